@@ -1,0 +1,126 @@
+//! Everything that can go wrong, sorted by whose turn it is to act.
+
+use std::fmt;
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong. Each message names the argument or the part at fault, its value and the limit.
+///
+/// [`Error::exit_code`] groups the variants as the command does: usage, environment, device.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument outside its limits: nothing was allocated or launched.
+    #[error("{argument} = {value}: {limit}")]
+    Argument {
+        /// The argument's name as the caller wrote it, for example `k` or `--device`.
+        argument: String,
+        /// Its value.
+        value: String,
+        /// What would have been accepted.
+        limit: String,
+    },
+
+    /// A launch that the kernel's declaration or the device does not allow: nothing was launched.
+    #[error("kernel {kernel}: {what}")]
+    Launch {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// Which part of the launch breaks which limit.
+        what: String,
+    },
+
+    /// The NVIDIA driver's library cannot be loaded, or it does not start.
+    #[error("no NVIDIA driver: {reason}")]
+    NoDriver {
+        /// What the loader or the driver said.
+        reason: String,
+    },
+
+    /// A device index that this machine does not have.
+    #[error("cuda:{index}: this machine has {count} CUDA device(s), numbered from 0")]
+    NoDevice {
+        /// The index asked for.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+
+    /// A device older than the oldest PTX this crate carries.
+    #[error("{device}: compute capability {}.{} is below 8.0, the oldest the kernels are built for", .capability.0, .capability.1)]
+    Architecture {
+        /// The device's name.
+        device: String,
+        /// Its compute capability (major, minor).
+        capability: (u32, u32),
+    },
+
+    /// PTX that the driver refuses: too old a driver, or a damaged file.
+    #[error("the driver (CUDA {}.{}) refuses {module}: {log}", .driver.0, .driver.1)]
+    Ptx {
+        /// Which PTX file.
+        module: String,
+        /// The CUDA version that the driver supports (major, minor).
+        driver: (u32, u32),
+        /// The driver's own words: its JIT log, or its error where the log is empty.
+        log: String,
+    },
+
+    /// Memory that the device does not have. Sizes are in bytes.
+    #[error("out of memory on {device}: {needed} bytes needed, {free} free")]
+    OutOfMemory {
+        /// The device.
+        device: String,
+        /// Bytes asked for.
+        needed: u64,
+        /// Bytes that were free at that moment.
+        free: u64,
+    },
+
+    /// A thread of a kernel panicked on the CPU device.
+    #[error("{0}")]
+    Kernel(#[from] simt::cpu::Fault),
+
+    /// The driver reports a failure: a fault in a kernel, a lost device.
+    #[error("{call} failed: {name} ({code}): {text}")]
+    Driver {
+        /// The driver function.
+        call: &'static str,
+        /// Its result code.
+        code: i32,
+        /// The code's name, `CUDA_ERROR_...`.
+        name: String,
+        /// The driver's description.
+        text: String,
+    },
+
+    /// Ctrl-C, or [`crate::interrupt`].
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// An [`Error::Argument`].
+    pub fn argument(
+        argument: impl Into<String>,
+        value: impl fmt::Display,
+        limit: impl Into<String>,
+    ) -> Self {
+        Error::Argument { argument: argument.into(), value: value.to_string(), limit: limit.into() }
+    }
+
+    /// The command's exit code: 2 for usage, 3 for the environment, 4 for the device and its memory,
+    /// 130 after an interrupt.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Argument { .. } | Error::Launch { .. } => 2,
+            Error::NoDriver { .. }
+            | Error::NoDevice { .. }
+            | Error::Architecture { .. }
+            | Error::Ptx { .. } => 3,
+            Error::OutOfMemory { .. } | Error::Kernel(_) | Error::Driver { .. } => 4,
+            Error::Interrupted => 130,
+        }
+    }
+}
