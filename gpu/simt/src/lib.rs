@@ -1,1 +1,70 @@
-//! simt
+//! The device library: what a kernel written in Rust uses, on a GPU and on the CPU.
+//!
+//! A kernel imports [`device`]: the thread's indices and barrier ([`device::thread`]), views of global
+//! memory ([`device::In`], [`device::Out`]), shared arrays ([`device::shared`]), a fused multiply-add
+//! ([`device::fma`]) and the attribute [`device::kernel`]. The names and signatures in `thread` are those
+//! of Rust-CUDA's `cuda_std`.
+//!
+//! ```
+//! use simt::device::*;
+//!
+//! /// y = a x + y, one thread an element.
+//! #[kernel(block = (256), len(x = n, y = n))]
+//! pub fn saxpy(n: u32, a: f32, x: In<f32>, mut y: Out<f32>) {
+//!     let i = (thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x()) as usize;
+//!     if i < n as usize {
+//!         y[i] = fma(a, x[i], y[i]);
+//!     }
+//! }
+//!
+//! let x = vec![1.0; 1000];
+//! let mut y = vec![0.5; 1000];
+//! let config = simt::LaunchConfig::new([4, 1, 1], [256, 1, 1]);
+//! // SAFETY: the vectors outlive the launch, and a thread touches its own element of `y` alone.
+//! unsafe {
+//!     let params = (1000, 2.0, In::new(x.as_ptr(), x.len()), Out::new(y.as_mut_ptr(), y.len()));
+//!     simt::cpu::launch(&saxpy, &config, params, &Default::default())
+//! }?;
+//! assert!(y.iter().all(|&y| y == 2.5));
+//! # Ok::<(), simt::cpu::Stop>(())
+//! ```
+//!
+//! # One source, two targets
+//! For `nvptx64` the vocabulary is intrinsics and plain pointers, and [`device::kernel`] makes a PTX entry
+//! point. For every other target a kernel becomes a [`Kernel`] value: what it declares, its parameter
+//! types, and the function that one *fiber* runs ([`cpu`]). Blocks run in parallel over the cores, the
+//! threads of a block are fibers on one core, and a barrier really waits for all of them.
+//!
+//! # What this does not promise
+//! `In` and `Out` are indexed like slices, in safe code, but they are not slices: every thread of a
+//! launch holds the same `Out`. That no two threads write one element, and that a barrier stands between
+//! a write and another thread's read, is the kernel author's duty; so a launch is `unsafe`. On the CPU
+//! each access is bounds-checked; on the GPU none is.
+
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    feature(asm_experimental_arch, core_intrinsics, repr_simd, stdarch_nvptx)
+)]
+#![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
+
+mod element;
+mod macros;
+
+#[cfg(target_arch = "nvptx64")]
+#[path = "nvptx/mod.rs"]
+pub mod device;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod cpu;
+#[cfg(not(target_arch = "nvptx64"))]
+mod kernel;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use cpu::device;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use kernel::*;
+
+pub use element::Element;
+// Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.
+pub use device::{kernel, thread};

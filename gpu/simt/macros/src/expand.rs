@@ -1,0 +1,280 @@
+//! What a kernel becomes: for `nvptx64` an entry point, elsewhere a `Kernel`.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
+use syn::{
+    Error, FnArg, GenericArgument, Ident, ItemFn, Pat, PathArguments, PointerMutability, Result,
+    ReturnType, Type, spanned::Spanned,
+};
+
+use crate::declaration::{Attribute, Triple};
+
+pub(crate) fn kernel(attribute: Attribute, function: ItemFn) -> Result<TokenStream> {
+    refuse_what_a_kernel_cannot_be(&function)?;
+    let params = function.sig.inputs.iter().map(Param::new).collect::<Result<Vec<_>>>()?;
+    let barriers = match &attribute.barriers {
+        Some(declared) => declared.to_token_stream(),
+        None => count_barriers(function.block.to_token_stream()).to_token_stream(),
+    };
+    let on_gpu = entry_point(&attribute, &barriers, &params, &function);
+    let on_host = kernel_value(&attribute, &barriers, &params, &function)?;
+    Ok(quote! { #on_gpu #on_host })
+}
+
+fn refuse_what_a_kernel_cannot_be(function: &ItemFn) -> Result<()> {
+    let signature = &function.sig;
+    let refuse = |tokens: &dyn ToTokens, why: &str| Err(Error::new_spanned(tokens, why));
+    if let ReturnType::Type(..) = signature.output {
+        return refuse(&signature.output, "a kernel returns nothing: it writes to an `Out`");
+    }
+    if !signature.generics.params.is_empty() {
+        return refuse(
+            &signature.generics,
+            "a kernel has one name in the PTX, so it cannot be generic: call a generic helper",
+        );
+    }
+    if let Some(word) = &signature.asyncness {
+        return refuse(word, "a kernel cannot be async");
+    }
+    if let Some(word) = &signature.abi {
+        return refuse(word, "`#[kernel]` chooses the ABI");
+    }
+    if signature.inputs.is_empty() || signature.inputs.len() > 16 {
+        return refuse(&signature.ident, "a kernel takes 1 to 16 parameters");
+    }
+    Ok(())
+}
+
+/// A parameter of the kernel.
+struct Param {
+    arg: FnArg,
+    name: Ident,
+    ty: Type,
+    /// As the PTX comment has it: `u32`, `in.f32`, `out.f32`.
+    kind: String,
+}
+
+impl Param {
+    fn new(arg: &FnArg) -> Result<Self> {
+        let FnArg::Typed(typed) = arg else {
+            return Err(Error::new_spanned(arg, "a kernel is a free function"));
+        };
+        let Pat::Ident(pattern) = &*typed.pat else {
+            return Err(Error::new_spanned(&typed.pat, "a kernel's parameter is a plain name"));
+        };
+        let kind = kind(&typed.ty).ok_or_else(|| {
+            let expected = "a number, `In<T>`, `Out<T>` or a raw pointer is expected here";
+            Error::new_spanned(&typed.ty, expected)
+        })?;
+        Ok(Param { arg: arg.clone(), name: pattern.ident.clone(), ty: (*typed.ty).clone(), kind })
+    }
+}
+
+/// A type as the PTX comment has it.
+fn kind(ty: &Type) -> Option<String> {
+    match ty {
+        Type::Path(path) => {
+            let last = path.path.segments.last()?;
+            let name = last.ident.to_string().to_lowercase();
+            match &last.arguments {
+                PathArguments::None => Some(name),
+                PathArguments::AngleBracketed(list) => match list.args.first()? {
+                    GenericArgument::Type(element) => Some(format!("{name}.{}", kind(element)?)),
+                    _ => None,
+                },
+                PathArguments::Parenthesized(_) => None,
+            }
+        }
+        Type::Ptr(pointer) => {
+            let way =
+                if matches!(pointer.mutability, PointerMutability::Mut(_)) { "out" } else { "in" };
+            Some(format!("{way}.{}", kind(&pointer.elem)?))
+        }
+        _ => None,
+    }
+}
+
+/// How often the body calls `sync_threads`.
+fn count_barriers(tokens: TokenStream) -> u32 {
+    tokens
+        .into_iter()
+        .map(|token| match token {
+            TokenTree::Group(group) => count_barriers(group.stream()),
+            TokenTree::Ident(word) => (word == "sync_threads").into(),
+            _ => 0,
+        })
+        .sum()
+}
+
+/// For `nvptx64`: the entry point, with its declarations as a comment for the builder and the host.
+fn entry_point(
+    attribute: &Attribute,
+    barriers: &TokenStream,
+    params: &[Param],
+    function: &ItemFn,
+) -> TokenStream {
+    let ItemFn { attrs, vis, sig, block, .. } = function;
+    let name = &sig.ident;
+    let args = params.iter().map(|param| &param.arg);
+    let mut text = format!("// simt.kernel name={name}");
+    let mut values = Vec::new();
+    let mut word = |key: &str, parts: &[&dyn ToTokens]| {
+        text += &format!(" {key}={}", vec!["{}"; parts.len()].join(","));
+        values.extend(parts.iter().map(|part| part.to_token_stream()));
+    };
+    if let Some(Triple([x, y, z])) = &attribute.block {
+        word("block", &[x, y, z]);
+    }
+    if let Some(bytes) = &attribute.shared {
+        word("shared", &[bytes]);
+    }
+    word("barriers", &[barriers]);
+    if let Some(blocks) = &attribute.min_blocks {
+        word("min_blocks", &[blocks]);
+    }
+    if let Some(Triple([x, y, z])) = &attribute.cluster {
+        word("cluster", &[x, y, z]);
+    }
+    let kinds = params.iter().map(|param| param.kind.as_str()).collect::<Vec<_>>();
+    text += &format!(" params={}", kinds.join(","));
+    quote! {
+        #[cfg(target_arch = "nvptx64")]
+        #[unsafe(no_mangle)]
+        #[allow(improper_ctypes_definitions, clippy::missing_safety_doc)]
+        #(#attrs)*
+        #vis unsafe extern "ptx-kernel" fn #name(#(#args),*) {
+            // SAFETY: a comment: no instruction.
+            unsafe {
+                ::simt::device::__private::asm!(
+                    #text,
+                    #(const #values,)*
+                    options(nomem, nostack, preserves_flags)
+                )
+            };
+            #block
+        }
+    }
+}
+
+/// For every other target: a static `Kernel` of the function's name.
+fn kernel_value(
+    attribute: &Attribute,
+    barriers: &TokenStream,
+    params: &[Param],
+    function: &ItemFn,
+) -> Result<TokenStream> {
+    let ItemFn { attrs, vis, sig, block, .. } = function;
+    let name = &sig.ident;
+    let unsafety = &sig.safety;
+    let args = params.iter().map(|param| &param.arg);
+    let types = params.iter().map(|param| &param.ty).collect::<Vec<_>>();
+    let names = params.iter().map(|param| &param.name).collect::<Vec<_>>();
+    let texts = names.iter().map(ToString::to_string);
+    let kinds = params.iter().map(|param| &param.kind);
+    let text = name.to_string();
+    let declared = declared_fields(attribute, barriers);
+    let checks = length_checks(attribute, params)?;
+    Ok(quote! {
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[allow(non_upper_case_globals)]
+        #(#attrs)*
+        #vis static #name: ::simt::Kernel<(#(#types,)*)> = {
+            type Params = (#(#types,)*);
+
+            // Inlined into both versions below, so that each compiles it for its own processor.
+            #[allow(clippy::missing_safety_doc)]
+            #[inline(always)]
+            #unsafety fn body(#(#args),*) #block
+
+            /// # Safety
+            /// As the kernel's.
+            #[allow(unused_unsafe)]
+            unsafe fn portable(&(#(#names,)*): &Params) {
+                // SAFETY: the caller's, as for the kernel.
+                unsafe { body(#(#names),*) }
+            }
+
+            /// # Safety
+            /// As the kernel's, on a processor with these features.
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            #[allow(unused_unsafe)]
+            unsafe fn tuned(&(#(#names,)*): &Params) {
+                // SAFETY: the caller's, as for the kernel.
+                unsafe { body(#(#names),*) }
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            use portable as tuned;
+
+            #[allow(unused_variables)]
+            fn lengths(&(#(#names,)*): &Params) -> ::core::result::Result<(), ::simt::Shortfall> {
+                #checks
+                ::core::result::Result::Ok(())
+            }
+
+            const DECLARATION: ::simt::Declaration = {
+                const PARAMS: &[::simt::ParamDeclaration] =
+                    &[#(::simt::ParamDeclaration { name: #texts, ty: #kinds }),*];
+                let mut declaration =
+                    ::simt::Declaration::new(#text, PARAMS, (::core::file!(), ::core::line!()));
+                #declared
+                declaration
+            };
+            ::simt::Kernel {
+                declaration: DECLARATION,
+                lengths,
+                thread: ::simt::ThreadFn { portable, tuned },
+            }
+        };
+    })
+}
+
+/// Assignments to the fields of a `Declaration`.
+fn declared_fields(attribute: &Attribute, barriers: &TokenStream) -> TokenStream {
+    let some = |value: TokenStream| quote!(::core::option::Option::Some(#value));
+    let triple = |Triple([x, y, z]): &Triple| some(quote!([(#x) as u32, (#y) as u32, (#z) as u32]));
+    let fields = [
+        ("block", attribute.block.as_ref().map(triple)),
+        ("shared", attribute.shared.as_ref().map(|n| some(quote!((#n) as usize)))),
+        ("barriers", Some(some(quote!((#barriers) as u32)))),
+        ("min_blocks", attribute.min_blocks.as_ref().map(|n| some(quote!((#n) as u32)))),
+        ("cluster", attribute.cluster.as_ref().map(triple)),
+    ];
+    let assignments = fields.into_iter().filter_map(|(name, value)| {
+        let name = format_ident!("{name}");
+        value.map(|value| quote!(declaration.#name = #value;))
+    });
+    quote!(#(#assignments)*)
+}
+
+/// Statements that compare each buffer with its rule, in 128-bit arithmetic, which sizes do not overflow.
+fn length_checks(attribute: &Attribute, params: &[Param]) -> Result<TokenStream> {
+    let sizes = params
+        .iter()
+        .filter(|param| ["u32", "u64", "i32", "i64"].contains(&param.kind.as_str()))
+        .map(|param| &param.name)
+        .collect::<Vec<_>>();
+    let checks = attribute.len.iter().map(|length| {
+        let (param, rule) = (&length.param, &length.rule);
+        if !params.iter().any(|other| other.name == *param) {
+            return Err(Error::new_spanned(
+                param,
+                format!("the kernel has no parameter `{param}`"),
+            ));
+        }
+        let (name, text) = (param.to_string(), source_text(rule));
+        Ok(quote! {
+            {
+                let len = ::simt::Param::len(&#param);
+                #(let #sizes = #sizes as u128;)*
+                ::simt::Shortfall::check(#name, len, #text, #rule)?;
+            }
+        })
+    });
+    checks.collect()
+}
+
+/// An expression as a person would write it: `m * k`.
+fn source_text(rule: &syn::Expr) -> String {
+    rule.span().source_text().unwrap_or_else(|| rule.to_token_stream().to_string())
+}

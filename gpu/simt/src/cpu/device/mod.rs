@@ -1,0 +1,55 @@
+//! What a kernel uses: its thread's indices and barrier, views, shared arrays, fused multiply-add.
+//!
+//! This is the vocabulary as it stands on the CPU; for `nvptx64` the module of the same name has the same
+//! items, made of intrinsics.
+
+mod memory;
+mod shared;
+pub mod thread;
+
+pub use crate::{dynamic_shared, shared, shared_array};
+pub use memory::{In, Out};
+pub use shared::{DynamicShared, Shared};
+/// Makes a function a kernel.
+///
+/// What it may declare, all of it optional:
+///
+/// | key | meaning |
+/// |---|---|
+/// | `block = (x, y, z)` | threads of a block; a launch must use them, and the PTX says so (`.reqntid`) |
+/// | `shared = bytes` | bytes of its static shared arrays, compared with the PTX and with every run |
+/// | `barriers = n` | barriers in its code; by default the calls of `sync_threads` that the body shows |
+/// | `len(a = m * k, ..)` | elements that a buffer must have at least, checked before every launch |
+/// | `min_blocks = n` | blocks that must fit on a multiprocessor at once (`.minnctapersm`) |
+/// | `cluster = (x, y, z)` | blocks of a cluster (`.reqnctapercluster`), Hopper and later |
+///
+/// For `nvptx64` it makes the PTX entry point of the function's name. Elsewhere it makes a
+/// [`Kernel`](crate::Kernel) of that name, to be launched by [`cpu::launch`](crate::cpu::launch) or by a
+/// GPU's driver.
+pub use simt_macros::kernel;
+
+/// A type with a fused multiply-add.
+pub trait Float: Copy {
+    /// `a * b + c`, rounded once.
+    fn fma(a: Self, b: Self, c: Self) -> Self;
+}
+
+impl Float for f32 {
+    #[inline(always)]
+    fn fma(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+}
+
+impl Float for f64 {
+    #[inline(always)]
+    fn fma(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
+    }
+}
+
+/// `a * b + c`, rounded once. Rust never fuses `a * b + c` by itself, so a kernel says that it wants this.
+#[inline(always)]
+pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
+    T::fma(a, b, c)
+}

@@ -1,0 +1,96 @@
+//! How a kernel goes wrong, and how a panic in it is turned into that.
+
+use std::{cell::RefCell, panic, sync::Once};
+
+use super::worker;
+
+/// Why a launch ended early.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The kernel went wrong.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The caller's cancel flag was raised.
+    #[error("interrupted")]
+    Interrupted,
+    /// No memory for the stacks of a block's fibers: bytes for one block.
+    #[error("no memory for the fibers of a block: {0} bytes of stack needed")]
+    OutOfMemory(u64),
+    /// The launch breaks what the kernel declares, or a limit.
+    #[error("{0}")]
+    Config(String),
+}
+
+/// A kernel that went wrong on the CPU device.
+///
+/// Where several blocks fail, this is the one with the lowest index.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("kernel {kernel}, block {block:?}, thread {thread:?}: {kind}")]
+pub struct Fault {
+    /// The kernel's name.
+    pub kernel: &'static str,
+    /// The block's index along x, y, z.
+    pub block: [u32; 3],
+    /// The thread's index along x, y, z.
+    pub thread: [u32; 3],
+    /// What happened.
+    pub kind: FaultKind,
+}
+
+/// What went wrong in a thread of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// A panic: an index out of bounds, an assertion.
+    #[error("{message} (at {location})")]
+    Panic {
+        /// The panic's message.
+        message: String,
+        /// File, line and column.
+        location: String,
+    },
+    /// A barrier that another thread of the block never comes to.
+    #[error("waits at a barrier, but thread {exited:?} of its block has ended")]
+    BarrierSkipped {
+        /// A thread that ended without coming to the barrier.
+        exited: [u32; 3],
+    },
+    /// Shared arrays of another size than the kernel declares.
+    #[error("used {used} bytes of static shared memory, the kernel declares {declared}")]
+    SharedMismatch {
+        /// Bytes declared.
+        declared: usize,
+        /// Bytes of the arrays that the thread came by.
+        used: usize,
+    },
+}
+
+thread_local! {
+    /// Message and place of the panic that is unwinding a fiber of this thread.
+    static LAST: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
+}
+
+/// Makes a panic inside a kernel silent and remembers its place, which the panic's payload does not hold.
+/// Panics elsewhere go to the hook that was there before.
+pub(super) fn watch_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !worker::in_kernel() {
+                return previous(info);
+            }
+            let message = info.payload_as_str().unwrap_or("panicked").to_owned();
+            let location = info.location().map(ToString::to_string).unwrap_or_default();
+            LAST.set(Some((message, location)));
+        }));
+    });
+}
+
+/// The panic that has just been caught on this thread.
+pub(super) fn last_panic() -> FaultKind {
+    let (message, location) =
+        LAST.take().unwrap_or_else(|| ("panicked".to_owned(), "an unknown place".to_owned()));
+    FaultKind::Panic { message, location }
+}

@@ -1,0 +1,122 @@
+//! Fibers: stacks of their own, on which the threads of a block run.
+
+use std::{
+    io,
+    num::NonZeroUsize,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use corosensei::{
+    Coroutine, CoroutineResult, Yielder,
+    stack::{DefaultStack, Stack, StackPointer},
+};
+
+use super::worker::{BlockRun, Thread};
+
+/// Address space of a stack. Only pages that are touched take memory; a panic needs about 32 KiB.
+pub(super) const STACK_BYTES: usize = 128 * 1024;
+
+/// Successive stacks start this many bytes apart within a page. All at the same offset, the hot frames of
+/// 256 fibers would share a few sets of the first-level cache (a third slower, measured).
+const COLOUR_BYTES: usize = 320;
+
+/// A stack whose top is shifted within its highest page.
+struct ColouredStack {
+    stack: DefaultStack,
+    shift: usize,
+}
+
+// SAFETY: the guard page is the inner stack's; the base stays aligned, since COLOUR_BYTES and so `shift`
+// are multiples of 64, and far more than MIN_STACK_SIZE remain below it.
+unsafe impl Stack for ColouredStack {
+    fn base(&self) -> StackPointer {
+        // `shift` is below 4096 and the stack is larger, so this never falls back on the unshifted base.
+        NonZeroUsize::new(self.stack.base().get() - self.shift).unwrap_or(self.stack.base())
+    }
+
+    fn limit(&self) -> StackPointer {
+        self.stack.limit()
+    }
+}
+
+/// Why a fiber gave control back.
+pub(super) enum Event {
+    /// The thread it runs waits at the block's barrier.
+    Barrier,
+    /// Its threads have ended and no further one is to be started.
+    Idle,
+    /// The thread it runs has panicked.
+    Panicked,
+}
+
+pub(super) type FiberYielder = Yielder<*const BlockRun, Event>;
+
+/// A fiber. It lives as long as its worker: between blocks it waits for the next one.
+pub(super) struct Fiber {
+    coroutine: Option<Coroutine<*const BlockRun, Event, (), ColouredStack>>,
+    /// The thread that it is in the middle of.
+    pub(super) thread: *const Thread,
+}
+
+impl Fiber {
+    /// The `number`th fiber of a worker. Fails where the system has no memory for its stack.
+    pub(super) fn new(number: usize) -> io::Result<Self> {
+        let stack = DefaultStack::new(STACK_BYTES)?;
+        let shift = number * COLOUR_BYTES % 4096 & !63;
+        let coroutine = Some(spawn(ColouredStack { stack, shift }));
+        Ok(Fiber { coroutine, thread: std::ptr::null() })
+    }
+
+    /// Runs on until the next event.
+    ///
+    /// # Safety
+    /// 1. `run` stays valid until the fiber is idle or has been reset.
+    /// 2. The fiber is always resumed on one operating-system thread (the kernel may hold an address of
+    ///    a thread-local).
+    pub(super) unsafe fn resume(&mut self, run: &BlockRun) -> Event {
+        match self.coroutine.as_mut().map(|coroutine| coroutine.resume(run)) {
+            Some(CoroutineResult::Yield(event)) => event,
+            // `spawn`'s loop has no end, and `reset` always puts a coroutine back.
+            Some(CoroutineResult::Return(())) | None => Event::Idle,
+        }
+    }
+
+    /// Abandons the thread that it is in the middle of.
+    pub(super) fn reset(&mut self) {
+        if let Some(mut coroutine) = self.coroutine.take() {
+            // SAFETY: destructors of the abandoned frames do not run. The frames are the kernel's, whose
+            // values own nothing (`Param` is `Copy`), and `spawn`'s, which own nothing either; the block
+            // is over, so nothing looks at them again.
+            unsafe { coroutine.force_reset() };
+            self.coroutine = Some(spawn(coroutine.into_stack()));
+        }
+    }
+}
+
+impl Drop for Fiber {
+    fn drop(&mut self) {
+        if let Some(coroutine) = self.coroutine.as_mut() {
+            // SAFETY: as in `reset`. (Dropping a suspended coroutine would unwind it.)
+            unsafe { coroutine.force_reset() };
+        }
+    }
+}
+
+/// A coroutine that runs threads: the first that is not started, the next when that ends, and so on.
+fn spawn(stack: ColouredStack) -> Coroutine<*const BlockRun, Event, (), ColouredStack> {
+    Coroutine::with_stack(stack, |yielder: &FiberYielder, mut run: *const BlockRun| {
+        loop {
+            // SAFETY: valid, by `Fiber::resume`'s first condition.
+            let block = unsafe { &*run };
+            while let Some(thread) = block.start_thread(yielder) {
+                // Nothing of the kernel's is used after a panic but its message.
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(block.kernel)) {
+                    drop(payload);
+                    yielder.suspend(Event::Panicked);
+                }
+                block.end_thread(thread);
+            }
+            run = yielder.suspend(Event::Idle);
+        }
+    })
+}

@@ -1,0 +1,138 @@
+//! A launch: blocks handed out to the cores.
+
+use std::{
+    cell::RefCell,
+    ops::Range,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use super::{
+    fault::{Stop, watch_panics},
+    worker::{Job, SHARED_BYTES, Worker},
+};
+use crate::{Kernel, LaunchConfig, Limits, Params};
+
+/// What a launch on the CPU may be: CUDA's limits, so that what runs here can be launched there.
+pub const LIMITS: Limits = Limits {
+    block_threads: 1024,
+    block: [1024, 1024, 64],
+    grid: [i32::MAX as u32, 65535, 65535],
+    shared: SHARED_BYTES as u32,
+};
+
+/// How a launch is carried out. The result does not depend on it, bit for bit.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options<'a> {
+    /// How many cores at most; all of rayon's pool where `None`.
+    pub workers: Option<usize>,
+    /// Run only these blocks, numbered x first, then y, then z.
+    pub blocks: Option<Range<u64>>,
+    /// Raised by another thread, it ends the launch at the next barrier or block.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+thread_local! {
+    /// Fibers and shared memory of this operating-system thread, kept from launch to launch.
+    static WORKER: RefCell<Worker> = RefCell::default();
+}
+
+/// Runs a kernel on the CPU and waits for its end.
+///
+/// # Errors
+/// [`Stop::Config`] where the launch breaks the kernel's declaration or [`LIMITS`], before anything runs;
+/// [`Stop::Fault`] where the kernel goes wrong. What it had written by then stays written.
+///
+/// # Safety
+/// 1. Every view and pointer in `params` is valid until this returns, and nobody else writes what the
+///    kernel reads, or touches what it writes.
+/// 2. No two threads of the launch access one element, one of them writing, without a barrier between.
+/// 3. A kernel that takes raw pointers stays inside their buffers.
+pub unsafe fn launch<P: Params>(
+    kernel: &Kernel<P>,
+    config: &LaunchConfig,
+    params: P,
+    options: &Options,
+) -> Result<(), Stop> {
+    kernel.check(config, &LIMITS, &params).map_err(Stop::Config)?;
+
+    /// Parameters may hold raw pointers, which are not `Sync`.
+    struct Shared<P>(P);
+    // SAFETY: this function's conditions: the threads of the launch may use them together.
+    unsafe impl<P> Sync for Shared<P> {}
+    impl<P> Shared<P> {
+        fn get(&self) -> &P {
+            &self.0
+        }
+    }
+
+    let params = Shared(params);
+    let thread = kernel.thread.select();
+    // SAFETY: `select` chose a version that this processor can run; the rest is this function's contract.
+    let thread = || unsafe { thread(params.get()) };
+    let declaration = &kernel.declaration;
+    run_blocks(declaration.name, declaration.shared, config, &thread, options)
+}
+
+/// The part of [`launch`] that is the same for every kernel, compiled once and in this crate, where it is
+/// optimised in a dev build too.
+fn run_blocks(
+    name: &'static str,
+    declared_shared: Option<usize>,
+    config: &LaunchConfig,
+    kernel: &(dyn Fn() + Sync),
+    options: &Options,
+) -> Result<(), Stop> {
+    watch_panics();
+    let blocks = match &options.blocks {
+        Some(range) => range.start..range.end.min(config.blocks()),
+        None => 0..config.blocks(),
+    };
+    let stop = AtomicBool::new(false);
+    let cancelled = || options.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
+    let next = AtomicU64::new(blocks.start);
+    // The failure of the lowest block. Blocks are started in order and a started one is finished, so it
+    // does not depend on timing.
+    let failure: Mutex<Option<(u64, Stop)>> = Mutex::new(None);
+    let job = Job { name, declared_shared, config: *config, kernel, cancelled: &cancelled };
+
+    let work = || {
+        WORKER.with_borrow_mut(|worker| {
+            let ready = worker.prepare(config);
+            while !stop.load(Ordering::Relaxed) {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= blocks.end {
+                    break;
+                }
+                let outcome =
+                    ready.clone().and_then(|()| worker.run(&job, position(number, config)));
+                if let Err(reason) = outcome {
+                    stop.store(true, Ordering::Relaxed);
+                    let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+                    if failure.as_ref().is_none_or(|(lowest, _)| number < *lowest) {
+                        *failure = Some((number, reason));
+                    }
+                }
+            }
+        })
+    };
+    let workers = options.workers.unwrap_or(usize::MAX).clamp(1, rayon::current_num_threads());
+    let workers =
+        workers.min(usize::try_from(blocks.end.saturating_sub(blocks.start)).unwrap_or(workers));
+    rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
+
+    match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some((_, reason)) => Err(reason),
+        None => Ok(()),
+    }
+}
+
+/// A block's index along x, y, z.
+fn position(number: u64, config: &LaunchConfig) -> [u32; 3] {
+    let [x, y, _] = config.grid.map(u64::from);
+    // Each fits: the grid's extents are u32.
+    [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+}

@@ -1,0 +1,20 @@
+//! Kernels on the CPU: the threads of a block are fibers with real barriers, blocks run on all cores.
+//!
+//! Every thread of a block is a stackful fiber on one operating-system thread. A barrier suspends the
+//! fiber; when all have arrived, they are resumed in order. A kernel without barriers never suspends, and
+//! then one fiber runs thread after thread. Blocks are handed to the cores in order of their index.
+//!
+//! Shared memory is poisoned with NaN before every block, so that nothing leaks from block to block.
+//! Accesses through views and shared arrays are bounds-checked; a panic in a kernel becomes a [`Fault`]
+//! that names the kernel, the block and the thread.
+//!
+//! What it cannot show: weak memory ordering, and time.
+
+pub mod device;
+mod fault;
+mod fiber;
+mod launch;
+mod worker;
+
+pub use fault::{Fault, FaultKind, Stop};
+pub use launch::{LIMITS, Options, launch};

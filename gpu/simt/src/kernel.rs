@@ -1,0 +1,334 @@
+//! A kernel as the host sees it: what it declares, its parameter types, what a launch must keep to.
+
+use std::fmt;
+
+use crate::{
+    Element,
+    cpu::device::{In, Out},
+};
+
+/// A kernel: made by [`kernel`](crate::device::kernel), launched by a device of the host's.
+///
+/// `P` is the tuple of its parameter types, for example `(u32, u32, u32, In<f32>, In<f32>, Out<f32>)`, so
+/// that the compiler checks what a launch passes.
+#[derive(Debug)]
+pub struct Kernel<P: 'static> {
+    /// What the kernel says of itself.
+    pub declaration: Declaration,
+    #[doc(hidden)]
+    pub lengths: fn(&P) -> Result<(), Shortfall>,
+    #[doc(hidden)]
+    pub thread: ThreadFn<P>,
+}
+
+/// The function that one fiber runs, compiled twice.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct ThreadFn<P: 'static> {
+    /// For any processor; a fused multiply-add may be a library call.
+    pub portable: unsafe fn(&P),
+    /// For processors with the instructions that [`ThreadFn::select`] asks for.
+    pub tuned: unsafe fn(&P),
+}
+
+impl<P> ThreadFn<P> {
+    /// The version for this processor. Both give the same bits: a fused multiply-add is rounded once
+    /// in either.
+    pub(crate) fn select(&self) -> unsafe fn(&P) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+        {
+            return self.tuned;
+        }
+        self.portable
+    }
+}
+
+/// What a kernel says of itself. `None` where it says nothing.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Declaration {
+    /// The kernel's name, and its entry point's in the PTX.
+    pub name: &'static str,
+    /// Threads of a block along x, y, z; a launch must use these.
+    pub block: Option<[u32; 3]>,
+    /// Bytes of its static shared arrays.
+    pub shared: Option<usize>,
+    /// Barriers in its code (not how often they are reached).
+    pub barriers: Option<u32>,
+    /// Blocks that must fit on a multiprocessor at once, which caps the registers of a thread.
+    pub min_blocks: Option<u32>,
+    /// Blocks of a cluster along x, y, z.
+    pub cluster: Option<[u32; 3]>,
+    /// Its parameters, in order.
+    pub params: &'static [ParamDeclaration],
+    /// The file that it stands in, as the compiler was given it.
+    pub file: &'static str,
+    /// Its line there.
+    pub line: u32,
+}
+
+impl Declaration {
+    #[doc(hidden)]
+    #[allow(missing_docs)]
+    pub const fn new(
+        name: &'static str,
+        params: &'static [ParamDeclaration],
+        (file, line): (&'static str, u32),
+    ) -> Self {
+        let (block, shared, barriers, min_blocks, cluster) = (None, None, None, None, None);
+        Declaration { name, block, shared, barriers, min_blocks, cluster, params, file, line }
+    }
+
+    /// The line that the kernel's PTX carries, after `// `: the builder and the host compare it.
+    pub fn to_ptx_comment(&self) -> String {
+        let mut text = format!("simt.kernel name={}", self.name);
+        let mut word = |key: &str, value: Option<String>| {
+            if let Some(value) = value {
+                text += &format!(" {key}={value}");
+            }
+        };
+        let triple = |[x, y, z]: [u32; 3]| format!("{x},{y},{z}");
+        word("block", self.block.map(triple));
+        word("shared", self.shared.map(|n| n.to_string()));
+        word("barriers", self.barriers.map(|n| n.to_string()));
+        word("min_blocks", self.min_blocks.map(|n| n.to_string()));
+        word("cluster", self.cluster.map(triple));
+        word("params", Some(self.params.iter().map(|p| p.ty).collect::<Vec<_>>().join(",")));
+        text
+    }
+}
+
+/// One parameter of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamDeclaration {
+    /// Its name in the source.
+    pub name: &'static str,
+    /// Its type as the PTX comment has it: `u32`, `in.f32`, `out.f32`.
+    pub ty: &'static str,
+}
+
+/// A buffer that is too short for the sizes it is launched with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortfall {
+    /// The parameter.
+    pub param: &'static str,
+    /// Elements it has.
+    pub len: usize,
+    /// The declared requirement, as written: `m * k`.
+    pub rule: &'static str,
+    /// What it comes to.
+    pub needed: u128,
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Shortfall { param, len, rule, needed } = self;
+        write!(f, "{param} has {len} elements, {rule} = {needed} are needed")
+    }
+}
+
+impl Shortfall {
+    #[doc(hidden)]
+    #[allow(missing_docs)]
+    pub fn check(
+        param: &'static str,
+        len: Option<usize>,
+        rule: &'static str,
+        needed: u128,
+    ) -> Result<(), Shortfall> {
+        match len {
+            Some(len) if (len as u128) < needed => Err(Shortfall { param, len, rule, needed }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchConfig {
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory for each block.
+    pub dynamic_shared: u32,
+}
+
+impl LaunchConfig {
+    /// A launch without dynamic shared memory.
+    pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
+        LaunchConfig { grid, block, dynamic_shared: 0 }
+    }
+
+    /// Blocks of the grid.
+    pub fn blocks(&self) -> u64 {
+        // Saturating: a grid over the device's limits is refused before anything counts on this.
+        self.grid.iter().fold(1u64, |n, &d| n.saturating_mul(d.into()))
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u64 {
+        self.block.iter().fold(1u64, |n, &d| n.saturating_mul(d.into()))
+    }
+}
+
+/// What a device allows of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Threads of a block.
+    pub block_threads: u32,
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Blocks of the grid along x, y, z.
+    pub grid: [u32; 3],
+    /// Bytes of shared memory of a block, static and dynamic together.
+    pub shared: u32,
+}
+
+impl<P: Params> Kernel<P> {
+    /// Checks a launch against what the kernel declares and what the device allows. The error names the
+    /// part of the launch, its value and the limit.
+    pub fn check(&self, config: &LaunchConfig, limits: &Limits, params: &P) -> Result<(), String> {
+        self.declaration.check(config, limits)?;
+        (self.lengths)(params).map_err(|shortfall| shortfall.to_string())
+    }
+}
+
+impl Declaration {
+    fn check(&self, config: &LaunchConfig, limits: &Limits) -> Result<(), String> {
+        let LaunchConfig { grid, block, dynamic_shared } = *config;
+        if let Some(declared) = self.block
+            && declared != block
+        {
+            return Err(format!("block = {block:?}: the kernel declares {declared:?}"));
+        }
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            for (what, value, limit) in [
+                ("block", block[axis], limits.block[axis]),
+                ("grid", grid[axis], limits.grid[axis]),
+            ] {
+                if !(1..=limit).contains(&value) {
+                    return Err(format!("{what}.{name} = {value}: must be 1 to {limit}"));
+                }
+            }
+        }
+        if config.threads() > limits.block_threads.into() {
+            let (threads, limit) = (config.threads(), limits.block_threads);
+            return Err(format!("block = {block:?} has {threads} threads: at most {limit}"));
+        }
+        let shared = self.shared.unwrap_or(0) as u64 + u64::from(dynamic_shared);
+        if shared > limits.shared.into() {
+            return Err(format!(
+                "shared memory = {shared} bytes ({} static, {dynamic_shared} dynamic): at most {}",
+                shared - u64::from(dynamic_shared),
+                limits.shared
+            ));
+        }
+        if let Some(cluster) = self.cluster
+            && let Some(axis) = (0..3).find(|&axis| !grid[axis].is_multiple_of(cluster[axis]))
+        {
+            return Err(format!(
+                "grid = {grid:?}: axis {axis} is no multiple of cluster {cluster:?}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A type that a kernel may take.
+///
+/// # Safety
+/// [`Param::slot`] holds the value as the kernel's PTX entry reads it: in its low bytes, little-endian.
+pub unsafe trait Param: Copy + 'static {
+    /// The value as the driver is given it.
+    fn slot(&self) -> u64;
+
+    /// A buffer's elements; `None` for a number and for a raw pointer.
+    fn len(&self) -> Option<usize> {
+        None
+    }
+}
+
+macro_rules! scalars {
+    ($($ty:ty => |$value:ident| $bits:expr;)*) => {$(
+        // SAFETY: the type's own bits, widened.
+        unsafe impl Param for $ty {
+            fn slot(&self) -> u64 {
+                let $value = *self;
+                $bits
+            }
+        }
+    )*};
+}
+
+scalars! {
+    u32 => |v| v.into();
+    i32 => |v| (v as u32).into();
+    u64 => |v| v;
+    i64 => |v| v as u64;
+    f32 => |v| v.to_bits().into();
+    f64 => |v| v.to_bits();
+}
+
+macro_rules! addresses {
+    ($($ty:ty => |$value:ident| ($address:expr, $len:expr);)*) => {$(
+        // SAFETY: a view and a pointer are one 64-bit address in PTX.
+        unsafe impl<T: Element> Param for $ty {
+            fn slot(&self) -> u64 {
+                let $value = self;
+                $address as u64
+            }
+
+            fn len(&self) -> Option<usize> {
+                let $value = self;
+                let _ = $value; // a raw pointer has no length
+                $len
+            }
+        }
+    )*};
+}
+
+addresses! {
+    In<T> => |view| (view.as_ptr(), Some(view.len()));
+    Out<T> => |view| (view.as_ptr(), Some(view.len()));
+    *const T => |pointer| (*pointer, None);
+    *mut T => |pointer| (*pointer, None);
+}
+
+/// The parameters of a kernel: a tuple of [`Param`]s.
+pub trait Params: Copy + 'static {
+    /// The values as the driver is given them, in order.
+    fn slots(&self) -> Vec<u64>;
+}
+
+macro_rules! tuples {
+    ($($($name:ident)+;)*) => {$(
+        impl<$($name: Param),+> Params for ($($name,)+) {
+            fn slots(&self) -> Vec<u64> {
+                #[allow(non_snake_case, reason = "a type's name names its value here")]
+                let ($($name,)+) = self;
+                vec![$($name.slot()),+]
+            }
+        }
+    )*};
+}
+
+tuples! {
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+    A B C D E F G H I;
+    A B C D E F G H I J;
+    A B C D E F G H I J K;
+    A B C D E F G H I J K L;
+    A B C D E F G H I J K L M;
+    A B C D E F G H I J K L M N;
+    A B C D E F G H I J K L M N O;
+    A B C D E F G H I J K L M N O Q;
+}

@@ -1,0 +1,87 @@
+//! Views of global memory: one pointer in the kernel's parameter list.
+
+use core::ops::{Index, IndexMut};
+
+use crate::Element;
+
+/// Sixteen bytes that move as one `ld.v4` or `st.v4`. (Copying an aligned struct becomes two 64-bit
+/// moves; a SIMD type stays whole.)
+#[derive(Clone, Copy)]
+#[repr(simd)]
+pub(super) struct Vector128([u32; 4]);
+
+impl Vector128 {
+    /// As `N` elements of `T`, sixteen bytes together.
+    #[inline(always)]
+    pub(super) fn into_array<T: Copy, const N: usize>(self) -> [T; N] {
+        const { assert!(N * size_of::<T>() == 16, "a 128-bit access moves sixteen bytes") };
+        // SAFETY: equal sizes, and every `T` in a view may hold any bits.
+        unsafe { core::mem::transmute_copy(&self) }
+    }
+
+    /// From `N` elements of `T`, sixteen bytes together.
+    #[inline(always)]
+    pub(super) fn from_array<T: Copy, const N: usize>(array: [T; N]) -> Self {
+        const { assert!(N * size_of::<T>() == 16, "a 128-bit access moves sixteen bytes") };
+        // SAFETY: equal sizes, and a `u32` may hold any bits.
+        unsafe { core::mem::transmute_copy(&array) }
+    }
+}
+
+macro_rules! view {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[repr(transparent)]
+        pub struct $name<T>(*mut T);
+
+        impl<T: Element> $name<T> {
+            /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a
+            /// multiple of sixteen.
+            #[inline(always)]
+            pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
+                // SAFETY: inside the buffer and aligned, as the kernel promises; not checked here.
+                unsafe { *(self.0.add(index) as *const Vector128) }.into_array()
+            }
+        }
+
+        impl<T: Element> Index<usize> for $name<T> {
+            type Output = T;
+
+            #[inline(always)]
+            fn index(&self, index: usize) -> &T {
+                // SAFETY: inside the buffer, as the kernel promises; not checked on the GPU.
+                unsafe { &*self.0.add(index) }
+            }
+        }
+    };
+}
+
+view! {
+    /// Global memory that the kernel reads, indexed like a slice.
+    In
+}
+
+view! {
+    /// Global memory that the kernel writes (and may read), indexed like a slice. Every thread holds the
+    /// same view: that they write different elements is the kernel's duty.
+    Out
+}
+
+impl<T: Element> IndexMut<usize> for Out<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        // SAFETY: inside the buffer, as the kernel promises; not checked on the GPU.
+        unsafe { &mut *self.0.add(index) }
+    }
+}
+
+impl<T: Element> Out<T> {
+    /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be a
+    /// multiple of sixteen.
+    #[inline(always)]
+    pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
+        // SAFETY: as in `load128`.
+        unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
+    }
+}

@@ -1,0 +1,118 @@
+//! Shared memory: one array for all threads of a block.
+
+use core::{
+    arch::asm,
+    ops::{Index, IndexMut},
+};
+
+use super::memory::Vector128;
+use crate::Element;
+
+unsafe extern "C" {
+    // device.ll
+    safe fn simt_shared_pointer(address: u32) -> *mut u8;
+    safe fn simt_dynamic_shared_pointer() -> *mut u8;
+}
+
+/// An array in shared memory, made by [`shared!`]. Rows lie one after another.
+pub struct Shared<T, const ROWS: usize, const COLS: usize = 1>(*mut T);
+
+impl<T: Element, const ROWS: usize, const COLS: usize> Shared<T, ROWS, COLS> {
+    /// Sets the array aside, 16-byte aligned.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn declare() -> Self {
+        let address: u32;
+        // SAFETY: declares a symbol of the PTX block around it and takes its address. Not `pure`: each
+        // declaration is an array of its own.
+        unsafe {
+            asm!(
+                "{{ .shared .align 16 .b8 array[{bytes}]; mov.u32 {address}, array; }}",
+                bytes = const ROWS * COLS * size_of::<T>(),
+                address = out(reg32) address,
+                options(nomem, nostack, preserves_flags),
+            )
+        };
+        Shared(simt_shared_pointer(address).cast())
+    }
+
+    /// The first element's address, for kernels in Rust-CUDA's raw-pointer idiom.
+    #[inline(always)]
+    pub fn as_mut_ptr(&mut self) -> *mut T {
+        self.0
+    }
+}
+
+/// The shared memory whose size the launch gives, made by [`dynamic_shared!`].
+pub struct DynamicShared<T>(*mut T);
+
+impl<T: Element> DynamicShared<T> {
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn declare() -> Self {
+        DynamicShared(simt_dynamic_shared_pointer().cast())
+    }
+}
+
+impl<T: Element, const ROWS: usize, const COLS: usize> Index<(usize, usize)>
+    for Shared<T, ROWS, COLS>
+{
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, (row, col): (usize, usize)) -> &T {
+        &self[row * COLS + col]
+    }
+}
+
+impl<T: Element, const ROWS: usize, const COLS: usize> IndexMut<(usize, usize)>
+    for Shared<T, ROWS, COLS>
+{
+    #[inline(always)]
+    fn index_mut(&mut self, (row, col): (usize, usize)) -> &mut T {
+        &mut self[row * COLS + col]
+    }
+}
+
+macro_rules! indexed {
+    ([$($generics:tt)*] $array:ty) => {
+        impl<$($generics)*> Index<usize> for $array {
+            type Output = T;
+
+            #[inline(always)]
+            fn index(&self, index: usize) -> &T {
+                // SAFETY: inside the array, as the kernel promises; not checked on the GPU.
+                unsafe { &*self.0.add(index) }
+            }
+        }
+
+        impl<$($generics)*> IndexMut<usize> for $array {
+            #[inline(always)]
+            fn index_mut(&mut self, index: usize) -> &mut T {
+                // SAFETY: as in `index`.
+                unsafe { &mut *self.0.add(index) }
+            }
+        }
+
+        impl<$($generics)*> $array {
+            /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a
+            /// multiple of sixteen.
+            #[inline(always)]
+            pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
+                // SAFETY: inside the array and aligned, as the kernel promises.
+                unsafe { *(self.0.add(index) as *const Vector128) }.into_array()
+            }
+
+            /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be
+            /// a multiple of sixteen.
+            #[inline(always)]
+            pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
+                // SAFETY: as in `load128`.
+                unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
+            }
+        }
+    };
+}
+
+indexed! { [T: Element, const ROWS: usize, const COLS: usize] Shared<T, ROWS, COLS> }
+indexed! { [T: Element] DynamicShared<T> }

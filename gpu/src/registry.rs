@@ -1,0 +1,116 @@
+//! The list of all kernels: a new kernel is a new file and an entry here.
+//!
+//! The command's `kernels`, the tests, the benchmarks and the documentation's tables all read it.
+
+use simt::{
+    Declaration, Kernel,
+    device::{In, Out},
+};
+
+use crate::kernels::{
+    basic::{self, basic},
+    rust_cuda::rust_cuda_tiled16,
+    tiled::{tiled16, tiled32},
+};
+
+/// Every kernel, in the order in which they are taught.
+pub static KERNELS: &[Entry] = &[
+    Entry {
+        summary: "one thread an element, everything from global memory",
+        contract: Contract::Product(Product {
+            block: [basic::BLOCK as u32, basic::BLOCK as u32, 1],
+            tile: [basic::BLOCK as u32, basic::BLOCK as u32],
+            kernel: ProductKernel::Views(&basic),
+        }),
+    },
+    Entry {
+        summary: "16 x 16 tiles in shared memory, two barriers a phase",
+        contract: Contract::Product(Product {
+            block: [16, 16, 1],
+            tile: [16, 16],
+            kernel: ProductKernel::Views(&tiled16),
+        }),
+    },
+    Entry {
+        summary: "32 x 32 tiles in shared memory, two barriers a phase",
+        contract: Contract::Product(Product {
+            block: [32, 32, 1],
+            tile: [32, 32],
+            kernel: ProductKernel::Views(&tiled32),
+        }),
+    },
+    Entry {
+        summary: "tiled16 in Rust-CUDA's idiom: raw pointers, `cuda_std`'s vocabulary",
+        contract: Contract::Product(Product {
+            block: [16, 16, 1],
+            tile: [16, 16],
+            kernel: ProductKernel::Pointers(&rust_cuda_tiled16),
+        }),
+    },
+];
+
+/// The kernel of a name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    KERNELS.iter().find(|entry| entry.name() == name)
+}
+
+/// A kernel and what it is for.
+#[derive(Debug)]
+pub struct Entry {
+    /// In a few words, what sets it apart.
+    pub summary: &'static str,
+    /// What it computes, and how it is launched.
+    pub contract: Contract,
+}
+
+impl Entry {
+    /// The kernel's name: in Rust, in the PTX and on the command line.
+    pub fn name(&self) -> &'static str {
+        self.declaration().name
+    }
+
+    /// What the kernel says of itself.
+    pub fn declaration(&self) -> &'static Declaration {
+        match &self.contract {
+            Contract::Product(product) => product.declaration(),
+        }
+    }
+}
+
+/// What a kernel computes. Further kinds will join.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Contract {
+    /// A lesson's product.
+    Product(Product),
+}
+
+/// `C = A B` of dense row-major matrices: A is `m x k`, B is `k x n`, C is `m x n`, any size.
+#[derive(Debug)]
+pub struct Product {
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Rows and columns of C that a block computes. Blocks along x take columns, along y rows.
+    pub tile: [u32; 2],
+    /// The kernel.
+    pub kernel: ProductKernel,
+}
+
+/// A product's kernel: its parameters are m, n, k, A, B, C.
+#[derive(Clone, Copy, Debug)]
+pub enum ProductKernel {
+    /// Matrices as views: every access can be checked.
+    Views(&'static Kernel<(u32, u32, u32, In<f32>, In<f32>, Out<f32>)>),
+    /// Matrices as raw pointers.
+    Pointers(&'static Kernel<(u32, u32, u32, *const f32, *const f32, *mut f32)>),
+}
+
+impl Product {
+    /// What the kernel says of itself.
+    pub fn declaration(&self) -> &'static Declaration {
+        match self.kernel {
+            ProductKernel::Views(kernel) => &kernel.declaration,
+            ProductKernel::Pointers(kernel) => &kernel.declaration,
+        }
+    }
+}
