@@ -123,4 +123,19 @@ impl Error {
             Error::Interrupted => 130,
         }
     }
+
+    /// Why a launch on the CPU device ended early.
+    pub(crate) fn from_stop(kernel: &'static str, stop: simt::cpu::Stop) -> Self {
+        use simt::cpu::Stop;
+        match stop {
+            Stop::Fault(fault) => Error::Kernel(fault),
+            Stop::Interrupted => Error::Interrupted,
+            Stop::OutOfMemory(needed) => {
+                let (free, _) = crate::memory::available();
+                Error::OutOfMemory { device: "cpu".to_owned(), needed, free }
+            }
+            Stop::Config(what) => Error::Launch { kernel, what },
+            _ => Error::Launch { kernel, what: stop.to_string() },
+        }
+    }
 }

@@ -1,1 +1,15 @@
-//! Stand-in
+//! Stands in for the build dependency of the same name that `cust` and `cust_raw` have.
+//!
+//! They ask it for one thing: find an installed CUDA toolkit and link its `libcuda`. Where there is no
+//! toolkit the published crate stops the build. Here the driver's symbols come from the crate `cuda-dyn`,
+//! so there is nothing to find and nothing to link.
+//!
+//! The root `Cargo.toml` puts this crate in place with `[patch.crates-io]`. Cargo reads that table in the
+//! root workspace only: a program outside it that depends on `host` repeats the line, or switches off
+//! `host`'s feature `cuda`.
+
+/// Called by the build scripts of `cust` and `cust_raw`. Links nothing.
+pub fn include_cuda() {
+    // Without this line Cargo would run the script again whenever a file of the package changes.
+    println!("cargo::rerun-if-changed=build.rs");
+}

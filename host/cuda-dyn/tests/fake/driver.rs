@@ -1,0 +1,280 @@
+//! A stand-in for `libcuda.so.1` that fails on demand; compiled by `mod.rs` next to it, not by Cargo.
+//!
+//! Device memory is host memory, one kernel does one thing, and every function that needs a current
+//! context insists on one. The environment variable `FAKE_CUDA` changes what functions return and what
+//! the machine has: `cuInit=803`, `devices=0`, `cuMemGetInfo_v2=700`. Each call is a line in the file
+//! `FAKE_CUDA_LOG`.
+//!
+//! What is not here is missing, as in a driver older than the function.
+
+#![allow(non_snake_case)]
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::io::Write;
+use std::ptr::null;
+use std::sync::Mutex;
+
+type Handle = *mut c_void;
+
+const TOTAL: usize = 1 << 30;
+static MEMORY: Mutex<Option<HashMap<u64, usize>>> = Mutex::new(None);
+
+thread_local! {
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What `FAKE_CUDA` says about `key`.
+fn configured(key: &str) -> Option<c_int> {
+    let text = std::env::var("FAKE_CUDA").unwrap_or_default();
+    text.split_whitespace().filter_map(|entry| entry.split_once('=')).find_map(|(name, value)| {
+        (name == key).then(|| value.parse().expect("FAKE_CUDA: a number"))
+    })
+}
+
+/// Logs a call; the code it is to return instead of doing its work.
+fn called(name: &str) -> Option<c_int> {
+    if let Some(path) = std::env::var_os("FAKE_CUDA_LOG") {
+        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        writeln!(log, "{name}").unwrap();
+    }
+    configured(name)
+}
+
+macro_rules! driver {
+    // Functions after the mark need a current context.
+    ($($(@$context:tt)? fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => {$(
+        #[unsafe(no_mangle)]
+        #[allow(unused_unsafe, reason = "some only return a number")]
+        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            if let Some(code) = called(stringify!($name)) {
+                return code;
+            }
+            $(
+                let _: &str = stringify!($context);
+                if CURRENT.get() == 0 {
+                    return 201;
+                }
+            )?
+            unsafe { $body }
+        }
+    )*};
+}
+
+driver! {
+    fn cuInit(_flags: c_uint) { 0 }
+    fn cuDriverGetVersion(version: *mut c_int) {
+        *version = configured("version").unwrap_or(13000);
+        0
+    }
+    fn cuDeviceGetCount(count: *mut c_int) {
+        *count = configured("devices").unwrap_or(1);
+        0
+    }
+    fn cuDeviceGet(device: *mut c_int, ordinal: c_int) {
+        *device = ordinal;
+        0
+    }
+    fn cuDeviceGetName(name: *mut c_char, length: c_int, _device: c_int) {
+        let text = b"Fake GPU\0";
+        assert!(length as usize >= text.len());
+        name.copy_from(text.as_ptr().cast(), text.len());
+        0
+    }
+    fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _device: c_int) {
+        *value = match attribute {
+            75 => 9,
+            76 => 0,
+            8 => 48 << 10,
+            97 => 227 << 10,
+            13 => return 1,
+            other => 1000 + other,
+        };
+        0
+    }
+    fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: c_int) {
+        *bytes = TOTAL;
+        0
+    }
+    fn cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int) {
+        *context = (0x1000 + device as usize) as Handle;
+        0
+    }
+    fn cuDevicePrimaryCtxRelease_v2(_device: c_int) { 0 }
+    fn cuCtxSetCurrent(context: Handle) {
+        CURRENT.set(context as usize);
+        0
+    }
+    @context fn cuCtxSynchronize() { 0 }
+    @context fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
+        let memory = MEMORY.lock().unwrap();
+        *free = TOTAL - memory.iter().flat_map(|m| m.values()).sum::<usize>();
+        *total = TOTAL;
+        0
+    }
+    @context fn cuMemAlloc_v2(address: *mut u64, bytes: usize) {
+        let mut memory = MEMORY.lock().unwrap();
+        let memory = memory.get_or_insert_default();
+        if bytes == 0 || bytes > 1 << 40 {
+            return 1;
+        }
+        if bytes > TOTAL - memory.values().sum::<usize>() {
+            return 2;
+        }
+        *address = alloc(Layout::from_size_align_unchecked(bytes, 256)) as u64;
+        memory.insert(*address, bytes);
+        0
+    }
+    @context fn cuMemFree_v2(address: u64) {
+        let Some(bytes) = MEMORY.lock().unwrap().as_mut().unwrap().remove(&address) else {
+            return 1;
+        };
+        dealloc(address as *mut u8, Layout::from_size_align_unchecked(bytes, 256));
+        0
+    }
+    @context fn cuMemcpyHtoD_v2(target: u64, source: *const u8, bytes: usize) {
+        (target as *mut u8).copy_from(source, bytes);
+        0
+    }
+    @context fn cuMemcpyDtoH_v2(target: *mut u8, source: u64, bytes: usize) {
+        target.copy_from(source as *const u8, bytes);
+        0
+    }
+    @context fn cuMemsetD8_v2(target: u64, value: u8, count: usize) {
+        std::slice::from_raw_parts_mut(target as *mut u8, count).fill(value);
+        0
+    }
+    @context fn cuMemsetD32_v2(target: u64, value: u32, count: usize) {
+        std::slice::from_raw_parts_mut(target as *mut u32, count).fill(value);
+        0
+    }
+    @context fn cuModuleLoadDataEx(
+        module: *mut Handle, image: *const c_char, count: c_uint, options: *mut c_int,
+        values: *mut Handle
+    ) {
+        let image = CStr::from_ptr(image).to_str().unwrap();
+        let logged = image.contains("bad instruction");
+        for i in 0..count as usize {
+            let size = *values.add(i + 1) as usize;
+            match *options.add(i) {
+                // 5 and 3: buffers for errors and information, each followed by its size.
+                5 if logged => {
+                    let text = b"ptxas application ptx input, line 7; fatal   : Parsing error\n\0";
+                    assert!(size >= text.len());
+                    (*values.add(i)).cast::<u8>().copy_from(text.as_ptr(), text.len());
+                    *values.add(i + 1) = (text.len() - 1) as Handle;
+                }
+                5 | 3 => assert!(size >= 1024),
+                4 | 6 => continue,
+                other => panic!("option {other}"),
+            }
+        }
+        if logged {
+            return 218;
+        }
+        if image.contains(".version 99.0") {
+            return 222;
+        }
+        *module = 0x2000 as Handle;
+        0
+    }
+    @context fn cuModuleUnload(module: Handle) {
+        assert_eq!(module as usize, 0x2000);
+        0
+    }
+    @context fn cuModuleGetFunction(function: *mut Handle, _module: Handle, name: *const c_char) {
+        if CStr::from_ptr(name) != c"fill" {
+            return 500;
+        }
+        *function = 0x3000 as Handle;
+        0
+    }
+    @context fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, _function: Handle) {
+        *value = [1024, 2048, 0, 16, 32][attribute as usize];
+        0
+    }
+    @context fn cuFuncSetAttribute(_function: Handle, attribute: c_int, value: c_int) {
+        assert_eq!(attribute, 8);
+        if value > (227 << 10) - 2048 { 1 } else { 0 }
+    }
+    // The kernel `fill(u64 address, u32 value, u32 count)`.
+    @context fn cuLaunchKernel(
+        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
+        _shared: c_uint, stream: Handle, params: *mut Handle, extra: *mut Handle
+    ) {
+        assert_eq!((function as usize, stream as usize), (0x3000, 0x4000));
+        assert!(extra.is_null());
+        if gx * gy * gz == 0 {
+            return 1;
+        }
+        if bx * by * bz > 1024 {
+            return 701;
+        }
+        let address = *(*params).cast::<u64>() as *mut u32;
+        let value = *(*params.add(1)).cast::<u32>();
+        let count = *(*params.add(2)).cast::<u32>();
+        std::slice::from_raw_parts_mut(address, count as usize).fill(value);
+        0
+    }
+    @context fn cuStreamCreateWithPriority(stream: *mut Handle, flags: c_uint, _priority: c_int) {
+        assert_eq!(flags, 1, "a stream must not wait for the default stream");
+        *stream = 0x4000 as Handle;
+        0
+    }
+    @context fn cuStreamDestroy_v2(_stream: Handle) { 0 }
+    @context fn cuStreamSynchronize(_stream: Handle) { 0 }
+    @context fn cuEventCreate(event: *mut Handle, _flags: c_uint) {
+        *event = 0x5000 as Handle;
+        0
+    }
+    @context fn cuEventDestroy_v2(_event: Handle) { 0 }
+    @context fn cuEventRecord(_event: Handle, stream: Handle) {
+        assert_eq!(stream as usize, 0x4000);
+        0
+    }
+    @context fn cuEventSynchronize(_event: Handle) { 0 }
+    @context fn cuEventElapsedTime(milliseconds: *mut f32, _start: Handle, _end: Handle) {
+        *milliseconds = 1.5;
+        0
+    }
+}
+
+/// What the driver says about the codes that the tests use: name and description.
+fn describe(code: c_int) -> Option<(&'static CStr, &'static CStr)> {
+    Some(match code {
+        0 => (c"CUDA_SUCCESS", c"no error"),
+        1 => (c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),
+        2 => (c"CUDA_ERROR_OUT_OF_MEMORY", c"out of memory"),
+        46 => {
+            (c"CUDA_ERROR_DEVICE_UNAVAILABLE", c"CUDA-capable device(s) is/are busy or unavailable")
+        }
+        201 => (c"CUDA_ERROR_INVALID_CONTEXT", c"invalid device context"),
+        222 => (
+            c"CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+            c"the provided PTX was compiled with an unsupported toolchain.",
+        ),
+        700 => (c"CUDA_ERROR_ILLEGAL_ADDRESS", c"an illegal memory access was encountered"),
+        701 => (c"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", c"too many resources requested for launch"),
+        803 => (
+            c"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+            c"system has unsupported display driver / cuda driver combination",
+        ),
+        _ => return None,
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGetErrorName(code: c_int, text: *mut *const c_char) -> c_int {
+    let words = describe(code);
+    unsafe { *text = words.map_or(null(), |words| words.0.as_ptr()) };
+    if words.is_some() { 0 } else { 1 }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGetErrorString(code: c_int, text: *mut *const c_char) -> c_int {
+    let words = describe(code);
+    unsafe { *text = words.map_or(null(), |words| words.1.as_ptr()) };
+    if words.is_some() { 0 } else { 1 }
+}

@@ -1,0 +1,284 @@
+//! Buffers: elements in a device's memory, and views of them.
+
+use std::{
+    marker::PhantomData,
+    ops::{Bound, RangeBounds},
+};
+
+use simt::Element;
+
+#[cfg(feature = "cuda")]
+use crate::cuda;
+use crate::{
+    device::{Device, Kind},
+    error::{Error, Result},
+    memory::HostMemory,
+};
+
+/// An element that can be copied as bytes.
+pub trait Pod: Element + bytemuck::Pod {}
+impl<T: Element + bytemuck::Pod> Pod for T {}
+
+/// `len` elements in the memory of a device, the first of them at a 256-byte boundary.
+#[derive(Debug)]
+pub struct Buffer<T> {
+    device: Device,
+    len: usize,
+    storage: Storage,
+    element: PhantomData<T>,
+}
+
+#[derive(Debug)]
+enum Storage {
+    Host(HostMemory),
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Memory),
+}
+
+/// A part of a buffer, to be read.
+#[derive(Debug)]
+pub struct BufferView<'a, T> {
+    buffer: &'a Buffer<T>,
+    start: usize,
+    len: usize,
+}
+
+/// A part of a buffer, to be written.
+#[derive(Debug)]
+pub struct BufferViewMut<'a, T> {
+    buffer: &'a mut Buffer<T>,
+    start: usize,
+    len: usize,
+}
+
+impl Device {
+    /// A buffer of zeros.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], naming the bytes needed and free.
+    pub fn zeros<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
+        let limit = isize::MAX as usize / size_of::<T>();
+        if len > limit {
+            return Err(Error::argument(
+                "len",
+                len,
+                format!("a buffer has at most {limit} elements"),
+            ));
+        }
+        let bytes = len * size_of::<T>();
+        let storage = match &*self.0 {
+            Kind::Cpu(_) => Storage::Host(HostMemory::zeroed(bytes)?),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => {
+                let mut memory = cuda::Memory::alloc(&gpu.context, bytes)?;
+                memory.fill_u8(0, 0, bytes)?;
+                Storage::Cuda(memory)
+            }
+        };
+        Ok(Buffer { device: self.clone(), len, storage, element: PhantomData })
+    }
+
+    /// A buffer with a copy of `values`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], naming the bytes needed and free.
+    pub fn upload<T: Pod>(&self, values: &[T]) -> Result<Buffer<T>> {
+        let mut buffer = self.zeros(values.len())?;
+        buffer.write(0, values)?;
+        Ok(buffer)
+    }
+}
+
+impl<T: Pod> Buffer<T> {
+    /// The device that it lies on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// How many elements it has.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Has it no elements?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The elements of that range.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a range that reaches past the end.
+    pub fn view(&self, range: impl RangeBounds<usize>) -> Result<BufferView<'_, T>> {
+        let (start, len) = self.resolve(range)?;
+        Ok(BufferView { buffer: self, start, len })
+    }
+
+    /// The elements of that range, to be written.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a range that reaches past the end.
+    pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> Result<BufferViewMut<'_, T>> {
+        let (start, len) = self.resolve(range)?;
+        Ok(BufferViewMut { buffer: self, start, len })
+    }
+
+    /// Start and length of a range of it.
+    fn resolve(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize)> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&start) => start.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&end) => end.saturating_add(1),
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => self.len,
+        };
+        if start > end || end > self.len {
+            let limit = format!("the buffer has {} elements", self.len);
+            return Err(Error::argument("range", format!("{start}..{end}"), limit));
+        }
+        Ok((start, end - start))
+    }
+
+    /// Copies `values` to the elements from `start` on, after all work on the device.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a range that reaches past the end; those of kernels launched before.
+    pub fn write(&mut self, start: usize, values: &[T]) -> Result<()> {
+        self.resolve(start..start.saturating_add(values.len()))?;
+        let (offset, bytes) = (start * size_of::<T>(), bytemuck::cast_slice(values));
+        match &mut self.storage {
+            Storage::Host(memory) => {
+                memory.bytes_mut()[offset..offset + bytes.len()].copy_from_slice(bytes);
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => memory.write(offset, bytes),
+        }
+    }
+
+    /// Copies the elements from `start` on to `values`, after all work on the device.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a range that reaches past the end; those of kernels launched before.
+    pub fn read(&self, start: usize, values: &mut [T]) -> Result<()> {
+        self.resolve(start..start.saturating_add(values.len()))?;
+        let (offset, bytes) = (start * size_of::<T>(), bytemuck::cast_slice_mut::<T, u8>(values));
+        match &self.storage {
+            Storage::Host(memory) => {
+                bytes.copy_from_slice(&memory.bytes()[offset..offset + bytes.len()]);
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => memory.read(offset, bytes),
+        }
+    }
+
+    /// All its elements, after all work on the device.
+    ///
+    /// # Errors
+    /// Those of kernels launched before.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let mut values = vec![T::zeroed(); self.len];
+        self.read(0, &mut values)?;
+        Ok(values)
+    }
+
+    /// Sets every byte: with 0xff, every float becomes NaN.
+    ///
+    /// # Errors
+    /// Those of kernels launched before.
+    pub fn fill_bytes(&mut self, byte: u8) -> Result<()> {
+        match &mut self.storage {
+            Storage::Host(memory) => {
+                memory.bytes_mut().fill(byte);
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => memory.fill_u8(0, byte, self.len * size_of::<T>()),
+        }
+    }
+
+    /// Its first element's address, on its device.
+    fn address(&self) -> u64 {
+        match &self.storage {
+            Storage::Host(memory) => memory.as_ptr() as u64,
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => memory.address(),
+        }
+    }
+}
+
+impl<'a, T: Pod> BufferView<'a, T> {
+    /// How many elements it has.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Has it no elements?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device that it lies on.
+    pub fn device(&self) -> &Device {
+        &self.buffer.device
+    }
+
+    /// A part of it.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a range that reaches past its end.
+    pub fn view(&self, start: usize, len: usize) -> Result<BufferView<'a, T>> {
+        check_part(start, len, self.len)?;
+        Ok(BufferView { buffer: self.buffer, start: self.start + start, len })
+    }
+
+    /// Its first element's address, on its device.
+    pub(crate) fn address(&self) -> *const T {
+        (self.buffer.address() as *const T).wrapping_add(self.start)
+    }
+}
+
+impl<T: Pod> BufferViewMut<'_, T> {
+    /// How many elements it has.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Has it no elements?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device that it lies on.
+    pub fn device(&self) -> &Device {
+        &self.buffer.device
+    }
+
+    /// A part of it.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a range that reaches past its end.
+    pub fn view_mut(&mut self, start: usize, len: usize) -> Result<BufferViewMut<'_, T>> {
+        check_part(start, len, self.len)?;
+        Ok(BufferViewMut { start: self.start + start, len, buffer: self.buffer })
+    }
+
+    /// Its first element's address, on its device.
+    pub(crate) fn address(&mut self) -> *mut T {
+        (self.buffer.address() as *mut T).wrapping_add(self.start)
+    }
+}
+
+fn check_part(start: usize, len: usize, whole: usize) -> Result<()> {
+    match start.checked_add(len) {
+        Some(end) if end <= whole => Ok(()),
+        _ => {
+            let limit = format!("the view has {whole} elements");
+            Err(Error::argument("range", format!("{start}, {len} elements"), limit))
+        }
+    }
+}

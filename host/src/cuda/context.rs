@@ -1,0 +1,184 @@
+//! One device: its primary context and what it can do.
+
+use super::failure::{self, OUT_OF_MEMORY, Raw, check};
+use super::{Started, driver_version, initialize};
+use crate::error::{Error, Result};
+use cust::context::CurrentContext;
+use cust::device::{Device, DeviceAttribute};
+use cust::sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+use std::sync::Arc;
+
+/// A device's primary context, the one that every library in the process shares.
+///
+/// It is retained while this value lives; two contexts of one device are the same to the driver.
+#[derive(Debug)]
+pub(crate) struct Context {
+    context: cust::context::Context,
+    index: usize,
+    properties: Properties,
+}
+
+/// What a device is and allows, as the driver reports it. Sizes are in bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Properties {
+    /// The product's name, `NVIDIA H200`.
+    pub(crate) name: String,
+    /// Compute capability (major, minor).
+    pub(crate) capability: (u32, u32),
+    /// The newest CUDA version that the driver supports (major, minor).
+    pub(crate) driver: (u32, u32),
+    /// Streaming multiprocessors.
+    pub(crate) multiprocessors: u32,
+    /// Device memory.
+    pub(crate) memory: u64,
+    /// L2 cache.
+    pub(crate) l2: u32,
+    /// Shared memory that a block gets without asking, static and dynamic together.
+    pub(crate) max_shared_static: u32,
+    /// Shared memory that a block gets after [`super::Function::set_max_dynamic_shared`].
+    pub(crate) max_shared_optin: u32,
+    /// Shared memory of one multiprocessor.
+    pub(crate) shared_per_multiprocessor: u32,
+    /// 32-bit registers of one multiprocessor.
+    pub(crate) registers_per_multiprocessor: u32,
+    /// Threads that one multiprocessor holds.
+    pub(crate) threads_per_multiprocessor: u32,
+    /// Threads of one block, over all dimensions.
+    pub(crate) max_threads_per_block: u32,
+    /// Threads of one block, in each dimension.
+    pub(crate) max_block_dim: [u32; 3],
+    /// Blocks of one grid, in each dimension.
+    pub(crate) max_grid_dim: [u32; 3],
+    /// Highest multiprocessor clock in kHz, where the driver tells.
+    pub(crate) clock_khz: Option<u32>,
+    /// Highest memory clock in kHz, where the driver tells.
+    pub(crate) memory_clock_khz: Option<u32>,
+    /// Width of the memory bus in bits, where the driver tells.
+    pub(crate) memory_bus_bits: Option<u32>,
+}
+
+impl Context {
+    /// Opens the device with that index, in the driver's order.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`], [`Error::NoDevice`], and [`Error::Driver`] for a device that this process may
+    /// not use.
+    pub(crate) fn open(index: usize) -> Result<Arc<Self>> {
+        let count = match initialize()? {
+            Started::Devices => check(Device::num_devices())?,
+            Started::NoDevice => 0,
+        };
+        let ordinal = u32::try_from(index).ok().filter(|&ordinal| ordinal < count);
+        let ordinal = ordinal.ok_or(Error::NoDevice { index, count: count as usize })?;
+        let device = check(Device::get_device(ordinal))?;
+        let properties = Properties::of(device)?;
+        let context = check(cust::context::Context::new(device))?;
+        Ok(Arc::new(Context { context, index, properties }))
+    }
+
+    /// What the device is and allows.
+    pub(crate) fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// The device's position in the driver's order.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The device for a message: `cuda:0 (NVIDIA H200)`.
+    pub(crate) fn label(&self) -> String {
+        format!("cuda:{} ({})", self.index, self.properties.name)
+    }
+
+    /// Device memory in bytes: (free, total).
+    pub(crate) fn memory_info(&self) -> Result<(u64, u64)> {
+        self.make_current()?;
+        let (free, total) = check(cust::memory::mem_get_info())?;
+        Ok((free as u64, total as u64))
+    }
+
+    /// Waits for all work on the device, in every stream.
+    ///
+    /// # Errors
+    /// Also those of kernels launched earlier: a fault is seen here at the earliest.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        self.make_current()?;
+        failure::check_on(self, CurrentContext::synchronize())
+    }
+
+    /// Makes this the context that the calling thread's next driver calls mean.
+    pub(super) fn make_current(&self) -> Result<()> {
+        check(CurrentContext::set_current(&self.context))
+    }
+
+    /// The error for `raw`. Where memory ran out for something whose size only the driver knows (a
+    /// module's code, a kernel's stack), it names what is free.
+    pub(super) fn error(&self, raw: Raw) -> Error {
+        let mut error = raw.error();
+        if let Error::Driver { code: OUT_OF_MEMORY, text, .. } = &mut error
+            && let Ok((free, total)) = self.memory_info()
+        {
+            *text += &format!(" on {}: {free} of {total} bytes are free", self.label());
+        }
+        error
+    }
+
+    /// The error for the PTX file `module`, which the driver refuses with these words.
+    pub(super) fn refusal(&self, module: &str, log: String) -> Error {
+        Error::Ptx { module: module.into(), driver: self.properties.driver, log }
+    }
+}
+
+impl Properties {
+    fn of(device: Device) -> Result<Self> {
+        use DeviceAttribute as A;
+        let attribute = |which| check(device.get_attribute(which)).map(i32::unsigned_abs);
+        // The driver may not know these, or say 0 where it may not tell.
+        let maybe = |which| attribute(which).ok().filter(|&value| value > 0);
+        Ok(Properties {
+            name: check(device.name())?,
+            capability: (
+                attribute(A::ComputeCapabilityMajor)?,
+                attribute(A::ComputeCapabilityMinor)?,
+            ),
+            driver: driver_version()?,
+            multiprocessors: attribute(A::MultiprocessorCount)?,
+            memory: check(device.total_memory())? as u64,
+            l2: attribute(A::L2CacheSize)?,
+            max_shared_static: attribute(A::MaxSharedMemoryPerBlock)?,
+            max_shared_optin: max_shared_optin(device)?,
+            shared_per_multiprocessor: attribute(A::MaxSharedMemoryPerMultiprocessor)?,
+            registers_per_multiprocessor: attribute(A::MaxRegistersPerMultiprocessor)?,
+            threads_per_multiprocessor: attribute(A::MaxThreadsPerMultiprocessor)?,
+            max_threads_per_block: attribute(A::MaxThreadsPerBlock)?,
+            max_block_dim: [
+                attribute(A::MaxBlockDimX)?,
+                attribute(A::MaxBlockDimY)?,
+                attribute(A::MaxBlockDimZ)?,
+            ],
+            max_grid_dim: [
+                attribute(A::MaxGridDimX)?,
+                attribute(A::MaxGridDimY)?,
+                attribute(A::MaxGridDimZ)?,
+            ],
+            clock_khz: maybe(A::ClockRate),
+            memory_clock_khz: maybe(A::MemoryClockRate),
+            memory_bus_bits: maybe(A::GlobalMemoryBusWidth),
+        })
+    }
+}
+
+/// The one attribute here that `cust`'s own list lacks.
+fn max_shared_optin(device: Device) -> Result<u32> {
+    let mut bytes = 0;
+    // SAFETY: the driver writes one int, and the handle comes from the driver.
+    check(unsafe {
+        cust::sys::cuDeviceGetAttribute(
+            &mut bytes,
+            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            device.as_raw(),
+        )
+    })?;
+    Ok(bytes.unsigned_abs())
+}

@@ -1,0 +1,67 @@
+//! Marks in a stream, for timing on the device's own clock.
+
+use super::failure::{check, check_on};
+use super::{Context, Stream};
+use crate::error::Result;
+use cust::event::EventFlags;
+use cust::sys::{
+    CUevent, cuEventCreate, cuEventDestroy_v2, cuEventElapsedTime, cuEventRecord,
+    cuEventSynchronize,
+};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// A point in a stream's work. `cust`'s own can only be recorded in `cust`'s own streams.
+#[derive(Debug)]
+pub(crate) struct Event {
+    raw: CUevent,
+    context: Arc<Context>,
+}
+
+// SAFETY: an event's handle belongs to its context, not to a thread, and the driver locks what it shares.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// An event that takes the time and was not recorded yet.
+    pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
+        context.make_current()?;
+        let mut raw = null_mut();
+        // SAFETY: the driver writes one handle, of the context that was made current.
+        check_on(context, unsafe { cuEventCreate(&mut raw, EventFlags::DEFAULT.bits()) })?;
+        Ok(Event { raw, context: context.clone() })
+    }
+
+    /// Marks the point after all that is in `stream` now; an earlier mark is forgotten.
+    pub(crate) fn record(&self, stream: &Stream) -> Result<()> {
+        self.context.make_current()?;
+        // SAFETY: both handles live as long as the borrows. The driver refuses a pair of two devices.
+        check(unsafe { cuEventRecord(self.raw, stream.raw()) })
+    }
+
+    /// Waits until the device has come to the mark.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        self.context.make_current()?;
+        // SAFETY: the event lives as long as `self`.
+        check(unsafe { cuEventSynchronize(self.raw) })
+    }
+
+    /// Microseconds on the device between two marks, after waiting for the second. The device's clock
+    /// steps by about half a microsecond.
+    pub(crate) fn elapsed_us(start: &Event, end: &Event) -> Result<f64> {
+        end.synchronize()?;
+        let mut milliseconds = 0.0;
+        // SAFETY: both events live as long as the borrows, and the driver writes one float.
+        check(unsafe { cuEventElapsedTime(&mut milliseconds, start.raw, end.raw) })?;
+        Ok(f64::from(milliseconds) * 1e3)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let _ = self.context.make_current();
+        // SAFETY: nothing uses the handle after this.
+        let _ = unsafe { cuEventDestroy_v2(self.raw) };
+    }
+}

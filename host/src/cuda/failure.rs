@@ -1,0 +1,128 @@
+//! From the driver's result codes to [`Error`].
+
+use super::Context;
+use crate::error::{Error, Result};
+use cust::error::CudaError;
+use cust::sys::CUresult;
+
+/// `CUDA_ERROR_INVALID_VALUE`.
+pub(super) const INVALID_VALUE: i32 = 1;
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+pub(super) const OUT_OF_MEMORY: i32 = 2;
+/// `CUDA_ERROR_NO_DEVICE`.
+pub(super) const NO_DEVICE: i32 = 100;
+/// `CUDA_ERROR_NOT_FOUND`.
+pub(super) const NOT_FOUND: i32 = 500;
+/// `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`.
+pub(super) const LAUNCH_OUT_OF_RESOURCES: i32 = 701;
+
+/// A failed call, by the number that the driver gave: `cust` knows only those of CUDA 11.4.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raw {
+    /// The driver's function.
+    pub(super) call: &'static str,
+    /// Its result code.
+    pub(super) code: i32,
+}
+
+impl Raw {
+    /// The failure that this thread's last call has just returned as `code`.
+    fn last(code: i32) -> Self {
+        match cuda_dyn::take_failure() {
+            Some(failure) => Raw { call: failure.function, code: failure.code },
+            None => Raw { call: "a call of the CUDA driver", code },
+        }
+    }
+
+    /// The driver's name for it, its number and its description, for use inside a sentence.
+    pub(super) fn words(self) -> String {
+        let (name, text) = (cuda_dyn::error_name(self.code), cuda_dyn::error_text(self.code));
+        format!("{name} ({}): {text}", self.code)
+    }
+
+    /// An error for which the caller knows nothing better.
+    pub(super) fn error(self) -> Error {
+        let driver = |advice: &str| Error::Driver {
+            call: self.call,
+            code: self.code,
+            name: cuda_dyn::error_name(self.code).into(),
+            text: format!("{}{advice}", cuda_dyn::error_text(self.code)),
+        };
+        match self.code {
+            // A function that this driver's library lacks, as cuda-dyn reports it.
+            302 => Error::NoDriver {
+                reason: format!(
+                    "{} has no function {}: the driver is too old, update it",
+                    cuda_dyn::driver().unwrap_or("libcuda.so.1"),
+                    self.call
+                ),
+            },
+            46 => driver("; another process may hold the device for itself: see nvidia-smi"),
+            // Faults of a kernel, and of the hardware, that end the context.
+            214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 => driver(
+                "; seen now, caused by a kernel launched earlier; \
+                 this process cannot use the device any more",
+            ),
+            _ => driver(""),
+        }
+    }
+}
+
+/// A result of `cust`, safe or raw: success, or the code that [`cuda_dyn`] kept.
+pub(super) trait Outcome {
+    /// What there is on success.
+    type Value;
+    /// The result as `cust` tells it.
+    fn number(self) -> std::result::Result<Self::Value, i32>;
+}
+
+impl<T> Outcome for std::result::Result<T, CudaError> {
+    type Value = T;
+    fn number(self) -> std::result::Result<T, i32> {
+        self.map_err(|error| error as i32)
+    }
+}
+
+impl Outcome for CUresult {
+    type Value = ();
+    fn number(self) -> std::result::Result<(), i32> {
+        if self == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self as i32) }
+    }
+}
+
+/// The outcome of a call, where some codes mean something to the caller.
+pub(super) fn outcome<O: Outcome>(result: O) -> std::result::Result<O::Value, Raw> {
+    result.number().map_err(Raw::last)
+}
+
+/// The outcome of a call, where none does.
+pub(super) fn check<O: Outcome>(result: O) -> Result<O::Value> {
+    outcome(result).map_err(Raw::error)
+}
+
+/// The outcome of a call that takes memory of an amount that only the driver knows.
+pub(super) fn check_on<O: Outcome>(context: &Context, result: O) -> Result<O::Value> {
+    outcome(result).map_err(|raw| context.error(raw))
+}
+
+/// The driver's library, loaded; else what to do about it.
+pub(super) fn library() -> Result<()> {
+    cuda_dyn::driver().map(|_| ()).map_err(|why| Error::NoDriver {
+        reason: format!(
+            "{why}; install NVIDIA's driver, in a container start it with the GPU passed in"
+        ),
+    })
+}
+
+/// Why `cuInit` failed, and what helps.
+pub(super) fn startup(raw: Raw) -> String {
+    let advice = match raw.code {
+        34 => "; the toolkit's stub library was loaded: take its stubs folder off LD_LIBRARY_PATH",
+        302 => "; this libcuda.so.1 is not NVIDIA's driver",
+        304 | 999 => "; is the kernel module loaded, and /dev/nvidia* open to this user?",
+        802 => "; on machines with NVSwitch the fabric manager must run",
+        803 | 804 => "; library and kernel module differ: restart after a driver update",
+        _ => "",
+    };
+    format!("{} failed, {}{advice}", raw.call, raw.words())
+}

@@ -1,0 +1,153 @@
+//! Kernels, and their launch.
+
+use super::failure::{INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, Raw, check_on, outcome};
+use super::{Module, Stream};
+use crate::error::{Error, Result};
+use cust::sys::{
+    CUfunction, CUfunction_attribute_enum as Attribute, cuFuncGetAttribute, cuFuncSetAttribute,
+    cuLaunchKernel,
+};
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+/// What a kernel takes of a multiprocessor, as compiled. Sizes are in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attributes {
+    /// 32-bit registers of a thread.
+    pub(crate) registers: u32,
+    /// Static shared memory of a block.
+    pub(crate) static_shared: u32,
+    /// Local memory of a thread: what did not fit into registers.
+    pub(crate) local: u32,
+    /// The largest block that can be launched.
+    pub(crate) max_threads: u32,
+}
+
+/// A kernel, ready to be launched. It keeps its module loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    raw: CUfunction,
+    name: &'static str,
+    attributes: Attributes,
+    module: Module,
+}
+
+// SAFETY: a function's handle belongs to its context, not to a thread, and the driver locks what it
+// shares.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+impl Function {
+    /// The function behind `raw`, its attributes asked for.
+    ///
+    /// # Safety
+    /// 1. `raw` is a function of `module`.
+    pub(super) unsafe fn new(raw: CUfunction, name: &'static str, module: Module) -> Result<Self> {
+        module.context().make_current()?;
+        let attribute = |which| -> Result<u32> {
+            let mut value = 0;
+            // SAFETY: the function lives as long as its module, and one int is written.
+            let result = unsafe { cuFuncGetAttribute(&mut value, which, raw) };
+            check_on(module.context(), result)?;
+            Ok(value.unsigned_abs())
+        };
+        // Asking also makes a driver that loads lazily load the kernel now, not within a measurement.
+        let attributes = Attributes {
+            registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            static_shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            local: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            max_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        };
+        Ok(Function { raw, name, attributes, module })
+    }
+
+    /// What the kernel takes of a multiprocessor.
+    pub(crate) fn attributes(&self) -> Attributes {
+        self.attributes
+    }
+
+    /// Allows launches with up to `bytes` of dynamic shared memory. Needed where static and dynamic
+    /// together exceed [`super::Properties::max_shared_static`]; it holds for the kernel, whatever value
+    /// of this type it is launched through.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] where the device has less.
+    pub(crate) fn set_max_dynamic_shared(&self, bytes: u32) -> Result<()> {
+        let context = self.module.context();
+        let (limit, taken) = (context.properties().max_shared_optin, self.attributes.static_shared);
+        let too_much = || Error::Launch {
+            kernel: self.name,
+            what: format!(
+                "{bytes} bytes of dynamic and {taken} of static shared memory: \
+                 {} allows {limit} together",
+                context.label()
+            ),
+        };
+        let value = i32::try_from(bytes).map_err(|_| too_much())?;
+        context.make_current()?;
+        let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function lives as long as its module, which `self` keeps.
+        outcome(unsafe { cuFuncSetAttribute(self.raw, which, value) })
+            .map_err(|raw| if raw.code == INVALID_VALUE { too_much() } else { context.error(raw) })
+    }
+
+    /// Queues one launch in `stream` and returns at once. A fault in the kernel is seen by whoever waits
+    /// for it.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] for a grid, a block or shared memory that this kernel cannot have here.
+    ///
+    /// # Safety
+    /// 1. `params` has one pointer for each of the kernel's parameters, in order, to a value of that
+    ///    parameter's size and alignment. The values are copied before this returns.
+    /// 2. Every address among them is of memory on this device that stays allocated until the launch has
+    ///    finished, and what the kernel accesses for these values, this grid and this block lies in it.
+    /// 3. Until then nothing else writes what the kernel reads, nor touches what it writes, unless it is
+    ///    ordered by the same stream.
+    pub(crate) unsafe fn launch(
+        &self,
+        stream: &Stream,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_shared: u32,
+        params: &mut [*mut c_void],
+    ) -> Result<()> {
+        let context = self.module.context();
+        context.make_current()?;
+        // SAFETY: function and stream live as long as the borrows; the driver refuses a stream of another
+        // device. The parameters are as the caller promises, and no extra options are given.
+        let result = unsafe {
+            cuLaunchKernel(
+                self.raw,
+                grid[0],
+                grid[1],
+                grid[2],
+                block[0],
+                block[1],
+                block[2],
+                dynamic_shared,
+                stream.raw(),
+                params.as_mut_ptr(),
+                null_mut(),
+            )
+        };
+        outcome(result).map_err(|raw| match raw.code {
+            INVALID_VALUE | LAUNCH_OUT_OF_RESOURCES => Error::Launch {
+                kernel: self.name,
+                what: self.refusal(raw, grid, block, dynamic_shared),
+            },
+            _ => context.error(raw),
+        })
+    }
+
+    /// The launch that the driver refused, with all that may be the reason.
+    fn refusal(&self, raw: Raw, grid: [u32; 3], block: [u32; 3], dynamic_shared: u32) -> String {
+        let Attributes { registers, static_shared, max_threads, .. } = self.attributes;
+        format!(
+            "grid {grid:?}, block {block:?} of at most {max_threads} threads with {registers} registers \
+             each, {dynamic_shared} bytes of dynamic and {static_shared} of static shared memory: {}",
+            raw.words()
+        )
+    }
+}

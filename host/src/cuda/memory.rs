@@ -1,0 +1,130 @@
+//! Device memory, as bytes.
+
+use super::Context;
+use super::failure::{INVALID_VALUE, OUT_OF_MEMORY, check, outcome};
+use crate::error::{Error, Result};
+use cust::memory::{CopyDestination, DeviceBuffer, DeviceSlice};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes on a device, freed on drop.
+///
+/// Reading and writing are blocking: they wait for all work on the device before, and what they did is
+/// done when they return. They are for preparing operands and fetching results, not for overlapping.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    buffer: DeviceBuffer<u8>,
+    context: Arc<Context>,
+}
+
+impl Memory {
+    /// Memory with unspecified contents, aligned for every type. No bytes need no driver: the address is
+    /// then null.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] names what was asked for and what is free.
+    pub(crate) fn alloc(context: &Arc<Context>, bytes: usize) -> Result<Self> {
+        if bytes > 0 {
+            context.make_current()?;
+        }
+        // SAFETY: the contents are only ever taken as bytes, and any byte is one.
+        let buffer = outcome(unsafe { DeviceBuffer::uninitialized(bytes) }).map_err(|raw| {
+            // A size beyond what can be addressed at all is an invalid value to the driver.
+            let beyond = raw.code == INVALID_VALUE && bytes as u64 > context.properties().memory;
+            if raw.code != OUT_OF_MEMORY && !beyond {
+                return raw.error();
+            }
+            match context.memory_info() {
+                Ok((free, _)) => {
+                    Error::OutOfMemory { device: context.label(), needed: bytes as u64, free }
+                }
+                Err(error) => error,
+            }
+        })?;
+        Ok(Memory { buffer, context: context.clone() })
+    }
+
+    /// The device address, for a kernel's parameter.
+    pub(crate) fn address(&self) -> u64 {
+        self.buffer.as_device_ptr().as_raw()
+    }
+
+    /// Bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// The device that the memory is on.
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Copies `source` to the bytes from `offset` on.
+    pub(crate) fn write(&mut self, offset: usize, source: &[u8]) -> Result<()> {
+        self.change(offset, Some(source.len()), |mut target| check(target.copy_from(source)))
+    }
+
+    /// Copies the bytes from `offset` on to `target`.
+    pub(crate) fn read(&self, offset: usize, target: &mut [u8]) -> Result<()> {
+        let range = self.range(offset, Some(target.len()))?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.context.synchronize()?;
+        // To ordinary host memory the driver returns only when all is copied.
+        check(self.buffer.index(range).copy_to(target))
+    }
+
+    /// Sets `count` bytes from `offset` on.
+    pub(crate) fn fill_u8(&mut self, offset: usize, value: u8, count: usize) -> Result<()> {
+        self.change(offset, Some(count), |mut target| check(target.set_8(value)))
+    }
+
+    /// Sets `count` words of four bytes, from the byte `offset` on, which four divides.
+    pub(crate) fn fill_u32(&mut self, offset: usize, value: u32, count: usize) -> Result<()> {
+        if !offset.is_multiple_of(4) {
+            return Err(Error::argument("offset", offset, "a multiple of 4 bytes"));
+        }
+        self.change(offset, count.checked_mul(4), |mut target| check(target.set_32(value)))
+    }
+
+    /// Changes `length` bytes from `offset` on by an operation in the default stream.
+    fn change(
+        &mut self,
+        offset: usize,
+        length: Option<usize>,
+        operation: impl FnOnce(DeviceSlice<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let range = self.range(offset, length)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.context.synchronize()?;
+        operation(self.buffer.index(range))?;
+        // A fill returns before it is done, and so does a copy from ordinary host memory: as soon as the
+        // bytes are in the driver's own. A kernel in another stream would not wait for either.
+        self.context.synchronize()
+    }
+
+    /// The bytes `offset .. offset + length`; no length stands for one that overflows.
+    fn range(&self, offset: usize, length: Option<usize>) -> Result<Range<usize>> {
+        let end = length.and_then(|length| offset.checked_add(length));
+        match end {
+            Some(end) if end <= self.len() => Ok(offset..end),
+            _ => Err(Error::argument(
+                "offset + length",
+                end.map_or("more than any memory has".into(), |end| end.to_string()),
+                format!("at most the {} bytes of this device memory", self.len()),
+            )),
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // The buffer frees itself next, in the context that is current. Nobody could act on a failure.
+        if self.len() > 0 {
+            let _ = self.context.make_current();
+        }
+    }
+}

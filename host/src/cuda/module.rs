@@ -1,0 +1,146 @@
+//! PTX, compiled by the driver.
+
+use super::failure::{NOT_FOUND, outcome};
+use super::{Context, Function};
+use crate::error::Result;
+use cust::sys::{CUjit_option, CUmodule, cuModuleGetFunction, cuModuleLoadDataEx, cuModuleUnload};
+use std::ffi::{CStr, CString, c_uint, c_void};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// PTX that the driver has compiled for one device.
+#[derive(Clone, Debug)]
+pub(crate) struct Module {
+    loaded: Arc<Loaded>,
+}
+
+/// Shared by a module and its functions; unloaded with the last of them.
+#[derive(Debug)]
+struct Loaded {
+    raw: CUmodule,
+    name: String,
+    context: Arc<Context>,
+}
+
+// SAFETY: a module's handle belongs to its context, not to a thread, and the driver locks what it shares.
+unsafe impl Send for Loaded {}
+// SAFETY: as above.
+unsafe impl Sync for Loaded {}
+
+impl Module {
+    /// Compiles `ptx`, called `name` in messages. The driver keeps the result on disk, so a second
+    /// process pays little for it.
+    ///
+    /// # Errors
+    /// [`Error::Ptx`](crate::error::Error::Ptx) with the compiler's log where the driver does not take it.
+    pub(crate) fn load(context: &Arc<Context>, name: &str, ptx: &str) -> Result<Self> {
+        let text = CString::new(ptx).map_err(|nul| {
+            context.refusal(name, format!("it has a NUL byte at {}", nul.nul_position()))
+        })?;
+        context.make_current()?;
+        let (mut errors, mut infos) = (Log::new(), Log::new());
+        let mut options = [
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+            CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            CUjit_option::CU_JIT_INFO_LOG_BUFFER,
+            CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        ];
+        // Numbers stand in the place of the pointers, not behind them.
+        let size = Log::BYTES as *mut c_void;
+        let mut values = [errors.start(), size, infos.start(), size];
+        let mut raw = null_mut();
+        // SAFETY: the text ends with NUL. Each of the options has its value: two buffers and their sizes,
+        // which outlive the call. The driver writes one handle, of the context made current.
+        let result = unsafe {
+            cuModuleLoadDataEx(
+                &mut raw,
+                text.as_ptr().cast(),
+                options.len() as c_uint,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        match outcome(result) {
+            Ok(()) => {
+                let (name, context) = (name.into(), context.clone());
+                Ok(Module { loaded: Arc::new(Loaded { raw, name, context }) })
+            }
+            Err(raw) if refuses_ptx(raw.code) => {
+                let log = [errors.text(), infos.text()].join("\n").trim().to_string();
+                let log = if log.is_empty() { raw.words() } else { log };
+                Err(context.refusal(name, log + advice(raw.code)))
+            }
+            Err(raw) => Err(context.error(raw)),
+        }
+    }
+
+    /// The kernel of that name.
+    ///
+    /// # Errors
+    /// [`Error::Ptx`](crate::error::Error::Ptx) where the module has none.
+    pub(crate) fn function(&self, name: &'static str) -> Result<Function> {
+        let loaded = &*self.loaded;
+        let missing =
+            || loaded.context.refusal(&loaded.name, format!("there is no kernel {name} in it"));
+        let text = CString::new(name).map_err(|_| missing())?;
+        loaded.context.make_current()?;
+        let mut raw = null_mut();
+        // SAFETY: the module lives as long as `self`, the name ends with NUL, one handle is written.
+        outcome(unsafe { cuModuleGetFunction(&mut raw, loaded.raw, text.as_ptr()) }).map_err(
+            |raw| if raw.code == NOT_FOUND { missing() } else { loaded.context.error(raw) },
+        )?;
+        // SAFETY: the handle is of this module, which the function keeps.
+        unsafe { Function::new(raw, name, self.clone()) }
+    }
+
+    /// The device that the module is loaded on.
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.loaded.context
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let _ = self.context.make_current();
+        // SAFETY: with the module and its functions gone, nothing uses the handle after this.
+        let _ = unsafe { cuModuleUnload(self.raw) };
+    }
+}
+
+/// Codes that say something about the PTX, or about this driver's way with PTX.
+fn refuses_ptx(code: i32) -> bool {
+    // Invalid image, no binary for this GPU, invalid PTX, no compiler, unsupported version, compiler
+    // switched off, invalid source.
+    matches!(code, 200 | 209 | 218 | 221 | 222 | 223 | 300)
+}
+
+/// What helps against a refusal, where it is not the PTX that has to change.
+fn advice(code: i32) -> &'static str {
+    match code {
+        221 => "; libnvidia-ptxjitcompiler.so.1 is part of the driver's installation",
+        222 => "; update the driver",
+        223 => "; unset CUDA_DISABLE_PTX_JIT",
+        _ => "",
+    }
+}
+
+/// A buffer for what the driver's compiler says.
+struct Log(Vec<u8>);
+
+impl Log {
+    /// Enough for the first errors; the driver cuts the rest off.
+    const BYTES: usize = 16 << 10;
+
+    fn new() -> Self {
+        Log(vec![0; Self::BYTES])
+    }
+
+    fn start(&mut self) -> *mut c_void {
+        self.0.as_mut_ptr().cast()
+    }
+
+    fn text(&self) -> String {
+        let written = CStr::from_bytes_until_nul(&self.0).map_or(&self.0[..], CStr::to_bytes);
+        String::from_utf8_lossy(written).trim().into()
+    }
+}

@@ -1,0 +1,64 @@
+//! Queues of work on a device.
+
+use super::Context;
+use super::failure::{check, check_on};
+use crate::error::Result;
+use cust::stream::StreamFlags;
+use cust::sys::{CUstream, cuStreamCreateWithPriority, cuStreamDestroy_v2, cuStreamSynchronize};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// A stream that does not wait for the default stream, nor the default stream for it.
+///
+/// `cust`'s own always does: it drops the flag.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    raw: CUstream,
+    context: Arc<Context>,
+}
+
+// SAFETY: a stream's handle belongs to its context, not to a thread, and the driver locks what it shares.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    /// A new stream of normal priority.
+    pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
+        context.make_current()?;
+        let mut raw = null_mut();
+        // SAFETY: the driver writes one handle, of the context that was made current.
+        let result =
+            unsafe { cuStreamCreateWithPriority(&mut raw, StreamFlags::NON_BLOCKING.bits(), 0) };
+        check_on(context, result)?;
+        Ok(Stream { raw, context: context.clone() })
+    }
+
+    /// Waits for all that was queued here.
+    ///
+    /// # Errors
+    /// Also those of kernels launched earlier, in any stream of the device.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        self.context.make_current()?;
+        // SAFETY: the stream lives as long as `self`.
+        check(unsafe { cuStreamSynchronize(self.raw) })
+    }
+
+    /// The driver's handle, valid while this value lives.
+    pub(crate) fn raw(&self) -> CUstream {
+        self.raw
+    }
+
+    /// The device that the stream is on.
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let _ = self.context.make_current();
+        // SAFETY: nothing uses the handle after this. Work still queued is finished first by the driver.
+        let _ = unsafe { cuStreamDestroy_v2(self.raw) };
+    }
+}

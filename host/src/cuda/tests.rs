@@ -1,0 +1,271 @@
+//! The whole layer against the driver of `cuda-dyn`'s tests: what it returns and in which order it is
+//! called.
+
+mod device;
+#[path = "../../cuda-dyn/tests/fake/mod.rs"]
+mod fake;
+
+use super::*;
+use fake::{calls, with_driver};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// PTX as far as the tests' driver reads it.
+const PTX: &str = ".version 7.1";
+
+fn open() -> Arc<Context> {
+    let context = Context::open(0).unwrap();
+    calls();
+    context
+}
+
+/// Launches the one kernel there is: `count` words of `value` to the start of `memory`.
+fn fill(memory: &Memory, value: u32, count: u32, grid: [u32; 3], block: [u32; 3]) -> Result<()> {
+    let module = Module::load(memory.context(), "test.ptx", PTX)?;
+    let stream = Stream::new(memory.context())?;
+    let (mut address, mut value, mut count) = (memory.address(), value, count);
+    let mut params: [*mut c_void; 3] =
+        [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
+    // SAFETY: the parameters are the kernel's, and it has written when this returns.
+    unsafe { module.function("fill")?.launch(&stream, grid, block, 0, &mut params) }?;
+    stream.synchronize()
+}
+
+with_driver! {
+    fn no_library("no driver") {
+        for error in [
+            device_count().unwrap_err(),
+            driver_version().unwrap_err(),
+            Context::open(0).unwrap_err(),
+        ] {
+            let text = error.to_string();
+            assert!(matches!(error, Error::NoDriver { .. }), "{text}");
+            assert!(text.starts_with("no NVIDIA driver: ") && text.contains("libcuda.so.1"), "{text}");
+            assert!(text.contains("install"), "{text}");
+        }
+    }
+
+    fn a_driver_that_does_not_start("cuInit=803") {
+        let text = device_count().unwrap_err().to_string();
+        let expected = "no NVIDIA driver: cuInit failed, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)";
+        assert!(text.starts_with(expected) && text.contains("restart"), "{text}");
+        assert_eq!(driver_version().unwrap(), (13, 0));
+    }
+
+    fn a_driver_without_devices("cuInit=100") {
+        assert_eq!(device_count().unwrap(), 0);
+        let error = Context::open(0).unwrap_err();
+        assert!(matches!(error, Error::NoDevice { index: 0, count: 0 }), "{error}");
+    }
+
+    fn no_device_is_visible("devices=0") {
+        assert_eq!(device_count().unwrap(), 0);
+        assert!(matches!(Context::open(0), Err(Error::NoDevice { index: 0, count: 0 })));
+    }
+
+    fn an_index_out_of_range("devices=2") {
+        assert_eq!(device_count().unwrap(), 2);
+        assert_eq!(Context::open(1).unwrap().label(), "cuda:1 (Fake GPU)");
+        assert!(matches!(Context::open(2), Err(Error::NoDevice { index: 2, count: 2 })));
+        assert!(Context::open(usize::MAX).is_err());
+    }
+
+    fn a_device_that_another_process_holds("cuDevicePrimaryCtxRetain=46") {
+        let text = Context::open(0).unwrap_err().to_string();
+        assert!(
+            text.starts_with("cuDevicePrimaryCtxRetain failed: CUDA_ERROR_DEVICE_UNAVAILABLE (46): "),
+            "{text}"
+        );
+    }
+
+    fn properties("version=12080") {
+        let context = open();
+        let properties = context.properties();
+        assert_eq!(properties.name, "Fake GPU");
+        assert_eq!((properties.capability, properties.driver), ((9, 0), (12, 8)));
+        assert_eq!((properties.max_shared_static, properties.max_shared_optin), (49152, 232448));
+        assert_eq!((properties.max_block_dim, properties.max_grid_dim), ([1002, 1003, 1004], [1005, 1006, 1007]));
+        assert_eq!((properties.clock_khz, properties.memory_bus_bits), (None, Some(1037)));
+        assert_eq!(context.memory_info().unwrap(), (1 << 30, 1 << 30));
+        assert_eq!(context.index(), 0);
+    }
+
+    fn bytes_come_back_and_every_change_is_waited_for("") {
+        let context = open();
+        let mut memory = Memory::alloc(&context, 64).unwrap();
+        assert_eq!(calls(), ["cuMemAlloc_v2"]);
+        memory.fill_u8(0, 0xff, 64).unwrap();
+        assert_eq!(calls(), ["cuCtxSynchronize", "cuMemsetD8_v2", "cuCtxSynchronize"]);
+        memory.fill_u32(4, 0x01020304, 2).unwrap();
+        memory.write(13, &[7, 8, 9]).unwrap();
+        calls();
+        let mut bytes = [0; 14];
+        memory.read(3, &mut bytes).unwrap();
+        assert_eq!(calls(), ["cuCtxSynchronize", "cuMemcpyDtoH_v2"]);
+        assert_eq!(bytes, [255, 4, 3, 2, 1, 4, 3, 2, 1, 255, 7, 8, 9, 255]);
+        drop(memory);
+        drop(context);
+        assert_eq!(calls(), ["cuMemFree_v2", "cuDevicePrimaryCtxRelease_v2"]);
+    }
+
+    fn from_another_thread("") {
+        let context = open();
+        let mut memory = Memory::alloc(&context, 4).unwrap();
+        drop(context);
+        std::thread::spawn(move || {
+            memory.write(0, &[1, 2, 3, 4]).unwrap();
+            drop(memory);
+        })
+        .join()
+        .unwrap();
+        assert_eq!(calls().last().unwrap(), "cuDevicePrimaryCtxRelease_v2");
+    }
+
+    fn no_bytes_need_no_driver("") {
+        let context = open();
+        let mut memory = Memory::alloc(&context, 0).unwrap();
+        assert_eq!((memory.address(), memory.len()), (0, 0));
+        memory.write(0, &[]).unwrap();
+        memory.read(0, &mut []).unwrap();
+        memory.fill_u32(0, 1, 0).unwrap();
+        drop(memory);
+        assert!(calls().is_empty());
+    }
+
+    fn outside_the_memory("") {
+        let context = open();
+        let mut memory = Memory::alloc(&context, 8).unwrap();
+        calls();
+        for error in [
+            memory.write(6, &[0; 3]).unwrap_err(),
+            memory.read(9, &mut []).unwrap_err(),
+            memory.read(usize::MAX, &mut [0]).unwrap_err(),
+            memory.fill_u8(0, 0, 9).unwrap_err(),
+            memory.fill_u32(4, 0, usize::MAX / 2).unwrap_err(),
+            memory.fill_u32(2, 0, 1).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::Argument { .. }), "{error}");
+        }
+        assert!(calls().is_empty());
+    }
+
+    fn out_of_memory_names_both_amounts("") {
+        let context = open();
+        let _taken = Memory::alloc(&context, 1 << 29).unwrap();
+        // The second amount is beyond what the driver takes for a size at all.
+        for bytes in [(1 << 29) + 1, usize::MAX] {
+            match Memory::alloc(&context, bytes).unwrap_err() {
+                Error::OutOfMemory { device, needed, free } => {
+                    assert_eq!(device, "cuda:0 (Fake GPU)");
+                    assert_eq!((needed, free), (bytes as u64, 1 << 29));
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+
+    fn out_of_memory_of_a_size_that_only_the_driver_knows("cuModuleLoadDataEx=2") {
+        let text = Module::load(&open(), "test.ptx", PTX).unwrap_err().to_string();
+        assert!(text.contains("out of memory on cuda:0 (Fake GPU): 1073741824 of"), "{text}");
+    }
+
+    fn refused_ptx("version=11040") {
+        let context = open();
+        let refusal = |ptx| match Module::load(&context, "test.ptx", ptx).unwrap_err() {
+            Error::Ptx { module, driver, log } => {
+                assert_eq!((module.as_str(), driver), ("test.ptx", (11, 4)));
+                log
+            }
+            other => panic!("{other}"),
+        };
+        assert!(refusal("bad instruction").ends_with("line 7; fatal   : Parsing error"));
+        let log = refusal(".version 99.0");
+        assert!(log.starts_with("CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222): "), "{log}");
+        assert!(log.ends_with("update the driver"), "{log}");
+        assert!(refusal("a\0b").contains("NUL byte at 1"));
+    }
+
+    fn a_kernel_is_launched_and_timed("") {
+        let context = open();
+        let memory = Memory::alloc(&context, 16).unwrap();
+        let (start, end) = (Event::new(&context).unwrap(), Event::new(&context).unwrap());
+        let stream = Stream::new(&context).unwrap();
+        start.record(&stream).unwrap();
+        fill(&memory, 9, 2, [1, 1, 1], [2, 1, 1]).unwrap();
+        end.record(&stream).unwrap();
+        assert_eq!(Event::elapsed_us(&start, &end).unwrap(), 1500.0);
+        let mut bytes = [0; 8];
+        memory.read(0, &mut bytes).unwrap();
+        assert_eq!(bytes, [9, 0, 0, 0, 9, 0, 0, 0]);
+        drop((stream, start, end));
+        let calls = calls();
+        for (made, destroyed) in [
+            ("cuModuleLoadDataEx", "cuModuleUnload"),
+            ("cuStreamCreateWithPriority", "cuStreamDestroy_v2"),
+            ("cuEventCreate", "cuEventDestroy_v2"),
+        ] {
+            let count = |name| calls.iter().filter(|&call| call == name).count();
+            assert!(count(made) > 0 && count(made) == count(destroyed), "{calls:?}");
+        }
+    }
+
+    fn a_function_keeps_its_module("") {
+        let context = open();
+        let function = Module::load(&context, "test.ptx", PTX).unwrap().function("fill").unwrap();
+        let Attributes { registers, static_shared, local, max_threads } = function.attributes();
+        assert_eq!((registers, static_shared, local, max_threads), (32, 2048, 16, 1024));
+        assert!(!calls().contains(&"cuModuleUnload".into()));
+        drop(function);
+        assert_eq!(calls(), ["cuModuleUnload"]);
+    }
+
+    fn a_kernel_that_is_not_there("") {
+        let module = Module::load(&open(), "test.ptx", PTX).unwrap();
+        let text = module.function("full").unwrap_err().to_string();
+        assert!(text.contains("test.ptx: there is no kernel full in it"), "{text}");
+    }
+
+    fn more_shared_memory_than_there_is("") {
+        let function =
+            Module::load(&open(), "test.ptx", PTX).unwrap().function("fill").unwrap();
+        function.set_max_dynamic_shared((227 << 10) - 2048).unwrap();
+        for bytes in [227 << 10, u32::MAX] {
+            let text = function.set_max_dynamic_shared(bytes).unwrap_err().to_string();
+            assert!(text.starts_with(&format!("kernel fill: {bytes} bytes")), "{text}");
+            assert!(text.contains("2048") && text.contains("232448"), "{text}");
+        }
+    }
+
+    fn launches_that_the_driver_refuses("") {
+        let memory = Memory::alloc(&open(), 16).unwrap();
+        for (grid, block) in [([0, 1, 1], [1, 1, 1]), ([1, 1, 1], [64, 32, 1])] {
+            let error = fill(&memory, 9, 1, grid, block).unwrap_err();
+            assert!(matches!(error, Error::Launch { kernel: "fill", .. }), "{error}");
+            let text = error.to_string();
+            assert!(text.contains(&format!("grid {grid:?}, block {block:?}")), "{text}");
+        }
+    }
+
+    fn a_fault_is_seen_by_who_waits_and_dropping_survives_it(
+        "cuStreamSynchronize=700 cuCtxSynchronize=700 cuMemFree_v2=700 cuModuleUnload=700 \
+         cuStreamDestroy_v2=700 cuDevicePrimaryCtxRelease_v2=700"
+    ) {
+        let mut memory = Memory::alloc(&open(), 16).unwrap();
+        for error in [
+            fill(&memory, 9, 1, [1, 1, 1], [1, 1, 1]).unwrap_err(),
+            memory.read(0, &mut [0]).unwrap_err(),
+            memory.write(0, &[0]).unwrap_err(),
+        ] {
+            let text = error.to_string();
+            assert!(matches!(error, Error::Driver { code: 700, .. }), "{text}");
+            assert!(text.contains("ILLEGAL_ADDRESS (700)"), "{text}");
+            assert!(text.contains("a kernel launched earlier"), "{text}");
+        }
+    }
+
+    fn a_function_that_an_old_driver_lacks("cuCtxSynchronize=302") {
+        let text = open().synchronize().unwrap_err().to_string();
+        assert!(text.contains("libcuda.so.1 has no function cuCtxSynchronize"), "{text}");
+        assert!(text.contains("update"), "{text}");
+    }
+}

@@ -1,0 +1,131 @@
+//! The layer on a real device: what only NVIDIA's driver and a GPU can answer. Without a device each of
+//! these says that it was skipped; with `REQUIRE_GPU=1` that is a failure.
+
+use super::*;
+use fake::on_machine;
+
+/// A kernel with the interface of the tests' own: `fill(address, value, count)`.
+const FILL: &str = "
+.version 7.1
+.target sm_80
+.address_size 64
+.extern .shared .align 16 .b8 dynamic[];
+.visible .entry fill(.param .u64 address, .param .u32 value, .param .u32 count)
+{
+    .reg .pred %p;
+    .reg .b32 %value, %count, %i, %block, %thread;
+    .reg .b64 %address, %offset;
+    ld.param.u64 %address, [address];
+    ld.param.u32 %value, [value];
+    ld.param.u32 %count, [count];
+    mov.u32 %i, %ctaid.x;
+    mov.u32 %block, %ntid.x;
+    mov.u32 %thread, %tid.x;
+    mad.lo.u32 %i, %i, %block, %thread;
+    setp.ge.u32 %p, %i, %count;
+    @%p ret;
+    cvta.to.global.u64 %address, %address;
+    mul.wide.u32 %offset, %i, 4;
+    add.u64 %address, %address, %offset;
+    st.global.u32 [%address], %value;
+    ret;
+}
+";
+
+/// Device 0, where there is one.
+fn device() -> Option<Arc<Context>> {
+    match device_count() {
+        Ok(count) if count > 0 => Some(Context::open(0).unwrap()),
+        _ if std::env::var("REQUIRE_GPU").is_ok_and(|value| value == "1") => {
+            panic!("REQUIRE_GPU=1, and there is no CUDA device")
+        }
+        _ => {
+            eprintln!("skipped: no CUDA device");
+            None
+        }
+    }
+}
+
+/// Launches `FILL` over `count` words at `address` in blocks of 256, and waits.
+fn fill(context: &Arc<Context>, address: u64, value: u32, count: u32, shared: u32) -> Result<f64> {
+    let function = Module::load(context, "fill.ptx", FILL)?.function("fill")?;
+    let stream = Stream::new(context)?;
+    let (start, end) = (Event::new(context)?, Event::new(context)?);
+    if shared > context.properties().max_shared_static {
+        function.set_max_dynamic_shared(shared)?;
+    }
+    let (mut address, mut value, mut count) = (address, value, count);
+    let mut params: [*mut c_void; 3] =
+        [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
+    start.record(&stream)?;
+    // SAFETY: the parameters are the kernel's. All is waited for here, and a wrong address is what one of
+    // the tests is after.
+    unsafe {
+        function.launch(&stream, [count.div_ceil(256), 1, 1], [256, 1, 1], shared, &mut params)
+    }?;
+    end.record(&stream)?;
+    Event::elapsed_us(&start, &end)
+}
+
+on_machine! {
+    fn a_kernel_writes_what_is_read() {
+        let Some(context) = device() else { return };
+        println!("{:?}, CUDA {:?}", context.properties(), driver_version().unwrap());
+        let mut memory = Memory::alloc(&context, 4 << 20).unwrap();
+        memory.fill_u32(0, 7, 1 << 20).unwrap();
+        let count = (1 << 20) - 3;
+        let time = fill(&context, memory.address(), 9, count, 0).unwrap();
+        assert!(time > 0.0 && time < 1e6, "{time}");
+        let mut bytes = vec![0; 4 << 20];
+        memory.read(0, &mut bytes).unwrap();
+        let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+        assert!(words.enumerate().all(|(i, word)| word == if i < count as usize { 9 } else { 7 }));
+        let (free, total) = context.memory_info().unwrap();
+        assert!(free < total);
+    }
+
+    fn the_compilers_log_is_in_the_error() {
+        let Some(context) = device() else { return };
+        let broken = FILL.replace("mul.wide.u32", "mul.narrow.u32");
+        let error = Module::load(&context, "broken.ptx", &broken).unwrap_err();
+        println!("{error}");
+        assert!(matches!(&error, Error::Ptx { log, .. } if log.contains("ptxas")), "{error}");
+        let future = FILL.replace(".version 7.1", ".version 99.0");
+        let error = Module::load(&context, "future.ptx", &future).unwrap_err();
+        println!("{error}");
+        assert!(matches!(error, Error::Ptx { .. }), "{error}");
+        let module = Module::load(&context, "fill.ptx", FILL).unwrap();
+        assert!(matches!(module.function("full"), Err(Error::Ptx { .. })));
+    }
+
+    fn all_shared_memory_can_be_had_and_no_more() {
+        let Some(context) = device() else { return };
+        let memory = Memory::alloc(&context, 1024).unwrap();
+        let most = context.properties().max_shared_optin;
+        fill(&context, memory.address(), 1, 256, most).unwrap();
+        let error = fill(&context, memory.address(), 1, 256, most + 1).unwrap_err();
+        println!("{error}");
+        assert!(matches!(error, Error::Launch { kernel: "fill", .. }), "{error}");
+    }
+
+    fn more_memory_than_there_is() {
+        let Some(context) = device() else { return };
+        let total = context.memory_info().unwrap().1 as usize;
+        for bytes in [total + 1, 1 << 50, usize::MAX] {
+            let error = Memory::alloc(&context, bytes).unwrap_err();
+            println!("{error}");
+            assert!(matches!(error, Error::OutOfMemory { free: 1.., .. }), "{error}");
+        }
+    }
+
+    fn a_fault_is_reported_and_dropping_survives_it() {
+        let Some(context) = device() else { return };
+        let memory = Memory::alloc(&context, 1024).unwrap();
+        let error = fill(&context, 64, 1, 256, 0).unwrap_err();
+        println!("{error}");
+        assert!(matches!(error, Error::Driver { code: 700, .. }), "{error}");
+        let error = memory.read(0, &mut [0]).unwrap_err();
+        assert!(matches!(error, Error::Driver { .. }), "{error}");
+        assert!(Memory::alloc(&context, 1024).is_err());
+    }
+}

@@ -1,0 +1,226 @@
+//! Devices: a CUDA GPU through its driver, or the cores of this machine.
+
+use std::{fmt, sync::Arc};
+
+use simt::Limits;
+
+use crate::error::Result;
+#[cfg(feature = "cuda")]
+use crate::{cuda, ptx::Ptx};
+
+/// Where kernels run. Cheap to clone; everything made on it keeps it alive.
+#[derive(Clone, Debug)]
+pub struct Device(pub(crate) Arc<Kind>);
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Cpu(Cpu),
+    #[cfg(feature = "cuda")]
+    Cuda(Cuda),
+}
+
+/// The cores of this machine, threads as fibers.
+#[derive(Debug)]
+pub(crate) struct Cpu {
+    /// Cores to use at most.
+    pub(crate) workers: Option<usize>,
+}
+
+/// A GPU and the kernels loaded on it.
+#[cfg(feature = "cuda")]
+#[derive(Debug)]
+pub(crate) struct Cuda {
+    pub(crate) context: Arc<cuda::Context>,
+    pub(crate) ptx: Ptx,
+    /// Compiled by the driver at the first launch.
+    module: std::sync::OnceLock<cuda::Module>,
+}
+
+/// The device that [`Device::best`] chose.
+#[derive(Clone, Debug)]
+pub struct Best {
+    /// The device.
+    pub device: Device,
+    /// Why it is not a GPU; `None` if it is one.
+    pub why_no_gpu: Option<String>,
+}
+
+impl Device {
+    /// The cores of this machine.
+    pub fn cpu() -> Self {
+        Device(Arc::new(Kind::Cpu(Cpu { workers: None })))
+    }
+
+    /// At most so many cores of this machine; at least one is used. Results are the same, bit for bit.
+    pub fn cpu_with_workers(workers: usize) -> Self {
+        Device(Arc::new(Kind::Cpu(Cpu { workers: Some(workers) })))
+    }
+
+    /// The CUDA device with that index, in the driver's order.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`](crate::Error::NoDriver), [`Error::NoDevice`](crate::Error::NoDevice), and
+    /// [`Error::Architecture`](crate::Error::Architecture) for a device older than compute capability 8.0.
+    #[cfg(feature = "cuda")]
+    pub fn cuda(index: usize) -> Result<Self> {
+        let context = cuda::Context::open(index)?;
+        let properties = context.properties();
+        let ptx = Ptx::for_device(&properties.name, properties.capability)?;
+        Ok(Device(Arc::new(Kind::Cuda(Cuda { context, ptx, module: Default::default() }))))
+    }
+
+    /// Without the feature `cuda` there is no CUDA device.
+    ///
+    /// # Errors
+    /// Always [`Error::NoDriver`](crate::Error::NoDriver).
+    #[cfg(not(feature = "cuda"))]
+    pub fn cuda(_index: usize) -> Result<Self> {
+        let reason = "host was built without its feature `cuda`".to_owned();
+        Err(crate::error::Error::NoDriver { reason })
+    }
+
+    /// How many CUDA devices there are.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`](crate::Error::NoDriver) where there is no driver; a driver without a device is
+    /// no error.
+    pub fn cuda_count() -> Result<usize> {
+        #[cfg(feature = "cuda")]
+        return cuda::device_count();
+        #[cfg(not(feature = "cuda"))]
+        return Device::cuda(0).map(|_| 0);
+    }
+
+    /// The first CUDA device that can run the kernels; where there is none, the CPU, and why.
+    pub fn best() -> Best {
+        let cpu = |why: String| Best { device: Device::cpu(), why_no_gpu: Some(why) };
+        match Device::cuda_count() {
+            Err(error) => cpu(error.to_string()),
+            Ok(0) => cpu("the NVIDIA driver finds no device".to_owned()),
+            Ok(count) => {
+                let mut refusals = Vec::new();
+                for index in 0..count {
+                    match Device::cuda(index) {
+                        Ok(device) => return Best { device, why_no_gpu: None },
+                        Err(error) => refusals.push(format!("cuda:{index}: {error}")),
+                    }
+                }
+                cpu(refusals.join("; "))
+            }
+        }
+    }
+
+    /// The name by which the command line knows it: `cuda:0`, `cpu`.
+    pub fn name(&self) -> String {
+        match &*self.0 {
+            Kind::Cpu(_) => "cpu".to_owned(),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => format!("cuda:{}", gpu.context.index()),
+        }
+    }
+
+    /// What it is: `NVIDIA H200, compute capability 9.0`, `2 cores, a fiber for each CUDA thread`.
+    pub fn description(&self) -> String {
+        match &*self.0 {
+            Kind::Cpu(_) => {
+                let cores = self.multiprocessors();
+                let s = if cores == 1 { "" } else { "s" };
+                format!("{cores} core{s}, a fiber for each CUDA thread")
+            }
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => {
+                let properties = gpu.context.properties();
+                let (major, minor) = properties.capability;
+                format!("{}, compute capability {major}.{minor}", properties.name)
+            }
+        }
+    }
+
+    /// Is it a GPU?
+    pub fn is_cuda(&self) -> bool {
+        !matches!(&*self.0, Kind::Cpu(_))
+    }
+
+    /// Multiprocessors of a GPU; cores that the CPU device uses.
+    pub fn multiprocessors(&self) -> u32 {
+        match &*self.0 {
+            Kind::Cpu(cpu) => {
+                cpu.workers.unwrap_or(usize::MAX).clamp(1, rayon::current_num_threads()) as u32
+            }
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => gpu.context.properties().multiprocessors,
+        }
+    }
+
+    /// Compute capability of a GPU (major, minor).
+    pub fn capability(&self) -> Option<(u32, u32)> {
+        match &*self.0 {
+            Kind::Cpu(_) => None,
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => Some(gpu.context.properties().capability),
+        }
+    }
+
+    /// The PTX file that a GPU's kernels come from.
+    pub fn ptx_file(&self) -> Option<&'static str> {
+        match &*self.0 {
+            Kind::Cpu(_) => None,
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => Some(gpu.ptx.file),
+        }
+    }
+
+    /// What it allows of a launch.
+    pub fn limits(&self) -> Limits {
+        match &*self.0 {
+            Kind::Cpu(_) => simt::cpu::LIMITS,
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => {
+                let properties = gpu.context.properties();
+                Limits {
+                    block_threads: properties.max_threads_per_block,
+                    block: properties.max_block_dim,
+                    grid: properties.max_grid_dim,
+                    shared: properties.max_shared_optin,
+                }
+            }
+        }
+    }
+
+    /// Its memory in bytes: free, and in all. For the CPU what the system calls available.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub fn memory(&self) -> Result<(u64, u64)> {
+        match &*self.0 {
+            Kind::Cpu(_) => Ok(crate::memory::available()),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => gpu.context.memory_info(),
+        }
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Cuda {
+    /// The device's kernels, compiled by the driver the first time.
+    pub(crate) fn module(&self) -> Result<&cuda::Module> {
+        if let Some(module) = self.module.get() {
+            return Ok(module);
+        }
+        let module = cuda::Module::load(&self.context, self.ptx.file, self.ptx.text)?;
+        Ok(self.module.get_or_init(|| module))
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}: {}", self.name(), self.description())
+    }
+}
+
+impl PartialEq for Device {
+    /// The same memory: all handles of the CPU are one device, a GPU is known by its index.
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}

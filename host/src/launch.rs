@@ -1,0 +1,306 @@
+//! Launching a kernel: its arguments, typed; the checks before; the driver or the fibers.
+
+use std::time::{Duration, Instant};
+
+use simt::{
+    Kernel, LaunchConfig, Params,
+    device::{In, Out},
+};
+
+#[cfg(feature = "cuda")]
+use crate::cuda;
+use crate::{
+    buffer::{Buffer, BufferView, BufferViewMut, Pod},
+    device::{Device, Kind},
+    error::{Error, Result},
+};
+
+/// A queue of work on a device: launches on it run one after another.
+///
+/// On the CPU device a launch has ended when it returns.
+#[derive(Debug)]
+pub struct Stream {
+    device: Device,
+    #[cfg(feature = "cuda")]
+    cuda: Option<cuda::Stream>,
+}
+
+/// A moment in a stream.
+#[derive(Debug)]
+pub struct Event(Moment);
+
+#[derive(Debug)]
+enum Moment {
+    Host(Instant),
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Event),
+}
+
+impl Device {
+    /// A new stream.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub fn stream(&self) -> Result<Stream> {
+        #[cfg(feature = "cuda")]
+        let cuda = match &*self.0 {
+            Kind::Cpu(_) => None,
+            Kind::Cuda(gpu) => Some(cuda::Stream::new(&gpu.context)?),
+        };
+        Ok(Stream {
+            device: self.clone(),
+            #[cfg(feature = "cuda")]
+            cuda,
+        })
+    }
+}
+
+impl Stream {
+    /// The device that it belongs to.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Waits until all work on it has ended.
+    ///
+    /// # Errors
+    /// Those of the kernels launched on it: a fault on a GPU is seen here at the earliest.
+    pub fn synchronize(&self) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if let Some(stream) = &self.cuda {
+            return stream.synchronize();
+        }
+        Ok(())
+    }
+
+    /// Marks the moment when all work before it has ended.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub fn record(&self) -> Result<Event> {
+        #[cfg(feature = "cuda")]
+        if let Some(stream) = &self.cuda {
+            let event = cuda::Event::new(stream.context())?;
+            event.record(stream)?;
+            return Ok(Event(Moment::Cuda(event)));
+        }
+        Ok(Event(Moment::Host(Instant::now())))
+    }
+
+    /// Launches a kernel: `arguments` is the tuple of its arguments, numbers by value, `&Buffer` or a view
+    /// for what it reads, `&mut Buffer` or a mutable view for what it writes.
+    ///
+    /// The types are checked by the compiler. Before anything is launched, the configuration is checked
+    /// against what the kernel declares and the device allows, and each buffer against the length that
+    /// the kernel declares and the device that it lies on.
+    ///
+    /// On a GPU it returns at once; [`Stream::synchronize`] and everything that reads a buffer wait.
+    ///
+    /// # Errors
+    /// [`Error::Launch`], naming what is wrong with the launch; [`Error::Ptx`] where the driver refuses
+    /// the kernels; on the CPU device [`Error::Kernel`] for a kernel that goes wrong.
+    ///
+    /// # Safety
+    /// 1. The kernel keeps inside its buffers. (On the CPU device views are bounds-checked; on a GPU
+    ///    nothing is.)
+    /// 2. No two threads of it access one element, one of them writing, without a barrier between.
+    /// 3. No work on another stream that has not been waited for touches the same elements, one of both
+    ///    writing.
+    pub unsafe fn launch<P: Params, A: Arguments<P>>(
+        &self,
+        kernel: &Kernel<P>,
+        config: &LaunchConfig,
+        arguments: A,
+    ) -> Result<()> {
+        let name = kernel.declaration.name;
+        let refuse = |what| Error::Launch { kernel: name, what };
+        let names = kernel.declaration.params.iter().map(|param| param.name);
+        let params = arguments.bind(&self.device, &mut { names }).map_err(refuse)?;
+        kernel.check(config, &self.device.limits(), &params).map_err(refuse)?;
+        match &*self.device.0 {
+            Kind::Cpu(cpu) => {
+                let mut options = simt::cpu::Options::default();
+                options.workers = cpu.workers;
+                options.cancel = Some(&crate::INTERRUPTED);
+                // SAFETY: the caller's promises; the buffers are borrowed until this returns.
+                unsafe { simt::cpu::launch(kernel, config, params, &options) }
+                    .map_err(|stop| Error::from_stop(name, stop))
+            }
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => {
+                let Some(stream) = &self.cuda else {
+                    return Err(refuse("a CUDA device's stream has no CUDA stream".to_owned()));
+                };
+                let found = gpu.ptx.declaration(name);
+                let wanted = kernel.declaration.to_ptx_comment();
+                if found != Some(&*wanted) {
+                    let found = found.unwrap_or("no such kernel");
+                    return Err(refuse(format!(
+                        "{} has \"{found}\", the source \"{wanted}\": run cargo xtask build-ptx",
+                        gpu.ptx.file
+                    )));
+                }
+                let mut function = gpu.module()?.function(name)?;
+                if config.dynamic_shared > 0 {
+                    function.set_max_dynamic_shared(config.dynamic_shared)?;
+                }
+                let mut slots = params.slots();
+                let mut pointers =
+                    slots.iter_mut().map(|slot| (slot as *mut u64).cast()).collect::<Vec<_>>();
+                // SAFETY: the slots hold the values of the kernel's parameters (`Param`, and the
+                // declaration in the PTX is the source's). The rest is the caller's promise.
+                unsafe {
+                    function.launch(
+                        stream,
+                        config.grid,
+                        config.block,
+                        config.dynamic_shared,
+                        &mut pointers,
+                    )
+                }
+            }
+        }
+    }
+}
+
+impl Event {
+    /// Time from `start` to this event, after waiting for both.
+    ///
+    /// # Errors
+    /// Those of kernels launched before.
+    pub fn since(&self, start: &Event) -> Result<Duration> {
+        match (&start.0, &self.0) {
+            (Moment::Host(start), Moment::Host(end)) => Ok(end.saturating_duration_since(*start)),
+            #[cfg(feature = "cuda")]
+            (Moment::Cuda(start), Moment::Cuda(end)) => {
+                end.synchronize()?;
+                let microseconds = cuda::Event::elapsed_us(start, end)?;
+                Ok(Duration::from_secs_f64(microseconds.max(0.0) * 1e-6))
+            }
+            #[cfg(feature = "cuda")]
+            _ => Err(Error::argument("start", "an event of another device", "one of this device")),
+        }
+    }
+}
+
+/// Something that can be passed for a kernel's parameter of type `P`.
+#[diagnostic::on_unimplemented(
+    message = "the kernel's parameter is `{P}`, which `{Self}` cannot be passed for",
+    note = "numbers go by value; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`"
+)]
+pub trait Argument<P> {
+    #[doc(hidden)]
+    fn bind(self, device: &Device, name: &str) -> std::result::Result<P, String>;
+}
+
+macro_rules! numbers {
+    ($($ty:ty)*) => {$(
+        impl Argument<$ty> for $ty {
+            fn bind(self, _: &Device, _: &str) -> std::result::Result<$ty, String> {
+                Ok(self)
+            }
+        }
+    )*};
+}
+
+numbers! { u32 i32 u64 i64 f32 f64 }
+
+fn check_device(wanted: &Device, actual: &Device, name: &str) -> std::result::Result<(), String> {
+    if wanted == actual {
+        return Ok(());
+    }
+    Err(format!("{name} lies on {}, the launch is on {}", actual.name(), wanted.name()))
+}
+
+impl<T: Pod> Argument<In<T>> for BufferView<'_, T> {
+    fn bind(self, device: &Device, name: &str) -> std::result::Result<In<T>, String> {
+        check_device(device, self.device(), name)?;
+        // SAFETY: the kernel runs while the buffer is borrowed (CPU), or the buffer's memory outlives
+        // the work that was launched before it is freed (CUDA).
+        Ok(unsafe { In::new(self.address(), self.len()) })
+    }
+}
+
+impl<T: Pod> Argument<Out<T>> for BufferViewMut<'_, T> {
+    fn bind(mut self, device: &Device, name: &str) -> std::result::Result<Out<T>, String> {
+        check_device(device, self.device(), name)?;
+        let len = self.len();
+        // SAFETY: as for `In`; the borrow is mutable, so nobody else reads.
+        Ok(unsafe { Out::new(self.address(), len) })
+    }
+}
+
+impl<T: Pod> Argument<*const T> for BufferView<'_, T> {
+    fn bind(self, device: &Device, name: &str) -> std::result::Result<*const T, String> {
+        check_device(device, self.device(), name)?;
+        Ok(self.address())
+    }
+}
+
+impl<T: Pod> Argument<*mut T> for BufferViewMut<'_, T> {
+    fn bind(mut self, device: &Device, name: &str) -> std::result::Result<*mut T, String> {
+        check_device(device, self.device(), name)?;
+        Ok(self.address())
+    }
+}
+
+macro_rules! whole_buffers {
+    ($($(#[$mut:tt])? $buffer:ty => $view:ident => $($param:ty)*;)*) => {$($(
+        impl<T: Pod> Argument<$param> for $buffer {
+            fn bind(self, device: &Device, name: &str) -> std::result::Result<$param, String> {
+                let view = self.$view(..).map_err(|error| error.to_string())?;
+                Argument::<$param>::bind(view, device, name)
+            }
+        }
+    )*)*};
+}
+
+whole_buffers! {
+    &Buffer<T> => view => In<T> *const T;
+    &mut Buffer<T> => view_mut => Out<T> *mut T;
+}
+
+/// A tuple of [`Argument`]s for a kernel whose parameters are the tuple `P`.
+pub trait Arguments<P> {
+    #[doc(hidden)]
+    fn bind(
+        self,
+        device: &Device,
+        names: &mut dyn Iterator<Item = &'static str>,
+    ) -> std::result::Result<P, String>;
+}
+
+macro_rules! tuples {
+    ($($($argument:ident $param:ident)+;)*) => {$(
+        impl<$($param, $argument: Argument<$param>),+> Arguments<($($param,)+)> for ($($argument,)+) {
+            fn bind(
+                self,
+                device: &Device,
+                names: &mut dyn Iterator<Item = &'static str>,
+            ) -> std::result::Result<($($param,)+), String> {
+                #[allow(non_snake_case, reason = "a type's name names its value here")]
+                let ($($argument,)+) = self;
+                Ok(($($argument.bind(device, names.next().unwrap_or("an argument"))?,)+))
+            }
+        }
+    )*};
+}
+
+tuples! {
+    A0 P0;
+    A0 P0 A1 P1;
+    A0 P0 A1 P1 A2 P2;
+    A0 P0 A1 P1 A2 P2 A3 P3;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6 A7 P7;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6 A7 P7 A8 P8;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6 A7 P7 A8 P8 A9 P9;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6 A7 P7 A8 P8 A9 P9 A10 P10;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6 A7 P7 A8 P8 A9 P9 A10 P10 A11 P11;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6 A7 P7 A8 P8 A9 P9 A10 P10 A11 P11 A12 P12;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6 A7 P7 A8 P8 A9 P9 A10 P10 A11 P11 A12 P12 A13 P13;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6 A7 P7 A8 P8 A9 P9 A10 P10 A11 P11 A12 P12 A13 P13 A14 P14;
+    A0 P0 A1 P1 A2 P2 A3 P3 A4 P4 A5 P5 A6 P6 A7 P7 A8 P8 A9 P9 A10 P10 A11 P11 A12 P12 A13 P13 A14 P14 A15 P15;
+}

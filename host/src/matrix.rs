@@ -1,0 +1,201 @@
+//! Matrices on a device: a buffer with a shape.
+
+use crate::{
+    buffer::{Buffer, BufferView, BufferViewMut, Pod},
+    device::Device,
+    error::{Error, Result},
+};
+
+/// Which elements of a matrix lie side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Those of a row: C's and Rust's order.
+    RowMajor,
+    /// Those of a column: Fortran's and BLAS's order.
+    ColMajor,
+}
+
+/// A matrix in the memory of a device.
+///
+/// Its rows (row-major) or columns (column-major) begin `leading_dimension` elements apart; what lies
+/// between the end of one and the start of the next is padding and belongs to nobody.
+#[derive(Debug)]
+pub struct Matrix<T> {
+    rows: usize,
+    cols: usize,
+    layout: Layout,
+    leading_dimension: usize,
+    buffer: Buffer<T>,
+}
+
+impl<T: Pod> Matrix<T> {
+    /// A dense row-major matrix of zeros.
+    ///
+    /// # Errors
+    /// As [`Matrix::with_layout`].
+    pub fn zeros(device: &Device, rows: usize, cols: usize) -> Result<Self> {
+        Matrix::with_layout(device, rows, cols, Layout::RowMajor, cols)
+    }
+
+    /// A matrix of zeros in that layout.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a leading dimension shorter than a row (row-major) or column, or for a
+    /// matrix that cannot be addressed; [`Error::OutOfMemory`].
+    pub fn with_layout(
+        device: &Device,
+        rows: usize,
+        cols: usize,
+        layout: Layout,
+        leading_dimension: usize,
+    ) -> Result<Self> {
+        let (runs, run) = match layout {
+            Layout::RowMajor => (rows, cols),
+            Layout::ColMajor => (cols, rows),
+        };
+        if leading_dimension < run {
+            let limit = format!("must be at least {run} for {rows}x{cols} {layout:?}");
+            return Err(Error::argument("leading_dimension", leading_dimension, limit));
+        }
+        let len = runs.checked_mul(leading_dimension).ok_or_else(|| {
+            let limit = format!("a matrix has at most {} elements, padding included", usize::MAX);
+            Error::argument("rows * cols", format!("{runs} * {leading_dimension}"), limit)
+        })?;
+        Ok(Matrix { rows, cols, layout, leading_dimension, buffer: device.zeros(len)? })
+    }
+
+    /// A dense row-major matrix with a copy of `values`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where there are not `rows * cols` values; [`Error::OutOfMemory`].
+    pub fn from_row_major(device: &Device, rows: usize, cols: usize, values: &[T]) -> Result<Self> {
+        let mut matrix = Matrix::zeros(device, rows, cols)?;
+        matrix.write_row_major(values)?;
+        Ok(matrix)
+    }
+
+    /// Copies `values`, row by row and dense, into the matrix, whatever its layout. Padding stays.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where there are not `rows * cols` values; those of kernels launched before.
+    pub fn write_row_major(&mut self, values: &[T]) -> Result<()> {
+        if values.len() != self.rows * self.cols {
+            let limit = format!("must be rows * cols = {}", self.rows * self.cols);
+            return Err(Error::argument("values.len()", values.len(), limit));
+        }
+        if self.is_dense_row_major() {
+            return self.buffer.write(0, values);
+        }
+        let mut stored = self.buffer.to_vec()?;
+        for (index, &value) in values.iter().enumerate() {
+            stored[self.offset(index / self.cols, index % self.cols)] = value;
+        }
+        self.buffer.write(0, &stored)
+    }
+
+    /// Its elements, row by row and dense, whatever its layout.
+    ///
+    /// # Errors
+    /// Those of kernels launched before.
+    pub fn to_row_major(&self) -> Result<Vec<T>> {
+        let stored = self.buffer.to_vec()?;
+        if self.is_dense_row_major() {
+            return Ok(stored);
+        }
+        let places = (0..self.rows).flat_map(|row| (0..self.cols).map(move |col| (row, col)));
+        Ok(places.map(|(row, col)| stored[self.offset(row, col)]).collect())
+    }
+
+    /// Where element (row, col) lies in the buffer.
+    fn offset(&self, row: usize, col: usize) -> usize {
+        match self.layout {
+            Layout::RowMajor => row * self.leading_dimension + col,
+            Layout::ColMajor => col * self.leading_dimension + row,
+        }
+    }
+
+    /// Its rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Its columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Which of its elements lie side by side.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Elements from the start of one row (row-major) or column to the start of the next.
+    pub fn leading_dimension(&self) -> usize {
+        self.leading_dimension
+    }
+
+    /// The device that it lies on.
+    pub fn device(&self) -> &Device {
+        self.buffer.device()
+    }
+
+    /// Is it row-major, without padding?
+    pub fn is_dense_row_major(&self) -> bool {
+        self.layout == Layout::RowMajor && self.leading_dimension == self.cols
+    }
+
+    /// All of its memory, padding included.
+    pub fn buffer(&self) -> &Buffer<T> {
+        &self.buffer
+    }
+
+    /// All of its memory, padding included, to be written.
+    pub fn buffer_mut(&mut self) -> &mut Buffer<T> {
+        &mut self.buffer
+    }
+
+    pub(crate) fn view(&self) -> Result<BufferView<'_, T>> {
+        self.buffer.view(..)
+    }
+
+    pub(crate) fn view_mut(&mut self) -> Result<BufferViewMut<'_, T>> {
+        self.buffer.view_mut(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_layout_holds_the_same_matrix() {
+        let device = Device::cpu();
+        let values = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+        for (layout, leading) in [
+            (Layout::RowMajor, 3),
+            (Layout::RowMajor, 7),
+            (Layout::ColMajor, 2),
+            (Layout::ColMajor, 5),
+        ] {
+            let mut matrix = Matrix::with_layout(&device, 2, 3, layout, leading).unwrap();
+            matrix.buffer_mut().fill_bytes(0xff).unwrap();
+            matrix.write_row_major(&values).unwrap();
+            assert_eq!(matrix.to_row_major().unwrap(), values, "{layout:?} {leading}");
+            let padding = matrix.buffer().to_vec().unwrap().into_iter().filter(|x| x.is_nan());
+            assert_eq!(padding.count(), matrix.buffer().len() - 6, "{layout:?} {leading}");
+        }
+    }
+
+    #[test]
+    fn a_short_leading_dimension_is_named() {
+        let make =
+            |layout, leading| Matrix::<f32>::with_layout(&Device::cpu(), 2, 3, layout, leading);
+        for (layout, leading) in [(Layout::RowMajor, 2), (Layout::ColMajor, 1)] {
+            let error = make(layout, leading).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("leading_dimension = {leading}: must be")),
+                "{error}"
+            );
+        }
+    }
+}

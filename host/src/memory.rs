@@ -1,0 +1,107 @@
+//! Memory of this machine, as the CPU device uses it.
+
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc},
+    fs,
+    ptr::NonNull,
+};
+
+use crate::error::{Error, Result};
+
+/// The alignment of a buffer's first element: what a CUDA allocation has.
+const ALIGN: usize = 256;
+
+/// Zeroed bytes at a 256-byte boundary. The system maps pages when they are first touched, so a large
+/// buffer of which little is used takes little memory.
+#[derive(Debug)]
+pub(crate) struct HostMemory {
+    /// The allocation: the bytes, and as many more as alignment may need. `None` for no bytes.
+    allocation: Option<(NonNull<u8>, Layout)>,
+    bytes: usize,
+}
+
+// SAFETY: plain memory that this value alone owns.
+unsafe impl Send for HostMemory {}
+// SAFETY: a shared reference gives out shared access to plain bytes alone.
+unsafe impl Sync for HostMemory {}
+
+impl HostMemory {
+    pub(crate) fn zeroed(bytes: usize) -> Result<Self> {
+        if bytes == 0 {
+            return Ok(HostMemory { allocation: None, bytes });
+        }
+        let out_of_memory = || {
+            let (free, _) = available();
+            Error::OutOfMemory { device: "cpu".to_owned(), needed: bytes as u64, free }
+        };
+        // Sixteen is what the system's allocator gives anyway: with more it would clear the memory
+        // itself, page by page, in place of taking fresh pages, which are zero.
+        let layout = bytes
+            .checked_add(ALIGN)
+            .and_then(|padded| Layout::from_size_align(padded, 16).ok())
+            .ok_or_else(out_of_memory)?;
+        // SAFETY: the layout's size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(out_of_memory)?;
+        Ok(HostMemory { allocation: Some((start, layout)), bytes })
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        match self.allocation {
+            // SAFETY: the offset is below ALIGN, and ALIGN bytes more than needed were allocated.
+            Some((start, _)) => unsafe { start.as_ptr().add(start.align_offset(ALIGN)) },
+            None => std::ptr::without_provenance_mut(ALIGN),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: allocated, zeroed, and borrowed with `self`. A kernel on the CPU has ended before its
+        // launch returns, and the launch borrows what it writes mutably.
+        unsafe { std::slice::from_raw_parts(self.as_ptr(), self.bytes) }
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`, and `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.as_ptr(), self.bytes) }
+    }
+}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        if let Some((start, layout)) = self.allocation {
+            // SAFETY: allocated with this layout, and not freed before.
+            unsafe { dealloc(start.as_ptr(), layout) };
+        }
+    }
+}
+
+/// Bytes of this machine's memory: available without swapping, and in all. `u64::MAX` where the system
+/// does not say.
+pub(crate) fn available() -> (u64, u64) {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib * 1024)
+    };
+    (field("MemAvailable:").unwrap_or(u64::MAX), field("MemTotal:").unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_aligned_and_zero() {
+        for bytes in [0, 1, 255, 4096, 1 << 20] {
+            let memory = HostMemory::zeroed(bytes).unwrap();
+            assert!(memory.as_ptr().addr().is_multiple_of(ALIGN));
+            assert_eq!(memory.bytes().len(), bytes);
+            assert!(memory.bytes().iter().all(|&byte| byte == 0));
+        }
+    }
+
+    #[test]
+    fn an_impossible_size_is_an_error_that_names_it() {
+        let error = HostMemory::zeroed(isize::MAX as usize).unwrap_err().to_string();
+        assert!(error.contains(&isize::MAX.to_string()) && error.contains("free"), "{error}");
+    }
+}

@@ -1,0 +1,234 @@
+//! A lesson's product, `C = A B`, launched on any device at any size.
+
+use std::fmt;
+
+use gpu::registry::{Contract, Entry, KERNELS, Product, ProductKernel};
+use simt::LaunchConfig;
+
+use crate::{
+    buffer::{BufferView, BufferViewMut},
+    device::Device,
+    error::{Error, Result},
+    launch::Stream,
+    matrix::Matrix,
+};
+
+/// The three sizes of a product: A is `m x k`, B is `k x n`, C is `m x n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    m: u32,
+    n: u32,
+    k: u32,
+}
+
+impl Shape {
+    /// Checks the sizes: each below 2^32, and each matrix small enough to be addressed.
+    ///
+    /// # Errors
+    /// [`Error::Argument`], naming the size or the matrix, its value and the limit.
+    pub fn new(m: u64, n: u64, k: u64) -> Result<Self> {
+        let size = |name: &str, value: u64| {
+            let limit = || format!("must be a whole number from 0 to {}", u32::MAX);
+            u32::try_from(value).map_err(|_| Error::argument(name, value, limit()))
+        };
+        let shape = Shape { m: size("m", m)?, n: size("n", n)?, k: size("k", k)? };
+        let limit = isize::MAX as u128 / size_of::<f32>() as u128;
+        for (matrix, rows, cols) in [("m * k", m, k), ("k * n", k, n), ("m * n", m, n)] {
+            let elements = u128::from(rows) * u128::from(cols);
+            if elements > limit {
+                let limit = format!("a matrix of f32 has at most {limit} elements");
+                return Err(Error::argument(matrix, elements, limit));
+            }
+        }
+        Ok(shape)
+    }
+
+    /// Rows of A and C.
+    pub fn m(&self) -> usize {
+        self.m as usize
+    }
+
+    /// Columns of B and C.
+    pub fn n(&self) -> usize {
+        self.n as usize
+    }
+
+    /// Columns of A and rows of B: the inner size.
+    pub fn k(&self) -> usize {
+        self.k as usize
+    }
+
+    /// Elements of A.
+    pub fn a_len(&self) -> usize {
+        self.m() * self.k()
+    }
+
+    /// Elements of B.
+    pub fn b_len(&self) -> usize {
+        self.k() * self.n()
+    }
+
+    /// Elements of C.
+    pub fn c_len(&self) -> usize {
+        self.m() * self.n()
+    }
+
+    /// Floating-point operations of the product: a multiplication and an addition for each of m n k.
+    pub fn flop(&self) -> f64 {
+        2.0 * f64::from(self.m) * f64::from(self.n) * f64::from(self.k)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Shape { m, n, k } = self;
+        write!(f, "A {m}x{k} · B {k}x{n} = C {m}x{n}")
+    }
+}
+
+/// The kernel of that name, or for `auto` the one that [`preferred`] chooses.
+///
+/// # Errors
+/// [`Error::Argument`] for a name that the registry does not have.
+pub fn find(name: &str, device: &Device) -> Result<&'static Entry> {
+    let entry = match name {
+        "auto" => Some(preferred(device)),
+        _ => gpu::registry::find(name),
+    };
+    entry.ok_or_else(|| {
+        let names = KERNELS.iter().map(Entry::name).collect::<Vec<_>>().join(", ");
+        Error::argument("--kernel", name, format!("must be auto or one of {names}"))
+    })
+}
+
+/// The fastest kernel so far: on both devices the larger tile, which is loaded half as often.
+pub fn preferred(_device: &Device) -> &'static Entry {
+    // The name is one of the registry's own; a test holds it to that.
+    gpu::registry::find("tiled32").unwrap_or(&KERNELS[0])
+}
+
+/// `C = A B`. An empty C launches nothing; with `k = 0` C becomes zero.
+///
+/// # Errors
+/// [`Error::Argument`] for matrices that do not fit together, or that are not dense and row-major, which
+/// is all that the lessons' kernels take; then as [`Stream::launch`].
+pub fn multiply(
+    stream: &Stream,
+    entry: &Entry,
+    a: &Matrix<f32>,
+    b: &Matrix<f32>,
+    c: &mut Matrix<f32>,
+) -> Result<()> {
+    for (name, matrix) in [("A", a), ("B", b), ("C", &*c)] {
+        if !matrix.is_dense_row_major() {
+            let (layout, leading) = (matrix.layout(), matrix.leading_dimension());
+            let limit = format!("{} takes dense row-major matrices", entry.name());
+            let value = format!("{layout:?} with leading dimension {leading}");
+            return Err(Error::argument(name, value, limit));
+        }
+    }
+    for (name, value, other, wanted) in [
+        ("B.rows", b.rows(), "A.cols", a.cols()),
+        ("C.rows", c.rows(), "A.rows", a.rows()),
+        ("C.cols", c.cols(), "B.cols", b.cols()),
+    ] {
+        if value != wanted {
+            return Err(Error::argument(name, value, format!("must be {other} = {wanted}")));
+        }
+    }
+    let shape = Shape::new(a.rows() as u64, b.cols() as u64, a.cols() as u64)?;
+    multiply_views(stream, entry, shape, a.view()?, b.view()?, c.view_mut()?)
+}
+
+/// `C = A B` on parts of buffers, each dense and row-major.
+///
+/// A launch has at most 65535 rows of blocks. A taller product takes as many launches as it needs.
+///
+/// # Errors
+/// [`Error::Argument`] for a view of another length than the shape asks for; then as [`Stream::launch`].
+pub fn multiply_views(
+    stream: &Stream,
+    entry: &Entry,
+    shape: Shape,
+    a: BufferView<f32>,
+    b: BufferView<f32>,
+    mut c: BufferViewMut<f32>,
+) -> Result<()> {
+    let Contract::Product(product) = &entry.contract else {
+        return Err(Error::argument("kernel", entry.name(), "must compute a product"));
+    };
+    for (name, len, rule, needed) in [
+        ("a", a.len(), "m * k", shape.a_len()),
+        ("b", b.len(), "k * n", shape.b_len()),
+        ("c", c.len(), "m * n", shape.c_len()),
+    ] {
+        if len != needed {
+            let limit = format!("must be {rule} = {needed} for {shape}");
+            return Err(Error::argument(format!("{name}.len()"), len, limit));
+        }
+    }
+    if shape.c_len() == 0 {
+        return Ok(());
+    }
+    let [tile_rows, _] = product.tile;
+    let panel_rows = (stream.device().limits().grid[1] as usize).saturating_mul(tile_rows as usize);
+    for row in (0..shape.m()).step_by(panel_rows) {
+        let rows = panel_rows.min(shape.m() - row);
+        let panel = Shape { m: rows as u32, ..shape };
+        let a = a.view(row * shape.k(), panel.a_len())?;
+        let b = b.view(0, b.len())?;
+        let c = c.view_mut(row * shape.n(), panel.c_len())?;
+        launch_panel(stream, product, panel, a, b, c)?;
+    }
+    Ok(())
+}
+
+/// One launch, over a product that the grid's limits allow.
+fn launch_panel(
+    stream: &Stream,
+    product: &Product,
+    shape: Shape,
+    a: BufferView<f32>,
+    b: BufferView<f32>,
+    c: BufferViewMut<f32>,
+) -> Result<()> {
+    let Shape { m, n, k } = shape;
+    let [tile_rows, tile_cols] = product.tile;
+    let grid = [n.div_ceil(tile_cols), m.div_ceil(tile_rows), 1];
+    let config = LaunchConfig::new(grid, product.block);
+    let arguments = (m, n, k, a, b, c);
+    // SAFETY:
+    // 1. Every product of the registry keeps inside m * k, k * n and m * n elements, which the buffers
+    //    have (`multiply`); the tests run each with guard bands at ragged sizes.
+    // 2. Each element of C is written by the one thread that computes it.
+    // 3. The buffers are this call's: A and B are borrowed, C mutably. What an earlier launch on another
+    //    stream still does with them would make the result wrong, but no memory unsafe.
+    unsafe {
+        match product.kernel {
+            ProductKernel::Views(kernel) => stream.launch(kernel, &config, arguments),
+            ProductKernel::Pointers(kernel) => stream.launch(kernel, &config, arguments),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_preferred_kernel_is_in_the_registry() {
+        assert_eq!(preferred(&Device::cpu()).name(), "tiled32");
+    }
+
+    #[test]
+    fn sizes_over_the_limits_are_named() {
+        let message = |m, n, k| Shape::new(m, n, k).unwrap_err().to_string();
+        assert!(message(1 << 32, 1, 1).starts_with("m = 4294967296: must be"));
+        assert!(message(1, 1 << 40, 1).starts_with("n = 1099511627776: must be"));
+        assert!(message(1, 1, u64::MAX).starts_with("k = 18446744073709551615: must be"));
+        let max = u64::from(u32::MAX);
+        assert!(message(max, 1, max).starts_with("m * k = 18446744065119617025: a matrix"));
+        assert!(message(1, max, max).starts_with("k * n = 18446744065119617025: a matrix"));
+        assert!(Shape::new(max, max, 0).unwrap_err().to_string().starts_with("m * n = "));
+    }
+}
