@@ -100,10 +100,15 @@ pub struct Product {
 #[derive(Clone, Copy, Debug)]
 pub enum ProductKernel {
     /// Matrices as views: every access can be checked.
-    Views(&'static Kernel<(u32, u32, u32, In<f32>, In<f32>, Out<f32>)>),
+    Views(&'static Kernel<ViewParams>),
     /// Matrices as raw pointers.
-    Pointers(&'static Kernel<(u32, u32, u32, *const f32, *const f32, *mut f32)>),
+    Pointers(&'static Kernel<PointerParams>),
 }
+
+/// m, n, k, A, B, C with the matrices as views.
+pub type ViewParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
+/// m, n, k, A, B, C with the matrices as raw pointers.
+pub type PointerParams = (u32, u32, u32, *const f32, *const f32, *mut f32);
 
 impl Product {
     /// What the kernel says of itself.

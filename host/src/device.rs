@@ -152,12 +152,12 @@ impl Device {
         }
     }
 
-    /// Compute capability of a GPU (major, minor).
-    pub fn capability(&self) -> Option<(u32, u32)> {
+    /// What the driver reports of a GPU; `None` for the CPU.
+    #[cfg(feature = "cuda")]
+    pub fn cuda_properties(&self) -> Option<&cuda::Properties> {
         match &*self.0 {
             Kind::Cpu(_) => None,
-            #[cfg(feature = "cuda")]
-            Kind::Cuda(gpu) => Some(gpu.context.properties().capability),
+            Kind::Cuda(gpu) => Some(gpu.context.properties()),
         }
     }
 

@@ -140,7 +140,7 @@ impl Stream {
                         gpu.ptx.file
                     )));
                 }
-                let mut function = gpu.module()?.function(name)?;
+                let function = gpu.module()?.function(name)?;
                 if config.dynamic_shared > 0 {
                     function.set_max_dynamic_shared(config.dynamic_shared)?;
                 }

@@ -11,7 +11,7 @@
 //! let a = Matrix::from_row_major(&device, 2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 //! let b = Matrix::from_row_major(&device, 3, 2, &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0])?;
 //! let mut c = Matrix::zeros(&device, 2, 2)?;
-//! let kernel = product::find("tiled16", &device)?;
+//! let kernel = product::find("tiled16")?;
 //! product::multiply(&stream, kernel, &a, &b, &mut c)?;
 //! assert_eq!(c.to_row_major()?, [4.0, 5.0, 10.0, 11.0]);
 //! # Ok::<(), host::Error>(())
@@ -42,6 +42,8 @@ pub mod verify;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use buffer::{Buffer, BufferView, BufferViewMut, Pod};
+#[cfg(feature = "cuda")]
+pub use cuda::Properties as CudaProperties;
 pub use device::{Best, Device};
 pub use error::{Error, Result};
 pub use launch::{Argument, Arguments, Event, Stream};

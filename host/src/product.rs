@@ -86,18 +86,14 @@ impl fmt::Display for Shape {
     }
 }
 
-/// The kernel of that name, or for `auto` the one that [`preferred`] chooses.
+/// The product's kernel of that name.
 ///
 /// # Errors
-/// [`Error::Argument`] for a name that the registry does not have.
-pub fn find(name: &str, device: &Device) -> Result<&'static Entry> {
-    let entry = match name {
-        "auto" => Some(preferred(device)),
-        _ => gpu::registry::find(name),
-    };
-    entry.ok_or_else(|| {
+/// [`Error::Argument`], with the names that there are.
+pub fn find(name: &str) -> Result<&'static Entry> {
+    gpu::registry::find(name).ok_or_else(|| {
         let names = KERNELS.iter().map(Entry::name).collect::<Vec<_>>().join(", ");
-        Error::argument("--kernel", name, format!("must be auto or one of {names}"))
+        Error::argument("kernel", name, format!("must be one of {names}"))
     })
 }
 

@@ -245,7 +245,7 @@ pub unsafe trait Param: Copy + 'static {
     fn slot(&self) -> u64;
 
     /// A buffer's elements; `None` for a number and for a raw pointer.
-    fn len(&self) -> Option<usize> {
+    fn elements(&self) -> Option<usize> {
         None
     }
 }
@@ -280,7 +280,7 @@ macro_rules! addresses {
                 $address as u64
             }
 
-            fn len(&self) -> Option<usize> {
+            fn elements(&self) -> Option<usize> {
                 let $value = self;
                 let _ = $value; // a raw pointer has no length
                 $len

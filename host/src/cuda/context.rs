@@ -20,41 +20,42 @@ pub(crate) struct Context {
 
 /// What a device is and allows, as the driver reports it. Sizes are in bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Properties {
+#[non_exhaustive]
+pub struct Properties {
     /// The product's name, `NVIDIA H200`.
-    pub(crate) name: String,
+    pub name: String,
     /// Compute capability (major, minor).
-    pub(crate) capability: (u32, u32),
+    pub capability: (u32, u32),
     /// The newest CUDA version that the driver supports (major, minor).
-    pub(crate) driver: (u32, u32),
+    pub driver: (u32, u32),
     /// Streaming multiprocessors.
-    pub(crate) multiprocessors: u32,
+    pub multiprocessors: u32,
     /// Device memory.
-    pub(crate) memory: u64,
+    pub memory: u64,
     /// L2 cache.
-    pub(crate) l2: u32,
+    pub l2: u32,
     /// Shared memory that a block gets without asking, static and dynamic together.
-    pub(crate) max_shared_static: u32,
-    /// Shared memory that a block gets after [`super::Function::set_max_dynamic_shared`].
-    pub(crate) max_shared_optin: u32,
+    pub max_shared_static: u32,
+    /// The most shared memory that a kernel can ask for, static and dynamic together.
+    pub max_shared_optin: u32,
     /// Shared memory of one multiprocessor.
-    pub(crate) shared_per_multiprocessor: u32,
+    pub shared_per_multiprocessor: u32,
     /// 32-bit registers of one multiprocessor.
-    pub(crate) registers_per_multiprocessor: u32,
+    pub registers_per_multiprocessor: u32,
     /// Threads that one multiprocessor holds.
-    pub(crate) threads_per_multiprocessor: u32,
+    pub threads_per_multiprocessor: u32,
     /// Threads of one block, over all dimensions.
-    pub(crate) max_threads_per_block: u32,
+    pub max_threads_per_block: u32,
     /// Threads of one block, in each dimension.
-    pub(crate) max_block_dim: [u32; 3],
+    pub max_block_dim: [u32; 3],
     /// Blocks of one grid, in each dimension.
-    pub(crate) max_grid_dim: [u32; 3],
+    pub max_grid_dim: [u32; 3],
     /// Highest multiprocessor clock in kHz, where the driver tells.
-    pub(crate) clock_khz: Option<u32>,
+    pub clock_khz: Option<u32>,
     /// Highest memory clock in kHz, where the driver tells.
-    pub(crate) memory_clock_khz: Option<u32>,
+    pub memory_clock_khz: Option<u32>,
     /// Width of the memory bus in bits, where the driver tells.
-    pub(crate) memory_bus_bits: Option<u32>,
+    pub memory_bus_bits: Option<u32>,
 }
 
 impl Context {

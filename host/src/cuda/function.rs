@@ -12,15 +12,13 @@ use std::ptr::null_mut;
 
 /// What a kernel takes of a multiprocessor, as compiled. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Attributes {
+struct Attributes {
     /// 32-bit registers of a thread.
-    pub(crate) registers: u32,
+    registers: u32,
     /// Static shared memory of a block.
-    pub(crate) static_shared: u32,
-    /// Local memory of a thread: what did not fit into registers.
-    pub(crate) local: u32,
+    static_shared: u32,
     /// The largest block that can be launched.
-    pub(crate) max_threads: u32,
+    max_threads: u32,
 }
 
 /// A kernel, ready to be launched. It keeps its module loaded.
@@ -56,15 +54,9 @@ impl Function {
         let attributes = Attributes {
             registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
             static_shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
-            local: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
             max_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
         };
         Ok(Function { raw, name, attributes, module })
-    }
-
-    /// What the kernel takes of a multiprocessor.
-    pub(crate) fn attributes(&self) -> Attributes {
-        self.attributes
     }
 
     /// Allows launches with up to `bytes` of dynamic shared memory. Needed where static and dynamic

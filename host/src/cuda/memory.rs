@@ -54,11 +54,6 @@ impl Memory {
         self.buffer.len()
     }
 
-    /// The device that the memory is on.
-    pub(crate) fn context(&self) -> &Arc<Context> {
-        &self.context
-    }
-
     /// Copies `source` to the bytes from `offset` on.
     pub(crate) fn write(&mut self, offset: usize, source: &[u8]) -> Result<()> {
         self.change(offset, Some(source.len()), |mut target| check(target.copy_from(source)))
@@ -78,14 +73,6 @@ impl Memory {
     /// Sets `count` bytes from `offset` on.
     pub(crate) fn fill_u8(&mut self, offset: usize, value: u8, count: usize) -> Result<()> {
         self.change(offset, Some(count), |mut target| check(target.set_8(value)))
-    }
-
-    /// Sets `count` words of four bytes, from the byte `offset` on, which four divides.
-    pub(crate) fn fill_u32(&mut self, offset: usize, value: u32, count: usize) -> Result<()> {
-        if !offset.is_multiple_of(4) {
-            return Err(Error::argument("offset", offset, "a multiple of 4 bytes"));
-        }
-        self.change(offset, count.checked_mul(4), |mut target| check(target.set_32(value)))
     }
 
     /// Changes `length` bytes from `offset` on by an operation in the default stream.

@@ -23,9 +23,10 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use context::{Context, Properties};
+pub(crate) use context::Context;
+pub use context::Properties;
 pub(crate) use event::Event;
-pub(crate) use function::{Attributes, Function};
+pub(crate) use function::Function;
 pub(crate) use memory::Memory;
 pub(crate) use module::Module;
 pub(crate) use stream::Stream;

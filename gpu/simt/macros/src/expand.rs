@@ -265,7 +265,7 @@ fn length_checks(attribute: &Attribute, params: &[Param]) -> Result<TokenStream>
         let (name, text) = (param.to_string(), source_text(rule));
         Ok(quote! {
             {
-                let len = ::simt::Param::len(&#param);
+                let len = ::simt::Param::elements(&#param);
                 #(let #sizes = #sizes as u128;)*
                 ::simt::Shortfall::check(#name, len, #text, #rule)?;
             }

@@ -62,7 +62,7 @@ impl Fiber {
     /// The `number`th fiber of a worker. Fails where the system has no memory for its stack.
     pub(super) fn new(number: usize) -> io::Result<Self> {
         let stack = DefaultStack::new(STACK_BYTES)?;
-        let shift = number * COLOUR_BYTES % 4096 & !63;
+        let shift = ((number * COLOUR_BYTES) % 4096) & !63;
         let coroutine = Some(spawn(ColouredStack { stack, shift }));
         Ok(Fiber { coroutine, thread: std::ptr::null() })
     }

@@ -72,14 +72,14 @@ on_machine! {
         let Some(context) = device() else { return };
         println!("{:?}, CUDA {:?}", context.properties(), driver_version().unwrap());
         let mut memory = Memory::alloc(&context, 4 << 20).unwrap();
-        memory.fill_u32(0, 7, 1 << 20).unwrap();
+        memory.fill_u8(0, 7, 4 << 20).unwrap();
         let count = (1 << 20) - 3;
         let time = fill(&context, memory.address(), 9, count, 0).unwrap();
         assert!(time > 0.0 && time < 1e6, "{time}");
         let mut bytes = vec![0; 4 << 20];
         memory.read(0, &mut bytes).unwrap();
         let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
-        assert!(words.enumerate().all(|(i, word)| word == if i < count as usize { 9 } else { 7 }));
+        assert!(words.enumerate().all(|(i, word)| word == if i < count as usize { 9 } else { 0x0707_0707 }));
         let (free, total) = context.memory_info().unwrap();
         assert!(free < total);
     }

@@ -1,0 +1,154 @@
+//! `kernels` and `devices`.
+
+use std::io::Write;
+
+use host::{
+    Device,
+    gpu::registry::{Contract, KERNELS},
+};
+use serde::Serialize;
+
+use super::{Failure, args::List};
+
+/// What `kernels --json` says of a kernel.
+#[derive(Serialize)]
+struct KernelLine {
+    name: &'static str,
+    summary: &'static str,
+    /// What it computes.
+    contract: &'static str,
+    /// Rows and columns of C that a block computes.
+    tile: [u32; 2],
+    /// Threads of a block.
+    block: [u32; 3],
+    shared_bytes: Option<usize>,
+    barriers: Option<u32>,
+    file: &'static str,
+}
+
+/// Lists the registry.
+pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> {
+    for entry in KERNELS {
+        let declaration = entry.declaration();
+        let (contract, tile, block) = match &entry.contract {
+            Contract::Product(product) => ("C = A B", product.tile, product.block),
+            _ => ("another program", [0, 0], declaration.block.unwrap_or_default()),
+        };
+        let line = KernelLine {
+            name: entry.name(),
+            summary: entry.summary,
+            contract,
+            tile,
+            block,
+            shared_bytes: declaration.shared,
+            barriers: declaration.barriers,
+            file: declaration.file,
+        };
+        if list.json {
+            json(out, &line)?;
+        } else {
+            writeln!(out, "{:<18} {}", line.name, line.summary)?;
+        }
+    }
+    Ok(())
+}
+
+/// What `devices --json` says of a device.
+#[derive(Serialize)]
+struct DeviceLine {
+    name: String,
+    description: String,
+    /// Multiprocessors, or cores.
+    multiprocessors: u32,
+    memory_bytes: u64,
+    free_bytes: u64,
+    /// The file in `gpu/ptx/` that its kernels come from.
+    ptx: Option<&'static str>,
+    #[serde(flatten)]
+    gpu: Option<GpuLine>,
+}
+
+/// What `devices --json` says of a GPU beyond that, as the driver reports it.
+#[derive(Serialize)]
+struct GpuLine {
+    compute_capability: String,
+    /// The CUDA version that the driver supports.
+    driver: String,
+    l2_bytes: u32,
+    shared_bytes_per_block: u32,
+    shared_bytes_per_multiprocessor: u32,
+    registers_per_multiprocessor: u32,
+    threads_per_multiprocessor: u32,
+    clock_khz: Option<u32>,
+    memory_clock_khz: Option<u32>,
+    memory_bus_bits: Option<u32>,
+}
+
+impl GpuLine {
+    #[cfg(feature = "cuda")]
+    fn of(device: &Device) -> Option<Self> {
+        let properties = device.cuda_properties()?;
+        let version = |(major, minor): (u32, u32)| format!("{major}.{minor}");
+        Some(GpuLine {
+            compute_capability: version(properties.capability),
+            driver: version(properties.driver),
+            l2_bytes: properties.l2,
+            shared_bytes_per_block: properties.max_shared_optin,
+            shared_bytes_per_multiprocessor: properties.shared_per_multiprocessor,
+            registers_per_multiprocessor: properties.registers_per_multiprocessor,
+            threads_per_multiprocessor: properties.threads_per_multiprocessor,
+            clock_khz: properties.clock_khz,
+            memory_clock_khz: properties.memory_clock_khz,
+            memory_bus_bits: properties.memory_bus_bits,
+        })
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn of(_: &Device) -> Option<Self> {
+        None
+    }
+}
+
+/// Lists the GPUs that can run the kernels, and the CPU. Why a GPU is not among them goes to standard
+/// error.
+pub(super) fn devices(list: &List, out: &mut impl Write) -> Result<(), Failure> {
+    let count = Device::cuda_count().unwrap_or_else(|error| {
+        super::note(format_args!("note: {error}"));
+        0
+    });
+    let gpus = (0..count).filter_map(|index| {
+        Device::cuda(index)
+            .inspect_err(|error| super::note(format_args!("note: cuda:{index}: {error}")))
+            .ok()
+    });
+    for device in gpus.chain([Device::cpu()]) {
+        let (free_bytes, memory_bytes) = device.memory()?;
+        let line = DeviceLine {
+            name: device.name(),
+            description: device.description(),
+            multiprocessors: device.multiprocessors(),
+            memory_bytes,
+            free_bytes,
+            ptx: device.ptx_file(),
+            gpu: GpuLine::of(&device),
+        };
+        if list.json {
+            json(out, &line)?;
+        } else {
+            let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+            let (free, all) = (gib(free_bytes), gib(memory_bytes));
+            writeln!(
+                out,
+                "{:<8} {} ({free:.1} of {all:.1} GiB free)",
+                line.name, line.description
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// One JSON object on a line of its own.
+pub(super) fn json(out: &mut impl Write, line: &impl Serialize) -> Result<(), Failure> {
+    serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from)?;
+    Ok(writeln!(out)?)
+}

@@ -1,0 +1,84 @@
+//! The command line: what is asked for, who carries it out, and the exit code.
+
+mod args;
+mod list;
+mod run;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use clap::Parser;
+
+use self::args::{Command, Invocation};
+
+/// How the command ends when it does not end well.
+enum Failure {
+    /// C is wrong: exit 1.
+    Wrong,
+    /// The library's error, which knows its exit code.
+    Error(host::Error),
+    /// Standard output cannot be written to.
+    Output(io::Error),
+}
+
+impl From<host::Error> for Failure {
+    fn from(error: host::Error) -> Self {
+        Failure::Error(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error)
+    }
+}
+
+/// Carries out the command line and gives its exit code.
+pub(crate) fn main() -> ExitCode {
+    let invocation = Invocation::parse(); // exits with 2 where it cannot be understood
+    end_in_order_on_ctrl_c();
+    let mut out = io::stdout().lock();
+    let outcome = match &invocation.command {
+        None => run::run(&invocation.run, &mut out),
+        Some(Command::Kernels(list)) => list::kernels(list, &mut out),
+        Some(Command::Devices(list)) => list::devices(list, &mut out),
+    };
+    match outcome.and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Wrong) => ExitCode::from(1),
+        // Whoever read our output has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(Failure::Output(error)) => {
+            note(format_args!("error: standard output: {error}"));
+            ExitCode::from(4)
+        }
+        Err(Failure::Error(error)) => {
+            note(format_args!("error: {error}"));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// The first Ctrl-C ends what is running in order; the second ends the process where it is.
+fn end_in_order_on_ctrl_c() {
+    static AGAIN: AtomicBool = AtomicBool::new(false);
+    let handler = || {
+        if AGAIN.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        host::interrupt();
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        note(format_args!("note: Ctrl-C will end the process at once: {error}"));
+    }
+}
+
+/// A line on standard error; whether it can be written changes nothing.
+fn note(text: std::fmt::Arguments) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
