@@ -130,6 +130,8 @@ pub(crate) enum DeviceChoice {
     Cpu,
 }
 
+const SYNTAX: &str = "must be auto, cpu, cuda, or cuda:N with N from 0";
+
 impl FromStr for DeviceChoice {
     type Err = &'static str;
 
@@ -138,10 +140,8 @@ impl FromStr for DeviceChoice {
             ("auto", _) => Ok(DeviceChoice::Auto),
             ("cpu", _) => Ok(DeviceChoice::Cpu),
             ("cuda", _) => Ok(DeviceChoice::Cuda(0)),
-            (_, Some(index)) if index.bytes().all(|digit| digit.is_ascii_digit()) => {
-                index.parse().map(DeviceChoice::Cuda).map_err(|_| "N is too large")
-            }
-            _ => Err("must be auto, cpu, cuda, or cuda:N with N from 0"),
+            (_, Some(index)) => index.parse().map(DeviceChoice::Cuda).map_err(|_| SYNTAX),
+            _ => Err(SYNTAX),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Device memory is host memory, one kernel does one thing, and every function that needs a current
 //! context insists on one. The environment variable `FAKE_CUDA` changes what functions return and what
-//! the machine has: `cuInit=803`, `devices=0`, `cuMemGetInfo_v2=700`. Each call is a line in the file
+//! the machine has: `cuInit=803`, `devices=0`, `major=7`, `cuMemGetInfo_v2=700`. Each call is a line in the file
 //! `FAKE_CUDA_LOG`.
 //!
 //! What is not here is missing, as in a driver older than the function.
@@ -85,8 +85,9 @@ driver! {
     }
     fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _device: c_int) {
         *value = match attribute {
-            75 => 9,
-            76 => 0,
+            75 => configured("major").unwrap_or(9),
+            76 => configured("minor").unwrap_or(0),
+            1 => 1024,
             8 => 48 << 10,
             97 => 227 << 10,
             13 => return 1,

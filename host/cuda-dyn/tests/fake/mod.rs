@@ -63,7 +63,7 @@ pub(crate) fn run(path: &str, spec: Option<&str>, body: impl FnOnce()) {
     child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
     let mut log = None;
     if let Some(spec) = spec {
-        let directory = if spec == "no driver" { broken() } else { built() };
+        let directory = library_folder(spec);
         let file =
             directory.join(format!("{}.{}.log", test.replace("::", "."), std::process::id()));
         child.env("LD_LIBRARY_PATH", &directory).env("FAKE_CUDA", spec).env(LOG, &file);
@@ -83,6 +83,11 @@ pub(crate) fn run(path: &str, spec: Option<&str>, body: impl FnOnce()) {
     }) {
         println!("{line}");
     }
+}
+
+/// The folder for `LD_LIBRARY_PATH` in which `libcuda.so.1` is what `spec` asks for.
+pub(crate) fn library_folder(spec: &str) -> PathBuf {
+    if spec == "no driver" { broken() } else { built() }
 }
 
 /// The folder with the driver of this source, compiled when it is not there yet.
