@@ -1,1 +1,40 @@
-//! xtask
+//! Builds kernel crates into PTX with rustc's own NVPTX backend, and checks what came out.
+//!
+//! The library half serves any kernel crate:
+//!
+//! ```no_run
+//! use xtask::{PtxBuilder, Target};
+//!
+//! # fn main() -> anyhow::Result<()> {
+//! let ptx = PtxBuilder::new("my-kernels").target(Target::SM_90A).build()?;
+//! std::fs::write("my-kernels.ptx", ptx.text())?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | its one idea |
+//! |---|---|
+//! | [`builder`] | a kernel crate in, checked PTX out |
+//! | [`toolchain`] | which compiler there is for the device, and how to call it |
+//! | [`ptx`] | PTX as text, taken apart as far as the checks need |
+//! | [`declaration`] | what a kernel says of itself, and the directives that follow from it |
+//! | [`check`] | what must be true of every PTX file |
+//! | [`ptxas`] | NVIDIA's assembler, where there is one: registers, spills, warnings |
+//! | [`build_ptx`], [`ci`] | the tasks of `cargo xtask` |
+
+pub mod build_ptx;
+pub mod builder;
+pub mod check;
+pub mod ci;
+mod debian;
+pub mod declaration;
+mod environment;
+mod linker;
+pub mod ptx;
+pub mod ptxas;
+mod rustup;
+pub mod toolchain;
+
+pub use builder::{Ptx, PtxBuilder, Target};
+pub use environment::workspace_root;
+pub use toolchain::{Toolchain, ToolchainAbsent};

@@ -1,0 +1,372 @@
+//! A kernel crate in, checked PTX out.
+
+use std::{
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{BufRead, BufReader, IsTerminal, Read, stderr},
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::{
+    check,
+    environment::workspace_root,
+    ptx::Module,
+    toolchain::{self, Toolchain},
+};
+
+/// What Rust cannot say about shared memory, in LLVM's own text. It is linked into every kernel crate.
+const DEVICE_LIBRARY: &str = include_str!("../../gpu/simt/src/device.ll");
+
+/// The folder that PTX is built in, below the workspace's `target`. A folder of its own: the outer cargo
+/// holds the lock of the other one for as long as it runs us.
+pub(crate) const BUILD_FOLDER: &str = "target/ptx";
+
+/// rustc's name for NVIDIA's GPUs.
+const TRIPLE: &str = "nvptx64-nvidia-cuda";
+
+/// A generation of GPUs and a version of PTX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    cpu: &'static str,
+    ptx: (u32, u32),
+}
+
+impl Target {
+    /// Ampere and, by the driver's own compiler, everything after it.
+    pub const SM_80: Target = Target::new("sm_80", (7, 1));
+    /// Hopper and only Hopper, with its tensor copies and `wgmma`.
+    pub const SM_90A: Target = Target::new("sm_90a", (8, 3));
+
+    /// A GPU as rustc's `-Ctarget-cpu` names it, and the PTX version that its instructions need.
+    pub const fn new(cpu: &'static str, ptx: (u32, u32)) -> Self {
+        Target { cpu, ptx }
+    }
+
+    /// The GPU: `sm_90a`.
+    pub fn cpu(&self) -> &'static str {
+        self.cpu
+    }
+
+    /// The PTX version: `8.3`.
+    pub fn ptx_version(&self) -> String {
+        format!("{}.{}", self.ptx.0, self.ptx.1)
+    }
+
+    /// The GPU's compute capability without its dot: 90 for `sm_90a`.
+    pub fn compute_capability(&self) -> Option<u32> {
+        let digits = self.cpu.strip_prefix("sm_")?;
+        digits.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()
+    }
+
+    fn rustflags(&self) -> String {
+        let (major, minor) = self.ptx;
+        // JumpThreading copies barriers into branches that not every thread takes.
+        format!(
+            "-Ctarget-cpu={} -Ctarget-feature=+ptx{major}{minor} -Zmir-enable-passes=-JumpThreading",
+            self.cpu
+        )
+    }
+}
+
+/// Builds a kernel crate: a library crate for `nvptx64-nvidia-cuda` whose kernels are made by `#[kernel]`.
+#[derive(Clone, Debug)]
+pub struct PtxBuilder {
+    krate: PathBuf,
+    target: Target,
+    toolchain: Option<Toolchain>,
+    offline: bool,
+}
+
+impl PtxBuilder {
+    /// A builder for the crate in a folder, for [`Target::SM_80`].
+    pub fn new(krate: impl Into<PathBuf>) -> Self {
+        PtxBuilder { krate: krate.into(), target: Target::SM_80, toolchain: None, offline: false }
+    }
+
+    /// The GPU to build for.
+    pub fn target(mut self, target: Target) -> Self {
+        self.target = target;
+        self
+    }
+
+    /// The compiler to build with. Without this call it is [found](toolchain::find), which may download
+    /// one into `target/device-toolchain` of the crate's workspace.
+    pub fn toolchain(mut self, toolchain: Toolchain) -> Self {
+        self.toolchain = Some(toolchain);
+        self
+    }
+
+    /// Whether to keep off the network: what is missing is then an error.
+    pub fn offline(mut self, offline: bool) -> Self {
+        self.offline = offline;
+        self
+    }
+
+    /// Builds the crate and [checks](check::check) the PTX.
+    ///
+    /// # Errors
+    /// Where no toolchain can be had, with [`ToolchainAbsent`](crate::ToolchainAbsent) as the source;
+    /// where the crate does not compile; where its PTX breaks a rule, with every broken rule.
+    pub fn build(&self) -> Result<Ptx> {
+        let root = workspace_root(&self.krate)?;
+        let toolchain = match &self.toolchain {
+            Some(toolchain) => toolchain,
+            None => &toolchain::find(&root, self.offline)?,
+        };
+        let file = self.compile(&root, toolchain)?;
+        let raw =
+            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        Ptx::finish(&without_folders(raw, &root, toolchain), self.target, toolchain.compiler())
+            .with_context(|| format!("wrong PTX from the compiler, {}", file.display()))
+    }
+
+    /// Runs cargo. The file that the compiler wrote.
+    fn compile(&self, root: &Path, toolchain: &Toolchain) -> Result<PathBuf> {
+        let library = write_device_library(root)?;
+        // Each target has its own folder: the result's name has no hash in it, so that in a common one
+        // cargo would take one target's PTX for the other's.
+        let folder = root.join(BUILD_FOLDER).join(self.target.cpu);
+        let results = folder.join(TRIPLE).join("release");
+        // Cargo puts the result there again even if nothing has changed, so whatever is there
+        // afterwards is of this build.
+        for old in ptx_files(&results) {
+            fs::remove_file(&old).with_context(|| format!("cannot remove {}", old.display()))?;
+        }
+
+        let mut cargo = toolchain.cargo()?;
+        cargo.current_dir(&self.krate);
+        cargo.args(["rustc", "--release", "--lib", "--crate-type", "cdylib"]);
+        cargo.args(["-Zbuild-std=core", "--target", TRIPLE, "--target-dir"]).arg(folder);
+        if self.offline {
+            cargo.arg("--offline");
+        }
+        // For the last crate alone (in RUSTFLAGS it would rebuild core), and relative to the workspace,
+        // where cargo starts rustc: an absolute path would go into every symbol's hash.
+        cargo.arg("--").arg(format!("-Clink-arg={library}"));
+        cargo.env("RUSTFLAGS", self.target.rustflags());
+        // The same code whatever the workspace's profile is like: it is made for the host's programs.
+        for (key, value) in [
+            ("PANIC", "abort"),
+            ("DEBUG", "0"),
+            ("OPT_LEVEL", "3"),
+            ("LTO", "false"),
+            ("CODEGEN_UNITS", "1"),
+            ("DEBUG_ASSERTIONS", "false"),
+            ("OVERFLOW_CHECKS", "false"),
+            ("INCREMENTAL", "false"),
+        ] {
+            cargo.env(format!("CARGO_PROFILE_RELEASE_{key}"), value);
+        }
+        if stderr().is_terminal() {
+            cargo.env("CARGO_TERM_COLOR", "always");
+        }
+        // A program that prints its results on standard output gets nothing of cargo's there.
+        let mut child =
+            cargo.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().with_context(|| {
+                format!("cannot run `{}`", cargo.get_program().to_string_lossy())
+            })?;
+        if let Some(messages) = child.stderr.take() {
+            pass_on(messages);
+        }
+        let status = child.wait().context("cargo was lost")?;
+        ensure!(
+            status.success(),
+            "{} does not compile for {} ({status})",
+            self.krate.display(),
+            self.target.cpu
+        );
+
+        let mut found = ptx_files(&results);
+        match found.pop() {
+            Some(file) if found.is_empty() => Ok(file),
+            _ => bail!("not one PTX file in {}: is the crate a library?", results.display()),
+        }
+    }
+}
+
+/// Writes the device library below the build folder. Its path, relative to the workspace.
+fn write_device_library(root: &Path) -> Result<String> {
+    // Cargo does not look into what the linker is given. With the content's hash in the name, a changed
+    // library is another argument, and cargo builds again.
+    let mut hasher = DefaultHasher::new();
+    DEVICE_LIBRARY.hash(&mut hasher);
+    let path = format!("{BUILD_FOLDER}/device-{:016x}.ll", hasher.finish());
+    fs::create_dir_all(root.join(BUILD_FOLDER))
+        .and_then(|()| fs::write(root.join(&path), DEVICE_LIBRARY))
+        .with_context(|| format!("cannot write {}", root.join(&path).display()))?;
+    Ok(path)
+}
+
+fn ptx_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "ptx"))
+        .collect()
+}
+
+/// Passes cargo's messages on as they come, without one that nobody can do anything about: that the PTX
+/// version is an unstable target feature, and the count of warnings that it alone makes up.
+fn pass_on(messages: impl Read) {
+    let mut skip_to_blank = false;
+    for line in BufReader::new(messages).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line);
+        let text = without_colours(&line);
+        if text.contains("unstable feature specified for `-Ctarget-feature`: `ptx") {
+            skip_to_blank = true;
+        }
+        let only_count = text.starts_with("warning: `") && text.contains("generated 1 warning");
+        if !skip_to_blank && !only_count {
+            eprintln!("{line}");
+        }
+        if text.trim().is_empty() {
+            skip_to_blank = false;
+        }
+    }
+}
+
+fn without_colours(line: &str) -> String {
+    let mut plain = String::new();
+    let mut in_sequence = false;
+    for c in line.chars() {
+        match c {
+            '\x1b' => in_sequence = true,
+            _ if in_sequence => in_sequence = !c.is_ascii_alphabetic(),
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// The PTX without the folders of the machine that built it, should any have got in: the same source
+/// must give the same bytes everywhere.
+fn without_folders(mut text: String, root: &Path, toolchain: &Toolchain) -> String {
+    for folder in [Some(root), toolchain.folder()].into_iter().flatten() {
+        if let Some(folder) = folder.to_str().filter(|folder| folder.len() > 1) {
+            text = text.replace(&format!("{folder}/"), "");
+        }
+    }
+    text
+}
+
+/// Built and checked PTX, with the directives that its kernels declare.
+#[derive(Clone, Debug)]
+pub struct Ptx {
+    text: String,
+    target: Target,
+    module: Module,
+}
+
+impl Ptx {
+    /// Checks what the compiler wrote, adds directives and the header.
+    pub(crate) fn finish(raw: &str, target: Target, compiler: &str) -> Result<Ptx> {
+        let module = Module::parse(raw).context("the compiler's PTX cannot be read")?;
+        let problems = check::check(&module, &target);
+        if !problems.is_empty() {
+            let count = problems.len();
+            bail!("{count} rules broken\n  {}", problems.join("\n  "));
+        }
+        let mut text = format!(
+            "// Generated by `cargo xtask build-ptx`; do not edit.\n{COMPILER}{compiler}\n\
+             // Target: {}, PTX {}\n",
+            target.cpu,
+            target.ptx_version()
+        );
+        let mut done = 0;
+        for kernel in module.kernels() {
+            text += &raw[done..kernel.params_end];
+            text += &check::declaration(kernel).map(|d| d.directives()).unwrap_or_default();
+            done = kernel.params_end;
+        }
+        text += &raw[done..];
+        let module = Module::parse(&text).context("the PTX cannot be read with its directives")?;
+        Ok(Ptx { text, target, module })
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What it was built for.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// The text taken apart.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+}
+
+/// How the line of the header that names the compiler begins.
+const COMPILER: &str = "// Compiler: ";
+
+/// The compiler that a PTX file's header names.
+pub fn compiler_of(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix(COMPILER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RAW: &str = "\
+.version 8.3
+.target sm_90a
+.address_size 64
+
+.visible .entry first(
+	.param .u32 first_param_0
+)
+{
+	// simt.kernel name=first block=32,4,1 barriers=0 min_blocks=2 cluster=2,1,1 params=u32
+	ret;
+}
+.visible .entry second()
+{
+	// simt.kernel name=second params=
+	ret;
+}
+";
+
+    #[test]
+    fn directives_go_after_the_parameters() {
+        let ptx = Ptx::finish(RAW, Target::SM_90A, "rustc 1.96.0, LLVM 22.1").unwrap();
+        let start = "\
+// Generated by `cargo xtask build-ptx`; do not edit.
+// Compiler: rustc 1.96.0, LLVM 22.1
+// Target: sm_90a, PTX 8.3
+.version 8.3
+";
+        assert!(ptx.text().starts_with(start), "{}", ptx.text());
+        assert_eq!(compiler_of(ptx.text()), Some("rustc 1.96.0, LLVM 22.1"));
+        let directives: Vec<_> = ptx.module().kernels().map(|k| k.directives.as_str()).collect();
+        let first = ".reqntid 32, 4, 1 .minnctapersm 2 .explicitcluster .reqnctapercluster 2, 1, 1";
+        assert_eq!(directives, [first, ""]);
+        assert!(ptx.text().contains("simt.kernel name=first"), "the host reads the declarations");
+    }
+
+    #[test]
+    fn broken_rules_are_errors_all_of_them() {
+        let raw = RAW.replace("barriers=0", "barriers=1").replace("name=second", "name=third");
+        let error = Ptx::finish(&raw, Target::SM_90A, "").unwrap_err().to_string();
+        assert!(error.contains("`first`") && error.contains("`second`"), "{error}");
+    }
+
+    #[test]
+    fn targets() {
+        assert_eq!(Target::SM_90A.compute_capability(), Some(90));
+        assert_eq!(Target::SM_80.compute_capability(), Some(80));
+        assert_eq!(Target::new("sm_120", (8, 7)).compute_capability(), Some(120));
+        assert!(Target::SM_80.rustflags().contains("+ptx71"));
+    }
+
+    #[test]
+    fn colours_are_seen_through() {
+        assert_eq!(without_colours("\x1b[1m\x1b[33mwarning\x1b[0m: `k`"), "warning: `k`");
+    }
+}

@@ -1,0 +1,462 @@
+//! What must be true of every PTX file. The compiler breaks some of it without a word: it copies barriers
+//! into branches, moves arrays to local memory, loses the address space of shared pointers.
+
+use std::collections::HashSet;
+
+use crate::{
+    builder::Target,
+    declaration::Declaration,
+    ptx::{Function, Module, SharedArray, Statement},
+};
+
+/// Every rule that a module breaks: one sentence for each, which names the kernel and what to do.
+/// Empty where all is well.
+pub fn check(module: &Module, target: &Target) -> Vec<String> {
+    let mut problems = target_and_version(module, target);
+    if module.kernels().next().is_none() {
+        problems.push("there is no kernel in it: is there a public `#[kernel]` function?".into());
+    }
+    for kernel in module.kernels() {
+        let kernel_problems = Kernel::new(module, kernel).problems(target);
+        problems
+            .extend(kernel_problems.into_iter().map(|p| format!("kernel `{}`: {p}", kernel.name)));
+    }
+    problems
+}
+
+fn target_and_version(module: &Module, target: &Target) -> Vec<String> {
+    let mut problems = Vec::new();
+    let (cpu, version) = (target.cpu(), target.ptx_version());
+    // Not for nothing: with the flags lost on the way, the build succeeds for an old GPU.
+    for (directive, found, asked) in
+        [(".target", &module.target, cpu), (".version", &module.version, version.as_str())]
+    {
+        if found != asked {
+            problems.push(format!(
+                "{directive} is `{found}`, `{asked}` was asked for: the compiler did not get the flags"
+            ));
+        }
+    }
+    problems
+}
+
+/// The declaration of a kernel: the one in its body under its own name.
+pub fn declaration(kernel: &Function) -> Option<&Declaration> {
+    kernel.declarations.iter().map(|(_, d)| d).find(|d| d.name == kernel.name)
+}
+
+/// Bytes of static shared memory of a kernel and of what it calls, and the dynamic array if it uses one.
+pub fn shared_arrays(module: &Module, kernel: &Function) -> Vec<SharedArray> {
+    Kernel::new(module, kernel).shared
+}
+
+/// Barriers of a block in a kernel and in what it calls.
+pub fn barriers(module: &Module, kernel: &Function) -> usize {
+    Kernel::new(module, kernel).barriers
+}
+
+/// A kernel with what the rules ask about: itself and everything that it calls.
+struct Kernel<'m> {
+    entry: &'m Function,
+    reached: Vec<&'m Function>,
+    unknown_callees: Vec<String>,
+    shared: Vec<SharedArray>,
+    barriers: usize,
+}
+
+impl<'m> Kernel<'m> {
+    fn new(module: &'m Module, entry: &'m Function) -> Self {
+        let mut reached = vec![entry];
+        let mut unknown_callees = Vec::new();
+        let mut next = 0;
+        while let Some(function) = reached.get(next).copied() {
+            next += 1;
+            for callee in function.instructions().filter_map(Statement::callee) {
+                match module.function(callee) {
+                    Some(known) if reached.iter().any(|f| f.name == known.name) => {}
+                    Some(known) => reached.push(known),
+                    None => unknown_callees.push(callee.to_string()),
+                }
+            }
+        }
+        let bodies = || reached.iter().flat_map(|function| &function.body);
+        let named: HashSet<&str> = bodies().flat_map(Statement::names).collect();
+        let outside = module.shared.iter().filter(|array| named.contains(array.name.as_str()));
+        let shared = bodies().filter_map(Statement::shared_array).chain(outside.cloned()).collect();
+        let barriers = bodies().filter(|statement| is_barrier(statement)).count();
+        Kernel { entry, reached, unknown_callees, shared, barriers }
+    }
+
+    fn problems(&self, target: &Target) -> Vec<String> {
+        let mut problems = self.code_problems();
+        match declaration(self.entry) {
+            Some(declaration) => problems.extend(self.declaration_problems(declaration, target)),
+            None => problems.push(
+                "it declares nothing about itself: make it with `#[kernel]`, which leaves a \
+                 `simt.kernel` comment in the body"
+                    .into(),
+            ),
+        }
+        for (line, other) in &self.entry.declarations {
+            if Some(other) != declaration(self.entry) {
+                problems.push(format!(
+                    "it contains another kernel's declaration, `{}` (line {line}): a kernel's name and \
+                     its entry's must be the same, and no kernel may call another",
+                    other.name
+                ));
+            }
+        }
+        problems
+    }
+
+    /// The rules that need no declaration.
+    fn code_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        for callee in &self.unknown_callees {
+            problems.push(match callee.as_str() {
+                "" => {
+                    "it calls through a pointer: use a function that the compiler can inline".into()
+                }
+                name => {
+                    format!("it calls `{name}`, which nothing defines: no such code on the GPU")
+                }
+            });
+        }
+        for function in &self.reached {
+            if let Some(local) = function.body.iter().find(|statement| is_local(statement)) {
+                problems.push(format!(
+                    "it uses local memory, which is as slow as global ({}): index arrays of a thread \
+                     with constants only, in unrolled loops",
+                    place(function, local)
+                ));
+            }
+            let generic = function.instructions().find(|instruction| is_generic(instruction));
+            if let Some(generic) = generic
+                && !self.shared.is_empty()
+            {
+                problems.push(format!(
+                    "a generic access beside shared memory, slower than one whose address space is \
+                     known ({}): reach shared memory only through the view that declared it",
+                    place(function, generic)
+                ));
+            }
+        }
+        let ends = |s: &Statement| matches!(s.opcode().next(), Some("ret" | "exit" | "trap"));
+        if !self.entry.instructions().any(ends) {
+            problems.push(
+                "it never returns: the compiler found undefined behaviour on every path, or an endless \
+                 loop"
+                    .into(),
+            );
+        }
+        problems
+    }
+
+    /// The rules that compare the code with what the kernel says of itself.
+    fn declaration_problems(&self, declaration: &Declaration, target: &Target) -> Vec<String> {
+        let mut problems = Vec::new();
+        if let Some(declared) = declaration.barriers
+            && declared as usize != self.barriers
+        {
+            problems.push(format!(
+                "{} barriers in the code, {declared} declared: the compiler has copied or removed one \
+                 (or the declaration is old); a copy in a branch that not every thread takes deadlocks",
+                self.barriers
+            ));
+        }
+        if declaration.params.len() != self.entry.params {
+            problems.push(format!(
+                "{} parameters in the entry, {} declared ({}): each must pass as one value or one pointer",
+                self.entry.params,
+                declaration.params.len(),
+                declaration.params.join(",")
+            ));
+        }
+        let bytes: u64 = self.shared.iter().filter_map(|array| array.bytes).sum();
+        if let Some(declared) = declaration.shared
+            && declared != bytes
+        {
+            problems.push(format!(
+                "{bytes} bytes of static shared memory in the code, {declared} declared: the compiler \
+                 has copied or removed an array (or the declaration is old)"
+            ));
+        }
+        if declaration.cluster.is_some() && target.compute_capability() < Some(90) {
+            problems.push(format!(
+                "it declares a cluster, which {} does not have: keep it out of this build with \
+                 `cfg(target_feature = \"sm_90\")`",
+                target.cpu()
+            ));
+        }
+        for written in [".reqntid", ".maxntid", ".minnctapersm", ".reqnctapercluster"] {
+            let directives = [declaration.directives(), self.entry.directives.clone()];
+            if directives.iter().all(|text| text.split_whitespace().any(|word| word == written)) {
+                problems.push(format!("the compiler has already written {written}: say it once"));
+            }
+        }
+        problems
+    }
+}
+
+fn place(function: &Function, statement: &Statement) -> String {
+    let (line, text) = (statement.line, &statement.text);
+    match function.is_kernel {
+        true => format!("line {line}: `{text}`"),
+        false => format!("line {line}, in `{}`: `{text}`", function.name),
+    }
+}
+
+/// Whether an instruction is a barrier of the block, in any of PTX's spellings: `bar.sync`, `bar.red`,
+/// `bar.arrive`, `barrier.sync`, `barrier.cta.sync.aligned`. Not those of a warp or of a cluster.
+fn is_barrier(statement: &Statement) -> bool {
+    let parts: Vec<&str> = statement.opcode().collect();
+    matches!(parts[0], "bar" | "barrier")
+        && !parts.iter().any(|part| matches!(*part, "warp" | "cluster"))
+        && parts.iter().any(|part| matches!(*part, "sync" | "red" | "arrive"))
+}
+
+/// Whether a statement sets aside or uses local memory.
+fn is_local(statement: &Statement) -> bool {
+    statement.text.starts_with(".local")
+        || (is_memory_access(statement) && statement.opcode().any(|part| part == "local"))
+}
+
+/// Whether an instruction reads or writes memory without saying which.
+fn is_generic(instruction: &Statement) -> bool {
+    const SPACES: [&str; 5] = ["global", "shared", "const", "param", "local"];
+    // `shared::cluster` and its like are split further.
+    let mut parts = instruction.opcode().map(|part| part.split(':').next().unwrap_or_default());
+    is_memory_access(instruction) && !parts.any(|part| SPACES.contains(&part))
+}
+
+fn is_memory_access(statement: &Statement) -> bool {
+    matches!(statement.opcode().next(), Some("ld" | "ldu" | "st" | "atom" | "red"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel that keeps every rule.
+    const GOOD: &str = r#".version 8.3
+.target sm_90a
+.address_size 64
+.visible .entry good(
+	.param .u32 good_param_0,
+	.param .u64 .ptr .align 1 good_param_1
+)
+{
+	// simt.kernel name=good block=16,16,1 shared=2048 barriers=2 params=u32,out.f32
+	{ .shared .align 16 .b8 s[1024]; mov.u32 %r2, s; }
+	{ .shared .align 16 .b8 s[1024]; mov.u32 %r3, s; }
+	ld.param.b32 	%r1, [good_param_0];
+	st.shared.b32 	[%r2], %r1;
+	bar.sync 	0;
+	ld.shared.b32 	%r4, [%r3];
+	barrier.cta.sync.aligned.all 0;
+	bar.warp.sync 	-1;
+	st.global.b32 	[%rd1], %r4;
+	ret;
+}
+"#;
+
+    fn problems(text: &str) -> Vec<String> {
+        check(&Module::parse(text).unwrap(), &Target::SM_90A)
+    }
+
+    /// That `text` breaks one rule, and how it is said.
+    fn breaks(text: &str, complaint: &str) {
+        let problems = problems(text);
+        assert_eq!(problems.len(), 1, "{problems:#?}");
+        assert!(problems[0].contains(complaint), "{}", problems[0]);
+        if !complaint.starts_with('.') {
+            assert!(problems[0].starts_with("kernel `good`"), "{}", problems[0]);
+        }
+    }
+
+    /// `GOOD` with one place changed.
+    fn changed(from: &str, to: &str) -> String {
+        assert_eq!(GOOD.matches(from).count(), 1, "`{from}` must stand once in the good kernel");
+        GOOD.replace(from, to)
+    }
+
+    #[test]
+    fn a_good_kernel_passes() {
+        assert_eq!(problems(GOOD), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_doubled_barrier() {
+        for barrier in [
+            "bar.sync 0",
+            "barrier.sync 1",
+            "barrier.cta.sync.aligned.all 0",
+            "bar.red.popc.u32 %r5, 0, %p1",
+        ] {
+            let text = changed("\tret;", &format!("\t{barrier};\n\tret;"));
+            breaks(&text, "3 barriers in the code, 2 declared");
+        }
+    }
+
+    #[test]
+    fn a_lost_barrier() {
+        breaks(&changed("\tbar.sync \t0;\n", ""), "1 barriers in the code, 2 declared");
+    }
+
+    #[test]
+    fn a_barrier_in_a_called_function_counts() {
+        let text = changed("\tret;", "\tcall.uni wait, ();\n\tret;");
+        breaks(
+            &(text + ".func wait()\n{ bar.sync 0; ret; }"),
+            "3 barriers in the code, 2 declared",
+        );
+    }
+
+    #[test]
+    fn undeclared_barriers_are_not_compared() {
+        assert_eq!(problems(&changed(" barriers=2", "")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn local_memory() {
+        breaks(
+            &changed("\tret;", "\t.local .align 8 .b8 \t__local_depot0[32];\n\tret;"),
+            "local memory",
+        );
+        breaks(&changed("\tret;", "\tld.local.b32 %r9, [%rd8];\n\tret;"), "line 19: `ld.local.b32");
+    }
+
+    #[test]
+    fn a_generic_access_beside_shared_memory() {
+        for access in [
+            "ld.b32 %r9, [%rd8]",
+            "st.v4.b32 [%rd8], {%r1, %r1, %r1, %r1}",
+            "atom.add.u32 %r9, [%rd8], 1",
+        ] {
+            let text = changed("\tret;", &format!("\t@%p1 {access};\n\tret;"));
+            breaks(&text, "a generic access beside shared memory");
+        }
+    }
+
+    #[test]
+    fn a_generic_access_beside_dynamic_shared_memory() {
+        let text = GOOD.replace("\t{ .shared .align 16 .b8 s[1024]; mov.u32 %r2, s; }\n", "");
+        let text = text.replace(
+            "\t{ .shared .align 16 .b8 s[1024]; mov.u32 %r3, s; }\n",
+            "\tld.b32 %r9, [%rd8];\n",
+        );
+        let text = text.replace(" shared=2048", "");
+        assert_eq!(problems(&text), Vec::<String>::new(), "no shared memory, so generic is fine");
+        let text = text.replace("ld.shared.b32 \t%r4, [%r3]", "ld.shared.b32 \t%r4, [pool+16]");
+        let text = text
+            .replace(".address_size 64", ".address_size 64\n.extern .shared .align 16 .b8 pool[];");
+        breaks(&text, "a generic access beside shared memory");
+    }
+
+    #[test]
+    fn doubled_shared_memory() {
+        let array = "\t{ .shared .align 16 .b8 s[1024]; mov.u32 %r7, s; }\n\tret;";
+        breaks(
+            &changed("\tret;", array),
+            "3072 bytes of static shared memory in the code, 2048 declared",
+        );
+    }
+
+    #[test]
+    fn shared_memory_of_the_module_counts_where_it_is_used() {
+        let module =
+            changed(".address_size 64", ".address_size 64\n.shared .align 4 .b8 pool[512];");
+        assert_eq!(problems(&module), Vec::<String>::new());
+        let used = module.replace("\tret;", "\tmov.u32 %r7, pool;\n\tret;");
+        breaks(&used, "2560 bytes of static shared memory in the code, 2048 declared");
+    }
+
+    #[test]
+    fn another_target_or_version() {
+        breaks(
+            &changed(".target sm_90a", ".target sm_30"),
+            ".target is `sm_30`, `sm_90a` was asked for",
+        );
+        breaks(&changed(".version 8.3", ".version 3.2"), ".version is `3.2`, `8.3` was asked for");
+    }
+
+    #[test]
+    fn a_missing_declaration() {
+        breaks(&changed("// simt.kernel", "// nothing"), "declares nothing about itself");
+    }
+
+    #[test]
+    fn another_kernels_declaration() {
+        let text = changed("\tret;", "\t// simt.kernel name=other params=\n\tret;");
+        breaks(&text, "another kernel's declaration, `other`");
+        let problems = problems(&changed("name=good", "name=other"));
+        assert!(
+            problems.iter().any(|p| p.contains("declares nothing about itself")),
+            "{problems:?}"
+        );
+        assert!(problems.iter().any(|p| p.contains("declaration, `other`")), "{problems:?}");
+    }
+
+    #[test]
+    fn a_declaration_that_is_there_twice_is_one() {
+        let line =
+            "\t// simt.kernel name=good block=16,16,1 shared=2048 barriers=2 params=u32,out.f32\n";
+        assert_eq!(problems(&changed(line, &line.repeat(2))), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_parameter_too_many_or_too_few() {
+        breaks(
+            &changed("params=u32,out.f32", "params=u32"),
+            "2 parameters in the entry, 1 declared",
+        );
+        let text = changed("\t.param .u32 good_param_0,\n", "");
+        breaks(&text, "1 parameters in the entry, 2 declared");
+    }
+
+    #[test]
+    fn calls_that_lead_nowhere() {
+        let text = changed("\tret;", "\tcall.uni (r), vprintf, (a, b);\n\tret;");
+        let text = text.replace(
+            ".address_size 64",
+            ".address_size 64\n.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b)\n;",
+        );
+        breaks(&text, "calls `vprintf`, which nothing defines");
+        breaks(
+            &changed("\tret;", "\tcall %rd4, (a), prototype_0;\n\tret;"),
+            "calls through a pointer",
+        );
+    }
+
+    #[test]
+    fn a_body_that_falls_off_its_end() {
+        breaks(&changed("\tret;\n", ""), "never returns");
+    }
+
+    #[test]
+    fn a_cluster_before_hopper() {
+        let text = changed("barriers=2", "barriers=2 cluster=2,1,1");
+        assert_eq!(problems(&text), Vec::<String>::new());
+        let text = text.replace("sm_90a", "sm_80").replace("8.3", "7.1");
+        let problems = check(&Module::parse(&text).unwrap(), &Target::SM_80);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(
+            problems[0].contains("declares a cluster, which sm_80 does not have"),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn a_directive_that_is_there_already() {
+        breaks(
+            &changed("good_param_1\n)", "good_param_1\n)\n.reqntid 16, 16, 1"),
+            "already written .reqntid",
+        );
+    }
+
+    #[test]
+    fn a_file_without_kernels() {
+        let problems = problems(".version 8.3\n.target sm_90a\n.address_size 64\n");
+        assert!(problems.len() == 1 && problems[0].contains("no kernel"), "{problems:?}");
+    }
+}

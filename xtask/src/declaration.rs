@@ -1,0 +1,182 @@
+//! What a kernel says of itself, and the PTX directives that follow from it.
+//!
+//! Rust has no way to say how many threads a block of a kernel has, and rustc passes nothing of the kind
+//! on. So `#[kernel]` leaves a line in the kernel's body:
+//!
+//! ```text
+//! // simt.kernel name=tiled16 block=16,16,1 shared=2048 barriers=2 params=u32,u32,u32,in.f32,in.f32,out.f32
+//! ```
+//!
+//! The builder compares it with the code around it and writes the directives after the parameter list,
+//! where PTX wants them.
+
+use std::str::FromStr;
+
+use anyhow::{Context, Error, Result, bail, ensure};
+
+/// What the line begins with, after `//` and spaces.
+pub const MARK: &str = "simt.kernel";
+
+/// Threads that a block can have, on every GPU there is.
+const MAX_BLOCK_THREADS: u64 = 1024;
+
+/// What a kernel says of itself. `None` where it says nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Declaration {
+    /// The kernel's name: the entry's name too.
+    pub name: String,
+    /// Threads of a block along x, y, z. `.reqntid`.
+    pub block: Option<[u32; 3]>,
+    /// Bytes of static shared memory.
+    pub shared: Option<u64>,
+    /// Barriers of the block in the code (how many there are, not how often they are reached).
+    pub barriers: Option<u32>,
+    /// Blocks that must fit on a multiprocessor at once. `.minnctapersm`.
+    pub min_blocks: Option<u32>,
+    /// Blocks of a cluster along x, y, z. `.reqnctapercluster`.
+    pub cluster: Option<[u32; 3]>,
+    /// The parameters' types in order: `u32`, `in.f32`, `out.f32`.
+    pub params: Vec<String>,
+}
+
+impl FromStr for Declaration {
+    type Err = Error;
+
+    /// Reads the line from after [`MARK`] on.
+    fn from_str(line: &str) -> Result<Self> {
+        let mut declaration = Declaration::default();
+        let mut seen = Vec::new();
+        for word in line.split_whitespace() {
+            let (key, value) =
+                word.split_once('=').with_context(|| format!("`{word}` is not `key=value`"))?;
+            ensure!(!seen.contains(&key), "`{key}` is declared twice");
+            seen.push(key);
+            match key {
+                "name" => declaration.name = value.into(),
+                "block" => declaration.block = Some(triple(key, value)?),
+                "shared" => declaration.shared = Some(number(key, value)?),
+                "barriers" => declaration.barriers = Some(number(key, value)?),
+                "min_blocks" => declaration.min_blocks = Some(number(key, value)?),
+                "cluster" => declaration.cluster = Some(triple(key, value)?),
+                "params" if value.is_empty() => {}
+                "params" => declaration.params = value.split(',').map(Into::into).collect(),
+                _ => bail!(
+                    "unknown key `{key}`: this builder knows name, block, shared, barriers, min_blocks, \
+                     cluster and params"
+                ),
+            }
+        }
+        for key in ["name", "params"] {
+            ensure!(seen.contains(&key), "`{key}` is missing");
+        }
+        declaration.validate()?;
+        Ok(declaration)
+    }
+}
+
+impl Declaration {
+    fn validate(&self) -> Result<()> {
+        if let Some(block) = self.block {
+            let threads: u64 = block.iter().fold(1, |n, &d| n.saturating_mul(d.into()));
+            ensure!(
+                (1..=MAX_BLOCK_THREADS).contains(&threads),
+                "block={block:?} has {threads} threads: a block has 1 to {MAX_BLOCK_THREADS}"
+            );
+        }
+        if let Some(min_blocks) = self.min_blocks {
+            ensure!(min_blocks > 0, "min_blocks=0: at least one block must fit");
+            // ptxas ignores `.minnctapersm` by itself, with a warning.
+            ensure!(
+                self.block.is_some(),
+                "min_blocks={min_blocks} counts only together with `block`"
+            );
+        }
+        if let Some(cluster) = self.cluster {
+            ensure!(!cluster.contains(&0), "cluster={cluster:?}: at least 1 along each axis");
+        }
+        Ok(())
+    }
+
+    /// The directives for an entry, one on a line, as they follow its parameter list.
+    pub fn directives(&self) -> String {
+        let mut text = String::new();
+        if let Some([x, y, z]) = self.block {
+            text += &format!("\n.reqntid {x}, {y}, {z}");
+        }
+        if let Some(blocks) = self.min_blocks {
+            text += &format!("\n.minnctapersm {blocks}");
+        }
+        if let Some([x, y, z]) = self.cluster {
+            // As LLVM writes it: the launch must be one of clusters, and of this size.
+            text += &format!("\n.explicitcluster\n.reqnctapercluster {x}, {y}, {z}");
+        }
+        text
+    }
+}
+
+fn number<T: FromStr>(key: &str, value: &str) -> Result<T> {
+    value.parse().ok().with_context(|| format!("{key}={value}: not a number"))
+}
+
+fn triple(key: &str, value: &str) -> Result<[u32; 3]> {
+    let numbers: Vec<u32> = value.split(',').map(|v| number(key, v)).collect::<Result<_>>()?;
+    numbers
+        .try_into()
+        .ok()
+        .with_context(|| format!("{key}={value}: three numbers, x,y,z, are needed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_can_be_said() {
+        let said = "name=wide block=128,2,1 shared=2048 barriers=2 min_blocks=2 cluster=2,1,1 params=u32,in.f32";
+        let declaration: Declaration = said.parse().unwrap();
+        assert_eq!(
+            declaration,
+            Declaration {
+                name: "wide".into(),
+                block: Some([128, 2, 1]),
+                shared: Some(2048),
+                barriers: Some(2),
+                min_blocks: Some(2),
+                cluster: Some([2, 1, 1]),
+                params: vec!["u32".into(), "in.f32".into()],
+            }
+        );
+        assert_eq!(
+            declaration.directives(),
+            "\n.reqntid 128, 2, 1\n.minnctapersm 2\n.explicitcluster\n.reqnctapercluster 2, 1, 1"
+        );
+    }
+
+    #[test]
+    fn the_least_that_must_be_said() {
+        let declaration: Declaration = "name=empty params=".parse().unwrap();
+        assert_eq!(declaration.params, Vec::<String>::new());
+        assert_eq!(declaration.directives(), "");
+    }
+
+    #[test]
+    fn what_is_refused_and_with_which_words() {
+        for (said, complaint) in [
+            ("name=k params= colour=red", "unknown key `colour`"),
+            ("name=k", "`params` is missing"),
+            ("params=u32", "`name` is missing"),
+            ("name=k params= name=k", "`name` is declared twice"),
+            ("name=k params= block=16,16", "three numbers"),
+            ("name=k params= block=16,x,1", "not a number"),
+            ("name=k params= block=64,32,1", "2048 threads"),
+            ("name=k params= block=0,1,1", "0 threads"),
+            ("name=k params= min_blocks=2", "only together with `block`"),
+            ("name=k params= cluster=2,0,1", "at least 1"),
+            ("name=k params= barriers=-1", "not a number"),
+            ("name=k params= loud", "not `key=value`"),
+        ] {
+            let error = said.parse::<Declaration>().expect_err(said).to_string();
+            assert!(error.contains(complaint), "{said}: {error}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The surroundings of a nested cargo: what it must not inherit, and where the workspace is.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+/// Takes out of a command's environment what an outer cargo, rustup or build script has put there for
+/// itself.
+///
+/// Inherited, these do harm in silence: an empty `CARGO_ENCODED_RUSTFLAGS`, which every build script
+/// sees, wins over `RUSTFLAGS`, and the PTX comes out for another GPU than asked.
+pub(crate) fn clean(command: &mut Command) -> &mut Command {
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(is_of_an_outer_build) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn is_of_an_outer_build(name: &str) -> bool {
+    // The user's own settings for the network and the terminal: without them a build behind a proxy or
+    // with a mirror of crates.io would fail.
+    const KEPT: [&str; 6] = [
+        "CARGO_HOME",
+        "CARGO_HTTP_",
+        "CARGO_NET_",
+        "CARGO_REGISTR", // CARGO_REGISTRY_ and CARGO_REGISTRIES_
+        "CARGO_SOURCE_",
+        "CARGO_TERM_",
+    ];
+    match name {
+        "CARGO" | "RUSTFLAGS" | "RUSTUP_TOOLCHAIN" | "TARGET" | "HOST" => true,
+        _ if KEPT.iter().any(|kept| name.starts_with(kept)) => false,
+        _ => ["CARGO_", "RUSTC", "RUSTDOC"].iter().any(|prefix| name.starts_with(prefix)),
+    }
+}
+
+/// The cargo that runs this program, or the one on `PATH`.
+pub(crate) fn cargo() -> PathBuf {
+    env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
+}
+
+/// A variable that lists folders, with more folders in front.
+pub(crate) fn prepend(variable: &str, folders: &[PathBuf]) -> Result<std::ffi::OsString> {
+    let old = env::var_os(variable).unwrap_or_default();
+    let old = env::split_paths(&old).filter(|path| !path.as_os_str().is_empty());
+    env::join_paths(folders.iter().cloned().chain(old))
+        .with_context(|| format!("a folder to be put into {variable} has `:` in its name"))
+}
+
+/// The root folder of the workspace that the crate in `folder` belongs to.
+pub fn workspace_root(folder: &Path) -> Result<PathBuf> {
+    let mut command = Command::new(cargo());
+    command.args(["locate-project", "--workspace", "--message-format", "plain"]);
+    clean(command.current_dir(folder));
+    let manifest = output(&mut command)
+        .with_context(|| format!("no crate of a Cargo workspace in {}", folder.display()))?;
+    match Path::new(manifest.trim_end()).parent() {
+        Some(root) => Ok(root.to_path_buf()),
+        None => bail!("cargo names `{manifest}` as the manifest of {}", folder.display()),
+    }
+}
+
+/// Runs a command to its end. Its standard output, or an error with what it wrote to the other one.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot run `{program}`"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
+        bail!("`{program} {}` failed ({}):\n{}", args.join(" "), output.status, said.trim_end());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outer_build_is_forgotten_and_the_users_network_is_kept() {
+        for name in [
+            "CARGO",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_BUILD_TARGET",
+            "CARGO_TARGET_DIR",
+            "CARGO_PROFILE_RELEASE_LTO",
+            "RUSTC_WRAPPER",
+            "RUSTC",
+            "RUSTDOCFLAGS",
+            "RUSTFLAGS",
+            "RUSTUP_TOOLCHAIN",
+            "TARGET",
+        ] {
+            assert!(is_of_an_outer_build(name), "{name}");
+        }
+        for name in [
+            "CARGO_HOME",
+            "CARGO_HTTP_CAINFO",
+            "CARGO_NET_OFFLINE",
+            "CARGO_REGISTRIES_MINE_INDEX",
+            "CARGO_TERM_COLOR",
+            "RUSTUP_HOME",
+            "RUST_BACKTRACE",
+            "PATH",
+        ] {
+            assert!(!is_of_an_outer_build(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_failing_command_says_what_it_said() {
+        let error = output(Command::new("sh").args(["-c", "echo it broke >&2; exit 3"]));
+        let message = format!("{:#}", error.expect_err("exit 3"));
+        assert!(message.contains("it broke") && message.contains("sh"), "{message}");
+    }
+}

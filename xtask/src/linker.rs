@@ -1,0 +1,82 @@
+//! `llvm-bitcode-linker`: rustc's linker for this target. rustup has it as a component; Debian packages
+//! only its source, so it is built here.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result};
+
+use crate::{
+    debian::Tree,
+    environment::{cargo, clean, output},
+    toolchain::Version,
+};
+
+const NAME: &str = "llvm-bitcode-linker";
+
+/// The folder with the linker of this compiler's version, built where it is not there yet.
+pub(crate) fn ensure(
+    tree: &Tree,
+    version: &Version,
+    folder: &Path,
+    offline: bool,
+) -> Result<PathBuf> {
+    let done = folder.join(format!("{NAME}-{}", version.release));
+    if done.join(NAME).exists() {
+        return Ok(done);
+    }
+    build(tree, &done, folder, offline)
+        .with_context(|| format!("cannot build {NAME} from {}", tree.source().display()))?;
+    Ok(done)
+}
+
+fn build(tree: &Tree, done: &Path, folder: &Path, offline: bool) -> Result<()> {
+    eprintln!("building {NAME} (once, about 15 s)");
+    let partial = folder.join(format!("{NAME}.partial"));
+    if partial.exists() {
+        fs::remove_dir_all(&partial)?;
+    }
+    copy(&tree.source().join("src/tools").join(NAME), &partial)?;
+    // On its own here, with the versions of its dependencies that its authors test with.
+    let manifest = fs::read_to_string(partial.join("Cargo.toml"))?;
+    fs::write(partial.join("Cargo.toml"), manifest + "\n[workspace]\n")?;
+    fs::copy(tree.source().join("Cargo.lock"), partial.join("Cargo.lock"))?;
+
+    let mut command = Command::new(cargo());
+    tree.prepare(clean(&mut command))?;
+    command.args(["build", "--release", "--quiet", "--target-dir", "target"]).current_dir(&partial);
+    if offline {
+        command.arg("--offline");
+    }
+    output(&mut command)?;
+
+    let result = partial.join("done");
+    fs::create_dir_all(&result)?;
+    fs::rename(partial.join("target/release").join(NAME), result.join(NAME))?;
+    fs::rename(result, done)?;
+    fs::remove_dir_all(partial)?;
+    Ok(())
+}
+
+/// Copies a folder of files and folders.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let entries = fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
+    fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
+    for entry in entries {
+        let (source, target) = {
+            let entry = entry?;
+            (entry.path(), to.join(entry.file_name()))
+        };
+        match source.is_dir() {
+            true => copy(&source, &target)?,
+            false => {
+                fs::copy(&source, &target)
+                    .with_context(|| format!("cannot copy {}", source.display()))?;
+            }
+        }
+    }
+    Ok(())
+}

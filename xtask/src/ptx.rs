@@ -1,0 +1,437 @@
+//! PTX as text, taken apart as far as the checks need: entries and functions with their parameters and
+//! statements, shared arrays, kernel declarations. Operands stay text.
+
+use std::ops::Range;
+
+use anyhow::{Context, Result, bail};
+
+use crate::declaration::{Declaration, MARK};
+
+/// A PTX file.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    /// What `.version` says: `8.3`.
+    pub version: String,
+    /// What `.target` says: `sm_90a`.
+    pub target: String,
+    /// Entries and functions that have a body, in the order of the file.
+    pub functions: Vec<Function>,
+    /// Shared arrays outside of all functions.
+    pub shared: Vec<SharedArray>,
+}
+
+/// A kernel (`.entry`) or a function (`.func`) with its body.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a kernel.
+    pub is_kernel: bool,
+    /// Its `.param`s, without those of a return value.
+    pub params: usize,
+    /// Byte offset in the text just after the parameter list, where directives go.
+    pub params_end: usize,
+    /// What stands between the parameter list and the body: `.reqntid 16, 16, 1`.
+    pub directives: String,
+    /// Its statements in order.
+    pub body: Vec<Statement>,
+    /// The kernel declarations in the body, as read, and the line that each stands on.
+    pub declarations: Vec<(usize, Declaration)>,
+}
+
+/// An instruction or a declaration in a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The line of the file that it begins on, from 1.
+    pub line: usize,
+    /// Its text without labels, predicate, comments and `;`, with single spaces.
+    pub text: String,
+}
+
+/// An array in shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedArray {
+    /// Its name.
+    pub name: String,
+    /// Its size; `None` where the launch gives it (`name[]`).
+    pub bytes: Option<u64>,
+    /// Its alignment.
+    pub align: u64,
+}
+
+impl Module {
+    /// Reads a PTX file.
+    pub fn parse(text: &str) -> Result<Module> {
+        let code = blank_comments(text);
+        let mut module = Module::default();
+        let mut rest = 0..code.len();
+        while let Some(item) = next_item(&code, &mut rest)? {
+            let head = code[item.head.clone()].trim();
+            let place = || format!("line {}", line_at(&code, item.head.start));
+            if let Some(version) = head.strip_prefix(".version") {
+                module.version = version.trim().into();
+            } else if let Some(target) = head.strip_prefix(".target") {
+                module.target = target.trim().into();
+            } else if let Some(body) = item.body {
+                module
+                    .functions
+                    .push(function(text, &code, item.head.clone(), body).with_context(place)?);
+            } else if let Some(array) = shared_array(head) {
+                module.shared.push(array);
+            }
+        }
+        Ok(module)
+    }
+
+    /// The kernels, in the order of the file.
+    pub fn kernels(&self) -> impl Iterator<Item = &Function> {
+        self.functions.iter().filter(|function| function.is_kernel)
+    }
+
+    /// A function or kernel by its name.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|function| function.name == name)
+    }
+}
+
+impl Function {
+    /// Its instructions, in order.
+    pub fn instructions(&self) -> impl Iterator<Item = &Statement> {
+        self.body.iter().filter(|statement| !statement.text.starts_with('.'))
+    }
+}
+
+impl Statement {
+    /// The instruction's name split at its dots: `ld`, `global`, `b32`.
+    pub fn opcode(&self) -> impl Iterator<Item = &str> {
+        self.text.split(' ').next().unwrap_or_default().split('.')
+    }
+
+    /// The words of the statement that could be names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$')))
+    }
+
+    /// The array that it sets aside in shared memory, where it is such a declaration.
+    pub fn shared_array(&self) -> Option<SharedArray> {
+        shared_array(&self.text)
+    }
+
+    /// The function that it calls: `Some("")` for a call through a pointer, `None` for no call.
+    pub fn callee(&self) -> Option<&str> {
+        let (opcode, operands) = self.text.split_once(' ')?;
+        if opcode.split('.').next() != Some("call") {
+            return None;
+        }
+        // `call.uni (result), name, (arguments)`: both lists may be missing.
+        let operands = match operands.strip_prefix('(') {
+            Some(rest) => rest.split_once(')')?.1.trim_start_matches([',', ' ']),
+            None => operands,
+        };
+        let name = operands.split(',').next().unwrap_or_default().trim();
+        Some(if name.starts_with('%') { "" } else { name })
+    }
+}
+
+/// The text with its comments turned into spaces, so that offsets and lines stay.
+fn blank_comments(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
+        let (before, comment) = rest.split_at(start);
+        let end = match comment.starts_with("//") {
+            true => comment.find('\n'),
+            false => comment.find("*/").map(|end| end + 2),
+        };
+        let (comment, after) = comment.split_at(end.unwrap_or(comment.len()));
+        code.push_str(before);
+        code.extend(comment.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
+        rest = after;
+    }
+    code + rest
+}
+
+fn line_at(code: &str, offset: usize) -> usize {
+    1 + code[..offset].matches('\n').count()
+}
+
+/// Something at the top level: a directive, a variable, a function.
+struct Item {
+    head: Range<usize>,
+    body: Option<Range<usize>>,
+}
+
+/// Takes the next item off `rest`.
+fn next_item(code: &str, rest: &mut Range<usize>) -> Result<Option<Item>> {
+    let text = &code[rest.clone()];
+    let start = rest.start + (text.len() - text.trim_start().len());
+    let text = &code[start..];
+    if text.is_empty() {
+        return Ok(None);
+    }
+    // These end with their line, all else with `;` or a body.
+    const LINES: [&str; 4] = [".version", ".target", ".address_size", ".file"];
+    let end = match LINES.iter().any(|line| text.starts_with(line)) {
+        true => text.find('\n').unwrap_or(text.len()),
+        false => text.find([';', '{']).unwrap_or(text.len()),
+    };
+    let head = start..start + end;
+    let is_function = [".entry", ".func"]
+        .iter()
+        .any(|word| code[head.clone()].split_whitespace().any(|w| w == *word));
+    let brace = code[head.end..].starts_with('{');
+    if !brace {
+        rest.start = (head.end + 1).min(code.len());
+        return Ok(Some(Item { head, body: None }));
+    }
+    let inside = head.end + 1;
+    let length = closing_brace(&code[inside..])
+        .with_context(|| format!("line {}: `{{` is never closed", line_at(code, head.end)))?;
+    let body = inside..inside + length;
+    // A variable's initial value is in braces too, and `;` follows.
+    rest.start = body.end + 1;
+    if !is_function && let Some(semicolon) = code[rest.start..].find(';') {
+        rest.start += semicolon + 1;
+    }
+    Ok(Some(Item { head, body: is_function.then_some(body) }))
+}
+
+/// The offset of the `}` that closes a brace opened just before `text`.
+fn closing_brace(text: &str) -> Option<usize> {
+    let mut depth = 1;
+    for (offset, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(offset);
+        }
+    }
+    None
+}
+
+fn function(text: &str, code: &str, head: Range<usize>, body: Range<usize>) -> Result<Function> {
+    let header = &code[head.clone()];
+    let is_kernel = header.split_whitespace().any(|word| word == ".entry");
+    let keyword = if is_kernel { ".entry" } else { ".func" };
+    let after_keyword = header.find(keyword).unwrap_or(0) + keyword.len();
+    // A function's result comes in parentheses before its name.
+    let mut name_start = after_keyword;
+    if header[name_start..].trim_start().starts_with('(') {
+        name_start += header[name_start..].find(')').context("`(` is never closed")? + 1;
+    }
+    let name_end = name_start + header[name_start..].find('(').unwrap_or(header.len() - name_start);
+    let params_end = match header[name_end..].find(')') {
+        Some(close) => name_end + close + 1,
+        None => name_end,
+    };
+    let Some(name) = header[name_start..name_end].split_whitespace().next() else {
+        bail!("a function without a name: `{}`", header.trim());
+    };
+    let mut declarations = Vec::new();
+    for (index, line) in text[body.clone()].lines().enumerate() {
+        let Some((_, comment)) = line.split_once("//") else { continue };
+        if let Some(said) = comment.trim_start().strip_prefix(MARK) {
+            let line = line_at(code, body.start) + index;
+            let declaration = said
+                .parse()
+                .with_context(|| format!("kernel `{name}`: its declaration (line {line})"))?;
+            declarations.push((line, declaration));
+        }
+    }
+    Ok(Function {
+        name: name.into(),
+        is_kernel,
+        params: header[name_end..params_end].matches(".param").count(),
+        params_end: head.start + params_end,
+        directives: header[params_end..].split_whitespace().collect::<Vec<_>>().join(" "),
+        body: statements(code, body),
+        declarations,
+    })
+}
+
+/// Splits a body into statements. A brace where a statement would begin opens or closes a block; any
+/// other belongs to a vector operand, `{%r1, %r2}`.
+fn statements(code: &str, body: Range<usize>) -> Vec<Statement> {
+    let mut statements = Vec::new();
+    let mut start = body.start;
+    let mut line = line_at(code, body.start);
+    let mut in_operand = false;
+    for (offset, byte) in code[body.clone()].bytes().enumerate() {
+        let at = body.start + offset;
+        match byte {
+            b'{' if !strip_labels(&code[start..at]).is_empty() => in_operand = true,
+            b'}' if in_operand => in_operand = false,
+            b';' | b'{' | b'}' => {
+                let whole = &code[start..at];
+                let text = strip_labels(whole);
+                let lead = &whole[..whole.len() - text.len()];
+                if !text.is_empty() {
+                    let line = line + lead.matches('\n').count();
+                    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                    statements.push(Statement { line, text });
+                }
+                line += whole.matches('\n').count();
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    statements
+}
+
+/// A statement without the labels and the predicate in front of it.
+fn strip_labels(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start();
+        let word = text.split(char::is_whitespace).next().unwrap_or_default();
+        let is_label = word.ends_with(':') || word.starts_with('@');
+        if !is_label {
+            return text;
+        }
+        text = &text[word.len()..];
+    }
+}
+
+/// Reads `.shared .align 16 .b8 name[1024]`.
+fn shared_array(declaration: &str) -> Option<SharedArray> {
+    let words: Vec<&str> = declaration.split_whitespace().collect();
+    if !words.contains(&".shared") || !declaration.starts_with('.') {
+        return None;
+    }
+    let element = words.iter().rev().find_map(|word| element_bytes(word))?;
+    let align = words.iter().position(|word| *word == ".align").and_then(|at| words.get(at + 1));
+    let (_, declarator) = declaration.rsplit_once([' ', '\t'])?;
+    let (name, mut dimensions) =
+        declarator.split_at(declarator.find('[').unwrap_or(declarator.len()));
+    let mut bytes = Some(element);
+    while let Some((dimension, rest)) = dimensions.strip_prefix('[').and_then(|d| d.split_once(']'))
+    {
+        bytes = bytes.zip(dimension.trim().parse::<u64>().ok()).map(|(b, d)| b.saturating_mul(d));
+        dimensions = rest;
+    }
+    Some(SharedArray {
+        name: name.into(),
+        bytes,
+        align: align.and_then(|align| align.parse().ok()).unwrap_or(element),
+    })
+}
+
+/// The bytes of a type as PTX spells it: `.b8`, `.f32`.
+fn element_bytes(word: &str) -> Option<u64> {
+    let bits: u64 = word.strip_prefix(['.'])?.strip_prefix(['b', 'u', 's', 'f'])?.parse().ok()?;
+    matches!(bits, 8 | 16 | 32 | 64 | 128).then_some(bits / 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+// by hand
+.version 8.3
+.target sm_90a
+.address_size 64
+
+.extern .shared .align 1024 .b8 dynamic[];
+.global .align 4 .b8 table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+.func (.param .b32 result) helper(
+	.param .b64 helper_param_0
+)
+;
+	// .globl	tiled    // -- Begin function tiled
+.visible .entry tiled(
+	.param .u32 tiled_param_0,
+	.param .u64 .ptr .align 1 tiled_param_1
+)
+.maxntid 256
+{
+	.reg .b32 	%r<8>;
+	/* several
+	   lines */
+	// begin inline asm
+	// simt.kernel name=tiled barriers=1 params=u32,in.f32
+	// end inline asm
+	{ .shared .align 16 .b8 s[1024]; mov.u32 %r2, s; }
+	ld.global.v4.b32 	{%r3, %r4, %r5, %r6}, [%rd1];
+$L__BB0_1:                              // =>This Loop
+	@%p1 bra 	$L__BB0_1;
+	call.uni (retval0), helper, (param0);
+	bar.sync 	0;
+	ret;
+}
+.func (.param .b32 result) helper(
+	.param .b64 helper_param_0
+)
+{
+	ret;
+}
+"#;
+
+    #[test]
+    fn a_file_is_taken_apart() {
+        let module = Module::parse(TEXT).unwrap();
+        assert_eq!((module.version.as_str(), module.target.as_str()), ("8.3", "sm_90a"));
+        assert_eq!(
+            module.shared,
+            [SharedArray { name: "dynamic".into(), bytes: None, align: 1024 }]
+        );
+        let names: Vec<_> = module.functions.iter().map(|f| (f.name.as_str(), f.params)).collect();
+        assert_eq!(names, [("tiled", 2), ("helper", 1)]);
+        let tiled = module.function("tiled").unwrap();
+        assert_eq!(tiled.directives, ".maxntid 256");
+        assert!(TEXT[..tiled.params_end].ends_with("tiled_param_1\n)"));
+        let (line, declaration) = &tiled.declarations[0];
+        assert_eq!((*line, declaration.barriers), (24, Some(1)));
+        let body: Vec<_> = tiled.instructions().map(|s| (s.line, s.text.as_str())).collect();
+        assert_eq!(
+            body,
+            [
+                (26, "mov.u32 %r2, s"),
+                (27, "ld.global.v4.b32 {%r3, %r4, %r5, %r6}, [%rd1]"),
+                (29, "bra $L__BB0_1"),
+                (30, "call.uni (retval0), helper, (param0)"),
+                (31, "bar.sync 0"),
+                (32, "ret"),
+            ]
+        );
+        assert_eq!(tiled.body[1].shared_array().unwrap().bytes, Some(1024));
+    }
+
+    #[test]
+    fn shared_arrays_in_every_spelling() {
+        let bytes = |text: &str| shared_array(text).and_then(|array| array.bytes);
+        assert_eq!(bytes(".shared .align 16 .b8 s[1024]"), Some(1024));
+        assert_eq!(bytes(".visible .shared .f32 t[16][17]"), Some(16 * 17 * 4));
+        assert_eq!(bytes(".shared .b64 one"), Some(8));
+        assert_eq!(bytes(".extern .shared .align 16 .b8 s[]"), None);
+        assert_eq!(shared_array(".reg .b32 %r<8>"), None);
+        assert_eq!(shared_array("st.shared.b32 [%r1], %r2"), None);
+    }
+
+    #[test]
+    fn callees() {
+        let callee =
+            |text: &str| Statement { line: 1, text: text.into() }.callee().map(ToString::to_string);
+        assert_eq!(callee("call.uni (r), f, (a, b)").as_deref(), Some("f"));
+        assert_eq!(callee("call.uni f, (a)").as_deref(), Some("f"));
+        assert_eq!(callee("call f").as_deref(), Some("f"));
+        assert_eq!(callee("call (r), %rd4, (a), prototype_0").as_deref(), Some(""));
+        assert_eq!(callee("ret"), None);
+    }
+
+    #[test]
+    fn an_unclosed_body_is_an_error_with_its_line() {
+        let error = Module::parse(".version 8.3\n.entry k()\n{ ret;").unwrap_err();
+        assert_eq!(format!("{error:#}"), "line 3: `{` is never closed");
+    }
+
+    #[test]
+    fn a_bad_declaration_names_its_kernel() {
+        let text = ".entry k()\n{\n// simt.kernel name=k params= size=3\nret; }";
+        let error = format!("{:#}", Module::parse(text).unwrap_err());
+        assert!(error.contains("kernel `k`") && error.contains("unknown key `size`"), "{error}");
+    }
+}

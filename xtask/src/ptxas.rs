@@ -1,0 +1,364 @@
+//! NVIDIA's assembler, where there is one. It sees what PTX does not show: registers, spills, and what it
+//! had to do to an instruction to make it run at all.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::{
+    builder::{BUILD_FOLDER, Ptx},
+    check,
+    environment::output,
+    toolchain::leading_numbers,
+};
+
+/// Where [`Ptxas::fetch`] puts it, below the workspace.
+const FOLDER: &str = "target/ptxas";
+
+/// The package on PyPI that has it, and its version.
+const WHEEL: (&str, &str) = ("nvidia-cuda-nvcc", "13.0.88");
+
+/// The oldest that knows PTX 8.3.
+const OLDEST: (u32, u32) = (12, 3);
+
+/// An assembler that can be run.
+#[derive(Clone, Debug)]
+pub struct Ptxas {
+    path: PathBuf,
+    release: String,
+}
+
+/// What a kernel comes to, as the assembler has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The kernel.
+    pub kernel: String,
+    /// Registers of a thread.
+    pub registers: u64,
+    /// Bytes of a thread's stack, in local memory.
+    pub stack: u64,
+    /// Bytes of registers written to local memory.
+    pub spill_stores: u64,
+    /// Bytes of registers read back from local memory.
+    pub spill_loads: u64,
+    /// Bytes of static shared memory of a block.
+    pub shared: u64,
+    /// Barriers of a block: how many of the sixteen are in use, not how many instructions there are.
+    pub barriers: u64,
+}
+
+impl Ptxas {
+    /// The first that is there of: `$PTXAS`, the one on `PATH`, a CUDA toolkit's, one that was
+    /// [fetched](Ptxas::fetch) for the workspace in `root`. One that is too old counts as not there.
+    pub fn find(root: &Path) -> Option<Ptxas> {
+        let on_path = env::var_os("PATH").unwrap_or_default();
+        let candidates = env::var_os("PTXAS")
+            .map(PathBuf::from)
+            .into_iter()
+            .chain(env::split_paths(&on_path).map(|folder| folder.join("ptxas")))
+            .chain(["/usr/local/cuda/bin/ptxas".into(), fetched(root)]);
+        candidates.filter(|path| path.is_file()).find_map(|path| match Ptxas::at(path.clone()) {
+            Ok(ptxas) => Some(ptxas),
+            Err(reason) => {
+                eprintln!("not used: {}: {reason:#}", path.display());
+                None
+            }
+        })
+    }
+
+    fn at(path: PathBuf) -> Result<Ptxas> {
+        let said = output(Command::new(&path).arg("--version"))?;
+        let release = said.split("release ").nth(1).and_then(|rest| rest.split(',').next());
+        let release = release.context("it does not say its release")?.to_string();
+        ensure!(
+            leading_numbers(&release) >= Some(OLDEST),
+            "release {release} is too old, {}.{} is needed",
+            OLDEST.0,
+            OLDEST.1
+        );
+        Ok(Ptxas { path, release })
+    }
+
+    /// Its release: `13.0`.
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Downloads the assembler from PyPI into `target/ptxas` of the workspace in `root`.
+    pub fn fetch(root: &Path) -> Result<Ptxas> {
+        let (package, version) = WHEEL;
+        let partial = root.join(FOLDER).join("partial");
+        if partial.exists() {
+            fs::remove_dir_all(&partial)?;
+        }
+        fs::create_dir_all(&partial)
+            .with_context(|| format!("cannot create {}", partial.display()))?;
+        eprintln!("downloading ptxas ({package} {version} of PyPI, 37 MB, once) into {FOLDER}");
+        // pip knows the user's mirror and proxy; where there is none, curl will do.
+        if let Err(pip) = with_pip(&partial) {
+            with_curl(&partial).with_context(|| format!("{pip:#}\nand without pip"))?;
+        }
+        let Some(wheel) = fs::read_dir(&partial)?.flatten().map(|entry| entry.path()).next() else {
+            bail!("no file came for {package} {version}");
+        };
+        // A wheel is a zip archive, whose programs are not marked as such.
+        let unzip = Command::new("unzip").arg("-q").arg(&wheel).current_dir(&partial).output();
+        if !unzip.is_ok_and(|done| done.status.success()) {
+            let mut python = Command::new("python3");
+            python.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&partial);
+            output(&mut python).context("neither `unzip` nor `python3` unpacks it")?;
+        }
+        let program = partial.join("nvidia/cu13/bin/ptxas");
+        make_executable(&program)
+            .with_context(|| format!("{} is not in the package", program.display()))?;
+        Ptxas::at(program.clone())?;
+        // Only now, and in one step, under the name that `find` looks for.
+        let done = fetched(root);
+        fs::create_dir_all(done.parent().unwrap_or(root))?;
+        fs::rename(program, &done)?;
+        fs::remove_dir_all(partial)?;
+        Ptxas::at(done)
+    }
+
+    /// Assembles PTX. What each kernel comes to, and a sentence for everything that is wrong.
+    pub fn check(&self, ptx: &Ptx, root: &Path) -> Result<(Vec<Usage>, Vec<String>)> {
+        let cpu = ptx.target().cpu();
+        let folder = root.join(BUILD_FOLDER);
+        let (source, result) =
+            (folder.join(format!("ptxas.{cpu}.ptx")), folder.join(format!("ptxas.{cpu}.cubin")));
+        fs::write(&source, ptx.text())
+            .with_context(|| format!("cannot write {}", source.display()))?;
+        let mut command = Command::new(&self.path);
+        command.arg(format!("-arch={cpu}"));
+        command.args(["-v", "--warn-on-spills", "--warn-on-local-memory-usage", "-o"]).arg(&result);
+        command.arg(&source);
+        let done =
+            command.output().with_context(|| format!("cannot run {}", self.path.display()))?;
+        let said = String::from_utf8_lossy(&done.stderr);
+        ensure!(done.status.success(), "ptxas refuses the PTX for {cpu}:\n{}", said.trim_end());
+        let usages = usages(&said);
+        let mut problems = warnings(&said);
+        for kernel in ptx.module().kernels() {
+            let arrays = check::shared_arrays(ptx.module(), kernel);
+            let declared = arrays.iter().filter_map(|array| array.bytes).sum::<u64>();
+            // Arrays start at multiples of their alignment.
+            let most = declared + arrays.iter().map(|array| array.align).sum::<u64>();
+            match usages.iter().find(|usage| usage.kernel == kernel.name) {
+                Some(usage) => problems.extend(usage_problems(usage, declared..=most)),
+                None => {
+                    problems.push(format!("kernel `{}`: ptxas did not report on it", kernel.name))
+                }
+            }
+        }
+        Ok((usages, problems))
+    }
+}
+
+fn fetched(root: &Path) -> PathBuf {
+    root.join(FOLDER).join(WHEEL.1).join("ptxas")
+}
+
+fn with_pip(folder: &Path) -> Result<()> {
+    let (package, version) = WHEEL;
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest"]);
+    output(pip.arg(folder).arg(format!("{package}=={version}")))?;
+    Ok(())
+}
+
+fn with_curl(folder: &Path) -> Result<()> {
+    // The wheels' addresses carry a hash of their content; the digests are PyPI's SHA-256.
+    let (path, digest) = match env::consts::ARCH {
+        "x86_64" => (
+            "71/8b/a546c12881fffeba927d810598987df25d74b8b241788c7db8dfc93b0173/\
+             nvidia_cuda_nvcc-13.0.88-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+            "56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03",
+        ),
+        "aarch64" => (
+            "9f/06/996d5cdc5ea45fb4a6111a1be4f0caf6556c0cb1bf9684a7252d8771797a/\
+             nvidia_cuda_nvcc-13.0.88-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl",
+            "c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f",
+        ),
+        other => bail!("NVIDIA has no ptxas for {other}"),
+    };
+    let wheel = folder.join("ptxas.whl");
+    let mut curl = Command::new("curl");
+    curl.args(["--fail", "--silent", "--show-error", "--location", "--retry", "3", "--output"]);
+    output(curl.arg(&wheel).arg(format!("https://files.pythonhosted.org/packages/{path}")))?;
+    let sum = output(Command::new("sha256sum").arg(&wheel))?;
+    ensure!(sum.starts_with(digest), "the downloaded file is not PyPI's: SHA-256 {sum}");
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make_executable(program: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn make_executable(program: &Path) -> std::io::Result<()> {
+    fs::metadata(program).map(|_| ())
+}
+
+/// Reads what `ptxas -v` says of each kernel.
+fn usages(said: &str) -> Vec<Usage> {
+    let mut usages: Vec<Usage> = Vec::new();
+    for line in said.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            let kernel = rest.split('\'').next().unwrap_or_default().into();
+            usages.push(Usage { kernel, ..Usage::default() });
+        }
+        let Some(usage) = usages.last_mut() else { continue };
+        // `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`
+        // `ptxas info    : Used 46 registers, used 1 barriers, 2048 bytes smem`
+        for part in line.rsplit(" : ").next().unwrap_or_default().split(',') {
+            let part = part.trim().trim_start_matches("Used ").trim_start_matches("used ");
+            let Some((number, what)) = part.split_once(' ') else { continue };
+            let Ok(number) = number.parse() else { continue };
+            match what {
+                "registers" => usage.registers = number,
+                "barriers" => usage.barriers = number,
+                "bytes smem" => usage.shared = number,
+                // Functions that are called have a stack of their own, on top of the kernel's.
+                "bytes stack frame" => usage.stack += number,
+                "bytes spill stores" => usage.spill_stores += number,
+                "bytes spill loads" => usage.spill_loads += number,
+                "bytes cumulative stack size" => usage.stack = usage.stack.max(number),
+                _ => {}
+            }
+        }
+    }
+    usages
+}
+
+fn usage_problems(usage: &Usage, shared: std::ops::RangeInclusive<u64>) -> Vec<String> {
+    let Usage { kernel, stack, spill_stores, spill_loads, .. } = usage;
+    let mut problems = Vec::new();
+    if *spill_stores + *spill_loads > 0 {
+        problems.push(format!(
+            "kernel `{kernel}`: registers spill to local memory ({spill_stores} bytes of stores, \
+             {spill_loads} of loads): keep less in registers, or let a thread have more of them"
+        ));
+    } else if *stack > 0 {
+        problems.push(format!(
+            "kernel `{kernel}`: a stack of {stack} bytes, in local memory: index arrays of a thread with \
+             constants only"
+        ));
+    }
+    if !shared.contains(&usage.shared) {
+        problems.push(format!(
+            "kernel `{kernel}`: {} bytes of shared memory, its arrays have {}",
+            usage.shared,
+            shared.start()
+        ));
+    }
+    problems
+}
+
+/// The warnings, and the advisory messages numbered C75xx: each of these says that an instruction was
+/// ignored or made slow.
+fn warnings(said: &str) -> Vec<String> {
+    let is_warning = |line: &&str| {
+        line.contains("warning") || line.contains("(C75") || line.contains("Performance Loss")
+    };
+    // Spills and stacks are told with their numbers, from what each kernel uses.
+    let is_told =
+        |line: &&str| line.contains("Registers are spilled") || line.contains("Local memory used");
+    let told = said.lines().filter(is_warning).filter(|line| !is_told(line));
+    told.map(|line| format!("ptxas: {}", line.trim())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'wide' for 'sm_90a'
+ptxas info    : Function properties for wide
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 168 registers, used 9 barriers
+ptxas info    : Compile time = 100 ms
+ptxas info    : Compiling entry function 'tiled16' for 'sm_90a'
+ptxas info    : Function properties for tiled16
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 46 registers, used 1 barriers, 2048 bytes smem, 400 bytes cmem[0]
+ptxas info    : Compile time = 7.020 ms
+";
+
+    #[test]
+    fn the_report_is_read() {
+        let [wide, tiled] = usages(GOOD).try_into().unwrap();
+        assert_eq!((wide.registers, wide.barriers, wide.shared), (168, 9, 0));
+        let tiled16 = Usage {
+            kernel: "tiled16".into(),
+            registers: 46,
+            shared: 2048,
+            barriers: 1,
+            ..Usage::default()
+        };
+        assert_eq!(tiled, tiled16);
+        assert_eq!(usage_problems(&tiled, 2048..=2080), Vec::<String>::new());
+        assert_eq!(warnings(GOOD), Vec::<String>::new());
+    }
+
+    const BAD: &str = "\
+ptxas warning : Local memory used for function 'l', size of stack frame: 64 bytes
+ptxas warning : Local memory used for function 'k', size of stack frame: 248 bytes
+ptxas warning : Registers are spilled to local memory in function 'k', 244 bytes spill stores, 240 bytes spill loads
+ptxas info    : Compiling entry function 'l' for 'sm_90a'
+ptxas info    : Function properties for l
+    64 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 10 registers, used 0 barriers, 64 bytes cumulative stack size
+ptxas info    : Compiling entry function 'k' for 'sm_90a'
+ptxas info    : Function properties for k
+    248 bytes stack frame, 244 bytes spill stores, 240 bytes spill loads
+ptxas info    : Used 64 registers, used 0 barriers, 248 bytes cumulative stack size
+";
+
+    #[test]
+    fn spills_and_stacks_are_problems_told_once() {
+        let [l, k] = usages(BAD).try_into().unwrap();
+        let problems = usage_problems(&l, 0..=0);
+        assert!(
+            problems.len() == 1 && problems[0].contains("`l`: a stack of 64 bytes"),
+            "{problems:?}"
+        );
+        let problems = usage_problems(&k, 0..=0);
+        assert!(
+            problems.len() == 1 && problems[0].contains("(244 bytes of stores, 240"),
+            "{problems:?}"
+        );
+        assert_eq!(warnings(BAD), Vec::<String>::new());
+    }
+
+    #[test]
+    fn doubled_shared_memory_is_a_problem() {
+        let problems = usage_problems(&usages(GOOD)[1], 1024..=1040);
+        assert!(
+            problems.len() == 1 && problems[0].contains("2048 bytes of shared memory"),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn warnings_are_problems() {
+        for line in [
+            "ptxas k.ptx, line 182; warning : .minnctapersm is ignored when neither .maxntid nor .reqntid is specified.",
+            "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register requirements.",
+            "ptxas warning : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized",
+        ] {
+            assert_eq!(warnings(&format!("{GOOD}{line}\n")).len(), 1, "{line}");
+        }
+    }
+}

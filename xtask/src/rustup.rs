@@ -1,0 +1,94 @@
+//! The device compiler by way of rustup: a nightly with three components.
+
+use std::{env, fs, io::ErrorKind, path::Path, process::Command};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::{
+    environment::{clean, output},
+    toolchain::{Toolchain, Version},
+};
+
+/// What a nightly needs beside its compiler: core's source, LLVM's programs, and the linker that calls
+/// them.
+pub(crate) const COMPONENTS: [&str; 3] = ["rust-src", "llvm-tools", "llvm-bitcode-linker"];
+
+/// The nightly of this folder with its components, which are added where they are missing and may be.
+pub(crate) fn find(offline: bool) -> Result<Toolchain> {
+    let name = nightly(env::var("RUSTUP_TOOLCHAIN").ok());
+    if let Err(error) = rustup().arg("--version").output() {
+        ensure!(error.kind() != ErrorKind::NotFound, "rustup is not installed");
+        return Err(error).context("cannot run `rustup`");
+    }
+    let rustc = || {
+        let mut command = rustup();
+        command.args(["run", &name, "rustc"]);
+        command
+    };
+    let version = Version::of(&mut rustc())?;
+    let sysroot = output(rustc().args(["--print", "sysroot"]))?;
+    let missing = || missing_components(Path::new(sysroot.trim_end()), &version.host);
+    if !missing().is_empty() {
+        let add = ["component", "add", "--toolchain", &name];
+        let command = format!("rustup {} {}", add.join(" "), missing().join(" "));
+        if offline || env::var_os("RUSTUP_AUTO_INSTALL").is_some_and(|value| value == "0") {
+            let forbidden = if offline { "--offline" } else { "RUSTUP_AUTO_INSTALL=0" };
+            bail!("{name} lacks {} ({forbidden}): `{command}`", missing().join(", "));
+        }
+        eprintln!("{command}");
+        output(rustup().args(add).args(missing()))?;
+        ensure!(missing().is_empty(), "{name} still lacks {}", missing().join(", "));
+    }
+    Ok(Toolchain::from_rustup(name, version))
+}
+
+fn rustup() -> Command {
+    let mut command = Command::new("rustup");
+    clean(&mut command);
+    command
+}
+
+/// The nightly that runs us, so that a dated one can be chosen; otherwise the newest.
+fn nightly(running: Option<String>) -> String {
+    running.filter(|name| name.starts_with("nightly")).unwrap_or_else(|| "nightly".into())
+}
+
+/// The components that are not there, by a file of each. (Asking rustup may make it look for news.)
+fn missing_components(sysroot: &Path, host: &str) -> Vec<&'static str> {
+    let library = sysroot.join("lib/rustlib");
+    let programs = library.join(host).join("bin");
+    let files = [
+        library.join("src/rust/library/core/Cargo.toml"),
+        programs.join("llc"),
+        programs.join("self-contained/llvm-bitcode-linker"),
+    ];
+    let found = files.iter().map(|file| fs::exists(file).unwrap_or(false));
+    COMPONENTS.into_iter().zip(found).filter(|(_, found)| !found).map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dated_nightly_is_kept_and_stable_is_not() {
+        assert_eq!(nightly(Some("nightly-2026-05-20-x86_64".into())), "nightly-2026-05-20-x86_64");
+        assert_eq!(nightly(Some("stable-x86_64".into())), "nightly");
+        assert_eq!(nightly(None), "nightly");
+    }
+
+    #[test]
+    fn components_are_known_by_their_files() {
+        let sysroot = env::temp_dir().join(format!("xtask-rustup-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&sysroot);
+        assert_eq!(missing_components(&sysroot, "host"), COMPONENTS);
+        for folder in ["src/rust/library/core", "host/bin/self-contained"] {
+            fs::create_dir_all(sysroot.join("lib/rustlib").join(folder)).unwrap();
+        }
+        for file in ["src/rust/library/core/Cargo.toml", "host/bin/llc"] {
+            fs::write(sysroot.join("lib/rustlib").join(file), "").unwrap();
+        }
+        assert_eq!(missing_components(&sysroot, "host"), ["llvm-bitcode-linker"]);
+        fs::remove_dir_all(&sysroot).unwrap();
+    }
+}

@@ -1,0 +1,269 @@
+//! Which compiler there is for the device, and how to call it.
+//!
+//! Three ways to the same tools, tried in this order:
+//!
+//! 1. **rustup**: a nightly with `rust-src`, `llvm-tools` and `llvm-bitcode-linker`. Missing components
+//!    are added, unless `--offline` or `RUSTUP_AUTO_INSTALL=0` forbid it.
+//! 2. **Debian's packages**, where they are installed: `rustc-web`, `rust-web-src`, `llvm-22`.
+//! 3. **Debian's packages in a folder**: downloaded and unpacked below `target/device-toolchain`, on any
+//!    Debian machine, as any user. Nothing of the system changes.
+
+use std::{
+    fmt,
+    fs::{self, File, TryLockError},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Error, Result, ensure};
+
+use crate::{
+    debian::{self, Tree},
+    environment::{cargo, clean, output, prepend},
+    rustup,
+};
+
+/// Where toolchains are kept, below the workspace.
+const FOLDER: &str = "target/device-toolchain";
+
+/// The oldest compiler whose PTX backend builds kernels as they are written here.
+pub(crate) const OLDEST: (u32, u32) = (1, 96);
+
+/// A compiler for the device, ready to be called.
+#[derive(Clone, Debug)]
+pub struct Toolchain {
+    kind: Kind,
+    version: Version,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Rustup { name: String },
+    Debian { tree: Tree, linker: PathBuf },
+}
+
+/// No compiler for the device could be had: the one failure that says nothing about the kernels.
+#[derive(Debug)]
+pub struct ToolchainAbsent {
+    /// For each way to one, what it is called and why it does not lead there.
+    reasons: Vec<(&'static str, Error)>,
+}
+
+impl std::error::Error for ToolchainAbsent {}
+
+impl fmt::Display for ToolchainAbsent {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(f, "no compiler for NVIDIA GPUs:")?;
+        for (way, reason) in &self.reasons {
+            let reason = format!("{reason:#}");
+            let mut lines = reason.lines();
+            writeln!(f, "  {way}: {}", lines.next().unwrap_or_default())?;
+            for line in lines {
+                writeln!(f, "    {line}")?;
+            }
+        }
+        write!(
+            f,
+            "With rustup, on any system:\n  rustup toolchain install nightly --component {}\n\
+             On Debian (bookworm-security or later):\n  apt-get install {}\n\
+             The kernels' PTX is in the repository: without such a compiler everything works but \
+             changing kernels.",
+            rustup::COMPONENTS.join(" --component "),
+            debian::PACKAGES.join(" ")
+        )
+    }
+}
+
+/// Finds a compiler for the device, or gets one into `target/device-toolchain` of the workspace in
+/// `root`. Says on standard error which one it is, and, before it starts, what it downloads.
+///
+/// # Errors
+/// [`ToolchainAbsent`], with what is missing for each way to one.
+pub fn find(root: &Path, offline: bool) -> Result<Toolchain> {
+    let folder = root.join(FOLDER);
+    // One at a time: what one build gets, the next one finds.
+    let _lock = lock(&folder)?;
+    let mut reasons = Vec::new();
+    let ways: [(&str, &dyn Fn() -> Result<Toolchain>); 3] = [
+        ("rustup", &|| rustup::find(offline)),
+        ("Debian's installed packages", &|| {
+            Toolchain::from_tree(debian::installed()?, &folder, offline)
+        }),
+        ("Debian's packages in target/device-toolchain", &|| {
+            Toolchain::from_tree(debian::private(&folder, offline)?, &folder, offline)
+        }),
+    ];
+    for (way, find) in ways {
+        match find() {
+            Ok(toolchain) => {
+                eprintln!("device compiler: {} ({way})", toolchain.compiler());
+                return Ok(toolchain);
+            }
+            Err(reason) => reasons.push((way, reason)),
+        }
+    }
+    Err(ToolchainAbsent { reasons }.into())
+}
+
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join("lock");
+    let file = fs::create_dir_all(folder)
+        .and_then(|()| File::options().create(true).append(true).open(&path))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    // Let go of when the file is closed, at the latest with the process.
+    match file.try_lock() {
+        Ok(()) => return Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            eprintln!("waiting for another build-ptx to let go of {}", path.display());
+            file.lock()
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+    .with_context(|| format!("cannot lock {}", path.display()))?;
+    Ok(file)
+}
+
+impl Toolchain {
+    pub(crate) fn from_rustup(name: String, version: Version) -> Toolchain {
+        Toolchain { kind: Kind::Rustup { name }, version }
+    }
+
+    fn from_tree(tree: Tree, folder: &Path, offline: bool) -> Result<Toolchain> {
+        let version = tree.version()?;
+        let linker = crate::linker::ensure(&tree, &version, folder, offline)?;
+        Ok(Toolchain { kind: Kind::Debian { tree, linker }, version })
+    }
+
+    /// The compiler as the header of a PTX file names it.
+    pub fn compiler(&self) -> &str {
+        &self.version.text
+    }
+
+    /// The folder that the compiler was unpacked in, where it was.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::Rustup { .. } => None,
+            Kind::Debian { tree, .. } => Some(tree.root()),
+        }
+    }
+
+    /// A cargo that compiles for the device: its environment is set, its arguments are yet to come.
+    pub(crate) fn cargo(&self) -> Result<Command> {
+        match &self.kind {
+            Kind::Rustup { name } => {
+                let mut command = Command::new("rustup");
+                clean(&mut command).args(["run", name, "cargo"]);
+                Ok(command)
+            }
+            Kind::Debian { tree, linker } => {
+                let mut command = Command::new(cargo());
+                tree.prepare(clean(&mut command))?;
+                // The linker calls `llvm-link`, `opt` and `llc` by these names.
+                command.env("PATH", prepend("PATH", &[linker.clone(), tree.llvm(&self.version)])?);
+                // Debian's compiler calls itself stable.
+                command.env("RUSTC_BOOTSTRAP", "1");
+                Ok(command)
+            }
+        }
+    }
+}
+
+/// What `rustc -vV` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    /// Compiler and LLVM in one line.
+    pub(crate) text: String,
+    /// `1.96.0`.
+    pub(crate) release: String,
+    /// LLVM's first number.
+    pub(crate) llvm: u32,
+    /// The machine that it runs on: `x86_64-unknown-linux-gnu`.
+    pub(crate) host: String,
+}
+
+impl Version {
+    /// Asks a compiler, and refuses one that is too old.
+    pub(crate) fn of(rustc: &mut Command) -> Result<Version> {
+        let version = Version::parse(&output(rustc.arg("-vV"))?)?;
+        ensure!(
+            leading_numbers(&version.release) >= Some(OLDEST),
+            "{} is too old: {}.{} or later is needed",
+            version.text,
+            OLDEST.0,
+            OLDEST.1
+        );
+        Ok(version)
+    }
+
+    fn parse(text: &str) -> Result<Version> {
+        let field = |key: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(key));
+            line.map(str::trim).with_context(|| format!("`rustc -vV` has no line `{key}`:\n{text}"))
+        };
+        let llvm = field("LLVM version:")?;
+        let first = text.lines().next().unwrap_or_default();
+        Ok(Version {
+            text: format!("{first}, LLVM {llvm}"),
+            release: field("release:")?.into(),
+            llvm: leading_numbers(llvm).with_context(|| format!("LLVM version `{llvm}`"))?.0,
+            host: field("host:")?.into(),
+        })
+    }
+}
+
+/// The first two numbers of a version: 1 and 96 of `1.96.0+dfsg1-1~deb12u2`.
+pub(crate) fn leading_numbers(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+pub(crate) const VERSION_TEXT: &str = "\
+rustc 1.96.0 (ac68faa20 2026-05-25) (built from a source tarball)
+binary: rustc
+host: x86_64-unknown-linux-gnu
+release: 1.96.0
+LLVM version: 22.1.8
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compilers_version_is_read() {
+        let version = Version::parse(VERSION_TEXT).unwrap();
+        assert_eq!(
+            version,
+            Version {
+                text:
+                    "rustc 1.96.0 (ac68faa20 2026-05-25) (built from a source tarball), LLVM 22.1.8"
+                        .into(),
+                release: "1.96.0".into(),
+                llvm: 22,
+                host: "x86_64-unknown-linux-gnu".into(),
+            }
+        );
+        assert!(Version::parse("rustc 1.0").is_err());
+    }
+
+    #[test]
+    fn versions_are_compared_by_numbers() {
+        assert_eq!(leading_numbers("1.96.0+dfsg1-1~deb12u2"), Some((1, 96)));
+        assert!(leading_numbers("1.101.0-nightly") > Some(OLDEST));
+        assert!(leading_numbers("1.85.0+dfsg3-1") < Some(OLDEST));
+        assert!(leading_numbers("(none)") < Some(OLDEST));
+    }
+
+    #[test]
+    fn the_absence_says_what_is_missing_and_what_to_install() {
+        let reasons =
+            vec![("rustup", anyhow::anyhow!("lacks rust-src")), ("Debian", anyhow::anyhow!("no"))];
+        let text = ToolchainAbsent { reasons }.to_string();
+        for part in
+            ["rustup: lacks rust-src", "--component llvm-tools", "apt-get install rustc-web"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}
