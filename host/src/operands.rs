@@ -7,6 +7,11 @@ use rand_chacha::ChaCha8Rng;
 /// order of summation.
 const EXACT: u64 = 1 << f32::MANTISSA_DIGITS;
 
+/// The seed of B in a run whose seed, and A's, is `seed`: with the same seed A and B would begin alike.
+pub fn seed_of_b(seed: u64) -> u64 {
+    !seed
+}
+
 /// `len` values, uniform in [-1, 1).
 pub fn uniform(seed: u64, len: usize) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -265,7 +265,11 @@ fn memory_of_a_gpu_is_not_overdrawn() {
 
 #[test]
 fn a_device_fault_is_reported_with_its_code() {
-    fails(on("cuCtxSynchronize=700", &with(&["--device", "cuda"])), 4, &["cuCtxSynchronize", "700"]);
+    fails(
+        on("cuCtxSynchronize=700", &with(&["--device", "cuda"])),
+        4,
+        &["cuCtxSynchronize", "700"],
+    );
 }
 
 #[test]

@@ -1,1 +1,18 @@
-//! tests
+//! What the tests share: the devices under test, products between guard bands, references.
+//!
+//! The tests themselves are listed in `Cargo.toml`, each with what it is for. They run on the CPU device
+//! and on every CUDA device there is. Without one, what was left out is counted and told at the end of
+//! each test program; `REQUIRE_GPU=1` makes that a failure.
+
+mod devices;
+pub mod does_not_compile;
+mod guarded;
+mod products;
+pub mod reference;
+pub mod scratch;
+mod skip;
+
+pub use devices::{cuda_devices, devices};
+pub use guarded::multiply_guarded;
+pub use products::products;
+pub use skip::skip;

@@ -50,7 +50,7 @@ pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
 
     let bench = Bench { stream: device.stream()?, entry, shape };
     let a = operands::uniform(args.seed, shape.a_len());
-    let b = operands::uniform(args.seed ^ B_STREAM, shape.b_len());
+    let b = operands::uniform(operands::seed_of_b(args.seed), shape.b_len());
     let (c, time) = bench.product(&a, &b, iters)?;
     let bound = compare(shape, &a, &b, &c, Criterion::Bound)?;
     drop((a, b, c));
@@ -106,9 +106,6 @@ pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     Err(Failure::Wrong)
 }
 
-/// Another stream of random numbers for B than for A.
-const B_STREAM: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// A kernel and a shape on a device.
 struct Bench<'a> {
     stream: Stream,
@@ -146,7 +143,7 @@ impl Bench<'_> {
         let shape = self.shape;
         let Some(magnitude) = operands::exact_magnitude(shape.k()) else { return Ok(None) };
         let a = operands::integers(seed, shape.a_len(), magnitude);
-        let b = operands::integers(seed ^ B_STREAM, shape.b_len(), magnitude);
+        let b = operands::integers(operands::seed_of_b(seed), shape.b_len(), magnitude);
         let (c, _) = self.product(&a, &b, 1)?;
         compare(shape, &a, &b, &c, Criterion::Exact).map(Some)
     }

@@ -13,8 +13,9 @@ use corosensei::{
 
 use super::worker::{BlockRun, Thread};
 
-/// Address space of a stack. Only pages that are touched take memory; a panic needs about 32 KiB.
-pub(super) const STACK_BYTES: usize = 128 * 1024;
+/// Address space of a stack. Only pages that are touched take memory; a panic needs about 32 KiB. A thread
+/// that needs more runs into the guard page below it, which ends the process.
+pub(super) const STACK_BYTES: usize = 256 * 1024;
 
 /// Successive stacks start this many bytes apart within a page. All at the same offset, the hot frames of
 /// 256 fibers would share a few sets of the first-level cache (a third slower, measured).

@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     fault::{Stop, watch_panics},
-    worker::{Job, SHARED_BYTES, Worker},
+    worker::{Job, SHARED_BYTES, Worker, in_kernel},
 };
 use crate::{Kernel, LaunchConfig, Limits, Params};
 
@@ -99,6 +99,7 @@ fn run_blocks(
     let failure: Mutex<Option<(u64, Stop)>> = Mutex::new(None);
     let job = Job { name, declared_shared, config: *config, kernel, cancelled: &cancelled };
 
+    assert!(!in_kernel(), "a kernel cannot launch a kernel");
     let work = || {
         WORKER.with_borrow_mut(|worker| {
             let ready = worker.prepare(config);

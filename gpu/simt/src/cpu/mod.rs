@@ -8,6 +8,9 @@
 //! Accesses through views and shared arrays are bounds-checked; a panic in a kernel becomes a [`Fault`]
 //! that names the kernel, the block and the thread.
 //!
+//! A thread's stack has 256 KiB: a kernel whose local arrays need more ends the process with a
+//! segmentation fault. (On a GPU such arrays would lie in local memory, which is slow.)
+//!
 //! What it cannot show: weak memory ordering, and time.
 
 pub mod device;

@@ -26,8 +26,8 @@ pub(super) fn vector<T, const N: usize>(base: *mut T, len: usize, index: usize) 
 #[track_caller]
 pub(super) fn outside(index: usize, count: usize, len: usize) -> ! {
     match count {
-        1 => panic!("index {index} is outside: the buffer has {len} elements"),
-        _ => panic!("index {index} to {} is outside: the buffer has {len} elements", index + count),
+        1 => panic!("index {index} is outside: there are {len} elements"),
+        _ => panic!("{count} elements from index {index} on are outside: there are {len} elements"),
     }
 }
 

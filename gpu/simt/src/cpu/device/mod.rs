@@ -25,7 +25,7 @@ pub use shared::{DynamicShared, Shared};
 ///
 /// For `nvptx64` it makes the PTX entry point of the function's name. Elsewhere it makes a
 /// [`Kernel`](crate::Kernel) of that name, to be launched by [`cpu::launch`](crate::cpu::launch) or by a
-/// GPU's driver.
+/// GPU's driver. That is a static, so no local variable of the module can have the kernel's name.
 pub use simt_macros::kernel;
 
 /// A type with a fused multiply-add.

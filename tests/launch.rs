@@ -1,0 +1,273 @@
+//! Wrong launches: refused before anything runs, with a message that names what is wrong.
+
+use gpu::kernels::{rust_cuda::rust_cuda_tiled16, tiled::tiled16};
+use host::{Buffer, Device, Layout, Matrix, Result, Stream, product};
+use simt::{LaunchConfig, device::*};
+use tests::{cuda_devices, devices};
+
+/// A product of 16 x 16 matrices on a device: A and B full of ones, C of NaN.
+struct Operands {
+    stream: Stream,
+    a: Buffer<f32>,
+    b: Buffer<f32>,
+    c: Buffer<f32>,
+}
+
+const UNTOUCHED: u32 = 0x7fc0_1234;
+
+impl Operands {
+    fn new(device: &Device) -> Self {
+        let full_of = |value| device.upload(&[value; 256]).unwrap();
+        Operands {
+            stream: device.stream().unwrap(),
+            a: full_of(1.0),
+            b: full_of(1.0),
+            c: full_of(f32::from_bits(UNTOUCHED)),
+        }
+    }
+
+    /// Launches `tiled16`.
+    fn launch(&mut self, config: &LaunchConfig, [m, n, k]: [u32; 3]) -> Result<()> {
+        let arguments = (m, n, k, &self.a, &self.b, &mut self.c);
+        // SAFETY: this kernel keeps inside the lengths that it declares, and these are checked.
+        unsafe { self.stream.launch(&tiled16, config, arguments) }
+    }
+
+    /// Every element of C is the same.
+    fn c(&self) -> f32 {
+        let c = self.c.to_vec().unwrap();
+        assert!(c.iter().all(|x| x.to_bits() == c[0].to_bits()), "{c:?}");
+        c[0]
+    }
+}
+
+const RIGHT: LaunchConfig = LaunchConfig::new([1, 1, 1], [16, 16, 1]);
+
+/// On every device: `launch` is refused with `message`, C is not touched, and then a right launch works.
+fn refused(message: &str, launch: impl Fn(&mut Operands) -> Result<()>) {
+    for device in devices() {
+        let mut operands = Operands::new(&device);
+        let error = launch(&mut operands).expect_err(message);
+        assert!(error.to_string().starts_with(message), "{device}: {error}\nnot: {message}");
+        assert_eq!(error.exit_code(), 2, "{device}: {error}");
+        assert_eq!(operands.c().to_bits(), UNTOUCHED, "{device}: {message}");
+        operands.launch(&RIGHT, [16, 16, 16]).unwrap();
+        assert_eq!(operands.c(), 16.0, "{device}: after {message}");
+    }
+}
+
+#[test]
+fn a_block_that_the_kernel_does_not_declare() {
+    for block in [[32, 8, 1], [16, 16, 2], [16, 15, 1], [0, 16, 1], [32, 32, 1]] {
+        let message = format!("kernel tiled16: block = {block:?}: the kernel declares [16, 16, 1]");
+        let config = LaunchConfig { block, ..RIGHT };
+        refused(&message, |operands| operands.launch(&config, [16, 16, 16]));
+    }
+}
+
+/// A kernel that declares no block takes any that the device has.
+#[test]
+fn a_block_that_no_device_has() {
+    for (block, what) in [
+        ([32, 32, 2], "block = [32, 32, 2] has 2048 threads: at most 1024"),
+        ([0, 16, 1], "block.x = 0: must be 1 to 1024"),
+        ([1, 1025, 1], "block.y = 1025: must be 1 to 1024"),
+        ([1, 1, 65], "block.z = 65: must be 1 to 64"),
+    ] {
+        let config = LaunchConfig { block, ..RIGHT };
+        refused(&format!("kernel rust_cuda_tiled16: {what}"), |operands| {
+            let arguments = (16, 16, 16, &operands.a, &operands.b, &mut operands.c);
+            // SAFETY: not launched, which is what is tested.
+            unsafe { operands.stream.launch(&rust_cuda_tiled16, &config, arguments) }
+        });
+    }
+}
+
+#[test]
+fn a_grid_that_no_device_has() {
+    for (grid, what) in [
+        ([0, 1, 1], "grid.x = 0: must be 1 to 2147483647"),
+        ([1, 0, 1], "grid.y = 0: must be 1 to 65535"),
+        ([1, 1, 0], "grid.z = 0: must be 1 to 65535"),
+        ([1 << 31, 1, 1], "grid.x = 2147483648: must be 1 to 2147483647"),
+        ([1, 65536, 1], "grid.y = 65536: must be 1 to 65535"),
+        ([1, 1, u32::MAX], "grid.z = 4294967295: must be 1 to 65535"),
+    ] {
+        let config = LaunchConfig { grid, ..RIGHT };
+        let message = format!("kernel tiled16: {what}");
+        refused(&message, |operands| operands.launch(&config, [16, 16, 16]));
+    }
+}
+
+#[test]
+fn more_shared_memory_than_there_is() {
+    // 227 KiB on the CPU device and on Hopper; the kernel itself declares 2 KiB of it.
+    for dynamic_shared in [227 * 1024 - 2047, 1 << 20, u32::MAX] {
+        let all = u64::from(dynamic_shared) + 2048;
+        let message = format!(
+            "kernel tiled16: shared memory = {all} bytes (2048 static, {dynamic_shared} dynamic): at most "
+        );
+        let config = LaunchConfig { dynamic_shared, ..RIGHT };
+        refused(&message, |operands| operands.launch(&config, [16, 16, 16]));
+    }
+}
+
+#[test]
+fn buffers_that_are_too_short() {
+    for (sizes, what) in [
+        ([17, 16, 16], "a has 256 elements, m * k = 272 are needed"),
+        ([16, 17, 16], "b has 256 elements, k * n = 272 are needed"),
+        ([257, 256, 0], "c has 256 elements, m * n = 65792 are needed"),
+        ([257, 1, 1], "a has 256 elements, m * k = 257 are needed"),
+        ([1, 257, 1], "b has 256 elements, k * n = 257 are needed"),
+        ([257, 1, 0], "c has 256 elements, m * n = 257 are needed"),
+        // Beyond 64 bits, and just at 2^32, where 32 bits would see zero.
+        ([u32::MAX; 3], "a has 256 elements, m * k = 18446744065119617025 are needed"),
+        ([1 << 16, 16, 1 << 16], "a has 256 elements, m * k = 4294967296 are needed"),
+    ] {
+        let message = format!("kernel tiled16: {what}");
+        refused(&message, |operands| operands.launch(&RIGHT, sizes));
+    }
+}
+
+#[test]
+fn views_out_of_range() {
+    for (range, what) in [
+        (0..257, "range = 0..257: the buffer has 256 elements"),
+        (257..258, "range = 257..258: the buffer has 256 elements"),
+        (0..usize::MAX, "range = 0..18446744073709551615: the buffer has 256 elements"),
+        #[allow(clippy::reversed_empty_ranges, reason = "that is what must be refused")]
+        (5..4, "range = 5..4: the buffer has 256 elements"),
+    ] {
+        refused(what, |operands| operands.a.view(range.clone()).map(drop));
+        refused(what, |operands| operands.c.view_mut(range.clone()).map(drop));
+    }
+    // The message shows an inclusive range by its exclusive end.
+    refused("range = 0..257: the buffer", |operands| operands.a.view(0..=256).map(drop));
+    for (start, len) in [(0, 101), (101, 0), (50, 51), (usize::MAX, 2), (2, usize::MAX)] {
+        let what = format!("range = {start}, {len} elements: the view has 100 elements");
+        refused(&what, |operands| operands.a.view(..100)?.view(start, len).map(drop));
+        refused(&what, |operands| operands.c.view_mut(..100)?.view_mut(start, len).map(drop));
+    }
+}
+
+#[test]
+fn copies_out_of_range() {
+    let ones = [1.0; 257];
+    for (start, len) in [(0, 257), (1, 256), (256, 1), (257, 0)] {
+        let what = format!("range = {start}..{}: the buffer has 256 elements", start + len);
+        refused(&what, |operands| operands.c.write(start, &ones[..len]));
+        refused(&what, |operands| operands.c.read(start, &mut vec![0.0; len]));
+    }
+    refused("range = ", |operands| operands.c.write(usize::MAX, &ones[..2]));
+}
+
+#[test]
+fn products_whose_operands_do_not_fit() {
+    let entry = gpu::registry::find("tiled16").unwrap();
+    let lengths = [
+        ([15, 16, 16], "a.len() = 256: must be m * k = 240"),
+        ([16, 15, 16], "b.len() = 256: must be k * n = 240"),
+        ([4, 4, 64], "c.len() = 256: must be m * n = 16"),
+    ];
+    for ([m, n, k], what) in lengths {
+        refused(what, |operands| {
+            let shape = product::Shape::new(m, n, k)?;
+            let Operands { stream, a, b, c } = operands;
+            product::multiply_views(stream, entry, shape, a.view(..)?, b.view(..)?, c.view_mut(..)?)
+        });
+    }
+    let shapes = [
+        ([(2, 3), (4, 5), (2, 5)], "B.rows = 4: must be A.cols = 3"),
+        ([(2, 3), (3, 5), (3, 5)], "C.rows = 3: must be A.rows = 2"),
+        ([(2, 3), (3, 5), (2, 4)], "C.cols = 4: must be B.cols = 5"),
+    ];
+    for ([a, b, c], what) in shapes {
+        refused(what, |operands| {
+            let device = operands.stream.device();
+            let matrix = |(rows, cols)| Matrix::zeros(device, rows, cols);
+            product::multiply(&operands.stream, entry, &matrix(a)?, &matrix(b)?, &mut matrix(c)?)
+        });
+    }
+}
+
+#[test]
+fn layouts_that_the_lessons_do_not_take() {
+    let entry = gpu::registry::find("tiled16").unwrap();
+    let layouts = [(Layout::ColMajor, 4), (Layout::RowMajor, 5)];
+    for (which, name) in ["A", "B", "C"].into_iter().enumerate() {
+        for (layout, leading) in layouts {
+            let what =
+                format!("{name} = {layout:?} with leading dimension {leading}: tiled16 takes");
+            refused(&what, |operands| {
+                let device = operands.stream.device();
+                let matrix = |number| match which == number {
+                    true => Matrix::with_layout(device, 4, 4, layout, leading),
+                    false => Matrix::zeros(device, 4, 4),
+                };
+                let (a, b, mut c) = (matrix(0)?, matrix(1)?, matrix(2)?);
+                product::multiply(&operands.stream, entry, &a, &b, &mut c)
+            });
+        }
+    }
+}
+
+/// Buffers of another device than the stream's.
+#[test]
+fn a_buffer_elsewhere() {
+    for gpu in cuda_devices() {
+        for (here, there) in [(&gpu, &Device::cpu()), (&Device::cpu(), &gpu)] {
+            for which in ["a", "b", "c"] {
+                let mut operands = Operands::new(here);
+                let elsewhere = Operands::new(there);
+                match which {
+                    "a" => operands.a = elsewhere.a,
+                    "b" => operands.b = elsewhere.b,
+                    _ => operands.c = elsewhere.c,
+                }
+                let error = operands.launch(&RIGHT, [16, 16, 16]).unwrap_err().to_string();
+                let (here, there) = (here.name(), there.name());
+                let what = format!("{which} lies on {there}, the launch is on {here}");
+                assert_eq!(error, format!("kernel tiled16: {what}"));
+                assert_eq!(operands.c().to_bits(), UNTOUCHED);
+            }
+        }
+    }
+}
+
+/// A kernel that is in no PTX file: it runs on the CPU, and a GPU's refusal says what to do.
+#[test]
+fn a_kernel_that_is_not_in_the_ptx() {
+    #[kernel(block = (1))]
+    fn in_no_file(mut c: Out<f32>) {
+        c[0] = 1.0;
+    }
+    let launch = |device: &Device| {
+        let mut c = device.zeros::<f32>(1).unwrap();
+        let config = LaunchConfig::new([1, 1, 1], [1, 1, 1]);
+        // SAFETY: one thread, one element.
+        unsafe { device.stream()?.launch(&in_no_file, &config, (&mut c,)) }?;
+        c.to_vec()
+    };
+    assert_eq!(launch(&Device::cpu()).unwrap(), [1.0]);
+    for gpu in cuda_devices() {
+        let error = launch(&gpu).unwrap_err().to_string();
+        assert!(error.contains("no such kernel") && error.contains("build-ptx"), "{error}");
+    }
+}
+
+/// Nothing to compute is nothing to launch, and no error: a grid of no blocks never reaches a device.
+#[test]
+fn an_empty_product_launches_nothing() {
+    for device in devices() {
+        for (entry, _) in tests::products() {
+            for (m, n) in [(0, 5), (5, 0), (0, 0)] {
+                let zeros = |rows, cols| Matrix::zeros(&device, rows, cols).unwrap();
+                let (a, b, mut c) = (zeros(m, 3), zeros(3, n), zeros(m, n));
+                let stream = device.stream().unwrap();
+                product::multiply(&stream, entry, &a, &b, &mut c).unwrap();
+                assert!(c.to_row_major().unwrap().is_empty());
+            }
+        }
+    }
+}

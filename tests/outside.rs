@@ -1,0 +1,86 @@
+//! A crate outside the workspace depends on `host`, builds on stable Rust with neither toolkit nor device
+//! compiler, and multiplies.
+
+use std::path::{Path, PathBuf};
+
+use tests::{
+    scratch::{Scratch, rustup, text, workspace},
+    skip,
+};
+
+const PROGRAM: &str = r#"
+use host::{Device, Matrix, Result, product};
+
+fn main() -> Result<()> {
+    let best = Device::best();
+    let stream = best.device.stream()?;
+    // a(i, p) = i + 1, b(p, j) = j + 1, so c(i, j) = 20 (i + 1) (j + 1).
+    let matrix = |rows, cols, element: fn(usize, usize) -> usize| {
+        let places = (0..rows * cols).map(|index| element(index / cols, index % cols) as f32);
+        Matrix::from_row_major(&best.device, rows, cols, &places.collect::<Vec<_>>())
+    };
+    let (a, b) = (matrix(33, 20, |i, _| i + 1)?, matrix(20, 18, |_, j| j + 1)?);
+    let mut c = matrix(33, 18, |_, _| 7)?;
+    for entry in host::gpu::registry::KERNELS {
+        product::multiply(&stream, entry, &a, &b, &mut c)?;
+        for (index, value) in c.to_row_major()?.into_iter().enumerate() {
+            assert_eq!(value, (20 * (index / 18 + 1) * (index % 18 + 1)) as f32, "{}", entry.name());
+        }
+    }
+    println!("right on {}", best.device.name());
+    Ok(())
+}
+"#;
+
+/// The crate's manifest: with the CUDA device and the patch line that it needs, or without both.
+fn manifest(cuda: bool) -> String {
+    let root = workspace();
+    let host = root.join("host");
+    let mut text = format!(
+        r#"
+[package]
+name = "outside"
+version = "0.0.0"
+edition = "2024"
+
+[workspace]
+
+[dependencies]
+host = {{ path = {host:?}, default-features = {cuda} }}
+"#
+    );
+    if cuda {
+        let helper = root.join("host/cuda-dyn/find_cuda_helper");
+        text += &format!("\n[patch.crates-io]\nfind_cuda_helper = {{ path = {helper:?} }}\n");
+    }
+    text
+}
+
+/// Stable Rust by rustup. `None`, counted, where there is none: then the cargo at hand is used.
+fn stable() -> Option<&'static str> {
+    let version = rustup(&["run", "stable", "cargo", "--version"]).output();
+    if version.is_ok_and(|output| output.status.success()) {
+        return Some("stable");
+    }
+    skip("no stable Rust by rustup, the cargo at hand was used", "CI");
+    None
+}
+
+/// Builds the crate and runs it.
+fn builds_and_multiplies(cuda: bool) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside");
+    let (name, target): (_, PathBuf) = (if cuda { "cuda" } else { "cpu" }, folder.join("target"));
+    let files = [("Cargo.toml", &*manifest(cuda)), ("src/main.rs", PROGRAM)];
+    let scratch = Scratch::new(folder.join(name), &files);
+    let ran = scratch.cargo(stable(), &target, &["run", "--quiet"]);
+    let text = text(&ran);
+    assert!(ran.status.success() && text.contains("right on "), "{text}");
+    assert!(cuda || text.contains("right on cpu"), "{text}");
+}
+
+#[test]
+fn a_crate_on_stable_rust() {
+    // One after the other: they share a target folder, and so what they have in common.
+    builds_and_multiplies(true);
+    builds_and_multiplies(false);
+}

@@ -1,0 +1,108 @@
+//! The same bits, whenever and wherever: on real data, whose sums show every change of order.
+
+use gpu::registry::ProductKernel;
+use host::{Device, Result, product};
+use simt::{Kernel, LaunchConfig, ThreadFn, device::*};
+use tests::{cuda_devices, devices, products};
+
+use crate::check::{Data, operands, shape};
+
+const M: usize = 100;
+const N: usize = 90;
+const K: usize = 75;
+
+/// The product's bits.
+fn multiply(device: &Device, kernel: &str) -> Result<Vec<u32>> {
+    let shape = shape(M, N, K);
+    let (a, b) = operands(shape, Data::Uniform, 21);
+    let (a, b) = (device.upload(&a)?, device.upload(&b)?);
+    let mut c = device.upload(&vec![f32::NAN; shape.c_len()])?;
+    let entry = gpu::registry::find(kernel).unwrap();
+    let views = (a.view(..)?, b.view(..)?, c.view_mut(..)?);
+    product::multiply_views(&device.stream()?, entry, shape, views.0, views.1, views.2)?;
+    Ok(bits(&c.to_vec()?))
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn from_run_to_run() {
+    for device in devices() {
+        for (entry, _) in products() {
+            let first = multiply(&device, entry.name()).unwrap();
+            for run in 0..5 {
+                let again = multiply(&device, entry.name()).unwrap();
+                assert!(again == first, "{} on {}, run {run}", entry.name(), device.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn from_any_number_of_cores() {
+    for (entry, _) in products() {
+        let one = multiply(&Device::cpu_with_workers(1), entry.name()).unwrap();
+        for workers in [2, 3, 64] {
+            let more = multiply(&Device::cpu_with_workers(workers), entry.name()).unwrap();
+            assert!(more == one, "{} on {workers} cores", entry.name());
+        }
+    }
+}
+
+/// A sum goes from p = 0 to k with a fused multiply-add in each of these, whatever the tile.
+#[test]
+fn from_any_tile_size() {
+    for device in devices() {
+        let basic = multiply(&device, "basic").unwrap();
+        for kernel in ["tiled16", "tiled32"] {
+            let tiled = multiply(&device, kernel).unwrap();
+            assert!(tiled == basic, "{kernel} on {}", device.name());
+        }
+    }
+}
+
+/// Every operation is rounded as IEEE 754 says, on either kind of device.
+#[test]
+fn from_a_gpu_and_from_the_cpu() {
+    for device in cuda_devices() {
+        for (entry, _) in products() {
+            let (gpu, cpu) =
+                (multiply(&device, entry.name()), multiply(&Device::cpu(), entry.name()));
+            assert!(gpu.unwrap() == cpu.unwrap(), "{} on {}", entry.name(), device.name());
+        }
+    }
+}
+
+/// A kernel is compiled twice for the CPU, and a processor without a fused multiply-add of its own runs
+/// the portable version. Here it runs where the other one would.
+#[test]
+fn from_any_processor() {
+    let shape = shape(M, N, K);
+    let (a, b) = operands(shape, Data::Uniform, 21);
+    let mut compared = 0;
+    for (entry, product) in products() {
+        let ProductKernel::Views(kernel) = product.kernel else { continue };
+        let portable = kernel.thread.portable;
+        let kernel = Kernel {
+            declaration: kernel.declaration,
+            lengths: kernel.lengths,
+            thread: ThreadFn { portable, tuned: portable },
+        };
+        let mut c = vec![f32::NAN; shape.c_len()];
+        let [rows, cols] = product.tile;
+        let grid = [(N as u32).div_ceil(cols), (M as u32).div_ceil(rows), 1];
+        // SAFETY: a product of the registry, in its own grid, on buffers of its shape.
+        unsafe {
+            let (a, b) = (In::new(a.as_ptr(), a.len()), In::new(b.as_ptr(), b.len()));
+            let c = Out::new(c.as_mut_ptr(), c.len());
+            let params = (M as u32, N as u32, K as u32, a, b, c);
+            let config = LaunchConfig::new(grid, product.block);
+            simt::cpu::launch(&kernel, &config, params, &Default::default()).unwrap();
+        }
+        assert!(bits(&c) == multiply(&Device::cpu(), entry.name()).unwrap(), "{}", entry.name());
+        compared += 1;
+    }
+    assert!(compared >= 3);
+}

@@ -1,0 +1,158 @@
+//! Launches that are cancelled, that run side by side, that run a part of their grid.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread::{scope, sleep},
+    time::Duration,
+};
+
+use super::{
+    barriers::{exchange, exchange_by_hand},
+    *,
+};
+
+/// Waits at barriers for seconds.
+#[kernel(block = (64))]
+fn waits_long(mut started: Out<u32>) {
+    started[thread::thread_idx_x() as usize] = 1;
+    for _ in 0..2_000_000 {
+        thread::sync_threads();
+    }
+}
+
+#[test]
+fn a_cancelled_launch_ends_at_a_barrier() {
+    for workers in [None, Some(1)] {
+        let cancel = AtomicBool::new(false);
+        let mut started = vec![0; 64];
+        let mut options = Options::default();
+        (options.workers, options.cancel) = (workers, Some(&cancel));
+        let outcome = scope(|scope| {
+            scope.spawn(|| {
+                sleep(Duration::from_millis(50));
+                cancel.store(true, Ordering::Relaxed);
+            });
+            let config = LaunchConfig::new([1, 1, 1], [64, 1, 1]);
+            launch_with(&waits_long, config, (write(&mut started),), &options)
+        });
+        assert!(matches!(outcome, Err(Stop::Interrupted)), "{outcome:?}");
+        assert_eq!(started, [1; 64]);
+
+        // The flag is still up: nothing begins.
+        let mut c = vec![7; 96];
+        let config = LaunchConfig::new([1, 1, 1], [96, 1, 1]);
+        let outcome = launch_with(&exchange, config, (1, 1, write(&mut c)), &options);
+        assert!(matches!(outcome, Err(Stop::Interrupted)), "{outcome:?}");
+        assert_eq!(c, [7; 96]);
+
+        // The fibers that were parked are as good as new.
+        cancel.store(false, Ordering::Relaxed);
+        launch_with(&exchange, config, (1, 9, write(&mut c)), &options).unwrap();
+        assert!(c == exchange_by_hand(1, 9));
+    }
+}
+
+#[test]
+fn launches_from_several_threads_at_once() {
+    scope(|scope| {
+        for number in 1..=4 {
+            scope.spawn(move || {
+                for round in 0..10 {
+                    let (blocks, rounds) = (3 * number, number + round);
+                    let mut c = vec![0; blocks as usize * 96];
+                    let params = (blocks, rounds, write(&mut c));
+                    launch(&exchange, [blocks, 1, 1], [96, 1, 1], params).unwrap();
+                    assert!(
+                        c == exchange_by_hand(blocks, rounds),
+                        "thread {number}, round {round}"
+                    );
+                }
+            });
+        }
+    });
+}
+
+/// A fault, and a good launch, at the same time.
+#[test]
+fn a_fault_elsewhere_does_not_disturb() {
+    #[kernel(block = (96))]
+    fn fails(mut c: Out<u32>) {
+        thread::sync_threads();
+        c[96] = 1;
+    }
+    scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..50 {
+                let mut c = vec![0; 96];
+                let found = fault(launch(&fails, [4, 1, 1], [96, 1, 1], (write(&mut c),)));
+                assert_eq!((found.kernel, found.block), ("fails", [0; 3]));
+            }
+        });
+        for _ in 0..50 {
+            let mut c = vec![0; 4 * 96];
+            launch(&exchange, [4, 1, 1], [96, 1, 1], (4, 5, write(&mut c))).unwrap();
+            assert!(c == exchange_by_hand(4, 5));
+        }
+    });
+}
+
+#[kernel(block = (2))]
+fn marks(mut c: Out<u32>) {
+    let [x, y, z] = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()];
+    let block = (z * thread::grid_dim_y() + y) * thread::grid_dim_x() + x;
+    c[(block * 2 + thread::thread_idx_x()) as usize] += 1;
+}
+
+/// Blocks are numbered x first, then y, then z.
+#[test]
+fn a_part_of_the_grid() {
+    for range in [0..60, 0..1, 59..60, 7..23, 12..12, 50..1000, 60..70] {
+        let mut c = vec![0; 120];
+        let mut options = Options::default();
+        options.blocks = Some(range.clone());
+        let config = LaunchConfig::new([5, 4, 3], [2, 1, 1]);
+        launch_with(&marks, config, (write(&mut c),), &options).unwrap();
+        for (at, &times) in c.iter().enumerate() {
+            let inside = range.contains(&(at as u64 / 2));
+            assert_eq!(times, u32::from(inside), "{range:?}, block {}", at / 2);
+        }
+    }
+}
+
+/// One block shape after another on the same cores: fibers and shared memory are reused.
+#[test]
+fn shapes_may_change_from_launch_to_launch() {
+    #[kernel]
+    fn sums(mut c: Out<u32>) {
+        let mut all = dynamic_shared![u32];
+        let size = thread::block_dim_x() as usize;
+        let t = thread::thread_idx_x() as usize;
+        all[t] = t as u32;
+        thread::sync_threads();
+        c[thread::block_idx_x() as usize * size + t] = (0..size).map(|other| all[other]).sum();
+    }
+    for size in [1, 64, 3, 256, 2, 64, 100, 1] {
+        let mut c = vec![0; 5 * size as usize];
+        let config =
+            LaunchConfig { dynamic_shared: 4 * size, ..LaunchConfig::new([5, 1, 1], [size, 1, 1]) };
+        launch_with(&sums, config, (write(&mut c),), &Options::default()).unwrap();
+        assert!(c.iter().all(|&sum| sum == size * (size - 1) / 2), "{size}: {c:?}");
+    }
+}
+
+#[test]
+fn a_wrong_launch_is_refused() {
+    let mut c = vec![7; 96];
+    for (grid, block, what) in [
+        ([1, 1, 1], [95, 1, 1], "block = [95, 1, 1]: the kernel declares [96, 1, 1]"),
+        ([0, 1, 1], [96, 1, 1], "grid.x = 0: must be 1 to 2147483647"),
+        ([2, 1, 1], [96, 1, 1], "c has 96 elements, blocks * 96 = 192 are needed"),
+    ] {
+        let blocks = grid[0].max(1);
+        match launch(&exchange, grid, block, (blocks, 1, write(&mut c))) {
+            Err(Stop::Config(found)) => assert_eq!(found, what),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(c, [7; 96], "{what}");
+    }
+}

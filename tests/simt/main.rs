@@ -1,0 +1,68 @@
+//! The CPU device as a machine, seen through kernels made for the purpose.
+//!
+//! | module | what it holds the machine to |
+//! |---|---|
+//! | `indices` | every thread of every block runs once and knows who it is |
+//! | `barriers` | a barrier waits for all, and only for the threads of its block |
+//! | `shared` | shared memory belongs to one block, and starts poisoned |
+//! | `memory` | 128-bit accesses, views, the fused multiply-add |
+//! | `faults` | a kernel that goes wrong is an error that names the place |
+//! | `launches` | cancelling, launches side by side, parts of a grid |
+
+mod barriers;
+mod faults;
+mod indices;
+mod launches;
+mod memory;
+mod shared;
+
+use simt::{
+    Element, Kernel, LaunchConfig, Params,
+    cpu::{Fault, Options, Stop},
+    device::*,
+};
+
+/// Launches a kernel of this test on the CPU.
+fn launch<P: Params>(
+    kernel: &Kernel<P>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    params: P,
+) -> Result<(), Stop> {
+    launch_with(kernel, LaunchConfig::new(grid, block), params, &Options::default())
+}
+
+fn launch_with<P: Params>(
+    kernel: &Kernel<P>,
+    config: LaunchConfig,
+    params: P,
+    options: &Options,
+) -> Result<(), Stop> {
+    // SAFETY: the views are of vectors that live until this returns, and in each of these kernels a
+    // thread writes elements of its own, or a barrier stands between.
+    unsafe { simt::cpu::launch(kernel, &config, params, options) }
+}
+
+/// The fault with which a launch must end.
+fn fault(outcome: Result<(), Stop>) -> Fault {
+    match outcome {
+        Err(Stop::Fault(fault)) => fault,
+        other => panic!("no fault: {other:?}"),
+    }
+}
+
+/// A view to be read.
+fn read<T: Element>(values: &[T]) -> In<T> {
+    // SAFETY: used in `launch` alone.
+    unsafe { In::new(values.as_ptr(), values.len()) }
+}
+
+/// A view to be written.
+fn write<T: Element>(values: &mut [T]) -> Out<T> {
+    // SAFETY: as in `read`.
+    unsafe { Out::new(values.as_mut_ptr(), values.len()) }
+}
+
+/// Sixteen-byte alignment, for the 128-bit accesses.
+#[repr(align(16))]
+struct Aligned<T>(T);

@@ -1,0 +1,79 @@
+//! 128-bit accesses, and the fused multiply-add.
+
+use super::*;
+
+/// Copies sixteen bytes at a time: global to shared, reversed by lane, and back; and once through dynamic
+/// shared memory.
+#[kernel(block = (16), shared = 64 * 4)]
+fn copies(from: In<f32>, mut to: Out<f32>) {
+    let mut tile = shared![f32; 64];
+    let mut dynamic = dynamic_shared![f32];
+    let t = thread::thread_idx_x() as usize;
+    let four: [f32; 4] = from.load128(4 * t);
+    tile.store128(4 * (15 - t), four);
+    thread::sync_threads();
+    let other: [f32; 4] = tile.load128(4 * t);
+    dynamic.store128(4 * t, other);
+    thread::sync_threads();
+    let same: [f32; 4] = dynamic.load128(4 * t);
+    to.store128(4 * t, same);
+    let read_back: [f32; 4] = to.load128(4 * t);
+    to[4 * t] = -read_back[0];
+}
+
+#[test]
+fn sixteen_bytes_at_a_time() {
+    let from = Aligned([0; 64].map({
+        let mut next = 0.0;
+        move |_: i32| {
+            next += 1.0;
+            next
+        }
+    }));
+    let mut to = Aligned([0.0f32; 64]);
+    let config = LaunchConfig { dynamic_shared: 256, ..LaunchConfig::new([1, 1, 1], [16, 1, 1]) };
+    let params = (read(&from.0), write(&mut to.0));
+    launch_with(&copies, config, params, &Options::default()).unwrap();
+    for (at, &value) in to.0.iter().enumerate() {
+        let expected = from.0[(15 - at / 4) * 4 + at % 4];
+        assert_eq!(value, if at % 4 == 0 { -expected } else { expected }, "element {at}");
+    }
+}
+
+#[kernel]
+fn multiply_add(x: f32, y: f64, mut single: Out<f32>, mut double: Out<f64>) {
+    // Rounded twice, the difference from the rounded square would be zero.
+    single[0] = fma(x, x, -(x * x));
+    double[0] = fma(y, y, -(y * y));
+}
+
+#[test]
+fn a_fused_multiply_add_is_rounded_once() {
+    let (x, y) = (1.0f32 + f32::EPSILON, 1.0f64 + f64::EPSILON);
+    let (mut single, mut double) = (vec![0.0], vec![0.0]);
+    let params = (x, y, write(&mut single), write(&mut double));
+    launch(&multiply_add, [1, 1, 1], [1, 1, 1], params).unwrap();
+    // (1 + e)^2 = 1 + 2 e + e^2, of which e^2 is what rounding loses.
+    assert_eq!(single[0], f32::EPSILON * f32::EPSILON);
+    assert_eq!(double[0], f64::EPSILON * f64::EPSILON);
+}
+
+/// Every kind of parameter arrives as it was given.
+#[kernel]
+fn parameters(a: u32, b: i32, c: u64, d: i64, e: f32, f: f64, mut out: Out<f64>) {
+    out[0] = a.into();
+    out[1] = b.into();
+    out[2] = c as f64;
+    out[3] = d as f64;
+    out[4] = e.into();
+    out[5] = f;
+}
+
+#[test]
+fn numbers_arrive_as_they_were_given() {
+    let mut out = vec![0.0; 6];
+    let params = (u32::MAX, -1, 1 << 40, -(1 << 40), 0.5, -0.25, write(&mut out));
+    launch(&parameters, [1, 1, 1], [1, 1, 1], params).unwrap();
+    let wide = 1_099_511_627_776.0;
+    assert_eq!(out, [4_294_967_295.0, -1.0, wide, -wide, 0.5, -0.25]);
+}

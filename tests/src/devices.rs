@@ -1,0 +1,45 @@
+//! The devices under test.
+
+use std::sync::OnceLock;
+
+use host::Device;
+
+use crate::skip;
+
+/// The CPU device, and every CUDA device there is.
+///
+/// # Panics
+/// As [`cuda_devices`].
+pub fn devices() -> Vec<Device> {
+    let mut devices = cuda_devices();
+    devices.insert(0, Device::cpu());
+    devices
+}
+
+/// Every CUDA device there is. None is a skip, and counted.
+///
+/// # Panics
+/// Where there is none and `REQUIRE_GPU=1` is set.
+pub fn cuda_devices() -> Vec<Device> {
+    // Opened once, so that the driver compiles the kernels once a program.
+    static FOUND: OnceLock<Result<Vec<Device>, String>> = OnceLock::new();
+    match FOUND.get_or_init(open) {
+        Ok(devices) => devices.clone(),
+        Err(why) => {
+            skip(&format!("no CUDA device: {why}"), "REQUIRE_GPU");
+            Vec::new()
+        }
+    }
+}
+
+fn open() -> Result<Vec<Device>, String> {
+    let count = Device::cuda_count().map_err(|error| error.to_string())?;
+    let (mut devices, mut refusals) = (Vec::new(), vec![format!("the driver finds {count}")]);
+    for index in 0..count {
+        match Device::cuda(index) {
+            Ok(device) => devices.push(device),
+            Err(error) => refusals.push(error.to_string()),
+        }
+    }
+    if devices.is_empty() { Err(refusals.join("; ")) } else { Ok(devices) }
+}

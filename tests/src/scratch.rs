@@ -1,0 +1,74 @@
+//! Crates outside the workspace, made by tests that build them.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// A crate in a folder of its own, with the workspace's lock file, so that no other versions are fetched.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: PathBuf,
+}
+
+impl Scratch {
+    /// Makes `folder` anew, with these files.
+    pub fn new(folder: PathBuf, files: &[(&str, &str)]) -> Self {
+        // What an earlier run left there is of no use.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("src")).unwrap();
+        fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+        for (path, text) in files {
+            fs::write(folder.join(path), text).unwrap();
+        }
+        Scratch { folder }
+    }
+
+    /// Runs cargo there: that of `toolchain`, or the one that runs this test.
+    pub fn cargo(&self, toolchain: Option<&str>, target: &Path, arguments: &[&str]) -> Output {
+        let mut command = match toolchain {
+            Some(name) => rustup(&["run", name, "cargo"]),
+            None => Command::new(env::var_os("CARGO").unwrap_or("cargo".into())),
+        };
+        for (name, _) in env::vars_os() {
+            if of_the_outer_cargo(&name.to_string_lossy(), toolchain.is_some()) {
+                command.env_remove(&name);
+            }
+        }
+        command.current_dir(&self.folder).env("CARGO_TARGET_DIR", target).args(arguments);
+        // A test changes no toolchain and downloads none.
+        command.env("RUSTUP_AUTO_INSTALL", "0");
+        command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    }
+}
+
+/// `rustup` with these arguments, forbidden to change any toolchain.
+pub fn rustup(arguments: &[&str]) -> Command {
+    let mut command = Command::new("rustup");
+    command.env("RUSTUP_AUTO_INSTALL", "0").args(arguments);
+    command
+}
+
+/// What the outer cargo, a person or a toolkit has set, and a crate elsewhere should not see. How to reach
+/// the network, and what rustup may do, stays; `RUSTUP_TOOLCHAIN` unless another is asked for.
+fn of_the_outer_cargo(variable: &str, other_toolchain: bool) -> bool {
+    let starts = |starts: &[&str]| starts.iter().any(|start| variable.starts_with(start));
+    match variable {
+        "CARGO_HOME" => false,
+        "RUSTUP_TOOLCHAIN" => other_toolchain,
+        _ if starts(&["CARGO_NET_", "CARGO_HTTP_", "CARGO_REGISTRIES_"]) => false,
+        _ => starts(&["CARGO", "RUSTC", "RUSTDOC", "RUSTFLAGS", "CUDA"]),
+    }
+}
+
+/// The workspace's root folder.
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// What a command wrote, for a message.
+pub fn text(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("{}\n{out}{err}", output.status)
+}

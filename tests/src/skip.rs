@@ -1,0 +1,47 @@
+//! Tests that cannot run here: counted, told, and failures where the environment says so.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::c_int,
+    io::Write,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+/// How often something was left out, by reason.
+static SKIPPED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+
+unsafe extern "C" {
+    // SAFETY: C's; any function may be registered.
+    safe fn atexit(function: extern "C" fn()) -> c_int;
+}
+
+/// Counts something that is left out because of `why`. When the program ends, one line a reason tells how
+/// often, whatever the test harness captures.
+///
+/// # Panics
+/// Where the environment variable `forbidden_by` is set, and neither `0` nor `false`.
+pub fn skip(why: &str, forbidden_by: &str) {
+    let value = env::var(forbidden_by).unwrap_or_default();
+    assert!(
+        ["", "0", "false"].contains(&&*value),
+        "{forbidden_by}={value} forbids to skip this: {why}"
+    );
+    let mut skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    if skipped.is_empty() {
+        atexit(tell);
+    }
+    *skipped.entry(why.to_owned()).or_default() += 1;
+}
+
+extern "C" fn tell() {
+    let program = env::args().next().unwrap_or_default();
+    let stem = Path::new(&program).file_stem().unwrap_or_default().to_string_lossy();
+    // Cargo appends a hash to the test's name.
+    let name = stem.rsplit_once('-').map_or(&*stem, |(name, _hash)| name);
+    for (why, count) in &*SKIPPED.lock().unwrap_or_else(PoisonError::into_inner) {
+        // A closed stderr is no reason to fail.
+        let _ = writeln!(std::io::stderr(), "{name}: SKIPPED {count} times: {why}");
+    }
+}
