@@ -1,12 +1,19 @@
 //! Devices: a CUDA GPU through its driver, or the cores of this machine.
 
 use std::{fmt, sync::Arc};
+#[cfg(feature = "cuda")]
+use std::{
+    collections::HashMap,
+    sync::{Mutex, OnceLock, PoisonError},
+};
 
+#[cfg(feature = "cuda")]
+use simt::Declaration;
 use simt::Limits;
 
 use crate::error::Result;
 #[cfg(feature = "cuda")]
-use crate::{cuda, ptx::Ptx};
+use crate::{cuda, error::Error, ptx::Ptx};
 
 /// Where kernels run. Cheap to clone; everything made on it keeps it alive.
 #[derive(Clone, Debug)]
@@ -33,7 +40,10 @@ pub(crate) struct Cuda {
     pub(crate) context: Arc<cuda::Context>,
     pub(crate) ptx: Ptx,
     /// Compiled by the driver at the first launch.
-    module: std::sync::OnceLock<cuda::Module>,
+    module: OnceLock<cuda::Module>,
+    /// Kernels that have been launched, by the address of their parameters' declaration, which no two
+    /// kernels share, whatever their names.
+    functions: Mutex<HashMap<usize, cuda::Function>>,
 }
 
 /// The device that [`Device::best`] chose.
@@ -66,7 +76,8 @@ impl Device {
         let context = cuda::Context::open(index)?;
         let properties = context.properties();
         let ptx = Ptx::for_device(&properties.name, properties.capability)?;
-        Ok(Device(Arc::new(Kind::Cuda(Cuda { context, ptx, module: Default::default() }))))
+        let (module, functions) = Default::default();
+        Ok(Device(Arc::new(Kind::Cuda(Cuda { context, ptx, module, functions }))))
     }
 
     /// Without the feature `cuda` there is no CUDA device.
@@ -161,6 +172,24 @@ impl Device {
         }
     }
 
+    /// Its L2 cache in bytes; 0 for the CPU, whose caches nobody asks.
+    pub fn l2_bytes(&self) -> u64 {
+        match &*self.0 {
+            Kind::Cpu(_) => 0,
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => gpu.context.properties().l2.into(),
+        }
+    }
+
+    /// A GPU's identity as NVML knows it: `GPU-8c1e...`.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn uuid(&self) -> Option<String> {
+        match &*self.0 {
+            Kind::Cpu(_) => None,
+            Kind::Cuda(gpu) => Some(gpu.context.properties().uuid.clone()),
+        }
+    }
+
     /// The PTX file that a GPU's kernels come from.
     pub fn ptx_file(&self) -> Option<&'static str> {
         match &*self.0 {
@@ -202,8 +231,30 @@ impl Device {
 
 #[cfg(feature = "cuda")]
 impl Cuda {
+    /// The kernel that declares itself so, ready to be launched. The first time, the declaration is
+    /// compared with the PTX's: of another source, the PTX's parameters may be others too.
+    pub(crate) fn function(&self, declaration: &Declaration) -> Result<cuda::Function> {
+        let name = declaration.name;
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = declaration.params.as_ptr().addr();
+        if let Some(function) = functions.get(&key) {
+            return Ok(function.clone());
+        }
+        let (found, wanted) = (self.ptx.declaration(name), declaration.to_ptx_comment());
+        if found != Some(&*wanted) {
+            let (file, found) = (self.ptx.file, found.unwrap_or("no such kernel"));
+            return Err(Error::Launch {
+                kernel: name,
+                what: format!("{file} has \"{found}\", the source \"{wanted}\": run cargo xtask build-ptx"),
+            });
+        }
+        let function = self.module()?.function(name)?;
+        functions.insert(key, function.clone());
+        Ok(function)
+    }
+
     /// The device's kernels, compiled by the driver the first time.
-    pub(crate) fn module(&self) -> Result<&cuda::Module> {
+    fn module(&self) -> Result<&cuda::Module> {
         if let Some(module) = self.module.get() {
             return Ok(module);
         }

@@ -131,16 +131,7 @@ impl Stream {
                 let Some(stream) = &self.cuda else {
                     return Err(refuse("a CUDA device's stream has no CUDA stream".to_owned()));
                 };
-                let found = gpu.ptx.declaration(name);
-                let wanted = kernel.declaration.to_ptx_comment();
-                if found != Some(&*wanted) {
-                    let found = found.unwrap_or("no such kernel");
-                    return Err(refuse(format!(
-                        "{} has \"{found}\", the source \"{wanted}\": run cargo xtask build-ptx",
-                        gpu.ptx.file
-                    )));
-                }
-                let function = gpu.module()?.function(name)?;
+                let function = gpu.function(&kernel.declaration)?;
                 if config.dynamic_shared > 0 {
                     function.set_max_dynamic_shared(config.dynamic_shared)?;
                 }

@@ -37,6 +37,7 @@ mod memory;
 pub mod operands;
 pub mod product;
 pub mod ptx;
+pub mod timing;
 pub mod verify;
 
 use std::sync::atomic::{AtomicBool, Ordering};

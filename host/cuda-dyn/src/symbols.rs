@@ -68,6 +68,7 @@ forward! {
     fn cuDeviceGetAttribute(pi: *mut c_int, attrib: CUdevice_attribute, dev: CUdevice);
     fn cuDeviceGetCount(count: *mut c_int);
     fn cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUdevice);
+    fn cuDeviceGetUuid(uuid: *mut CUuuid, dev: CUdevice);
     fn cuDevicePrimaryCtxRelease_v2(dev: CUdevice);
     fn cuDevicePrimaryCtxReset_v2(dev: CUdevice);
     fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice);

@@ -24,6 +24,8 @@ pub(crate) struct Context {
 pub struct Properties {
     /// The product's name, `NVIDIA H200`.
     pub name: String,
+    /// The device's identity: `GPU-` and its UUID; empty where the driver does not tell.
+    pub uuid: String,
     /// Compute capability (major, minor).
     pub capability: (u32, u32),
     /// The newest CUDA version that the driver supports (major, minor).
@@ -139,6 +141,7 @@ impl Properties {
         let maybe = |which| attribute(which).ok().filter(|&value| value > 0);
         Ok(Properties {
             name: check(device.name())?,
+            uuid: uuid(device).unwrap_or_default(),
             capability: (
                 attribute(A::ComputeCapabilityMajor)?,
                 attribute(A::ComputeCapabilityMinor)?,
@@ -168,6 +171,16 @@ impl Properties {
             memory_bus_bits: maybe(A::GlobalMemoryBusWidth),
         })
     }
+}
+
+/// `GPU-8c1e4e3a-...`, as NVIDIA's tools write it.
+fn uuid(device: Device) -> Result<String> {
+    let mut uuid = cust::sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: the driver writes sixteen bytes, and the handle comes from the driver.
+    check(unsafe { cust::sys::cuDeviceGetUuid(&mut uuid, device.as_raw()) })?;
+    let digits = uuid.bytes.map(|byte| format!("{:02x}", byte as u8)).concat();
+    let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+    Ok(format!("GPU-{}", parts.join("-")))
 }
 
 /// The one attribute here that `cust`'s own list lacks.

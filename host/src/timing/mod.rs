@@ -1,0 +1,270 @@
+//! Timing: what a launch takes, and how several ways to do the same thing compare.
+//!
+//! The candidates run in turn, A B C A B C ..., so that a drift of the clock, the temperature or the power
+//! meets all of them alike, and ratios are taken pair by pair within a round. A measurement is a *batch*:
+//! launches back to back between two events, as many as make it long against what an event resolves.
+//! Successive launches take successive sets of operands, together larger than twice the L2 cache, so that
+//! none finds its operands there. What is measured begins when times have settled.
+//!
+//! Clocks are read, never set ([`telemetry`]).
+
+mod statistics;
+pub mod telemetry;
+
+use std::time::{Duration, Instant};
+
+pub use statistics::{Interval, Summary, interval_of_median};
+
+use crate::{
+    device::Device,
+    error::Result,
+    launch::Stream,
+    matrix::Matrix,
+    operands,
+    product::{self, Shape},
+};
+use gpu::registry::Entry;
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Time of all measured launches together. The number of rounds follows from it.
+    pub duration: Duration,
+    /// Warm-up ends when times have settled, but not before this.
+    pub warmup_at_least: Duration,
+    /// It ends after this, settled or not; so does a warm-up of one round that is longer.
+    pub warmup_at_most: Duration,
+    /// A batch is at least so long, unless one launch is longer.
+    pub batch: Duration,
+}
+
+/// Rounds at least: fewer have no 95 % interval worth the name.
+const LEAST_ROUNDS: usize = 7;
+/// Rounds at most: more tell nothing new.
+const MOST_ROUNDS: usize = 1001;
+
+impl Options {
+    /// A second for each of `candidates`, and what a device's clocks need to settle before.
+    pub fn new(device: &Device, candidates: usize) -> Self {
+        let seconds = |cuda: f64, cpu: f64| {
+            Duration::from_secs_f64(if device.is_cuda() { cuda } else { cpu })
+        };
+        Options {
+            duration: Duration::from_secs(candidates as u64),
+            warmup_at_least: seconds(0.3, 0.0),
+            warmup_at_most: seconds(3.0, 1.0),
+            batch: seconds(1e-3, 0.0),
+        }
+    }
+}
+
+/// Something to be timed: launches once, on the set of operands of that number.
+pub type Candidate<'a> = Box<dyn FnMut(usize) -> Result<()> + 'a>;
+
+/// What was measured of one candidate.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// Time of one launch in microseconds, for every round the mean over a batch.
+    pub times_us: Vec<f64>,
+    /// Launches of a batch.
+    pub batch: usize,
+}
+
+impl Measurement {
+    /// Median, minimum and spread.
+    pub fn summary(&self) -> Summary {
+        Summary::of(&self.times_us)
+    }
+
+    /// How many times as fast as `baseline` it is, with a 95 % interval: round by round the baseline's
+    /// time over its own.
+    pub fn speed_over(&self, baseline: &Measurement) -> Interval {
+        let pairs = baseline.times_us.iter().zip(&self.times_us);
+        interval_of_median(&pairs.map(|(base, own)| base / own).collect::<Vec<_>>())
+    }
+}
+
+/// Times the candidates in turn, on `sets` sets of operands.
+///
+/// # Errors
+/// Those of the candidates, and [`Error::Interrupted`](crate::Error::Interrupted).
+pub fn compare(
+    stream: &Stream,
+    candidates: &mut [Candidate],
+    sets: usize,
+    options: &Options,
+) -> Result<Vec<Measurement>> {
+    let mut next_set = 0;
+    let mut batch = |candidate: &mut Candidate, launches: usize| -> Result<f64> {
+        crate::check_interrupt()?;
+        let start = stream.record()?;
+        for _ in 0..launches {
+            candidate(next_set % sets)?;
+            next_set += 1;
+        }
+        Ok(stream.record()?.since(&start)?.as_secs_f64() * 1e6 / launches as f64)
+    };
+
+    // Warm-up. The first round is of single launches, from which the size of a batch follows.
+    let begin = Instant::now();
+    let mut launches = vec![1; candidates.len()];
+    let mut rounds = Vec::new();
+    loop {
+        let mut times = Vec::new();
+        for (candidate, launches) in candidates.iter_mut().zip(&mut launches) {
+            let time = batch(candidate, *launches)?;
+            let wanted = options.batch.as_secs_f64() * 1e6 / time.max(0.1);
+            *launches = (wanted.ceil() as usize).max(1);
+            times.push(time);
+        }
+        rounds.push(times.iter().sum::<f64>());
+        let elapsed = begin.elapsed();
+        let done = elapsed >= options.warmup_at_least && settled(&rounds);
+        if done || elapsed >= options.warmup_at_most {
+            break;
+        }
+    }
+
+    let round_us: f64 = rounds.last().zip(Some(&launches)).map_or(1.0, |(&sum, launches)| {
+        // The sum is of single launches; a round has a batch of each.
+        sum * launches.iter().sum::<usize>() as f64 / launches.len().max(1) as f64
+    });
+    let wanted = options.duration.as_secs_f64() * 1e6 / round_us.max(1.0);
+    let count = (wanted.ceil() as usize).clamp(LEAST_ROUNDS, MOST_ROUNDS);
+    let mut measurements = launches
+        .iter()
+        .map(|&batch| Measurement { times_us: Vec::with_capacity(count), batch })
+        .collect::<Vec<_>>();
+    for _ in 0..count {
+        for (candidate, measurement) in candidates.iter_mut().zip(&mut measurements) {
+            measurement.times_us.push(batch(candidate, measurement.batch)?);
+        }
+    }
+    Ok(measurements)
+}
+
+/// Have times stopped moving? The medians of the last eight rounds and of the eight before are within one
+/// per cent.
+fn settled(rounds: &[f64]) -> bool {
+    const WINDOW: usize = 8;
+    let Some(start) = rounds.len().checked_sub(2 * WINDOW) else { return false };
+    let (before, after) = rounds[start..].split_at(WINDOW);
+    let (before, after) = (Summary::of(before).median, Summary::of(after).median);
+    (after - before).abs() <= 0.01 * before
+}
+
+/// A, B and C of a product, on a device.
+#[derive(Debug)]
+pub struct Operands {
+    /// m x k.
+    pub a: Matrix<f32>,
+    /// k x n.
+    pub b: Matrix<f32>,
+    /// m x n.
+    pub c: Matrix<f32>,
+}
+
+impl Operands {
+    /// Uniform operands of that seed; C is zero.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn new(device: &Device, shape: Shape, seed: u64) -> Result<Self> {
+        let a = operands::uniform(seed, shape.a_len());
+        let b = operands::uniform(operands::seed_of_b(seed), shape.b_len());
+        Ok(Operands {
+            a: Matrix::from_row_major(device, shape.m(), shape.k(), &a)?,
+            b: Matrix::from_row_major(device, shape.k(), shape.n(), &b)?,
+            c: Matrix::zeros(device, shape.m(), shape.n())?,
+        })
+    }
+
+    /// As many sets as together exceed twice the device's L2 cache, two at least; on the CPU one.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn rotation(device: &Device, shape: Shape, seed: u64) -> Result<Vec<Self>> {
+        let bytes = 4 * (shape.a_len() + shape.b_len() + shape.c_len()) as u64;
+        let sets = match device.l2_bytes() {
+            0 => 1,
+            l2 => (2 * l2 / bytes.max(1) + 1).clamp(2, 1000),
+        };
+        (0..sets).map(|set| Operands::new(device, shape, seed.wrapping_add(set))).collect()
+    }
+}
+
+/// Times kernels of the registry on the same operands, one after another in every round.
+///
+/// # Errors
+/// As [`product::multiply`].
+pub fn compare_kernels(
+    stream: &Stream,
+    entries: &[&Entry],
+    operands: &mut [Operands],
+    options: &Options,
+) -> Result<Vec<Measurement>> {
+    let sets = operands.len();
+    // The candidates share the operands, one launch at a time.
+    let operands = std::cell::RefCell::new(operands);
+    let mut candidates = entries
+        .iter()
+        .map(|entry| -> Candidate {
+            let operands = &operands;
+            Box::new(move |set| {
+                let Operands { a, b, c } = &mut operands.borrow_mut()[set];
+                product::multiply(stream, entry, a, b, c)
+            })
+        })
+        .collect::<Vec<_>>();
+    compare(stream, &mut candidates, sets, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_settle_when_they_stop_falling() {
+        let falling = (0..40).map(|i| 100.0 / f64::from(i + 1)).collect::<Vec<_>>();
+        assert!(!settled(&falling[..20]));
+        assert!(!settled(&[5.0; 15]));
+        assert!(settled(&[5.0; 16]));
+        let jumped = [[5.0; 8], [6.0; 8]].concat();
+        assert!(!settled(&jumped));
+    }
+
+    #[test]
+    fn candidates_run_in_turn_on_successive_sets() {
+        let stream = Device::cpu().stream().unwrap();
+        let log = std::cell::RefCell::new(Vec::new());
+        let mut candidates = ["a", "b"]
+            .map(|name| -> Candidate {
+                let log = &log;
+                Box::new(move |set| {
+                    log.borrow_mut().push((name, set));
+                    // `b` takes twice as long.
+                    let turns = if name == "b" { 2 } else { 1 };
+                    std::thread::sleep(Duration::from_millis(turns));
+                    Ok(())
+                })
+            })
+            .into_iter()
+            .collect::<Vec<_>>();
+        let options = Options {
+            duration: Duration::from_millis(20),
+            warmup_at_least: Duration::ZERO,
+            warmup_at_most: Duration::ZERO,
+            batch: Duration::ZERO,
+        };
+        let measured = compare(&stream, &mut candidates, 3, &options).unwrap();
+        drop(candidates);
+        let log = log.into_inner();
+        assert!(log.iter().enumerate().all(|(i, &(name, set))| {
+            name == ["a", "b"][i % 2] && set == i % 3
+        }));
+        let [a, b] = &measured[..] else { panic!("{measured:?}") };
+        assert!(a.times_us.len() >= LEAST_ROUNDS && a.times_us.len() == b.times_us.len());
+        let speed = b.speed_over(a);
+        assert!(speed.median < 0.9 && speed.low <= speed.median, "{speed:?}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Clocks, power and temperature while something runs, as NVML reports them. Nothing is changed.
+
+use serde::Serialize;
+
+use crate::device::Device;
+
+/// What a GPU did while it was watched.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Telemetry {
+    /// Samples taken.
+    pub samples: usize,
+    /// Clock of the multiprocessors in MHz: least, median, greatest.
+    pub sm_mhz: [u32; 3],
+    /// Clock of the memory in MHz: least, median, greatest.
+    pub memory_mhz: [u32; 3],
+    /// Power in watts: least, median, greatest.
+    pub power_w: [u32; 3],
+    /// Temperature in degrees Celsius: least, median, greatest.
+    pub temperature_c: [u32; 3],
+    /// Why the clock was below its maximum, in NVML's words: `SW_POWER_CAP`, `GPU_IDLE`.
+    pub throttled: Vec<String>,
+}
+
+/// Watches a device from a thread of its own until [`Watch::finish`].
+#[derive(Debug)]
+pub struct Watch {
+    #[cfg(feature = "cuda")]
+    inner: Result<nvml::Watch, String>,
+}
+
+impl Watch {
+    /// Begins to watch. That a device cannot be watched is no error here.
+    pub fn start(device: &Device) -> Watch {
+        let _ = device;
+        Watch {
+            #[cfg(feature = "cuda")]
+            inner: nvml::Watch::start(device),
+        }
+    }
+
+    /// What was seen.
+    ///
+    /// # Errors
+    /// Why nothing was: the CPU device, or a machine without NVML.
+    pub fn finish(self) -> Result<Telemetry, String> {
+        #[cfg(feature = "cuda")]
+        return self.inner.and_then(nvml::Watch::finish);
+        #[cfg(not(feature = "cuda"))]
+        return Err("the CPU device has no telemetry".to_owned());
+    }
+}
+
+#[cfg(feature = "cuda")]
+mod nvml {
+    use std::{
+        collections::BTreeSet,
+        ffi::OsStr,
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering},
+        },
+        thread::{JoinHandle, sleep, spawn},
+        time::Duration,
+    };
+
+    use nvml_wrapper::{
+        Nvml,
+        enum_wrappers::device::{Clock, TemperatureSensor},
+    };
+
+    use super::{Device, Telemetry};
+
+    /// Between two samples: NVML's own figures are not newer than this.
+    const PERIOD: Duration = Duration::from_millis(50);
+
+    #[derive(Debug)]
+    pub(super) struct Watch {
+        stop: Arc<AtomicBool>,
+        thread: JoinHandle<Result<Telemetry, String>>,
+    }
+
+    impl Watch {
+        pub(super) fn start(device: &Device) -> Result<Watch, String> {
+            let uuid = device.uuid().ok_or("the CPU device has no telemetry")?;
+            // The name without a version belongs to the development package, which nobody needs here.
+            let nvml = Nvml::builder()
+                .lib_path(OsStr::new("libnvidia-ml.so.1"))
+                .init()
+                .map_err(|error| format!("NVML: {error}"))?;
+            let stop = Arc::new(AtomicBool::new(false));
+            let thread = spawn({
+                let stop = stop.clone();
+                move || watch(&nvml, &uuid, &stop).map_err(|error| format!("NVML: {error}"))
+            });
+            Ok(Watch { stop, thread })
+        }
+
+        pub(super) fn finish(self) -> Result<Telemetry, String> {
+            self.stop.store(true, Ordering::Relaxed);
+            self.thread.join().unwrap_or_else(|_| Err("NVML's thread was lost".to_owned()))
+        }
+    }
+
+    fn watch(
+        nvml: &Nvml,
+        uuid: &str,
+        stop: &AtomicBool,
+    ) -> Result<Telemetry, nvml_wrapper::error::NvmlError> {
+        let device = nvml.device_by_uuid(uuid)?;
+        let mut samples: [Vec<u32>; 4] = Default::default();
+        let mut throttled = BTreeSet::new();
+        loop {
+            let readings = [
+                device.clock_info(Clock::SM)?,
+                device.clock_info(Clock::Memory)?,
+                device.power_usage()? / 1000,
+                device.temperature(TemperatureSensor::Gpu)?,
+            ];
+            for (samples, reading) in samples.iter_mut().zip(readings) {
+                samples.push(reading);
+            }
+            let reasons = device.current_throttle_reasons()?;
+            throttled.extend(reasons.iter_names().map(|(name, _)| name.to_owned()));
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            sleep(PERIOD);
+        }
+        let [sm_mhz, memory_mhz, power_w, temperature_c] = samples.each_mut().map(|samples| {
+            samples.sort_unstable();
+            [samples[0], samples[samples.len() / 2], samples[samples.len() - 1]]
+        });
+        Ok(Telemetry {
+            samples: samples[0].len(),
+            sm_mhz,
+            memory_mhz,
+            power_w,
+            temperature_c,
+            throttled: throttled.into_iter().collect(),
+        })
+    }
+}
