@@ -1,11 +1,11 @@
 //! Devices: a CUDA GPU through its driver, or the cores of this machine.
 
-use std::{fmt, sync::Arc};
 #[cfg(feature = "cuda")]
 use std::{
     collections::HashMap,
     sync::{Mutex, OnceLock, PoisonError},
 };
+use std::{fmt, sync::Arc};
 
 #[cfg(feature = "cuda")]
 use simt::Declaration;
@@ -245,7 +245,9 @@ impl Cuda {
             let (file, found) = (self.ptx.file, found.unwrap_or("no such kernel"));
             return Err(Error::Launch {
                 kernel: name,
-                what: format!("{file} has \"{found}\", the source \"{wanted}\": run cargo xtask build-ptx"),
+                what: format!(
+                    "{file} has \"{found}\", the source \"{wanted}\": run cargo xtask build-ptx"
+                ),
             });
         }
         let function = self.module()?.function(name)?;

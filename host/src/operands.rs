@@ -2,6 +2,9 @@
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+
+use crate::product::Shape;
 
 /// The largest integer below which every integer is an f32: sums of products up to it are exact, in any
 /// order of summation.
@@ -16,6 +19,28 @@ pub fn seed_of_b(seed: u64) -> u64 {
 pub fn uniform(seed: u64, len: usize) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..len).map(|_| rng.random_range(-1.0..1.0)).collect()
+}
+
+/// `len` values, normally distributed, mean 0, deviation 1.
+pub fn normal(seed: u64, len: usize) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..len).map(|_| rng.sample(StandardNormal)).collect()
+}
+
+/// Puts a NaN in one of a hundred rows of A and columns of B, in one at least. The rows and columns of C
+/// that they reach are NaN, and no others.
+pub fn sprinkle_nan(seed: u64, shape: Shape, a: &mut [f32], b: &mut [f32]) {
+    let (m, n, k) = (shape.m(), shape.n(), shape.k());
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    if k == 0 {
+        return;
+    }
+    for _ in 0..m.div_ceil(100) {
+        a[rng.random_range(0..m) * k + rng.random_range(0..k)] = f32::NAN;
+    }
+    for _ in 0..n.div_ceil(100) {
+        b[rng.random_range(0..k) * n + rng.random_range(0..n)] = f32::NAN;
+    }
 }
 
 /// The largest `s` up to 8 such that a sum of `k` products of integers up to `s` in magnitude stays
@@ -49,6 +74,9 @@ mod tests {
         assert_eq!(uniform(1, 3), uniform(1, 3));
         assert_ne!(uniform(1, 3), uniform(2, 3));
         assert!(uniform(3, 1000).iter().all(|x| (-1.0..1.0).contains(x)));
+        let normal = normal(3, 10_000);
+        let moment = |power| normal.iter().map(|&x| f64::from(x).powi(power)).sum::<f64>() / 1e4;
+        assert!(moment(1).abs() < 0.05 && (moment(2) - 1.0).abs() < 0.05);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use gpu::registry::{Contract, Entry, KERNELS, Product, ProductKernel};
-use simt::LaunchConfig;
+use simt::{LaunchConfig, Limits};
 
 use crate::{
     buffer::{BufferView, BufferViewMut},
@@ -163,48 +163,63 @@ pub fn multiply_views(
             return Err(Error::argument(format!("{name}.len()"), len, limit));
         }
     }
-    if shape.c_len() == 0 {
-        return Ok(());
-    }
-    let [tile_rows, _] = product.tile;
-    let panel_rows = (stream.device().limits().grid[1] as usize).saturating_mul(tile_rows as usize);
-    for row in (0..shape.m()).step_by(panel_rows) {
-        let rows = panel_rows.min(shape.m() - row);
-        let panel = Shape { m: rows as u32, ..shape };
-        let a = a.view(row * shape.k(), panel.a_len())?;
+    for Launch { first_row, shape: panel, config } in
+        launches(entry, shape, &stream.device().limits())?
+    {
+        let a = a.view(first_row * shape.k(), panel.a_len())?;
         let b = b.view(0, b.len())?;
-        let c = c.view_mut(row * shape.n(), panel.c_len())?;
-        launch_panel(stream, product, panel, a, b, c)?;
+        let c = c.view_mut(first_row * shape.n(), panel.c_len())?;
+        let Shape { m, n, k } = panel;
+        let arguments = (m, n, k, a, b, c);
+        // SAFETY:
+        // 1. Every product of the registry keeps inside m * k, k * n and m * n elements, which the views
+        //    have; the tests run each with guard bands at ragged sizes.
+        // 2. Each element of C is written by the one thread that computes it.
+        // 3. The buffers are this call's: A and B are borrowed, C mutably. What an earlier launch on
+        //    another stream still does with them would make the result wrong, but no memory unsafe.
+        unsafe {
+            match product.kernel {
+                ProductKernel::Views(kernel) => stream.launch(kernel, &config, arguments),
+                ProductKernel::Pointers(kernel) => stream.launch(kernel, &config, arguments),
+            }?
+        }
     }
     Ok(())
 }
 
-/// One launch, over a product that the grid's limits allow.
-fn launch_panel(
-    stream: &Stream,
-    product: &Product,
-    shape: Shape,
-    a: BufferView<f32>,
-    b: BufferView<f32>,
-    c: BufferViewMut<f32>,
-) -> Result<()> {
-    let Shape { m, n, k } = shape;
-    let [tile_rows, tile_cols] = product.tile;
-    let grid = [n.div_ceil(tile_cols), m.div_ceil(tile_rows), 1];
-    let config = LaunchConfig::new(grid, product.block);
-    let arguments = (m, n, k, a, b, c);
-    // SAFETY:
-    // 1. Every product of the registry keeps inside m * k, k * n and m * n elements, which the buffers
-    //    have (`multiply`); the tests run each with guard bands at ragged sizes.
-    // 2. Each element of C is written by the one thread that computes it.
-    // 3. The buffers are this call's: A and B are borrowed, C mutably. What an earlier launch on another
-    //    stream still does with them would make the result wrong, but no memory unsafe.
-    unsafe {
-        match product.kernel {
-            ProductKernel::Views(kernel) => stream.launch(kernel, &config, arguments),
-            ProductKernel::Pointers(kernel) => stream.launch(kernel, &config, arguments),
-        }
-    }
+/// One launch of a product: some rows of A and C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The first of the rows.
+    pub first_row: usize,
+    /// The part's sizes: only m differs from the whole's.
+    pub shape: Shape,
+    /// Blocks and threads.
+    pub config: LaunchConfig,
+}
+
+/// The launches that a product takes under these limits: one, or as many as a tall product needs, whose
+/// rows of blocks a grid does not hold. None for an empty C.
+///
+/// # Errors
+/// [`Error::Argument`] for a kernel that computes no product.
+pub fn launches(entry: &Entry, shape: Shape, limits: &Limits) -> Result<Vec<Launch>> {
+    let Contract::Product(Product { tile: [tile_rows, tile_cols], block, .. }) = entry.contract
+    else {
+        return Err(Error::argument("kernel", entry.name(), "must compute a product"));
+    };
+    let rows = match shape.n() {
+        0 => 0,
+        _ => shape.m(),
+    };
+    let panel_rows = (limits.grid[1] as usize).saturating_mul(tile_rows as usize).max(1);
+    let launch = |first_row: usize| {
+        let m = panel_rows.min(rows - first_row) as u32;
+        let grid = [shape.n.div_ceil(tile_cols), m.div_ceil(tile_rows), 1];
+        let config = LaunchConfig::new(grid, block);
+        Launch { first_row, shape: Shape { m, ..shape }, config }
+    };
+    Ok((0..rows).step_by(panel_rows).map(launch).collect())
 }
 
 #[cfg(test)]
@@ -214,6 +229,23 @@ mod tests {
     #[test]
     fn the_preferred_kernel_is_in_the_registry() {
         assert_eq!(preferred(&Device::cpu()).name(), "tiled32");
+    }
+
+    #[test]
+    fn a_tall_product_takes_several_launches() {
+        let entry = find("tiled16").unwrap();
+        let limits = simt::cpu::LIMITS;
+        let rows = |m| {
+            let launches = launches(entry, Shape::new(m, 33, 5).unwrap(), &limits).unwrap();
+            launches.iter().map(|l| (l.first_row, l.shape.m(), l.config.grid)).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(0), []);
+        assert_eq!(rows(17), [(0, 17, [3, 2, 1])]);
+        let most = 65535 * 16;
+        assert_eq!(rows(most), [(0, most as usize, [3, 65535, 1])]);
+        let last = (most as usize, 1, [3, 1, 1]);
+        assert_eq!(rows(most + 1), [(0, most as usize, [3, 65535, 1]), last]);
+        assert!(launches(entry, Shape::new(9, 0, 5).unwrap(), &limits).unwrap().is_empty());
     }
 
     #[test]

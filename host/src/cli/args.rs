@@ -1,20 +1,20 @@
 //! The command's flags, each in one place.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
-use host::{Device, gpu::registry::Entry, product};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use host::{Device, Shape, gpu::registry::Entry, product, timing};
 
 /// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the result.
 ///
-/// C = A B, where A is m x k, B is k x n and C is m x n, all row-major float32.
+/// C = A B, where A is m x k, B is k x n and C is m x n, all row-major float32. The result goes to standard
+/// output; notes and progress go to standard error.
 #[derive(Debug, Parser)]
 #[command(
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Exit codes: 0 done and right, 1 C is wrong, 2 usage, 3 no such device, driver or \
-                  architecture, 4 device fault or out of memory, 130 interrupted."
+    after_help = EXIT_CODES
 )]
 pub(crate) struct Invocation {
     #[command(flatten)]
@@ -23,13 +23,20 @@ pub(crate) struct Invocation {
     pub(crate) command: Option<Command>,
 }
 
+const EXIT_CODES: &str = "Exit codes: 0 done and right, 1 C is wrong, 2 usage, 3 no such device, driver \
+                          or architecture, 4 device fault or out of memory, 130 interrupted.";
+
 /// What else the command can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Time kernels side by side
+    Bench(Bench),
     /// List the kernels
     Kernels(List),
     /// List the devices
     Devices(List),
+    /// Print a completion script for a shell
+    Completions(Completions),
 }
 
 /// Flags of a list.
@@ -40,21 +47,28 @@ pub(crate) struct List {
     pub(crate) json: bool,
 }
 
-/// Flags of a product. (The sizes are required; `required` lets the subcommands do without.)
+/// For which shell.
 #[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Flags of a product. (The sizes are required; `required` lets the subcommands do without.)
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Run {
     /// Rows of A and C
-    #[arg(long, required = true, default_value = "0", hide_default_value = true)]
+    #[arg(short, long, required = true, default_value = "0", hide_default_value = true)]
     #[arg(value_parser = size, allow_negative_numbers = true)]
     pub(crate) m: u64,
 
     /// Columns of B and C
-    #[arg(long, required = true, default_value = "0", hide_default_value = true)]
+    #[arg(short, long, required = true, default_value = "0", hide_default_value = true)]
     #[arg(value_parser = size, allow_negative_numbers = true)]
     pub(crate) n: u64,
 
     /// Columns of A and rows of B, the inner size
-    #[arg(long, required = true, default_value = "0", hide_default_value = true)]
+    #[arg(short, long, required = true, default_value = "0", hide_default_value = true)]
     #[arg(value_parser = size, allow_negative_numbers = true)]
     pub(crate) k: u64,
 
@@ -63,22 +77,158 @@ pub(crate) struct Run {
     pub(crate) device: DeviceChoice,
 
     /// A kernel's name (`host kernels` lists them); auto takes the fastest
-    #[arg(long, value_name = "auto|NAME", default_value = "auto", value_parser = kernel)]
+    #[arg(long, value_name = "auto|NAME", default_value_t = KernelChoice::Auto)]
     pub(crate) kernel: KernelChoice,
+
+    /// Elements of A and B
+    #[arg(long, value_enum, default_value_t = Init::Uniform)]
+    pub(crate) init: Init,
 
     /// Seed of the random operands
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
 
-    /// How often to run the kernel; the time shown is the median
-    ///
-    /// [default: 1 on the CPU; 20 on a GPU, after one run that is not counted]
+    /// What of C to compare with float64
+    #[arg(long, value_enum, default_value_t = Verify::Auto)]
+    pub(crate) verify: Verify,
+
+    /// How often to run the kernel; the time shown is the median [default: 1 on the CPU, 20 on a GPU]
     #[arg(long, value_parser = iterations, allow_negative_numbers = true)]
     pub(crate) iters: Option<u32>,
+
+    /// Runs before those that are timed [default: 0 on the CPU, 1 on a GPU]
+    #[arg(long, allow_negative_numbers = true, value_parser = count)]
+    pub(crate) warmup: Option<u32>,
+
+    /// Show what would run, and why, and run nothing: no device is needed
+    #[arg(long)]
+    pub(crate) plan: bool,
 
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Say on standard error what is being done, and how long it took
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+impl Run {
+    /// The command line that does the same again, on that device.
+    pub(crate) fn to_command(&self, device: &str) -> String {
+        let Run { m, n, k, kernel, seed, .. } = self;
+        let mut line = format!("cargo run -p host -- --m {m} --n {n} --k {k} --device {device}");
+        line += &format!(" --kernel {kernel} --init {} --seed {seed}", name_of(&self.init));
+        line += &format!(" --verify {}", name_of(&self.verify));
+        for (flag, value) in [("iters", self.iters), ("warmup", self.warmup)] {
+            if let Some(value) = value {
+                line += &format!(" --{flag} {value}");
+            }
+        }
+        line
+    }
+}
+
+/// Flags of a benchmark.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Bench {
+    /// Sizes, separated by commas: N for a cube, or MxNxK (C is M x N, K the inner size)
+    #[arg(long, value_delimiter = ',', default_value = "512,1024,2048,4096")]
+    pub(crate) sizes: Vec<BenchSize>,
+
+    /// Kernels, separated by commas; the first is what the others are compared with [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) kernels: Vec<KernelChoice>,
+
+    /// Where to run: auto takes a GPU where there is one
+    #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
+    pub(crate) device: DeviceChoice,
+
+    /// Seed of the random operands
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
+    pub(crate) seed: u64,
+
+    /// Seconds of measuring for each kernel and size
+    #[arg(long, default_value = "1", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) seconds: f64,
+
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Bench {
+    /// How long to measure `kernels` at one size.
+    pub(crate) fn options(&self, device: &Device, kernels: usize) -> timing::Options {
+        let duration = Duration::from_secs_f64(self.seconds * kernels as f64);
+        timing::Options { duration, ..timing::Options::new(device, kernels) }
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|seconds| (0.001..=3600.0).contains(seconds))
+        .ok_or_else(|| "must be a number of seconds from 0.001 to 3600".to_owned())
+}
+
+/// m, n and k of a benchmark.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BenchSize([u64; 3]);
+
+impl BenchSize {
+    pub(crate) fn shape(self) -> host::Result<Shape> {
+        let [m, n, k] = self.0;
+        Shape::new(m, n, k)
+    }
+}
+
+impl FromStr for BenchSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let sizes = text.split('x').map(size).collect::<Result<Vec<_>, _>>();
+        let sizes = match sizes.as_deref() {
+            Ok(&[n]) => [n, n, n],
+            Ok(&[m, n, k]) => [m, n, k],
+            _ => return Err(format!("must be N or MxNxK, each from 1 to {}", u32::MAX)),
+        };
+        match sizes.contains(&0) {
+            true => Err("there is nothing to time in an empty product".to_owned()),
+            false => Ok(BenchSize(sizes)),
+        }
+    }
+}
+
+/// How the operands are filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Init {
+    /// Uniform in [-1, 1)
+    Uniform,
+    /// Normal, mean 0, deviation 1
+    Normal,
+    /// Integers so small that the result is exact
+    Int,
+    /// Uniform, with a NaN in some rows of A and some columns of B
+    Nan,
+}
+
+/// What of C is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Verify {
+    /// All of it where that takes seconds, otherwise a sample
+    Auto,
+    /// Every element
+    Full,
+    /// 4096 elements, and random projections of all of C (Freivalds' check)
+    Sample,
+    /// Nothing
+    None,
+}
+
+/// A value's name on the command line.
+pub(crate) fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// A size as the command line gives it. Whether the product of two fits is checked with all three known.
@@ -87,6 +237,10 @@ fn size(text: &str) -> Result<u64, String> {
         .ok()
         .filter(|&value| value <= u32::MAX.into())
         .ok_or_else(|| format!("must be a whole number from 0 to {}", u32::MAX))
+}
+
+fn count(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u32::MAX))
 }
 
 fn iterations(text: &str) -> Result<u32, String> {
@@ -103,12 +257,25 @@ pub(crate) enum KernelChoice {
     Named(&'static Entry),
 }
 
-fn kernel(name: &str) -> Result<KernelChoice, String> {
-    match (name, product::find(name)) {
-        ("auto", _) => Ok(KernelChoice::Auto),
-        (_, Ok(entry)) => Ok(KernelChoice::Named(entry)),
-        (_, Err(host::Error::Argument { limit, .. })) => Err(limit + ", or auto"),
-        (_, Err(error)) => Err(error.to_string()),
+impl FromStr for KernelChoice {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match (name, product::find(name)) {
+            ("auto", _) => Ok(KernelChoice::Auto),
+            (_, Ok(entry)) => Ok(KernelChoice::Named(entry)),
+            (_, Err(host::Error::Argument { limit, .. })) => Err(limit + ", or auto"),
+            (_, Err(error)) => Err(error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for KernelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            KernelChoice::Auto => f.write_str("auto"),
+            KernelChoice::Named(entry) => f.write_str(entry.name()),
+        }
     }
 }
 

@@ -1,16 +1,20 @@
 //! The command line: what is asked for, who carries it out, and the exit code.
 
 mod args;
+mod bench;
 mod list;
+mod plan;
 mod run;
 
 use std::{
     io::{self, Write},
     process::ExitCode,
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use indicatif::ProgressBar;
 
 use self::args::{Command, Invocation};
 
@@ -42,9 +46,17 @@ pub(crate) fn main() -> ExitCode {
     end_in_order_on_ctrl_c();
     let mut out = io::stdout().lock();
     let outcome = match &invocation.command {
+        None if invocation.run.plan => plan::plan(&invocation.run, &mut out),
         None => run::run(&invocation.run, &mut out),
+        Some(Command::Bench(bench)) => bench::bench(bench, &mut out),
         Some(Command::Kernels(list)) => list::kernels(list, &mut out),
         Some(Command::Devices(list)) => list::devices(list, &mut out),
+        Some(Command::Completions(completions)) => {
+            let mut script = Vec::new();
+            let mut command = Invocation::command();
+            clap_complete::generate(completions.shell, &mut command, "host", &mut script);
+            out.write_all(&script).map_err(Failure::Output)
+        }
     };
     match outcome.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -81,4 +93,11 @@ fn end_in_order_on_ctrl_c() {
 /// A line on standard error; whether it can be written changes nothing.
 fn note(text: std::fmt::Arguments) {
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Something that moves on standard error while it is said to be done; hidden where that is no terminal.
+fn spinner(message: String) -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_message(message);
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
 }

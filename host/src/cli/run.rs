@@ -1,16 +1,25 @@
 //! A product: operands, launches, time, verification, and one result.
 
-use std::{io::Write, time::Duration};
+use std::{
+    io::Write,
+    time::{Duration, Instant},
+};
 
 use host::{
-    Device, Error, Matrix, Shape, Stream,
+    Device, Error, Shape, Stream,
     gpu::registry::Entry,
     operands, product,
-    verify::{Comparison, Criterion, compare},
+    timing::Operands,
+    verify::{Comparison, Criterion, Sample, compare, sample},
 };
 use serde::Serialize;
 
-use super::{Failure, args::Run, list::json, note};
+use super::{
+    Failure,
+    args::{Init, Run, Verify, name_of},
+    list::json,
+    note, spinner,
+};
 
 /// What a run found out; also the object of `--json`.
 #[derive(Serialize)]
@@ -21,43 +30,73 @@ struct Report {
     n: usize,
     k: usize,
     dtype: &'static str,
+    init: String,
     seed: u64,
     iters: u32,
+    warmup: u32,
     /// Median time of the kernel alone, without transfers.
     time_us: f64,
+    min_time_us: f64,
     gflops: f64,
-    /// Against the product in float64; `null` for NaN.
-    max_abs_err: f64,
-    max_err_over_bound: f64,
-    /// Was C equal, on integers, to the exact product? `null` where k is too large for such a run.
+    /// The first launch, with the driver's compilation of the kernels.
+    first_launch_us: f64,
+    /// Copies of A and B to the device, and of C back.
+    upload_us: f64,
+    download_us: f64,
+    /// `full`, `sample` or `none`.
+    verify: &'static str,
+    /// Of the elements compared, against the product in float64; `null` for NaN, and where none was.
+    max_abs_err: Option<f64>,
+    max_err_over_bound: Option<f64>,
+    /// Was C equal, on integers, to the exact product? `null` where that was not tried.
     exact_on_integers: Option<bool>,
-    /// Elements of C compared.
+    /// Elements of C compared one by one.
     compared: u64,
-    /// All of C was compared, and all of it is right.
+    /// Random projections of C compared.
+    projections: usize,
+    /// What was to be compared was, and is right.
     verified: bool,
 }
 
-/// One run of the command.
+/// One run of the command. A failure says how to see it again.
 pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let shape = Shape::new(args.m, args.n, args.k)?;
     let (device, why_no_gpu) = args.device.open()?;
     if let Some(why) = &why_no_gpu {
         note(format_args!("note: {why}; running on the CPU"));
     }
-    let entry = args.kernel.resolve(&device);
-    check_memory(shape, &device)?;
-    let iters = args.iters.unwrap_or(if device.is_cuda() { 20 } else { 1 });
+    let outcome = run_on(args, shape, &device, out);
+    if let Err(Failure::Wrong | Failure::Error(_)) = &outcome {
+        note(format_args!("reproduce: {}", args.to_command(&device.name())));
+    }
+    outcome
+}
 
-    let bench = Bench { stream: device.stream()?, entry, shape };
-    let a = operands::uniform(args.seed, shape.a_len());
-    let b = operands::uniform(operands::seed_of_b(args.seed), shape.b_len());
-    let (c, time) = bench.product(&a, &b, iters)?;
-    let bound = compare(shape, &a, &b, &c, Criterion::Bound)?;
-    drop((a, b, c));
-    let exact = bench.exact(args.seed)?;
+fn run_on(args: &Run, shape: Shape, device: &Device, out: &mut impl Write) -> Result<(), Failure> {
+    let entry = args.kernel.resolve(device);
+    check_memory(shape, device)?;
+    let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
+    let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
+    let test = Test { stream: device.stream()?, entry, shape, args };
 
-    let right = bound.wrong == 0 && exact.as_ref().is_none_or(|exact| exact.wrong == 0);
-    let seconds = time.as_secs_f64();
+    let mut exact = None;
+    let real = (args.init != Init::Int).then(|| test.product(args.init, iters, warmup));
+    let real = real.transpose()?;
+    // On integers too, where no rounding hides a product that was dropped.
+    if args.verify != Verify::None || real.is_none() {
+        let (iters, warmup) = if real.is_none() { (iters, warmup) } else { (1, 0) };
+        exact = test.exact(iters, warmup)?;
+    }
+    let Some(shown) = real.as_ref().or(exact.as_ref()) else {
+        let limit =
+            "must be below 2^24 for --init int: no longer sum of integers is sure to be exact";
+        return Err(Error::argument("k", shape.k(), limit).into());
+    };
+
+    let seconds = shown.times.median.as_secs_f64();
+    let us = |time: Duration| time.as_secs_f64() * 1e6;
+    let checks = [real.as_ref(), exact.as_ref()].map(|product| product?.check.as_ref());
+    let checked = checks[0].or(checks[1]);
     let report = Report {
         device: device.name(),
         kernel: entry.name(),
@@ -65,87 +104,237 @@ pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
         n: shape.n(),
         k: shape.k(),
         dtype: "f32",
+        init: name_of(&args.init),
         seed: args.seed,
         iters,
-        time_us: seconds * 1e6,
+        warmup,
+        time_us: us(shown.times.median),
+        min_time_us: us(shown.times.min),
         gflops: if seconds > 0.0 { shape.flop() / seconds * 1e-9 } else { 0.0 },
-        max_abs_err: bound.max_abs_err,
-        max_err_over_bound: bound.max_err_over_bound,
-        exact_on_integers: exact.as_ref().map(|exact| exact.wrong == 0),
-        compared: bound.elements,
-        verified: bound.passed() && exact.as_ref().is_some_and(Comparison::passed),
+        first_launch_us: us(shown.times.first_launch),
+        upload_us: us(shown.times.upload),
+        download_us: us(shown.times.download),
+        verify: checked.map_or("none", Check::name),
+        max_abs_err: checked.map(|check| check.elements().max_abs_err),
+        max_err_over_bound: checked.map(|check| check.elements().max_err_over_bound),
+        exact_on_integers: checks[1].map(Check::nothing_wrong),
+        compared: checked.map_or(0, |check| check.elements().elements),
+        projections: checked.map_or(0, Check::projections),
+        verified: checked.is_some_and(Check::passed) && checks[1].is_some_and(Check::passed),
     };
     if args.json {
         json(out, &report)?;
     } else {
-        print(out, &report, &device, entry, shape)?;
+        print(out, &report, device, entry, shape)?;
     }
-    if right {
-        return Ok(());
+    let mut right = true;
+    for (what, check) in ["this data", "integers"].into_iter().zip(checks) {
+        let Some(check) = check.filter(|check| !check.nothing_wrong()) else { continue };
+        right = false;
+        check.complain(what);
     }
-    for (what, comparison) in [("real data", Some(&bound)), ("integers", exact.as_ref())] {
-        if let Some(Comparison { wrong, elements, worst: Some(worst), .. }) = comparison
-            && *wrong > 0
-        {
+    if right { Ok(()) } else { Err(Failure::Wrong) }
+}
+
+/// What a comparison found, full or of a sample.
+enum Check {
+    Full(Comparison),
+    Sample(Sample),
+}
+
+impl Check {
+    fn name(&self) -> &'static str {
+        match self {
+            Check::Full(_) => "full",
+            Check::Sample(_) => "sample",
+        }
+    }
+
+    fn elements(&self) -> &Comparison {
+        match self {
+            Check::Full(comparison) => comparison,
+            Check::Sample(sample) => &sample.elements,
+        }
+    }
+
+    fn projections(&self) -> usize {
+        match self {
+            Check::Full(_) => 0,
+            Check::Sample(sample) => sample.projections,
+        }
+    }
+
+    fn passed(&self) -> bool {
+        match self {
+            Check::Full(comparison) => comparison.passed(),
+            Check::Sample(sample) => sample.passed(),
+        }
+    }
+
+    fn nothing_wrong(&self) -> bool {
+        match self {
+            Check::Full(comparison) => comparison.wrong == 0,
+            Check::Sample(sample) => sample.nothing_wrong(),
+        }
+    }
+
+    /// Says on standard error what is wrong.
+    fn complain(&self, what: &str) {
+        let Comparison { wrong, elements, worst, .. } = self.elements();
+        if let Some(worst) = worst.filter(|_| *wrong > 0) {
             note(format_args!(
                 "error: on {what} {wrong} of {elements} elements of C are wrong; the worst, in row {}, \
                  column {}, is {} and should be {}",
                 worst.row, worst.col, worst.got, worst.want
             ));
         }
+        if let Check::Sample(Sample { wrong_rows, .. }) = self
+            && *wrong_rows > 0
+        {
+            note(format_args!(
+                "error: on {what} a random projection finds {wrong_rows} rows of C wrong"
+            ));
+        }
     }
-    note(format_args!(
-        "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {} --kernel {} --seed {}",
-        shape.m(),
-        shape.n(),
-        shape.k(),
-        device.name(),
-        entry.name(),
-        args.seed
-    ));
-    Err(Failure::Wrong)
+}
+
+/// Times of a product's parts.
+struct Times {
+    median: Duration,
+    min: Duration,
+    first_launch: Duration,
+    upload: Duration,
+    download: Duration,
+}
+
+/// A product that has run.
+struct Product {
+    times: Times,
+    /// `None` if nothing was to be compared.
+    check: Option<Check>,
 }
 
 /// A kernel and a shape on a device.
-struct Bench<'a> {
+struct Test<'a> {
     stream: Stream,
     entry: &'a Entry,
     shape: Shape,
+    args: &'a Run,
 }
 
-impl Bench<'_> {
-    /// C, and the median time of `iters` runs. Before every run C is filled with NaN, so that an element
-    /// nobody writes is seen.
-    fn product(&self, a: &[f32], b: &[f32], iters: u32) -> Result<(Vec<f32>, Duration), Error> {
-        let (device, shape) = (self.stream.device(), self.shape);
-        let a = Matrix::from_row_major(device, shape.m(), shape.k(), a)?;
-        let b = Matrix::from_row_major(device, shape.k(), shape.n(), b)?;
-        let mut c = Matrix::zeros(device, shape.m(), shape.n())?;
-        if device.is_cuda() {
-            // The first launch pays for the driver's compilation of the kernels.
-            product::multiply(&self.stream, self.entry, &a, &b, &mut c)?;
-        }
-        let mut times = Vec::new();
-        for _ in 0..iters {
-            host::check_interrupt()?;
-            c.buffer_mut().fill_bytes(0xff)?;
-            let start = self.stream.record()?;
-            product::multiply(&self.stream, self.entry, &a, &b, &mut c)?;
-            times.push(self.stream.record()?.since(&start)?);
-        }
-        times.sort_unstable();
-        Ok((c.to_row_major()?, times[times.len() / 2]))
+impl Test<'_> {
+    /// A run on operands of that kind.
+    fn product(&self, init: Init, iters: u32, warmup: u32) -> Result<Product, Error> {
+        let (shape, seeds) = (self.shape, [self.args.seed, operands::seed_of_b(self.args.seed)]);
+        let (a, b) = self.step("operands", || {
+            let draw = match init {
+                Init::Normal => operands::normal,
+                _ => operands::uniform,
+            };
+            let (mut a, mut b) = (draw(seeds[0], shape.a_len()), draw(seeds[1], shape.b_len()));
+            if init == Init::Nan {
+                operands::sprinkle_nan(self.args.seed, shape, &mut a, &mut b);
+            }
+            Ok((a, b))
+        })?;
+        self.finish(&a, &b, iters, warmup, Criterion::Bound)
     }
 
     /// The same kernel and shape on integers, where the result must be exact. `None` where k is so large
     /// that no sum of k integers is sure to be.
-    fn exact(&self, seed: u64) -> Result<Option<Comparison>, Error> {
-        let shape = self.shape;
+    fn exact(&self, iters: u32, warmup: u32) -> Result<Option<Product>, Error> {
+        let (shape, seed) = (self.shape, self.args.seed);
         let Some(magnitude) = operands::exact_magnitude(shape.k()) else { return Ok(None) };
-        let a = operands::integers(seed, shape.a_len(), magnitude);
-        let b = operands::integers(operands::seed_of_b(seed), shape.b_len(), magnitude);
-        let (c, _) = self.product(&a, &b, 1)?;
-        compare(shape, &a, &b, &c, Criterion::Exact).map(Some)
+        let (a, b) = self.step("integers", || {
+            let draw = |seed, len| operands::integers(seed, len, magnitude);
+            Ok((draw(seed, shape.a_len()), draw(operands::seed_of_b(seed), shape.b_len())))
+        })?;
+        self.finish(&a, &b, iters, warmup, Criterion::Exact).map(Some)
+    }
+
+    /// Runs and compares.
+    fn finish(
+        &self,
+        a: &[f32],
+        b: &[f32],
+        iters: u32,
+        warmup: u32,
+        criterion: Criterion,
+    ) -> Result<Product, Error> {
+        let (c, times) = self.step("kernel", || self.launch(a, b, iters, warmup))?;
+        let check = self.step("verification", || match self.verification() {
+            Verify::None => Ok(None),
+            Verify::Sample => sample(self.shape, a, b, &c, criterion, self.args.seed)
+                .map(|s| Some(Check::Sample(s))),
+            _ => compare(self.shape, a, b, &c, criterion).map(|c| Some(Check::Full(c))),
+        })?;
+        Ok(Product { times, check })
+    }
+
+    /// What to compare: where that is left open, all of C if three products in float64 take seconds.
+    fn verification(&self) -> Verify {
+        match self.args.verify {
+            Verify::Auto => {
+                let cores = Device::cpu().multiprocessors();
+                // A core does at least 5 GFLOP/s in float64; half a minute is what a person waits.
+                let seconds = 3.0 * self.shape.flop() / (5e9 * f64::from(cores));
+                if seconds <= 30.0 { Verify::Full } else { Verify::Sample }
+            }
+            asked => asked,
+        }
+    }
+
+    /// C, and the times of `iters` launches. Before each C is filled with NaN, so that an element nobody
+    /// writes is seen.
+    fn launch(
+        &self,
+        a: &[f32],
+        b: &[f32],
+        iters: u32,
+        warmup: u32,
+    ) -> Result<(Vec<f32>, Times), Error> {
+        let (stream, entry) = (&self.stream, self.entry);
+        let begin = Instant::now();
+        let Operands { a, b, mut c } = Operands::upload(stream.device(), self.shape, a, b)?;
+        let upload = begin.elapsed();
+        let mut first_launch = None;
+        let mut times = Vec::new();
+        for number in 0..u64::from(warmup) + u64::from(iters) {
+            host::check_interrupt()?;
+            c.buffer_mut().fill_bytes(0xff)?;
+            let begin = Instant::now();
+            let start = stream.record()?;
+            product::multiply(stream, entry, &a, &b, &mut c)?;
+            let time = stream.record()?.since(&start)?;
+            first_launch.get_or_insert(begin.elapsed());
+            if number >= warmup.into() {
+                times.push(time);
+            }
+        }
+        times.sort_unstable();
+        let begin = Instant::now();
+        let c = c.to_row_major()?;
+        let times = Times {
+            median: times[times.len() / 2],
+            min: times[0],
+            first_launch: first_launch.unwrap_or_default(),
+            upload,
+            download: begin.elapsed(),
+        };
+        Ok((c, times))
+    }
+
+    /// Does something that may take a while, shown while it lasts; with `--verbose` its time is noted.
+    fn step<T>(&self, name: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let bar = spinner(format!("{}: {name}", self.shape));
+        let begin = Instant::now();
+        let outcome = work();
+        bar.finish_and_clear();
+        if self.args.verbose {
+            let us = begin.elapsed().as_secs_f64() * 1e6;
+            note(format_args!("{name}: {}", duration(us)));
+        }
+        outcome
     }
 }
 
@@ -168,6 +357,15 @@ fn check_memory(shape: Shape, device: &Device) -> Result<(), Error> {
     Ok(())
 }
 
+/// A time for people.
+pub(super) fn duration(us: f64) -> String {
+    match us {
+        us if us < 1e3 => format!("{us:.2} us"),
+        us if us < 1e6 => format!("{:.3} ms", us * 1e-3),
+        us => format!("{:.3} s", us * 1e-6),
+    }
+}
+
 fn print(
     out: &mut impl Write,
     report: &Report,
@@ -175,24 +373,31 @@ fn print(
     entry: &Entry,
     shape: Shape,
 ) -> Result<(), Failure> {
-    writeln!(out, "{shape}   f32, row-major, seed {}", report.seed)?;
+    let Report { init, seed, .. } = report;
+    writeln!(out, "{shape}   f32, row-major, {init}, seed {seed}")?;
     writeln!(out, "device    {device}")?;
     writeln!(out, "kernel    {}: {}", entry.name(), entry.summary)?;
-    if report.m * report.n == 0 {
+    if shape.c_len() == 0 {
         writeln!(out, "C is empty: nothing was launched, there is nothing to verify")?;
         return Ok(());
     }
     let runs = if report.iters == 1 { "one run" } else { &format!("median of {}", report.iters) };
-    let time = match report.time_us {
-        us if us < 1e3 => format!("{us:.2} us"),
-        us if us < 1e6 => format!("{:.3} ms", us * 1e-3),
-        us => format!("{:.3} s", us * 1e-6),
+    writeln!(out, "time      {} ({runs}), {:.2} GFLOP/s", duration(report.time_us), report.gflops)?;
+    let (Some(abs), Some(over)) = (report.max_abs_err, report.max_err_over_bound) else {
+        writeln!(out, "C was not compared with anything (--verify none)")?;
+        return Ok(());
     };
-    writeln!(out, "time      {time} ({runs}), {:.2} GFLOP/s", report.gflops)?;
     let word = match (report.verified, report.exact_on_integers) {
         (true, _) => "verified ",
         (false, None) => "unsettled",
         (false, Some(_)) => "WRONG    ",
+    };
+    let sampled = match report.verify {
+        "sample" => {
+            let Report { compared, projections, .. } = report;
+            format!("in a sample ({compared} elements, {projections} random projections): ")
+        }
+        _ => String::new(),
     };
     let exact = match report.exact_on_integers {
         Some(true) => "exact on integers",
@@ -201,8 +406,7 @@ fn print(
     };
     writeln!(
         out,
-        "{word} max |error| {:.2e} against float64, {:.4} of the bound; {exact}",
-        report.max_abs_err, report.max_err_over_bound
+        "{word} {sampled}max |error| {abs:.2e} against float64, {over:.4} of the bound; {exact}"
     )?;
     Ok(())
 }

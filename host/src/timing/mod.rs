@@ -172,24 +172,28 @@ impl Operands {
     pub fn new(device: &Device, shape: Shape, seed: u64) -> Result<Self> {
         let a = operands::uniform(seed, shape.a_len());
         let b = operands::uniform(operands::seed_of_b(seed), shape.b_len());
+        Operands::upload(device, shape, &a, &b)
+    }
+
+    /// Operands with these elements, row by row; C is zero.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn upload(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Self> {
         Ok(Operands {
-            a: Matrix::from_row_major(device, shape.m(), shape.k(), &a)?,
-            b: Matrix::from_row_major(device, shape.k(), shape.n(), &b)?,
+            a: Matrix::from_row_major(device, shape.m(), shape.k(), a)?,
+            b: Matrix::from_row_major(device, shape.k(), shape.n(), b)?,
             c: Matrix::zeros(device, shape.m(), shape.n())?,
         })
     }
 
-    /// As many sets as together exceed twice the device's L2 cache, two at least; on the CPU one.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
-    pub fn rotation(device: &Device, shape: Shape, seed: u64) -> Result<Vec<Self>> {
+    /// How many sets of operands together exceed twice the device's L2 cache, two at least; on the CPU one.
+    pub fn sets(device: &Device, shape: Shape) -> u64 {
         let bytes = 4 * (shape.a_len() + shape.b_len() + shape.c_len()) as u64;
-        let sets = match device.l2_bytes() {
+        match device.l2_bytes() {
             0 => 1,
             l2 => (2 * l2 / bytes.max(1) + 1).clamp(2, 1000),
-        };
-        (0..sets).map(|set| Operands::new(device, shape, seed.wrapping_add(set))).collect()
+        }
     }
 }
 
@@ -259,9 +263,11 @@ mod tests {
         let measured = compare(&stream, &mut candidates, 3, &options).unwrap();
         drop(candidates);
         let log = log.into_inner();
-        assert!(log.iter().enumerate().all(|(i, &(name, set))| {
-            name == ["a", "b"][i % 2] && set == i % 3
-        }));
+        assert!(
+            log.iter()
+                .enumerate()
+                .all(|(i, &(name, set))| { name == ["a", "b"][i % 2] && set == i % 3 })
+        );
         let [a, b] = &measured[..] else { panic!("{measured:?}") };
         assert!(a.times_us.len() >= LEAST_ROUNDS && a.times_us.len() == b.times_us.len());
         let speed = b.speed_over(a);

@@ -9,9 +9,17 @@
 //! 2. **Exact**, on integers so small that every order of summation gives the same bits. The bound grows
 //!    with k, and at k = 4096 it lets a dropped product pass; this does not.
 //!
-//! Comparisons are written `err <= bound`, which is false for NaN.
+//! Comparisons are written `err <= bound`, which is false for NaN. Where the product itself is NaN or
+//! infinite, because the operands are, C must be the same.
+//!
+//! [`compare`] looks at every element, for the price of a product in float64. Where that takes too long,
+//! [`sample`] looks at some elements and at random projections of all.
+
+mod sample;
 
 use rayon::prelude::*;
+
+pub use sample::{Sample, sample};
 
 use crate::{
     error::{Error, Result},
@@ -55,6 +63,15 @@ pub struct Worst {
     pub err_over_bound: f64,
 }
 
+impl Worst {
+    fn new(row: usize, col: usize, got: f32, want: f64, bound: f64) -> Self {
+        // 0 / 0 is no error at all: an exact element under an exact criterion.
+        let err = distance(got, want);
+        let err_over_bound = if err == 0.0 { 0.0 } else { err / bound };
+        Worst { row, col, got, want, err_over_bound }
+    }
+}
+
 /// What counts as right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
@@ -79,12 +96,9 @@ impl Comparison {
     }
 
     fn add(&mut self, element: Worst, bound: f64) {
-        let err = (f64::from(element.got) - element.want).abs();
+        let err = distance(element.got, element.want);
         self.elements += 1;
-        if err <= bound {
-        } else {
-            self.wrong += 1;
-        }
+        self.wrong += u64::from(!within(err, bound));
         self.max_abs_err = max_or_nan(self.max_abs_err, err);
         self.max_err_over_bound = max_or_nan(self.max_err_over_bound, element.err_over_bound);
         self.worst = worse(self.worst, Some(element));
@@ -99,6 +113,18 @@ impl Comparison {
         self.worst = worse(self.worst, other.worst);
         self
     }
+}
+
+/// `|got - want|`; zero where both are NaN, or the same infinity.
+fn distance(got: f32, want: f64) -> f64 {
+    let same = f64::from(got) == want || got.is_nan() && want.is_nan();
+    if same { 0.0 } else { (f64::from(got) - want).abs() }
+}
+
+/// `err <= bound`, for a finite error: an infinite one is wrong even under an infinite bound, which an
+/// infinite operand makes. No error at all is right under any, NaN included.
+fn within(err: f64, bound: f64) -> bool {
+    err == 0.0 || err.is_finite() && err <= bound
 }
 
 /// The larger; NaN if one is (`f64::max` would drop it).
@@ -131,16 +157,7 @@ pub fn compare(
     c: &[f32],
     criterion: Criterion,
 ) -> Result<Comparison> {
-    for (name, len, needed) in [
-        ("a", a.len(), shape.a_len()),
-        ("b", b.len(), shape.b_len()),
-        ("c", c.len(), shape.c_len()),
-    ] {
-        if len != needed {
-            let limit = format!("must be {needed} for {shape}");
-            return Err(Error::argument(format!("{name}.len()"), len, limit));
-        }
-    }
+    check_lengths(shape, a, b, c)?;
     let (n, k) = (shape.n(), shape.k());
     if shape.c_len() == 0 {
         return Ok(Comparison::NOTHING);
@@ -162,15 +179,26 @@ pub fn compare(
         let mut comparison = Comparison::NOTHING;
         for (index, (&got, &want)) in c.iter().zip(&reference).enumerate() {
             let bound = magnitude.get(index).map_or(0.0, |&magnitude| bound(k, magnitude));
-            let err = (f64::from(got) - want).abs();
-            // 0 / 0 is no error at all: an exact element under an exact criterion.
-            let err_over_bound = if err == 0.0 { 0.0 } else { err / bound };
             let (row, col) = (first_row + index / n, index % n);
-            comparison.add(Worst { row, col, got, want, err_over_bound }, bound);
+            comparison.add(Worst::new(row, col, got, want, bound), bound);
         }
         Ok(comparison)
     });
     panels.try_reduce(|| Comparison::NOTHING, |a, b| Ok(a.merge(b)))
+}
+
+fn check_lengths(shape: Shape, a: &[f32], b: &[f32], c: &[f32]) -> Result<()> {
+    for (name, len, needed) in [
+        ("a", a.len(), shape.a_len()),
+        ("b", b.len(), shape.b_len()),
+        ("c", c.len(), shape.c_len()),
+    ] {
+        if len != needed {
+            let limit = format!("must be {needed} for {shape}");
+            return Err(Error::argument(format!("{name}.len()"), len, limit));
+        }
+    }
+    Ok(())
 }
 
 /// `gamma(k + 3) magnitude + (k + 3) tiny`; infinite where k is so large that the bound says nothing.

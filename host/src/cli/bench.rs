@@ -1,0 +1,211 @@
+//! `bench`: kernels side by side, at several sizes.
+
+use std::io::Write;
+
+use host::{
+    Shape, Stream,
+    gpu::registry::{Entry, KERNELS},
+    product,
+    timing::{self, Interval, Measurement, Operands, telemetry::Watch},
+    verify::{Criterion, compare},
+};
+use serde::Serialize;
+
+use super::{Failure, args::Bench, list::json, note, run::duration};
+
+/// What is said of one kernel at one size; also the object of `--json`.
+#[derive(Serialize)]
+struct Line {
+    device: String,
+    kernel: &'static str,
+    m: usize,
+    n: usize,
+    k: usize,
+    dtype: &'static str,
+    seed: u64,
+    rounds: usize,
+    launches_per_round: usize,
+    operand_sets: usize,
+    /// Of one launch, over the rounds.
+    median_us: f64,
+    min_us: f64,
+    /// From the tenth to the ninetieth percentile, over the median.
+    spread: f64,
+    gflops: f64,
+    /// The kernel that the next three compare with: the first of the list.
+    baseline: &'static str,
+    speed_over_baseline: f64,
+    /// 95 % interval; `null` where there are too few rounds for one.
+    speed_low: f64,
+    speed_high: f64,
+    /// The first launch: the driver's compilation of the kernels (once a process) and a cold cache.
+    first_launch_us: f64,
+    /// Copies of one set of operands to the device, and of C back.
+    upload_us: f64,
+    download_us: f64,
+    max_abs_err: f64,
+    max_err_over_bound: f64,
+    verified: bool,
+}
+
+/// Times every kernel asked for at every size asked for.
+pub(super) fn bench(args: &Bench, out: &mut impl Write) -> Result<(), Failure> {
+    let (device, why_no_gpu) = args.device.open()?;
+    if let Some(why) = &why_no_gpu {
+        note(format_args!("note: {why}; running on the CPU"));
+    }
+    let entries = match &args.kernels[..] {
+        [] => KERNELS.iter().collect::<Vec<_>>(),
+        names => names.iter().map(|name| name.resolve(&device)).collect(),
+    };
+    let stream = device.stream()?;
+    let mut all_right = true;
+    for &size in &args.sizes {
+        let shape = size.shape()?;
+        all_right &= bench_size(args, &stream, &entries, shape, out)?;
+    }
+    if all_right { Ok(()) } else { Err(Failure::Wrong) }
+}
+
+/// One size. Is every C right?
+fn bench_size(
+    args: &Bench,
+    stream: &Stream,
+    entries: &[&'static Entry],
+    shape: Shape,
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
+    let device = stream.device();
+    let progress = super::spinner(format!("{shape}: operands"));
+    let (a, b) = (
+        host::operands::uniform(args.seed, shape.a_len()),
+        host::operands::uniform(host::operands::seed_of_b(args.seed), shape.b_len()),
+    );
+    let begin = stream.record()?;
+    let mut operands = vec![Operands::upload(device, shape, &a, &b)?];
+    stream.synchronize()?;
+    let upload = stream.record()?.since(&begin)?;
+    for set in 1..Operands::sets(device, shape) {
+        operands.push(Operands::new(device, shape, args.seed.wrapping_add(set))?);
+    }
+
+    // Each kernel once, from C full of NaN, to be compared, and the first launch timed apart.
+    let mut lines = Vec::new();
+    for entry in entries {
+        progress.set_message(format!("{shape}: {} against float64", entry.name()));
+        let Operands { a: a_matrix, b: b_matrix, c } = &mut operands[0];
+        c.buffer_mut().fill_bytes(0xff)?;
+        let begin = std::time::Instant::now();
+        product::multiply(stream, entry, a_matrix, b_matrix, c)?;
+        stream.synchronize()?;
+        let first_launch = begin.elapsed();
+        let begin = std::time::Instant::now();
+        let result = c.to_row_major()?;
+        let download = begin.elapsed();
+        let comparison = compare(shape, &a, &b, &result, Criterion::Bound)?;
+        lines.push((comparison, first_launch, download));
+    }
+    drop((a, b));
+
+    progress.set_message(format!("{shape}: timing"));
+    let options = args.options(device, entries.len());
+    let watch = Watch::start(device);
+    let measured = timing::compare_kernels(stream, entries, &mut operands, &options)?;
+    let telemetry = watch.finish();
+    progress.finish_and_clear();
+
+    let us = |time: std::time::Duration| time.as_secs_f64() * 1e6;
+    let mut all_right = true;
+    if !args.json {
+        writeln!(out, "{shape}   f32, on {device}")?;
+        writeln!(
+            out,
+            "  {:<18} {:>12} {:>12} {:>7} {:>10}  {:<26} {:>9}",
+            "kernel", "median", "least", "spread", "GFLOP/s", "speed (95 % interval)", "err/bound"
+        )?;
+    }
+    for ((entry, measurement), (comparison, first_launch, download)) in
+        entries.iter().zip(&measured).zip(&lines)
+    {
+        let summary = measurement.summary();
+        let speed = measurement.speed_over(&measured[0]);
+        let line = Line {
+            device: device.name(),
+            kernel: entry.name(),
+            m: shape.m(),
+            n: shape.n(),
+            k: shape.k(),
+            dtype: "f32",
+            seed: args.seed,
+            rounds: measurement.times_us.len(),
+            launches_per_round: measurement.batch,
+            operand_sets: operands.len(),
+            median_us: summary.median,
+            min_us: summary.min,
+            spread: summary.spread(),
+            gflops: shape.flop() / summary.median * 1e-3,
+            baseline: entries[0].name(),
+            speed_over_baseline: speed.median,
+            speed_low: speed.low,
+            speed_high: speed.high,
+            first_launch_us: us(*first_launch),
+            upload_us: us(upload),
+            download_us: us(*download),
+            max_abs_err: comparison.max_abs_err,
+            max_err_over_bound: comparison.max_err_over_bound,
+            verified: comparison.passed(),
+        };
+        all_right &= comparison.wrong == 0;
+        if args.json {
+            json(out, &line)?;
+        } else {
+            print(out, &line, measurement, &speed)?;
+        }
+    }
+    match telemetry {
+        Ok(seen) if args.json => json(out, &serde_json::json!({ "telemetry": seen }))?,
+        Ok(seen) => {
+            let range = |[low, median, high]: [u32; 3]| format!("{median} ({low} to {high})");
+            writeln!(
+                out,
+                "  clock {} MHz, power {} W, {} C; limited by: {}",
+                range(seen.sm_mhz),
+                range(seen.power_w),
+                range(seen.temperature_c),
+                if seen.throttled.is_empty() {
+                    "nothing".into()
+                } else {
+                    seen.throttled.join(", ")
+                }
+            )?;
+        }
+        Err(why) if device.is_cuda() => note(format_args!("note: no clocks or power: {why}")),
+        Err(_) => {}
+    }
+    Ok(all_right)
+}
+
+fn print(
+    out: &mut impl Write,
+    line: &Line,
+    measurement: &Measurement,
+    speed: &Interval,
+) -> Result<(), Failure> {
+    let summary = measurement.summary();
+    let interval = match speed.low.is_finite() {
+        true => format!("{:.3} ({:.3} to {:.3})", speed.median, speed.low, speed.high),
+        false => format!("{:.3}", speed.median),
+    };
+    let verdict = if line.verified { "" } else { "  WRONG" };
+    writeln!(
+        out,
+        "  {:<18} {:>12} {:>12} {:>6.1}% {:>10.1}  {interval:<26} {:>9.4}{verdict}",
+        line.kernel,
+        duration(summary.median),
+        duration(summary.min),
+        100.0 * line.spread,
+        line.gflops,
+        line.max_err_over_bound
+    )?;
+    Ok(())
+}
