@@ -2,7 +2,7 @@
 //!
 //! | exit code | tests |
 //! |---|---|
-//! | 0 | `a_product_*`, `kernels_*`, `devices_*`, `an_empty_*`, `a_closed_pipe_*` |
+//! | 0 | `a_product_*`, `a_plan_*`, `a_benchmark_*`, `kernels_*`, `devices_*`, `an_empty_*`, `help_*` ... |
 //! | 2 | `usage_*` |
 //! | 3 | `environment_*` |
 //! | 4 | `memory_*`, `a_device_fault_*` |
@@ -47,7 +47,7 @@ fn finish(mut command: Command) -> (i32, String, String) {
     (status.code().expect("ended by itself"), text(stdout), text(stderr))
 }
 
-/// A failure: that exit code, nothing on standard output, and one line on standard error with all of
+/// A failure: that exit code, nothing on standard output, and a message on standard error with all of
 /// `words`.
 #[track_caller]
 fn fails(command: Command, code: i32, words: &[&str]) {
@@ -55,10 +55,11 @@ fn fails(command: Command, code: i32, words: &[&str]) {
     assert_eq!(actual, code, "{stderr}");
     assert_eq!(stdout, "");
     assert!(!stderr.contains("panicked"), "{stderr}");
-    let line = stderr.lines().find(|line| line.starts_with("error: "));
-    let line = line.unwrap_or_else(|| panic!("no line starts with `error: `: {stderr}"));
+    let start = stderr.find("error: ").unwrap_or_else(|| panic!("no `error: `: {stderr}"));
+    // For a value out of a few, these stand on the line below.
+    let message = stderr[start..].split("\n\n").next().unwrap_or_default();
     for word in words {
-        assert!(line.contains(word), "`{word}` is missing: {line}");
+        assert!(message.contains(word), "`{word}` is missing: {message}");
     }
 }
 
@@ -126,6 +127,147 @@ fn a_product_runs_with_every_kernel_listed() {
 }
 
 #[test]
+fn a_product_of_every_kind_of_data_is_verified() {
+    for init in ["uniform", "normal", "int", "nan"] {
+        for verify in ["auto", "full", "sample"] {
+            let (code, stdout, stderr) =
+                finish(host(&with(&["--init", init, "--verify", verify, "--json"])));
+            assert_eq!(code, 0, "{init} {verify}: {stderr}");
+            let object = &objects(&stdout)[0];
+            let level = if verify == "auto" { "full" } else { verify };
+            assert_eq!((&object["init"], &object["verify"]), (&init.into(), &level.into()));
+            assert_eq!(object["verified"], true, "{stdout}");
+            let (compared, projections) = if level == "full" { (7000, 0) } else { (4100, 16) };
+            assert_eq!(object["compared"], compared, "{stdout}");
+            assert_eq!(object["projections"], projections, "{stdout}");
+            let error = object["max_abs_err"].as_f64().unwrap();
+            assert_eq!(error == 0.0, init == "int", "{stdout}");
+        }
+    }
+    let (_, stdout, _) = finish(host(&with(&["--verify", "sample"])));
+    assert!(stdout.contains("in a sample (4100 elements, 16 random projections)"), "{stdout}");
+}
+
+#[test]
+fn a_product_that_is_not_compared_is_not_called_verified() {
+    let (code, stdout, _) = finish(host(&with(&["--verify", "none"])));
+    assert!(
+        code == 0 && stdout.contains("not compared") && !stdout.contains("verified"),
+        "{stdout}"
+    );
+    let (_, stdout, _) = finish(host(&with(&["--verify", "none", "--json"])));
+    let object = &objects(&stdout)[0];
+    assert_eq!((&object["verified"], &object["verify"]), (&false.into(), &"none".into()));
+    assert_eq!((&object["compared"], &object["max_abs_err"]), (&0.into(), &Value::Null));
+}
+
+#[test]
+fn a_product_runs_as_often_as_asked() {
+    let args = with(&["--iters", "3", "--warmup", "2", "--json"]);
+    let (_, stdout, _) = finish(host(&args));
+    let object = &objects(&stdout)[0];
+    assert_eq!((&object["iters"], &object["warmup"]), (&3.into(), &2.into()));
+    let time = |key: &str| object[key].as_f64().unwrap();
+    assert!(0.0 < time("min_time_us") && time("min_time_us") <= time("time_us"), "{stdout}");
+    assert!(time("upload_us") > 0.0 && time("download_us") > 0.0, "{stdout}");
+    assert!(time("first_launch_us") > 0.0, "{stdout}");
+}
+
+#[test]
+fn a_product_says_what_it_does_when_asked() {
+    for verbose in ["-v", "--verbose"] {
+        let (_, stdout, stderr) = finish(host(&with(&[verbose])));
+        for step in ["operands: ", "kernel: ", "verification: ", "integers: "] {
+            assert!(stderr.contains(step) && !stdout.contains(step), "{step}: {stderr}");
+        }
+    }
+    // No bar and no colour where standard error is no terminal.
+    let (_, stdout, stderr) = finish(host(&SIZES));
+    assert!(!stderr.contains('\u{1b}') && !stderr.contains("operands"), "{stderr}");
+    assert!(!stdout.contains('\u{1b}'), "{stdout}");
+}
+
+#[test]
+fn a_product_takes_short_flags_for_its_sizes() {
+    let (_, short, _) = finish(host(&["-m", "10", "-n", "7", "-k", "5", "--json"]));
+    assert_eq!(objects(&short)[0]["k"], 5);
+}
+
+#[test]
+fn a_plan_needs_no_device() {
+    let args = with(&["--plan", "--device", "cuda:3", "--kernel", "tiled16"]);
+    let (code, stdout, stderr) = finish(host(&args));
+    assert_eq!((code, &*stderr), (0, ""));
+    for part in ["cuda:3", "tiled16", "asked for by name", "5 x 7 blocks", "16 x 16 x 1 threads"] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    let tall = ["--m", "3000000", "--n", "7", "--k", "5", "--plan", "--json"];
+    let (_, stdout, _) = finish(host(&tall));
+    let object = &objects(&stdout)[0];
+    assert_eq!(object["grids"].as_array().unwrap().len(), 2, "{stdout}");
+    assert_eq!(object["operand_bytes"], 4 * (3_000_000 * 5 + 5 * 7 + 3_000_000 * 7));
+    assert!(object["reason"].as_str().unwrap().starts_with("auto: "), "{stdout}");
+    let (_, stdout, _) = finish(host(&["--m", "0", "--n", "7", "--k", "5", "--plan"]));
+    assert!(stdout.contains("none: C is empty"), "{stdout}");
+}
+
+#[test]
+fn a_benchmark_compares_kernels_at_sizes() {
+    let args =
+        ["bench", "--sizes", "40,30x20x10", "--kernels", "tiled16,basic", "--seconds", "0.02"];
+    let (code, stdout, stderr) = finish(host(&[&args[..], &["--json", "--seed", "5"]].concat()));
+    assert_eq!(code, 0, "{stderr}");
+    let lines = objects(&stdout);
+    assert_eq!(lines.len(), 4, "{stdout}");
+    for (line, (kernel, [m, n, k])) in lines
+        .iter()
+        .zip([[40, 40, 40], [30, 20, 10]].into_iter().flat_map(|s| [("tiled16", s), ("basic", s)]))
+    {
+        assert_eq!(line["kernel"], kernel);
+        assert_eq!((&line["m"], &line["n"], &line["k"]), (&m.into(), &n.into(), &k.into()));
+        assert_eq!((&line["baseline"], &line["verified"]), (&"tiled16".into(), &true.into()));
+        assert!(line["rounds"].as_u64().unwrap() >= 7 && line["seed"] == 5, "{line}");
+        let number = |key: &str| line[key].as_f64().unwrap();
+        assert!(number("min_us") <= number("median_us"), "{line}");
+        assert!(number("speed_low") <= number("speed_over_baseline"), "{line}");
+        assert!(number("speed_over_baseline") <= number("speed_high"), "{line}");
+        assert!(number("max_err_over_bound") <= 1.0 && number("gflops") > 0.0, "{line}");
+    }
+    let (code, stdout, _) = finish(host(&args));
+    assert!(
+        code == 0 && stdout.contains("95 % interval") && stdout.contains("tiled16"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn help_says_which_dimension_is_which_and_what_the_exit_codes_mean() {
+    let (code, stdout, _) = finish(host(&["--help"]));
+    assert_eq!(code, 0);
+    for part in ["A is m x k", "Columns of B and C", "the inner size", "2 usage", "130 interrupted"]
+    {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+}
+
+#[test]
+fn completions_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (code, stdout, _) = finish(host(&["completions", shell]));
+        assert!(code == 0 && stdout.contains("host") && stdout.contains("kernel"), "{shell}");
+    }
+}
+
+#[test]
+fn a_failure_says_how_to_see_it_again() {
+    let args = with(&["--device", "cuda", "--kernel", "basic", "--seed", "9", "--init", "normal"]);
+    let (code, _, stderr) = finish(on("cuCtxSynchronize=700", &args));
+    let again = "reproduce: cargo run -p host -- --m 100 --n 70 --k 51 --device cuda:0 --kernel basic \
+                 --init normal --seed 9 --verify auto";
+    assert!(code == 4 && stderr.contains(again), "{stderr}");
+}
+
+#[test]
 fn an_empty_inner_size_gives_zeros_and_an_empty_c_nothing() {
     let (code, stdout, _) = finish(host(&["--m", "3", "--n", "5", "--k", "0"]));
     assert!(code == 0 && stdout.contains("verified"), "{stdout}");
@@ -187,6 +329,9 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
         ("--device", "cuda:", "auto, cpu, cuda"),
         ("--device", "cuda:x", "auto, cpu, cuda"),
         ("--device", "cuda:-1", "auto, cpu, cuda"),
+        ("--warmup", "-1", "0 to 4294967295"),
+        ("--init", "zeros", "uniform, normal, int, nan"),
+        ("--verify", "some", "auto, full, sample, none"),
     ] {
         let mut args = SIZES.to_vec();
         match args.iter().position(|&arg| arg == flag) {
@@ -199,6 +344,20 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
     fails(host(&with(&["--colour"])), 2, &["--colour"]);
     fails(host(&["kernels", "--m", "5"]), 2, &["--m"]);
     fails(host(&["multiply"]), 2, &["multiply"]);
+    for (flag, value, limit) in [
+        ("--sizes", "0", "empty product"),
+        ("--sizes", "3x4", "N or MxNxK"),
+        ("--sizes", "12,x", "N or MxNxK"),
+        ("--sizes", "4294967296", "N or MxNxK"),
+        ("--kernels", "basic,tiled17", "tiled16"),
+        ("--seconds", "0", "0.001 to 3600"),
+        ("--seconds", "-1", "0.001 to 3600"),
+        ("--seconds", "nan", "0.001 to 3600"),
+    ] {
+        let value_at_fault = value.rsplit(',').next().unwrap();
+        fails(host(&["bench", flag, value]), 2, &[flag, &format!("'{value_at_fault}'"), limit]);
+    }
+    fails(host(&["completions", "csh"]), 2, &["csh"]);
 }
 
 #[test]
