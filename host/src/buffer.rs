@@ -202,7 +202,7 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Its first element's address, on its device.
-    fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         match &self.storage {
             Storage::Host(memory) => memory.as_ptr() as u64,
             #[cfg(feature = "cuda")]

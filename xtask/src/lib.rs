@@ -30,9 +30,12 @@ mod debian;
 pub mod declaration;
 mod environment;
 mod linker;
+pub mod listing;
+pub mod occupancy;
 pub mod ptx;
 pub mod ptxas;
 mod rustup;
+mod tool;
 pub mod toolchain;
 
 pub use builder::{Ptx, PtxBuilder, Target};

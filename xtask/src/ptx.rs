@@ -29,12 +29,16 @@ pub struct Function {
     pub is_kernel: bool,
     /// Its `.param`s, without those of a return value.
     pub params: usize,
+    /// Where it stands in the text, from its first word to its closing brace.
+    pub text: Range<usize>,
     /// Byte offset in the text just after the parameter list, where directives go.
     pub params_end: usize,
     /// What stands between the parameter list and the body: `.reqntid 16, 16, 1`.
     pub directives: String,
     /// Its statements in order.
     pub body: Vec<Statement>,
+    /// Its labels in order.
+    pub labels: Vec<Label>,
     /// The kernel declarations in the body, as read, and the line that each stands on.
     pub declarations: Vec<(usize, Declaration)>,
 }
@@ -46,6 +50,17 @@ pub struct Statement {
     pub line: usize,
     /// Its text without labels, predicate, comments and `;`, with single spaces.
     pub text: String,
+}
+
+/// A place in a body that a branch can name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Its name.
+    pub name: String,
+    /// The statement after it, as an index into the body; the body's length where it is last.
+    pub statement: usize,
+    /// The statements that can name it: those between the braces that it stands in.
+    pub scope: Range<usize>,
 }
 
 /// An array in shared memory.
@@ -97,11 +112,16 @@ impl Module {
 impl Function {
     /// Its instructions, in order.
     pub fn instructions(&self) -> impl Iterator<Item = &Statement> {
-        self.body.iter().filter(|statement| !statement.text.starts_with('.'))
+        self.body.iter().filter(|statement| statement.is_instruction())
     }
 }
 
 impl Statement {
+    /// Whether it is an instruction: else it declares something.
+    pub fn is_instruction(&self) -> bool {
+        !self.text.starts_with('.')
+    }
+
     /// The instruction's name split at its dots: `ld`, `global`, `b32`.
     pub fn opcode(&self) -> impl Iterator<Item = &str> {
         self.text.split(' ').next().unwrap_or_default().split('.')
@@ -241,25 +261,31 @@ fn function(text: &str, code: &str, head: Range<usize>, body: Range<usize>) -> R
             declarations.push((line, declaration));
         }
     }
+    let (body_statements, labels) = statements(code, body.clone());
     Ok(Function {
         name: name.into(),
         is_kernel,
+        text: head.start..body.end + 1,
         params: header[name_end..params_end].matches(".param").count(),
         params_end: head.start + params_end,
         directives: header[params_end..].split_whitespace().collect::<Vec<_>>().join(" "),
-        body: statements(code, body),
+        body: body_statements,
+        labels,
         declarations,
     })
 }
 
-/// Splits a body into statements. A brace where a statement would begin opens or closes a block; any
-/// other belongs to a vector operand, `{%r1, %r2}`.
-fn statements(code: &str, body: Range<usize>) -> Vec<Statement> {
+/// Splits a body into statements and labels. A brace where a statement would begin opens or closes a
+/// block; any other belongs to a vector operand, `{%r1, %r2}`.
+fn statements(code: &str, body: Range<usize>) -> (Vec<Statement>, Vec<Label>) {
     let mut statements = Vec::new();
+    let mut labels: Vec<Label> = Vec::new();
+    // The labels of each open block begin here.
+    let mut blocks = vec![(0, 0)];
     let mut start = body.start;
     let mut line = line_at(code, body.start);
     let mut in_operand = false;
-    for (offset, byte) in code[body.clone()].bytes().enumerate() {
+    for (offset, byte) in code[body.clone()].bytes().chain([b'}']).enumerate() {
         let at = body.start + offset;
         match byte {
             b'{' if !strip_labels(&code[start..at]).is_empty() => in_operand = true,
@@ -268,6 +294,13 @@ fn statements(code: &str, body: Range<usize>) -> Vec<Statement> {
                 let whole = &code[start..at];
                 let text = strip_labels(whole);
                 let lead = &whole[..whole.len() - text.len()];
+                let next = statements.len();
+                let names = lead.split_whitespace().filter_map(|word| word.strip_suffix(':'));
+                labels.extend(names.map(|name| Label {
+                    name: name.into(),
+                    statement: next,
+                    scope: next..usize::MAX,
+                }));
                 if !text.is_empty() {
                     let line = line + lead.matches('\n').count();
                     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -275,11 +308,23 @@ fn statements(code: &str, body: Range<usize>) -> Vec<Statement> {
                 }
                 line += whole.matches('\n').count();
                 start = at + 1;
+                match byte {
+                    b'{' => blocks.push((statements.len(), labels.len())),
+                    b'}' => {
+                        let (from, first) = blocks.pop().unwrap_or_default();
+                        let here = from..statements.len();
+                        // Inner blocks have closed theirs.
+                        let open = labels.iter_mut().skip(first);
+                        open.filter(|label| label.scope.end == usize::MAX)
+                            .for_each(|label| label.scope = here.clone());
+                    }
+                    _ => {}
+                }
             }
             _ => {}
         }
     }
-    statements
+    (statements, labels)
 }
 
 /// A statement without the labels and the predicate in front of it.
@@ -398,6 +443,23 @@ $L__BB0_1:                              // =>This Loop
             ]
         );
         assert_eq!(tiled.body[1].shared_array().unwrap().bytes, Some(1024));
+        assert!(TEXT[tiled.text.clone()].starts_with(".visible .entry tiled("));
+        assert!(TEXT[tiled.text.clone()].ends_with("\tret;\n}"));
+    }
+
+    #[test]
+    fn labels_are_known_between_their_braces() {
+        let text = ".entry k()\n{ mov.u32 a, 1; { @p bra L; bar.sync 0; L: }\n\
+                    { L: M: ret; } OUTER: @!p bra OUTER; END: }";
+        let module = Module::parse(text).unwrap();
+        let kernel = module.function("k").unwrap();
+        let labels: Vec<_> =
+            kernel.labels.iter().map(|l| (l.name.as_str(), l.statement, l.scope.clone())).collect();
+        assert_eq!(
+            labels,
+            [("L", 3, 1..3), ("L", 3, 3..4), ("M", 3, 3..4), ("OUTER", 4, 0..5), ("END", 5, 0..5)]
+        );
+        assert_eq!(kernel.body[4], Statement { line: 3, text: "bra OUTER".into() });
     }
 
     #[test]

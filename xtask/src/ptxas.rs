@@ -2,35 +2,44 @@
 //! had to do to an instruction to make it run at all.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::{
     builder::{BUILD_FOLDER, Ptx},
     check,
-    environment::output,
-    toolchain::leading_numbers,
+    tool::{Program, Tool},
 };
 
-/// Where [`Ptxas::fetch`] puts it, below the workspace.
-const FOLDER: &str = "target/ptxas";
-
-/// The package on PyPI that has it, and its version.
-const WHEEL: (&str, &str) = ("nvidia-cuda-nvcc", "13.0.88");
-
-/// The oldest that knows PTX 8.3.
-const OLDEST: (u32, u32) = (12, 3);
+/// Where it comes from.
+pub(crate) const TOOL: Tool = Tool {
+    name: "ptxas",
+    package: "nvidia-cuda-nvcc",
+    version: "13.0.88",
+    megabytes: 37,
+    wheels: [
+        (
+            "x86_64",
+            "71/8b/a546c12881fffeba927d810598987df25d74b8b241788c7db8dfc93b0173/\
+             nvidia_cuda_nvcc-13.0.88-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+            "56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03",
+        ),
+        (
+            "aarch64",
+            "9f/06/996d5cdc5ea45fb4a6111a1be4f0caf6556c0cb1bf9684a7252d8771797a/\
+             nvidia_cuda_nvcc-13.0.88-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl",
+            "c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f",
+        ),
+    ],
+};
 
 /// An assembler that can be run.
 #[derive(Clone, Debug)]
-pub struct Ptxas {
-    path: PathBuf,
-    release: String,
-}
+pub struct Ptxas(Program);
 
 /// What a kernel comes to, as the assembler has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,96 +64,58 @@ impl Ptxas {
     /// The first that is there of: `$PTXAS`, the one on `PATH`, a CUDA toolkit's, one that was
     /// [fetched](Ptxas::fetch) for the workspace in `root`. One that is too old counts as not there.
     pub fn find(root: &Path) -> Option<Ptxas> {
-        let on_path = env::var_os("PATH").unwrap_or_default();
-        let candidates = env::var_os("PTXAS")
-            .map(PathBuf::from)
-            .into_iter()
-            .chain(env::split_paths(&on_path).map(|folder| folder.join("ptxas")))
-            .chain(["/usr/local/cuda/bin/ptxas".into(), fetched(root)]);
-        candidates.filter(|path| path.is_file()).find_map(|path| match Ptxas::at(path.clone()) {
-            Ok(ptxas) => Some(ptxas),
-            Err(reason) => {
-                eprintln!("not used: {}: {reason:#}", path.display());
-                None
-            }
-        })
-    }
-
-    fn at(path: PathBuf) -> Result<Ptxas> {
-        let said = output(Command::new(&path).arg("--version"))?;
-        let release = said.split("release ").nth(1).and_then(|rest| rest.split(',').next());
-        let release = release.context("it does not say its release")?.to_string();
-        ensure!(
-            leading_numbers(&release) >= Some(OLDEST),
-            "release {release} is too old, {}.{} is needed",
-            OLDEST.0,
-            OLDEST.1
-        );
-        Ok(Ptxas { path, release })
-    }
-
-    /// Its release: `13.0`.
-    pub fn release(&self) -> &str {
-        &self.release
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
+        TOOL.find(root).map(Ptxas)
     }
 
     /// Downloads the assembler from PyPI into `target/ptxas` of the workspace in `root`.
     pub fn fetch(root: &Path) -> Result<Ptxas> {
-        let (package, version) = WHEEL;
-        let partial = root.join(FOLDER).join("partial");
-        if partial.exists() {
-            fs::remove_dir_all(&partial)?;
-        }
-        fs::create_dir_all(&partial)
-            .with_context(|| format!("cannot create {}", partial.display()))?;
-        eprintln!("downloading ptxas ({package} {version} of PyPI, 37 MB, once) into {FOLDER}");
-        // pip knows the user's mirror and proxy; where there is none, curl will do.
-        if let Err(pip) = with_pip(&partial) {
-            with_curl(&partial).with_context(|| format!("{pip:#}\nand without pip"))?;
-        }
-        let Some(wheel) = fs::read_dir(&partial)?.flatten().map(|entry| entry.path()).next() else {
-            bail!("no file came for {package} {version}");
-        };
-        // A wheel is a zip archive, whose programs are not marked as such.
-        let unzip = Command::new("unzip").arg("-q").arg(&wheel).current_dir(&partial).output();
-        if !unzip.is_ok_and(|done| done.status.success()) {
-            let mut python = Command::new("python3");
-            python.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&partial);
-            output(&mut python).context("neither `unzip` nor `python3` unpacks it")?;
-        }
-        let program = partial.join("nvidia/cu13/bin/ptxas");
-        make_executable(&program)
-            .with_context(|| format!("{} is not in the package", program.display()))?;
-        Ptxas::at(program.clone())?;
-        // Only now, and in one step, under the name that `find` looks for.
-        let done = fetched(root);
-        fs::create_dir_all(done.parent().unwrap_or(root))?;
-        fs::rename(program, &done)?;
-        fs::remove_dir_all(partial)?;
-        Ptxas::at(done)
+        TOOL.fetch(root).map(Ptxas)
     }
 
-    /// Assembles PTX. What each kernel comes to, and a sentence for everything that is wrong.
-    pub fn check(&self, ptx: &Ptx, root: &Path) -> Result<(Vec<Usage>, Vec<String>)> {
-        let cpu = ptx.target().cpu();
+    /// Its release: `13.0`.
+    pub fn release(&self) -> &str {
+        &self.0.release
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Assembles PTX for a GPU, in files that are called `name` and lie in the workspace's build folder.
+    /// What the assembler said, and the file with the machine code.
+    fn run(&self, ptx: &str, cpu: &str, root: &Path, name: &str) -> Result<(String, PathBuf)> {
         let folder = root.join(BUILD_FOLDER);
-        let (source, result) =
-            (folder.join(format!("ptxas.{cpu}.ptx")), folder.join(format!("ptxas.{cpu}.cubin")));
-        fs::write(&source, ptx.text())
+        let source = folder.join(format!("{name}.{cpu}.ptx"));
+        let result = source.with_extension("cubin");
+        fs::create_dir_all(&folder)
+            .and_then(|()| fs::write(&source, ptx))
             .with_context(|| format!("cannot write {}", source.display()))?;
-        let mut command = Command::new(&self.path);
+        let mut command = Command::new(self.path());
         command.arg(format!("-arch={cpu}"));
         command.args(["-v", "--warn-on-spills", "--warn-on-local-memory-usage", "-o"]).arg(&result);
         command.arg(&source);
         let done =
-            command.output().with_context(|| format!("cannot run {}", self.path.display()))?;
+            command.output().with_context(|| format!("cannot run {}", self.path().display()))?;
         let said = String::from_utf8_lossy(&done.stderr);
         ensure!(done.status.success(), "ptxas refuses the PTX for {cpu}:\n{}", said.trim_end());
+        Ok((said.into_owned(), result))
+    }
+
+    /// Assembles PTX. What each kernel comes to, and the file with the machine code.
+    pub(crate) fn assemble(
+        &self,
+        ptx: &str,
+        cpu: &str,
+        root: &Path,
+    ) -> Result<(Vec<Usage>, PathBuf)> {
+        let (said, result) = self.run(ptx, cpu, root, "inspect")?;
+        Ok((usages(&said), result))
+    }
+
+    /// Assembles PTX. What each kernel comes to, and a sentence for everything that is wrong.
+    pub fn check(&self, ptx: &Ptx, root: &Path) -> Result<(Vec<Usage>, Vec<String>)> {
+        let (said, _) = self.run(ptx.text(), ptx.target().cpu(), root, "ptxas")?;
         let usages = usages(&said);
         let mut problems = warnings(&said);
         for kernel in ptx.module().kernels() {
@@ -161,53 +132,6 @@ impl Ptxas {
         }
         Ok((usages, problems))
     }
-}
-
-fn fetched(root: &Path) -> PathBuf {
-    root.join(FOLDER).join(WHEEL.1).join("ptxas")
-}
-
-fn with_pip(folder: &Path) -> Result<()> {
-    let (package, version) = WHEEL;
-    let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest"]);
-    output(pip.arg(folder).arg(format!("{package}=={version}")))?;
-    Ok(())
-}
-
-fn with_curl(folder: &Path) -> Result<()> {
-    // The wheels' addresses carry a hash of their content; the digests are PyPI's SHA-256.
-    let (path, digest) = match env::consts::ARCH {
-        "x86_64" => (
-            "71/8b/a546c12881fffeba927d810598987df25d74b8b241788c7db8dfc93b0173/\
-             nvidia_cuda_nvcc-13.0.88-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
-            "56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03",
-        ),
-        "aarch64" => (
-            "9f/06/996d5cdc5ea45fb4a6111a1be4f0caf6556c0cb1bf9684a7252d8771797a/\
-             nvidia_cuda_nvcc-13.0.88-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl",
-            "c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f",
-        ),
-        other => bail!("NVIDIA has no ptxas for {other}"),
-    };
-    let wheel = folder.join("ptxas.whl");
-    let mut curl = Command::new("curl");
-    curl.args(["--fail", "--silent", "--show-error", "--location", "--retry", "3", "--output"]);
-    output(curl.arg(&wheel).arg(format!("https://files.pythonhosted.org/packages/{path}")))?;
-    let sum = output(Command::new("sha256sum").arg(&wheel))?;
-    ensure!(sum.starts_with(digest), "the downloaded file is not PyPI's: SHA-256 {sum}");
-    Ok(())
-}
-
-#[cfg(unix)]
-fn make_executable(program: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(program, fs::Permissions::from_mode(0o755))
-}
-
-#[cfg(not(unix))]
-fn make_executable(program: &Path) -> std::io::Result<()> {
-    fs::metadata(program).map(|_| ())
 }
 
 /// Reads what `ptxas -v` says of each kernel.

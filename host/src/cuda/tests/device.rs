@@ -2,6 +2,10 @@
 //! these says that it was skipped; with `REQUIRE_GPU=1` that is a failure.
 
 use super::*;
+use crate::{
+    product::{find, multiply},
+    timing::Operands,
+};
 use fake::on_machine;
 
 /// A kernel with the interface of the tests' own: `fill(address, value, count)`.
@@ -116,6 +120,54 @@ on_machine! {
             println!("{error}");
             assert!(matches!(error, Error::OutOfMemory { free: 1.., .. }), "{error}");
         }
+    }
+
+    fn a_product_costs_the_host_little_more_than_a_raw_launch() {
+        if device().is_none() {
+            return;
+        }
+        let device = crate::Device::cuda(0).unwrap();
+        let crate::device::Kind::Cuda(gpu) = &*device.0 else { panic!("not a GPU") };
+        let (shape, entry) = (crate::Shape::new(64, 64, 64).unwrap(), find("tiled16").unwrap());
+        let mut operands = Operands::new(&device, shape, 1).unwrap();
+        let stream = device.stream().unwrap();
+        multiply(&stream, entry, &operands.a, &operands.b, &mut operands.c).unwrap();
+
+        // The same launch with its arguments at hand: the context made current, and cuLaunchKernel.
+        let function = gpu.function(entry.declaration()).unwrap();
+        let raw_stream = Stream::new(&gpu.context).unwrap();
+        let [mut m, mut n, mut k] = [64u32; 3];
+        let matrices = [&operands.a, &operands.b, &operands.c];
+        let [mut a, mut b, mut c] = matrices.map(|matrix| matrix.buffer().address());
+        let mut params: [*mut c_void; 6] = [
+            (&raw mut m).cast(),
+            (&raw mut n).cast(),
+            (&raw mut k).cast(),
+            (&raw mut a).cast(),
+            (&raw mut b).cast(),
+            (&raw mut c).cast(),
+        ];
+        // A few launches at a time, so that the driver's queue never fills up and makes the host wait.
+        let time = |launch: &mut dyn FnMut()| {
+            let begin = std::time::Instant::now();
+            (0..100).for_each(|_| launch());
+            let time = begin.elapsed();
+            gpu.context.synchronize().unwrap();
+            time.as_secs_f64() * 1e6 / 100.0
+        };
+        let (mut raw, mut product) = (Vec::new(), Vec::new());
+        for _ in 0..50 {
+            raw.push(time(&mut || {
+                // SAFETY: the parameters are the kernel's, whose buffers live until the end of the test.
+                unsafe { function.launch(&raw_stream, [4, 4, 1], [16, 16, 1], 0, &mut params) }.unwrap();
+            }));
+            product.push(time(&mut || {
+                multiply(&stream, entry, &operands.a, &operands.b, &mut operands.c).unwrap();
+            }));
+        }
+        let [raw, product] = [raw, product].map(|times| crate::timing::Summary::of(&times).median);
+        println!("host time at 64x64x64: raw launch {raw:.2} us, product::multiply {product:.2} us");
+        assert!(product - raw <= 10.0, "{product} us against {raw} us");
     }
 
     fn a_fault_is_reported_and_dropping_survives_it() {

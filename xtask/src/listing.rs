@@ -1,0 +1,214 @@
+//! A kernel's instructions by kind, and its main loop; the same for PTX and for machine code.
+
+pub mod ptx;
+pub mod sass;
+
+use std::{collections::BTreeMap, fmt, ops::Range};
+
+/// What an instruction is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A fused multiply-add of floating-point numbers: what a product consists of.
+    Fma,
+    /// A product of small matrices on the tensor cores: many multiply-adds.
+    Tensor,
+    /// Other arithmetic: addresses, comparisons, conversions.
+    Arithmetic,
+    /// A load of so many bits for a thread.
+    Load(Space, u32),
+    /// A store of so many bits by a thread.
+    Store(Space, u32),
+    /// A read and write in one.
+    Atomic,
+    /// A copy between memories that runs by itself.
+    Copy,
+    /// A barrier, a fence, or a wait for copies.
+    Barrier,
+    /// A branch, a call, an end.
+    Control,
+    /// Moves, parameters, everything else.
+    Other,
+}
+
+/// A kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Space {
+    /// The device's memory.
+    Global,
+    /// A block's memory on the multiprocessor.
+    Shared,
+    /// A thread's memory, where registers spill to.
+    Local,
+    /// One of these; the hardware finds out.
+    Generic,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Kind::Fma => f.write_str("fma"),
+            Kind::Tensor => f.write_str("tensor"),
+            Kind::Arithmetic => f.write_str("other arithmetic"),
+            Kind::Load(space, bits) => write!(f, "{space} load {bits}"),
+            Kind::Store(space, bits) => write!(f, "{space} store {bits}"),
+            Kind::Atomic => f.write_str("atomic"),
+            Kind::Copy => f.write_str("asynchronous copy"),
+            Kind::Barrier => f.write_str("barrier or wait"),
+            Kind::Control => f.write_str("branch or control"),
+            Kind::Other => f.write_str("other"),
+        }
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Generic => "generic",
+        })
+    }
+}
+
+/// An instruction, as far as it matters here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// The line of the text that it stands on, from 1.
+    pub line: usize,
+    /// What it is for.
+    pub kind: Kind,
+    /// Where it may jump to, as an index into the listing.
+    pub jump: Option<usize>,
+}
+
+/// The instructions of a kernel in the order of their addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing(pub Vec<Instruction>);
+
+/// How many instructions of each kind there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mix(pub BTreeMap<Kind, usize>);
+
+impl Listing {
+    /// All instructions, counted.
+    pub fn mix(&self) -> Mix {
+        Mix::of(&self.0)
+    }
+
+    /// The instructions of a part, counted.
+    pub fn mix_of(&self, part: Range<usize>) -> Mix {
+        Mix::of(&self.0[part])
+    }
+
+    /// The lines of a part, first and last.
+    pub fn lines(&self, part: &Range<usize>) -> (usize, usize) {
+        (self.0[part.start].line, self.0[part.end - 1].line)
+    }
+
+    /// The innermost loop with the most multiply-adds. Loops without any do not make the one around them
+    /// an outer one: waiting for a copy is such a loop. Where no loop multiplies and adds in one
+    /// instruction, the longest innermost loop.
+    ///
+    /// A loop is what lies between a backward branch and its target. A block that the assembler has
+    /// moved behind the kernel's end is not part of it.
+    pub fn main_loop(&self) -> Option<Range<usize>> {
+        let mut ends = BTreeMap::new();
+        for (index, instruction) in self.0.iter().enumerate() {
+            if let Some(start) = instruction.jump.filter(|start| *start <= index) {
+                // Several branches back to one place, `continue` among them, are one loop.
+                ends.insert(start, index + 1);
+            }
+        }
+        let multiply_adds = |part: &Range<usize>| self.mix_of(part.clone()).multiply_adds();
+        let loops: Vec<Range<usize>> = ends.into_iter().map(|(start, end)| start..end).collect();
+        let working: Vec<_> = loops.iter().filter(|part| multiply_adds(part) > 0).collect();
+        let chosen = if working.is_empty() { loops.iter().collect() } else { working };
+        let innermost = chosen.iter().filter(|part| {
+            !chosen.iter().any(|other| {
+                other != *part && part.start <= other.start && other.end <= part.end
+            })
+        });
+        // Of equals the first, which is the shorter one's turn only by its address.
+        let key = |part: &Range<usize>| (multiply_adds(part), part.len());
+        innermost.rev().max_by_key(|part| key(part)).map(|part| (*part).clone())
+    }
+}
+
+impl Mix {
+    fn of(instructions: &[Instruction]) -> Mix {
+        let mut mix = Mix::default();
+        for instruction in instructions {
+            *mix.0.entry(instruction.kind).or_default() += 1;
+        }
+        mix
+    }
+
+    /// Instructions of that kind.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.0.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// All instructions.
+    pub fn total(&self) -> usize {
+        self.0.values().sum()
+    }
+
+    /// Instructions that multiply and add, on the tensor cores or beside them.
+    pub fn multiply_adds(&self) -> usize {
+        self.count(Kind::Fma) + self.count(Kind::Tensor)
+    }
+
+    /// Their share of all instructions, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.multiply_adds() as f64 / self.total().max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A listing in shorthand: `f` multiplies and adds, `.` does something else, a digit jumps to that
+    /// index.
+    fn listing(text: &str) -> Listing {
+        let instruction = |(line, c): (usize, char)| Instruction {
+            line,
+            kind: match c {
+                'f' => Kind::Fma,
+                '.' => Kind::Other,
+                _ => Kind::Control,
+            },
+            jump: c.to_digit(10).map(|digit| digit as usize),
+        };
+        Listing((1..).zip(text.chars()).map(instruction).collect())
+    }
+
+    #[test]
+    fn the_main_loop_is_the_innermost_with_the_most_multiply_adds() {
+        let main = |text: &str| listing(text).main_loop();
+        assert_eq!(main("..ff2.f"), Some(2..5));
+        assert_eq!(main("f..f3ff5.1."), Some(5..8), "of two inner loops the busier");
+        assert_eq!(main("f.ff2fff1"), Some(2..5), "an outer loop has more, and is not innermost");
+        assert_eq!(main(".f.2ff1"), Some(1..7), "a loop that waits is not the inner one");
+        assert_eq!(main(".ff1ff1."), Some(1..7), "two branches to one place are one loop");
+        assert_eq!(main("..0...4..9"), Some(0..3), "nothing to choose by but the length");
+        assert_eq!(main("ff5.ff"), None, "forward is no loop");
+        assert_eq!(main(""), None);
+    }
+
+    #[test]
+    fn equals_are_decided_by_length_and_then_by_order() {
+        assert_eq!(listing("f0f.2f5").main_loop(), Some(2..5));
+        assert_eq!(listing("f0f2").main_loop(), Some(0..2));
+    }
+
+    #[test]
+    fn a_mix_counts_and_names_what_it_counts() {
+        let mix = listing("ff..0").mix();
+        assert_eq!((mix.total(), mix.multiply_adds(), mix.share()), (5, 2, 0.4));
+        assert_eq!(Mix::default().share(), 0.0);
+        assert_eq!(Kind::Load(Space::Global, 128).to_string(), "global load 128");
+        assert_eq!(Kind::Store(Space::Shared, 32).to_string(), "shared store 32");
+    }
+}

@@ -1,0 +1,198 @@
+//! How many blocks of a kernel a multiprocessor holds at once, and what it runs out of first.
+//!
+//! What a multiprocessor has: NVIDIA, *CUDA C++ Programming Guide*, table "Technical Specifications per
+//! Compute Capability". How it is given out (registers by warp in units of 256, each of four partitions for
+//! itself; shared memory in units of 128 bytes, with 1 KiB of every block kept by the system): the toolkit's
+//! header `cuda_occupancy.h`, and the "Occupancy" sections of the *Ampere* and *Hopper Tuning Guide*.
+
+use std::fmt;
+
+/// Threads of a warp, on every GPU there is.
+const WARP: u32 = 32;
+
+/// What a multiprocessor has for the blocks that run on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Multiprocessor {
+    /// 32-bit registers.
+    pub registers: u32,
+    /// Registers of a warp come in multiples of this.
+    pub register_unit: u32,
+    /// Parts with registers and warps of their own.
+    pub partitions: u32,
+    /// Warps that it holds.
+    pub warps: u32,
+    /// Blocks that it holds.
+    pub blocks: u32,
+    /// Bytes of shared memory, where the driver gives it the most that it can have.
+    pub shared: u32,
+    /// Shared memory of a block comes in multiples of this.
+    pub shared_unit: u32,
+    /// Bytes of shared memory that the system keeps of every block.
+    pub shared_reserved: u32,
+}
+
+impl Multiprocessor {
+    /// Compute capability 8.0.
+    pub const SM_80: Multiprocessor = Multiprocessor {
+        registers: 65536,
+        register_unit: 256,
+        partitions: 4,
+        warps: 64,
+        blocks: 32,
+        shared: 164 << 10,
+        shared_unit: 128,
+        shared_reserved: 1 << 10,
+    };
+
+    /// Compute capability 9.0.
+    pub const SM_90: Multiprocessor =
+        Multiprocessor { shared: 228 << 10, ..Multiprocessor::SM_80 };
+
+    /// The one of a compute capability without its dot; `None` for one that is not known here.
+    pub fn of(compute_capability: u32) -> Option<Multiprocessor> {
+        match compute_capability {
+            80 => Some(Multiprocessor::SM_80),
+            90 => Some(Multiprocessor::SM_90),
+            _ => None,
+        }
+    }
+}
+
+/// What a block takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its threads.
+    pub threads: u32,
+    /// Registers of each.
+    pub registers: u32,
+    /// Bytes of shared memory, static and dynamic.
+    pub shared: u32,
+}
+
+/// What a multiprocessor can run out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// Places for warps.
+    Warps,
+    /// Places for blocks.
+    Blocks,
+    /// Shared memory.
+    Shared,
+    /// Registers.
+    Registers,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Resource::Warps => "warps",
+            Resource::Blocks => "blocks",
+            Resource::Shared => "shared memory",
+            Resource::Registers => "registers",
+        })
+    }
+}
+
+/// What fits on a multiprocessor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Blocks at once; 0 where not even one fits.
+    pub blocks: u32,
+    /// Their warps.
+    pub warps: u32,
+    /// Warps that the multiprocessor holds.
+    pub most_warps: u32,
+    /// What runs out first. Of several the one that cannot be helped: places come before memory.
+    pub limited_by: Resource,
+    /// The blocks that each resource alone would allow. `None` for shared memory or registers of which
+    /// nothing is used.
+    pub limits: [(Resource, Option<u32>); 4],
+}
+
+impl Occupancy {
+    /// Warps in percent of what the multiprocessor holds.
+    pub fn percent(&self) -> f64 {
+        100.0 * f64::from(self.warps) / f64::from(self.most_warps)
+    }
+}
+
+/// What of `block` fits on `sm`.
+pub fn occupancy(sm: &Multiprocessor, block: &Block) -> Occupancy {
+    let warps = block.threads.div_ceil(WARP).max(1);
+    let warp_registers =
+        (block.registers.saturating_mul(WARP)).checked_next_multiple_of(sm.register_unit);
+    let by_registers = (block.registers > 0).then(|| {
+        let per_warp = warp_registers.unwrap_or(u32::MAX);
+        // A warp's registers lie in one partition.
+        (sm.registers / sm.partitions / per_warp) * sm.partitions / warps
+    });
+    let taken = (block.shared.saturating_add(sm.shared_reserved))
+        .checked_next_multiple_of(sm.shared_unit)
+        .unwrap_or(u32::MAX);
+    let by_shared = (block.shared > 0).then(|| sm.shared / taken);
+    let limits = [
+        (Resource::Warps, Some(sm.warps / warps)),
+        (Resource::Blocks, Some(sm.blocks)),
+        (Resource::Shared, by_shared),
+        (Resource::Registers, by_registers),
+    ];
+    let (mut limited_by, mut blocks) = (Resource::Warps, u32::MAX);
+    for (resource, limit) in limits {
+        if let Some(limit) = limit.filter(|limit| *limit < blocks) {
+            (limited_by, blocks) = (resource, limit);
+        }
+    }
+    Occupancy { blocks, warps: blocks * warps, most_warps: sm.warps, limited_by, limits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(sm: &Multiprocessor, threads: u32, registers: u32, shared: u32) -> Occupancy {
+        occupancy(sm, &Block { threads, registers, shared })
+    }
+
+    #[test]
+    fn a_tiled_product_fills_a_multiprocessor() {
+        // As Nsight Compute reports it of `tiled16` on an H200: 8 blocks by warps, 8 by registers, 100 %.
+        // (Its limit by shared memory is lower, 21: the driver gave shared memory 64 KiB, which is enough.)
+        let occupancy = of(&Multiprocessor::SM_90, 256, 32, 2048);
+        assert_eq!((occupancy.blocks, occupancy.warps, occupancy.percent()), (8, 64, 100.0));
+        assert_eq!(occupancy.limited_by, Resource::Warps);
+        let limits: Vec<_> = occupancy.limits.iter().filter_map(|(_, limit)| *limit).collect();
+        assert_eq!(limits, [8, 32, 76, 8]);
+    }
+
+    #[test]
+    fn each_resource_runs_out() {
+        let sm = &Multiprocessor::SM_80;
+        let limited = |threads, registers, shared| {
+            let occupancy = of(sm, threads, registers, shared);
+            (occupancy.limited_by, occupancy.blocks)
+        };
+        assert_eq!(limited(1024, 32, 8192), (Resource::Warps, 2));
+        assert_eq!(limited(32, 16, 0), (Resource::Blocks, 32));
+        // 40 KiB and one more, which is 41: four blocks in 164 KiB, and one byte more makes it three.
+        assert_eq!(limited(128, 32, 40 << 10), (Resource::Shared, 4));
+        assert_eq!(limited(128, 32, (40 << 10) + 1), (Resource::Shared, 3));
+        assert_eq!(limited(256, 33, 0), (Resource::Registers, 6), "33 registers are paid as 40");
+        // 168 registers: 5376 a warp, 3 in each of 4 partitions, so one block of 12 warps.
+        assert_eq!(limited(384, 168, 0), (Resource::Registers, 1));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_no_block() {
+        assert_eq!(of(&Multiprocessor::SM_80, 1024, 255, 0).blocks, 0);
+        assert_eq!(of(&Multiprocessor::SM_80, 32, 16, 164 << 10).blocks, 0);
+        assert_eq!(of(&Multiprocessor::SM_90, 32, 16, 227 << 10).blocks, 1);
+        assert_eq!(of(&Multiprocessor::SM_90, 32, 16, u32::MAX).blocks, 0);
+        assert_eq!(of(&Multiprocessor::SM_90, u32::MAX, u32::MAX, 0).blocks, 0);
+    }
+
+    #[test]
+    fn other_architectures_are_not_guessed() {
+        assert_eq!(Multiprocessor::of(90), Some(Multiprocessor::SM_90));
+        assert_eq!(Multiprocessor::of(86), None);
+    }
+}
