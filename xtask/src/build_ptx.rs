@@ -14,10 +14,15 @@ use crate::{
 
 /// The crate with the kernels, and the folder for their PTX, below the workspace.
 const CRATE: &str = "gpu";
-const FOLDER: &str = "gpu/ptx";
+pub(crate) const FOLDER: &str = "gpu/ptx";
 
 /// What the kernels are built for: `host` picks one of these by the device's compute capability.
-const TARGETS: [Target; 2] = [Target::SM_80, Target::SM_90A];
+pub(crate) const TARGETS: [Target; 2] = [Target::SM_80, Target::SM_90A];
+
+/// The file with the kernels for a target, in [`FOLDER`].
+pub(crate) fn file_name(target: Target) -> String {
+    format!("{CRATE}.{}.ptx", target.cpu())
+}
 
 /// How to build.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +57,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
             Some(ptxas) => ptxas.check(&ptx, root)?,
             None => Default::default(),
         };
-        let name = format!("{CRATE}.{}.ptx", target.cpu());
+        let name = file_name(target);
         println!("{name}");
         print!("{}", table(ptx.module(), &usages));
         wrong.extend(problems.into_iter().map(|problem| format!("{name}: {problem}")));

@@ -29,6 +29,7 @@ pub mod ci;
 mod debian;
 pub mod declaration;
 mod environment;
+pub mod inspect;
 mod linker;
 pub mod listing;
 pub mod occupancy;

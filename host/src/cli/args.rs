@@ -148,6 +148,10 @@ pub(crate) struct Bench {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
 
+    /// What of C to compare with float64, once for each kernel and size
+    #[arg(long, value_enum, default_value_t = Verify::Auto)]
+    pub(crate) verify: Verify,
+
     /// Seconds of measuring for each kernel and size
     #[arg(long, default_value = "1", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: f64,

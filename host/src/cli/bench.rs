@@ -7,11 +7,11 @@ use host::{
     gpu::registry::{Entry, KERNELS},
     product,
     timing::{self, Interval, Measurement, Operands, telemetry::Watch},
-    verify::{Criterion, compare},
+    verify::Criterion,
 };
 use serde::Serialize;
 
-use super::{Failure, args::Bench, list::json, note, run::duration};
+use super::{Failure, args::Bench, check::Check, list::json, note, run::duration};
 
 /// What is said of one kernel at one size; also the object of `--json`.
 #[derive(Serialize)]
@@ -43,8 +43,11 @@ struct Line {
     /// Copies of one set of operands to the device, and of C back.
     upload_us: f64,
     download_us: f64,
-    max_abs_err: f64,
-    max_err_over_bound: f64,
+    /// `full`, `sample` or `none`.
+    verify: &'static str,
+    /// Of the elements compared; `null` where none was.
+    max_abs_err: Option<f64>,
+    max_err_over_bound: Option<f64>,
     verified: bool,
 }
 
@@ -102,8 +105,8 @@ fn bench_size(
         let begin = std::time::Instant::now();
         let result = c.to_row_major()?;
         let download = begin.elapsed();
-        let comparison = compare(shape, &a, &b, &result, Criterion::Bound)?;
-        lines.push((comparison, first_launch, download));
+        let check = Check::run(args.verify, shape, [&a, &b, &result], Criterion::Bound, args.seed)?;
+        lines.push((check, first_launch, download));
     }
     drop((a, b));
 
@@ -124,7 +127,7 @@ fn bench_size(
             "kernel", "median", "least", "spread", "GFLOP/s", "speed (95 % interval)", "err/bound"
         )?;
     }
-    for ((entry, measurement), (comparison, first_launch, download)) in
+    for ((entry, measurement), (check, first_launch, download)) in
         entries.iter().zip(&measured).zip(&lines)
     {
         let summary = measurement.summary();
@@ -151,11 +154,15 @@ fn bench_size(
             first_launch_us: us(*first_launch),
             upload_us: us(upload),
             download_us: us(*download),
-            max_abs_err: comparison.max_abs_err,
-            max_err_over_bound: comparison.max_err_over_bound,
-            verified: comparison.passed(),
+            verify: check.as_ref().map_or("none", Check::name),
+            max_abs_err: check.as_ref().map(|check| check.elements().max_abs_err),
+            max_err_over_bound: check.as_ref().map(|check| check.elements().max_err_over_bound),
+            verified: check.as_ref().is_some_and(Check::passed),
         };
-        all_right &= comparison.wrong == 0;
+        if let Some(check) = check.as_ref().filter(|check| !check.nothing_wrong()) {
+            check.complain(entry.name());
+            all_right = false;
+        }
         if args.json {
             json(out, &line)?;
         } else {
@@ -196,7 +203,12 @@ fn print(
         true => format!("{:.3} ({:.3} to {:.3})", speed.median, speed.low, speed.high),
         false => format!("{:.3}", speed.median),
     };
-    let verdict = if line.verified { "" } else { "  WRONG" };
+    let verdict = match (line.verify, line.verified) {
+        ("none", _) => "  not compared",
+        (_, false) => "  WRONG",
+        ("sample", true) => "  sampled",
+        _ => "",
+    };
     writeln!(
         out,
         "  {:<18} {:>12} {:>12} {:>6.1}% {:>10.1}  {interval:<26} {:>9.4}{verdict}",
@@ -205,7 +217,7 @@ fn print(
         duration(summary.min),
         100.0 * line.spread,
         line.gflops,
-        line.max_err_over_bound
+        line.max_err_over_bound.unwrap_or(f64::NAN)
     )?;
     Ok(())
 }

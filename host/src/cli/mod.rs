@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod check;
 mod list;
 mod plan;
 mod run;

@@ -6,17 +6,15 @@ use std::{
 };
 
 use host::{
-    Device, Error, Shape, Stream,
-    gpu::registry::Entry,
-    operands, product,
-    timing::Operands,
-    verify::{Comparison, Criterion, Sample, compare, sample},
+    Device, Error, Shape, Stream, gpu::registry::Entry, operands, product, timing::Operands,
+    verify::Criterion,
 };
 use serde::Serialize;
 
 use super::{
     Failure,
     args::{Init, Run, Verify, name_of},
+    check::Check,
     list::json,
     note, spinner,
 };
@@ -136,68 +134,6 @@ fn run_on(args: &Run, shape: Shape, device: &Device, out: &mut impl Write) -> Re
     if right { Ok(()) } else { Err(Failure::Wrong) }
 }
 
-/// What a comparison found, full or of a sample.
-enum Check {
-    Full(Comparison),
-    Sample(Sample),
-}
-
-impl Check {
-    fn name(&self) -> &'static str {
-        match self {
-            Check::Full(_) => "full",
-            Check::Sample(_) => "sample",
-        }
-    }
-
-    fn elements(&self) -> &Comparison {
-        match self {
-            Check::Full(comparison) => comparison,
-            Check::Sample(sample) => &sample.elements,
-        }
-    }
-
-    fn projections(&self) -> usize {
-        match self {
-            Check::Full(_) => 0,
-            Check::Sample(sample) => sample.projections,
-        }
-    }
-
-    fn passed(&self) -> bool {
-        match self {
-            Check::Full(comparison) => comparison.passed(),
-            Check::Sample(sample) => sample.passed(),
-        }
-    }
-
-    fn nothing_wrong(&self) -> bool {
-        match self {
-            Check::Full(comparison) => comparison.wrong == 0,
-            Check::Sample(sample) => sample.nothing_wrong(),
-        }
-    }
-
-    /// Says on standard error what is wrong.
-    fn complain(&self, what: &str) {
-        let Comparison { wrong, elements, worst, .. } = self.elements();
-        if let Some(worst) = worst.filter(|_| *wrong > 0) {
-            note(format_args!(
-                "error: on {what} {wrong} of {elements} elements of C are wrong; the worst, in row {}, \
-                 column {}, is {} and should be {}",
-                worst.row, worst.col, worst.got, worst.want
-            ));
-        }
-        if let Check::Sample(Sample { wrong_rows, .. }) = self
-            && *wrong_rows > 0
-        {
-            note(format_args!(
-                "error: on {what} a random projection finds {wrong_rows} rows of C wrong"
-            ));
-        }
-    }
-}
-
 /// Times of a product's parts.
 struct Times {
     median: Duration,
@@ -262,26 +198,10 @@ impl Test<'_> {
         criterion: Criterion,
     ) -> Result<Product, Error> {
         let (c, times) = self.step("kernel", || self.launch(a, b, iters, warmup))?;
-        let check = self.step("verification", || match self.verification() {
-            Verify::None => Ok(None),
-            Verify::Sample => sample(self.shape, a, b, &c, criterion, self.args.seed)
-                .map(|s| Some(Check::Sample(s))),
-            _ => compare(self.shape, a, b, &c, criterion).map(|c| Some(Check::Full(c))),
+        let check = self.step("verification", || {
+            Check::run(self.args.verify, self.shape, [a, b, &c], criterion, self.args.seed)
         })?;
         Ok(Product { times, check })
-    }
-
-    /// What to compare: where that is left open, all of C if three products in float64 take seconds.
-    fn verification(&self) -> Verify {
-        match self.args.verify {
-            Verify::Auto => {
-                let cores = Device::cpu().multiprocessors();
-                // A core does at least 5 GFLOP/s in float64; half a minute is what a person waits.
-                let seconds = 3.0 * self.shape.flop() / (5e9 * f64::from(cores));
-                if seconds <= 30.0 { Verify::Full } else { Verify::Sample }
-            }
-            asked => asked,
-        }
     }
 
     /// C, and the times of `iters` launches. Before each C is filled with NaN, so that an element nobody

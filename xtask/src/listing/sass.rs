@@ -280,7 +280,7 @@ mod tests {
             let error = format!("{:#}", Sass::parse(&SAID.replace(from, to), kernel).unwrap_err());
             assert!(error.contains(words), "`{words}` is missing: {error}");
         };
-        fails("tile", "\u{0}", "", "no code of a kernel `tile`");
+        fails("tile", "EXIT", "EXIT", "no code of a kernel `tile`");
         fails("tiled", "/*0050*/", "/*005x*/", "line 8: `/*005x*/");
         fails("tiled", "BAR.SYNC.DEFER_BLOCKING 0x0 ;", "BAR.SYNC", "does not end with `;`");
         fails("tiled", "LDC R1,", "{R1,", "is no opcode");
