@@ -41,9 +41,8 @@ pub(crate) struct Cuda {
     pub(crate) ptx: Ptx,
     /// Compiled by the driver at the first launch.
     module: OnceLock<cuda::Module>,
-    /// Kernels that have been launched, by the address of their parameters' declaration, which no two
-    /// kernels share, whatever their names.
-    functions: Mutex<HashMap<usize, cuda::Function>>,
+    /// Kernels that have been launched, by name, with the declaration that was compared with the PTX's.
+    functions: Mutex<HashMap<&'static str, (Declaration, cuda::Function)>>,
 }
 
 /// The device that [`Device::best`] chose.
@@ -236,8 +235,9 @@ impl Cuda {
     pub(crate) fn function(&self, declaration: &Declaration) -> Result<cuda::Function> {
         let name = declaration.name;
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = declaration.params.as_ptr().addr();
-        if let Some(function) = functions.get(&key) {
+        if let Some((known, function)) = functions.get(name)
+            && known == declaration
+        {
             return Ok(function.clone());
         }
         let (found, wanted) = (self.ptx.declaration(name), declaration.to_ptx_comment());
@@ -251,7 +251,7 @@ impl Cuda {
             });
         }
         let function = self.module()?.function(name)?;
-        functions.insert(key, function.clone());
+        functions.insert(name, (*declaration, function.clone()));
         Ok(function)
     }
 

@@ -33,11 +33,11 @@ pub struct Options {
     pub fetch: bool,
 }
 
-impl Options {
-    /// A kernel on Hopper, in figures.
-    pub fn new(kernel: impl Into<String>) -> Self {
-        let target = Target::SM_90A;
-        Options { kernel: kernel.into(), target, ptx: false, sass: false, json: false, fetch: false }
+impl Default for Options {
+    /// Figures of a kernel on Hopper; which kernel is yet to be said.
+    fn default() -> Self {
+        let (kernel, target) = (String::new(), Target::SM_90A);
+        Options { kernel, target, ptx: false, sass: false, json: false, fetch: false }
     }
 }
 
@@ -66,7 +66,7 @@ pub fn target(name: &str) -> Result<Target> {
     let found = build_ptx::TARGETS.into_iter().find(|target| target.cpu() == name);
     found.with_context(|| {
         let names = build_ptx::TARGETS.map(|target| target.cpu());
-        format!("--target {name}: must be one of {}", names.join(", "))
+        format!("--target is one of {}", names.join(", "))
     })
 }
 

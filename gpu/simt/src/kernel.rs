@@ -45,7 +45,7 @@ impl<P> ThreadFn<P> {
 }
 
 /// What a kernel says of itself. `None` where it says nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Declaration {
     /// The kernel's name, and its entry point's in the PTX.
@@ -100,7 +100,7 @@ impl Declaration {
 }
 
 /// One parameter of a kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamDeclaration {
     /// Its name in the source.
     pub name: &'static str,

@@ -223,6 +223,25 @@ with_driver! {
         assert_eq!(calls(), ["cuModuleUnload"]);
     }
 
+    fn each_kernel_is_launched_under_its_own_name("kernels=1") {
+        use crate::{Device, Shape, gpu::registry::KERNELS, product, timing::Operands};
+        let device = Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let mut operands = Operands::new(&device, Shape::new(5, 4, 3).unwrap(), 1).unwrap();
+        calls();
+        // Twice: the second time they are looked up no more.
+        for time in 0..2 {
+            for entry in KERNELS {
+                let Operands { a, b, c } = &mut operands;
+                product::multiply(&stream, entry, a, b, c).unwrap();
+                let calls = calls();
+                assert!(calls.contains(&format!("launch {}", entry.name())), "{calls:?}");
+                let looked_up = calls.contains(&"cuModuleGetFunction".to_owned());
+                assert_eq!(looked_up, time == 0, "{calls:?}");
+            }
+        }
+    }
+
     fn a_kernel_that_is_not_there("") {
         let module = Module::load(&open(), "test.ptx", PTX).unwrap();
         let text = module.function("full").unwrap_err().to_string();
