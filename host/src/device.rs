@@ -101,6 +101,18 @@ impl Device {
         return Device::cuda(0).map(|_| 0);
     }
 
+    /// The newest CUDA version (major, minor) that the driver supports, which limits the PTX that it takes.
+    /// It is known even where the driver does not start.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`](crate::Error::NoDriver) where there is no driver.
+    pub fn cuda_version() -> Result<(u32, u32)> {
+        #[cfg(feature = "cuda")]
+        return cuda::driver_version();
+        #[cfg(not(feature = "cuda"))]
+        return Device::cuda(0).map(|_| (0, 0));
+    }
+
     /// The first CUDA device that can run the kernels; where there is none, the CPU, and why.
     pub fn best() -> Best {
         let cpu = |why: String| Best { device: Device::cpu(), why_no_gpu: Some(why) };

@@ -32,6 +32,27 @@ impl Ptx {
         }
     }
 
+    /// The PTX version that it is written in (major, minor).
+    pub fn version(&self) -> Option<(u32, u32)> {
+        let version = self.text.lines().find_map(|line| line.strip_prefix(".version "))?;
+        let (major, minor) = version.trim().split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+
+    /// The oldest CUDA version (major, minor) whose drivers take that PTX, for versions from 7.0 to 9.1.
+    ///
+    /// After NVIDIA, *Parallel Thread Execution ISA*, "PTX Release History": CUDA brings one with each
+    /// release, but 12.6 brought none.
+    pub fn cuda_needed(&self) -> Option<(u32, u32)> {
+        match self.version()? {
+            (7, minor @ 0..=8) => Some((11, minor)),
+            (8, minor @ 0..=5) => Some((12, minor)),
+            (8, minor @ 6..=8) => Some((12, minor + 1)),
+            (9, minor @ 0..=1) => Some((13, minor)),
+            _ => None,
+        }
+    }
+
     /// The line with which a kernel in this file declares itself; `None` where the file does not have it.
     pub fn declaration(&self, kernel: &str) -> Option<&'static str> {
         let start = format!("simt.kernel name={kernel} ");
@@ -54,6 +75,18 @@ mod tests {
         let error = file((7, 5)).unwrap_err();
         assert_eq!(error.exit_code(), 3);
         assert!(error.to_string().contains("7.5 is below 8.0"), "{error}");
+    }
+
+    #[test]
+    fn a_file_says_which_driver_it_needs() {
+        assert_eq!((SM_80.version(), SM_80.cuda_needed()), (Some((7, 1)), Some((11, 1))));
+        assert_eq!((SM_90A.version(), SM_90A.cuda_needed()), (Some((8, 3)), Some((12, 3))));
+        let needed = |text| Ptx { file: "k.ptx", text }.cuda_needed();
+        assert_eq!(needed("// by hand\n.version 8.6\n.target sm_90a"), Some((12, 7)));
+        assert_eq!(needed(".version 9.0"), Some((13, 0)));
+        for text in ["", ".version 8", ".version x.1", ".version 6.5", ".version 8.9"] {
+            assert_eq!(needed(text), None, "{text}");
+        }
     }
 
     #[test]

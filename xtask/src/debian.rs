@@ -35,15 +35,11 @@ pub(crate) fn installed() -> Result<Tree> {
 /// The compiler of packages that are unpacked in `folder`, downloaded where they are not there yet.
 pub(crate) fn private(folder: &Path, offline: bool) -> Result<Tree> {
     let root = folder.join("debian");
-    let stamp = root.join("complete");
-    if fs::read_to_string(&stamp).is_ok_and(|content| content == STAMP) {
-        return Tree::at(root);
+    if let Some(tree) = unpacked(folder) {
+        return tree;
     }
     ensure!(!offline, "not there yet, and --offline forbids to download it");
-    ensure!(
-        Path::new("/etc/debian_version").exists() && on_path("apt-get") && on_path("dpkg"),
-        "this is not a Debian machine"
-    );
+    ensure!(can_unpack(), "this is not a Debian machine");
 
     // Made under another name: an interrupted download is never taken for a toolchain.
     let partial = folder.join("debian.partial");
@@ -79,6 +75,18 @@ pub(crate) fn private(folder: &Path, offline: bool) -> Result<Tree> {
     fresh(&root)?;
     fs::rename(&partial, &root).with_context(|| format!("cannot create {}", root.display()))?;
     Tree::at(root)
+}
+
+/// The compiler of packages that have been unpacked in `folder`; `None` where none were.
+pub(crate) fn unpacked(folder: &Path) -> Option<Result<Tree>> {
+    let root = folder.join("debian");
+    let is_whole = fs::read_to_string(root.join("complete")).is_ok_and(|content| content == STAMP);
+    is_whole.then(|| Tree::at(root))
+}
+
+/// Whether this machine has what downloading and unpacking packages takes.
+pub(crate) fn can_unpack() -> bool {
+    Path::new("/etc/debian_version").exists() && on_path("apt-get") && on_path("dpkg")
 }
 
 impl Tree {

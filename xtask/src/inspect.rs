@@ -76,11 +76,12 @@ pub fn target(name: &str) -> Result<Target> {
 /// [`UnknownKernel`]; where the committed file or what a tool wrote cannot be read.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let file = format!("{}/{}", build_ptx::FOLDER, build_ptx::file_name(options.target));
-    let text = fs::read_to_string(root.join(&file)).with_context(|| format!("cannot read {file}"))?;
+    let text =
+        fs::read_to_string(root.join(&file)).with_context(|| format!("cannot read {file}"))?;
     let module = Module::parse(&text).with_context(|| format!("cannot read {file}"))?;
     let kernel = kernel(&module, &options.kernel, &file)?;
-    let ptx = View::of_ptx(&text, kernel)
-        .with_context(|| format!("{file}: kernel `{}`", kernel.name))?;
+    let ptx =
+        View::of_ptx(&text, kernel).with_context(|| format!("{file}: kernel `{}`", kernel.name))?;
     let machine = Machine::of(root, &text, options)?;
     if options.sass && machine.sass.is_none() {
         bail!("--sass: {}", machine.missing.unwrap_or_default());
@@ -297,7 +298,8 @@ impl Report<'_> {
             };
         };
         let Occupancy { blocks, warps, most_warps, limited_by, limits } = occupancy;
-        let limits = limits.iter().filter_map(|(what, limit)| Some(format!("{what} {}", (*limit)?)));
+        let limits =
+            limits.iter().filter_map(|(what, limit)| Some(format!("{what} {}", (*limit)?)));
         let limits = limits.collect::<Vec<_>>().join(", ");
         let dynamic =
             if self.has_dynamic_shared() { ", without the launch's shared memory" } else { "" };
@@ -311,13 +313,17 @@ impl Report<'_> {
     /// Instructions by kind, in PTX and in machine code, all and those of the main loop.
     fn table(&self) -> String {
         let mut columns: Vec<(&str, Option<Mix>)> = Vec::new();
-        let views = [Some(("PTX", &self.ptx)), self.machine.sass.as_ref().map(|(_, v)| ("SASS", v))];
+        let views =
+            [Some(("PTX", &self.ptx)), self.machine.sass.as_ref().map(|(_, v)| ("SASS", v))];
         for (name, view) in views.into_iter().flatten() {
             columns.push((name, Some(view.listing.mix())));
             columns.push(("main loop", view.loop_mix()));
         }
-        let kinds: BTreeSet<Kind> =
-            columns.iter().flat_map(|(_, mix)| mix.iter().flat_map(|mix| mix.0.keys())).copied().collect();
+        let kinds: BTreeSet<Kind> = columns
+            .iter()
+            .flat_map(|(_, mix)| mix.iter().flat_map(|mix| mix.0.keys()))
+            .copied()
+            .collect();
         let row = |name: &str, cell: &dyn Fn(&Mix) -> String| {
             let cells = columns.iter().map(|(_, mix)| mix.as_ref().map_or("-".into(), cell));
             let cells: String = cells.map(|cell| format!("  {cell:>9}")).collect();

@@ -20,7 +20,9 @@
 //! | [`declaration`] | what a kernel says of itself, and the directives that follow from it |
 //! | [`check`] | what must be true of every PTX file |
 //! | [`ptxas`] | NVIDIA's assembler, where there is one: registers, spills, warnings |
-//! | [`build_ptx`], [`ci`] | the tasks of `cargo xtask` |
+//! | [`listing`] | a kernel's instructions by kind and its main loop, in PTX and in machine code |
+//! | [`occupancy`] | how many blocks of a kernel a multiprocessor holds |
+//! | [`build_ptx`], [`inspect`], [`doctor`], [`ci`] | the tasks of `cargo xtask` |
 
 pub mod build_ptx;
 pub mod builder;
@@ -28,6 +30,7 @@ pub mod check;
 pub mod ci;
 mod debian;
 pub mod declaration;
+pub mod doctor;
 mod environment;
 pub mod inspect;
 mod linker;

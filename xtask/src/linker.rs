@@ -15,7 +15,7 @@ use crate::{
     toolchain::Version,
 };
 
-const NAME: &str = "llvm-bitcode-linker";
+pub(crate) const NAME: &str = "llvm-bitcode-linker";
 
 /// The folder with the linker of this compiler's version, built where it is not there yet.
 pub(crate) fn ensure(
@@ -24,13 +24,22 @@ pub(crate) fn ensure(
     folder: &Path,
     offline: bool,
 ) -> Result<PathBuf> {
-    let done = folder.join(format!("{NAME}-{}", version.release));
-    if done.join(NAME).exists() {
+    let done = place(version, folder);
+    if is_built(version, folder) {
         return Ok(done);
     }
     build(tree, &done, folder, offline)
         .with_context(|| format!("cannot build {NAME} from {}", tree.source().display()))?;
     Ok(done)
+}
+
+/// Whether the linker of this compiler's version is there.
+pub(crate) fn is_built(version: &Version, folder: &Path) -> bool {
+    place(version, folder).join(NAME).exists()
+}
+
+fn place(version: &Version, folder: &Path) -> PathBuf {
+    folder.join(format!("{NAME}-{}", version.release))
 }
 
 fn build(tree: &Tree, done: &Path, folder: &Path, offline: bool) -> Result<()> {

@@ -125,9 +125,9 @@ impl Listing {
         let working: Vec<_> = loops.iter().filter(|part| multiply_adds(part) > 0).collect();
         let chosen = if working.is_empty() { loops.iter().collect() } else { working };
         let innermost = chosen.iter().filter(|part| {
-            !chosen.iter().any(|other| {
-                other != *part && part.start <= other.start && other.end <= part.end
-            })
+            !chosen
+                .iter()
+                .any(|other| other != *part && part.start <= other.start && other.end <= part.end)
         });
         // Of equals the first, which is the shorter one's turn only by its address.
         let key = |part: &Range<usize>| (multiply_adds(part), part.len());

@@ -114,7 +114,9 @@ fn arguments() -> Result<Task, lexopt::Error> {
         }
     }
     match task {
-        Some(Task::Inspect(options)) if options.kernel.is_empty() => Err("inspect which kernel?".into()),
+        Some(Task::Inspect(options)) if options.kernel.is_empty() => {
+            Err("inspect which kernel?".into())
+        }
         Some(task) => Ok(task),
         None => Err("which task?".into()),
     }

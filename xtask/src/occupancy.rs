@@ -45,8 +45,7 @@ impl Multiprocessor {
     };
 
     /// Compute capability 9.0.
-    pub const SM_90: Multiprocessor =
-        Multiprocessor { shared: 228 << 10, ..Multiprocessor::SM_80 };
+    pub const SM_90: Multiprocessor = Multiprocessor { shared: 228 << 10, ..Multiprocessor::SM_80 };
 
     /// The one of a compute capability without its dot; `None` for one that is not known here.
     pub fn of(compute_capability: u32) -> Option<Multiprocessor> {

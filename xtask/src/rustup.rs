@@ -1,6 +1,11 @@
 //! The device compiler by way of rustup: a nightly with three components.
 
-use std::{env, fs, io::ErrorKind, path::Path, process::Command};
+use std::{
+    env, fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -13,33 +18,62 @@ use crate::{
 /// them.
 pub(crate) const COMPONENTS: [&str; 3] = ["rust-src", "llvm-tools", "llvm-bitcode-linker"];
 
+/// A nightly that can be run.
+pub(crate) struct Nightly {
+    /// As `rustup run` takes it.
+    pub(crate) name: String,
+    pub(crate) version: Version,
+    sysroot: PathBuf,
+}
+
+impl Nightly {
+    /// The nightly of this folder, as it is.
+    pub(crate) fn installed() -> Result<Nightly> {
+        let name = nightly(env::var("RUSTUP_TOOLCHAIN").ok());
+        if let Err(error) = rustup().arg("--version").output() {
+            ensure!(error.kind() != ErrorKind::NotFound, "rustup is not installed");
+            return Err(error).context("cannot run `rustup`");
+        }
+        let rustc = || {
+            let mut command = rustup();
+            command.args(["run", &name, "rustc"]);
+            command
+        };
+        let version = Version::of(&mut rustc())?;
+        let sysroot = output(rustc().args(["--print", "sysroot"]))?.trim_end().into();
+        Ok(Nightly { name, version, sysroot })
+    }
+
+    /// Those of [`COMPONENTS`] that it lacks.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        missing_components(&self.sysroot, &self.version.host)
+    }
+
+    /// The arguments with which `rustup` adds them.
+    pub(crate) fn addition(&self) -> Vec<&str> {
+        let mut arguments = vec!["component", "add", "--toolchain", &self.name];
+        arguments.extend(self.missing());
+        arguments
+    }
+}
+
 /// The nightly of this folder with its components, which are added where they are missing and may be.
 pub(crate) fn find(offline: bool) -> Result<Toolchain> {
-    let name = nightly(env::var("RUSTUP_TOOLCHAIN").ok());
-    if let Err(error) = rustup().arg("--version").output() {
-        ensure!(error.kind() != ErrorKind::NotFound, "rustup is not installed");
-        return Err(error).context("cannot run `rustup`");
-    }
-    let rustc = || {
-        let mut command = rustup();
-        command.args(["run", &name, "rustc"]);
-        command
-    };
-    let version = Version::of(&mut rustc())?;
-    let sysroot = output(rustc().args(["--print", "sysroot"]))?;
-    let missing = || missing_components(Path::new(sysroot.trim_end()), &version.host);
-    if !missing().is_empty() {
-        let add = ["component", "add", "--toolchain", &name];
-        let command = format!("rustup {} {}", add.join(" "), missing().join(" "));
+    let nightly = Nightly::installed()?;
+    let name = &nightly.name;
+    let addition = nightly.addition();
+    if !nightly.missing().is_empty() {
+        let command = format!("rustup {}", addition.join(" "));
         if offline || env::var_os("RUSTUP_AUTO_INSTALL").is_some_and(|value| value == "0") {
             let forbidden = if offline { "--offline" } else { "RUSTUP_AUTO_INSTALL=0" };
-            bail!("{name} lacks {} ({forbidden}): `{command}`", missing().join(", "));
+            bail!("{name} lacks {} ({forbidden}): `{command}`", nightly.missing().join(", "));
         }
         eprintln!("{command}");
-        output(rustup().args(add).args(missing()))?;
-        ensure!(missing().is_empty(), "{name} still lacks {}", missing().join(", "));
+        output(rustup().args(&addition))?;
+        let missing = nightly.missing();
+        ensure!(missing.is_empty(), "{name} still lacks {}", missing.join(", "));
     }
-    Ok(Toolchain::from_rustup(name, version))
+    Ok(Toolchain::from_rustup(nightly.name, nightly.version))
 }
 
 fn rustup() -> Command {

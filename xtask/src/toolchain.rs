@@ -15,12 +15,12 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, Error, Result, ensure};
+use anyhow::{Context, Error, Result, anyhow, ensure};
 
 use crate::{
     debian::{self, Tree},
     environment::{cargo, clean, output, prepend},
-    rustup,
+    linker, rustup,
 };
 
 /// Where toolchains are kept, below the workspace.
@@ -28,6 +28,10 @@ const FOLDER: &str = "target/device-toolchain";
 
 /// The oldest compiler whose PTX backend builds kernels as they are written here.
 pub(crate) const OLDEST: (u32, u32) = (1, 96);
+
+/// The ways to a compiler, in the order in which they are tried.
+const WAYS: [&str; 3] =
+    ["rustup", "Debian's installed packages", "Debian's packages in target/device-toolchain"];
 
 /// A compiler for the device, ready to be called.
 #[derive(Clone, Debug)]
@@ -84,16 +88,12 @@ pub fn find(root: &Path, offline: bool) -> Result<Toolchain> {
     // One at a time: what one build gets, the next one finds.
     let _lock = lock(&folder)?;
     let mut reasons = Vec::new();
-    let ways: [(&str, &dyn Fn() -> Result<Toolchain>); 3] = [
-        ("rustup", &|| rustup::find(offline)),
-        ("Debian's installed packages", &|| {
-            Toolchain::from_tree(debian::installed()?, &folder, offline)
-        }),
-        ("Debian's packages in target/device-toolchain", &|| {
-            Toolchain::from_tree(debian::private(&folder, offline)?, &folder, offline)
-        }),
+    let ways: [&dyn Fn() -> Result<Toolchain>; 3] = [
+        &|| rustup::find(offline),
+        &|| Toolchain::from_tree(debian::installed()?, &folder, offline),
+        &|| Toolchain::from_tree(debian::private(&folder, offline)?, &folder, offline),
     ];
-    for (way, find) in ways {
+    for (way, find) in WAYS.into_iter().zip(ways) {
         match find() {
             Ok(toolchain) => {
                 eprintln!("device compiler: {} ({way})", toolchain.compiler());
@@ -103,6 +103,45 @@ pub fn find(root: &Path, offline: bool) -> Result<Toolchain> {
         }
     }
     Err(ToolchainAbsent { reasons }.into())
+}
+
+/// A compiler for the device, as far as it is there.
+pub(crate) struct Parts {
+    /// As [`Toolchain::compiler`] has it.
+    pub(crate) compiler: String,
+    /// What [`find`] would have to get first, and the command that gets it; `None` where all is there.
+    pub(crate) missing: Option<(String, String)>,
+}
+
+/// What there is of each way to a compiler, under a short name. Gets nothing and changes nothing.
+pub(crate) fn survey(root: &Path) -> [(&'static str, Result<Parts>); 3] {
+    let folder = root.join(FOLDER);
+    let of_tree = |tree: Result<Tree>| -> Result<Parts> {
+        let version = tree?.version()?;
+        let missing = (!linker::is_built(&version, &folder)).then(|| {
+            (linker::NAME.to_string(), "`cargo xtask build-ptx` builds it, in 15 s".into())
+        });
+        Ok(Parts { compiler: version.text, missing })
+    };
+    let unpacked = debian::unpacked(&folder).unwrap_or_else(|| {
+        Err(match debian::can_unpack() {
+            true => anyhow!("not there; `cargo xtask build-ptx` downloads it (156 MB)"),
+            false => anyhow!("not there, and this is not a Debian machine"),
+        })
+    });
+    [
+        ("compiler by rustup", nightly_parts()),
+        ("compiler by Debian", of_tree(debian::installed())),
+        ("compiler in target", of_tree(unpacked)),
+    ]
+}
+
+fn nightly_parts() -> Result<Parts> {
+    let nightly = rustup::Nightly::installed()?;
+    let missing = nightly.missing();
+    let get = || format!("`rustup {}`", nightly.addition().join(" "));
+    let missing = (!missing.is_empty()).then(|| (missing.join(", "), get()));
+    Ok(Parts { compiler: nightly.version.text, missing })
 }
 
 fn lock(folder: &Path) -> Result<File> {
@@ -130,7 +169,7 @@ impl Toolchain {
 
     fn from_tree(tree: Tree, folder: &Path, offline: bool) -> Result<Toolchain> {
         let version = tree.version()?;
-        let linker = crate::linker::ensure(&tree, &version, folder, offline)?;
+        let linker = linker::ensure(&tree, &version, folder, offline)?;
         Ok(Toolchain { kind: Kind::Debian { tree, linker }, version })
     }
 

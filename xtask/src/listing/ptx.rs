@@ -79,10 +79,11 @@ fn kind(instruction: &Statement) -> Kind {
 
 const ARITHMETIC: [&str; 61] = [
     "abs", "add", "addc", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign",
-    "cos", "cvt", "div", "dp2a", "dp4a", "ex2", "fns", "lg2", "lop3", "mad", "mad24", "madc", "max",
-    "min", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad", "selp",
-    "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "subc", "szext", "tanh",
-    "testp", "vabsdiff", "vadd", "vmad", "vmax", "vmin", "vset", "vshl", "vshr", "vsub", "xor",
+    "cos", "cvt", "div", "dp2a", "dp4a", "ex2", "fns", "lg2", "lop3", "mad", "mad24", "madc",
+    "max", "min", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad",
+    "selp", "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "subc", "szext",
+    "tanh", "testp", "vabsdiff", "vadd", "vmad", "vmax", "vmin", "vset", "vshl", "vshr", "vsub",
+    "xor",
 ];
 
 fn space(parts: &[&str]) -> Space {
@@ -128,22 +129,34 @@ mod tests {
             ("fma.rn.f32 %r1, %r2, %r3, %r1;", Kind::Fma),
             ("mad.rn.f32 %r1, %r2, %r3, %r1;", Kind::Fma),
             ("mad.lo.s32 %r1, %r2, %r3, %r1;", Kind::Arithmetic),
-            ("wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {%f1}, %rd1, %rd2, 1, 1, 1;", Kind::Tensor),
+            (
+                "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {%f1}, %rd1, %rd2, 1, 1, 1;",
+                Kind::Tensor,
+            ),
             ("wgmma.wait_group.sync.aligned 1;", Kind::Barrier),
-            ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1}, {%r1}, {%r2}, {%f1};", Kind::Tensor),
+            (
+                "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1}, {%r1}, {%r2}, {%f1};",
+                Kind::Tensor,
+            ),
             ("@%p1 setp.ne.b64 %p6, %rd35, 0;", Kind::Arithmetic),
             ("ld.global.b32 %r1, [%rd1];", Kind::Load(Global, 32)),
             ("ld.global.nc.L2::128B.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];", Kind::Load(Global, 128)),
             ("ld.shared.v2.b64 {%rd1, %rd2}, [%r1];", Kind::Load(Shared, 128)),
             ("ld.shared::cluster.u8 %r1, [%r1];", Kind::Load(Shared, 8)),
-            ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [%r5];", Kind::Load(Shared, 128)),
+            (
+                "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [%r5];",
+                Kind::Load(Shared, 128),
+            ),
             ("st.local.b32 [%rd1], %r1;", Kind::Store(Local, 32)),
             ("st.v4.b32 [%rd1], {%r1, %r1, %r1, %r1};", Kind::Store(Generic, 128)),
             ("ld.param.b32 %r1, [k_param_0];", Kind::Other),
             ("mov.u32 %r1, %tid.x;", Kind::Other),
             ("atom.global.add.f32 %f1, [%rd1], %f2;", Kind::Atomic),
             ("cp.async.cg.shared.global [%r1], [%rd1], 16;", Kind::Copy),
-            ("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];", Kind::Copy),
+            (
+                "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];",
+                Kind::Copy,
+            ),
             ("cp.async.wait_group 1;", Kind::Barrier),
             ("barrier.cta.sync.aligned.all 0;", Kind::Barrier),
             ("mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2;", Kind::Barrier),

@@ -109,8 +109,10 @@ impl Sass {
 /// branch to itself, for an instruction fetch that runs ahead, and with `NOP`s.
 fn filling(code: &[(usize, Operation)], labels: &HashMap<&str, usize>) -> usize {
     let is_filling = |(index, (_, operation)): &(usize, &(usize, Operation))| {
-        let to_itself =
-            || operation.predicate.is_none() && matches!(operation.jump(labels), Ok(Some(target)) if target == *index);
+        let to_itself = || {
+            operation.predicate.is_none()
+                && matches!(operation.jump(labels), Ok(Some(target)) if target == *index)
+        };
         operation.opcode == "NOP" || to_itself()
     };
     code.iter().enumerate().rev().take_while(is_filling).count()
@@ -178,8 +180,8 @@ impl<'a> Operation<'a> {
             "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG" => Kind::Atomic,
             "LDGSTS" | "STAS" | "UBLKCP" | "UBLKRED" | "UTMALDG" | "UTMASTG" | "UTMAREDG"
             | "UTMACMDFLUSH" => Kind::Copy,
-            "BAR" | "SYNCS" | "DEPBAR" | "LDGDEPBAR" | "ARRIVES" | "MEMBAR" | "ERRBAR" | "FENCE"
-            | "WARPSYNC" | "WARPGROUP" | "UCGABAR_ARV" | "UCGABAR_WAIT" | "UTMACCTL" => {
+            "BAR" | "SYNCS" | "DEPBAR" | "LDGDEPBAR" | "ARRIVES" | "MEMBAR" | "ERRBAR"
+            | "FENCE" | "WARPSYNC" | "WARPGROUP" | "UCGABAR_ARV" | "UCGABAR_WAIT" | "UTMACCTL" => {
                 Kind::Barrier
             }
             "BRA" | "BRX" | "BRXU" | "JMP" | "JMX" | "CALL" | "RET" | "EXIT" | "BSSY" | "BSYNC"
@@ -193,7 +195,9 @@ impl<'a> Operation<'a> {
     fn only_moves(&self) -> bool {
         let mut operands = self.operands.split(',').map(|operand| operand.trim().trim_matches('-'));
         self.modifiers.contains(&"MOV")
-            || (self.opcode == "HFMA2" && operands.nth(1) == Some("RZ") && operands.next() == Some("RZ"))
+            || (self.opcode == "HFMA2"
+                && operands.nth(1) == Some("RZ")
+                && operands.next() == Some("RZ"))
     }
 
     /// The bits that a thread moves: 32 where the opcode does not say.
@@ -204,7 +208,12 @@ impl<'a> Operation<'a> {
 
     /// A thread's bits of one, two or four 8 x 8 matrices: `LDSM.16.M88.4`.
     fn matrix_bits(&self) -> u32 {
-        32 * self.modifiers.last().and_then(|word| word.parse().ok()).filter(|n| *n <= 4).unwrap_or(1)
+        32 * self
+            .modifiers
+            .last()
+            .and_then(|word| word.parse().ok())
+            .filter(|n| *n <= 4)
+            .unwrap_or(1)
     }
 }
 
@@ -212,12 +221,67 @@ impl<'a> Operation<'a> {
 /// opcodes begin with `U`.
 fn is_arithmetic(opcode: &str) -> bool {
     const NAMES: [&str; 62] = [
-        "BMSK", "BREV", "DADD", "DMUL", "DSETP", "F2F", "F2FP", "F2I", "F2IP", "FADD", "FADD2",
-        "FCHK", "FLO", "FMNMX", "FMNMX3", "FMUL", "FMUL2", "FRND", "FSEL", "FSET", "FSETP",
-        "FSWZADD", "HADD2", "HMNMX2", "HMUL2", "HSET2", "HSETP2", "I2F", "I2FP", "I2I", "I2IP",
-        "IABS", "IADD", "IADD3", "IDP", "IDP4A", "IMAD", "IMNMX", "IMUL", "ISCADD", "ISETP", "LEA",
-        "LOP", "LOP3", "MUFU", "PLOP3", "POPC", "PRMT", "SEL", "SGXT", "SHF", "SHL", "SHR",
-        "VABSDIFF", "VABSDIFF4", "VADD", "VHMNMX", "VIADD", "VIADDMNMX", "VIMNMX", "VIMNMX3",
+        "BMSK",
+        "BREV",
+        "DADD",
+        "DMUL",
+        "DSETP",
+        "F2F",
+        "F2FP",
+        "F2I",
+        "F2IP",
+        "FADD",
+        "FADD2",
+        "FCHK",
+        "FLO",
+        "FMNMX",
+        "FMNMX3",
+        "FMUL",
+        "FMUL2",
+        "FRND",
+        "FSEL",
+        "FSET",
+        "FSETP",
+        "FSWZADD",
+        "HADD2",
+        "HMNMX2",
+        "HMUL2",
+        "HSET2",
+        "HSETP2",
+        "I2F",
+        "I2FP",
+        "I2I",
+        "I2IP",
+        "IABS",
+        "IADD",
+        "IADD3",
+        "IDP",
+        "IDP4A",
+        "IMAD",
+        "IMNMX",
+        "IMUL",
+        "ISCADD",
+        "ISETP",
+        "LEA",
+        "LOP",
+        "LOP3",
+        "MUFU",
+        "PLOP3",
+        "POPC",
+        "PRMT",
+        "SEL",
+        "SGXT",
+        "SHF",
+        "SHL",
+        "SHR",
+        "VABSDIFF",
+        "VABSDIFF4",
+        "VADD",
+        "VHMNMX",
+        "VIADD",
+        "VIADDMNMX",
+        "VIMNMX",
+        "VIMNMX3",
         "IADD2",
     ];
     NAMES.contains(&opcode) || opcode.strip_prefix('U').is_some_and(|name| NAMES.contains(&name))
@@ -286,7 +350,12 @@ mod tests {
         fails("tiled", "LDC R1,", "{R1,", "is no opcode");
         fails("tiled", "@P2 BRA `(.L_x_1)", "@P2 BRA `(.L_x_7)", "no label `.L_x_7`");
         fails("tiled", "@P2 BRA `(.L_x_1)", "@P2 BRA 0x20", "which is no label");
-        fails("other", "        /*0000*/                   EXIT ;\n\t.section", "\t.section", "no instructions");
+        fails(
+            "other",
+            "        /*0000*/                   EXIT ;\n\t.section",
+            "\t.section",
+            "no instructions",
+        );
     }
 
     #[test]

@@ -166,7 +166,7 @@ on_machine! {
             }));
         }
         let [raw, product] = [raw, product].map(|times| crate::timing::Summary::of(&times).median);
-        println!("host time at 64x64x64: raw launch {raw:.2} us, product::multiply {product:.2} us");
+        println!("\nhost time at 64x64x64: raw launch {raw:.2} us, product::multiply {product:.2} us");
         assert!(product - raw <= 10.0, "{product} us against {raw} us");
     }
 

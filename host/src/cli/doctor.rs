@@ -1,0 +1,323 @@
+//! `doctor`: what this machine has for running kernels, what is wrong with it, and what to do.
+
+use std::{
+    env, fmt, fs, io,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+use std::io::Write;
+
+use host::{
+    Device, Error, Shape, operands, product,
+    ptx::{self, Ptx},
+    timing::Operands,
+    verify::{Criterion, compare},
+};
+use serde::Serialize;
+
+use super::{Failure, args::List, list::json, run::duration};
+
+/// The product that every device is tried with: sizes that no tile divides.
+const SHAPE: [u64; 3] = [33, 65, 17];
+const KERNEL: &str = "tiled16";
+
+/// Free memory of a device, in bytes, below which something else is probably using it.
+const LITTLE: u64 = 512 << 20;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Ok,
+    /// It works, slower or on another device than could be.
+    Warn,
+    /// Something is broken.
+    Fail,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(match self {
+            Status::Ok => "ok",
+            Status::Warn => "warn",
+            Status::Fail => "fail",
+        })
+    }
+}
+
+/// One thing that was looked at; also the object of `--json`.
+#[derive(Debug, Serialize)]
+struct Line {
+    name: String,
+    status: Status,
+    found: String,
+    /// What to do about it.
+    advice: Option<String>,
+}
+
+impl Line {
+    fn ok(name: impl Into<String>, found: impl Into<String>) -> Line {
+        Line { name: name.into(), status: Status::Ok, found: found.into(), advice: None }
+    }
+
+    fn warn(
+        name: impl Into<String>,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Line {
+        Line { status: Status::Warn, advice: Some(advice.into()), ..Line::ok(name, found) }
+    }
+
+    fn fail(
+        name: impl Into<String>,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Line {
+        Line { status: Status::Fail, ..Line::warn(name, found, advice) }
+    }
+
+    fn error(name: impl Into<String>, error: &Error) -> Line {
+        Line::fail(name, error.to_string(), advice(error))
+    }
+}
+
+/// Looks at the driver, at every device and at this machine, and tells each finding as it is made.
+///
+/// # Errors
+/// [`Failure::Wrong`] where a device's product is wrong, [`Failure::Environment`] where anything else is
+/// broken; both have been told.
+pub(super) fn doctor(list: &List, out: &mut impl Write) -> Result<(), Failure> {
+    let mut report = Report { out, json: list.json, warnings: 0, failures: 0, wrong: false };
+    let count = report.driver()?;
+    let gpus: Vec<_> = (0..count).map(|index| (index, Device::cuda(index))).collect();
+    let usable: Vec<&Device> = gpus.iter().filter_map(|(_, device)| device.as_ref().ok()).collect();
+    report.ptx(&usable)?;
+    for (index, gpu) in &gpus {
+        report.gpu(&format!("cuda:{index}"), gpu)?;
+    }
+    report.device(&Device::cpu())?;
+    if !usable.is_empty() {
+        report.tell(jit_cache())?;
+    }
+    report.end()
+}
+
+/// Findings on their way out, and what they come to.
+struct Report<'a, W> {
+    out: &'a mut W,
+    json: bool,
+    warnings: usize,
+    failures: usize,
+    /// A product was wrong.
+    wrong: bool,
+}
+
+impl<W: Write> Report<'_, W> {
+    fn tell(&mut self, line: Line) -> Result<(), Failure> {
+        match line.status {
+            Status::Ok => {}
+            Status::Warn => self.warnings += 1,
+            Status::Fail => self.failures += 1,
+        }
+        if self.json {
+            return json(self.out, &line);
+        }
+        writeln!(self.out, "{:<4}  {:<24}  {}", line.status, line.name, line.found)?;
+        if let Some(advice) = line.advice {
+            writeln!(self.out, "{:32}-> {advice}", "")?;
+        }
+        // What comes next may take long, or hang: this much is known.
+        Ok(self.out.flush()?)
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        let Report { failures, warnings, .. } = self;
+        if !self.json {
+            writeln!(self.out, "failures: {failures}, warnings: {warnings}")?;
+        }
+        match (self.wrong, failures) {
+            (true, _) => Err(Failure::Wrong),
+            (false, 0) => Ok(()),
+            (false, _) => Err(Failure::Environment),
+        }
+    }
+
+    /// The driver's library, its start, its version. How many devices there are.
+    fn driver(&mut self) -> Result<usize, Failure> {
+        match library() {
+            Ok(name) => self.tell(Line::ok("driver library", name))?,
+            Err(reason) => {
+                let found = format!("{reason}: the CPU device is used");
+                let advice = "for a GPU install NVIDIA's driver, in a container start it with the GPU \
+                              passed in";
+                self.tell(Line::warn("driver library", found, advice))?;
+                return Ok(0);
+            }
+        }
+        let count = Device::cuda_count();
+        self.tell(match &count {
+            Ok(0) => {
+                let visible = env::var("CUDA_VISIBLE_DEVICES").ok();
+                let visible = visible.map(|value| format!(" (CUDA_VISIBLE_DEVICES={value})"));
+                let found = format!("it finds no device{}", visible.unwrap_or_default());
+                let advice = "`nvidia-smi` lists the devices; a container sees those passed in";
+                Line::warn("driver start", found, advice)
+            }
+            Ok(1) => Line::ok("driver start", "1 device"),
+            Ok(count) => Line::ok("driver start", format!("{count} devices")),
+            Err(error) => Line::error("driver start", error),
+        })?;
+        self.tell(match Device::cuda_version() {
+            Ok(version) => Line::ok("driver version", format!("CUDA {}", Version(version))),
+            Err(error) => Line::error("driver version", &error),
+        })?;
+        Ok(count.unwrap_or(0))
+    }
+
+    /// Each PTX file against the driver's version. A file that no device here takes may need a newer one.
+    fn ptx(&mut self, devices: &[&Device]) -> Result<(), Failure> {
+        let Ok(driver) = Device::cuda_version() else { return Ok(()) };
+        for ptx in [ptx::SM_80, ptx::SM_90A] {
+            let takers: Vec<_> = devices.iter().filter(|d| d.ptx_file() == Some(ptx.file)).collect();
+            self.tell(against_driver(ptx, driver, !takers.is_empty()))?;
+        }
+        Ok(())
+    }
+
+    fn gpu(&mut self, name: &str, gpu: &host::Result<Device>) -> Result<(), Failure> {
+        match gpu {
+            Ok(device) => self.device(device),
+            Err(error @ Error::Architecture { .. }) => {
+                let found = format!("{error}: it is not used");
+                self.tell(Line::warn(name, found, advice(error)))
+            }
+            Err(error) => self.tell(Line::error(name, error)),
+        }
+    }
+
+    /// A device, its memory, and a product on it.
+    fn device(&mut self, device: &Device) -> Result<(), Failure> {
+        let name = device.name();
+        let ptx = device.ptx_file().map(|file| format!(", takes {file}")).unwrap_or_default();
+        self.tell(Line::ok(&name, format!("{}{ptx}", device.description())))?;
+        self.tell(memory(format!("{name} memory"), device.memory()))?;
+        let product = format!("{name} product");
+        let line = match try_product(device) {
+            Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
+            Err(error) => Line::error(product, &error),
+            Ok(Trial { wrong: Some(wrong), .. }) => {
+                self.wrong = true;
+                let advice = "report it, with this output: a kernel or the device computes wrongly";
+                Line::fail(product, wrong, advice)
+            }
+            Ok(Trial { wrong: None, first_launch }) => Line::ok(
+                product,
+                format!(
+                    "{KERNEL}, {}: right; first launch {}",
+                    SHAPE.map(|size| size.to_string()).join("x"),
+                    duration(first_launch.as_secs_f64() * 1e6)
+                ),
+            ),
+        };
+        self.tell(line)
+    }
+}
+
+/// The name that the driver's library was loaded by, or why it was not.
+#[cfg(feature = "cuda")]
+fn library() -> Result<&'static str, &'static str> {
+    cuda_dyn::driver()
+}
+
+#[cfg(not(feature = "cuda"))]
+fn library() -> Result<&'static str, &'static str> {
+    Err("host was built without its feature `cuda`")
+}
+
+/// A version as NVIDIA writes it.
+struct Version((u32, u32));
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Version((major, minor)) = self;
+        write!(f, "{major}.{minor}")
+    }
+}
+
+/// What helps against an error, as far as its message does not say.
+fn advice(error: &Error) -> &'static str {
+    match error {
+        Error::NoDriver { .. } | Error::NoDevice { .. } => {
+            "`nvidia-smi` says whether the driver works at all; install it anew or update it, then restart"
+        }
+        Error::Architecture { .. } => "an Ampere GPU or a later one is needed",
+        Error::Ptx { .. } => "update the driver, or `cargo xtask build-ptx` where the PTX was changed",
+        Error::OutOfMemory { .. } => "end what holds the memory: `nvidia-smi` and `free` name it",
+        Error::Driver { .. } => "`nvidia-smi` and the system's log (`dmesg`) say more; a restart helps often",
+        Error::Launch { .. } => "`cargo xtask build-ptx`, and commit gpu/ptx",
+        _ => "report it, with this output",
+    }
+}
+
+/// A PTX file against the CUDA version of the driver.
+fn against_driver(ptx: Ptx, driver: (u32, u32), is_taken: bool) -> Line {
+    let (name, driver_text) = (format!("PTX {}", ptx.file), Version(driver));
+    let (Some(version), Some(needed)) = (ptx.version(), ptx.cuda_needed()) else {
+        let found = "which driver it needs is not known";
+        return Line::warn(name, found, "this version of PTX is newer than this program");
+    };
+    let found = format!("PTX {}, needs CUDA {}", Version(version), Version(needed));
+    match (driver >= needed, is_taken) {
+        (true, _) => Line::ok(name, found),
+        (false, true) => {
+            Line::fail(name, format!("{found}, the driver has {driver_text}"), "update the driver")
+        }
+        (false, false) => Line::warn(
+            name,
+            format!("{found}, the driver has {driver_text}; no device here takes it"),
+            "update the driver before a device that does",
+        ),
+    }
+}
+
+fn memory(name: String, memory: host::Result<(u64, u64)>) -> Line {
+    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+    match memory {
+        Err(error) => Line::error(name, &error),
+        Ok((u64::MAX, _)) => Line::warn(name, "the system does not say", "products are not refused"),
+        Ok((free, all)) => {
+            let found = format!("{:.1} of {:.1} GiB free", gib(free), gib(all));
+            match free < LITTLE {
+                true => Line::warn(name, found, "`nvidia-smi` and `free` name what holds it"),
+                false => Line::ok(name, found),
+            }
+        }
+    }
+}
+
+/// A product that ran.
+struct Trial {
+    /// The first launch, with the driver's compilation of the kernels.
+    first_launch: Duration,
+    /// What is wrong with it.
+    wrong: Option<String>,
+}
+
+/// Multiplies on a device and compares all of C: real numbers within the bound, integers exactly.
+fn try_product(device: &Device) -> host::Result<Trial> {
+    let (stream, entry) = (device.stream()?, product::find(KERNEL)?);
+    let [m, n, k] = SHAPE;
+    let shape = Shape::new(m, n, k)?;
+    let lengths = [shape.a_len(), shape.b_len()];
+    let magnitude = operands::exact_magnitude(shape.k()).unwrap_or(1);
+    let mut trial = Trial { first_launch: Duration::ZERO, wrong: None };
+    for (criterion, what, [a, b]) in [
+        (Criterion::Bound, "real numbers", [1, 2].map(|seed| (seed, operands::uniform as Draw))),
+        (Criterion::Exact, "integers", [3, 4].map(|seed| (seed, integers as Draw))),
+    ] {}
+    Ok(trial)
+}
+
+fn jit_cache() -> Line {
+    todo!()
+}

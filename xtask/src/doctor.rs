@@ -1,0 +1,444 @@
+//! `cargo xtask doctor`: what this machine has for building and running kernels, what is wrong, and what
+//! to do about it. It changes nothing and downloads nothing of its own.
+//!
+//! What concerns running is for `host doctor` to say, which is built and run here.
+
+use std::{
+    fmt, fs, io,
+    path::Path,
+    process::{Command, ExitCode, Stdio},
+};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::{
+    build_ptx,
+    builder::compiler_of,
+    debian,
+    environment::{cargo, output},
+    listing::sass,
+    ptx::Module,
+    ptxas,
+    tool::Tool,
+    toolchain::{self, Parts},
+};
+
+/// Free disk that a first `build-ptx` may need: a compiler (1 GB) and its builds.
+const DISK: u64 = 2_000_000_000;
+
+/// How to look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// One JSON object a line instead of text.
+    pub json: bool,
+    /// Let cargo, which builds `host`, keep off the network.
+    pub offline: bool,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Ok,
+    /// Something is missing that not everybody needs.
+    Warn,
+    /// Something is broken.
+    Fail,
+}
+
+impl Status {
+    const ALL: [Status; 3] = [Status::Ok, Status::Warn, Status::Fail];
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(match self {
+            Status::Ok => "ok",
+            Status::Warn => "warn",
+            Status::Fail => "fail",
+        })
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
+    name: String,
+    status: Status,
+    found: String,
+    /// What to do about it.
+    advice: Option<String>,
+}
+
+impl Line {
+    fn ok(name: impl Into<String>, found: impl Into<String>) -> Line {
+        Line { name: name.into(), status: Status::Ok, found: found.into(), advice: None }
+    }
+
+    fn new(
+        status: Status,
+        name: impl Into<String>,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Line {
+        Line { name: name.into(), status, found: found.into(), advice: Some(advice.into()) }
+    }
+
+    /// Reads a line of `host doctor --json`.
+    fn parse(text: &str) -> Result<Line> {
+        let value: Value = serde_json::from_str(text)?;
+        let field = |key: &str| {
+            value[key].as_str().map(String::from).with_context(|| format!("`{key}` is no text"))
+        };
+        let status = field("status")?;
+        let known = Status::ALL.into_iter().find(|known| known.to_string() == status);
+        Ok(Line {
+            name: field("name")?,
+            status: known.with_context(|| format!("status `{status}`"))?,
+            found: field("found")?,
+            advice: match &value["advice"] {
+                Value::Null => None,
+                _ => Some(field("advice")?),
+            },
+        })
+    }
+
+    fn json(&self) -> Value {
+        let status = self.status.to_string();
+        json!({ "name": self.name, "status": status, "found": self.found, "advice": self.advice })
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:<4}  {:<24}  {}", self.status, self.name, self.found)?;
+        match &self.advice {
+            Some(advice) => write!(f, "\n      {:<24}  -> {advice}", ""),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Verdict {
+    warnings: usize,
+    failures: usize,
+    /// A product on a device of this machine was wrong.
+    wrong: bool,
+}
+
+impl Verdict {
+    /// 0 without a failure, 1 where a product was wrong, 3 for everything else.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Verdict { wrong: true, .. } => 1,
+            Verdict { failures: 0, .. } => 0,
+            _ => 3,
+        })
+    }
+
+    /// Counts a line and prints it.
+    fn tell(&mut self, options: Options, line: &Line) {
+        match line.status {
+            Status::Ok => {}
+            Status::Warn => self.warnings += 1,
+            Status::Fail => self.failures += 1,
+        }
+        match options.json {
+            true => println!("{}", line.json()),
+            false => println!("{line}"),
+        }
+    }
+}
+
+/// Looks at everything, for the workspace in `root`.
+///
+/// # Errors
+/// None: what goes wrong is a line of its own.
+pub fn run(root: &Path, options: Options) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    let mut tell = |line: &Line| verdict.tell(options, line);
+    toolchain_lines(toolchain::survey(root)).iter().for_each(&mut tell);
+    tell(&tool(&ptxas::TOOL, root, "registers and spills", "cargo xtask build-ptx --fetch-ptxas"));
+    tell(&tool(&sass::TOOL, root, "machine code", "cargo xtask inspect KERNEL --fetch"));
+    for target in build_ptx::TARGETS {
+        let name = format!("{}/{}", build_ptx::FOLDER, build_ptx::file_name(target));
+        tell(&committed(&name, fs::read_to_string(root.join(&name))));
+    }
+    for folder in ["target", build_ptx::FOLDER] {
+        tell(&write_access(folder, &root.join(folder)));
+    }
+    tell(&disk(output(Command::new("df").arg("-Pk").arg(root))));
+
+    eprintln!("running `host doctor`, which may have to be compiled first");
+    let mut command = Command::new(cargo());
+    command.args(["run", "--quiet", "--package", "host"]).current_dir(root);
+    if options.offline {
+        command.arg("--offline");
+    }
+    command.args(["--", "doctor", "--json"]).stderr(Stdio::inherit());
+    let (lines, wrong) = match command.output() {
+        Ok(done) => {
+            of_host(&String::from_utf8_lossy(&done.stdout), done.status.code(), done.status)
+        }
+        Err(error) => (vec![host_fails(format!("cargo cannot be run: {error}"))], false),
+    };
+    lines.iter().for_each(&mut tell);
+    verdict.wrong = wrong;
+    if !options.json {
+        let Verdict { failures, warnings, .. } = verdict;
+        println!("failures: {failures}, warnings: {warnings}");
+    }
+    Ok(verdict)
+}
+
+/// The ways to a compiler. One is enough, and to run the kernels none is needed.
+fn toolchain_lines<const N: usize>(ways: [(&'static str, Result<Parts>); N]) -> Vec<Line> {
+    let is_ready = |parts: &Result<Parts>| matches!(parts, Ok(Parts { missing: None, .. }));
+    let any = ways.iter().any(|(_, parts)| is_ready(parts));
+    let mut lines = Vec::new();
+    for (way, parts) in ways {
+        let found = match &parts {
+            Ok(Parts { compiler, missing: None }) => compiler.clone(),
+            Ok(Parts { compiler, missing: Some((what, _)) }) => format!("{compiler}; lacks {what}"),
+            Err(reason) => format!("{reason:#}").lines().collect::<Vec<_>>().join(" "),
+        };
+        lines.push(match parts {
+            Ok(Parts { missing: Some((_, get)), .. }) if !any => {
+                Line::new(Status::Warn, way, found, get)
+            }
+            parts if is_ready(&parts) => Line::ok(way, found),
+            _ => Line::ok(way, format!("no: {found}")),
+        });
+    }
+    if !any {
+        let debian = debian::PACKAGES.join(" ");
+        lines.push(Line::new(
+            Status::Warn,
+            "compiler",
+            "none is ready: kernels run, and cannot be changed",
+            format!(
+                "with rustup: what is missing above; on Debian: `apt-get install {debian}`, or let \
+                 `cargo xtask build-ptx` unpack them"
+            ),
+        ));
+    }
+    lines
+}
+
+/// A program of NVIDIA's toolkit.
+fn tool(tool: &Tool, root: &Path, what_for: &str, fetch: &str) -> Line {
+    let (found, refused) = tool.look(root);
+    let refused: String = refused.iter().map(|reason| format!("; not used: {reason}")).collect();
+    match found {
+        Some(program) => {
+            let path = program.path.display();
+            Line::ok(tool.name, format!("release {} ({path}){refused}", program.release))
+        }
+        None => Line::new(
+            Status::Warn,
+            tool.name,
+            format!("not there, so {what_for} cannot be seen{refused}"),
+            format!(
+                "`{fetch}` downloads it ({} MB); ${} names one",
+                tool.megabytes,
+                tool.variable()
+            ),
+        ),
+    }
+}
+
+/// A file of the committed PTX.
+fn committed(name: &str, text: io::Result<String>) -> Line {
+    let read = text.map_err(anyhow::Error::from).and_then(|text| Ok((Module::parse(&text)?, text)));
+    let restore = "`git checkout gpu/ptx`, or `cargo xtask build-ptx`";
+    match read {
+        Ok((module, text)) if module.kernels().next().is_some() => Line::ok(
+            name,
+            format!(
+                "PTX {}, {} kernels, by {}",
+                module.version,
+                module.kernels().count(),
+                compiler_of(&text).unwrap_or("an unnamed compiler")
+            ),
+        ),
+        Ok(_) => Line::new(Status::Fail, name, "there is no kernel in it", restore),
+        Err(error) => Line::new(Status::Fail, name, format!("{error:#}"), restore),
+    }
+}
+
+/// Whether files can be made in a folder, or, where it is not there yet, in the one that it would be in.
+fn write_access(name: &str, folder: &Path) -> Line {
+    let name = format!("write access to {name}");
+    let existing = folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder);
+    let probe = existing.join(format!(".doctor-{}", std::process::id()));
+    match fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)) {
+        Ok(()) => Line::ok(name, existing.display().to_string()),
+        Err(error) => Line::new(
+            Status::Fail,
+            name,
+            format!("{}: {error}", existing.display()),
+            "build as the user that the checkout belongs to",
+        ),
+    }
+}
+
+/// Free disk, from what `df -Pk` says.
+fn disk(said: Result<String>) -> Line {
+    const NAME: &str = "free disk";
+    let free = said.ok().and_then(|said| {
+        let field = said.lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok()?;
+        field.checked_mul(1024)
+    });
+    match free {
+        None => Line::new(Status::Warn, NAME, "`df` does not say", "2 GB are enough"),
+        Some(free) => {
+            let found = format!("{:.1} GB", free as f64 * 1e-9);
+            match free >= DISK {
+                true => Line::ok(NAME, found),
+                false => Line::new(Status::Warn, NAME, found, "a first build-ptx may need 2 GB"),
+            }
+        }
+    }
+}
+
+/// The lines of `host doctor --json`, and whether a product was wrong. Exit codes 0, 1 and 3 are its own,
+/// any other says that it did not come to its end.
+fn of_host(said: &str, code: Option<i32>, status: impl fmt::Display) -> (Vec<Line>, bool) {
+    let mut lines = Vec::new();
+    for text in said.lines() {
+        lines.push(Line::parse(text).unwrap_or_else(|error| {
+            host_fails(format!("it wrote `{text}`, which is no line of its own: {error:#}"))
+        }));
+    }
+    match code {
+        Some(0 | 1 | 3) if !lines.is_empty() => {}
+        _ => lines.push(host_fails(format!("it ended with {status}; its messages are above"))),
+    }
+    (lines, code == Some(1))
+}
+
+fn host_fails(found: String) -> Line {
+    let advice = "`cargo run -p host -- doctor` shows more; without a C linker Rust builds nothing";
+    Line::new(Status::Fail, "host doctor", found, advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    fn parts(missing: Option<&str>) -> Result<Parts> {
+        let missing = missing.map(|what| (what.to_string(), "get it".to_string()));
+        Ok(Parts { compiler: "rustc 1.96".into(), missing })
+    }
+
+    #[test]
+    fn one_way_to_a_compiler_is_enough() {
+        let lines = toolchain_lines([
+            ("a", parts(Some("rust-src"))),
+            ("b", Err(anyhow!("not\ninstalled"))),
+            ("c", parts(None)),
+        ]);
+        assert!(lines.iter().all(|line| line.status == Status::Ok && line.advice.is_none()));
+        let found: Vec<_> = lines.iter().map(|line| line.found.as_str()).collect();
+        assert_eq!(found, ["no: rustc 1.96; lacks rust-src", "no: not installed", "rustc 1.96"]);
+    }
+
+    #[test]
+    fn no_way_to_a_compiler_is_a_warning_with_what_to_do() {
+        let lines = toolchain_lines([("a", parts(Some("rust-src"))), ("b", Err(anyhow!("none")))]);
+        let seen: Vec<_> = lines.iter().map(|line| (line.status, line.advice.is_some())).collect();
+        assert_eq!(seen, [(Status::Warn, true), (Status::Ok, false), (Status::Warn, true)]);
+        assert_eq!(lines[0].advice.as_deref(), Some("get it"));
+    }
+
+    #[test]
+    fn a_line_is_written_and_read_alike() {
+        for line in [
+            Line::ok("disk \"a\"", "12 GB"),
+            Line::new(Status::Warn, "driver", "none\nat all", "install it"),
+            Line::new(Status::Fail, "cpu", "wrong", "report it"),
+        ] {
+            assert_eq!(Line::parse(&line.json().to_string()).unwrap(), line);
+        }
+        for bad in [
+            "",
+            "{}",
+            "[1]",
+            r#"{"name":"a","status":"good","found":"b","advice":null}"#,
+            r#"{"name":"a","status":"ok","found":1,"advice":null}"#,
+            r#"{"name":"a","status":"ok","found":"b","advice":7}"#,
+        ] {
+            assert!(Line::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn hosts_lines_are_taken_over_and_its_failures_are_lines() {
+        let line = Line::ok("cpu", "2 cores");
+        let said = format!("{}\n", line.json());
+        assert_eq!(of_host(&said, Some(0), "exit 0"), (vec![line.clone()], false));
+        assert_eq!(of_host(&said, Some(1), "exit 1"), (vec![line.clone()], true));
+        for (said, code) in [("", Some(101)), ("", Some(0)), (&*said, Some(2)), (&*said, None)] {
+            let (lines, wrong) = of_host(said, code, "some end");
+            let last = lines.last().unwrap();
+            assert!(last.status == Status::Fail && last.found.contains("some end"), "{last}");
+            assert!(!wrong);
+        }
+        let (lines, _) = of_host("hello\n", Some(0), "exit 0");
+        assert!(
+            lines[0].status == Status::Fail && lines[0].found.contains("`hello`"),
+            "{}",
+            lines[0]
+        );
+    }
+
+    #[test]
+    fn the_exit_code_tells_wrong_from_broken() {
+        let code =
+            |failures, wrong| format!("{:?}", Verdict { warnings: 9, failures, wrong }.exit_code());
+        let expected = |code: u8| format!("{:?}", ExitCode::from(code));
+        assert_eq!(code(0, false), expected(0));
+        assert_eq!(code(2, false), expected(3));
+        assert_eq!(code(1, true), expected(1));
+    }
+
+    #[test]
+    fn free_disk_is_read() {
+        let said = |kib: &str| {
+            Ok(format!(
+                "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/vda 9 9 {kib} 1% /\n"
+            ))
+        };
+        assert_eq!(disk(said("73000000")), Line::ok("free disk", "74.8 GB"));
+        assert_eq!(disk(said("1000000")).status, Status::Warn);
+        for bad in [said("much"), Ok("df: no\n".into()), Err(anyhow!("no df"))] {
+            assert!(disk(bad).found.contains("does not say"));
+        }
+    }
+
+    #[test]
+    fn write_access_is_tried() {
+        let folder = std::env::temp_dir().join(format!("xtask-doctor-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(write_access("x", &folder.join("not/yet/there")).status, Status::Ok);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left behind");
+        // A file is no folder, for root neither.
+        fs::write(folder.join("file"), "").unwrap();
+        assert_eq!(write_access("x", &folder.join("file")).status, Status::Fail);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn committed_ptx_is_read() {
+        let good = ".version 8.3\n.target sm_90a\n.entry k()\n{ ret; }\n";
+        let line = committed("f", Ok(good.into()));
+        assert_eq!(line, Line::ok("f", "PTX 8.3, 1 kernels, by an unnamed compiler"));
+        assert_eq!(committed("f", Ok(".version 8.3\n".into())).status, Status::Fail);
+        assert_eq!(committed("f", Ok(".entry k() { ret;".into())).status, Status::Fail);
+        let missing = committed("f", Err(io::Error::from(io::ErrorKind::NotFound)));
+        assert!(missing.status == Status::Fail && missing.found.contains("not found"), "{missing}");
+    }
+}
