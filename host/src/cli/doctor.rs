@@ -1,17 +1,17 @@
 //! `doctor`: what this machine has for running kernels, what is wrong with it, and what to do.
 
 use std::{
-    env, fmt, fs, io,
-    path::PathBuf,
+    env, fmt, fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
-use std::io::Write;
 
 use host::{
     Device, Error, Shape, operands, product,
     ptx::{self, Ptx},
     timing::Operands,
-    verify::{Criterion, compare},
+    verify::{Comparison, Criterion, compare},
 };
 use serde::Serialize;
 
@@ -60,19 +60,11 @@ impl Line {
         Line { name: name.into(), status: Status::Ok, found: found.into(), advice: None }
     }
 
-    fn warn(
-        name: impl Into<String>,
-        found: impl Into<String>,
-        advice: impl Into<String>,
-    ) -> Line {
+    fn warn(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Line {
         Line { status: Status::Warn, advice: Some(advice.into()), ..Line::ok(name, found) }
     }
 
-    fn fail(
-        name: impl Into<String>,
-        found: impl Into<String>,
-        advice: impl Into<String>,
-    ) -> Line {
+    fn fail(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Line {
         Line { status: Status::Fail, ..Line::warn(name, found, advice) }
     }
 
@@ -178,7 +170,8 @@ impl<W: Write> Report<'_, W> {
     fn ptx(&mut self, devices: &[&Device]) -> Result<(), Failure> {
         let Ok(driver) = Device::cuda_version() else { return Ok(()) };
         for ptx in [ptx::SM_80, ptx::SM_90A] {
-            let takers: Vec<_> = devices.iter().filter(|d| d.ptx_file() == Some(ptx.file)).collect();
+            let takers: Vec<_> =
+                devices.iter().filter(|d| d.ptx_file() == Some(ptx.file)).collect();
             self.tell(against_driver(ptx, driver, !takers.is_empty()))?;
         }
         Ok(())
@@ -251,9 +244,13 @@ fn advice(error: &Error) -> &'static str {
             "`nvidia-smi` says whether the driver works at all; install it anew or update it, then restart"
         }
         Error::Architecture { .. } => "an Ampere GPU or a later one is needed",
-        Error::Ptx { .. } => "update the driver, or `cargo xtask build-ptx` where the PTX was changed",
+        Error::Ptx { .. } => {
+            "update the driver, or `cargo xtask build-ptx` where the PTX was changed"
+        }
         Error::OutOfMemory { .. } => "end what holds the memory: `nvidia-smi` and `free` name it",
-        Error::Driver { .. } => "`nvidia-smi` and the system's log (`dmesg`) say more; a restart helps often",
+        Error::Driver { .. } => {
+            "`nvidia-smi` and the system's log (`dmesg`) say more; a restart helps often"
+        }
         Error::Launch { .. } => "`cargo xtask build-ptx`, and commit gpu/ptx",
         _ => "report it, with this output",
     }
@@ -284,7 +281,9 @@ fn memory(name: String, memory: host::Result<(u64, u64)>) -> Line {
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     match memory {
         Err(error) => Line::error(name, &error),
-        Ok((u64::MAX, _)) => Line::warn(name, "the system does not say", "products are not refused"),
+        Ok((u64::MAX, _)) => {
+            Line::warn(name, "the system does not say", "products are not refused")
+        }
         Ok((free, all)) => {
             let found = format!("{:.1} of {:.1} GiB free", gib(free), gib(all));
             match free < LITTLE {
@@ -308,16 +307,66 @@ fn try_product(device: &Device) -> host::Result<Trial> {
     let (stream, entry) = (device.stream()?, product::find(KERNEL)?);
     let [m, n, k] = SHAPE;
     let shape = Shape::new(m, n, k)?;
-    let lengths = [shape.a_len(), shape.b_len()];
     let magnitude = operands::exact_magnitude(shape.k()).unwrap_or(1);
-    let mut trial = Trial { first_launch: Duration::ZERO, wrong: None };
-    for (criterion, what, [a, b]) in [
-        (Criterion::Bound, "real numbers", [1, 2].map(|seed| (seed, operands::uniform as Draw))),
-        (Criterion::Exact, "integers", [3, 4].map(|seed| (seed, integers as Draw))),
-    ] {}
-    Ok(trial)
+    let integers = |seed, len| operands::integers(seed, len, magnitude);
+    let (a_len, b_len) = (shape.a_len(), shape.b_len());
+    let tries = [
+        (
+            "real numbers",
+            operands::uniform(1, a_len),
+            operands::uniform(2, b_len),
+            Criterion::Bound,
+        ),
+        ("integers", integers(1, a_len), integers(2, b_len), Criterion::Exact),
+    ];
+    let mut first_launch = None;
+    for (what, a, b, criterion) in tries {
+        let on_device = Operands::upload(device, shape, &a, &b)?;
+        let mut c = on_device.c;
+        // NaN: an element that nobody writes is seen.
+        c.buffer_mut().fill_bytes(0xff)?;
+        let begin = Instant::now();
+        product::multiply(&stream, entry, &on_device.a, &on_device.b, &mut c)?;
+        stream.synchronize()?;
+        first_launch.get_or_insert(begin.elapsed());
+        let comparison = compare(shape, &a, &b, &c.to_row_major()?, criterion)?;
+        if !comparison.passed() {
+            let Comparison { wrong, elements, .. } = comparison;
+            let wrong = format!("on {what} {wrong} of {elements} elements of C are wrong");
+            return Ok(Trial { first_launch: Duration::ZERO, wrong: Some(wrong) });
+        }
+    }
+    Ok(Trial { first_launch: first_launch.unwrap_or_default(), wrong: None })
 }
 
+/// Where the driver keeps compiled kernels: NVIDIA, *CUDA Programming Guide*, "CUDA Environment
+/// Variables".
 fn jit_cache() -> Line {
-    todo!()
+    const NAME: &str = "compiled kernels";
+    let slow = |why: String, advice: &str| {
+        Line::warn(NAME, format!("{why}: every process compiles them anew"), advice)
+    };
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+    if set("CUDA_CACHE_DISABLE").is_some_and(|value| value != "0") {
+        return slow("CUDA_CACHE_DISABLE is set".to_owned(), "unset it");
+    }
+    let in_home = || Some(PathBuf::from(set("HOME")?).join(".nv/ComputeCache"));
+    let Some(folder) = set("CUDA_CACHE_PATH").map(PathBuf::from).or_else(in_home) else {
+        return slow("neither CUDA_CACHE_PATH nor HOME is set".to_owned(), "set one of them");
+    };
+    match can_write(&folder) {
+        Ok(()) => Line::ok(NAME, format!("kept in {}", folder.display())),
+        Err(error) => {
+            let why = format!("{} cannot be written: {error}", folder.display());
+            slow(why, "make it writable, or point CUDA_CACHE_PATH elsewhere")
+        }
+    }
+}
+
+/// Whether files can be made in a folder, or, where it is not there yet, in the one that it would be in.
+fn can_write(folder: &Path) -> io::Result<()> {
+    let existing = folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder);
+    let probe = existing.join(format!(".doctor-{}", std::process::id()));
+    fs::write(&probe, "")?;
+    fs::remove_file(probe)
 }

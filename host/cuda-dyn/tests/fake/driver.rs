@@ -22,7 +22,8 @@ type Handle = *mut c_void;
 const TOTAL: usize = 1 << 30;
 static MEMORY: Mutex<Option<HashMap<u64, usize>>> = Mutex::new(None);
 
-/// With `kernels=1` there are kernels of every name; launched, they log their name and do nothing.
+/// With `kernels=1` there are kernels of every name; launched, they log their name and do nothing. With
+/// `kernels=2` they multiply matrices besides, as `kernel(m, n, k, a, b, c)`.
 static KERNELS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const FIRST_KERNEL: usize = 0x10_0000;
 
@@ -219,6 +220,9 @@ driver! {
         assert!(extra.is_null());
         if let Some(index) = (function as usize).checked_sub(FIRST_KERNEL) {
             called(&format!("launch {}", KERNELS.lock().unwrap()[index]));
+            if configured("kernels") == Some(2) {
+                multiply(std::slice::from_raw_parts(params, 6));
+            }
             return 0;
         }
         assert_eq!(function as usize, 0x3000);
@@ -254,6 +258,18 @@ driver! {
     @context fn cuEventElapsedTime(milliseconds: *mut f32, _start: Handle, _end: Handle) {
         *milliseconds = 1.5;
         0
+    }
+}
+
+/// `C = A B`, row-major, from the addresses of m, n, k and of the addresses of A, B and C.
+unsafe fn multiply(params: &[Handle]) {
+    unsafe {
+        let [m, n, k] = [0, 1, 2].map(|i| *params[i].cast::<u32>() as usize);
+        let [a, b, c] = [3, 4, 5].map(|i| *params[i].cast::<*mut f32>());
+        for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+            let products = (0..k).map(|i| *a.add(row * k + i) * *b.add(i * n + col));
+            *c.add(row * n + col) = products.sum();
+        }
     }
 }
 
