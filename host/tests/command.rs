@@ -3,13 +3,13 @@
 //! | exit code | tests |
 //! |---|---|
 //! | 0 | `a_product_*`, `a_plan_*`, `a_benchmark_*`, `kernels_*`, `devices_*`, `an_empty_*`, `help_*` ... |
+//! | 1 | `a_wrong_c_*` |
 //! | 2 | `usage_*` |
 //! | 3 | `environment_*` |
 //! | 4 | `memory_*`, `a_device_fault_*` |
 //! | 130 | `ctrl_c_*` |
 //!
-//! Exit code 1, a wrong C, cannot be had from the kernels there are; the crate `tests` shows that the
-//! checker behind it rejects wrong results.
+//! What a wrong C can look like is tested in the crate `tests`; here only that it ends in exit code 1.
 
 #[allow(
     dead_code,
@@ -256,6 +256,36 @@ fn completions_for_every_shell() {
         let (code, stdout, _) = finish(host(&["completions", shell]));
         assert!(code == 0 && stdout.contains("host") && stdout.contains("kernel"), "{shell}");
     }
+}
+
+#[test]
+fn a_wrong_c_is_called_wrong() {
+    // Kernels that do nothing, so that C stays full of NaN.
+    for (verify, what) in [("full", "7000 of 7000 elements"), ("sample", "100 rows of C wrong")] {
+        let args = with(&["--device", "cuda", "--verify", verify]);
+        let (code, stdout, stderr) = finish(on("kernels=1", &args));
+        assert_eq!(code, 1, "{stdout}{stderr}");
+        assert!(stdout.contains("WRONG") && !stdout.contains("verified"), "{stdout}");
+        assert!(stderr.contains("error: on this data ") && stderr.contains(what), "{stderr}");
+        assert!(
+            stderr.contains("error: on integers ") && stderr.contains("reproduce: "),
+            "{stderr}"
+        );
+
+        let (code, stdout, _) = finish(on("kernels=1", &[&args[..], &["--json"]].concat()));
+        let object = &objects(&stdout)[0];
+        assert_eq!((code, &object["verified"]), (1, &false.into()), "{stdout}");
+        assert_eq!(
+            (&object["exact_on_integers"], &object["max_abs_err"]),
+            (&false.into(), &Value::Null)
+        );
+    }
+    let bench = ["bench", "--sizes", "20", "--device", "cuda", "--seconds", "0.01"];
+    let (code, stdout, stderr) = finish(on("kernels=1", &bench));
+    assert!(
+        code == 1 && stdout.contains("WRONG") && stderr.contains("400 of 400"),
+        "{stdout}{stderr}"
+    );
 }
 
 #[test]
