@@ -85,7 +85,7 @@ impl Device {
     /// Always [`Error::NoDriver`](crate::Error::NoDriver).
     #[cfg(not(feature = "cuda"))]
     pub fn cuda(_index: usize) -> Result<Self> {
-        let reason = "host was built without its feature `cuda`".to_owned();
+        let reason = "not looked for: host was built without its feature `cuda`".to_owned();
         Err(crate::error::Error::NoDriver { reason })
     }
 

@@ -7,7 +7,6 @@ use simt::{LaunchConfig, Limits};
 
 use crate::{
     buffer::{BufferView, BufferViewMut},
-    device::Device,
     error::{Error, Result},
     launch::Stream,
     matrix::Matrix,
@@ -97,10 +96,14 @@ pub fn find(name: &str) -> Result<&'static Entry> {
     })
 }
 
-/// The fastest kernel so far: on both devices the larger tile, which is loaded half as often.
-pub fn preferred(_device: &Device) -> &'static Entry {
-    // The name is one of the registry's own; a test holds it to that.
-    gpu::registry::find("tiled32").unwrap_or(&KERNELS[0])
+/// The fastest kernel so far, and why it is: on a GPU the larger tile, on the CPU no tile at all.
+pub fn preferred(cuda: bool) -> (&'static Entry, &'static str) {
+    let (name, why) = match cuda {
+        true => ("tiled32", "the larger tile is loaded half as often"),
+        false => ("basic", "caches need no tiles, and a barrier costs a switch of fibers"),
+    };
+    // The names are the registry's own; a test holds them to that.
+    (gpu::registry::find(name).unwrap_or(&KERNELS[0]), why)
 }
 
 /// `C = A B`. An empty C launches nothing; with `k = 0` C becomes zero.
@@ -227,8 +230,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_preferred_kernel_is_in_the_registry() {
-        assert_eq!(preferred(&Device::cpu()).name(), "tiled32");
+    fn the_preferred_kernels_are_in_the_registry() {
+        assert_eq!(preferred(true).0.name(), "tiled32");
+        assert_eq!(preferred(false).0.name(), "basic");
     }
 
     #[test]

@@ -3,20 +3,23 @@
 //!
 //! What concerns running is for `host doctor` to say, which is built and run here.
 
+mod finding;
+
 use std::{
     fmt, fs, io,
     path::Path,
-    process::{Command, ExitCode, Stdio},
+    process::{Command, Stdio},
 };
 
-use anyhow::{Context, Result};
-use serde_json::{Value, json};
+use anyhow::Result;
 
+pub use self::finding::Verdict;
+use self::finding::{Line, Status};
 use crate::{
     build_ptx,
     builder::compiler_of,
     debian,
-    environment::{cargo, output},
+    environment::{cargo, output, say},
     listing::sass,
     ptx::Module,
     ptxas,
@@ -36,127 +39,8 @@ pub struct Options {
     pub offline: bool,
 }
 
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Status {
-    Ok,
-    /// Something is missing that not everybody needs.
-    Warn,
-    /// Something is broken.
-    Fail,
-}
-
-impl Status {
-    const ALL: [Status; 3] = [Status::Ok, Status::Warn, Status::Fail];
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.pad(match self {
-            Status::Ok => "ok",
-            Status::Warn => "warn",
-            Status::Fail => "fail",
-        })
-    }
-}
-
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Line {
-    name: String,
-    status: Status,
-    found: String,
-    /// What to do about it.
-    advice: Option<String>,
-}
-
-impl Line {
-    fn ok(name: impl Into<String>, found: impl Into<String>) -> Line {
-        Line { name: name.into(), status: Status::Ok, found: found.into(), advice: None }
-    }
-
-    fn new(
-        status: Status,
-        name: impl Into<String>,
-        found: impl Into<String>,
-        advice: impl Into<String>,
-    ) -> Line {
-        Line { name: name.into(), status, found: found.into(), advice: Some(advice.into()) }
-    }
-
-    /// Reads a line of `host doctor --json`.
-    fn parse(text: &str) -> Result<Line> {
-        let value: Value = serde_json::from_str(text)?;
-        let field = |key: &str| {
-            value[key].as_str().map(String::from).with_context(|| format!("`{key}` is no text"))
-        };
-        let status = field("status")?;
-        let known = Status::ALL.into_iter().find(|known| known.to_string() == status);
-        Ok(Line {
-            name: field("name")?,
-            status: known.with_context(|| format!("status `{status}`"))?,
-            found: field("found")?,
-            advice: match &value["advice"] {
-                Value::Null => None,
-                _ => Some(field("advice")?),
-            },
-        })
-    }
-
-    fn json(&self) -> Value {
-        let status = self.status.to_string();
-        json!({ "name": self.name, "status": status, "found": self.found, "advice": self.advice })
-    }
-}
-
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{:<4}  {:<24}  {}", self.status, self.name, self.found)?;
-        match &self.advice {
-            Some(advice) => write!(f, "\n      {:<24}  -> {advice}", ""),
-            None => Ok(()),
-        }
-    }
-}
-
-/// What came out.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Verdict {
-    warnings: usize,
-    failures: usize,
-    /// A product on a device of this machine was wrong.
-    wrong: bool,
-}
-
-impl Verdict {
-    /// 0 without a failure, 1 where a product was wrong, 3 for everything else.
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
-            Verdict { wrong: true, .. } => 1,
-            Verdict { failures: 0, .. } => 0,
-            _ => 3,
-        })
-    }
-
-    /// Counts a line and prints it.
-    fn tell(&mut self, options: Options, line: &Line) {
-        match line.status {
-            Status::Ok => {}
-            Status::Warn => self.warnings += 1,
-            Status::Fail => self.failures += 1,
-        }
-        match options.json {
-            true => println!("{}", line.json()),
-            false => println!("{line}"),
-        }
-    }
-}
-
-/// Looks at everything, for the workspace in `root`.
-///
-/// # Errors
-/// None: what goes wrong is a line of its own.
-pub fn run(root: &Path, options: Options) -> Result<Verdict> {
+/// Looks at everything, for the workspace in `root`. What goes wrong is a finding like the others.
+pub fn run(root: &Path, options: Options) -> Verdict {
     let mut verdict = Verdict::default();
     let mut tell = |line: &Line| verdict.tell(options, line);
     toolchain_lines(toolchain::survey(root)).iter().for_each(&mut tell);
@@ -188,9 +72,9 @@ pub fn run(root: &Path, options: Options) -> Result<Verdict> {
     verdict.wrong = wrong;
     if !options.json {
         let Verdict { failures, warnings, .. } = verdict;
-        println!("failures: {failures}, warnings: {warnings}");
+        let _ = say(&format!("failures: {failures}, warnings: {warnings}\n"));
     }
-    Ok(verdict)
+    verdict
 }
 
 /// The ways to a compiler. One is enough, and to run the kernels none is needed.
@@ -355,27 +239,6 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_written_and_read_alike() {
-        for line in [
-            Line::ok("disk \"a\"", "12 GB"),
-            Line::new(Status::Warn, "driver", "none\nat all", "install it"),
-            Line::new(Status::Fail, "cpu", "wrong", "report it"),
-        ] {
-            assert_eq!(Line::parse(&line.json().to_string()).unwrap(), line);
-        }
-        for bad in [
-            "",
-            "{}",
-            "[1]",
-            r#"{"name":"a","status":"good","found":"b","advice":null}"#,
-            r#"{"name":"a","status":"ok","found":1,"advice":null}"#,
-            r#"{"name":"a","status":"ok","found":"b","advice":7}"#,
-        ] {
-            assert!(Line::parse(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
     fn hosts_lines_are_taken_over_and_its_failures_are_lines() {
         let line = Line::ok("cpu", "2 cores");
         let said = format!("{}\n", line.json());
@@ -393,16 +256,6 @@ mod tests {
             "{}",
             lines[0]
         );
-    }
-
-    #[test]
-    fn the_exit_code_tells_wrong_from_broken() {
-        let code =
-            |failures, wrong| format!("{:?}", Verdict { warnings: 9, failures, wrong }.exit_code());
-        let expected = |code: u8| format!("{:?}", ExitCode::from(code));
-        assert_eq!(code(0, false), expected(0));
-        assert_eq!(code(2, false), expected(3));
-        assert_eq!(code(1, true), expected(1));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    io::{self, ErrorKind, Write},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -76,6 +77,16 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         bail!("`{program} {}` failed ({}):\n{}", args.join(" "), output.status, said.trim_end());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Writes to standard output. Whoever closed it has seen enough, which is no error.
+pub(crate) fn say(text: &str) -> Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("standard output cannot be written")
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

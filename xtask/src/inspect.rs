@@ -3,15 +3,17 @@
 //! It reads the committed PTX, so it needs no compiler for the device. With NVIDIA's assembler and
 //! disassembler it also sees what the GPU really runs.
 
-use std::{collections::BTreeSet, fmt, fs, ops::Range, path::Path};
+mod report;
+
+use std::{fmt, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
 
+use self::report::{Report, View};
 use crate::{
-    Target, build_ptx, check,
-    listing::{self, Kind, Listing, Mix, sass::Nvdisasm, sass::Sass},
-    occupancy::{Block, Multiprocessor, Occupancy, occupancy},
+    Target, build_ptx,
+    environment::say,
+    listing::sass::Nvdisasm,
     ptx::{Function, Module},
     ptxas::{Ptxas, Usage},
 };
@@ -87,11 +89,10 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         bail!("--sass: {}", machine.missing.unwrap_or_default());
     }
     let report = Report { file: &file, module: &module, kernel, ptx, machine, options };
-    match options.json {
-        true => println!("{}", report.json()),
-        false => print!("{}", report.text()),
-    }
-    Ok(())
+    say(&match options.json {
+        true => format!("{}\n", report.json()),
+        false => report.text(),
+    })
 }
 
 fn kernel<'m>(module: &'m Module, name: &str, file: &str) -> Result<&'m Function, UnknownKernel> {
@@ -100,72 +101,6 @@ fn kernel<'m>(module: &'m Module, name: &str, file: &str) -> Result<&'m Function
         file: file.into(),
         known: module.kernels().map(|kernel| kernel.name.clone()).collect(),
     })
-}
-
-/// A kernel in one of its languages.
-struct View {
-    /// Its text.
-    text: String,
-    /// The number of the text's first line in its file.
-    first_line: usize,
-    /// Its instructions, by the file's lines.
-    listing: Listing,
-    main_loop: Option<Range<usize>>,
-}
-
-impl View {
-    fn of_ptx(file: &str, kernel: &Function) -> Result<View> {
-        let listing = listing::ptx::listing(kernel)?;
-        let first_line = 1 + file[..kernel.text.start].matches('\n').count();
-        Ok(View::new(file[kernel.text.clone()].into(), first_line, listing))
-    }
-
-    fn of_sass(sass: Sass) -> View {
-        View::new(sass.text, 1, sass.listing)
-    }
-
-    fn new(text: String, first_line: usize, listing: Listing) -> View {
-        let main_loop = listing.main_loop();
-        View { text, first_line, listing, main_loop }
-    }
-
-    fn loop_mix(&self) -> Option<Mix> {
-        Some(self.listing.mix_of(self.main_loop.clone()?))
-    }
-
-    /// The text with the main loop's lines marked.
-    fn marked(&self) -> String {
-        let main = self.main_loop.as_ref().map(|part| self.listing.lines(part));
-        let mark = |line| match main {
-            Some((first, last)) if (first..=last).contains(&line) => "| ",
-            _ => "  ",
-        };
-        let lines = (self.first_line..).zip(self.text.lines());
-        lines.map(|(line, text)| format!("{}{text}\n", mark(line))).collect()
-    }
-
-    fn json(&self, with_text: bool) -> Value {
-        let mut value = json!({ "instructions": self.listing.mix().total(), "kinds": kinds(&self.listing.mix()) });
-        if let (Some(part), Some(mix)) = (&self.main_loop, self.loop_mix()) {
-            let (first, last) = self.listing.lines(part);
-            value["main_loop"] = json!({
-                "instructions": mix.total(),
-                "multiply_adds": mix.multiply_adds(),
-                "multiply_add_share": mix.share(),
-                "first_line": first,
-                "last_line": last,
-                "kinds": kinds(&mix),
-            });
-        }
-        if with_text {
-            value["text"] = json!(self.text);
-        }
-        value
-    }
-}
-
-fn kinds(mix: &Mix) -> Value {
-    mix.0.iter().map(|(kind, count)| (kind.to_string().replace(' ', "_"), json!(count))).collect()
 }
 
 /// What NVIDIA's tools say of a kernel, as far as they are there.
@@ -218,175 +153,16 @@ impl Machine {
     }
 }
 
-/// Everything that is known of a kernel.
-struct Report<'a> {
-    file: &'a str,
-    module: &'a Module,
-    kernel: &'a Function,
-    ptx: View,
-    machine: Machine,
-    options: &'a Options,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Report<'_> {
-    /// Threads of a block, where the kernel declares them.
-    fn threads(&self) -> Option<u32> {
-        Some(check::declaration(self.kernel)?.block?.iter().product())
-    }
-
-    /// How many of its blocks a multiprocessor holds.
-    fn occupancy(&self) -> Option<Occupancy> {
-        let (_, usage) = self.machine.usage.as_ref()?;
-        let sm = Multiprocessor::of(self.options.target.compute_capability()?)?;
-        let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-        let block = Block {
-            threads: self.threads()?,
-            registers: narrow(usage.registers),
-            shared: narrow(usage.shared),
-        };
-        Some(occupancy(&sm, &block))
-    }
-
-    /// Whether its launch adds shared memory that nothing here knows of.
-    fn has_dynamic_shared(&self) -> bool {
-        check::shared_arrays(self.module, self.kernel).iter().any(|array| array.bytes.is_none())
-    }
-
-    /// The line with which it declares itself, without the mark.
-    fn declaration(&self) -> String {
-        match self.kernel.declarations.first() {
-            Some((line, _)) => {
-                let text = self.ptx.text.lines().nth(line - self.ptx.first_line);
-                let (_, said) = text.unwrap_or_default().split_once("name=").unwrap_or_default();
-                format!("name={said}")
-            }
-            None => "nothing".into(),
-        }
-    }
-
-    fn text(&self) -> String {
-        let Report { kernel, module, file, machine, .. } = self;
-        let mut text =
-            format!("{}: {file}, {}, PTX {}\n", kernel.name, module.target, module.version);
-        text += &format!("declares   {}\n", self.declaration());
-        if let Some((release, usage)) = &machine.usage {
-            text += &format!("registers  {} a thread; {}\n", usage.registers, spills(usage));
-            text += &format!("shared     {} bytes a block", usage.shared);
-            text += if self.has_dynamic_shared() { ", more with the launch" } else { "" };
-            text += &format!(" (ptxas {release})\n");
-            text += &format!("occupancy  {}\n", self.occupancy_text());
-        }
-        if let Some(missing) = &machine.missing {
-            text += &format!("note       {missing}\n");
-        }
-        text += "\n";
-        text += &self.table();
-        if self.options.ptx {
-            text += &format!("\n{file}, the main loop marked\n{}", self.ptx.marked());
-        }
-        if let (true, Some((release, sass))) = (self.options.sass, &machine.sass) {
-            text += &format!("\nnvdisasm {release}, the main loop marked\n{}", sass.marked());
-        }
-        text
-    }
-
-    fn occupancy_text(&self) -> String {
-        let Some(occupancy) = self.occupancy() else {
-            return match self.threads() {
-                None => "not known: the kernel declares no block".into(),
-                Some(_) => format!("not known of {}", self.options.target.cpu()),
-            };
-        };
-        let Occupancy { blocks, warps, most_warps, limited_by, limits } = occupancy;
-        let limits =
-            limits.iter().filter_map(|(what, limit)| Some(format!("{what} {}", (*limit)?)));
-        let limits = limits.collect::<Vec<_>>().join(", ");
-        let dynamic =
-            if self.has_dynamic_shared() { ", without the launch's shared memory" } else { "" };
-        format!(
-            "{blocks} blocks, {warps} of {most_warps} warps a multiprocessor ({:.0} %), limited by \
-             {limited_by}{dynamic}\n           blocks by {limits}",
-            occupancy.percent()
-        )
-    }
-
-    /// Instructions by kind, in PTX and in machine code, all and those of the main loop.
-    fn table(&self) -> String {
-        let mut columns: Vec<(&str, Option<Mix>)> = Vec::new();
-        let views =
-            [Some(("PTX", &self.ptx)), self.machine.sass.as_ref().map(|(_, v)| ("SASS", v))];
-        for (name, view) in views.into_iter().flatten() {
-            columns.push((name, Some(view.listing.mix())));
-            columns.push(("main loop", view.loop_mix()));
-        }
-        let kinds: BTreeSet<Kind> = columns
-            .iter()
-            .flat_map(|(_, mix)| mix.iter().flat_map(|mix| mix.0.keys()))
-            .copied()
-            .collect();
-        let row = |name: &str, cell: &dyn Fn(&Mix) -> String| {
-            let cells = columns.iter().map(|(_, mix)| mix.as_ref().map_or("-".into(), cell));
-            let cells: String = cells.map(|cell| format!("  {cell:>9}")).collect();
-            format!("{name:<20}{cells}\n")
-        };
-        let heads: String = columns.iter().map(|(name, _)| format!("  {name:>9}")).collect();
-        let mut text = format!("{:<20}{heads}\n", "instructions");
-        for kind in kinds {
-            text += &row(&kind.to_string(), &|mix| mix.count(kind).to_string());
-        }
-        text += &row("all", &|mix| mix.total().to_string());
-        text += &row("share of fma, tensor", &|mix| format!("{:.1} %", 100.0 * mix.share()));
-        text
-    }
-
-    fn json(&self) -> Value {
-        let usage = self.machine.usage.as_ref().map(|(release, usage)| {
-            json!({
-                "release": release,
-                "registers": usage.registers,
-                "shared_bytes": usage.shared,
-                "stack_bytes": usage.stack,
-                "spill_store_bytes": usage.spill_stores,
-                "spill_load_bytes": usage.spill_loads,
-                "barriers": usage.barriers,
-            })
-        });
-        let occupancy = self.occupancy().map(|occupancy| {
-            let limits = occupancy.limits.iter();
-            json!({
-                "blocks": occupancy.blocks,
-                "warps": occupancy.warps,
-                "percent": occupancy.percent(),
-                "limited_by": occupancy.limited_by.to_string(),
-                "blocks_by": limits.map(|(what, limit)| (what.to_string().replace(' ', "_"), json!(limit)))
-                    .collect::<Value>(),
-            })
-        });
-        let sass = self.machine.sass.as_ref().map(|(release, view)| {
-            let mut value = view.json(self.options.sass);
-            value["release"] = json!(release);
-            value
-        });
-        json!({
-            "kernel": self.kernel.name,
-            "file": self.file,
-            "target": self.module.target,
-            "ptx_version": self.module.version,
-            "declaration": self.declaration(),
-            "ptxas": usage,
-            "occupancy": occupancy,
-            "ptx": self.ptx.json(self.options.ptx),
-            "sass": sass,
-            "missing": self.machine.missing,
-        })
-    }
-}
-
-fn spills(usage: &Usage) -> String {
-    match usage {
-        Usage { stack: 0, spill_stores: 0, spill_loads: 0, .. } => "nothing spilled".into(),
-        Usage { stack, spill_stores, spill_loads, .. } => format!(
-            "{stack} bytes of stack, {spill_stores} bytes of spill stores, {spill_loads} of spill loads"
-        ),
+    #[test]
+    fn an_unknown_kernel_or_target_is_told_what_there_is() {
+        let module = Module::parse(".entry k()\n{ ret; }").unwrap();
+        let error = kernel(&module, "l", "gpu.ptx").unwrap_err().to_string();
+        assert_eq!(error, "gpu.ptx has no kernel `l`: there are k");
+        assert_eq!(target("sm_80").unwrap(), Target::SM_80);
+        assert!(target("sm_70").unwrap_err().to_string().contains("sm_80, sm_90a"));
     }
 }

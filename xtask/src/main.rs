@@ -73,7 +73,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Help => print!("{HELP}"),
         Task::BuildPtx(options) => build_ptx::run(&root()?, options)?,
         Task::Inspect(options) => inspect::run(&root()?, &options)?,
-        Task::Doctor(options) => return Ok(doctor::run(&root()?, options)?.exit_code()),
+        Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
         Task::Ci => ci::run(&root()?)?,
     }
     Ok(ExitCode::SUCCESS)

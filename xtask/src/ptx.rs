@@ -285,7 +285,8 @@ fn statements(code: &str, body: Range<usize>) -> (Vec<Statement>, Vec<Label>) {
     let mut start = body.start;
     let mut line = line_at(code, body.start);
     let mut in_operand = false;
-    for (offset, byte) in code[body.clone()].bytes().chain([b'}']).enumerate() {
+    // The body's own closing brace is the last that is read.
+    for (offset, byte) in code[body.clone()].bytes().chain(*b"}").enumerate() {
         let at = body.start + offset;
         match byte {
             b'{' if !strip_labels(&code[start..at]).is_empty() => in_operand = true,

@@ -236,10 +236,18 @@ impl Declaration {
     }
 }
 
+/// Does nothing but compile.
+#[doc(hidden)]
+pub fn require_param<T: Param>() {}
+
 /// A type that a kernel may take.
 ///
 /// # Safety
 /// [`Param::slot`] holds the value as the kernel's PTX entry reads it: in its low bytes, little-endian.
+#[diagnostic::on_unimplemented(
+    message = "a kernel cannot take a `{Self}`",
+    note = "it takes u32, i32, u64, i64, f32, f64, `In<T>`, `Out<T>`, and raw pointers"
+)]
 pub unsafe trait Param: Copy + 'static {
     /// The value as the driver is given it.
     fn slot(&self) -> u64;

@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Kernels(List),
     /// List the devices
     Devices(List),
+    /// Look for what is wrong with this machine's driver, devices and settings
+    Doctor(List),
     /// Print a completion script for a shell
     Completions(Completions),
 }
@@ -85,7 +87,7 @@ pub(crate) struct Run {
     pub(crate) init: Init,
 
     /// Seed of the random operands
-    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
     /// What of C to compare with float64
@@ -145,7 +147,7 @@ pub(crate) struct Bench {
     pub(crate) device: DeviceChoice,
 
     /// Seed of the random operands
-    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
 
     /// What of C to compare with float64, once for each kernel and size
@@ -243,6 +245,10 @@ fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("must be a whole number from 0 to {}", u32::MAX))
 }
 
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
+}
+
 fn count(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("must be a whole number from 0 to {}", u32::MAX))
 }
@@ -287,7 +293,7 @@ impl KernelChoice {
     /// The kernel to run on that device.
     pub(crate) fn resolve(self, device: &Device) -> &'static Entry {
         match self {
-            KernelChoice::Auto => product::preferred(device),
+            KernelChoice::Auto => product::preferred(device.is_cuda()).0,
             KernelChoice::Named(entry) => entry,
         }
     }

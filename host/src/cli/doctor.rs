@@ -138,10 +138,8 @@ impl<W: Write> Report<'_, W> {
     fn driver(&mut self) -> Result<usize, Failure> {
         match library() {
             Ok(name) => self.tell(Line::ok("driver library", name))?,
-            Err(reason) => {
+            Err([reason, advice]) => {
                 let found = format!("{reason}: the CPU device is used");
-                let advice = "for a GPU install NVIDIA's driver, in a container start it with the GPU \
-                              passed in";
                 self.tell(Line::warn("driver library", found, advice))?;
                 return Ok(0);
             }
@@ -216,15 +214,20 @@ impl<W: Write> Report<'_, W> {
     }
 }
 
-/// The name that the driver's library was loaded by, or why it was not.
+/// The name that the driver's library was loaded by; or why it was not, and what to do for a GPU.
 #[cfg(feature = "cuda")]
-fn library() -> Result<&'static str, &'static str> {
-    cuda_dyn::driver()
+fn library() -> Result<&'static str, [&'static str; 2]> {
+    let advice =
+        "for a GPU install NVIDIA's driver, in a container start it with the GPU passed in";
+    cuda_dyn::driver().map_err(|reason| [reason, advice])
 }
 
 #[cfg(not(feature = "cuda"))]
-fn library() -> Result<&'static str, &'static str> {
-    Err("host was built without its feature `cuda`")
+fn library() -> Result<&'static str, [&'static str; 2]> {
+    Err([
+        "host was built without its feature `cuda`",
+        "for a GPU build it with its default features",
+    ])
 }
 
 /// A version as NVIDIA writes it.

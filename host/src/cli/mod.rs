@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod check;
+mod doctor;
 mod list;
 mod plan;
 mod run;
@@ -23,6 +24,8 @@ use self::args::{Command, Invocation};
 enum Failure {
     /// C is wrong: exit 1.
     Wrong,
+    /// Something that `doctor` has told is broken: exit 3.
+    Environment,
     /// The library's error, which knows its exit code.
     Error(host::Error),
     /// Standard output cannot be written to.
@@ -52,6 +55,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Bench(bench)) => bench::bench(bench, &mut out),
         Some(Command::Kernels(list)) => list::kernels(list, &mut out),
         Some(Command::Devices(list)) => list::devices(list, &mut out),
+        Some(Command::Doctor(list)) => doctor::doctor(list, &mut out),
         Some(Command::Completions(completions)) => {
             let mut script = Vec::new();
             let mut command = Invocation::command();
@@ -62,6 +66,7 @@ pub(crate) fn main() -> ExitCode {
     match outcome.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Wrong) => ExitCode::from(1),
+        Err(Failure::Environment) => ExitCode::from(3),
         // Whoever read our output has seen enough.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS

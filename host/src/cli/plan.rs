@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use host::{Device, Shape, product};
+use host::{Shape, product, simt};
 use serde::Serialize;
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
 #[derive(Serialize)]
 struct Plan {
     kernel: &'static str,
-    reason: &'static str,
+    reason: String,
     m: usize,
     n: usize,
     k: usize,
@@ -30,17 +30,18 @@ struct Plan {
 /// Prints the plan for the device asked for. No device is opened: CUDA's limits are the same for all.
 pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let shape = Shape::new(args.m, args.n, args.k)?;
-    let device = Device::cpu();
-    let entry = args.kernel.resolve(&device);
-    let reason = match args.kernel {
-        KernelChoice::Named(_) => "asked for by name",
-        KernelChoice::Auto => "auto: the larger tile is loaded half as often",
+    let (entry, reason) = match args.kernel {
+        KernelChoice::Named(entry) => (entry, "asked for by name".to_owned()),
+        KernelChoice::Auto => {
+            let (entry, why) = product::preferred(args.device != DeviceChoice::Cpu);
+            (entry, format!("auto: {why}"))
+        }
     };
-    let launches = product::launches(entry, shape, &device.limits())?;
+    let launches = product::launches(entry, shape, &simt::cpu::LIMITS)?;
     let declaration = entry.declaration();
     let plan = Plan {
         kernel: entry.name(),
-        reason,
+        reason: reason.clone(),
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
@@ -57,7 +58,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     }
     writeln!(out, "{shape}   f32, row-major")?;
     let place = match args.device {
-        DeviceChoice::Auto => "a GPU where there is one, otherwise the CPU".to_owned(),
+        DeviceChoice::Auto => "a GPU (on the CPU auto may choose another kernel)".to_owned(),
         choice => choice.to_string(),
     };
     writeln!(out, "device    {place}")?;

@@ -13,7 +13,7 @@
 //! infinite, because the operands are, C must be the same.
 //!
 //! [`compare`] looks at every element, for the price of a product in float64. Where that takes too long,
-//! [`sample`] looks at some elements and at random projections of all.
+//! [`sample()`] looks at some elements and at random projections of all.
 
 mod sample;
 

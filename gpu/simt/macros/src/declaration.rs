@@ -66,6 +66,9 @@ impl Parse for Attribute {
 
 impl Parse for Triple {
     fn parse(input: ParseStream) -> Result<Self> {
+        if !input.peek(syn::token::Paren) {
+            return Err(input.error("extents stand in parentheses: (256) or (16, 16)"));
+        }
         let list;
         parenthesized!(list in input);
         let span = list.span();

@@ -1,7 +1,7 @@
 //! What a kernel becomes: for `nvptx64` an entry point, elsewhere a `Kernel`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{
     Error, FnArg, GenericArgument, Ident, ItemFn, Pat, PathArguments, PointerMutability, Result,
     ReturnType, Type, spanned::Spanned,
@@ -67,6 +67,13 @@ impl Param {
             Error::new_spanned(&typed.ty, expected)
         })?;
         Ok(Param { arg: arg.clone(), name: pattern.ident.clone(), ty: (*typed.ty).clone(), kind })
+    }
+}
+
+impl Param {
+    /// Is it a buffer that knows its length?
+    fn is_view(&self) -> bool {
+        !matches!(self.ty, Type::Ptr(_)) && self.kind.contains('.')
     }
 }
 
@@ -171,6 +178,10 @@ fn kernel_value(
     let names = params.iter().map(|param| &param.name).collect::<Vec<_>>();
     let texts = names.iter().map(ToString::to_string);
     let kinds = params.iter().map(|param| &param.kind);
+    // An error about a parameter's type stands at the parameter, not at every launch.
+    let types_checked = types
+        .iter()
+        .map(|ty| quote_spanned!(ty.span()=> const _: fn() = ::simt::require_param::<#ty>;));
     let text = name.to_string();
     let declared = declared_fields(attribute, barriers);
     let checks = length_checks(attribute, params)?;
@@ -205,6 +216,8 @@ fn kernel_value(
             }
             #[cfg(not(target_arch = "x86_64"))]
             use portable as tuned;
+
+            #(#types_checked)*
 
             #[allow(unused_variables)]
             fn lengths(&(#(#names,)*): &Params) -> ::core::result::Result<(), ::simt::Shortfall> {
@@ -256,11 +269,16 @@ fn length_checks(attribute: &Attribute, params: &[Param]) -> Result<TokenStream>
         .collect::<Vec<_>>();
     let checks = attribute.len.iter().map(|length| {
         let (param, rule) = (&length.param, &length.rule);
-        if !params.iter().any(|other| other.name == *param) {
-            return Err(Error::new_spanned(
-                param,
-                format!("the kernel has no parameter `{param}`"),
-            ));
+        match params.iter().find(|other| other.name == *param) {
+            None => {
+                let message = format!("the kernel has no parameter `{param}`");
+                return Err(Error::new_spanned(param, message));
+            }
+            Some(found) if !found.is_view() => {
+                let message = format!("`{param}` has no length: only `In` and `Out` have");
+                return Err(Error::new_spanned(param, message));
+            }
+            Some(_) => {}
         }
         let (name, text) = (param.to_string(), source_text(rule));
         Ok(quote! {

@@ -51,10 +51,12 @@ pub enum FaultKind {
         location: String,
     },
     /// A barrier that another thread of the block never comes to.
-    #[error("waits at a barrier, but thread {exited:?} of its block has ended")]
+    #[error("waits at the barrier at {location}, but thread {exited:?} of its block has ended")]
     BarrierSkipped {
         /// A thread that ended without coming to the barrier.
         exited: [u32; 3],
+        /// File, line and column of the barrier.
+        location: String,
     },
     /// Shared arrays of another size than the kernel declares.
     #[error("used {used} bytes of static shared memory, the kernel declares {declared}")]

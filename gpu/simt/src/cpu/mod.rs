@@ -11,7 +11,9 @@
 //! A thread's stack has 256 KiB: a kernel whose local arrays need more ends the process with a
 //! segmentation fault. (On a GPU such arrays would lie in local memory, which is slow.)
 //!
-//! What it cannot show: weak memory ordering, and time.
+//! What it does not find: a missing barrier, a race, threads of a block that wait at different barriers,
+//! and of unwritten memory only what NaN makes of the result. Fibers run in order, so a kernel with such an
+//! error may even give the right result here. It cannot show weak memory ordering, nor time.
 
 pub mod device;
 mod fault;

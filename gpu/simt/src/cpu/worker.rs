@@ -1,6 +1,6 @@
 //! One block at a time: its threads, its shared memory, its barriers.
 
-use std::{cell::Cell, ptr::null};
+use std::{cell::Cell, panic::Location, ptr::null};
 
 use super::{
     fault::{Fault, FaultKind, Stop, last_panic},
@@ -20,6 +20,8 @@ pub(super) struct Thread {
     linear: u32,
     run: Cell<*const BlockRun>,
     yielder: Cell<*const FiberYielder>,
+    /// The barrier that it came to last.
+    barrier: Cell<Option<&'static Location<'static>>>,
     /// Where its next static shared array begins, and the bytes of those declared so far.
     shared_next: Cell<usize>,
     shared_bytes: Cell<usize>,
@@ -99,11 +101,13 @@ pub(super) fn launch_config() -> &'static LaunchConfig {
     &current_block().config
 }
 
-/// Suspends the running thread until its whole block has come here.
+/// Suspends the running thread until its whole block has come to a barrier.
 #[inline]
-pub(super) fn barrier() {
+pub(super) fn barrier(place: &'static Location<'static>) {
+    let thread = current();
+    thread.barrier.set(Some(place));
     // SAFETY: set by `start_thread` to the yielder of the fiber that this runs on, which outlives it.
-    unsafe { (*current().yielder.get()).suspend(Event::Barrier) };
+    unsafe { (*thread.yielder.get()).suspend(Event::Barrier) };
 }
 
 /// The next `bytes` of the block's static shared memory. Every thread declares the same arrays in the
@@ -200,6 +204,7 @@ impl Worker {
                     linear,
                     run: Cell::new(null()),
                     yielder: Cell::new(null()),
+                    barrier: Cell::new(None),
                     shared_next: Cell::new(0),
                     shared_bytes: Cell::new(0),
                 })
@@ -286,7 +291,8 @@ impl Worker {
             if run.ended.get() > 0 {
                 let exited = self.threads[run.first_ended.get() as usize].index;
                 let waits = self.thread_of(one_waiting);
-                return Err(fault(waits, FaultKind::BarrierSkipped { exited }));
+                let location = waits.barrier.get().map(ToString::to_string).unwrap_or_default();
+                return Err(fault(waits, FaultKind::BarrierSkipped { exited, location }));
             }
             let round = waiting;
             for number in 0..round {

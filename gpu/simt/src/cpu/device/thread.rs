@@ -1,5 +1,7 @@
 //! Who a thread is, and the barrier of its block. All of it panics outside a kernel.
 
+use std::panic::Location;
+
 use crate::cpu::worker;
 
 macro_rules! index {
@@ -46,6 +48,7 @@ index! {
 /// Waits until every thread of the block is here; what each wrote to shared or global memory before is
 /// then seen by all of them.
 #[inline]
+#[track_caller]
 pub fn sync_threads() {
-    worker::barrier();
+    worker::barrier(Location::caller());
 }

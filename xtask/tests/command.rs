@@ -1,0 +1,193 @@
+//! `cargo xtask` as it is built, in a small workspace of its own with stand-ins for NVIDIA's programs.
+
+use std::{
+    env, fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+
+const PTX: &str = "\
+.version 8.3
+.target sm_90a
+.address_size 64
+.visible .entry k()
+.reqntid 32, 1, 1
+{
+	// simt.kernel name=k block=32,1,1 barriers=0 params=
+	fma.rn.f32 %r1, %r1, %r1, %r1;
+	ret;
+}
+";
+
+const PTXAS: &str = "\
+echo \"ptxas info    : Compiling entry function 'k' for 'sm_90a'\" >&2
+echo 'ptxas info    : Used 40 registers, used 0 barriers' >&2";
+
+const NVDISASM: &str = "\
+echo '.text.k:'
+echo '        /*0000*/                   FFMA R1, R1, R1, R1 ;'
+echo '        /*0010*/                   EXIT ;'";
+
+/// A workspace without packages, removed with this value.
+struct Workspace(PathBuf);
+
+impl Workspace {
+    fn new(name: &str) -> Workspace {
+        let root = env::temp_dir().join(format!("xtask-command-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("gpu/ptx")).unwrap();
+        fs::write(root.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\n").unwrap();
+        fs::write(root.join("gpu/ptx/gpu.sm_90a.ptx"), PTX).unwrap();
+        Workspace(root)
+    }
+
+    /// A program of NVIDIA's that says its release, and otherwise does what `script` does.
+    fn program(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.0.join(name);
+        let version = "[ \"$1\" = --version ] && { echo 'tools, release 13.0, V13.0.88'; exit; }";
+        fs::write(&path, format!("#!/bin/sh\n{version}\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn xtask(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        command.args(args).env("CARGO_MANIFEST_DIR", &self.0).current_dir(&self.0);
+        command.env_remove("PTXAS").env_remove("NVDISASM");
+        command
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The exit code, standard output and standard error.
+fn finish(command: &mut Command) -> (i32, String, String) {
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().expect("ended by itself"), text(output.stdout), text(output.stderr))
+}
+
+fn is_there(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut folders = env::split_paths(&path).chain([Path::new("/usr/local/cuda/bin").into()]);
+    folders.any(|folder| folder.join(program).is_file())
+}
+
+#[test]
+fn inspect_with_every_tool() {
+    let workspace = Workspace::new("tools");
+    let mut command = workspace.xtask(&["inspect", "k", "--target", "sm_90a", "--json", "--sass"]);
+    command.env("PTXAS", workspace.program("ptxas", PTXAS));
+    command.env("NVDISASM", workspace.program("nvdisasm", NVDISASM));
+    let (code, stdout, stderr) = finish(&mut command);
+    assert_eq!((code, &*stderr), (0, ""));
+    let object: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&object["kernel"], &object["missing"]), (&"k".into(), &Value::Null));
+    assert_eq!(object["ptxas"]["registers"], 40);
+    assert_eq!(object["sass"]["kinds"]["fma"], 1);
+    assert!(object["sass"]["text"].as_str().unwrap().contains("EXIT"));
+    assert_eq!(object["occupancy"]["limited_by"], "blocks");
+}
+
+#[test]
+fn inspect_without_tools_shows_the_ptx_alone_and_says_so() {
+    let workspace = Workspace::new("bare");
+    if is_there("ptxas") {
+        return println!("skipped: this machine has a ptxas");
+    }
+    let (code, stdout, _) = finish(&mut workspace.xtask(&["inspect", "k"]));
+    assert_eq!(code, 0);
+    assert!(stdout.contains("there is no ptxas") && stdout.contains("--fetch"), "{stdout}");
+    assert!(stdout.contains("fma") && !stdout.contains("SASS"), "{stdout}");
+    let (code, stdout, stderr) = finish(&mut workspace.xtask(&["inspect", "k", "--sass"]));
+    assert_eq!((code, &*stdout), (1, ""));
+    assert!(stderr.contains("--sass: there is no ptxas"), "{stderr}");
+}
+
+#[test]
+fn inspect_with_tools_that_fail() {
+    let workspace = Workspace::new("broken");
+    let mut command = workspace.xtask(&["inspect", "k"]);
+    command.env("PTXAS", workspace.program("ptxas", "echo 'ptxas fatal   : no' >&2; exit 255"));
+    let (code, _, stderr) = finish(&mut command);
+    assert!(code == 1 && stderr.contains("ptxas refuses the PTX"), "{stderr}");
+    let mut command = workspace.xtask(&["inspect", "k"]);
+    command.env("PTXAS", workspace.program("ptxas", PTXAS));
+    command.env("NVDISASM", workspace.program("nvdisasm", "echo 'no code'"));
+    let (code, _, stderr) = finish(&mut command);
+    assert!(code == 1 && stderr.contains("no code of a kernel `k`"), "{stderr}");
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let workspace = Workspace::new("pipe");
+    let mut command = workspace.xtask(&["inspect", "k", "--ptx"]);
+    command.env("PTXAS", workspace.program("ptxas", PTXAS));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
+}
+
+#[test]
+fn usage_errors() {
+    let workspace = Workspace::new("usage");
+    for (args, words) in [
+        (
+            &["inspect", "tiled17"][..],
+            "gpu/ptx/gpu.sm_90a.ptx has no kernel `tiled17`: there are k",
+        ),
+        (&["inspect"], "inspect which kernel?"),
+        (&["inspect", "k", "l"], "\"l\""),
+        (&["inspect", "k", "--target", "sm_70"], "sm_80, sm_90a"),
+        (&["inspect", "k", "--check"], "--check"),
+        (&["doctor", "k"], "\"k\""),
+        (&["doctor", "--fetch"], "--fetch"),
+        (&["mend"], "\"mend\""),
+        (&[], "which task?"),
+    ] {
+        let (code, stdout, stderr) = finish(&mut workspace.xtask(args));
+        assert_eq!((code, &*stdout), (2, ""), "{args:?}: {stderr}");
+        assert!(stderr.starts_with("error: ") && stderr.contains(words), "{args:?}: {stderr}");
+    }
+    let (code, stdout, _) = finish(&mut workspace.xtask(&["--help"]));
+    assert!(
+        code == 0 && stdout.contains("inspect KERNEL") && stdout.contains("doctor"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn doctor_where_host_cannot_be_built() {
+    let workspace = Workspace::new("doctor");
+    let mut command = workspace.xtask(&["doctor", "--json", "--offline"]);
+    command.env("PTXAS", workspace.program("ptxas", PTXAS));
+    let (code, stdout, stderr) = finish(&mut command);
+    assert_eq!(code, 3, "{stdout}{stderr}");
+    assert!(stderr.contains("running `host doctor`"), "{stderr}");
+    let lines: Vec<Value> = stdout.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let status = |name: &str| lines.iter().find(|l| l["name"] == name).unwrap()["status"].clone();
+    for (name, expected) in [
+        ("ptxas", "ok"),
+        ("gpu/ptx/gpu.sm_90a.ptx", "ok"),
+        ("gpu/ptx/gpu.sm_80.ptx", "fail"),
+        ("write access to gpu/ptx", "ok"),
+        ("host doctor", "fail"),
+    ] {
+        assert_eq!(status(name), expected, "{name}: {stdout}");
+    }
+    assert!(!workspace.0.join("target/device-toolchain").exists(), "nothing is got");
+
+    // The same for people, with what to do.
+    let (code, stdout, _) = finish(&mut workspace.xtask(&["doctor", "--offline"]));
+    assert!(code == 3 && stdout.contains("\nfail  host doctor"), "{stdout}");
+    assert!(stdout.contains("-> `cargo run -p host -- doctor`"), "{stdout}");
+    assert!(stdout.lines().last().unwrap().starts_with("failures: "), "{stdout}");
+}
