@@ -252,9 +252,33 @@ fn a_kernel_that_is_not_in_the_ptx() {
     assert_eq!(launch(&Device::cpu()).unwrap(), [1.0]);
     for gpu in cuda_devices() {
         let error = launch(&gpu).unwrap_err().to_string();
-        assert!(error.contains("no such kernel") && error.contains("build-ptx"), "{error}");
+        assert!(error.contains("no such kernel") && error.contains("load_ptx"), "{error}");
+        gpu.load_ptx("its own file", ITS_OWN_FILE).unwrap();
+        assert_eq!(launch(&gpu).unwrap(), [1.0]);
+        // Of another declaration it would be another kernel.
+        gpu.load_ptx("a stale file", &ITS_OWN_FILE.replace("block=1,", "block=2,")).unwrap();
+        let error = launch(&gpu).unwrap_err().to_string();
+        assert!(error.contains("block=2,1,1") && error.contains("block=1,1,1"), "{error}");
+        let error = gpu.load_ptx("no PTX", "no PTX").unwrap_err();
+        assert_eq!(error.exit_code(), 3, "{error}");
     }
 }
+
+/// `in_no_file` as the builder would write it.
+const ITS_OWN_FILE: &str = "
+.version 7.1
+.target sm_80
+.address_size 64
+.visible .entry in_no_file(.param .u64 c)
+{
+    // simt.kernel name=in_no_file block=1,1,1 barriers=0 params=out.f32
+    .reg .b64 %c;
+    ld.param.u64 %c, [c];
+    cvta.to.global.u64 %c, %c;
+    st.global.b32 [%c], 0x3f800000;
+    ret;
+}
+";
 
 /// Nothing to compute is nothing to launch, and no error: a grid of no blocks never reaches a device.
 #[test]

@@ -13,7 +13,11 @@ use simt::Limits;
 
 use crate::error::Result;
 #[cfg(feature = "cuda")]
-use crate::{cuda, error::Error, ptx::Ptx};
+use crate::{
+    cuda,
+    error::Error,
+    ptx::{self, Ptx},
+};
 
 /// Where kernels run. Cheap to clone; everything made on it keeps it alive.
 #[derive(Clone, Debug)]
@@ -41,6 +45,8 @@ pub(crate) struct Cuda {
     pub(crate) ptx: Ptx,
     /// Compiled by the driver at the first launch.
     module: OnceLock<cuda::Module>,
+    /// PTX of other crates, compiled when it was loaded, the latest last.
+    loaded: Mutex<Vec<(String, cuda::Module)>>,
     /// Kernels that have been launched, by name, with the declaration that was compared with the PTX's.
     functions: Mutex<HashMap<&'static str, (Declaration, cuda::Function)>>,
 }
@@ -75,8 +81,8 @@ impl Device {
         let context = cuda::Context::open(index)?;
         let properties = context.properties();
         let ptx = Ptx::for_device(&properties.name, properties.capability)?;
-        let (module, functions) = Default::default();
-        Ok(Device(Arc::new(Kind::Cuda(Cuda { context, ptx, module, functions }))))
+        let (module, loaded, functions) = Default::default();
+        Ok(Device(Arc::new(Kind::Cuda(Cuda { context, ptx, module, loaded, functions }))))
     }
 
     /// Without the feature `cuda` there is no CUDA device.
@@ -128,6 +134,29 @@ impl Device {
                     }
                 }
                 cpu(refusals.join("; "))
+            }
+        }
+    }
+
+    /// Loads the PTX of another kernel crate, so that its kernels can be launched: what
+    /// `xtask::PtxBuilder` makes of it. `name` stands for it in messages. On the CPU there is nothing to do.
+    ///
+    /// # Errors
+    /// [`Error::Ptx`](crate::Error::Ptx) with the compiler's log where the driver refuses it.
+    pub fn load_ptx(&self, name: &str, ptx: &str) -> Result<()> {
+        match &*self.0 {
+            Kind::Cpu(_) => {
+                let _ = (name, ptx);
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => {
+                let module = cuda::Module::load(&gpu.context, name, ptx)?;
+                let mut loaded = gpu.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+                loaded.push((ptx.to_owned(), module));
+                // A kernel of a name that was launched before may be another one now.
+                gpu.functions.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                Ok(())
             }
         }
     }
@@ -252,17 +281,24 @@ impl Cuda {
         {
             return Ok(function.clone());
         }
-        let (found, wanted) = (self.ptx.declaration(name), declaration.to_ptx_comment());
+        let wanted = declaration.to_ptx_comment();
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = loaded.iter().rev().find(|(text, _)| ptx::declaration(text, name).is_some());
+        let found = match own {
+            Some((text, _)) => ptx::declaration(text, name),
+            None => self.ptx.declaration(name),
+        };
         if found != Some(&*wanted) {
             let (file, found) = (self.ptx.file, found.unwrap_or("no such kernel"));
             return Err(Error::Launch {
                 kernel: name,
                 what: format!(
-                    "{file} has \"{found}\", the source \"{wanted}\": run cargo xtask build-ptx"
+                    "{file} has \"{found}\", the source \"{wanted}\": build the PTX anew, or load the file that it is in (Device::load_ptx)"
                 ),
             });
         }
-        let function = self.module()?.function(name)?;
+        let module = own.map_or_else(|| self.module(), |(_, module)| Ok(module))?;
+        let function = module.function(name)?;
         functions.insert(name, (*declaration, function.clone()));
         Ok(function)
     }

@@ -55,10 +55,15 @@ impl Ptx {
 
     /// The line with which a kernel in this file declares itself; `None` where the file does not have it.
     pub fn declaration(&self, kernel: &str) -> Option<&'static str> {
-        let start = format!("simt.kernel name={kernel} ");
-        let lines = self.text.lines().filter_map(|line| line.trim().strip_prefix("// "));
-        { lines }.find(|line| line.starts_with(&start))
+        declaration(self.text, kernel)
     }
+}
+
+/// The line with which a kernel declares itself in PTX.
+pub(crate) fn declaration<'a>(ptx: &'a str, kernel: &str) -> Option<&'a str> {
+    let start = format!("simt.kernel name={kernel} ");
+    let mut lines = ptx.lines().filter_map(|line| line.trim().strip_prefix("// "));
+    lines.find(|line| line.starts_with(&start))
 }
 
 #[cfg(test)]
