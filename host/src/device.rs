@@ -46,9 +46,18 @@ pub(crate) struct Cuda {
     /// Compiled by the driver at the first launch.
     module: OnceLock<cuda::Module>,
     /// PTX of other crates, compiled when it was loaded, the latest last.
-    loaded: Mutex<Vec<(String, cuda::Module)>>,
+    loaded: Mutex<Vec<Loaded>>,
     /// Kernels that have been launched, by name, with the declaration that was compared with the PTX's.
     functions: Mutex<HashMap<&'static str, (Declaration, cuda::Function)>>,
+}
+
+/// PTX of another crate on a GPU.
+#[cfg(feature = "cuda")]
+#[derive(Debug)]
+struct Loaded {
+    name: String,
+    text: String,
+    module: cuda::Module,
 }
 
 /// The device that [`Device::best`] chose.
@@ -153,7 +162,7 @@ impl Device {
             Kind::Cuda(gpu) => {
                 let module = cuda::Module::load(&gpu.context, name, ptx)?;
                 let mut loaded = gpu.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-                loaded.push((ptx.to_owned(), module));
+                loaded.push(Loaded { name: name.to_owned(), text: ptx.to_owned(), module });
                 // A kernel of a name that was launched before may be another one now.
                 gpu.functions.lock().unwrap_or_else(PoisonError::into_inner).clear();
                 Ok(())
@@ -283,13 +292,13 @@ impl Cuda {
         }
         let wanted = declaration.to_ptx_comment();
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = loaded.iter().rev().find(|(text, _)| ptx::declaration(text, name).is_some());
-        let found = match own {
-            Some((text, _)) => ptx::declaration(text, name),
-            None => self.ptx.declaration(name),
+        let own = loaded.iter().rev().find(|own| ptx::declaration(&own.text, name).is_some());
+        let (file, found) = match own {
+            Some(own) => (&*own.name, ptx::declaration(&own.text, name)),
+            None => (self.ptx.file, self.ptx.declaration(name)),
         };
         if found != Some(&*wanted) {
-            let (file, found) = (self.ptx.file, found.unwrap_or("no such kernel"));
+            let found = found.unwrap_or("no such kernel");
             return Err(Error::Launch {
                 kernel: name,
                 what: format!(
@@ -297,7 +306,7 @@ impl Cuda {
                 ),
             });
         }
-        let module = own.map_or_else(|| self.module(), |(_, module)| Ok(module))?;
+        let module = own.map_or_else(|| self.module(), |own| Ok(&own.module))?;
         let function = module.function(name)?;
         functions.insert(name, (*declaration, function.clone()));
         Ok(function)

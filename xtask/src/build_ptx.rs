@@ -82,6 +82,11 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     ensure!(wrong.is_empty(), "{}", wrong.join("\n  "));
     // All or none: the files are of one source.
     for (path, ptx) in finished {
+        if fs::read(&path).is_ok_and(|old| old == ptx.text().as_bytes()) {
+            println!("{}: unchanged", path.display());
+            continue;
+        }
+        println!("{}: written", path.display());
         fs::create_dir_all(root.join(FOLDER))
             .and_then(|()| fs::write(&path, ptx.text()))
             .with_context(|| format!("cannot write {}", path.display()))?;
