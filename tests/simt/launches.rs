@@ -156,3 +156,17 @@ fn a_wrong_launch_is_refused() {
         assert_eq!(c, [7; 96], "{what}");
     }
 }
+
+/// A rule may subtract: of an empty matrix it comes to less than nothing, which is no panic.
+#[test]
+fn a_length_rule_with_a_leading_dimension() {
+    #[kernel(block = (1), len(c = (m - 1) * ld + k))]
+    fn padded(m: u32, ld: u32, k: u32, mut c: Out<u32>) {
+        c[0] = m + ld + k;
+    }
+    let mut c = vec![0; 12];
+    let mut launch = |m: u32| launch(&padded, [1; 3], [1; 3], (m, 5, 2, write(&mut c)));
+    assert!(launch(0).is_ok() && launch(3).is_ok());
+    let Err(Stop::Config(what)) = launch(4) else { panic!("12 elements are too few for 4 rows") };
+    assert_eq!(what, "c has 12 elements, (m - 1) * ld + k = 17 are needed");
+}

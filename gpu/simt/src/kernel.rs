@@ -118,7 +118,7 @@ pub struct Shortfall {
     /// The declared requirement, as written: `m * k`.
     pub rule: &'static str,
     /// What it comes to.
-    pub needed: u128,
+    pub needed: i128,
 }
 
 impl fmt::Display for Shortfall {
@@ -135,10 +135,10 @@ impl Shortfall {
         param: &'static str,
         len: Option<usize>,
         rule: &'static str,
-        needed: u128,
+        needed: i128,
     ) -> Result<(), Shortfall> {
         match len {
-            Some(len) if (len as u128) < needed => Err(Shortfall { param, len, rule, needed }),
+            Some(len) if (len as i128) < needed => Err(Shortfall { param, len, rule, needed }),
             _ => Ok(()),
         }
     }

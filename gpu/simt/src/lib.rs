@@ -49,6 +49,7 @@
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
 mod element;
+mod float;
 mod macros;
 
 #[cfg(target_arch = "nvptx64")]

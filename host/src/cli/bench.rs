@@ -53,10 +53,7 @@ struct Line {
 
 /// Times every kernel asked for at every size asked for.
 pub(super) fn bench(args: &Bench, out: &mut impl Write) -> Result<(), Failure> {
-    let (device, why_no_gpu) = args.device.open()?;
-    if let Some(why) = &why_no_gpu {
-        note(format_args!("note: {why}; running on the CPU"));
-    }
+    let device = super::open(args.device)?;
     let entries = match &args.kernels[..] {
         [] => KERNELS.iter().collect::<Vec<_>>(),
         names => names.iter().map(|name| name.resolve(&device)).collect(),

@@ -18,7 +18,8 @@ use std::{
 use clap::{CommandFactory, Parser};
 use indicatif::ProgressBar;
 
-use self::args::{Command, Invocation};
+use self::args::{Command, DeviceChoice, Invocation};
+use host::Device;
 
 /// How the command ends when it does not end well.
 enum Failure {
@@ -94,6 +95,15 @@ fn end_in_order_on_ctrl_c() {
     if let Err(error) = ctrlc::set_handler(handler) {
         note(format_args!("note: Ctrl-C will end the process at once: {error}"));
     }
+}
+
+/// The device asked for. A run on the CPU for want of a GPU is never silent about being one.
+fn open(choice: DeviceChoice) -> host::Result<Device> {
+    let (device, why_no_gpu) = choice.open()?;
+    if let Some(why) = why_no_gpu {
+        note(format_args!("note: {why}; running on the CPU"));
+    }
+    Ok(device)
 }
 
 /// A line on standard error; whether it can be written changes nothing.

@@ -59,10 +59,7 @@ struct Report {
 /// One run of the command. A failure says how to see it again.
 pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let shape = Shape::new(args.m, args.n, args.k)?;
-    let (device, why_no_gpu) = args.device.open()?;
-    if let Some(why) = &why_no_gpu {
-        note(format_args!("note: {why}; running on the CPU"));
-    }
+    let device = super::open(args.device)?;
     let outcome = run_on(args, shape, &device, out);
     if let Err(Failure::Wrong | Failure::Error(_)) = &outcome {
         note(format_args!("reproduce: {}", args.to_command(&device.name())));

@@ -260,7 +260,8 @@ fn declared_fields(attribute: &Attribute, barriers: &TokenStream) -> TokenStream
     quote!(#(#assignments)*)
 }
 
-/// Statements that compare each buffer with its rule, in 128-bit arithmetic, which sizes do not overflow.
+/// Statements that compare each buffer with its rule, in signed 128-bit arithmetic: products of sizes do not
+/// overflow it, and `(m - 1) * lda + k` of an empty matrix is no panic.
 fn length_checks(attribute: &Attribute, params: &[Param]) -> Result<TokenStream> {
     let sizes = params
         .iter()
@@ -284,7 +285,7 @@ fn length_checks(attribute: &Attribute, params: &[Param]) -> Result<TokenStream>
         Ok(quote! {
             {
                 let len = ::simt::Param::elements(&#param);
-                #(let #sizes = #sizes as u128;)*
+                #(let #sizes = #sizes as i128;)*
                 ::simt::Shortfall::check(#name, len, #text, #rule)?;
             }
         })

@@ -7,7 +7,11 @@ mod memory;
 mod shared;
 pub mod thread;
 
-pub use crate::{dynamic_shared, shared, shared_array};
+pub use crate::{
+    dynamic_shared,
+    float::{Float, fma},
+    shared, shared_array,
+};
 pub use memory::{In, Out};
 pub use shared::{DynamicShared, Shared};
 /// Makes a function a kernel.
@@ -27,29 +31,3 @@ pub use shared::{DynamicShared, Shared};
 /// [`Kernel`](crate::Kernel) of that name, to be launched by [`cpu::launch`](crate::cpu::launch) or by a
 /// GPU's driver. That is a static, so no local variable of the module can have the kernel's name.
 pub use simt_macros::kernel;
-
-/// A type with a fused multiply-add.
-pub trait Float: Copy {
-    /// `a * b + c`, rounded once.
-    fn fma(a: Self, b: Self, c: Self) -> Self;
-}
-
-impl Float for f32 {
-    #[inline(always)]
-    fn fma(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
-    }
-}
-
-impl Float for f64 {
-    #[inline(always)]
-    fn fma(a: f64, b: f64, c: f64) -> f64 {
-        a.mul_add(b, c)
-    }
-}
-
-/// `a * b + c`, rounded once. Rust never fuses `a * b + c` by itself, so a kernel says that it wants this.
-#[inline(always)]
-pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
-    T::fma(a, b, c)
-}

@@ -1,0 +1,33 @@
+//! The fused multiply-add.
+
+/// A type with a fused multiply-add.
+pub trait Float: Copy {
+    /// `a * b + c`, rounded once.
+    fn fma(a: Self, b: Self, c: Self) -> Self;
+}
+
+macro_rules! floats {
+    ($($ty:ty: $intrinsic:ident;)*) => {$(
+        impl Float for $ty {
+            #[inline(always)]
+            fn fma(a: $ty, b: $ty, c: $ty) -> $ty {
+                // `mul_add` is in `std`, which the GPU has not.
+                #[cfg(target_arch = "nvptx64")]
+                return core::intrinsics::$intrinsic(a, b, c);
+                #[cfg(not(target_arch = "nvptx64"))]
+                return a.mul_add(b, c);
+            }
+        }
+    )*};
+}
+
+floats! {
+    f32: fmaf32;
+    f64: fmaf64;
+}
+
+/// `a * b + c`, rounded once. Rust never fuses `a * b + c` by itself, so a kernel says that it wants this.
+#[inline(always)]
+pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
+    T::fma(a, b, c)
+}
