@@ -122,6 +122,7 @@ impl Stream {
                 let mut options = simt::cpu::Options::default();
                 options.workers = cpu.workers;
                 options.cancel = Some(&crate::INTERRUPTED);
+                options.done = Some(crate::progress::begin(config.blocks()));
                 // SAFETY: the caller's promises; the buffers are borrowed until this returns.
                 unsafe { simt::cpu::launch(kernel, config, params, &options) }
                     .map_err(|stop| Error::from_stop(name, stop))

@@ -36,6 +36,7 @@ mod matrix;
 mod memory;
 pub mod operands;
 pub mod product;
+mod progress;
 pub mod ptx;
 pub mod timing;
 pub mod verify;
@@ -50,6 +51,7 @@ pub use error::{Error, Result};
 pub use launch::{Argument, Arguments, Event, Stream};
 pub use matrix::{Layout, Matrix};
 pub use product::Shape;
+pub use progress::progress;
 pub use {gpu, simt};
 
 /// Raised by [`interrupt`].

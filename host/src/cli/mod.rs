@@ -16,7 +16,7 @@ use std::{
 };
 
 use clap::{CommandFactory, Parser};
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use self::args::{Command, DeviceChoice, Invocation};
 use host::Device;
@@ -27,15 +27,16 @@ enum Failure {
     Wrong,
     /// Something that `doctor` has told is broken: exit 3.
     Environment,
-    /// The library's error, which knows its exit code.
-    Error(host::Error),
+    /// The library's error, which knows its exit code; and the command that shows it again, if that is
+    /// worth saying.
+    Error(host::Error, Option<String>),
     /// Standard output cannot be written to.
     Output(io::Error),
 }
 
 impl From<host::Error> for Failure {
     fn from(error: host::Error) -> Self {
-        Failure::Error(error)
+        Failure::Error(error, None)
     }
 }
 
@@ -76,8 +77,11 @@ pub(crate) fn main() -> ExitCode {
             note(format_args!("error: standard output: {error}"));
             ExitCode::from(4)
         }
-        Err(Failure::Error(error)) => {
+        Err(Failure::Error(error, again)) => {
             note(format_args!("error: {error}"));
+            if let Some(again) = again {
+                note(format_args!("reproduce: {again}"));
+            }
             ExitCode::from(error.exit_code())
         }
     }
@@ -111,9 +115,20 @@ fn note(text: std::fmt::Arguments) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Something that moves on standard error while it is said to be done; hidden where that is no terminal.
+/// What is being done, on standard error: how long already, and how much of it where that is known. Hidden
+/// where that is no terminal.
 fn spinner(message: String) -> ProgressBar {
+    let parts = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let (done, total) = host::progress();
+        // What has just begun has not said yet of how many parts it is.
+        if 0 < done && done < total && state.elapsed() > Duration::from_millis(500) {
+            let _ = write!(out, "{} %", 100 * done / total);
+        }
+    };
+    let style = ProgressStyle::with_template("{spinner} {msg} {parts} {elapsed}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
     let bar = ProgressBar::new_spinner().with_message(message);
+    bar.set_style(style.with_key("parts", parts));
     bar.enable_steady_tick(Duration::from_millis(120));
     bar
 }

@@ -60,11 +60,19 @@ struct Report {
 pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let shape = Shape::new(args.m, args.n, args.k)?;
     let device = super::open(args.device)?;
-    let outcome = run_on(args, shape, &device, out);
-    if let Err(Failure::Wrong | Failure::Error(_)) = &outcome {
-        note(format_args!("reproduce: {}", args.to_command(&device.name())));
-    }
-    outcome
+    run_on(args, shape, &device, out).map_err(|failure| {
+        let again = args.to_command(&device.name());
+        match failure {
+            Failure::Error(error, _) if !matches!(error, Error::Interrupted) => {
+                Failure::Error(error, Some(again))
+            }
+            Failure::Wrong => {
+                note(format_args!("reproduce: {again}"));
+                Failure::Wrong
+            }
+            other => other,
+        }
+    })
 }
 
 fn run_on(args: &Run, shape: Shape, device: &Device, out: &mut impl Write) -> Result<(), Failure> {

@@ -17,6 +17,8 @@
 
 mod sample;
 
+use std::sync::atomic::Ordering;
+
 use rayon::prelude::*;
 
 pub use sample::{Sample, sample};
@@ -167,6 +169,7 @@ pub fn compare(
         Criterion::Bound => widen(b, f64::abs),
         Criterion::Exact => Vec::new(),
     };
+    let done = crate::progress::begin(shape.m() as u64);
     let panels = c.par_chunks(PANEL_ROWS * n).enumerate().map(|(panel, c)| {
         crate::check_interrupt()?;
         let (first_row, rows) = (panel * PANEL_ROWS, c.len() / n);
@@ -182,6 +185,7 @@ pub fn compare(
             let (row, col) = (first_row + index / n, index % n);
             comparison.add(Worst::new(row, col, got, want, bound), bound);
         }
+        done.fetch_add(rows as u64, Ordering::Relaxed);
         Ok(comparison)
     });
     panels.try_reduce(|| Comparison::NOTHING, |a, b| Ok(a.merge(b)))

@@ -33,6 +33,8 @@ pub struct Options<'a> {
     pub blocks: Option<Range<u64>>,
     /// Raised by another thread, it ends the launch at the next barrier or block.
     pub cancel: Option<&'a AtomicBool>,
+    /// Counts the blocks that have ended, for whoever shows progress.
+    pub done: Option<&'a AtomicU64>,
 }
 
 thread_local! {
@@ -110,6 +112,9 @@ fn run_blocks(
                 }
                 let outcome =
                     ready.clone().and_then(|()| worker.run(&job, position(number, config)));
+                if let Some(done) = options.done {
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
                 if let Err(reason) = outcome {
                     stop.store(true, Ordering::Relaxed);
                     let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
