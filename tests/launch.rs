@@ -253,13 +253,17 @@ fn a_kernel_that_is_not_in_the_ptx() {
     for gpu in cuda_devices() {
         let error = launch(&gpu).unwrap_err().to_string();
         assert!(error.contains("no such kernel") && error.contains("load_ptx"), "{error}");
-        gpu.load_ptx("its own file", ITS_OWN_FILE).unwrap();
+        // SAFETY: the kernel there does what the one above does.
+        unsafe { gpu.load_ptx("its own file", ITS_OWN_FILE) }.unwrap();
         assert_eq!(launch(&gpu).unwrap(), [1.0]);
         // Of another declaration it would be another kernel.
-        gpu.load_ptx("a stale file", &ITS_OWN_FILE.replace("block=1,", "block=2,")).unwrap();
+        let stale = ITS_OWN_FILE.replace("block=1,", "block=2,");
+        // SAFETY: no kernel of the source declares itself so.
+        unsafe { gpu.load_ptx("a stale file", &stale) }.unwrap();
         let error = launch(&gpu).unwrap_err().to_string();
         assert!(error.contains("block=2,1,1") && error.contains("block=1,1,1"), "{error}");
-        let error = gpu.load_ptx("no PTX", "no PTX").unwrap_err();
+        // SAFETY: there is no kernel in it.
+        let error = unsafe { gpu.load_ptx("no PTX", "no PTX") }.unwrap_err();
         assert_eq!(error.exit_code(), 3, "{error}");
     }
 }

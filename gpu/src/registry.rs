@@ -54,8 +54,10 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     KERNELS.iter().find(|entry| entry.name() == name)
 }
 
-/// A kernel and what it is for.
+/// A kernel and what it is for. Only this file makes them, so that whoever runs one knows that it keeps its
+/// contract.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Entry {
     /// In a few words, what sets it apart.
     pub summary: &'static str,
@@ -87,6 +89,7 @@ pub enum Contract {
 
 /// `C = A B` of dense row-major matrices: A is `m x k`, B is `k x n`, C is `m x n`, any size.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Product {
     /// Threads of a block.
     pub block: [u32; 3],

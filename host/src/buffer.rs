@@ -57,6 +57,7 @@ impl Device {
     /// # Errors
     /// [`Error::OutOfMemory`], naming the bytes needed and free.
     pub fn zeros<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
+        const { assert!(size_of::<T>() > 0, "an element of no bytes") };
         let limit = isize::MAX as usize / size_of::<T>();
         if len > limit {
             return Err(Error::argument(

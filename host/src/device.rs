@@ -148,11 +148,15 @@ impl Device {
     }
 
     /// Loads the PTX of another kernel crate, so that its kernels can be launched: what
-    /// `xtask::PtxBuilder` makes of it. `name` stands for it in messages. On the CPU there is nothing to do.
+    /// `xtask::PtxBuilder` makes of it. Its kernels go before those loaded earlier. `name` stands for it in messages. On the CPU there is nothing to do.
     ///
     /// # Errors
     /// [`Error::Ptx`](crate::Error::Ptx) with the compiler's log where the driver refuses it.
-    pub fn load_ptx(&self, name: &str, ptx: &str) -> Result<()> {
+    ///
+    /// # Safety
+    /// 1. A kernel in it that declares itself as one of the source does what that one does: from now on it
+    ///    is the one that is launched, by safe functions too.
+    pub unsafe fn load_ptx(&self, name: &str, ptx: &str) -> Result<()> {
         match &*self.0 {
             Kind::Cpu(_) => {
                 let _ = (name, ptx);

@@ -12,6 +12,10 @@ use crate::{
     matrix::Matrix,
 };
 
+/// Elements of a matrix at most: an exbibyte of f32. So the bytes of all three, and what verification needs
+/// beside them, can be added up in 64 bits.
+const MOST_ELEMENTS: u128 = 1 << 58;
+
 /// The three sizes of a product: A is `m x k`, B is `k x n`, C is `m x n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -31,7 +35,7 @@ impl Shape {
             u32::try_from(value).map_err(|_| Error::argument(name, value, limit()))
         };
         let shape = Shape { m: size("m", m)?, n: size("n", n)?, k: size("k", k)? };
-        let limit = isize::MAX as u128 / size_of::<f32>() as u128;
+        let limit = MOST_ELEMENTS;
         for (matrix, rows, cols) in [("m * k", m, k), ("k * n", k, n), ("m * n", m, n)] {
             let elements = u128::from(rows) * u128::from(cols);
             if elements > limit {
@@ -70,6 +74,11 @@ impl Shape {
     /// Elements of C.
     pub fn c_len(&self) -> usize {
         self.m() * self.n()
+    }
+
+    /// Bytes of A, B and C together.
+    pub fn bytes(&self) -> u64 {
+        (size_of::<f32>() * (self.a_len() + self.b_len() + self.c_len())) as u64
     }
 
     /// Floating-point operations of the product: a multiplication and an addition for each of m n k.

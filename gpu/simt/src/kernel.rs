@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    Element,
+    Element, Size,
     cpu::device::{In, Out},
 };
 
@@ -135,8 +135,9 @@ impl Shortfall {
         param: &'static str,
         len: Option<usize>,
         rule: &'static str,
-        needed: i128,
+        needed: impl Into<Size>,
     ) -> Result<(), Shortfall> {
+        let Size(needed) = needed.into();
         match len {
             Some(len) if (len as i128) < needed => Err(Shortfall { param, len, rule, needed }),
             _ => Ok(()),

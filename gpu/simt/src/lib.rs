@@ -60,11 +60,16 @@ pub mod device;
 pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
 mod kernel;
+#[cfg(not(target_arch = "nvptx64"))]
+mod size;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use cpu::device;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kernel::*;
+#[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
+pub use size::Size;
 
 pub use element::Element;
 // Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.

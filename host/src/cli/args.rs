@@ -23,7 +23,7 @@ pub(crate) struct Invocation {
     pub(crate) command: Option<Command>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done and right, 1 C is wrong, 2 usage, 3 no such device, driver \
+const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C is wrong, 2 usage, 3 no such device, driver \
                           or architecture, 4 device fault or out of memory, 130 interrupted.";
 
 /// What else the command can do.

@@ -11,7 +11,14 @@ use host::{
 };
 use serde::Serialize;
 
-use super::{Failure, args::Bench, check::Check, list::json, note, run::duration};
+use super::{
+    Failure,
+    args::{Bench, Verify},
+    check::Check,
+    list::json,
+    note,
+    run::{check_memory, duration},
+};
 
 /// What is said of one kernel at one size; also the object of `--json`.
 #[derive(Serialize)]
@@ -48,6 +55,7 @@ struct Line {
     /// Of the elements compared; `null` where none was.
     max_abs_err: Option<f64>,
     max_err_over_bound: Option<f64>,
+    exact_on_integers: Option<bool>,
     verified: bool,
 }
 
@@ -60,8 +68,12 @@ pub(super) fn bench(args: &Bench, out: &mut impl Write) -> Result<(), Failure> {
     };
     let stream = device.stream()?;
     let mut all_right = true;
-    for &size in &args.sizes {
-        let shape = size.shape()?;
+    // All sizes are looked at before the first one runs.
+    let shapes = args.sizes.iter().map(|size| size.shape()).collect::<Result<Vec<_>, _>>()?;
+    for &shape in &shapes {
+        check_memory(shape, Operands::sets(&device, shape), &device)?;
+    }
+    for shape in shapes {
         all_right &= bench_size(args, &stream, &entries, shape, out)?;
     }
     if all_right { Ok(()) } else { Err(Failure::Wrong) }
@@ -103,7 +115,8 @@ fn bench_size(
         let result = c.to_row_major()?;
         let download = begin.elapsed();
         let check = Check::run(args.verify, shape, [&a, &b, &result], Criterion::Bound, args.seed)?;
-        lines.push((check, first_launch, download));
+        let exact = exact(args, stream, entry, shape)?;
+        lines.push((check, exact, first_launch, download));
     }
     drop((a, b));
 
@@ -124,7 +137,7 @@ fn bench_size(
             "kernel", "median", "least", "spread", "GFLOP/s", "speed (95 % interval)", "err/bound"
         )?;
     }
-    for ((entry, measurement), (check, first_launch, download)) in
+    for ((entry, measurement), (check, exact, first_launch, download)) in
         entries.iter().zip(&measured).zip(&lines)
     {
         let summary = measurement.summary();
@@ -154,11 +167,14 @@ fn bench_size(
             verify: check.as_ref().map_or("none", Check::name),
             max_abs_err: check.as_ref().map(|check| check.elements().max_abs_err),
             max_err_over_bound: check.as_ref().map(|check| check.elements().max_err_over_bound),
-            verified: check.as_ref().is_some_and(Check::passed),
+            exact_on_integers: exact.as_ref().map(Check::nothing_wrong),
+            verified: [check, exact].into_iter().all(|c| c.as_ref().is_some_and(Check::passed)),
         };
-        if let Some(check) = check.as_ref().filter(|check| !check.nothing_wrong()) {
-            check.complain(entry.name());
-            all_right = false;
+        for (check, data) in [(check, "uniform data"), (exact, "integers")] {
+            if let Some(check) = check.as_ref().filter(|check| !check.nothing_wrong()) {
+                check.complain(&format!("{data}, with {},", entry.name()));
+                all_right = false;
+            }
         }
         if args.json {
             json(out, &line)?;
@@ -187,6 +203,27 @@ fn bench_size(
         Err(_) => {}
     }
     Ok(all_right)
+}
+
+/// The kernel once on integers, where the result must be exact; `None` if nothing is to be compared.
+fn exact(
+    args: &Bench,
+    stream: &Stream,
+    entry: &Entry,
+    shape: Shape,
+) -> Result<Option<Check>, Failure> {
+    let Some(magnitude) = host::operands::exact_magnitude(shape.k()) else { return Ok(None) };
+    if args.verify == Verify::None {
+        return Ok(None);
+    }
+    let draw = |seed, len| host::operands::integers(seed, len, magnitude);
+    let a = draw(args.seed, shape.a_len());
+    let b = draw(host::operands::seed_of_b(args.seed), shape.b_len());
+    let mut operands = Operands::upload(stream.device(), shape, &a, &b)?;
+    operands.c.buffer_mut().fill_bytes(0xff)?;
+    product::multiply(stream, entry, &operands.a, &operands.b, &mut operands.c)?;
+    let c = operands.c.to_row_major()?;
+    Ok(Check::run(args.verify, shape, [&a, &b, &c], Criterion::Exact, args.seed)?)
 }
 
 fn print(

@@ -51,7 +51,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
             .collect(),
         block: launches.first().map_or([0; 3], |launch| launch.config.block),
         shared_bytes: declaration.shared,
-        operand_bytes: 4 * (shape.a_len() + shape.b_len() + shape.c_len()) as u64,
+        operand_bytes: shape.bytes(),
     };
     if args.json {
         return json(out, &plan);

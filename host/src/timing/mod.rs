@@ -109,7 +109,7 @@ pub fn compare(
     let begin = Instant::now();
     let mut launches = vec![1; candidates.len()];
     let mut rounds = Vec::new();
-    loop {
+    let round_us: f64 = loop {
         let mut times = Vec::new();
         for (candidate, launches) in candidates.iter_mut().zip(&mut launches) {
             let time = batch(candidate, *launches)?;
@@ -121,14 +121,11 @@ pub fn compare(
         let elapsed = begin.elapsed();
         let done = elapsed >= options.warmup_at_least && settled(&rounds);
         if done || elapsed >= options.warmup_at_most {
-            break;
+            // A round has a batch of each.
+            break times.iter().zip(&launches).map(|(time, &batch)| time * batch as f64).sum();
         }
-    }
+    };
 
-    let round_us: f64 = rounds.last().zip(Some(&launches)).map_or(1.0, |(&sum, launches)| {
-        // The sum is of single launches; a round has a batch of each.
-        sum * launches.iter().sum::<usize>() as f64 / launches.len().max(1) as f64
-    });
     let wanted = options.duration.as_secs_f64() * 1e6 / round_us.max(1.0);
     let count = (wanted.ceil() as usize).clamp(LEAST_ROUNDS, MOST_ROUNDS);
     let mut measurements = launches
@@ -189,7 +186,7 @@ impl Operands {
 
     /// How many sets of operands together exceed twice the device's L2 cache, two at least; on the CPU one.
     pub fn sets(device: &Device, shape: Shape) -> u64 {
-        let bytes = 4 * (shape.a_len() + shape.b_len() + shape.c_len()) as u64;
+        let bytes = shape.bytes();
         match device.l2_bytes() {
             0 => 1,
             l2 => (2 * l2 / bytes.max(1) + 1).clamp(2, 1000),

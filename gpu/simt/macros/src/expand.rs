@@ -190,19 +190,19 @@ fn kernel_value(
         #[allow(non_upper_case_globals)]
         #(#attrs)*
         #vis static #name: ::simt::Kernel<(#(#types,)*)> = {
-            type Params = (#(#types,)*);
+            type __Params = (#(#types,)*);
 
             // Inlined into both versions below, so that each compiles it for its own processor.
             #[allow(clippy::missing_safety_doc)]
             #[inline(always)]
-            #unsafety fn body(#(#args),*) #block
+            #unsafety fn __body(#(#args),*) #block
 
             /// # Safety
             /// As the kernel's.
             #[allow(unused_unsafe)]
-            unsafe fn portable(&(#(#names,)*): &Params) {
+            unsafe fn __portable(&(#(#names,)*): &__Params) {
                 // SAFETY: the caller's, as for the kernel.
-                unsafe { body(#(#names),*) }
+                unsafe { __body(#(#names),*) }
             }
 
             /// # Safety
@@ -210,33 +210,33 @@ fn kernel_value(
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             #[allow(unused_unsafe)]
-            unsafe fn tuned(&(#(#names,)*): &Params) {
+            unsafe fn __tuned(&(#(#names,)*): &__Params) {
                 // SAFETY: the caller's, as for the kernel.
-                unsafe { body(#(#names),*) }
+                unsafe { __body(#(#names),*) }
             }
             #[cfg(not(target_arch = "x86_64"))]
-            use portable as tuned;
+            use __portable as __tuned;
 
             #(#types_checked)*
 
             #[allow(unused_variables)]
-            fn lengths(&(#(#names,)*): &Params) -> ::core::result::Result<(), ::simt::Shortfall> {
+            fn __lengths(&(#(#names,)*): &__Params) -> ::core::result::Result<(), ::simt::Shortfall> {
                 #checks
                 ::core::result::Result::Ok(())
             }
 
-            const DECLARATION: ::simt::Declaration = {
-                const PARAMS: &[::simt::ParamDeclaration] =
+            const __DECLARATION: ::simt::Declaration = {
+                const __PARAMS: &[::simt::ParamDeclaration] =
                     &[#(::simt::ParamDeclaration { name: #texts, ty: #kinds }),*];
-                let mut declaration =
-                    ::simt::Declaration::new(#text, PARAMS, (::core::file!(), ::core::line!()));
+                let mut __declaration =
+                    ::simt::Declaration::new(#text, __PARAMS, (::core::file!(), ::core::line!()));
                 #declared
-                declaration
+                __declaration
             };
             ::simt::Kernel {
-                declaration: DECLARATION,
-                lengths,
-                thread: ::simt::ThreadFn { portable, tuned },
+                declaration: __DECLARATION,
+                lengths: __lengths,
+                thread: ::simt::ThreadFn { portable: __portable, tuned: __tuned },
             }
         };
     })
@@ -255,13 +255,13 @@ fn declared_fields(attribute: &Attribute, barriers: &TokenStream) -> TokenStream
     ];
     let assignments = fields.into_iter().filter_map(|(name, value)| {
         let name = format_ident!("{name}");
-        value.map(|value| quote!(declaration.#name = #value;))
+        value.map(|value| quote!(__declaration.#name = #value;))
     });
     quote!(#(#assignments)*)
 }
 
-/// Statements that compare each buffer with its rule, in signed 128-bit arithmetic: products of sizes do not
-/// overflow it, and `(m - 1) * lda + k` of an empty matrix is no panic.
+/// Statements that compare each buffer with its rule, in an arithmetic that saturates: no sizes overflow it, and
+/// `(m - 1) * lda + k` of an empty matrix is no panic.
 fn length_checks(attribute: &Attribute, params: &[Param]) -> Result<TokenStream> {
     let sizes = params
         .iter()
@@ -281,19 +281,14 @@ fn length_checks(attribute: &Attribute, params: &[Param]) -> Result<TokenStream>
             }
             Some(_) => {}
         }
-        let (name, text) = (param.to_string(), source_text(rule));
+        let (name, text) = (param.to_string(), rule.to_token_stream().to_string());
         Ok(quote! {
             {
-                let len = ::simt::Param::elements(&#param);
-                #(let #sizes = #sizes as i128;)*
-                ::simt::Shortfall::check(#name, len, #text, #rule)?;
+                let __elements = ::simt::Param::elements(&#param);
+                #(let #sizes = ::simt::Size::from(#sizes);)*
+                ::simt::Shortfall::check(#name, __elements, #text, #rule)?;
             }
         })
     });
     checks.collect()
-}
-
-/// An expression as a person would write it: `m * k`.
-fn source_text(rule: &syn::Expr) -> String {
-    rule.span().source_text().unwrap_or_else(|| rule.to_token_stream().to_string())
 }

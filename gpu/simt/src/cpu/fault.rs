@@ -1,6 +1,6 @@
 //! How a kernel goes wrong, and how a panic in it is turned into that.
 
-use std::{cell::RefCell, panic, sync::Once};
+use std::{any::Any, cell::RefCell, panic, sync::Once};
 
 use super::worker;
 
@@ -87,6 +87,17 @@ pub(super) fn watch_panics() {
             let location = info.location().map(ToString::to_string).unwrap_or_default();
             LAST.set(Some((message, location)));
         }));
+    });
+}
+
+/// Keeps a caught panic's message, should another hook have taken the place of ours.
+pub(super) fn remember(payload: &(dyn Any + Send)) {
+    let text = payload.downcast_ref::<&str>().map(|text| text.to_string());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    LAST.with_borrow_mut(|last| {
+        if let (None, Some(text)) = (&last, text) {
+            *last = Some((text, "an unknown place".to_owned()));
+        }
     });
 }
 

@@ -11,7 +11,10 @@ use corosensei::{
     stack::{DefaultStack, Stack, StackPointer},
 };
 
-use super::worker::{BlockRun, Thread};
+use super::{
+    fault,
+    worker::{BlockRun, Thread},
+};
 
 /// Address space of a stack. Only pages that are touched take memory; a panic needs about 32 KiB. A thread
 /// that needs more runs into the guard page below it, which ends the process.
@@ -85,9 +88,9 @@ impl Fiber {
     /// Abandons the thread that it is in the middle of.
     pub(super) fn reset(&mut self) {
         if let Some(mut coroutine) = self.coroutine.take() {
-            // SAFETY: destructors of the abandoned frames do not run. The frames are the kernel's, whose
-            // values own nothing (`Param` is `Copy`), and `spawn`'s, which own nothing either; the block
-            // is over, so nothing looks at them again.
+            // SAFETY: destructors of the abandoned frames do not run. The frames are `spawn`'s, which
+            // own nothing, and the kernel's, which hold nothing that must be dropped (the fifth condition
+            // of `launch`); the block is over, so nothing looks at them again.
             unsafe { coroutine.force_reset() };
             self.coroutine = Some(spawn(coroutine.into_stack()));
         }
@@ -112,7 +115,9 @@ fn spawn(stack: ColouredStack) -> Coroutine<*const BlockRun, Event, (), Coloured
             while let Some(thread) = block.start_thread(yielder) {
                 // Nothing of the kernel's is used after a panic but its message.
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(block.kernel)) {
-                    drop(payload);
+                    fault::remember(&*payload);
+                    // Its destructor could panic in turn, and nobody misses it.
+                    std::mem::forget(payload);
                     yielder.suspend(Event::Panicked);
                 }
                 block.end_thread(thread);

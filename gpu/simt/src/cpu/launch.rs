@@ -44,6 +44,9 @@ thread_local! {
 
 /// Runs a kernel on the CPU and waits for its end.
 ///
+/// The first launch of a process puts a panic hook before the one that is there: a panic in a kernel is
+/// remembered for the [`Fault`](super::Fault) and not printed, every other goes on to the previous hook.
+///
 /// # Errors
 /// [`Stop::Config`] where the launch breaks the kernel's declaration or [`LIMITS`], before anything runs;
 /// [`Stop::Fault`] where the kernel goes wrong. What it had written by then stays written.
@@ -53,6 +56,10 @@ thread_local! {
 ///    kernel reads, or touches what it writes.
 /// 2. No two threads of the launch access one element, one of them writing, without a barrier between.
 /// 3. A kernel that takes raw pointers stays inside their buffers.
+/// 4. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable (the
+///    views are `Copy`, so the compiler does not see it), and lets none, nor a shared array, outlive itself.
+/// 5. Where a thread waits at a barrier it holds nothing whose destructor must run: when another thread goes
+///    wrong, or the launch is cancelled, the ones that wait are abandoned where they are.
 pub unsafe fn launch<P: Params>(
     kernel: &Kernel<P>,
     config: &LaunchConfig,

@@ -14,6 +14,12 @@ impl<T: Element, const ROWS: usize, const COLS: usize> Shared<T, ROWS, COLS> {
     #[doc(hidden)]
     #[inline]
     pub fn declare() -> Self {
+        const {
+            let elements = ROWS.checked_mul(COLS).expect("more elements than can be counted");
+            let bytes = elements.checked_mul(size_of::<T>());
+            let bytes = bytes.expect("more bytes than can be counted");
+            assert!(bytes <= worker::SHARED_BYTES, "a block has 227 KiB of shared memory");
+        }
         Shared(worker::declare_shared(ROWS * COLS * size_of::<T>()).cast())
     }
 
@@ -37,6 +43,7 @@ impl<T: Element> DynamicShared<T> {
     #[doc(hidden)]
     #[inline]
     pub fn declare() -> Self {
+        const { assert!(size_of::<T>() > 0, "an element of no bytes") };
         let (base, bytes) = worker::dynamic_shared();
         DynamicShared(base.cast(), bytes / size_of::<T>())
     }
