@@ -209,7 +209,7 @@ impl Device {
     pub fn multiprocessors(&self) -> u32 {
         match &*self.0 {
             Kind::Cpu(cpu) => {
-                cpu.workers.unwrap_or(usize::MAX).clamp(1, rayon::current_num_threads()) as u32
+                cpu.workers.unwrap_or(usize::MAX).clamp(1, simt::cpu::workers()) as u32
             }
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => gpu.context.properties().multiprocessors,

@@ -75,10 +75,33 @@ pub fn sample(
         found.elements.add(Worst::new(row, col, c[row * n + col], want, bound), bound);
     }
 
+    // A NaN or an infinity swallows whatever is added to it. So the columns of B that have one are left out
+    // of x, and the rows of A that have one out of the comparison; where it is a NaN, all of C's row or
+    // column must be NaN instead.
+    let rows = |good: fn(&f32) -> bool| (0..m).map(move |i| a[i * k..(i + 1) * k].iter().all(good));
+    let cols = |good: fn(&f32) -> bool| {
+        b.chunks(n).fold(vec![true; n], |mut so_far, row| {
+            so_far.iter_mut().zip(row).for_each(|(so_far, value)| *so_far &= good(value));
+            so_far
+        })
+    };
+    let finite_rows = rows(|value| value.is_finite()).collect::<Vec<_>>();
+    let finite_cols = cols(|value| value.is_finite());
+    let number_cols = cols(|value| !value.is_nan());
+    for (row, number_row) in c.chunks(n).zip(rows(|value| !value.is_nan())) {
+        let must_be_nan = |col: usize| !number_row || !number_cols[col];
+        let wrong = row.iter().enumerate().any(|(col, got)| must_be_nan(col) && !got.is_nan());
+        found.wrong_rows += u64::from(wrong);
+    }
+    if !finite_rows.contains(&true) || !finite_cols.contains(&true) {
+        return Ok(found);
+    }
+
     let bounds = match criterion {
         Criterion::Exact => vec![0.0; m],
         Criterion::Bound => {
-            let ones = vec![1.0; n];
+            let ones =
+                finite_cols.iter().map(|&taken| f64::from(u8::from(taken))).collect::<Vec<_>>();
             let magnitudes = times(a, m, k, &times(b, k, n, &ones, f64::abs), f64::abs);
             // The bounds of a row's elements, summed, and the rounding of this check itself.
             let own = (n + k) as f64 * f64::EPSILON;
@@ -88,13 +111,16 @@ pub fn sample(
     };
     for _ in 0..PROJECTIONS {
         crate::check_interrupt()?;
-        let x = (0..n).map(|_| if rng.random::<bool>() { 1.0 } else { -1.0 }).collect::<Vec<f64>>();
+        let x = (0..n)
+            .map(|col| {
+                let sign = if rng.random::<bool>() { 1.0 } else { -1.0 };
+                if finite_cols[col] { sign } else { 0.0 }
+            })
+            .collect::<Vec<f64>>();
         let want = times(a, m, k, &times(b, k, n, &x, |b| b), |a| a);
         let got = times(c, m, n, &x, |c| c);
-        let wrong = (0..m).filter(|&row| {
-            let both_nan = got[row].is_nan() && want[row].is_nan();
-            !both_nan && !within((got[row] - want[row]).abs(), bounds[row])
-        });
+        let wrong = (0..m)
+            .filter(|&row| finite_rows[row] && !within((got[row] - want[row]).abs(), bounds[row]));
         found.wrong_rows = found.wrong_rows.max(wrong.count() as u64);
         found.projections += 1;
     }
@@ -110,8 +136,10 @@ fn times(
     map: impl Fn(f64) -> f64 + Sync,
 ) -> Vec<f64> {
     let row = |row: usize| {
-        let elements = &matrix[row * cols..(row + 1) * cols];
-        elements.iter().zip(x).map(|(&element, x)| map(f64::from(element)) * x).sum()
+        let elements = matrix[row * cols..(row + 1) * cols].iter().zip(x);
+        // What x leaves out may be NaN.
+        let taken = elements.filter(|&(_, &x)| x != 0.0);
+        taken.map(|(&element, x)| map(f64::from(element)) * x).sum()
     };
     (0..rows).into_par_iter().map(row).collect()
 }
@@ -165,6 +193,22 @@ mod tests {
             c[5000] = wrong;
             let found = sample(shape, &a, &b, &c, Criterion::Bound, 7).unwrap();
             assert!(!found.nothing_wrong() && found.wrong_rows == 1, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_nan_in_an_operand_hides_nothing() {
+        let (shape, [mut a, mut b, _]) = exact(97, 101, 50);
+        (a[3 * 50 + 7], b[9 * 101 + 20]) = (f32::NAN, f32::NAN);
+        let element = |i: usize| (0..50).map(|p| a[i / 101 * 50 + p] * b[p * 101 + i % 101]).sum();
+        let c = (0..97 * 101).map(element).collect::<Vec<f32>>();
+        let found = |c: &[f32]| sample(shape, &a, &b, c, Criterion::Exact, 7).unwrap();
+        assert!(found(&c).passed() && found(&c).projections == PROJECTIONS);
+        // A finite element, one of the row that must be NaN, one of the column.
+        for place in [50 * 101 + 60, 3 * 101 + 60, 50 * 101 + 20] {
+            let mut wrong = c.clone();
+            wrong[place] = 1e30;
+            assert!(found(&wrong).wrong_rows == 1, "{place}");
         }
     }
 

@@ -23,11 +23,16 @@ pub const LIMITS: Limits = Limits {
     shared: SHARED_BYTES as u32,
 };
 
+/// Cores that a launch uses where [`Options::workers`] does not say.
+pub fn workers() -> usize {
+    rayon::current_num_threads().min(MOST_WORKERS)
+}
+
 /// How a launch is carried out. The result does not depend on it, bit for bit.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options<'a> {
-    /// How many cores at most; all of rayon's pool where `None`.
+    /// How many cores at most; all of rayon's pool where `None`, but no more than 28.
     pub workers: Option<usize>,
     /// Run only these blocks, numbered x first, then y, then z.
     pub blocks: Option<Range<u64>>,
@@ -36,6 +41,10 @@ pub struct Options<'a> {
     /// Counts the blocks that have ended, for whoever shows progress.
     pub done: Option<&'a AtomicU64>,
 }
+
+/// Cores at most. A worker keeps up to 1024 stacks of two mappings each, and a Linux process has 65530
+/// mappings unless its administrator grants more.
+const MOST_WORKERS: usize = 28;
 
 thread_local! {
     /// Fibers and shared memory of this operating-system thread, kept from launch to launch.
@@ -132,10 +141,15 @@ fn run_blocks(
             }
         })
     };
-    let workers = options.workers.unwrap_or(usize::MAX).clamp(1, rayon::current_num_threads());
+    let workers = options.workers.unwrap_or(MOST_WORKERS).clamp(1, MOST_WORKERS);
     let workers =
         workers.min(usize::try_from(blocks.end.saturating_sub(blocks.start)).unwrap_or(workers));
-    rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| work())));
+    // Always the same threads, the first of the pool: each keeps its fibers.
+    rayon::broadcast(|context| {
+        if context.index() < workers {
+            work();
+        }
+    });
 
     match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some((_, reason)) => Err(reason),

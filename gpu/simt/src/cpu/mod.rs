@@ -11,6 +11,8 @@
 //! A thread's stack has 256 KiB: a kernel whose local arrays need more ends the process with a
 //! segmentation fault. (On a GPU such arrays would lie in local memory, which is slow.)
 //!
+//! At most 28 cores are used. A kernel must not call into rayon, whose threads these are.
+//!
 //! What it does not find: a missing barrier, a race, threads of a block that wait at different barriers,
 //! and of unwritten memory only what NaN makes of the result. Fibers run in order, so a kernel with such an
 //! error may even give the right result here. It cannot show weak memory ordering, nor time.
@@ -22,4 +24,4 @@ mod launch;
 mod worker;
 
 pub use fault::{Fault, FaultKind, Stop};
-pub use launch::{LIMITS, Options, launch};
+pub use launch::{LIMITS, Options, launch, workers};
