@@ -241,6 +241,27 @@ fn a_benchmark_compares_kernels_at_sizes() {
 }
 
 #[test]
+fn a_benchmark_compares_as_much_as_asked() {
+    for (verify, level, verified) in
+        [("none", "none", false), ("sample", "sample", true), ("full", "full", true)]
+    {
+        let args = ["bench", "--sizes", "20", "--kernels", "basic", "--seconds", "0.01", "--json"];
+        let args = [&args[..], &["--device", "cpu", "--verify", verify]].concat();
+        let (code, stdout, stderr) = finish(host(&args));
+        let line = &objects(&stdout)[0];
+        assert_eq!((code, &line["verify"]), (0, &level.into()), "{stdout}{stderr}");
+        assert_eq!(line["verified"], verified, "{stdout}");
+    }
+}
+
+#[test]
+fn a_benchmark_looks_at_all_sizes_before_it_begins() {
+    let sizes = |last| ["bench", "--device", "cpu", "--json", "--sizes", last];
+    fails(host(&sizes("16,4294967295x1x4294967295")), 2, &["m * k = "]);
+    fails(host(&sizes("16,1x1100000x1100000")), 4, &["out of memory", "bytes needed"]);
+}
+
+#[test]
 fn help_says_which_dimension_is_which_and_what_the_exit_codes_mean() {
     let (code, stdout, _) = finish(host(&["--help"]));
     assert_eq!(code, 0);
@@ -286,6 +307,9 @@ fn a_wrong_c_is_called_wrong() {
         code == 1 && stdout.contains("WRONG") && stderr.contains("400 of 400"),
         "{stdout}{stderr}"
     );
+    let again =
+        "reproduce: cargo run -p host -- --m 20 --n 20 --k 20 --device cuda:0 --kernel basic";
+    assert!(stderr.contains(again), "{stderr}");
 }
 
 #[test]

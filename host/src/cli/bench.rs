@@ -176,6 +176,12 @@ fn bench_size(
                 all_right = false;
             }
         }
+        if !line.verified && line.verify != "none" {
+            note(format_args!(
+                "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {} --kernel {} --seed {}",
+                line.m, line.n, line.k, line.device, line.kernel, line.seed
+            ));
+        }
         if args.json {
             json(out, &line)?;
         } else {
