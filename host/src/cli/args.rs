@@ -134,8 +134,9 @@ impl Run {
 /// Flags of a benchmark.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Bench {
-    /// Sizes, separated by commas: N for a cube, or MxNxK (C is M x N, K the inner size)
-    #[arg(long, value_delimiter = ',', default_value = "512,1024,2048,4096")]
+    /// Sizes, separated by commas: N for a cube, or MxNxK (C is M x N, K the inner size) [default:
+    /// 512,1024,2048,4096 on a GPU, 128,256,512 on the CPU]
+    #[arg(long, value_delimiter = ',')]
     pub(crate) sizes: Vec<BenchSize>,
 
     /// Kernels, separated by commas; the first is what the others are compared with [default: all]
@@ -164,6 +165,16 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
+    /// The sizes asked for, or what a device gets through in a while.
+    pub(crate) fn sizes_on(&self, device: &Device) -> Vec<BenchSize> {
+        let cubes: &[u64] = match (&self.sizes[..], device.is_cuda()) {
+            ([], true) => &[512, 1024, 2048, 4096],
+            ([], false) => &[128, 256, 512],
+            (asked, _) => return asked.to_vec(),
+        };
+        cubes.iter().map(|&n| BenchSize([n; 3])).collect()
+    }
+
     /// How long to measure `kernels` at one size.
     pub(crate) fn options(&self, device: &Device, kernels: usize) -> timing::Options {
         let duration = Duration::from_secs_f64(self.seconds * kernels as f64);

@@ -69,9 +69,11 @@ pub(super) fn bench(args: &Bench, out: &mut impl Write) -> Result<(), Failure> {
     let stream = device.stream()?;
     let mut all_right = true;
     // All sizes are looked at before the first one runs.
-    let shapes = args.sizes.iter().map(|size| size.shape()).collect::<Result<Vec<_>, _>>()?;
+    let sizes = args.sizes_on(&device);
+    let shapes = sizes.iter().map(|size| size.shape()).collect::<Result<Vec<_>, _>>()?;
     for &shape in &shapes {
-        check_memory(shape, Operands::sets(&device, shape), &device)?;
+        let verify = args.verify != Verify::None;
+        check_memory(shape, Operands::sets(&device, shape), verify, &device)?;
     }
     for shape in shapes {
         all_right &= bench_size(args, &stream, &entries, shape, out)?;

@@ -14,6 +14,8 @@ use super::{
 /// What would run; also the object of `--json`.
 #[derive(Serialize)]
 struct Plan {
+    /// As asked for: no device is opened.
+    device: String,
     kernel: &'static str,
     reason: String,
     m: usize,
@@ -40,6 +42,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let launches = product::launches(entry, shape, &simt::cpu::LIMITS)?;
     let declaration = entry.declaration();
     let plan = Plan {
+        device: args.device.to_string(),
         kernel: entry.name(),
         reason: reason.clone(),
         m: shape.m(),

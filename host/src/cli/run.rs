@@ -77,7 +77,7 @@ pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
 
 fn run_on(args: &Run, shape: Shape, device: &Device, out: &mut impl Write) -> Result<(), Failure> {
     let entry = args.kernel.resolve(device);
-    check_memory(shape, 1, device)?;
+    check_memory(shape, 1, args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
     let test = Test { stream: device.stream()?, entry, shape, args };
@@ -265,10 +265,15 @@ impl Test<'_> {
 }
 
 /// Refuses a run whose sets of matrices do not fit, before it has begun.
-pub(super) fn check_memory(shape: Shape, sets: u64, device: &Device) -> Result<(), Error> {
+pub(super) fn check_memory(
+    shape: Shape,
+    sets: u64,
+    verify: bool,
+    device: &Device,
+) -> Result<(), Error> {
     let on_device = shape.bytes().saturating_mul(sets);
-    // Verification holds the operands again, and B twice in float64.
-    let on_host = shape.bytes() + 16 * shape.b_len() as u64;
+    // The operands are drawn here first, and verification has B twice in float64.
+    let on_host = shape.bytes() + if verify { 16 * shape.b_len() as u64 } else { 0 };
     let (free, _) = device.memory()?;
     let cpu = Device::cpu();
     let needed = if device.is_cuda() { on_device } else { on_device.saturating_add(on_host) };
