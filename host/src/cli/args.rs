@@ -78,7 +78,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
     pub(crate) device: DeviceChoice,
 
-    /// A kernel's name (`host kernels` lists them); auto takes the fastest
+    /// A kernel's name (`host kernels` lists them); auto takes one that is fast at most sizes
     #[arg(long, value_name = "auto|NAME", default_value_t = KernelChoice::Auto)]
     pub(crate) kernel: KernelChoice,
 

@@ -61,7 +61,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     }
     writeln!(out, "{shape}   f32, row-major")?;
     let place = match args.device {
-        DeviceChoice::Auto => "a GPU (on the CPU auto may choose another kernel)".to_owned(),
+        DeviceChoice::Auto => "a GPU where there is one, otherwise the CPU".to_owned(),
         choice => choice.to_string(),
     };
     writeln!(out, "device    {place}")?;
