@@ -105,15 +105,12 @@ pub fn find(name: &str) -> Result<&'static Entry> {
     })
 }
 
-/// The kernel to take where none is asked for, and why: the fastest on a GPU from 512³ on, and on the CPU
+/// The kernel to take where none is asked for, and why: on a GPU the fastest at most sizes, and on the CPU
 /// never far from the fastest, where `basic` is slow at some strides of B.
-pub fn preferred(cuda: bool) -> (&'static Entry, &'static str) {
-    let (name, why) = match cuda {
-        true => ("tiled32", "the larger tile is loaded half as often"),
-        false => ("tiled32", "a tile stays in the cache, whatever the stride of B"),
-    };
-    // The names are the registry's own; a test holds them to that.
-    (gpu::registry::find(name).unwrap_or(&KERNELS[0]), why)
+pub fn preferred() -> (&'static Entry, &'static str) {
+    // The name is the registry's own; a test holds it to that.
+    let entry = gpu::registry::find("tiled32").unwrap_or(&KERNELS[0]);
+    (entry, "the larger tile is loaded half as often, whatever the stride of B")
 }
 
 /// `C = A B`. An empty C launches nothing; with `k = 0` C becomes zero.
@@ -240,9 +237,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_preferred_kernels_are_in_the_registry() {
-        assert_eq!(preferred(true).0.name(), "tiled32");
-        assert_eq!(preferred(false).0.name(), "tiled32");
+    fn the_preferred_kernel_is_in_the_registry() {
+        assert_eq!(preferred().0.name(), "tiled32");
     }
 
     #[test]

@@ -301,10 +301,10 @@ impl fmt::Display for KernelChoice {
 }
 
 impl KernelChoice {
-    /// The kernel to run on that device.
-    pub(crate) fn resolve(self, device: &Device) -> &'static Entry {
+    /// The kernel to run.
+    pub(crate) fn resolve(self) -> &'static Entry {
         match self {
-            KernelChoice::Auto => product::preferred(device.is_cuda()).0,
+            KernelChoice::Auto => product::preferred().0,
             KernelChoice::Named(entry) => entry,
         }
     }

@@ -64,7 +64,7 @@ pub(super) fn bench(args: &Bench, out: &mut impl Write) -> Result<(), Failure> {
     let device = super::open(args.device)?;
     let entries = match &args.kernels[..] {
         [] => KERNELS.iter().collect::<Vec<_>>(),
-        names => names.iter().map(|name| name.resolve(&device)).collect(),
+        names => names.iter().map(|name| name.resolve()).collect(),
     };
     let stream = device.stream()?;
     let mut all_right = true;

@@ -35,7 +35,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let (entry, reason) = match args.kernel {
         KernelChoice::Named(entry) => (entry, "asked for by name".to_owned()),
         KernelChoice::Auto => {
-            let (entry, why) = product::preferred(args.device != DeviceChoice::Cpu);
+            let (entry, why) = product::preferred();
             (entry, format!("auto: {why}"))
         }
     };

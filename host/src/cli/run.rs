@@ -76,7 +76,7 @@ pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
 }
 
 fn run_on(args: &Run, shape: Shape, device: &Device, out: &mut impl Write) -> Result<(), Failure> {
-    let entry = args.kernel.resolve(device);
+    let entry = args.kernel.resolve();
     check_memory(shape, 1, args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
