@@ -143,7 +143,7 @@ fn on_cpu(product: &Product, case: &Case) -> Option<()> {
         // SAFETY: the matrices have these sizes, and every product keeps to them.
         unsafe {
             match product.kernel {
-                ProductKernel::Views(kernel) => {
+                ProductKernel::Views { kernel, .. } => {
                     let (a, b) = (In::new(a.0, a.len()), In::new(b.0, b.len()));
                     let params = (sizes.0, sizes.1, sizes.2, a, b, Out::new(c.0, c.len()));
                     simt::cpu::launch(kernel, &config, params, &options)

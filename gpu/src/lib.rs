@@ -18,3 +18,13 @@ pub mod kernels;
 pub mod registry;
 
 use simt::device;
+
+/// The same kernels, compiled a second time for [`simt::check`].
+#[cfg(not(target_arch = "nvptx64"))]
+#[path = "."]
+pub mod checked {
+    use simt::checked as device;
+
+    #[path = "kernels/mod.rs"]
+    pub mod kernels;
+}

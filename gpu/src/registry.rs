@@ -4,23 +4,37 @@
 
 use simt::{
     Declaration, Kernel,
+    checked::{In as CheckedIn, Out as CheckedOut},
     device::{In, Out},
 };
 
-use crate::kernels::{
-    basic::{self, basic},
-    rust_cuda::rust_cuda_tiled16,
-    tiled::{tiled16, tiled32},
-};
+use crate::kernels::basic::BLOCK;
+
+/// A kernel on views in both versions: from the module tree, and from the same files below `checked`.
+macro_rules! views {
+    ($($path:ident)::+) => {
+        ProductKernel::Views {
+            kernel: &crate::kernels::$($path)::+,
+            checked: &crate::checked::kernels::$($path)::+,
+        }
+    };
+}
+
+/// A kernel on raw pointers.
+macro_rules! pointers {
+    ($($path:ident)::+) => {
+        ProductKernel::Pointers(&crate::kernels::$($path)::+)
+    };
+}
 
 /// Every kernel, in the order in which they are taught.
 pub static KERNELS: &[Entry] = &[
     Entry {
         summary: "one thread an element, everything from global memory",
         contract: Contract::Product(Product {
-            block: [basic::BLOCK as u32, basic::BLOCK as u32, 1],
-            tile: [basic::BLOCK as u32, basic::BLOCK as u32],
-            kernel: ProductKernel::Views(&basic),
+            block: [BLOCK as u32, BLOCK as u32, 1],
+            tile: [BLOCK as u32, BLOCK as u32],
+            kernel: views!(basic::basic),
         }),
     },
     Entry {
@@ -28,7 +42,7 @@ pub static KERNELS: &[Entry] = &[
         contract: Contract::Product(Product {
             block: [16, 16, 1],
             tile: [16, 16],
-            kernel: ProductKernel::Views(&tiled16),
+            kernel: views!(tiled::tiled16),
         }),
     },
     Entry {
@@ -36,7 +50,7 @@ pub static KERNELS: &[Entry] = &[
         contract: Contract::Product(Product {
             block: [32, 32, 1],
             tile: [32, 32],
-            kernel: ProductKernel::Views(&tiled32),
+            kernel: views!(tiled::tiled32),
         }),
     },
     Entry {
@@ -44,7 +58,7 @@ pub static KERNELS: &[Entry] = &[
         contract: Contract::Product(Product {
             block: [16, 16, 1],
             tile: [16, 16],
-            kernel: ProductKernel::Pointers(&rust_cuda_tiled16),
+            kernel: pointers!(rust_cuda::rust_cuda_tiled16),
         }),
     },
 ];
@@ -102,14 +116,21 @@ pub struct Product {
 /// A product's kernel: its parameters are m, n, k, A, B, C.
 #[derive(Clone, Copy, Debug)]
 pub enum ProductKernel {
-    /// Matrices as views: every access can be checked.
-    Views(&'static Kernel<ViewParams>),
-    /// Matrices as raw pointers.
+    /// Matrices as views.
+    Views {
+        /// The kernel.
+        kernel: &'static Kernel<ViewParams>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedParams>,
+    },
+    /// Matrices as raw pointers. One version is run fast and checked.
     Pointers(&'static Kernel<PointerParams>),
 }
 
 /// m, n, k, A, B, C with the matrices as views.
 pub type ViewParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
+/// m, n, k, A, B, C with the matrices as views that report every access.
+pub type CheckedParams = (u32, u32, u32, CheckedIn<f32>, CheckedIn<f32>, CheckedOut<f32>);
 /// m, n, k, A, B, C with the matrices as raw pointers.
 pub type PointerParams = (u32, u32, u32, *const f32, *const f32, *mut f32);
 
@@ -117,7 +138,7 @@ impl Product {
     /// What the kernel says of itself.
     pub fn declaration(&self) -> &'static Declaration {
         match self.kernel {
-            ProductKernel::Views(kernel) => &kernel.declaration,
+            ProductKernel::Views { kernel, .. } => &kernel.declaration,
             ProductKernel::Pointers(kernel) => &kernel.declaration,
         }
     }

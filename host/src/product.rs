@@ -189,7 +189,7 @@ pub fn multiply_views(
         //    another stream still does with them would make the result wrong, but no memory unsafe.
         unsafe {
             match product.kernel {
-                ProductKernel::Views(kernel) => stream.launch(kernel, &config, arguments),
+                ProductKernel::Views { kernel, .. } => stream.launch(kernel, &config, arguments),
                 ProductKernel::Pointers(kernel) => stream.launch(kernel, &config, arguments),
             }?
         }

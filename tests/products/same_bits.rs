@@ -83,7 +83,7 @@ fn from_any_processor() {
     let (a, b) = operands(shape, Data::Uniform, 21);
     let mut compared = 0;
     for (entry, product) in products() {
-        let ProductKernel::Views(kernel) = product.kernel else { continue };
+        let ProductKernel::Views { kernel, .. } = product.kernel else { continue };
         let portable = kernel.thread.portable;
         let kernel = Kernel {
             declaration: kernel.declaration,

@@ -4,7 +4,10 @@ use std::fmt;
 
 use crate::{
     Element, Size,
-    cpu::device::{In, Out},
+    cpu::{
+        device::views::{In, Out},
+        mode::Mode,
+    },
 };
 
 /// A kernel: made by [`kernel`](crate::device::kernel), launched by a device of the host's.
@@ -19,6 +22,9 @@ pub struct Kernel<P: 'static> {
     pub lengths: fn(&P) -> Result<(), Shortfall>,
     #[doc(hidden)]
     pub thread: ThreadFn<P>,
+    /// The same, for a checked launch: what its body does through raw pointers is reported.
+    #[doc(hidden)]
+    pub checked: ThreadFn<P>,
 }
 
 /// The function that one fiber runs, compiled twice.
@@ -281,9 +287,9 @@ scalars! {
 }
 
 macro_rules! addresses {
-    ($($ty:ty => |$value:ident| ($address:expr, $len:expr);)*) => {$(
+    ($([$($mode:tt)*] $ty:ty => |$value:ident| ($address:expr, $len:expr);)*) => {$(
         // SAFETY: a view and a pointer are one 64-bit address in PTX.
-        unsafe impl<T: Element> Param for $ty {
+        unsafe impl<T: Element, $($mode)*> Param for $ty {
             fn slot(&self) -> u64 {
                 let $value = self;
                 $address as u64
@@ -299,10 +305,10 @@ macro_rules! addresses {
 }
 
 addresses! {
-    In<T> => |view| (view.as_ptr(), Some(view.len()));
-    Out<T> => |view| (view.as_ptr(), Some(view.len()));
-    *const T => |pointer| (*pointer, None);
-    *mut T => |pointer| (*pointer, None);
+    [M: Mode] In<T, M> => |view| (view.as_ptr(), Some(view.len()));
+    [M: Mode] Out<T, M> => |view| (view.as_ptr(), Some(view.len()));
+    [] *const T => |pointer| (*pointer, None);
+    [] *mut T => |pointer| (*pointer, None);
 }
 
 /// The parameters of a kernel: a tuple of [`Param`]s.

@@ -44,7 +44,13 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
     target_arch = "nvptx64",
-    feature(asm_experimental_arch, core_intrinsics, repr_simd, stdarch_nvptx)
+    feature(
+        asm_experimental_arch,
+        core_intrinsics,
+        link_llvm_intrinsics,
+        repr_simd,
+        stdarch_nvptx
+    )
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
@@ -64,13 +70,13 @@ mod kernel;
 mod size;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use cpu::device;
+pub use cpu::{check, check::Order, checked, device};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kernel::*;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use size::Size;
 
-pub use element::Element;
+pub use element::{Atomic, Element, Shuffle};
 // Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.
 pub use device::{kernel, thread};

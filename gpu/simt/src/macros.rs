@@ -23,6 +23,27 @@ macro_rules! dynamic_shared {
     };
 }
 
+/// [`shared!`] for a checked launch.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checked_shared {
+    ($element:ty; $length:expr) => {
+        $crate::checked::Shared::<$element, { $length }, 1>::declare()
+    };
+    ($element:ty; $rows:expr, $cols:expr) => {
+        $crate::checked::Shared::<$element, { $rows }, { $cols }>::declare()
+    };
+}
+
+/// [`dynamic_shared!`] for a checked launch.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checked_dynamic_shared {
+    ($element:ty) => {
+        $crate::checked::DynamicShared::<$element>::declare()
+    };
+}
+
 /// Rust-CUDA's `cuda_std::shared_array!`: a raw pointer to an array in shared memory. An access through
 /// it cannot be checked; [`shared!`] is the way to write a new kernel.
 #[macro_export]

@@ -71,9 +71,13 @@ impl Param {
 }
 
 impl Param {
+    fn is_pointer(&self) -> bool {
+        matches!(self.ty, Type::Ptr(_))
+    }
+
     /// Is it a buffer that knows its length?
     fn is_view(&self) -> bool {
-        !matches!(self.ty, Type::Ptr(_)) && self.kind.contains('.')
+        !self.is_pointer() && self.kind.contains('.')
     }
 }
 
@@ -172,8 +176,6 @@ fn kernel_value(
 ) -> Result<TokenStream> {
     let ItemFn { attrs, vis, sig, block, .. } = function;
     let name = &sig.ident;
-    let unsafety = &sig.safety;
-    let args = params.iter().map(|param| &param.arg);
     let types = params.iter().map(|param| &param.ty).collect::<Vec<_>>();
     let names = params.iter().map(|param| &param.name).collect::<Vec<_>>();
     let texts = names.iter().map(ToString::to_string);
@@ -184,6 +186,12 @@ fn kernel_value(
         .map(|ty| quote_spanned!(ty.span()=> const _: fn() = ::simt::require_param::<#ty>;));
     let text = name.to_string();
     let declared = declared_fields(attribute, barriers);
+    let thread = thread_fn(params, function, block);
+    // What a checked launch runs. Views report their accesses themselves.
+    let checked = match params.iter().any(Param::is_pointer) {
+        true => thread_fn(params, function, &crate::dereference::reported(block)),
+        false => quote!(__THREAD),
+    };
     let checks = length_checks(attribute, params)?;
     Ok(quote! {
         #[cfg(not(target_arch = "nvptx64"))]
@@ -192,6 +200,41 @@ fn kernel_value(
         #vis static #name: ::simt::Kernel<(#(#types,)*)> = {
             type __Params = (#(#types,)*);
 
+            const __THREAD: ::simt::ThreadFn<__Params> = #thread;
+
+            #(#types_checked)*
+
+            #[allow(unused_variables)]
+            fn __lengths(&(#(#names,)*): &__Params) -> ::core::result::Result<(), ::simt::Shortfall> {
+                #checks
+                ::core::result::Result::Ok(())
+            }
+
+            const __DECLARATION: ::simt::Declaration = {
+                const __PARAMS: &[::simt::ParamDeclaration] =
+                    &[#(::simt::ParamDeclaration { name: #texts, ty: #kinds }),*];
+                let mut __declaration =
+                    ::simt::Declaration::new(#text, __PARAMS, (::core::file!(), ::core::line!()));
+                #declared
+                __declaration
+            };
+            ::simt::Kernel {
+                declaration: __DECLARATION,
+                lengths: __lengths,
+                thread: __THREAD,
+                checked: #checked,
+            }
+        };
+    })
+}
+
+/// The function that one fiber runs, compiled for any processor and for this kind of processor.
+fn thread_fn(params: &[Param], function: &ItemFn, block: &syn::Block) -> TokenStream {
+    let unsafety = &function.sig.safety;
+    let args = params.iter().map(|param| &param.arg);
+    let names = params.iter().map(|param| &param.name).collect::<Vec<_>>();
+    quote! {
+        {
             // Inlined into both versions below, so that each compiles it for its own processor.
             #[allow(clippy::missing_safety_doc)]
             #[inline(always)]
@@ -217,29 +260,9 @@ fn kernel_value(
             #[cfg(not(target_arch = "x86_64"))]
             use __portable as __tuned;
 
-            #(#types_checked)*
-
-            #[allow(unused_variables)]
-            fn __lengths(&(#(#names,)*): &__Params) -> ::core::result::Result<(), ::simt::Shortfall> {
-                #checks
-                ::core::result::Result::Ok(())
-            }
-
-            const __DECLARATION: ::simt::Declaration = {
-                const __PARAMS: &[::simt::ParamDeclaration] =
-                    &[#(::simt::ParamDeclaration { name: #texts, ty: #kinds }),*];
-                let mut __declaration =
-                    ::simt::Declaration::new(#text, __PARAMS, (::core::file!(), ::core::line!()));
-                #declared
-                __declaration
-            };
-            ::simt::Kernel {
-                declaration: __DECLARATION,
-                lengths: __lengths,
-                thread: ::simt::ThreadFn { portable: __portable, tuned: __tuned },
-            }
-        };
-    })
+            ::simt::ThreadFn { portable: __portable, tuned: __tuned }
+        }
+    }
 }
 
 /// Assignments to the fields of a `Declaration`.

@@ -3,6 +3,7 @@
 //! Its documentation stands where it is used, at `simt::device::kernel`.
 
 mod declaration;
+mod dereference;
 mod expand;
 
 use proc_macro::TokenStream;

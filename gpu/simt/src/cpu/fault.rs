@@ -2,7 +2,7 @@
 
 use std::{any::Any, cell::RefCell, panic, sync::Once};
 
-use super::worker;
+use super::block;
 
 /// Why a launch ended early.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -58,6 +58,16 @@ pub enum FaultKind {
         /// File, line and column of the barrier.
         location: String,
     },
+    /// A warp operation whose lanes do not come together, or that reads a lane that takes no part.
+    #[error("{operation} at {location}: {reason}")]
+    WarpOperation {
+        /// `sync_warp`, `vote` or `shuffle`.
+        operation: &'static str,
+        /// What is wrong.
+        reason: String,
+        /// File, line and column of the operation.
+        location: String,
+    },
     /// Shared arrays of another size than the kernel declares.
     #[error("used {used} bytes of static shared memory, the kernel declares {declared}")]
     SharedMismatch {
@@ -80,7 +90,7 @@ pub(super) fn watch_panics() {
     ONCE.call_once(|| {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if !worker::in_kernel() {
+            if !block::in_kernel() {
                 return previous(info);
             }
             let message = info.payload_as_str().unwrap_or("panicked").to_owned();

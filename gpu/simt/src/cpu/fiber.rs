@@ -12,8 +12,8 @@ use corosensei::{
 };
 
 use super::{
+    block::{BlockRun, Thread},
     fault,
-    worker::{BlockRun, Thread},
 };
 
 /// Address space of a stack. Only pages that are touched take memory; a panic needs about 32 KiB. A thread
@@ -45,8 +45,10 @@ unsafe impl Stack for ColouredStack {
 
 /// Why a fiber gave control back.
 pub(super) enum Event {
-    /// The thread it runs waits at the block's barrier.
+    /// The thread it runs waits for its block.
     Barrier,
+    /// The thread it runs waits for lanes of its warp.
+    Warp,
     /// Its threads have ended and no further one is to be started.
     Idle,
     /// The thread it runs has panicked.

@@ -10,10 +10,13 @@ use std::{
 };
 
 use super::{
+    block::{SHARED_BYTES, in_kernel},
+    check::{Checker, Watch},
     fault::{Stop, watch_panics},
-    worker::{Job, SHARED_BYTES, Worker, in_kernel},
+    order::Order,
+    worker::{Job, Worker},
 };
-use crate::{Kernel, LaunchConfig, Limits, Params};
+use crate::{Declaration, Kernel, LaunchConfig, Limits, Params};
 
 /// What a launch on the CPU may be: CUDA's limits, so that what runs here can be launched there.
 pub const LIMITS: Limits = Limits {
@@ -92,17 +95,18 @@ pub unsafe fn launch<P: Params>(
     // SAFETY: `select` chose a version that this processor can run; the rest is this function's contract.
     let thread = || unsafe { thread(params.get()) };
     let declaration = &kernel.declaration;
-    run_blocks(declaration.name, declaration.shared, config, &thread, options)
+    run_blocks(declaration, config, &thread, options, Order::Forward, None)
 }
 
-/// The part of [`launch`] that is the same for every kernel, compiled once and in this crate, where it is
+/// The part of a launch that is the same for every kernel, compiled once and in this crate, where it is
 /// optimised in a dev build too.
-fn run_blocks(
-    name: &'static str,
-    declared_shared: Option<usize>,
+pub(super) fn run_blocks(
+    declaration: &Declaration,
     config: &LaunchConfig,
     kernel: &(dyn Fn() + Sync),
     options: &Options,
+    order: Order,
+    watch: Option<&Watch>,
 ) -> Result<(), Stop> {
     watch_panics();
     let blocks = match &options.blocks {
@@ -115,19 +119,29 @@ fn run_blocks(
     // The failure of the lowest block. Blocks are started in order and a started one is finished, so it
     // does not depend on timing.
     let failure: Mutex<Option<(u64, Stop)>> = Mutex::new(None);
-    let job = Job { name, declared_shared, config: *config, kernel, cancelled: &cancelled };
+    let job = Job {
+        name: declaration.name,
+        declared_shared: declaration.shared,
+        config: *config,
+        kernel,
+        cancelled: &cancelled,
+        order,
+    };
 
     assert!(!in_kernel(), "a kernel cannot launch a kernel");
-    let work = || {
+    let work = |core: usize| {
         WORKER.with_borrow_mut(|worker| {
             let ready = worker.prepare(config);
+            let checker = watch.map(|watch| Checker::new(watch, core));
             while !stop.load(Ordering::Relaxed) {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= blocks.end {
                     break;
                 }
-                let outcome =
-                    ready.clone().and_then(|()| worker.run(&job, position(number, config)));
+                let position = position(order.block(number, config.blocks()), config);
+                let outcome = ready
+                    .clone()
+                    .and_then(|()| worker.run(&job, number, position, checker.as_ref()));
                 if let Some(done) = options.done {
                     done.fetch_add(1, Ordering::Relaxed);
                 }
@@ -139,6 +153,9 @@ fn run_blocks(
                     }
                 }
             }
+            if let Some(checker) = checker {
+                checker.finish();
+            }
         })
     };
     let workers = options.workers.unwrap_or(MOST_WORKERS).clamp(1, MOST_WORKERS);
@@ -147,7 +164,7 @@ fn run_blocks(
     // Always the same threads, the first of the pool: each keeps its fibers.
     rayon::broadcast(|context| {
         if context.index() < workers {
-            work();
+            work(context.index());
         }
     });
 

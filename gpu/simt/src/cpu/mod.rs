@@ -17,10 +17,17 @@
 //! and of unwritten memory only what NaN makes of the result. Fibers run in order, so a kernel with such an
 //! error may even give the right result here. It cannot show weak memory ordering, nor time.
 
+mod atomic;
+mod block;
+pub mod check;
+pub mod checked;
 pub mod device;
 mod fault;
 mod fiber;
 mod launch;
+#[doc(hidden)]
+pub mod mode;
+mod order;
 mod worker;
 
 pub use fault::{Fault, FaultKind, Stop};

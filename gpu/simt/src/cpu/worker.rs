@@ -1,169 +1,21 @@
-//! One block at a time: its threads, its shared memory, its barriers.
+//! One block at a time: its threads are started, resumed and brought from barrier to barrier.
 
-use std::{cell::Cell, panic::Location, ptr::null};
+use std::{cell::Cell, collections::BTreeMap, ptr::null};
 
 use super::{
+    block::{
+        BlockRun, SHARED_BYTES, State, Thread, WARP, WarpKind, WarpOperation, current_pointer,
+        set_current,
+    },
+    check::Checker,
     fault::{Fault, FaultKind, Stop, last_panic},
-    fiber::{Event, Fiber, FiberYielder, STACK_BYTES},
+    fiber::{Event, Fiber, STACK_BYTES},
+    order::{BlockOrder, Order},
 };
 use crate::LaunchConfig;
 
-/// Shared memory of a block on an H100, the most of any device so far: 227 KiB.
-pub(super) const SHARED_BYTES: usize = 227 * 1024;
-
 /// What shared memory holds before a kernel writes it: NaN as f16, bf16, f32 and f64.
 const POISON: u8 = 0xff;
-
-/// One CUDA thread of the block that a worker is running.
-pub(super) struct Thread {
-    index: [u32; 3],
-    linear: u32,
-    run: Cell<*const BlockRun>,
-    yielder: Cell<*const FiberYielder>,
-    /// The barrier that it came to last.
-    barrier: Cell<Option<&'static Location<'static>>>,
-    /// Where its next static shared array begins, and the bytes of those declared so far.
-    shared_next: Cell<usize>,
-    shared_bytes: Cell<usize>,
-}
-
-/// The block that a worker is running, as its fibers see it.
-pub(super) struct BlockRun {
-    /// One thread of the kernel, its parameters bound.
-    pub(super) kernel: &'static (dyn Fn() + Sync),
-    threads: *const [Thread],
-    next_thread: Cell<usize>,
-    /// Threads that have ended, and the first of them.
-    ended: Cell<usize>,
-    first_ended: Cell<u32>,
-    /// A thread whose shared arrays are not as declared, with their size.
-    shared_mismatch: Cell<Option<(u32, usize)>>,
-    block: [u32; 3],
-    config: LaunchConfig,
-    declared_shared: Option<usize>,
-    shared: *mut u8,
-    /// The most static shared memory that a thread has declared: what is to be poisoned again.
-    shared_high: Cell<usize>,
-}
-
-thread_local! {
-    static CURRENT: Cell<*const Thread> = const { Cell::new(null()) };
-}
-
-/// Is this operating-system thread inside a kernel?
-pub(super) fn in_kernel() -> bool {
-    !CURRENT.get().is_null()
-}
-
-/// The thread that is running. Panics outside a kernel.
-#[inline(always)]
-fn current() -> &'static Thread {
-    let thread = CURRENT.get();
-    if thread.is_null() {
-        outside();
-    }
-    // SAFETY: set by a worker to a thread of its own while that runs, and null otherwise. The reference
-    // does not leave the functions below, which end before the thread does.
-    unsafe { &*thread }
-}
-
-#[cold]
-fn outside() -> ! {
-    panic!(
-        "only a kernel has a thread index, a barrier and shared memory: launch it with simt::cpu::launch"
-    )
-}
-
-/// The block of the thread that is running. Panics outside a kernel.
-#[inline(always)]
-fn current_block() -> &'static BlockRun {
-    // SAFETY: as in `current`: a thread that runs belongs to a block that does.
-    unsafe { &*current().run.get() }
-}
-
-#[inline(always)]
-pub(super) fn thread_index() -> [u32; 3] {
-    current().index
-}
-
-#[inline(always)]
-pub(super) fn linear_index() -> u32 {
-    current().linear
-}
-
-#[inline(always)]
-pub(super) fn block_index() -> [u32; 3] {
-    current_block().block
-}
-
-#[inline(always)]
-pub(super) fn launch_config() -> &'static LaunchConfig {
-    &current_block().config
-}
-
-/// Suspends the running thread until its whole block has come to a barrier.
-#[inline]
-pub(super) fn barrier(place: &'static Location<'static>) {
-    let thread = current();
-    thread.barrier.set(Some(place));
-    // SAFETY: set by `start_thread` to the yielder of the fiber that this runs on, which outlives it.
-    unsafe { (*thread.yielder.get()).suspend(Event::Barrier) };
-}
-
-/// The next `bytes` of the block's static shared memory. Every thread declares the same arrays in the
-/// same order, and so is given the same addresses.
-pub(super) fn declare_shared(bytes: usize) -> *mut u8 {
-    let (thread, block) = (current(), current_block());
-    let start = thread.shared_next.get();
-    let end = (start + bytes).next_multiple_of(16);
-    let dynamic = (block.config.dynamic_shared as usize).next_multiple_of(16);
-    assert!(
-        dynamic + end <= SHARED_BYTES,
-        "shared arrays of {end} bytes (and {dynamic} dynamic): a block has {SHARED_BYTES}; \
-         is one declared in a loop?"
-    );
-    thread.shared_next.set(end);
-    thread.shared_bytes.set(thread.shared_bytes.get() + bytes);
-    block.shared_high.set(block.shared_high.get().max(end));
-    // SAFETY: within the arena, by the assertion.
-    unsafe { block.shared.add(dynamic + start) }
-}
-
-/// The block's dynamic shared memory: its address and its size in bytes.
-pub(super) fn dynamic_shared() -> (*mut u8, usize) {
-    let block = current_block();
-    (block.shared, block.config.dynamic_shared as usize)
-}
-
-impl BlockRun {
-    fn threads(&self) -> &[Thread] {
-        // SAFETY: the worker's own threads, which it neither moves nor changes while a block runs.
-        unsafe { &*self.threads }
-    }
-
-    /// The next thread that has not been started, now running on `yielder`'s fiber.
-    pub(super) fn start_thread(&self, yielder: &FiberYielder) -> Option<&Thread> {
-        let thread = self.threads().get(self.next_thread.get())?;
-        self.next_thread.set(self.next_thread.get() + 1);
-        thread.run.set(self);
-        thread.yielder.set(yielder);
-        thread.shared_next.set(0);
-        thread.shared_bytes.set(0);
-        CURRENT.set(thread);
-        Some(thread)
-    }
-
-    pub(super) fn end_thread(&self, thread: &Thread) {
-        if self.ended.get() == 0 {
-            self.first_ended.set(thread.linear);
-        }
-        self.ended.set(self.ended.get() + 1);
-        let used = thread.shared_bytes.get();
-        if self.declared_shared.is_some_and(|declared| declared != used) {
-            self.shared_mismatch.set(Some((thread.linear, used)));
-        }
-    }
-}
 
 /// Runs blocks on one operating-system thread. Its fibers and its shared memory are kept from launch to
 /// launch.
@@ -171,8 +23,15 @@ impl BlockRun {
 pub(super) struct Worker {
     block: [u32; 3],
     threads: Vec<Thread>,
+    warp_operations: Vec<Cell<WarpOperation>>,
     fibers: Vec<Fiber>,
     shared: Vec<Line>,
+    /// The fibers whose threads wait.
+    parked: Vec<usize>,
+    /// Those that are about to be resumed.
+    round: Vec<usize>,
+    /// The order in which the block's threads are started.
+    order: Vec<u32>,
 }
 
 /// Shared memory is aligned as the tensor-copy engine wants it.
@@ -188,6 +47,7 @@ pub(super) struct Job<'a> {
     pub(super) kernel: &'a (dyn Fn() + Sync),
     /// Is the launch to end early?
     pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
+    pub(super) order: Order,
 }
 
 impl Worker {
@@ -197,18 +57,10 @@ impl Worker {
         if self.block != config.block {
             let indices =
                 (0..z).flat_map(|k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])));
-            self.threads = (0..)
-                .zip(indices)
-                .map(|(linear, index)| Thread {
-                    index,
-                    linear,
-                    run: Cell::new(null()),
-                    yielder: Cell::new(null()),
-                    barrier: Cell::new(None),
-                    shared_next: Cell::new(0),
-                    shared_bytes: Cell::new(0),
-                })
-                .collect();
+            self.threads =
+                (0..).zip(indices).map(|(linear, index)| Thread::new(linear, index)).collect();
+            let nothing = WarpOperation { kind: WarpKind::Sync, mask: 0, value: 0 };
+            self.warp_operations = vec![Cell::new(nothing); self.threads.len()];
             self.block = config.block;
         }
         if self.shared.is_empty() {
@@ -227,98 +79,299 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs one block to its end.
-    pub(super) fn run(&mut self, job: &Job, block: [u32; 3]) -> Result<(), Stop> {
-        // SAFETY: only the lifetime changes. The reference is used by this block's fibers, and before
+    /// Runs one block to its end, the `number`th of the launch. Where a checker watches it, what the
+    /// checker can take note of is no reason to stop.
+    pub(super) fn run(
+        &mut self,
+        job: &Job,
+        number: u64,
+        index: [u32; 3],
+        checker: Option<&Checker>,
+    ) -> Result<(), Stop> {
+        // SAFETY: only the lifetimes change. Kernel and checker are used by this block's fibers, and before
         // this function returns each of them is idle or has been reset.
-        let kernel = unsafe {
-            std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(job.kernel)
+        let (kernel, watcher) = unsafe {
+            let kernel =
+                std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(job.kernel);
+            (kernel, checker.map_or(null(), |c| std::ptr::from_ref(c).cast::<Checker<'static>>()))
         };
+        let mut shuffle = job.order.of_block(number);
+        self.order.clear();
+        shuffle.threads(self.threads.len() as u32, &mut self.order);
         let run = BlockRun {
             kernel,
             threads: &*self.threads,
+            warp_operations: &*self.warp_operations,
+            order: &*self.order,
             next_thread: Cell::new(0),
             ended: Cell::new(0),
             first_ended: Cell::new(0),
             shared_mismatch: Cell::new(None),
-            block,
+            index,
             config: job.config,
             declared_shared: job.declared_shared,
             shared: self.shared.as_mut_ptr().cast(),
             shared_high: Cell::new(0),
+            checker: watcher,
         };
-        let outcome = self.run_threads(&run, job);
-        CURRENT.set(null());
+        if let Some(checker) = checker {
+            checker.begin_block(index);
+        }
+        let outcome =
+            Scheduler { worker: self, run: &run, job, checker, in_warp: false }.run(&mut shuffle);
+        set_current(null());
         if outcome.is_err() {
             self.fibers.iter_mut().for_each(Fiber::reset);
         }
         let dirty = job.config.dynamic_shared.next_multiple_of(16) as usize + run.shared_high.get();
         // SAFETY: within the arena: `declare_shared` and the launch's limits see to it. No fiber runs.
         unsafe { run.shared.write_bytes(POISON, dirty.min(SHARED_BYTES)) };
-        outcome
+        match checker {
+            None => outcome,
+            Some(checker) => checker.end_block(outcome),
+        }
     }
+}
 
-    fn run_threads(&mut self, run: &BlockRun, job: &Job) -> Result<(), Stop> {
-        let fault = |thread: &Thread, kind| {
-            Stop::Fault(Fault { kernel: job.name, block: run.block, thread: thread.index, kind })
-        };
+/// A block on its way through the kernel.
+struct Scheduler<'a> {
+    worker: &'a mut Worker,
+    run: &'a BlockRun,
+    job: &'a Job<'a>,
+    checker: Option<&'a Checker<'a>>,
+    /// Does a thread wait for lanes of its warp?
+    in_warp: bool,
+}
 
-        if (job.cancelled)() {
-            return Err(Stop::Interrupted);
-        }
-        // Start every thread. A fiber runs one after another until one waits; then the next fiber does.
-        let mut waiting = 0;
-        while run.next_thread.get() < self.threads.len() {
-            if waiting == self.fibers.len() {
-                self.add_fiber()?;
-            }
-            // SAFETY: `run` outlives the block (`Worker::run`), and a worker stays on its thread.
-            let event = unsafe { self.fibers[waiting].resume(run) };
-            self.fibers[waiting].thread = CURRENT.get();
-            match event {
-                Event::Barrier => waiting += 1,
-                Event::Idle => {}
-                Event::Panicked => return Err(fault(self.thread_of(waiting), last_panic())),
-            }
-        }
-
-        // Each round takes all threads from one barrier to the next.
-        let mut one_waiting = 0;
-        while waiting > 0 {
-            if (job.cancelled)() {
-                return Err(Stop::Interrupted);
-            }
-            if run.ended.get() > 0 {
-                let exited = self.threads[run.first_ended.get() as usize].index;
-                let waits = self.thread_of(one_waiting);
-                let location = waits.barrier.get().map(ToString::to_string).unwrap_or_default();
-                return Err(fault(waits, FaultKind::BarrierSkipped { exited, location }));
-            }
-            let round = waiting;
-            for number in 0..round {
-                let fiber = &mut self.fibers[number];
-                CURRENT.set(fiber.thread);
-                // SAFETY: as above.
-                match unsafe { fiber.resume(run) } {
-                    Event::Barrier => one_waiting = number,
-                    Event::Idle => waiting -= 1,
-                    Event::Panicked => return Err(fault(self.thread_of(number), last_panic())),
-                }
+impl Scheduler<'_> {
+    fn run(&mut self, shuffle: &mut BlockOrder) -> Result<(), Stop> {
+        self.worker.parked.clear();
+        self.start()?;
+        // Each round takes threads from one wait to the next.
+        let mut round = std::mem::take(&mut self.worker.round);
+        while !self.worker.parked.is_empty() {
+            std::mem::swap(&mut round, &mut self.worker.parked);
+            self.may_go_on(&mut round)?;
+            shuffle.fibers(&mut round);
+            for number in round.drain(..) {
+                set_current(self.worker.fibers[number].thread);
+                self.resume(number)?;
             }
         }
-
-        match (run.shared_mismatch.get(), run.declared_shared) {
+        self.worker.round = round;
+        match (self.run.shared_mismatch.get(), self.run.declared_shared) {
             (Some((thread, used)), Some(declared)) => {
                 let kind = FaultKind::SharedMismatch { declared, used };
-                Err(fault(&self.threads[thread as usize], kind))
+                Err(self.fault(&self.worker.threads[thread as usize], kind))
             }
             _ => Ok(()),
         }
     }
 
+    /// Starts every thread. A fiber runs one after another until one waits; then the next fiber does.
+    fn start(&mut self) -> Result<(), Stop> {
+        if (self.job.cancelled)() {
+            return Err(Stop::Interrupted);
+        }
+        while self.run.next_thread.get() < self.worker.threads.len() {
+            let number = self.worker.parked.len();
+            if number == self.worker.fibers.len() {
+                self.worker.add_fiber()?;
+            }
+            self.resume(number)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a fiber until it gives control back.
+    fn resume(&mut self, number: usize) -> Result<(), Stop> {
+        let fiber = &mut self.worker.fibers[number];
+        // SAFETY: `run` outlives the block (`Worker::run`), and a worker stays on its thread.
+        let event = unsafe { fiber.resume(self.run) };
+        fiber.thread = current_pointer();
+        match event {
+            Event::Barrier => self.worker.parked.push(number),
+            Event::Warp => {
+                self.in_warp = true;
+                self.worker.parked.push(number);
+            }
+            Event::Idle => {}
+            Event::Panicked => return Err(self.fault(self.thread_of(number), last_panic())),
+        }
+        Ok(())
+    }
+
+    /// Reduces the fibers that wait to those whose wait is over; the others stay parked.
+    fn may_go_on(&mut self, round: &mut Vec<usize>) -> Result<(), Stop> {
+        if (self.job.cancelled)() {
+            return Err(Stop::Interrupted);
+        }
+        if !self.in_warp {
+            return self.barrier(round);
+        }
+        self.complete_warp_operations()?;
+        let (ready, parked) = round
+            .drain(..)
+            .partition(|&number| self.thread_of(number).state.get() == State::Running);
+        *round = ready;
+        self.worker.parked = parked;
+        self.in_warp = (self.worker.parked.iter())
+            .any(|&number| self.thread_of(number).state.get() == State::InWarp);
+        match round.is_empty() {
+            false => Ok(()),
+            true => Err(self.stuck()),
+        }
+    }
+
+    /// Every thread that has not ended waits at a barrier.
+    fn barrier(&self, round: &[usize]) -> Result<(), Stop> {
+        if let Some(checker) = self.checker {
+            checker.barrier(self.run, round.iter().map(|&number| self.thread_of(number)));
+        } else if self.run.ended.get() > 0 {
+            let exited = self.worker.threads[self.run.first_ended.get() as usize].index;
+            // Which of those that wait is named does not matter; the last is what it has always been.
+            let waits = self.thread_of(round[round.len() - 1]);
+            let location = location(waits);
+            return Err(self.fault(waits, FaultKind::BarrierSkipped { exited, location }));
+        }
+        Ok(())
+    }
+
+    /// Ends the waits of those lanes whose partners have all come.
+    fn complete_warp_operations(&self) -> Result<(), Stop> {
+        for lanes in self.worker.threads.chunks(WARP as usize) {
+            for thread in lanes {
+                if thread.state.get() != State::InWarp
+                    || self.missing_partner(lanes, thread).is_some()
+                {
+                    continue;
+                }
+                let operation = self.run.warp_operation(thread).get();
+                let partners =
+                    || lanes.iter().filter(|lane| operation.mask >> lane.lane() & 1 == 1);
+                let mut values = [None; WARP as usize];
+                let mut votes = 0;
+                for lane in partners() {
+                    let value = self.run.warp_operation(lane).get().value;
+                    values[lane.lane() as usize] = Some(value);
+                    votes |= (value & 1) << lane.lane();
+                }
+                for lane in partners() {
+                    let cell = self.run.warp_operation(lane);
+                    let own = cell.get();
+                    let value = match own.kind {
+                        WarpKind::Sync => 0,
+                        WarpKind::Ballot => votes,
+                        WarpKind::Shuffle(source) => match values[source as usize] {
+                            Some(value) => value,
+                            None => return Err(self.wrong_source(lane, source)),
+                        },
+                    };
+                    cell.set(WarpOperation { value, ..own });
+                    lane.state.set(State::Running);
+                }
+                if let (Some(checker), WarpKind::Sync) = (self.checker, operation.kind) {
+                    checker.warp_sync(thread.warp(), operation.mask);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A shuffle that reads a lane that takes no part in it.
+    fn wrong_source(&self, thread: &Thread, source: u32) -> Stop {
+        let mask = self.run.warp_operation(thread).get().mask;
+        let reason = format!("reads lane {source}, which takes no part: the mask is {mask:#010x}");
+        let (operation, location) = ("shuffle", location(thread));
+        self.fault(thread, FaultKind::WarpOperation { operation, reason, location })
+    }
+
+    /// No thread can go on.
+    fn stuck(&self) -> Stop {
+        for lanes in self.worker.threads.chunks(WARP as usize) {
+            for thread in lanes {
+                if thread.state.get() != State::InWarp {
+                    continue;
+                }
+                if let Some(reason) = self.missing_partner(lanes, thread) {
+                    let kind = FaultKind::WarpOperation {
+                        operation: self.run.warp_operation(thread).get().kind.name(),
+                        reason: format!("{reason}; {}", self.who_waits_where()),
+                        location: location(thread),
+                    };
+                    return self.fault(thread, kind);
+                }
+            }
+        }
+        unreachable!("a thread waits, and neither at a barrier nor for its warp")
+    }
+
+    /// Where every thread of the block is.
+    fn who_waits_where(&self) -> String {
+        let mut places = BTreeMap::<String, usize>::new();
+        for thread in &self.worker.threads {
+            let place = match thread.state.get() {
+                State::Running => "not waiting".to_owned(),
+                State::AtBarrier => format!("at the barrier at {}", location(thread)),
+                State::InWarp => {
+                    let name = self.run.warp_operation(thread).get().kind.name();
+                    format!("at the {name} at {}", location(thread))
+                }
+                State::Ended => "ended".to_owned(),
+            };
+            *places.entry(place).or_default() += 1;
+        }
+        let places = places.iter().map(|(place, threads)| format!("{threads} {place}"));
+        format!("threads of the block: {}", places.collect::<Vec<_>>().join(", "))
+    }
+
+    fn fault(&self, thread: &Thread, kind: FaultKind) -> Stop {
+        let (block, thread) = (self.run.index, thread.index);
+        Stop::Fault(Fault { kernel: self.job.name, block, thread, kind })
+    }
+
     /// The thread that a fiber is in the middle of.
     fn thread_of(&self, fiber: usize) -> &Thread {
         // SAFETY: a fiber that waits or has panicked is in the middle of one of this worker's threads.
-        unsafe { &*self.fibers[fiber].thread }
+        unsafe { &*self.worker.fibers[fiber].thread }
     }
+
+    /// Why a lane's warp operation is not complete. `None` where it is.
+    fn missing_partner(&self, lanes: &[Thread], thread: &Thread) -> Option<String> {
+        let own = self.run.warp_operation(thread).get();
+        if own.mask >> thread.lane() & 1 == 0 {
+            return Some(format!(
+                "its mask {:#010x} does not name lane {}",
+                own.mask,
+                thread.lane()
+            ));
+        }
+        // Lanes that a block's last warp does not have are not waited for.
+        lanes.iter().filter(|lane| own.mask >> lane.lane() & 1 == 1).find_map(|lane| {
+            let (number, at) = (lane.lane(), || location(lane));
+            let other = self.run.warp_operation(lane).get();
+            match lane.state.get() {
+                State::InWarp if other.kind.name() != own.kind.name() => {
+                    Some(format!("lane {number} waits at the {} at {}", other.kind.name(), at()))
+                }
+                State::InWarp if other.mask != own.mask => Some(format!(
+                    "lane {number} waits with mask {:#010x} (at {}), not {:#010x}",
+                    other.mask,
+                    at(),
+                    own.mask
+                )),
+                State::InWarp => None,
+                State::AtBarrier => {
+                    Some(format!("lane {number} waits at the block's barrier at {}", at()))
+                }
+                State::Ended => Some(format!("lane {number} has ended")),
+                State::Running => Some(format!("lane {number} has not come to it")),
+            }
+        })
+    }
+}
+
+/// Where a thread waits: file, line and column.
+fn location(thread: &Thread) -> String {
+    thread.place.get().map(ToString::to_string).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use core::ops::{Index, IndexMut};
 
-use crate::Element;
+use crate::{Atomic, Element};
 
 /// Sixteen bytes that move as one `ld.v4` or `st.v4`. (Copying an aligned struct becomes two 64-bit
 /// moves; a SIMD type stays whole.)
@@ -83,5 +83,16 @@ impl<T: Element> Out<T> {
     pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
         // SAFETY: as in `load128`.
         unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
+    }
+
+    /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the element
+    /// was before. The order in which threads add is not fixed.
+    #[inline(always)]
+    pub fn atomic_add(&mut self, index: usize, value: T) -> T
+    where
+        T: Atomic,
+    {
+        // SAFETY: inside the buffer, as the kernel promises.
+        unsafe { T::atomic_add(self.0.add(index), value) }
     }
 }

@@ -1,8 +1,10 @@
 //! The vocabulary on the GPU: intrinsics and plain pointers, nothing checked.
 
+mod atomic;
 mod memory;
 mod shared;
 pub mod thread;
+pub mod warp;
 
 pub use crate::{
     dynamic_shared,

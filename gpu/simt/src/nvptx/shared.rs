@@ -6,7 +6,7 @@ use core::{
 };
 
 use super::memory::Vector128;
-use crate::Element;
+use crate::{Atomic, Element};
 
 unsafe extern "C" {
     // device.ll
@@ -109,6 +109,17 @@ macro_rules! indexed {
             pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 // SAFETY: as in `load128`.
                 unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
+            }
+
+            /// Adds `value` to an element, so that no other thread's addition is lost, and gives what
+            /// the element was before.
+            #[inline(always)]
+            pub fn atomic_add(&mut self, index: usize, value: T) -> T
+            where
+                T: Atomic,
+            {
+                // SAFETY: inside the array, as the kernel promises.
+                unsafe { T::atomic_add(self.0.add(index), value) }
             }
         }
     };

@@ -2,132 +2,176 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::Element;
+use crate::{
+    Atomic, Element,
+    cpu::mode::{Access, Fast, Mode, Refused},
+};
 
-/// The place of `N` elements that are moved as sixteen bytes. Panics where a GPU would fault: outside
-/// the buffer, or at an address that is no multiple of sixteen.
+/// Global memory that the kernel reads, indexed like a slice.
+pub type In<T> = views::In<T, Fast>;
+/// Global memory that the kernel writes (and may read), indexed like a slice. Every thread holds the same
+/// view: that they write different elements is the kernel's duty.
+pub type Out<T> = views::Out<T, Fast>;
+
+/// The place of `count` elements, counted from `base`, if they are inside and may be moved in one access.
 #[inline(always)]
-#[track_caller]
-pub(super) fn vector<T, const N: usize>(base: *mut T, len: usize, index: usize) -> *mut [T; N] {
-    const { assert!(N * size_of::<T>() == 16, "a 128-bit access moves sixteen bytes") };
-    if index > len || len - index < N {
-        outside(index, N, len);
+pub(super) fn place<T>(
+    base: *mut T,
+    len: usize,
+    index: usize,
+    count: usize,
+) -> Result<*mut T, Refused> {
+    if index > len || len - index < count {
+        return Err(Refused::Outside { index, count, len });
     }
     // SAFETY: inside the buffer, as just checked.
     let place = unsafe { base.add(index) };
-    assert!(
-        place.addr().is_multiple_of(16),
-        "128-bit access at index {index}: not 16-byte aligned"
-    );
-    place.cast()
-}
-
-#[cold]
-#[track_caller]
-pub(super) fn outside(index: usize, count: usize, len: usize) -> ! {
-    match count {
-        1 => panic!("index {index} is outside: there are {len} elements"),
-        _ => panic!("{count} elements from index {index} on are outside: there are {len} elements"),
+    if count > 1 && !place.addr().is_multiple_of(16) {
+        return Err(Refused::Misaligned { index });
     }
+    Ok(place)
 }
 
-macro_rules! view {
-    ($(#[$doc:meta])* $name:ident, $pointer:ty) => {
-        $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $name<T> {
-            base: $pointer,
-            len: usize,
-        }
+/// The types behind the names, generic in how accesses are carried out.
+pub(crate) mod views {
+    use super::*;
 
-        impl<T> Clone for $name<T> {
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-
-        impl<T> Copy for $name<T> {}
-
-        impl<T> $name<T> {
-            /// A view of `len` elements at `base`: for a kernel on the CPU an address in this process,
-            /// for one on a GPU an address there.
-            ///
-            /// # Safety
-            /// 1. Where the view is indexed, which happens in a kernel on the CPU, `base` points to `len`
-            ///    elements of this process that stay valid as long as the view is used.
-            /// 2. Nobody else writes them meanwhile; nor reads them, if the kernel writes.
-            #[inline]
-            pub const unsafe fn new(base: $pointer, len: usize) -> Self {
-                $name { base, len }
+    macro_rules! view {
+        ($(#[$doc:meta])* $name:ident, $pointer:ty) => {
+            $(#[$doc])*
+            #[derive(Debug)]
+            pub struct $name<T, M: Mode> {
+                base: $pointer,
+                len: usize,
+                pub(crate) tag: M::Global,
+                pub(crate) written: bool,
             }
 
-            /// The first element's address.
-            pub const fn as_ptr(&self) -> $pointer {
-                self.base
-            }
-
-            pub(crate) const fn len(&self) -> usize {
-                self.len
-            }
-        }
-
-        impl<T: Element> Index<usize> for $name<T> {
-            type Output = T;
-
-            #[inline(always)]
-            #[track_caller]
-            fn index(&self, index: usize) -> &T {
-                if index >= self.len {
-                    outside(index, 1, self.len);
+            impl<T, M: Mode> Clone for $name<T, M> {
+                fn clone(&self) -> Self {
+                    *self
                 }
-                // SAFETY: inside the buffer, which is valid (`new`).
-                unsafe { &*self.base.add(index) }
             }
-        }
 
-        impl<T: Element> $name<T> {
-            /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a
-            /// multiple of sixteen.
-            #[inline(always)]
-            #[track_caller]
-            pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
-                // SAFETY: `vector` checked the bounds; the buffer is valid (`new`).
-                unsafe { *vector(self.base as *mut T, self.len, index) }
+            impl<T, M: Mode> Copy for $name<T, M> {}
+
+            impl<T, M: Mode> $name<T, M> {
+                /// A view of `len` elements at `base`: for a kernel on the CPU an address in this
+                /// process, for one on a GPU an address there.
+                ///
+                /// # Safety
+                /// 1. Where the view is indexed, which happens in a kernel on the CPU, `base` points to
+                ///    `len` elements of this process that stay valid as long as the view is used.
+                /// 2. Nobody else writes them meanwhile; nor reads them, if the kernel writes.
+                #[inline]
+                pub const unsafe fn new(base: $pointer, len: usize) -> Self {
+                    $name { base, len, tag: M::NO_LAUNCH, written: true }
+                }
+
+                /// The first element's address.
+                pub const fn as_ptr(&self) -> $pointer {
+                    self.base
+                }
+
+                pub(crate) const fn len(&self) -> usize {
+                    self.len
+                }
+
+                #[inline(always)]
+                #[track_caller]
+                fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
+                    match place(self.base as *mut T, self.len, index, count) {
+                        Ok(place) => {
+                            M::global(self.tag, place, count, access);
+                            place
+                        }
+                        Err(refused) => M::refuse_global(self.tag, refused, access),
+                    }
+                }
             }
+
+            impl<T: Element, M: Mode> Index<usize> for $name<T, M> {
+                type Output = T;
+
+                #[inline(always)]
+                #[track_caller]
+                fn index(&self, index: usize) -> &T {
+                    // SAFETY: inside the buffer, which is valid (`new`).
+                    unsafe { &*self.at(index, 1, Access::Read) }
+                }
+            }
+
+            impl<T: Element, M: Mode> $name<T, M> {
+                /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be
+                /// a multiple of sixteen.
+                #[inline(always)]
+                #[track_caller]
+                pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
+                    const { sixteen_bytes::<T, N>() };
+                    // SAFETY: inside the buffer, which is valid (`new`).
+                    unsafe { *self.at(index, N, Access::Read).cast() }
+                }
+            }
+        };
+    }
+
+    view! {
+        /// Global memory that the kernel reads, indexed like a slice.
+        In, *const T
+    }
+
+    view! {
+        /// Global memory that the kernel writes (and may read), indexed like a slice.
+        Out, *mut T
+    }
+
+    impl<T, M: Mode> Out<T, M> {
+        /// A view of memory whose elements hold no values yet, like that of a fresh device buffer: a
+        /// checked launch reports a read that comes before the first write. Otherwise it is `new`.
+        ///
+        /// # Safety
+        /// As for `new`: `base` points to `len` elements, of whatever value.
+        pub const unsafe fn uninit(base: *mut T, len: usize) -> Self {
+            Out { base, len, tag: M::NO_LAUNCH, written: false }
         }
-    };
-}
+    }
 
-view! {
-    /// Global memory that the kernel reads, indexed like a slice.
-    In, *const T
-}
-
-view! {
-    /// Global memory that the kernel writes (and may read), indexed like a slice. Every thread holds the
-    /// same view: that they write different elements is the kernel's duty.
-    Out, *mut T
-}
-
-impl<T: Element> IndexMut<usize> for Out<T> {
-    #[inline(always)]
-    #[track_caller]
-    fn index_mut(&mut self, index: usize) -> &mut T {
-        if index >= self.len {
-            outside(index, 1, self.len);
+    impl<T: Element, M: Mode> IndexMut<usize> for Out<T, M> {
+        #[inline(always)]
+        #[track_caller]
+        fn index_mut(&mut self, index: usize) -> &mut T {
+            // SAFETY: inside the buffer, which is valid (`new`).
+            unsafe { &mut *self.at(index, 1, Access::Write) }
         }
-        // SAFETY: inside the buffer, which is valid (`new`).
-        unsafe { &mut *self.base.add(index) }
+    }
+
+    impl<T: Element, M: Mode> Out<T, M> {
+        /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be a
+        /// multiple of sixteen.
+        #[inline(always)]
+        #[track_caller]
+        pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
+            const { sixteen_bytes::<T, N>() };
+            // SAFETY: inside the buffer, which is valid (`new`).
+            unsafe { *self.at(index, N, Access::Write).cast() = values }
+        }
+
+        /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the
+        /// element was before. The order in which threads add is not fixed, so a sum of floats may
+        /// differ from run to run.
+        #[inline(always)]
+        #[track_caller]
+        pub fn atomic_add(&mut self, index: usize, value: T) -> T
+        where
+            T: Atomic,
+        {
+            // SAFETY: inside the buffer, which is valid (`new`), and aligned like every element.
+            unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) }
+        }
     }
 }
 
-impl<T: Element> Out<T> {
-    /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be a multiple
-    /// of sixteen.
-    #[inline(always)]
-    #[track_caller]
-    pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
-        // SAFETY: `vector` checked the bounds; the buffer is valid (`new`).
-        unsafe { *vector(self.base, self.len, index) = values }
-    }
+/// A 128-bit access moves sixteen bytes.
+pub(super) const fn sixteen_bytes<T, const N: usize>() {
+    assert!(N * size_of::<T>() == 16, "a 128-bit access moves sixteen bytes");
 }

@@ -6,13 +6,16 @@
 mod memory;
 mod shared;
 pub mod thread;
+pub mod warp;
 
 pub use crate::{
     dynamic_shared,
     float::{Float, fma},
     shared, shared_array,
 };
+pub(crate) use memory::views;
 pub use memory::{In, Out};
+pub(crate) use shared::arrays;
 pub use shared::{DynamicShared, Shared};
 /// Makes a function a kernel.
 ///

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use crate::cpu::worker;
+use crate::cpu::block;
 
 macro_rules! index {
     ($($(#[$doc:meta])* $name:ident = $value:expr;)*) => {$(
@@ -16,33 +16,33 @@ macro_rules! index {
 
 index! {
     /// The thread's x index in its block.
-    thread_idx_x = worker::thread_index()[0];
+    thread_idx_x = block::thread_index()[0];
     /// The thread's y index in its block.
-    thread_idx_y = worker::thread_index()[1];
+    thread_idx_y = block::thread_index()[1];
     /// The thread's z index in its block.
-    thread_idx_z = worker::thread_index()[2];
+    thread_idx_z = block::thread_index()[2];
     /// The block's x index in the grid.
-    block_idx_x = worker::block_index()[0];
+    block_idx_x = block::block_index()[0];
     /// The block's y index in the grid.
-    block_idx_y = worker::block_index()[1];
+    block_idx_y = block::block_index()[1];
     /// The block's z index in the grid.
-    block_idx_z = worker::block_index()[2];
+    block_idx_z = block::block_index()[2];
     /// Threads of a block along x.
-    block_dim_x = worker::launch_config().block[0];
+    block_dim_x = block::launch_config().block[0];
     /// Threads of a block along y.
-    block_dim_y = worker::launch_config().block[1];
+    block_dim_y = block::launch_config().block[1];
     /// Threads of a block along z.
-    block_dim_z = worker::launch_config().block[2];
+    block_dim_z = block::launch_config().block[2];
     /// Blocks of the grid along x.
-    grid_dim_x = worker::launch_config().grid[0];
+    grid_dim_x = block::launch_config().grid[0];
     /// Blocks of the grid along y.
-    grid_dim_y = worker::launch_config().grid[1];
+    grid_dim_y = block::launch_config().grid[1];
     /// Blocks of the grid along z.
-    grid_dim_z = worker::launch_config().grid[2];
+    grid_dim_z = block::launch_config().grid[2];
     /// The thread's place in its warp, 0 to 31.
-    lane_id = worker::linear_index() % 32;
+    lane_id = block::linear_index() % 32;
     /// The warp's number in its block: threads are counted x first, then y, then z, 32 to a warp.
-    warp_id = worker::linear_index() / 32;
+    warp_id = block::linear_index() / 32;
 }
 
 /// Waits until every thread of the block is here; what each wrote to shared or global memory before is
@@ -50,5 +50,5 @@ index! {
 #[inline]
 #[track_caller]
 pub fn sync_threads() {
-    worker::barrier(Location::caller());
+    block::barrier(Location::caller());
 }

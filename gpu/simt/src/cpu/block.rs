@@ -1,0 +1,306 @@
+//! The block that an operating-system thread is running, as its fibers see it.
+
+use std::{cell::Cell, panic::Location, ptr::null};
+
+use super::{
+    check,
+    fiber::{Event, FiberYielder},
+    mode::ArrayDeclaration,
+};
+use crate::LaunchConfig;
+
+/// Shared memory of a block on an H100, the most of any device so far: 227 KiB.
+pub(super) const SHARED_BYTES: usize = 227 * 1024;
+
+/// Lanes of a warp.
+pub(super) const WARP: u32 = 32;
+
+/// One CUDA thread of the block that a worker is running.
+///
+/// One line of the cache: the threads of a block and the tops of their stacks must fit into the first
+/// level together, or every barrier is twice as slow.
+#[repr(align(64))]
+pub(super) struct Thread {
+    pub(super) index: [u32; 3],
+    /// Its number in the block: x first, then y, then z.
+    pub(super) linear: u32,
+    run: Cell<*const BlockRun>,
+    yielder: Cell<*const FiberYielder>,
+    /// Where it waits.
+    pub(super) place: Cell<Option<&'static Location<'static>>>,
+    /// Where its next static shared array begins, and the bytes of those declared so far.
+    shared_next: Cell<u32>,
+    shared_bytes: Cell<u32>,
+    pub(super) state: Cell<State>,
+}
+
+const _: () = assert!(size_of::<Thread>() == 64);
+
+/// What a thread is doing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It has not been started, or runs, or may run on.
+    Running,
+    /// It waits for its block.
+    AtBarrier,
+    /// It waits for lanes of its warp.
+    InWarp,
+    /// It has come to the kernel's end.
+    Ended,
+}
+
+/// A thread's part in what the lanes of its warp do together.
+#[derive(Clone, Copy)]
+pub(super) struct WarpOperation {
+    pub(super) kind: WarpKind,
+    /// The lanes that take part.
+    pub(super) mask: u32,
+    /// What this lane brings along; when the wait is over, what it gets.
+    pub(super) value: u32,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum WarpKind {
+    Sync,
+    Ballot,
+    /// Gives the value of this lane; each lane names its own.
+    Shuffle(u32),
+}
+
+impl WarpKind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            WarpKind::Sync => "sync_warp",
+            WarpKind::Ballot => "vote",
+            WarpKind::Shuffle(_) => "shuffle",
+        }
+    }
+}
+
+impl Thread {
+    pub(super) fn new(linear: u32, index: [u32; 3]) -> Self {
+        Thread {
+            index,
+            linear,
+            run: Cell::new(null()),
+            yielder: Cell::new(null()),
+            place: Cell::new(None),
+            shared_next: Cell::new(0),
+            shared_bytes: Cell::new(0),
+            state: Cell::new(State::Running),
+        }
+    }
+
+    pub(super) fn lane(&self) -> u32 {
+        self.linear % WARP
+    }
+
+    pub(super) fn warp(&self) -> u32 {
+        self.linear / WARP
+    }
+
+    /// Gives control back until the worker lets it run on.
+    #[inline(always)]
+    fn wait(&self, state: State, place: &'static Location<'static>, event: Event) {
+        self.state.set(state);
+        self.place.set(Some(place));
+        // SAFETY: set by `start_thread` to the yielder of the fiber that this runs on, which outlives it.
+        unsafe { (*self.yielder.get()).suspend(event) };
+    }
+}
+
+/// The block that a worker is running.
+pub(super) struct BlockRun {
+    /// One thread of the kernel, its parameters bound.
+    pub(super) kernel: &'static (dyn Fn() + Sync),
+    pub(super) threads: *const [Thread],
+    /// For each thread the warp operation that it waits in.
+    pub(super) warp_operations: *const [Cell<WarpOperation>],
+    /// The order in which threads are started; empty: as they are counted.
+    pub(super) order: *const [u32],
+    pub(super) next_thread: Cell<usize>,
+    /// Threads that have ended, and the first of them.
+    pub(super) ended: Cell<usize>,
+    pub(super) first_ended: Cell<u32>,
+    /// A thread whose shared arrays are not as declared, with their size.
+    pub(super) shared_mismatch: Cell<Option<(u32, usize)>>,
+    pub(super) index: [u32; 3],
+    pub(super) config: LaunchConfig,
+    pub(super) declared_shared: Option<usize>,
+    pub(super) shared: *mut u8,
+    /// The most static shared memory that a thread has declared: what is to be poisoned again.
+    pub(super) shared_high: Cell<usize>,
+    /// Watches what the block does; null in a fast launch.
+    pub(super) checker: *const check::Checker<'static>,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Thread> = const { Cell::new(null()) };
+}
+
+/// Makes a thread the one that runs; null where none does.
+pub(super) fn set_current(thread: *const Thread) {
+    CURRENT.set(thread);
+}
+
+/// The thread that was made the one that runs.
+pub(super) fn current_pointer() -> *const Thread {
+    CURRENT.get()
+}
+
+/// Is this operating-system thread inside a kernel?
+pub(super) fn in_kernel() -> bool {
+    !CURRENT.get().is_null()
+}
+
+/// The thread that is running. Panics outside a kernel.
+#[inline(always)]
+pub(super) fn current() -> &'static Thread {
+    let thread = CURRENT.get();
+    if thread.is_null() {
+        outside();
+    }
+    // SAFETY: set by a worker to a thread of its own while that runs, and null otherwise. The reference
+    // does not leave the functions that ask for it, which end before the thread does.
+    unsafe { &*thread }
+}
+
+#[cold]
+fn outside() -> ! {
+    panic!(
+        "only a kernel has a thread index, a barrier and shared memory: launch it with simt::cpu::launch"
+    )
+}
+
+/// The block of the thread that is running. Panics outside a kernel.
+#[inline(always)]
+fn current_block() -> &'static BlockRun {
+    // SAFETY: as in `current`: a thread that runs belongs to a block that does.
+    unsafe { &*current().run.get() }
+}
+
+#[inline(always)]
+pub(super) fn thread_index() -> [u32; 3] {
+    current().index
+}
+
+#[inline(always)]
+pub(super) fn linear_index() -> u32 {
+    current().linear
+}
+
+#[inline(always)]
+pub(super) fn block_index() -> [u32; 3] {
+    current_block().index
+}
+
+#[inline(always)]
+pub(super) fn launch_config() -> &'static LaunchConfig {
+    &current_block().config
+}
+
+/// The first byte of the block's shared memory.
+pub(super) fn shared_base() -> *mut u8 {
+    current_block().shared
+}
+
+/// What watches the thread that is running, if anything does.
+#[inline(always)]
+pub(super) fn checker() -> Option<&'static check::Checker<'static>> {
+    // SAFETY: null, or a checker that outlives its launch.
+    unsafe { current_block().checker.as_ref() }
+}
+
+/// Suspends the running thread until its whole block has come to a barrier.
+#[inline]
+pub(super) fn barrier(place: &'static Location<'static>) {
+    current().wait(State::AtBarrier, place, Event::Barrier);
+}
+
+/// Suspends the running thread until the lanes of `mask` have come to the same operation.
+pub(super) fn warp_operation(
+    kind: WarpKind,
+    mask: u32,
+    value: u32,
+    place: &'static Location<'static>,
+) -> u32 {
+    let thread = current();
+    let operation = current_block().warp_operation(thread);
+    operation.set(WarpOperation { kind, mask, value });
+    thread.wait(State::InWarp, place, Event::Warp);
+    operation.get().value
+}
+
+/// Sets aside a shared array. Every thread declares the same arrays in the same order, and so is given
+/// the same addresses.
+pub(super) fn declare_shared(declaration: ArrayDeclaration) -> (*mut u8, *const check::Array) {
+    let (thread, block) = (current(), current_block());
+    let ArrayDeclaration { element, shape, dynamic, place } = declaration;
+    let bytes = element * shape.0 * shape.1;
+    let dynamic_bytes = (block.config.dynamic_shared as usize).next_multiple_of(16);
+    let offset = match dynamic {
+        true => 0,
+        false => {
+            let start = thread.shared_next.get() as usize;
+            let end = (start + bytes).next_multiple_of(16);
+            assert!(
+                dynamic_bytes + end <= SHARED_BYTES,
+                "shared arrays of {end} bytes (and {dynamic_bytes} dynamic) at {place}: a block has \
+                 {SHARED_BYTES}; is one declared in a loop?"
+            );
+            // Both fit: the arena has 227 KiB.
+            thread.shared_next.set(end as u32);
+            thread.shared_bytes.set(thread.shared_bytes.get() + bytes as u32);
+            block.shared_high.set(block.shared_high.get().max(end));
+            dynamic_bytes + start
+        }
+    };
+    let array = match checker() {
+        None => null(),
+        Some(checker) => checker.shared_array(offset, &declaration),
+    };
+    // SAFETY: within the arena, by the assertion and by the launch's limits.
+    (unsafe { block.shared.add(offset) }, array)
+}
+
+impl BlockRun {
+    pub(super) fn threads(&self) -> &[Thread] {
+        // SAFETY: the worker's own threads, which it neither moves nor changes while a block runs.
+        unsafe { &*self.threads }
+    }
+
+    pub(super) fn warp_operation(&self, thread: &Thread) -> &Cell<WarpOperation> {
+        // SAFETY: the worker's, as many as threads.
+        let operations = unsafe { &*self.warp_operations };
+        &operations[thread.linear as usize]
+    }
+
+    /// The next thread that has not been started, now running on `yielder`'s fiber.
+    pub(super) fn start_thread(&self, yielder: &FiberYielder) -> Option<&Thread> {
+        let next = self.next_thread.get();
+        // SAFETY: the worker's, as in `threads`.
+        let order = unsafe { &*self.order };
+        let number = order.get(next).map_or(next, |&number| number as usize);
+        let thread = self.threads().get(number)?;
+        self.next_thread.set(next + 1);
+        thread.run.set(self);
+        thread.yielder.set(yielder);
+        thread.state.set(State::Running);
+        thread.shared_next.set(0);
+        thread.shared_bytes.set(0);
+        CURRENT.set(thread);
+        Some(thread)
+    }
+
+    pub(super) fn end_thread(&self, thread: &Thread) {
+        thread.state.set(State::Ended);
+        if self.ended.get() == 0 {
+            self.first_ended.set(thread.linear);
+        }
+        self.ended.set(self.ended.get() + 1);
+        let used = thread.shared_bytes.get() as usize;
+        if self.declared_shared.is_some_and(|declared| declared != used) {
+            self.shared_mismatch.set(Some((thread.linear, used)));
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! What watches the blocks of one worker.
+
+use std::{
+    cell::{Cell, RefCell},
+    panic::Location,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{
+    finding::{Finding, Findings, Key, Kind, MemoryId, Place, Seen},
+    global::{self, Buffer},
+    record::{LaneOrder, Now},
+    shared::{self, Array},
+};
+use crate::cpu::{
+    block::{self, BlockRun, Thread},
+    fault::{Fault, FaultKind, Stop},
+    mode::{Access, ArrayDeclaration, Refused},
+};
+
+/// A checked launch, as all its workers see it.
+pub(in crate::cpu) struct Watch<'a> {
+    pub(super) kernel: &'static str,
+    pub(super) buffers: &'a [Buffer],
+    /// Has a lane come to `sync_warp`? From then on more readers are looked at.
+    lanes_ordered: AtomicBool,
+    collected: Mutex<Vec<Collected>>,
+}
+
+/// What a worker leaves behind.
+struct Collected {
+    worker: u32,
+    findings: Findings,
+    /// When each of its blocks started.
+    blocks: Vec<(u32, [u32; 3])>,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(kernel: &'static str, buffers: &'a [Buffer]) -> Self {
+        Watch {
+            kernel,
+            buffers,
+            lanes_ordered: AtomicBool::new(false),
+            collected: Mutex::default(),
+        }
+    }
+
+    /// What all workers found, worst kinds first.
+    pub(super) fn into_findings(
+        self,
+        memory_name: impl Fn(MemoryId) -> String,
+        thread_index: impl Fn(u32) -> [u32; 3],
+    ) -> Vec<Finding> {
+        let mut workers = self.collected.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut findings = Findings::default();
+        for worker in &mut workers {
+            findings.merge(std::mem::take(&mut worker.findings));
+        }
+        let block_of = |worker: u32, clock: u32| {
+            let collected = workers.iter().find(|collected| collected.worker == worker)?;
+            let next = collected.blocks.partition_point(|(start, _)| *start <= clock);
+            Some(collected.blocks[next.checked_sub(1)?].1)
+        };
+        let mut groups: Vec<_> = findings.0.into_iter().collect();
+        groups.sort_by_key(|(key, _)| *key);
+        groups
+            .into_iter()
+            .map(|(key, group)| Finding {
+                kind: key.kind,
+                kernel: self.kernel,
+                memory: key.memory.map(&memory_name),
+                place: key.place.map(Place::new),
+                other_place: key.other_place.map(Place::new),
+                detail: group.detail,
+                count: group.count,
+                examples: group
+                    .examples
+                    .iter()
+                    .map(|seen| super::finding::Example {
+                        block: seen.block,
+                        thread: seen.thread,
+                        element: seen.element,
+                        other: seen.other.and_then(|record| {
+                            let block = block_of(record.worker(), record.clock)?;
+                            Some((block, thread_index(record.thread())))
+                        }),
+                    })
+                    .collect(),
+            })
+            .collect()
+    }
+}
+
+/// Watches the blocks that one worker runs.
+#[doc(hidden)]
+pub struct Checker<'a> {
+    watch: &'a Watch<'a>,
+    worker: u32,
+    clock: Cell<u32>,
+    block_start: Cell<u32>,
+    /// The clock again, for the shortest way through a read of shared memory.
+    hot: Cell<u32>,
+    lanes: RefCell<LaneOrder>,
+    /// Boxed: a kernel's arrays hold their addresses.
+    arrays: RefCell<Vec<Box<Array>>>,
+    block: Cell<[u32; 3]>,
+    blocks: RefCell<Vec<(u32, [u32; 3])>>,
+    findings: RefCell<Findings>,
+    /// Stands in for memory outside.
+    scratch: Box<[Cell<u128>]>,
+}
+
+/// Bytes that an access outside may use instead.
+const SCRATCH_BYTES: usize = 4096;
+
+impl<'a> Checker<'a> {
+    pub(in crate::cpu) fn new(watch: &'a Watch<'a>, worker: usize) -> Self {
+        Checker {
+            watch,
+            worker: worker as u32, // at most 28
+            clock: Cell::new(0),
+            block_start: Cell::new(0),
+            hot: Cell::new(0),
+            lanes: RefCell::default(),
+            arrays: RefCell::default(),
+            block: Cell::default(),
+            blocks: RefCell::default(),
+            findings: RefCell::default(),
+            scratch: vec![Cell::new(u128::MAX); SCRATCH_BYTES / 16].into(),
+        }
+    }
+
+    pub(in crate::cpu) fn begin_block(&self, index: [u32; 3]) {
+        self.tick();
+        self.block_start.set(self.clock.get());
+        self.block.set(index);
+        self.blocks.borrow_mut().push((self.clock.get(), index));
+    }
+
+    /// A new interval begins, after everything that this worker has seen.
+    fn tick(&self) {
+        // Four thousand million intervals take a worker longer than anyone will wait.
+        let clock = self.clock.get().checked_add(1).expect("more barriers than can be counted");
+        self.clock.set(clock);
+        self.hot.set(clock);
+        self.lanes.borrow_mut().clear();
+    }
+
+    /// The address of the clock that a saturated word of shared memory bears.
+    pub(super) fn hot(&self) -> &Cell<u32> {
+        &self.hot
+    }
+
+    /// A block has come to its end, or to where it cannot go on.
+    pub(in crate::cpu) fn end_block(&self, outcome: Result<(), Stop>) -> Result<(), Stop> {
+        match outcome {
+            Err(Stop::Fault(fault)) => {
+                self.add_fault(fault);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn add_fault(&self, fault: Fault) {
+        let kind = match &fault.kind {
+            FaultKind::Panic { .. } => Kind::Panic,
+            FaultKind::BarrierSkipped { .. } => Kind::BarrierSkipped,
+            FaultKind::WarpOperation { .. } => Kind::Deadlock,
+            FaultKind::SharedMismatch { .. } => Kind::SharedSize,
+        };
+        let seen = Seen { block: fault.block, thread: fault.thread, element: None, other: None };
+        let key = Key { kind, memory: None, place: None, other_place: None };
+        self.findings.borrow_mut().add(key, seen, || fault.kind.to_string());
+    }
+
+    /// All threads that have not ended wait at a barrier.
+    pub(in crate::cpu) fn barrier<'t>(
+        &self,
+        run: &BlockRun,
+        waiting: impl Iterator<Item = &'t Thread> + Clone,
+    ) {
+        let place = |thread: &Thread| thread.place.get();
+        let Some(first) = waiting.clone().next() else { return };
+        let seen = Seen { block: run.index, thread: first.index, element: None, other: None };
+        if run.ended.get() > 0 {
+            let key = Key {
+                kind: Kind::BarrierSkipped,
+                memory: None,
+                place: place(first),
+                other_place: None,
+            };
+            let exited = run.threads()[run.first_ended.get() as usize].index;
+            let (waits, ended) = (waiting.clone().count(), run.ended.get());
+            self.findings.borrow_mut().add(key, seen, || {
+                format!("{waits} threads of the block wait, {ended} have ended, {exited:?} first")
+            });
+        }
+        if let Some(other) = waiting.clone().find(|thread| place(thread) != place(first)) {
+            let key = Key {
+                kind: Kind::BarrierMismatch,
+                memory: None,
+                place: place(first),
+                other_place: place(other),
+            };
+            let count = |at| waiting.clone().filter(|thread| place(thread) == place(at)).count();
+            self.findings.borrow_mut().add(key, seen, || {
+                let other = other.index;
+                format!("{} threads wait at the first, {other:?} at the second", count(first))
+            });
+        }
+        self.tick();
+    }
+
+    pub(in crate::cpu) fn warp_sync(&self, warp: u32, mask: u32) {
+        self.watch.lanes_ordered.store(true, Ordering::Relaxed);
+        self.lanes.borrow_mut().sync(warp, mask);
+    }
+
+    /// The shadow of an array that a thread declares.
+    pub(in crate::cpu) fn shared_array(
+        &self,
+        offset: usize,
+        declaration: &ArrayDeclaration,
+    ) -> *const Array {
+        let mut arrays = self.arrays.borrow_mut();
+        let bytes = |d: &ArrayDeclaration| d.element * d.shape.0 * d.shape.1;
+        let known = arrays.iter().position(|array| match declaration.dynamic {
+            // One shadow, whatever the elements' type: what a type does not fill is rounded up.
+            true => array.declaration.dynamic,
+            false => {
+                !array.declaration.dynamic
+                    && array.offset == offset
+                    && bytes(&array.declaration) == bytes(declaration)
+            }
+        });
+        let known = known.unwrap_or_else(|| {
+            let mut whole = *declaration;
+            if declaration.dynamic {
+                let total = block::launch_config().dynamic_shared as usize;
+                whole.shape.0 = total.div_ceil(declaration.element);
+            }
+            arrays.push(Box::new(Array::new(&whole, offset)));
+            arrays.len() - 1
+        });
+        arrays[known].refine(declaration.element);
+        &*arrays[known]
+    }
+
+    fn now<'l>(
+        &self,
+        thread: &Thread,
+        lanes: &'l LaneOrder,
+        access: Access,
+        place: &'static Location<'static>,
+    ) -> Now<'l> {
+        let clocks = (self.clock.get(), self.block_start.get());
+        Now::new((self.worker, thread.linear), clocks, lanes, access, place)
+    }
+
+    /// An access to a shared array, inside it.
+    pub(super) fn shared(
+        &self,
+        array: &Array,
+        (offset, bytes): (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
+        let lanes = self.lanes.borrow();
+        let now = self.now(thread, &lanes, access, place);
+        let across = self.watch.lanes_ordered.load(Ordering::Relaxed);
+        let mut first = true;
+        array.access(&now, (offset, bytes), access, self.block_start.get(), across, |at, wrong| {
+            if std::mem::take(&mut first) {
+                let (kind, other) = match wrong {
+                    shared::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
+                    shared::Wrong::NeverWritten => (Kind::Uninitialised, None),
+                };
+                let element = at.max(offset) / array.declaration.element;
+                self.add(
+                    kind,
+                    memory_of(array),
+                    place,
+                    thread,
+                    Some(element),
+                    other,
+                    String::new(),
+                );
+            }
+        });
+    }
+
+    /// An access to global memory, inside a buffer.
+    pub(super) fn global(
+        &self,
+        buffer: &Buffer,
+        (address, bytes): (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
+        let lanes = self.lanes.borrow();
+        let now = self.now(thread, &lanes, access, place);
+        let mut first = true;
+        buffer.access(&now, (address, bytes), access, |at, wrong| {
+            if std::mem::take(&mut first) {
+                let (kind, other) = match wrong {
+                    global::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
+                    global::Wrong::NeverWritten => (Kind::Uninitialised, None),
+                };
+                let at = buffer.address + at;
+                let (memory, element) = self.element(buffer, at.max(address));
+                self.add(kind, memory, place, thread, element, other, String::new());
+            }
+        });
+    }
+
+    /// The buffer's number and the element at an address.
+    fn element(&self, buffer: &Buffer, address: usize) -> (MemoryId, Option<usize>) {
+        let number = self.watch.buffers.iter().position(|other| std::ptr::eq(other, buffer));
+        let region = buffer
+            .regions
+            .iter()
+            .find(|region| (region.address..region.address + region.bytes).contains(&address));
+        let element = region.map(|region| (address - region.address) / region.element.max(1));
+        (MemoryId::Global(number.unwrap_or(0)), element)
+    }
+
+    /// An access that is not carried out.
+    pub(super) fn refuse(
+        &self,
+        memory: Option<MemoryId>,
+        refused: Refused,
+        bytes: usize,
+        access: Access,
+        place: &'static Location<'static>,
+    ) -> *mut u8 {
+        assert!(bytes <= SCRATCH_BYTES, "{refused}, and an element of {bytes} bytes");
+        let kind = match refused {
+            Refused::Misaligned { .. } => Kind::Misaligned,
+            _ => Kind::OutOfBounds,
+        };
+        let does = if access == Access::Read { "read" } else { "write" };
+        let key = Key { kind, memory, place: Some(place), other_place: None };
+        let seen = Seen {
+            block: self.block.get(),
+            thread: block::current().index,
+            element: match refused {
+                Refused::Outside { index, .. } | Refused::Misaligned { index } => Some(index),
+                Refused::Outside2d { .. } => None,
+            },
+            other: None,
+        };
+        self.findings.borrow_mut().add(key, seen, || format!("{does}: {refused}"));
+        // A read from outside gives NaN.
+        self.scratch.iter().for_each(|word| word.set(u128::MAX));
+        self.scratch.as_ptr().cast_mut().cast()
+    }
+
+    /// Buffers of the launch.
+    pub(super) fn buffers(&self) -> &'a [Buffer] {
+        self.watch.buffers
+    }
+
+    /// The arrays that threads have declared so far.
+    pub(super) fn with_arrays<R>(&self, look: impl FnOnce(&[Box<Array>]) -> R) -> R {
+        look(&self.arrays.borrow())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn add(
+        &self,
+        kind: Kind,
+        memory: MemoryId,
+        place: &'static Location<'static>,
+        thread: &Thread,
+        element: Option<usize>,
+        other: Option<super::record::Record>,
+        detail: String,
+    ) {
+        let other_place = other.and_then(|record| record.place);
+        let key = Key { kind, memory: Some(memory), place: Some(place), other_place };
+        let seen = Seen { block: self.block.get(), thread: thread.index, element, other };
+        self.findings.borrow_mut().add(key, seen, || detail);
+    }
+
+    /// Hands over what was found.
+    pub(in crate::cpu) fn finish(self) {
+        let collected = Collected {
+            worker: self.worker,
+            findings: self.findings.into_inner(),
+            blocks: self.blocks.into_inner(),
+        };
+        let mut all = self.watch.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(collected);
+    }
+}
+
+/// What a shared array is known by.
+pub(super) fn memory_of(array: &Array) -> MemoryId {
+    let ArrayDeclaration { element, shape, place, .. } = array.declaration;
+    MemoryId::Shared(place, element, shape)
+}

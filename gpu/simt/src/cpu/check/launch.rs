@@ -1,0 +1,276 @@
+//! A checked launch.
+
+use std::{
+    panic::Location,
+    sync::atomic::{AtomicBool, AtomicU64},
+};
+
+use super::{
+    Finding, Kind, Order, Report, Watched,
+    checker::Watch,
+    finding::{Example, MemoryId, Place},
+    global::{Buffer, Region},
+    watched::GlobalTag,
+};
+use crate::{
+    Element, Kernel, LaunchConfig, Param, Params,
+    cpu::{
+        Stop, device,
+        launch::{LIMITS, run_blocks},
+        mode::Access,
+    },
+};
+
+/// How a checked launch is carried out.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options<'a> {
+    /// The order of blocks, warps and lanes.
+    pub order: Order,
+    /// Report elements of an `In` that no thread has read, and of an `Out` that none has written.
+    pub complete: bool,
+    /// What raw pointers among the parameters point to. A view knows that by itself.
+    pub memory: Vec<Memory>,
+    /// How many cores at most; all of rayon's pool where `None`, but no more than 28.
+    pub workers: Option<usize>,
+    /// Raised by another thread, it ends the launch at the next barrier or block.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Counts the blocks that have ended, for whoever shows progress.
+    pub done: Option<&'a AtomicU64>,
+}
+
+/// A buffer that a kernel is given as a raw pointer.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    address: usize,
+    bytes: usize,
+    element: usize,
+    written: bool,
+}
+
+impl Memory {
+    /// `len` elements at `base`. `written`: do they hold values at the launch?
+    pub fn new<T>(base: *const T, len: usize, written: bool) -> Self {
+        let element = size_of::<T>();
+        Memory { address: base.addr(), bytes: len * element, element, written }
+    }
+}
+
+/// A parameter of a kernel that can be checked.
+#[diagnostic::on_unimplemented(
+    message = "a checked launch cannot watch a `{Self}`",
+    note = "compile the kernel a second time, against `simt::checked` instead of `simt::device`: see \
+            the documentation of `simt::check`"
+)]
+pub trait Checkable: Param {
+    /// The memory that it views.
+    #[doc(hidden)]
+    fn region(&self, _param: usize) -> Option<Region> {
+        None
+    }
+
+    /// Makes it a view of this launch.
+    #[doc(hidden)]
+    fn attach(&mut self, _buffers: &[Buffer]) {}
+}
+
+macro_rules! scalars {
+    ($($ty:ty)*) => {$( impl Checkable for $ty {} )*};
+}
+
+scalars! { u32 i32 u64 i64 f32 f64 }
+impl<T: Element> Checkable for *const T {}
+impl<T: Element> Checkable for *mut T {}
+
+macro_rules! views {
+    ($($view:ident: $written:expr;)*) => {$(
+        impl<T: Element> Checkable for device::views::$view<T, Watched> {
+            fn region(&self, param: usize) -> Option<Region> {
+                let element = size_of::<T>();
+                let (address, bytes) = (self.as_ptr().addr(), self.len() * element);
+                let written = $written || self.written;
+                Some(Region { address, bytes, element, written, param })
+            }
+
+            fn attach(&mut self, buffers: &[Buffer]) {
+                let address = self.as_ptr().addr();
+                let holds = |b: &&Buffer| (b.address..b.address + b.bytes).contains(&address);
+                if let Some(buffer) = buffers.iter().find(holds) {
+                    self.tag = GlobalTag::new(buffer);
+                }
+            }
+        }
+    )*};
+}
+
+views! {
+    In: true;
+    Out: false;
+}
+
+/// The parameters of a kernel that can be checked: a tuple of [`Checkable`]s.
+pub trait CheckableParams: Params {
+    /// The memory that they view.
+    #[doc(hidden)]
+    fn regions(&self) -> Vec<Region>;
+
+    /// Makes them views of this launch.
+    #[doc(hidden)]
+    fn attach(&mut self, buffers: &[Buffer]);
+}
+
+macro_rules! tuples {
+    ($($($name:ident)+;)*) => {$(
+        impl<$($name: Checkable),+> CheckableParams for ($($name,)+) {
+            fn regions(&self) -> Vec<Region> {
+                #[allow(non_snake_case, reason = "a type's name names its value here")]
+                let ($($name,)+) = self;
+                let mut params = 0..;
+                [$($name.region(params.next().unwrap_or_default())),+].into_iter().flatten().collect()
+            }
+
+            fn attach(&mut self, buffers: &[Buffer]) {
+                #[allow(non_snake_case, reason = "a type's name names its value here")]
+                let ($($name,)+) = self;
+                $($name.attach(buffers);)+
+            }
+        }
+    )*};
+}
+
+tuples! {
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+    A B C D E F G H I;
+    A B C D E F G H I J;
+    A B C D E F G H I J K;
+    A B C D E F G H I J K L;
+    A B C D E F G H I J K L M;
+    A B C D E F G H I J K L M N;
+    A B C D E F G H I J K L M N O;
+    A B C D E F G H I J K L M N O Q;
+}
+
+/// Runs a kernel on the CPU, waits for its end and reports what its threads did wrong.
+///
+/// The kernel is one that was compiled against [`checked`](crate::checked), or one that takes raw pointers.
+///
+/// # Errors
+/// [`Stop`] where the launch could not be carried out: cancelled, or no memory. What is wrong with the
+/// kernel is in the report.
+///
+/// # Safety
+/// 1. Every view and pointer in `params` is valid until this returns, and nobody else uses what the kernel
+///    writes, nor writes what it reads.
+/// 2. A kernel that takes raw pointers stays inside their buffers, except in its own body, and these are
+///    given as [`Options::memory`].
+/// 3. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable,
+///    and lets none, nor a shared array, outlive itself.
+/// 4. Where a thread waits it holds nothing whose destructor must run.
+///
+/// Races are reported rather than forbidden; the accesses that make one are carried out one after another
+/// or, between blocks, by several cores at once, as plain accesses of the processor.
+pub unsafe fn launch<P: CheckableParams>(
+    kernel: &Kernel<P>,
+    config: &LaunchConfig,
+    mut params: P,
+    options: &Options,
+) -> Result<Report, Stop> {
+    let name = kernel.declaration.name;
+    let report = |findings| Report { kernel: name, order: options.order, findings };
+    if let Err(reason) = kernel.check(config, &LIMITS, &params) {
+        return Ok(report(vec![lone(Kind::Launch, name, None, reason)]));
+    }
+
+    let slots = params.slots();
+    let raw = options.memory.iter().map(|memory| {
+        let Memory { address, bytes, element, written } = *memory;
+        let param = slots.iter().position(|slot| *slot == address as u64);
+        Region { address, bytes, element, written, param: param.unwrap_or(usize::MAX) }
+    });
+    let buffers = Buffer::join(params.regions().into_iter().chain(raw).collect());
+    params.attach(&buffers);
+
+    /// Parameters may hold raw pointers, which are not `Sync`.
+    struct Shared<P>(P);
+    // SAFETY: this function's conditions: the threads of the launch may use them together.
+    unsafe impl<P> Sync for Shared<P> {}
+    impl<P> Shared<P> {
+        fn get(&self) -> &P {
+            &self.0
+        }
+    }
+
+    let params = Shared(params);
+    let thread = kernel.checked.select();
+    // SAFETY: `select` chose a version that this processor can run; the rest is this function's contract.
+    let thread = || unsafe { thread(params.get()) };
+    let watch = Watch::new(name, &buffers);
+    let run_options = crate::cpu::Options {
+        workers: options.workers,
+        cancel: options.cancel,
+        done: options.done,
+        ..Default::default()
+    };
+    run_blocks(&kernel.declaration, config, &thread, &run_options, options.order, Some(&watch))?;
+
+    let param_name = |param: usize| kernel.declaration.params.get(param).map_or("?", |p| p.name);
+    let buffer_name = |number: usize| {
+        let mut params: Vec<_> =
+            buffers[number].regions.iter().map(|region| region.param).collect();
+        params.sort_unstable();
+        let names: Vec<_> = params.into_iter().map(param_name).collect();
+        names.join(" and ")
+    };
+    let memory_name = |memory| match memory {
+        MemoryId::Global(number) => format!("buffer {}", buffer_name(number)),
+        MemoryId::Shared(place, element, shape) => array_name(place, element, shape),
+    };
+    let [x, y, _] = config.block;
+    let thread_index = |linear: u32| [linear % x, linear / x % y, linear / x / y];
+    let mut findings = watch.into_findings(memory_name, thread_index);
+    if options.complete {
+        for (number, buffer) in buffers.iter().enumerate() {
+            for region in &buffer.regions {
+                let output = kernel
+                    .declaration
+                    .params
+                    .get(region.param)
+                    .is_some_and(|param| param.ty.starts_with("out."));
+                let (kind, access) = match output {
+                    true => (Kind::NeverWritten, Access::Write),
+                    false => (Kind::NeverRead, Access::Read),
+                };
+                if let Some((count, first)) = buffer.untouched(region, access) {
+                    let elements = region.bytes / region.element.max(1);
+                    let detail = format!("{count} of {elements} elements, {first} first");
+                    let memory = Some(format!("buffer {}", buffer_name(number)));
+                    findings.push(lone(kind, name, memory, detail));
+                }
+            }
+        }
+    }
+    Ok(report(findings))
+}
+
+/// A finding that belongs to no thread.
+fn lone(kind: Kind, kernel: &'static str, memory: Option<String>, detail: String) -> Finding {
+    let (place, other_place, examples) = (None, None, Vec::<Example>::new());
+    Finding { kind, kernel, memory, place, other_place, detail, count: 1, examples }
+}
+
+/// A shared array has no name but the place where it is declared.
+fn array_name(place: &Location, element: usize, (rows, cols): (usize, usize)) -> String {
+    let shape = match cols {
+        1 => format!("{rows}"),
+        _ => format!("{rows} x {cols}"),
+    };
+    let place = Place::new(place);
+    format!("the shared array of {shape} elements of {element} bytes declared at {place}")
+}

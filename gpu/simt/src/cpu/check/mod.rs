@@ -1,0 +1,62 @@
+//! A kernel's bugs, found without a GPU: the checked launch.
+//!
+//! [`launch`] runs a kernel as [`cpu::launch`](crate::cpu::launch) does and watches what its threads do to
+//! memory and at barriers. What it finds, and goes on after:
+//!
+//! * **races**: two threads that access the same bytes of shared or global memory, one of them writing,
+//!   with nothing to order them. A barrier orders the threads of a block, `sync_warp` the lanes of its
+//!   mask; nothing orders the blocks of a launch. Atomic additions are no race with each other.
+//! * **reads of memory that nobody has written**, in shared memory by this block, in global memory at all
+//!   ([`Out::uninit`](crate::checked::Out)).
+//! * **accesses outside** a buffer or a shared array, and misaligned 128-bit ones. A read gives NaN.
+//! * **barriers** that some threads of the block skip, or that they wait at in different places.
+//! * **warp operations** whose lanes do not come together.
+//! * a launch that breaks what the kernel declares, a panic in the kernel.
+//! * with [`Options::complete`], elements of an `In` that no thread read and of an `Out` that none wrote.
+//!
+//! A kernel is compiled a second time for it, against [`checked`](crate::checked) instead of
+//! [`device`](crate::device), so the fast version holds no trace of the checks:
+//!
+//! ```ignore
+//! // lib.rs
+//! use simt::device;
+//! pub mod kernels; // says `use super::device::*;`
+//!
+//! /// The same kernels, to be checked.
+//! #[cfg(not(target_arch = "nvptx64"))]
+//! #[path = "."]
+//! pub mod checked {
+//!     use simt::checked as device;
+//!     pub mod kernels;
+//! }
+//! ```
+//!
+//! # How
+//! Every four bytes (fewer where elements are smaller) have a shadow of 48 that remembers the last writer
+//! and two readers: thread, clock and place in the source. A worker's clock ticks at every barrier and
+//! every block's start and never goes back, so nothing is cleared. Lanes of a warp have vector clocks.
+//! Global memory's shadow is 12.25 bytes a byte of `f32` (49 of `u8`), taken from the system as it is
+//! touched.
+//!
+//! # What it cannot find
+//! Races that the chosen sizes and inputs do not bring about; weak memory ordering; anything in accesses
+//! through raw pointers outside the kernel's own body ([`raw`]). `x[i] += v` through a view counts as a
+//! write, not as a read.
+
+mod checker;
+mod finding;
+mod global;
+mod launch;
+#[doc(hidden)]
+pub mod raw;
+mod record;
+mod shared;
+mod watched;
+
+pub use crate::cpu::order::Order;
+pub(super) use checker::{Checker, Watch};
+pub use finding::{Example, Finding, Kind, Place, Report};
+pub use global::Region;
+pub use launch::{Checkable, CheckableParams, Memory, Options, launch};
+pub use shared::Array;
+pub use watched::Watched;

@@ -1,0 +1,217 @@
+//! What the shadow of a few bytes of memory remembers, and when two accesses are in order.
+
+use std::panic::Location;
+
+use crate::cpu::{block::WARP, mode::Access};
+
+/// An access that was made: by whom, when and where in the source.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Record {
+    /// The worker's clock, which ticks at every barrier and at every start of a block and never goes back:
+    /// nothing has to be cleared between blocks. Zero: no access.
+    pub(super) clock: u32,
+    /// Bits 0-9 the thread, 10-14 the worker, 15 atomic, 16-31 the lane's clock.
+    who: u32,
+    pub(super) place: Option<&'static Location<'static>>,
+}
+
+impl Record {
+    pub(super) const NONE: Record = Record { clock: 0, who: 0, place: None };
+
+    pub(super) fn thread(&self) -> u32 {
+        self.who & 0x3ff
+    }
+
+    pub(super) fn worker(&self) -> u32 {
+        self.who >> 10 & 0x1f
+    }
+
+    fn is_atomic(&self) -> bool {
+        self.who & 0x8000 != 0
+    }
+
+    fn lane_clock(&self) -> u16 {
+        (self.who >> 16) as u16
+    }
+}
+
+/// An access that is being made.
+pub(super) struct Now<'a> {
+    pub(super) record: Record,
+    /// The clock at the start of this block: what is older was another block's.
+    block_start: u32,
+    lanes: &'a LaneOrder,
+}
+
+impl<'a> Now<'a> {
+    pub(super) fn new(
+        (worker, thread): (u32, u32),
+        (clock, block_start): (u32, u32),
+        lanes: &'a LaneOrder,
+        access: Access,
+        place: &'static Location<'static>,
+    ) -> Self {
+        let atomic = if access == Access::Atomic { 0x8000 } else { 0 };
+        let lane_clock = u32::from(lanes.clock(thread)) << 16;
+        let who = thread | worker << 10 | atomic | lane_clock;
+        Now { record: Record { clock, who, place: Some(place) }, block_start, lanes }
+    }
+
+    /// Was it made by another thread of this block, or by this one?
+    fn same_block(&self, old: &Record) -> bool {
+        old.worker() == self.record.worker() && old.clock >= self.block_start
+    }
+
+    /// Does `old` come before this access in every order of the threads?
+    fn is_ordered(&self, old: &Record) -> bool {
+        let (thread, other) = (self.record.thread(), old.thread());
+        self.same_block(old)
+            && (old.clock < self.record.clock
+                || other == thread
+                || (other / WARP == thread / WARP && self.lanes.knows(thread, old)))
+    }
+}
+
+/// What two unordered accesses are called, by the order in which they were seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Hazard {
+    ReadAfterWrite,
+    WriteAfterRead,
+    WriteAfterWrite,
+}
+
+/// The shadow of one granule of memory: its last writer and two readers since. All bytes zero: no access.
+///
+/// Two readers are enough to find that there is a race, though not to name all its threads: any write
+/// that is not ordered after all readers is unordered to one of two distinct ones. (Not where an order
+/// among some lanes of a warp comes in: hence `keep_reader` prefers readers of different warps.)
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Shadow {
+    pub(super) writer: Record,
+    readers: [Record; 2],
+}
+
+impl Shadow {
+    pub(super) const NONE: Shadow = Shadow { writer: Record::NONE, readers: [Record::NONE; 2] };
+
+    /// Takes note of an access and gives the earlier one, at `horizon` or after, that it is in a race with.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        now: &Now,
+        access: Access,
+        horizon: u32,
+    ) -> Option<(Hazard, Record)> {
+        let races = |old: &Record| old.clock >= horizon && !now.is_ordered(old);
+        let both_atomic = access == Access::Atomic && self.writer.is_atomic();
+        let with_writer = races(&self.writer) && !both_atomic;
+        if access == Access::Read {
+            let hazard = with_writer.then_some((Hazard::ReadAfterWrite, self.writer));
+            self.keep_reader(now, horizon);
+            return hazard;
+        }
+        let hazard = match with_writer {
+            true => Some((Hazard::WriteAfterWrite, self.writer)),
+            false => self
+                .readers
+                .iter()
+                .find(|reader| races(reader))
+                .map(|reader| (Hazard::WriteAfterRead, *reader)),
+        };
+        *self = Shadow { writer: now.record, readers: [Record::NONE; 2] };
+        hazard
+    }
+
+    /// A reader that is in order with the new one says nothing that the new one does not (Flanagan and
+    /// Freund, FastTrack, 2009).
+    #[inline]
+    fn keep_reader(&mut self, now: &Now, horizon: u32) {
+        let replaceable = |old: &Record| old.clock < horizon || now.is_ordered(old);
+        let [first, second] = &self.readers;
+        if replaceable(first) {
+            self.readers[0] = now.record;
+        } else if replaceable(second) || self.readers_are_close(now) {
+            self.readers[1] = now.record;
+        }
+    }
+
+    /// Are the two readers of one warp (or block), and the new one is not?
+    fn readers_are_close(&self, now: &Now) -> bool {
+        let [first, second] = &self.readers;
+        if now.same_block(first) && now.same_block(second) {
+            let warp = |record: &Record| record.thread() / WARP;
+            warp(first) == warp(second) && warp(first) != warp(&now.record)
+        } else {
+            now.same_block(first) == now.same_block(second)
+        }
+    }
+
+    /// Will further readers of this interval say nothing new? `across` asks for readers of two warps.
+    #[inline]
+    pub(super) fn is_saturated(&self, now: &Now, across: bool) -> bool {
+        let [first, second] = &self.readers;
+        let clock = now.record.clock;
+        first.clock == clock
+            && second.clock == clock
+            && first.thread() != second.thread()
+            && (!across || first.thread() / WARP != second.thread() / WARP)
+    }
+
+    /// The same for global memory, where blocks run in no order: has it been read by two of them?
+    #[inline]
+    pub(super) fn is_read_by_two_blocks(&self, now: &Now) -> bool {
+        let [first, second] = &self.readers;
+        self.writer.clock == 0
+            && first.clock != 0
+            && second.clock != 0
+            && now.same_block(first) != now.same_block(second)
+    }
+}
+
+/// What the lanes of each warp know of each other since the last barrier: a vector clock a lane.
+#[derive(Default)]
+pub(super) struct LaneOrder {
+    /// For each warp of the block and each of its lanes, how many `sync_warp`s of each lane it has seen.
+    seen: Vec<[[u16; 32]; 32]>,
+}
+
+impl LaneOrder {
+    /// Takes note of a `sync_warp`.
+    pub(super) fn sync(&mut self, warp: u32, mask: u32) {
+        let warp = warp as usize;
+        if self.seen.len() <= warp {
+            self.seen.resize(warp + 1, [[0; 32]; 32]);
+        }
+        let seen = &mut self.seen[warp];
+        let lanes = || (0..32).filter(|lane| mask >> lane & 1 == 1);
+        let mut joint = [0; 32];
+        for lane in lanes() {
+            seen[lane][lane] = seen[lane][lane].saturating_add(1);
+            for (most, count) in joint.iter_mut().zip(seen[lane]) {
+                *most = count.max(*most);
+            }
+        }
+        for lane in lanes() {
+            seen[lane] = joint;
+        }
+    }
+
+    /// A barrier orders everything.
+    pub(super) fn clear(&mut self) {
+        self.seen.clear();
+    }
+
+    fn clock(&self, thread: u32) -> u16 {
+        let (warp, lane) = ((thread / WARP) as usize, (thread % WARP) as usize);
+        self.seen.get(warp).map_or(0, |seen| seen[lane][lane])
+    }
+
+    /// Does `thread` know that `old`, an access of the same warp since the last barrier, is past?
+    fn knows(&self, thread: u32, old: &Record) -> bool {
+        let (warp, lane) = ((thread / WARP) as usize, (thread % WARP) as usize);
+        let other = (old.thread() % WARP) as usize;
+        self.seen.get(warp).is_some_and(|seen| seen[lane][other] > old.lane_clock())
+    }
+}

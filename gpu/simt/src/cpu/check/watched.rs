@@ -1,0 +1,151 @@
+//! The mode in which every access is watched.
+
+use std::{cell::Cell, panic::Location, ptr::null};
+
+use super::{
+    checker::{Checker, memory_of},
+    finding::MemoryId,
+    global::Buffer,
+    shared::Array,
+};
+use crate::cpu::{
+    block,
+    mode::{Access, Mode, Refused},
+};
+
+/// Every access is watched; what is wrong with it is reported, and the launch goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Watched {}
+
+/// A shared array's shadow, and the shortest way to a read that says nothing new.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedTag {
+    array: *const Array,
+    saturated: *const Cell<u32>,
+    hot: *const Cell<u32>,
+}
+
+/// A buffer's shadow.
+#[derive(Clone, Copy, Debug)]
+pub struct GlobalTag(*const Buffer);
+
+impl GlobalTag {
+    pub(super) fn new(buffer: &Buffer) -> Self {
+        GlobalTag(buffer)
+    }
+}
+
+/// The checker of the running thread. Panics where the kernel was launched without.
+fn checker() -> &'static Checker<'static> {
+    block::checker().expect(
+        "the kernel is compiled against simt::checked: launch it with simt::check::launch, and for a \
+         fast launch compile it against simt::device",
+    )
+}
+
+impl Mode for Watched {
+    type Global = GlobalTag;
+    type Shared = SharedTag;
+    const NO_LAUNCH: GlobalTag = GlobalTag(null());
+
+    fn shared_array(array: *const Array) -> SharedTag {
+        let hot = checker().hot();
+        // SAFETY: with a checker there is an array, which lives as long as the launch.
+        let saturated = unsafe { &*array }.saturated.as_ptr();
+        SharedTag { array, saturated, hot }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn global<T>(tag: GlobalTag, address: *const T, count: usize, access: Access) {
+        let bytes = count * size_of::<T>();
+        if bytes == 0 {
+            return;
+        }
+        // SAFETY: null, or a buffer that lives as long as the launch.
+        let Some(buffer) = (unsafe { tag.0.as_ref() }) else {
+            return no_launch();
+        };
+        if access == Access::Read && buffer.is_saturated(address.addr(), bytes) {
+            return;
+        }
+        global_access(buffer, address.addr(), bytes, access, Location::caller());
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn shared<T>(tag: SharedTag, index: usize, count: usize, access: Access) {
+        let (offset, bytes) = (index * size_of::<T>(), count * size_of::<T>());
+        if bytes == 0 {
+            return;
+        }
+        if access == Access::Read {
+            // SAFETY: the checker and its arrays live as long as the launch, and the array has a word for
+            // each of its bytes.
+            let hot = unsafe { (*tag.hot).get() };
+            let says_nothing_new = |word: usize| unsafe { (*tag.saturated.add(word)).get() } == hot;
+            let words = offset / 4..offset / 4 + bytes.div_ceil(4);
+            if (offset.is_multiple_of(4) || bytes < 4) && words.into_iter().all(says_nothing_new) {
+                return;
+            }
+        }
+        // SAFETY: lives as long as the launch.
+        shared_access(unsafe { &*tag.array }, offset, bytes, access, Location::caller());
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn refuse_global<T>(tag: GlobalTag, refused: Refused, access: Access) -> *mut T {
+        let checker = checker();
+        // SAFETY: null, or a buffer that lives as long as the launch.
+        let number = unsafe { tag.0.as_ref() }
+            .and_then(|buffer| checker.buffers().iter().position(|b| std::ptr::eq(b, buffer)));
+        let memory = number.map(MemoryId::Global);
+        let bytes = size_of::<T>().max(16);
+        checker.refuse(memory, refused, bytes, access, Location::caller()).cast()
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn refuse_shared<T>(tag: SharedTag, refused: Refused, access: Access) -> *mut T {
+        // SAFETY: lives as long as the launch.
+        let memory = Some(memory_of(unsafe { &*tag.array }));
+        let bytes = size_of::<T>().max(16);
+        checker().refuse(memory, refused, bytes, access, Location::caller()).cast()
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn fma() {}
+}
+
+#[cold]
+fn no_launch() {
+    checker(); // panics where there is none, with what to do
+    panic!("the view belongs to no launch: pass it as a parameter of the kernel");
+}
+
+/// Out of line: what is inlined into a kernel is only the question whether anything is to be done.
+#[inline(never)]
+fn global_access(
+    buffer: &Buffer,
+    address: usize,
+    bytes: usize,
+    access: Access,
+    place: &'static Location<'static>,
+) {
+    checker().global(buffer, (address, bytes), access, place);
+}
+
+#[inline(never)]
+fn shared_access(
+    array: &Array,
+    offset: usize,
+    bytes: usize,
+    access: Access,
+    place: &'static Location<'static>,
+) {
+    checker().shared(array, (offset, bytes), access, place);
+}

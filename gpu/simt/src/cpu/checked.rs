@@ -1,0 +1,26 @@
+//! The vocabulary of [`device`](crate::device) for a checked launch: the same names, every access watched.
+//!
+//! See [`check`](crate::check).
+
+use super::{check::Watched, device};
+
+pub use super::device::{Float, kernel, shared_array, thread, warp};
+pub use crate::{checked_dynamic_shared as dynamic_shared, checked_shared as shared};
+
+/// Global memory that the kernel reads, indexed like a slice.
+pub type In<T> = device::views::In<T, Watched>;
+/// Global memory that the kernel writes (and may read), indexed like a slice.
+pub type Out<T> = device::views::Out<T, Watched>;
+/// An array in shared memory, made by [`shared!`].
+pub type Shared<T, const ROWS: usize, const COLS: usize = 1> =
+    device::arrays::Shared<T, ROWS, COLS, Watched>;
+/// The shared memory whose size the launch gives, made by [`dynamic_shared!`].
+pub type DynamicShared<T> = device::arrays::DynamicShared<T, Watched>;
+
+/// `a * b + c`, rounded once.
+#[inline(always)]
+#[track_caller]
+pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
+    <Watched as super::mode::Mode>::fma();
+    T::fma(a, b, c)
+}

@@ -1,0 +1,149 @@
+//! How a kernel's accesses are carried out: bounds-checked and no more, or watched.
+//!
+//! The views and the shared arrays are written once, generic in their [`Mode`]. [`Fast`] is what
+//! [`device`](super::device) names, [`Watched`](super::check::Watched) what [`checked`](crate::checked)
+//! names; a kernel is compiled against one or the other, so that the fast version holds no trace of the
+//! checks.
+
+use std::{fmt::Debug, panic::Location};
+
+use super::check;
+
+/// What a thread does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A read.
+    Read,
+    /// A write.
+    Write,
+    /// A read and a write that nothing comes between.
+    Atomic,
+}
+
+/// An access that is not carried out.
+#[derive(Clone, Copy, Debug)]
+pub enum Refused {
+    /// Outside a buffer or an array.
+    Outside {
+        /// The first element.
+        index: usize,
+        /// How many elements.
+        count: usize,
+        /// How many there are.
+        len: usize,
+    },
+    /// Outside a shared array that is indexed by row and column.
+    Outside2d {
+        /// Row and column.
+        index: (usize, usize),
+        /// Rows and columns.
+        shape: (usize, usize),
+    },
+    /// A 128-bit access at an address that is no multiple of sixteen.
+    Misaligned {
+        /// The first element.
+        index: usize,
+    },
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match *self {
+            Refused::Outside { index, count: 1, len } => {
+                write!(f, "index {index} is outside: there are {len} elements")
+            }
+            Refused::Outside { index, count, len } => write!(
+                f,
+                "{count} elements from index {index} on are outside: there are {len} elements"
+            ),
+            Refused::Outside2d { index, shape } => write!(
+                f,
+                "index {index:?} is outside: the shared array has {shape:?} rows and columns"
+            ),
+            Refused::Misaligned { index } => {
+                write!(f, "128-bit access at index {index}: not 16-byte aligned")
+            }
+        }
+    }
+}
+
+/// An array in shared memory, as it is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayDeclaration {
+    /// Bytes of an element.
+    pub element: usize,
+    /// Rows and columns; of dynamic shared memory its elements and 1.
+    pub shape: (usize, usize),
+    /// Is it the memory whose size the launch gives?
+    pub dynamic: bool,
+    /// Where it is declared.
+    pub place: &'static Location<'static>,
+}
+
+/// How a kernel's accesses are carried out.
+///
+/// Each method that sees an access learns the kernel's line through `#[track_caller]`.
+pub trait Mode: Copy + Debug + 'static {
+    /// What a view of global memory carries along.
+    type Global: Copy + Debug;
+    /// What a shared array carries along.
+    type Shared: Copy + Debug;
+    /// What a view carries that belongs to no launch yet.
+    const NO_LAUNCH: Self::Global;
+
+    /// What a shared array carries that the worker has just set aside.
+    fn shared_array(array: *const check::Array) -> Self::Shared;
+
+    /// Sees an access to `count` elements of global memory at `address`, all inside the view.
+    #[track_caller]
+    fn global<T>(tag: Self::Global, address: *const T, count: usize, access: Access);
+
+    /// Sees an access to `count` elements of a shared array from `index` on, all inside the array.
+    #[track_caller]
+    fn shared<T>(tag: Self::Shared, index: usize, count: usize, access: Access);
+
+    /// Takes note of an access to global memory that cannot be carried out, and gives the address of as
+    /// many elements that may be used in its stead.
+    #[track_caller]
+    fn refuse_global<T>(tag: Self::Global, refused: Refused, access: Access) -> *mut T;
+
+    /// The same for a shared array.
+    #[track_caller]
+    fn refuse_shared<T>(tag: Self::Shared, refused: Refused, access: Access) -> *mut T;
+
+    /// Sees a fused multiply-add.
+    #[track_caller]
+    fn fma();
+}
+
+/// Bounds are checked, and an access outside ends the launch.
+#[derive(Clone, Copy, Debug)]
+pub enum Fast {}
+
+impl Mode for Fast {
+    type Global = ();
+    type Shared = ();
+    const NO_LAUNCH: () = ();
+
+    #[inline(always)]
+    fn shared_array(_: *const check::Array) {}
+
+    #[inline(always)]
+    fn global<T>(_: (), _: *const T, _: usize, _: Access) {}
+
+    #[inline(always)]
+    fn shared<T>(_: (), _: usize, _: usize, _: Access) {}
+
+    #[cold]
+    fn refuse_global<T>(_: (), refused: Refused, _: Access) -> *mut T {
+        panic!("{refused}")
+    }
+
+    #[cold]
+    fn refuse_shared<T>(_: (), refused: Refused, _: Access) -> *mut T {
+        panic!("{refused}")
+    }
+
+    #[inline(always)]
+    fn fma() {}
+}

@@ -1,0 +1,98 @@
+//! The order in which the threads of a block run between two waits, and blocks in a launch.
+
+/// An order of blocks, warps and lanes. CUDA promises none, so a kernel must be right in each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Order {
+    /// As they are counted.
+    #[default]
+    Forward,
+    /// The other way round.
+    Reverse,
+    /// An order that this seed stands for.
+    Random(u64),
+}
+
+impl std::fmt::Display for Order {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Order::Forward => write!(f, "forward"),
+            Order::Reverse => write!(f, "reverse"),
+            Order::Random(seed) => write!(f, "random, seed {seed}"),
+        }
+    }
+}
+
+impl Order {
+    /// Where the `number`th block to be run stands among `blocks`.
+    pub(super) fn block(self, number: u64, blocks: u64) -> u64 {
+        match self {
+            Order::Forward => number,
+            Order::Reverse => blocks - 1 - number,
+            // Another block comes first; after it they follow in turn, which keeps neighbours together.
+            Order::Random(seed) => (number + Random(seed).next() % blocks) % blocks,
+        }
+    }
+
+    /// The order within a block. It depends on the block's number alone, not on who runs it when.
+    pub(super) fn of_block(self, number: u64) -> BlockOrder {
+        match self {
+            Order::Forward => BlockOrder::Forward,
+            Order::Reverse => BlockOrder::Reverse,
+            Order::Random(seed) => {
+                BlockOrder::Random(Random(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            }
+        }
+    }
+}
+
+/// The order within one block.
+pub(super) enum BlockOrder {
+    Forward,
+    Reverse,
+    Random(Random),
+}
+
+impl BlockOrder {
+    /// The order in which threads are started; nothing where it is theirs.
+    pub(super) fn threads(&mut self, threads: u32, order: &mut Vec<u32>) {
+        if !matches!(self, BlockOrder::Forward) {
+            order.extend(0..threads);
+            self.arrange(order);
+        }
+    }
+
+    /// Arranges the fibers that are to be resumed, which come in the order of the last round.
+    pub(super) fn fibers(&mut self, fibers: &mut [usize]) {
+        // The round before was reversed already.
+        if let BlockOrder::Random(_) = self {
+            self.arrange(fibers);
+        }
+    }
+
+    fn arrange<T>(&mut self, items: &mut [T]) {
+        match self {
+            BlockOrder::Forward => {}
+            BlockOrder::Reverse => items.reverse(),
+            BlockOrder::Random(random) => {
+                // Fisher and Yates's shuffle.
+                for last in (1..items.len()).rev() {
+                    items.swap(last, (random.next() % (last as u64 + 1)) as usize);
+                }
+            }
+        }
+    }
+}
+
+/// Steele, Lea and Flood's SplitMix64: small, and every seed is a good one.
+pub(super) struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,81 @@
+//! What the 32 lanes of a warp do together.
+//!
+//! Every operation names the lanes that take part in a `mask`, bit i for lane i; each must come to it with
+//! the same mask, or the result is undefined. Only [`sync_warp`] orders memory.
+
+use crate::Shuffle;
+
+/// All 32 lanes.
+pub const ALL: u32 = u32::MAX;
+
+// Intrinsics rather than `asm!`, because LLVM knows that these are convergent: it does not copy them into
+// branches that only some lanes take. (Inline PTX ISA, `bar.warp.sync`, `vote.sync`, `shfl.sync`.)
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.bar.warp.sync"]
+    safe fn bar_warp_sync(mask: u32);
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    safe fn vote_ballot(mask: u32, predicate: bool) -> u32;
+    #[link_name = "llvm.nvvm.vote.all.sync"]
+    safe fn vote_all(mask: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.vote.any.sync"]
+    safe fn vote_any(mask: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    safe fn shfl_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+    safe fn shfl_bfly(mask: u32, value: u32, lanes: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
+    safe fn shfl_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
+    safe fn shfl_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+}
+
+/// The last lane that `shfl` may read, without dividing the warp into segments.
+const LAST: u32 = 31;
+
+/// Waits for the lanes of `mask`; what each wrote before is then seen by all of them.
+#[inline(always)]
+pub fn sync_warp(mask: u32) {
+    bar_warp_sync(mask);
+}
+
+/// Bit i says whether lane i's `predicate` holds; zero for lanes outside `mask`.
+#[inline(always)]
+pub fn ballot(mask: u32, predicate: bool) -> u32 {
+    vote_ballot(mask, predicate)
+}
+
+/// Does `predicate` hold in every lane of `mask`?
+#[inline(always)]
+pub fn all(mask: u32, predicate: bool) -> bool {
+    vote_all(mask, predicate)
+}
+
+/// Does `predicate` hold in a lane of `mask`?
+#[inline(always)]
+pub fn any(mask: u32, predicate: bool) -> bool {
+    vote_any(mask, predicate)
+}
+
+/// The `value` of lane `lane` modulo 32.
+#[inline(always)]
+pub fn shuffle<T: Shuffle>(mask: u32, value: T, lane: u32) -> T {
+    T::from_bits(shfl_idx(mask, value.into_bits(), lane % 32, LAST))
+}
+
+/// The `value` of the lane whose number is this lane's exclusive-or `lanes`; the own where there is none.
+#[inline(always)]
+pub fn shuffle_xor<T: Shuffle>(mask: u32, value: T, lanes: u32) -> T {
+    T::from_bits(shfl_bfly(mask, value.into_bits(), lanes, LAST))
+}
+
+/// The `value` of the lane `delta` further up; the own where there is none.
+#[inline(always)]
+pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
+    T::from_bits(shfl_down(mask, value.into_bits(), delta, LAST))
+}
+
+/// The `value` of the lane `delta` further down; the own where there is none.
+#[inline(always)]
+pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
+    T::from_bits(shfl_up(mask, value.into_bits(), delta, 0))
+}

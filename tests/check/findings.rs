@@ -1,0 +1,197 @@
+//! Each specimen is wrong in one way, and that is what is found; those that are right are clean.
+
+use std::collections::BTreeSet;
+
+use simt::{
+    check::{self, Kind, Order, Report},
+    checked, cpu, device,
+};
+use specimens::list::{SPECIMENS, Specimen, find};
+
+/// Orders in which every specimen is run.
+fn orders() -> impl Iterator<Item = Order> {
+    [Order::Forward, Order::Reverse].into_iter().chain((1..=10).map(Order::Random))
+}
+
+/// x: small integers, so that sums are exact in any order.
+fn input(specimen: &Specimen) -> Vec<f32> {
+    (0..specimen.n).map(|i| (i * 7 % 19) as f32).collect()
+}
+
+fn output(specimen: &Specimen) -> Vec<f32> {
+    let value = if specimen.zeroed { 0.0 } else { f32::NAN };
+    vec![value; specimen.n as usize]
+}
+
+fn run_checked(specimen: &Specimen, order: Order) -> (Report, Vec<f32>) {
+    let (x, mut y) = (input(specimen), output(specimen));
+    let mut options = check::Options::default();
+    options.order = order;
+    options.complete = !specimen.zeroed;
+    // SAFETY: the vectors outlive the launch and nobody else uses them; specimens take views.
+    let report = unsafe {
+        let out = match specimen.zeroed {
+            true => checked::Out::new(y.as_mut_ptr(), y.len()),
+            false => checked::Out::uninit(y.as_mut_ptr(), y.len()),
+        };
+        let params = (specimen.n, checked::In::new(x.as_ptr(), x.len()), out);
+        check::launch(specimen.checked, &specimen.config(), params, &options)
+    };
+    (report.expect("not cancelled"), y)
+}
+
+fn run_fast(specimen: &Specimen) -> Vec<f32> {
+    let (x, mut y) = (input(specimen), output(specimen));
+    // SAFETY: as above, and this specimen is clean: the test has seen that.
+    unsafe {
+        let views =
+            (device::In::new(x.as_ptr(), x.len()), device::Out::new(y.as_mut_ptr(), y.len()));
+        let params = (specimen.n, views.0, views.1);
+        cpu::launch(specimen.kernel, &specimen.config(), params, &cpu::Options::default())
+    }
+    .expect("a clean kernel runs");
+    y
+}
+
+#[test]
+fn each_specimen_has_what_is_wrong_with_it_and_nothing_else() {
+    for specimen in SPECIMENS {
+        let name = specimen.kernel.declaration.name;
+        let expected: BTreeSet<Kind> = specimen.finds.iter().copied().collect();
+        let mut found = BTreeSet::new();
+        for order in orders() {
+            let (report, _) = run_checked(specimen, order);
+            assert_eq!(report.is_clean(), expected.is_empty(), "{name}, {order}: {report}");
+            let kinds = report.findings.iter().map(|finding| finding.kind);
+            let unexpected: Vec<_> =
+                kinds.clone().filter(|kind| !expected.contains(kind)).collect();
+            assert!(unexpected.is_empty(), "{name}, {order}: {unexpected:?} in {report}");
+            found.extend(kinds);
+        }
+        assert_eq!(found, expected, "{name}: all that is expected is found in some order");
+    }
+}
+
+#[test]
+fn a_clean_specimen_gives_the_same_in_every_order_and_in_the_fast_version() {
+    for specimen in SPECIMENS.iter().filter(|specimen| specimen.finds.is_empty()) {
+        let expected = run_fast(specimen);
+        for order in orders() {
+            let (_, y) = run_checked(specimen, order);
+            assert_eq!(y, expected, "{}, {order}", specimen.kernel.declaration.name);
+        }
+    }
+}
+
+#[test]
+fn shuffles_and_votes_give_what_they_should() {
+    let specimen = find("warp_sum").expect("it is in the list");
+    let (x, y) = (input(specimen), run_fast(specimen));
+    let warp = |w: usize| &x[32 * w..x.len().min(32 * w + 32)];
+    for (i, y) in y.iter().enumerate() {
+        let lanes = warp(i / 32);
+        assert_eq!(*y, lanes.iter().sum::<f32>() + lanes.len() as f32 + 1.0, "element {i}");
+    }
+}
+
+#[test]
+fn a_race_names_threads_element_and_both_lines() {
+    let (report, _) = run_checked(find("two_writers").expect("listed"), Order::Forward);
+    let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
+    assert_eq!(finding.kind, Kind::WriteAfterWrite);
+    assert_eq!(finding.kernel, "two_writers");
+    // 64 threads of 2 blocks, every second meets another's write.
+    assert_eq!(finding.count, 64);
+    assert_eq!(finding.examples.len(), 3);
+    let first = &finding.examples[0];
+    assert_eq!((first.block, first.thread), ([0, 0, 0], [1, 0, 0]));
+    assert_eq!(first.other, Some(([0, 0, 0], [0, 0, 0])));
+    assert_eq!(first.element, Some(0));
+    let place = finding.place.as_ref().expect("a race has a place");
+    assert_eq!(finding.other_place.as_ref(), Some(place));
+    assert!(place.file.ends_with("specimens/src/kernels/races.rs"), "{place}");
+    let source = include_str!("../specimens/src/kernels/races.rs");
+    let line = source.lines().nth(place.line as usize - 1).expect("the line is there");
+    assert_eq!(line.trim(), "line[t / 2] = x[i % n as usize];");
+    let text = report.to_string();
+    assert!(text.contains("32 elements of 4 bytes declared at"), "{text}");
+}
+
+#[test]
+fn between_blocks_both_blocks_are_named() {
+    let (report, _) = run_checked(find("two_blocks_write").expect("listed"), Order::Forward);
+    let race = report.findings.iter().find(|f| f.kind == Kind::WriteAfterWrite).expect("a race");
+    assert_eq!(race.memory.as_deref(), Some("buffer y"));
+    for example in &race.examples {
+        let (other_block, other) = example.other.expect("the other thread is known");
+        assert_ne!(other_block, example.block);
+        assert_eq!(other_block[0] / 2, example.block[0] / 2, "they share their elements");
+        assert_eq!(other, example.thread);
+    }
+}
+
+#[test]
+fn a_race_on_a_byte_is_not_one_on_its_word() {
+    let (report, _) = run_checked(find("bytes_read_too_early").expect("listed"), Order::Forward);
+    for example in report.findings.iter().flat_map(|finding| &finding.examples) {
+        let (thread, element) = (example.thread[0] as usize, example.element.expect("an element"));
+        assert_eq!(element / 2, thread / 2, "a thread and its neighbour: {report}");
+    }
+}
+
+#[test]
+fn a_deadlock_says_who_waits_where() {
+    let (report, _) = run_checked(find("wrong_mask").expect("listed"), Order::Forward);
+    let deadlock = report.findings.iter().find(|f| f.kind == Kind::Deadlock).expect("a deadlock");
+    for part in ["vote at", "warps.rs", "lane 16 waits at the block's barrier", "16 at the vote"] {
+        assert!(deadlock.detail.contains(part), "{part}: {}", deadlock.detail);
+    }
+}
+
+#[test]
+fn a_launch_that_breaks_the_declaration_is_a_finding() {
+    let specimen = find("overlapping_reads").expect("listed");
+    let mut config = specimen.config();
+    config.block = [32, 1, 1];
+    let (x, mut y) = (input(specimen), output(specimen));
+    // SAFETY: the vectors outlive the launch.
+    let report = unsafe {
+        let params = (
+            specimen.n,
+            checked::In::new(x.as_ptr(), x.len()),
+            checked::Out::uninit(y.as_mut_ptr(), y.len()),
+        );
+        check::launch(specimen.checked, &config, params, &check::Options::default())
+    }
+    .expect("a report");
+    let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
+    assert_eq!(finding.kind, Kind::Launch);
+    assert_eq!(finding.detail, "block = [32, 1, 1]: the kernel declares [64, 1, 1]");
+}
+
+#[test]
+fn the_seed_of_a_report_repeats_it() {
+    let specimen = find("written_too_early").expect("listed");
+    for order in [Order::Random(3), Order::Random(4)] {
+        let (first, _) = run_checked(specimen, order);
+        let (second, _) = run_checked(specimen, first.order);
+        assert_eq!(first.findings, second.findings);
+    }
+}
+
+#[test]
+fn a_checked_kernel_in_a_fast_launch_says_how_to_launch_it() {
+    let specimen = find("overlapping_reads").expect("listed");
+    let (x, mut y) = (input(specimen), output(specimen));
+    // SAFETY: the vectors outlive the launch.
+    let stop = unsafe {
+        let params = (
+            specimen.n,
+            checked::In::new(x.as_ptr(), x.len()),
+            checked::Out::new(y.as_mut_ptr(), y.len()),
+        );
+        cpu::launch(specimen.checked, &specimen.config(), params, &cpu::Options::default())
+    };
+    let message = stop.expect_err("it cannot run").to_string();
+    assert!(message.contains("simt::check::launch"), "{message}");
+}

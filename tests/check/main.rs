@@ -1,0 +1,3 @@
+//! The checked launch: what it finds, and what it leaves alone.
+
+mod findings;

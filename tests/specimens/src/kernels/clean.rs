@@ -1,0 +1,163 @@
+//! Kernels that are right, though a careless checker might think otherwise.
+
+use super::device::*;
+
+/// Exchanges within a warp, `sync_warp` on either side.
+#[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
+pub fn warp_exchange(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut line = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    let mut value = x[i % n as usize];
+    for _ in 0..3 {
+        line[t] = value;
+        warp::sync_warp(warp::ALL);
+        value = line[t ^ 31];
+        warp::sync_warp(warp::ALL);
+    }
+    if i < n as usize {
+        y[i] = value;
+    }
+}
+
+/// The same in each half of a warp by itself.
+#[kernel(block = (32), shared = 32 * 4, len(x = n, y = n))]
+pub fn half_warp_exchange(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut line = shared![f32; 32];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 32 + t;
+    line[t] = x[i % n as usize];
+    warp::sync_warp(if t < 16 { 0xffff } else { 0xffff_0000 });
+    if i < n as usize {
+        y[i] = line[t ^ 15];
+    }
+}
+
+/// A transposition through a tile whose rows are padded, so that its columns lie in different banks; the
+/// padding is never written.
+#[kernel(block = (32, 8), shared = 32 * 33 * 4, len(x = n, y = n))]
+pub fn padded_transpose(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut tile = shared![f32; 32, 33];
+    let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    let base = thread::block_idx_x() as usize * 1024;
+    for row in (ty..32).step_by(8) {
+        tile[(row, tx)] = x[(base + row * 32 + tx) % n as usize];
+    }
+    thread::sync_threads();
+    for row in (ty..32).step_by(8) {
+        let i = base + row * 32 + tx;
+        if i < n as usize {
+            y[i] = tile[(tx, row)];
+        }
+    }
+}
+
+/// Every thread of every block adds to a few elements. (The elements are set to zero by block 0 of a
+/// launch before: here `y` holds values.)
+#[kernel(block = (64), shared = 4 * 4, len(x = n, y = n))]
+pub fn atomics(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut bins = shared![f32; 4];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    if t < 4 {
+        bins[t] = 0.0;
+    }
+    thread::sync_threads();
+    if i < n as usize {
+        bins.atomic_add(t % 4, x[i]);
+    }
+    thread::sync_threads();
+    if t < 4 {
+        y.atomic_add(t, bins[t]);
+    }
+}
+
+/// Blocks read each other's inputs, which nobody writes.
+#[kernel(block = (64), len(x = n, y = n))]
+pub fn overlapping_reads(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let i = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    let n = n as usize;
+    if i < n {
+        y[i] = x[(i + n - 1) % n] + x[i] + x[(i + 1) % n];
+    }
+}
+
+/// Two buffers in turn, so that one barrier a round is enough.
+#[kernel(block = (64), shared = 2 * 64 * 4, len(x = n, y = n))]
+pub fn double_buffer(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut lines = shared![f32; 2, 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    let mut sum = 0.0;
+    for round in 0..4 {
+        lines[(round % 2, t)] = x[(i + round) % n as usize];
+        thread::sync_threads();
+        sum += lines[(round % 2, 63 - t)];
+    }
+    if i < n as usize {
+        y[i] = sum;
+    }
+}
+
+/// Threads without an element leave, after the last barrier.
+#[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
+pub fn early_exit(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut line = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    line[t] = x[i % n as usize];
+    thread::sync_threads();
+    if i >= n as usize {
+        return;
+    }
+    y[i] = line[63 - t];
+}
+
+/// Neighbouring bytes and half words of a word belong to different threads.
+#[kernel(block = (64), shared = 64 + 64 * 2, len(x = n, y = n))]
+pub fn neighbouring_bytes(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut bytes = shared![u8; 64];
+    let mut halves = shared![u16; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    let value = x[i % n as usize];
+    bytes[t] = value as u8;
+    halves[t] = value as u16;
+    let own = bytes[t] as f32 + halves[t] as f32;
+    thread::sync_threads();
+    if i < n as usize {
+        y[i] = own + bytes[63 - t] as f32 + halves[63 - t] as f32;
+    }
+}
+
+/// A sum over the warp by shuffles, and a vote.
+#[kernel(block = (64), len(x = n, y = n))]
+pub fn warp_sum(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let i = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    let inside = i < n as usize;
+    let mut sum = if inside { x[i] } else { 0.0 };
+    for lanes in [16, 8, 4, 2, 1] {
+        sum += warp::shuffle_xor(warp::ALL, sum, lanes);
+    }
+    let first = warp::shuffle(warp::ALL, sum, 0);
+    let above = warp::shuffle_up(warp::ALL, first, 1) + warp::shuffle_down(warp::ALL, first, 1);
+    let lanes = warp::ballot(warp::ALL, inside);
+    let some = warp::any(warp::ALL, inside) && !warp::all(warp::ALL, !inside);
+    if inside {
+        y[i] = first + (above - 2.0 * first) + lanes.count_ones() as f32 + some as u32 as f32;
+    }
+}
+
+/// Sixteen bytes at a time.
+#[kernel(block = (8), shared = 8 * 4 * 4, len(x = n, y = n))]
+pub fn vectors(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut line = shared![f32; 32];
+    let t = thread::thread_idx_x() as usize;
+    let i = (thread::block_idx_x() as usize * 8 + t) * 4;
+    if i + 4 <= n as usize {
+        let values: [f32; 4] = x.load128(i);
+        line.store128(4 * t, values);
+        let own: [f32; 4] = line.load128(4 * t);
+        y.store128(i, own);
+    }
+}

@@ -1,0 +1,9 @@
+//! The kernels.
+
+use super::device;
+
+pub mod barriers;
+pub mod clean;
+pub mod memory;
+pub mod races;
+pub mod warps;

@@ -1,0 +1,90 @@
+//! Two threads at one element, and nothing between them.
+
+use super::device::*;
+
+/// Reads what the neighbour writes, without a barrier.
+#[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
+pub fn read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut line = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    if i < n as usize {
+        line[t] = x[i];
+        y[i] = line[63 - t];
+    }
+}
+
+/// The next round overwrites what the neighbour still reads: the second barrier of a loop is missing.
+#[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
+pub fn written_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut line = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    let mut sum = 0.0;
+    for round in 0..4 {
+        line[t] = x[(i + round) % n as usize];
+        thread::sync_threads();
+        sum += line[63 - t];
+    }
+    if i < n as usize {
+        y[i] = sum;
+    }
+}
+
+/// Two threads write each element of a shared array.
+#[kernel(block = (64), shared = 32 * 4, len(x = n, y = n))]
+pub fn two_writers(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut line = shared![f32; 32];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    line[t / 2] = x[i % n as usize];
+    thread::sync_threads();
+    if i < n as usize {
+        y[i] = line[t / 2];
+    }
+}
+
+/// A race on bytes: each thread's neighbour has another byte of the same word, and it reads that one.
+#[kernel(block = (64), shared = 64, len(x = n, y = n))]
+pub fn bytes_read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut line = shared![u8; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    if i < n as usize {
+        line[t] = x[i] as u8;
+        y[i] = line[t ^ 1] as f32;
+    }
+}
+
+/// Two blocks write each element.
+#[kernel(block = (64), len(x = n, y = n))]
+pub fn two_blocks_write(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let i = thread::block_idx_x() as usize / 2 * 64 + thread::thread_idx_x() as usize;
+    if i < n as usize {
+        y[i] = x[i] + thread::block_idx_x() as f32;
+    }
+}
+
+/// Reads what another block writes: a barrier waits for one block only.
+#[kernel(block = (64), len(x = n, y = n))]
+pub fn reads_another_block(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    y[i] = x[i];
+    thread::sync_threads();
+    let before = y[(i + 64) % n as usize];
+    thread::sync_threads();
+    y[i] = x[i] + before;
+}
+
+/// Reads in global memory what another thread of the block writes.
+#[kernel(block = (64), len(x = n, y = n))]
+pub fn reads_its_neighbour(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let t = thread::thread_idx_x() as usize;
+    let base = thread::block_idx_x() as usize * 64;
+    if base + t < n as usize {
+        y[base + t] = x[base + t];
+        let other = y[base + (t + 1) % 64];
+        y[base + t] += other;
+    }
+}
