@@ -92,8 +92,8 @@ fn bench_size(
     let device = stream.device();
     let progress = super::spinner(format!("{shape}: operands"));
     let (a, b) = (
-        host::operands::uniform(args.seed, shape.a_len()),
-        host::operands::uniform(host::operands::seed_of_b(args.seed), shape.b_len()),
+        host::operands::uniform(args.seed, shape.a_len())?,
+        host::operands::uniform(host::operands::seed_of_b(args.seed), shape.b_len())?,
     );
     let begin = stream.record()?;
     let mut operands = vec![Operands::upload(device, shape, &a, &b)?];
@@ -225,8 +225,8 @@ fn exact(
         return Ok(None);
     }
     let draw = |seed, len| host::operands::integers(seed, len, magnitude);
-    let a = draw(args.seed, shape.a_len());
-    let b = draw(host::operands::seed_of_b(args.seed), shape.b_len());
+    let a = draw(args.seed, shape.a_len())?;
+    let b = draw(host::operands::seed_of_b(args.seed), shape.b_len())?;
     let mut operands = Operands::upload(stream.device(), shape, &a, &b)?;
     operands.c.buffer_mut().fill_bytes(0xff)?;
     product::multiply(stream, entry, &operands.a, &operands.b, &mut operands.c)?;

@@ -173,7 +173,7 @@ impl Test<'_> {
                 Init::Normal => operands::normal,
                 _ => operands::uniform,
             };
-            let (mut a, mut b) = (draw(seeds[0], shape.a_len()), draw(seeds[1], shape.b_len()));
+            let (mut a, mut b) = (draw(seeds[0], shape.a_len())?, draw(seeds[1], shape.b_len())?);
             if init == Init::Nan {
                 operands::sprinkle_nan(self.args.seed, shape, &mut a, &mut b);
             }
@@ -189,7 +189,7 @@ impl Test<'_> {
         let Some(magnitude) = operands::exact_magnitude(shape.k()) else { return Ok(None) };
         let (a, b) = self.step("integers", || {
             let draw = |seed, len| operands::integers(seed, len, magnitude);
-            Ok((draw(seed, shape.a_len()), draw(operands::seed_of_b(seed), shape.b_len())))
+            Ok((draw(seed, shape.a_len())?, draw(operands::seed_of_b(seed), shape.b_len())?))
         })?;
         self.finish(&a, &b, iters, warmup, Criterion::Exact).map(Some)
     }

@@ -165,17 +165,17 @@ impl Operands {
     /// Uniform operands of that seed; C is zero.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), [`Error::Interrupted`](crate::Error::Interrupted).
     pub fn new(device: &Device, shape: Shape, seed: u64) -> Result<Self> {
-        let a = operands::uniform(seed, shape.a_len());
-        let b = operands::uniform(operands::seed_of_b(seed), shape.b_len());
+        let a = operands::uniform(seed, shape.a_len())?;
+        let b = operands::uniform(operands::seed_of_b(seed), shape.b_len())?;
         Operands::upload(device, shape, &a, &b)
     }
 
     /// Operands with these elements, row by row; C is zero.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), [`Error::Interrupted`](crate::Error::Interrupted).
     pub fn upload(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Self> {
         Ok(Operands {
             a: Matrix::from_row_major(device, shape.m(), shape.k(), a)?,

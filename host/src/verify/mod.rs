@@ -164,9 +164,9 @@ pub fn compare(
     if shape.c_len() == 0 {
         return Ok(Comparison::NOTHING);
     }
-    let b_wide = widen(b, |x| x);
+    let b_wide = widen(b, |x| x)?;
     let b_abs = match criterion {
-        Criterion::Bound => widen(b, f64::abs),
+        Criterion::Bound => widen(b, f64::abs)?,
         Criterion::Exact => Vec::new(),
     };
     let done = crate::progress::begin(shape.m() as u64);
@@ -174,9 +174,9 @@ pub fn compare(
         crate::check_interrupt()?;
         let (first_row, rows) = (panel * PANEL_ROWS, c.len() / n);
         let a = &a[first_row * k..(first_row + rows) * k];
-        let reference = product(rows, n, k, &widen(a, |x| x), &b_wide);
+        let reference = product(rows, n, k, &widen(a, |x| x)?, &b_wide);
         let magnitude = match criterion {
-            Criterion::Bound => product(rows, n, k, &widen(a, f64::abs), &b_abs),
+            Criterion::Bound => product(rows, n, k, &widen(a, f64::abs)?, &b_abs),
             Criterion::Exact => Vec::new(),
         };
         let mut comparison = Comparison::NOTHING;
@@ -217,8 +217,14 @@ fn bound(k: usize, magnitude: f64) -> f64 {
     relative + roundings * TINY
 }
 
-fn widen(values: &[f32], function: impl Fn(f64) -> f64) -> Vec<f64> {
-    values.iter().map(|&value| function(f64::from(value))).collect()
+fn widen(values: &[f32], function: impl Fn(f64) -> f64) -> Result<Vec<f64>> {
+    let mut wide = Vec::with_capacity(values.len());
+    // All of B may be many GiB: somebody may not want to wait for it.
+    for part in values.chunks(1 << 20) {
+        crate::check_interrupt()?;
+        wide.extend(part.iter().map(|&value| function(f64::from(value))));
+    }
+    Ok(wide)
 }
 
 /// The product of row-major `rows x k` and `k x n` in float64.
