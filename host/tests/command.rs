@@ -175,16 +175,54 @@ fn a_product_runs_as_often_as_asked() {
 
 #[test]
 fn a_product_says_what_it_does_when_asked() {
-    for verbose in ["-v", "--verbose"] {
-        let (_, stdout, stderr) = finish(host(&with(&[verbose])));
-        for step in ["operands: ", "kernel: ", "verification: ", "integers: "] {
-            assert!(stderr.contains(step) && !stdout.contains(step), "{step}: {stderr}");
+    let steps = |args: &[&str]| {
+        let (code, stdout, stderr) = finish(host(&with(args)));
+        assert!(code == 0 && !stdout.contains("operands"), "{stdout}");
+        // Without times: each step is named before it begins and when it has ended.
+        let steps = stderr.lines().filter(|line| !line.starts_with("note: "));
+        let (begun, ended) = steps.partition::<Vec<_>, _>(|line| line.ends_with(" ..."));
+        let begun = begun.iter().map(|line| line.trim_end_matches(" ...").to_owned());
+        let names = begun.collect::<Vec<_>>();
+        assert_eq!(names.len(), ended.len(), "{stderr}");
+        for (name, ended) in names.iter().zip(ended) {
+            assert!(ended.starts_with(&format!("{name}: ")) && ended.ends_with('s'), "{stderr}");
         }
+        names
+    };
+    let steps_of = |run: &str| {
+        ["operands", "kernel tiled16", "verification"].map(|step| format!("{run}: {step}"))
+    };
+    for verbose in ["-v", "--verbose"] {
+        let both = [steps_of("normal"), steps_of("integers")].concat();
+        assert_eq!(steps(&[verbose, "--kernel", "tiled16", "--init", "normal"]), both);
     }
+    assert_eq!(steps(&["-v", "--kernel", "tiled16", "--init", "int"]), steps_of("integers"));
     // No bar and no colour where standard error is no terminal.
     let (_, stdout, stderr) = finish(host(&SIZES));
     assert!(!stderr.contains('\u{1b}') && !stderr.contains("operands"), "{stderr}");
     assert!(!stdout.contains('\u{1b}'), "{stdout}");
+}
+
+#[test]
+fn every_subcommand_takes_verbose() {
+    let args = ["bench", "-v", "--sizes", "20,30x20x10", "--kernels", "basic", "--seconds", "0.01"];
+    let (code, stdout, stderr) = finish(on("no driver", &args));
+    assert_eq!(code, 0, "{stderr}");
+    for step in [
+        "20x20x20 (1 of 2): operands ...",
+        "20x20x20 (1 of 2): basic once, on uniform data ...",
+        "20x20x20 (1 of 2): basic once, on integers: ",
+        "30x20x10 (2 of 2): timing: ",
+    ] {
+        assert!(stderr.contains(&format!("\n{step}")), "{step}: {stderr}");
+        assert!(!stdout.contains(step), "{stdout}");
+    }
+    for command in ["kernels", "devices", "doctor"] {
+        let (code, plain, _) = finish(host(&[command]));
+        let (verbose_code, verbose, stderr) = finish(host(&[command, "--verbose"]));
+        assert_eq!((code, verbose_code), (0, 0), "{command}: {stderr}");
+        assert_eq!(plain.lines().count(), verbose.lines().count(), "{command}");
+    }
 }
 
 #[test]
@@ -485,9 +523,9 @@ fn a_device_fault_is_reported_with_its_code() {
     );
 }
 
-/// Presses Ctrl-C after so many seconds, and holds the end to what it should be.
+/// Presses Ctrl-C after so many seconds, and holds the end to what it should be. Standard error.
 #[track_caller]
-fn is_interrupted(mut command: Command, after: f64) {
+fn is_interrupted(mut command: Command, after: f64) -> String {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let id = child.id().to_string();
     std::thread::sleep(Duration::from_secs_f64(after));
@@ -499,13 +537,15 @@ fn is_interrupted(mut command: Command, after: f64) {
     assert!(stderr.ends_with("error: interrupted\n") && stdout.is_empty(), "{stderr}");
     assert!(!stderr.contains("reproduce"), "{stderr}");
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    stderr.into_owned()
 }
 
 #[test]
 fn ctrl_c_ends_a_run_with_its_fibers_in_the_middle_of_a_kernel() {
     // Many seconds of work, all of it in one launch.
-    let sizes = ["--m", "3000", "--n", "3000", "--k", "3000", "--kernel", "tiled16"];
-    is_interrupted(host(&sizes), 2.5);
+    let sizes = ["--m", "3000", "--n", "3000", "--k", "3000", "--kernel", "tiled16", "-v"];
+    let stderr = is_interrupted(host(&sizes), 2.5);
+    assert!(stderr.contains("\nuniform: kernel tiled16: ended early, after "), "{stderr}");
 }
 
 #[test]

@@ -19,6 +19,11 @@ use host::{Device, Shape, gpu::registry::Entry, product, timing};
 pub(crate) struct Invocation {
     #[command(flatten)]
     pub(crate) run: Run,
+
+    /// Say on standard error what is being done, and how long it took
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -109,10 +114,6 @@ pub(crate) struct Run {
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
-
-    /// Say on standard error what is being done, and how long it took
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
 }
 
 impl Run {

@@ -6,7 +6,7 @@ use host::{
     Shape, Stream,
     gpu::registry::{Entry, KERNELS},
     product,
-    timing::{self, Interval, Measurement, Operands, telemetry::Watch},
+    timing::{self, Interval, Measurement, Operands, Rounds, telemetry::Watch},
     verify::Criterion,
 };
 use serde::Serialize;
@@ -18,6 +18,7 @@ use super::{
     list::json,
     note,
     run::{check_memory, duration},
+    steps::Steps,
 };
 
 /// What is said of one kernel at one size; also the object of `--json`.
@@ -60,7 +61,7 @@ struct Line {
 }
 
 /// Times every kernel asked for at every size asked for.
-pub(super) fn bench(args: &Bench, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let device = super::open(args.device)?;
     let entries = match &args.kernels[..] {
         [] => KERNELS.iter().collect::<Vec<_>>(),
@@ -75,59 +76,82 @@ pub(super) fn bench(args: &Bench, out: &mut impl Write) -> Result<(), Failure> {
         let verify = args.verify != Verify::None;
         check_memory(shape, Operands::sets(&device, shape), verify, &device)?;
     }
-    for shape in shapes {
-        all_right &= bench_size(args, &stream, &entries, shape, out)?;
+    for (number, &shape) in (1..).zip(&shapes) {
+        let (m, n, k) = (shape.m(), shape.n(), shape.k());
+        let name = format!("{m}x{n}x{k} ({number} of {})", shapes.len());
+        all_right &= bench_size(args, steps, &name, &stream, &entries, shape, out)?;
     }
     if all_right { Ok(()) } else { Err(Failure::Wrong) }
 }
 
-/// One size. Is every C right?
+/// One size, which steps call by that name. Is every C right?
 fn bench_size(
     args: &Bench,
+    steps: Steps,
+    name: &str,
     stream: &Stream,
     entries: &[&'static Entry],
     shape: Shape,
     out: &mut impl Write,
 ) -> Result<bool, Failure> {
     let device = stream.device();
-    let progress = super::spinner(format!("{shape}: operands"));
-    let (a, b) = (
-        host::operands::uniform(args.seed, shape.a_len())?,
-        host::operands::uniform(host::operands::seed_of_b(args.seed), shape.b_len())?,
-    );
-    let begin = stream.record()?;
-    let mut operands = vec![Operands::upload(device, shape, &a, &b)?];
-    stream.synchronize()?;
-    let upload = stream.record()?.since(&begin)?;
-    for set in 1..Operands::sets(device, shape) {
-        operands.push(Operands::new(device, shape, args.seed.wrapping_add(set))?);
-    }
+    let sets = Operands::sets(device, shape);
+    let (a, b, mut operands, upload) = steps.step(&format!("{name}: operands"), || {
+        let a = host::operands::uniform(args.seed, shape.a_len())?;
+        let b = host::operands::uniform(host::operands::seed_of_b(args.seed), shape.b_len())?;
+        let begin = stream.record()?;
+        let mut operands = vec![Operands::upload(device, shape, &a, &b)?];
+        stream.synchronize()?;
+        let upload = stream.record()?.since(&begin)?;
+        for set in 1..sets {
+            operands.push(Operands::new(device, shape, args.seed.wrapping_add(set))?);
+        }
+        Ok::<_, Failure>((a, b, operands, upload))
+    })?;
 
     // Each kernel once, from C full of NaN, to be compared, and the first launch timed apart.
     let mut lines = Vec::new();
     for entry in entries {
-        progress.set_message(format!("{shape}: {} against float64", entry.name()));
-        let Operands { a: a_matrix, b: b_matrix, c } = &mut operands[0];
-        c.buffer_mut().fill_bytes(0xff)?;
-        let begin = std::time::Instant::now();
-        product::multiply(stream, entry, a_matrix, b_matrix, c)?;
-        stream.synchronize()?;
-        let first_launch = begin.elapsed();
-        let begin = std::time::Instant::now();
-        let result = c.to_row_major()?;
-        let download = begin.elapsed();
-        let check = Check::run(args.verify, shape, [&a, &b, &result], Criterion::Bound, args.seed)?;
-        let exact = exact(args, stream, entry, shape)?;
+        let first = format!("{name}: {} once, on uniform data", entry.name());
+        let (check, first_launch, download) = steps.step(&first, || {
+            let Operands { a: a_matrix, b: b_matrix, c } = &mut operands[0];
+            c.buffer_mut().fill_bytes(0xff)?;
+            let begin = std::time::Instant::now();
+            product::multiply(stream, entry, a_matrix, b_matrix, c)?;
+            stream.synchronize()?;
+            let first_launch = begin.elapsed();
+            let begin = std::time::Instant::now();
+            let result = c.to_row_major()?;
+            let download = begin.elapsed();
+            let (data, criterion) = ([&*a, &*b, &*result], Criterion::Bound);
+            let check = Check::run(args.verify, shape, data, criterion, args.seed)?;
+            Ok::<_, Failure>((check, first_launch, download))
+        })?;
+        let second = format!("{name}: {} once, on integers", entry.name());
+        let exact = match args.verify {
+            Verify::None => None,
+            _ => steps.step(&second, || exact(args, stream, entry, shape))?,
+        };
         lines.push((check, exact, first_launch, download));
     }
     drop((a, b));
 
-    progress.set_message(format!("{shape}: timing"));
-    let options = args.options(device, entries.len());
-    let watch = Watch::start(device);
-    let measured = timing::compare_kernels(stream, entries, &mut operands, &options)?;
-    let telemetry = watch.finish();
-    progress.finish_and_clear();
+    let names = entries.iter().map(|entry| entry.name()).collect::<Vec<_>>();
+    let timing = format!("{name}: timing");
+    let how_far = move || {
+        let Rounds { candidate, done, total } = timing::rounds();
+        let name = names.get(candidate).copied().unwrap_or_default();
+        match total {
+            0 => format!("({name}, warming up)"),
+            _ => format!("({name}) {} %", 100 * done / total),
+        }
+    };
+    let (measured, telemetry) = steps.step_with(&timing, how_far, || {
+        let options = args.options(device, entries.len());
+        let watch = Watch::start(device);
+        let measured = timing::compare_kernels(stream, entries, &mut operands, &options)?;
+        Ok::<_, Failure>((measured, watch.finish()))
+    })?;
 
     let us = |time: std::time::Duration| time.as_secs_f64() * 1e6;
     let mut all_right = true;
@@ -213,7 +237,7 @@ fn bench_size(
     Ok(all_right)
 }
 
-/// The kernel once on integers, where the result must be exact; `None` if nothing is to be compared.
+/// The kernel once on integers, where the result must be exact; `None` where no sum of k is sure to be.
 fn exact(
     args: &Bench,
     stream: &Stream,
@@ -221,9 +245,6 @@ fn exact(
     shape: Shape,
 ) -> Result<Option<Check>, Failure> {
     let Some(magnitude) = host::operands::exact_magnitude(shape.k()) else { return Ok(None) };
-    if args.verify == Verify::None {
-        return Ok(None);
-    }
     let draw = |seed, len| host::operands::integers(seed, len, magnitude);
     let a = draw(args.seed, shape.a_len())?;
     let b = draw(host::operands::seed_of_b(args.seed), shape.b_len())?;

@@ -16,7 +16,8 @@ use super::{
     args::{Init, Run, Verify, name_of},
     check::Check,
     list::json,
-    note, spinner,
+    note,
+    steps::Steps,
 };
 
 /// What a run found out; also the object of `--json`.
@@ -57,10 +58,10 @@ struct Report {
 }
 
 /// One run of the command. A failure says how to see it again.
-pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let shape = Shape::new(args.m, args.n, args.k)?;
     let device = super::open(args.device)?;
-    run_on(args, shape, &device, out).map_err(|failure| {
+    run_on(args, steps, shape, &device, out).map_err(|failure| {
         let again = args.to_command(&device.name());
         match failure {
             Failure::Error(error, _) if !matches!(error, Error::Interrupted) => {
@@ -75,12 +76,18 @@ pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     })
 }
 
-fn run_on(args: &Run, shape: Shape, device: &Device, out: &mut impl Write) -> Result<(), Failure> {
+fn run_on(
+    args: &Run,
+    steps: Steps,
+    shape: Shape,
+    device: &Device,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let entry = args.kernel.resolve();
     check_memory(shape, 1, args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
-    let test = Test { stream: device.stream()?, entry, shape, args };
+    let test = Test { stream: device.stream()?, entry, shape, args, steps };
 
     let mut exact = None;
     let real = (args.init != Init::Int).then(|| test.product(args.init, iters, warmup));
@@ -162,13 +169,18 @@ struct Test<'a> {
     entry: &'a Entry,
     shape: Shape,
     args: &'a Run,
+    steps: Steps,
 }
+
+/// How the run is called that must be exact.
+const EXACT: &str = "integers";
 
 impl Test<'_> {
     /// A run on operands of that kind.
     fn product(&self, init: Init, iters: u32, warmup: u32) -> Result<Product, Error> {
         let (shape, seeds) = (self.shape, [self.args.seed, operands::seed_of_b(self.args.seed)]);
-        let (a, b) = self.step("operands", || {
+        let name = name_of(&init);
+        let (a, b) = self.step(&name, "operands", || {
             let draw = match init {
                 Init::Normal => operands::normal,
                 _ => operands::uniform,
@@ -179,7 +191,7 @@ impl Test<'_> {
             }
             Ok((a, b))
         })?;
-        self.finish(&a, &b, iters, warmup, Criterion::Bound)
+        self.finish(&name, &a, &b, iters, warmup, Criterion::Bound)
     }
 
     /// The same kernel and shape on integers, where the result must be exact. `None` where k is so large
@@ -187,24 +199,26 @@ impl Test<'_> {
     fn exact(&self, iters: u32, warmup: u32) -> Result<Option<Product>, Error> {
         let (shape, seed) = (self.shape, self.args.seed);
         let Some(magnitude) = operands::exact_magnitude(shape.k()) else { return Ok(None) };
-        let (a, b) = self.step("integers", || {
+        let (a, b) = self.step(EXACT, "operands", || {
             let draw = |seed, len| operands::integers(seed, len, magnitude);
             Ok((draw(seed, shape.a_len())?, draw(operands::seed_of_b(seed), shape.b_len())?))
         })?;
-        self.finish(&a, &b, iters, warmup, Criterion::Exact).map(Some)
+        self.finish(EXACT, &a, &b, iters, warmup, Criterion::Exact).map(Some)
     }
 
     /// Runs and compares.
     fn finish(
         &self,
+        name: &str,
         a: &[f32],
         b: &[f32],
         iters: u32,
         warmup: u32,
         criterion: Criterion,
     ) -> Result<Product, Error> {
-        let (c, times) = self.step("kernel", || self.launch(a, b, iters, warmup))?;
-        let check = self.step("verification", || {
+        let kernel = format!("kernel {}", self.entry.name());
+        let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;
+        let check = self.step(name, "verification", || {
             Check::run(self.args.verify, self.shape, [a, b, &c], criterion, self.args.seed)
         })?;
         Ok(Product { times, check })
@@ -250,17 +264,14 @@ impl Test<'_> {
         Ok((c, times))
     }
 
-    /// Does something that may take a while, shown while it lasts; with `--verbose` its time is noted.
-    fn step<T>(&self, name: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let bar = spinner(format!("{}: {name}", self.shape));
-        let begin = Instant::now();
-        let outcome = work();
-        bar.finish_and_clear();
-        if self.args.verbose {
-            let us = begin.elapsed().as_secs_f64() * 1e6;
-            note(format_args!("{name}: {}", duration(us)));
-        }
-        outcome
+    /// A step of the run of that name: a kernel runs twice, on other operands.
+    fn step<T>(
+        &self,
+        run: &str,
+        what: &str,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.steps.step(&format!("{run}: {what}"), work)
     }
 }
 
