@@ -142,8 +142,17 @@ fn a_product_of_every_kind_of_data_is_verified() {
             assert_eq!(object["projections"], projections, "{stdout}");
             let error = object["max_abs_err"].as_f64().unwrap();
             assert_eq!(error == 0.0, init == "int", "{stdout}");
+            // One row of A and one column of B have a NaN: a row and a column of C.
+            let nan = object["compared_nan"].as_u64().unwrap();
+            match (init, level) {
+                ("nan", "full") => assert_eq!(nan, 100 + 70 - 1, "{stdout}"),
+                ("nan", _) => assert!(0 < nan && nan < 4100, "{stdout}"),
+                _ => assert_eq!(nan, 0, "{stdout}"),
+            }
         }
     }
+    let (_, stdout, _) = finish(host(&with(&["--init", "nan"])));
+    assert!(stdout.contains("; 169 of 7000 elements must be NaN; exact on integers"), "{stdout}");
     let (_, stdout, _) = finish(host(&with(&["--verify", "sample"])));
     assert!(stdout.contains("in a sample (4100 elements, 16 random projections)"), "{stdout}");
 }

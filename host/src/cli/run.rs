@@ -51,6 +51,8 @@ struct Report {
     exact_on_integers: Option<bool>,
     /// Elements of C compared one by one.
     compared: u64,
+    /// Of these, elements that must be NaN.
+    compared_nan: u64,
     /// Random projections of C compared.
     projections: usize,
     /// What was to be compared was, and is right.
@@ -130,6 +132,7 @@ fn run_on(
         // Of an empty C there is nothing to say.
         exact_on_integers: checks[1].filter(|_| shape.c_len() > 0).map(Check::nothing_wrong),
         compared: checked.map_or(0, |check| check.elements().elements),
+        compared_nan: checked.map_or(0, |check| check.elements().nan),
         projections: checked.map_or(0, Check::projections),
         verified: checked.is_some_and(Check::passed) && checks[1].is_some_and(Check::passed),
     };
@@ -345,9 +348,13 @@ fn print(
         Some(false) => "not exact on integers",
         None => "k is too large for an exact run on integers",
     };
+    let nan = match (report.compared_nan, report.compared) {
+        (0, _) => String::new(),
+        (nan, compared) => format!("; {nan} of {compared} elements must be NaN"),
+    };
     writeln!(
         out,
-        "{word} {sampled}max |error| {abs:.2e} against float64, {over:.4} of the bound; {exact}"
+        "{word} {sampled}max |error| {abs:.2e} against float64, {over:.4} of the bound{nan}; {exact}"
     )?;
     Ok(())
 }

@@ -40,6 +40,8 @@ const PANEL_ROWS: usize = 32;
 pub struct Comparison {
     /// Elements compared: all of C.
     pub elements: u64,
+    /// Of these, elements that must be NaN. Where they are, there is no error to be measured.
+    pub nan: u64,
     /// Elements outside the bound, NaN among them.
     pub wrong: u64,
     /// The largest `|c - ref|`; NaN if one is.
@@ -86,6 +88,7 @@ pub enum Criterion {
 impl Comparison {
     const NOTHING: Comparison = Comparison {
         elements: 0,
+        nan: 0,
         wrong: 0,
         max_abs_err: 0.0,
         max_err_over_bound: 0.0,
@@ -100,6 +103,7 @@ impl Comparison {
     fn add(&mut self, element: Worst, bound: f64) {
         let err = distance(element.got, element.want);
         self.elements += 1;
+        self.nan += u64::from(element.want.is_nan());
         self.wrong += u64::from(!within(err, bound));
         self.max_abs_err = max_or_nan(self.max_abs_err, err);
         self.max_err_over_bound = max_or_nan(self.max_err_over_bound, element.err_over_bound);
@@ -109,6 +113,7 @@ impl Comparison {
     /// The comparison of two parts of C together.
     fn merge(mut self, other: Comparison) -> Comparison {
         self.elements += other.elements;
+        self.nan += other.nan;
         self.wrong += other.wrong;
         self.max_abs_err = max_or_nan(self.max_abs_err, other.max_abs_err);
         self.max_err_over_bound = max_or_nan(self.max_err_over_bound, other.max_err_over_bound);
