@@ -166,7 +166,7 @@ fn a_product_that_is_not_compared_is_not_called_verified() {
     );
     let (_, stdout, _) = finish(host(&with(&["--verify", "none", "--json"])));
     let object = &objects(&stdout)[0];
-    assert_eq!((&object["verified"], &object["verify"]), (&false.into(), &"none".into()));
+    assert_eq!((&object["verified"], &object["verify"]), (&Value::Null, &"none".into()));
     assert_eq!((&object["compared"], &object["max_abs_err"]), (&0.into(), &Value::Null));
 }
 
@@ -290,15 +290,28 @@ fn a_benchmark_compares_kernels_at_sizes() {
 #[test]
 fn a_benchmark_compares_as_much_as_asked() {
     for (verify, level, verified) in
-        [("none", "none", false), ("sample", "sample", true), ("full", "full", true)]
+        [("none", "none", None), ("sample", "sample", Some(true)), ("full", "full", Some(true))]
     {
         let args = ["bench", "--sizes", "20", "--kernels", "basic", "--seconds", "0.01", "--json"];
         let args = [&args[..], &["--device", "cpu", "--verify", verify]].concat();
         let (code, stdout, stderr) = finish(host(&args));
         let line = &objects(&stdout)[0];
         assert_eq!((code, &line["verify"]), (0, &level.into()), "{stdout}{stderr}");
-        assert_eq!(line["verified"], verified, "{stdout}");
+        assert_eq!(line["verified"].as_bool(), verified, "{stdout}");
+        assert_eq!(line["verified"].is_null(), verify == "none", "{stdout}");
     }
+}
+
+#[test]
+fn where_no_integers_are_exact_only_what_is_wrong_is_called_so() {
+    let bench = ["bench", "--sizes", "1x1x16777216", "--kernels", "basic", "--seconds", "0.01"];
+    let (code, stdout, stderr) = finish(host(&bench));
+    assert!(code == 0 && stdout.contains("  unsettled\n"), "{stdout}{stderr}");
+    assert!(!stderr.contains("reproduce"), "{stderr}");
+    // With kernels that do nothing C is wrong, whatever integers would say.
+    let sizes = ["-m1", "-n1", "-k16777216", "--device", "cuda", "--iters", "1"];
+    let (code, stdout, _) = finish(on("kernels=1", &sizes));
+    assert!(code == 1 && stdout.contains("\nWRONG "), "{stdout}");
 }
 
 #[test]
@@ -376,6 +389,8 @@ fn an_empty_inner_size_gives_zeros_and_an_empty_c_nothing() {
         let (code, stdout, _) = finish(host(&["--m", m, "--n", n, "--k", k]));
         assert_eq!(code, 0, "{m} {n} {k}");
         assert!(stdout.contains("C is empty") && !stdout.contains("verified"), "{stdout}");
+        let (_, stdout, _) = finish(host(&["--m", m, "--n", n, "--k", k, "--json"]));
+        assert_eq!(objects(&stdout)[0]["verified"], Value::Null, "{stdout}");
     }
 }
 

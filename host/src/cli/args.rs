@@ -111,7 +111,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) plan: bool,
 
-    /// One JSON object on standard output
+    /// One JSON object on standard output; `verified` is null where nothing was compared
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -160,7 +160,7 @@ pub(crate) struct Bench {
     #[arg(long, default_value = "1", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: f64,
 
-    /// One JSON object a line
+    /// One JSON object a line; `verified` is null where nothing was compared
     #[arg(long)]
     pub(crate) json: bool,
 }

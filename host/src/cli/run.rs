@@ -55,8 +55,8 @@ struct Report {
     compared_nan: u64,
     /// Random projections of C compared.
     projections: usize,
-    /// What was to be compared was, and is right.
-    verified: bool,
+    /// Is everything right, on integers too? `null` where nothing was compared.
+    verified: Option<bool>,
 }
 
 /// One run of the command. A failure says how to see it again.
@@ -134,18 +134,20 @@ fn run_on(
         compared: checked.map_or(0, |check| check.elements().elements),
         compared_nan: checked.map_or(0, |check| check.elements().nan),
         projections: checked.map_or(0, Check::projections),
-        verified: checked.is_some_and(Check::passed) && checks[1].is_some_and(Check::passed),
+        verified: checked
+            .filter(|check| check.elements().elements > 0)
+            .map(|check| check.passed() && checks[1].is_some_and(Check::passed)),
     };
+    let right = checks.into_iter().flatten().all(Check::nothing_wrong);
     if args.json {
         json(out, &report)?;
     } else {
-        print(out, &report, device, entry, shape)?;
+        print(out, &report, right, device, entry, shape)?;
     }
-    let mut right = true;
     for (what, check) in ["this data", "integers"].into_iter().zip(checks) {
-        let Some(check) = check.filter(|check| !check.nothing_wrong()) else { continue };
-        right = false;
-        check.complain(what);
+        if let Some(check) = check.filter(|check| !check.nothing_wrong()) {
+            check.complain(what);
+        }
     }
     if right { Ok(()) } else { Err(Failure::Wrong) }
 }
@@ -313,6 +315,7 @@ pub(super) fn duration(us: f64) -> String {
 fn print(
     out: &mut impl Write,
     report: &Report,
+    right: bool,
     device: &Device,
     entry: &Entry,
     shape: Shape,
@@ -331,10 +334,10 @@ fn print(
         writeln!(out, "C was not compared with anything (--verify none)")?;
         return Ok(());
     };
-    let word = match (report.verified, report.exact_on_integers) {
-        (true, _) => "verified ",
-        (false, None) => "unsettled",
-        (false, Some(_)) => "WRONG    ",
+    let word = match (right, report.exact_on_integers) {
+        (false, _) => "WRONG    ",
+        (true, None) => "unsettled",
+        (true, Some(_)) => "verified ",
     };
     let sampled = match report.verify {
         "sample" => {
