@@ -245,7 +245,13 @@ fn a_plan_needs_no_device() {
     let args = with(&["--plan", "--device", "cuda:3", "--kernel", "tiled16"]);
     let (code, stdout, stderr) = finish(host(&args));
     assert_eq!((code, &*stderr), (0, ""));
-    for part in ["cuda:3", "tiled16", "asked for by name", "5 x 7 blocks", "16 x 16 x 1 threads"] {
+    for part in [
+        "cuda:3 (not looked at: ",
+        "tiled16",
+        "asked for by name",
+        "5 x 7 blocks",
+        "16 x 16 x 1 threads",
+    ] {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }
     let tall = ["--m", "3000000", "--n", "7", "--k", "5", "--plan", "--json"];
@@ -285,6 +291,23 @@ fn a_benchmark_compares_kernels_at_sizes() {
         code == 0 && stdout.contains("95 % interval") && stdout.contains("tiled16"),
         "{stdout}"
     );
+}
+
+#[test]
+fn a_benchmark_takes_lists_as_people_write_them() {
+    let lists = ["--sizes", "8, 7X6x5, 4 x 3 x 2", "--kernels", "basic, tiled16"];
+    let (code, stdout, stderr) =
+        finish(host(&[&["bench", "--json", "--seconds", "0.01"], &lists[..]].concat()));
+    assert_eq!(code, 0, "{stderr}");
+    let lines = objects(&stdout).into_iter().map(|line| {
+        let text = |key: &str| line[key].to_string();
+        format!("{} {}x{}x{}", line["kernel"].as_str().unwrap(), text("m"), text("n"), text("k"))
+    });
+    let expected = [8, 8, 8, 7, 6, 5, 4, 3, 2];
+    let expected = expected.chunks(3).flat_map(|size| {
+        ["basic", "tiled16"].map(|name| format!("{name} {}x{}x{}", size[0], size[1], size[2]))
+    });
+    assert_eq!(lines.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
 }
 
 #[test]
@@ -336,6 +359,15 @@ fn completions_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let (code, stdout, _) = finish(host(&["completions", shell]));
         assert!(code == 0 && stdout.contains("host") && stdout.contains("kernel"), "{shell}");
+    }
+    // Names, where there would be files.
+    let (_, stdout, _) = finish(host(&["completions", "bash"]));
+    for (flag, words) in
+        [("--kernel", "auto basic "), ("--kernels", "auto basic "), ("--device", "auto cuda cpu")]
+    {
+        let case = stdout.split(&format!(" {flag})\n")).nth(1).unwrap_or_default();
+        let offered = case.lines().next().unwrap_or_default();
+        assert!(offered.contains(&format!("-W \"{words}")), "{flag}: {offered}");
     }
 }
 
