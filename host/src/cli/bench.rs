@@ -209,8 +209,9 @@ fn bench_size(
         if !right {
             all_right = false;
             note(format_args!(
-                "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {} --kernel {} --seed {}",
-                line.m, line.n, line.k, line.device, line.kernel, line.seed
+                "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {} --kernel {} --seed {} \
+                 --verify {}",
+                line.m, line.n, line.k, line.device, line.kernel, line.seed, line.verify
             ));
         }
         if args.json {

@@ -108,7 +108,12 @@ fn end_in_order_on_ctrl_c() {
 fn open(choice: DeviceChoice) -> host::Result<Device> {
     let (device, why_no_gpu) = choice.open()?;
     if let Some(why) = why_no_gpu {
-        note(format_args!("note: {why}; running on the CPU"));
+        // Most machines without a GPU have no driver: a word is enough for whoever knows that.
+        let why = match Device::cuda_version() {
+            Err(host::Error::NoDriver { .. }) => "no NVIDIA driver",
+            _ => &why,
+        };
+        note(format_args!("note: {why}; running on the CPU (`doctor` says more)"));
     }
     Ok(device)
 }
