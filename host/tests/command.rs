@@ -67,6 +67,20 @@ fn objects(stdout: &str) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Of times, speeds and shares no more digits are printed than are measured.
+#[track_caller]
+fn has_no_noise(object: &Value) {
+    for (key, value) in object.as_object().unwrap() {
+        if !value.is_f64() {
+            continue;
+        }
+        let (error, text) = (key.starts_with("max_"), value.to_string());
+        let digits = text.split('e').next().unwrap_or_default().replace('.', "");
+        let digits = digits.trim_start_matches('0').trim_end_matches('0').len();
+        assert!(error || digits <= 6, "{key}: {text}");
+    }
+}
+
 const SIZES: [&str; 6] = ["--m", "100", "--n", "70", "--k", "51"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -99,6 +113,7 @@ fn a_product_in_json_is_one_object_with_the_agreed_keys() {
     }
     assert!(object["max_err_over_bound"].as_f64().unwrap() <= 1.0, "{stdout}");
     assert_eq!((&object["verified"], &object["compared"]), (&true.into(), &7000.into()));
+    has_no_noise(object);
 }
 
 #[test]
@@ -277,6 +292,7 @@ fn a_benchmark_compares_kernels_at_sizes() {
         assert_eq!((&line["m"], &line["n"], &line["k"]), (&m.into(), &n.into(), &k.into()));
         assert_eq!((&line["baseline"], &line["verified"]), (&"tiled16".into(), &true.into()));
         assert!(line["rounds"].as_u64().unwrap() >= 7 && line["seed"] == 5, "{line}");
+        has_no_noise(line);
         let number = |key: &str| line[key].as_f64().unwrap();
         assert!(number("min_us") <= number("median_us"), "{line}");
         assert!(number("speed_low") <= number("speed_over_baseline"), "{line}");

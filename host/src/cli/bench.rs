@@ -15,7 +15,7 @@ use super::{
     Failure,
     args::{Bench, Verify},
     check::Check,
-    list::json,
+    list::{in_six_digits, json},
     note,
     run::{check_memory, duration},
     steps::Steps,
@@ -35,21 +35,31 @@ struct Line {
     launches_per_round: usize,
     operand_sets: usize,
     /// Of one launch, over the rounds.
+    #[serde(serialize_with = "in_six_digits")]
     median_us: f64,
+    #[serde(serialize_with = "in_six_digits")]
     min_us: f64,
     /// From the tenth to the ninetieth percentile, over the median.
+    #[serde(serialize_with = "in_six_digits")]
     spread: f64,
+    #[serde(serialize_with = "in_six_digits")]
     gflops: f64,
     /// The kernel that the next three compare with: the first of the list.
     baseline: &'static str,
+    #[serde(serialize_with = "in_six_digits")]
     speed_over_baseline: f64,
     /// 95 % interval; `null` where there are too few rounds for one.
+    #[serde(serialize_with = "in_six_digits")]
     speed_low: f64,
+    #[serde(serialize_with = "in_six_digits")]
     speed_high: f64,
     /// The first launch: the driver's compilation of the kernels (once a process) and a cold cache.
+    #[serde(serialize_with = "in_six_digits")]
     first_launch_us: f64,
     /// Copies of one set of operands to the device, and of C back.
+    #[serde(serialize_with = "in_six_digits")]
     upload_us: f64,
+    #[serde(serialize_with = "in_six_digits")]
     download_us: f64,
     /// `full`, `sample` or `none`.
     verify: &'static str,

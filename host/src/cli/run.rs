@@ -15,7 +15,7 @@ use super::{
     Failure,
     args::{Init, Run, Verify, name_of},
     check::Check,
-    list::json,
+    list::{in_six_digits, json},
     note,
     steps::Steps,
 };
@@ -34,13 +34,19 @@ struct Report {
     iters: u32,
     warmup: u32,
     /// Median time of the kernel alone, without transfers.
+    #[serde(serialize_with = "in_six_digits")]
     time_us: f64,
+    #[serde(serialize_with = "in_six_digits")]
     min_time_us: f64,
+    #[serde(serialize_with = "in_six_digits")]
     gflops: f64,
     /// The first launch, with the driver's compilation of the kernels.
+    #[serde(serialize_with = "in_six_digits")]
     first_launch_us: f64,
     /// Copies of A and B to the device, and of C back.
+    #[serde(serialize_with = "in_six_digits")]
     upload_us: f64,
+    #[serde(serialize_with = "in_six_digits")]
     download_us: f64,
     /// `full`, `sample` or `none`.
     verify: &'static str,
