@@ -29,7 +29,12 @@ echo 'ptxas info    : Used 40 registers, used 0 barriers' >&2";
 const NVDISASM: &str = "\
 echo '.text.k:'
 echo '        /*0000*/                   FFMA R1, R1, R1, R1 ;'
-echo '        /*0010*/                   EXIT ;'";
+echo '        /*0010*/                   EXIT ;'
+echo '.L_x_0:'
+echo '        /*0020*/                   BRA `(.L_x_0);'
+echo '        /*0030*/                   NOP;'
+echo '//--------------------- .nv.shared.k --------------------------'
+echo '.section .nv.shared.k'";
 
 /// A workspace without packages, removed with this value.
 struct Workspace(PathBuf);
@@ -56,7 +61,7 @@ impl Workspace {
     fn xtask(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
         command.args(args).env("CARGO_MANIFEST_DIR", &self.0).current_dir(&self.0);
-        command.env_remove("PTXAS").env_remove("NVDISASM");
+        command.env_remove("PTXAS").env_remove("NVDISASM").env_remove("CARGO_TARGET_DIR");
         command
     }
 }
@@ -92,7 +97,8 @@ fn inspect_with_every_tool() {
     assert_eq!((&object["kernel"], &object["missing"]), (&"k".into(), &Value::Null));
     assert_eq!(object["ptxas"]["registers"], 40);
     assert_eq!(object["sass"]["kinds"]["fma"], 1);
-    assert!(object["sass"]["text"].as_str().unwrap().contains("EXIT"));
+    let code = object["sass"]["text"].as_str().unwrap();
+    assert!(code.starts_with(".text.k:") && code.ends_with("EXIT ;"), "{code}");
     assert_eq!(object["occupancy"]["limited_by"], "blocks");
 }
 
