@@ -1,7 +1,7 @@
 //! `cargo xtask` as it is built, in a small workspace of its own with stand-ins for NVIDIA's programs.
 
 use std::{
-    env, fs,
+    env, fs, io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -55,6 +55,10 @@ impl Workspace {
         let version = "[ \"$1\" = --version ] && { echo 'tools, release 13.0, V13.0.88'; exit; }";
         fs::write(&path, format!("#!/bin/sh\n{version}\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        // A child that another test started while the file was written has it open until it runs a
+        // program of its own, and so long nobody can run this one.
+        let busy = |error: io::Error| error.kind() == io::ErrorKind::ExecutableFileBusy;
+        while Command::new(&path).output().is_err_and(busy) {}
         path
     }
 
