@@ -221,14 +221,16 @@ fn doctor_where_host_cannot_be_built() {
     command.env("PTXAS", workspace.program("ptxas", PTXAS));
     let (code, stdout, stderr) = finish(&mut command);
     assert_eq!(code, 3, "{stdout}{stderr}");
-    assert!(stderr.contains("running `host doctor`"), "{stderr}");
+    assert!(stderr.contains("compiling `host`"), "{stderr}");
     let lines: Vec<Value> = stdout.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     let status = |name: &str| lines.iter().find(|l| l["name"] == name).unwrap()["status"].clone();
     for (name, expected) in [
         ("ptxas", "ok"),
         ("gpu/ptx/gpu.sm_90a.ptx", "ok"),
         ("gpu/ptx/gpu.sm_80.ptx", "fail"),
+        ("write access to target", "ok"),
         ("write access to gpu/ptx", "ok"),
+        ("compiler in target", "absent"),
         ("host doctor", "fail"),
     ] {
         assert_eq!(status(name), expected, "{name}: {stdout}");
@@ -238,6 +240,30 @@ fn doctor_where_host_cannot_be_built() {
     // The same for people, with what to do.
     let (code, stdout, _) = finish(&mut workspace.xtask(&["doctor", "--offline"]));
     assert!(code == 3 && stdout.contains("\nfail  host doctor"), "{stdout}");
+    assert!(stdout.contains("\n-     compiler in target"), "{stdout}");
     assert!(stdout.contains("-> `cargo run -p host -- doctor`"), "{stdout}");
     assert!(stdout.lines().last().unwrap().starts_with("failures: "), "{stdout}");
+}
+
+#[test]
+fn doctor_and_tools_take_cargos_target_folder() {
+    let workspace = Workspace::new("target");
+    let target = workspace.0.join("elsewhere/target");
+    // Where --fetch would have put it.
+    let fetched = target.join("ptxas/13.0.88");
+    fs::create_dir_all(&fetched).unwrap();
+    fs::rename(workspace.program("ptxas", PTXAS), fetched.join("ptxas")).unwrap();
+    fs::create_dir_all(target.join("debug")).unwrap();
+    fs::write(target.join("debug/host"), "").unwrap();
+    let mut command = workspace.xtask(&["doctor", "--offline"]);
+    // Relative to where cargo was called, which need not be the workspace's root.
+    let folder = workspace.0.join("elsewhere");
+    command.env("CARGO_TARGET_DIR", "target").current_dir(&folder);
+    let (_, stdout, stderr) = finish(&mut command);
+    assert!(stdout.contains("ok    write access to elsewhere/target"), "{stdout}");
+    assert!(!stderr.contains("compiling"), "it is there: {stderr}");
+    if !is_there("ptxas") {
+        let line = stdout.lines().find(|line| line.starts_with("ok    ptxas")).unwrap_or_default();
+        assert!(line.contains("elsewhere/target/ptxas/13.0.88/ptxas"), "{stdout}");
+    }
 }

@@ -46,7 +46,7 @@ impl Nvdisasm {
         TOOL.find(root).map(Nvdisasm)
     }
 
-    /// Downloads the disassembler from PyPI into `target/nvdisasm` of the workspace in `root`.
+    /// Downloads the disassembler from PyPI into the target folder of the workspace in `root`.
     pub fn fetch(root: &Path) -> Result<Nvdisasm> {
         TOOL.fetch(root).map(Nvdisasm)
     }
