@@ -54,8 +54,8 @@ impl Case {
         let first = [m, n].map(|size| if size > 100 { size - 16 } else { 0 });
         let [rows, cols] = [m - first[0], n - first[1]];
         let magnitude = operands::exact_magnitude(k).unwrap();
-        let a = operands::integers(1, rows * k, magnitude);
-        let b = operands::integers(2, k * cols, magnitude);
+        let a = operands::integers(1, rows * k, magnitude).unwrap();
+        let b = operands::integers(2, k * cols, magnitude).unwrap();
         let shape = product::Shape::new(rows as u64, cols as u64, k as u64).unwrap();
         let c = reference::product(shape, &a, &b).iter().map(|&x| x as f32).collect();
         Case { m, n, k, first, a, b, c }

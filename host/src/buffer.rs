@@ -15,6 +15,9 @@ use crate::{
     memory::HostMemory,
 };
 
+/// Bytes copied between two looks at whether to stop: some milliseconds.
+const CHUNK: usize = 64 << 20;
+
 /// An element that can be copied as bytes.
 pub trait Pod: Element + bytemuck::Pod {}
 impl<T: Element + bytemuck::Pod> Pod for T {}
@@ -146,41 +149,51 @@ impl<T: Pod> Buffer<T> {
     /// Copies `values` to the elements from `start` on, after all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that reaches past the end; those of kernels launched before.
+    /// [`Error::Argument`] for a range that reaches past the end; [`Error::Interrupted`]; those of kernels
+    /// launched before.
     pub fn write(&mut self, start: usize, values: &[T]) -> Result<()> {
         self.resolve(start..start.saturating_add(values.len()))?;
-        let (offset, bytes) = (start * size_of::<T>(), bytemuck::cast_slice(values));
-        match &mut self.storage {
-            Storage::Host(memory) => {
-                memory.bytes_mut()[offset..offset + bytes.len()].copy_from_slice(bytes);
-                Ok(())
+        let bytes = bytemuck::cast_slice::<T, u8>(values);
+        let offsets = (start * size_of::<T>()..).step_by(CHUNK);
+        for (offset, bytes) in offsets.zip(bytes.chunks(CHUNK)) {
+            crate::check_interrupt()?;
+            match &mut self.storage {
+                Storage::Host(memory) => {
+                    memory.bytes_mut()[offset..offset + bytes.len()].copy_from_slice(bytes);
+                }
+                #[cfg(feature = "cuda")]
+                Storage::Cuda(memory) => memory.write(offset, bytes)?,
             }
-            #[cfg(feature = "cuda")]
-            Storage::Cuda(memory) => memory.write(offset, bytes),
         }
+        Ok(())
     }
 
     /// Copies the elements from `start` on to `values`, after all work on the device.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a range that reaches past the end; those of kernels launched before.
+    /// [`Error::Argument`] for a range that reaches past the end; [`Error::Interrupted`]; those of kernels
+    /// launched before.
     pub fn read(&self, start: usize, values: &mut [T]) -> Result<()> {
         self.resolve(start..start.saturating_add(values.len()))?;
-        let (offset, bytes) = (start * size_of::<T>(), bytemuck::cast_slice_mut::<T, u8>(values));
-        match &self.storage {
-            Storage::Host(memory) => {
-                bytes.copy_from_slice(&memory.bytes()[offset..offset + bytes.len()]);
-                Ok(())
+        let bytes = bytemuck::cast_slice_mut::<T, u8>(values);
+        let offsets = (start * size_of::<T>()..).step_by(CHUNK);
+        for (offset, bytes) in offsets.zip(bytes.chunks_mut(CHUNK)) {
+            crate::check_interrupt()?;
+            match &self.storage {
+                Storage::Host(memory) => {
+                    bytes.copy_from_slice(&memory.bytes()[offset..offset + bytes.len()]);
+                }
+                #[cfg(feature = "cuda")]
+                Storage::Cuda(memory) => memory.read(offset, bytes)?,
             }
-            #[cfg(feature = "cuda")]
-            Storage::Cuda(memory) => memory.read(offset, bytes),
         }
+        Ok(())
     }
 
     /// All its elements, after all work on the device.
     ///
     /// # Errors
-    /// Those of kernels launched before.
+    /// [`Error::Interrupted`]; those of kernels launched before.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut values = vec![T::zeroed(); self.len];
         self.read(0, &mut values)?;
@@ -190,13 +203,14 @@ impl<T: Pod> Buffer<T> {
     /// Sets every byte: with 0xff, every float becomes NaN.
     ///
     /// # Errors
-    /// Those of kernels launched before.
+    /// [`Error::Interrupted`]; those of kernels launched before.
     pub fn fill_bytes(&mut self, byte: u8) -> Result<()> {
         match &mut self.storage {
-            Storage::Host(memory) => {
-                memory.bytes_mut().fill(byte);
+            Storage::Host(memory) => memory.bytes_mut().chunks_mut(CHUNK).try_for_each(|bytes| {
+                crate::check_interrupt()?;
+                bytes.fill(byte);
                 Ok(())
-            }
+            }),
             #[cfg(feature = "cuda")]
             Storage::Cuda(memory) => memory.fill_u8(0, byte, self.len * size_of::<T>()),
         }

@@ -58,7 +58,8 @@ pub use {gpu, simt};
 pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Ends what this crate is doing, and whatever is begun from now on, with [`Error::Interrupted`]: launches
-/// on the CPU device at the next barrier, comparisons at the next rows. For a handler of Ctrl-C.
+/// on the CPU device at the next barrier, comparisons at the next rows, draws and copies of operands after
+/// some MiB. For a handler of Ctrl-C.
 pub fn interrupt() {
     INTERRUPTED.store(true, Ordering::Relaxed);
 }

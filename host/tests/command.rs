@@ -67,6 +67,20 @@ fn objects(stdout: &str) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Of times, speeds and shares no more digits are printed than are measured.
+#[track_caller]
+fn has_no_noise(object: &Value) {
+    for (key, value) in object.as_object().unwrap() {
+        if !value.is_f64() {
+            continue;
+        }
+        let (error, text) = (key.starts_with("max_"), value.to_string());
+        let digits = text.split('e').next().unwrap_or_default().replace('.', "");
+        let digits = digits.trim_start_matches('0').trim_end_matches('0').len();
+        assert!(error || digits <= 6, "{key}: {text}");
+    }
+}
+
 const SIZES: [&str; 6] = ["--m", "100", "--n", "70", "--k", "51"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -80,10 +94,7 @@ fn a_product_is_one_clear_result() {
     assert!(stdout.starts_with("A 100x51 · B 51x70 = C 100x70"), "{stdout}");
     assert!(stdout.contains("\nverified  max |error|"), "{stdout}");
     assert!(stdout.contains("exact on integers"), "{stdout}");
-    assert!(
-        stderr.contains("no NVIDIA driver") && stderr.contains("running on the CPU"),
-        "{stderr}"
-    );
+    assert_eq!(stderr, "note: no NVIDIA driver; running on the CPU (`doctor` says more)\n");
 }
 
 #[test]
@@ -102,6 +113,7 @@ fn a_product_in_json_is_one_object_with_the_agreed_keys() {
     }
     assert!(object["max_err_over_bound"].as_f64().unwrap() <= 1.0, "{stdout}");
     assert_eq!((&object["verified"], &object["compared"]), (&true.into(), &7000.into()));
+    has_no_noise(object);
 }
 
 #[test]
@@ -142,8 +154,17 @@ fn a_product_of_every_kind_of_data_is_verified() {
             assert_eq!(object["projections"], projections, "{stdout}");
             let error = object["max_abs_err"].as_f64().unwrap();
             assert_eq!(error == 0.0, init == "int", "{stdout}");
+            // One row of A and one column of B have a NaN: a row and a column of C.
+            let nan = object["compared_nan"].as_u64().unwrap();
+            match (init, level) {
+                ("nan", "full") => assert_eq!(nan, 100 + 70 - 1, "{stdout}"),
+                ("nan", _) => assert!(0 < nan && nan < 4100, "{stdout}"),
+                _ => assert_eq!(nan, 0, "{stdout}"),
+            }
         }
     }
+    let (_, stdout, _) = finish(host(&with(&["--init", "nan"])));
+    assert!(stdout.contains("; 169 of 7000 elements must be NaN; exact on integers"), "{stdout}");
     let (_, stdout, _) = finish(host(&with(&["--verify", "sample"])));
     assert!(stdout.contains("in a sample (4100 elements, 16 random projections)"), "{stdout}");
 }
@@ -157,7 +178,7 @@ fn a_product_that_is_not_compared_is_not_called_verified() {
     );
     let (_, stdout, _) = finish(host(&with(&["--verify", "none", "--json"])));
     let object = &objects(&stdout)[0];
-    assert_eq!((&object["verified"], &object["verify"]), (&false.into(), &"none".into()));
+    assert_eq!((&object["verified"], &object["verify"]), (&Value::Null, &"none".into()));
     assert_eq!((&object["compared"], &object["max_abs_err"]), (&0.into(), &Value::Null));
 }
 
@@ -175,16 +196,54 @@ fn a_product_runs_as_often_as_asked() {
 
 #[test]
 fn a_product_says_what_it_does_when_asked() {
-    for verbose in ["-v", "--verbose"] {
-        let (_, stdout, stderr) = finish(host(&with(&[verbose])));
-        for step in ["operands: ", "kernel: ", "verification: ", "integers: "] {
-            assert!(stderr.contains(step) && !stdout.contains(step), "{step}: {stderr}");
+    let steps = |args: &[&str]| {
+        let (code, stdout, stderr) = finish(host(&with(args)));
+        assert!(code == 0 && !stdout.contains("operands"), "{stdout}");
+        // Without times: each step is named before it begins and when it has ended.
+        let steps = stderr.lines().filter(|line| !line.starts_with("note: "));
+        let (begun, ended) = steps.partition::<Vec<_>, _>(|line| line.ends_with(" ..."));
+        let begun = begun.iter().map(|line| line.trim_end_matches(" ...").to_owned());
+        let names = begun.collect::<Vec<_>>();
+        assert_eq!(names.len(), ended.len(), "{stderr}");
+        for (name, ended) in names.iter().zip(ended) {
+            assert!(ended.starts_with(&format!("{name}: ")) && ended.ends_with('s'), "{stderr}");
         }
+        names
+    };
+    let steps_of = |run: &str| {
+        ["operands", "kernel tiled16", "verification"].map(|step| format!("{run}: {step}"))
+    };
+    for verbose in ["-v", "--verbose"] {
+        let both = [steps_of("normal"), steps_of("integers")].concat();
+        assert_eq!(steps(&[verbose, "--kernel", "tiled16", "--init", "normal"]), both);
     }
+    assert_eq!(steps(&["-v", "--kernel", "tiled16", "--init", "int"]), steps_of("integers"));
     // No bar and no colour where standard error is no terminal.
     let (_, stdout, stderr) = finish(host(&SIZES));
     assert!(!stderr.contains('\u{1b}') && !stderr.contains("operands"), "{stderr}");
     assert!(!stdout.contains('\u{1b}'), "{stdout}");
+}
+
+#[test]
+fn every_subcommand_takes_verbose() {
+    let args = ["bench", "-v", "--sizes", "20,30x20x10", "--kernels", "basic", "--seconds", "0.01"];
+    let (code, stdout, stderr) = finish(on("no driver", &args));
+    assert_eq!(code, 0, "{stderr}");
+    for step in [
+        "20x20x20 (1 of 2): operands ...",
+        "20x20x20 (1 of 2): basic once, on uniform data ...",
+        "20x20x20 (1 of 2): basic once, on integers: ",
+        "30x20x10 (2 of 2): timing: ",
+    ] {
+        assert!(stderr.contains(&format!("\n{step}")), "{step}: {stderr}");
+        assert!(!stdout.contains(step), "{stdout}");
+    }
+    for command in ["kernels", "devices", "doctor"] {
+        let (code, plain, _) = finish(host(&[command]));
+        let (verbose_code, verbose, stderr) = finish(host(&[command, "--verbose"]));
+        assert_eq!((code, verbose_code), (0, 0), "{command}: {stderr}");
+        assert_eq!(plain.lines().count(), verbose.lines().count(), "{command}");
+    }
 }
 
 #[test]
@@ -198,7 +257,13 @@ fn a_plan_needs_no_device() {
     let args = with(&["--plan", "--device", "cuda:3", "--kernel", "tiled16"]);
     let (code, stdout, stderr) = finish(host(&args));
     assert_eq!((code, &*stderr), (0, ""));
-    for part in ["cuda:3", "tiled16", "asked for by name", "5 x 7 blocks", "16 x 16 x 1 threads"] {
+    for part in [
+        "cuda:3 (not looked at: ",
+        "tiled16",
+        "asked for by name",
+        "5 x 7 blocks",
+        "16 x 16 x 1 threads",
+    ] {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }
     let tall = ["--m", "3000000", "--n", "7", "--k", "5", "--plan", "--json"];
@@ -227,6 +292,7 @@ fn a_benchmark_compares_kernels_at_sizes() {
         assert_eq!((&line["m"], &line["n"], &line["k"]), (&m.into(), &n.into(), &k.into()));
         assert_eq!((&line["baseline"], &line["verified"]), (&"tiled16".into(), &true.into()));
         assert!(line["rounds"].as_u64().unwrap() >= 7 && line["seed"] == 5, "{line}");
+        has_no_noise(line);
         let number = |key: &str| line[key].as_f64().unwrap();
         assert!(number("min_us") <= number("median_us"), "{line}");
         assert!(number("speed_low") <= number("speed_over_baseline"), "{line}");
@@ -241,17 +307,47 @@ fn a_benchmark_compares_kernels_at_sizes() {
 }
 
 #[test]
+fn a_benchmark_takes_lists_as_people_write_them() {
+    let lists = ["--sizes", "8, 7X6x5, 4 x 3 x 2", "--kernels", "basic, tiled16"];
+    let (code, stdout, stderr) =
+        finish(host(&[&["bench", "--json", "--seconds", "0.01"], &lists[..]].concat()));
+    assert_eq!(code, 0, "{stderr}");
+    let lines = objects(&stdout).into_iter().map(|line| {
+        let text = |key: &str| line[key].to_string();
+        format!("{} {}x{}x{}", line["kernel"].as_str().unwrap(), text("m"), text("n"), text("k"))
+    });
+    let expected = [8, 8, 8, 7, 6, 5, 4, 3, 2];
+    let expected = expected.chunks(3).flat_map(|size| {
+        ["basic", "tiled16"].map(|name| format!("{name} {}x{}x{}", size[0], size[1], size[2]))
+    });
+    assert_eq!(lines.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+}
+
+#[test]
 fn a_benchmark_compares_as_much_as_asked() {
     for (verify, level, verified) in
-        [("none", "none", false), ("sample", "sample", true), ("full", "full", true)]
+        [("none", "none", None), ("sample", "sample", Some(true)), ("full", "full", Some(true))]
     {
         let args = ["bench", "--sizes", "20", "--kernels", "basic", "--seconds", "0.01", "--json"];
         let args = [&args[..], &["--device", "cpu", "--verify", verify]].concat();
         let (code, stdout, stderr) = finish(host(&args));
         let line = &objects(&stdout)[0];
         assert_eq!((code, &line["verify"]), (0, &level.into()), "{stdout}{stderr}");
-        assert_eq!(line["verified"], verified, "{stdout}");
+        assert_eq!(line["verified"].as_bool(), verified, "{stdout}");
+        assert_eq!(line["verified"].is_null(), verify == "none", "{stdout}");
     }
+}
+
+#[test]
+fn where_no_integers_are_exact_only_what_is_wrong_is_called_so() {
+    let bench = ["bench", "--sizes", "1x1x16777216", "--kernels", "basic", "--seconds", "0.01"];
+    let (code, stdout, stderr) = finish(host(&bench));
+    assert!(code == 0 && stdout.contains("  unsettled\n"), "{stdout}{stderr}");
+    assert!(!stderr.contains("reproduce"), "{stderr}");
+    // With kernels that do nothing C is wrong, whatever integers would say.
+    let sizes = ["-m1", "-n1", "-k16777216", "--device", "cuda", "--iters", "1"];
+    let (code, stdout, _) = finish(on("kernels=1", &sizes));
+    assert!(code == 1 && stdout.contains("\nWRONG "), "{stdout}");
 }
 
 #[test]
@@ -276,6 +372,15 @@ fn completions_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let (code, stdout, _) = finish(host(&["completions", shell]));
         assert!(code == 0 && stdout.contains("host") && stdout.contains("kernel"), "{shell}");
+    }
+    // Names, where there would be files.
+    let (_, stdout, _) = finish(host(&["completions", "bash"]));
+    for (flag, words) in
+        [("--kernel", "auto basic "), ("--kernels", "auto basic "), ("--device", "auto cuda cpu")]
+    {
+        let case = stdout.split(&format!(" {flag})\n")).nth(1).unwrap_or_default();
+        let offered = case.lines().next().unwrap_or_default();
+        assert!(offered.contains(&format!("-W \"{words}")), "{flag}: {offered}");
     }
 }
 
@@ -309,7 +414,7 @@ fn a_wrong_c_is_called_wrong() {
     );
     let again =
         "reproduce: cargo run -p host -- --m 20 --n 20 --k 20 --device cuda:0 --kernel basic";
-    assert!(stderr.contains(again), "{stderr}");
+    assert!(stderr.contains(&format!("{again} --seed 1 --verify full\n")), "{stderr}");
 }
 
 #[test]
@@ -329,6 +434,8 @@ fn an_empty_inner_size_gives_zeros_and_an_empty_c_nothing() {
         let (code, stdout, _) = finish(host(&["--m", m, "--n", n, "--k", k]));
         assert_eq!(code, 0, "{m} {n} {k}");
         assert!(stdout.contains("C is empty") && !stdout.contains("verified"), "{stdout}");
+        let (_, stdout, _) = finish(host(&["--m", m, "--n", n, "--k", k, "--json"]));
+        assert_eq!(objects(&stdout)[0]["verified"], Value::Null, "{stdout}");
     }
 }
 
@@ -463,6 +570,8 @@ fn environment_with_an_architecture_too_old() {
 fn memory_of_the_cpu_is_not_overdrawn() {
     let sizes = ["--m", "4000000", "--n", "4000000", "--k", "4"];
     fails(host(&sizes), 4, &["out of memory on cpu", "bytes needed", "free"]);
+    let (_, _, stderr) = finish(host(&sizes));
+    assert!(stderr.contains("reproduce: cargo run -p host -- --m 4000000 "), "{stderr}");
 }
 
 #[test]
@@ -485,19 +594,34 @@ fn a_device_fault_is_reported_with_its_code() {
     );
 }
 
-#[test]
-fn ctrl_c_ends_a_run_with_its_fibers_in_the_middle_of_a_kernel() {
-    // Many seconds of work, all of it in one launch.
-    let sizes = ["--m", "3000", "--n", "3000", "--k", "3000", "--kernel", "tiled16"];
-    let mut command = host(&sizes);
+/// Presses Ctrl-C after so many seconds, and holds the end to what it should be. Standard error.
+#[track_caller]
+fn is_interrupted(mut command: Command, after: f64) -> String {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let id = child.id().to_string();
-    std::thread::sleep(Duration::from_millis(2500));
+    std::thread::sleep(Duration::from_secs_f64(after));
     let start = Instant::now();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&stderr);
     assert_eq!(status.code(), Some(130), "{stderr}");
     assert!(stderr.ends_with("error: interrupted\n") && stdout.is_empty(), "{stderr}");
+    assert!(!stderr.contains("reproduce"), "{stderr}");
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    stderr.into_owned()
+}
+
+#[test]
+fn ctrl_c_ends_a_run_with_its_fibers_in_the_middle_of_a_kernel() {
+    // Many seconds of work, all of it in one launch.
+    let sizes = ["--m", "3000", "--n", "3000", "--k", "3000", "--kernel", "tiled16", "-v"];
+    let stderr = is_interrupted(host(&sizes), 2.5);
+    assert!(stderr.contains("\nuniform: kernel tiled16: ended early, after "), "{stderr}");
+}
+
+#[test]
+fn ctrl_c_ends_a_run_that_draws_its_operands() {
+    // Seconds of drawing in a dev build; in a release build the kernel has begun by then.
+    let sizes = ["--m", "1", "--n", "1", "--k", "100000000", "--verify", "none"];
+    is_interrupted(host(&sizes), 0.7);
 }

@@ -21,9 +21,12 @@ pub fn shape(m: usize, n: usize, k: usize) -> Shape {
 /// A and B for a shape. None of their sums of products is empty of information: no zeros among integers.
 pub fn operands(shape: Shape, data: Data, seed: u64) -> (Vec<f32>, Vec<f32>) {
     let magnitude = operands::exact_magnitude(shape.k()).unwrap();
-    let draw = |seed, len| match data {
-        Data::Integers => operands::integers(seed, len, magnitude),
-        Data::Uniform => operands::uniform(seed, len),
+    let draw = |seed, len| {
+        let values = match data {
+            Data::Integers => operands::integers(seed, len, magnitude),
+            Data::Uniform => operands::uniform(seed, len),
+        };
+        values.unwrap()
     };
     let (a, b) = (draw(seed, shape.a_len()), draw(operands::seed_of_b(seed), shape.b_len()));
     for (name, values) in [("A", &a), ("B", &b)] {

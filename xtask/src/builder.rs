@@ -21,7 +21,9 @@ use crate::{
 const DEVICE_LIBRARY: &str = include_str!("../../gpu/simt/src/device.ll");
 
 /// The folder that PTX is built in, below the workspace's `target`. A folder of its own: the outer cargo
-/// holds the lock of the other one for as long as it runs us.
+/// holds the lock of the other one for as long as it runs us. And the workspace's own, whatever
+/// `CARGO_TARGET_DIR` says: the name of the result is the same in every checkout that may share that one,
+/// and the device library must have the same path, relative to the workspace, on every machine.
 pub(crate) const BUILD_FOLDER: &str = "target/ptx";
 
 /// rustc's name for NVIDIA's GPUs.
@@ -93,7 +95,7 @@ impl PtxBuilder {
     }
 
     /// The compiler to build with. Without this call it is [found](toolchain::find), which may download
-    /// one into `target/device-toolchain` of the crate's workspace.
+    /// one into `device-toolchain` in the target folder.
     pub fn toolchain(mut self, toolchain: Toolchain) -> Self {
         self.toolchain = Some(toolchain);
         self

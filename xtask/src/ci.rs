@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{
     build_ptx,
-    environment::{cargo, clean},
+    environment::{cargo, clean, keep_target},
 };
 
 /// Runs every step in the workspace in `root`, up to the first that fails.
@@ -34,7 +34,7 @@ fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
 }
 
 fn cargo_step(root: &Path, args: &[&str]) -> Result<()> {
-    succeed(Command::new(cargo()).args(args).current_dir(root))
+    succeed(keep_target(&mut Command::new(cargo()), root).args(args).current_dir(root))
 }
 
 /// A cargo call with the stable toolchain, whatever runs us. What users build must not need a nightly.
@@ -47,10 +47,7 @@ fn stable(root: &Path, args: &[&str]) -> Result<()> {
     );
     let mut command = Command::new("rustup");
     clean(&mut command).args(["run", "stable", "cargo"]).args(args).current_dir(root);
-    if let Some(target) = std::env::var_os("CARGO_TARGET_DIR") {
-        command.env("CARGO_TARGET_DIR", target);
-    }
-    succeed(&mut command)
+    succeed(keep_target(&mut command, root))
 }
 
 fn succeed(command: &mut Command) -> Result<()> {

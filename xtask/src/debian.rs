@@ -263,7 +263,7 @@ fn total_bytes(offers: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{io, os::unix::fs::PermissionsExt};
 
     use super::*;
     use crate::toolchain::VERSION_TEXT;
@@ -304,6 +304,10 @@ rust-web-src:
         let script = format!("#!/bin/sh\ncat <<'END'\n{rustc}END\n");
         fs::write(root.join("usr/bin/rustc"), script).unwrap();
         fs::set_permissions(root.join("usr/bin/rustc"), fs::Permissions::from_mode(0o755)).unwrap();
+        // A child that another test started while the file was written has it open until it runs a
+        // program of its own, and so long nobody can run this one.
+        let busy = |error: io::Error| error.kind() == io::ErrorKind::ExecutableFileBusy;
+        while Command::new(root.join("usr/bin/rustc")).output().is_err_and(busy) {}
         root
     }
 

@@ -19,7 +19,7 @@ use crate::{
     build_ptx,
     builder::compiler_of,
     debian,
-    environment::{cargo, output, say},
+    environment::{cargo, keep_target, output, say, shown, target_folder},
     listing::sass,
     ptx::Module,
     ptxas,
@@ -50,14 +50,20 @@ pub fn run(root: &Path, options: Options) -> Verdict {
         let name = format!("{}/{}", build_ptx::FOLDER, build_ptx::file_name(target));
         tell(&committed(&name, fs::read_to_string(root.join(&name))));
     }
-    for folder in ["target", build_ptx::FOLDER] {
-        tell(&write_access(folder, &root.join(folder)));
+    // What is built and downloaded, PTX while it is built, PTX that is done.
+    let target = target_folder(root);
+    let mut folders = vec![target.clone(), root.join("target"), root.join(build_ptx::FOLDER)];
+    folders.dedup();
+    for folder in folders {
+        tell(&write_access(&shown(&folder, root), &folder));
     }
-    tell(&disk(output(Command::new("df").arg("-Pk").arg(root))));
+    tell(&disk(output(Command::new("df").arg("-Pk").arg(existing(&target)))));
 
-    eprintln!("running `host doctor`, which may have to be compiled first");
+    if !target.join("debug/host").exists() {
+        eprintln!("compiling `host`, for its own `doctor`: this may take a minute");
+    }
     let mut command = Command::new(cargo());
-    command.args(["run", "--quiet", "--package", "host"]).current_dir(root);
+    keep_target(&mut command, root).args(["run", "--quiet", "--package", "host"]).current_dir(root);
     if options.offline {
         command.arg("--offline");
     }
@@ -83,17 +89,20 @@ fn toolchain_lines<const N: usize>(ways: [(&'static str, Result<Parts>); N]) -> 
     let any = ways.iter().any(|(_, parts)| is_ready(parts));
     let mut lines = Vec::new();
     for (way, parts) in ways {
-        let found = match &parts {
-            Ok(Parts { compiler, missing: None }) => compiler.clone(),
-            Ok(Parts { compiler, missing: Some((what, _)) }) => format!("{compiler}; lacks {what}"),
-            Err(reason) => format!("{reason:#}").lines().collect::<Vec<_>>().join(" "),
-        };
+        let not_needed = if any { "not needed: " } else { "" };
         lines.push(match parts {
-            Ok(Parts { missing: Some((_, get)), .. }) if !any => {
-                Line::new(Status::Warn, way, found, get)
+            Ok(Parts { compiler, missing: None }) => Line::ok(way, compiler),
+            Ok(Parts { compiler, missing: Some((what, get)) }) => {
+                let found = format!("{not_needed}{compiler}; lacks {what}");
+                match any {
+                    true => Line::absent(way, found),
+                    false => Line::new(Status::Warn, way, found, get),
+                }
             }
-            parts if is_ready(&parts) => Line::ok(way, found),
-            _ => Line::ok(way, format!("no: {found}")),
+            Err(reason) => {
+                let reason = format!("{reason:#}").lines().collect::<Vec<_>>().join(" ");
+                Line::absent(way, format!("{not_needed}{reason}"))
+            }
         });
     }
     if !any {
@@ -155,7 +164,7 @@ fn committed(name: &str, text: io::Result<String>) -> Line {
 /// Whether files can be made in a folder, or, where it is not there yet, in the one that it would be in.
 fn write_access(name: &str, folder: &Path) -> Line {
     let name = format!("write access to {name}");
-    let existing = folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder);
+    let existing = existing(folder);
     let probe = existing.join(format!(".doctor-{}", std::process::id()));
     match fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)) {
         Ok(()) => Line::ok(name, existing.display().to_string()),
@@ -166,6 +175,11 @@ fn write_access(name: &str, folder: &Path) -> Line {
             "build as the user that the checkout belongs to",
         ),
     }
+}
+
+/// A folder, or, where it is not there yet, the one that it would be in.
+fn existing(folder: &Path) -> &Path {
+    folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder)
 }
 
 /// Free disk, from what `df -Pk` says.
@@ -225,16 +239,22 @@ mod tests {
             ("b", Err(anyhow!("not\ninstalled"))),
             ("c", parts(None)),
         ]);
-        assert!(lines.iter().all(|line| line.status == Status::Ok && line.advice.is_none()));
-        let found: Vec<_> = lines.iter().map(|line| line.found.as_str()).collect();
-        assert_eq!(found, ["no: rustc 1.96; lacks rust-src", "no: not installed", "rustc 1.96"]);
+        assert_eq!(
+            lines,
+            [
+                Line::absent("a", "not needed: rustc 1.96; lacks rust-src"),
+                Line::absent("b", "not needed: not installed"),
+                Line::ok("c", "rustc 1.96"),
+            ]
+        );
     }
 
     #[test]
     fn no_way_to_a_compiler_is_a_warning_with_what_to_do() {
         let lines = toolchain_lines([("a", parts(Some("rust-src"))), ("b", Err(anyhow!("none")))]);
         let seen: Vec<_> = lines.iter().map(|line| (line.status, line.advice.is_some())).collect();
-        assert_eq!(seen, [(Status::Warn, true), (Status::Ok, false), (Status::Warn, true)]);
+        assert_eq!(seen, [(Status::Warn, true), (Status::Absent, false), (Status::Warn, true)]);
+        assert_eq!((&*lines[0].found, &*lines[1].found), ("rustc 1.96; lacks rust-src", "none"));
         assert_eq!(lines[0].advice.as_deref(), Some("get it"));
     }
 

@@ -2,8 +2,9 @@
 
 use std::{
     env,
+    ffi::OsString,
     io::{self, ErrorKind, Write},
-    path::{Path, PathBuf},
+    path::{Path, PathBuf, absolute},
     process::Command,
 };
 
@@ -47,7 +48,7 @@ pub(crate) fn cargo() -> PathBuf {
 }
 
 /// A variable that lists folders, with more folders in front.
-pub(crate) fn prepend(variable: &str, folders: &[PathBuf]) -> Result<std::ffi::OsString> {
+pub(crate) fn prepend(variable: &str, folders: &[PathBuf]) -> Result<OsString> {
     let old = env::var_os(variable).unwrap_or_default();
     let old = env::split_paths(&old).filter(|path| !path.as_os_str().is_empty());
     env::join_paths(folders.iter().cloned().chain(old))
@@ -65,6 +66,34 @@ pub fn workspace_root(folder: &Path) -> Result<PathBuf> {
         Some(root) => Ok(root.to_path_buf()),
         None => bail!("cargo names `{manifest}` as the manifest of {}", folder.display()),
     }
+}
+
+/// The folder of the workspace in `root` for what cargo builds and for what is downloaded.
+pub(crate) fn target_folder(root: &Path) -> PathBuf {
+    target_folder_by(env::var_os(TARGET), root)
+}
+
+const TARGET: &str = "CARGO_TARGET_DIR";
+
+fn target_folder_by(variable: Option<OsString>, root: &Path) -> PathBuf {
+    match variable.filter(|folder| !folder.is_empty()) {
+        // To cargo it is relative to where that was called, and so it was called here.
+        Some(folder) => absolute(&folder).unwrap_or_else(|_| folder.into()),
+        None => root.join("target"),
+    }
+}
+
+/// Lets a cargo that is called in another folder build in the same one.
+pub(crate) fn keep_target<'c>(command: &'c mut Command, root: &Path) -> &'c mut Command {
+    if env::var_os(TARGET).is_some() {
+        command.env(TARGET, target_folder(root));
+    }
+    command
+}
+
+/// A path as a message names it: without the workspace's folder, where it is in there.
+pub(crate) fn shown(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
 /// Runs a command to its end. Its standard output, or an error with what it wrote to the other one.
@@ -122,6 +151,18 @@ mod tests {
         ] {
             assert!(!is_of_an_outer_build(name), "{name}");
         }
+    }
+
+    #[test]
+    fn the_target_folder_is_cargos() {
+        let root = Path::new("/some/space");
+        let folder = |variable: Option<&str>| target_folder_by(variable.map(Into::into), root);
+        assert_eq!(folder(None), root.join("target"));
+        assert_eq!(folder(Some("")), root.join("target"));
+        assert_eq!(folder(Some("/big/disk")), Path::new("/big/disk"));
+        assert_eq!(folder(Some("out")), env::current_dir().unwrap().join("out"));
+        assert_eq!(shown(&root.join("target/ptxas"), root), "target/ptxas");
+        assert_eq!(shown(Path::new("/big/disk/ptxas"), root), "/big/disk/ptxas");
     }
 
     #[test]

@@ -1,42 +1,104 @@
 //! `cargo xtask`: the project's chores. This file reads arguments and calls; the work is in the library.
 
-use std::{env, path::Path, process::ExitCode};
+use std::{env, ffi::OsStr, path::Path, process::ExitCode};
 
 use anyhow::Result;
 use lexopt::prelude::*;
 use xtask::{ToolchainAbsent, build_ptx, ci, doctor, inspect, workspace_root};
 
-const HELP: &str = "\
-The project's chores.
+/// What `--help` says of a task.
+struct Manual {
+    name: &'static str,
+    /// What follows the name on the command line.
+    arguments: &'static str,
+    about: &'static str,
+    options: &'static [[&'static str; 2]],
+}
 
-Usage: cargo xtask <TASK>
+const MANUALS: [Manual; 4] = [
+    Manual {
+        name: "build-ptx",
+        arguments: "[OPTIONS]",
+        about: "build the kernels into gpu/ptx, and check the PTX",
+        options: &[
+            ["--check", "compare with gpu/ptx instead of writing it"],
+            ["--offline", "download nothing"],
+            ["--fetch-ptxas", "download NVIDIA's assembler where there is none"],
+        ],
+    },
+    Manual {
+        name: "inspect",
+        arguments: "KERNEL [OPTIONS]",
+        about: "what a kernel came to: registers, occupancy, instructions, main loop",
+        options: &[
+            ["--target NAME", "sm_80 or sm_90a (the default)"],
+            ["--ptx", "print its PTX too, the main loop marked"],
+            ["--sass", "print its machine code too, the main loop marked"],
+            ["--json", "one JSON object"],
+            ["--fetch", "download NVIDIA's assembler and disassembler where there are none"],
+        ],
+    },
+    Manual {
+        name: "doctor",
+        arguments: "[OPTIONS]",
+        about: "what this machine has for building and running kernels, and what is wrong",
+        options: &[
+            ["--json", "one JSON object a line"],
+            ["--offline", "let cargo download nothing"],
+        ],
+    },
+    Manual { name: "ci", arguments: "", about: "run what CI runs", options: &[] },
+];
 
-Tasks:
-  build-ptx   build the kernels into gpu/ptx, and check the PTX
-      --check        compare with gpu/ptx instead of writing it
-      --offline      download nothing
-      --fetch-ptxas  download NVIDIA's assembler where there is none
-  inspect KERNEL
-              what a kernel came to: registers, occupancy, instructions, main loop
-      --target NAME  sm_80 or sm_90a (the default)
-      --ptx          print its PTX too, the main loop marked
-      --sass         print its machine code too, the main loop marked
-      --json         one JSON object
-      --fetch        download NVIDIA's assembler and disassembler where there are none
-  doctor      what this machine has for building and running kernels, and what is wrong
-      --json         one JSON object a line
-      --offline      let cargo download nothing
-  ci          run what CI runs
-
-Options:
-  -h, --help  print this
-
+const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 a check failed or something does not compile, 2 usage or no such kernel,
 3 no compiler for the device, or doctor found something to mend (the message says what to do).
 ";
 
+impl Manual {
+    fn of(name: &OsStr) -> Option<&'static Manual> {
+        MANUALS.iter().find(|manual| manual.name == name)
+    }
+
+    /// How to call it: a task, or any of them.
+    fn usage(manual: Option<&Manual>) -> String {
+        let (name, arguments) = match manual {
+            Some(manual) => (manual.name.to_owned(), manual.arguments),
+            None => (MANUALS.map(|manual| manual.name).join("|"), "[OPTIONS]"),
+        };
+        format!("Usage: cargo xtask {name} {arguments}").trim_end().to_owned()
+    }
+
+    /// What `--help` prints: of a task, or of all of them.
+    fn help(manual: Option<&Manual>) -> String {
+        let options = |manual: &Manual, indent: &str| -> String {
+            let line = |[option, what]: &[&str; 2]| format!("{indent}{option:<13}  {what}\n");
+            manual.options.iter().map(line).collect()
+        };
+        let mut text = match manual {
+            Some(manual) => format!("{}: {}\n\n", manual.name, manual.about),
+            None => "The project's chores.\n\n".to_owned(),
+        };
+        text += &format!("{}\n\n", Manual::usage(manual));
+        if manual.is_none() {
+            text += "Tasks:\n";
+            for task in &MANUALS {
+                let call = format!("{} {}", task.name, task.arguments);
+                let call = call.trim_end_matches("[OPTIONS]").trim_end();
+                text += &format!("  {call:<15}  {}\n{}", task.about, options(task, "      "));
+            }
+            text += "\n";
+        }
+        text += "Options:\n";
+        text += &manual.map(|manual| options(manual, "  ")).unwrap_or_default();
+        text +=
+            &format!("  {:<13}  print help: of all tasks, or of the one before it\n", "-h, --help");
+        text + "\n" + EXIT_CODES
+    }
+}
+
 enum Task {
-    Help,
+    Help(Option<&'static Manual>),
     BuildPtx(build_ptx::Options),
     Inspect(inspect::Options),
     Doctor(doctor::Options),
@@ -44,10 +106,13 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let task = match arguments() {
+    let mut manual = None;
+    let task = match arguments(&mut manual) {
         Ok(task) => task,
         Err(error) => {
-            eprintln!("error: {error}\n\n{HELP}");
+            let task = manual.map(|manual| format!("{} ", manual.name)).unwrap_or_default();
+            eprintln!("error: {error}\n{}", Manual::usage(manual));
+            eprintln!("`cargo xtask {task}--help` says more");
             return ExitCode::from(2);
         }
     };
@@ -70,7 +135,7 @@ fn run(task: Task) -> Result<ExitCode> {
     let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
     let root = || workspace_root(Path::new(&package));
     match task {
-        Task::Help => print!("{HELP}"),
+        Task::Help(manual) => print!("{}", Manual::help(manual)),
         Task::BuildPtx(options) => build_ptx::run(&root()?, options)?,
         Task::Inspect(options) => inspect::run(&root()?, &options)?,
         Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
@@ -79,12 +144,16 @@ fn run(task: Task) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn arguments() -> Result<Task, lexopt::Error> {
+/// Reads the command line. `manual` becomes that of the task, as soon as it is known.
+fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error> {
     let mut parser = lexopt::Parser::from_env();
     let mut task = None;
     while let Some(argument) = parser.next()? {
+        if let (Value(name), None) = (&argument, *manual) {
+            *manual = Manual::of(name);
+        }
         match (argument, &mut task) {
-            (Short('h') | Long("help"), _) => return Ok(Task::Help),
+            (Short('h') | Long("help"), _) => return Ok(Task::Help(*manual)),
             (Value(name), None) if name == "build-ptx" => {
                 task = Some(Task::BuildPtx(build_ptx::Options::default()));
             }

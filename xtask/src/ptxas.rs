@@ -67,7 +67,7 @@ impl Ptxas {
         TOOL.find(root).map(Ptxas)
     }
 
-    /// Downloads the assembler from PyPI into `target/ptxas` of the workspace in `root`.
+    /// Downloads the assembler from PyPI into the target folder of the workspace in `root`.
     pub fn fetch(root: &Path) -> Result<Ptxas> {
         TOOL.fetch(root).map(Ptxas)
     }

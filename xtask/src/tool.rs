@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{environment::output, toolchain::leading_numbers};
+use crate::{
+    environment::{output, shown, target_folder},
+    toolchain::leading_numbers,
+};
 
 /// The oldest release that knows PTX 8.3 and `sm_90a`.
 const OLDEST: (u32, u32) = (12, 3);
@@ -70,11 +73,11 @@ impl Tool {
         self.name.to_uppercase()
     }
 
-    /// Downloads the program from PyPI into `target` of the workspace in `root`.
+    /// Downloads the program from PyPI into the target folder of the workspace in `root`.
     pub(crate) fn fetch(&self, root: &Path) -> Result<Program> {
         let Tool { name, package, version, megabytes, .. } = self;
         let done = self.fetched(root);
-        let folder = root.join("target").join(name);
+        let folder = target_folder(root).join(name);
         let partial = folder.join("partial");
         if partial.exists() {
             fs::remove_dir_all(&partial)?;
@@ -82,7 +85,8 @@ impl Tool {
         fs::create_dir_all(&partial)
             .with_context(|| format!("cannot create {}", partial.display()))?;
         eprintln!(
-            "downloading {name} ({package} {version} of PyPI, {megabytes} MB, once) into target/{name}"
+            "downloading {name} ({package} {version} of PyPI, {megabytes} MB, once) into {}",
+            shown(&folder, root)
         );
         // pip knows the user's mirror and proxy; where there is none, curl will do.
         if let Err(pip) = self.with_pip(&partial) {
@@ -110,7 +114,7 @@ impl Tool {
     }
 
     fn fetched(&self, root: &Path) -> PathBuf {
-        root.join("target").join(self.name).join(self.version).join(self.name)
+        target_folder(root).join(self.name).join(self.version).join(self.name)
     }
 
     fn with_pip(&self, folder: &Path) -> Result<()> {

@@ -5,7 +5,7 @@
 //! 1. **rustup**: a nightly with `rust-src`, `llvm-tools` and `llvm-bitcode-linker`. Missing components
 //!    are added, unless `--offline` or `RUSTUP_AUTO_INSTALL=0` forbid it.
 //! 2. **Debian's packages**, where they are installed: `rustc-web`, `rust-web-src`, `llvm-22`.
-//! 3. **Debian's packages in a folder**: downloaded and unpacked below `target/device-toolchain`, on any
+//! 3. **Debian's packages in a folder**: downloaded and unpacked in `device-toolchain` in the target folder, on any
 //!    Debian machine, as any user. Nothing of the system changes.
 
 use std::{
@@ -19,19 +19,17 @@ use anyhow::{Context, Error, Result, anyhow, ensure};
 
 use crate::{
     debian::{self, Tree},
-    environment::{cargo, clean, output, prepend},
+    environment::{cargo, clean, output, prepend, shown, target_folder},
     linker, rustup,
 };
 
-/// Where toolchains are kept, below the workspace.
-const FOLDER: &str = "target/device-toolchain";
+/// Where toolchains are kept for the workspace in `root`.
+fn folder(root: &Path) -> PathBuf {
+    target_folder(root).join("device-toolchain")
+}
 
 /// The oldest compiler whose PTX backend builds kernels as they are written here.
 pub(crate) const OLDEST: (u32, u32) = (1, 96);
-
-/// The ways to a compiler, in the order in which they are tried.
-const WAYS: [&str; 3] =
-    ["rustup", "Debian's installed packages", "Debian's packages in target/device-toolchain"];
 
 /// A compiler for the device, ready to be called.
 #[derive(Clone, Debug)]
@@ -50,7 +48,7 @@ enum Kind {
 #[derive(Debug)]
 pub struct ToolchainAbsent {
     /// For each way to one, what it is called and why it does not lead there.
-    reasons: Vec<(&'static str, Error)>,
+    reasons: Vec<(String, Error)>,
 }
 
 impl std::error::Error for ToolchainAbsent {}
@@ -78,28 +76,32 @@ impl fmt::Display for ToolchainAbsent {
     }
 }
 
-/// Finds a compiler for the device, or gets one into `target/device-toolchain` of the workspace in
-/// `root`. Says on standard error which one it is, and, before it starts, what it downloads.
+/// Finds a compiler for the device, or gets one into `device-toolchain` in the target folder
+/// (`$CARGO_TARGET_DIR`, or `target` of the workspace in `root`). Says on standard error which one it is, and, before it starts, what it downloads.
 ///
 /// # Errors
 /// [`ToolchainAbsent`], with what is missing for each way to one.
 pub fn find(root: &Path, offline: bool) -> Result<Toolchain> {
-    let folder = root.join(FOLDER);
+    let folder = folder(root);
     // One at a time: what one build gets, the next one finds.
     let _lock = lock(&folder)?;
     let mut reasons = Vec::new();
-    let ways: [&dyn Fn() -> Result<Toolchain>; 3] = [
-        &|| rustup::find(offline),
-        &|| Toolchain::from_tree(debian::installed()?, &folder, offline),
-        &|| Toolchain::from_tree(debian::private(&folder, offline)?, &folder, offline),
+    // In the order in which they are tried.
+    let private = format!("Debian's packages in {}", shown(&folder, root));
+    let ways: [(&str, &dyn Fn() -> Result<Toolchain>); 3] = [
+        ("rustup", &|| rustup::find(offline)),
+        ("Debian's installed packages", &|| {
+            Toolchain::from_tree(debian::installed()?, &folder, offline)
+        }),
+        (&private, &|| Toolchain::from_tree(debian::private(&folder, offline)?, &folder, offline)),
     ];
-    for (way, find) in WAYS.into_iter().zip(ways) {
+    for (way, find) in ways {
         match find() {
             Ok(toolchain) => {
                 eprintln!("device compiler: {} ({way})", toolchain.compiler());
                 return Ok(toolchain);
             }
-            Err(reason) => reasons.push((way, reason)),
+            Err(reason) => reasons.push((way.to_owned(), reason)),
         }
     }
     Err(ToolchainAbsent { reasons }.into())
@@ -115,7 +117,7 @@ pub(crate) struct Parts {
 
 /// What there is of each way to a compiler, under a short name. Gets nothing and changes nothing.
 pub(crate) fn survey(root: &Path) -> [(&'static str, Result<Parts>); 3] {
-    let folder = root.join(FOLDER);
+    let folder = folder(root);
     let of_tree = |tree: Result<Tree>| -> Result<Parts> {
         let version = tree?.version()?;
         let missing = (!linker::is_built(&version, &folder)).then(|| {
@@ -296,8 +298,8 @@ mod tests {
 
     #[test]
     fn the_absence_says_what_is_missing_and_what_to_install() {
-        let reasons =
-            vec![("rustup", anyhow::anyhow!("lacks rust-src")), ("Debian", anyhow::anyhow!("no"))];
+        let reasons = [("rustup", anyhow!("lacks rust-src")), ("Debian", anyhow!("no"))];
+        let reasons = reasons.map(|(way, reason)| (way.to_owned(), reason)).into();
         let text = ToolchainAbsent { reasons }.to_string();
         for part in
             ["rustup: lacks rust-src", "--component llvm-tools", "apt-get install rustc-web"]

@@ -1,7 +1,7 @@
 //! `cargo xtask` as it is built, in a small workspace of its own with stand-ins for NVIDIA's programs.
 
 use std::{
-    env, fs,
+    env, fs, io,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -29,7 +29,12 @@ echo 'ptxas info    : Used 40 registers, used 0 barriers' >&2";
 const NVDISASM: &str = "\
 echo '.text.k:'
 echo '        /*0000*/                   FFMA R1, R1, R1, R1 ;'
-echo '        /*0010*/                   EXIT ;'";
+echo '        /*0010*/                   EXIT ;'
+echo '.L_x_0:'
+echo '        /*0020*/                   BRA `(.L_x_0);'
+echo '        /*0030*/                   NOP;'
+echo '//--------------------- .nv.shared.k --------------------------'
+echo '.section .nv.shared.k'";
 
 /// A workspace without packages, removed with this value.
 struct Workspace(PathBuf);
@@ -50,13 +55,17 @@ impl Workspace {
         let version = "[ \"$1\" = --version ] && { echo 'tools, release 13.0, V13.0.88'; exit; }";
         fs::write(&path, format!("#!/bin/sh\n{version}\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        // A child that another test started while the file was written has it open until it runs a
+        // program of its own, and so long nobody can run this one.
+        let busy = |error: io::Error| error.kind() == io::ErrorKind::ExecutableFileBusy;
+        while Command::new(&path).output().is_err_and(busy) {}
         path
     }
 
     fn xtask(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
         command.args(args).env("CARGO_MANIFEST_DIR", &self.0).current_dir(&self.0);
-        command.env_remove("PTXAS").env_remove("NVDISASM");
+        command.env_remove("PTXAS").env_remove("NVDISASM").env_remove("CARGO_TARGET_DIR");
         command
     }
 }
@@ -92,7 +101,8 @@ fn inspect_with_every_tool() {
     assert_eq!((&object["kernel"], &object["missing"]), (&"k".into(), &Value::Null));
     assert_eq!(object["ptxas"]["registers"], 40);
     assert_eq!(object["sass"]["kinds"]["fma"], 1);
-    assert!(object["sass"]["text"].as_str().unwrap().contains("EXIT"));
+    let code = object["sass"]["text"].as_str().unwrap();
+    assert!(code.starts_with(".text.k:") && code.ends_with("EXIT ;"), "{code}");
     assert_eq!(object["occupancy"]["limited_by"], "blocks");
 }
 
@@ -156,12 +166,52 @@ fn usage_errors() {
         let (code, stdout, stderr) = finish(&mut workspace.xtask(args));
         assert_eq!((code, &*stdout), (2, ""), "{args:?}: {stderr}");
         assert!(stderr.starts_with("error: ") && stderr.contains(words), "{args:?}: {stderr}");
+        if words.contains("has no kernel") {
+            continue;
+        }
+        // And how to call it in a line, not everything that there is to say.
+        let task = args.first().filter(|task| **task != "mend");
+        let usage = match task {
+            Some(task) => format!("\nUsage: cargo xtask {task} "),
+            None => "\nUsage: cargo xtask build-ptx|inspect|doctor|ci [OPTIONS]\n".into(),
+        };
+        let help = match task {
+            Some(task) => format!("\n`cargo xtask {task} --help` says more\n"),
+            None => "\n`cargo xtask --help` says more\n".into(),
+        };
+        assert!(stderr.contains(&usage) && stderr.ends_with(&help), "{args:?}: {stderr}");
+        assert_eq!(stderr.lines().count(), 3, "{args:?}: {stderr}");
     }
-    let (code, stdout, _) = finish(&mut workspace.xtask(&["--help"]));
-    assert!(
-        code == 0 && stdout.contains("inspect KERNEL") && stdout.contains("doctor"),
-        "{stdout}"
-    );
+}
+
+#[test]
+fn help_is_of_everything_or_of_a_task() {
+    let workspace = Workspace::new("help");
+    let help = |args: &[&str]| {
+        let (code, stdout, stderr) = finish(&mut workspace.xtask(args));
+        assert_eq!((code, &*stderr), (0, ""), "{args:?}");
+        assert!(stdout.contains("Exit codes: 0 done") && stdout.contains("-h, --help"), "{stdout}");
+        stdout
+    };
+    let flags = ["--check", "--target NAME", "--sass", "--offline"];
+    let all = help(&["--help"]);
+    for part in ["  build-ptx ", "  inspect KERNEL ", "  doctor ", "  ci "].iter().chain(&flags) {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    for (task, its_flags) in [
+        ("build-ptx", &["--check", "--offline"][..]),
+        ("inspect", &["--target NAME", "--sass"]),
+        ("doctor", &["--offline"]),
+        ("ci", &[]),
+    ] {
+        for word in ["--help", "-h"] {
+            let text = help(&[task, word]);
+            assert!(text.contains(&format!("\nUsage: cargo xtask {task}")), "{text}");
+            for flag in flags {
+                assert_eq!(text.contains(flag), its_flags.contains(&flag), "{flag}: {text}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -171,14 +221,16 @@ fn doctor_where_host_cannot_be_built() {
     command.env("PTXAS", workspace.program("ptxas", PTXAS));
     let (code, stdout, stderr) = finish(&mut command);
     assert_eq!(code, 3, "{stdout}{stderr}");
-    assert!(stderr.contains("running `host doctor`"), "{stderr}");
+    assert!(stderr.contains("compiling `host`"), "{stderr}");
     let lines: Vec<Value> = stdout.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     let status = |name: &str| lines.iter().find(|l| l["name"] == name).unwrap()["status"].clone();
     for (name, expected) in [
         ("ptxas", "ok"),
         ("gpu/ptx/gpu.sm_90a.ptx", "ok"),
         ("gpu/ptx/gpu.sm_80.ptx", "fail"),
+        ("write access to target", "ok"),
         ("write access to gpu/ptx", "ok"),
+        ("compiler in target", "absent"),
         ("host doctor", "fail"),
     ] {
         assert_eq!(status(name), expected, "{name}: {stdout}");
@@ -188,6 +240,30 @@ fn doctor_where_host_cannot_be_built() {
     // The same for people, with what to do.
     let (code, stdout, _) = finish(&mut workspace.xtask(&["doctor", "--offline"]));
     assert!(code == 3 && stdout.contains("\nfail  host doctor"), "{stdout}");
+    assert!(stdout.contains("\n-     compiler in target"), "{stdout}");
     assert!(stdout.contains("-> `cargo run -p host -- doctor`"), "{stdout}");
     assert!(stdout.lines().last().unwrap().starts_with("failures: "), "{stdout}");
+}
+
+#[test]
+fn doctor_and_tools_take_cargos_target_folder() {
+    let workspace = Workspace::new("target");
+    let target = workspace.0.join("elsewhere/target");
+    // Where --fetch would have put it.
+    let fetched = target.join("ptxas/13.0.88");
+    fs::create_dir_all(&fetched).unwrap();
+    fs::rename(workspace.program("ptxas", PTXAS), fetched.join("ptxas")).unwrap();
+    fs::create_dir_all(target.join("debug")).unwrap();
+    fs::write(target.join("debug/host"), "").unwrap();
+    let mut command = workspace.xtask(&["doctor", "--offline"]);
+    // Relative to where cargo was called, which need not be the workspace's root.
+    let folder = workspace.0.join("elsewhere");
+    command.env("CARGO_TARGET_DIR", "target").current_dir(&folder);
+    let (_, stdout, stderr) = finish(&mut command);
+    assert!(stdout.contains("ok    write access to elsewhere/target"), "{stdout}");
+    assert!(!stderr.contains("compiling"), "it is there: {stderr}");
+    if !is_there("ptxas") {
+        let line = stdout.lines().find(|line| line.starts_with("ok    ptxas")).unwrap_or_default();
+        assert!(line.contains("elsewhere/target/ptxas/13.0.88/ptxas"), "{stdout}");
+    }
 }

@@ -1,9 +1,16 @@
 //! The command's flags, each in one place.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{ffi::OsStr, fmt, str::FromStr, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use host::{Device, Shape, gpu::registry::Entry, product, timing};
+use clap::{
+    Args, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValue, TypedValueParser},
+};
+use host::{
+    Device, Shape,
+    gpu::registry::{Entry, KERNELS},
+    product, timing,
+};
 
 /// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the result.
 ///
@@ -19,6 +26,11 @@ use host::{Device, Shape, gpu::registry::Entry, product, timing};
 pub(crate) struct Invocation {
     #[command(flatten)]
     pub(crate) run: Run,
+
+    /// Say on standard error what is being done, and how long it took
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -76,10 +88,12 @@ pub(crate) struct Run {
 
     /// Where to run: auto takes a GPU where there is one
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
+    #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
     /// A kernel's name (`host kernels` lists them); auto takes one that is fast at most sizes
     #[arg(long, value_name = "auto|NAME", default_value_t = KernelChoice::Auto)]
+    #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: KernelChoice,
 
     /// Elements of A and B
@@ -102,17 +116,14 @@ pub(crate) struct Run {
     #[arg(long, allow_negative_numbers = true, value_parser = count)]
     pub(crate) warmup: Option<u32>,
 
-    /// Show what would run, and why, and run nothing: no device is needed
+    /// Show what would run, and why, and run nothing: no device is looked at, a launch has the limits of any
+    /// CUDA device
     #[arg(long)]
     pub(crate) plan: bool,
 
-    /// One JSON object on standard output
+    /// One JSON object on standard output; `verified` is null where nothing was compared
     #[arg(long)]
     pub(crate) json: bool,
-
-    /// Say on standard error what is being done, and how long it took
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
 }
 
 impl Run {
@@ -139,12 +150,15 @@ pub(crate) struct Bench {
     #[arg(long, value_delimiter = ',')]
     pub(crate) sizes: Vec<BenchSize>,
 
-    /// Kernels, separated by commas; the first is what the others are compared with [default: all]
+    /// Kernels, separated by commas; the first is what the others are compared with [default: all, in the
+    /// order of `host kernels`]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernels: Vec<KernelChoice>,
 
     /// Where to run: auto takes a GPU where there is one
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
+    #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
     /// Seed of the random operands
@@ -155,11 +169,12 @@ pub(crate) struct Bench {
     #[arg(long, value_enum, default_value_t = Verify::Auto)]
     pub(crate) verify: Verify,
 
-    /// Seconds of measuring for each kernel and size
+    /// Seconds of measuring to aim for, for each kernel and size: seven rounds are measured at least, and
+    /// warm-up and verification come on top
     #[arg(long, default_value = "1", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: f64,
 
-    /// One JSON object a line
+    /// One JSON object a line; `verified` is null where nothing was compared
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -204,7 +219,7 @@ impl FromStr for BenchSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let sizes = text.split('x').map(size).collect::<Result<Vec<_>, _>>();
+        let sizes = text.split(['x', 'X']).map(str::trim).map(size).collect::<Result<Vec<_>, _>>();
         let sizes = match sizes.as_deref() {
             Ok(&[n]) => [n, n, n],
             Ok(&[m, n, k]) => [m, n, k],
@@ -271,6 +286,42 @@ fn iterations(text: &str) -> Result<u32, String> {
         .ok_or_else(|| format!("must be a whole number from 1 to {}", u32::MAX))
 }
 
+/// Values that completion scripts offer, whatever else a parser takes.
+#[derive(Clone)]
+struct Offering<P> {
+    parser: P,
+    values: Vec<PossibleValue>,
+}
+
+impl<P: TypedValueParser> TypedValueParser for Offering<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<P::Value, clap::Error> {
+        self.parser.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.values.iter().cloned()))
+    }
+}
+
+fn kernels() -> impl TypedValueParser<Value = KernelChoice> {
+    let named = KERNELS.iter().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
+    let auto = PossibleValue::new("auto").help("one that is fast at most sizes");
+    let values = std::iter::once(auto).chain(named).collect();
+    Offering { parser: KernelChoice::from_str, values }
+}
+
+fn devices() -> impl TypedValueParser<Value = DeviceChoice> {
+    let values = ["auto", "cuda", "cpu"].map(PossibleValue::new).into();
+    Offering { parser: DeviceChoice::from_str, values }
+}
+
 /// A kernel as the command line names it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KernelChoice {
@@ -282,6 +333,7 @@ impl FromStr for KernelChoice {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let name = name.trim(); // as in `basic, tiled16`
         match (name, product::find(name)) {
             ("auto", _) => Ok(KernelChoice::Auto),
             (_, Ok(entry)) => Ok(KernelChoice::Named(entry)),

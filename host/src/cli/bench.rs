@@ -6,7 +6,7 @@ use host::{
     Shape, Stream,
     gpu::registry::{Entry, KERNELS},
     product,
-    timing::{self, Interval, Measurement, Operands, telemetry::Watch},
+    timing::{self, Interval, Measurement, Operands, Rounds, telemetry::Watch},
     verify::Criterion,
 };
 use serde::Serialize;
@@ -15,9 +15,10 @@ use super::{
     Failure,
     args::{Bench, Verify},
     check::Check,
-    list::json,
+    list::{in_six_digits, json},
     note,
     run::{check_memory, duration},
+    steps::Steps,
 };
 
 /// What is said of one kernel at one size; also the object of `--json`.
@@ -34,21 +35,31 @@ struct Line {
     launches_per_round: usize,
     operand_sets: usize,
     /// Of one launch, over the rounds.
+    #[serde(serialize_with = "in_six_digits")]
     median_us: f64,
+    #[serde(serialize_with = "in_six_digits")]
     min_us: f64,
     /// From the tenth to the ninetieth percentile, over the median.
+    #[serde(serialize_with = "in_six_digits")]
     spread: f64,
+    #[serde(serialize_with = "in_six_digits")]
     gflops: f64,
     /// The kernel that the next three compare with: the first of the list.
     baseline: &'static str,
+    #[serde(serialize_with = "in_six_digits")]
     speed_over_baseline: f64,
     /// 95 % interval; `null` where there are too few rounds for one.
+    #[serde(serialize_with = "in_six_digits")]
     speed_low: f64,
+    #[serde(serialize_with = "in_six_digits")]
     speed_high: f64,
     /// The first launch: the driver's compilation of the kernels (once a process) and a cold cache.
+    #[serde(serialize_with = "in_six_digits")]
     first_launch_us: f64,
     /// Copies of one set of operands to the device, and of C back.
+    #[serde(serialize_with = "in_six_digits")]
     upload_us: f64,
+    #[serde(serialize_with = "in_six_digits")]
     download_us: f64,
     /// `full`, `sample` or `none`.
     verify: &'static str,
@@ -56,11 +67,12 @@ struct Line {
     max_abs_err: Option<f64>,
     max_err_over_bound: Option<f64>,
     exact_on_integers: Option<bool>,
-    verified: bool,
+    /// Is everything right, on integers too? `null` where nothing was compared.
+    verified: Option<bool>,
 }
 
 /// Times every kernel asked for at every size asked for.
-pub(super) fn bench(args: &Bench, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let device = super::open(args.device)?;
     let entries = match &args.kernels[..] {
         [] => KERNELS.iter().collect::<Vec<_>>(),
@@ -75,59 +87,82 @@ pub(super) fn bench(args: &Bench, out: &mut impl Write) -> Result<(), Failure> {
         let verify = args.verify != Verify::None;
         check_memory(shape, Operands::sets(&device, shape), verify, &device)?;
     }
-    for shape in shapes {
-        all_right &= bench_size(args, &stream, &entries, shape, out)?;
+    for (number, &shape) in (1..).zip(&shapes) {
+        let (m, n, k) = (shape.m(), shape.n(), shape.k());
+        let name = format!("{m}x{n}x{k} ({number} of {})", shapes.len());
+        all_right &= bench_size(args, steps, &name, &stream, &entries, shape, out)?;
     }
     if all_right { Ok(()) } else { Err(Failure::Wrong) }
 }
 
-/// One size. Is every C right?
+/// One size, which steps call by that name. Is every C right?
 fn bench_size(
     args: &Bench,
+    steps: Steps,
+    name: &str,
     stream: &Stream,
     entries: &[&'static Entry],
     shape: Shape,
     out: &mut impl Write,
 ) -> Result<bool, Failure> {
     let device = stream.device();
-    let progress = super::spinner(format!("{shape}: operands"));
-    let (a, b) = (
-        host::operands::uniform(args.seed, shape.a_len()),
-        host::operands::uniform(host::operands::seed_of_b(args.seed), shape.b_len()),
-    );
-    let begin = stream.record()?;
-    let mut operands = vec![Operands::upload(device, shape, &a, &b)?];
-    stream.synchronize()?;
-    let upload = stream.record()?.since(&begin)?;
-    for set in 1..Operands::sets(device, shape) {
-        operands.push(Operands::new(device, shape, args.seed.wrapping_add(set))?);
-    }
+    let sets = Operands::sets(device, shape);
+    let (a, b, mut operands, upload) = steps.step(&format!("{name}: operands"), || {
+        let a = host::operands::uniform(args.seed, shape.a_len())?;
+        let b = host::operands::uniform(host::operands::seed_of_b(args.seed), shape.b_len())?;
+        let begin = stream.record()?;
+        let mut operands = vec![Operands::upload(device, shape, &a, &b)?];
+        stream.synchronize()?;
+        let upload = stream.record()?.since(&begin)?;
+        for set in 1..sets {
+            operands.push(Operands::new(device, shape, args.seed.wrapping_add(set))?);
+        }
+        Ok::<_, Failure>((a, b, operands, upload))
+    })?;
 
     // Each kernel once, from C full of NaN, to be compared, and the first launch timed apart.
     let mut lines = Vec::new();
     for entry in entries {
-        progress.set_message(format!("{shape}: {} against float64", entry.name()));
-        let Operands { a: a_matrix, b: b_matrix, c } = &mut operands[0];
-        c.buffer_mut().fill_bytes(0xff)?;
-        let begin = std::time::Instant::now();
-        product::multiply(stream, entry, a_matrix, b_matrix, c)?;
-        stream.synchronize()?;
-        let first_launch = begin.elapsed();
-        let begin = std::time::Instant::now();
-        let result = c.to_row_major()?;
-        let download = begin.elapsed();
-        let check = Check::run(args.verify, shape, [&a, &b, &result], Criterion::Bound, args.seed)?;
-        let exact = exact(args, stream, entry, shape)?;
+        let first = format!("{name}: {} once, on uniform data", entry.name());
+        let (check, first_launch, download) = steps.step(&first, || {
+            let Operands { a: a_matrix, b: b_matrix, c } = &mut operands[0];
+            c.buffer_mut().fill_bytes(0xff)?;
+            let begin = std::time::Instant::now();
+            product::multiply(stream, entry, a_matrix, b_matrix, c)?;
+            stream.synchronize()?;
+            let first_launch = begin.elapsed();
+            let begin = std::time::Instant::now();
+            let result = c.to_row_major()?;
+            let download = begin.elapsed();
+            let (data, criterion) = ([&*a, &*b, &*result], Criterion::Bound);
+            let check = Check::run(args.verify, shape, data, criterion, args.seed)?;
+            Ok::<_, Failure>((check, first_launch, download))
+        })?;
+        let second = format!("{name}: {} once, on integers", entry.name());
+        let exact = match args.verify {
+            Verify::None => None,
+            _ => steps.step(&second, || exact(args, stream, entry, shape))?,
+        };
         lines.push((check, exact, first_launch, download));
     }
     drop((a, b));
 
-    progress.set_message(format!("{shape}: timing"));
-    let options = args.options(device, entries.len());
-    let watch = Watch::start(device);
-    let measured = timing::compare_kernels(stream, entries, &mut operands, &options)?;
-    let telemetry = watch.finish();
-    progress.finish_and_clear();
+    let names = entries.iter().map(|entry| entry.name()).collect::<Vec<_>>();
+    let timing = format!("{name}: timing");
+    let how_far = move || {
+        let Rounds { candidate, done, total } = timing::rounds();
+        let name = names.get(candidate).copied().unwrap_or_default();
+        match total {
+            0 => format!("({name}, warming up)"),
+            _ => format!("({name}) {} %", 100 * done / total),
+        }
+    };
+    let (measured, telemetry) = steps.step_with(&timing, how_far, || {
+        let options = args.options(device, entries.len());
+        let watch = Watch::start(device);
+        let measured = timing::compare_kernels(stream, entries, &mut operands, &options)?;
+        Ok::<_, Failure>((measured, watch.finish()))
+    })?;
 
     let us = |time: std::time::Duration| time.as_secs_f64() * 1e6;
     let mut all_right = true;
@@ -170,24 +205,29 @@ fn bench_size(
             max_abs_err: check.as_ref().map(|check| check.elements().max_abs_err),
             max_err_over_bound: check.as_ref().map(|check| check.elements().max_err_over_bound),
             exact_on_integers: exact.as_ref().map(Check::nothing_wrong),
-            verified: [check, exact].into_iter().all(|c| c.as_ref().is_some_and(Check::passed)),
+            verified: check
+                .as_ref()
+                .map(|check| check.passed() && exact.as_ref().is_some_and(Check::passed)),
         };
+        let mut right = true;
         for (check, data) in [(check, "uniform data"), (exact, "integers")] {
             if let Some(check) = check.as_ref().filter(|check| !check.nothing_wrong()) {
                 check.complain(&format!("{data}, with {},", entry.name()));
-                all_right = false;
+                right = false;
             }
         }
-        if !line.verified && line.verify != "none" {
+        if !right {
+            all_right = false;
             note(format_args!(
-                "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {} --kernel {} --seed {}",
-                line.m, line.n, line.k, line.device, line.kernel, line.seed
+                "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {} --kernel {} --seed {} \
+                 --verify {}",
+                line.m, line.n, line.k, line.device, line.kernel, line.seed, line.verify
             ));
         }
         if args.json {
             json(out, &line)?;
         } else {
-            print(out, &line, measurement, &speed)?;
+            print(out, &line, right, measurement, &speed)?;
         }
     }
     match telemetry {
@@ -213,7 +253,7 @@ fn bench_size(
     Ok(all_right)
 }
 
-/// The kernel once on integers, where the result must be exact; `None` if nothing is to be compared.
+/// The kernel once on integers, where the result must be exact; `None` where no sum of k is sure to be.
 fn exact(
     args: &Bench,
     stream: &Stream,
@@ -221,12 +261,9 @@ fn exact(
     shape: Shape,
 ) -> Result<Option<Check>, Failure> {
     let Some(magnitude) = host::operands::exact_magnitude(shape.k()) else { return Ok(None) };
-    if args.verify == Verify::None {
-        return Ok(None);
-    }
     let draw = |seed, len| host::operands::integers(seed, len, magnitude);
-    let a = draw(args.seed, shape.a_len());
-    let b = draw(host::operands::seed_of_b(args.seed), shape.b_len());
+    let a = draw(args.seed, shape.a_len())?;
+    let b = draw(host::operands::seed_of_b(args.seed), shape.b_len())?;
     let mut operands = Operands::upload(stream.device(), shape, &a, &b)?;
     operands.c.buffer_mut().fill_bytes(0xff)?;
     product::multiply(stream, entry, &operands.a, &operands.b, &mut operands.c)?;
@@ -237,6 +274,7 @@ fn exact(
 fn print(
     out: &mut impl Write,
     line: &Line,
+    right: bool,
     measurement: &Measurement,
     speed: &Interval,
 ) -> Result<(), Failure> {
@@ -246,10 +284,12 @@ fn print(
         false => format!("{:.3}", speed.median),
     };
     let verdict = match (line.verify, line.verified) {
-        ("none", _) => "  not compared",
-        (_, false) => "  WRONG",
-        ("sample", true) => "  sampled",
-        _ => "",
+        _ if !right => "  WRONG",
+        (_, None) => "  not compared",
+        // k is too large for an exact run on integers.
+        (_, Some(false)) => "  unsettled",
+        ("sample", Some(true)) => "  sampled",
+        (_, Some(true)) => "",
     };
     writeln!(
         out,

@@ -316,11 +316,11 @@ fn try_product(device: &Device) -> host::Result<Trial> {
     let tries = [
         (
             "real numbers",
-            operands::uniform(1, a_len),
-            operands::uniform(2, b_len),
+            operands::uniform(1, a_len)?,
+            operands::uniform(2, b_len)?,
             Criterion::Bound,
         ),
-        ("integers", integers(1, a_len), integers(2, b_len), Criterion::Exact),
+        ("integers", integers(1, a_len)?, integers(2, b_len)?, Criterion::Exact),
     ];
     let mut first_launch = None;
     for (what, a, b, criterion) in tries {

@@ -6,7 +6,7 @@ use host::{
     Device,
     gpu::registry::{Contract, KERNELS},
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Failure, args::List};
 
@@ -151,4 +151,11 @@ pub(super) fn devices(list: &List, out: &mut impl Write) -> Result<(), Failure> 
 pub(super) fn json(out: &mut impl Write, line: &impl Serialize) -> Result<(), Failure> {
     serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from)?;
     Ok(writeln!(out)?)
+}
+
+/// A time, a speed or a share in six digits: nothing is measured to more, and those that follow are of the
+/// arithmetic. Errors are not measured but computed, and keep theirs.
+pub(super) fn in_six_digits<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    let rounded = format!("{value:.5e}").parse().unwrap_or(*value);
+    serializer.serialize_f64(rounded)
 }

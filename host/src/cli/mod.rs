@@ -7,18 +7,20 @@ mod doctor;
 mod list;
 mod plan;
 mod run;
+mod steps;
 
 use std::{
     io::{self, Write},
     process::ExitCode,
     sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
 };
 
 use clap::{CommandFactory, Parser};
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use self::args::{Command, DeviceChoice, Invocation};
+use self::{
+    args::{Command, DeviceChoice, Invocation},
+    steps::Steps,
+};
 use host::Device;
 
 /// How the command ends when it does not end well.
@@ -51,10 +53,11 @@ pub(crate) fn main() -> ExitCode {
     let invocation = Invocation::parse(); // exits with 2 where it cannot be understood
     end_in_order_on_ctrl_c();
     let mut out = io::stdout().lock();
+    let steps = Steps { verbose: invocation.verbose };
     let outcome = match &invocation.command {
         None if invocation.run.plan => plan::plan(&invocation.run, &mut out),
-        None => run::run(&invocation.run, &mut out),
-        Some(Command::Bench(bench)) => bench::bench(bench, &mut out),
+        None => run::run(&invocation.run, steps, &mut out),
+        Some(Command::Bench(bench)) => bench::bench(bench, steps, &mut out),
         Some(Command::Kernels(list)) => list::kernels(list, &mut out),
         Some(Command::Devices(list)) => list::devices(list, &mut out),
         Some(Command::Doctor(list)) => doctor::doctor(list, &mut out),
@@ -105,7 +108,12 @@ fn end_in_order_on_ctrl_c() {
 fn open(choice: DeviceChoice) -> host::Result<Device> {
     let (device, why_no_gpu) = choice.open()?;
     if let Some(why) = why_no_gpu {
-        note(format_args!("note: {why}; running on the CPU"));
+        // Most machines without a GPU have no driver: a word is enough for whoever knows that.
+        let why = match Device::cuda_version() {
+            Err(host::Error::NoDriver { .. }) => "no NVIDIA driver",
+            _ => &why,
+        };
+        note(format_args!("note: {why}; running on the CPU (`doctor` says more)"));
     }
     Ok(device)
 }
@@ -113,22 +121,4 @@ fn open(choice: DeviceChoice) -> host::Result<Device> {
 /// A line on standard error; whether it can be written changes nothing.
 fn note(text: std::fmt::Arguments) {
     let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// What is being done, on standard error: how long already, and how much of it where that is known. Hidden
-/// where that is no terminal.
-fn spinner(message: String) -> ProgressBar {
-    let parts = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let (done, total) = host::progress();
-        // What has just begun has not said yet of how many parts it is.
-        if 0 < done && done < total && state.elapsed() > Duration::from_millis(500) {
-            let _ = write!(out, "{} %", 100 * done / total);
-        }
-    };
-    let style = ProgressStyle::with_template("{spinner} {msg} {parts} {elapsed}");
-    let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
-    let bar = ProgressBar::new_spinner().with_message(message);
-    bar.set_style(style.with_key("parts", parts));
-    bar.enable_steady_tick(Duration::from_millis(120));
-    bar
 }

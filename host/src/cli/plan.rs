@@ -64,7 +64,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
         DeviceChoice::Auto => "a GPU where there is one, otherwise the CPU".to_owned(),
         choice => choice.to_string(),
     };
-    writeln!(out, "device    {place}")?;
+    writeln!(out, "device    {place} (not looked at: a launch has the limits of any CUDA device)")?;
     writeln!(out, "kernel    {}: {} ({reason})", plan.kernel, entry.summary)?;
     match &plan.grids[..] {
         [] => writeln!(out, "launches  none: C is empty")?,

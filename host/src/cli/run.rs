@@ -15,8 +15,9 @@ use super::{
     Failure,
     args::{Init, Run, Verify, name_of},
     check::Check,
-    list::json,
-    note, spinner,
+    list::{in_six_digits, json},
+    note,
+    steps::Steps,
 };
 
 /// What a run found out; also the object of `--json`.
@@ -33,13 +34,19 @@ struct Report {
     iters: u32,
     warmup: u32,
     /// Median time of the kernel alone, without transfers.
+    #[serde(serialize_with = "in_six_digits")]
     time_us: f64,
+    #[serde(serialize_with = "in_six_digits")]
     min_time_us: f64,
+    #[serde(serialize_with = "in_six_digits")]
     gflops: f64,
     /// The first launch, with the driver's compilation of the kernels.
+    #[serde(serialize_with = "in_six_digits")]
     first_launch_us: f64,
     /// Copies of A and B to the device, and of C back.
+    #[serde(serialize_with = "in_six_digits")]
     upload_us: f64,
+    #[serde(serialize_with = "in_six_digits")]
     download_us: f64,
     /// `full`, `sample` or `none`.
     verify: &'static str,
@@ -50,17 +57,19 @@ struct Report {
     exact_on_integers: Option<bool>,
     /// Elements of C compared one by one.
     compared: u64,
+    /// Of these, elements that must be NaN.
+    compared_nan: u64,
     /// Random projections of C compared.
     projections: usize,
-    /// What was to be compared was, and is right.
-    verified: bool,
+    /// Is everything right, on integers too? `null` where nothing was compared.
+    verified: Option<bool>,
 }
 
 /// One run of the command. A failure says how to see it again.
-pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let shape = Shape::new(args.m, args.n, args.k)?;
     let device = super::open(args.device)?;
-    run_on(args, shape, &device, out).map_err(|failure| {
+    run_on(args, steps, shape, &device, out).map_err(|failure| {
         let again = args.to_command(&device.name());
         match failure {
             Failure::Error(error, _) if !matches!(error, Error::Interrupted) => {
@@ -75,12 +84,18 @@ pub(super) fn run(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     })
 }
 
-fn run_on(args: &Run, shape: Shape, device: &Device, out: &mut impl Write) -> Result<(), Failure> {
+fn run_on(
+    args: &Run,
+    steps: Steps,
+    shape: Shape,
+    device: &Device,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let entry = args.kernel.resolve();
     check_memory(shape, 1, args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
-    let test = Test { stream: device.stream()?, entry, shape, args };
+    let test = Test { stream: device.stream()?, entry, shape, args, steps };
 
     let mut exact = None;
     let real = (args.init != Init::Int).then(|| test.product(args.init, iters, warmup));
@@ -123,19 +138,22 @@ fn run_on(args: &Run, shape: Shape, device: &Device, out: &mut impl Write) -> Re
         // Of an empty C there is nothing to say.
         exact_on_integers: checks[1].filter(|_| shape.c_len() > 0).map(Check::nothing_wrong),
         compared: checked.map_or(0, |check| check.elements().elements),
+        compared_nan: checked.map_or(0, |check| check.elements().nan),
         projections: checked.map_or(0, Check::projections),
-        verified: checked.is_some_and(Check::passed) && checks[1].is_some_and(Check::passed),
+        verified: checked
+            .filter(|check| check.elements().elements > 0)
+            .map(|check| check.passed() && checks[1].is_some_and(Check::passed)),
     };
+    let right = checks.into_iter().flatten().all(Check::nothing_wrong);
     if args.json {
         json(out, &report)?;
     } else {
-        print(out, &report, device, entry, shape)?;
+        print(out, &report, right, device, entry, shape)?;
     }
-    let mut right = true;
     for (what, check) in ["this data", "integers"].into_iter().zip(checks) {
-        let Some(check) = check.filter(|check| !check.nothing_wrong()) else { continue };
-        right = false;
-        check.complain(what);
+        if let Some(check) = check.filter(|check| !check.nothing_wrong()) {
+            check.complain(what);
+        }
     }
     if right { Ok(()) } else { Err(Failure::Wrong) }
 }
@@ -162,24 +180,29 @@ struct Test<'a> {
     entry: &'a Entry,
     shape: Shape,
     args: &'a Run,
+    steps: Steps,
 }
+
+/// How the run is called that must be exact.
+const EXACT: &str = "integers";
 
 impl Test<'_> {
     /// A run on operands of that kind.
     fn product(&self, init: Init, iters: u32, warmup: u32) -> Result<Product, Error> {
         let (shape, seeds) = (self.shape, [self.args.seed, operands::seed_of_b(self.args.seed)]);
-        let (a, b) = self.step("operands", || {
+        let name = name_of(&init);
+        let (a, b) = self.step(&name, "operands", || {
             let draw = match init {
                 Init::Normal => operands::normal,
                 _ => operands::uniform,
             };
-            let (mut a, mut b) = (draw(seeds[0], shape.a_len()), draw(seeds[1], shape.b_len()));
+            let (mut a, mut b) = (draw(seeds[0], shape.a_len())?, draw(seeds[1], shape.b_len())?);
             if init == Init::Nan {
                 operands::sprinkle_nan(self.args.seed, shape, &mut a, &mut b);
             }
             Ok((a, b))
         })?;
-        self.finish(&a, &b, iters, warmup, Criterion::Bound)
+        self.finish(&name, &a, &b, iters, warmup, Criterion::Bound)
     }
 
     /// The same kernel and shape on integers, where the result must be exact. `None` where k is so large
@@ -187,24 +210,26 @@ impl Test<'_> {
     fn exact(&self, iters: u32, warmup: u32) -> Result<Option<Product>, Error> {
         let (shape, seed) = (self.shape, self.args.seed);
         let Some(magnitude) = operands::exact_magnitude(shape.k()) else { return Ok(None) };
-        let (a, b) = self.step("integers", || {
+        let (a, b) = self.step(EXACT, "operands", || {
             let draw = |seed, len| operands::integers(seed, len, magnitude);
-            Ok((draw(seed, shape.a_len()), draw(operands::seed_of_b(seed), shape.b_len())))
+            Ok((draw(seed, shape.a_len())?, draw(operands::seed_of_b(seed), shape.b_len())?))
         })?;
-        self.finish(&a, &b, iters, warmup, Criterion::Exact).map(Some)
+        self.finish(EXACT, &a, &b, iters, warmup, Criterion::Exact).map(Some)
     }
 
     /// Runs and compares.
     fn finish(
         &self,
+        name: &str,
         a: &[f32],
         b: &[f32],
         iters: u32,
         warmup: u32,
         criterion: Criterion,
     ) -> Result<Product, Error> {
-        let (c, times) = self.step("kernel", || self.launch(a, b, iters, warmup))?;
-        let check = self.step("verification", || {
+        let kernel = format!("kernel {}", self.entry.name());
+        let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;
+        let check = self.step(name, "verification", || {
             Check::run(self.args.verify, self.shape, [a, b, &c], criterion, self.args.seed)
         })?;
         Ok(Product { times, check })
@@ -250,17 +275,14 @@ impl Test<'_> {
         Ok((c, times))
     }
 
-    /// Does something that may take a while, shown while it lasts; with `--verbose` its time is noted.
-    fn step<T>(&self, name: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let bar = spinner(format!("{}: {name}", self.shape));
-        let begin = Instant::now();
-        let outcome = work();
-        bar.finish_and_clear();
-        if self.args.verbose {
-            let us = begin.elapsed().as_secs_f64() * 1e6;
-            note(format_args!("{name}: {}", duration(us)));
-        }
-        outcome
+    /// A step of the run of that name: a kernel runs twice, on other operands.
+    fn step<T>(
+        &self,
+        run: &str,
+        what: &str,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.steps.step(&format!("{run}: {what}"), work)
     }
 }
 
@@ -299,6 +321,7 @@ pub(super) fn duration(us: f64) -> String {
 fn print(
     out: &mut impl Write,
     report: &Report,
+    right: bool,
     device: &Device,
     entry: &Entry,
     shape: Shape,
@@ -317,10 +340,10 @@ fn print(
         writeln!(out, "C was not compared with anything (--verify none)")?;
         return Ok(());
     };
-    let word = match (report.verified, report.exact_on_integers) {
-        (true, _) => "verified ",
-        (false, None) => "unsettled",
-        (false, Some(_)) => "WRONG    ",
+    let word = match (right, report.exact_on_integers) {
+        (false, _) => "WRONG    ",
+        (true, None) => "unsettled",
+        (true, Some(_)) => "verified ",
     };
     let sampled = match report.verify {
         "sample" => {
@@ -334,9 +357,13 @@ fn print(
         Some(false) => "not exact on integers",
         None => "k is too large for an exact run on integers",
     };
+    let nan = match (report.compared_nan, report.compared) {
+        (0, _) => String::new(),
+        (nan, compared) => format!("; {nan} of {compared} elements must be NaN"),
+    };
     writeln!(
         out,
-        "{word} {sampled}max |error| {abs:.2e} against float64, {over:.4} of the bound; {exact}"
+        "{word} {sampled}max |error| {abs:.2e} against float64, {over:.4} of the bound{nan}; {exact}"
     )?;
     Ok(())
 }

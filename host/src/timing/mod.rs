@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 pub use statistics::{Interval, Summary, interval_of_median};
 
+pub use crate::progress::{Rounds, rounds};
 use crate::{
     device::Device,
     error::Result,
@@ -22,6 +23,7 @@ use crate::{
     matrix::Matrix,
     operands,
     product::{self, Shape},
+    progress,
 };
 use gpu::registry::Entry;
 
@@ -111,7 +113,9 @@ pub fn compare(
     let mut rounds = Vec::new();
     let round_us: f64 = loop {
         let mut times = Vec::new();
-        for (candidate, launches) in candidates.iter_mut().zip(&mut launches) {
+        for (number, (candidate, launches)) in candidates.iter_mut().zip(&mut launches).enumerate()
+        {
+            progress::turn(Rounds { candidate: number, done: 0, total: 0 });
             let time = batch(candidate, *launches)?;
             let wanted = options.batch.as_secs_f64() * 1e6 / time.max(0.1);
             *launches = (wanted.ceil() as usize).max(1);
@@ -132,8 +136,10 @@ pub fn compare(
         .iter()
         .map(|&batch| Measurement { times_us: Vec::with_capacity(count), batch })
         .collect::<Vec<_>>();
-    for _ in 0..count {
-        for (candidate, measurement) in candidates.iter_mut().zip(&mut measurements) {
+    for done in 0..count {
+        let pairs = candidates.iter_mut().zip(&mut measurements);
+        for (number, (candidate, measurement)) in pairs.enumerate() {
+            progress::turn(Rounds { candidate: number, done, total: count });
             measurement.times_us.push(batch(candidate, measurement.batch)?);
         }
     }
@@ -165,17 +171,17 @@ impl Operands {
     /// Uniform operands of that seed; C is zero.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), [`Error::Interrupted`](crate::Error::Interrupted).
     pub fn new(device: &Device, shape: Shape, seed: u64) -> Result<Self> {
-        let a = operands::uniform(seed, shape.a_len());
-        let b = operands::uniform(operands::seed_of_b(seed), shape.b_len());
+        let a = operands::uniform(seed, shape.a_len())?;
+        let b = operands::uniform(operands::seed_of_b(seed), shape.b_len())?;
         Operands::upload(device, shape, &a, &b)
     }
 
     /// Operands with these elements, row by row; C is zero.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory), [`Error::Interrupted`](crate::Error::Interrupted).
     pub fn upload(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Self> {
         Ok(Operands {
             a: Matrix::from_row_major(device, shape.m(), shape.k(), a)?,
@@ -243,6 +249,8 @@ mod tests {
                 let log = &log;
                 Box::new(move |set| {
                     log.borrow_mut().push((name, set));
+                    // Said for those who show it, before the turn is timed.
+                    assert_eq!(["a", "b"][rounds().candidate], name);
                     // `b` takes twice as long.
                     let turns = if name == "b" { 2 } else { 1 };
                     std::thread::sleep(Duration::from_millis(turns));

@@ -40,6 +40,8 @@ const PANEL_ROWS: usize = 32;
 pub struct Comparison {
     /// Elements compared: all of C.
     pub elements: u64,
+    /// Of these, elements that must be NaN. Where they are, there is no error to be measured.
+    pub nan: u64,
     /// Elements outside the bound, NaN among them.
     pub wrong: u64,
     /// The largest `|c - ref|`; NaN if one is.
@@ -86,6 +88,7 @@ pub enum Criterion {
 impl Comparison {
     const NOTHING: Comparison = Comparison {
         elements: 0,
+        nan: 0,
         wrong: 0,
         max_abs_err: 0.0,
         max_err_over_bound: 0.0,
@@ -100,6 +103,7 @@ impl Comparison {
     fn add(&mut self, element: Worst, bound: f64) {
         let err = distance(element.got, element.want);
         self.elements += 1;
+        self.nan += u64::from(element.want.is_nan());
         self.wrong += u64::from(!within(err, bound));
         self.max_abs_err = max_or_nan(self.max_abs_err, err);
         self.max_err_over_bound = max_or_nan(self.max_err_over_bound, element.err_over_bound);
@@ -109,6 +113,7 @@ impl Comparison {
     /// The comparison of two parts of C together.
     fn merge(mut self, other: Comparison) -> Comparison {
         self.elements += other.elements;
+        self.nan += other.nan;
         self.wrong += other.wrong;
         self.max_abs_err = max_or_nan(self.max_abs_err, other.max_abs_err);
         self.max_err_over_bound = max_or_nan(self.max_err_over_bound, other.max_err_over_bound);
@@ -164,9 +169,9 @@ pub fn compare(
     if shape.c_len() == 0 {
         return Ok(Comparison::NOTHING);
     }
-    let b_wide = widen(b, |x| x);
+    let b_wide = widen(b, |x| x)?;
     let b_abs = match criterion {
-        Criterion::Bound => widen(b, f64::abs),
+        Criterion::Bound => widen(b, f64::abs)?,
         Criterion::Exact => Vec::new(),
     };
     let done = crate::progress::begin(shape.m() as u64);
@@ -174,9 +179,9 @@ pub fn compare(
         crate::check_interrupt()?;
         let (first_row, rows) = (panel * PANEL_ROWS, c.len() / n);
         let a = &a[first_row * k..(first_row + rows) * k];
-        let reference = product(rows, n, k, &widen(a, |x| x), &b_wide);
+        let reference = product(rows, n, k, &widen(a, |x| x)?, &b_wide);
         let magnitude = match criterion {
-            Criterion::Bound => product(rows, n, k, &widen(a, f64::abs), &b_abs),
+            Criterion::Bound => product(rows, n, k, &widen(a, f64::abs)?, &b_abs),
             Criterion::Exact => Vec::new(),
         };
         let mut comparison = Comparison::NOTHING;
@@ -217,8 +222,14 @@ fn bound(k: usize, magnitude: f64) -> f64 {
     relative + roundings * TINY
 }
 
-fn widen(values: &[f32], function: impl Fn(f64) -> f64) -> Vec<f64> {
-    values.iter().map(|&value| function(f64::from(value))).collect()
+fn widen(values: &[f32], function: impl Fn(f64) -> f64) -> Result<Vec<f64>> {
+    let mut wide = Vec::with_capacity(values.len());
+    // All of B may be many GiB: somebody may not want to wait for it.
+    for part in values.chunks(1 << 20) {
+        crate::check_interrupt()?;
+        wide.extend(part.iter().map(|&value| function(f64::from(value))));
+    }
+    Ok(wide)
 }
 
 /// The product of row-major `rows x k` and `k x n` in float64.

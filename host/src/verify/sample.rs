@@ -102,7 +102,7 @@ pub fn sample(
         Criterion::Bound => {
             let ones =
                 finite_cols.iter().map(|&taken| f64::from(u8::from(taken))).collect::<Vec<_>>();
-            let magnitudes = times(a, m, k, &times(b, k, n, &ones, f64::abs), f64::abs);
+            let magnitudes = times(a, m, k, &times(b, k, n, &ones, f64::abs)?, f64::abs)?;
             // The bounds of a row's elements, summed, and the rounding of this check itself.
             let own = (n + k) as f64 * f64::EPSILON;
             let sum = |size: f64| bound(k, size) + n as f64 * bound(k, 0.0) + own * size;
@@ -110,15 +110,14 @@ pub fn sample(
         }
     };
     for _ in 0..PROJECTIONS {
-        crate::check_interrupt()?;
         let x = (0..n)
             .map(|col| {
                 let sign = if rng.random::<bool>() { 1.0 } else { -1.0 };
                 if finite_cols[col] { sign } else { 0.0 }
             })
             .collect::<Vec<f64>>();
-        let want = times(a, m, k, &times(b, k, n, &x, |b| b), |a| a);
-        let got = times(c, m, n, &x, |c| c);
+        let want = times(a, m, k, &times(b, k, n, &x, |b| b)?, |a| a)?;
+        let got = times(c, m, n, &x, |c| c)?;
         let wrong = (0..m)
             .filter(|&row| finite_rows[row] && !within((got[row] - want[row]).abs(), bounds[row]));
         found.wrong_rows = found.wrong_rows.max(wrong.count() as u64);
@@ -134,12 +133,13 @@ fn times(
     cols: usize,
     x: &[f64],
     map: impl Fn(f64) -> f64 + Sync,
-) -> Vec<f64> {
+) -> Result<Vec<f64>> {
     let row = |row: usize| {
+        crate::check_interrupt()?;
         let elements = matrix[row * cols..(row + 1) * cols].iter().zip(x);
         // What x leaves out may be NaN.
         let taken = elements.filter(|&(_, &x)| x != 0.0);
-        taken.map(|(&element, x)| map(f64::from(element)) * x).sum()
+        Ok(taken.map(|(&element, x)| map(f64::from(element)) * x).sum())
     };
     (0..rows).into_par_iter().map(row).collect()
 }
@@ -152,7 +152,8 @@ mod tests {
     /// Integer operands and their exact product.
     fn exact(m: usize, n: usize, k: usize) -> (Shape, [Vec<f32>; 3]) {
         let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
-        let (a, b) = (operands::integers(1, m * k, 8), operands::integers(2, k * n, 8));
+        let [a, b] =
+            [(1, m * k), (2, k * n)].map(|(seed, len)| operands::integers(seed, len, 8).unwrap());
         let element = |i: usize| (0..k).map(|p| a[i / n * k + p] * b[p * n + i % n]).sum();
         let c = (0..m * n).map(element).collect();
         (shape, [a, b, c])

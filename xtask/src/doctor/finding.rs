@@ -12,6 +12,8 @@ use crate::environment::say;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Ok,
+    /// Something is not there, which is all right.
+    Absent,
     /// Something is missing that not everybody needs.
     Warn,
     /// Something is broken.
@@ -19,16 +21,23 @@ pub(super) enum Status {
 }
 
 impl Status {
-    const ALL: [Status; 3] = [Status::Ok, Status::Warn, Status::Fail];
+    const ALL: [Status; 4] = [Status::Ok, Status::Absent, Status::Warn, Status::Fail];
+
+    /// In JSON.
+    fn name(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Absent => "absent",
+            Status::Warn => "warn",
+            Status::Fail => "fail",
+        }
+    }
 }
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.pad(match self {
-            Status::Ok => "ok",
-            Status::Warn => "warn",
-            Status::Fail => "fail",
-        })
+        // What is absent must not look as if it had been found.
+        f.pad(if *self == Status::Absent { "-" } else { self.name() })
     }
 }
 
@@ -47,6 +56,10 @@ impl Line {
         Line { name: name.into(), status: Status::Ok, found: found.into(), advice: None }
     }
 
+    pub(super) fn absent(name: impl Into<String>, found: impl Into<String>) -> Line {
+        Line { status: Status::Absent, ..Line::ok(name, found) }
+    }
+
     pub(super) fn new(
         status: Status,
         name: impl Into<String>,
@@ -63,7 +76,7 @@ impl Line {
             value[key].as_str().map(String::from).with_context(|| format!("`{key}` is no text"))
         };
         let status = field("status")?;
-        let known = Status::ALL.into_iter().find(|known| known.to_string() == status);
+        let known = Status::ALL.into_iter().find(|known| known.name() == status);
         Ok(Line {
             name: field("name")?,
             status: known.with_context(|| format!("status `{status}`"))?,
@@ -76,8 +89,7 @@ impl Line {
     }
 
     pub(super) fn json(&self) -> Value {
-        let status = self.status.to_string();
-        json!({ "name": self.name, "status": status, "found": self.found, "advice": self.advice })
+        json!({ "name": self.name, "status": self.status.name(), "found": self.found, "advice": self.advice })
     }
 }
 
@@ -113,7 +125,7 @@ impl Verdict {
     /// Counts a line and prints it.
     pub(super) fn tell(&mut self, options: Options, line: &Line) {
         match line.status {
-            Status::Ok => {}
+            Status::Ok | Status::Absent => {}
             Status::Warn => self.warnings += 1,
             Status::Fail => self.failures += 1,
         }
@@ -135,6 +147,7 @@ mod tests {
     fn a_line_is_written_and_read_alike() {
         for line in [
             Line::ok("disk \"a\"", "12 GB"),
+            Line::absent("compiler", "not needed"),
             Line::new(Status::Warn, "driver", "none\nat all", "install it"),
             Line::new(Status::Fail, "cpu", "wrong", "report it"),
         ] {

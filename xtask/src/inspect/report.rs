@@ -63,7 +63,7 @@ impl View {
             value["main_loop"] = json!({
                 "instructions": mix.total(),
                 "multiply_adds": mix.multiply_adds(),
-                "multiply_add_share": mix.share(),
+                "multiply_add_share": rounded(mix.share()),
                 "first_line": first,
                 "last_line": last,
                 "kinds": kinds(&mix),
@@ -218,7 +218,7 @@ impl Report<'_> {
             json!({
                 "blocks": occupancy.blocks,
                 "warps": occupancy.warps,
-                "percent": occupancy.percent(),
+                "percent": rounded(occupancy.percent()),
                 "limited_by": occupancy.limited_by.to_string(),
                 "blocks_by": limits.map(|(what, limit)| (what.to_string().replace(' ', "_"), json!(limit)))
                     .collect::<Value>(),
@@ -242,6 +242,11 @@ impl Report<'_> {
             "missing": self.machine.missing,
         })
     }
+}
+
+/// To four decimals: the rest would be the arithmetic's.
+fn rounded(share: f64) -> f64 {
+    (1e4 * share).round() / 1e4
 }
 
 fn spills(usage: &Usage) -> String {
@@ -332,6 +337,7 @@ $LOOP:
         let json = with_report(&options, no_tools(), |report| report.json());
         assert_eq!((&json["sass"], &json["occupancy"]), (&Value::Null, &Value::Null));
         assert_eq!(json["ptx"]["main_loop"]["first_line"], 12);
+        assert_eq!(json["ptx"]["main_loop"]["multiply_add_share"], 0.3333);
         assert!(json["ptx"]["text"].as_str().unwrap().starts_with(".visible .entry k("));
     }
 

@@ -46,7 +46,7 @@ impl Nvdisasm {
         TOOL.find(root).map(Nvdisasm)
     }
 
-    /// Downloads the disassembler from PyPI into `target/nvdisasm` of the workspace in `root`.
+    /// Downloads the disassembler from PyPI into the target folder of the workspace in `root`.
     pub fn fetch(root: &Path) -> Result<Nvdisasm> {
         TOOL.fetch(root).map(Nvdisasm)
     }
@@ -67,9 +67,9 @@ impl Nvdisasm {
 /// The machine code of a kernel.
 #[derive(Clone, Debug)]
 pub struct Sass {
-    /// Its text.
+    /// Its text, up to the last instruction: without the filling and what the file has behind it.
     pub text: String,
-    /// Its instructions, by the lines of `text`. Without the filling behind them.
+    /// Its instructions, by the lines of `text`.
     pub listing: Listing,
 }
 
@@ -101,7 +101,8 @@ impl Sass {
             let jump = operation.jump(&labels).with_context(|| format!("line {line}"))?;
             instructions.push(Instruction { line: *line, kind: operation.kind(), jump });
         }
-        Ok(Sass { text: lines.join("\n"), listing: Listing(instructions) })
+        let end = instructions.last().map_or(lines.len(), |last| last.line);
+        Ok(Sass { text: lines[..end].join("\n"), listing: Listing(instructions) })
     }
 }
 
@@ -317,12 +318,17 @@ mod tests {
         /*00a0*/                   BRA `(.L_x_2);
         /*00b0*/                   NOP;
         /*00c0*/                   NOP;
+
+
+//--------------------- .nv.shared.tiled          --------------------------
+	.section	.nv.shared.tiled,\"aw\",@nobits
+	.align	16
 ";
 
     #[test]
     fn a_kernel_is_found_and_its_filling_left_out() {
         let sass = Sass::parse(SAID, "tiled").unwrap();
-        assert!(sass.text.starts_with(".text.tiled:\n") && sass.text.ends_with("NOP;"));
+        assert!(sass.text.starts_with(".text.tiled:\n") && sass.text.ends_with("EXIT ;"));
         assert_eq!(sass.listing.0.len(), 10);
         let main = sass.listing.main_loop().unwrap();
         assert_eq!((main.clone(), sass.listing.lines(&main)), (2..8, (5, 10)));
