@@ -1,3 +1,5 @@
 //! The checked launch: what it finds, and what it leaves alone.
 
+mod cost;
 mod findings;
+mod profile;

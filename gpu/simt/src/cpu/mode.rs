@@ -92,15 +92,24 @@ pub trait Mode: Copy + Debug + 'static {
     const NO_LAUNCH: Self::Global;
 
     /// What a shared array carries that the worker has just set aside.
-    fn shared_array(array: *const check::Array) -> Self::Shared;
+    ///
+    /// # Safety
+    /// `array` is what the worker gave: null, or valid as long as the launch.
+    unsafe fn shared_array(array: *const check::Array) -> Self::Shared;
 
     /// Sees an access to `count` elements of global memory at `address`, all inside the view.
+    ///
+    /// # Safety
+    /// They are inside.
     #[track_caller]
-    fn global<T>(tag: Self::Global, address: *const T, count: usize, access: Access);
+    unsafe fn global<T>(tag: Self::Global, address: *const T, count: usize, access: Access);
 
     /// Sees an access to `count` elements of a shared array from `index` on, all inside the array.
+    ///
+    /// # Safety
+    /// They are inside.
     #[track_caller]
-    fn shared<T>(tag: Self::Shared, index: usize, count: usize, access: Access);
+    unsafe fn shared<T>(tag: Self::Shared, index: usize, count: usize, access: Access);
 
     /// Takes note of an access to global memory that cannot be carried out, and gives the address of as
     /// many elements that may be used in its stead.
@@ -126,13 +135,13 @@ impl Mode for Fast {
     const NO_LAUNCH: () = ();
 
     #[inline(always)]
-    fn shared_array(_: *const check::Array) {}
+    unsafe fn shared_array(_: *const check::Array) {}
 
     #[inline(always)]
-    fn global<T>(_: (), _: *const T, _: usize, _: Access) {}
+    unsafe fn global<T>(_: (), _: *const T, _: usize, _: Access) {}
 
     #[inline(always)]
-    fn shared<T>(_: (), _: usize, _: usize, _: Access) {}
+    unsafe fn shared<T>(_: (), _: usize, _: usize, _: Access) {}
 
     #[cold]
     fn refuse_global<T>(_: (), refused: Refused, _: Access) -> *mut T {

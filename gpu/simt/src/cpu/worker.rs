@@ -115,7 +115,7 @@ impl Worker {
             checker: watcher,
         };
         if let Some(checker) = checker {
-            checker.begin_block(index);
+            checker.begin_block(number, index);
         }
         let outcome =
             Scheduler { worker: self, run: &run, job, checker, in_warp: false }.run(&mut shuffle);

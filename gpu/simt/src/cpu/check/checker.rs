@@ -5,13 +5,14 @@ use std::{
     panic::Location,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
 use super::{
     finding::{Finding, Findings, Key, Kind, MemoryId, Place, Seen},
     global::{self, Buffer},
+    profile::{Event, Operation, Profile, Profiler},
     record::{LaneOrder, Now},
     shared::{self, Array},
 };
@@ -25,6 +26,8 @@ use crate::cpu::{
 pub(in crate::cpu) struct Watch<'a> {
     pub(super) kernel: &'static str,
     pub(super) buffers: &'a [Buffer],
+    /// Counts what one block in so many does.
+    profile: Option<u64>,
     /// Has a lane come to `sync_warp`? From then on more readers are looked at.
     lanes_ordered: AtomicBool,
     collected: Mutex<Vec<Collected>>,
@@ -34,29 +37,43 @@ pub(in crate::cpu) struct Watch<'a> {
 struct Collected {
     worker: u32,
     findings: Findings,
+    profiler: Profiler,
     /// When each of its blocks started.
     blocks: Vec<(u32, [u32; 3])>,
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(kernel: &'static str, buffers: &'a [Buffer]) -> Self {
+    pub(super) fn new(kernel: &'static str, buffers: &'a [Buffer], profile: Option<u64>) -> Self {
+        PROFILED_LAUNCHES.fetch_add(profile.is_some().into(), Ordering::Relaxed);
         Watch {
             kernel,
             buffers,
+            profile,
             lanes_ordered: AtomicBool::new(false),
             collected: Mutex::default(),
         }
     }
 
+    /// What all workers counted, of a grid of so many blocks.
+    pub(super) fn take_profile(&self, blocks: u64) -> Option<Profile> {
+        self.profile?;
+        let mut workers = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Profiler::default();
+        for worker in &mut *workers {
+            all.merge(std::mem::take(&mut worker.profiler));
+        }
+        Some(all.into_profile(blocks))
+    }
+
     /// What all workers found, worst kinds first.
-    pub(super) fn into_findings(
-        self,
+    pub(super) fn take_findings(
+        &self,
         memory_name: impl Fn(MemoryId) -> String,
         thread_index: impl Fn(u32) -> [u32; 3],
     ) -> Vec<Finding> {
-        let mut workers = self.collected.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut workers = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
         let mut findings = Findings::default();
-        for worker in &mut workers {
+        for worker in &mut *workers {
             findings.merge(std::mem::take(&mut worker.findings));
         }
         let block_of = |worker: u32, clock: u32| {
@@ -94,6 +111,16 @@ impl<'a> Watch<'a> {
     }
 }
 
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        PROFILED_LAUNCHES.fetch_sub(self.profile.is_some().into(), Ordering::Relaxed);
+    }
+}
+
+/// How many launches of the process are being profiled. While there are none, an access need not ask
+/// whether it is to be counted.
+pub(super) static PROFILED_LAUNCHES: AtomicUsize = AtomicUsize::new(0);
+
 /// Watches the blocks that one worker runs.
 #[doc(hidden)]
 pub struct Checker<'a> {
@@ -104,11 +131,15 @@ pub struct Checker<'a> {
     /// The clock again, for the shortest way through a read of shared memory.
     hot: Cell<u32>,
     lanes: RefCell<LaneOrder>,
-    /// Boxed: a kernel's arrays hold their addresses.
+    /// Boxed, because a kernel's arrays hold their addresses.
+    #[allow(clippy::vec_box)]
     arrays: RefCell<Vec<Box<Array>>>,
     block: Cell<[u32; 3]>,
     blocks: RefCell<Vec<(u32, [u32; 3])>>,
     findings: RefCell<Findings>,
+    /// Is this block counted?
+    profiling: Cell<bool>,
+    profiler: RefCell<Profiler>,
     /// Stands in for memory outside.
     scratch: Box<[Cell<u128>]>,
 }
@@ -129,11 +160,17 @@ impl<'a> Checker<'a> {
             block: Cell::default(),
             blocks: RefCell::default(),
             findings: RefCell::default(),
+            profiling: Cell::new(false),
+            profiler: RefCell::default(),
             scratch: vec![Cell::new(u128::MAX); SCRATCH_BYTES / 16].into(),
         }
     }
 
-    pub(in crate::cpu) fn begin_block(&self, index: [u32; 3]) {
+    pub(in crate::cpu) fn begin_block(&self, number: u64, index: [u32; 3]) {
+        self.profiling.set(self.watch.profile.is_some_and(|every| is_sampled(number, every)));
+        if self.profiling.get() {
+            self.profiler.borrow_mut().begin_block();
+        }
         self.tick();
         self.block_start.set(self.clock.get());
         self.block.set(index);
@@ -145,7 +182,8 @@ impl<'a> Checker<'a> {
         // Four thousand million intervals take a worker longer than anyone will wait.
         let clock = self.clock.get().checked_add(1).expect("more barriers than can be counted");
         self.clock.set(clock);
-        self.hot.set(clock);
+        // A block that is counted goes the long way at every access.
+        self.hot.set(if self.profiling.get() { u32::MAX } else { clock });
         self.lanes.borrow_mut().clear();
     }
 
@@ -156,6 +194,9 @@ impl<'a> Checker<'a> {
 
     /// A block has come to its end, or to where it cannot go on.
     pub(in crate::cpu) fn end_block(&self, outcome: Result<(), Stop>) -> Result<(), Stop> {
+        if self.profiling.get() {
+            self.profiler.borrow_mut().flush();
+        }
         match outcome {
             Err(Stop::Fault(fault)) => {
                 self.add_fault(fault);
@@ -185,6 +226,15 @@ impl<'a> Checker<'a> {
     ) {
         let place = |thread: &Thread| thread.place.get();
         let Some(first) = waiting.clone().next() else { return };
+        if self.profiling.get() {
+            let mut profiler = self.profiler.borrow_mut();
+            profiler.flush();
+            let mut warps = vec![None; run.threads().len().div_ceil(block::WARP as usize)];
+            waiting.clone().for_each(|thread| warps[thread.warp() as usize] = place(thread));
+            for place in warps.into_iter().flatten() {
+                profiler.count(place, Operation::Barrier, 1);
+            }
+        }
         let seen = Seen { block: run.index, thread: first.index, element: None, other: None };
         if run.ended.get() > 0 {
             let key = Key {
@@ -218,6 +268,21 @@ impl<'a> Checker<'a> {
     pub(in crate::cpu) fn warp_sync(&self, warp: u32, mask: u32) {
         self.watch.lanes_ordered.store(true, Ordering::Relaxed);
         self.lanes.borrow_mut().sync(warp, mask);
+        if self.profiling.get() {
+            self.profiler.borrow_mut().flush_one(warp);
+        }
+    }
+
+    /// A fused multiply-add of the running thread.
+    pub(super) fn fma(&self, place: &'static Location<'static>) {
+        if self.profiling.get() {
+            self.profiler.borrow_mut().fma(place);
+        }
+    }
+
+    /// Must every access be seen, also those that say nothing new?
+    pub(super) fn is_profiling(&self) -> bool {
+        self.profiling.get()
     }
 
     /// The shadow of an array that a thread declares.
@@ -270,6 +335,12 @@ impl<'a> Checker<'a> {
         place: &'static Location<'static>,
     ) {
         let thread = block::current();
+        if self.profiling.get() {
+            let address = (array.offset + offset) as u64;
+            let (operation, width) = (Operation::shared(access), bytes as u32);
+            let event = Event { place, address, operation, width };
+            self.profiler.borrow_mut().log(thread.linear, event);
+        }
         let lanes = self.lanes.borrow();
         let now = self.now(thread, &lanes, access, place);
         let across = self.watch.lanes_ordered.load(Ordering::Relaxed);
@@ -303,6 +374,15 @@ impl<'a> Checker<'a> {
         place: &'static Location<'static>,
     ) {
         let thread = block::current();
+        if self.profiling.get() {
+            let event = Event {
+                place,
+                address: (self.number_of(buffer) as u64) << 48 | (address - buffer.address) as u64,
+                operation: Operation::global(access),
+                width: bytes as u32,
+            };
+            self.profiler.borrow_mut().log(thread.linear, event);
+        }
         let lanes = self.lanes.borrow();
         let now = self.now(thread, &lanes, access, place);
         let mut first = true;
@@ -319,15 +399,19 @@ impl<'a> Checker<'a> {
         });
     }
 
+    fn number_of(&self, buffer: &Buffer) -> usize {
+        let mut buffers = self.watch.buffers.iter();
+        buffers.position(|other| std::ptr::eq(other, buffer)).unwrap_or(0)
+    }
+
     /// The buffer's number and the element at an address.
     fn element(&self, buffer: &Buffer, address: usize) -> (MemoryId, Option<usize>) {
-        let number = self.watch.buffers.iter().position(|other| std::ptr::eq(other, buffer));
         let region = buffer
             .regions
             .iter()
             .find(|region| (region.address..region.address + region.bytes).contains(&address));
         let element = region.map(|region| (address - region.address) / region.element.max(1));
-        (MemoryId::Global(number.unwrap_or(0)), element)
+        (MemoryId::Global(self.number_of(buffer)), element)
     }
 
     /// An access that is not carried out.
@@ -393,6 +477,7 @@ impl<'a> Checker<'a> {
         let collected = Collected {
             worker: self.worker,
             findings: self.findings.into_inner(),
+            profiler: self.profiler.into_inner(),
             blocks: self.blocks.into_inner(),
         };
         let mut all = self.watch.collected.lock().unwrap_or_else(PoisonError::into_inner);
@@ -404,4 +489,10 @@ impl<'a> Checker<'a> {
 pub(super) fn memory_of(array: &Array) -> MemoryId {
     let ArrayDeclaration { element, shape, place, .. } = array.declaration;
     MemoryId::Shared(place, element, shape)
+}
+
+/// Is a block one of those that are counted? Multiples of the golden ratio, modulo one, spread evenly over
+/// any row or column of blocks (Weyl); every so-manieth block might always be in the same column.
+fn is_sampled(number: u64, every: u64) -> bool {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) <= u64::MAX / every
 }

@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, fmt, panic::Location};
 
-use super::record::{Hazard, Record};
+use super::{
+    profile::Profile,
+    record::{Hazard, Record},
+};
 use crate::Order;
 
 /// What a checked launch found, and in which order it ran.
@@ -15,6 +18,8 @@ pub struct Report {
     pub order: Order,
     /// What is wrong. Empty: nothing was found.
     pub findings: Vec<Finding>,
+    /// What was counted, if that was asked for.
+    pub profile: Option<Profile>,
 }
 
 impl Report {
@@ -26,7 +31,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Report { kernel, order, findings } = self;
+        let Report { kernel, order, findings, .. } = self;
         match findings.len() {
             0 => return write!(f, "{kernel}: nothing found (order: {order})"),
             1 => write!(f, "{kernel}: 1 finding (order: {order})")?,

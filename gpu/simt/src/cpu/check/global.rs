@@ -99,11 +99,6 @@ impl Buffer {
         Buffer { address, bytes, shift: granule.ilog2(), regions, states, shadows }
     }
 
-    /// Bytes of shadow memory for each byte of a buffer whose elements have this size.
-    pub(crate) fn shadow_ratio(element: usize) -> usize {
-        (size_of::<Shadow>() + 1).div_ceil(super::shared::granule(element))
-    }
-
     /// Does a read of these bytes say nothing new?
     #[inline(always)]
     pub(super) fn is_saturated(&self, address: usize, bytes: usize) -> bool {
@@ -164,6 +159,12 @@ impl Buffer {
         let first = elements.next()?;
         Some((1 + elements.count(), first))
     }
+}
+
+/// Bytes of shadow memory that a checked launch takes at most for `bytes` bytes of global memory, whose
+/// elements have this size.
+pub fn shadow_bytes(bytes: usize, element: usize) -> usize {
+    bytes.div_ceil(super::shared::granule(element)).saturating_mul(size_of::<Shadow>() + 1)
 }
 
 /// Locks a granule and gives its flags.

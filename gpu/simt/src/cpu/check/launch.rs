@@ -1,6 +1,7 @@
 //! A checked launch.
 
 use std::{
+    num::NonZeroU32,
     panic::Location,
     sync::atomic::{AtomicBool, AtomicU64},
 };
@@ -31,6 +32,8 @@ pub struct Options<'a> {
     pub complete: bool,
     /// What raw pointers among the parameters point to. A view knows that by itself.
     pub memory: Vec<Memory>,
+    /// Count what one block in so many does ([`Report::profile`]).
+    pub profile: Option<NonZeroU32>,
     /// How many cores at most; all of rayon's pool where `None`, but no more than 28.
     pub workers: Option<usize>,
     /// Raised by another thread, it ends the launch at the next barrier or block.
@@ -183,9 +186,10 @@ pub unsafe fn launch<P: CheckableParams>(
     options: &Options,
 ) -> Result<Report, Stop> {
     let name = kernel.declaration.name;
-    let report = |findings| Report { kernel: name, order: options.order, findings };
+    let report =
+        |findings, profile| Report { kernel: name, order: options.order, findings, profile };
     if let Err(reason) = kernel.check(config, &LIMITS, &params) {
-        return Ok(report(vec![lone(Kind::Launch, name, None, reason)]));
+        return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None));
     }
 
     let slots = params.slots();
@@ -211,7 +215,7 @@ pub unsafe fn launch<P: CheckableParams>(
     let thread = kernel.checked.select();
     // SAFETY: `select` chose a version that this processor can run; the rest is this function's contract.
     let thread = || unsafe { thread(params.get()) };
-    let watch = Watch::new(name, &buffers);
+    let watch = Watch::new(name, &buffers, options.profile.map(|every| u64::from(every.get())));
     let run_options = crate::cpu::Options {
         workers: options.workers,
         cancel: options.cancel,
@@ -234,7 +238,7 @@ pub unsafe fn launch<P: CheckableParams>(
     };
     let [x, y, _] = config.block;
     let thread_index = |linear: u32| [linear % x, linear / x % y, linear / x / y];
-    let mut findings = watch.into_findings(memory_name, thread_index);
+    let mut findings = watch.take_findings(memory_name, thread_index);
     if options.complete {
         for (number, buffer) in buffers.iter().enumerate() {
             for region in &buffer.regions {
@@ -256,7 +260,7 @@ pub unsafe fn launch<P: CheckableParams>(
             }
         }
     }
-    Ok(report(findings))
+    Ok(report(findings, watch.take_profile(config.blocks())))
 }
 
 /// A finding that belongs to no thread.

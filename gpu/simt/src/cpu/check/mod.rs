@@ -19,6 +19,8 @@
 //!
 //! ```ignore
 //! // lib.rs
+//! #![allow(clippy::duplicate_mod)]
+//!
 //! use simt::device;
 //! pub mod kernels; // says `use super::device::*;`
 //!
@@ -47,6 +49,7 @@ mod checker;
 mod finding;
 mod global;
 mod launch;
+mod profile;
 #[doc(hidden)]
 pub mod raw;
 mod record;
@@ -56,7 +59,8 @@ mod watched;
 pub use crate::cpu::order::Order;
 pub(super) use checker::{Checker, Watch};
 pub use finding::{Example, Finding, Kind, Place, Report};
-pub use global::Region;
+pub use global::{Region, shadow_bytes};
 pub use launch::{Checkable, CheckableParams, Memory, Options, launch};
+pub use profile::{Line, Operation, Profile};
 pub use shared::Array;
 pub use watched::Watched;

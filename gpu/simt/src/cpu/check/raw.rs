@@ -6,7 +6,7 @@
 
 use std::panic::Location;
 
-use super::{checker::memory_of, shared::Array};
+use super::{checker::memory_of, shared::Array, watched::is_profiling};
 use crate::cpu::{
     block,
     mode::{Access, Refused},
@@ -90,7 +90,7 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
         address >= buffer.address && address + bytes <= buffer.address + buffer.bytes
     });
     if let Some(buffer) = buffer {
-        if access != Access::Read || !buffer.is_saturated(address, bytes) {
+        if access != Access::Read || !buffer.is_saturated(address, bytes) || is_profiling() {
             checker.global(buffer, (address, bytes), access, place);
         }
         return pointer;

@@ -1,9 +1,9 @@
 //! The mode in which every access is watched.
 
-use std::{cell::Cell, panic::Location, ptr::null};
+use std::{cell::Cell, panic::Location, ptr::null, sync::atomic::Ordering};
 
 use super::{
-    checker::{Checker, memory_of},
+    checker::{Checker, PROFILED_LAUNCHES, memory_of},
     finding::MemoryId,
     global::Buffer,
     shared::Array,
@@ -48,7 +48,7 @@ impl Mode for Watched {
     type Shared = SharedTag;
     const NO_LAUNCH: GlobalTag = GlobalTag(null());
 
-    fn shared_array(array: *const Array) -> SharedTag {
+    unsafe fn shared_array(array: *const Array) -> SharedTag {
         let hot = checker().hot();
         // SAFETY: with a checker there is an array, which lives as long as the launch.
         let saturated = unsafe { &*array }.saturated.as_ptr();
@@ -57,7 +57,7 @@ impl Mode for Watched {
 
     #[inline(always)]
     #[track_caller]
-    fn global<T>(tag: GlobalTag, address: *const T, count: usize, access: Access) {
+    unsafe fn global<T>(tag: GlobalTag, address: *const T, count: usize, access: Access) {
         let bytes = count * size_of::<T>();
         if bytes == 0 {
             return;
@@ -66,7 +66,7 @@ impl Mode for Watched {
         let Some(buffer) = (unsafe { tag.0.as_ref() }) else {
             return no_launch();
         };
-        if access == Access::Read && buffer.is_saturated(address.addr(), bytes) {
+        if access == Access::Read && buffer.is_saturated(address.addr(), bytes) && !is_profiling() {
             return;
         }
         global_access(buffer, address.addr(), bytes, access, Location::caller());
@@ -74,16 +74,18 @@ impl Mode for Watched {
 
     #[inline(always)]
     #[track_caller]
-    fn shared<T>(tag: SharedTag, index: usize, count: usize, access: Access) {
+    unsafe fn shared<T>(tag: SharedTag, index: usize, count: usize, access: Access) {
         let (offset, bytes) = (index * size_of::<T>(), count * size_of::<T>());
         if bytes == 0 {
             return;
         }
         if access == Access::Read {
-            // SAFETY: the checker and its arrays live as long as the launch, and the array has a word for
-            // each of its bytes.
+            // SAFETY: the checker lives as long as the launch.
             let hot = unsafe { (*tag.hot).get() };
-            let says_nothing_new = |word: usize| unsafe { (*tag.saturated.add(word)).get() } == hot;
+            let says_nothing_new = |word: usize| {
+                // SAFETY: the array has a word for each of its bytes, and lives as long as the launch.
+                unsafe { (*tag.saturated.add(word)).get() == hot }
+            };
             let words = offset / 4..offset / 4 + bytes.div_ceil(4);
             if (offset.is_multiple_of(4) || bytes < 4) && words.into_iter().all(says_nothing_new) {
                 return;
@@ -118,7 +120,29 @@ impl Mode for Watched {
 
     #[inline(always)]
     #[track_caller]
-    fn fma() {}
+    fn fma() {
+        if PROFILED_LAUNCHES.load(Ordering::Relaxed) != 0 {
+            count_fma(Location::caller());
+        }
+    }
+}
+
+/// Is the running thread's block being counted?
+#[inline(always)]
+pub(super) fn is_profiling() -> bool {
+    PROFILED_LAUNCHES.load(Ordering::Relaxed) != 0 && block_is_profiled()
+}
+
+#[inline(never)]
+fn block_is_profiled() -> bool {
+    block::checker().is_some_and(Checker::is_profiling)
+}
+
+#[inline(never)]
+fn count_fma(place: &'static Location<'static>) {
+    if let Some(checker) = block::checker() {
+        checker.fma(place);
+    }
 }
 
 #[cold]

@@ -82,7 +82,8 @@ pub(crate) mod views {
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
                     match place(self.base as *mut T, self.len, index, count) {
                         Ok(place) => {
-                            M::global(self.tag, place, count, access);
+                            // SAFETY: inside, says `place`.
+                            unsafe { M::global(self.tag, place, count, access) };
                             place
                         }
                         Err(refused) => M::refuse_global(self.tag, refused, access),

@@ -48,7 +48,8 @@ pub(crate) mod arrays {
                 dynamic: false,
                 place: Location::caller(),
             });
-            Shared { base: base.cast(), tag: M::shared_array(array) }
+            // SAFETY: what the worker gave.
+            Shared { base: base.cast(), tag: unsafe { M::shared_array(array) } }
         }
 
         /// The first element's address, for kernels in Rust-CUDA's raw-pointer idiom.
@@ -94,7 +95,8 @@ pub(crate) mod arrays {
                 dynamic: true,
                 place: Location::caller(),
             });
-            DynamicShared { base: base.cast(), len, tag: M::shared_array(array) }
+            // SAFETY: what the worker gave.
+            DynamicShared { base: base.cast(), len, tag: unsafe { M::shared_array(array) } }
         }
 
         const fn len(&self) -> usize {
@@ -140,7 +142,8 @@ pub(crate) mod arrays {
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
                     match place(self.base, self.len(), index, count) {
                         Ok(place) => {
-                            M::shared::<T>(self.tag, index, count, access);
+                            // SAFETY: inside, says `place`.
+                            unsafe { M::shared::<T>(self.tag, index, count, access) };
                             place
                         }
                         Err(refused) => M::refuse_shared(self.tag, refused, access),

@@ -1,0 +1,415 @@
+//! What a checked launch counts: a warp's accesses put together into requests, as the hardware does.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    panic::Location,
+};
+
+use super::Place;
+use crate::cpu::{block::WARP, mode::Access};
+
+/// What the sampled blocks of a launch did, line by line.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Profile {
+    /// Blocks of the grid.
+    pub blocks: u64,
+    /// Blocks that were counted. The counts below are of these.
+    pub sampled: u64,
+    /// One entry for each source line, operation and width, in the order of the source.
+    pub lines: Vec<Line>,
+    /// Intervals between waits, counted for each warp.
+    pub warp_intervals: u64,
+    /// Those in which the lanes did not all make the same accesses: where they took different branches.
+    pub divergent_intervals: u64,
+}
+
+/// What one source line did to one kind of memory in accesses of one width.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Line {
+    /// The source line.
+    pub place: Place,
+    /// What it did.
+    pub operation: Operation,
+    /// Bytes that a lane moves at once.
+    pub width: u32,
+    /// How often a warp did it: requests, and for barriers and multiply-adds the warps and threads.
+    pub requests: u64,
+    /// Lanes that took part, summed over the requests.
+    pub lanes: u64,
+    /// Sectors of 32 bytes of global memory, or wavefronts of shared memory.
+    pub units: u64,
+    /// The fewest that the same bytes could take: densely packed and aligned, and without bank conflicts.
+    pub ideal: u64,
+}
+
+/// What a line does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// A read of global memory.
+    GlobalLoad,
+    /// A write of global memory.
+    GlobalStore,
+    /// An atomic addition to global memory.
+    GlobalAtomic,
+    /// A read of shared memory.
+    SharedLoad,
+    /// A write of shared memory.
+    SharedStore,
+    /// An atomic addition to shared memory.
+    SharedAtomic,
+    /// A fused multiply-add of a thread.
+    Fma,
+    /// A barrier, for each warp that comes to it.
+    Barrier,
+}
+
+impl Operation {
+    /// A short name, for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::GlobalLoad => "global-load",
+            Operation::GlobalStore => "global-store",
+            Operation::GlobalAtomic => "global-atomic",
+            Operation::SharedLoad => "shared-load",
+            Operation::SharedStore => "shared-store",
+            Operation::SharedAtomic => "shared-atomic",
+            Operation::Fma => "fma",
+            Operation::Barrier => "barrier",
+        }
+    }
+
+    pub(super) fn global(access: Access) -> Self {
+        match access {
+            Access::Read => Operation::GlobalLoad,
+            Access::Write => Operation::GlobalStore,
+            Access::Atomic => Operation::GlobalAtomic,
+        }
+    }
+
+    pub(super) fn shared(access: Access) -> Self {
+        match access {
+            Access::Read => Operation::SharedLoad,
+            Access::Write => Operation::SharedStore,
+            Access::Atomic => Operation::SharedAtomic,
+        }
+    }
+
+    fn is_global(self) -> bool {
+        matches!(self, Operation::GlobalLoad | Operation::GlobalStore | Operation::GlobalAtomic)
+    }
+}
+
+impl Profile {
+    /// A sum over the lines that do `operation`, scaled from the sampled blocks to all.
+    pub fn total(&self, operation: Operation, count: impl Fn(&Line) -> u64) -> f64 {
+        let lines = self.lines.iter().filter(|line| line.operation == operation);
+        let sum: u64 = lines.map(count).sum();
+        sum as f64 * self.scale()
+    }
+
+    /// Blocks of the grid for each that was counted.
+    pub fn scale(&self) -> f64 {
+        self.blocks as f64 / self.sampled.max(1) as f64
+    }
+}
+
+/// An access of one thread.
+#[derive(Clone, Copy)]
+pub(super) struct Event {
+    pub(super) place: &'static Location<'static>,
+    /// In bytes; those of different buffers differ, and each buffer starts at a multiple of 256, as a
+    /// GPU's driver gives them.
+    pub(super) address: u64,
+    pub(super) operation: Operation,
+    pub(super) width: u32,
+}
+
+impl Event {
+    fn site(&self) -> Site {
+        (std::ptr::from_ref(self.place) as usize, self.operation, self.width)
+    }
+}
+
+/// A place in the source (by its address), what it does, and in what width.
+type Site = (usize, Operation, u32);
+
+/// What is counted at one site.
+struct Count {
+    place: &'static Location<'static>,
+    requests: u64,
+    lanes: u64,
+    units: u64,
+    ideal: u64,
+}
+
+/// The counts of one worker.
+#[derive(Default)]
+pub(super) struct Profiler {
+    /// The accesses of each thread of the block since the last wait.
+    logs: Vec<Vec<Event>>,
+    counts: HashMap<Site, Count>,
+    sampled: u64,
+    warp_intervals: u64,
+    divergent_intervals: u64,
+    /// Multiply-adds at the line that made the last one: an inner loop makes many in a row.
+    fmas: Option<(&'static Location<'static>, u64)>,
+}
+
+impl Profiler {
+    pub(super) fn begin_block(&mut self) {
+        self.sampled += 1;
+    }
+
+    pub(super) fn log(&mut self, thread: u32, event: Event) {
+        let thread = thread as usize;
+        if self.logs.len() <= thread {
+            self.logs.resize_with(thread + 1, Vec::new);
+        }
+        self.logs[thread].push(event);
+    }
+
+    /// Counts what is no access.
+    pub(super) fn count(
+        &mut self,
+        place: &'static Location<'static>,
+        operation: Operation,
+        times: u64,
+    ) {
+        let site = (std::ptr::from_ref(place) as usize, operation, 0);
+        let count = self.counts.entry(site).or_insert_with(|| Count::new(place));
+        count.requests += times;
+        count.lanes += times;
+    }
+
+    /// Counts a fused multiply-add of one thread.
+    pub(super) fn fma(&mut self, place: &'static Location<'static>) {
+        match &mut self.fmas {
+            Some((last, times)) if std::ptr::eq(*last, place) => *times += 1,
+            _ => {
+                self.count_fmas();
+                self.fmas = Some((place, 1));
+            }
+        }
+    }
+
+    fn count_fmas(&mut self) {
+        if let Some((place, times)) = self.fmas.take() {
+            self.count(place, Operation::Fma, times);
+        }
+    }
+
+    /// A block's threads wait, or have ended: their accesses become requests.
+    pub(super) fn flush(&mut self) {
+        self.count_fmas();
+        let mut logs = std::mem::take(&mut self.logs);
+        for lanes in logs.chunks_mut(WARP as usize) {
+            self.flush_warp(lanes);
+            lanes.iter_mut().for_each(Vec::clear);
+        }
+        self.logs = logs;
+    }
+
+    /// The same for one warp, whose lanes have come to a warp operation.
+    pub(super) fn flush_one(&mut self, warp: u32) {
+        let first = (warp * WARP) as usize;
+        let last = (first + WARP as usize).min(self.logs.len());
+        if first < last {
+            let mut lanes: Vec<_> = self.logs[first..last].iter_mut().map(std::mem::take).collect();
+            self.flush_warp(&lanes);
+            lanes.iter_mut().for_each(Vec::clear);
+            for (log, empty) in self.logs[first..last].iter_mut().zip(lanes) {
+                *log = empty; // keeps its memory
+            }
+        }
+    }
+
+    fn flush_warp(&mut self, lanes: &[Vec<Event>]) {
+        let longest = lanes.iter().map(Vec::len).max().unwrap_or(0);
+        if longest == 0 {
+            return;
+        }
+        self.warp_intervals += 1;
+        let in_step = lanes.iter().all(|lane| {
+            lane.len() == longest && lane.iter().zip(&lanes[0]).all(|(a, b)| a.site() == b.site())
+        });
+        let mut addresses = [0; WARP as usize];
+        if in_step {
+            for number in 0..longest {
+                for (address, lane) in addresses.iter_mut().zip(lanes) {
+                    *address = lane[number].address;
+                }
+                self.request(&lanes[0][number], &mut addresses[..lanes.len()]);
+            }
+            return;
+        }
+        // Branches: a lane's k-th access at a site belongs to the warp's k-th request there.
+        self.divergent_intervals += 1;
+        let mut requests = BTreeMap::<(Site, u32), (Event, Vec<u64>)>::new();
+        for lane in lanes {
+            let mut passes = HashMap::<Site, u32>::new();
+            for event in lane {
+                let pass = passes.entry(event.site()).or_default();
+                let request =
+                    requests.entry((event.site(), *pass)).or_insert_with(|| (*event, Vec::new()));
+                request.1.push(event.address);
+                *pass += 1;
+            }
+        }
+        for (event, mut addresses) in requests.into_values() {
+            self.request(&event, &mut addresses);
+        }
+    }
+
+    /// One request of a warp: the addresses of the lanes that take part.
+    fn request(&mut self, event: &Event, addresses: &mut [u64]) {
+        let width = u64::from(event.width);
+        let lanes = addresses.len() as u64;
+        let (units, ideal) = match event.operation.is_global() {
+            true => sectors(addresses, width),
+            false => wavefronts(addresses, width),
+        };
+        let count = self.counts.entry(event.site()).or_insert_with(|| Count::new(event.place));
+        count.requests += 1;
+        count.lanes += lanes;
+        count.units += units;
+        count.ideal += ideal;
+    }
+
+    /// Adds what another worker has counted.
+    pub(super) fn merge(&mut self, other: Profiler) {
+        self.sampled += other.sampled;
+        self.warp_intervals += other.warp_intervals;
+        self.divergent_intervals += other.divergent_intervals;
+        for (site, theirs) in other.counts {
+            let ours = self.counts.entry(site).or_insert_with(|| Count::new(theirs.place));
+            ours.requests += theirs.requests;
+            ours.lanes += theirs.lanes;
+            ours.units += theirs.units;
+            ours.ideal += theirs.ideal;
+        }
+    }
+
+    pub(super) fn into_profile(self, blocks: u64) -> Profile {
+        // One line may have several addresses: one for each instance of a generic function.
+        let mut lines = BTreeMap::<(Place, Operation, u32), Line>::new();
+        for ((_, operation, width), count) in self.counts {
+            let place = Place::new(count.place);
+            let line = lines.entry((place.clone(), operation, width)).or_insert(Line {
+                place,
+                operation,
+                width,
+                requests: 0,
+                lanes: 0,
+                units: 0,
+                ideal: 0,
+            });
+            line.requests += count.requests;
+            line.lanes += count.lanes;
+            line.units += count.units;
+            line.ideal += count.ideal;
+        }
+        Profile {
+            blocks,
+            sampled: self.sampled,
+            lines: lines.into_values().collect(),
+            warp_intervals: self.warp_intervals,
+            divergent_intervals: self.divergent_intervals,
+        }
+    }
+}
+
+impl Count {
+    fn new(place: &'static Location<'static>) -> Self {
+        Count { place, requests: 0, lanes: 0, units: 0, ideal: 0 }
+    }
+}
+
+/// Bytes of a sector, the unit in which the caches move global memory.
+const SECTOR: u64 = 32;
+/// Shared memory has 32 banks of four bytes.
+const BANKS: usize = 32;
+const BANK_BYTES: u64 = 4;
+
+/// Sectors that a request touches, and the fewest that its bytes could lie in.
+fn sectors(addresses: &mut [u64], width: u64) -> (u64, u64) {
+    sort(addresses);
+    let (mut touched, mut last) = (0, None);
+    let (mut distinct, mut before) = (0, None);
+    for &address in &*addresses {
+        let first = address / SECTOR;
+        let end = (address + width - 1) / SECTOR;
+        let start = last.map_or(first, |last: u64| first.max(last + 1));
+        touched += (end + 1).saturating_sub(start);
+        last = Some(last.map_or(end, |last| end.max(last)));
+        distinct += u64::from(before != Some(address));
+        before = Some(address);
+    }
+    (touched, (distinct * width).div_ceil(SECTOR))
+}
+
+/// Wavefronts of a request to shared memory, and the fewest that it could take. A bank gives one word of
+/// four bytes in each; lanes that want the same word get it together. Of wider accesses, those of half a
+/// warp (8 bytes) or a quarter (16) are served at once.
+fn wavefronts(addresses: &mut [u64], width: u64) -> (u64, u64) {
+    let words = width.div_ceil(BANK_BYTES);
+    let lanes_at_once = (BANKS / words as usize).max(1);
+    let (mut units, mut ideal) = (0, 0);
+    for lanes in addresses.chunks_mut(lanes_at_once) {
+        sort(lanes);
+        let mut words_of_bank = [0u32; BANKS];
+        let mut last = None;
+        for &address in &*lanes {
+            for word in address / BANK_BYTES..(address + width).div_ceil(BANK_BYTES) {
+                if last.is_none_or(|last| word > last) {
+                    words_of_bank[word as usize % BANKS] += 1;
+                    last = Some(word);
+                }
+            }
+        }
+        units += u64::from(words_of_bank.into_iter().max().unwrap_or(0));
+        ideal += 1;
+    }
+    (units, ideal)
+}
+
+fn sort(addresses: &mut [u64]) {
+    if !addresses.is_sorted() {
+        addresses.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lanes(address: impl Fn(u64) -> u64) -> Vec<u64> {
+        (0..32).map(address).collect()
+    }
+
+    #[test]
+    fn sectors_of_a_request() {
+        assert_eq!(sectors(&mut lanes(|lane| 4 * lane), 4), (4, 4), "a row, aligned");
+        assert_eq!(sectors(&mut lanes(|lane| 4 * lane + 4), 4), (5, 4), "not aligned");
+        assert_eq!(sectors(&mut lanes(|lane| 64 * lane), 4), (32, 4), "a column");
+        assert_eq!(sectors(&mut lanes(|_| 100), 4), (1, 1), "one element for all");
+        assert_eq!(sectors(&mut lanes(|lane| 16 * lane), 16), (16, 16), "128 bits a lane");
+        assert_eq!(sectors(&mut lanes(|lane| 4 * (31 - lane)), 4), (4, 4), "backwards");
+        assert_eq!(sectors(&mut [0], 4), (1, 1), "one lane");
+    }
+
+    #[test]
+    fn wavefronts_of_a_request() {
+        assert_eq!(wavefronts(&mut lanes(|lane| 4 * lane), 4), (1, 1), "a row");
+        assert_eq!(wavefronts(&mut lanes(|lane| 128 * lane), 4), (32, 1), "a column");
+        assert_eq!(wavefronts(&mut lanes(|lane| 132 * lane), 4), (1, 1), "a padded column");
+        assert_eq!(wavefronts(&mut lanes(|_| 8), 4), (1, 1), "one element for all");
+        assert_eq!(wavefronts(&mut lanes(|lane| 8 * lane), 4), (2, 1), "every second word");
+        assert_eq!(wavefronts(&mut lanes(|lane| 2 * lane), 2), (1, 1), "half words");
+        assert_eq!(wavefronts(&mut lanes(|lane| 8 * lane), 8), (2, 2), "64 bits a lane");
+        assert_eq!(wavefronts(&mut lanes(|lane| 16 * lane), 16), (4, 4), "128 bits a lane");
+        assert_eq!(wavefronts(&mut lanes(|lane| 128 * lane), 16), (32, 4), "all in four banks");
+    }
+}
