@@ -35,6 +35,7 @@ mod environment;
 pub mod inspect;
 mod linker;
 pub mod listing;
+pub mod mutants;
 pub mod occupancy;
 pub mod ptx;
 pub mod ptxas;

@@ -1,0 +1,3 @@
+mod mutant;
+mod operators;
+mod source;
