@@ -85,18 +85,20 @@ impl Edit {
 /// One mistake, in one place of a file.
 #[derive(Clone, Debug)]
 pub struct Mutant {
+    /// The kind of mistake.
     pub operator: Operator,
     /// Operator and place: `remove-barrier@49:9`. Unique in the file.
     pub name: String,
     /// The line it stands in, without the space around it.
     pub line: String,
-    /// What stood there, and what stands there now.
+    /// What stood there.
     pub from: String,
+    /// What stands there now.
     pub to: String,
     /// The whole file with it.
     pub text: String,
     /// The function that it stands in, by its place in [`KernelFile::functions`].
-    pub function: usize,
+    pub(super) function: usize,
 }
 
 /// Collects the mutants of a file.

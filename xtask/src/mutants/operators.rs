@@ -172,6 +172,7 @@ mod tests {
     fn barriers() {
         let body = "thread::sync_threads(); if i < n {}";
         assert_eq!(of(Operator::RemoveBarrier, body), ["thread::sync_threads() -> ()"]);
+        assert_eq!(of(Operator::RemoveBarrier, "sync_warp(mask);"), ["sync_warp(mask) -> ()"]);
         assert_eq!(
             of(Operator::BranchBarrier, body),
             [

@@ -19,8 +19,6 @@ pub const SHARED_MACROS: [&str; 3] = ["shared", "shared_array", "dynamic_shared"
 
 /// A file of kernels, as text and taken apart.
 pub struct KernelFile {
-    /// Its path, for messages.
-    pub path: PathBuf,
     /// Its module: `tiled`.
     pub module: String,
     /// As it stands there.
@@ -64,7 +62,7 @@ impl KernelFile {
         let parsed =
             syn::parse_file(&text).with_context(|| format!("cannot parse {}", path.display()))?;
         let module = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(KernelFile { path: path.into(), module, text, parsed })
+        Ok(KernelFile { module, text, parsed })
     }
 
     /// Every kernel file of a folder, in the order of their names.
