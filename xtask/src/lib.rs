@@ -22,7 +22,7 @@
 //! | [`ptxas`] | NVIDIA's assembler, where there is one: registers, spills, warnings |
 //! | [`listing`] | a kernel's instructions by kind and its main loop, in PTX and in machine code |
 //! | [`occupancy`] | how many blocks of a kernel a multiprocessor holds |
-//! | [`build_ptx`], [`inspect`], [`doctor`], [`ci`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`inspect`], [`doctor`], [`mutants`], [`ci`] | the tasks of `cargo xtask` |
 
 pub mod build_ptx;
 pub mod builder;
@@ -35,6 +35,7 @@ mod environment;
 pub mod inspect;
 mod linker;
 pub mod listing;
+pub mod mutants;
 pub mod occupancy;
 pub mod ptx;
 pub mod ptxas;

@@ -4,7 +4,7 @@ use std::{env, ffi::OsStr, path::Path, process::ExitCode};
 
 use anyhow::Result;
 use lexopt::prelude::*;
-use xtask::{ToolchainAbsent, build_ptx, ci, doctor, inspect, workspace_root};
+use xtask::{ToolchainAbsent, build_ptx, ci, doctor, inspect, mutants, workspace_root};
 
 /// What `--help` says of a task.
 struct Manual {
@@ -15,7 +15,7 @@ struct Manual {
     options: &'static [[&'static str; 2]],
 }
 
-const MANUALS: [Manual; 4] = [
+const MANUALS: [Manual; 5] = [
     Manual {
         name: "build-ptx",
         arguments: "[OPTIONS]",
@@ -45,6 +45,17 @@ const MANUALS: [Manual; 4] = [
         options: &[
             ["--json", "one JSON object a line"],
             ["--offline", "let cargo download nothing"],
+        ],
+    },
+    Manual {
+        name: "mutants",
+        arguments: "[OPTIONS]",
+        about: "make mistakes in the kernels and see whether they are found",
+        options: &[
+            ["--kernel NAME", "in this kernel alone"],
+            ["--only TEXT", "only those whose name has this in it"],
+            ["--jobs N", "how many to run at once (default: one a core)"],
+            ["--json", "one JSON object a line; the table goes to standard error"],
         ],
     },
     Manual { name: "ci", arguments: "", about: "run what CI runs", options: &[] },
@@ -102,6 +113,7 @@ enum Task {
     BuildPtx(build_ptx::Options),
     Inspect(inspect::Options),
     Doctor(doctor::Options),
+    Mutants(mutants::Options),
     Ci,
 }
 
@@ -123,6 +135,7 @@ fn main() -> ExitCode {
             // They may be under the context of a step of `ci`.
             ExitCode::from(match () {
                 _ if error.downcast_ref::<inspect::UnknownKernel>().is_some() => 2,
+                _ if error.downcast_ref::<mutants::UnknownKernel>().is_some() => 2,
                 _ if error.downcast_ref::<ToolchainAbsent>().is_some() => 3,
                 _ => 1,
             })
@@ -139,6 +152,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::BuildPtx(options) => build_ptx::run(&root()?, options)?,
         Task::Inspect(options) => inspect::run(&root()?, &options)?,
         Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
+        Task::Mutants(options) => mutants::run(&root()?, &options)?,
         Task::Ci => ci::run(&root()?)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -163,6 +177,9 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Value(name), None) if name == "doctor" => {
                 task = Some(Task::Doctor(doctor::Options::default()));
             }
+            (Value(name), None) if name == "mutants" => {
+                task = Some(Task::Mutants(mutants::Options::default()));
+            }
             (Value(name), None) if name == "ci" => task = Some(Task::Ci),
             (Long("check"), Some(Task::BuildPtx(options))) => options.check = true,
             (Long("offline"), Some(Task::BuildPtx(options))) => options.offline = true,
@@ -179,6 +196,16 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Long("fetch"), Some(Task::Inspect(options))) => options.fetch = true,
             (Long("json"), Some(Task::Doctor(options))) => options.json = true,
             (Long("offline"), Some(Task::Doctor(options))) => options.offline = true,
+            (Long("kernel"), Some(Task::Mutants(options))) => {
+                options.kernel = Some(parser.value()?.string()?);
+            }
+            (Long("only"), Some(Task::Mutants(options))) => {
+                options.only = Some(parser.value()?.string()?);
+            }
+            (Long("jobs"), Some(Task::Mutants(options))) => {
+                options.jobs = Some(parser.value()?.parse()?);
+            }
+            (Long("json"), Some(Task::Mutants(options))) => options.json = true,
             (argument, _) => return Err(argument.unexpected()),
         }
     }

@@ -160,6 +160,8 @@ fn usage_errors() {
         (&["inspect", "k", "--check"], "--check"),
         (&["doctor", "k"], "\"k\""),
         (&["doctor", "--fetch"], "--fetch"),
+        (&["mutants", "--jobs", "many"], "many"),
+        (&["mutants", "k"], "\"k\""),
         (&["mend"], "\"mend\""),
         (&[], "which task?"),
     ] {
@@ -173,7 +175,7 @@ fn usage_errors() {
         let task = args.first().filter(|task| **task != "mend");
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
-            None => "\nUsage: cargo xtask build-ptx|inspect|doctor|ci [OPTIONS]\n".into(),
+            None => "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|ci [OPTIONS]\n".into(),
         };
         let help = match task {
             Some(task) => format!("\n`cargo xtask {task} --help` says more\n"),
@@ -202,6 +204,7 @@ fn help_is_of_everything_or_of_a_task() {
         ("build-ptx", &["--check", "--offline"][..]),
         ("inspect", &["--target NAME", "--sass"]),
         ("doctor", &["--offline"]),
+        ("mutants", &[]),
         ("ci", &[]),
     ] {
         for word in ["--help", "-h"] {

@@ -1,0 +1,222 @@
+//! `cargo xtask mutants`: are mistakes in kernels found?
+//!
+//! Every kernel that uses shared memory gets one mistake at a time: a barrier left out, a comparison off by
+//! one, an index transposed, and so on, wherever it can be made. Each such mutant is run in check mode, which
+//! knows no expected result, and, apart from that, has its result compared with the exact one. Two rates come
+//! out: of the mistakes that anything finds, and of those that the checker finds.
+//!
+//! | module | its one idea |
+//! |---|---|
+//! | `source` | a kernel file, and which functions a kernel is made of |
+//! | `operators` | where each kind of mistake can be made |
+//! | `mutant` | one mistake: what is edited, and what it is called |
+//! | `program` | all mutants compiled into one program, but for those that do not compile |
+//! | `driver.rs` | that program's own part: launches a mutant and looks at what comes out |
+//! | `process` | one mutant, run in a process of its own |
+//! | `equivalent` | mutants that are no mistakes, each with the reason |
+//! | `report` | who found what, and the rates |
+
+mod equivalent;
+mod mutant;
+mod operators;
+mod process;
+mod program;
+mod report;
+mod source;
+
+use std::{
+    env, fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use anyhow::{Result, bail, ensure};
+
+use self::{
+    equivalent::EQUIVALENT,
+    program::{ORIGINAL, Program, Subject},
+    source::KernelFile,
+};
+pub use self::{
+    equivalent::Equivalent,
+    mutant::{Mutant, Operator},
+    report::{End, Outcome},
+};
+use crate::environment::say;
+
+/// Which mutants, and how they are shown.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// A JSON object a line instead of text; the table then goes to standard error.
+    pub json: bool,
+    /// Those of this kernel alone.
+    pub kernel: Option<String>,
+    /// Those alone whose name has this in it.
+    pub only: Option<String>,
+    /// How many run at once; as many as there are cores where `None`.
+    pub jobs: Option<usize>,
+}
+
+/// A kernel without shared memory, or one that there is not: the caller's mistake.
+#[derive(Debug)]
+pub struct UnknownKernel {
+    name: String,
+    known: Vec<String>,
+}
+
+impl std::error::Error for UnknownKernel {}
+
+impl fmt::Display for UnknownKernel {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let UnknownKernel { name, known } = self;
+        write!(f, "no kernel `{name}` uses shared memory: there are {}", known.join(", "))
+    }
+}
+
+/// Runs the mutants of the workspace in `root` and reports on them.
+///
+/// # Errors
+/// [`UnknownKernel`]; a kernel that fails as it is; an entry of the list of equivalent mutants that is wrong;
+/// too few mistakes that were found.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    let name = |kernel: &str, mutant: &Mutant| format!("{kernel}/{}", mutant.name);
+    let wanted = |kernel: &str, mutant: &Mutant| {
+        options.kernel.as_ref().is_none_or(|wanted| wanted == kernel)
+            && options.only.as_ref().is_none_or(|part| name(kernel, mutant).contains(part))
+    };
+    let print = |outcome: &Outcome| match (options.json, outcome.json()) {
+        (true, Some(line)) => say(&format!("{line}\n")),
+        (true, None) => {
+            eprint!("{}", outcome.text());
+            Ok(())
+        }
+        (false, _) => say(&outcome.text()),
+    };
+    if let Some(name) = &options.kernel {
+        let known = kernels(root)?;
+        if !known.contains(name) {
+            return Err(UnknownKernel { name: name.clone(), known }.into());
+        }
+    }
+    let target = env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    let outcomes = outcomes(root, &target.join("mutants"), options.jobs, wanted, print)?;
+    let summary = report::summary(&outcomes);
+    match options.json {
+        true => eprint!("{summary}"),
+        false => say(&summary)?,
+    }
+    let complete = options.kernel.is_none() && options.only.is_none();
+    report::rightly_listed(&outcomes, EQUIVALENT, complete)?;
+    ensure!(report::enough(&outcomes), "too few of the mistakes are found");
+    Ok(())
+}
+
+/// The kernels that use shared memory.
+fn kernels(root: &Path) -> Result<Vec<String>> {
+    let files = KernelFile::all(&root.join("gpu/src/kernels"))?;
+    Ok(files.iter().flat_map(KernelFile::kernels).map(|kernel| kernel.name).collect())
+}
+
+/// Makes those mutants that are `wanted` of a kernel, compiles them in `folder` and runs them. Each is shown
+/// as soon as it and all before it have been run.
+///
+/// # Errors
+/// A kernel that fails as it is; whatever keeps the mutants from being compiled and run.
+pub fn outcomes(
+    root: &Path,
+    folder: &Path,
+    jobs: Option<usize>,
+    wanted: impl Fn(&str, &Mutant) -> bool,
+    show: impl Fn(&Outcome) -> Result<()> + Sync,
+) -> Result<Vec<Outcome>> {
+    let mut subjects = Vec::new();
+    for file in KernelFile::all(&root.join("gpu/src/kernels"))? {
+        let kernels = file.kernels();
+        let mut mutants = operators::mutants(&file);
+        mutants.retain(|mutant| {
+            let mut of = kernels.iter().filter(|k| k.functions.contains(&mutant.function));
+            of.any(|kernel| wanted(&kernel.name, mutant))
+        });
+        if !mutants.is_empty() {
+            subjects.push(Subject { file, kernels, mutants });
+        }
+    }
+    let program = Program::build(root, folder, &subjects)?;
+    originals_pass(&program, &subjects)?;
+
+    let mut trials = Vec::new();
+    for subject in &subjects {
+        for kernel in &subject.kernels {
+            for (number, mutant) in subject.mutants.iter().enumerate() {
+                if kernel.functions.contains(&mutant.function) && wanted(&kernel.name, mutant) {
+                    trials.push((subject.module(number), kernel.name.clone(), mutant.clone()));
+                }
+            }
+        }
+    }
+    let run = |(module, kernel, mutant): &(String, String, Mutant)| -> Result<Outcome> {
+        let end = match program.broken.get(module) {
+            Some(message) => End::DoesNotCompile(message.clone()),
+            None => End::Ran {
+                check: process::run(&program.path, "check", module, kernel)?,
+                verification: process::run(&program.path, "verify", module, kernel)?,
+                equivalent: EQUIVALENT.iter().find(|known| known.is(kernel, mutant)),
+            },
+        };
+        let id = format!("{kernel}/{}", mutant.name);
+        Ok(Outcome { id, kernel: kernel.clone(), mutant: mutant.clone(), end })
+    };
+    in_parallel(&trials, jobs, run, show)
+}
+
+/// A kernel that fails without a mistake would make every mutant count as found.
+fn originals_pass(program: &Program, subjects: &[Subject]) -> Result<()> {
+    for kernel in subjects.iter().flat_map(|subject| &subject.kernels) {
+        for stage in ["check", "verify"] {
+            let found = process::run(&program.path, stage, ORIGINAL, &kernel.name)?;
+            ensure!(found.is_empty(), "`{}` fails as it is: {}", kernel.name, found.join("; "));
+        }
+    }
+    Ok(())
+}
+
+/// The outcomes of all trials, in their order, each shown when its turn has come.
+fn in_parallel<T: Sync>(
+    trials: &[T],
+    jobs: Option<usize>,
+    run: impl Fn(&T) -> Result<Outcome> + Sync,
+    show: impl Fn(&Outcome) -> Result<()> + Sync,
+) -> Result<Vec<Outcome>> {
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    // Results by number, and how many of the first have been shown.
+    let state = Mutex::new((Vec::from_iter(trials.iter().map(|_| None)), 0));
+    let work = || -> Result<()> {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(trial) = trials.get(number) else { return Ok(()) };
+            let outcome = run(trial)?;
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let (outcomes, shown) = &mut *state;
+            outcomes[number] = Some(outcome);
+            while let Some(Some(outcome)) = outcomes.get(*shown) {
+                show(outcome)?;
+                *shown += 1;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let workers = (0..jobs.unwrap_or_else(cores).max(1)).map(|_| scope.spawn(work));
+        let workers = workers.collect::<Vec<_>>();
+        workers.into_iter().try_for_each(|worker| match worker.join() {
+            Ok(result) => result,
+            Err(_) => bail!("a worker has panicked"),
+        })
+    })?;
+    let (outcomes, _) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(outcomes.into_iter().flatten().collect())
+}

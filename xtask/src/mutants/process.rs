@@ -1,0 +1,113 @@
+//! One mutant at a time, in a process of its own, which it may end or keep for ever.
+
+use std::{
+    io::Read,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+
+/// How long a mutant may take. The slowest of those that come to an end takes a few seconds.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// What one run of a mutant has shown: nothing where it passed.
+pub type Findings = Vec<String>;
+
+/// Runs one stage of the program: `check` or `verify`.
+pub fn run(program: &Path, stage: &str, mutant: &str, kernel: &str) -> Result<Findings> {
+    run_within(LIMIT, program, stage, mutant, kernel)
+}
+
+fn run_within(
+    limit: Duration,
+    program: &Path,
+    stage: &str,
+    mutant: &str,
+    kernel: &str,
+) -> Result<Findings> {
+    let mut command = Command::new(program);
+    command.args([stage, mutant, kernel]).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    // As many processes as cores are at work already.
+    command.env("RAYON_NUM_THREADS", "1");
+    let mut child = command.spawn().with_context(|| format!("cannot run {}", program.display()))?;
+    let (out, err) = (read(child.stdout.take()), read(child.stderr.take()));
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait().context("the program was lost")? {
+            Some(status) => break Some(status),
+            None if start.elapsed() > limit => {
+                child.kill().context("a mutant cannot be ended")?;
+                child.wait().context("the program was lost")?;
+                break None;
+            }
+            None => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let [out, err] = [out, err].map(|reader| reader.join().unwrap_or_default());
+    let found = out.lines().filter_map(|line| line.strip_prefix("found ")).map(Into::into);
+    let mut found: Findings = found.collect();
+    match status {
+        None => found.push("hang".into()),
+        Some(status) if status.success() && out.lines().last() == Some("done") => {}
+        // 101 is a panic outside of the kernel: the driver's own, or the check mode's.
+        Some(status) if status.code().is_some() => {
+            bail!("{stage} {mutant} {kernel}: {status}\n{}", err.trim_end())
+        }
+        // A signal: an access to nobody's memory, or an abort.
+        Some(status) => found.push(format!("crash: {status}")),
+    }
+    found.dedup();
+    Ok(found)
+}
+
+/// Everything that comes through a pipe, read as it comes so that the writer never waits.
+fn read(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was written before the end counts, however the end came.
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs};
+
+    use super::*;
+
+    /// What comes of a program that does this, called as a mutant is.
+    fn of(script: &str) -> Result<Findings> {
+        let name = format!("mutants-process-{}-{:?}", std::process::id(), thread::current().id());
+        let path = env::temp_dir().join(name);
+        // Written by another process: while one of ours has it open to write, nobody can run it, and a
+        // child of another test may have inherited that.
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod +x "$2""#;
+        let written = Command::new("sh").args(["-c", write, "sh", script]).arg(&path).status();
+        assert!(written.unwrap().success());
+        let outcome = run_within(Duration::from_millis(500), &path, "check", "m", "k");
+        fs::remove_file(&path).unwrap();
+        outcome
+    }
+
+    #[test]
+    fn every_end_of_a_mutant() {
+        assert_eq!(of("echo done").unwrap(), [""; 0]);
+        assert_eq!(of("echo \"found $1 $2 $3\"; echo done").unwrap(), ["check m k"]);
+        assert_eq!(of("echo found it; exec sleep 60").unwrap(), ["it", "hang"]);
+        let crash = of("echo found it; kill -SEGV $$").unwrap();
+        assert!(crash[0] == "it" && crash[1].starts_with("crash: signal: 11"), "{crash:?}");
+    }
+
+    #[test]
+    fn an_error_of_the_program_is_no_finding() {
+        let error =
+            of("echo found it; echo 'no such mutant' >&2; exit 101").unwrap_err().to_string();
+        assert!(error.contains("check m k") && error.contains("no such mutant"), "{error}");
+        assert!(of("exit 0").is_err(), "it did not come to its end");
+    }
+}
