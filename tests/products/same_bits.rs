@@ -89,6 +89,7 @@ fn from_any_processor() {
             declaration: kernel.declaration,
             lengths: kernel.lengths,
             thread: ThreadFn { portable, tuned: portable },
+            checked: ThreadFn { portable, tuned: portable },
         };
         let mut c = vec![f32::NAN; shape.c_len()];
         let [rows, cols] = product.tile;

@@ -89,6 +89,10 @@ impl<'a> Watch<'a> {
                 kind: key.kind,
                 kernel: self.kernel,
                 memory: key.memory.map(&memory_name),
+                columns: match key.memory {
+                    Some(MemoryId::Shared(_, _, (_, columns))) if columns > 1 => Some(columns),
+                    _ => None,
+                },
                 place: key.place.map(Place::new),
                 other_place: key.other_place.map(Place::new),
                 detail: group.detail,

@@ -51,6 +51,8 @@ pub struct Finding {
     pub kernel: &'static str,
     /// The buffer or shared array.
     pub memory: Option<String>,
+    /// Of a shared array with rows and columns, how many columns.
+    pub columns: Option<usize>,
     /// Where it happened.
     pub place: Option<Place>,
     /// Where the other thread was, or is, that this one conflicts with.
@@ -223,8 +225,12 @@ impl fmt::Display for Finding {
         for example in &self.examples {
             let Example { block, thread, element, other } = example;
             write!(f, "\n    block {block:?} thread {thread:?}")?;
-            if let Some(element) = element {
-                write!(f, ", element {element}")?;
+            match (element, self.columns) {
+                (Some(element), Some(columns)) => {
+                    write!(f, ", element ({}, {})", element / columns, element % columns)?;
+                }
+                (Some(element), None) => write!(f, ", element {element}")?,
+                (None, _) => {}
             }
             match other {
                 Some((other_block, other)) if other_block == block => {

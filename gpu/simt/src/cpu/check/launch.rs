@@ -9,7 +9,7 @@ use std::{
 use super::{
     Finding, Kind, Order, Report, Watched,
     checker::Watch,
-    finding::{Example, MemoryId, Place},
+    finding::{MemoryId, Place},
     global::{Buffer, Region},
     watched::GlobalTag,
 };
@@ -265,8 +265,17 @@ pub unsafe fn launch<P: CheckableParams>(
 
 /// A finding that belongs to no thread.
 fn lone(kind: Kind, kernel: &'static str, memory: Option<String>, detail: String) -> Finding {
-    let (place, other_place, examples) = (None, None, Vec::<Example>::new());
-    Finding { kind, kernel, memory, place, other_place, detail, count: 1, examples }
+    Finding {
+        kind,
+        kernel,
+        memory,
+        columns: None,
+        place: None,
+        other_place: None,
+        detail,
+        count: 1,
+        examples: Vec::new(),
+    }
 }
 
 /// A shared array has no name but the place where it is declared.

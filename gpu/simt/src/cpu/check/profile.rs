@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt,
     panic::Location,
 };
 
@@ -97,7 +98,8 @@ impl Operation {
         }
     }
 
-    fn is_global(self) -> bool {
+    /// Is it an access to global memory?
+    pub fn is_global(self) -> bool {
         matches!(self, Operation::GlobalLoad | Operation::GlobalStore | Operation::GlobalAtomic)
     }
 }
@@ -113,6 +115,40 @@ impl Profile {
     /// Blocks of the grid for each that was counted.
     pub fn scale(&self) -> f64 {
         self.blocks as f64 / self.sampled.max(1) as f64
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(
+            f,
+            "{:32} {:14} {:>5} {:>14} {:>6} {:>18} {:>6}",
+            "line", "operation", "bytes", "warp requests", "lanes", "units a request", "ideal"
+        )?;
+        for line in &self.lines {
+            let requests = line.requests as f64 * self.scale();
+            let place = line.place.to_string();
+            // The end of a path tells more than its beginning.
+            let tail = place.char_indices().rev().nth(31).map_or(&place[..], |(i, _)| &place[i..]);
+            write!(f, "{tail:32} {:14}", line.operation.name())?;
+            if line.width == 0 {
+                writeln!(f, " {:>5} {requests:>14.0}", "")?;
+                continue;
+            }
+            let each = |count: u64| count as f64 / line.requests.max(1) as f64;
+            let unit = if line.operation.is_global() { "sectors" } else { "wavefronts" };
+            writeln!(
+                f,
+                " {:>5} {requests:>14.0} {:>6.1} {:>7.2} {unit:10} {:>6.2}",
+                line.width,
+                each(line.lanes),
+                each(line.units),
+                each(line.ideal),
+            )?;
+        }
+        let share = 100.0 * self.divergent_intervals as f64 / self.warp_intervals.max(1) as f64;
+        write!(f, "{share:.1} % of the warps' intervals between waits were divergent; ")?;
+        write!(f, "{} of {} blocks counted", self.sampled, self.blocks)
     }
 }
 
