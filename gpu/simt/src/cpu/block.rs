@@ -139,6 +139,7 @@ thread_local! {
 }
 
 /// Makes a thread the one that runs; null where none does.
+#[inline(always)]
 pub(super) fn set_current(thread: *const Thread) {
     CURRENT.set(thread);
 }
@@ -232,10 +233,15 @@ pub(super) fn warp_operation(
 }
 
 /// Sets aside a shared array. Every thread declares the same arrays in the same order, and so is given
-/// the same addresses.
-pub(super) fn declare_shared(declaration: ArrayDeclaration) -> (*mut u8, *const check::Array) {
+/// the same addresses. (Plain arguments: a struct would take room on the stack of every thread, and that
+/// room costs time at every barrier.)
+pub(super) fn declare_shared(
+    element: usize,
+    shape: (usize, usize),
+    dynamic: bool,
+    place: &'static Location<'static>,
+) -> (*mut u8, *const check::Array) {
     let (thread, block) = (current(), current_block());
-    let ArrayDeclaration { element, shape, dynamic, place } = declaration;
     let bytes = element * shape.0 * shape.1;
     let dynamic_bytes = (block.config.dynamic_shared as usize).next_multiple_of(16);
     let offset = match dynamic {
@@ -257,7 +263,9 @@ pub(super) fn declare_shared(declaration: ArrayDeclaration) -> (*mut u8, *const 
     };
     let array = match checker() {
         None => null(),
-        Some(checker) => checker.shared_array(offset, &declaration),
+        Some(checker) => {
+            checker.shared_array(offset, &ArrayDeclaration { element, shape, dynamic, place })
+        }
     };
     // SAFETY: within the arena, by the assertion and by the launch's limits.
     (unsafe { block.shared.add(offset) }, array)

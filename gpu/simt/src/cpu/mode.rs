@@ -88,8 +88,10 @@ pub trait Mode: Copy + Debug + 'static {
     type Global: Copy + Debug;
     /// What a shared array carries along.
     type Shared: Copy + Debug;
-    /// What a view carries that belongs to no launch yet.
-    const NO_LAUNCH: Self::Global;
+    /// What a view carries that belongs to no launch yet, and whose elements hold values.
+    const WRITTEN: Self::Global;
+    /// The same of one whose elements do not.
+    const UNWRITTEN: Self::Global;
 
     /// What a shared array carries that the worker has just set aside.
     ///
@@ -132,7 +134,8 @@ pub enum Fast {}
 impl Mode for Fast {
     type Global = ();
     type Shared = ();
-    const NO_LAUNCH: () = ();
+    const WRITTEN: () = ();
+    const UNWRITTEN: () = ();
 
     #[inline(always)]
     unsafe fn shared_array(_: *const check::Array) {}

@@ -28,8 +28,6 @@ pub(super) struct Worker {
     shared: Vec<Line>,
     /// The fibers whose threads wait.
     parked: Vec<usize>,
-    /// Those that are about to be resumed.
-    round: Vec<usize>,
     /// The order in which the block's threads are started.
     order: Vec<u32>,
 }
@@ -148,17 +146,17 @@ impl Scheduler<'_> {
         self.worker.parked.clear();
         self.start()?;
         // Each round takes threads from one wait to the next.
-        let mut round = std::mem::take(&mut self.worker.round);
         while !self.worker.parked.is_empty() {
-            std::mem::swap(&mut round, &mut self.worker.parked);
-            self.may_go_on(&mut round)?;
-            shuffle.fibers(&mut round);
-            for number in round.drain(..) {
-                set_current(self.worker.fibers[number].thread);
-                self.resume(number)?;
+            if (self.job.cancelled)() {
+                return Err(Stop::Interrupted);
             }
+            match self.in_warp {
+                false => self.barrier()?,
+                true => self.complete_warp_operations()?,
+            }
+            shuffle.fibers(&mut self.worker.parked);
+            self.resume_all(self.in_warp)?;
         }
-        self.worker.round = round;
         match (self.run.shared_mismatch.get(), self.run.declared_shared) {
             (Some((thread, used)), Some(declared)) => {
                 let kind = FaultKind::SharedMismatch { declared, used };
@@ -178,59 +176,63 @@ impl Scheduler<'_> {
             if number == self.worker.fibers.len() {
                 self.worker.add_fiber()?;
             }
-            self.resume(number)?;
-        }
-        Ok(())
-    }
-
-    /// Runs a fiber until it gives control back.
-    fn resume(&mut self, number: usize) -> Result<(), Stop> {
-        let fiber = &mut self.worker.fibers[number];
-        // SAFETY: `run` outlives the block (`Worker::run`), and a worker stays on its thread.
-        let event = unsafe { fiber.resume(self.run) };
-        fiber.thread = current_pointer();
-        match event {
-            Event::Barrier => self.worker.parked.push(number),
-            Event::Warp => {
-                self.in_warp = true;
-                self.worker.parked.push(number);
+            let fiber = &mut self.worker.fibers[number];
+            // SAFETY: `run` outlives the block (`Worker::run`), and a worker stays on its thread.
+            let event = unsafe { fiber.resume(self.run) };
+            // The last of the threads that it has started.
+            fiber.thread = current_pointer();
+            match event {
+                Event::Barrier => self.worker.parked.push(number),
+                Event::Warp => {
+                    self.in_warp = true;
+                    self.worker.parked.push(number);
+                }
+                Event::Idle => {}
+                Event::Panicked => return Err(self.fault(self.thread_of(number), last_panic())),
             }
-            Event::Idle => {}
-            Event::Panicked => return Err(self.fault(self.thread_of(number), last_panic())),
         }
         Ok(())
     }
 
-    /// Reduces the fibers that wait to those whose wait is over; the others stay parked.
-    fn may_go_on(&mut self, round: &mut Vec<usize>) -> Result<(), Stop> {
-        if (self.job.cancelled)() {
-            return Err(Stop::Interrupted);
+    /// Resumes the fibers that wait; `some`: only those whose threads may run on.
+    fn resume_all(&mut self, some: bool) -> Result<(), Stop> {
+        let mut ended = false;
+        let parked = std::mem::take(&mut self.worker.parked);
+        for &number in &parked {
+            let fiber = &mut self.worker.fibers[number];
+            // SAFETY: a fiber that waits is in the middle of one of this worker's threads.
+            if some && unsafe { &*fiber.thread }.state.get() != State::Running {
+                continue;
+            }
+            set_current(fiber.thread);
+            // SAFETY: as in `start`.
+            match unsafe { fiber.resume(self.run) } {
+                Event::Barrier => {}
+                Event::Warp => self.in_warp = true,
+                Event::Idle => ended = true,
+                Event::Panicked => return Err(self.fault(self.thread_of(number), last_panic())),
+            }
         }
-        if !self.in_warp {
-            return self.barrier(round);
-        }
-        self.complete_warp_operations()?;
-        let (ready, parked) = round
-            .drain(..)
-            .partition(|&number| self.thread_of(number).state.get() == State::Running);
-        *round = ready;
         self.worker.parked = parked;
-        self.in_warp = (self.worker.parked.iter())
-            .any(|&number| self.thread_of(number).state.get() == State::InWarp);
-        match round.is_empty() {
-            false => Ok(()),
-            true => Err(self.stuck()),
+        if ended || self.in_warp {
+            let mut parked = std::mem::take(&mut self.worker.parked);
+            let state = |number: usize| self.thread_of(number).state.get();
+            parked.retain(|&number| state(number) != State::Ended);
+            self.in_warp = parked.iter().any(|&number| state(number) == State::InWarp);
+            self.worker.parked = parked;
         }
+        Ok(())
     }
 
     /// Every thread that has not ended waits at a barrier.
-    fn barrier(&self, round: &[usize]) -> Result<(), Stop> {
+    fn barrier(&self) -> Result<(), Stop> {
+        let parked = &self.worker.parked;
         if let Some(checker) = self.checker {
-            checker.barrier(self.run, round.iter().map(|&number| self.thread_of(number)));
+            checker.barrier(self.run, parked.iter().map(|&number| self.thread_of(number)));
         } else if self.run.ended.get() > 0 {
             let exited = self.worker.threads[self.run.first_ended.get() as usize].index;
             // Which of those that wait is named does not matter; the last is what it has always been.
-            let waits = self.thread_of(round[round.len() - 1]);
+            let waits = self.thread_of(parked[parked.len() - 1]);
             let location = location(waits);
             return Err(self.fault(waits, FaultKind::BarrierSkipped { exited, location }));
         }
@@ -239,6 +241,7 @@ impl Scheduler<'_> {
 
     /// Ends the waits of those lanes whose partners have all come.
     fn complete_warp_operations(&self) -> Result<(), Stop> {
+        let mut complete = false;
         for lanes in self.worker.threads.chunks(WARP as usize) {
             for thread in lanes {
                 if thread.state.get() != State::InWarp
@@ -269,13 +272,17 @@ impl Scheduler<'_> {
                     };
                     cell.set(WarpOperation { value, ..own });
                     lane.state.set(State::Running);
+                    complete = true;
                 }
                 if let (Some(checker), WarpKind::Sync) = (self.checker, operation.kind) {
                     checker.warp_sync(thread.warp(), operation.mask);
                 }
             }
         }
-        Ok(())
+        match complete {
+            true => Ok(()),
+            false => Err(self.stuck()),
+        }
     }
 
     /// A shuffle that reads a lane that takes no part in it.

@@ -11,7 +11,6 @@ use super::{
     checker::Watch,
     finding::{MemoryId, Place},
     global::{Buffer, Region},
-    watched::GlobalTag,
 };
 use crate::{
     Element, Kernel, LaunchConfig, Param, Params,
@@ -91,7 +90,7 @@ macro_rules! views {
             fn region(&self, param: usize) -> Option<Region> {
                 let element = size_of::<T>();
                 let (address, bytes) = (self.as_ptr().addr(), self.len() * element);
-                let written = $written || self.written;
+                let written = $written || self.tag.written;
                 Some(Region { address, bytes, element, written, param })
             }
 
@@ -99,7 +98,7 @@ macro_rules! views {
                 let address = self.as_ptr().addr();
                 let holds = |b: &&Buffer| (b.address..b.address + b.bytes).contains(&address);
                 if let Some(buffer) = buffers.iter().find(holds) {
-                    self.tag = GlobalTag::new(buffer);
+                    self.tag.buffer = buffer;
                 }
             }
         }

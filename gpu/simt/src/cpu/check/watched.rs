@@ -25,14 +25,11 @@ pub struct SharedTag {
     hot: *const Cell<u32>,
 }
 
-/// A buffer's shadow.
+/// A buffer's shadow; before the launch, whether the buffer's elements hold values.
 #[derive(Clone, Copy, Debug)]
-pub struct GlobalTag(*const Buffer);
-
-impl GlobalTag {
-    pub(super) fn new(buffer: &Buffer) -> Self {
-        GlobalTag(buffer)
-    }
+pub struct GlobalTag {
+    pub(super) buffer: *const Buffer,
+    pub(super) written: bool,
 }
 
 /// The checker of the running thread. Panics where the kernel was launched without.
@@ -46,7 +43,8 @@ fn checker() -> &'static Checker<'static> {
 impl Mode for Watched {
     type Global = GlobalTag;
     type Shared = SharedTag;
-    const NO_LAUNCH: GlobalTag = GlobalTag(null());
+    const WRITTEN: GlobalTag = GlobalTag { buffer: null(), written: true };
+    const UNWRITTEN: GlobalTag = GlobalTag { buffer: null(), written: false };
 
     unsafe fn shared_array(array: *const Array) -> SharedTag {
         let hot = checker().hot();
@@ -63,7 +61,7 @@ impl Mode for Watched {
             return;
         }
         // SAFETY: null, or a buffer that lives as long as the launch.
-        let Some(buffer) = (unsafe { tag.0.as_ref() }) else {
+        let Some(buffer) = (unsafe { tag.buffer.as_ref() }) else {
             return no_launch();
         };
         if access == Access::Read && buffer.is_saturated(address.addr(), bytes) && !is_profiling() {
@@ -101,7 +99,7 @@ impl Mode for Watched {
     fn refuse_global<T>(tag: GlobalTag, refused: Refused, access: Access) -> *mut T {
         let checker = checker();
         // SAFETY: null, or a buffer that lives as long as the launch.
-        let number = unsafe { tag.0.as_ref() }
+        let number = unsafe { tag.buffer.as_ref() }
             .and_then(|buffer| checker.buffers().iter().position(|b| std::ptr::eq(b, buffer)));
         let memory = number.map(MemoryId::Global);
         let bytes = size_of::<T>().max(16);

@@ -13,23 +13,40 @@ pub type In<T> = views::In<T, Fast>;
 /// view: that they write different elements is the kernel's duty.
 pub type Out<T> = views::Out<T, Fast>;
 
-/// The place of `count` elements, counted from `base`, if they are inside and may be moved in one access.
+/// Are `count` elements from `index` on inside, and may they be moved in one access?
 #[inline(always)]
-pub(super) fn place<T>(
-    base: *mut T,
+pub(super) fn is_allowed<T>(base: *const T, len: usize, index: usize, count: usize) -> bool {
+    match count {
+        1 => index < len,
+        _ => index <= len && count <= len - index && is_aligned(base, index),
+    }
+}
+
+fn is_aligned<T>(base: *const T, index: usize) -> bool {
+    base.addr().wrapping_add(index * size_of::<T>()).is_multiple_of(16)
+}
+
+/// Why an access is not allowed. Called where one is refused: made any earlier, its value would take a place
+/// on the stack of every thread.
+pub(super) fn reason(len: usize, index: usize, count: usize) -> Refused {
+    match index > len || len - index < count {
+        true => Refused::Outside { index, count, len },
+        false => Refused::Misaligned { index },
+    }
+}
+
+/// An access to a view that is not allowed.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse<T, M: Mode>(
+    tag: M::Global,
     len: usize,
     index: usize,
     count: usize,
-) -> Result<*mut T, Refused> {
-    if index > len || len - index < count {
-        return Err(Refused::Outside { index, count, len });
-    }
-    // SAFETY: inside the buffer, as just checked.
-    let place = unsafe { base.add(index) };
-    if count > 1 && !place.addr().is_multiple_of(16) {
-        return Err(Refused::Misaligned { index });
-    }
-    Ok(place)
+    access: Access,
+) -> *mut T {
+    M::refuse_global(tag, reason(len, index, count), access)
 }
 
 /// The types behind the names, generic in how accesses are carried out.
@@ -44,7 +61,6 @@ pub(crate) mod views {
                 base: $pointer,
                 len: usize,
                 pub(crate) tag: M::Global,
-                pub(crate) written: bool,
             }
 
             impl<T, M: Mode> Clone for $name<T, M> {
@@ -65,7 +81,7 @@ pub(crate) mod views {
                 /// 2. Nobody else writes them meanwhile; nor reads them, if the kernel writes.
                 #[inline]
                 pub const unsafe fn new(base: $pointer, len: usize) -> Self {
-                    $name { base, len, tag: M::NO_LAUNCH, written: true }
+                    $name { base, len, tag: M::WRITTEN }
                 }
 
                 /// The first element's address.
@@ -80,13 +96,15 @@ pub(crate) mod views {
                 #[inline(always)]
                 #[track_caller]
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
-                    match place(self.base as *mut T, self.len, index, count) {
-                        Ok(place) => {
-                            // SAFETY: inside, says `place`.
-                            unsafe { M::global(self.tag, place, count, access) };
-                            place
-                        }
-                        Err(refused) => M::refuse_global(self.tag, refused, access),
+                    let base = self.base as *mut T;
+                    if !is_allowed(base, self.len, index, count) {
+                        return refuse::<T, M>(self.tag, self.len, index, count, access);
+                    }
+                    // SAFETY: inside, as just checked.
+                    unsafe {
+                        let place = base.add(index);
+                        M::global(self.tag, place, count, access);
+                        place
                     }
                 }
             }
@@ -133,7 +151,7 @@ pub(crate) mod views {
         /// # Safety
         /// As for `new`: `base` points to `len` elements, of whatever value.
         pub const unsafe fn uninit(base: *mut T, len: usize) -> Self {
-            Out { base, len, tag: M::NO_LAUNCH, written: false }
+            Out { base, len, tag: M::UNWRITTEN }
         }
     }
 

@@ -5,12 +5,12 @@ use std::{
     panic::Location,
 };
 
-use super::memory::{place, sixteen_bytes};
+use super::memory::{is_allowed, reason, sixteen_bytes};
 use crate::{
     Atomic, Element,
     cpu::{
         block,
-        mode::{Access, ArrayDeclaration, Fast, Mode, Refused},
+        mode::{Access, Fast, Mode, Refused},
     },
 };
 
@@ -18,6 +18,33 @@ use crate::{
 pub type Shared<T, const ROWS: usize, const COLS: usize = 1> = arrays::Shared<T, ROWS, COLS, Fast>;
 /// The shared memory whose size the launch gives, made by [`dynamic_shared!`](crate::dynamic_shared).
 pub type DynamicShared<T> = arrays::DynamicShared<T, Fast>;
+
+/// An access to an array that is not allowed.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse<T, M: Mode>(
+    tag: M::Shared,
+    len: usize,
+    index: usize,
+    count: usize,
+    access: Access,
+) -> *mut T {
+    M::refuse_shared(tag, reason(len, index, count), access)
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse_2d<T, M: Mode, const ROWS: usize, const COLS: usize>(
+    tag: M::Shared,
+    row: usize,
+    col: usize,
+    access: Access,
+) -> *mut T {
+    let refused = Refused::Outside2d { index: (row, col), shape: (ROWS, COLS) };
+    M::refuse_shared(tag, refused, access)
+}
 
 /// The types behind the names, generic in how accesses are carried out.
 pub(crate) mod arrays {
@@ -42,12 +69,8 @@ pub(crate) mod arrays {
                 let bytes = bytes.expect("more bytes than can be counted");
                 assert!(bytes <= block::SHARED_BYTES, "a block has 227 KiB of shared memory");
             }
-            let (base, array) = block::declare_shared(ArrayDeclaration {
-                element: size_of::<T>(),
-                shape: (ROWS, COLS),
-                dynamic: false,
-                place: Location::caller(),
-            });
+            let (base, array) =
+                block::declare_shared(size_of::<T>(), (ROWS, COLS), false, Location::caller());
             // SAFETY: what the worker gave.
             Shared { base: base.cast(), tag: unsafe { M::shared_array(array) } }
         }
@@ -62,13 +85,18 @@ pub(crate) mod arrays {
             ROWS * COLS
         }
 
-        /// The index of an element. A column past the row's end would be an element of the next row: on
+        /// The place of an element. A column past the row's end would be an element of the next row: on
         /// the GPU silently so.
         #[inline(always)]
-        fn linear(&self, (row, col): (usize, usize)) -> Result<usize, Refused> {
-            match row < ROWS && col < COLS {
-                true => Ok(row * COLS + col),
-                false => Err(Refused::Outside2d { index: (row, col), shape: (ROWS, COLS) }),
+        #[track_caller]
+        fn at_2d(&self, (row, col): (usize, usize), access: Access) -> *mut T {
+            if row >= ROWS || col >= COLS {
+                return refuse_2d::<T, M, ROWS, COLS>(self.tag, row, col, access);
+            }
+            // SAFETY: inside the array.
+            unsafe {
+                M::shared::<T>(self.tag, row * COLS + col, 1, access);
+                self.base.add(row * COLS + col)
             }
         }
     }
@@ -89,12 +117,8 @@ pub(crate) mod arrays {
         pub fn declare() -> Self {
             const { assert!(size_of::<T>() > 0, "an element of no bytes") };
             let len = block::launch_config().dynamic_shared as usize / size_of::<T>();
-            let (base, array) = block::declare_shared(ArrayDeclaration {
-                element: size_of::<T>(),
-                shape: (len, 1),
-                dynamic: true,
-                place: Location::caller(),
-            });
+            let (base, array) =
+                block::declare_shared(size_of::<T>(), (len, 1), true, Location::caller());
             // SAFETY: what the worker gave.
             DynamicShared { base: base.cast(), len, tag: unsafe { M::shared_array(array) } }
         }
@@ -112,11 +136,8 @@ pub(crate) mod arrays {
         #[inline(always)]
         #[track_caller]
         fn index(&self, index: (usize, usize)) -> &T {
-            match self.linear(index) {
-                Ok(index) => &self[index],
-                // SAFETY: as many bytes that may be used.
-                Err(refused) => unsafe { &*M::refuse_shared(self.tag, refused, Access::Read) },
-            }
+            // SAFETY: inside the array, which lives as long as the block.
+            unsafe { &*self.at_2d(index, Access::Read) }
         }
     }
 
@@ -126,11 +147,8 @@ pub(crate) mod arrays {
         #[inline(always)]
         #[track_caller]
         fn index_mut(&mut self, index: (usize, usize)) -> &mut T {
-            match self.linear(index) {
-                Ok(index) => &mut self[index],
-                // SAFETY: as many bytes that may be used.
-                Err(refused) => unsafe { &mut *M::refuse_shared(self.tag, refused, Access::Write) },
-            }
+            // SAFETY: inside the array, which lives as long as the block.
+            unsafe { &mut *self.at_2d(index, Access::Write) }
         }
     }
 
@@ -140,13 +158,13 @@ pub(crate) mod arrays {
                 #[inline(always)]
                 #[track_caller]
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
-                    match place(self.base, self.len(), index, count) {
-                        Ok(place) => {
-                            // SAFETY: inside, says `place`.
-                            unsafe { M::shared::<T>(self.tag, index, count, access) };
-                            place
-                        }
-                        Err(refused) => M::refuse_shared(self.tag, refused, access),
+                    if !is_allowed(self.base, self.len(), index, count) {
+                        return refuse::<T, M>(self.tag, self.len(), index, count, access);
+                    }
+                    // SAFETY: inside, as just checked.
+                    unsafe {
+                        M::shared::<T>(self.tag, index, count, access);
+                        self.base.add(index)
                     }
                 }
 
