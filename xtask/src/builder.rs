@@ -17,7 +17,7 @@ use crate::{
     toolchain::{self, Toolchain},
 };
 
-/// What Rust cannot say about shared memory, in LLVM's own text. It is linked into every kernel crate.
+/// What Rust cannot say about memory, in LLVM's own text. It is linked into every kernel crate.
 const DEVICE_LIBRARY: &str = include_str!("../../gpu/simt/src/device.ll");
 
 /// The folder that PTX is built in, below the workspace's `target`. A folder of its own: the outer cargo

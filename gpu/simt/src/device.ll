@@ -1,4 +1,4 @@
-; What Rust cannot say about shared memory, linked into every kernel crate by the PTX builder.
+; What Rust cannot say about memory, linked into every kernel crate by the PTX builder.
 ;
 ; A pointer that is known to be in address space 3 gives `ld.shared` and `st.shared`; one that is not
 ; gives generic accesses, which are slower. These getters are inlined, so LLVM sees where each pointer
@@ -20,4 +20,27 @@ define ptr @simt_shared_pointer(i32 %address) alwaysinline {
   %shared = inttoptr i32 %address to ptr addrspace(3)
   %generic = addrspacecast ptr addrspace(3) %shared to ptr
   ret ptr %generic
+}
+
+; Atomic additions. Rust's are for the whole system, and inline assembly hides the address space. Of these
+; LLVM makes `atom.global.add` or `atom.shared.add`, which PTX reads as `.relaxed.gpu`.
+
+define i32 @simt_atomic_add_u32(ptr %place, i32 %value) alwaysinline {
+  %old = atomicrmw add ptr %place, i32 %value syncscope("device") monotonic
+  ret i32 %old
+}
+
+define i64 @simt_atomic_add_u64(ptr %place, i64 %value) alwaysinline {
+  %old = atomicrmw add ptr %place, i64 %value syncscope("device") monotonic
+  ret i64 %old
+}
+
+define float @simt_atomic_add_f32(ptr %place, float %value) alwaysinline {
+  %old = atomicrmw fadd ptr %place, float %value syncscope("device") monotonic
+  ret float %old
+}
+
+define double @simt_atomic_add_f64(ptr %place, double %value) alwaysinline {
+  %old = atomicrmw fadd ptr %place, double %value syncscope("device") monotonic
+  ret double %old
 }

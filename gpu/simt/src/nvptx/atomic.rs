@@ -1,35 +1,39 @@
-//! Atomic additions.
-
-use core::arch::asm;
+//! Atomic additions: relaxed, and seen by the whole GPU. In global memory the GPU takes subnormal `f32`s for
+//! zeros (PTX ISA, `atom`).
 
 use crate::Atomic;
 
+unsafe extern "C" {
+    // device.ll
+    fn simt_atomic_add_u32(place: *mut u32, value: u32) -> u32;
+    fn simt_atomic_add_u64(place: *mut u64, value: u64) -> u64;
+    fn simt_atomic_add_f32(place: *mut f32, value: f32) -> f32;
+    fn simt_atomic_add_f64(place: *mut f64, value: f64) -> f64;
+}
+
 macro_rules! atomics {
-    ($($ty:ty: $instruction:literal, $class:ident;)*) => {$(
+    ($($ty:ty: $add:ident;)*) => {$(
         impl Atomic for $ty {
             #[inline(always)]
             unsafe fn atomic_add(place: *mut Self, value: Self) -> Self {
-                let old: $ty;
-                // SAFETY: the caller's. Relaxed, and seen by the whole GPU.
-                unsafe {
-                    asm!(
-                        concat!($instruction, " {old}, [{place}], {value};"),
-                        old = out($class) old,
-                        place = in(reg64) place,
-                        value = in($class) value,
-                        options(nostack, preserves_flags),
-                    )
-                };
-                old
+                // SAFETY: the caller's.
+                unsafe { $add(place, value) }
             }
         }
     )*};
 }
 
 atomics! {
-    u32: "atom.relaxed.gpu.add.u32", reg32;
-    i32: "atom.relaxed.gpu.add.s32", reg32;
-    u64: "atom.relaxed.gpu.add.u64", reg64;
-    f32: "atom.relaxed.gpu.add.f32", reg32;
-    f64: "atom.relaxed.gpu.add.f64", reg64;
+    u32: simt_atomic_add_u32;
+    u64: simt_atomic_add_u64;
+    f32: simt_atomic_add_f32;
+    f64: simt_atomic_add_f64;
+}
+
+impl Atomic for i32 {
+    #[inline(always)]
+    unsafe fn atomic_add(place: *mut Self, value: Self) -> Self {
+        // SAFETY: the caller's. In two's complement both additions are the same.
+        unsafe { simt_atomic_add_u32(place.cast(), value as u32) as i32 }
+    }
 }
