@@ -77,6 +77,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     clean::half_warp_exchange(50, 2): [];
     clean::padded_transpose(2000, 2): [];
     clean::atomics(100, 2, zeroed): [];
+    clean::atomic_types(100, 2, zeroed): [];
     clean::overlapping_reads(100, 2): [];
     clean::double_buffer(100, 2): [];
     clean::early_exit(100, 2): [];

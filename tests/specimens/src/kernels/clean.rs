@@ -52,8 +52,7 @@ pub fn padded_transpose(n: u32, x: In<f32>, mut y: Out<f32>) {
     }
 }
 
-/// Every thread of every block adds to a few elements. (The elements are set to zero by block 0 of a
-/// launch before: here `y` holds values.)
+/// Every thread of every block adds to a few elements. (`y` holds zeros at the launch.)
 #[kernel(block = (64), shared = 4 * 4, len(x = n, y = n))]
 pub fn atomics(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut bins = shared![f32; 4];
@@ -69,6 +68,33 @@ pub fn atomics(n: u32, x: In<f32>, mut y: Out<f32>) {
     thread::sync_threads();
     if t < 4 {
         y.atomic_add(t, bins[t]);
+    }
+}
+
+/// Atomic additions to elements of every type that has them.
+#[kernel(block = (64), shared = 2 * 4 + 2 * 8, len(x = n, y = n))]
+pub fn atomic_types(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let (mut unsigned, mut signed) = (shared![u32; 1], shared![i32; 1]);
+    let (mut long, mut double) = (shared![u64; 1], shared![f64; 1]);
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    if t == 0 {
+        (unsigned[0], signed[0], long[0], double[0]) = (0, 0, 0, 0.0);
+    }
+    thread::sync_threads();
+    if i < n as usize {
+        let value = x[i];
+        unsigned.atomic_add(0, value as u32);
+        signed.atomic_add(0, -(value as i32));
+        long.atomic_add(0, (value as u64) << 32);
+        double.atomic_add(0, value as f64 / 1024.0);
+    }
+    thread::sync_threads();
+    if t == 0 {
+        y.atomic_add(0, unsigned[0] as f32);
+        y.atomic_add(1, signed[0] as f32);
+        y.atomic_add(2, (long[0] >> 32) as f32);
+        y.atomic_add(3, double[0] as f32);
     }
 }
 
@@ -89,7 +115,7 @@ pub fn double_buffer(n: u32, x: In<f32>, mut y: Out<f32>) {
     let t = thread::thread_idx_x() as usize;
     let i = thread::block_idx_x() as usize * 64 + t;
     let mut sum = 0.0;
-    for round in 0..4 {
+    for round in 0..n as usize / 25 {
         lines[(round % 2, t)] = x[(i + round) % n as usize];
         thread::sync_threads();
         sum += lines[(round % 2, 63 - t)];
