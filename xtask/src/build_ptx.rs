@@ -1,6 +1,10 @@
-//! `cargo xtask build-ptx`: the kernels' PTX, into the repository or compared with what is there.
+//! `cargo xtask build-ptx`: the kernels' PTX, into the repository or compared with what is there; or
+//! another kernel crate's, into a folder.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -21,12 +25,18 @@ pub(crate) const TARGETS: [Target; 2] = [Target::SM_80, Target::SM_90A];
 
 /// The file with the kernels for a target, in [`FOLDER`].
 pub(crate) fn file_name(target: Target) -> String {
-    format!("{CRATE}.{}.ptx", target.cpu())
+    name_for(CRATE, target)
+}
+
+fn name_for(krate: &str, target: Target) -> String {
+    format!("{krate}.{}.ptx", target.cpu())
 }
 
 /// How to build.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// The folder of another kernel crate, and the folder for its PTX.
+    pub other: Option<Other>,
     /// Compare with the files in the repository instead of writing them.
     pub check: bool,
     /// Keep off the network.
@@ -35,8 +45,23 @@ pub struct Options {
     pub fetch_ptxas: bool,
 }
 
-/// Builds the kernels of the workspace in `root` for every target.
+/// A kernel crate that is not the workspace's own `gpu`.
+#[derive(Clone, Debug)]
+pub struct Other {
+    /// The crate's folder.
+    pub krate: PathBuf,
+    /// Where its PTX goes.
+    pub into: PathBuf,
+}
+
+/// Builds the kernels of the workspace in `root`, or those of [`Options::other`], for every target.
 pub fn run(root: &Path, options: Options) -> Result<()> {
+    let (krate, into) = match &options.other {
+        Some(Other { krate, into }) => (krate.clone(), into.clone()),
+        None => (root.join(CRATE), root.join(FOLDER)),
+    };
+    let folder = krate.canonicalize().with_context(|| format!("no folder {}", krate.display()))?;
+    let stem = folder.file_name().unwrap_or_default().to_string_lossy();
     let toolchain = toolchain::find(root, options.offline)?;
     let ptxas = match Ptxas::find(root) {
         None if options.fetch_ptxas && !options.offline => Some(Ptxas::fetch(root)?),
@@ -51,18 +76,18 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     }
     let (mut finished, mut wrong) = (Vec::new(), Vec::new());
     for target in TARGETS {
-        let builder = PtxBuilder::new(root.join(CRATE)).target(target);
+        let builder = PtxBuilder::new(&krate).target(target);
         let ptx = builder.toolchain(toolchain.clone()).offline(options.offline).build()?;
         let (usages, problems) = match &ptxas {
             Some(ptxas) => ptxas.check(&ptx, root)?,
             None => Default::default(),
         };
-        let name = file_name(target);
+        let name = name_for(&stem, target);
         println!("{name}");
         print!("{}", table(ptx.module(), &usages));
         wrong.extend(problems.into_iter().map(|problem| format!("{name}: {problem}")));
 
-        let committed = root.join(FOLDER).join(&name);
+        let committed = into.join(&name);
         if !options.check {
             finished.push((committed, ptx));
             continue;
@@ -87,7 +112,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
             continue;
         }
         println!("{}: written", path.display());
-        fs::create_dir_all(root.join(FOLDER))
+        fs::create_dir_all(&into)
             .and_then(|()| fs::write(&path, ptx.text()))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }

@@ -17,7 +17,14 @@ pub fn run(root: &Path) -> Result<()> {
         cargo_step(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
     })?;
     step("cargo xtask build-ptx --check --fetch-ptxas", || {
-        build_ptx::run(root, build_ptx::Options { check: true, offline: false, fetch_ptxas: true })
+        let options =
+            build_ptx::Options { check: true, fetch_ptxas: true, ..build_ptx::Options::default() };
+        build_ptx::run(root, options)
+    })?;
+    step("cargo xtask build-ptx --crate tests/specimens --into target/ptx", || {
+        let other =
+            build_ptx::Other { krate: root.join("tests/specimens"), into: root.join("target/ptx") };
+        build_ptx::run(root, build_ptx::Options { other: Some(other), ..Default::default() })
     })?;
     step("cargo +stable build -p host", || stable(root, &["build", "-p", "host"]))?;
     step("cargo test --workspace", || cargo_step(root, &["test", "--workspace"]))?;

@@ -1,6 +1,11 @@
 //! `cargo xtask`: the project's chores. This file reads arguments and calls; the work is in the library.
 
-use std::{env, ffi::OsStr, path::Path, process::ExitCode};
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use anyhow::Result;
 use lexopt::prelude::*;
@@ -24,6 +29,8 @@ const MANUALS: [Manual; 5] = [
             ["--check", "compare with gpu/ptx instead of writing it"],
             ["--offline", "download nothing"],
             ["--fetch-ptxas", "download NVIDIA's assembler where there is none"],
+            ["--crate DIR", "build that kernel crate instead of gpu"],
+            ["--into DIR", "write its PTX there"],
         ],
     },
     Manual {
@@ -162,6 +169,7 @@ fn run(task: Task) -> Result<ExitCode> {
 fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error> {
     let mut parser = lexopt::Parser::from_env();
     let mut task = None;
+    let (mut krate, mut into) = (None, None);
     while let Some(argument) = parser.next()? {
         if let (Value(name), None) = (&argument, *manual) {
             *manual = Manual::of(name);
@@ -184,6 +192,8 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Long("check"), Some(Task::BuildPtx(options))) => options.check = true,
             (Long("offline"), Some(Task::BuildPtx(options))) => options.offline = true,
             (Long("fetch-ptxas"), Some(Task::BuildPtx(options))) => options.fetch_ptxas = true,
+            (Long("crate"), Some(Task::BuildPtx(_))) => krate = Some(folder(&mut parser)?),
+            (Long("into"), Some(Task::BuildPtx(_))) => into = Some(folder(&mut parser)?),
             (Value(name), Some(Task::Inspect(options))) if options.kernel.is_empty() => {
                 options.kernel = name.string()?;
             }
@@ -209,6 +219,13 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (argument, _) => return Err(argument.unexpected()),
         }
     }
+    match (&mut task, krate, into) {
+        (_, None, None) => {}
+        (Some(Task::BuildPtx(options)), Some(krate), Some(into)) if !options.check => {
+            options.other = Some(build_ptx::Other { krate, into });
+        }
+        _ => return Err("--crate and --into go together, and without --check".into()),
+    }
     match task {
         Some(Task::Inspect(options)) if options.kernel.is_empty() => {
             Err("inspect which kernel?".into())
@@ -216,4 +233,9 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
         Some(task) => Ok(task),
         None => Err("which task?".into()),
     }
+}
+
+/// An option's value, a folder.
+fn folder(parser: &mut lexopt::Parser) -> Result<PathBuf, lexopt::Error> {
+    Ok(parser.value()?.into())
 }

@@ -158,6 +158,8 @@ fn usage_errors() {
         (&["inspect", "k", "l"], "\"l\""),
         (&["inspect", "k", "--target", "sm_70"], "sm_80, sm_90a"),
         (&["inspect", "k", "--check"], "--check"),
+        (&["build-ptx", "--crate", "gpu"], "--crate and --into go together"),
+        (&["build-ptx", "--crate", "gpu", "--into", ".", "--check"], "without --check"),
         (&["doctor", "k"], "\"k\""),
         (&["doctor", "--fetch"], "--fetch"),
         (&["mutants", "--jobs", "many"], "many"),
