@@ -60,6 +60,21 @@ impl Device {
     /// # Errors
     /// [`Error::OutOfMemory`], naming the bytes needed and free.
     pub fn zeros<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
+        let mut buffer = self.uninit(len)?;
+        match &mut buffer.storage {
+            Storage::Host(_) => {} // fresh pages are zeros
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => memory.fill_u8(0, 0, memory.len())?,
+        }
+        Ok(buffer)
+    }
+
+    /// A buffer that nobody has written: it holds what happens to be there (on the CPU, zeros). For what a
+    /// kernel writes all of; and compute-sanitizer's initcheck sees what a kernel reads of it before.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], naming the bytes needed and free.
+    pub fn uninit<T: Pod>(&self, len: usize) -> Result<Buffer<T>> {
         const { assert!(size_of::<T>() > 0, "an element of no bytes") };
         let limit = isize::MAX as usize / size_of::<T>();
         if len > limit {
@@ -73,11 +88,7 @@ impl Device {
         let storage = match &*self.0 {
             Kind::Cpu(_) => Storage::Host(HostMemory::zeroed(bytes)?),
             #[cfg(feature = "cuda")]
-            Kind::Cuda(gpu) => {
-                let mut memory = cuda::Memory::alloc(&gpu.context, bytes)?;
-                memory.fill_u8(0, 0, bytes)?;
-                Storage::Cuda(memory)
-            }
+            Kind::Cuda(gpu) => Storage::Cuda(cuda::Memory::alloc(&gpu.context, bytes)?),
         };
         Ok(Buffer { device: self.clone(), len, storage, element: PhantomData })
     }

@@ -115,6 +115,17 @@ with_driver! {
         assert_eq!(calls(), ["cuMemFree_v2", "cuDevicePrimaryCtxRelease_v2"]);
     }
 
+    fn a_buffer_is_cleared_where_zeros_are_asked_for_alone("") {
+        let device = crate::Device::cuda(0).unwrap();
+        calls();
+        let cleared = |buffer: crate::Buffer<f32>| {
+            assert_eq!(buffer.len(), 16);
+            calls().iter().any(|name| name.starts_with("cuMemset"))
+        };
+        assert!(!cleared(device.uninit(16).unwrap()));
+        assert!(cleared(device.zeros(16).unwrap()));
+    }
+
     fn from_another_thread("") {
         let context = open();
         let mut memory = Memory::alloc(&context, 4).unwrap();
