@@ -29,6 +29,21 @@ pub struct Specimen {
 }
 
 impl Specimen {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.kernel.declaration.name
+    }
+
+    /// Is it in the PTX? The builder refuses one that declares other shared memory than it has.
+    pub fn on_gpu(&self) -> bool {
+        !self.finds.contains(&SharedSize)
+    }
+
+    /// The input: small integers, so that sums are exact in any order.
+    pub fn x(&self) -> Vec<f32> {
+        (0..self.n).map(|i| (i * 7 % 19) as f32).collect()
+    }
+
     /// The shape of its launch.
     pub fn config(&self) -> LaunchConfig {
         // Every specimen declares its block.
@@ -88,5 +103,5 @@ pub static SPECIMENS: &[Specimen] = specimens! {
 
 /// The specimen of a name.
 pub fn find(name: &str) -> Option<&'static Specimen> {
-    SPECIMENS.iter().find(|specimen| specimen.kernel.declaration.name == name)
+    SPECIMENS.iter().find(|specimen| specimen.name() == name)
 }
