@@ -292,9 +292,8 @@ impl Findings {
         let full = self.0.len() >= MOST_FINDINGS;
         if let Some(group) = self.0.get_mut(&key) {
             group.count += 1;
-            if group.examples.len() < EXAMPLES {
-                group.examples.push(seen);
-            }
+            group.examples.push(seen);
+            keep_first(&mut group.examples);
         } else if !full {
             let group = Group { count: 1, detail: detail(), examples: vec![seen] };
             self.0.insert(key, group);
@@ -307,8 +306,7 @@ impl Findings {
                 Some(known) => {
                     known.count += group.count;
                     known.examples.extend(group.examples);
-                    known.examples.sort_by_key(|seen| (seen.block, seen.thread, seen.element));
-                    known.examples.truncate(EXAMPLES);
+                    keep_first(&mut known.examples);
                 }
                 None => {
                     self.0.insert(key, group);
@@ -316,4 +314,13 @@ impl Findings {
             }
         }
     }
+}
+
+/// Keeps the first by block and thread, so that it does not matter which worker ran which blocks when. What
+/// happens again and again to one thread and element is one example.
+fn keep_first(examples: &mut Vec<Seen>) {
+    let key = |seen: &Seen| (seen.block, seen.thread, seen.element);
+    examples.sort_by_key(key);
+    examples.dedup_by_key(|seen| key(seen));
+    examples.truncate(EXAMPLES);
 }
