@@ -118,6 +118,31 @@ fn a_race_names_threads_element_and_both_lines() {
 }
 
 #[test]
+fn a_finding_shows_the_lines_whose_text_is_known() {
+    let (report, _) = run_checked(find("read_too_early").expect("listed"), Order::Forward);
+    let source = include_str!("../specimens/src/kernels/races.rs");
+    let race = report.findings.iter().find(|f| f.kind == Kind::ReadAfterWrite).expect("a race");
+    let text = race.with_source(|place| source.lines().nth(place.line as usize - 1)).to_string();
+    let lines = text.lines().collect::<Vec<_>>();
+    assert!(lines[1].starts_with("    reads ") && lines[4].starts_with("    wrote "), "{text}");
+    assert_eq!(lines[2], "           y[i] = line[63 - t];");
+    assert_eq!(lines[3], "                      ^"); // at the index
+    assert_eq!(lines[5..7], ["           line[t] = x[i];", "               ^"]);
+    // Without the text it is what `Display` shows.
+    assert_eq!(race.with_source(|_| None).to_string(), race.to_string());
+}
+
+#[test]
+fn an_order_reads_as_it_is_shown() {
+    for order in [Order::Forward, Order::Reverse, Order::Random(0), Order::Random(u64::MAX)] {
+        assert_eq!(order.to_string().parse(), Ok(order));
+    }
+    for wrong in ["", "Forward", "random", "random:", "random:-1", "random:18446744073709551616"] {
+        assert!(wrong.parse::<Order>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn between_blocks_both_blocks_are_named() {
     let (report, _) = run_checked(find("two_blocks_write").expect("listed"), Order::Forward);
     let race = report.findings.iter().find(|f| f.kind == Kind::WriteAfterWrite).expect("a race");

@@ -1,5 +1,7 @@
 //! The order in which the threads of a block run between two waits, and blocks in a launch.
 
+use std::{fmt, str::FromStr};
+
 /// An order of blocks, warps and lanes. CUDA promises none, so a kernel must be right in each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -13,12 +15,27 @@ pub enum Order {
     Random(u64),
 }
 
-impl std::fmt::Display for Order {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+/// As [`FromStr`] takes it.
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Order::Forward => write!(f, "forward"),
             Order::Reverse => write!(f, "reverse"),
-            Order::Random(seed) => write!(f, "random, seed {seed}"),
+            Order::Random(seed) => write!(f, "random:{seed}"),
+        }
+    }
+}
+
+impl FromStr for Order {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let seed = text.strip_prefix("random:").map(str::parse);
+        match (text, seed) {
+            ("forward", _) => Ok(Order::Forward),
+            ("reverse", _) => Ok(Order::Reverse),
+            (_, Some(Ok(seed))) => Ok(Order::Random(seed)),
+            _ => Err("must be forward, reverse, or random:SEED with a SEED from 0 to 2^64 - 1"),
         }
     }
 }

@@ -201,8 +201,28 @@ impl fmt::Display for Kind {
     }
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+impl Finding {
+    /// What `Display` shows, and below each place the text of its line, where `source` knows it.
+    pub fn with_source<'text>(
+        &self,
+        source: impl Fn(&Place) -> Option<&'text str>,
+    ) -> impl fmt::Display {
+        fmt::from_fn(move |f| self.write(f, &source))
+    }
+
+    fn write<'text>(
+        &self,
+        f: &mut fmt::Formatter,
+        source: &dyn Fn(&Place) -> Option<&'text str>,
+    ) -> fmt::Result {
+        let write_place = |f: &mut fmt::Formatter, does: &str, place: &Place| {
+            write!(f, "\n    {does:<6} {place}")?;
+            let Some(line) = source(place) else { return Ok(()) };
+            let text = line.trim_start();
+            let indent = line.chars().count() - text.chars().count();
+            let column = (place.column as usize).saturating_sub(1 + indent);
+            write!(f, "\n           {}\n           {:column$}^", text.trim_end(), "")
+        };
         write!(f, "{}", self.kind)?;
         if let Some(memory) = &self.memory {
             write!(f, ", in {memory}")?;
@@ -213,11 +233,11 @@ impl fmt::Display for Finding {
         let race = self.kind.race();
         if let Some(place) = &self.place {
             let does = race.map_or("at", |(does, _)| does);
-            write!(f, "\n    {does:<6} {place}")?;
+            write_place(f, does, place)?;
         }
         if let Some(place) = &self.other_place {
             let did = race.map_or("and at", |(_, did)| did);
-            write!(f, "\n    {did:<6} {place}")?;
+            write_place(f, did, place)?;
         }
         if !self.detail.is_empty() {
             write!(f, "\n    {}", self.detail)?;
@@ -241,6 +261,12 @@ impl fmt::Display for Finding {
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.write(f, &|_| None)
     }
 }
 
