@@ -80,7 +80,7 @@ pub enum Error {
 
     /// A thread of a kernel panicked on the CPU device.
     #[error("{0}")]
-    Kernel(#[from] simt::cpu::Fault),
+    Kernel(#[from] Box<simt::cpu::Fault>),
 
     /// The driver reports a failure: a fault in a kernel, a lost device.
     #[error("{call} failed: {name} ({code}): {text}")]
@@ -128,7 +128,7 @@ impl Error {
     pub(crate) fn from_stop(kernel: &'static str, stop: simt::cpu::Stop) -> Self {
         use simt::cpu::Stop;
         match stop {
-            Stop::Fault(fault) => Error::Kernel(fault),
+            Stop::Fault(fault) => Error::Kernel(Box::new(fault)),
             Stop::Interrupted => Error::Interrupted,
             Stop::OutOfMemory(needed) => {
                 let (free, _) = crate::memory::available();
