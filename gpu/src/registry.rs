@@ -1,4 +1,4 @@
-//! The list of all kernels: a new kernel is a new file and an entry here.
+//! The list of all kernels: a new kernel is a new file, and an entry and the file's name here.
 //!
 //! The command's `kernels`, the tests, the benchmarks and the documentation's tables all read it.
 
@@ -66,6 +66,23 @@ pub static KERNELS: &[Entry] = &[
 /// The kernel of a name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     KERNELS.iter().find(|entry| entry.name() == name)
+}
+
+/// The kernels' files, each with its place below this one's folder: whoever points at a line of a kernel can
+/// show it where the sources are not at hand.
+const SOURCES: &[(&str, &str)] = &[
+    ("kernels/basic.rs", include_str!("kernels/basic.rs")),
+    ("kernels/rust_cuda.rs", include_str!("kernels/rust_cuda.rs")),
+    ("kernels/tiled.rs", include_str!("kernels/tiled.rs")),
+];
+
+/// A line of a kernel's file, counted from 1. `file` is its path as the compiler was given it.
+pub fn source(file: &str, line: u32) -> Option<&'static str> {
+    // Another crate may have files of the same names: its folder is another.
+    let folder = file!().strip_suffix("registry.rs")?;
+    let name = file.strip_prefix(folder)?;
+    let (_, text) = SOURCES.iter().find(|(known, _)| *known == name)?;
+    text.lines().nth((line as usize).checked_sub(1)?)
 }
 
 /// A kernel and what it is for. Only this file makes them, so that whoever runs one knows that it keeps its
