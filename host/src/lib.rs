@@ -20,13 +20,14 @@
 //! # Data's way
 //! A [`Matrix`] lies in a [`Buffer`] on a [`Device`]; [`product::multiply`] checks the operands and launches
 //! a kernel of [`gpu::registry`] on a [`Stream`]; [`verify::compare`] holds the result against the product
-//! in float64.
+//! in float64. [`check`] holds the kernel itself against what CUDA demands of one, without a GPU.
 //!
 //! # Features
 //! `cuda` (on by default): the CUDA device. Without a driver it answers with an error; nothing of a CUDA
 //! toolkit is needed, neither to build nor to run. Without the feature the CPU device remains.
 
 mod buffer;
+pub mod check;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod device;

@@ -125,7 +125,21 @@ pub fn multiply(
     b: &Matrix<f32>,
     c: &mut Matrix<f32>,
 ) -> Result<()> {
-    for (name, matrix) in [("A", a), ("B", b), ("C", &*c)] {
+    let shape = shape_of(entry, a, b, c)?;
+    multiply_views(stream, entry, shape, a.view()?, b.view()?, c.view_mut()?)
+}
+
+/// The sizes of a product of these matrices.
+///
+/// # Errors
+/// [`Error::Argument`], as [`multiply`].
+pub(crate) fn shape_of(
+    entry: &Entry,
+    a: &Matrix<f32>,
+    b: &Matrix<f32>,
+    c: &Matrix<f32>,
+) -> Result<Shape> {
+    for (name, matrix) in [("A", a), ("B", b), ("C", c)] {
         if !matrix.is_dense_row_major() {
             let (layout, leading) = (matrix.layout(), matrix.leading_dimension());
             let limit = format!("{} takes dense row-major matrices", entry.name());
@@ -142,8 +156,7 @@ pub fn multiply(
             return Err(Error::argument(name, value, format!("must be {other} = {wanted}")));
         }
     }
-    let shape = Shape::new(a.rows() as u64, b.cols() as u64, a.cols() as u64)?;
-    multiply_views(stream, entry, shape, a.view()?, b.view()?, c.view_mut()?)
+    Shape::new(a.rows() as u64, b.cols() as u64, a.cols() as u64)
 }
 
 /// `C = A B` on parts of buffers, each dense and row-major.

@@ -3,3 +3,4 @@
 mod cost;
 mod findings;
 mod profile;
+mod registry;

@@ -1,0 +1,342 @@
+//! Is a kernel right, and not by luck? Products on the CPU with every access of every thread watched.
+//!
+//! A kernel with a race or a missing barrier can give the right result a thousand times. Here such a
+//! kernel is found by what it does, not by what comes out: see [`simt::check`], whose findings these are.
+//! What comes out is compared as well, as in every run: a kernel can be free of races and wrong.
+//!
+//! ```
+//! use host::{Shape, check, product};
+//!
+//! let (kernel, shape) = (product::find("tiled16")?, Shape::new(40, 33, 17)?);
+//! let products = check::kernel(kernel, shape, &check::orders(4, 1), 1)?;
+//! assert!(products.iter().all(|product| product.findings.is_empty()));
+//! assert!(products.iter().all(|product| product.comparison.passed()));
+//! # Ok::<(), host::Error>(())
+//! ```
+
+use std::fmt;
+
+use gpu::registry::{Contract, Entry, ProductKernel};
+use simt::{
+    check::{Finding, Memory, Options, Order, shadow_bytes},
+    checked::{In, Out},
+};
+
+use crate::{
+    Device, INTERRUPTED, Matrix, Shape,
+    error::{Error, Result},
+    operands,
+    product::{Launch, launches, shape_of},
+    verify::{Comparison, Criterion, compare},
+};
+
+/// What A and B hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Real numbers from [-1, 1): C must lie within the bound of a float32 sum.
+    Uniform,
+    /// Integers so small that C must be exact.
+    Integers,
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Data::Uniform => "uniform data",
+            Data::Integers => "integers",
+        })
+    }
+}
+
+/// A product whose every access was watched.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Checked {
+    /// What it multiplied.
+    pub data: Data,
+    /// The order of blocks, warps and lanes.
+    pub order: Order,
+    /// What the kernel did wrong.
+    pub findings: Vec<Finding>,
+    /// How C compares with the product in float64.
+    pub comparison: Comparison,
+}
+
+/// So many orders to check a kernel in: forward, reverse, and random ones of the seeds from `seed` on.
+pub fn orders(count: u32, seed: u64) -> Vec<Order> {
+    let random = (0..).map(|number| Order::Random(seed.wrapping_add(number)));
+    [Order::Forward, Order::Reverse].into_iter().chain(random).take(count as usize).collect()
+}
+
+/// The products that [`kernel`] checks: integers in each order, where a dropped or a wrong product shows
+/// in C, and in the first one real numbers too, where a loss of precision does. Where k is too large for
+/// integers, real numbers in each.
+pub fn products(shape: Shape, orders: &[Order]) -> Vec<(Data, Order)> {
+    match operands::exact_magnitude(shape.k()) {
+        None => orders.iter().map(|&order| (Data::Uniform, order)).collect(),
+        Some(_) => {
+            let uniform = orders.first().map(|&order| (Data::Uniform, order));
+            uniform.into_iter().chain(orders.iter().map(|&order| (Data::Integers, order))).collect()
+        }
+    }
+}
+
+/// Checks a kernel in these orders, on operands drawn from `seed`.
+///
+/// # Errors
+/// As [`product`].
+pub fn kernel(entry: &Entry, shape: Shape, orders: &[Order], seed: u64) -> Result<Vec<Checked>> {
+    let one = |(data, order)| product(entry, shape, data, order, seed);
+    products(shape, orders).into_iter().map(one).collect()
+}
+
+/// Checks a kernel in one order, on operands drawn from `seed`: [`multiply`], and C compared.
+///
+/// # Errors
+/// [`Error::Argument`] for integers where k is too large for an exact sum; [`Error::OutOfMemory`] before
+/// anything is drawn, and [`Error::Interrupted`].
+pub fn product(
+    entry: &Entry,
+    shape: Shape,
+    data: Data,
+    order: Order,
+    seed: u64,
+) -> Result<Checked> {
+    enough_memory(bytes(shape))?;
+    let (criterion, a, b) = draw(shape, data, seed)?;
+    let device = Device::cpu();
+    let a_matrix = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;
+    let b_matrix = Matrix::from_row_major(&device, shape.k(), shape.n(), &b)?;
+    let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
+    // An element that nobody writes is wrong, too.
+    c.buffer_mut().fill_bytes(0xff)?;
+    let findings = multiply(entry, &a_matrix, &b_matrix, &mut c, order)?;
+    let comparison = compare(shape, &a, &b, &c.to_row_major()?, criterion)?;
+    Ok(Checked { data, order, findings, comparison })
+}
+
+/// A, B, and what C must keep to.
+fn draw(shape: Shape, data: Data, seed: u64) -> Result<(Criterion, Vec<f32>, Vec<f32>)> {
+    let (seeds, lens) = ([seed, operands::seed_of_b(seed)], [shape.a_len(), shape.b_len()]);
+    match data {
+        Data::Uniform => {
+            let draw = |i: usize| operands::uniform(seeds[i], lens[i]);
+            Ok((Criterion::Bound, draw(0)?, draw(1)?))
+        }
+        Data::Integers => {
+            let magnitude = operands::exact_magnitude(shape.k()).ok_or_else(|| {
+                let limit = "must be below 2^24: no longer sum of integers is sure to be exact";
+                Error::argument("k", shape.k(), limit)
+            })?;
+            let draw = |i: usize| operands::integers(seeds[i], lens[i], magnitude);
+            Ok((Criterion::Exact, draw(0)?, draw(1)?))
+        }
+    }
+}
+
+/// Bytes that [`multiply`] needs: the matrices, and for each of their elements a shadow that remembers who
+/// came there.
+pub fn bytes(shape: Shape) -> u64 {
+    shape.bytes().saturating_add(shadow(shape))
+}
+
+fn shadow(shape: Shape) -> u64 {
+    shadow_bytes(shape.bytes() as usize, size_of::<f32>()) as u64
+}
+
+fn enough_memory(needed: u64) -> Result<()> {
+    let cpu = Device::cpu();
+    let (free, _) = cpu.memory()?;
+    match needed > free {
+        true => Err(Error::OutOfMemory { device: cpu.name(), needed, free }),
+        false => Ok(()),
+    }
+}
+
+/// As [`product::multiply`](crate::product::multiply) on the CPU device, and says what the kernel did wrong.
+/// What C held before counts as not written.
+///
+/// Part of a product's contract is that every element of A and B is read and every one of C written, so what
+/// was left out is a finding as well.
+///
+/// A product too tall for one launch takes several, and in each blocks and elements are counted from its
+/// own first row.
+///
+/// # Errors
+/// [`Error::Argument`] for matrices that do not fit together, are not dense and row-major, or lie on a GPU;
+/// [`Error::OutOfMemory`]; [`Error::Interrupted`]. What is wrong with the kernel is no error, even where it
+/// panics: it is a finding.
+pub fn multiply(
+    entry: &Entry,
+    a: &Matrix<f32>,
+    b: &Matrix<f32>,
+    c: &mut Matrix<f32>,
+    order: Order,
+) -> Result<Vec<Finding>> {
+    for (name, matrix) in [("A", a), ("B", b), ("C", &*c)] {
+        if matrix.device().is_cuda() {
+            let limit = "a kernel is checked on the CPU, and so must its matrices lie there";
+            return Err(Error::argument(name, matrix.device().name(), limit));
+        }
+    }
+    let shape = shape_of(entry, a, b, c)?;
+    enough_memory(shadow(shape))?;
+    let mut findings = Vec::new();
+    for launch in launches(entry, shape, &simt::cpu::LIMITS)? {
+        findings.extend(launch_one(entry, &launch, a, b, c, order)?);
+    }
+    Ok(findings)
+}
+
+/// One launch: the rows of A and C that are its own.
+fn launch_one(
+    entry: &Entry,
+    launch: &Launch,
+    a: &Matrix<f32>,
+    b: &Matrix<f32>,
+    c: &mut Matrix<f32>,
+    order: Order,
+) -> Result<Vec<Finding>> {
+    crate::check_interrupt()?;
+    let Contract::Product(product) = &entry.contract else {
+        return Err(Error::argument("kernel", entry.name(), "must compute a product"));
+    };
+    let Launch { first_row, shape, ref config } = *launch;
+    let [m, n, k] = [shape.m(), shape.n(), shape.k()];
+    let device = a.device().clone();
+    let [a_len, b_len, c_len] = [shape.a_len(), shape.b_len(), shape.c_len()];
+    let (a, b) = (a.view()?.view(first_row * k, a_len)?, b.view()?);
+    let mut c = c.view_mut()?;
+    let mut c = c.view_mut(first_row * n, c_len)?;
+    let (a, b, c) = (a.address(), b.address(), c.address());
+    // They were u32 before.
+    let [m, n, k] = [m, n, k].map(|size| size as u32);
+
+    let mut options = Options::default();
+    options.order = order;
+    options.complete = true;
+    options.workers = Some(device.multiprocessors() as usize);
+    options.cancel = Some(&INTERRUPTED);
+    options.done = Some(crate::progress::begin(config.blocks()));
+    // SAFETY:
+    // 1. The views have these lengths, and lie in buffers that are borrowed until this returns, C's mutably.
+    // 2. Products of the registry that take pointers dereference them in their own body alone, and the tests
+    //    run each with guard bands.
+    // 3. and 4. hold for every kernel of the registry: a view's element is a float that is copied, and no
+    //    local of theirs has a destructor.
+    let report = unsafe {
+        match product.kernel {
+            ProductKernel::Views { checked, .. } => {
+                let views = (In::new(a, a_len), In::new(b, b_len), Out::uninit(c, c_len));
+                let params = (m, n, k, views.0, views.1, views.2);
+                simt::check::launch(checked, config, params, &options)
+            }
+            ProductKernel::Pointers(kernel) => {
+                options.memory = vec![
+                    Memory::new(a, a_len, true),
+                    Memory::new(b, b_len, true),
+                    Memory::new(c, c_len, false),
+                ];
+                simt::check::launch(kernel, config, (m, n, k, a, b, c), &options)
+            }
+        }
+    };
+    let mut findings = report.map_err(|stop| Error::from_stop(entry.name(), stop))?.findings;
+    // An element of a matrix is known by its row and column.
+    let matrices = entry.declaration().params.iter().skip(3).zip([shape.k(), shape.n(), shape.n()]);
+    for (param, columns) in matrices {
+        let memory = Some(format!("buffer {}", param.name));
+        let of_it = findings.iter_mut().filter(|finding| finding.memory == memory);
+        of_it.for_each(|finding| finding.columns = Some(columns));
+    }
+    Ok(findings)
+}
+
+/// A finding, and the orders that it was made in.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Seen {
+    /// As it was made first: how often it was seen, and the examples, are of that product.
+    pub finding: Finding,
+    /// The orders.
+    pub orders: Vec<Order>,
+}
+
+/// What several products of one kernel found, each thing once: of the same kind, in the same memory and the
+/// same source lines.
+pub fn merge<'a>(findings: impl IntoIterator<Item = (Order, &'a Finding)>) -> Vec<Seen> {
+    let mut all = Vec::<Seen>::new();
+    for (order, finding) in findings {
+        let same = |Seen { finding: known, .. }: &&mut Seen| {
+            (known.kernel, known.kind, &known.memory)
+                == (finding.kernel, finding.kind, &finding.memory)
+                && (&known.place, &known.other_place) == (&finding.place, &finding.other_place)
+        };
+        match all.iter_mut().find(same) {
+            Some(seen) if seen.orders.contains(&order) => {}
+            Some(seen) => seen.orders.push(order),
+            None => all.push(Seen { finding: finding.clone(), orders: vec![order] }),
+        }
+    }
+    // The same every time: a launch sorts buffers by their addresses.
+    all.sort_by_cached_key(
+        |Seen { finding: Finding { kind, memory, place, other_place, .. }, .. }| {
+            (*kind, memory.clone(), place.clone(), other_place.clone())
+        },
+    );
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(m: u64, n: u64, k: u64) -> Shape {
+        Shape::new(m, n, k).unwrap()
+    }
+
+    #[test]
+    fn real_numbers_once_and_integers_in_each_order() {
+        let [first, second] = [Order::Random(3), Order::Reverse];
+        let (uniform, integers) = (Data::Uniform, Data::Integers);
+        let expected = [(uniform, first), (integers, first), (integers, second)];
+        assert_eq!(products(shape(1, 1, 5), &[first, second]), expected);
+        // Of so many integers no sum is sure to be exact.
+        let expected = [(uniform, first), (uniform, second)];
+        assert_eq!(products(shape(1, 1, 1 << 24), &[first, second]), expected);
+        assert_eq!(products(shape(1, 1, 5), &[]), []);
+    }
+
+    #[test]
+    fn orders_are_counted_from_the_seed() {
+        assert_eq!(orders(0, 1), []);
+        assert_eq!(orders(1, 1), [Order::Forward]);
+        let [last, first] = [Order::Random(u64::MAX), Order::Random(0)];
+        assert_eq!(orders(4, u64::MAX), [Order::Forward, Order::Reverse, last, first]);
+    }
+
+    #[test]
+    fn a_tall_product_takes_several_launches() {
+        let entry = crate::product::find("basic").unwrap();
+        let shape = shape(65535 * 16 + 5, 1, 1);
+        let checked = product(entry, shape, Data::Integers, Order::Reverse, 1).unwrap();
+        assert!(checked.findings.is_empty(), "{:?}", checked.findings);
+        assert_eq!((checked.comparison.passed(), checked.comparison.elements), (true, 1_048_565));
+    }
+
+    #[test]
+    fn what_does_not_fit_together_or_into_memory_is_refused() {
+        let entry = crate::product::find("basic").unwrap();
+        let device = Device::cpu();
+        let matrix = |rows, cols| Matrix::zeros(&device, rows, cols).unwrap();
+        let (a, b, mut c) = (matrix(2, 3), matrix(4, 2), matrix(2, 2));
+        let error = multiply(entry, &a, &b, &mut c, Order::Forward).unwrap_err().to_string();
+        assert_eq!(error, "B.rows = 4: must be A.cols = 3");
+        let huge = shape(1 << 29, 1 << 29, 1);
+        let error = product(entry, huge, Data::Uniform, Order::Forward, 1).unwrap_err();
+        assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
+        let long = shape(1, 1, 1 << 24);
+        let error = product(entry, long, Data::Integers, Order::Forward, 1).unwrap_err();
+        assert!(error.to_string().starts_with("k = 16777216: must be below 2^24"), "{error}");
+    }
+}

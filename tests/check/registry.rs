@@ -1,0 +1,126 @@
+//! Every kernel of the registry is right, and not by luck.
+
+use std::{fs, path::Path};
+
+use gpu::registry::{KERNELS, Product, ProductKernel, source};
+use host::{Device, Matrix, Shape, operands};
+use simt::{
+    LaunchConfig,
+    check::{self, Finding, Memory, Options},
+    checked::{In, Out},
+};
+use tests::{products, reference, scratch::workspace};
+
+/// A single element, sizes that no tile divides, several tiles along each dimension and along one alone,
+/// and no product at all.
+const SIZES: [[u64; 3]; 11] = [
+    [1, 1, 1],
+    [17, 33, 5],
+    [40, 70, 51],
+    [33, 17, 49],
+    [70, 40, 33],
+    [1, 67, 35],
+    [67, 1, 35],
+    [32, 64, 32],
+    [18, 35, 0],
+    [150, 200, 100],
+    [15, 9, 700],
+];
+
+/// In every order C is what it should be to the last bit, and no thread does anything that it must not, nor
+/// leaves out anything that it must.
+#[test]
+fn every_kernel_is_clean_and_right_in_every_order() {
+    let device = Device::cpu();
+    let orders = host::check::orders(12, 1);
+    let mut checked = 0;
+    for [m, n, k] in SIZES {
+        let shape = Shape::new(m, n, k).unwrap();
+        let a = operands::integers(m, shape.a_len(), 8).unwrap();
+        let b = operands::integers(n, shape.b_len(), 8).unwrap();
+        let expected = reference::product(shape, &a, &b);
+        let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a).unwrap();
+        let b = Matrix::from_row_major(&device, shape.k(), shape.n(), &b).unwrap();
+        for (entry, _) in products() {
+            for &order in &orders {
+                let name = format!("{}, {shape}, order {order}", entry.name());
+                let mut c = Matrix::zeros(&device, shape.m(), shape.n()).unwrap();
+                c.buffer_mut().fill_bytes(0xff).unwrap();
+                let findings = host::check::multiply(entry, &a, &b, &mut c, order).unwrap();
+                assert!(findings.is_empty(), "{name}: {findings:#?}");
+                let c = c.to_row_major().unwrap();
+                assert!(c.iter().map(|&x| f64::from(x)).eq(expected.iter().copied()), "{name}");
+                checked += 1;
+            }
+        }
+    }
+    assert_eq!(checked, SIZES.len() * products().len() * 12);
+}
+
+#[test]
+fn the_text_of_every_kernel_is_known() {
+    for entry in KERNELS {
+        let declaration = entry.declaration();
+        let mut lines = (declaration.line..).map_while(|line| source(declaration.file, line));
+        let function = format!("fn {}(", entry.name());
+        assert!(lines.any(|line| line.contains(&function)), "{declaration:?}");
+    }
+    // Also of files that hold no kernel but what kernels share.
+    let folder = workspace().join("gpu/src/kernels");
+    let file = Path::new(KERNELS[0].declaration().file).with_file_name("");
+    for entry in fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name();
+        let path = file.join(&name).to_string_lossy().into_owned();
+        assert!(name == "mod.rs" || source(&path, 1).is_some(), "{path} is not in SOURCES");
+    }
+    let file = KERNELS[0].declaration().file;
+    let last = (1..).find(|&line| source(file, line + 1).is_none()).unwrap();
+    assert_eq!(source(file, last), Some("}"));
+    assert_eq!((source(file, 0), source(file, last + 1)), (None, None));
+    assert_eq!(source(&file.replace("gpu/", "gpu2/"), 1), None);
+    assert_eq!(source("basic.rs", 1), None);
+}
+
+/// With C in A's place every kernel has a race, and the lines that it names are known.
+#[test]
+fn a_finding_in_a_kernel_of_the_registry_has_its_lines() {
+    for (entry, product) in products() {
+        let findings = with_c_in_the_place_of_a(product);
+        let places = findings.iter().flat_map(|finding| {
+            assert!(finding.other_place.is_some(), "a race: {finding}");
+            [&finding.place, &finding.other_place].into_iter().flatten()
+        });
+        let lines = places.map(|place| source(&place.file, place.line).expect("known").trim());
+        let lines = lines.collect::<Vec<_>>();
+        assert!(!lines.is_empty() && !lines.contains(&""), "{}: {lines:?}", entry.name());
+    }
+}
+
+/// Findings of a square product whose result goes where A is.
+fn with_c_in_the_place_of_a(product: &Product) -> Vec<Finding> {
+    const N: u32 = 40;
+    let (mut a, b) = ([1.0f32; (N * N) as usize], [1.0f32; (N * N) as usize]);
+    let (c, b) = (a.as_mut_ptr(), b.as_ptr());
+    let a = c.cast_const();
+    let len = (N * N) as usize;
+    let blocks = product.tile.map(|tile| N.div_ceil(tile));
+    let config = LaunchConfig::new([blocks[1], blocks[0], 1], product.block);
+    let mut options = Options::default();
+    // So that what is a race in the kernel is none of this process.
+    options.workers = Some(1);
+    // SAFETY: the arrays outlive the launch; kernels of the registry stay inside them.
+    let report = unsafe {
+        match product.kernel {
+            ProductKernel::Views { checked, .. } => {
+                let params = (N, N, N, In::new(a, len), In::new(b, len), Out::uninit(c, len));
+                check::launch(checked, &config, params, &options)
+            }
+            ProductKernel::Pointers(kernel) => {
+                let memory = |pointer| Memory::new(pointer, len, true);
+                options.memory = vec![memory(a), memory(b), memory(c)];
+                check::launch(kernel, &config, (N, N, N, a, b, c), &options)
+            }
+        }
+    };
+    report.unwrap().findings
+}
