@@ -35,8 +35,8 @@ pub(crate) struct Invocation {
     pub(crate) command: Option<Command>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C is wrong, 2 usage, 3 no such device, driver \
-                          or architecture, 4 device fault or out of memory, 130 interrupted.";
+const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C is wrong, or a check found \
+                          something, 2 usage, 3 no such device, driver or architecture, 4 device fault or out of memory, 130 interrupted.";
 
 /// What else the command can do.
 #[derive(Debug, Subcommand)]
@@ -68,23 +68,44 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Flags of a product. (The sizes are required; `required` lets the subcommands do without.)
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Run {
+/// The sizes of a product. (They are required; `required` lets the subcommands do without.)
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Sizes {
     /// Rows of A and C
     #[arg(short, long, required = true, default_value = "0", hide_default_value = true)]
     #[arg(value_parser = size, allow_negative_numbers = true)]
-    pub(crate) m: u64,
+    m: u64,
 
     /// Columns of B and C
     #[arg(short, long, required = true, default_value = "0", hide_default_value = true)]
     #[arg(value_parser = size, allow_negative_numbers = true)]
-    pub(crate) n: u64,
+    n: u64,
 
     /// Columns of A and rows of B, the inner size
     #[arg(short, long, required = true, default_value = "0", hide_default_value = true)]
     #[arg(value_parser = size, allow_negative_numbers = true)]
-    pub(crate) k: u64,
+    k: u64,
+}
+
+impl Sizes {
+    pub(crate) fn shape(self) -> host::Result<Shape> {
+        Shape::new(self.m, self.n, self.k)
+    }
+}
+
+/// As flags.
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Sizes { m, n, k } = self;
+        write!(f, "--m {m} --n {n} --k {k}")
+    }
+}
+
+/// Flags of a product.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
 
     /// Where to run: auto takes a GPU where there is one
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
@@ -129,8 +150,8 @@ pub(crate) struct Run {
 impl Run {
     /// The command line that does the same again, on that device.
     pub(crate) fn to_command(&self, device: &str) -> String {
-        let Run { m, n, k, kernel, seed, .. } = self;
-        let mut line = format!("cargo run -p host -- --m {m} --n {n} --k {k} --device {device}");
+        let Run { sizes, kernel, seed, .. } = self;
+        let mut line = format!("cargo run -p host -- {sizes} --device {device}");
         line += &format!(" --kernel {kernel} --init {} --seed {seed}", name_of(&self.init));
         line += &format!(" --verify {}", name_of(&self.verify));
         for (flag, value) in [("iters", self.iters), ("warmup", self.warmup)] {
@@ -334,13 +355,19 @@ impl FromStr for KernelChoice {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let name = name.trim(); // as in `basic, tiled16`
-        match (name, product::find(name)) {
-            ("auto", _) => Ok(KernelChoice::Auto),
-            (_, Ok(entry)) => Ok(KernelChoice::Named(entry)),
-            (_, Err(host::Error::Argument { limit, .. })) => Err(limit + ", or auto"),
-            (_, Err(error)) => Err(error.to_string()),
+        match name {
+            "auto" => Ok(KernelChoice::Auto),
+            _ => named(name, "auto"),
         }
     }
+}
+
+/// The kernel of that name; the error names `or_else` as well, which the caller takes.
+fn named(name: &str, or_else: &str) -> Result<KernelChoice, String> {
+    product::find(name).map(KernelChoice::Named).map_err(|error| match error {
+        host::Error::Argument { limit, .. } => format!("{limit}, or {or_else}"),
+        error => error.to_string(),
+    })
 }
 
 impl fmt::Display for KernelChoice {

@@ -14,11 +14,11 @@ use serde::Serialize;
 use super::{
     Failure,
     args::{Bench, Verify},
-    check::Check,
     list::{in_six_digits, json},
     note,
     run::{check_memory, duration},
     steps::Steps,
+    verification::Verification,
 };
 
 /// What is said of one kernel at one size; also the object of `--json`.
@@ -85,7 +85,8 @@ pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<
     let shapes = sizes.iter().map(|size| size.shape()).collect::<Result<Vec<_>, _>>()?;
     for &shape in &shapes {
         let verify = args.verify != Verify::None;
-        check_memory(shape, Operands::sets(&device, shape), verify, &device)?;
+        let bytes = shape.bytes().saturating_mul(Operands::sets(&device, shape));
+        check_memory(shape, bytes, verify, &device)?;
     }
     for (number, &shape) in (1..).zip(&shapes) {
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
@@ -124,7 +125,7 @@ fn bench_size(
     let mut lines = Vec::new();
     for entry in entries {
         let first = format!("{name}: {} once, on uniform data", entry.name());
-        let (check, first_launch, download) = steps.step(&first, || {
+        let (verification, first_launch, download) = steps.step(&first, || {
             let Operands { a: a_matrix, b: b_matrix, c } = &mut operands[0];
             c.buffer_mut().fill_bytes(0xff)?;
             let begin = std::time::Instant::now();
@@ -135,15 +136,15 @@ fn bench_size(
             let result = c.to_row_major()?;
             let download = begin.elapsed();
             let (data, criterion) = ([&*a, &*b, &*result], Criterion::Bound);
-            let check = Check::run(args.verify, shape, data, criterion, args.seed)?;
-            Ok::<_, Failure>((check, first_launch, download))
+            let verification = Verification::run(args.verify, shape, data, criterion, args.seed)?;
+            Ok::<_, Failure>((verification, first_launch, download))
         })?;
         let second = format!("{name}: {} once, on integers", entry.name());
         let exact = match args.verify {
             Verify::None => None,
             _ => steps.step(&second, || exact(args, stream, entry, shape))?,
         };
-        lines.push((check, exact, first_launch, download));
+        lines.push((verification, exact, first_launch, download));
     }
     drop((a, b));
 
@@ -174,7 +175,7 @@ fn bench_size(
             "kernel", "median", "least", "spread", "GFLOP/s", "speed (95 % interval)", "err/bound"
         )?;
     }
-    for ((entry, measurement), (check, exact, first_launch, download)) in
+    for ((entry, measurement), (verification, exact, first_launch, download)) in
         entries.iter().zip(&measured).zip(&lines)
     {
         let summary = measurement.summary();
@@ -201,18 +202,24 @@ fn bench_size(
             first_launch_us: us(*first_launch),
             upload_us: us(upload),
             download_us: us(*download),
-            verify: check.as_ref().map_or("none", Check::name),
-            max_abs_err: check.as_ref().map(|check| check.elements().max_abs_err),
-            max_err_over_bound: check.as_ref().map(|check| check.elements().max_err_over_bound),
-            exact_on_integers: exact.as_ref().map(Check::nothing_wrong),
-            verified: check
+            verify: verification.as_ref().map_or("none", Verification::name),
+            max_abs_err: verification
                 .as_ref()
-                .map(|check| check.passed() && exact.as_ref().is_some_and(Check::passed)),
+                .map(|verification| verification.elements().max_abs_err),
+            max_err_over_bound: verification
+                .as_ref()
+                .map(|verification| verification.elements().max_err_over_bound),
+            exact_on_integers: exact.as_ref().map(Verification::nothing_wrong),
+            verified: verification.as_ref().map(|verification| {
+                verification.passed() && exact.as_ref().is_some_and(Verification::passed)
+            }),
         };
         let mut right = true;
-        for (check, data) in [(check, "uniform data"), (exact, "integers")] {
-            if let Some(check) = check.as_ref().filter(|check| !check.nothing_wrong()) {
-                check.complain(&format!("{data}, with {},", entry.name()));
+        for (verification, data) in [(verification, "uniform data"), (exact, "integers")] {
+            if let Some(verification) =
+                verification.as_ref().filter(|verification| !verification.nothing_wrong())
+            {
+                verification.complain(&format!("{data}, with {},", entry.name()));
                 right = false;
             }
         }
@@ -259,7 +266,7 @@ fn exact(
     stream: &Stream,
     entry: &Entry,
     shape: Shape,
-) -> Result<Option<Check>, Failure> {
+) -> Result<Option<Verification>, Failure> {
     let Some(magnitude) = host::operands::exact_magnitude(shape.k()) else { return Ok(None) };
     let draw = |seed, len| host::operands::integers(seed, len, magnitude);
     let a = draw(args.seed, shape.a_len())?;
@@ -268,7 +275,7 @@ fn exact(
     operands.c.buffer_mut().fill_bytes(0xff)?;
     product::multiply(stream, entry, &operands.a, &operands.b, &mut operands.c)?;
     let c = operands.c.to_row_major()?;
-    Ok(Check::run(args.verify, shape, [&a, &b, &c], Criterion::Exact, args.seed)?)
+    Ok(Verification::run(args.verify, shape, [&a, &b, &c], Criterion::Exact, args.seed)?)
 }
 
 fn print(

@@ -2,12 +2,12 @@
 
 mod args;
 mod bench;
-mod check;
 mod doctor;
 mod list;
 mod plan;
 mod run;
 mod steps;
+mod verification;
 
 use std::{
     io::{self, Write},
@@ -24,8 +24,9 @@ use self::{
 use host::Device;
 
 /// How the command ends when it does not end well.
+#[derive(Debug)]
 enum Failure {
-    /// C is wrong: exit 1.
+    /// C is wrong, or a kernel: exit 1.
     Wrong,
     /// Something that `doctor` has told is broken: exit 3.
     Environment,

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use host::{Shape, product, simt};
+use host::{product, simt};
 use serde::Serialize;
 
 use super::{
@@ -31,7 +31,7 @@ struct Plan {
 
 /// Prints the plan for the device asked for. No device is opened: CUDA's limits are the same for all.
 pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
-    let shape = Shape::new(args.m, args.n, args.k)?;
+    let shape = args.sizes.shape()?;
     let (entry, reason) = match args.kernel {
         KernelChoice::Named(entry) => (entry, "asked for by name".to_owned()),
         KernelChoice::Auto => {

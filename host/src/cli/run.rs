@@ -14,10 +14,10 @@ use serde::Serialize;
 use super::{
     Failure,
     args::{Init, Run, Verify, name_of},
-    check::Check,
     list::{in_six_digits, json},
     note,
     steps::Steps,
+    verification::Verification,
 };
 
 /// What a run found out; also the object of `--json`.
@@ -67,7 +67,7 @@ struct Report {
 
 /// One run of the command. A failure says how to see it again.
 pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
-    let shape = Shape::new(args.m, args.n, args.k)?;
+    let shape = args.sizes.shape()?;
     let device = super::open(args.device)?;
     run_on(args, steps, shape, &device, out).map_err(|failure| {
         let again = args.to_command(&device.name());
@@ -92,7 +92,7 @@ fn run_on(
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let entry = args.kernel.resolve();
-    check_memory(shape, 1, args.verify != Verify::None, device)?;
+    check_memory(shape, shape.bytes(), args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
     let test = Test { stream: device.stream()?, entry, shape, args, steps };
@@ -113,8 +113,9 @@ fn run_on(
 
     let seconds = shown.times.median.as_secs_f64();
     let us = |time: Duration| time.as_secs_f64() * 1e6;
-    let checks = [real.as_ref(), exact.as_ref()].map(|product| product?.check.as_ref());
-    let checked = checks[0].or(checks[1]);
+    let verifications =
+        [real.as_ref(), exact.as_ref()].map(|product| product?.verification.as_ref());
+    let checked = verifications[0].or(verifications[1]);
     let report = Report {
         device: device.name(),
         kernel: entry.name(),
@@ -132,27 +133,33 @@ fn run_on(
         first_launch_us: us(shown.times.first_launch),
         upload_us: us(shown.times.upload),
         download_us: us(shown.times.download),
-        verify: checked.map_or("none", Check::name),
-        max_abs_err: checked.map(|check| check.elements().max_abs_err),
-        max_err_over_bound: checked.map(|check| check.elements().max_err_over_bound),
+        verify: checked.map_or("none", Verification::name),
+        max_abs_err: checked.map(|verification| verification.elements().max_abs_err),
+        max_err_over_bound: checked.map(|verification| verification.elements().max_err_over_bound),
         // Of an empty C there is nothing to say.
-        exact_on_integers: checks[1].filter(|_| shape.c_len() > 0).map(Check::nothing_wrong),
-        compared: checked.map_or(0, |check| check.elements().elements),
-        compared_nan: checked.map_or(0, |check| check.elements().nan),
-        projections: checked.map_or(0, Check::projections),
-        verified: checked
-            .filter(|check| check.elements().elements > 0)
-            .map(|check| check.passed() && checks[1].is_some_and(Check::passed)),
+        exact_on_integers: verifications[1]
+            .filter(|_| shape.c_len() > 0)
+            .map(Verification::nothing_wrong),
+        compared: checked.map_or(0, |verification| verification.elements().elements),
+        compared_nan: checked.map_or(0, |verification| verification.elements().nan),
+        projections: checked.map_or(0, Verification::projections),
+        verified: checked.filter(|verification| verification.elements().elements > 0).map(
+            |verification| {
+                verification.passed() && verifications[1].is_some_and(Verification::passed)
+            },
+        ),
     };
-    let right = checks.into_iter().flatten().all(Check::nothing_wrong);
+    let right = verifications.into_iter().flatten().all(Verification::nothing_wrong);
     if args.json {
         json(out, &report)?;
     } else {
         print(out, &report, right, device, entry, shape)?;
     }
-    for (what, check) in ["this data", "integers"].into_iter().zip(checks) {
-        if let Some(check) = check.filter(|check| !check.nothing_wrong()) {
-            check.complain(what);
+    for (what, verification) in ["this data", "integers"].into_iter().zip(verifications) {
+        if let Some(verification) =
+            verification.filter(|verification| !verification.nothing_wrong())
+        {
+            verification.complain(what);
         }
     }
     if right { Ok(()) } else { Err(Failure::Wrong) }
@@ -171,7 +178,7 @@ struct Times {
 struct Product {
     times: Times,
     /// `None` if nothing was to be compared.
-    check: Option<Check>,
+    verification: Option<Verification>,
 }
 
 /// A kernel and a shape on a device.
@@ -229,10 +236,10 @@ impl Test<'_> {
     ) -> Result<Product, Error> {
         let kernel = format!("kernel {}", self.entry.name());
         let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;
-        let check = self.step(name, "verification", || {
-            Check::run(self.args.verify, self.shape, [a, b, &c], criterion, self.args.seed)
+        let verification = self.step(name, "verification", || {
+            Verification::run(self.args.verify, self.shape, [a, b, &c], criterion, self.args.seed)
         })?;
-        Ok(Product { times, check })
+        Ok(Product { times, verification })
     }
 
     /// C, and the times of `iters` launches. Before each C is filled with NaN, so that an element nobody
@@ -286,14 +293,13 @@ impl Test<'_> {
     }
 }
 
-/// Refuses a run whose sets of matrices do not fit, before it has begun.
+/// Refuses a run that does not fit, before it has begun: with that many bytes on the device.
 pub(super) fn check_memory(
     shape: Shape,
-    sets: u64,
+    on_device: u64,
     verify: bool,
     device: &Device,
 ) -> Result<(), Error> {
-    let on_device = shape.bytes().saturating_mul(sets);
     // The operands are drawn here first, and verification has B twice in float64.
     let on_host = shape.bytes() + if verify { 16 * shape.b_len() as u64 } else { 0 };
     let (free, _) = device.memory()?;

@@ -8,12 +8,12 @@ use host::{
 use super::{args::Verify, note};
 
 /// What a comparison found, full or of a sample.
-pub(super) enum Check {
+pub(super) enum Verification {
     Full(Comparison),
     Sample(Sample),
 }
 
-impl Check {
+impl Verification {
     /// Compares `[a, b, c]` as far as is asked for. Where that is left open: all of C, if three products in
     /// float64 take no longer than a person waits.
     pub(super) fn run(
@@ -22,7 +22,7 @@ impl Check {
         [a, b, c]: [&[f32]; 3],
         criterion: Criterion,
         seed: u64,
-    ) -> Result<Option<Check>, Error> {
+    ) -> Result<Option<Verification>, Error> {
         let full = match verify {
             Verify::None => return Ok(None),
             Verify::Full => true,
@@ -34,43 +34,43 @@ impl Check {
             }
         };
         Ok(Some(match full {
-            true => Check::Full(compare(shape, a, b, c, criterion)?),
-            false => Check::Sample(sample(shape, a, b, c, criterion, seed)?),
+            true => Verification::Full(compare(shape, a, b, c, criterion)?),
+            false => Verification::Sample(sample(shape, a, b, c, criterion, seed)?),
         }))
     }
 
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Check::Full(_) => "full",
-            Check::Sample(_) => "sample",
+            Verification::Full(_) => "full",
+            Verification::Sample(_) => "sample",
         }
     }
 
     pub(super) fn elements(&self) -> &Comparison {
         match self {
-            Check::Full(comparison) => comparison,
-            Check::Sample(sample) => &sample.elements,
+            Verification::Full(comparison) => comparison,
+            Verification::Sample(sample) => &sample.elements,
         }
     }
 
     pub(super) fn projections(&self) -> usize {
         match self {
-            Check::Full(_) => 0,
-            Check::Sample(sample) => sample.projections,
+            Verification::Full(_) => 0,
+            Verification::Sample(sample) => sample.projections,
         }
     }
 
     pub(super) fn passed(&self) -> bool {
         match self {
-            Check::Full(comparison) => comparison.passed(),
-            Check::Sample(sample) => sample.passed(),
+            Verification::Full(comparison) => comparison.passed(),
+            Verification::Sample(sample) => sample.passed(),
         }
     }
 
     pub(super) fn nothing_wrong(&self) -> bool {
         match self {
-            Check::Full(comparison) => comparison.wrong == 0,
-            Check::Sample(sample) => sample.nothing_wrong(),
+            Verification::Full(comparison) => comparison.wrong == 0,
+            Verification::Sample(sample) => sample.nothing_wrong(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Check {
                 worst.row, worst.col, worst.got, worst.want
             ));
         }
-        if let Check::Sample(Sample { wrong_rows, .. }) = self
+        if let Verification::Sample(Sample { wrong_rows, .. }) = self
             && *wrong_rows > 0
         {
             note(format_args!(
