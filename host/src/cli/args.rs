@@ -1,5 +1,7 @@
 //! The command's flags, each in one place.
 
+mod check;
+
 use std::{ffi::OsStr, fmt, str::FromStr, time::Duration};
 
 use clap::{
@@ -11,6 +13,8 @@ use host::{
     gpu::registry::{Entry, KERNELS},
     product, timing,
 };
+
+pub(crate) use self::check::Check;
 
 /// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the result.
 ///
@@ -43,6 +47,12 @@ const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C
 pub(crate) enum Command {
     /// Time kernels side by side
     Bench(Bench),
+    /// Run a kernel on the CPU with every access watched, and say what is wrong with it
+    ///
+    /// Found are races in shared and in global memory, reads of memory that nobody has written, accesses
+    /// outside, barriers that some threads skip, and elements that are left out: whatever comes out, and in
+    /// several orders of threads and blocks, since CUDA promises none. C is compared as after every product.
+    Check(Check),
     /// List the kernels
     Kernels(List),
     /// List the devices

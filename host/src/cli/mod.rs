@@ -2,7 +2,9 @@
 
 mod args;
 mod bench;
+mod check;
 mod doctor;
+mod findings;
 mod list;
 mod plan;
 mod run;
@@ -59,6 +61,7 @@ pub(crate) fn main() -> ExitCode {
         None if invocation.run.plan => plan::plan(&invocation.run, &mut out),
         None => run::run(&invocation.run, steps, &mut out),
         Some(Command::Bench(bench)) => bench::bench(bench, steps, &mut out),
+        Some(Command::Check(args)) => check::check(args, steps, &mut out),
         Some(Command::Kernels(list)) => list::kernels(list, &mut out),
         Some(Command::Devices(list)) => list::devices(list, &mut out),
         Some(Command::Doctor(list)) => doctor::doctor(list, &mut out),

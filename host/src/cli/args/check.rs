@@ -1,0 +1,105 @@
+//! Flags of `check`.
+
+use std::str::FromStr;
+
+use clap::{
+    Args,
+    builder::{PossibleValue, TypedValueParser},
+};
+use host::{
+    check,
+    gpu::registry::{Entry, KERNELS},
+    simt::check::Order,
+};
+
+use super::{KernelChoice, Offering, Sizes, kernels, named, seed};
+
+/// Flags of a check.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = CHECK_EXIT_CODES)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+
+    /// A kernel's name (`host kernels` lists them), or all; auto takes the one that a product takes
+    #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
+    #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
+    pub(crate) kernel: KernelOrAll,
+
+    /// In how many orders to run threads and blocks: forward, reverse, then random ones
+    #[arg(long, default_value_t = 4, allow_negative_numbers = true, value_parser = orders)]
+    pub(crate) orders: u32,
+
+    /// Run in this order alone: the one that a finding was made in
+    #[arg(long, value_name = "forward|reverse|random:SEED", conflicts_with = "orders")]
+    pub(crate) order: Option<Order>,
+
+    /// Seed of the random operands; random orders have this seed and those that follow it
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// One JSON object a kernel; `clean` and `verified` are null where nothing was launched
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const CHECK_EXIT_CODES: &str = "Exit codes: 0 nothing found, and C is right; 1 something was found, or C is wrong; the others as \
+                                for a product.";
+
+impl Check {
+    /// The kernels to check.
+    pub(crate) fn entries(&self) -> Vec<&'static Entry> {
+        match self.kernel {
+            KernelOrAll::All => KERNELS.iter().collect(),
+            KernelOrAll::One(kernel) => vec![kernel.resolve()],
+        }
+    }
+
+    /// The orders to check them in.
+    pub(crate) fn orders(&self) -> Vec<Order> {
+        match self.order {
+            Some(order) => vec![order],
+            None => check::orders(self.orders, self.seed),
+        }
+    }
+
+    /// The command line that checks this kernel once more, in that order alone.
+    pub(crate) fn to_command(&self, kernel: &str, order: Order) -> String {
+        let Check { sizes, seed, .. } = self;
+        format!(
+            "cargo run -p host -- check {sizes} --kernel {kernel} --seed {seed} --order {order}"
+        )
+    }
+}
+
+/// One kernel, or all of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KernelOrAll {
+    All,
+    One(KernelChoice),
+}
+
+impl FromStr for KernelOrAll {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name.trim() {
+            "all" => Ok(KernelOrAll::All),
+            "auto" => Ok(KernelOrAll::One(KernelChoice::Auto)),
+            name => named(name, "auto or all").map(KernelOrAll::One),
+        }
+    }
+}
+
+fn kernels_or_all() -> impl TypedValueParser<Value = KernelOrAll> {
+    let mut values = kernels().possible_values().into_iter().flatten().collect::<Vec<_>>();
+    values.insert(1, PossibleValue::new("all").help("one after another"));
+    Offering { parser: KernelOrAll::from_str, values }
+}
+
+fn orders(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|count| (1..=10_000).contains(count))
+        .ok_or_else(|| "must be a whole number from 1 to 10000".to_owned())
+}

@@ -1,0 +1,235 @@
+//! `check`: a kernel run with every access watched, and what that found.
+
+use std::{io::Write, time::Instant};
+
+use host::{
+    Device, Shape,
+    check::{self, Checked, Data, Seen},
+    gpu::registry::Entry,
+    simt::check::Order,
+    verify::Comparison,
+};
+use serde::Serialize;
+
+use super::{
+    Failure,
+    args::Check,
+    findings::{self, FindingLine},
+    list::{in_six_digits, json},
+    note,
+    run::check_memory,
+    steps::Steps,
+    verification::Verification,
+};
+
+/// What is said of a kernel; also the object of `--json`.
+#[derive(Serialize)]
+struct Line<'a> {
+    kernel: &'static str,
+    m: usize,
+    n: usize,
+    k: usize,
+    dtype: &'static str,
+    seed: u64,
+    orders: Vec<String>,
+    /// Was nothing found? `null` where nothing was launched.
+    clean: Option<bool>,
+    findings: Vec<FindingLine<'a>>,
+    /// On real numbers, against the product in float64; `null` for NaN.
+    max_abs_err: Option<f64>,
+    max_err_over_bound: Option<f64>,
+    /// Was C equal, on integers and in every order, to the exact product? `null` where that was not tried.
+    exact_on_integers: Option<bool>,
+    /// Is C right, on integers too, and in every order? `null` where nothing was compared.
+    verified: Option<bool>,
+    #[serde(serialize_with = "in_six_digits")]
+    seconds: f64,
+}
+
+/// Checks the kernels asked for, one after another.
+pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
+    let shape = args.sizes.shape()?;
+    check_memory(shape, check::bytes(shape), true, &Device::cpu())?;
+    let orders = args.orders();
+    if !args.json {
+        writeln!(out, "{shape}   f32, row-major, seed {}", args.seed)?;
+        let s = if orders.len() == 1 { "" } else { "s" };
+        let (count, names) = (orders.len(), findings::names(&orders));
+        writeln!(out, "checked   every access, on the CPU, in {count} order{s}: {names}")?;
+    }
+    let mut all_well = true;
+    for (number, entry) in args.entries().into_iter().enumerate() {
+        if number > 0 && !args.json {
+            writeln!(out)?;
+        }
+        all_well &= check_kernel(args, steps, entry, shape, &orders, out)?;
+    }
+    if all_well { Ok(()) } else { Err(Failure::Wrong) }
+}
+
+/// Is this kernel clean, and C right?
+fn check_kernel(
+    args: &Check,
+    steps: Steps,
+    entry: &'static Entry,
+    shape: Shape,
+    orders: &[Order],
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
+    let begin = Instant::now();
+    let mut products = Vec::new();
+    for (data, order) in check::products(shape, orders) {
+        let step = format!("{}: {data}, order {order}", entry.name());
+        let product = || check::product(entry, shape, data, order, args.seed);
+        products.push(steps.step(&step, product)?);
+    }
+    let seen = products.iter().flat_map(|p| p.findings.iter().map(|finding| (p.order, finding)));
+    let seen = check::merge(seen);
+    let [real, exact] = [Data::Uniform, Data::Integers].map(|data| worst(&products, data));
+    let right = products.iter().all(|product| product.comparison.wrong == 0);
+    let something = shape.c_len() > 0;
+    let line = Line {
+        kernel: entry.name(),
+        m: shape.m(),
+        n: shape.n(),
+        k: shape.k(),
+        dtype: "f32",
+        seed: args.seed,
+        orders: orders.iter().map(Order::to_string).collect(),
+        clean: something.then_some(seen.is_empty()),
+        findings: seen.iter().map(FindingLine::new).collect(),
+        max_abs_err: real.filter(|_| something).map(|real| real.max_abs_err),
+        max_err_over_bound: real.filter(|_| something).map(|real| real.max_err_over_bound),
+        exact_on_integers: exact.filter(|_| something).map(|exact| exact.wrong == 0),
+        verified: something.then_some(right && exact.is_some()),
+        seconds: begin.elapsed().as_secs_f64(),
+    };
+    match args.json {
+        true => json(out, &line)?,
+        false => print(out, &line, &seen, right, orders, entry)?,
+    }
+    complain(args, &products, entry);
+    Ok(seen.is_empty() && right)
+}
+
+/// Of the comparisons on such data the one that is furthest off, NaN furthest of all.
+fn worst(products: &[Checked], data: Data) -> Option<&Comparison> {
+    let off = |a: &&Comparison, b: &&Comparison| {
+        (a.wrong > 0)
+            .cmp(&(b.wrong > 0))
+            .then(a.max_err_over_bound.total_cmp(&b.max_err_over_bound))
+    };
+    products.iter().filter(|p| p.data == data).map(|p| &p.comparison).max_by(off)
+}
+
+/// Says on standard error in which orders C is wrong, and how to see again what is wrong.
+fn complain(args: &Check, products: &[Checked], entry: &Entry) {
+    for data in [Data::Uniform, Data::Integers] {
+        let is_wrong = |p: &&Checked| p.data == data && p.comparison.wrong > 0;
+        let mut wrong = products.iter().filter(is_wrong);
+        let Some(first) = wrong.next() else { continue };
+        let more = match wrong.count() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        let what = format!("{data}, with {}, in order {}{more},", entry.name(), first.order);
+        Verification::Full(first.comparison.clone()).complain(&what);
+    }
+    let found = products.iter().find(|product| !product.findings.is_empty());
+    let wrong = products.iter().find(|product| product.comparison.wrong > 0);
+    let mut orders = found.into_iter().chain(wrong).map(|p| p.order).collect::<Vec<_>>();
+    orders.dedup();
+    for order in orders {
+        note(format_args!("reproduce: {}", args.to_command(entry.name(), order)));
+    }
+}
+
+fn print(
+    out: &mut impl Write,
+    line: &Line,
+    seen: &[Seen],
+    right: bool,
+    orders: &[Order],
+    entry: &Entry,
+) -> Result<(), Failure> {
+    writeln!(out, "kernel    {}: {}", entry.name(), entry.summary)?;
+    let Some(clean) = line.clean else {
+        writeln!(out, "C is empty: nothing was launched, there is nothing to check")?;
+        return Ok(());
+    };
+    match clean {
+        true => writeln!(out, "clean     nothing found in {:.2} s", line.seconds)?,
+        false => {
+            let s = if seen.len() == 1 { "" } else { "s" };
+            writeln!(out, "FOUND     {} finding{s} in {:.2} s", seen.len(), line.seconds)?;
+        }
+    }
+    // C may be right for all that was found, and wrong though nothing was.
+    let word = match (right, line.exact_on_integers) {
+        (false, _) => "WRONG    ",
+        (true, None) => "unsettled",
+        (true, Some(_)) if !clean => "C right  ",
+        (true, Some(_)) => "verified ",
+    };
+    let exact = match line.exact_on_integers {
+        Some(true) if orders.len() > 1 => "exact on integers in each order",
+        Some(true) => "exact on integers",
+        Some(false) => "not exact on integers",
+        None => "k is too large for an exact run on integers",
+    };
+    let (abs, over) = (line.max_abs_err, line.max_err_over_bound);
+    let [abs, over] = [abs, over].map(|error| error.unwrap_or(f64::NAN));
+    writeln!(out, "{word} max |error| {abs:.2e} against float64, {over:.4} of the bound; {exact}")?;
+    findings::print(out, seen, orders)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines about a kernel that nothing was found in, or something, and whose C is right or wrong.
+    fn lines(clean: bool, right: bool, exact: Option<bool>) -> [String; 2] {
+        let (max_abs_err, max_err_over_bound) = (Some(1e-6), Some(0.5));
+        let (m, n, k, seed, orders, findings) = (5, 5, 5, 1, vec![], vec![]);
+        let line = Line {
+            kernel: "basic",
+            m,
+            n,
+            k,
+            dtype: "f32",
+            seed,
+            orders,
+            clean: Some(clean),
+            findings,
+            max_abs_err,
+            max_err_over_bound,
+            exact_on_integers: exact,
+            verified: Some(right),
+            seconds: 0.25,
+        };
+        let mut out = Vec::new();
+        let entry = host::product::find("basic").unwrap();
+        print(&mut out, &line, &[], right, &[Order::Forward], entry).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let mut lines = text.lines().skip(1).map(str::to_owned);
+        [(); 2].map(|()| lines.next().unwrap())
+    }
+
+    #[test]
+    fn which_of_the_two_is_wrong_is_said() {
+        let error = "max |error| 1.00e-6 against float64, 0.5000 of the bound;";
+        let expected = |line: &str, exact: &str| format!("{line} {error} {exact}");
+        let [found, c] = lines(true, true, Some(true));
+        assert_eq!(found, "clean     nothing found in 0.25 s");
+        assert_eq!(c, expected("verified ", "exact on integers"));
+        let [found, c] = lines(false, true, Some(true));
+        assert_eq!(found, "FOUND     0 findings in 0.25 s");
+        assert_eq!(c, expected("C right  ", "exact on integers"));
+        let [found, c] = lines(true, false, Some(false));
+        assert!(found.starts_with("clean "), "{found}");
+        assert_eq!(c, expected("WRONG    ", "not exact on integers"));
+        let [_, c] = lines(true, true, None);
+        assert_eq!(c, expected("unsettled", "k is too large for an exact run on integers"));
+    }
+}

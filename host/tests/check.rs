@@ -1,0 +1,174 @@
+//! `check` as it is built: what it says of a kernel that is clean, and how it ends.
+//!
+//! The registry has no kernel that is wrong. How findings look is tested where they are printed, and what is
+//! found in the crate `tests`.
+
+mod common;
+
+use serde_json::Value;
+
+use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects};
+
+/// `check` of a small product, with more arguments.
+fn check(more: &[&str]) -> std::process::Command {
+    host(&[&["check", "--m", "40", "--n", "33", "--k", "17"], more].concat())
+}
+
+#[test]
+fn a_clean_kernel_is_called_clean_and_verified() {
+    let (code, stdout, stderr) = finish(check(&["--kernel", "tiled16"]));
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let lines = stdout.lines().collect::<Vec<_>>();
+    assert_eq!(lines.len(), 5, "{stdout}");
+    for (line, start) in lines.iter().zip([
+        "A 40x17 · B 17x33 = C 40x33   f32, row-major, seed 1",
+        "checked   every access, on the CPU, in 4 orders: forward, reverse, random:1, random:2",
+        "kernel    tiled16: 16 x 16 tiles",
+        "clean     nothing found in ",
+        "verified  max |error| ",
+    ]) {
+        assert!(line.starts_with(start), "{start}: {line}");
+    }
+    assert!(lines[4].ends_with(" of the bound; exact on integers in each order"), "{stdout}");
+}
+
+#[test]
+fn all_kernels_or_the_preferred_one() {
+    let names = |args: &[&str]| {
+        let (code, stdout, _) = finish(check(args));
+        assert_eq!(code, 0, "{stdout}");
+        let kernels = objects(&stdout);
+        kernels.iter().map(|object| object["kernel"].to_string()).collect::<Vec<_>>()
+    };
+    let (_, stdout, _) = finish(host(&["kernels", "--json"]));
+    let all = objects(&stdout).iter().map(|object| object["name"].to_string()).collect::<Vec<_>>();
+    assert_eq!(names(&["--json", "--kernel", "all", "--orders", "2"]), all);
+    assert_eq!(names(&["--json"]), ["\"tiled32\""]);
+    let (_, stdout, _) = finish(check(&["--kernel", "all", "--orders", "2"]));
+    assert_eq!(stdout.matches("\nclean ").count(), all.len(), "{stdout}");
+    assert_eq!(stdout.matches("\nverified ").count(), all.len(), "{stdout}");
+}
+
+#[test]
+fn json_is_one_object_with_the_agreed_keys() {
+    let (code, stdout, stderr) = finish(check(&["--json", "--kernel", "basic", "--seed", "9"]));
+    let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
+    assert_eq!((code, &*stderr), (0, ""));
+    for (key, value) in [("m", 40), ("n", 33), ("k", 17), ("seed", 9)] {
+        assert_eq!(object[key], value, "{key}");
+    }
+    for (key, value) in [("kernel", "basic"), ("dtype", "f32")] {
+        assert_eq!(object[key], value, "{key}");
+    }
+    for key in ["clean", "verified", "exact_on_integers"] {
+        assert_eq!(object[key], true, "{key}");
+    }
+    assert_eq!(object["findings"].as_array().map(Vec::len), Some(0), "{stdout}");
+    let orders = ["forward", "reverse", "random:9", "random:10"];
+    assert_eq!(object["orders"], Value::from(orders.to_vec()));
+    for key in ["max_abs_err", "max_err_over_bound", "seconds"] {
+        assert!(object[key].as_f64().unwrap() > 0.0, "{key}: {stdout}");
+    }
+    has_no_noise(object);
+}
+
+#[test]
+fn one_order_or_as_many_as_asked() {
+    let orders = |args: &[&str]| {
+        let (code, stdout, _) = finish(check(&[&["--json", "--kernel", "basic"], args].concat()));
+        assert_eq!(code, 0, "{stdout}");
+        objects(&stdout)[0]["orders"].to_string()
+    };
+    for order in ["forward", "reverse", "random:7", "random:18446744073709551615"] {
+        assert_eq!(orders(&["--order", order]), format!("[\"{order}\"]"));
+    }
+    assert_eq!(orders(&["--orders", "1"]), r#"["forward"]"#);
+    assert_eq!(orders(&["--orders", "3"]), r#"["forward","reverse","random:1"]"#);
+    assert_eq!(
+        orders(&["--orders", "4", "--seed", "18446744073709551615"]),
+        r#"["forward","reverse","random:18446744073709551615","random:0"]"#
+    );
+    let (_, stdout, _) = finish(check(&["--orders", "20", "--kernel", "basic"]));
+    assert!(
+        stdout.contains(" in 20 orders: forward, reverse, random:1, random:2 ... random:18\n"),
+        "{stdout}"
+    );
+    let (_, stdout, _) = finish(check(&["--order", "random:7"]));
+    assert!(stdout.contains(" in 1 order: random:7\n"), "{stdout}");
+    assert!(stdout.ends_with("; exact on integers\n"), "{stdout}");
+}
+
+#[test]
+fn an_empty_inner_size_is_checked_and_an_empty_c_is_not() {
+    let sizes = |m, k| ["check", "--m", m, "--n", "5", "--k", k, "--kernel", "all"];
+    let (code, stdout, _) = finish(host(&sizes("3", "0")));
+    assert!(code == 0 && stdout.contains("\nclean ") && stdout.contains("\nverified "), "{stdout}");
+    let (code, stdout, _) = finish(host(&sizes("0", "3")));
+    assert!(code == 0 && stdout.contains("\nC is empty: "), "{stdout}");
+    assert!(!stdout.contains("clean") && !stdout.contains("verified"), "{stdout}");
+    let (_, stdout, _) = finish(host(&[&sizes("0", "3")[..], &["--json"]].concat()));
+    for key in ["clean", "verified", "exact_on_integers", "max_abs_err"] {
+        assert_eq!(objects(&stdout)[0][key], Value::Null, "{stdout}");
+    }
+}
+
+#[test]
+fn it_says_what_it_does_when_asked() {
+    let (code, _, stderr) = finish(check(&["-v", "--kernel", "tiled16", "--orders", "2"]));
+    let begun = stderr.lines().filter_map(|line| line.strip_suffix(" ...")).collect::<Vec<_>>();
+    let steps = [
+        "tiled16: uniform data, order forward",
+        "tiled16: integers, order forward",
+        "tiled16: integers, order reverse",
+    ];
+    assert_eq!((code, begun), (0, steps.to_vec()));
+}
+
+#[test]
+fn help_says_what_is_found_and_what_the_exit_codes_mean() {
+    let (code, stdout, _) = finish(host(&["check", "--help"]));
+    assert_eq!(code, 0);
+    for part in ["races", "barriers", "random:SEED", "1 something was found, or C is wrong"] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+}
+
+#[test]
+fn usage_errors_name_the_argument_its_value_and_the_limit() {
+    for (flag, value, limit) in [
+        ("--kernel", "tiled17", "tiled16, tiled32, rust_cuda_tiled16, or auto or all"),
+        ("--order", "backward", "forward, reverse, or random:SEED"),
+        ("--order", "random", "random:SEED"),
+        ("--order", "random:-1", "0 to 2^64 - 1"),
+        ("--order", "random:18446744073709551616", "0 to 2^64 - 1"),
+        ("--orders", "0", "1 to 10000"),
+        ("--orders", "-1", "1 to 10000"),
+        ("--orders", "10001", "1 to 10000"),
+        ("--seed", "x", "0 to 18446744073709551615"),
+    ] {
+        fails(check(&[flag, value]), 2, &[flag, &format!("'{value}'"), limit]);
+    }
+    fails(check(&["--order", "reverse", "--orders", "3"]), 2, &["--order", "cannot be used with"]);
+    fails(check(&["--device", "cuda"]), 2, &["--device"]);
+    fails(host(&["check", "--m", "5", "--n", "5"]), 2, &["required", "--k"]);
+    let sizes = ["check", "--m", "4294967295", "--n", "1", "--k", "4294967295"];
+    fails(host(&sizes), 2, &["m * k = 18446744065119617025", "at most"]);
+}
+
+#[test]
+fn memory_is_not_overdrawn() {
+    // C takes 14.4 TB, its shadow twelve times as much, and it is copied to be compared.
+    let sizes = ["check", "--m", "2000000", "--n", "1800000", "--k", "1", "--json"];
+    let (_, _, stderr) = finish(host(&sizes));
+    fails(host(&sizes), 4, &["out of memory on cpu", "bytes needed", "free"]);
+    let needed = stderr.split(' ').find_map(|word| word.parse::<f64>().ok()).unwrap();
+    assert!((14.2..14.3).contains(&(needed / 14.4e12)), "{stderr}");
+}
+
+#[test]
+fn ctrl_c_ends_a_check_in_the_middle_of_a_kernel() {
+    // Minutes of work.
+    let sizes = ["check", "--m", "2000", "--n", "2000", "--k", "2000", "--json", "-v"];
+    let stderr = is_interrupted(host(&sizes), 2.5);
+    assert!(stderr.contains("\ntiled32: uniform data, order forward: ended early, "), "{stderr}");
+}

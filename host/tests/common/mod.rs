@@ -1,0 +1,87 @@
+//! The command as it is built, on a machine with a driver of the tests' own.
+
+#[allow(
+    dead_code,
+    unused_macros,
+    unused_imports,
+    reason = "the rest serves tests within a process"
+)]
+#[path = "../../cuda-dyn/tests/fake/mod.rs"]
+mod fake;
+
+use std::{
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+/// The command on a machine without a driver, whatever this one has.
+pub fn host(args: &[&str]) -> Command {
+    on("no driver", args)
+}
+
+/// The command on a machine with that driver (`cuda-dyn/tests/fake`).
+pub fn on(driver: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_host"));
+    command.args(args).env("LD_LIBRARY_PATH", fake::library_folder(driver));
+    command.env("FAKE_CUDA", driver).env_remove("FAKE_CUDA_LOG");
+    command
+}
+
+pub fn finish(mut command: Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().expect("ended by itself"), text(stdout), text(stderr))
+}
+
+/// A failure: that exit code, nothing on standard output, and a message on standard error with all of
+/// `words`.
+#[track_caller]
+pub fn fails(command: Command, code: i32, words: &[&str]) {
+    let (actual, stdout, stderr) = finish(command);
+    assert_eq!(actual, code, "{stderr}");
+    assert_eq!(stdout, "");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    let start = stderr.find("error: ").unwrap_or_else(|| panic!("no `error: `: {stderr}"));
+    // For a value out of a few, these stand on the line below.
+    let message = stderr[start..].split("\n\n").next().unwrap_or_default();
+    for word in words {
+        assert!(message.contains(word), "`{word}` is missing: {message}");
+    }
+}
+
+pub fn objects(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Of times, speeds and shares no more digits are printed than are measured.
+#[track_caller]
+pub fn has_no_noise(object: &Value) {
+    for (key, value) in object.as_object().unwrap() {
+        if !value.is_f64() {
+            continue;
+        }
+        let (error, text) = (key.starts_with("max_"), value.to_string());
+        let digits = text.split('e').next().unwrap_or_default().replace('.', "");
+        let digits = digits.trim_start_matches('0').trim_end_matches('0').len();
+        assert!(error || digits <= 6, "{key}: {text}");
+    }
+}
+
+/// Presses Ctrl-C after so many seconds, and holds the end to what it should be. Standard error.
+#[track_caller]
+pub fn is_interrupted(mut command: Command, after: f64) -> String {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let id = child.id().to_string();
+    std::thread::sleep(Duration::from_secs_f64(after));
+    let start = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(130), "{stderr}");
+    assert!(stderr.ends_with("error: interrupted\n") && stdout.is_empty(), "{stderr}");
+    assert!(!stderr.contains("reproduce"), "{stderr}");
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    stderr.into_owned()
+}
