@@ -43,6 +43,11 @@ pub struct Line {
     pub units: u64,
     /// The fewest that the same bytes could take: densely packed and aligned, and without bank conflicts.
     pub ideal: u64,
+    /// Requests if reads of neighbouring elements of shared memory, one after another in the loop, are made
+    /// 128 bits at a time: the compiler does that where it unrolls the loop and knows the alignment.
+    pub merged_requests: u64,
+    /// Units of these.
+    pub merged_units: u64,
 }
 
 /// What a line does.
@@ -179,7 +184,23 @@ struct Count {
     lanes: u64,
     units: u64,
     ideal: u64,
+    merged_requests: u64,
+    merged_units: u64,
 }
+
+/// Reads of neighbouring elements at one site, so far.
+struct Run {
+    event: Event,
+    /// Of each lane where the first of them began.
+    start: [u64; WARP as usize],
+    /// Bytes of each lane so far.
+    bytes: u64,
+    /// Units of the reads by themselves.
+    units: u64,
+}
+
+/// The widest access, in bytes.
+const WIDEST: u64 = 16;
 
 /// The counts of one worker.
 #[derive(Default)]
@@ -218,6 +239,7 @@ impl Profiler {
         let count = self.counts.entry(site).or_insert_with(|| Count::new(place));
         count.requests += times;
         count.lanes += times;
+        count.merged_requests += times;
     }
 
     /// Counts a fused multiply-add of one thread.
@@ -273,12 +295,18 @@ impl Profiler {
         });
         let mut addresses = [0; WARP as usize];
         if in_step {
+            let mut runs = Vec::new();
             for number in 0..longest {
                 for (address, lane) in addresses.iter_mut().zip(lanes) {
                     *address = lane[number].address;
                 }
-                self.request(&lanes[0][number], &mut addresses[..lanes.len()]);
+                let event = &lanes[0][number];
+                // The request sorts the addresses.
+                let unsorted = addresses;
+                let units = self.request(event, &mut addresses[..lanes.len()]);
+                self.merge_reads(&mut runs, event, &unsorted, lanes.len(), units);
             }
+            runs.iter().for_each(|run| self.end_run(run));
             return;
         }
         // Branches: a lane's k-th access at a site belongs to the warp's k-th request there.
@@ -295,12 +323,61 @@ impl Profiler {
             }
         }
         for (event, mut addresses) in requests.into_values() {
-            self.request(&event, &mut addresses);
+            let units = self.request(&event, &mut addresses);
+            self.count_merged(&event, 1, units);
         }
     }
 
-    /// One request of a warp: the addresses of the lanes that take part.
-    fn request(&mut self, event: &Event, addresses: &mut [u64]) {
+    /// Counts a request as the compiler may make it, together with others at its site.
+    fn merge_reads(
+        &mut self,
+        runs: &mut Vec<Run>,
+        event: &Event,
+        addresses: &[u64; WARP as usize],
+        lanes: usize,
+        units: u64,
+    ) {
+        let width = u64::from(event.width);
+        if event.operation != Operation::SharedLoad || width >= WIDEST {
+            return self.count_merged(event, 1, units);
+        }
+        let here = runs.iter().position(|run| run.event.site() == event.site());
+        if let Some(here) = here {
+            let run = &mut runs[here];
+            let (starts, bytes) = (&run.start[..lanes], run.bytes);
+            if starts.iter().zip(addresses).all(|(start, address)| start + bytes == *address) {
+                run.bytes += width;
+                run.units += units;
+                if run.bytes == WIDEST {
+                    let run = runs.swap_remove(here);
+                    let mut starts = run.start;
+                    let (units, _) = wavefronts(&mut starts[..lanes], WIDEST);
+                    self.count_merged(event, 1, units);
+                }
+                return;
+            }
+            let run = runs.swap_remove(here);
+            self.end_run(&run);
+        }
+        match addresses[..lanes].iter().all(|address| address.is_multiple_of(WIDEST)) {
+            true => runs.push(Run { event: *event, start: *addresses, bytes: width, units }),
+            false => self.count_merged(event, 1, units),
+        }
+    }
+
+    /// Reads that did not come to 128 bits.
+    fn end_run(&mut self, run: &Run) {
+        self.count_merged(&run.event, run.bytes / u64::from(run.event.width), run.units);
+    }
+
+    fn count_merged(&mut self, event: &Event, requests: u64, units: u64) {
+        let count = self.counts.entry(event.site()).or_insert_with(|| Count::new(event.place));
+        count.merged_requests += requests;
+        count.merged_units += units;
+    }
+
+    /// One request of a warp: the addresses of the lanes that take part. Gives its units.
+    fn request(&mut self, event: &Event, addresses: &mut [u64]) -> u64 {
         let width = u64::from(event.width);
         let lanes = addresses.len() as u64;
         let (units, ideal) = match event.operation.is_global() {
@@ -312,6 +389,7 @@ impl Profiler {
         count.lanes += lanes;
         count.units += units;
         count.ideal += ideal;
+        units
     }
 
     /// Adds what another worker has counted.
@@ -325,6 +403,8 @@ impl Profiler {
             ours.lanes += theirs.lanes;
             ours.units += theirs.units;
             ours.ideal += theirs.ideal;
+            ours.merged_requests += theirs.merged_requests;
+            ours.merged_units += theirs.merged_units;
         }
     }
 
@@ -341,11 +421,15 @@ impl Profiler {
                 lanes: 0,
                 units: 0,
                 ideal: 0,
+                merged_requests: 0,
+                merged_units: 0,
             });
             line.requests += count.requests;
             line.lanes += count.lanes;
             line.units += count.units;
             line.ideal += count.ideal;
+            line.merged_requests += count.merged_requests;
+            line.merged_units += count.merged_units;
         }
         Profile {
             blocks,
@@ -359,7 +443,15 @@ impl Profiler {
 
 impl Count {
     fn new(place: &'static Location<'static>) -> Self {
-        Count { place, requests: 0, lanes: 0, units: 0, ideal: 0 }
+        Count {
+            place,
+            requests: 0,
+            lanes: 0,
+            units: 0,
+            ideal: 0,
+            merged_requests: 0,
+            merged_units: 0,
+        }
     }
 }
 
@@ -386,29 +478,49 @@ fn sectors(addresses: &mut [u64], width: u64) -> (u64, u64) {
     (touched, (distinct * width).div_ceil(SECTOR))
 }
 
-/// Wavefronts of a request to shared memory, and the fewest that it could take. A bank gives one word of
-/// four bytes in each; lanes that want the same word get it together. Of wider accesses, those of half a
-/// warp (8 bytes) or a quarter (16) are served at once.
+/// Wavefronts of a request to shared memory, and the fewest that it could take, when each lane wants
+/// something else. In each of them a bank gives one word of four bytes; lanes that want the same word get
+/// it together.
+///
+/// Accesses of 8 bytes are served half a warp at a time, those of 16 a quarter; twice as many lanes where
+/// all neighbours, or all lanes two apart, want the same. (So it was measured on an H200 for 16 bytes with one
+/// and with two addresses in a warp: two wavefronts each.)
 fn wavefronts(addresses: &mut [u64], width: u64) -> (u64, u64) {
     let words = width.div_ceil(BANK_BYTES);
-    let lanes_at_once = (BANKS / words as usize).max(1);
+    let at_once = (BANKS / words as usize).max(1);
+    let most_at_once = (2 * at_once).min(BANKS);
     let (mut units, mut ideal) = (0, 0);
-    for lanes in addresses.chunks_mut(lanes_at_once) {
-        sort(lanes);
-        let mut words_of_bank = [0u32; BANKS];
-        let mut last = None;
-        for &address in &*lanes {
-            for word in address / BANK_BYTES..(address + width).div_ceil(BANK_BYTES) {
-                if last.is_none_or(|last| word > last) {
-                    words_of_bank[word as usize % BANKS] += 1;
-                    last = Some(word);
-                }
-            }
-        }
-        units += u64::from(words_of_bank.into_iter().max().unwrap_or(0));
-        ideal += 1;
+    for lanes in addresses.chunks_mut(most_at_once) {
+        ideal += lanes.len().div_ceil(at_once) as u64;
+        let group = if is_paired(lanes) { most_at_once } else { at_once };
+        units += lanes.chunks_mut(group).map(|lanes| one_group(lanes, width)).sum::<u64>();
     }
     (units, ideal)
+}
+
+/// Do all neighbours, or all lanes two apart, want the same?
+fn is_paired(lanes: &[u64]) -> bool {
+    let same = |apart: usize| {
+        (0..lanes.len())
+            .all(|lane| lanes.get(lane ^ apart).is_none_or(|other| *other == lanes[lane]))
+    };
+    same(1) || same(2)
+}
+
+/// Wavefronts of lanes that are served together.
+fn one_group(lanes: &mut [u64], width: u64) -> u64 {
+    sort(lanes);
+    let mut words_of_bank = [0u32; BANKS];
+    let mut last = None;
+    for &address in &*lanes {
+        for word in address / BANK_BYTES..(address + width).div_ceil(BANK_BYTES) {
+            if last.is_none_or(|last| word > last) {
+                words_of_bank[word as usize % BANKS] += 1;
+                last = Some(word);
+            }
+        }
+    }
+    u64::from(words_of_bank.into_iter().max().unwrap_or(0))
 }
 
 fn sort(addresses: &mut [u64]) {
@@ -447,5 +559,11 @@ mod tests {
         assert_eq!(wavefronts(&mut lanes(|lane| 8 * lane), 8), (2, 2), "64 bits a lane");
         assert_eq!(wavefronts(&mut lanes(|lane| 16 * lane), 16), (4, 4), "128 bits a lane");
         assert_eq!(wavefronts(&mut lanes(|lane| 128 * lane), 16), (32, 4), "all in four banks");
+        assert_eq!(wavefronts(&mut lanes(|_| 32), 16).0, 2, "128 bits, the same for all");
+        assert_eq!(
+            wavefronts(&mut lanes(|lane| lane / 16 * 64), 16).0,
+            2,
+            "the same for half a warp"
+        );
     }
 }
