@@ -29,10 +29,14 @@ macro_rules! floats {
             unsafe fn atomic_add(place: *mut Self, value: Self) -> Self {
                 // SAFETY: the caller's; the integer has the float's size and alignment.
                 let bits = unsafe { <$atomic>::from_ptr(place.cast()) };
-                let add = |old| Some((<$ty>::from_bits(old) + value).to_bits());
-                // The closure always gives a value, so either result holds the old bits.
-                let (Ok(old) | Err(old)) = bits.fetch_update(Relaxed, Relaxed, add);
-                <$ty>::from_bits(old)
+                let mut old = bits.load(Relaxed);
+                loop {
+                    let new = (<$ty>::from_bits(old) + value).to_bits();
+                    match bits.compare_exchange_weak(old, new, Relaxed, Relaxed) {
+                        Ok(_) => return <$ty>::from_bits(old),
+                        Err(now) => old = now,
+                    }
+                }
             }
         }
     )*};

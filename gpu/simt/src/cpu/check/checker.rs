@@ -454,9 +454,20 @@ impl<'a> Checker<'a> {
         self.watch.buffers
     }
 
-    /// The arrays that threads have declared so far.
-    pub(super) fn with_arrays<R>(&self, look: impl FnOnce(&[Box<Array>]) -> R) -> R {
-        look(&self.arrays.borrow())
+    /// The array that holds these bytes of the block's shared memory.
+    pub(super) fn array_at(&self, offset: usize, bytes: usize) -> Option<*const Array> {
+        let arrays = self.arrays.borrow();
+        let holds = |array: &Array| {
+            offset >= array.offset && offset + bytes <= array.offset + array.bytes()
+        };
+        arrays.iter().find(|array| holds(array)).map(|array| std::ptr::from_ref(&**array))
+    }
+
+    /// The last array that begins before a byte of the block's shared memory.
+    pub(super) fn array_before(&self, offset: usize) -> Option<*const Array> {
+        let arrays = self.arrays.borrow();
+        let before = arrays.iter().filter(|array| array.offset <= offset);
+        before.max_by_key(|array| array.offset).map(|array| std::ptr::from_ref(&**array))
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -75,7 +75,11 @@ impl Buffer {
                 _ => groups.push((region.end(), vec![region])),
             }
         }
-        groups.into_iter().map(|(end, group)| Buffer::new(group, end)).collect()
+        let mut buffers: Vec<_> =
+            groups.into_iter().map(|(end, group)| Buffer::new(group, end)).collect();
+        // As the kernel lists them, wherever they lie.
+        buffers.sort_by_key(|buffer| buffer.regions.iter().map(|region| region.param).min());
+        buffers
     }
 
     fn new(regions: Vec<Region>, end: usize) -> Buffer {

@@ -252,7 +252,8 @@ pub unsafe fn launch<P: CheckableParams>(
                 };
                 if let Some((count, first)) = buffer.untouched(region, access) {
                     let elements = region.bytes / region.element.max(1);
-                    let detail = format!("{count} of {elements} elements, {first} first");
+                    let detail =
+                        format!("{count} of {elements} elements; element {first} is the first");
                     let memory = Some(format!("buffer {}", buffer_name(number)));
                     findings.push(lone(kind, name, memory, detail));
                 }

@@ -384,6 +384,8 @@ impl Profiler {
             true => sectors(addresses, width),
             false => wavefronts(addresses, width),
         };
+        // Lanes that share what they read may need less than lanes that do not.
+        let ideal = ideal.min(units);
         let count = self.counts.entry(event.site()).or_insert_with(|| Count::new(event.place));
         count.requests += 1;
         count.lanes += lanes;

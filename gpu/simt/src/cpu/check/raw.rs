@@ -6,7 +6,7 @@
 
 use std::panic::Location;
 
-use super::{checker::memory_of, shared::Array, watched::is_profiling};
+use super::{checker::memory_of, watched::is_profiling};
 use crate::cpu::{
     block,
     mode::{Access, Refused},
@@ -86,7 +86,21 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
     if bytes == 0 {
         return pointer;
     }
-    let buffer = checker.buffers().iter().find(|buffer| {
+    // Shared memory first: a tiled kernel reads it most.
+    let base = block::shared_base().addr();
+    let shared = (base..base + block::SHARED_BYTES).contains(&address);
+    let array = shared.then(|| checker.array_at(address - base, bytes)).flatten();
+    if let Some(array) = array {
+        // SAFETY: the checker's, which keeps it as long as the launch.
+        let array = unsafe { &*array };
+        let offset = address - base - array.offset;
+        if access != Access::Read || !array.is_saturated(offset, bytes, checker.hot().get()) {
+            checker.shared(array, (offset, bytes), access, place);
+        }
+        return pointer;
+    }
+    let mut buffers = checker.buffers().iter();
+    let buffer = buffers.find(|buffer| {
         address >= buffer.address && address + bytes <= buffer.address + buffer.bytes
     });
     if let Some(buffer) = buffer {
@@ -95,29 +109,14 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
         }
         return pointer;
     }
-    let base = block::shared_base().addr();
-    let inside = |array: &Array| {
-        let start = base + array.offset;
-        (address >= start && address + bytes <= start + array.bytes())
-            .then(|| (std::ptr::from_ref(array), address - start))
-    };
-    if let Some((array, offset)) =
-        checker.with_arrays(|arrays| arrays.iter().find_map(|array| inside(array)))
-    {
-        // SAFETY: an array of the checker's, which keeps it as long as the launch.
-        checker.shared(unsafe { &*array }, (offset, bytes), access, place);
-        return pointer;
-    }
     // The nearest buffer that begins before is the one that was meant.
     let nearest = (checker.buffers().iter().enumerate())
         .filter(|(_, buffer)| buffer.address <= address)
         .max_by_key(|(_, buffer)| buffer.address);
-    let near_shared = checker.with_arrays(|arrays| {
-        let before = arrays.iter().filter(|array| base + array.offset <= address);
-        let array = before.max_by_key(|array| array.offset)?;
-        // Shared memory is at most 227 KiB: what is further away is no neighbour of it.
-        (address - base < block::SHARED_BYTES + 4096)
-            .then(|| (memory_of(array), address - base - array.offset, array.bytes()))
+    let near_shared = shared.then(|| checker.array_before(address - base)).flatten().map(|array| {
+        // SAFETY: as above.
+        let array = unsafe { &*array };
+        (memory_of(array), address - base - array.offset, array.bytes())
     });
     let (memory, start, len) = match (near_shared, nearest) {
         (Some((memory, offset, len)), _) => (Some(memory), offset, len),

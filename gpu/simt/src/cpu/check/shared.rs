@@ -59,6 +59,12 @@ impl Array {
         }
     }
 
+    /// Does a read of these bytes say nothing new in the interval of this clock?
+    #[inline]
+    pub(super) fn is_saturated(&self, offset: usize, bytes: usize, clock: u32) -> bool {
+        self.saturated[offset / 4..=(offset + bytes - 1) / 4].iter().all(|word| word.get() == clock)
+    }
+
     /// Makes the shadows small enough for elements of another size (dynamic shared memory may be seen as
     /// several types).
     pub(super) fn refine(&self, element: usize) {
