@@ -146,16 +146,47 @@ impl Mode for Fast {
     #[inline(always)]
     unsafe fn shared<T>(_: (), _: usize, _: usize, _: Access) {}
 
-    #[cold]
+    #[inline(always)]
     fn refuse_global<T>(_: (), refused: Refused, _: Access) -> *mut T {
-        panic!("{refused}")
+        end(refused)
     }
 
-    #[cold]
+    #[inline(always)]
     fn refuse_shared<T>(_: (), refused: Refused, _: Access) -> *mut T {
-        panic!("{refused}")
+        end(refused)
     }
 
     #[inline(always)]
     fn fma() {}
+}
+
+/// Ends the launch. That this does not return must be seen where it is called: a loop with a way back from
+/// here is not unrolled. And its arguments are plain numbers, because a `Refused` would take room on the stack of
+/// every thread, and that room costs time at every barrier.
+#[inline(always)]
+#[track_caller]
+fn end(refused: Refused) -> ! {
+    match refused {
+        Refused::Outside { index, count, len } => outside(index, count, len),
+        Refused::Outside2d { index, shape } => outside_2d(index.0, index.1, shape.0, shape.1),
+        Refused::Misaligned { index } => misaligned(index),
+    }
+}
+
+#[cold]
+#[track_caller]
+fn outside(index: usize, count: usize, len: usize) -> ! {
+    panic!("{}", Refused::Outside { index, count, len })
+}
+
+#[cold]
+#[track_caller]
+fn outside_2d(row: usize, col: usize, rows: usize, cols: usize) -> ! {
+    panic!("{}", Refused::Outside2d { index: (row, col), shape: (rows, cols) })
+}
+
+#[cold]
+#[track_caller]
+fn misaligned(index: usize) -> ! {
+    panic!("{}", Refused::Misaligned { index })
 }

@@ -150,12 +150,14 @@ impl Scheduler<'_> {
             if (self.job.cancelled)() {
                 return Err(Stop::Interrupted);
             }
-            match self.in_warp {
-                false => self.barrier()?,
-                true => self.complete_warp_operations()?,
-            }
             shuffle.fibers(&mut self.worker.parked);
-            self.resume_all(self.in_warp)?;
+            if self.in_warp {
+                self.complete_warp_operations()?;
+                self.resume_all::<true>()?;
+            } else {
+                self.barrier()?;
+                self.resume_all::<false>()?;
+            }
         }
         match (self.run.shared_mismatch.get(), self.run.declared_shared) {
             (Some((thread, used)), Some(declared)) => {
@@ -194,14 +196,14 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Resumes the fibers that wait; `some`: only those whose threads may run on.
-    fn resume_all(&mut self, some: bool) -> Result<(), Stop> {
+    /// Resumes the fibers that wait; `SOME`: only those whose threads may run on.
+    fn resume_all<const SOME: bool>(&mut self) -> Result<(), Stop> {
         let mut ended = false;
         let parked = std::mem::take(&mut self.worker.parked);
         for &number in &parked {
             let fiber = &mut self.worker.fibers[number];
             // SAFETY: a fiber that waits is in the middle of one of this worker's threads.
-            if some && unsafe { &*fiber.thread }.state.get() != State::Running {
+            if SOME && unsafe { &*fiber.thread }.state.get() != State::Running {
                 continue;
             }
             set_current(fiber.thread);

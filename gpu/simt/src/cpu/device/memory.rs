@@ -26,27 +26,13 @@ fn is_aligned<T>(base: *const T, index: usize) -> bool {
     base.addr().wrapping_add(index * size_of::<T>()).is_multiple_of(16)
 }
 
-/// Why an access is not allowed. Called where one is refused: made any earlier, its value would take a place
-/// on the stack of every thread.
+/// Why an access is not allowed.
+#[inline(always)]
 pub(super) fn reason(len: usize, index: usize, count: usize) -> Refused {
     match index > len || len - index < count {
         true => Refused::Outside { index, count, len },
         false => Refused::Misaligned { index },
     }
-}
-
-/// An access to a view that is not allowed.
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn refuse<T, M: Mode>(
-    tag: M::Global,
-    len: usize,
-    index: usize,
-    count: usize,
-    access: Access,
-) -> *mut T {
-    M::refuse_global(tag, reason(len, index, count), access)
 }
 
 /// The types behind the names, generic in how accesses are carried out.
@@ -98,7 +84,8 @@ pub(crate) mod views {
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
                     let base = self.base as *mut T;
                     if !is_allowed(base, self.len, index, count) {
-                        return refuse::<T, M>(self.tag, self.len, index, count, access);
+                        let refused = reason(self.len, index, count);
+                        return M::refuse_global(self.tag, refused, access);
                     }
                     // SAFETY: inside, as just checked.
                     unsafe {

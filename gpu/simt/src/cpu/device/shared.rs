@@ -19,33 +19,6 @@ pub type Shared<T, const ROWS: usize, const COLS: usize = 1> = arrays::Shared<T,
 /// The shared memory whose size the launch gives, made by [`dynamic_shared!`](crate::dynamic_shared).
 pub type DynamicShared<T> = arrays::DynamicShared<T, Fast>;
 
-/// An access to an array that is not allowed.
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn refuse<T, M: Mode>(
-    tag: M::Shared,
-    len: usize,
-    index: usize,
-    count: usize,
-    access: Access,
-) -> *mut T {
-    M::refuse_shared(tag, reason(len, index, count), access)
-}
-
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn refuse_2d<T, M: Mode, const ROWS: usize, const COLS: usize>(
-    tag: M::Shared,
-    row: usize,
-    col: usize,
-    access: Access,
-) -> *mut T {
-    let refused = Refused::Outside2d { index: (row, col), shape: (ROWS, COLS) };
-    M::refuse_shared(tag, refused, access)
-}
-
 /// The types behind the names, generic in how accesses are carried out.
 pub(crate) mod arrays {
     use super::*;
@@ -91,7 +64,8 @@ pub(crate) mod arrays {
         #[track_caller]
         fn at_2d(&self, (row, col): (usize, usize), access: Access) -> *mut T {
             if row >= ROWS || col >= COLS {
-                return refuse_2d::<T, M, ROWS, COLS>(self.tag, row, col, access);
+                let refused = Refused::Outside2d { index: (row, col), shape: (ROWS, COLS) };
+                return M::refuse_shared(self.tag, refused, access);
             }
             // SAFETY: inside the array.
             unsafe {
@@ -159,7 +133,8 @@ pub(crate) mod arrays {
                 #[track_caller]
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
                     if !is_allowed(self.base, self.len(), index, count) {
-                        return refuse::<T, M>(self.tag, self.len(), index, count, access);
+                        let refused = reason(self.len(), index, count);
+                        return M::refuse_shared(self.tag, refused, access);
                     }
                     // SAFETY: inside, as just checked.
                     unsafe {
