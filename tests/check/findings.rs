@@ -168,7 +168,9 @@ fn a_race_on_a_byte_is_not_one_on_its_word() {
 fn a_deadlock_says_who_waits_where() {
     let (report, _) = run_checked(find("wrong_mask").expect("listed"), Order::Forward);
     let deadlock = report.findings.iter().find(|f| f.kind == Kind::Deadlock).expect("a deadlock");
-    for part in ["vote at", "warps.rs", "lane 16 waits at the block's barrier", "16 at the vote"] {
+    for part in
+        ["ballot at", "warps.rs", "lane 16 waits at the block's barrier", "16 at the ballot"]
+    {
         assert!(deadlock.detail.contains(part), "{part}: {}", deadlock.detail);
     }
 }

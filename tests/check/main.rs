@@ -3,4 +3,5 @@
 mod cost;
 mod findings;
 mod profile;
+mod raw;
 mod registry;

@@ -70,6 +70,8 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     races::written_too_early(100, 2): [WriteAfterRead, ReadAfterWrite];
     races::two_writers(100, 2): [WriteAfterWrite];
     races::bytes_read_too_early(128, 2): [ReadAfterWrite, Uninitialised, WriteAfterRead];
+    races::counted_too_early(100, 2): [WriteAfterWrite, Uninitialised];
+    races::sum_read_too_early(100, 2): [ReadAfterWrite, WriteAfterRead];
     races::two_blocks_write(128, 4): [WriteAfterWrite];
     races::reads_another_block(256, 4): [ReadAfterWrite, WriteAfterRead, Uninitialised];
     races::reads_its_neighbour(128, 2): [ReadAfterWrite, WriteAfterRead, Uninitialised];
@@ -81,6 +83,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     memory::misaligned(64, 2): [Misaligned, NeverRead, NeverWritten];
     memory::shared_not_as_declared(128, 2): [SharedSize];
     memory::incomplete(128, 2): [NeverRead, NeverWritten];
+    memory::array_in_a_branch(100, 2): [SharedSize];
     barriers::skipped_barrier(100, 2): [BarrierSkipped];
     barriers::two_barriers(128, 2): [BarrierMismatch];
     warps::warp_without_sync(64, 2): [ReadAfterWrite, Uninitialised, WriteAfterRead];
@@ -88,6 +91,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     warps::exited_lanes(50, 2): [Deadlock, NeverWritten];
     warps::wrong_mask(64, 2): [Deadlock, NeverRead, NeverWritten];
     warps::lane_outside_the_mask(64, 2): [Deadlock, NeverWritten];
+    warps::written_after_half_of_the_reads(100, 2): [WriteAfterRead];
     clean::warp_exchange(100, 2): [];
     clean::half_warp_exchange(50, 2): [];
     clean::padded_transpose(2000, 2): [];
@@ -98,6 +102,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     clean::early_exit(100, 2): [];
     clean::neighbouring_bytes(100, 2): [];
     clean::warp_sum(100, 2): [];
+    clean::half_warp_sum(50, 2): [];
     clean::vectors(64, 2): [];
 };
 

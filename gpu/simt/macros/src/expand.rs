@@ -101,6 +101,9 @@ fn kind(ty: &Type) -> Option<String> {
                 if matches!(pointer.mutability, PointerMutability::Mut(_)) { "out" } else { "in" };
             Some(format!("{way}.{}", kind(&pointer.elem)?))
         }
+        Type::Array(array) => {
+            Some(format!("{}x{}", kind(&array.elem)?, array.len.to_token_stream()).replace(' ', ""))
+        }
         _ => None,
     }
 }
@@ -189,7 +192,10 @@ fn kernel_value(
     let thread = thread_fn(params, function, block);
     // What a checked launch runs. Views report their accesses themselves.
     let checked = match params.iter().any(Param::is_pointer) {
-        true => thread_fn(params, function, &crate::dereference::reported(block)),
+        true => {
+            let thread = thread_fn(params, function, &crate::dereference::reported(block));
+            quote!({ #[allow(unused_imports)] use ::simt::check::raw::Other as _; #thread })
+        }
         false => quote!(__THREAD),
     };
     let checks = length_checks(attribute, params)?;

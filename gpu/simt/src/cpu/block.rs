@@ -62,17 +62,27 @@ pub(super) struct WarpOperation {
 #[derive(Clone, Copy)]
 pub(super) enum WarpKind {
     Sync,
+    /// Which lanes vote yes.
     Ballot,
+    /// Do all vote yes?
+    All,
+    /// Does any vote yes?
+    Any,
     /// Gives the value of this lane; each lane names its own.
     Shuffle(u32),
+    /// The same, where the lane follows from the own one: that one takes no part at the edge of the warp or
+    /// of the mask, and its value is not meant to be used, is usual.
+    Relative(u32),
 }
 
 impl WarpKind {
     pub(super) fn name(self) -> &'static str {
         match self {
             WarpKind::Sync => "sync_warp",
-            WarpKind::Ballot => "vote",
-            WarpKind::Shuffle(_) => "shuffle",
+            WarpKind::Ballot => "ballot",
+            WarpKind::All => "vote of all",
+            WarpKind::Any => "vote of any",
+            WarpKind::Shuffle(_) | WarpKind::Relative(_) => "shuffle",
         }
     }
 }

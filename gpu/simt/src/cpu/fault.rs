@@ -1,6 +1,11 @@
 //! How a kernel goes wrong, and how a panic in it is turned into that.
 
-use std::{any::Any, cell::RefCell, panic, sync::Once};
+use std::{
+    any::Any,
+    cell::RefCell,
+    panic::{self, Location},
+    sync::Once,
+};
 
 use super::block;
 
@@ -14,8 +19,10 @@ pub enum Stop {
     /// The caller's cancel flag was raised.
     #[error("interrupted")]
     Interrupted,
-    /// No memory for the stacks of a block's fibers: bytes for one block.
-    #[error("no memory for the fibers of a block: {0} bytes of stack needed")]
+    /// No memory for the stacks of a block's fibers, or for the shadow of a buffer: so many bytes.
+    #[error(
+        "no memory: {0} bytes needed for the fibers of a block, or for the shadows of a checked launch"
+    )]
     OutOfMemory(u64),
     /// The launch breaks what the kernel declares, or a limit.
     #[error("{0}")]
@@ -94,10 +101,15 @@ pub(super) fn watch_panics() {
                 return previous(info);
             }
             let message = info.payload_as_str().unwrap_or("panicked").to_owned();
-            let location = info.location().map(ToString::to_string).unwrap_or_default();
+            let location = info.location().map(place_name).unwrap_or_default();
             LAST.set(Some((message, location)));
         }));
     });
+}
+
+/// File, line and column. (A module tree that is compiled a second time stands below `#[path = "."]`.)
+pub(super) fn place_name(place: &Location) -> String {
+    place.to_string().replace("/./", "/")
 }
 
 /// Keeps a caught panic's message, should another hook have taken the place of ours.

@@ -8,7 +8,7 @@ use super::{
         set_current,
     },
     check::Checker,
-    fault::{Fault, FaultKind, Stop, last_panic},
+    fault::{Fault, FaultKind, Stop, last_panic, place_name},
     fiber::{Event, Fiber, STACK_BYTES},
     order::{BlockOrder, Order},
 };
@@ -255,11 +255,12 @@ impl Scheduler<'_> {
                 let partners =
                     || lanes.iter().filter(|lane| operation.mask >> lane.lane() & 1 == 1);
                 let mut values = [None; WARP as usize];
-                let mut votes = 0;
+                let (mut votes, mut present) = (0, 0);
                 for lane in partners() {
                     let value = self.run.warp_operation(lane).get().value;
                     values[lane.lane() as usize] = Some(value);
                     votes |= (value & 1) << lane.lane();
+                    present |= 1 << lane.lane();
                 }
                 for lane in partners() {
                     let cell = self.run.warp_operation(lane);
@@ -267,6 +268,9 @@ impl Scheduler<'_> {
                     let value = match own.kind {
                         WarpKind::Sync => 0,
                         WarpKind::Ballot => votes,
+                        WarpKind::All => (votes == present).into(),
+                        WarpKind::Any => (votes != 0).into(),
+                        WarpKind::Relative(source) => values[source as usize].unwrap_or(u32::MAX),
                         WarpKind::Shuffle(source) => match values[source as usize] {
                             Some(value) => value,
                             None => return Err(self.wrong_source(lane, source)),
@@ -382,5 +386,5 @@ impl Scheduler<'_> {
 
 /// Where a thread waits: file, line and column.
 fn location(thread: &Thread) -> String {
-    thread.place.get().map(ToString::to_string).unwrap_or_default()
+    thread.place.get().map(place_name).unwrap_or_default()
 }

@@ -187,3 +187,19 @@ pub fn vectors(n: u32, x: In<f32>, mut y: Out<f32>) {
         y.store128(i, own);
     }
 }
+
+/// A sum over half a warp, whose upper lanes get values of lanes that take no part, and do not use them.
+#[kernel(block = (32), len(x = n, y = n))]
+pub fn half_warp_sum(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let t = thread::thread_idx_x();
+    let i = (thread::block_idx_x() * 32 + t) as usize;
+    let mut sum = x[i % n as usize];
+    if t < 16 {
+        for delta in [8, 4, 2, 1] {
+            sum += warp::shuffle_down(0xffff, sum, delta);
+        }
+    }
+    if i < n as usize {
+        y[i] = if t == 0 { sum } else { 0.0 };
+    }
+}

@@ -89,3 +89,23 @@ pub fn incomplete(n: u32, x: In<f32>, mut y: Out<f32>) {
         y[i] = x[i];
     }
 }
+
+/// Half of the threads declare another array than the other half, at the same place.
+#[kernel(block = (64), len(x = n, y = n))]
+pub fn array_in_a_branch(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    let value = x[i % n as usize];
+    let own = if t < 32 {
+        let mut line = shared![f32; 64];
+        line[t] = value;
+        line[t]
+    } else {
+        let mut line = shared![f32; 128];
+        line[t] = value;
+        line[t]
+    };
+    if i < n as usize {
+        y[i] = own;
+    }
+}

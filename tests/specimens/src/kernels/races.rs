@@ -88,3 +88,35 @@ pub fn reads_its_neighbour(n: u32, x: In<f32>, mut y: Out<f32>) {
         y[base + t] += other;
     }
 }
+
+/// The counters are set to zero, and counted up without a barrier in between.
+#[kernel(block = (64), shared = 8 * 4, len(x = n, y = n))]
+pub fn counted_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut counts = shared![u32; 8];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    if t < 8 {
+        counts[t] = 0;
+    }
+    counts.atomic_add(x[i % n as usize] as usize % 8, 1);
+    thread::sync_threads();
+    if i < n as usize {
+        y[i] = counts[t % 8] as f32;
+    }
+}
+
+/// The sum is read before all have added to it.
+#[kernel(block = (64), shared = 4, len(x = n, y = n))]
+pub fn sum_read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut sum = shared![f32; 1];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    if t == 0 {
+        sum[0] = 0.0;
+    }
+    thread::sync_threads();
+    sum.atomic_add(0, x[i % n as usize]);
+    if i < n as usize {
+        y[i] = sum[0];
+    }
+}

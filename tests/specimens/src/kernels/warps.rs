@@ -63,3 +63,25 @@ pub fn lane_outside_the_mask(n: u32, x: In<f32>, mut y: Out<f32>) {
         y[i] = value;
     }
 }
+
+/// One warp waits for its own lanes and then overwrites what the other warp still reads.
+#[kernel(block = (64), shared = 4, len(x = n, y = n))]
+pub fn written_after_half_of_the_reads(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut value = shared![f32; 1];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    if t == 0 {
+        value[0] = 1.0;
+    }
+    thread::sync_threads();
+    let read = value[0];
+    if t < 32 {
+        warp::sync_warp(warp::ALL);
+    }
+    if t == 0 {
+        value[0] = 2.0;
+    }
+    if i < n as usize {
+        y[i] = read * x[i];
+    }
+}

@@ -28,7 +28,7 @@ pub(in crate::cpu) struct Watch<'a> {
     pub(super) buffers: &'a [Buffer],
     /// Counts what one block in so many does.
     profile: Option<u64>,
-    /// Has a lane come to `sync_warp`? From then on more readers are looked at.
+    /// Has a lane come to `sync_warp`? Then two readers of one warp do not stand for all of the block.
     lanes_ordered: AtomicBool,
     collected: Mutex<Vec<Collected>>,
 }
@@ -72,6 +72,8 @@ impl<'a> Watch<'a> {
         thread_index: impl Fn(u32) -> [u32; 3],
     ) -> Vec<Finding> {
         let mut workers = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not in the order in which they came to their end.
+        workers.sort_by_key(|worker| worker.worker);
         let mut findings = Findings::default();
         for worker in &mut *workers {
             findings.merge(std::mem::take(&mut worker.findings));
@@ -82,7 +84,7 @@ impl<'a> Watch<'a> {
             Some(collected.blocks[next.checked_sub(1)?].1)
         };
         let mut groups: Vec<_> = findings.0.into_iter().collect();
-        groups.sort_by_key(|(key, _)| *key);
+        groups.sort_by(|(one, _), (other, _)| one.cmp(other));
         groups
             .into_iter()
             .map(|(key, group)| Finding {
@@ -139,6 +141,8 @@ pub struct Checker<'a> {
     #[allow(clippy::vec_box)]
     arrays: RefCell<Vec<Box<Array>>>,
     block: Cell<[u32; 3]>,
+    /// Until the first has ended it is not known whether the kernel uses `sync_warp`.
+    ended_blocks: Cell<u64>,
     blocks: RefCell<Vec<(u32, [u32; 3])>>,
     findings: RefCell<Findings>,
     /// Is this block counted?
@@ -162,6 +166,7 @@ impl<'a> Checker<'a> {
             lanes: RefCell::default(),
             arrays: RefCell::default(),
             block: Cell::default(),
+            ended_blocks: Cell::new(0),
             blocks: RefCell::default(),
             findings: RefCell::default(),
             profiling: Cell::new(false),
@@ -198,6 +203,7 @@ impl<'a> Checker<'a> {
 
     /// A block has come to its end, or to where it cannot go on.
     pub(in crate::cpu) fn end_block(&self, outcome: Result<(), Stop>) -> Result<(), Stop> {
+        self.ended_blocks.set(self.ended_blocks.get() + 1);
         if self.profiling.get() {
             self.profiler.borrow_mut().flush();
         }
@@ -218,7 +224,13 @@ impl<'a> Checker<'a> {
             FaultKind::SharedMismatch { .. } => Kind::SharedSize,
         };
         let seen = Seen { block: fault.block, thread: fault.thread, element: None, other: None };
-        let key = Key { kind, memory: None, place: None, other_place: None };
+        let fault_place = match &fault.kind {
+            FaultKind::Panic { location, .. }
+            | FaultKind::BarrierSkipped { location, .. }
+            | FaultKind::WarpOperation { location, .. } => location.clone(),
+            FaultKind::SharedMismatch { .. } => String::new(),
+        };
+        let key = Key { kind, memory: None, place: None, other_place: None, fault_place };
         self.findings.borrow_mut().add(key, seen, || fault.kind.to_string());
     }
 
@@ -246,6 +258,7 @@ impl<'a> Checker<'a> {
                 memory: None,
                 place: place(first),
                 other_place: None,
+                fault_place: String::new(),
             };
             let exited = run.threads()[run.first_ended.get() as usize].index;
             let (waits, ended) = (waiting.clone().count(), run.ended.get());
@@ -259,6 +272,7 @@ impl<'a> Checker<'a> {
                 memory: None,
                 place: place(first),
                 other_place: place(other),
+                fault_place: String::new(),
             };
             let count = |at| waiting.clone().filter(|thread| place(thread) == place(at)).count();
             self.findings.borrow_mut().add(key, seen, || {
@@ -306,7 +320,22 @@ impl<'a> Checker<'a> {
                     && bytes(&array.declaration) == bytes(declaration)
             }
         });
+        if let Some(other) = known.map(|known| &arrays[known])
+            && !declaration.dynamic
+            && other.declaration.place != declaration.place
+        {
+            self.add_two_arrays(other, declaration);
+        }
         let known = known.unwrap_or_else(|| {
+            let overlaps = |other: &Array| {
+                !declaration.dynamic
+                    && !other.declaration.dynamic
+                    && offset < other.offset + other.bytes()
+                    && other.offset < offset + bytes(declaration)
+            };
+            if let Some(other) = arrays.iter().find(|other| overlaps(other)) {
+                self.add_two_arrays(other, declaration);
+            }
             let mut whole = *declaration;
             if declaration.dynamic {
                 let total = block::launch_config().dynamic_shared as usize;
@@ -319,15 +348,31 @@ impl<'a> Checker<'a> {
         &*arrays[known]
     }
 
+    /// Two threads declare different arrays at one place in shared memory.
+    fn add_two_arrays(&self, one: &Array, other: &ArrayDeclaration) {
+        let key = Key {
+            kind: Kind::SharedSize,
+            memory: Some(memory_of(one)),
+            place: Some(other.place),
+            other_place: Some(one.declaration.place),
+            fault_place: String::new(),
+        };
+        let (block, thread) = (self.block.get(), block::current().index);
+        let seen = Seen { block, thread, element: None, other: None };
+        self.findings.borrow_mut().add(key, seen, || {
+            "every thread of a block must declare the same arrays in the same order, outside branches"
+                .to_owned()
+        });
+    }
+
     fn now<'l>(
         &self,
         thread: &Thread,
         lanes: &'l LaneOrder,
-        access: Access,
         place: &'static Location<'static>,
     ) -> Now<'l> {
         let clocks = (self.clock.get(), self.block_start.get());
-        Now::new((self.worker, thread.linear), clocks, lanes, access, place)
+        Now::new((self.worker, thread.linear), clocks, lanes, place)
     }
 
     /// An access to a shared array, inside it.
@@ -346,15 +391,19 @@ impl<'a> Checker<'a> {
             self.profiler.borrow_mut().log(thread.linear, event);
         }
         let lanes = self.lanes.borrow();
-        let now = self.now(thread, &lanes, access, place);
-        let across = self.watch.lanes_ordered.load(Ordering::Relaxed);
-        let mut first = true;
+        let now = self.now(thread, &lanes, place);
+        let across =
+            self.ended_blocks.get() == 0 || self.watch.lanes_ordered.load(Ordering::Relaxed);
+        let mut last = None;
         array.access(&now, (offset, bytes), access, self.block_start.get(), across, |at, wrong| {
-            if std::mem::take(&mut first) {
-                let (kind, other) = match wrong {
-                    shared::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
-                    shared::Wrong::NeverWritten => (Kind::Uninitialised, None),
-                };
+            let (kind, other) = match wrong {
+                shared::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
+                shared::Wrong::NeverWritten => (Kind::Uninitialised, None),
+            };
+            // Of a wide access, what is wrong with its parts once each.
+            let what = Some((kind, other.and_then(|other| other.place)));
+            if last != what {
+                last = what;
                 let element = at.max(offset) / array.declaration.element;
                 self.add(
                     kind,
@@ -388,14 +437,17 @@ impl<'a> Checker<'a> {
             self.profiler.borrow_mut().log(thread.linear, event);
         }
         let lanes = self.lanes.borrow();
-        let now = self.now(thread, &lanes, access, place);
-        let mut first = true;
+        let now = self.now(thread, &lanes, place);
+        let mut last = None;
         buffer.access(&now, (address, bytes), access, |at, wrong| {
-            if std::mem::take(&mut first) {
-                let (kind, other) = match wrong {
-                    global::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
-                    global::Wrong::NeverWritten => (Kind::Uninitialised, None),
-                };
+            let (kind, other) = match wrong {
+                global::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
+                global::Wrong::NeverWritten => (Kind::Uninitialised, None),
+            };
+            // Of a wide access, what is wrong with its parts once each.
+            let what = Some((kind, other.and_then(|other| other.place)));
+            if last != what {
+                last = what;
                 let at = buffer.address + at;
                 let (memory, element) = self.element(buffer, at.max(address));
                 self.add(kind, memory, place, thread, element, other, String::new());
@@ -433,7 +485,8 @@ impl<'a> Checker<'a> {
             _ => Kind::OutOfBounds,
         };
         let does = if access == Access::Read { "read" } else { "write" };
-        let key = Key { kind, memory, place: Some(place), other_place: None };
+        let fault_place = String::new();
+        let key = Key { kind, memory, place: Some(place), other_place: None, fault_place };
         let seen = Seen {
             block: self.block.get(),
             thread: block::current().index,
@@ -482,7 +535,8 @@ impl<'a> Checker<'a> {
         detail: String,
     ) {
         let other_place = other.and_then(|record| record.place);
-        let key = Key { kind, memory: Some(memory), place: Some(place), other_place };
+        let fault_place = String::new();
+        let key = Key { kind, memory: Some(memory), place: Some(place), other_place, fault_place };
         let seen = Seen { block: self.block.get(), thread: thread.index, element, other };
         self.findings.borrow_mut().add(key, seen, || detail);
     }

@@ -276,12 +276,14 @@ const EXAMPLES: usize = 3;
 const MOST_FINDINGS: usize = 200;
 
 /// What makes two findings one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) kind: Kind,
     pub(super) memory: Option<MemoryId>,
     pub(super) place: Option<&'static Location<'static>>,
     pub(super) other_place: Option<&'static Location<'static>>,
+    /// Where a fault happened of which no more than that is known.
+    pub(super) fault_place: String,
 }
 
 /// A buffer or a shared array, by its number.

@@ -1,13 +1,13 @@
 //! The shadow of global memory: one for each buffer of a launch, used by all blocks.
 
 use std::{
-    alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
+    alloc::{Layout, alloc_zeroed, dealloc},
     ptr::NonNull,
     sync::atomic::{AtomicU8, Ordering},
 };
 
 use super::record::{Hazard, Now, Record, Shadow};
-use crate::cpu::mode::Access;
+use crate::cpu::{fault::Stop, mode::Access};
 
 /// A buffer, before it is known whether it overlaps others.
 #[doc(hidden)]
@@ -39,8 +39,8 @@ pub struct Buffer {
     shift: u32,
     /// The views.
     pub(super) regions: Vec<Region>,
-    states: Box<[AtomicU8]>,
-    shadows: Zeroed,
+    states: Zeroed<AtomicU8>,
+    shadows: Zeroed<Shadow>,
 }
 
 /// The elements hold values.
@@ -62,7 +62,7 @@ pub(super) enum Wrong {
 
 impl Buffer {
     /// Joins regions that overlap.
-    pub(super) fn join(mut regions: Vec<Region>) -> Vec<Buffer> {
+    pub(super) fn join(mut regions: Vec<Region>) -> Result<Vec<Buffer>, Stop> {
         regions.retain(|region| region.bytes > 0);
         regions.sort_by_key(|region| region.address);
         let mut groups = Vec::<(usize, Vec<Region>)>::new();
@@ -75,14 +75,14 @@ impl Buffer {
                 _ => groups.push((region.end(), vec![region])),
             }
         }
-        let mut buffers: Vec<_> =
-            groups.into_iter().map(|(end, group)| Buffer::new(group, end)).collect();
+        let buffers = groups.into_iter().map(|(end, group)| Buffer::new(group, end));
+        let mut buffers = buffers.collect::<Result<Vec<_>, _>>()?;
         // As the kernel lists them, wherever they lie.
         buffers.sort_by_key(|buffer| buffer.regions.iter().map(|region| region.param).min());
-        buffers
+        Ok(buffers)
     }
 
-    fn new(regions: Vec<Region>, end: usize) -> Buffer {
+    fn new(regions: Vec<Region>, end: usize) -> Result<Buffer, Stop> {
         let address = regions[0].address;
         let bytes = end - address;
         let granule = regions
@@ -90,17 +90,27 @@ impl Buffer {
             .map(|region| super::shared::granule(region.element | (region.address - address)))
             .min()
             .unwrap_or(1);
-        let states: Box<[AtomicU8]> =
-            (0..bytes.div_ceil(granule)).map(|_| AtomicU8::new(0)).collect();
-        for region in &regions {
+        let granules = bytes.div_ceil(granule);
+        let states = Zeroed::<AtomicU8>::new(granules)?;
+        let shadows = Zeroed::<Shadow>::new(granules)?;
+        let buffer = Buffer { address, bytes, shift: granule.ilog2(), regions, states, shadows };
+        for region in buffer.regions.iter().filter(|region| region.written) {
             let first = (region.address - address) / granule;
-            let written = if region.written { WRITTEN_BEFORE } else { 0 };
-            for state in &states[first..first + region.bytes.div_ceil(granule)] {
-                state.fetch_or(written, Ordering::Relaxed);
+            for number in first..first + region.bytes.div_ceil(granule) {
+                buffer.states(number, number)[0].fetch_or(WRITTEN_BEFORE, Ordering::Relaxed);
             }
         }
-        let shadows = Zeroed::new(states.len());
-        Buffer { address, bytes, shift: granule.ilog2(), regions, states, shadows }
+        Ok(buffer)
+    }
+
+    /// The states of the granules from `first` to `last`.
+    #[inline(always)]
+    fn states(&self, first: usize, last: usize) -> &[AtomicU8] {
+        assert!(first <= last && last < self.states.len);
+        // SAFETY: inside the allocation; all zero is a state, and they are atomic.
+        unsafe {
+            std::slice::from_raw_parts(self.states.start.as_ptr().add(first), last - first + 1)
+        }
     }
 
     /// Does a read of these bytes say nothing new?
@@ -109,7 +119,7 @@ impl Buffer {
         const KNOWN: u8 = WRITTEN_BEFORE | SATURATED;
         let first = (address - self.address) >> self.shift;
         let last = (address + bytes - 1 - self.address) >> self.shift;
-        self.states[first..=last]
+        self.states(first, last)
             .iter()
             .all(|state| state.load(Ordering::Relaxed) & (KNOWN | LOCKED) == KNOWN)
     }
@@ -125,10 +135,10 @@ impl Buffer {
         let first = (address - self.address) >> self.shift;
         let last = (address + bytes - 1 - self.address) >> self.shift;
         for number in first..=last {
-            let state = &self.states[number];
+            let state = &self.states(number, number)[0];
             let mut flags = lock(state);
-            // SAFETY: inside the buffer, and only the worker that has locked the granule looks at it.
-            let shadow = unsafe { &mut *self.shadows.get(number) };
+            // SAFETY: inside, as many as states, and only the worker that has locked the granule looks at it.
+            let shadow = unsafe { &mut *self.shadows.start.as_ptr().add(number) };
             let unwritten = access != Access::Write && flags & (WRITTEN_BEFORE | WRITTEN) == 0;
             let hazard = shadow.access(now, access, 1);
             match access {
@@ -156,7 +166,9 @@ impl Buffer {
         let touched = |element: usize| {
             let start = region.address - self.address + element * region.element;
             let granules = start >> self.shift..(start + region.element).div_ceil(1 << self.shift);
-            self.states[granules].iter().all(|state| state.load(Ordering::Relaxed) & flag != 0)
+            self.states(granules.start, granules.end - 1)
+                .iter()
+                .all(|state| state.load(Ordering::Relaxed) & flag != 0)
         };
         let mut elements =
             (0..region.bytes / region.element.max(1)).filter(|element| !touched(*element));
@@ -183,45 +195,38 @@ fn lock(state: &AtomicU8) -> u8 {
     }
 }
 
-/// Shadows of no access. The system gives zeroed pages when they are first touched, so that a buffer's
-/// shadow costs no more memory than the launch uses of it.
+/// Memory of zeros. The system gives zeroed pages when they are first touched, so that a buffer's shadow
+/// costs no more memory than the launch uses of it.
 #[derive(Debug)]
-struct Zeroed {
-    shadows: NonNull<Shadow>,
-    layout: Option<Layout>,
+struct Zeroed<T> {
+    start: NonNull<T>,
+    len: usize,
+    layout: Layout,
 }
 
-// SAFETY: the memory is its own; `get` leaves to the caller who uses what is there.
-unsafe impl Send for Zeroed {}
+// SAFETY: the memory is its own; whoever uses it answers for how.
+unsafe impl<T> Send for Zeroed<T> {}
 // SAFETY: as above.
-unsafe impl Sync for Zeroed {}
+unsafe impl<T> Sync for Zeroed<T> {}
 
-impl Zeroed {
-    fn new(len: usize) -> Self {
-        match Layout::array::<Shadow>(len) {
-            Ok(layout) if layout.size() > 0 => {
-                // SAFETY: the layout is not empty. All bytes zero are `Shadow::NONE`.
-                let memory = unsafe { alloc_zeroed(layout) }.cast();
-                let shadows = NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout));
-                Zeroed { shadows, layout: Some(layout) }
-            }
-            _ => Zeroed { shadows: NonNull::dangling(), layout: None },
+impl<T> Zeroed<T> {
+    fn new(len: usize) -> Result<Self, Stop> {
+        let none = || Stop::OutOfMemory((len as u64).saturating_mul(size_of::<T>() as u64));
+        let layout = Layout::array::<T>(len).map_err(|_| none())?;
+        if layout.size() == 0 {
+            return Ok(Zeroed { start: NonNull::dangling(), len: 0, layout });
         }
-    }
-
-    /// # Safety
-    /// `number` is below the length.
-    unsafe fn get(&self, number: usize) -> *mut Shadow {
-        // SAFETY: inside the allocation.
-        unsafe { self.shadows.as_ptr().add(number) }
+        // SAFETY: the layout is not empty.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }.cast()).ok_or_else(none)?;
+        Ok(Zeroed { start, len, layout })
     }
 }
 
-impl Drop for Zeroed {
+impl<T> Drop for Zeroed<T> {
     fn drop(&mut self) {
-        if let Some(layout) = self.layout {
+        if self.layout.size() > 0 {
             // SAFETY: allocated by `new` with this layout.
-            unsafe { dealloc(self.shadows.as_ptr().cast(), layout) };
+            unsafe { dealloc(self.start.as_ptr().cast(), self.layout) };
         }
     }
 }

@@ -51,7 +51,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// `len` elements at `base`. `written`: do they hold values at the launch?
+    /// `len` elements at `base`. `written`: do they hold values at the launch? `T` is the smallest type that the
+    /// kernel accesses them as.
     pub fn new<T>(base: *const T, len: usize, written: bool) -> Self {
         let element = size_of::<T>();
         Memory { address: base.addr(), bytes: len * element, element, written }
@@ -116,6 +117,10 @@ pub trait CheckableParams: Params {
     #[doc(hidden)]
     fn regions(&self) -> Vec<Region>;
 
+    /// The length of the `param`th, where it has one.
+    #[doc(hidden)]
+    fn elements(&self, param: usize) -> Option<usize>;
+
     /// Makes them views of this launch.
     #[doc(hidden)]
     fn attach(&mut self, buffers: &[Buffer]);
@@ -129,6 +134,12 @@ macro_rules! tuples {
                 let ($($name,)+) = self;
                 let mut params = 0..;
                 [$($name.region(params.next().unwrap_or_default())),+].into_iter().flatten().collect()
+            }
+
+            fn elements(&self, param: usize) -> Option<usize> {
+                #[allow(non_snake_case, reason = "a type's name names its value here")]
+                let ($($name,)+) = self;
+                [$(Param::elements($name)),+].get(param).copied().flatten()
             }
 
             fn attach(&mut self, buffers: &[Buffer]) {
@@ -197,7 +208,20 @@ pub unsafe fn launch<P: CheckableParams>(
         let param = slots.iter().position(|slot| *slot == address as u64);
         Region { address, bytes, element, written, param: param.unwrap_or(usize::MAX) }
     });
-    let buffers = Buffer::join(params.regions().into_iter().chain(raw).collect());
+    let regions: Vec<_> = params.regions().into_iter().chain(raw).collect();
+    let unknown = kernel.declaration.params.iter().zip(0..).find(|(declared, param)| {
+        declared.ty.contains('.')
+            && params.elements(*param).is_none()
+            && !options.memory.iter().any(|memory| memory.address as u64 == slots[*param])
+    });
+    if let Some((declared, _)) = unknown {
+        let reason = format!(
+            "{} is a raw pointer: say in check::Options::memory what it points to",
+            declared.name
+        );
+        return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None));
+    }
+    let buffers = Buffer::join(regions)?;
     params.attach(&buffers);
 
     /// Parameters may hold raw pointers, which are not `Sync`.

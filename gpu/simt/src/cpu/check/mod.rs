@@ -10,7 +10,7 @@
 //!   ([`Out::uninit`](crate::checked::Out)).
 //! * **accesses outside** a buffer or a shared array, and misaligned 128-bit ones. A read gives NaN.
 //! * **barriers** that some threads of the block skip, or that they wait at in different places.
-//! * **warp operations** whose lanes do not come together.
+//! * **warp operations** whose lanes do not come together, or that name a lane that takes no part.
 //! * a launch that breaks what the kernel declares, a panic in the kernel.
 //! * with [`Options::complete`], elements of an `In` that no thread read and of an `Out` that none wrote.
 //!
@@ -34,16 +34,23 @@
 //! ```
 //!
 //! # How
-//! Every four bytes (fewer where elements are smaller) have a shadow of 48 that remembers the last writer
-//! and two readers: thread, clock and place in the source. A worker's clock ticks at every barrier and
-//! every block's start and never goes back, so nothing is cleared. Lanes of a warp have vector clocks.
-//! Global memory's shadow is 12.25 bytes a byte of `f32` (49 of `u8`), taken from the system as it is
+//! Every four bytes (fewer where elements are smaller) have a shadow of 80 that remembers the last writer,
+//! two readers and two atomic additions: thread, clock and place in the source. A worker's clock ticks at every
+//! barrier and every block's start and never goes back, so nothing is cleared. Lanes of a warp have vector
+//! clocks. Global memory's shadow is 20.25 bytes a byte of `f32` (81 of `u8`), taken from the system as it is
 //! touched.
 //!
 //! # What it cannot find
-//! Races that the chosen sizes and inputs do not bring about; weak memory ordering; anything in accesses
-//! through raw pointers outside the kernel's own body ([`raw`]). `x[i] += v` through a view counts as a
-//! write, not as a read.
+//! * Races that the chosen sizes and inputs do not bring about; weak memory ordering.
+//! * Accesses through raw pointers outside the kernel's own body, through `p.read()` and in macros ([`raw`]).
+//! * A reference is an access where it is made, not where it is used; `x[i] += v` through a view is a write,
+//!   not a read.
+//! * An element is one thing: a race on one component of a `[f32; 4]` is one on all of it, and a write of one
+//!   component writes all of it.
+//! * Of more than two lanes of one warp that read an element between two `sync_warp`s of parts of the warp, one.
+//!
+//! With more than one worker, of a race between blocks it depends on timing which block is seen as the first; with
+//! [`Options::workers`] 1 a launch in one order always gives the same report.
 
 mod checker;
 mod finding;

@@ -1,54 +1,38 @@
 //! Accesses through raw pointers: what `#[kernel]` makes of `*pointer` in the body of a kernel.
 //!
 //! A kernel in Rust-CUDA's idiom has no views. In the version of it that a checked launch runs, each
-//! dereference that stands in the kernel's own body goes through [`Place`]; those in functions that it
+//! dereference that stands in the kernel's own body goes through [`Probe`]; those in functions that it
 //! calls, and `read` and `write`, are not seen.
 
-use std::panic::Location;
+use std::{ops::Deref, panic::Location};
 
 use super::{checker::memory_of, watched::is_profiling};
 use crate::cpu::{
     block,
+    fiber::STACK_BYTES,
     mode::{Access, Refused},
 };
 
-/// What a kernel may dereference. Through a reference nothing is reported.
-pub trait Place: Sized {
-    /// Its own kind, to be read.
-    type Read;
-    /// Its own kind, to be written.
-    type Write;
-
-    /// The place, to be read.
-    #[track_caller]
-    fn read(self) -> Self::Read;
-
-    /// The place, to be written.
-    #[track_caller]
-    fn write(self) -> Self::Write;
-
-    /// Reports a read: of `*pointer += value`, before the write.
-    #[track_caller]
-    fn read_first(self) -> Self;
-}
+/// What a kernel dereferences, borrowed. A raw pointer reports the access; everything else lets it pass.
+///
+/// (Rust prefers the inherent methods, which are there for raw pointers only, to those of [`Other`].)
+#[derive(Debug)]
+pub struct Probe<'a, P: ?Sized>(pub &'a P);
 
 macro_rules! pointers {
     ($($ty:ty)*) => {$(
-        impl<T> Place for $ty {
-            type Read = *const T;
-            type Write = *mut T;
-
-            fn read(self) -> *const T {
-                access(self as *mut T, Access::Read, Location::caller())
+        impl<T> Probe<'_, $ty> {
+            /// Reports a read and gives the pointer to read through.
+            #[track_caller]
+            pub fn read(&self) -> $ty {
+                access(*self.0 as *mut T, Access::Read, Location::caller()) as $ty
             }
 
-            fn write(self) -> *mut T {
-                access(self as *mut T, Access::Write, Location::caller())
-            }
-
-            fn read_first(self) -> Self {
-                Place::read(self);
-                self
+            /// Reports a write. May it be carried out?
+            #[track_caller]
+            pub fn write(&self) -> bool {
+                let pointer = *self.0 as *mut T;
+                std::ptr::eq(access(pointer, Access::Write, Location::caller()), pointer)
             }
         }
     )*};
@@ -56,28 +40,27 @@ macro_rules! pointers {
 
 pointers! { *const T *mut T }
 
-macro_rules! references {
-    ($($ty:ty)*) => {$(
-        impl<T> Place for $ty {
-            type Read = Self;
-            type Write = Self;
+/// What is no raw pointer: a reference, a box, a type with a `Deref` of its own.
+pub trait Other<'a> {
+    /// What it points to.
+    type Target: ?Sized;
 
-            fn read(self) -> Self {
-                self
-            }
+    /// The place.
+    fn read(&self) -> &'a Self::Target;
 
-            fn write(self) -> Self {
-                self
-            }
-
-            fn read_first(self) -> Self {
-                self
-            }
-        }
-    )*};
+    /// Always.
+    fn write(&self) -> bool {
+        true
+    }
 }
 
-references! { &T &mut T }
+impl<'a, P: Deref + ?Sized> Other<'a> for Probe<'a, P> {
+    type Target = P::Target;
+
+    fn read(&self) -> &'a P::Target {
+        self.0
+    }
+}
 
 /// Reports an access and gives the address to be used.
 fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>) -> *mut T {
@@ -109,6 +92,9 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
         }
         return pointer;
     }
+    if is_on_this_stack(address) {
+        return pointer;
+    }
     // The nearest buffer that begins before is the one that was meant.
     let nearest = (checker.buffers().iter().enumerate())
         .filter(|(_, buffer)| buffer.address <= address)
@@ -127,4 +113,11 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
     };
     let refused = Refused::Outside { index: start / bytes, count: 1, len: len / bytes };
     checker.refuse(memory, refused, bytes, access, place).cast()
+}
+
+/// Is it a local variable of the running thread's?
+fn is_on_this_stack(address: usize) -> bool {
+    let here = 0u8;
+    // Stacks grow towards lower addresses, so the callers' frames lie above.
+    address.wrapping_sub(std::ptr::from_ref(&here).addr()) < STACK_BYTES
 }

@@ -5,13 +5,13 @@ use std::panic::Location;
 use crate::cpu::{block::WARP, mode::Access};
 
 /// An access that was made: by whom, when and where in the source.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Record {
     /// The worker's clock, which ticks at every barrier and at every start of a block and never goes back:
     /// nothing has to be cleared between blocks. Zero: no access.
     pub(super) clock: u32,
-    /// Bits 0-9 the thread, 10-14 the worker, 15 atomic, 16-31 the lane's clock.
+    /// Bits 0-9 the thread, 10-14 the worker, 16-31 the lane's clock.
     who: u32,
     pub(super) place: Option<&'static Location<'static>>,
 }
@@ -25,10 +25,6 @@ impl Record {
 
     pub(super) fn worker(&self) -> u32 {
         self.who >> 10 & 0x1f
-    }
-
-    fn is_atomic(&self) -> bool {
-        self.who & 0x8000 != 0
     }
 
     fn lane_clock(&self) -> u16 {
@@ -49,12 +45,10 @@ impl<'a> Now<'a> {
         (worker, thread): (u32, u32),
         (clock, block_start): (u32, u32),
         lanes: &'a LaneOrder,
-        access: Access,
         place: &'static Location<'static>,
     ) -> Self {
-        let atomic = if access == Access::Atomic { 0x8000 } else { 0 };
         let lane_clock = u32::from(lanes.clock(thread)) << 16;
-        let who = thread | worker << 10 | atomic | lane_clock;
+        let who = thread | worker << 10 | lane_clock;
         Now { record: Record { clock, who, place: Some(place) }, block_start, lanes }
     }
 
@@ -81,20 +75,25 @@ pub(super) enum Hazard {
     WriteAfterWrite,
 }
 
-/// The shadow of one granule of memory: its last writer and two readers since. All bytes zero: no access.
+/// The shadow of one granule of memory: its last writer, and two readers and two atomic additions since. All
+/// bytes zero: no access.
 ///
-/// Two readers are enough to find that there is a race, though not to name all its threads: any write
-/// that is not ordered after all readers is unordered to one of two distinct ones. (Not where an order
-/// among some lanes of a warp comes in: hence `keep_reader` prefers readers of different warps.)
-#[derive(Clone, Copy)]
+/// Two are enough to find that there is a race, though not to name all its threads: a write that is not
+/// ordered after all readers is unordered to one of two distinct ones. (Where `sync_warp` orders some lanes of
+/// a warp and not others, a third reader of that warp may be missed; of different warps and blocks none is,
+/// since those are kept before others.)
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Shadow {
     pub(super) writer: Record,
-    readers: [Record; 2],
+    readers: Pair,
+    /// Apart from `writer`: an addition must not hide a write that it is in a race with.
+    atomics: Pair,
 }
 
 impl Shadow {
-    pub(super) const NONE: Shadow = Shadow { writer: Record::NONE, readers: [Record::NONE; 2] };
+    pub(super) const NONE: Shadow =
+        Shadow { writer: Record::NONE, readers: Pair::NONE, atomics: Pair::NONE };
 
     /// Takes note of an access and gives the earlier one, at `horizon` or after, that it is in a race with.
     #[inline]
@@ -105,68 +104,91 @@ impl Shadow {
         horizon: u32,
     ) -> Option<(Hazard, Record)> {
         let races = |old: &Record| old.clock >= horizon && !now.is_ordered(old);
-        let both_atomic = access == Access::Atomic && self.writer.is_atomic();
-        let with_writer = races(&self.writer) && !both_atomic;
-        if access == Access::Read {
-            let hazard = with_writer.then_some((Hazard::ReadAfterWrite, self.writer));
-            self.keep_reader(now, horizon);
-            return hazard;
+        let of = |pair: &Pair| pair.0.into_iter().find(races);
+        let writer = Some(self.writer).filter(races);
+        match access {
+            Access::Read => {
+                let hazard = writer.or_else(|| of(&self.atomics));
+                self.readers.keep(now, horizon);
+                hazard.map(|old| (Hazard::ReadAfterWrite, old))
+            }
+            Access::Atomic => {
+                let hazard = writer.map(|old| (Hazard::WriteAfterWrite, old));
+                let hazard =
+                    hazard.or_else(|| of(&self.readers).map(|old| (Hazard::WriteAfterRead, old)));
+                self.atomics.keep(now, horizon);
+                hazard
+            }
+            Access::Write => {
+                let hazard = writer.or_else(|| of(&self.atomics));
+                let hazard = hazard.map(|old| (Hazard::WriteAfterWrite, old));
+                let hazard =
+                    hazard.or_else(|| of(&self.readers).map(|old| (Hazard::WriteAfterRead, old)));
+                *self = Shadow { writer: now.record, ..Shadow::NONE };
+                hazard
+            }
         }
-        let hazard = match with_writer {
-            true => Some((Hazard::WriteAfterWrite, self.writer)),
-            false => self
-                .readers
-                .iter()
-                .find(|reader| races(reader))
-                .map(|reader| (Hazard::WriteAfterRead, *reader)),
-        };
-        *self = Shadow { writer: now.record, readers: [Record::NONE; 2] };
-        hazard
     }
 
-    /// A reader that is in order with the new one says nothing that the new one does not (Flanagan and
+    /// Has anybody written, at `horizon` or after?
+    #[inline]
+    pub(super) fn is_written(&self, horizon: u32) -> bool {
+        self.writer.clock >= horizon || self.atomics.0.iter().any(|old| old.clock >= horizon)
+    }
+
+    /// Will further readers of this interval say nothing new? `across` asks for readers of two warps.
+    #[inline]
+    pub(super) fn is_saturated(&self, now: &Now, across: bool) -> bool {
+        let Pair([first, second]) = &self.readers;
+        let clock = now.record.clock;
+        first.clock == clock
+            && second.clock == clock
+            && first.thread() != second.thread()
+            && (!across || first.thread() / WARP != second.thread() / WARP)
+            && self.atomics.0[0].clock == 0
+    }
+
+    /// The same for global memory, where blocks run in no order: has it been read by two of them?
+    #[inline]
+    pub(super) fn is_read_by_two_blocks(&self, now: &Now) -> bool {
+        let Pair([first, second]) = &self.readers;
+        !self.is_written(1)
+            && first.clock != 0
+            && second.clock != 0
+            && now.same_block(first) != now.same_block(second)
+    }
+}
+
+/// Two accesses that stand for all of their kind.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Pair([Record; 2]);
+
+impl Pair {
+    const NONE: Pair = Pair([Record::NONE; 2]);
+
+    /// An access that is in order with the new one says nothing that the new one does not (Flanagan and
     /// Freund, FastTrack, 2009).
     #[inline]
-    fn keep_reader(&mut self, now: &Now, horizon: u32) {
+    fn keep(&mut self, now: &Now, horizon: u32) {
         let replaceable = |old: &Record| old.clock < horizon || now.is_ordered(old);
-        let [first, second] = &self.readers;
+        let [first, second] = &self.0;
         if replaceable(first) {
-            self.readers[0] = now.record;
-        } else if replaceable(second) || self.readers_are_close(now) {
-            self.readers[1] = now.record;
+            self.0[0] = now.record;
+        } else if replaceable(second) || self.is_close(now) {
+            self.0[1] = now.record;
         }
     }
 
-    /// Are the two readers of one warp (or block), and the new one is not?
-    fn readers_are_close(&self, now: &Now) -> bool {
-        let [first, second] = &self.readers;
+    /// Are the two of one warp (or block), and the new one is not?
+    fn is_close(&self, now: &Now) -> bool {
+        let [first, second] = &self.0;
         if now.same_block(first) && now.same_block(second) {
             let warp = |record: &Record| record.thread() / WARP;
             warp(first) == warp(second) && warp(first) != warp(&now.record)
         } else {
             now.same_block(first) == now.same_block(second)
         }
-    }
-
-    /// Will further readers of this interval say nothing new? `across` asks for readers of two warps.
-    #[inline]
-    pub(super) fn is_saturated(&self, now: &Now, across: bool) -> bool {
-        let [first, second] = &self.readers;
-        let clock = now.record.clock;
-        first.clock == clock
-            && second.clock == clock
-            && first.thread() != second.thread()
-            && (!across || first.thread() / WARP != second.thread() / WARP)
-    }
-
-    /// The same for global memory, where blocks run in no order: has it been read by two of them?
-    #[inline]
-    pub(super) fn is_read_by_two_blocks(&self, now: &Now) -> bool {
-        let [first, second] = &self.readers;
-        self.writer.clock == 0
-            && first.clock != 0
-            && second.clock != 0
-            && now.same_block(first) != now.same_block(second)
     }
 }
 
@@ -212,6 +234,9 @@ impl LaneOrder {
     fn knows(&self, thread: u32, old: &Record) -> bool {
         let (warp, lane) = ((thread / WARP) as usize, (thread % WARP) as usize);
         let other = (old.thread() % WARP) as usize;
-        self.seen.get(warp).is_some_and(|seen| seen[lane][other] > old.lane_clock())
+        // A count that has come to its end no longer tells: rather miss a race than make one up.
+        self.seen.get(warp).is_some_and(|seen| {
+            seen[lane][other] > old.lane_clock() || old.lane_clock() == u16::MAX
+        })
     }
 }

@@ -95,7 +95,7 @@ impl Array {
         let (first, last) = (offset / cells.granule, (offset + bytes - 1) / cells.granule);
         for number in first..=last {
             let shadow = &mut cells.shadows[number];
-            let unwritten = access != Access::Write && shadow.writer.clock < block_start;
+            let unwritten = access != Access::Write && !shadow.is_written(block_start);
             let hazard = shadow.access(now, access, block_start);
             if let Some((hazard, other)) = hazard {
                 report(number * cells.granule, Wrong::Race(hazard, other));
@@ -108,9 +108,7 @@ impl Array {
             let of_word =
                 &cells.shadows[word * per_word..((word + 1) * per_word).min(cells.shadows.len())];
             let saturated = access == Access::Read
-                && of_word
-                    .iter()
-                    .all(|s| s.is_saturated(now, across) && s.writer.clock >= block_start);
+                && of_word.iter().all(|s| s.is_saturated(now, across) && s.is_written(block_start));
             self.saturated[word].set(if saturated { now.record.clock } else { 0 });
         }
     }

@@ -144,6 +144,7 @@ fn count_fma(place: &'static Location<'static>) {
 }
 
 #[cold]
+#[track_caller]
 fn no_launch() {
     checker(); // panics where there is none, with what to do
     panic!("the view belongs to no launch: pass it as a parameter of the kernel");

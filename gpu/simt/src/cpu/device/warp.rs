@@ -4,7 +4,8 @@
 //! the same operation with the same mask, and none may have ended. Only [`sync_warp`] orders memory: what a
 //! lane wrote before it is seen by the others after it. A shuffle and a vote do not.
 //!
-//! A launch on the CPU ends with a fault where that is broken; on a GPU the result is undefined.
+//! A launch on the CPU ends with a fault where that is broken; on a GPU the result is undefined. The value of a
+//! lane that takes no part is undefined on a GPU, and NaN (all bits set) on the CPU.
 
 use std::panic::Location;
 
@@ -34,21 +35,21 @@ pub fn ballot(mask: u32, predicate: bool) -> u32 {
 #[inline]
 #[track_caller]
 pub fn all(mask: u32, predicate: bool) -> bool {
-    operation(WarpKind::Ballot, mask, (!predicate).into(), Location::caller()) == 0
+    operation(WarpKind::All, mask, predicate.into(), Location::caller()) != 0
 }
 
 /// Does `predicate` hold in a lane of `mask`?
 #[inline]
 #[track_caller]
 pub fn any(mask: u32, predicate: bool) -> bool {
-    ballot(mask, predicate) != 0
+    operation(WarpKind::Any, mask, predicate.into(), Location::caller()) != 0
 }
 
 /// The `value` of lane `lane` modulo 32.
 #[inline]
 #[track_caller]
 pub fn shuffle<T: Shuffle>(mask: u32, value: T, lane: u32) -> T {
-    from_lane(mask, value, lane % WARP, Location::caller())
+    from_lane(WarpKind::Shuffle(lane % WARP), mask, value, Location::caller())
 }
 
 /// The `value` of the lane whose number is this lane's exclusive-or `lanes`; the own where there is none.
@@ -57,7 +58,8 @@ pub fn shuffle<T: Shuffle>(mask: u32, value: T, lane: u32) -> T {
 pub fn shuffle_xor<T: Shuffle>(mask: u32, value: T, lanes: u32) -> T {
     let lane = block::linear_index() % WARP;
     let source = lane ^ lanes;
-    from_lane(mask, value, if source < WARP { source } else { lane }, Location::caller())
+    let source = if source < WARP { source } else { lane };
+    from_lane(WarpKind::Relative(source), mask, value, Location::caller())
 }
 
 /// The `value` of the lane `delta` further up; the own where there is none.
@@ -66,7 +68,8 @@ pub fn shuffle_xor<T: Shuffle>(mask: u32, value: T, lanes: u32) -> T {
 pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     let lane = block::linear_index() % WARP;
     let source = lane.saturating_add(delta);
-    from_lane(mask, value, if source < WARP { source } else { lane }, Location::caller())
+    let source = if source < WARP { source } else { lane };
+    from_lane(WarpKind::Relative(source), mask, value, Location::caller())
 }
 
 /// The `value` of the lane `delta` further down; the own where there is none.
@@ -74,12 +77,18 @@ pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
 #[track_caller]
 pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     let lane = block::linear_index() % WARP;
-    from_lane(mask, value, lane.checked_sub(delta).unwrap_or(lane), Location::caller())
+    let source = lane.checked_sub(delta).unwrap_or(lane);
+    from_lane(WarpKind::Relative(source), mask, value, Location::caller())
 }
 
 #[inline]
-fn from_lane<T: Shuffle>(mask: u32, value: T, lane: u32, place: &'static Location<'static>) -> T {
-    T::from_bits(operation(WarpKind::Shuffle(lane), mask, value.into_bits(), place))
+fn from_lane<T: Shuffle>(
+    kind: WarpKind,
+    mask: u32,
+    value: T,
+    place: &'static Location<'static>,
+) -> T {
+    T::from_bits(operation(kind, mask, value.into_bits(), place))
 }
 
 #[inline]
