@@ -37,6 +37,7 @@ pub mod listing;
 pub mod mutants;
 pub mod ptx;
 pub mod ptxas;
+mod resources;
 mod rustup;
 mod tool;
 pub mod toolchain;
