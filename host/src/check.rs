@@ -14,11 +14,11 @@
 //! # Ok::<(), host::Error>(())
 //! ```
 
-use std::fmt;
+use std::{fmt, num::NonZeroU32};
 
 use gpu::registry::{Contract, Entry, ProductKernel};
 use simt::{
-    check::{Finding, Memory, Options, Order, shadow_bytes},
+    check::{Finding, Memory, Order, Profile, Report, shadow_bytes},
     checked::{In, Out},
 };
 
@@ -110,13 +110,13 @@ pub fn product(
     let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
     // An element that nobody writes is wrong, too.
     c.buffer_mut().fill_bytes(0xff)?;
-    let findings = multiply(entry, &a_matrix, &b_matrix, &mut c, order)?;
+    let findings = multiply(entry, &a_matrix, &b_matrix, &mut c, order)?.findings;
     let comparison = compare(shape, &a, &b, &c.to_row_major()?, criterion)?;
     Ok(Checked { data, order, findings, comparison })
 }
 
 /// A, B, and what C must keep to.
-fn draw(shape: Shape, data: Data, seed: u64) -> Result<(Criterion, Vec<f32>, Vec<f32>)> {
+pub(crate) fn draw(shape: Shape, data: Data, seed: u64) -> Result<(Criterion, Vec<f32>, Vec<f32>)> {
     let (seeds, lens) = ([seed, operands::seed_of_b(seed)], [shape.a_len(), shape.b_len()]);
     match data {
         Data::Uniform => {
@@ -144,13 +144,39 @@ fn shadow(shape: Shape) -> u64 {
     shadow_bytes(shape.bytes() as usize, size_of::<f32>()) as u64
 }
 
-fn enough_memory(needed: u64) -> Result<()> {
+pub(crate) fn enough_memory(needed: u64) -> Result<()> {
     let cpu = Device::cpu();
     let (free, _) = cpu.memory()?;
     match needed > free {
         true => Err(Error::OutOfMemory { device: cpu.name(), needed, free }),
         false => Ok(()),
     }
+}
+
+/// How [`multiply`] goes about it. An [`Order`] alone is such options, too.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// The order of blocks, warps and lanes.
+    pub order: Order,
+    /// Count what one block in so many does to memory.
+    pub profile: Option<NonZeroU32>,
+}
+
+impl From<Order> for Options {
+    fn from(order: Order) -> Self {
+        Options { order, ..Options::default() }
+    }
+}
+
+/// What [`multiply`] has seen.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Watched {
+    /// What the kernel did wrong.
+    pub findings: Vec<Finding>,
+    /// What was counted, if that was asked for: one profile for each launch.
+    pub profiles: Vec<Profile>,
 }
 
 /// As [`product::multiply`](crate::product::multiply) on the CPU device, and says what the kernel did wrong.
@@ -171,8 +197,9 @@ pub fn multiply(
     a: &Matrix<f32>,
     b: &Matrix<f32>,
     c: &mut Matrix<f32>,
-    order: Order,
-) -> Result<Vec<Finding>> {
+    options: impl Into<Options>,
+) -> Result<Watched> {
+    let options = options.into();
     for (name, matrix) in [("A", a), ("B", b), ("C", &*c)] {
         if matrix.device().is_cuda() {
             let limit = "a kernel is checked on the CPU, and so must its matrices lie there";
@@ -181,11 +208,13 @@ pub fn multiply(
     }
     let shape = shape_of(entry, a, b, c)?;
     enough_memory(shadow(shape))?;
-    let mut findings = Vec::new();
+    let mut watched = Watched::default();
     for launch in launches(entry, shape, &simt::cpu::LIMITS)? {
-        findings.extend(launch_one(entry, &launch, a, b, c, order)?);
+        let report = launch_one(entry, &launch, a, b, c, options)?;
+        watched.findings.extend(report.findings);
+        watched.profiles.extend(report.profile);
     }
-    Ok(findings)
+    Ok(watched)
 }
 
 /// One launch: the rows of A and C that are its own.
@@ -195,8 +224,8 @@ fn launch_one(
     a: &Matrix<f32>,
     b: &Matrix<f32>,
     c: &mut Matrix<f32>,
-    order: Order,
-) -> Result<Vec<Finding>> {
+    Options { order, profile }: Options,
+) -> Result<Report> {
     crate::check_interrupt()?;
     let Contract::Product(product) = &entry.contract else {
         return Err(Error::argument("kernel", entry.name(), "must compute a product"));
@@ -212,8 +241,9 @@ fn launch_one(
     // They were u32 before.
     let [m, n, k] = [m, n, k].map(|size| size as u32);
 
-    let mut options = Options::default();
+    let mut options = simt::check::Options::default();
     options.order = order;
+    options.profile = profile;
     options.complete = true;
     options.workers = Some(device.multiprocessors() as usize);
     options.cancel = Some(&INTERRUPTED);
@@ -241,15 +271,15 @@ fn launch_one(
             }
         }
     };
-    let mut findings = report.map_err(|stop| Error::from_stop(entry.name(), stop))?.findings;
+    let mut report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
     // An element of a matrix is known by its row and column.
     let matrices = entry.declaration().params.iter().skip(3).zip([shape.k(), shape.n(), shape.n()]);
     for (param, columns) in matrices {
         let memory = Some(format!("buffer {}", param.name));
-        let of_it = findings.iter_mut().filter(|finding| finding.memory == memory);
+        let of_it = report.findings.iter_mut().filter(|finding| finding.memory == memory);
         of_it.for_each(|finding| finding.columns = Some(columns));
     }
-    Ok(findings)
+    Ok(report)
 }
 
 /// A finding, and the orders that it was made in.

@@ -7,17 +7,15 @@ use std::{
 };
 use std::{fmt, sync::Arc};
 
-#[cfg(feature = "cuda")]
-use simt::Declaration;
-use simt::Limits;
+use simt::{Declaration, Limits};
 
-use crate::error::Result;
 #[cfg(feature = "cuda")]
 use crate::{
     cuda,
     error::Error,
     ptx::{self, Ptx},
 };
+use crate::{error::Result, ptx::Resources};
 
 /// Where kernels run. Cheap to clone; everything made on it keeps it alive.
 #[derive(Clone, Debug)]
@@ -222,6 +220,21 @@ impl Device {
         match &*self.0 {
             Kind::Cpu(_) => None,
             Kind::Cuda(gpu) => Some(gpu.context.properties()),
+        }
+    }
+
+    /// What a GPU's driver allots to a kernel, which it compiles for that; `None` for the CPU.
+    ///
+    /// # Errors
+    /// As [`Stream::launch`](crate::Stream::launch).
+    pub fn kernel_resources(&self, declaration: &Declaration) -> Result<Option<Resources>> {
+        match &*self.0 {
+            Kind::Cpu(_) => {
+                let _ = declaration;
+                Ok(None)
+            }
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => Ok(Some(gpu.function(declaration)?.resources())),
         }
     }
 

@@ -20,7 +20,8 @@
 //! # Data's way
 //! A [`Matrix`] lies in a [`Buffer`] on a [`Device`]; [`product::multiply`] checks the operands and launches
 //! a kernel of [`gpu::registry`] on a [`Stream`]; [`verify::compare`] holds the result against the product
-//! in float64. [`check`] holds the kernel itself against what CUDA demands of one, without a GPU.
+//! in float64. [`check`] holds the kernel itself against what CUDA demands of one, without a GPU, and
+//! [`profile`] counts what it does to memory.
 //!
 //! # Features
 //! `cuda` (on by default): the CUDA device. Without a driver it answers with an error; nothing of a CUDA
@@ -37,6 +38,7 @@ mod matrix;
 mod memory;
 pub mod operands;
 pub mod product;
+pub mod profile;
 mod progress;
 pub mod ptx;
 pub mod timing;
@@ -53,7 +55,7 @@ pub use launch::{Argument, Arguments, Event, Stream};
 pub use matrix::{Layout, Matrix};
 pub use product::Shape;
 pub use progress::progress;
-pub use {gpu, simt};
+pub use {gpu, occupancy, simt};
 
 /// Raised by [`interrupt`].
 pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);

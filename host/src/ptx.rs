@@ -19,7 +19,38 @@ pub const SM_90A: Ptx =
 pub const SM_80: Ptx =
     Ptx { file: "gpu.sm_80.ptx", text: include_str!("../../gpu/ptx/gpu.sm_80.ptx") };
 
+/// What ptxas made of these files, as `cargo xtask build-ptx` wrote it down.
+const RESOURCES: &str = include_str!("../../gpu/ptx/resources.tsv");
+
+/// What a kernel takes of a multiprocessor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// 32-bit registers of a thread.
+    pub registers: u32,
+    /// Bytes of static shared memory of a block.
+    pub shared: u32,
+}
+
+/// The release of the ptxas that [`Ptx::resources`] are of: `13.0`. The driver has a compiler of its own,
+/// which may allot other registers.
+pub fn ptxas_release() -> &'static str {
+    let header = RESOURCES.lines().next().unwrap_or_default();
+    header.rsplit_once("ptxas ").map_or("", |(_, release)| release)
+}
+
 impl Ptx {
+    /// What a kernel of this file takes; `None` where ptxas was not there to say so when the file was made.
+    pub fn resources(&self, kernel: &str) -> Option<Resources> {
+        let target = self.file.split('.').nth(1)?;
+        let mut rows = RESOURCES.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        rows.find_map(|row| match row[..] {
+            [of, name, registers, shared] if (of, name) == (target, kernel) => {
+                Some(Resources { registers: registers.parse().ok()?, shared: shared.parse().ok()? })
+            }
+            _ => None,
+        })
+    }
+
     /// The file for a device: the `sm_90a` one runs on 9.0 alone, the `sm_80` one from 8.0 on.
     ///
     /// # Errors
@@ -104,5 +135,25 @@ mod tests {
                 assert_eq!(found, Some(&*wanted), "{file}: run cargo xtask build-ptx");
             }
         }
+    }
+
+    #[test]
+    fn the_resources_of_every_kernel_are_known_for_every_target() {
+        assert!(ptxas_release().split_once('.').is_some(), "{}", ptxas_release());
+        for entry in gpu::registry::KERNELS {
+            for ptx in [SM_80, SM_90A] {
+                let what = format!(
+                    "{} for {}: run cargo xtask build-ptx --fetch-ptxas",
+                    entry.name(),
+                    ptx.file
+                );
+                let Resources { registers, shared } = ptx.resources(entry.name()).expect(&what);
+                assert!((1..=255).contains(&registers), "{what}");
+                if let Some(declared) = entry.declaration().shared {
+                    assert_eq!(shared as usize, declared, "{what}");
+                }
+            }
+        }
+        assert_eq!(SM_80.resources("no_such_kernel"), None);
     }
 }

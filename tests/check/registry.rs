@@ -46,7 +46,8 @@ fn every_kernel_is_clean_and_right_in_every_order() {
                 let name = format!("{}, {shape}, order {order}", entry.name());
                 let mut c = Matrix::zeros(&device, shape.m(), shape.n()).unwrap();
                 c.buffer_mut().fill_bytes(0xff).unwrap();
-                let findings = host::check::multiply(entry, &a, &b, &mut c, order).unwrap();
+                let watched = host::check::multiply(entry, &a, &b, &mut c, order).unwrap();
+                let findings = watched.findings;
                 assert!(findings.is_empty(), "{name}: {findings:#?}");
                 let c = c.to_row_major().unwrap();
                 assert!(c.iter().map(|&x| f64::from(x)).eq(expected.iter().copied()), "{name}");

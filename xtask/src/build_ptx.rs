@@ -13,7 +13,7 @@ use crate::{
     check,
     ptx::Module,
     ptxas::{Ptxas, Usage},
-    toolchain,
+    resources, toolchain,
 };
 
 /// The crate with the kernels, and the folder for their PTX, below the workspace.
@@ -75,6 +75,8 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         ),
     }
     let (mut finished, mut wrong) = (Vec::new(), Vec::new());
+    let mut usages_of = Vec::new();
+    let mut same_code = true;
     for target in TARGETS {
         let builder = PtxBuilder::new(&krate).target(target);
         let ptx = builder.toolchain(toolchain.clone()).offline(options.offline).build()?;
@@ -85,6 +87,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         let name = name_for(&stem, target);
         println!("{name}");
         print!("{}", table(ptx.module(), &usages));
+        usages_of.push((target, usages));
         wrong.extend(problems.into_iter().map(|problem| format!("{name}: {problem}")));
 
         let committed = into.join(&name);
@@ -97,26 +100,65 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
             .with_context(|| format!("cannot write {}", built.display()))?;
         let text = fs::read_to_string(&committed).unwrap_or_default();
         match compare(&text, &ptx) {
-            Ok(agreement) => println!("  {agreement}"),
+            Ok(agreement) => {
+                same_code &= text == ptx.text();
+                println!("  {agreement}");
+            }
             Err(difference) => wrong.push(format!(
                 "{FOLDER}/{name} is not what the kernels give: {difference:#}\n    \
                  run `cargo xtask build-ptx` and commit {FOLDER}"
             )),
         }
     }
+    // The host knows the registers of the workspace's own kernels alone.
+    let table = match (&ptxas, &options.other) {
+        (Some(ptxas), None) => Some(resources::table(ptxas.release(), &usages_of)),
+        _ => None,
+    };
+    let resources_file = into.join(resources::FILE);
+    if let (Some(built), true) = (&table, options.check) {
+        let committed = fs::read_to_string(&resources_file).unwrap_or_default();
+        println!("{}", resources::FILE);
+        // Other code takes other registers.
+        match same_code.then(|| resources::compare(&committed, built)) {
+            None => println!("  not compared, as the code was not"),
+            Some(Ok(agreement)) => println!("  {agreement}"),
+            Some(Err(difference)) => wrong.push(format!(
+                "{FOLDER}/{} is not what ptxas gives: {difference}\n    \
+                 run `cargo xtask build-ptx` and commit {FOLDER}",
+                resources::FILE
+            )),
+        }
+    }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n  "));
+    if options.check {
+        return Ok(());
+    }
     // All or none: the files are of one source.
     for (path, ptx) in finished {
-        if fs::read(&path).is_ok_and(|old| old == ptx.text().as_bytes()) {
-            println!("{}: unchanged", path.display());
-            continue;
-        }
-        println!("{}: written", path.display());
-        fs::create_dir_all(&into)
-            .and_then(|()| fs::write(&path, ptx.text()))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        write(&path, ptx.text())?;
+    }
+    match (table, &options.other) {
+        (Some(table), _) => write(&resources_file, &table)?,
+        (None, None) => println!(
+            "{}: left as it is, for want of a ptxas: `cargo xtask build-ptx --fetch-ptxas` renews it",
+            resources_file.display()
+        ),
+        (None, Some(_)) => {}
     }
     Ok(())
+}
+
+/// Writes a file, if it is another one than before, and says which.
+fn write(path: &Path, text: &str) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+        println!("{}: unchanged", path.display());
+        return Ok(());
+    }
+    println!("{}: written", path.display());
+    fs::create_dir_all(path.parent().unwrap_or(path))
+        .and_then(|()| fs::write(path, text))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Compares a committed file with one that was just built: how they agree, or where they do not.

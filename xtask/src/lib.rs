@@ -21,7 +21,6 @@
 //! | [`check`] | what must be true of every PTX file |
 //! | [`ptxas`] | NVIDIA's assembler, where there is one: registers, spills, warnings |
 //! | [`listing`] | a kernel's instructions by kind and its main loop, in PTX and in machine code |
-//! | [`occupancy`] | how many blocks of a kernel a multiprocessor holds |
 //! | [`build_ptx`], [`inspect`], [`doctor`], [`mutants`], [`ci`] | the tasks of `cargo xtask` |
 
 pub mod build_ptx;
@@ -36,9 +35,9 @@ pub mod inspect;
 mod linker;
 pub mod listing;
 pub mod mutants;
-pub mod occupancy;
 pub mod ptx;
 pub mod ptxas;
+mod resources;
 mod rustup;
 mod tool;
 pub mod toolchain;

@@ -1,6 +1,7 @@
 //! The command's flags, each in one place.
 
 mod check;
+mod profile;
 
 use std::{ffi::OsStr, fmt, str::FromStr, time::Duration};
 
@@ -14,7 +15,10 @@ use host::{
     product, timing,
 };
 
-pub(crate) use self::check::Check;
+pub(crate) use self::{
+    check::Check,
+    profile::{On, Profile},
+};
 
 /// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the result.
 ///
@@ -53,6 +57,13 @@ pub(crate) enum Command {
     /// outside, barriers that some threads skip, and elements that are left out: whatever comes out, and in
     /// several orders of threads and blocks, since CUDA promises none. C is compared as after every product.
     Check(Check),
+    /// Count on the CPU what each source line of a kernel does to memory
+    ///
+    /// A warp's accesses are put together into requests, sectors and wavefronts as on a GPU, and summed up
+    /// under the names that Nsight Compute has for them. Beside them stands how many of the kernel's blocks
+    /// a multiprocessor holds, and what it runs out of first. The kernel is checked on the way: `check`
+    /// says more of what is found.
+    Profile(Profile),
     /// List the kernels
     Kernels(List),
     /// List the devices

@@ -29,13 +29,14 @@ pub(super) struct FindingLine<'a> {
     examples: Vec<ExampleLine>,
 }
 
+/// A place in the source.
 #[derive(Serialize)]
-struct PlaceLine<'a> {
-    file: &'a str,
-    line: u32,
-    column: u32,
+pub(super) struct PlaceLine<'a> {
+    pub(super) file: &'a str,
+    pub(super) line: u32,
+    pub(super) column: u32,
     /// The text of the line, where it is known.
-    source: Option<&'static str>,
+    pub(super) source: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -73,7 +74,7 @@ impl<'a> FindingLine<'a> {
 }
 
 impl<'a> PlaceLine<'a> {
-    fn new(place: &'a Place) -> Self {
+    pub(super) fn new(place: &'a Place) -> Self {
         let Place { file, line, column } = place;
         let source = source(place).map(str::trim);
         PlaceLine { file, line: *line, column: *column, source }

@@ -7,6 +7,7 @@ mod doctor;
 mod findings;
 mod list;
 mod plan;
+mod profile;
 mod run;
 mod steps;
 mod verification;
@@ -62,6 +63,7 @@ pub(crate) fn main() -> ExitCode {
         None => run::run(&invocation.run, steps, &mut out),
         Some(Command::Bench(bench)) => bench::bench(bench, steps, &mut out),
         Some(Command::Check(args)) => check::check(args, steps, &mut out),
+        Some(Command::Profile(args)) => profile::profile(args, steps, &mut out),
         Some(Command::Kernels(list)) => list::kernels(list, &mut out),
         Some(Command::Devices(list)) => list::devices(list, &mut out),
         Some(Command::Doctor(list)) => doctor::doctor(list, &mut out),

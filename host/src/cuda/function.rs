@@ -3,6 +3,7 @@
 use super::failure::{INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, Raw, check_on, outcome};
 use super::{Module, Stream};
 use crate::error::{Error, Result};
+use crate::ptx::Resources;
 use cust::sys::{
     CUfunction, CUfunction_attribute_enum as Attribute, cuFuncGetAttribute, cuFuncSetAttribute,
     cuLaunchKernel,
@@ -57,6 +58,12 @@ impl Function {
             max_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
         };
         Ok(Function { raw, name, attributes, module })
+    }
+
+    /// What the kernel takes of a multiprocessor, as the driver compiled it.
+    pub(crate) fn resources(&self) -> Resources {
+        let Attributes { registers, static_shared, .. } = self.attributes;
+        Resources { registers, shared: static_shared }
     }
 
     /// Allows launches with up to `bytes` of dynamic shared memory. Needed where static and dynamic

@@ -3,13 +3,13 @@
 use std::{collections::BTreeSet, ops::Range};
 
 use anyhow::Result;
+use occupancy::{Block, Multiprocessor, Occupancy, occupancy};
 use serde_json::{Value, json};
 
 use super::{Machine, Options};
 use crate::{
     check,
     listing::{self, Kind, Listing, Mix, sass::Sass},
-    occupancy::{Block, Multiprocessor, Occupancy, occupancy},
     ptx::{Function, Module},
     ptxas::Usage,
 };

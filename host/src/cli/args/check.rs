@@ -49,10 +49,7 @@ const CHECK_EXIT_CODES: &str = "Exit codes: 0 nothing found, and C is right; 1 s
 impl Check {
     /// The kernels to check.
     pub(crate) fn entries(&self) -> Vec<&'static Entry> {
-        match self.kernel {
-            KernelOrAll::All => KERNELS.iter().collect(),
-            KernelOrAll::One(kernel) => vec![kernel.resolve()],
-        }
+        self.kernel.entries()
     }
 
     /// The orders to check them in.
@@ -79,6 +76,16 @@ pub(crate) enum KernelOrAll {
     One(KernelChoice),
 }
 
+impl KernelOrAll {
+    /// The kernels.
+    pub(crate) fn entries(self) -> Vec<&'static Entry> {
+        match self {
+            KernelOrAll::All => KERNELS.iter().collect(),
+            KernelOrAll::One(kernel) => vec![kernel.resolve()],
+        }
+    }
+}
+
 impl FromStr for KernelOrAll {
     type Err = String;
 
@@ -91,7 +98,7 @@ impl FromStr for KernelOrAll {
     }
 }
 
-fn kernels_or_all() -> impl TypedValueParser<Value = KernelOrAll> {
+pub(super) fn kernels_or_all() -> impl TypedValueParser<Value = KernelOrAll> {
     let mut values = kernels().possible_values().into_iter().flatten().collect::<Vec<_>>();
     values.insert(1, PossibleValue::new("all").help("one after another"));
     Offering { parser: KernelOrAll::from_str, values }

@@ -1,0 +1,88 @@
+//! Flags of `profile`.
+
+use std::{num::NonZeroU32, str::FromStr};
+
+use clap::{
+    Args,
+    builder::{PossibleValue, TypedValueParser},
+};
+use host::profile::{GPUS, Gpu, gpu};
+
+use super::{DeviceChoice, Offering, Sizes, check::KernelOrAll, check::kernels_or_all, seed};
+
+/// Flags of a profile.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = PROFILE_EXIT_CODES)]
+pub(crate) struct Profile {
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+
+    /// A kernel's name (`host kernels` lists them), or all; auto takes the one that a product takes
+    #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
+    #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
+    pub(crate) kernel: KernelOrAll,
+
+    /// Count one block in N, which are scaled to all [default: all of a small grid, some hundred blocks of a
+    /// large one]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = every)]
+    pub(crate) every: Option<NonZeroU32>,
+
+    /// The GPU whose multiprocessor the blocks are to fit on: a compute capability (sm_80, sm_90), a product
+    /// (a100, h200 ...), or cuda[:N] [default: the one at hand, otherwise sm_90]
+    #[arg(long, value_name = "GPU", value_parser = gpus(), hide_possible_values = true)]
+    pub(crate) on: Option<On>,
+
+    /// Seed of the random operands
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// One JSON object a kernel; `clean` is null where nothing was launched
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const PROFILE_EXIT_CODES: &str =
+    "Exit codes: 0 counted, and nothing found; 1 something was found; the others as for a product.";
+
+impl Profile {
+    /// The command line that checks this kernel, on the same operands and in the same order.
+    pub(crate) fn to_check(&self, kernel: &str) -> String {
+        let Profile { sizes, seed, .. } = self;
+        format!(
+            "cargo run -p host -- check {sizes} --kernel {kernel} --seed {seed} --order forward"
+        )
+    }
+}
+
+/// The GPU that an occupancy is asked of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum On {
+    /// A kind of GPU.
+    Named(&'static Gpu),
+    /// One of this machine.
+    Cuda(usize),
+}
+
+impl FromStr for On {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match DeviceChoice::from_str(text) {
+            Ok(DeviceChoice::Cuda(index)) => Ok(On::Cuda(index)),
+            _ => gpu(text).map(On::Named).map_err(|error| match error {
+                host::Error::Argument { limit, .. } => format!("{limit}, or cuda, or cuda:N"),
+                error => error.to_string(),
+            }),
+        }
+    }
+}
+
+fn gpus() -> impl TypedValueParser<Value = On> {
+    let names = GPUS.iter().flat_map(|gpu| gpu.names).copied();
+    let values = names.chain(["cuda"]).map(PossibleValue::new).collect();
+    Offering { parser: On::from_str, values }
+}
+
+fn every(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| format!("must be a whole number from 1 to {}", u32::MAX))
+}

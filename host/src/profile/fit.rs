@@ -1,0 +1,103 @@
+//! How many of a kernel's blocks a multiprocessor holds: on the GPU at hand, or on one that is named.
+
+use gpu::registry::Entry;
+use occupancy::{Block, Multiprocessor, Occupancy};
+use simt::LaunchConfig;
+
+use crate::{
+    Device,
+    error::{Error, Result},
+    ptx::{self, Ptx, Resources},
+};
+
+/// A kind of GPU that can be named without having one.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Gpu {
+    /// Its names: the compute capability's first, then those of products.
+    pub names: &'static [&'static str],
+    /// Compute capability (major, minor).
+    pub capability: (u32, u32),
+    /// The kernels that it runs.
+    ptx: Ptx,
+}
+
+/// The GPUs that there are names for.
+pub static GPUS: [Gpu; 2] = [
+    Gpu { names: &["sm_80", "a100", "a30"], capability: (8, 0), ptx: ptx::SM_80 },
+    Gpu {
+        names: &["sm_90", "sm_90a", "h100", "h200", "gh200"],
+        capability: (9, 0),
+        ptx: ptx::SM_90A,
+    },
+];
+
+/// The GPU of a name, in any case.
+///
+/// # Errors
+/// [`Error::Argument`], with the names that there are.
+pub fn gpu(name: &str) -> Result<&'static Gpu> {
+    let known = |gpu: &&Gpu| gpu.names.contains(&&*name.to_lowercase());
+    GPUS.iter().find(known).ok_or_else(|| {
+        let names = GPUS.iter().flat_map(|gpu| gpu.names).copied().collect::<Vec<_>>().join(", ");
+        Error::argument("gpu", name, format!("must be one of {names}"))
+    })
+}
+
+/// How a kernel's blocks fit on a multiprocessor.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Fit {
+    /// The GPU: `sm_90`, or a device's description.
+    pub gpu: String,
+    /// Who says what the kernel takes: `ptxas 13.0`, or `the driver`.
+    pub source: String,
+    /// What the kernel takes, static shared memory; `None` where nobody says.
+    pub resources: Option<Resources>,
+    /// What fits; `None` where that, or the GPU, is not known.
+    pub occupancy: Option<Occupancy>,
+}
+
+/// On a GPU that is named. What the kernel takes is ptxas's word: a driver may compile it otherwise.
+pub fn on_gpu(entry: &Entry, config: &LaunchConfig, gpu: &Gpu) -> Fit {
+    let resources = gpu.ptx.resources(entry.name());
+    Fit {
+        gpu: gpu.names[0].to_owned(),
+        source: format!("ptxas {}", ptx::ptxas_release()),
+        resources,
+        occupancy: fitting(gpu.capability, config, resources),
+    }
+}
+
+/// On a GPU that is there: its driver compiles the kernel and says what it takes.
+///
+/// # Errors
+/// [`Error::Argument`] for the CPU device; otherwise as [`Device::kernel_resources`].
+pub fn on_device(entry: &Entry, config: &LaunchConfig, device: &Device) -> Result<Fit> {
+    #[cfg(feature = "cuda")]
+    if let Some(properties) = device.cuda_properties() {
+        let resources = device.kernel_resources(entry.declaration())?;
+        return Ok(Fit {
+            gpu: device.to_string(),
+            source: "the driver".to_owned(),
+            resources,
+            occupancy: fitting(properties.capability, config, resources),
+        });
+    }
+    let _ = (entry, config);
+    Err(Error::argument("device", device.name(), "must be a GPU: the CPU has no multiprocessors"))
+}
+
+fn fitting(
+    (major, minor): (u32, u32),
+    config: &LaunchConfig,
+    resources: Option<Resources>,
+) -> Option<Occupancy> {
+    let Resources { registers, shared } = resources?;
+    let block = Block {
+        threads: config.block.iter().product(),
+        registers,
+        shared: shared.saturating_add(config.dynamic_shared),
+    };
+    Some(occupancy::occupancy(&Multiprocessor::of(10 * major + minor)?, &block))
+}

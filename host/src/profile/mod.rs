@@ -1,0 +1,144 @@
+//! What does a kernel do to memory? Counted on the CPU, line by line, as a GPU's counters would.
+//!
+//! A warp's accesses are put together into requests as the hardware does it, so the totals can be held
+//! against those of Nsight Compute; see [`simt::check::Profile`]. Beside them stands how many of the
+//! kernel's blocks a multiprocessor holds.
+//!
+//! ```
+//! use host::{Shape, product, profile, simt::check::Operation};
+//!
+//! let (kernel, shape) = (product::find("tiled16")?, Shape::new(64, 64, 32)?);
+//! let every = profile::default_every(kernel, shape)?;
+//! let profiled = profile::product(kernel, shape, every, 1)?;
+//! assert!(profiled.findings.is_empty());
+//! // 16 blocks of 8 warps load twice in each of 2 phases, each time two rows of two sectors.
+//! assert_eq!(profiled.profile.total(Operation::GlobalLoad, |line| line.units), 2048.0);
+//! # Ok::<(), host::Error>(())
+//! ```
+
+mod fit;
+mod totals;
+
+use std::num::NonZeroU32;
+
+use gpu::registry::Entry;
+use simt::check::{Finding, Line, Profile};
+
+pub use self::{
+    fit::{Fit, GPUS, Gpu, gpu, on_device, on_gpu},
+    totals::{Total, divergent_share, global_bytes, totals},
+};
+use crate::{
+    Device, Matrix, Shape,
+    check::{self, Data, Options},
+    error::Result,
+    product::launches,
+};
+
+/// A product that was counted.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Profiled {
+    /// What the kernel did wrong, as [`check::multiply`] finds it. Then the counts may be wrong as well.
+    pub findings: Vec<Finding>,
+    /// What was counted, of all launches together. Empty for an empty C.
+    pub profile: Profile,
+}
+
+/// Multiplies uniform operands drawn from `seed`, every access watched, and counts what one block in `every`
+/// does.
+///
+/// # Errors
+/// [`Error::OutOfMemory`](crate::Error::OutOfMemory) before anything is drawn, and
+/// [`Error::Interrupted`](crate::Error::Interrupted).
+pub fn product(entry: &Entry, shape: Shape, every: NonZeroU32, seed: u64) -> Result<Profiled> {
+    check::enough_memory(bytes(entry, shape))?;
+    let (_, a, b) = check::draw(shape, Data::Uniform, seed)?;
+    let device = Device::cpu();
+    let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;
+    let b = Matrix::from_row_major(&device, shape.k(), shape.n(), &b)?;
+    let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
+    let options = Options { profile: Some(every), ..Options::default() };
+    let watched = check::multiply(entry, &a, &b, &mut c, options)?;
+    let mut profile = Profile::default();
+    watched.profiles.into_iter().for_each(|launch| add(&mut profile, launch));
+    Ok(Profiled { findings: watched.findings, profile })
+}
+
+/// Threads that are counted where nobody says how many: 256 blocks of 256 are enough for figures within a
+/// percent or so.
+const ENOUGH_THREADS: u64 = 1 << 16;
+
+/// One block in how many to count, so that counting costs little beside the product: all of a small grid, a
+/// few hundred blocks of a large one.
+///
+/// # Errors
+/// [`Error::Argument`](crate::Error::Argument) for a kernel that computes no product.
+pub fn default_every(entry: &Entry, shape: Shape) -> Result<NonZeroU32> {
+    let launches = launches(entry, shape, &simt::cpu::LIMITS)?;
+    let threads = launches.iter().map(|launch| {
+        let [x, y, z] = launch.config.block.map(u64::from);
+        launch.config.blocks() * (x * y * z)
+    });
+    let every = u32::try_from(threads.sum::<u64>() / ENOUGH_THREADS).unwrap_or(u32::MAX);
+    Ok(NonZeroU32::new(every).unwrap_or(NonZeroU32::MIN))
+}
+
+/// Bytes that [`product`] needs on top of A and B, which it draws first: what [`check::multiply`] does, and
+/// the accesses between two barriers, which are kept until the threads of the block have all made theirs.
+pub fn bytes(entry: &Entry, shape: Shape) -> u64 {
+    check::bytes(shape).saturating_add(accesses(entry, shape))
+}
+
+/// Without a barrier a block's accesses are kept to its end: an element of A and one of B in every step.
+/// Between barriers there are so few that nobody need count them.
+fn accesses(entry: &Entry, shape: Shape) -> u64 {
+    /// An access in a growing list: it is copied to one twice as long when it is full.
+    const BYTES: u64 = 2 * 24;
+    let declaration = entry.declaration();
+    if declaration.barriers != Some(0) {
+        return 0;
+    }
+    let threads: u32 = declaration.block.unwrap_or([1024, 1, 1]).iter().product();
+    let blocks_at_once = u64::from(Device::cpu().multiprocessors());
+    let steps = 2 * shape.k() as u64;
+    steps.saturating_mul(BYTES * u64::from(threads) * blocks_at_once)
+}
+
+/// Adds what another launch did: the same lines in other blocks.
+fn add(all: &mut Profile, launch: Profile) {
+    all.blocks += launch.blocks;
+    all.sampled += launch.sampled;
+    all.warp_intervals += launch.warp_intervals;
+    all.divergent_intervals += launch.divergent_intervals;
+    for line in launch.lines {
+        let site = |line: &Line| (line.place.clone(), line.operation, line.width);
+        match all.lines.iter_mut().find(|known| site(known) == site(&line)) {
+            None => all.lines.push(line),
+            Some(known) => {
+                known.requests += line.requests;
+                known.lanes += line.lanes;
+                known.units += line.units;
+                known.ideal += line.ideal;
+                known.merged_requests += line.merged_requests;
+                known.merged_units += line.merged_units;
+            }
+        }
+    }
+}
+
+/// How many times its ideal a line takes, where it is far above it: from a quarter more on.
+pub fn over_ideal(line: &Line) -> Option<f64> {
+    let times = line.units as f64 / line.ideal as f64;
+    (line.ideal > 0 && times >= 1.25).then_some(times)
+}
+
+/// The line that loses most: of those that are [far above their ideal](over_ideal) the one with the most
+/// sectors or wavefronts too many.
+pub fn worst(profile: &Profile) -> Option<&Line> {
+    let far = profile.lines.iter().filter(|line| over_ideal(line).is_some());
+    far.max_by_key(|line| line.units - line.ideal)
+}
+
+#[cfg(test)]
+mod tests;

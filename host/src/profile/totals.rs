@@ -1,0 +1,67 @@
+//! Sums over a launch, under the names that Nsight Compute has for them.
+
+use simt::check::{Line, Operation, Profile};
+
+use crate::Shape;
+
+/// A count over all blocks of the grid: of a sample it is scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Total {
+    /// The metric, as `ncu --metrics` takes it; `barriers` has no such name.
+    pub name: &'static str,
+    /// As the kernel's source does it.
+    pub value: u64,
+    /// With neighbouring reads of shared memory made 128 bits at a time, as ptxas does in loops that it
+    /// unrolls. `None` for what is not merged.
+    pub merged: Option<u64>,
+}
+
+/// The sum of a field over a line's accesses.
+type Field = fn(&Line) -> u64;
+
+const METRICS: [(&str, Operation, Field, Option<Field>); 10] = {
+    use Operation::*;
+    const REQUESTS: Field = |line| line.requests;
+    const UNITS: Field = |line| line.units;
+    const MERGED: Option<Field> = Some(|line| line.merged_requests);
+    const MERGED_UNITS: Option<Field> = Some(|line| line.merged_units);
+    [
+        ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", GlobalLoad, REQUESTS, None),
+        ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", GlobalStore, REQUESTS, None),
+        ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", GlobalLoad, UNITS, None),
+        ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", GlobalStore, UNITS, None),
+        ("smsp__sass_inst_executed_op_shared_ld.sum", SharedLoad, REQUESTS, MERGED),
+        ("smsp__sass_inst_executed_op_shared_st.sum", SharedStore, REQUESTS, None),
+        ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", SharedLoad, UNITS, MERGED_UNITS),
+        ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", SharedStore, UNITS, None),
+        ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", Fma, |line| line.lanes, None),
+        ("barriers", Barrier, REQUESTS, None),
+    ]
+};
+
+/// The totals of a profile; atomic additions stand in its lines alone. Multiply-adds are those of `fma`: arithmetic by operators is not counted.
+/// Barriers are counted for each warp.
+pub fn totals(profile: &Profile) -> Vec<Total> {
+    let sum = |operation, field: Field| profile.total(operation, field).round() as u64;
+    let total = |&(name, operation, field, merged): &(_, _, _, Option<Field>)| Total {
+        name,
+        value: sum(operation, field),
+        merged: merged.map(|field| sum(operation, field)),
+    };
+    METRICS.iter().map(total).collect()
+}
+
+/// Bytes that `operation` moves between global memory's first cache and the threads, sectors of 32 bytes,
+/// for each FLOP of the product. The FLOP are the contract's, [`Shape::flop`]: what the kernel computes
+/// beyond them is its own affair. `None` where there are none.
+pub fn global_bytes(profile: &Profile, operation: Operation, shape: Shape) -> Option<f64> {
+    let bytes = 32.0 * profile.total(operation, |line| line.units);
+    (shape.flop() > 0.0).then(|| bytes / shape.flop())
+}
+
+/// Of the intervals between waits, counted for each warp, the share in which the lanes took different
+/// branches.
+pub fn divergent_share(profile: &Profile) -> f64 {
+    profile.divergent_intervals as f64 / profile.warp_intervals.max(1) as f64
+}
