@@ -1,15 +1,18 @@
 //! Runs one specimen on a GPU, as `.ci/gpu` does under compute-sanitizer and ncu, and makes a table of what
 //! each of them found.
 
+mod agree;
+
 use std::{env, fmt::Write, fs, process::ExitCode};
 
-use host::Device;
+use host::{Device, Shape};
 use specimens::list::{SPECIMENS, Specimen, find};
 
 const USAGE: &str = "\
 Usage: specimen list                                    names, and what simt::check finds
        specimen run NAME --ptx FILE [--device N|cpu]    one launch
        specimen table FILE.tsv                          a table for the documentation
+       specimen agree FILE.csv [M N K]                  another: what ncu counted, and what the profile does
 
 `run` ends with 1 where the driver reports an error, or where a clean specimen's y is not that of the CPU.";
 
@@ -19,6 +22,9 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["list"] => Ok((list(), true)),
         ["run", name, ref options @ ..] => run(name, options),
+        ["agree", file, ref sizes @ ..] => {
+            shape(sizes).and_then(|shape| agree::table(file, shape)).map(|text| (text, true))
+        }
         ["table", file] => read(file).map(|text| (table(&text), true)),
         _ => Err(USAGE.to_owned()),
     };
@@ -31,6 +37,19 @@ fn main() -> ExitCode {
             eprintln!("{message}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// The shape of a product, if one is given.
+fn shape(sizes: &[&str]) -> Result<Option<Shape>, String> {
+    let number = |text: &str| text.parse::<u64>().map_err(|_| USAGE.to_owned());
+    match *sizes {
+        [] => Ok(None),
+        [m, n, k] => {
+            let shape = Shape::new(number(m)?, number(n)?, number(k)?);
+            shape.map(Some).map_err(|error| error.to_string())
+        }
+        _ => Err(USAGE.to_owned()),
     }
 }
 
@@ -156,11 +175,11 @@ fn short(message: &str) -> String {
 /// The first sentence of a kernel's documentation.
 fn about(name: &str) -> String {
     const SOURCES: [&str; 5] = [
-        include_str!("../../specimens/src/kernels/races.rs"),
-        include_str!("../../specimens/src/kernels/memory.rs"),
-        include_str!("../../specimens/src/kernels/barriers.rs"),
-        include_str!("../../specimens/src/kernels/warps.rs"),
-        include_str!("../../specimens/src/kernels/clean.rs"),
+        include_str!("../../../specimens/src/kernels/races.rs"),
+        include_str!("../../../specimens/src/kernels/memory.rs"),
+        include_str!("../../../specimens/src/kernels/barriers.rs"),
+        include_str!("../../../specimens/src/kernels/warps.rs"),
+        include_str!("../../../specimens/src/kernels/clean.rs"),
     ];
     let function = format!("\npub fn {name}(");
     let before = SOURCES.iter().find_map(|source| source.split_once(&function));

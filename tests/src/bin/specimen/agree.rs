@@ -1,0 +1,69 @@
+//! Counted here, counted by Nsight Compute: a table of both.
+
+use std::{fmt::Write, num::NonZeroU32};
+
+use host::{
+    Shape, product,
+    profile::{self, Total},
+    simt::check::{self, Profile},
+    simt::checked::{In, Out},
+};
+use specimens::list::find;
+
+/// Markdown, of a file that `ncu --csv --page raw` wrote. Kernels of the registry are counted at this shape,
+/// specimens as they are listed; every block, and here on the CPU.
+pub(crate) fn table(file: &str, shape: Option<Shape>) -> Result<String, String> {
+    let mut reader = csv::Reader::from_path(file).map_err(|error| error.to_string())?;
+    let names = reader.headers().map_err(|error| error.to_string())?.clone();
+    let column = |name: &str| names.iter().position(|other| other == name);
+    let kernel_column = column("Kernel Name").ok_or("there is no column `Kernel Name`")?;
+    let mut text =
+        "| kernel | metric | ncu | counted | differs by |\n|---|---|---|---|---|\n".to_owned();
+    for row in reader.records() {
+        let row = row.map_err(|error| error.to_string())?;
+        let kernel = &row[kernel_column];
+        // The second line of the file has the units.
+        if kernel.is_empty() {
+            continue;
+        }
+        for Total { name, value, merged, .. } in profile::totals(&profile(kernel, shape)?) {
+            let Some(measured) = column(name).map(|column| row[column].replace(',', "")) else {
+                continue;
+            };
+            let measured: u64 =
+                measured.parse().map_err(|_| format!("{kernel}, {name}: {measured}"))?;
+            // What the GPU runs is what the compiler made of the source.
+            let counted = merged.unwrap_or(value);
+            if measured == 0 && counted == 0 {
+                continue;
+            }
+            let percent = 100.0 * (counted as f64 - measured as f64) / measured.max(1) as f64;
+            let percent =
+                if measured == counted { "0".to_owned() } else { format!("{percent:+.2} %") };
+            let _ =
+                writeln!(text, "| `{kernel}` | `{name}` | {measured} | {counted} | {percent} |");
+        }
+    }
+    Ok(text)
+}
+
+fn profile(kernel: &str, shape: Option<Shape>) -> Result<Profile, String> {
+    let every = NonZeroU32::MIN;
+    if let Some(specimen) = find(kernel) {
+        let x = specimen.x();
+        let mut y = vec![0.0; specimen.n as usize];
+        let mut options = check::Options::default();
+        options.profile = Some(every);
+        // SAFETY: the vectors outlive the launch, and nobody else uses them.
+        let report = unsafe {
+            let params =
+                (specimen.n, In::new(x.as_ptr(), x.len()), Out::new(y.as_mut_ptr(), y.len()));
+            check::launch(specimen.checked, &specimen.config(), params, &options)
+        };
+        return report.map_err(|stop| stop.to_string())?.profile.ok_or("not counted".to_owned());
+    }
+    let shape = shape.ok_or_else(|| format!("{kernel} is no specimen: say M N K"))?;
+    let entry = product::find(kernel).map_err(|error| error.to_string())?;
+    let profiled = profile::product(entry, shape, every, 1).map_err(|error| error.to_string())?;
+    Ok(profiled.profile)
+}
