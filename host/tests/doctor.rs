@@ -27,7 +27,7 @@ fn doctor(driver: &str, args: &[&str]) -> Command {
 }
 
 fn home() -> PathBuf {
-    let home = env::temp_dir().join(format!("host-doctor-{}", std::process::id()));
+    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("doctor-home");
     fs::create_dir_all(&home).unwrap();
     home
 }

@@ -104,13 +104,13 @@ impl<'a> LineReport<'a> {
                 operation if operation.is_global() => "sectors",
                 _ => "wavefronts",
             },
-            units: all(line.units),
-            ideal_units: all(line.ideal),
+            units: all(if line.width == 0 { line.requests } else { line.units }),
+            ideal_units: all(if line.width == 0 { line.requests } else { line.ideal }),
             merged_requests: all(line.merged_requests),
             merged_units: all(line.merged_units),
             lanes_per_request: each(line.lanes),
-            units_per_request: each(line.units),
-            ideal_per_request: each(line.ideal),
+            units_per_request: each(if line.width == 0 { line.requests } else { line.units }),
+            ideal_per_request: each(if line.width == 0 { line.requests } else { line.ideal }),
             over_ideal: profile::over_ideal(line).map(six_digits),
             worst: worst.is_some_and(|worst| std::ptr::eq(worst, line)),
         }
@@ -126,7 +126,7 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
         None => match Device::best() {
             best if best.device.is_cuda() => Where::Here(best.device),
             // The newest that there are figures of.
-            _ => Where::Named(&GPUS[GPUS.len() - 1], " (no GPU is at hand; --on names another)"),
+            _ => Where::Named(&GPUS[GPUS.len() - 1], NO_GPU),
         },
     };
     if !args.json {
@@ -141,6 +141,9 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
     }
     if clean { Ok(()) } else { Err(Failure::Wrong) }
 }
+
+/// Said where nobody has named a GPU and there is none; not to programs.
+const NO_GPU: &str = " (no GPU is at hand; --on names another)";
 
 /// Where the blocks are to fit.
 enum Where {
@@ -236,7 +239,7 @@ fn occupancy_json(fit: &Fit) -> Value {
     let limits = occupancy.iter().flat_map(|occupancy| &occupancy.limits);
     let limits = limits.map(|(what, limit)| (what.to_string().replace(' ', "_"), json!(limit)));
     json!({
-        "gpu": gpu,
+        "gpu": gpu.trim_end_matches(NO_GPU),
         "source": source,
         "registers": resources.map(|resources| resources.registers),
         "shared_bytes": resources.map(|resources| resources.shared),

@@ -44,7 +44,6 @@ struct Collected {
 
 impl<'a> Watch<'a> {
     pub(super) fn new(kernel: &'static str, buffers: &'a [Buffer], profile: Option<u64>) -> Self {
-        PROFILED_LAUNCHES.fetch_add(profile.is_some().into(), Ordering::Relaxed);
         Watch {
             kernel,
             buffers,
@@ -117,15 +116,9 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Drop for Watch<'_> {
-    fn drop(&mut self) {
-        PROFILED_LAUNCHES.fetch_sub(self.profile.is_some().into(), Ordering::Relaxed);
-    }
-}
-
-/// How many launches of the process are being profiled. While there are none, an access need not ask
-/// whether it is to be counted.
-pub(super) static PROFILED_LAUNCHES: AtomicUsize = AtomicUsize::new(0);
+/// How many blocks of the process are being counted at this moment. While there are none, an access need not
+/// ask whether it is one of theirs.
+pub(super) static PROFILED_BLOCKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Watches the blocks that one worker runs.
 #[doc(hidden)]
@@ -178,6 +171,7 @@ impl<'a> Checker<'a> {
     pub(in crate::cpu) fn begin_block(&self, number: u64, index: [u32; 3]) {
         self.profiling.set(self.watch.profile.is_some_and(|every| is_sampled(number, every)));
         if self.profiling.get() {
+            PROFILED_BLOCKS.fetch_add(1, Ordering::Relaxed);
             self.profiler.borrow_mut().begin_block();
         }
         self.tick();
@@ -205,6 +199,7 @@ impl<'a> Checker<'a> {
     pub(in crate::cpu) fn end_block(&self, outcome: Result<(), Stop>) -> Result<(), Stop> {
         self.ended_blocks.set(self.ended_blocks.get() + 1);
         if self.profiling.get() {
+            PROFILED_BLOCKS.fetch_sub(1, Ordering::Relaxed);
             self.profiler.borrow_mut().flush();
         }
         match outcome {
@@ -389,6 +384,9 @@ impl<'a> Checker<'a> {
             let (operation, width) = (Operation::shared(access), bytes as u32);
             let event = Event { place, address, operation, width };
             self.profiler.borrow_mut().log(thread.linear, event);
+            if access == Access::Read && array.is_saturated(offset, bytes, self.clock.get()) {
+                return;
+            }
         }
         let lanes = self.lanes.borrow();
         let now = self.now(thread, &lanes, place);
@@ -435,6 +433,9 @@ impl<'a> Checker<'a> {
                 width: bytes as u32,
             };
             self.profiler.borrow_mut().log(thread.linear, event);
+            if access == Access::Read && buffer.is_saturated(address, bytes) {
+                return;
+            }
         }
         let lanes = self.lanes.borrow();
         let now = self.now(thread, &lanes, place);

@@ -93,6 +93,12 @@ impl Array {
     ) {
         let cells = &mut *self.cells.borrow_mut();
         let (first, last) = (offset / cells.granule, (offset + bytes - 1) / cells.granule);
+        let clock = now.record.clock;
+        let is_saturated = |shadow: &Shadow| {
+            access == Access::Read
+                && shadow.is_saturated(now, across)
+                && shadow.is_written(block_start)
+        };
         for number in first..=last {
             let shadow = &mut cells.shadows[number];
             let unwritten = access != Access::Write && !shadow.is_written(block_start);
@@ -102,14 +108,17 @@ impl Array {
             } else if unwritten {
                 report(number * cells.granule, Wrong::NeverWritten);
             }
+            if cells.granule == 4 {
+                self.saturated[number].set(if is_saturated(shadow) { clock } else { 0 });
+            }
         }
-        let per_word = 4 / cells.granule;
-        for word in offset / 4..=(offset + bytes - 1) / 4 {
-            let of_word =
-                &cells.shadows[word * per_word..((word + 1) * per_word).min(cells.shadows.len())];
-            let saturated = access == Access::Read
-                && of_word.iter().all(|s| s.is_saturated(now, across) && s.is_written(block_start));
-            self.saturated[word].set(if saturated { now.record.clock } else { 0 });
+        if cells.granule < 4 {
+            let per_word = 4 / cells.granule;
+            for word in offset / 4..=(offset + bytes - 1) / 4 {
+                let end = ((word + 1) * per_word).min(cells.shadows.len());
+                let saturated = cells.shadows[word * per_word..end].iter().all(is_saturated);
+                self.saturated[word].set(if saturated { clock } else { 0 });
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{cell::Cell, panic::Location, ptr::null, sync::atomic::Ordering};
 
 use super::{
-    checker::{Checker, PROFILED_LAUNCHES, memory_of},
+    checker::{Checker, PROFILED_BLOCKS, memory_of},
     finding::MemoryId,
     global::Buffer,
     shared::Array,
@@ -119,7 +119,7 @@ impl Mode for Watched {
     #[inline(always)]
     #[track_caller]
     fn fma() {
-        if PROFILED_LAUNCHES.load(Ordering::Relaxed) != 0 {
+        if PROFILED_BLOCKS.load(Ordering::Relaxed) != 0 {
             count_fma(Location::caller());
         }
     }
@@ -128,7 +128,7 @@ impl Mode for Watched {
 /// Is the running thread's block being counted?
 #[inline(always)]
 pub(super) fn is_profiling() -> bool {
-    PROFILED_LAUNCHES.load(Ordering::Relaxed) != 0 && block_is_profiled()
+    PROFILED_BLOCKS.load(Ordering::Relaxed) != 0 && block_is_profiled()
 }
 
 #[inline(never)]
