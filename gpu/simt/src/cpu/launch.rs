@@ -16,7 +16,7 @@ use super::{
     order::Order,
     worker::{Job, Worker},
 };
-use crate::{Declaration, Kernel, LaunchConfig, Limits, Params};
+use crate::{Declaration, Kernel, LaunchConfig, Limits, Params, ThreadFn};
 
 /// What a launch on the CPU may be: CUDA's limits, so that what runs here can be launched there.
 pub const LIMITS: Limits = Limits {
@@ -80,9 +80,20 @@ pub unsafe fn launch<P: Params>(
 ) -> Result<(), Stop> {
     kernel.check(config, &LIMITS, &params).map_err(Stop::Config)?;
 
+    // SAFETY: this function's contract.
+    let thread = unsafe { bind(&kernel.thread, params) };
+    let declaration = &kernel.declaration;
+    run_blocks(declaration, config, &thread, options, Order::Forward, None)
+}
+
+/// One thread of a kernel, its parameters bound.
+///
+/// # Safety
+/// The result is called as a launch calls it, with the launch's conditions kept.
+pub(super) unsafe fn bind<P: Params>(thread: &ThreadFn<P>, params: P) -> impl Fn() + Sync {
     /// Parameters may hold raw pointers, which are not `Sync`.
     struct Shared<P>(P);
-    // SAFETY: this function's conditions: the threads of the launch may use them together.
+    // SAFETY: the launch's conditions: its threads may use them together.
     unsafe impl<P> Sync for Shared<P> {}
     impl<P> Shared<P> {
         fn get(&self) -> &P {
@@ -90,12 +101,9 @@ pub unsafe fn launch<P: Params>(
         }
     }
 
-    let params = Shared(params);
-    let thread = kernel.thread.select();
-    // SAFETY: `select` chose a version that this processor can run; the rest is this function's contract.
-    let thread = || unsafe { thread(params.get()) };
-    let declaration = &kernel.declaration;
-    run_blocks(declaration, config, &thread, options, Order::Forward, None)
+    let (params, thread) = (Shared(params), thread.select());
+    // SAFETY: `select` chose a version that this processor can run; the rest is the caller's.
+    move || unsafe { thread(params.get()) }
 }
 
 /// The part of a launch that is the same for every kernel, compiled once and in this crate, where it is

@@ -16,7 +16,7 @@ use crate::{
     Element, Kernel, LaunchConfig, Param, Params,
     cpu::{
         Stop, device,
-        launch::{LIMITS, run_blocks},
+        launch::{LIMITS, bind, run_blocks},
         mode::Access,
     },
 };
@@ -224,20 +224,8 @@ pub unsafe fn launch<P: CheckableParams>(
     let buffers = Buffer::join(regions)?;
     params.attach(&buffers);
 
-    /// Parameters may hold raw pointers, which are not `Sync`.
-    struct Shared<P>(P);
-    // SAFETY: this function's conditions: the threads of the launch may use them together.
-    unsafe impl<P> Sync for Shared<P> {}
-    impl<P> Shared<P> {
-        fn get(&self) -> &P {
-            &self.0
-        }
-    }
-
-    let params = Shared(params);
-    let thread = kernel.checked.select();
-    // SAFETY: `select` chose a version that this processor can run; the rest is this function's contract.
-    let thread = || unsafe { thread(params.get()) };
+    // SAFETY: this function's contract.
+    let thread = unsafe { bind(&kernel.checked, params) };
     let watch = Watch::new(name, &buffers, options.profile.map(|every| u64::from(every.get())));
     let run_options = crate::cpu::Options {
         workers: options.workers,
