@@ -317,6 +317,32 @@ pub trait Params: Copy + 'static {
     fn slots(&self) -> Vec<u64>;
 }
 
+/// Calls a macro with the type parameters of every tuple that may be a kernel's parameters.
+macro_rules! for_each_tuple {
+    ($then:ident) => {
+        $then! {
+            A;
+            A B;
+            A B C;
+            A B C D;
+            A B C D E;
+            A B C D E F;
+            A B C D E F G;
+            A B C D E F G H;
+            A B C D E F G H I;
+            A B C D E F G H I J;
+            A B C D E F G H I J K;
+            A B C D E F G H I J K L;
+            A B C D E F G H I J K L M;
+            A B C D E F G H I J K L M N;
+            A B C D E F G H I J K L M N O;
+            A B C D E F G H I J K L M N O Q;
+        }
+    };
+}
+
+pub(crate) use for_each_tuple;
+
 macro_rules! tuples {
     ($($($name:ident)+;)*) => {$(
         impl<$($name: Param),+> Params for ($($name,)+) {
@@ -329,21 +355,4 @@ macro_rules! tuples {
     )*};
 }
 
-tuples! {
-    A;
-    A B;
-    A B C;
-    A B C D;
-    A B C D E;
-    A B C D E F;
-    A B C D E F G;
-    A B C D E F G H;
-    A B C D E F G H I;
-    A B C D E F G H I J;
-    A B C D E F G H I J K;
-    A B C D E F G H I J K L;
-    A B C D E F G H I J K L M;
-    A B C D E F G H I J K L M N;
-    A B C D E F G H I J K L M N O;
-    A B C D E F G H I J K L M N O Q;
-}
+for_each_tuple!(tuples);

@@ -261,7 +261,12 @@ impl<'a> Checker<'a> {
                 format!("{waits} threads of the block wait, {ended} have ended, {exited:?} first")
             });
         }
-        if let Some(other) = waiting.clone().find(|thread| place(thread) != place(first)) {
+        // One place may have several addresses, but mostly it is the same one: that is seen at once.
+        let elsewhere = |thread: &&Thread| match (place(thread), place(first)) {
+            (Some(one), Some(other)) => !std::ptr::eq(one, other) && one != other,
+            (one, other) => one.is_some() != other.is_some(),
+        };
+        if let Some(other) = waiting.clone().find(elsewhere) {
             let key = Key {
                 kind: Kind::BarrierMismatch,
                 memory: None,

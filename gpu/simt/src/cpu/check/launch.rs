@@ -19,6 +19,7 @@ use crate::{
         launch::{LIMITS, bind, run_blocks},
         mode::Access,
     },
+    kernel::for_each_tuple,
 };
 
 /// How a checked launch is carried out.
@@ -151,24 +152,7 @@ macro_rules! tuples {
     )*};
 }
 
-tuples! {
-    A;
-    A B;
-    A B C;
-    A B C D;
-    A B C D E;
-    A B C D E F;
-    A B C D E F G;
-    A B C D E F G H;
-    A B C D E F G H I;
-    A B C D E F G H I J;
-    A B C D E F G H I J K;
-    A B C D E F G H I J K L;
-    A B C D E F G H I J K L M;
-    A B C D E F G H I J K L M N;
-    A B C D E F G H I J K L M N O;
-    A B C D E F G H I J K L M N O Q;
-}
+for_each_tuple!(tuples);
 
 /// Runs a kernel on the CPU, waits for its end and reports what its threads did wrong.
 ///
