@@ -61,7 +61,7 @@ pub fn product(entry: &Entry, shape: Shape, every: NonZeroU32, seed: u64) -> Res
     let options = Options { profile: Some(every), ..Options::default() };
     let watched = check::multiply(entry, &a, &b, &mut c, options)?;
     let mut profile = Profile::default();
-    watched.profiles.into_iter().for_each(|launch| add(&mut profile, launch));
+    watched.profiles.into_iter().for_each(|launch| profile.add(launch));
     Ok(Profiled { findings: watched.findings, profile })
 }
 
@@ -103,28 +103,6 @@ fn accesses(entry: &Entry, shape: Shape) -> u64 {
     let blocks_at_once = u64::from(Device::cpu().multiprocessors());
     let steps = 2 * shape.k() as u64;
     steps.saturating_mul(BYTES * u64::from(threads) * blocks_at_once)
-}
-
-/// Adds what another launch did: the same lines in other blocks.
-fn add(all: &mut Profile, launch: Profile) {
-    all.blocks += launch.blocks;
-    all.sampled += launch.sampled;
-    all.warp_intervals += launch.warp_intervals;
-    all.divergent_intervals += launch.divergent_intervals;
-    for line in launch.lines {
-        let site = |line: &Line| (line.place.clone(), line.operation, line.width);
-        match all.lines.iter_mut().find(|known| site(known) == site(&line)) {
-            None => all.lines.push(line),
-            Some(known) => {
-                known.requests += line.requests;
-                known.lanes += line.lanes;
-                known.units += line.units;
-                known.ideal += line.ideal;
-                known.merged_requests += line.merged_requests;
-                known.merged_units += line.merged_units;
-            }
-        }
-    }
 }
 
 /// How many times its ideal a line takes, where it is far above it: from a quarter more on.

@@ -57,11 +57,11 @@ impl<'a> Watch<'a> {
     pub(super) fn take_profile(&self, blocks: u64) -> Option<Profile> {
         self.profile?;
         let mut workers = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = Profiler::default();
+        let mut all = Profile { blocks, ..Profile::default() };
         for worker in &mut *workers {
-            all.merge(std::mem::take(&mut worker.profiler));
+            all.add(std::mem::take(&mut worker.profiler).into_profile());
         }
-        Some(all.into_profile(blocks))
+        Some(all)
     }
 
     /// What all workers found, worst kinds first.

@@ -117,6 +117,32 @@ impl Profile {
         sum as f64 * self.scale()
     }
 
+    /// Adds what others did at the same lines: another worker's blocks, or another launch's.
+    pub fn add(&mut self, other: Profile) {
+        self.blocks += other.blocks;
+        self.sampled += other.sampled;
+        self.warp_intervals += other.warp_intervals;
+        self.divergent_intervals += other.divergent_intervals;
+        other.lines.into_iter().for_each(|line| self.add_line(line));
+    }
+
+    /// Adds what was done at one line; the lines stay in order.
+    fn add_line(&mut self, line: Line) {
+        let site = |line: &Line| (line.place.clone(), line.operation, line.width);
+        match self.lines.binary_search_by_key(&site(&line), site) {
+            Err(place) => self.lines.insert(place, line),
+            Ok(known) => {
+                let known = &mut self.lines[known];
+                known.requests += line.requests;
+                known.lanes += line.lanes;
+                known.units += line.units;
+                known.ideal += line.ideal;
+                known.merged_requests += line.merged_requests;
+                known.merged_units += line.merged_units;
+            }
+        }
+    }
+
     /// Blocks of the grid for each that was counted.
     pub fn scale(&self) -> f64 {
         self.blocks as f64 / self.sampled.max(1) as f64
@@ -394,52 +420,32 @@ impl Profiler {
         units
     }
 
-    /// Adds what another worker has counted.
-    pub(super) fn merge(&mut self, other: Profiler) {
-        self.sampled += other.sampled;
-        self.warp_intervals += other.warp_intervals;
-        self.divergent_intervals += other.divergent_intervals;
-        for (site, theirs) in other.counts {
-            let ours = self.counts.entry(site).or_insert_with(|| Count::new(theirs.place));
-            ours.requests += theirs.requests;
-            ours.lanes += theirs.lanes;
-            ours.units += theirs.units;
-            ours.ideal += theirs.ideal;
-            ours.merged_requests += theirs.merged_requests;
-            ours.merged_units += theirs.merged_units;
-        }
-    }
-
-    pub(super) fn into_profile(self, blocks: u64) -> Profile {
-        // One line may have several addresses: one for each instance of a generic function.
-        let mut lines = BTreeMap::<(Place, Operation, u32), Line>::new();
+    /// What was counted; the grid's blocks are for the launch to say.
+    pub(super) fn into_profile(self) -> Profile {
+        let mut profile = Profile {
+            sampled: self.sampled,
+            warp_intervals: self.warp_intervals,
+            divergent_intervals: self.divergent_intervals,
+            ..Profile::default()
+        };
         for ((_, operation, width), count) in self.counts {
-            let place = Place::new(count.place);
-            let line = lines.entry((place.clone(), operation, width)).or_insert(Line {
+            let Count { place, requests, lanes, units, ideal, merged_requests, merged_units } =
+                count;
+            let place = Place::new(place);
+            // One line may have several addresses: one for each instance of a generic function.
+            profile.add_line(Line {
                 place,
                 operation,
                 width,
-                requests: 0,
-                lanes: 0,
-                units: 0,
-                ideal: 0,
-                merged_requests: 0,
-                merged_units: 0,
+                requests,
+                lanes,
+                units,
+                ideal,
+                merged_requests,
+                merged_units,
             });
-            line.requests += count.requests;
-            line.lanes += count.lanes;
-            line.units += count.units;
-            line.ideal += count.ideal;
-            line.merged_requests += count.merged_requests;
-            line.merged_units += count.merged_units;
         }
-        Profile {
-            blocks,
-            sampled: self.sampled,
-            lines: lines.into_values().collect(),
-            warp_intervals: self.warp_intervals,
-            divergent_intervals: self.divergent_intervals,
-        }
+        profile
     }
 }
 
