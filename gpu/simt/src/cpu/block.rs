@@ -39,12 +39,13 @@ const _: () = assert!(size_of::<Thread>() == 64);
 /// What a thread is doing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// It has not been started, or runs, or may run on.
+    /// It has not been started, runs, or waits for its block: a barrier is left without a store, for its
+    /// sake there is no state of its own.
     Running,
-    /// It waits for its block.
-    AtBarrier,
     /// It waits for lanes of its warp.
     InWarp,
+    /// They have come, and it may run on.
+    Released,
     /// It has come to the kernel's end.
     Ended,
 }
@@ -111,8 +112,7 @@ impl Thread {
 
     /// Gives control back until the worker lets it run on.
     #[inline(always)]
-    fn wait(&self, state: State, place: &'static Location<'static>, event: Event) {
-        self.state.set(state);
+    fn wait(&self, place: &'static Location<'static>, event: Event) {
         self.place.set(Some(place));
         // SAFETY: set by `start_thread` to the yielder of the fiber that this runs on, which outlives it.
         unsafe { (*self.yielder.get()).suspend(event) };
@@ -228,7 +228,7 @@ pub(super) fn checker() -> Option<&'static check::Checker<'static>> {
 /// scheduler called it from, and one more call in between makes that prediction wrong every time.
 #[inline(always)]
 pub(super) fn barrier(place: &'static Location<'static>) {
-    current().wait(State::AtBarrier, place, Event::Barrier);
+    current().wait(place, Event::Barrier);
 }
 
 /// Suspends the running thread until the lanes of `mask` have come to the same operation.
@@ -241,7 +241,9 @@ pub(super) fn warp_operation(
     let thread = current();
     let operation = current_block().warp_operation(thread);
     operation.set(WarpOperation { kind, mask, value });
-    thread.wait(State::InWarp, place, Event::Warp);
+    thread.state.set(State::InWarp);
+    thread.wait(place, Event::Warp);
+    thread.state.set(State::Running);
     operation.get().value
 }
 

@@ -153,10 +153,10 @@ impl Scheduler<'_> {
             shuffle.fibers(&mut self.worker.parked);
             if self.in_warp {
                 self.complete_warp_operations()?;
-                self.resume_all::<true>()?;
+                self.resume_some()?;
             } else {
                 self.barrier()?;
-                self.resume_all::<false>()?;
+                self.resume_all()?;
             }
         }
         match (self.run.shared_mismatch.get(), self.run.declared_shared) {
@@ -190,40 +190,66 @@ impl Scheduler<'_> {
                     self.worker.parked.push(number);
                 }
                 Event::Idle => {}
-                Event::Panicked => return Err(self.fault(self.thread_of(number), last_panic())),
+                Event::Panicked => return Err(self.panicked(number)),
             }
         }
         Ok(())
     }
 
-    /// Resumes the fibers that wait; `SOME`: only those whose threads may run on.
-    fn resume_all<const SOME: bool>(&mut self) -> Result<(), Stop> {
-        let mut ended = false;
-        let parked = std::mem::take(&mut self.worker.parked);
-        for &number in &parked {
-            let fiber = &mut self.worker.fibers[number];
-            // SAFETY: a fiber that waits is in the middle of one of this worker's threads.
-            if SOME && unsafe { &*fiber.thread }.state.get() != State::Running {
-                continue;
+    /// Resumes every fiber that waits. A barrier's time goes to these loops.
+    #[inline(never)]
+    fn resume_all(&mut self) -> Result<(), Stop> {
+        let waiting = self.worker.parked.len();
+        let mut changed = false;
+        // As a rule they are the first, one after another, and the list need not be read.
+        if self.job.order == Order::Forward && self.worker.parked.last() == Some(&(waiting - 1)) {
+            for (number, fiber) in self.worker.fibers[..waiting].iter_mut().enumerate() {
+                match resume(fiber, self.run) {
+                    Event::Barrier => {}
+                    Event::Warp | Event::Idle => changed = true,
+                    Event::Panicked => return Err(self.panicked(number)),
+                }
             }
-            set_current(fiber.thread);
-            // SAFETY: as in `start`.
-            match unsafe { fiber.resume(self.run) } {
-                Event::Barrier => {}
-                Event::Warp => self.in_warp = true,
-                Event::Idle => ended = true,
-                Event::Panicked => return Err(self.fault(self.thread_of(number), last_panic())),
+        } else {
+            for &number in &self.worker.parked {
+                match resume(&mut self.worker.fibers[number], self.run) {
+                    Event::Barrier => {}
+                    Event::Warp | Event::Idle => changed = true,
+                    Event::Panicked => return Err(self.panicked(number)),
+                }
             }
         }
-        self.worker.parked = parked;
-        if ended || self.in_warp {
-            let mut parked = std::mem::take(&mut self.worker.parked);
-            let state = |number: usize| self.thread_of(number).state.get();
-            parked.retain(|&number| state(number) != State::Ended);
-            self.in_warp = parked.iter().any(|&number| state(number) == State::InWarp);
-            self.worker.parked = parked;
+        if changed {
+            self.look_who_waits();
         }
         Ok(())
+    }
+
+    /// Resumes the fibers whose threads need not wait for their warp any longer.
+    fn resume_some(&mut self) -> Result<(), Stop> {
+        for place in 0..self.worker.parked.len() {
+            let number = self.worker.parked[place];
+            if self.thread_of(number).state.get() == State::Released
+                && let Event::Panicked = resume(&mut self.worker.fibers[number], self.run)
+            {
+                return Err(self.panicked(number));
+            }
+        }
+        self.look_who_waits();
+        Ok(())
+    }
+
+    fn look_who_waits(&mut self) {
+        let mut parked = std::mem::take(&mut self.worker.parked);
+        let state = |number: usize| self.thread_of(number).state.get();
+        parked.retain(|&number| state(number) != State::Ended);
+        self.in_warp = parked.iter().any(|&number| state(number) == State::InWarp);
+        self.worker.parked = parked;
+    }
+
+    #[cold]
+    fn panicked(&self, fiber: usize) -> Stop {
+        self.fault(self.thread_of(fiber), last_panic())
     }
 
     /// Every thread that has not ended waits at a barrier.
@@ -242,6 +268,7 @@ impl Scheduler<'_> {
     }
 
     /// Ends the waits of those lanes whose partners have all come.
+    #[inline(never)]
     fn complete_warp_operations(&self) -> Result<(), Stop> {
         let mut complete = false;
         for lanes in self.worker.threads.chunks(WARP as usize) {
@@ -277,7 +304,7 @@ impl Scheduler<'_> {
                         },
                     };
                     cell.set(WarpOperation { value, ..own });
-                    lane.state.set(State::Running);
+                    lane.state.set(State::Released);
                     complete = true;
                 }
                 if let (Some(checker), WarpKind::Sync) = (self.checker, operation.kind) {
@@ -292,6 +319,7 @@ impl Scheduler<'_> {
     }
 
     /// A shuffle that reads a lane that takes no part in it.
+    #[cold]
     fn wrong_source(&self, thread: &Thread, source: u32) -> Stop {
         let mask = self.run.warp_operation(thread).get().mask;
         let reason = format!("reads lane {source}, which takes no part: the mask is {mask:#010x}");
@@ -300,6 +328,7 @@ impl Scheduler<'_> {
     }
 
     /// No thread can go on.
+    #[cold]
     fn stuck(&self) -> Stop {
         for lanes in self.worker.threads.chunks(WARP as usize) {
             for thread in lanes {
@@ -320,16 +349,17 @@ impl Scheduler<'_> {
     }
 
     /// Where every thread of the block is.
+    #[cold]
     fn who_waits_where(&self) -> String {
         let mut places = BTreeMap::<String, usize>::new();
         for thread in &self.worker.threads {
             let place = match thread.state.get() {
-                State::Running => "not waiting".to_owned(),
-                State::AtBarrier => format!("at the barrier at {}", location(thread)),
+                State::Running => format!("at the barrier at {}", location(thread)),
                 State::InWarp => {
                     let name = self.run.warp_operation(thread).get().kind.name();
                     format!("at the {name} at {}", location(thread))
                 }
+                State::Released => "not waiting".to_owned(),
                 State::Ended => "ended".to_owned(),
             };
             *places.entry(place).or_default() += 1;
@@ -338,6 +368,7 @@ impl Scheduler<'_> {
         format!("threads of the block: {}", places.collect::<Vec<_>>().join(", "))
     }
 
+    #[cold]
     fn fault(&self, thread: &Thread, kind: FaultKind) -> Stop {
         let (block, thread) = (self.run.index, thread.index);
         Stop::Fault(Fault { kernel: self.job.name, block, thread, kind })
@@ -374,14 +405,22 @@ impl Scheduler<'_> {
                     own.mask
                 )),
                 State::InWarp => None,
-                State::AtBarrier => {
+                State::Running => {
                     Some(format!("lane {number} waits at the block's barrier at {}", at()))
                 }
                 State::Ended => Some(format!("lane {number} has ended")),
-                State::Running => Some(format!("lane {number} has not come to it")),
+                State::Released => Some(format!("lane {number} has not come to it")),
             }
         })
     }
+}
+
+/// Runs a waiting fiber's thread to its next wait.
+#[inline(always)]
+fn resume(fiber: &mut Fiber, run: &BlockRun) -> Event {
+    set_current(fiber.thread);
+    // SAFETY: `run` outlives the block (`Worker::run`), and a worker stays on its thread.
+    unsafe { fiber.resume(run) }
 }
 
 /// Where a thread waits: file, line and column.

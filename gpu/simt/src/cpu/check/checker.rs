@@ -397,8 +397,12 @@ impl<'a> Checker<'a> {
         let now = self.now(thread, &lanes, place);
         let across =
             self.ended_blocks.get() == 0 || self.watch.lanes_ordered.load(Ordering::Relaxed);
+        let block_start = self.block_start.get();
+        if array.ordered_access(&now, (offset, bytes), access, block_start, across) {
+            return;
+        }
         let mut last = None;
-        array.access(&now, (offset, bytes), access, self.block_start.get(), across, |at, wrong| {
+        array.access(&now, (offset, bytes), access, block_start, across, |at, wrong| {
             let (kind, other) = match wrong {
                 shared::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
                 shared::Wrong::NeverWritten => (Kind::Uninitialised, None),

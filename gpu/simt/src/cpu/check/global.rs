@@ -139,6 +139,11 @@ impl Buffer {
             let mut flags = lock(state);
             // SAFETY: inside, as many as states, and only the worker that has locked the granule looks at it.
             let shadow = unsafe { &mut *self.shadows.start.as_ptr().add(number) };
+            if flags & (READ | WRITTEN) == 0 {
+                // The zeros that it holds already. A page whose first access is a read faults twice, and the
+                // second time, when it gets memory of its own, the other processors must forget it.
+                *shadow = Shadow::NONE;
+            }
             let unwritten = access != Access::Write && flags & (WRITTEN_BEFORE | WRITTEN) == 0;
             let hazard = shadow.access(now, access, 1);
             match access {

@@ -130,6 +130,38 @@ impl Shadow {
         }
     }
 
+    /// What [`access`](Self::access) does, for what most accesses are: a write, or one of the first two
+    /// reads, of memory where the barriers since the last access of the other kind put everything in order.
+    /// For the shadow of shared memory, all of whose records are one worker's. `false`: it is another case,
+    /// and nothing was done.
+    #[inline(always)]
+    pub(super) fn ordered_access(&mut self, now: &Now, access: Access, block_start: u32) -> bool {
+        let clock = now.record.clock;
+        let [first, second] = &mut self.readers.0;
+        if self.writer.clock >= clock || self.atomics.0[0].clock != 0 {
+            return false;
+        }
+        match access {
+            Access::Write if first.clock < clock && second.clock < clock => {
+                (*first, *second) = (Record::NONE, Record::NONE);
+                self.writer = now.record;
+            }
+            Access::Read if self.writer.clock >= block_start && first.clock < clock => {
+                *first = now.record;
+            }
+            Access::Read
+                if self.writer.clock >= block_start
+                    && second.clock < clock
+                    && first.thread() != now.record.thread()
+                    && now.lanes.seen.is_empty() =>
+            {
+                *second = now.record;
+            }
+            _ => return false,
+        }
+        true
+    }
+
     /// Has anybody written, at `horizon` or after?
     #[inline]
     pub(super) fn is_written(&self, horizon: u32) -> bool {

@@ -79,6 +79,30 @@ impl Array {
         }
     }
 
+    /// Takes note of an access to one element if nothing can be wrong with it. Almost all are such, and each
+    /// access comes through here but the saturated reads: this is what the checks cost.
+    #[inline(always)]
+    pub(super) fn ordered_access(
+        &self,
+        now: &Now,
+        (offset, bytes): (usize, usize),
+        access: Access,
+        block_start: u32,
+        across: bool,
+    ) -> bool {
+        let cells = &mut *self.cells.borrow_mut();
+        if cells.granule != 4 || bytes != 4 || !offset.is_multiple_of(4) {
+            return false;
+        }
+        let (shadow, saturated) = (&mut cells.shadows[offset / 4], &self.saturated[offset / 4]);
+        if !shadow.ordered_access(now, access, block_start) {
+            return false;
+        }
+        let is_saturated = access == Access::Read && shadow.is_saturated(now, across);
+        saturated.set(if is_saturated { now.record.clock } else { 0 });
+        true
+    }
+
     /// Takes note of an access and reports what is wrong with it, at most one thing a granule, with the
     /// offset in bytes. `across`: lanes of a warp may be in order, so two readers of one warp do not
     /// stand for all.
