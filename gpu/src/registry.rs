@@ -27,10 +27,20 @@ macro_rules! pointers {
     };
 }
 
+/// FLOP for each byte that a block reads, when a `rows x cols` tile of C takes `rows` elements of A and `cols`
+/// of B for each step of k: `2 rows cols / 4 (rows + cols)`.
+const fn tile_ratio(rows: u32, cols: u32) -> f64 {
+    (rows * cols) as f64 / (2 * (rows + cols)) as f64
+}
+
 /// Every kernel, in the order in which they are taught.
 pub static KERNELS: &[Entry] = &[
     Entry {
         summary: "one thread an element, everything from global memory",
+        rung: Some(Rung {
+            idea: "the triple loop with its two outer loops spread over threads",
+            flop_per_byte: 0.25,
+        }),
         contract: Contract::Product(Product {
             block: [BLOCK as u32, BLOCK as u32, 1],
             tile: [BLOCK as u32, BLOCK as u32],
@@ -39,6 +49,10 @@ pub static KERNELS: &[Entry] = &[
     },
     Entry {
         summary: "16 x 16 tiles in shared memory, two barriers a phase",
+        rung: Some(Rung {
+            idea: "what a block reads from global memory, all its threads use",
+            flop_per_byte: tile_ratio(16, 16),
+        }),
         contract: Contract::Product(Product {
             block: [16, 16, 1],
             tile: [16, 16],
@@ -47,6 +61,10 @@ pub static KERNELS: &[Entry] = &[
     },
     Entry {
         summary: "32 x 32 tiles in shared memory, two barriers a phase",
+        rung: Some(Rung {
+            idea: "a tile of twice the width: each loaded element is used twice as often",
+            flop_per_byte: tile_ratio(32, 32),
+        }),
         contract: Contract::Product(Product {
             block: [32, 32, 1],
             tile: [32, 32],
@@ -55,6 +73,7 @@ pub static KERNELS: &[Entry] = &[
     },
     Entry {
         summary: "tiled16 in Rust-CUDA's idiom: raw pointers, `cuda_std`'s vocabulary",
+        rung: None,
         contract: Contract::Product(Product {
             block: [16, 16, 1],
             tile: [16, 16],
@@ -92,6 +111,8 @@ pub fn source(file: &str, line: u32) -> Option<&'static str> {
 pub struct Entry {
     /// In a few words, what sets it apart.
     pub summary: &'static str,
+    /// Its place in the course; the rungs come in the order of [`KERNELS`].
+    pub rung: Option<Rung>,
     /// What it computes, and how it is launched.
     pub contract: Contract,
 }
@@ -108,6 +129,22 @@ impl Entry {
             Contract::Product(product) => product.declaration(),
         }
     }
+}
+
+/// A step of the course: a kernel that differs from the rung before by one idea.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Rung {
+    /// The idea, in a line.
+    pub idea: &'static str,
+    /// The ratio of computation to memory that follows from it on paper: FLOP for each byte that the threads of
+    /// a block read from global memory.
+    pub flop_per_byte: f64,
+}
+
+/// The rungs of the course, first to last.
+pub fn ladder() -> impl Iterator<Item = (&'static Entry, &'static Rung)> {
+    KERNELS.iter().filter_map(|entry| Some((entry, entry.rung.as_ref()?)))
 }
 
 /// What a kernel computes. Further kinds will join.
