@@ -48,9 +48,33 @@ pub static KERNELS: &[Entry] = &[
         }),
     },
     Entry {
+        summary: "16 x 16 tiles, B read down its columns",
+        rung: Some(Rung {
+            idea: "what a block reads from global memory, all its threads use; but a warp reads B down its columns",
+            flop_per_byte: tile_ratio(16, 16),
+        }),
+        contract: Contract::Product(Product {
+            block: [16, 16, 1],
+            tile: [16, 16],
+            kernel: views!(tiled_uncoalesced::tiled_uncoalesced),
+        }),
+    },
+    Entry {
+        summary: "16 x 16 tiles, B's transposed in shared memory",
+        rung: Some(Rung {
+            idea: "neighbouring threads read neighbouring elements of B; but its tile lies transposed, in two banks",
+            flop_per_byte: tile_ratio(16, 16),
+        }),
+        contract: Contract::Product(Product {
+            block: [16, 16, 1],
+            tile: [16, 16],
+            kernel: views!(tiled_conflicts::tiled_conflicts),
+        }),
+    },
+    Entry {
         summary: "16 x 16 tiles in shared memory, two barriers a phase",
         rung: Some(Rung {
-            idea: "what a block reads from global memory, all its threads use",
+            idea: "both tiles lie as they are read: no bank conflicts",
             flop_per_byte: tile_ratio(16, 16),
         }),
         contract: Contract::Product(Product {
@@ -72,6 +96,90 @@ pub static KERNELS: &[Entry] = &[
         }),
     },
     Entry {
+        summary: "outer products: an element of B in a register, A's tile shared, 16 elements of C a thread",
+        rung: Some(Rung {
+            idea: "one element of B in a register serves 16 multiply-adds, and 128 bits of A's tile four",
+            flop_per_byte: tile_ratio(16, 64),
+        }),
+        contract: Contract::Product(Product {
+            block: [64, 1, 1],
+            tile: [16, 64],
+            kernel: views!(outer_product::outer_product),
+        }),
+    },
+    Entry {
+        summary: "outer products, 16 steps of k unrolled",
+        rung: Some(Rung {
+            idea: "no loop around a step of k, and 16 reads of B that do not wait for each other",
+            flop_per_byte: tile_ratio(16, 64),
+        }),
+        contract: Contract::Product(Product {
+            block: [64, 1, 1],
+            tile: [16, 64],
+            kernel: views!(unrolled::unrolled),
+        }),
+    },
+    Entry {
+        summary: "outer products, the next tile of A read ahead",
+        rung: Some(Rung {
+            idea: "the next tile is on its way while this one is multiplied, and one barrier a phase is enough",
+            flop_per_byte: tile_ratio(16, 64),
+        }),
+        contract: Contract::Product(Product {
+            block: [64, 1, 1],
+            tile: [16, 64],
+            kernel: views!(prefetched::prefetched),
+        }),
+    },
+    Entry {
+        summary: "128 x 128 tiles, 8 x 8 elements a thread",
+        rung: Some(Rung {
+            idea: "8 x 8 elements of C a thread: 16 elements read for 64 multiply-adds",
+            flop_per_byte: tile_ratio(128, 128),
+        }),
+        contract: Contract::Product(Product {
+            block: [16, 16, 1],
+            tile: [128, 128],
+            kernel: views!(register_blocked::register_blocked),
+        }),
+    },
+    Entry {
+        summary: "128 x 128 tiles, 8 x 8 elements a thread, 128-bit accesses",
+        rung: Some(Rung {
+            idea: "four elements an instruction, from shared and from global memory",
+            flop_per_byte: tile_ratio(128, 128),
+        }),
+        contract: Contract::Product(Product {
+            block: [16, 16, 1],
+            tile: [128, 128],
+            kernel: views!(vectorised::vectorised),
+        }),
+    },
+    Entry {
+        summary: "128 x 256 tiles, 64 x 64 a warp, 8 x 16 elements a thread",
+        rung: Some(Rung {
+            idea: "8 x 16 elements a thread: 24 read for 128 multiply-adds",
+            flop_per_byte: tile_ratio(128, 256),
+        }),
+        contract: Contract::Product(Product {
+            block: [256, 1, 1],
+            tile: [128, 256],
+            kernel: views!(warp_tiled::warp_tiled),
+        }),
+    },
+    Entry {
+        summary: "128 x 256 tiles by asynchronous copies, three stages",
+        rung: Some(Rung {
+            idea: "copies that go on by themselves, two phases ahead, past the registers",
+            flop_per_byte: tile_ratio(128, 256),
+        }),
+        contract: Contract::Product(Product {
+            block: [256, 1, 1],
+            tile: [128, 256],
+            kernel: views!(async_copy::async_copy),
+        }),
+    },
+    Entry {
         summary: "tiled16 in Rust-CUDA's idiom: raw pointers, `cuda_std`'s vocabulary",
         rung: None,
         contract: Contract::Product(Product {
@@ -90,9 +198,19 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 /// The kernels' files, each with its place below this one's folder: whoever points at a line of a kernel can
 /// show it where the sources are not at hand.
 const SOURCES: &[(&str, &str)] = &[
+    ("kernels/async_copy.rs", include_str!("kernels/async_copy.rs")),
     ("kernels/basic.rs", include_str!("kernels/basic.rs")),
+    ("kernels/outer_product.rs", include_str!("kernels/outer_product.rs")),
+    ("kernels/prefetched.rs", include_str!("kernels/prefetched.rs")),
+    ("kernels/register_blocked.rs", include_str!("kernels/register_blocked.rs")),
     ("kernels/rust_cuda.rs", include_str!("kernels/rust_cuda.rs")),
+    ("kernels/tile.rs", include_str!("kernels/tile.rs")),
     ("kernels/tiled.rs", include_str!("kernels/tiled.rs")),
+    ("kernels/tiled_conflicts.rs", include_str!("kernels/tiled_conflicts.rs")),
+    ("kernels/tiled_uncoalesced.rs", include_str!("kernels/tiled_uncoalesced.rs")),
+    ("kernels/unrolled.rs", include_str!("kernels/unrolled.rs")),
+    ("kernels/vectorised.rs", include_str!("kernels/vectorised.rs")),
+    ("kernels/warp_tiled.rs", include_str!("kernels/warp_tiled.rs")),
 ];
 
 /// A line of a kernel's file, counted from 1. `file` is its path as the compiler was given it.

@@ -4,6 +4,16 @@
 // another version of the vocabulary.
 use super::device;
 
+pub mod async_copy;
 pub mod basic;
+pub mod outer_product;
+pub mod prefetched;
+pub mod register_blocked;
 pub mod rust_cuda;
+mod tile;
 pub mod tiled;
+pub mod tiled_conflicts;
+pub mod tiled_uncoalesced;
+pub mod unrolled;
+pub mod vectorised;
+pub mod warp_tiled;

@@ -24,3 +24,18 @@ pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
     <Watched as super::mode::Mode>::fma();
     T::fma(a, b, c)
 }
+
+/// Groups of asynchronous copies, as in [`device::copies`](crate::device::copies).
+pub mod copies {
+    use crate::cpu::{check::Watched, mode::Mode};
+
+    /// The copies that this thread has begun since the last call become a group.
+    pub fn commit_group() {
+        Watched::commit_group();
+    }
+
+    /// Waits until of this thread's groups at most the last `PENDING` are on their way.
+    pub fn wait_group<const PENDING: u32>() {
+        Watched::wait_group(PENDING);
+    }
+}

@@ -122,6 +122,24 @@ pub trait Mode: Copy + Debug + 'static {
     #[track_caller]
     fn refuse_shared<T>(tag: Self::Shared, refused: Refused, access: Access) -> *mut T;
 
+    /// Begins an asynchronous copy of `values` to a shared array, from `index` on, all inside the array.
+    ///
+    /// # Safety
+    /// They are inside, and `place` is the address of the first.
+    #[track_caller]
+    unsafe fn copy_async<T: Copy, const N: usize>(
+        tag: Self::Shared,
+        place: *mut T,
+        index: usize,
+        values: [T; N],
+    );
+
+    /// The copies that this thread has begun since the last call become a group.
+    fn commit_group();
+
+    /// Waits until at most the last `pending` groups of this thread's copies are on their way.
+    fn wait_group(pending: u32);
+
     /// Sees a fused multiply-add.
     #[track_caller]
     fn fma();
@@ -155,6 +173,19 @@ impl Mode for Fast {
     fn refuse_shared<T>(_: (), refused: Refused, _: Access) -> *mut T {
         end(refused)
     }
+
+    // At once, which is one of the times that the hardware may choose.
+    #[inline(always)]
+    unsafe fn copy_async<T: Copy, const N: usize>(_: (), place: *mut T, _: usize, values: [T; N]) {
+        // SAFETY: inside, as the caller promises.
+        unsafe { *place.cast() = values }
+    }
+
+    #[inline(always)]
+    fn commit_group() {}
+
+    #[inline(always)]
+    fn wait_group(_: u32) {}
 
     #[inline(always)]
     fn fma() {}

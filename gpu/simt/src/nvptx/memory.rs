@@ -36,6 +36,12 @@ macro_rules! view {
         pub struct $name<T>(*mut T);
 
         impl<T: Element> $name<T> {
+            /// Does the first element lie at a multiple of sixteen bytes?
+            #[inline(always)]
+            pub fn is_aligned128(&self) -> bool {
+                self.0 as usize % 16 == 0
+            }
+
             /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a
             /// multiple of sixteen.
             #[inline(always)]
@@ -60,6 +66,14 @@ macro_rules! view {
 view! {
     /// Global memory that the kernel reads, indexed like a slice.
     In
+}
+
+impl<T: Element> In<T> {
+    /// The address of an element, which may lie outside if it is not used.
+    #[inline(always)]
+    pub(super) fn address(&self, index: usize) -> *const T {
+        self.0.wrapping_add(index)
+    }
 }
 
 view! {

@@ -1,6 +1,7 @@
 //! The vocabulary on the GPU: intrinsics and plain pointers, nothing checked.
 
 mod atomic;
+pub mod copies;
 mod memory;
 mod shared;
 pub mod thread;

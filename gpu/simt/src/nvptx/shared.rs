@@ -5,7 +5,7 @@ use core::{
     ops::{Index, IndexMut},
 };
 
-use super::memory::Vector128;
+use super::memory::{In, Vector128};
 use crate::{Atomic, Element};
 
 unsafe extern "C" {
@@ -109,6 +109,56 @@ macro_rules! indexed {
             pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 // SAFETY: as in `load128`.
                 unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
+            }
+
+            /// Begins to copy `N` elements of global memory, from `from` of `source` on, to those from
+            /// `index` on: one element of four bytes, or sixteen bytes whose addresses are multiples of
+            /// sixteen. Where `valid` does not hold nothing is read and zeros are written.
+            ///
+            /// The copy goes on while the thread does. It has come to its end after
+            /// [`wait_group`](super::copies::wait_group), and other threads see it after a barrier that
+            /// follows.
+            #[inline(always)]
+            pub fn copy_async<const N: usize>(
+                &mut self,
+                index: usize,
+                source: &In<T>,
+                from: usize,
+                valid: bool,
+            ) {
+                let bytes = const {
+                    let bytes = N * size_of::<T>();
+                    assert!(bytes == 16 || (N == 1 && bytes == 4));
+                    bytes as u32
+                };
+                // Zeros fill what the source does not.
+                let read = if valid { bytes } else { 0 };
+                // SAFETY: inside the array and the buffer and aligned, as the kernel promises; of a copy
+                // of no bytes the source is not read.
+                unsafe {
+                    let to = self.0.add(index);
+                    let from = source.address(from);
+                    if bytes == 16 {
+                        // Sixteen bytes go past the first-level cache, which they would not be read from.
+                        asm!(
+                            "{{ .reg .b64 %to; cvta.to.shared.u64 %to, {to}; \
+                             cp.async.cg.shared.global [%to], [{from}], 16, {read}; }}",
+                            to = in(reg64) to,
+                            from = in(reg64) from,
+                            read = in(reg32) read,
+                            options(nostack, preserves_flags),
+                        );
+                    } else {
+                        asm!(
+                            "{{ .reg .b64 %to; cvta.to.shared.u64 %to, {to}; \
+                             cp.async.ca.shared.global [%to], [{from}], 4, {read}; }}",
+                            to = in(reg64) to,
+                            from = in(reg64) from,
+                            read = in(reg32) read,
+                            options(nostack, preserves_flags),
+                        );
+                    }
+                }
             }
 
             /// Adds `value` to an element, so that no other thread's addition is lost, and gives what

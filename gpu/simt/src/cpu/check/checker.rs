@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::{
+    copies::{AsyncCopy, Copies},
     finding::{Finding, Findings, Key, Kind, MemoryId, Place, Seen},
     global::{self, Buffer},
     profile::{Event, Operation, Profile, Profiler},
@@ -133,6 +134,8 @@ pub struct Checker<'a> {
     /// Boxed, because a kernel's arrays hold their addresses.
     #[allow(clippy::vec_box)]
     arrays: RefCell<Vec<Box<Array>>>,
+    /// Each thread's asynchronous copies.
+    copies: RefCell<Vec<Copies>>,
     block: Cell<[u32; 3]>,
     /// Until the first has ended it is not known whether the kernel uses `sync_warp`.
     ended_blocks: Cell<u64>,
@@ -158,6 +161,7 @@ impl<'a> Checker<'a> {
             hot: Cell::new(0),
             lanes: RefCell::default(),
             arrays: RefCell::default(),
+            copies: RefCell::default(),
             block: Cell::default(),
             ended_blocks: Cell::new(0),
             blocks: RefCell::default(),
@@ -177,6 +181,8 @@ impl<'a> Checker<'a> {
         self.tick();
         self.block_start.set(self.clock.get());
         self.block.set(index);
+        // What a block began and never waited for ends with it.
+        self.copies.borrow_mut().clear();
         self.blocks.borrow_mut().push((self.clock.get(), index));
     }
 
@@ -393,6 +399,18 @@ impl<'a> Checker<'a> {
                 return;
             }
         }
+        self.shared_shadow(array, (offset, bytes), access, place);
+    }
+
+    /// The same where nothing is to be counted.
+    fn shared_shadow(
+        &self,
+        array: &Array,
+        (offset, bytes): (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
         let lanes = self.lanes.borrow();
         let now = self.now(thread, &lanes, place);
         let across =
@@ -423,6 +441,42 @@ impl<'a> Checker<'a> {
                 );
             }
         });
+    }
+
+    /// The running thread begins an asynchronous copy.
+    pub(super) fn begin_copy(&self, copy: AsyncCopy) {
+        // SAFETY: an array lives as long as the launch.
+        let array = unsafe { &*copy.array };
+        let bytes = (copy.offset, copy.bytes);
+        self.shared(array, bytes, Access::Write, copy.begun_at);
+        array.begin_copy(bytes);
+        self.with_copies(|copies| copies.begin(copy));
+    }
+
+    /// The running thread makes a group of the copies that it has begun.
+    pub(super) fn commit_group(&self) {
+        self.with_copies(Copies::commit);
+    }
+
+    /// The running thread waits for all but the last `pending` groups of its copies.
+    pub(super) fn wait_group(&self, pending: u32) {
+        while let Some(copy) = self.with_copies(|copies| copies.next_before(pending)) {
+            // SAFETY: as in `begin_copy`.
+            let array = unsafe { &*copy.array };
+            let bytes = (copy.offset, copy.bytes);
+            self.shared_shadow(array, bytes, Access::Write, copy.begun_at);
+            // SAFETY: inside the array, as whoever began the copy has seen to.
+            unsafe { copy.place.copy_from_nonoverlapping(copy.data.as_ptr(), copy.bytes) };
+        }
+    }
+
+    fn with_copies<R>(&self, act: impl FnOnce(&mut Copies) -> R) -> R {
+        let number = block::current().linear as usize;
+        let mut copies = self.copies.borrow_mut();
+        if copies.len() <= number {
+            copies.resize_with(number + 1, Copies::default);
+        }
+        act(&mut copies[number])
     }
 
     /// An access to global memory, inside a buffer.

@@ -53,6 +53,7 @@
 //! [`Options::workers`] 1 a launch in one order always gives the same report.
 
 mod checker;
+mod copies;
 mod finding;
 mod global;
 mod launch;

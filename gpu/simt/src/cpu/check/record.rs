@@ -11,10 +11,12 @@ pub(super) struct Record {
     /// The worker's clock, which ticks at every barrier and at every start of a block and never goes back:
     /// nothing has to be cleared between blocks. Zero: no access.
     pub(super) clock: u32,
-    /// Bits 0-9 the thread, 10-14 the worker, 16-31 the lane's clock.
+    /// Bits 0-9 the thread, 10-14 the worker, 15 whether it goes on, 16-31 the lane's clock.
     who: u32,
     pub(super) place: Option<&'static Location<'static>>,
 }
+
+const GOES_ON: u32 = 1 << 15;
 
 impl Record {
     pub(super) const NONE: Record = Record { clock: 0, who: 0, place: None };
@@ -25,6 +27,11 @@ impl Record {
 
     pub(super) fn worker(&self) -> u32 {
         self.who >> 10 & 0x1f
+    }
+
+    /// Is it an asynchronous copy that its thread has not yet waited for?
+    fn goes_on(&self) -> bool {
+        self.who & GOES_ON != 0
     }
 
     fn lane_clock(&self) -> u16 {
@@ -61,7 +68,7 @@ impl<'a> Now<'a> {
     fn is_ordered(&self, old: &Record) -> bool {
         let (thread, other) = (self.record.thread(), old.thread());
         self.same_block(old)
-            && (old.clock < self.record.clock
+            && (old.clock < self.record.clock && !old.goes_on()
                 || other == thread
                 || (other / WARP == thread / WARP && self.lanes.knows(thread, old)))
     }
@@ -138,7 +145,7 @@ impl Shadow {
     pub(super) fn ordered_access(&mut self, now: &Now, access: Access, block_start: u32) -> bool {
         let clock = now.record.clock;
         let [first, second] = &mut self.readers.0;
-        if self.writer.clock >= clock || self.atomics.0[0].clock != 0 {
+        if self.writer.clock >= clock || self.writer.goes_on() || self.atomics.0[0].clock != 0 {
             return false;
         }
         match access {
@@ -162,10 +169,17 @@ impl Shadow {
         true
     }
 
+    /// The write that was seen last is an asynchronous copy, which has only begun: until its thread has waited
+    /// for it nobody may read, and nobody else may write.
+    pub(super) fn begin_copy(&mut self) {
+        self.writer.who |= GOES_ON;
+    }
+
     /// Has anybody written, at `horizon` or after?
     #[inline]
     pub(super) fn is_written(&self, horizon: u32) -> bool {
-        self.writer.clock >= horizon || self.atomics.0.iter().any(|old| old.clock >= horizon)
+        (self.writer.clock >= horizon && !self.writer.goes_on())
+            || self.atomics.0.iter().any(|old| old.clock >= horizon)
     }
 
     /// Will further readers of this interval say nothing new? `across` asks for readers of two warps.

@@ -79,6 +79,13 @@ impl Array {
         }
     }
 
+    /// The write of these bytes that was seen last is an asynchronous copy, which has only begun.
+    pub(super) fn begin_copy(&self, (offset, bytes): (usize, usize)) {
+        let cells = &mut *self.cells.borrow_mut();
+        let (first, last) = (offset / cells.granule, (offset + bytes - 1) / cells.granule);
+        cells.shadows[first..=last].iter_mut().for_each(Shadow::begin_copy);
+    }
+
     /// Takes note of an access to one element if nothing can be wrong with it. Almost all are such, and each
     /// access comes through here but the saturated reads: this is what the checks cost.
     #[inline(always)]

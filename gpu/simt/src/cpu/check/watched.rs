@@ -4,6 +4,7 @@ use std::{cell::Cell, panic::Location, ptr::null, sync::atomic::Ordering};
 
 use super::{
     checker::{Checker, PROFILED_BLOCKS, memory_of},
+    copies::AsyncCopy,
     finding::MemoryId,
     global::Buffer,
     shared::Array,
@@ -114,6 +115,35 @@ impl Mode for Watched {
         let memory = Some(memory_of(unsafe { &*tag.array }));
         let bytes = size_of::<T>().max(16);
         checker().refuse(memory, refused, bytes, access, Location::caller()).cast()
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn copy_async<T: Copy, const N: usize>(
+        tag: SharedTag,
+        place: *mut T,
+        index: usize,
+        values: [T; N],
+    ) {
+        let (offset, bytes) = (index * size_of::<T>(), N * size_of::<T>());
+        let mut data = [0; 16];
+        // SAFETY: at most sixteen bytes; the array lives as long as the launch.
+        let array = unsafe {
+            let values = std::ptr::from_ref(&values).cast::<u8>();
+            data[..bytes].copy_from_slice(std::slice::from_raw_parts(values, bytes));
+            &*tag.array
+        };
+        let place = place.cast();
+        let copy = AsyncCopy { array, offset, bytes, place, data, begun_at: Location::caller() };
+        checker().begin_copy(copy);
+    }
+
+    fn commit_group() {
+        checker().commit_group();
+    }
+
+    fn wait_group(pending: u32) {
+        checker().wait_group(pending);
     }
 
     #[inline(always)]

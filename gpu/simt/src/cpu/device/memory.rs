@@ -79,6 +79,12 @@ pub(crate) mod views {
                     self.len
                 }
 
+                /// Does the first element lie at a multiple of sixteen bytes?
+                #[inline(always)]
+                pub fn is_aligned128(&self) -> bool {
+                    self.base.addr().is_multiple_of(16)
+                }
+
                 #[inline(always)]
                 #[track_caller]
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
@@ -124,6 +130,16 @@ pub(crate) mod views {
     view! {
         /// Global memory that the kernel reads, indexed like a slice.
         In, *const T
+    }
+
+    impl<T: Element, M: Mode> In<T, M> {
+        /// `N` elements from `index` on, in one access.
+        #[inline(always)]
+        #[track_caller]
+        pub(crate) fn copy_of<const N: usize>(&self, index: usize) -> [T; N] {
+            // SAFETY: inside the buffer, which is valid (`new`).
+            unsafe { *self.at(index, N, Access::Read).cast() }
+        }
     }
 
     view! {
@@ -180,4 +196,12 @@ pub(crate) mod views {
 /// A 128-bit access moves sixteen bytes.
 pub(super) const fn sixteen_bytes<T, const N: usize>() {
     assert!(N * size_of::<T>() == 16, "a 128-bit access moves sixteen bytes");
+}
+
+/// An asynchronous copy moves one element of four bytes, or sixteen bytes.
+pub(super) const fn one_word_or_sixteen_bytes<T, const N: usize>() {
+    assert!(
+        N * size_of::<T>() == 16 || (N == 1 && size_of::<T>() == 4),
+        "an asynchronous copy moves one element of four bytes, or sixteen bytes"
+    );
 }

@@ -3,6 +3,7 @@
 //! This is the vocabulary as it stands on the CPU; for `nvptx64` the module of the same name has the same
 //! items, made of intrinsics.
 
+pub mod copies;
 mod memory;
 mod shared;
 pub mod thread;

@@ -5,7 +5,7 @@ use std::{
     panic::Location,
 };
 
-use super::memory::{is_allowed, reason, sixteen_bytes};
+use super::memory::{is_allowed, one_word_or_sixteen_bytes, reason, sixteen_bytes, views::In};
 use crate::{
     Atomic, Element,
     cpu::{
@@ -161,6 +161,37 @@ pub(crate) mod arrays {
                     const { sixteen_bytes::<T, N>() };
                     // SAFETY: inside the array, which lives as long as the block.
                     unsafe { *self.at(index, N, Access::Write).cast() = values }
+                }
+
+                /// Begins to copy `N` elements of global memory, from `from` of `source` on, to those from
+                /// `index` on: one element of four bytes, or sixteen bytes whose addresses are multiples of
+                /// sixteen. Where `valid` does not hold nothing is read and zeros are written.
+                ///
+                /// The copy goes on while the thread does. It has come to its end after
+                /// [`wait_group`](crate::device::copies::wait_group), and other threads see it after a
+                /// barrier that follows.
+                #[inline(always)]
+                #[track_caller]
+                pub fn copy_async<const N: usize>(
+                    &mut self,
+                    index: usize,
+                    source: &In<T, M>,
+                    from: usize,
+                    valid: bool,
+                ) {
+                    const { one_word_or_sixteen_bytes::<T, N>() };
+                    let values: [T; N] = match valid {
+                        true => source.copy_of(from),
+                        // SAFETY: an element may be of any bits.
+                        false => unsafe { std::mem::zeroed() },
+                    };
+                    if !is_allowed(self.base, self.len(), index, N) {
+                        let refused = reason(self.len(), index, N);
+                        M::refuse_shared::<T>(self.tag, refused, Access::Write);
+                        return;
+                    }
+                    // SAFETY: inside, as just checked.
+                    unsafe { M::copy_async(self.tag, self.base.add(index), index, values) }
                 }
 
                 /// Adds `value` to an element, so that no other thread's addition is lost, and gives what

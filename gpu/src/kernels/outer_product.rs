@@ -1,0 +1,71 @@
+//! Outer products: an element of B in a register meets a column of A's tile.
+//!
+//! * **A block** of 64 threads computes a 16 x 64 tile of C, in phases of 16 steps of k. In each phase it
+//!   loads a 16 x 16 tile of A into shared memory.
+//! * **A thread** computes a column of 16 elements of that tile of C, in registers. For each step of k it reads
+//!   one element of B from global memory, and 16 of A's tile, which all its warp reads at once.
+//!
+//! ```text
+//!                                 64                    for each of 16 steps of k:
+//!                       16  +-----------+
+//!                           |     b     |                 the 16 elements of a column of A's tile
+//!            16             +-----------+                 times one element b of B
+//!          +----+           +-----------+                 are added to the thread's column of C
+//!       16 | At |        16 |     :     |
+//!          +----+           +-----------+
+//! ```
+//!
+//! The inner product of the rungs before needs two elements of shared memory for a multiply-add; here one
+//! element of B serves 16 of them from a register, and a 128-bit read brings four of A. The ratio is
+//! 16 x 64 / 2 (16 + 64) = 6.4 FLOP a byte.
+
+use super::{device::*, tile::element_or_zero};
+
+/// Rows of a block's tile of C: a thread's column.
+pub const ROWS: usize = 16;
+/// Columns of a block's tile of C: one a thread.
+pub const COLS: usize = 64;
+/// Steps of k in a phase.
+pub const DEPTH: usize = 16;
+/// Words from one column of A's tile to the next. With 16 the sixteen columns that a warp stores into would
+/// begin in two banks; with 20 they begin in eight, and rows stay aligned to 128 bits.
+pub const PITCH: usize = 20;
+
+/// C (m x n) = A (m x k) B (k x n) by outer products, 64 threads with a column of 16 elements each.
+#[kernel(
+    block = (COLS),
+    shared = DEPTH * PITCH * size_of::<f32>(),
+    len(a = m * k, b = k * n, c = m * n),
+)]
+pub fn outer_product(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
+    let (m, n, k) = (m as usize, n as usize, k as usize);
+    // Column by column, so that a column's elements lie together.
+    let mut tile_a = shared![f32; DEPTH, PITCH];
+
+    let tx = thread::thread_idx_x() as usize;
+    let first_row = thread::block_idx_y() as usize * ROWS;
+    let col = thread::block_idx_x() as usize * COLS + tx;
+
+    let mut column = [0.0; ROWS];
+    for phase in 0..k.div_ceil(DEPTH) {
+        // Sixteen neighbouring threads load a row of A's tile, so four rows at a time.
+        for i in 0..ROWS * DEPTH / COLS {
+            let (row, p) = (tx / DEPTH + i * COLS / DEPTH, tx % DEPTH);
+            tile_a[(p, row)] = element_or_zero(&a, (m, k), (first_row + row, phase * DEPTH + p));
+        }
+        thread::sync_threads();
+        // How often is only known at run time, so this stays a loop; the next rung unrolls it.
+        for p in 0..DEPTH.min(k - phase * DEPTH) {
+            let b = if col < n { b[(phase * DEPTH + p) * n + col] } else { 0.0 };
+            for i in 0..ROWS {
+                column[i] = fma(tile_a[(p, i)], b, column[i]);
+            }
+        }
+        thread::sync_threads();
+    }
+    for i in 0..ROWS {
+        if first_row + i < m && col < n {
+            c[(first_row + i) * n + col] = column[i];
+        }
+    }
+}
