@@ -149,9 +149,8 @@ impl PtxBuilder {
         // where cargo starts rustc: an absolute path would go into every symbol's hash.
         cargo.arg("--").arg(format!("-Clink-arg={library}"));
         // A thread's array that a loop indexes is in registers only if the loop is unrolled to its end: 8 x 16
-        // multiply-adds for 8 steps of k are far more than LLVM does unasked. A loop whose count is not known
-        // is left to ptxas.
-        cargo.arg("-Cllvm-args=-unroll-threshold=4000 -unroll-partial-threshold=0");
+        // multiply-adds for 8 steps of k are far more than LLVM does unasked.
+        cargo.arg("-Cllvm-args=-unroll-threshold=4000");
         cargo.env("RUSTFLAGS", self.target.rustflags());
         // The same code whatever the workspace's profile is like: it is made for the host's programs.
         for (key, value) in [

@@ -22,6 +22,13 @@ define ptr @simt_shared_pointer(i32 %address) alwaysinline {
   ret ptr %generic
 }
 
+; The 32-bit shared address of a pointer that is known to be in address space 3, for inline assembly.
+define i32 @simt_shared_address(ptr %generic) alwaysinline {
+  %shared = addrspacecast ptr %generic to ptr addrspace(3)
+  %address = ptrtoint ptr addrspace(3) %shared to i32
+  ret i32 %address
+}
+
 ; Atomic additions. Rust's are for the whole system, and inline assembly hides the address space. Of these
 ; LLVM makes `atom.global.add` or `atom.shared.add`, which PTX reads as `.relaxed.gpu`.
 

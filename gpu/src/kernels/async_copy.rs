@@ -24,44 +24,87 @@ use super::{
 /// Buffers.
 const STAGES: usize = 3;
 
-/// The tiles of A and of B, one below the other.
-type Tiles<'a> =
-    (&'a mut Shared<f32, { STAGES * DEPTH }, PITCH>, &'a mut Shared<f32, { STAGES * DEPTH }, COLS>);
+/// What a thread copies in every phase: elements of a column of A's tile, and of rows of B's.
+struct Copies {
+    /// Its first element of A in this phase, and how far apart they are.
+    from_a: usize,
+    step_a: usize,
+    /// Their places in a tile, `ROWS * DEPTH / THREADS` of them, 32 words apart; whether A has these rows.
+    to_a: usize,
+    rows_inside: [bool; ROWS * DEPTH / THREADS],
+    /// The step of k that they belong to.
+    p_a: u32,
+    /// The same for its two groups of four elements of B, which are four rows apart.
+    from_b: usize,
+    step_b: usize,
+    to_b: usize,
+    cols_inside: [bool; 4],
+    p_b: u32,
+    /// Are four elements of B one copy?
+    wide: bool,
+}
 
-/// Begins the copies of a phase's tiles to a buffer. Zeros fill what lies outside.
-#[inline(always)]
-#[track_caller]
-fn begin(
-    (tiles_a, tiles_b): Tiles,
-    buffer: usize,
-    (m, n, k): (usize, usize, usize),
-    (a, b): (&In<f32>, &In<f32>),
-    (first_row, first_col): (usize, usize),
-    phase: usize,
-) {
-    let t = thread::thread_idx_x() as usize;
-    // Eight neighbouring threads copy a row of A's tile, each to another column.
-    let (p, tile_row) = (t % DEPTH, t / DEPTH);
-    for i in 0..ROWS * DEPTH / THREADS {
-        let (row, col) = (first_row + tile_row + i * 32, phase * DEPTH + p);
-        let to = (buffer * DEPTH + p) * PITCH + tile_row + i * 32;
-        tiles_a.copy_async::<1>(to, a, row * k + col, row < m && col < k);
-    }
-    let wide = n % 4 == 0 && b.is_aligned128();
-    let (p, tile_col) = (t / 64, t % 64 * 4);
-    for i in 0..2 {
-        let (row, col) = (phase * DEPTH + p + i * 4, first_col + tile_col);
-        let to = (buffer * DEPTH + p + i * 4) * COLS + tile_col;
-        if wide {
-            tiles_b.copy_async::<4>(to, b, row * n + col, row < k && col < n);
-        } else {
-            for j in 0..4 {
-                let inside = row < k && col + j < n;
-                tiles_b.copy_async::<1>(to + j, b, row * n + col + j, inside);
-            }
+impl Copies {
+    #[inline(always)]
+    fn new(
+        (m, n, k): (usize, usize, usize),
+        b: &In<f32>,
+        (first_row, first_col): (usize, usize),
+    ) -> Self {
+        let t = thread::thread_idx_x() as usize;
+        // Eight neighbouring threads copy a row of A's tile, each to another column.
+        let (p_a, row) = (t % DEPTH, t / DEPTH);
+        let (p_b, col) = (t / 64, t % 64 * 4);
+        Copies {
+            from_a: (first_row + row) * k + p_a,
+            step_a: 32 * k,
+            to_a: p_a * PITCH + row,
+            rows_inside: [0, 1, 2, 3].map(|i| first_row + row + i * 32 < m),
+            p_a: p_a as u32,
+            from_b: p_b * n + first_col + col,
+            step_b: 4 * n,
+            to_b: p_b * COLS + col,
+            cols_inside: [0, 1, 2, 3].map(|j| first_col + col + j < n),
+            p_b: p_b as u32,
+            wide: n % 4 == 0 && b.is_aligned128(),
         }
     }
-    copies::commit_group();
+
+    /// Begins the copies of a phase to a buffer, and goes on to the next phase. Zeros fill what lies outside.
+    #[inline(always)]
+    #[track_caller]
+    fn begin(
+        &mut self,
+        k: u32,
+        (a, b): (&In<f32>, &In<f32>),
+        tiles_a: &mut Shared<f32, { STAGES * DEPTH }, PITCH>,
+        tiles_b: &mut Shared<f32, { STAGES * DEPTH }, COLS>,
+        buffer: usize,
+    ) {
+        let to_a = buffer * DEPTH * PITCH + self.to_a;
+        for i in 0..ROWS * DEPTH / THREADS {
+            let inside = self.rows_inside[i] && self.p_a < k;
+            tiles_a.copy_async::<1>(to_a + i * 32, a, self.from_a + i * self.step_a, inside);
+        }
+        for i in 0..2 {
+            let to = (buffer * DEPTH + i * 4) * COLS + self.to_b;
+            let from = self.from_b + i * self.step_b;
+            let row_inside = self.p_b + i as u32 * 4 < k;
+            if self.wide {
+                tiles_b.copy_async::<4>(to, b, from, row_inside && self.cols_inside[0]);
+            } else {
+                for j in 0..4 {
+                    let inside = row_inside && self.cols_inside[j];
+                    tiles_b.copy_async::<1>(to + j, b, from + j, inside);
+                }
+            }
+        }
+        copies::commit_group();
+        self.from_a += DEPTH;
+        self.from_b += 2 * self.step_b;
+        self.p_a += DEPTH as u32;
+        self.p_b += DEPTH as u32;
+    }
 }
 
 /// C (m x n) = A (m x k) B (k x n), 128 x 256 elements a block, tiles by asynchronous copies.
@@ -71,35 +114,33 @@ fn begin(
     len(a = m * k, b = k * n, c = m * n),
 )]
 pub fn async_copy(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
-    let (m, n, k) = (m as usize, n as usize, k as usize);
+    let sizes = (m as usize, n as usize, k as usize);
     let mut tiles_a = shared![f32; STAGES * DEPTH, PITCH];
     let mut tiles_b = shared![f32; STAGES * DEPTH, COLS];
 
-    let t = thread::thread_idx_x() as usize;
     let first_row = thread::block_idx_y() as usize * ROWS;
     let first_col = thread::block_idx_x() as usize * COLS;
-    let (row, col) = first_element(t);
-    let sizes = (m, n, k);
-    let first = (first_row, first_col);
+    let (row, col) = first_element(thread::thread_idx_x() as usize);
 
-    for phase in 0..STAGES - 1 {
-        begin((&mut tiles_a, &mut tiles_b), phase, sizes, (&a, &b), first, phase);
+    let mut copies_ahead = Copies::new(sizes, &b, (first_row, first_col));
+    for buffer in 0..STAGES - 1 {
+        copies_ahead.begin(k, (&a, &b), &mut tiles_a, &mut tiles_b, buffer);
     }
     let mut sums = [[0.0; 16]; 8];
     let (mut buffer, mut free) = (0, STAGES - 1);
-    for phase in 0..k.div_ceil(DEPTH) {
+    for _ in 0..k.div_ceil(DEPTH as u32) {
         // Of this thread's copies the next phase's may be on their way, and all of this one's have come; after
         // the barrier, everybody's have, and the buffer of the phase before has been read.
         copies::wait_group::<{ STAGES as u32 - 2 }>();
         thread::sync_threads();
-        let next = phase + STAGES - 1;
-        begin((&mut tiles_a, &mut tiles_b), free, sizes, (&a, &b), first, next);
-        for p in buffer * DEPTH..(buffer + 1) * DEPTH {
+        copies_ahead.begin(k, (&a, &b), &mut tiles_a, &mut tiles_b, free);
+        for p in 0..DEPTH {
+            let p = buffer * DEPTH + p;
             let (a, b) = (p * PITCH + row, p * COLS + col);
             multiply_add(&mut sums, (&tiles_a, a), (&tiles_b, b));
         }
         free = buffer;
         buffer = if buffer + 1 < STAGES { buffer + 1 } else { 0 };
     }
-    store(&mut c, (m, n), (first_row + row, first_col + col), &sums);
+    store(&mut c, (m as usize, n as usize), (first_row + row, first_col + col), &sums);
 }

@@ -12,6 +12,7 @@ unsafe extern "C" {
     // device.ll
     safe fn simt_shared_pointer(address: u32) -> *mut u8;
     safe fn simt_dynamic_shared_pointer() -> *mut u8;
+    safe fn simt_shared_address(pointer: *mut u8) -> u32;
 }
 
 /// An array in shared memory, made by [`shared!`]. Rows lie one after another.
@@ -136,23 +137,21 @@ macro_rules! indexed {
                 // SAFETY: inside the array and the buffer and aligned, as the kernel promises; of a copy
                 // of no bytes the source is not read.
                 unsafe {
-                    let to = self.0.add(index);
+                    let to = simt_shared_address(self.0.add(index).cast());
                     let from = source.address(from);
+                    // Sixteen bytes go past the first-level cache, which they would not be read from.
                     if bytes == 16 {
-                        // Sixteen bytes go past the first-level cache, which they would not be read from.
                         asm!(
-                            "{{ .reg .b64 %to; cvta.to.shared.u64 %to, {to}; \
-                             cp.async.cg.shared.global [%to], [{from}], 16, {read}; }}",
-                            to = in(reg64) to,
+                            "cp.async.cg.shared.global [{to}], [{from}], 16, {read};",
+                            to = in(reg32) to,
                             from = in(reg64) from,
                             read = in(reg32) read,
                             options(nostack, preserves_flags),
                         );
                     } else {
                         asm!(
-                            "{{ .reg .b64 %to; cvta.to.shared.u64 %to, {to}; \
-                             cp.async.ca.shared.global [%to], [{from}], 4, {read}; }}",
-                            to = in(reg64) to,
+                            "cp.async.ca.shared.global [{to}], [{from}], 4, {read};",
+                            to = in(reg32) to,
                             from = in(reg64) from,
                             read = in(reg32) read,
                             options(nostack, preserves_flags),
