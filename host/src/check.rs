@@ -18,7 +18,7 @@ use std::{fmt, num::NonZeroU32};
 
 use gpu::registry::{Contract, Entry, ProductKernel};
 use simt::{
-    check::{Finding, Memory, Order, Profile, Report, shadow_bytes},
+    check::{Finding, Memory, Order, Profile, Report, Trace, shadow_bytes},
     checked::{In, Out},
 };
 
@@ -161,6 +161,9 @@ pub struct Options {
     pub order: Order,
     /// Count what one block in so many does to memory.
     pub profile: Option<NonZeroU32>,
+    /// Write down all that the block at that column and row does. Of a product that takes several launches
+    /// it is a block of the first.
+    pub trace: Option<[u32; 2]>,
 }
 
 impl From<Order> for Options {
@@ -177,6 +180,8 @@ pub struct Watched {
     pub findings: Vec<Finding>,
     /// What was counted, if that was asked for: one profile for each launch.
     pub profiles: Vec<Profile>,
+    /// What the block did that was to be traced.
+    pub trace: Option<Trace>,
 }
 
 /// As [`product::multiply`](crate::product::multiply) on the CPU device, and says what the kernel did wrong.
@@ -213,6 +218,7 @@ pub fn multiply(
         let report = launch_one(entry, &launch, a, b, c, options)?;
         watched.findings.extend(report.findings);
         watched.profiles.extend(report.profile);
+        watched.trace = watched.trace.or(report.trace);
     }
     Ok(watched)
 }
@@ -224,7 +230,7 @@ fn launch_one(
     a: &Matrix<f32>,
     b: &Matrix<f32>,
     c: &mut Matrix<f32>,
-    Options { order, profile }: Options,
+    Options { order, profile, trace }: Options,
 ) -> Result<Report> {
     crate::check_interrupt()?;
     let Contract::Product(product) = &entry.contract else {
@@ -244,6 +250,7 @@ fn launch_one(
     let mut options = simt::check::Options::default();
     options.order = order;
     options.profile = profile;
+    options.trace = trace.filter(|_| first_row == 0).map(|[x, y]| [x, y, 0]);
     options.complete = true;
     options.workers = Some(device.multiprocessors() as usize);
     options.cancel = Some(&INTERRUPTED);

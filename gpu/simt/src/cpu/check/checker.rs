@@ -16,6 +16,7 @@ use super::{
     profile::{Event, Operation, Profile, Profiler},
     record::{LaneOrder, Now},
     shared::{self, Array},
+    trace::{Recorded, Trace, Tracer},
 };
 use crate::cpu::{
     block::{self, BlockRun, Thread},
@@ -29,6 +30,8 @@ pub(in crate::cpu) struct Watch<'a> {
     pub(super) buffers: &'a [Buffer],
     /// Counts what one block in so many does.
     profile: Option<u64>,
+    /// The block whose every access is written down.
+    trace: Option<[u32; 3]>,
     /// Has a lane come to `sync_warp`? Then two readers of one warp do not stand for all of the block.
     lanes_ordered: AtomicBool,
     collected: Mutex<Vec<Collected>>,
@@ -39,16 +42,23 @@ struct Collected {
     worker: u32,
     findings: Findings,
     profiler: Profiler,
+    tracer: Option<Tracer>,
     /// When each of its blocks started.
     blocks: Vec<(u32, [u32; 3])>,
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(kernel: &'static str, buffers: &'a [Buffer], profile: Option<u64>) -> Self {
+    pub(super) fn new(
+        kernel: &'static str,
+        buffers: &'a [Buffer],
+        profile: Option<u64>,
+        trace: Option<[u32; 3]>,
+    ) -> Self {
         Watch {
             kernel,
             buffers,
             profile,
+            trace,
             lanes_ordered: AtomicBool::new(false),
             collected: Mutex::default(),
         }
@@ -63,6 +73,13 @@ impl<'a> Watch<'a> {
             all.add(std::mem::take(&mut worker.profiler).into_profile());
         }
         Some(all)
+    }
+
+    /// What the block did that was to be traced.
+    pub(super) fn take_trace(&self, memory_name: impl Fn(MemoryId) -> String) -> Option<Trace> {
+        let mut workers = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        let tracer = workers.iter_mut().find_map(|worker| worker.tracer.take())?;
+        Some(tracer.into_trace(memory_name))
     }
 
     /// What all workers found, worst kinds first.
@@ -144,6 +161,9 @@ pub struct Checker<'a> {
     /// Is this block counted?
     profiling: Cell<bool>,
     profiler: RefCell<Profiler>,
+    /// Is this block the one that is traced?
+    tracing: Cell<bool>,
+    tracer: RefCell<Option<Tracer>>,
     /// Stands in for memory outside.
     scratch: Box<[Cell<u128>]>,
 }
@@ -168,6 +188,8 @@ impl<'a> Checker<'a> {
             findings: RefCell::default(),
             profiling: Cell::new(false),
             profiler: RefCell::default(),
+            tracing: Cell::new(false),
+            tracer: RefCell::default(),
             scratch: vec![Cell::new(u128::MAX); SCRATCH_BYTES / 16].into(),
         }
     }
@@ -175,8 +197,14 @@ impl<'a> Checker<'a> {
     pub(in crate::cpu) fn begin_block(&self, number: u64, index: [u32; 3]) {
         self.profiling.set(self.watch.profile.is_some_and(|every| is_sampled(number, every)));
         if self.profiling.get() {
-            PROFILED_BLOCKS.fetch_add(1, Ordering::Relaxed);
             self.profiler.borrow_mut().begin_block();
+        }
+        self.tracing.set(self.watch.trace == Some(index));
+        if self.tracing.get() {
+            *self.tracer.borrow_mut() = Some(Tracer::new(index));
+        }
+        if self.is_profiling() {
+            PROFILED_BLOCKS.fetch_add(1, Ordering::Relaxed);
         }
         self.tick();
         self.block_start.set(self.clock.get());
@@ -192,7 +220,7 @@ impl<'a> Checker<'a> {
         let clock = self.clock.get().checked_add(1).expect("more barriers than can be counted");
         self.clock.set(clock);
         // A block that is counted goes the long way at every access.
-        self.hot.set(if self.profiling.get() { u32::MAX } else { clock });
+        self.hot.set(if self.is_profiling() { u32::MAX } else { clock });
         self.lanes.borrow_mut().clear();
     }
 
@@ -204,8 +232,10 @@ impl<'a> Checker<'a> {
     /// A block has come to its end, or to where it cannot go on.
     pub(in crate::cpu) fn end_block(&self, outcome: Result<(), Stop>) -> Result<(), Stop> {
         self.ended_blocks.set(self.ended_blocks.get() + 1);
-        if self.profiling.get() {
+        if self.is_profiling() {
             PROFILED_BLOCKS.fetch_sub(1, Ordering::Relaxed);
+        }
+        if self.profiling.get() {
             self.profiler.borrow_mut().flush();
         }
         match outcome {
@@ -251,6 +281,11 @@ impl<'a> Checker<'a> {
             for place in warps.into_iter().flatten() {
                 profiler.count(place, Operation::Barrier, 1);
             }
+        }
+        if self.tracing.get()
+            && let Some(tracer) = &mut *self.tracer.borrow_mut()
+        {
+            tracer.barrier();
         }
         let seen = Seen { block: run.index, thread: first.index, element: None, other: None };
         if run.ended.get() > 0 {
@@ -302,11 +337,26 @@ impl<'a> Checker<'a> {
         if self.profiling.get() {
             self.profiler.borrow_mut().fma(place);
         }
+        self.trace(place, Operation::Fma, None);
+    }
+
+    /// Writes down what the running thread does, if its block is traced.
+    fn trace(
+        &self,
+        place: &'static Location<'static>,
+        operation: Operation,
+        at: Option<(MemoryId, usize, usize)>,
+    ) {
+        if self.tracing.get()
+            && let Some(tracer) = &mut *self.tracer.borrow_mut()
+        {
+            tracer.add(Recorded { thread: block::current().index, place, operation, at });
+        }
     }
 
     /// Must every access be seen, also those that say nothing new?
     pub(super) fn is_profiling(&self) -> bool {
-        self.profiling.get()
+        self.profiling.get() || self.tracing.get()
     }
 
     /// The shadow of an array that a thread declares.
@@ -390,6 +440,11 @@ impl<'a> Checker<'a> {
         place: &'static Location<'static>,
     ) {
         let thread = block::current();
+        if self.tracing.get() {
+            let element = array.declaration.element;
+            let at = (memory_of(array), offset / element, bytes.div_ceil(element));
+            self.trace(place, Operation::shared(access), Some(at));
+        }
         if self.profiling.get() {
             let address = (array.offset + offset) as u64;
             let (operation, width) = (Operation::shared(access), bytes as u32);
@@ -488,6 +543,12 @@ impl<'a> Checker<'a> {
         place: &'static Location<'static>,
     ) {
         let thread = block::current();
+        if self.tracing.get() {
+            let (memory, element) = self.element(buffer, address);
+            let size = buffer.regions.first().map_or(1, |region| region.element.max(1));
+            let at = (memory, element.unwrap_or(0), bytes.div_ceil(size));
+            self.trace(place, Operation::global(access), Some(at));
+        }
         if self.profiling.get() {
             let event = Event {
                 place,
@@ -611,6 +672,7 @@ impl<'a> Checker<'a> {
             worker: self.worker,
             findings: self.findings.into_inner(),
             profiler: self.profiler.into_inner(),
+            tracer: self.tracer.into_inner(),
             blocks: self.blocks.into_inner(),
         };
         let mut all = self.watch.collected.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,6 +5,7 @@ use std::{collections::HashMap, fmt, panic::Location};
 use super::{
     profile::Profile,
     record::{Hazard, Record},
+    trace::Trace,
 };
 use crate::Order;
 
@@ -20,6 +21,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What was counted, if that was asked for.
     pub profile: Option<Profile>,
+    /// What the block did that was to be traced; `None` where none was, or the grid does not have it.
+    pub trace: Option<Trace>,
 }
 
 impl Report {

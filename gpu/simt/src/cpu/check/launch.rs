@@ -34,6 +34,8 @@ pub struct Options<'a> {
     pub memory: Vec<Memory>,
     /// Count what one block in so many does ([`Report::profile`]).
     pub profile: Option<NonZeroU32>,
+    /// Write down every access of the block of that index ([`Report::trace`]).
+    pub trace: Option<[u32; 3]>,
     /// How many cores at most; all of rayon's pool where `None`, but no more than 28.
     pub workers: Option<usize>,
     /// Raised by another thread, it ends the launch at the next barrier or block.
@@ -180,10 +182,12 @@ pub unsafe fn launch<P: CheckableParams>(
     options: &Options,
 ) -> Result<Report, Stop> {
     let name = kernel.declaration.name;
-    let report =
-        |findings, profile| Report { kernel: name, order: options.order, findings, profile };
+    let report = |findings, profile, trace| {
+        let order = options.order;
+        Report { kernel: name, order, findings, profile, trace }
+    };
     if let Err(reason) = kernel.check(config, &LIMITS, &params) {
-        return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None));
+        return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None, None));
     }
 
     let slots = params.slots();
@@ -203,14 +207,15 @@ pub unsafe fn launch<P: CheckableParams>(
             "{} is a raw pointer: say in check::Options::memory what it points to",
             declared.name
         );
-        return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None));
+        return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None, None));
     }
     let buffers = Buffer::join(regions)?;
     params.attach(&buffers);
 
     // SAFETY: this function's contract.
     let thread = unsafe { bind(&kernel.checked, params) };
-    let watch = Watch::new(name, &buffers, options.profile.map(|every| u64::from(every.get())));
+    let every = options.profile.map(|every| u64::from(every.get()));
+    let watch = Watch::new(name, &buffers, every, options.trace);
     let run_options = crate::cpu::Options {
         workers: options.workers,
         cancel: options.cancel,
@@ -231,6 +236,7 @@ pub unsafe fn launch<P: CheckableParams>(
         MemoryId::Global(number) => format!("buffer {}", buffer_name(number)),
         MemoryId::Shared(place, element, shape) => array_name(place, element, shape),
     };
+    let trace = watch.take_trace(memory_name);
     let [x, y, _] = config.block;
     let thread_index = |linear: u32| [linear % x, linear / x % y, linear / x / y];
     let mut findings = watch.take_findings(memory_name, thread_index);
@@ -256,7 +262,7 @@ pub unsafe fn launch<P: CheckableParams>(
             }
         }
     }
-    Ok(report(findings, watch.take_profile(config.blocks())))
+    Ok(report(findings, watch.take_profile(config.blocks()), trace))
 }
 
 /// A finding that belongs to no thread.

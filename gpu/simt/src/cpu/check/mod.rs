@@ -62,6 +62,7 @@ mod profile;
 pub mod raw;
 mod record;
 mod shared;
+mod trace;
 mod watched;
 
 pub use crate::cpu::order::Order;
@@ -71,4 +72,5 @@ pub use global::{Region, shadow_bytes};
 pub use launch::{Checkable, CheckableParams, Memory, Options, launch};
 pub use profile::{Line, Operation, Profile};
 pub use shared::Array;
+pub use trace::{Step, Trace};
 pub use watched::Watched;
