@@ -190,6 +190,17 @@ pub static KERNELS: &[Entry] = &[
     },
 ];
 
+/// The tiled kernel small enough to be followed by eye. It is for the CPU device alone and in no list.
+pub static TOY: Entry = Entry {
+    summary: "the tiled kernel with 2 x 2 tiles, to be followed phase by phase",
+    rung: None,
+    contract: Contract::Product(Product {
+        block: [2, 2, 1],
+        tile: [2, 2],
+        kernel: views!(toy::tiled2),
+    }),
+};
+
 /// The kernel of a name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     KERNELS.iter().find(|entry| entry.name() == name)
@@ -208,6 +219,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/tiled.rs", include_str!("kernels/tiled.rs")),
     ("kernels/tiled_conflicts.rs", include_str!("kernels/tiled_conflicts.rs")),
     ("kernels/tiled_uncoalesced.rs", include_str!("kernels/tiled_uncoalesced.rs")),
+    ("kernels/toy.rs", include_str!("kernels/toy.rs")),
     ("kernels/unrolled.rs", include_str!("kernels/unrolled.rs")),
     ("kernels/vectorised.rs", include_str!("kernels/vectorised.rs")),
     ("kernels/warp_tiled.rs", include_str!("kernels/warp_tiled.rs")),
@@ -215,11 +227,16 @@ const SOURCES: &[(&str, &str)] = &[
 
 /// A line of a kernel's file, counted from 1. `file` is its path as the compiler was given it.
 pub fn source(file: &str, line: u32) -> Option<&'static str> {
+    text(file)?.lines().nth((line as usize).checked_sub(1)?)
+}
+
+/// The text of a kernel's file. `file` is its path as the compiler was given it.
+pub fn text(file: &str) -> Option<&'static str> {
     // Another crate may have files of the same names: its folder is another.
     let folder = file!().strip_suffix("registry.rs")?;
     let name = file.strip_prefix(folder)?;
     let (_, text) = SOURCES.iter().find(|(known, _)| *known == name)?;
-    text.lines().nth((line as usize).checked_sub(1)?)
+    Some(text)
 }
 
 /// A kernel and what it is for. Only this file makes them, so that whoever runs one knows that it keeps its

@@ -14,6 +14,8 @@ mod tile;
 pub mod tiled;
 pub mod tiled_conflicts;
 pub mod tiled_uncoalesced;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod toy;
 pub mod unrolled;
 pub mod vectorised;
 pub mod warp_tiled;

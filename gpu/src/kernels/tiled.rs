@@ -76,3 +76,10 @@ pub fn tiled16(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, c: Out<f32>) {
 pub fn tiled32(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, c: Out<f32>) {
     tiled::<32>(m, n, k, a, b, c);
 }
+
+/// The same with 2 x 2 tiles, which [`toy`](super::toy) makes a kernel of.
+#[cfg(not(target_arch = "nvptx64"))]
+#[inline(always)]
+pub(super) fn tiled_2x2(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, c: Out<f32>) {
+    tiled::<2>(m, n, k, a, b, c);
+}

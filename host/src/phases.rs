@@ -1,0 +1,312 @@
+//! What each thread of one block does, phase by phase: seen by running the kernel, not derived.
+//!
+//! A phase begins wherever a thread of the block writes shared memory after a barrier (or for the first time),
+//! and reaches to where the next one begins. A kernel without shared memory has one phase.
+//!
+//! ```
+//! use host::{Shape, gpu::registry::TOY, phases};
+//!
+//! let seen = phases::of_block(&TOY, Shape::new(4, 4, 4)?, [0, 0], 1)?;
+//! assert_eq!(seen.phases.len(), 2);
+//! let thread = &seen.phases[1].threads[0];
+//! assert_eq!(thread.loads[0].to_string(), "A[0,2] -> tile_a[0,0]");
+//! assert_eq!(thread.adds[1].to_string(), "tile_a[0,1] tile_b[1,0]");
+//! # Ok::<(), host::Error>(())
+//! ```
+
+use std::{collections::BTreeSet, fmt};
+
+use gpu::registry::{Entry, source};
+use serde::Serialize;
+use simt::check::{Finding, Operation, Place, Step, Trace};
+
+use crate::{
+    Device, Matrix, Shape,
+    check::{self, Data, Options},
+    error::{Error, Result},
+    product::launches,
+};
+
+/// A block of a product, phase by phase.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Phases {
+    /// What the kernel did wrong, as [`check::multiply`] finds it.
+    pub findings: Vec<Finding>,
+    /// The phases, the first one first.
+    pub phases: Vec<Phase>,
+    /// Barriers that the block passed.
+    pub barriers: u32,
+    /// Steps of threads that were not looked at because there were too many.
+    pub left_out: u64,
+}
+
+/// A phase: what every thread of the block did in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Phase {
+    /// The threads that did anything, row by row.
+    pub threads: Vec<Thread>,
+}
+
+/// What a thread did in a phase, each in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Thread {
+    /// Its row and column in the block: `threadIdx.y` and `threadIdx.x`.
+    pub thread: [u32; 2],
+    /// What it read from global memory to be kept, and what it wrote to shared memory.
+    pub loads: Vec<Load>,
+    /// The products that it added, where each follows the reads of its two factors.
+    pub adds: Vec<Product>,
+    /// Further multiply-adds: their factors were in registers.
+    pub other_adds: usize,
+    /// What it wrote to global memory.
+    pub stores: Vec<Elements>,
+}
+
+/// Elements of a matrix or of a shared array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Elements {
+    /// `A`, `B`, `C`, or the array's name.
+    pub memory: String,
+    /// The row of the first; `None` in an array without rows.
+    pub row: Option<usize>,
+    /// Its column.
+    pub col: usize,
+    /// How many, one after another: of a vector, more than one.
+    pub count: usize,
+}
+
+/// A load, or one half of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Load {
+    /// Where it came from.
+    pub from: Origin,
+    /// The elements of shared memory that it went to; `None` where it stayed in a register.
+    pub to: Option<Elements>,
+}
+
+/// Where a loaded value came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Elements of a matrix, read in the same statement.
+    Elements(Elements),
+    /// Nowhere: outside the matrix, the statement takes zero.
+    Zero,
+    /// A register, filled before.
+    Register,
+}
+
+/// The factors of a product.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Product(pub Elements, pub Elements);
+
+impl fmt::Display for Elements {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Elements { memory, row, col, count } = self;
+        write!(f, "{memory}[")?;
+        if let Some(row) = row {
+            write!(f, "{row},")?;
+        }
+        match count {
+            1 => write!(f, "{col}]"),
+            _ => write!(f, "{col}..{}]", col + count),
+        }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match &self.from {
+            Origin::Elements(elements) => write!(f, "{elements}")?,
+            Origin::Zero => f.write_str("0")?,
+            Origin::Register => f.write_str("register")?,
+        }
+        match &self.to {
+            Some(to) => write!(f, " -> {to}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Product {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Product(a, b) = self;
+        write!(f, "{a} {b}")
+    }
+}
+
+/// Runs a product of operands drawn from `seed` on the CPU with every access watched, and tells what the block
+/// at that column and row of the grid does.
+///
+/// # Errors
+/// [`Error::Argument`] for a block that the grid does not have; otherwise as [`check::multiply`].
+pub fn of_block(entry: &Entry, shape: Shape, block: [u32; 2], seed: u64) -> Result<Phases> {
+    let launches = launches(entry, shape, &simt::cpu::LIMITS)?;
+    let [columns, rows, _] = launches.first().map_or([0; 3], |launch| launch.config.grid);
+    if block[0] >= columns || block[1] >= rows {
+        let limit = format!("the grid has {columns} x {rows} blocks, counted from 0,0");
+        return Err(Error::argument("block", format!("{},{}", block[0], block[1]), limit));
+    }
+    check::enough_memory(crate::profile::bytes(entry, shape))?;
+    let (_, a, b) = check::draw(shape, Data::Uniform, seed)?;
+    let device = Device::cpu();
+    let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;
+    let b = Matrix::from_row_major(&device, shape.k(), shape.n(), &b)?;
+    let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
+    let options = Options { trace: Some(block), ..Options::default() };
+    let watched = check::multiply(entry, &a, &b, &mut c, options)?;
+    let trace = watched.trace.unwrap_or_default();
+    Ok(Phases {
+        findings: watched.findings,
+        phases: phases(&trace, shape),
+        barriers: trace.barriers,
+        left_out: trace.left_out,
+    })
+}
+
+/// The steps of a trace, sorted by phase and thread.
+fn phases(trace: &Trace, shape: Shape) -> Vec<Phase> {
+    let writes = trace.steps.iter().filter(|step| step.operation == Operation::SharedStore);
+    let begins = writes.map(|step| step.barriers).collect::<BTreeSet<_>>();
+    let phase_of = |barriers: u32| begins.range(..=barriers).count().saturating_sub(1);
+    let threads = trace.steps.iter().map(row_and_column).collect::<BTreeSet<_>>();
+    let mut phases = vec![Phase::default(); begins.len().max(1)];
+    for thread in threads {
+        let own = trace.steps.iter().filter(|step| row_and_column(step) == thread);
+        let mut reader = Reader { shape, phase: 0, pending: Vec::new(), reads: Vec::new() };
+        let row = || Thread { thread: [thread[1], thread[2]], ..Thread::default() };
+        let mut rows = vec![row(); phases.len()];
+        for step in own {
+            let phase = phase_of(step.barriers);
+            reader.enter(phase, &mut rows);
+            reader.step(step, &mut rows[phase]);
+        }
+        reader.enter(usize::MAX, &mut rows);
+        for (phase, row) in phases.iter_mut().zip(rows) {
+            phase.threads.push(row);
+        }
+    }
+    phases
+}
+
+/// In the order of the block's rows.
+fn row_and_column(step: &Step) -> [u32; 3] {
+    let [x, y, z] = step.thread;
+    [z, y, x]
+}
+
+/// Reads the steps of one thread.
+struct Reader<'t> {
+    shape: Shape,
+    phase: usize,
+    /// Reads of global memory that are not yet known to be for shared memory or for a product.
+    pending: Vec<&'t Step>,
+    /// Reads since the last multiply-add.
+    reads: Vec<&'t Step>,
+}
+
+impl<'t> Reader<'t> {
+    /// The next step is of this phase: what was pending in the one before stays in registers.
+    fn enter(&mut self, phase: usize, rows: &mut [Thread]) {
+        if phase != self.phase {
+            for step in std::mem::take(&mut self.pending) {
+                let from = Origin::Elements(self.elements(step));
+                rows[self.phase].loads.push(Load { from, to: None });
+            }
+            self.reads.clear();
+            self.phase = phase;
+        }
+    }
+
+    fn step(&mut self, step: &'t Step, row: &mut Thread) {
+        match step.operation {
+            Operation::GlobalLoad => {
+                self.pending.push(step);
+                self.reads.push(step);
+            }
+            Operation::SharedLoad => self.reads.push(step),
+            Operation::SharedStore => {
+                let to = Some(self.elements(step));
+                let last = self.pending.last().filter(|read| same_statement(read, step));
+                let from = match last {
+                    Some(read) => {
+                        let from = Origin::Elements(self.elements(read));
+                        self.pending.pop();
+                        from
+                    }
+                    None if statement(&step.place).contains("0.0") => Origin::Zero,
+                    None => Origin::Register,
+                };
+                self.reads.clear();
+                row.loads.push(Load { from, to });
+            }
+            Operation::Fma => match std::mem::take(&mut self.reads)[..] {
+                [a, b] => {
+                    row.adds.push(Product(self.elements(a), self.elements(b)));
+                    self.pending.retain(|step| !std::ptr::eq(*step, a) && !std::ptr::eq(*step, b));
+                }
+                _ => row.other_adds += 1,
+            },
+            Operation::GlobalStore => row.stores.push(self.elements(step)),
+            _ => {}
+        }
+    }
+
+    /// What a step touches, by name, row and column.
+    fn elements(&self, step: &Step) -> Elements {
+        let memory = step.memory.as_deref().unwrap_or_default();
+        let (memory, columns) = match (memory, &step.declared) {
+            ("buffer a", _) => ("A".to_owned(), Some(self.shape.k())),
+            ("buffer b", _) => ("B".to_owned(), Some(self.shape.n())),
+            ("buffer c", _) => ("C".to_owned(), Some(self.shape.n())),
+            (_, Some(place)) => (array_name(place), step.columns),
+            (name, None) => (name.to_owned(), None),
+        };
+        let (row, col) = match columns {
+            Some(columns) if columns > 0 => (Some(step.element / columns), step.element % columns),
+            _ => (None, step.element),
+        };
+        Elements { memory, row, col, count: step.elements }
+    }
+}
+
+/// A shared array has no name but the variable that it is declared as.
+fn array_name(place: &Place) -> String {
+    let line = source(&place.file, place.line).unwrap_or_default().trim();
+    let name = line.strip_prefix("let ").and_then(|rest| rest.split_once(" = "));
+    match name {
+        Some((name, _)) => name.strip_prefix("mut ").unwrap_or(name).to_owned(),
+        None => format!("shared:{}", place.line),
+    }
+}
+
+/// Is the value read by the one step written by the other? So it is where both stand in one statement.
+fn same_statement(read: &Step, write: &Step) -> bool {
+    let (read, write) = (&read.place, &write.place);
+    read.file == write.file
+        && write.line <= read.line
+        && (read.line - write.line) < statement(write).lines().count() as u32
+}
+
+/// The lines from a place to the end of its statement.
+fn statement(place: &Place) -> String {
+    const LONGEST: u32 = 8;
+    let lines = (place.line..place.line + LONGEST).map_while(|line| source(&place.file, line));
+    let mut text = String::new();
+    for line in lines {
+        text += line;
+        text.push('\n');
+        if line.contains(';') {
+            break;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;
