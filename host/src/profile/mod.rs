@@ -16,6 +16,7 @@
 //! # Ok::<(), host::Error>(())
 //! ```
 
+mod counts;
 mod fit;
 mod totals;
 
@@ -25,6 +26,7 @@ use gpu::registry::Entry;
 use simt::check::{Finding, Line, Profile};
 
 pub use self::{
+    counts::Counts,
     fit::{Fit, GPUS, Gpu, gpu, on_device, on_gpu},
     totals::{Total, divergent_share, global_bytes, totals},
 };

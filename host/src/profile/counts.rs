@@ -1,0 +1,82 @@
+//! What a launch does, in the few figures by which kernels are compared.
+
+use serde::{Deserialize, Serialize};
+use simt::{
+    LaunchConfig,
+    check::{Line, Operation, Profile},
+};
+
+use crate::Shape;
+
+/// Figures of a product, of all its blocks together. A ratio of which there is nothing is `None`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Sectors of 32 bytes that a warp's load from global memory touches.
+    pub sectors_per_request: Option<f64>,
+    /// The fewest that the same bytes could take.
+    pub sectors_per_request_ideal: Option<f64>,
+    /// Wavefronts that a warp's load from shared memory, or store to it, takes: more than the ideal are bank
+    /// conflicts.
+    pub wavefronts_per_request: Option<f64>,
+    /// The fewest that the same bytes could take.
+    pub wavefronts_per_request_ideal: Option<f64>,
+    /// Barriers that a warp waits at.
+    pub barriers_per_warp: f64,
+    /// Multiply-adds of a warp, 32 lanes each.
+    pub fma_per_warp: f64,
+    /// Loads from global memory that a warp makes.
+    pub global_loads_per_warp: f64,
+    /// Stores to global memory that a warp makes.
+    pub global_stores_per_warp: f64,
+    /// Loads from shared memory that a warp makes.
+    pub shared_loads_per_warp: f64,
+    /// Stores to shared memory that a warp makes.
+    pub shared_stores_per_warp: f64,
+    /// Bytes that threads ask global memory for, for each FLOP.
+    pub bytes_per_flop: Option<f64>,
+    /// Bytes of the sectors that are moved for them: also those that nobody asked for, and once what several
+    /// lanes of a warp ask for together.
+    pub sector_bytes_per_flop: Option<f64>,
+    /// Of the intervals between waits, the share in which a warp's lanes took different branches.
+    pub divergent_share: f64,
+}
+
+/// Lanes of a warp.
+const WARP: u64 = 32;
+
+impl Counts {
+    /// The figures of a profile of `shape`, whose launches have blocks as `config`.
+    pub fn of(profile: &Profile, config: &LaunchConfig, shape: Shape) -> Counts {
+        use Operation::*;
+        let [x, y, z] = config.block.map(u64::from);
+        let warps = (profile.blocks * (x * y * z).div_ceil(WARP)).max(1) as f64;
+        let requests = |line: &Line| line.requests;
+        let sum = |operations: &[Operation], count: &dyn Fn(&Line) -> u64| -> f64 {
+            operations.iter().map(|&operation| profile.total(operation, count)).sum()
+        };
+        let each = |operations: &[Operation], count: &dyn Fn(&Line) -> u64| {
+            let requests = sum(operations, &requests);
+            (requests > 0.0).then(|| sum(operations, count) / requests)
+        };
+        let per_warp = |operation| sum(&[operation], &requests) / warps;
+        let per_flop = |bytes: f64| (shape.flop() > 0.0).then(|| bytes / shape.flop());
+        let asked = sum(&[GlobalLoad], &|line| line.lanes * u64::from(line.width));
+        let shared = [SharedLoad, SharedStore];
+        Counts {
+            sectors_per_request: each(&[GlobalLoad], &|line| line.units),
+            sectors_per_request_ideal: each(&[GlobalLoad], &|line| line.ideal),
+            wavefronts_per_request: each(&shared, &|line| line.units),
+            wavefronts_per_request_ideal: each(&shared, &|line| line.ideal),
+            barriers_per_warp: per_warp(Barrier),
+            fma_per_warp: sum(&[Fma], &|line| line.lanes) / (WARP as f64 * warps),
+            global_loads_per_warp: per_warp(GlobalLoad),
+            global_stores_per_warp: per_warp(GlobalStore),
+            shared_loads_per_warp: per_warp(SharedLoad),
+            shared_stores_per_warp: per_warp(SharedStore),
+            bytes_per_flop: per_flop(asked),
+            sector_bytes_per_flop: super::global_bytes(profile, GlobalLoad, shape),
+            divergent_share: super::divergent_share(profile),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a GPU can do at most: the roof of the roofline.
+
+use crate::Device;
+
+/// The two limits of a roofline (S. Williams, A. Waterman, D. Patterson, *Roofline*, CACM 52(4), 2009).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Roof {
+    /// Multiply-adds of float32, two FLOP each, at the highest clock.
+    pub fp32_gflops: f64,
+    /// What global memory delivers at its highest clock, in 10^9 bytes a second.
+    pub memory_gb_per_s: Option<f64>,
+}
+
+impl Roof {
+    /// The roof of a GPU whose driver tells its clock. The CPU device has none: what fibers do is no measure of
+    /// what the cores could.
+    pub fn of(device: &Device) -> Option<Roof> {
+        #[cfg(feature = "cuda")]
+        if let Some(properties) = device.cuda_properties() {
+            return Roof::of_clocks(
+                properties.capability,
+                properties.multiprocessors,
+                properties.clock_khz?,
+                properties.memory_clock_khz.zip(properties.memory_bus_bits),
+            );
+        }
+        let _ = device;
+        None
+    }
+
+    #[cfg(any(feature = "cuda", test))]
+    fn of_clocks(
+        capability: (u32, u32),
+        multiprocessors: u32,
+        clock_khz: u32,
+        memory: Option<(u32, u32)>,
+    ) -> Option<Roof> {
+        let lanes = fp32_lanes(capability)? * multiprocessors;
+        Some(Roof {
+            fp32_gflops: 2.0 * f64::from(lanes) * f64::from(clock_khz) * 1e-6,
+            // Two transfers a clock.
+            memory_gb_per_s: memory
+                .filter(|&(khz, bits)| khz > 0 && bits > 0)
+                .map(|(khz, bits)| 2.0 * f64::from(khz) * 1e-6 * f64::from(bits) / 8.0),
+        })
+    }
+
+    /// What a kernel of so many FLOP a byte reaches at most.
+    pub fn gflops_at(&self, flop_per_byte: f64) -> f64 {
+        let memory = self.memory_gb_per_s.map_or(f64::INFINITY, |speed| speed * flop_per_byte);
+        memory.min(self.fp32_gflops)
+    }
+}
+
+/// Multiply-adds of float32 that a multiprocessor begins in each clock: NVIDIA, *CUDA C++ Programming Guide*,
+/// table "Throughput of Native Arithmetic Instructions".
+#[cfg(any(feature = "cuda", test))]
+fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
+    match capability {
+        (8, 0) => Some(64),
+        (8, _) | (9, 0) | (10 | 12, _) => Some(128),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_roofs_of_an_a100_and_an_h200() {
+        let a100 = Roof::of_clocks((8, 0), 108, 1_410_000, Some((1_215_000, 5120))).unwrap();
+        assert!((a100.fp32_gflops - 19_491.84).abs() < 1e-6, "{a100:?}");
+        assert!((a100.memory_gb_per_s.unwrap() - 1555.2).abs() < 1e-6, "{a100:?}");
+        let h200 = Roof::of_clocks((9, 0), 132, 1_980_000, None).unwrap();
+        assert!((h200.fp32_gflops - 66_908.16).abs() < 1e-6, "{h200:?}");
+        assert_eq!(h200.gflops_at(0.25), h200.fp32_gflops);
+        assert_eq!(Roof::of_clocks((7, 5), 40, 1_500_000, None), None);
+        assert_eq!(Roof::of(&Device::cpu()), None);
+    }
+
+    /// 1,500 GFLOPS and 200 GB/s give 50 GFLOPS, 3.3 %, where each FLOP needs four bytes.
+    #[test]
+    fn memory_limits_what_uses_each_number_once() {
+        let roof = Roof { fp32_gflops: 1500.0, memory_gb_per_s: Some(200.0) };
+        assert_eq!(roof.gflops_at(0.25), 50.0);
+        assert_eq!((1000.0 * roof.gflops_at(0.25) / roof.fp32_gflops).round(), 33.0);
+        assert_eq!(roof.gflops_at(100.0), 1500.0);
+    }
+}
