@@ -38,6 +38,13 @@ pub enum Error {
         reason: String,
     },
 
+    /// cuBLAS's library is not there, or lacks a function.
+    #[error("no cuBLAS: {reason}")]
+    NoCublas {
+        /// What the loader said.
+        reason: String,
+    },
+
     /// A device index that this machine does not have.
     #[error("cuda:{index}: this machine has {count} CUDA device(s), numbered from 0")]
     NoDevice {
@@ -116,6 +123,7 @@ impl Error {
         match self {
             Error::Argument { .. } | Error::Launch { .. } => 2,
             Error::NoDriver { .. }
+            | Error::NoCublas { .. }
             | Error::NoDevice { .. }
             | Error::Architecture { .. }
             | Error::Ptx { .. } => 3,

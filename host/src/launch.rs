@@ -61,6 +61,12 @@ impl Stream {
         &self.device
     }
 
+    /// The driver's stream, of a GPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn cuda(&self) -> Option<&cuda::Stream> {
+        self.cuda.as_ref()
+    }
+
     /// Waits until all work on it has ended.
     ///
     /// # Errors

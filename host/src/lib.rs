@@ -30,6 +30,8 @@
 mod buffer;
 pub mod check;
 #[cfg(feature = "cuda")]
+pub mod cublas;
+#[cfg(feature = "cuda")]
 mod cuda;
 mod device;
 mod error;
@@ -37,10 +39,12 @@ mod launch;
 mod matrix;
 mod memory;
 pub mod operands;
+pub mod phases;
 pub mod product;
 pub mod profile;
 mod progress;
 pub mod ptx;
+mod roof;
 pub mod timing;
 pub mod verify;
 
@@ -55,6 +59,7 @@ pub use launch::{Argument, Arguments, Event, Stream};
 pub use matrix::{Layout, Matrix};
 pub use product::Shape;
 pub use progress::progress;
+pub use roof::Roof;
 pub use {gpu, occupancy, simt};
 
 /// Raised by [`interrupt`].

@@ -139,10 +139,20 @@ pub(crate) fn shape_of(
     b: &Matrix<f32>,
     c: &Matrix<f32>,
 ) -> Result<Shape> {
+    dense_shape(entry.name(), a, b, c)
+}
+
+/// The same for a product that is known as `who`.
+pub(crate) fn dense_shape(
+    who: &str,
+    a: &Matrix<f32>,
+    b: &Matrix<f32>,
+    c: &Matrix<f32>,
+) -> Result<Shape> {
     for (name, matrix) in [("A", a), ("B", b), ("C", c)] {
         if !matrix.is_dense_row_major() {
             let (layout, leading) = (matrix.layout(), matrix.leading_dimension());
-            let limit = format!("{} takes dense row-major matrices", entry.name());
+            let limit = format!("{who} takes dense row-major matrices");
             let value = format!("{layout:?} with leading dimension {leading}");
             return Err(Error::argument(name, value, limit));
         }

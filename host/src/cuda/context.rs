@@ -111,7 +111,7 @@ impl Context {
     }
 
     /// Makes this the context that the calling thread's next driver calls mean.
-    pub(super) fn make_current(&self) -> Result<()> {
+    pub(crate) fn make_current(&self) -> Result<()> {
         check(CurrentContext::set_current(&self.context))
     }
 
