@@ -1,6 +1,7 @@
 //! The command's flags, each in one place.
 
 mod check;
+mod ladder;
 mod profile;
 
 use std::{ffi::OsStr, fmt, str::FromStr, time::Duration};
@@ -17,6 +18,7 @@ use host::{
 
 pub(crate) use self::{
     check::Check,
+    ladder::{Explain, Format, Ladder, Picture},
     profile::{On, Profile},
 };
 
@@ -51,6 +53,14 @@ const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C
 pub(crate) enum Command {
     /// Time kernels side by side
     Bench(Bench),
+    /// Show every rung of the course: its speed, its counts, what changed and why
+    ///
+    /// Each rung is verified, then all are timed in turn on the device at hand. What a rung does to memory is
+    /// counted on the CPU at a small size of its own, so it is known without a GPU too. On a GPU cuBLAS's
+    /// float32 product is timed in the same rounds, where its library is there.
+    Ladder(Ladder),
+    /// Explain one kernel: its idea, its figures, its source, and with --trace its phases
+    Explain(Explain),
     /// Run a kernel on the CPU with every access watched, and say what is wrong with it
     ///
     /// Found are races in shared and in global memory, reads of memory that nobody has written, accesses

@@ -4,7 +4,9 @@ mod args;
 mod bench;
 mod check;
 mod doctor;
+mod explain;
 mod findings;
+mod ladder;
 mod list;
 mod plan;
 mod profile;
@@ -62,6 +64,8 @@ pub(crate) fn main() -> ExitCode {
         None if invocation.run.plan => plan::plan(&invocation.run, &mut out),
         None => run::run(&invocation.run, steps, &mut out),
         Some(Command::Bench(bench)) => bench::bench(bench, steps, &mut out),
+        Some(Command::Ladder(args)) => ladder::ladder(args, steps, &mut out),
+        Some(Command::Explain(args)) => explain::explain(args, steps, &mut out),
         Some(Command::Check(args)) => check::check(args, steps, &mut out),
         Some(Command::Profile(args)) => profile::profile(args, steps, &mut out),
         Some(Command::Kernels(list)) => list::kernels(list, &mut out),

@@ -1,0 +1,247 @@
+//! Flags of `ladder` and `explain`.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use clap::{
+    Args,
+    builder::{PossibleValue, TypedValueParser},
+};
+use host::{
+    Device, Shape,
+    gpu::registry::{Entry, TOY},
+    product,
+};
+
+use super::{DeviceChoice, Offering, Verify, devices, kernels, seconds, seed, size};
+
+/// Flags of the ladder.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = LADDER_EXIT_CODES)]
+pub(crate) struct Ladder {
+    /// m, n and k alike [default: 4096 on a GPU, 256 on the CPU]
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["m", "n", "k"])]
+    size: Option<u64>,
+
+    /// Rows of A and C
+    #[arg(short, long, requires_all = ["n", "k"])]
+    #[arg(value_parser = at_least_one, allow_negative_numbers = true)]
+    m: Option<u64>,
+
+    /// Columns of B and C
+    #[arg(short, long, requires_all = ["m", "k"])]
+    #[arg(value_parser = at_least_one, allow_negative_numbers = true)]
+    n: Option<u64>,
+
+    /// Columns of A and rows of B, the inner size
+    #[arg(short, long, requires_all = ["m", "n"])]
+    #[arg(value_parser = at_least_one, allow_negative_numbers = true)]
+    k: Option<u64>,
+
+    /// Where to time the rungs: auto takes a GPU where there is one. They are counted on the CPU, always
+    #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
+    #[arg(value_parser = devices(), hide_possible_values = true)]
+    pub(crate) device: DeviceChoice,
+
+    /// Seed of the random operands
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// What of C to compare with float64, once for each rung; auto compares all where that takes seconds
+    #[arg(long, value_parser = Verify::something(), default_value = "auto")]
+    pub(crate) verify: Verify,
+
+    /// Seconds of measuring to aim for, for each rung [default: 1 on a GPU, 0.25 on the CPU]
+    #[arg(long, value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) seconds: Option<f64>,
+
+    /// One JSON object a rung
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Draw the speed of each rung as bars
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub(crate) plot: Option<Picture>,
+
+    /// Draw each rung under the device's roof, speed against FLOP a byte
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub(crate) roofline: Option<Picture>,
+
+    /// Run nothing: show and draw what `ladder --json` printed to this file, here or elsewhere
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["size", "m", "n", "k", "device", "seed", "verify", "seconds"])]
+    pub(crate) from: Option<PathBuf>,
+}
+
+const LADDER_EXIT_CODES: &str = "Exit codes: 0 every rung is right; 1 one is wrong, and was not timed; the others as for a product.";
+
+impl Ladder {
+    /// The sizes asked for, or what a device gets through in a minute.
+    pub(crate) fn shape_on(&self, device: &Device) -> host::Result<Shape> {
+        match (self.m, self.n, self.k) {
+            (Some(m), Some(n), Some(k)) => Shape::new(m, n, k),
+            _ => {
+                let size = self.size.unwrap_or(if device.is_cuda() { 4096 } else { 256 });
+                Shape::new(size, size, size)
+            }
+        }
+    }
+
+    /// How long to measure each rung.
+    pub(crate) fn seconds_on(&self, device: &Device) -> f64 {
+        self.seconds.unwrap_or(if device.is_cuda() { 1.0 } else { 0.25 })
+    }
+}
+
+impl Verify {
+    /// Those that compare anything.
+    fn something() -> impl TypedValueParser<Value = Verify> {
+        const NAMES: [(&str, Verify); 3] =
+            [("auto", Verify::Auto), ("full", Verify::Full), ("sample", Verify::Sample)];
+        clap::builder::PossibleValuesParser::new(NAMES.map(|(name, _)| name)).map(|chosen| {
+            let verify = NAMES.iter().find(|(name, _)| *name == chosen);
+            verify.map_or(Verify::Auto, |(_, verify)| *verify)
+        })
+    }
+}
+
+/// A size of which there is something to time.
+fn at_least_one(text: &str) -> Result<u64, String> {
+    let limit = || format!("must be a whole number from 1 to {}", u32::MAX);
+    size(text).ok().filter(|&size| size > 0).ok_or_else(limit)
+}
+
+/// A file to draw to.
+#[derive(Clone, Debug)]
+pub(crate) struct Picture {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+}
+
+/// What a file's name says that it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Svg,
+    Png,
+}
+
+impl FromStr for Picture {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let path = PathBuf::from(text);
+        let extension =
+            path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        let format = match extension.as_deref() {
+            Some("svg") => Format::Svg,
+            Some("png") => Format::Png,
+            _ => return Err("must end in .svg or .png".to_owned()),
+        };
+        // It is drawn last: better to know now.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if !folder.unwrap_or(Path::new(".")).is_dir() {
+            return Err("must lie in a folder that exists".to_owned());
+        }
+        if path.is_dir() {
+            return Err("must be a file, and is a folder".to_owned());
+        }
+        Ok(Picture { path, format })
+    }
+}
+
+/// Flags of an explanation.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Explain {
+    /// The kernel's name (`host kernels` lists them); tiled2 is the tiled kernel small enough to follow
+    #[arg(value_name = "NAME", value_parser = kernels_and_toy(), hide_possible_values = true)]
+    pub(crate) kernel: Explained,
+
+    /// Run it on the CPU, and say what each thread of one block does in each phase
+    #[arg(long)]
+    pub(crate) trace: bool,
+
+    /// Rows of A and C in the trace [default: two blocks]
+    #[arg(short, long, requires = "trace", value_parser = traced, allow_negative_numbers = true)]
+    m: Option<u64>,
+
+    /// Columns of B and C in the trace [default: two blocks]
+    #[arg(short, long, requires = "trace", value_parser = traced, allow_negative_numbers = true)]
+    n: Option<u64>,
+
+    /// Columns of A and rows of B in the trace [default: as far as two blocks, 32 at most]
+    #[arg(short, long, requires = "trace", value_parser = traced, allow_negative_numbers = true)]
+    k: Option<u64>,
+
+    /// The block to trace: its column and row in the grid
+    #[arg(long, value_name = "X,Y", requires = "trace", default_value = "0,0")]
+    pub(crate) block: BlockIndex,
+}
+
+impl Explain {
+    /// The sizes to trace a kernel of these tiles at.
+    pub(crate) fn shape(&self, [rows, cols]: [u32; 2]) -> host::Result<Shape> {
+        let two = |tile: u32| u64::from(2 * tile);
+        let k = two(rows.min(cols)).min(32);
+        Shape::new(self.m.unwrap_or(two(rows)), self.n.unwrap_or(two(cols)), self.k.unwrap_or(k))
+    }
+}
+
+/// A trace is read by people.
+fn traced(text: &str) -> Result<u64, String> {
+    const MOST: u64 = 1024;
+    let limit =
+        || format!("must be a whole number from 1 to {MOST}: a trace is for small products");
+    size(text).ok().filter(|size| (1..=MOST).contains(size)).ok_or_else(limit)
+}
+
+/// A kernel of the registry, or the toy that is in no list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Explained(pub(crate) &'static Entry);
+
+impl FromStr for Explained {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        if name == TOY.name() {
+            return Ok(Explained(&TOY));
+        }
+        product::find(name).map(Explained).map_err(|error| match error {
+            host::Error::Argument { limit, .. } => format!("{limit}, or {}", TOY.name()),
+            error => error.to_string(),
+        })
+    }
+}
+
+fn kernels_and_toy() -> impl TypedValueParser<Value = Explained> {
+    let kernels = kernels();
+    let listed = kernels.possible_values().into_iter().flatten();
+    let mut values = listed.filter(|value| value.get_name() != "auto").collect::<Vec<_>>();
+    values.push(PossibleValue::new(TOY.name()).help(TOY.summary));
+    Offering { parser: Explained::from_str, values }
+}
+
+/// A block's column and row in the grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockIndex(pub(crate) [u32; 2]);
+
+impl FromStr for BlockIndex {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let index = text
+            .split_once(',')
+            .and_then(|(x, y)| Some(BlockIndex([x.trim().parse().ok()?, y.trim().parse().ok()?])));
+        index.ok_or("must be X,Y: two whole numbers, the block's column and its row")
+    }
+}
+
+impl fmt::Display for BlockIndex {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let BlockIndex([x, y]) = self;
+        write!(f, "{x},{y}")
+    }
+}

@@ -1,0 +1,261 @@
+//! `explain`: one kernel in words, its figures, its source with what each line does, its phases.
+
+use std::{collections::BTreeMap, io::Write, num::NonZeroU32};
+
+use host::{
+    Device, Shape,
+    check::merge,
+    gpu::registry::{self, Contract, Entry, Rung, TOY},
+    phases::{self, Phases, Product, Thread},
+    profile,
+    simt::check::{Operation, Order},
+};
+
+use super::{
+    Failure,
+    args::Explain,
+    findings,
+    ladder::{
+        Counted, FitLine,
+        count::{COUNTED, count, fit},
+        derived,
+    },
+    steps::Steps,
+};
+
+/// Explains a kernel.
+pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
+    let entry = args.kernel.0;
+    if args.trace {
+        return trace(args, steps, entry, out);
+    }
+    let counted = steps.step(&format!("{}: counted", entry.name()), || count(entry))?;
+    // No GPU's driver has seen the toy.
+    let device = if std::ptr::eq(entry, &TOY) { Device::cpu() } else { Device::best().device };
+    let fit = fit(entry, &device)?;
+    let text = registry::text(entry.declaration().file).unwrap_or_default();
+
+    headline(out, entry)?;
+    writeln!(out)?;
+    for line in text.lines().map_while(|line| line.strip_prefix("//!")) {
+        writeln!(out, "{}", line.strip_prefix(' ').unwrap_or(line))?;
+    }
+    writeln!(out)?;
+    figures(out, entry, &counted, &fit)?;
+    writeln!(out)?;
+    let margin = steps.step(&format!("{}: counted by line", entry.name()), || margin(entry))?;
+    source(out, entry, text, &margin)?;
+    if counted.clean { Ok(()) } else { Err(Failure::Wrong) }
+}
+
+/// The rung's place and idea.
+fn headline(out: &mut impl Write, entry: &Entry) -> Result<(), Failure> {
+    writeln!(out, "kernel    {}: {}", entry.name(), entry.summary)?;
+    let rungs = registry::ladder().map(|(entry, _)| entry.name()).collect::<Vec<_>>();
+    let place = rungs.iter().position(|name| *name == entry.name());
+    if let (Some(place), Some(Rung { idea, .. })) = (place, &entry.rung) {
+        writeln!(out, "rung      {} of {}: {idea}", place + 1, rungs.len())?;
+    }
+    Ok(())
+}
+
+fn figures(
+    out: &mut impl Write,
+    entry: &Entry,
+    Counted { m, n, k, counts, clean }: &Counted,
+    fit: &FitLine,
+) -> Result<(), Failure> {
+    let shown = |value: Option<f64>| value.map_or("none".to_owned(), |value| format!("{value:.3}"));
+    let Contract::Product(product) = &entry.contract else {
+        return Ok(());
+    };
+    let ([rows, cols], [x, y, z]) = (product.tile, product.block);
+    writeln!(out, "block     {x} x {y} x {z} threads compute {rows} x {cols} elements of C")?;
+    match (fit.registers, fit.shared_bytes) {
+        (Some(registers), Some(shared)) => writeln!(
+            out,
+            "takes     {registers} registers a thread, {shared} bytes of shared memory a block ({})",
+            fit.source
+        )?,
+        _ => writeln!(out, "takes     not known: no GPU's compiler has seen this kernel")?,
+    }
+    if let (Some(percent), Some(limit)) = (fit.occupancy_percent, &fit.limited_by) {
+        writeln!(out, "occupancy {percent:.0} % on {}, limited by {limit}", fit.gpu)?;
+    }
+    if let Some(rung) = &entry.rung {
+        let bytes = derived(rung);
+        writeln!(out, "on paper  {:.3} FLOP a byte: {bytes:.3} bytes a FLOP", rung.flop_per_byte)?;
+    }
+    writeln!(
+        out,
+        "counted   {} bytes a FLOP asked for, {} moved in sectors (on the CPU at m = {m}, n = {n}, k = {k})",
+        shown(counts.bytes_per_flop),
+        shown(counts.sector_bytes_per_flop)
+    )?;
+    writeln!(
+        out,
+        "          {} sectors a load from global memory (ideal {})",
+        shown(counts.sectors_per_request),
+        shown(counts.sectors_per_request_ideal)
+    )?;
+    if counts.wavefronts_per_request.is_some() {
+        writeln!(
+            out,
+            "          {} wavefronts an access to shared memory (ideal {})",
+            shown(counts.wavefronts_per_request),
+            shown(counts.wavefronts_per_request_ideal)
+        )?;
+    }
+    writeln!(
+        out,
+        "a warp    {:.0} multiply-adds, {:.0} barriers; global memory: {:.0} loads, {:.0} stores; shared memory: \
+         {:.0} loads, {:.0} stores",
+        counts.fma_per_warp,
+        counts.barriers_per_warp,
+        counts.global_loads_per_warp,
+        counts.global_stores_per_warp,
+        counts.shared_loads_per_warp,
+        counts.shared_stores_per_warp
+    )?;
+    if !clean {
+        writeln!(out, "FOUND     something is wrong: see `check --kernel {}`", entry.name())?;
+    }
+    Ok(())
+}
+
+/// What each line of the kernels' files does for a warp.
+type Margin = BTreeMap<(String, u32), Vec<String>>;
+
+fn margin(entry: &Entry) -> host::Result<Margin> {
+    let [m, n, k] = COUNTED;
+    let shape = Shape::new(m, n, k)?;
+    let profiled = profile::product(entry, shape, NonZeroU32::MIN, 1)?;
+    let Contract::Product(product) = &entry.contract else { return Ok(Margin::new()) };
+    let threads: u32 = product.block.iter().product();
+    let warps = (profiled.profile.blocks * u64::from(threads.div_ceil(32))).max(1) as f64;
+    let mut sums = BTreeMap::<(String, u32, Operation), u64>::new();
+    for line in profiled.profile.lines {
+        // Multiply-adds are counted for each thread, everything else for each warp.
+        let times = if line.operation == Operation::Fma { line.lanes / 32 } else { line.requests };
+        let site = (line.place.file, line.place.line, line.operation);
+        *sums.entry(site).or_default() += times;
+    }
+    let mut margin = Margin::new();
+    for ((file, line, operation), times) in sums {
+        let words = format!("{:.0} {}", times as f64 / warps, short(operation));
+        margin.entry((file, line)).or_default().push(words);
+    }
+    Ok(margin)
+}
+
+/// What PTX calls it.
+fn short(operation: Operation) -> &'static str {
+    match operation {
+        Operation::GlobalLoad => "ld.global",
+        Operation::GlobalStore => "st.global",
+        Operation::SharedLoad => "ld.shared",
+        Operation::SharedStore => "st.shared",
+        Operation::Fma => "fma",
+        Operation::Barrier => "bar.sync",
+        other => other.name(),
+    }
+}
+
+/// The file below its opening words, with what each line does beside it.
+fn source(out: &mut impl Write, entry: &Entry, text: &str, margin: &Margin) -> Result<(), Failure> {
+    writeln!(
+        out,
+        "{}, and how often a warp does what, in the product above",
+        entry.declaration().file
+    )?;
+    let own = entry.declaration().file;
+    let words = |line: u32| {
+        margin.get(&(own.to_owned(), line)).map_or(String::new(), |words| words.join(", "))
+    };
+    let width = margin.values().map(|words| words.join(", ").len()).max().unwrap_or(0);
+    let body = (1..).zip(text.lines()).skip_while(|(_, line)| line.starts_with("//!"));
+    for (number, line) in body.skip_while(|(_, line)| line.is_empty()) {
+        let row = format!("{:>width$} {number:>4} | {line}", words(number));
+        writeln!(out, "{}", row.trim_end())?;
+    }
+    // What it shares with other kernels.
+    for ((file, number), words) in margin.iter().filter(|((file, _), _)| file != own) {
+        let line = registry::source(file, *number).unwrap_or_default().trim();
+        writeln!(out, "{:>width$} {file}:{number} | {line}", words.join(", "))?;
+    }
+    Ok(())
+}
+
+/// Prints what each thread of a block does, phase by phase.
+fn trace(
+    args: &Explain,
+    steps: Steps,
+    entry: &'static Entry,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let Contract::Product(product) = &entry.contract else {
+        let limit = "must compute a product";
+        return Err(host::Error::argument("NAME", entry.name(), limit).into());
+    };
+    let shape = args.shape(product.tile)?;
+    let name = format!("{}: traced", entry.name());
+    let seen = steps.step(&name, || phases::of_block(entry, shape, args.block.0, 1))?;
+    headline(out, entry)?;
+    writeln!(out, "{shape}   block {} (column, row of the grid)", args.block)?;
+    let Phases { phases, barriers, left_out, findings, .. } = &seen;
+    writeln!(
+        out,
+        "{} phases, {barriers} barriers; a thread is (row, column), an element [row,column], from 0",
+        phases.len()
+    )?;
+    for (number, phase) in phases.iter().enumerate() {
+        writeln!(out, "\nphase {number}")?;
+        let rows = phase.threads.iter().map(row).collect::<Vec<_>>();
+        let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+        let widths = [0, 1, 2].map(width);
+        let [thread, loads, adds] = widths;
+        for [a, b, c, d] in &rows {
+            let line = format!("  {a:<thread$}  {b:<loads$}  {c:<adds$}  {d}");
+            writeln!(out, "{}", line.trim_end())?;
+        }
+    }
+    if *left_out > 0 {
+        writeln!(
+            out,
+            "\n{left_out} further accesses are left out: the product is too large to be traced"
+        )?;
+    }
+    let seen = merge(findings.iter().map(|finding| (Order::Forward, finding)));
+    if seen.is_empty() {
+        return Ok(());
+    }
+    findings::print(out, &seen, &[Order::Forward])?;
+    Err(Failure::Wrong)
+}
+
+/// A thread, its loads, the products it adds, its stores.
+fn row(thread: &Thread) -> [String; 4] {
+    let [row, col] = thread.thread;
+    let list = |words: Vec<String>, between: &str| few(words).join(between);
+    let loads = thread.loads.iter().map(ToString::to_string).collect();
+    let adds = thread.adds.iter().map(Product::to_string).collect::<Vec<_>>();
+    let mut adds =
+        if adds.is_empty() { String::new() } else { format!("sum += {}", list(adds, " + ")) };
+    if thread.other_adds > 0 {
+        let between = if adds.is_empty() { "" } else { ", and " };
+        adds += &format!("{between}{} multiply-adds of registers", thread.other_adds);
+    }
+    let stores = thread.stores.iter().map(|elements| format!("-> {elements}")).collect();
+    [format!("({row},{col})"), list(loads, ", "), adds, list(stores, ", ")]
+}
+
+/// Of a long list its ends.
+fn few(mut words: Vec<String>) -> Vec<String> {
+    const MOST: usize = 4;
+    let count = words.len();
+    if count > MOST {
+        words.drain(2..count - 1);
+        words.insert(2, format!("... ({} more)", count - 3));
+    }
+    words
+}

@@ -1,0 +1,128 @@
+//! The ladder as bars: how fast each rung is.
+
+use plotters::prelude::{DrawingBackend, RGBColor};
+
+use super::{
+    line::Line,
+    pen::{
+        BLUE, Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, PAPER, Pen, RIGHT, SMALL, TEXT,
+        TITLE, render, speed, width_of,
+    },
+};
+use crate::cli::{Failure, args::Format};
+
+/// The picture's bytes.
+pub(super) fn draw(lines: &[Line], format: Format) -> Result<Vec<u8>, Failure> {
+    render(&Chart { lines }, format)
+}
+
+struct Chart<'a> {
+    lines: &'a [Line],
+}
+
+const WIDTH: i32 = 960;
+const ROW: i32 = 32;
+const TOP: i32 = 92;
+const BOTTOM: i32 = 62;
+/// Room for the speed beside the longest bar.
+const BESIDE: i32 = 170;
+
+impl Drawing for Chart<'_> {
+    fn size(&self) -> (i32, i32) {
+        (WIDTH, TOP + ROW * self.lines.len() as i32 + BOTTOM)
+    }
+
+    fn draw<B: DrawingBackend>(&self, pen: &Pen<B>) -> Result<(), String> {
+        title(pen, "Speed of each rung", self.lines)?;
+        let names = self.lines.iter().map(|line| width_of(&label(line), TEXT));
+        let left = 24 + names.max().unwrap_or(0).min(WIDTH / 2);
+        let right = WIDTH - BESIDE;
+        let bottom = TOP + ROW * self.lines.len() as i32;
+
+        let speeds = self.lines.iter().filter_map(|line| line.gflops);
+        let most = speeds.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+        let step = tick(most / 7.0);
+        let x = |gflops: f64| left + (f64::from(right - left) * gflops / most).round() as i32;
+        for number in 0..=(most / step).floor() as i32 {
+            let value = f64::from(number) * step;
+            pen.line(&[(x(value), TOP), (x(value), bottom)], FAINT, 1)?;
+            pen.words(&plain(value), (x(value), bottom + 14), MIDDLE, SMALL, GREY)?;
+        }
+        pen.words("GFLOP/s", ((left + right) / 2, bottom + 40), MIDDLE, TEXT, INK)?;
+
+        for (number, line) in (0..).zip(self.lines) {
+            let y = TOP + ROW * number + ROW / 2;
+            pen.words(&label(line), (left - 10, y), RIGHT, TEXT, INK)?;
+            let Some(gflops) = line.gflops else {
+                let why = if line.verified { "not timed" } else { "wrong, not timed" };
+                pen.words(why, (left + 8, y), LEFT, SMALL, ORANGE)?;
+                continue;
+            };
+            pen.fill((left, y - 10), (x(gflops).max(left + 1), y + 10), color(line))?;
+            let gain = line.gain.map_or(String::new(), |gain| format!("  \u{d7}{gain:.2}"));
+            let words = format!("{}{gain}", speed(gflops));
+            // Not across the lines of the axis.
+            let (from, to) = (x(gflops) + 4, x(gflops) + 8 + width_of(&words, SMALL));
+            pen.fill((from, y - 9), (to, y + 9), PAPER)?;
+            pen.words(&words, (from + 4, y), LEFT, SMALL, INK)?;
+        }
+        pen.line(&[(left, TOP), (left, bottom)], INK, 1)
+    }
+}
+
+/// The rung's number and name.
+pub(super) fn label(line: &Line) -> String {
+    match line.rung {
+        Some(number) => format!("{number}  {}", line.kernel),
+        None => line.kernel.clone(),
+    }
+}
+
+/// Rungs are blue, what they are held against is grey.
+pub(super) fn color(line: &Line) -> RGBColor {
+    if line.rung.is_some() { BLUE } else { GREY }
+}
+
+/// What it is, where, and at which size.
+pub(super) fn title<B: DrawingBackend>(
+    pen: &Pen<B>,
+    what: &str,
+    lines: &[Line],
+) -> Result<(), String> {
+    pen.words(what, (24, 32), LEFT, TITLE, INK)?;
+    let subtitle = lines.first().map_or(String::new(), |line| {
+        let Line { m, n, k, description, device, .. } = line;
+        format!("C = A B, m = {m}, n = {n}, k = {k}, float32, on {device}: {description}")
+    });
+    pen.words(&subtitle, (24, 62), LEFT, TEXT, GREY)
+}
+
+/// The next of 1, 2, 5, 10, 20 ... that is not below.
+fn tick(least: f64) -> f64 {
+    let power = 10f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0]
+        .into_iter()
+        .map(|of| of * power)
+        .find(|tick| *tick >= least)
+        .unwrap_or(10.0 * power)
+}
+
+/// A number on an axis.
+pub(super) fn plain(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        for (least, expected) in [(0.3, 0.5), (1.0, 1.0), (1.1, 2.0), (4200.0, 5000.0), (6.0, 10.0)]
+        {
+            assert!((tick(least) / expected - 1.0).abs() < 1e-9, "{least}");
+        }
+        assert_eq!([0.5, 20.0, 0.25, 0.0].map(plain), ["0.5", "20", "0.25", "0"]);
+    }
+}

@@ -1,0 +1,67 @@
+//! A rung's counts and how it fits on a multiprocessor: for these no GPU is needed.
+
+use std::num::NonZeroU32;
+
+use host::{
+    Device, Shape,
+    gpu::registry::Entry,
+    product,
+    profile::{self, Counts, GPUS},
+    simt::cpu::LIMITS,
+};
+
+use super::line::{Counted, FitLine, first, rounded};
+
+/// The product that rungs are counted at: whole tiles of every rung, so that nothing but the kernel's own way
+/// shows, and small enough that counting all of it takes a second.
+pub(in crate::cli) const COUNTED: [u64; 3] = [256, 256, 64];
+
+/// Runs a kernel on the CPU with every access watched, and counts.
+pub(in crate::cli) fn count(entry: &Entry) -> host::Result<Counted> {
+    let [m, n, k] = COUNTED;
+    let shape = Shape::new(m, n, k)?;
+    let launches = product::launches(entry, shape, &LIMITS)?;
+    let profiled = profile::product(entry, shape, NonZeroU32::MIN, 1)?;
+    let counts = Counts::of(&profiled.profile, &first(&launches)?.config, shape);
+    Ok(Counted {
+        m: shape.m(),
+        n: shape.n(),
+        k: shape.k(),
+        counts: rounded(counts),
+        clean: profiled.findings.is_empty(),
+    })
+}
+
+/// How a kernel's blocks fit on the GPU at hand, otherwise on the newest that there are figures of.
+pub(in crate::cli) fn fit(entry: &Entry, device: &Device) -> host::Result<FitLine> {
+    let [m, n, k] = COUNTED;
+    let launches = product::launches(entry, Shape::new(m, n, k)?, &LIMITS)?;
+    let config = &first(&launches)?.config;
+    let fit = match device.is_cuda() {
+        true => profile::on_device(entry, config, device)?,
+        false => profile::on_gpu(entry, config, &GPUS[GPUS.len() - 1]),
+    };
+    Ok(FitLine::new(&fit))
+}
+
+#[cfg(test)]
+mod tests {
+    use host::gpu::registry::{Contract, ladder};
+
+    use super::*;
+
+    #[test]
+    fn every_rung_is_counted_at_whole_tiles() {
+        for (entry, _) in ladder() {
+            let Contract::Product(product) = &entry.contract else { continue };
+            let [rows, cols] = product.tile.map(u64::from);
+            let whole = COUNTED[0].is_multiple_of(rows) && COUNTED[1].is_multiple_of(cols);
+            assert!(
+                whole,
+                "{}: COUNTED is no multiple of its tile {:?}",
+                entry.name(),
+                product.tile
+            );
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What is said of a rung: a row of the table, a bar of the picture, a line of `--json`.
+
+use host::{
+    Roof, Shape,
+    gpu::registry::Rung,
+    product::Launch,
+    profile::{Counts, Fit},
+    timing::Measurement,
+};
+use serde::{Deserialize, Serialize};
+
+use super::Candidate;
+use crate::cli::verification::Verification;
+
+/// A rung, or the baseline. Read back from a recorded run, too.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Line {
+    /// Its place, from 1; `null` for the baseline, which is none.
+    pub(super) rung: Option<usize>,
+    pub(super) kernel: String,
+    /// What changed, and why.
+    pub(super) idea: String,
+    pub(super) device: String,
+    pub(super) description: String,
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
+    pub(super) dtype: String,
+    pub(super) seed: u64,
+
+    /// `full` or `sample`.
+    pub(super) verify: String,
+    /// Is everything right, on integers too? (`null`: k is too large for an exact run on them.)
+    pub(super) verified: bool,
+    pub(super) exact_on_integers: Option<bool>,
+    pub(super) max_abs_err: Option<f64>,
+    /// At most 1 where all is right; `null` for NaN.
+    pub(super) max_err_over_bound: Option<f64>,
+
+    /// What follows is `null` for a kernel that is wrong, which was not timed.
+    pub(super) rounds: Option<usize>,
+    pub(super) median_us: Option<f64>,
+    pub(super) min_us: Option<f64>,
+    pub(super) spread: Option<f64>,
+    pub(super) gflops: Option<f64>,
+    /// How many times as fast as the rung before, with its 95 % interval.
+    pub(super) gain: Option<f64>,
+    pub(super) gain_low: Option<f64>,
+    pub(super) gain_high: Option<f64>,
+    /// Of cuBLAS's speed in the same rounds.
+    pub(super) share_of_cublas: Option<f64>,
+    /// Of the device's float32 peak at its highest clock.
+    pub(super) share_of_roof: Option<f64>,
+    pub(super) roof_gflops: Option<f64>,
+    pub(super) roof_memory_gb_per_s: Option<f64>,
+
+    /// Bytes that the threads of a block ask global memory for, for each FLOP: on paper.
+    pub(super) bytes_per_flop_derived: Option<f64>,
+    /// `null` for the baseline, which cannot be counted.
+    pub(super) counted: Option<Counted>,
+    pub(super) fit: Option<FitLine>,
+}
+
+/// What was counted on the CPU, and at which sizes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::cli) struct Counted {
+    pub(in crate::cli) m: usize,
+    pub(in crate::cli) n: usize,
+    pub(in crate::cli) k: usize,
+    #[serde(flatten)]
+    pub(in crate::cli) counts: Counts,
+    /// Was nothing found that is wrong with the kernel?
+    pub(in crate::cli) clean: bool,
+}
+
+/// How a kernel's blocks fit on a multiprocessor.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::cli) struct FitLine {
+    pub(in crate::cli) gpu: String,
+    /// Who says so: a ptxas or the driver.
+    pub(in crate::cli) source: String,
+    pub(in crate::cli) registers: Option<u32>,
+    pub(in crate::cli) shared_bytes: Option<u32>,
+    /// Warps in percent of what a multiprocessor holds.
+    pub(in crate::cli) occupancy_percent: Option<f64>,
+    pub(in crate::cli) limited_by: Option<String>,
+}
+
+impl FitLine {
+    pub(super) fn new(fit: &Fit) -> Self {
+        FitLine {
+            gpu: fit.gpu.clone(),
+            source: fit.source.clone(),
+            registers: fit.resources.map(|resources| resources.registers),
+            shared_bytes: fit.resources.map(|resources| resources.shared),
+            occupancy_percent: fit.occupancy.map(|occupancy| six_digits(occupancy.percent())),
+            limited_by: fit.occupancy.map(|occupancy| occupancy.limited_by.to_string()),
+        }
+    }
+}
+
+/// A candidate's result: on real data, and on integers where that can be exact.
+pub(super) struct Verdict {
+    pub(super) real: Verification,
+    pub(super) exact: Option<Verification>,
+}
+
+impl Verdict {
+    /// Is nothing wrong? (The exact run may be missing where k is too large for one.)
+    pub(super) fn right(&self) -> bool {
+        self.real.passed() && self.exact.as_ref().is_none_or(Verification::passed)
+    }
+}
+
+/// A time, a speed or a share in six digits: nothing is measured to more.
+pub(super) fn six_digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+impl Line {
+    /// What is known of a candidate before it is timed.
+    pub(super) fn new(
+        candidate: &Candidate,
+        device: &host::Device,
+        shape: Shape,
+        seed: u64,
+        verdict: &Verdict,
+    ) -> Self {
+        let elements = verdict.real.elements();
+        let roof = Roof::of(device);
+        Line {
+            rung: candidate.number,
+            kernel: candidate.name().to_owned(),
+            idea: candidate.rung.map_or(String::new(), |rung| rung.idea.to_owned()),
+            device: device.name(),
+            description: device.description(),
+            m: shape.m(),
+            n: shape.n(),
+            k: shape.k(),
+            dtype: "f32".to_owned(),
+            seed,
+            verify: verdict.real.name().to_owned(),
+            verified: verdict.right(),
+            exact_on_integers: verdict.exact.as_ref().map(Verification::nothing_wrong),
+            max_abs_err: Some(elements.max_abs_err).filter(|err| err.is_finite()),
+            max_err_over_bound: Some(elements.max_err_over_bound).filter(|err| err.is_finite()),
+            rounds: None,
+            median_us: None,
+            min_us: None,
+            spread: None,
+            gflops: None,
+            gain: None,
+            gain_low: None,
+            gain_high: None,
+            share_of_cublas: None,
+            share_of_roof: None,
+            roof_gflops: roof.map(|roof| six_digits(roof.fp32_gflops)),
+            roof_memory_gb_per_s: roof.and_then(|roof| roof.memory_gb_per_s).map(six_digits),
+            bytes_per_flop_derived: candidate.rung.map(derived),
+            counted: None,
+            fit: None,
+        }
+    }
+
+    /// What was measured; `before` is the rung before, where that was measured too.
+    pub(super) fn timed(
+        &mut self,
+        measurement: &Measurement,
+        before: Option<&Measurement>,
+        cublas: Option<&Measurement>,
+    ) {
+        let summary = measurement.summary();
+        let flop = 2.0 * self.m as f64 * self.n as f64 * self.k as f64;
+        let gflops = flop / summary.median * 1e-3;
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite()).map(six_digits);
+        self.rounds = Some(measurement.times_us.len());
+        self.median_us = finite(summary.median);
+        self.min_us = finite(summary.min);
+        self.spread = finite(summary.spread());
+        self.gflops = finite(gflops);
+        if let Some(gain) = before.map(|before| measurement.speed_over(before)) {
+            self.gain = finite(gain.median);
+            self.gain_low = finite(gain.low);
+            self.gain_high = finite(gain.high);
+        }
+        self.share_of_cublas =
+            cublas.and_then(|cublas| finite(measurement.speed_over(cublas).median));
+        self.share_of_roof = self.roof_gflops.and_then(|roof| finite(gflops / roof));
+    }
+}
+
+/// Bytes a FLOP, on paper.
+pub(in crate::cli) fn derived(rung: &Rung) -> f64 {
+    six_digits(1.0 / rung.flop_per_byte)
+}
+
+/// The counts of a kernel, with no more digits than make sense.
+pub(super) fn rounded(counts: Counts) -> Counts {
+    let mut counts = counts;
+    let each = |value: &mut Option<f64>| *value = value.map(six_digits);
+    each(&mut counts.sectors_per_request);
+    each(&mut counts.sectors_per_request_ideal);
+    each(&mut counts.wavefronts_per_request);
+    each(&mut counts.wavefronts_per_request_ideal);
+    each(&mut counts.bytes_per_flop);
+    each(&mut counts.sector_bytes_per_flop);
+    for value in [
+        &mut counts.barriers_per_warp,
+        &mut counts.fma_per_warp,
+        &mut counts.global_loads_per_warp,
+        &mut counts.global_stores_per_warp,
+        &mut counts.shared_loads_per_warp,
+        &mut counts.shared_stores_per_warp,
+        &mut counts.divergent_share,
+    ] {
+        *value = six_digits(*value);
+    }
+    counts
+}
+
+/// The blocks of the first launch, which all others but the last have too.
+pub(super) fn first(launches: &[Launch]) -> host::Result<&Launch> {
+    launches.first().ok_or_else(|| host::Error::argument("m, n", "0", "must both be at least 1"))
+}

@@ -1,0 +1,267 @@
+//! Measures the ladder: each rung verified and counted, then all timed in turn.
+
+use std::cell::RefCell;
+
+use host::{
+    Device, Shape, Stream,
+    gpu::registry,
+    product,
+    timing::{self, Candidate as Timed, Measurement, Operands, Rounds, telemetry::Watch},
+    verify::Criterion,
+};
+
+use super::{
+    Candidate,
+    baseline::Baseline,
+    count,
+    line::{Line, Verdict},
+};
+use crate::cli::{
+    Failure,
+    args::{Ladder, Verify},
+    note,
+    run::check_memory,
+    steps::Steps,
+    verification::Verification,
+};
+
+/// A line for each rung, and one for cuBLAS where it is there.
+pub(super) fn measure(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure> {
+    let device = crate::cli::open(args.device)?;
+    let shape = args.shape_on(&device)?;
+    let sets = Operands::sets(&device, shape);
+    // And a set of integers.
+    check_memory(shape, shape.bytes().saturating_mul(sets + 1), true, &device)?;
+    let stream = device.stream()?;
+    let baseline = Baseline::open(&stream)?;
+    let rungs = (1..).zip(registry::ladder());
+    let mut candidates = rungs
+        .map(|(number, (entry, rung))| Candidate {
+            number: Some(number),
+            rung: Some(rung),
+            entry: Some(entry),
+        })
+        .collect::<Vec<_>>();
+    candidates.extend(baseline.as_ref().map(|_| Candidate {
+        number: None,
+        rung: None,
+        entry: None,
+    }));
+
+    let verify = resolve(args.verify, shape, candidates.len());
+    let tester = Tester { shape, stream: &stream, baseline: baseline.as_ref(), verify, args };
+    let mut operands = steps.step("operands", || tester.operands(sets))?;
+    let mut lines = Vec::new();
+    for (number, candidate) in (1..).zip(&candidates) {
+        let name = format!("{} ({number} of {})", candidate.name(), candidates.len());
+        let verdict = steps.step(&format!("{name}: once, to be verified"), || {
+            tester.verdict(candidate, &mut operands)
+        })?;
+        complain(&verdict, candidate, args, shape, &device);
+        let mut line = Line::new(candidate, &device, shape, args.seed, &verdict);
+        if let Some(entry) = candidate.entry {
+            let counted = steps.step(&format!("{name}: counted"), || count::count(entry))?;
+            if !counted.clean {
+                note(format_args!(
+                    "note: something is wrong with {name}: see `check --kernel {}`",
+                    entry.name()
+                ));
+            }
+            line.counted = Some(counted);
+            line.fit = Some(count::fit(entry, &device)?);
+        }
+        lines.push(line);
+    }
+    drop(operands.host.take());
+
+    let right = (0..lines.len()).filter(|&number| lines[number].verified).collect::<Vec<_>>();
+    let timed = right.iter().map(|&number| &candidates[number]).collect::<Vec<_>>();
+    let measurements = tester.time(&timed, &mut operands.sets, steps)?;
+    let of = |number: usize| {
+        right.iter().position(|&timed| timed == number).map(|place| &measurements[place])
+    };
+    let cublas = candidates.iter().position(|candidate| candidate.entry.is_none()).and_then(of);
+    for (number, line) in lines.iter_mut().enumerate() {
+        let Some(measurement) = of(number) else { continue };
+        let before = number.checked_sub(1).filter(|_| line.rung.is_some()).and_then(of);
+        line.timed(measurement, before, cublas);
+    }
+    Ok(lines)
+}
+
+/// What to compare where that is left open: all of C, if the products in float64 for all candidates take no
+/// longer than a person waits.
+fn resolve(verify: Verify, shape: Shape, candidates: usize) -> Verify {
+    // A core does at least 5 GFLOP/s in float64; three products for each candidate.
+    let cores = f64::from(Device::cpu().multiprocessors());
+    let seconds = 3.0 * candidates as f64 * shape.flop() / (5e9 * cores);
+    match verify {
+        Verify::Auto if seconds <= 30.0 => Verify::Full,
+        Verify::Auto => Verify::Sample,
+        asked => asked,
+    }
+}
+
+/// Says on standard error what is wrong, and how to see it again.
+fn complain(
+    verdict: &Verdict,
+    candidate: &Candidate,
+    args: &Ladder,
+    shape: Shape,
+    device: &Device,
+) {
+    let name = candidate.name();
+    let real = (Some(&verdict.real), "uniform data");
+    for (verification, data) in [real, (verdict.exact.as_ref(), "integers")] {
+        if let Some(wrong) = verification.filter(|verification| !verification.nothing_wrong()) {
+            wrong.complain(&format!("{data}, with {name},"));
+        }
+    }
+    if !verdict.right() && candidate.entry.is_some() {
+        note(format_args!(
+            "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {} --kernel {name} --seed {}",
+            shape.m(),
+            shape.n(),
+            shape.k(),
+            device.name(),
+            args.seed
+        ));
+    }
+}
+
+/// Operands on the device, and the first of them here as well, to compare with.
+struct Sets {
+    sets: Vec<Operands>,
+    host: Option<[Vec<f32>; 2]>,
+    /// The same sizes filled with integers: here, and on the device.
+    integers: Option<([Vec<f32>; 2], Operands)>,
+}
+
+/// Runs candidates.
+struct Tester<'a> {
+    shape: Shape,
+    stream: &'a Stream,
+    baseline: Option<&'a Baseline<'a>>,
+    verify: Verify,
+    args: &'a Ladder,
+}
+
+impl Tester<'_> {
+    fn operands(&self, sets: u64) -> Result<Sets, Failure> {
+        let (device, shape, seed) = (self.stream.device(), self.shape, self.args.seed);
+        let seed_of_b = host::operands::seed_of_b(seed);
+        let a = host::operands::uniform(seed, shape.a_len())?;
+        let b = host::operands::uniform(seed_of_b, shape.b_len())?;
+        let mut all = vec![Operands::upload(device, shape, &a, &b)?];
+        for set in 1..sets {
+            all.push(Operands::new(device, shape, seed.wrapping_add(set))?);
+        }
+        let integers = match host::operands::exact_magnitude(shape.k()) {
+            None => None,
+            Some(magnitude) => {
+                let a = host::operands::integers(seed, shape.a_len(), magnitude)?;
+                let b = host::operands::integers(seed_of_b, shape.b_len(), magnitude)?;
+                let operands = Operands::upload(device, shape, &a, &b)?;
+                Some(([a, b], operands))
+            }
+        };
+        Ok(Sets { sets: all, host: Some([a, b]), integers })
+    }
+
+    /// Each candidate once, from C full of NaN: on real numbers, and on integers where that can be exact.
+    fn verdict(&self, candidate: &Candidate, operands: &mut Sets) -> Result<Verdict, Failure> {
+        let [a, b] = operands.host.as_ref().map_or([&[][..]; 2], |[a, b]| [&**a, &**b]);
+        let real = self.verification(candidate, &mut operands.sets[0], [a, b], Criterion::Bound)?;
+        let exact = match &mut operands.integers {
+            None => None,
+            Some(([a, b], operands)) => {
+                Some(self.verification(candidate, operands, [a, b], Criterion::Exact)?)
+            }
+        };
+        Ok(Verdict { real, exact })
+    }
+
+    fn verification(
+        &self,
+        candidate: &Candidate,
+        operands: &mut Operands,
+        [a, b]: [&[f32]; 2],
+        criterion: Criterion,
+    ) -> Result<Verification, Failure> {
+        operands.c.buffer_mut().fill_bytes(0xff)?;
+        self.launch(candidate, operands)?;
+        self.stream.synchronize()?;
+        let c = operands.c.to_row_major()?;
+        let (shape, seed) = (self.shape, self.args.seed);
+        let found = Verification::run(self.verify, shape, [a, b, &c], criterion, seed)?;
+        found.ok_or_else(|| {
+            host::Error::argument("--verify", "none", "every rung is verified: full or sample")
+                .into()
+        })
+    }
+
+    fn launch(&self, candidate: &Candidate, operands: &mut Operands) -> host::Result<()> {
+        match (candidate.entry, self.baseline) {
+            (Some(entry), _) => {
+                let Operands { a, b, c } = operands;
+                product::multiply(self.stream, entry, a, b, c)
+            }
+            (None, Some(baseline)) => baseline.multiply(operands),
+            // Only where there is a baseline is there such a candidate.
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// All of these in turn, round after round.
+    fn time(
+        &self,
+        candidates: &[&Candidate],
+        operands: &mut [Operands],
+        steps: Steps,
+    ) -> Result<Vec<Measurement>, Failure> {
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let device = self.stream.device();
+        let names = candidates.iter().map(|candidate| candidate.name()).collect::<Vec<_>>();
+        let how_far = move || {
+            let Rounds { candidate, done, total } = timing::rounds();
+            let name = names.get(candidate).copied().unwrap_or_default();
+            match total {
+                0 => format!("({name}, warming up)"),
+                _ => format!("({name}) {} %", 100 * done / total),
+            }
+        };
+        let seconds = self.args.seconds_on(device) * candidates.len() as f64;
+        let options = timing::Options {
+            duration: std::time::Duration::from_secs_f64(seconds),
+            ..timing::Options::new(device, candidates.len())
+        };
+        steps.step_with("timing", how_far, || {
+            let watch = Watch::start(device);
+            let sets = operands.len();
+            // The candidates share the operands, one launch at a time.
+            let operands = RefCell::new(operands);
+            let mut timed = candidates
+                .iter()
+                .map(|candidate| -> Timed {
+                    let operands = &operands;
+                    Box::new(move |set| self.launch(candidate, &mut operands.borrow_mut()[set]))
+                })
+                .collect::<Vec<_>>();
+            let measured = timing::compare(self.stream, &mut timed, sets, &options)?;
+            if let Ok(seen) = watch.finish() {
+                let [low, median, high] = seen.sm_mhz;
+                let why = match seen.throttled.is_empty() {
+                    true => "nothing".to_owned(),
+                    false => seen.throttled.join(", "),
+                };
+                note(format_args!(
+                    "note: clock {median} MHz ({low} to {high}), power {} W; limited by: {why}",
+                    seen.power_w[1]
+                ));
+            }
+            Ok(measured)
+        })
+    }
+}

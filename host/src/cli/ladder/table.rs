@@ -1,0 +1,152 @@
+//! The ladder for people: two tables, and a line for each rung.
+
+use std::io::{self, Write};
+
+use super::line::{Counted, FitLine, Line};
+use crate::cli::run::duration;
+
+/// Prints the ladder.
+pub(super) fn print(out: &mut impl Write, lines: &[Line]) -> io::Result<()> {
+    let Some(first) = lines.first() else { return Ok(()) };
+    let Line { device, description, m, n, k, .. } = first;
+    writeln!(out, "A {m}x{k} · B {k}x{n} = C {m}x{n}   f32, on {device}: {description}")?;
+    let width = lines.iter().map(|line| line.kernel.chars().count()).max().unwrap_or(0).max(6);
+    speeds(out, lines, width)?;
+    writeln!(out)?;
+    figures(out, lines, width)?;
+    writeln!(out, "\nwhat changes, rung by rung")?;
+    for line in lines.iter().filter(|line| line.rung.is_some()) {
+        writeln!(out, "{:>3}  {:<width$}  {}", number(line), line.kernel, line.idea)?;
+    }
+    Ok(())
+}
+
+fn number(line: &Line) -> String {
+    line.rung.map_or("-".to_owned(), |number| number.to_string())
+}
+
+/// A figure with so many decimals, `-` where there is none.
+fn figure(value: Option<f64>, decimals: usize) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
+}
+
+/// What was measured on the device at hand.
+fn speeds(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:>3}  {:<width$}  {:>11} {:>10} {:>24} {:>8} {:>9} {:>9}",
+        "#",
+        "kernel",
+        "time",
+        "GFLOP/s",
+        "gain over the one before",
+        "of roof",
+        "of cuBLAS",
+        "err/bound"
+    )?;
+    for line in lines {
+        write!(out, "{:>3}  {:<width$}  ", number(line), line.kernel)?;
+        if !line.verified {
+            let err = figure(line.max_err_over_bound, 4);
+            writeln!(out, "WRONG, not timed; err/bound {err}")?;
+            continue;
+        }
+        let gain = match (line.gain, line.gain_low, line.gain_high) {
+            (Some(gain), Some(low), Some(high)) => format!("{gain:.3} ({low:.3} to {high:.3})"),
+            (gain, ..) => figure(gain, 3),
+        };
+        let time = line.median_us.map_or("-".to_owned(), duration);
+        writeln!(
+            out,
+            "{time:>11} {:>10} {gain:>24} {:>8} {:>9} {:>9}{}",
+            figure(line.gflops, if line.gflops >= Some(100.0) { 1 } else { 3 }),
+            percent(line.share_of_roof),
+            percent(line.share_of_cublas),
+            figure(line.max_err_over_bound, 4),
+            if line.verify == "sample" { "  sampled" } else { "" }
+        )?;
+    }
+    let roof = lines.iter().find_map(|line| line.roof_gflops);
+    match roof {
+        Some(roof) => writeln!(
+            out,
+            "roof: {roof:.0} GFLOP/s, the float32 multiply-adds of all multiprocessors at their highest clock"
+        ),
+        None => writeln!(
+            out,
+            "roof: the CPU device has none; its times are those of fibers, not of a GPU"
+        ),
+    }
+}
+
+/// What was counted, and how the blocks fit.
+fn figures(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()> {
+    let counted = lines.iter().find_map(|line| line.counted.as_ref());
+    let fit = lines.iter().find_map(|line| line.fit.as_ref());
+    if let (Some(Counted { m, n, k, .. }), Some(FitLine { gpu, source, .. })) = (counted, fit) {
+        writeln!(
+            out,
+            "counted on the CPU at m = {m}, n = {n}, k = {k}; registers by {source}, occupancy on {gpu}"
+        )?;
+    }
+    writeln!(
+        out,
+        "     {:<width$}  {:>12} {:>12}  {:^21}  {:^29}  {:^20}",
+        "", "sectors", "wavefronts", "bytes a FLOP", "a warp's", ""
+    )?;
+    writeln!(
+        out,
+        "{:>3}  {:<width$}  {:>12} {:>12}  {:>6} {:>6} {:>7}  {:>7} {:>6} {:>6} {:>7}  {:>4} {:>5} limit",
+        "#",
+        "kernel",
+        "a load",
+        "an access",
+        "paper",
+        "asked",
+        "sectors",
+        "barrier",
+        "FMA",
+        "loads",
+        "stores",
+        "regs",
+        "occup"
+    )?;
+    for line in lines {
+        let (Some(Counted { counts, clean, .. }), Some(fit)) = (&line.counted, &line.fit) else {
+            continue;
+        };
+        // Beside a count its ideal, where it is another.
+        let beside = |count: Option<f64>, ideal: Option<f64>| match (count, ideal) {
+            (Some(count), Some(ideal)) => format!("{count:.2} ({ideal:.2})"),
+            (count, _) => figure(count, 2),
+        };
+        let occupancy = fit.occupancy_percent.map_or("-".to_owned(), |p| format!("{p:.0} %"));
+        writeln!(
+            out,
+            "{:>3}  {:<width$}  {:>12} {:>12}  {:>6} {:>6} {:>7}  {:>7.0} {:>6.0} {:>6.0} {:>7.0}  {:>4} {:>5} {}{}",
+            number(line),
+            line.kernel,
+            beside(counts.sectors_per_request, counts.sectors_per_request_ideal),
+            beside(counts.wavefronts_per_request, counts.wavefronts_per_request_ideal),
+            figure(line.bytes_per_flop_derived, 3),
+            figure(counts.bytes_per_flop, 3),
+            figure(counts.sector_bytes_per_flop, 3),
+            counts.barriers_per_warp,
+            counts.fma_per_warp,
+            counts.global_loads_per_warp + counts.shared_loads_per_warp,
+            counts.global_stores_per_warp + counts.shared_stores_per_warp,
+            fit.registers.map_or("-".to_owned(), |registers| registers.to_string()),
+            occupancy,
+            fit.limited_by.as_deref().unwrap_or("-"),
+            if *clean { "" } else { "  (check finds something)" }
+        )?;
+    }
+    writeln!(
+        out,
+        "in brackets the ideal; loads and stores of global and shared memory together; the rest is in --json"
+    )
+}

@@ -1,0 +1,295 @@
+//! `ladder` and `explain` as they are built. What a rung's speed is, no test can know; that each is there,
+//! verified, counted and drawn, these do.
+
+mod common;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on};
+
+/// `ladder` of a small product, with more arguments.
+fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["ladder", "--size", "32", "--seconds", "0.001"], more].concat()
+}
+
+fn rungs() -> Vec<&'static str> {
+    gpu::registry::ladder().map(|(entry, _)| entry.name()).collect()
+}
+
+/// An empty folder of this test's own.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ladder").join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn near(value: &Value, expected: f64) -> bool {
+    value.as_f64().is_some_and(|value| (value - expected).abs() <= 1e-3 * expected)
+}
+
+#[test]
+fn every_rung_is_there_verified_and_counted_as_on_paper() {
+    let (code, stdout, stderr) = finish(host(&args(&["--json"])));
+    assert_eq!(code, 0, "{stderr}");
+    let lines = objects(&stdout);
+    let names = lines.iter().map(|line| line["kernel"].as_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(names, rungs(), "one line for each rung, in their order");
+    for (number, line) in (1..).zip(&lines) {
+        let name = &line["kernel"];
+        assert_eq!((&line["rung"], &line["verified"]), (&number.into(), &true.into()), "{name}");
+        assert_eq!(line["exact_on_integers"], true, "{name}");
+        assert!(line["max_err_over_bound"].as_f64().is_some_and(|err| err <= 1.0), "{name}");
+        for key in ["median_us", "gflops", "bytes_per_flop_derived"] {
+            assert!(line[key].as_f64().is_some_and(|value| value > 0.0), "{name}: {key}");
+        }
+        assert_eq!(line["gain"].is_null(), number == 1, "{name}: gain over the one before");
+        assert_eq!(line["share_of_roof"], Value::Null, "the CPU device has no roof");
+        has_no_noise(line);
+        let counted = &line["counted"];
+        assert_eq!(counted["clean"], true, "{name}");
+        for key in
+            ["fma_per_warp", "global_loads_per_warp", "global_stores_per_warp", "bytes_per_flop"]
+        {
+            assert!(counted[key].as_f64().is_some_and(|count| count > 0.0), "{name}: {key}");
+        }
+        let fit = &line["fit"];
+        assert!(fit["registers"].as_u64().is_some_and(|count| count > 0), "{name}: {fit}");
+        assert!(fit["occupancy_percent"].as_f64().is_some_and(|percent| percent > 0.0), "{name}");
+    }
+    let line = |kernel: &str| lines.iter().find(|line| line["kernel"] == kernel).unwrap();
+    // k multiply-adds a thread, each of two floats: 4 bytes a FLOP. A warp reads two elements of A, in two
+    // sectors that lie k apart, and two rows of sixteen of B, in four.
+    let basic = line("basic");
+    let counted = &basic["counted"];
+    assert!(near(&basic["bytes_per_flop_derived"], 4.0), "{basic}");
+    assert!(near(&counted["bytes_per_flop"], 4.0), "{basic}");
+    assert_eq!(
+        (&counted["m"], &counted["n"], &counted["k"]),
+        (&256.into(), &256.into(), &64.into())
+    );
+    assert!(near(&counted["fma_per_warp"], 64.0), "{basic}");
+    assert!(near(&counted["sectors_per_request"], 2.0), "{basic}");
+    assert_eq!(counted["wavefronts_per_request"], Value::Null);
+    // Of every tile of sixteen each thread loads one element of A and one of B, and waits twice.
+    let tiled = line("tiled16");
+    let counted = &tiled["counted"];
+    assert!(near(&tiled["bytes_per_flop_derived"], 0.25), "{tiled}");
+    assert!(near(&counted["bytes_per_flop"], 0.25), "{tiled}");
+    assert!(near(&counted["sector_bytes_per_flop"], 0.25), "{tiled}");
+    for (key, expected) in [
+        ("fma_per_warp", 64.0),
+        ("global_loads_per_warp", 2.0 * 4.0),
+        ("shared_loads_per_warp", 2.0 * 64.0),
+        ("shared_stores_per_warp", 2.0 * 4.0),
+        ("global_stores_per_warp", 1.0),
+        ("barriers_per_warp", 2.0 * 4.0),
+        ("sectors_per_request", 4.0),
+        ("wavefronts_per_request", 1.0),
+    ] {
+        assert!(near(&counted[key], expected), "{key}: {tiled}");
+    }
+}
+
+#[test]
+fn the_table_has_a_row_and_a_reason_for_each_rung() {
+    let (code, stdout, stderr) = finish(host(&args(&["--m", "20", "--n", "30", "--k", "40"])));
+    assert_eq!((code, &*stdout), (2, ""), "--size and --m exclude each other: {stderr}");
+    let sizes = ["ladder", "--m", "20", "--n", "30", "--k", "40", "--seconds", "0.001"];
+    let (code, stdout, stderr) = finish(host(&sizes));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.starts_with("A 20x40 · B 40x30 = C 20x30   f32, on cpu: "), "{stdout}");
+    for (entry, rung) in gpu::registry::ladder() {
+        let rows = stdout.lines().filter(|line| {
+            line.split_whitespace().nth(1) == Some(entry.name()) && !line.starts_with("#")
+        });
+        assert_eq!(rows.count(), 3, "{}: {stdout}", entry.name());
+        assert!(stdout.contains(rung.idea), "{stdout}");
+    }
+    let longest = stdout.lines().map(|line| line.chars().count()).max();
+    assert!(longest.is_some_and(|longest| longest <= 130), "{longest:?}: {stdout}");
+    assert!(stdout.contains("counted on the CPU at m = 256, n = 256, k = 64"), "{stdout}");
+    assert!(!stdout.contains('\u{1b}'), "no colours: {stdout}");
+}
+
+#[test]
+fn pictures_are_written_and_hold_what_they_show() {
+    let folder = folder("pictures");
+    let [json, bars, roof] = ["run.json", "bars.svg", "roof.svg"].map(|name| folder.join(name));
+    let drawn = ["--json", "--plot", text(&bars), "--roofline", text(&roof)];
+    let (code, stdout, stderr) = finish(host(&args(&drawn)));
+    assert_eq!(code, 0, "{stderr}");
+    for picture in [&bars, &roof] {
+        let svg = fs::read_to_string(picture).unwrap();
+        let document = roxmltree::Document::parse(&svg).expect("well-formed");
+        let words = document.descendants().filter_map(|node| node.text()).collect::<String>();
+        for name in rungs() {
+            assert!(words.contains(name), "{name} is not in {}", picture.display());
+        }
+        assert!(words.contains("GFLOP/s") && words.contains("m = 32, n = 32, k = 32"), "{words}");
+    }
+    // The same from the record, as PNG: drawn, and not blank.
+    fs::write(&json, &stdout).unwrap();
+    let [bars, roof] = ["bars.png", "roof.PNG"].map(|name| folder.join(name));
+    let again = ["ladder", "--from", text(&json), "--plot", text(&bars), "--roofline", text(&roof)];
+    let (code, table, stderr) = finish(host(&again));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(rungs().iter().all(|name| table.contains(name)), "{table}");
+    for picture in [bars, roof] {
+        let file = std::io::BufReader::new(fs::File::open(&picture).unwrap());
+        let mut reader = png::Decoder::new(file).read_info().expect("a PNG");
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!(info.color_type, png::ColorType::Rgb, "opaque");
+        assert!(info.width >= 900 && info.height >= 200, "{} x {}", info.width, info.height);
+        let other = pixels.chunks(3).filter(|pixel| *pixel != &pixels[..3]).count();
+        // Letters alone are thousands of pixels.
+        assert!(other > 5000, "{}: {other} pixels of another colour", picture.display());
+    }
+    // And the record once more, unchanged.
+    let (_, again, _) = finish(host(&["ladder", "--json", "--from", text(&json)]));
+    assert_eq!(objects(&again), objects(&stdout));
+}
+
+#[test]
+fn bad_arguments_are_refused_and_nothing_is_written() {
+    let folder = folder("refused");
+    let file = |name: &str| text(&folder.join(name)).to_owned();
+    let refused = |more: &[&str], words: &[&str]| {
+        fails(host(&args(more)), 2, words);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{more:?}");
+    };
+    refused(&["--plot", &file("a.pdf")], &["--plot", "a.pdf", ".svg or .png"]);
+    refused(&["--plot", &file("none/a.svg")], &["--plot", "none/a.svg", "a folder that exists"]);
+    refused(&["--plot", &file("a.svg"), "--roofline", &file("b")], &["--roofline", ".svg or .png"]);
+    refused(&["--plot", &file("a.svg"), "--verify", "none"], &["--verify", "'none'"]);
+    refused(&["--plot", &file("a.svg"), "--device", "gpu"], &["--device", "auto, cpu, cuda"]);
+    let from = |name: &str| ["ladder", "--from", name, "--plot", &file("a.svg")].map(str::to_owned);
+    let fails_from = |name: &str, words: &[&str]| {
+        fails(host(&from(name).iter().map(|arg| &**arg).collect::<Vec<_>>()), 2, words);
+    };
+    fails_from(&file("none.json"), &["--from", "none.json", "cannot be read"]);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    fs::write(folder.join("bad.json"), "\n{\"kernel\": 5}\n").unwrap();
+    fails_from(&file("bad.json"), &["--from", "bad.json", "line 2 is not what"]);
+    fs::write(folder.join("bad.json"), "").unwrap();
+    fails_from(&file("bad.json"), &["--from", "a line for each rung"]);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "the record alone");
+    for value in ["0", "-1", "4294967296", "x"] {
+        let limit = "1 to 4294967295";
+        fails(host(&["ladder", "--size", value]), 2, &["--size", value, limit]);
+    }
+    fails(host(&["ladder", "--seconds", "0"]), 2, &["--seconds", "0.001 to 3600"]);
+    fails(host(&["ladder", "--m", "5"]), 2, &["required", "--n", "--k"]);
+    let taken = ["ladder", "--from", "x", "--size", "5"];
+    fails(host(&taken), 2, &["--from", "cannot be used with"]);
+}
+
+/// The driver of the tests launches kernels that do nothing: C stays NaN.
+#[test]
+fn a_wrong_rung_is_shown_as_failed_and_not_timed() {
+    let (code, stdout, stderr) = finish(on("kernels=1", &args(&["--json"])));
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("note: no cuBLAS: "), "{stderr}");
+    assert!(stderr.contains("reproduce: cargo run -p host -- --m 32"), "{stderr}");
+    let lines = objects(&stdout);
+    assert_eq!(lines.len(), rungs().len());
+    for line in &lines {
+        assert_eq!((&line["verified"], &line["median_us"]), (&false.into(), &Value::Null));
+        assert_eq!(line["device"], "cuda:0");
+    }
+    let (code, stdout, _) = finish(on("kernels=1", &args(&[])));
+    assert_eq!((code, stdout.matches("WRONG, not timed").count()), (1, rungs().len()), "{stdout}");
+}
+
+/// The driver of the tests multiplies.
+#[test]
+fn on_a_gpu_speeds_are_held_against_its_roof() {
+    let (code, stdout, stderr) = finish(on("kernels=2", &args(&["--json"])));
+    assert_eq!(code, 0, "{stderr}");
+    for line in objects(&stdout) {
+        assert_eq!((&line["verified"], &line["device"]), (&true.into(), &"cuda:0".into()));
+        assert_eq!(line["fit"]["source"], "the driver");
+        let [roof, share, speed] =
+            ["roof_gflops", "share_of_roof", "gflops"].map(|key| line[key].as_f64());
+        if let (Some(roof), Some(share), Some(speed)) = (roof, share, speed) {
+            assert!((share - speed / roof).abs() <= 1e-4 * share, "{line}");
+        } else {
+            assert_eq!((roof, share), (None, None), "a driver that tells no clock");
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_ladder_in_order() {
+    let stderr = is_interrupted(host(&["ladder", "--size", "2000", "-v"]), 2.5);
+    assert!(stderr.contains(": ended early, "), "{stderr}");
+}
+
+#[test]
+fn a_kernel_is_explained_in_words_figures_and_source() {
+    let (code, stdout, stderr) = finish(host(&["explain", "tiled16"]));
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    for part in [
+        "kernel    tiled16: 16 x 16 tiles",
+        "\nrung      ",
+        // The file's opening words.
+        "\n# Boundary checks\n",
+        "\non paper  4.000 FLOP a byte: 0.250 bytes a FLOP\n",
+        "\ncounted   0.250 bytes a FLOP asked for, 0.250 moved",
+        "\na warp    64 multiply-adds, 8 barriers; global memory: 8 loads, 1 stores; shared memory: 128 loads, 8 stores\n",
+        // A line of the source and what it does.
+        "64 fma",
+        "sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);",
+        "pub fn tiled16(",
+    ] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    for name in rungs() {
+        let (code, stdout, stderr) = finish(host(&["explain", name]));
+        assert!(code == 0 && stdout.contains(&format!("fn {name}(")), "{stderr}{stdout}");
+    }
+}
+
+/// The table of the course: 2 x 2 blocks on matrices of 4 x 4.
+#[test]
+fn the_toy_example_is_printed_by_running_it() {
+    let (code, stdout, stderr) = finish(host(&["explain", "tiled2", "--trace"]));
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    for line in [
+        "phase 0",
+        "  (0,1)  A[0,1] -> tile_a[0,1], B[0,1] -> tile_b[0,1]  \
+         sum += tile_a[0,0] tile_b[0,1] + tile_a[0,1] tile_b[1,1]",
+        "phase 1",
+        "  (1,0)  A[1,2] -> tile_a[1,0], B[3,0] -> tile_b[1,0]  \
+         sum += tile_a[1,0] tile_b[0,0] + tile_a[1,1] tile_b[1,0]  -> C[1,0]",
+    ] {
+        assert!(stdout.lines().any(|own| own == line), "{line}: {stdout}");
+    }
+    assert!(stdout.contains("\n2 phases, 4 barriers; "), "{stdout}");
+    // Matrices of 3 x 3, the last block.
+    let sizes = ["--m", "3", "--n", "3", "--k", "3", "--block", "1,1"];
+    let (_, stdout, _) = finish(host(&[&["explain", "tiled2", "--trace"], &sizes[..]].concat()));
+    assert!(stdout.contains("  (1,0)  0 -> tile_a[1,0], B[1,2] -> tile_b[1,0]"), "{stdout}");
+    assert_eq!(stdout.matches("-> C[").count(), 1, "{stdout}");
+    for (flag, value, limit) in [
+        ("--block", "2", "must be X,Y"),
+        ("--m", "0", "from 1 to 1024"),
+        ("--k", "1025", "from 1 to 1024"),
+    ] {
+        fails(host(&["explain", "tiled2", "--trace", flag, value]), 2, &[flag, value, limit]);
+    }
+    let outside = ["explain", "tiled2", "--trace", "--block", "0,7"];
+    fails(host(&outside), 2, &["block = 0,7: the grid has 2 x 2 blocks"]);
+    fails(host(&["explain", "tiled17"]), 2, &["'tiled17'", "tiled16", "or tiled2"]);
+    fails(host(&["explain", "tiled16", "--m", "5"]), 2, &["--trace"]);
+}
