@@ -13,7 +13,7 @@ use tests::{products, reference, scratch::workspace};
 
 /// A single element, sizes that no tile divides, several tiles along each dimension and along one alone,
 /// and no product at all.
-const SIZES: [[u64; 3]; 11] = [
+const SIZES: [[u64; 3]; 13] = [
     [1, 1, 1],
     [17, 33, 5],
     [40, 70, 51],
@@ -25,6 +25,8 @@ const SIZES: [[u64; 3]; 11] = [
     [18, 35, 0],
     [150, 200, 100],
     [15, 9, 700],
+    [129, 258, 9],
+    [132, 260, 20],
 ];
 
 /// In every order C is what it should be to the last bit, and no thread does anything that it must not, nor
@@ -97,29 +99,31 @@ fn a_finding_in_a_kernel_of_the_registry_has_its_lines() {
     }
 }
 
-/// Findings of a square product whose result goes where A is.
+/// Findings of a product whose result goes where A is: some rows, and as many columns as several blocks of any
+/// kernel take, since within a block barriers put reads and writes in order.
 fn with_c_in_the_place_of_a(product: &Product) -> Vec<Finding> {
-    const N: u32 = 40;
-    let (mut a, b) = ([1.0f32; (N * N) as usize], [1.0f32; (N * N) as usize]);
+    const M: u32 = 20;
+    const N: u32 = 300;
+    let [len, len_b] = [(M * N) as usize, (N * N) as usize];
+    let (mut a, b) = (vec![1.0f32; len], vec![1.0f32; len_b]);
     let (c, b) = (a.as_mut_ptr(), b.as_ptr());
     let a = c.cast_const();
-    let len = (N * N) as usize;
-    let blocks = product.tile.map(|tile| N.div_ceil(tile));
-    let config = LaunchConfig::new([blocks[1], blocks[0], 1], product.block);
+    let [rows, cols] = product.tile;
+    let config = LaunchConfig::new([N.div_ceil(cols), M.div_ceil(rows), 1], product.block);
     let mut options = Options::default();
     // So that what is a race in the kernel is none of this process.
     options.workers = Some(1);
-    // SAFETY: the arrays outlive the launch; kernels of the registry stay inside them.
+    // SAFETY: the vectors outlive the launch; kernels of the registry stay inside them.
     let report = unsafe {
         match product.kernel {
             ProductKernel::Views { checked, .. } => {
-                let params = (N, N, N, In::new(a, len), In::new(b, len), Out::uninit(c, len));
+                let params = (M, N, N, In::new(a, len), In::new(b, len_b), Out::uninit(c, len));
                 check::launch(checked, &config, params, &options)
             }
             ProductKernel::Pointers(kernel) => {
-                let memory = |pointer| Memory::new(pointer, len, true);
-                options.memory = vec![memory(a), memory(b), memory(c)];
-                check::launch(kernel, &config, (N, N, N, a, b, c), &options)
+                let memory = |pointer, len| Memory::new(pointer, len, true);
+                options.memory = vec![memory(a, len), memory(b, len_b), memory(c, len)];
+                check::launch(kernel, &config, (M, N, N, a, b, c), &options)
             }
         }
     };

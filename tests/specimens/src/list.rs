@@ -92,6 +92,10 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     warps::wrong_mask(64, 2): [Deadlock, NeverRead, NeverWritten];
     warps::lane_outside_the_mask(64, 2): [Deadlock, NeverWritten];
     warps::written_after_half_of_the_reads(100, 2): [WriteAfterRead];
+    copies::copy_not_waited_for(100, 2): [Uninitialised];
+    copies::copy_without_a_barrier(128, 2): [ReadAfterWrite, Uninitialised, WriteAfterRead];
+    copies::one_group_too_few(128, 2): [ReadAfterWrite];
+    copies::copied_too_early(100, 2): [WriteAfterRead, ReadAfterWrite];
     clean::warp_exchange(100, 2): [];
     clean::half_warp_exchange(50, 2): [];
     clean::padded_transpose(2000, 2): [];
@@ -104,6 +108,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     clean::warp_sum(100, 2): [];
     clean::half_warp_sum(50, 2): [];
     clean::vectors(64, 2): [];
+    clean::copies_in_two_stages(100, 2): [];
 };
 
 /// The specimen of a name.

@@ -203,3 +203,40 @@ pub fn half_warp_sum(n: u32, x: In<f32>, mut y: Out<f32>) {
         y[i] = if t == 0 { sum } else { 0.0 };
     }
 }
+
+/// Asynchronous copies of both widths in two buffers, each group waited for one round later, and zeros where
+/// there is nothing to copy.
+#[kernel(block = (64), shared = 2 * 64 * size_of::<f32>(), len(x = n, y = n))]
+pub fn copies_in_two_stages(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut tile = shared![f32; 2, 64];
+    let t = thread::thread_idx_x() as usize;
+    let first = thread::block_idx_x() as usize * 64;
+    let i = first + t;
+    let n = n as usize;
+    let mut sum = 0.0;
+    for round in 0..=4 {
+        if round < 4 {
+            let buffer = round % 2 * 64;
+            if round % 2 == 0 {
+                tile.copy_async::<1>(buffer + t, &x, i, i < n);
+            } else if t < 16 {
+                let from = first + t * 4;
+                tile.copy_async::<4>(buffer + t * 4, &x, from, from + 4 <= n);
+            }
+            copies::commit_group();
+        }
+        if round > 0 {
+            if round < 4 {
+                copies::wait_group::<1>();
+            } else {
+                copies::wait_group::<0>();
+            }
+            thread::sync_threads();
+            sum += tile[((round - 1) % 2, 63 - t)];
+            thread::sync_threads();
+        }
+    }
+    if i < n {
+        y[i] = sum;
+    }
+}

@@ -1,0 +1,66 @@
+//! Asynchronous copies that are not waited for, or not long enough.
+
+use super::device::*;
+
+/// A thread reads what it has copied itself, without a wait.
+#[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
+pub fn copy_not_waited_for(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut tile = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    tile.copy_async::<1>(t, &x, i, i < n as usize);
+    copies::commit_group();
+    if i < n as usize {
+        y[i] = tile[t];
+    }
+}
+
+/// Each thread has waited for its own copy, but not for its neighbour's: there is no barrier.
+#[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
+pub fn copy_without_a_barrier(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut tile = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    tile.copy_async::<1>(t, &x, i, i < n as usize);
+    copies::commit_group();
+    copies::wait_group::<0>();
+    if i < n as usize {
+        y[i] = tile[63 - t];
+    }
+}
+
+/// A barrier alone does not wait for a copy: the last group may still be on its way.
+#[kernel(block = (64), shared = 2 * 64 * size_of::<f32>(), len(x = n, y = n))]
+pub fn one_group_too_few(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut tile = shared![f32; 2, 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    for half in 0..2 {
+        tile.copy_async::<1>(half * 64 + t, &x, i, i < n as usize);
+        copies::commit_group();
+    }
+    copies::wait_group::<1>();
+    thread::sync_threads();
+    if i < n as usize {
+        y[i] = tile[(0, 63 - t)] + tile[(1, 63 - t)];
+    }
+}
+
+/// The next copy begins while others may still read what the last one brought.
+#[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
+pub fn copied_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut tile = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    let mut sum = 0.0;
+    for _ in 0..2 {
+        tile.copy_async::<1>(t, &x, i, i < n as usize);
+        copies::commit_group();
+        copies::wait_group::<0>();
+        thread::sync_threads();
+        sum += tile[63 - t];
+    }
+    if i < n as usize {
+        y[i] = sum;
+    }
+}
