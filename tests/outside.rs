@@ -21,7 +21,7 @@ fn main() -> Result<()> {
     };
     let (a, b) = (matrix(33, 20, |i, _| i + 1)?, matrix(20, 18, |_, j| j + 1)?);
     let mut c = matrix(33, 18, |_, _| 7)?;
-    for entry in host::gpu::registry::KERNELS {
+    for (entry, _) in host::gpu::registry::products() {
         product::multiply(&stream, entry, &a, &b, &mut c)?;
         for (index, value) in c.to_row_major()?.into_iter().enumerate() {
             assert_eq!(value, (20 * (index / 18 + 1) * (index % 18 + 1)) as f32, "{}", entry.name());

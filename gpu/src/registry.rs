@@ -27,6 +27,14 @@ macro_rules! pointers {
     };
 }
 
+/// A kernel with parameters of its own.
+#[allow(unused_macros, reason = "until the first program has joined")]
+macro_rules! program {
+    ($($path:ident)::+) => {
+        Contract::Program(Program { declaration: &crate::kernels::$($path)::+.declaration })
+    };
+}
+
 /// FLOP for each byte that a block reads, when a `rows x cols` tile of C takes `rows` elements of A and `cols`
 /// of B for each step of k: `2 rows cols / 4 (rows + cols)`.
 const fn tile_ratio(rows: u32, cols: u32) -> f64 {
@@ -262,6 +270,7 @@ impl Entry {
     pub fn declaration(&self) -> &'static Declaration {
         match &self.contract {
             Contract::Product(product) => product.declaration(),
+            Contract::Program(program) => program.declaration,
         }
     }
 }
@@ -282,12 +291,30 @@ pub fn ladder() -> impl Iterator<Item = (&'static Entry, &'static Rung)> {
     KERNELS.iter().filter_map(|entry| Some((entry, entry.rung.as_ref()?)))
 }
 
+/// The kernels that compute a product, in the order of [`KERNELS`].
+pub fn products() -> impl Iterator<Item = (&'static Entry, &'static Product)> {
+    KERNELS.iter().filter_map(|entry| match &entry.contract {
+        Contract::Product(product) => Some((entry, product)),
+        Contract::Program(_) => None,
+    })
+}
+
 /// What a kernel computes. Further kinds will join.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Contract {
     /// A lesson's product.
     Product(Product),
+    /// Something else, with parameters of its own: whoever launches it names the kernel.
+    Program(Program),
+}
+
+/// A kernel that is no product.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Program {
+    /// What it says of itself.
+    pub declaration: &'static Declaration,
 }
 
 /// `C = A B` of dense row-major matrices: A is `m x k`, B is `k x n`, C is `m x n`, any size.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gpu::registry::{Contract, Entry, KERNELS, Product, ProductKernel};
+use gpu::registry::{self, Contract, Entry, KERNELS, Product, ProductKernel};
 use simt::{LaunchConfig, Limits};
 
 use crate::{
@@ -99,8 +99,10 @@ impl fmt::Display for Shape {
 /// # Errors
 /// [`Error::Argument`], with the names that there are.
 pub fn find(name: &str) -> Result<&'static Entry> {
-    gpu::registry::find(name).ok_or_else(|| {
-        let names = KERNELS.iter().map(Entry::name).collect::<Vec<_>>().join(", ");
+    let mut known = registry::products().map(|(entry, _)| entry);
+    known.find(|entry| entry.name() == name).ok_or_else(|| {
+        let names = registry::products().map(|(entry, _)| entry.name());
+        let names = names.collect::<Vec<_>>().join(", ");
         Error::argument("kernel", name, format!("must be one of {names}"))
     })
 }
@@ -109,7 +111,7 @@ pub fn find(name: &str) -> Result<&'static Entry> {
 /// never far from the fastest, where `basic` is slow at some strides of B.
 pub fn preferred() -> (&'static Entry, &'static str) {
     // The name is the registry's own; a test holds it to that.
-    let entry = gpu::registry::find("tiled32").unwrap_or(&KERNELS[0]);
+    let entry = registry::find("tiled32").unwrap_or(&KERNELS[0]);
     (entry, "the larger tile is loaded half as often, whatever the stride of B")
 }
 

@@ -67,7 +67,8 @@ fn a_product_is_the_same_for_the_same_seed() {
 #[test]
 fn a_product_runs_with_every_kernel_listed() {
     let (_, stdout, _) = finish(host(&["kernels", "--json"]));
-    let kernels = objects(&stdout);
+    let mut kernels = objects(&stdout);
+    kernels.retain(|kernel| kernel["contract"] == "C = A B");
     assert!(kernels.len() >= 4, "{stdout}");
     for kernel in kernels {
         let name = kernel["name"].as_str().unwrap();

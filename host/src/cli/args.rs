@@ -12,7 +12,7 @@ use clap::{
 };
 use host::{
     Device, Shape,
-    gpu::registry::{Entry, KERNELS},
+    gpu::registry::{self, Entry},
     product, timing,
 };
 
@@ -363,7 +363,8 @@ impl<P: TypedValueParser> TypedValueParser for Offering<P> {
 }
 
 fn kernels() -> impl TypedValueParser<Value = KernelChoice> {
-    let named = KERNELS.iter().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
+    let named =
+        registry::products().map(|(entry, _)| PossibleValue::new(entry.name()).help(entry.summary));
     let auto = PossibleValue::new("auto").help("one that is fast at most sizes");
     let values = std::iter::once(auto).chain(named).collect();
     Offering { parser: KernelChoice::from_str, values }

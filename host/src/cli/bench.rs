@@ -4,7 +4,7 @@ use std::io::Write;
 
 use host::{
     Shape, Stream,
-    gpu::registry::{Entry, KERNELS},
+    gpu::registry::{self, Entry},
     product,
     timing::{self, Interval, Measurement, Operands, Rounds, telemetry::Watch},
     verify::Criterion,
@@ -75,7 +75,7 @@ struct Line {
 pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let device = super::open(args.device)?;
     let entries = match &args.kernels[..] {
-        [] => KERNELS.iter().collect::<Vec<_>>(),
+        [] => registry::products().map(|(entry, _)| entry).collect::<Vec<_>>(),
         names => names.iter().map(|name| name.resolve()).collect(),
     };
     let stream = device.stream()?;

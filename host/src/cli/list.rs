@@ -17,10 +17,10 @@ struct KernelLine {
     summary: &'static str,
     /// What it computes.
     contract: &'static str,
-    /// Rows and columns of C that a block computes.
-    tile: [u32; 2],
-    /// Threads of a block.
-    block: [u32; 3],
+    /// Rows and columns of C that a block of a product computes.
+    tile: Option<[u32; 2]>,
+    /// Threads of a block, where the kernel says.
+    block: Option<[u32; 3]>,
     shared_bytes: Option<usize>,
     barriers: Option<u32>,
     file: &'static str,
@@ -31,8 +31,8 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
     for entry in KERNELS {
         let declaration = entry.declaration();
         let (contract, tile, block) = match &entry.contract {
-            Contract::Product(product) => ("C = A B", product.tile, product.block),
-            _ => ("another program", [0, 0], declaration.block.unwrap_or_default()),
+            Contract::Product(product) => ("C = A B", Some(product.tile), Some(product.block)),
+            _ => ("another program", None, declaration.block),
         };
         let line = KernelLine {
             name: entry.name(),

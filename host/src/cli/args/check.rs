@@ -8,7 +8,7 @@ use clap::{
 };
 use host::{
     check,
-    gpu::registry::{Entry, KERNELS},
+    gpu::registry::{self, Entry},
     simt::check::Order,
 };
 
@@ -80,7 +80,7 @@ impl KernelOrAll {
     /// The kernels.
     pub(crate) fn entries(self) -> Vec<&'static Entry> {
         match self {
-            KernelOrAll::All => KERNELS.iter().collect(),
+            KernelOrAll::All => registry::products().map(|(entry, _)| entry).collect(),
             KernelOrAll::One(kernel) => vec![kernel.resolve()],
         }
     }
