@@ -28,7 +28,6 @@ macro_rules! pointers {
 }
 
 /// A kernel with parameters of its own.
-#[allow(unused_macros, reason = "until the first program has joined")]
 macro_rules! program {
     ($($path:ident)::+) => {
         Contract::Program(Program { declaration: &crate::kernels::$($path)::+.declaration })
@@ -196,6 +195,35 @@ pub static KERNELS: &[Entry] = &[
             kernel: pointers!(rust_cuda::rust_cuda_tiled16),
         }),
     },
+    Entry {
+        summary: "tiled16 by a matrix type with a stride, whose sub-matrices are matrices",
+        rung: None,
+        contract: Contract::Product(Product {
+            block: [16, 16, 1],
+            tile: [16, 16],
+            kernel: views!(tiled_submatrix::tiled_submatrix),
+        }),
+    },
+    Entry {
+        summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
+        rung: None,
+        contract: program!(padded::padded16),
+    },
+    Entry {
+        summary: "c = a + b, one thread an element",
+        rung: None,
+        contract: program!(vec_add::vec_add),
+    },
+    Entry {
+        summary: "image blur, every pixel of a box from global memory",
+        rung: None,
+        contract: program!(blur::blur),
+    },
+    Entry {
+        summary: "image blur, a tile and its halo in shared memory",
+        rung: None,
+        contract: program!(blur::blur_shared),
+    },
 ];
 
 /// The tiled kernel small enough to be followed by eye. It is for the CPU device alone and in no list.
@@ -219,16 +247,20 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 const SOURCES: &[(&str, &str)] = &[
     ("kernels/async_copy.rs", include_str!("kernels/async_copy.rs")),
     ("kernels/basic.rs", include_str!("kernels/basic.rs")),
+    ("kernels/blur.rs", include_str!("kernels/blur.rs")),
     ("kernels/outer_product.rs", include_str!("kernels/outer_product.rs")),
+    ("kernels/padded.rs", include_str!("kernels/padded.rs")),
     ("kernels/prefetched.rs", include_str!("kernels/prefetched.rs")),
     ("kernels/register_blocked.rs", include_str!("kernels/register_blocked.rs")),
     ("kernels/rust_cuda.rs", include_str!("kernels/rust_cuda.rs")),
     ("kernels/tile.rs", include_str!("kernels/tile.rs")),
     ("kernels/tiled.rs", include_str!("kernels/tiled.rs")),
     ("kernels/tiled_conflicts.rs", include_str!("kernels/tiled_conflicts.rs")),
+    ("kernels/tiled_submatrix.rs", include_str!("kernels/tiled_submatrix.rs")),
     ("kernels/tiled_uncoalesced.rs", include_str!("kernels/tiled_uncoalesced.rs")),
     ("kernels/toy.rs", include_str!("kernels/toy.rs")),
     ("kernels/unrolled.rs", include_str!("kernels/unrolled.rs")),
+    ("kernels/vec_add.rs", include_str!("kernels/vec_add.rs")),
     ("kernels/vectorised.rs", include_str!("kernels/vectorised.rs")),
     ("kernels/warp_tiled.rs", include_str!("kernels/warp_tiled.rs")),
 ];

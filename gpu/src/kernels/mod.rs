@@ -6,16 +6,20 @@ use super::device;
 
 pub mod async_copy;
 pub mod basic;
+pub mod blur;
 pub mod outer_product;
+pub mod padded;
 pub mod prefetched;
 pub mod register_blocked;
 pub mod rust_cuda;
 mod tile;
 pub mod tiled;
 pub mod tiled_conflicts;
+pub mod tiled_submatrix;
 pub mod tiled_uncoalesced;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod toy;
 pub mod unrolled;
+pub mod vec_add;
 pub mod vectorised;
 pub mod warp_tiled;

@@ -1,0 +1,44 @@
+//! The tiled kernel without boundary checks: every tile is whole.
+//!
+//! * **A block** computes a 16 x 16 tile of C, in phases, as [`tiled`](super::tiled) does.
+//! * **A thread** computes one element of it, and loads one element of A and one of B a phase.
+//!
+//! m, n and k must be multiples of 16. Matrices of other sizes are padded with zeros, which add nothing to a
+//! sum, before they come here, and C is cut out of its padding afterwards: that takes memory, time to copy, and
+//! work on elements that nobody asked for. The host measures both ways (`host::padding`).
+
+use super::device::*;
+
+/// What the sizes must be multiples of.
+pub const TILE: usize = 16;
+
+/// C (m x n) = A (m x k) B (k x n), all three sizes multiples of 16.
+#[kernel(
+    block = (TILE, TILE),
+    shared = 2 * TILE * TILE * size_of::<f32>(),
+    barriers = 2,
+    len(a = m * k, b = k * n, c = m * n),
+)]
+pub fn padded16(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32>) {
+    // The grid has as many rows of threads as C.
+    let _ = m;
+    let (n, k) = (n as usize, k as usize);
+    let mut tile_a = shared![f32; TILE, TILE];
+    let mut tile_b = shared![f32; TILE, TILE];
+
+    let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    let row = thread::block_idx_y() as usize * TILE + ty;
+    let col = thread::block_idx_x() as usize * TILE + tx;
+
+    let mut sum = 0.0;
+    for phase in 0..k / TILE {
+        tile_a[(ty, tx)] = a[row * k + (phase * TILE + tx)];
+        tile_b[(ty, tx)] = b[(phase * TILE + ty) * n + col];
+        thread::sync_threads();
+        for i in 0..TILE {
+            sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
+        }
+        thread::sync_threads();
+    }
+    c[row * n + col] = sum;
+}
