@@ -40,6 +40,7 @@ mod matrix;
 mod memory;
 pub mod operands;
 pub mod phases;
+pub mod padding;
 pub mod product;
 pub mod profile;
 mod progress;
