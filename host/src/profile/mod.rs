@@ -17,6 +17,7 @@
 //! ```
 
 mod counts;
+pub mod divergence;
 mod fit;
 mod totals;
 
