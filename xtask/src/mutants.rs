@@ -25,7 +25,7 @@ mod report;
 mod source;
 
 use std::{
-    env, fmt,
+    env, fmt, fs,
     path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
@@ -34,12 +34,12 @@ use std::{
     thread,
 };
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use self::{
     equivalent::EQUIVALENT,
     program::{ORIGINAL, Program, Subject},
-    source::KernelFile,
+    source::{Kernel, KernelFile},
 };
 pub use self::{
     equivalent::Equivalent,
@@ -115,10 +115,29 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The kernels that use shared memory.
+/// The products that use shared memory.
 fn kernels(root: &Path) -> Result<Vec<String>> {
     let files = KernelFile::all(&root.join("gpu/src/kernels"))?;
-    Ok(files.iter().flat_map(KernelFile::kernels).map(|kernel| kernel.name).collect())
+    let registry = registry(root)?;
+    let kernels = files.iter().flat_map(|file| products(file, &registry));
+    Ok(kernels.map(|kernel| kernel.name).collect())
+}
+
+/// The text of the registry.
+fn registry(root: &Path) -> Result<String> {
+    let path = root.join("gpu/src/registry.rs");
+    fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// A file's kernels that use shared memory, without those that the registry lists as programs: the driver
+/// launches products, at any size.
+fn products(file: &KernelFile, registry: &str) -> Vec<Kernel> {
+    let mut kernels = file.kernels();
+    kernels.retain(|kernel| {
+        let program = format!("program!({}::{})", file.module, kernel.name);
+        !registry.contains(&program)
+    });
+    kernels
 }
 
 /// Makes those mutants that are `wanted` of a kernel, compiles them in `folder` and runs them. Each is shown
@@ -134,8 +153,9 @@ pub fn outcomes(
     show: impl Fn(&Outcome) -> Result<()> + Sync,
 ) -> Result<Vec<Outcome>> {
     let mut subjects = Vec::new();
+    let registry = registry(root)?;
     for file in KernelFile::all(&root.join("gpu/src/kernels"))? {
-        let kernels = file.kernels();
+        let kernels = products(&file, &registry);
         let mut mutants = operators::mutants(&file);
         mutants.retain(|mutant| {
             let mut of = kernels.iter().filter(|k| k.functions.contains(&mutant.function));
@@ -219,4 +239,34 @@ fn in_parallel<T: Sync>(
     })?;
     let (outcomes, _) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(outcomes.into_iter().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_left_to_their_own_tests() {
+        let text = "
+            #[kernel] pub fn tiled(a: In<f32>) { let x = shared![f32; 4]; }
+            #[kernel] pub fn blur(a: In<u8>) { let x = shared![u8; 4]; }
+        ";
+        let file = KernelFile::new(Path::new("k.rs"), text.into()).unwrap();
+        let names = |registry: &str| {
+            products(&file, registry).into_iter().map(|kernel| kernel.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("views!(k::tiled), views!(k::blur)"), ["tiled", "blur"]);
+        assert_eq!(names("views!(k::tiled), program!(k::blur)"), ["tiled"]);
+        assert_eq!(names("program!(other::blur)"), ["tiled", "blur"]);
+    }
+
+    /// The registry is read as text, and so is written as this expects.
+    #[test]
+    fn the_registry_says_what_is_a_program() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let kernels = kernels(root).unwrap();
+        for (name, is_product) in [("tiled16", true), ("padded16", false), ("blur_shared", false)] {
+            assert_eq!(kernels.contains(&name.to_owned()), is_product, "{name}: {kernels:?}");
+        }
+    }
 }
