@@ -27,6 +27,7 @@
 //! `cuda` (on by default): the CUDA device. Without a driver it answers with an error; nothing of a CUDA
 //! toolkit is needed, neither to build nor to run. Without the feature the CPU device remains.
 
+pub mod blur;
 mod buffer;
 pub mod check;
 #[cfg(feature = "cuda")]

@@ -1,5 +1,6 @@
 //! The command's flags, each in one place.
 
+mod blur;
 mod check;
 mod ladder;
 mod profile;
@@ -17,6 +18,7 @@ use host::{
 };
 
 pub(crate) use self::{
+    blur::Blur,
     check::Check,
     ladder::{Explain, Format, Ladder, Picture},
     profile::{On, Profile},
@@ -74,6 +76,12 @@ pub(crate) enum Command {
     /// a multiprocessor holds, and what it runs out of first. The kernel is checked on the way: `check`
     /// says more of what is found.
     Profile(Profile),
+    /// Blur an image, a PNG file
+    ///
+    /// Every pixel becomes the mean of the (2 RADIUS + 1) x (2 RADIUS + 1) box around it, as far as its pixels
+    /// exist, each channel by itself and rounded to the nearest whole number. The result is compared with
+    /// what it must be, byte by byte, before it is written.
+    Blur(Blur),
     /// List the kernels
     Kernels(List),
     /// List the devices

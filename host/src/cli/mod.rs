@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod blur;
 mod check;
 mod doctor;
 mod explain;
@@ -68,6 +69,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Explain(args)) => explain::explain(args, steps, &mut out),
         Some(Command::Check(args)) => check::check(args, steps, &mut out),
         Some(Command::Profile(args)) => profile::profile(args, steps, &mut out),
+        Some(Command::Blur(args)) => blur::blur(args, steps, &mut out),
         Some(Command::Kernels(list)) => list::kernels(list, &mut out),
         Some(Command::Devices(list)) => list::devices(list, &mut out),
         Some(Command::Doctor(list)) => doctor::doctor(list, &mut out),

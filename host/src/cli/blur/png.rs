@@ -1,0 +1,176 @@
+//! Pictures: PNG files in and out.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File, Permissions},
+    io::{BufReader, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use host::{Device, Error, blur::Size};
+use png::{BitDepth, ColorType, Decoder, Encoder, Info, Reader, Transformations};
+use tempfile::NamedTempFile;
+
+/// An image, and what its file says about its colours.
+pub(super) struct Picture {
+    pub(super) size: Size,
+    /// Row by row, pixel by pixel, channel by channel.
+    pub(super) bytes: Vec<u8>,
+    /// Of the file that will hold it.
+    info: Info<'static>,
+}
+
+/// Copies of an image that there are at once: as read, on the device before and after, the result, what it
+/// must be, and something for the compressed ones.
+const COPIES: u64 = 6;
+
+impl Picture {
+    /// Reads a file. A palette is replaced by its colours and fewer than 8 bits become 8; what would lose
+    /// something, 16 bits or frames, is refused.
+    pub(super) fn read(path: &Path) -> Result<Self, Error> {
+        let refuse = |why: String| Error::argument("--in", path.display(), why);
+        let broken = |error: png::DecodingError| refuse(format!("no readable PNG: {error}"));
+        let file = File::open(path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+        let mut decoder = Decoder::new(BufReader::new(file));
+        decoder.set_transformations(Transformations::EXPAND);
+        decoder.set_ignore_text_chunk(true);
+        let mut reader = decoder.read_info().map_err(broken)?;
+        let info = reader.info();
+        if info.bit_depth == BitDepth::Sixteen {
+            return Err(refuse("16 bits a channel: at most 8 are blurred".to_owned()));
+        }
+        if let Some(animation) = info.animation_control() {
+            let frames = animation.num_frames;
+            return Err(refuse(format!("an animation of {frames} frames: must be one image")));
+        }
+        let (color, _) = reader.output_color_type();
+        let size = Size::new(info.width, info.height, color.samples() as u32)
+            .map_err(|error| refuse(error.to_string()))?;
+        enough_memory(size)?;
+        let mut bytes = vec![0; size.bytes()];
+        decode(&mut reader, &mut bytes).map_err(broken)?;
+        let info = described(reader.info(), color);
+        Ok(Picture { size, bytes, info })
+    }
+}
+
+/// The image data, and the file to its end: a file that breaks off there is broken.
+fn decode(
+    reader: &mut Reader<BufReader<File>>,
+    bytes: &mut [u8],
+) -> Result<(), png::DecodingError> {
+    reader.next_frame(bytes)?;
+    reader.finish()
+}
+
+/// The new file's header. What says how colours and sizes are meant holds for the blurred image too; the
+/// palette and the like do not.
+fn described(read: &Info<'static>, color: ColorType) -> Info<'static> {
+    let mut info = Info::with_size(read.width, read.height);
+    info.color_type = color;
+    info.bit_depth = BitDepth::Eight;
+    info.pixel_dims = read.pixel_dims;
+    info.source_gamma = read.source_gamma;
+    info.source_chromaticities = read.source_chromaticities;
+    info.srgb = read.srgb;
+    info.icc_profile = read.icc_profile.clone();
+    info.coding_independent_code_points = read.coding_independent_code_points;
+    info
+}
+
+/// A header of a few bytes can promise an image that no machine holds.
+fn enough_memory(size: Size) -> Result<(), Error> {
+    let cpu = Device::cpu();
+    let (free, _) = cpu.memory()?;
+    let needed = (size.bytes() as u64).saturating_mul(COPIES);
+    match needed > free {
+        true => Err(Error::OutOfMemory { device: cpu.name(), needed, free }),
+        false => Ok(()),
+    }
+}
+
+/// A file that will be there when all of it is: it is written beside its place and then renamed.
+pub(super) struct Target<'a> {
+    /// As the command line has it.
+    named: &'a Path,
+    /// The place, past links.
+    path: PathBuf,
+    /// Removed when it is dropped.
+    file: NamedTempFile,
+}
+
+impl<'a> Target<'a> {
+    /// Makes sure that the file can be written before anything is computed.
+    pub(super) fn new(named: &'a Path) -> Result<Self, Error> {
+        let refuse = |why: String| Error::argument("--out", named.display(), why);
+        let Some(name) = named.file_name() else {
+            return Err(refuse("names no file".to_owned()));
+        };
+        let existing = fs::metadata(named).ok();
+        if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
+            return Err(refuse("is there, and no file: it is not replaced".to_owned()));
+        }
+        // What a link leads to is replaced, not the link.
+        let path = match existing {
+            Some(_) => fs::canonicalize(named).map_err(|error| refuse(error.to_string()))?,
+            None => named.to_owned(),
+        };
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let permissions = existing.map(|existing| existing.permissions());
+        if permissions.as_ref().is_some_and(Permissions::readonly) {
+            return Err(refuse("cannot be written: it is read-only".to_owned()));
+        }
+        let file = beside(folder, name, permissions).map_err(|error| {
+            // The new file's own name is of no use to anybody.
+            let source = error.get_ref().and_then(|error| error.source());
+            let why = source.map_or_else(|| error.to_string(), ToString::to_string);
+            refuse(format!("cannot be written: {why}"))
+        })?;
+        Ok(Target { named, path, file })
+    }
+
+    /// Writes the blurred bytes of a picture, and puts the file in its place.
+    pub(super) fn write(self, picture: Picture, blurred: &[u8]) -> Result<(), Error> {
+        let refuse = |why: String| {
+            Error::argument("--out", self.named.display(), format!("cannot be written: {why}"))
+        };
+        encode(self.file.as_file(), picture.info, blurred)
+            .map_err(|error| refuse(error.to_string()))?;
+        self.file.as_file().sync_all().map_err(|error| refuse(error.to_string()))?;
+        self.file.persist(&self.path).map_err(|error| refuse(error.error.to_string()))?;
+        Ok(())
+    }
+}
+
+/// A new file in a folder, of those permissions or of those that a new file has.
+fn beside(
+    folder: &Path,
+    name: &OsStr,
+    permissions: Option<Permissions>,
+) -> std::io::Result<NamedTempFile> {
+    let mut prefix = OsStr::new(".").to_owned();
+    prefix.push(name);
+    prefix.push(".");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".tmp");
+    // Otherwise it would be the user's alone.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let file = builder.tempfile_in(folder)?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    Ok(file)
+}
+
+fn encode(file: &File, info: Info, bytes: &[u8]) -> Result<(), png::EncodingError> {
+    let mut file = BufWriter::new(file);
+    let mut writer = Encoder::with_info(&mut file, info)?.write_header()?;
+    writer.write_image_data(bytes)?;
+    writer.finish()?;
+    file.flush()?;
+    Ok(())
+}
