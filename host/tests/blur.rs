@@ -296,7 +296,7 @@ fn pictures_that_would_lose_something_are_refused() {
 fn a_picture_larger_than_memory_is_refused() {
     let folder = Folder::new();
     let mut encoder =
-        Encoder::new(File::create(folder.path("huge.png")).unwrap(), 400_000_000, 2_000_000);
+        Encoder::new(File::create(folder.path("huge.png")).unwrap(), 10_000_000, 2_000_000);
     encoder.set_color(ColorType::Rgba);
     let mut writer = encoder.write_header().unwrap();
     // The data are not looked at.
