@@ -28,6 +28,8 @@ use crate::cpu::{
 pub(in crate::cpu) struct Watch<'a> {
     pub(super) kernel: &'static str,
     pub(super) buffers: &'a [Buffer],
+    /// Threads of a block.
+    threads: usize,
     /// Counts what one block in so many does.
     profile: Option<u64>,
     /// The block whose every access is written down.
@@ -51,12 +53,14 @@ impl<'a> Watch<'a> {
     pub(super) fn new(
         kernel: &'static str,
         buffers: &'a [Buffer],
+        threads: usize,
         profile: Option<u64>,
         trace: Option<[u32; 3]>,
     ) -> Self {
         Watch {
             kernel,
             buffers,
+            threads,
             profile,
             trace,
             lanes_ordered: AtomicBool::new(false),
@@ -197,7 +201,7 @@ impl<'a> Checker<'a> {
     pub(in crate::cpu) fn begin_block(&self, number: u64, index: [u32; 3]) {
         self.profiling.set(self.watch.profile.is_some_and(|every| is_sampled(number, every)));
         if self.profiling.get() {
-            self.profiler.borrow_mut().begin_block();
+            self.profiler.borrow_mut().begin_block(self.watch.threads);
         }
         self.tracing.set(self.watch.trace == Some(index));
         if self.tracing.get() {

@@ -215,7 +215,7 @@ pub unsafe fn launch<P: CheckableParams>(
     // SAFETY: this function's contract.
     let thread = unsafe { bind(&kernel.checked, params) };
     let every = options.profile.map(|every| u64::from(every.get()));
-    let watch = Watch::new(name, &buffers, every, options.trace);
+    let watch = Watch::new(name, &buffers, config.threads() as usize, every, options.trace);
     let run_options = crate::cpu::Options {
         workers: options.workers,
         cancel: options.cancel,

@@ -242,16 +242,14 @@ pub(super) struct Profiler {
 }
 
 impl Profiler {
-    pub(super) fn begin_block(&mut self) {
+    pub(super) fn begin_block(&mut self, threads: usize) {
         self.sampled += 1;
+        // Of threads that make no access, too: the others of their warp have taken another branch.
+        self.logs.resize_with(threads, Vec::new);
     }
 
     pub(super) fn log(&mut self, thread: u32, event: Event) {
-        let thread = thread as usize;
-        if self.logs.len() <= thread {
-            self.logs.resize_with(thread + 1, Vec::new);
-        }
-        self.logs[thread].push(event);
+        self.logs[thread as usize].push(event);
     }
 
     /// Counts what is no access.
