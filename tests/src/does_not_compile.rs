@@ -71,3 +71,60 @@
 //!     device.stream()?.launch(&basic, &config, (1, 1, 1, a, b, c))
 //! }
 //! ```
+//!
+//! # Slips of the course that a compiler finds
+//!
+//! A block's width has one name, `block_dim`:
+//!
+//! ```
+//! # use simt::device::*;
+//! #[kernel(block = (16), len(c = n))]
+//! pub fn width(n: u32, mut c: Out<u32>) {
+//!     c[0] = thread::block_dim_x();
+//! }
+//! ```
+//!
+//! and not `thread_dim`:
+//!
+//! ```compile_fail,E0425
+//! # use simt::device::*;
+//! #[kernel(block = (16), len(c = n))]
+//! pub fn width(n: u32, mut c: Out<u32>) {
+//!     c[0] = thread::thread_dim_x();
+//! }
+//! ```
+//!
+//! C on the device is called as it was named, here `d_c`:
+//!
+//! ```
+//! # use host::{Matrix, Result};
+//! fn read_back(d_c: &Matrix<f32>) -> Result<Vec<f32>> {
+//!     d_c.to_row_major()
+//! }
+//! ```
+//!
+//! and not by the name that it had in an older edition:
+//!
+//! ```compile_fail,E0425
+//! # use host::{Matrix, Result};
+//! fn read_back(d_c: &Matrix<f32>) -> Result<Vec<f32>> {
+//!     cd.to_row_major()
+//! }
+//! ```
+//!
+//! The phases are counted by `p`:
+//!
+//! ```
+//! fn elements(k: usize, tile: usize, tx: usize) -> usize {
+//!     (0..k.div_ceil(tile)).filter(|p| p * tile + tx < k).count()
+//! }
+//! assert_eq!(elements(33, 16, 0), 3);
+//! ```
+//!
+//! and not by `t`:
+//!
+//! ```compile_fail,E0425
+//! fn elements(k: usize, tile: usize, tx: usize) -> usize {
+//!     (0..k.div_ceil(tile)).filter(|p| t * tile + tx < k).count()
+//! }
+//! ```

@@ -5,7 +5,7 @@ use std::{path::Path, process::Command, time::Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    build_ptx,
+    build_ptx, course,
     environment::{cargo, clean, keep_target},
 };
 
@@ -28,6 +28,7 @@ pub fn run(root: &Path) -> Result<()> {
     })?;
     step("cargo +stable build -p host", || stable(root, &["build", "-p", "host"]))?;
     step("cargo test --workspace", || cargo_step(root, &["test", "--workspace"]))?;
+    step("cargo xtask course --check", || course::run(root, course::Options { check: true }))?;
     println!("ci: all steps passed in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
 }

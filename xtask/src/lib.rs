@@ -21,12 +21,13 @@
 //! | [`check`] | what must be true of every PTX file |
 //! | [`ptxas`] | NVIDIA's assembler, where there is one: registers, spills, warnings |
 //! | [`listing`] | a kernel's instructions by kind and its main loop, in PTX and in machine code |
-//! | [`build_ptx`], [`inspect`], [`doctor`], [`mutants`], [`ci`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`inspect`], [`doctor`], [`mutants`], [`course`], [`ci`] | the tasks of `cargo xtask` |
 
 pub mod build_ptx;
 pub mod builder;
 pub mod check;
 pub mod ci;
+pub mod course;
 mod debian;
 pub mod declaration;
 pub mod doctor;

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Result;
 use lexopt::prelude::*;
-use xtask::{ToolchainAbsent, build_ptx, ci, doctor, inspect, mutants, workspace_root};
+use xtask::{ToolchainAbsent, build_ptx, ci, course, doctor, inspect, mutants, workspace_root};
 
 /// What `--help` says of a task.
 struct Manual {
@@ -20,7 +20,7 @@ struct Manual {
     options: &'static [[&'static str; 2]],
 }
 
-const MANUALS: [Manual; 5] = [
+const MANUALS: [Manual; 6] = [
     Manual {
         name: "build-ptx",
         arguments: "[OPTIONS]",
@@ -64,6 +64,12 @@ const MANUALS: [Manual; 5] = [
             ["--jobs N", "how many to run at once (default: one a core)"],
             ["--json", "one JSON object a line; the table goes to standard error"],
         ],
+    },
+    Manual {
+        name: "course",
+        arguments: "[OPTIONS]",
+        about: "write the figures and excerpts of docs/course.md",
+        options: &[["--check", "compare with docs/course.md instead of writing it"]],
     },
     Manual { name: "ci", arguments: "", about: "run what CI runs", options: &[] },
 ];
@@ -121,6 +127,7 @@ enum Task {
     Inspect(inspect::Options),
     Doctor(doctor::Options),
     Mutants(mutants::Options),
+    Course(course::Options),
     Ci,
 }
 
@@ -160,6 +167,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Inspect(options) => inspect::run(&root()?, &options)?,
         Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
         Task::Mutants(options) => mutants::run(&root()?, &options)?,
+        Task::Course(options) => course::run(&root()?, options)?,
         Task::Ci => ci::run(&root()?)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -187,6 +195,9 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             }
             (Value(name), None) if name == "mutants" => {
                 task = Some(Task::Mutants(mutants::Options::default()));
+            }
+            (Value(name), None) if name == "course" => {
+                task = Some(Task::Course(course::Options::default()));
             }
             (Value(name), None) if name == "ci" => task = Some(Task::Ci),
             (Long("check"), Some(Task::BuildPtx(options))) => options.check = true,
@@ -216,6 +227,7 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
                 options.jobs = Some(parser.value()?.parse()?);
             }
             (Long("json"), Some(Task::Mutants(options))) => options.json = true,
+            (Long("check"), Some(Task::Course(options))) => options.check = true,
             (argument, _) => return Err(argument.unexpected()),
         }
     }

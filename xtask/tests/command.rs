@@ -164,6 +164,8 @@ fn usage_errors() {
         (&["doctor", "--fetch"], "--fetch"),
         (&["mutants", "--jobs", "many"], "many"),
         (&["mutants", "k"], "\"k\""),
+        (&["course", "k"], "\"k\""),
+        (&["course", "--write"], "--write"),
         (&["mend"], "\"mend\""),
         (&[], "which task?"),
     ] {
@@ -177,7 +179,9 @@ fn usage_errors() {
         let task = args.first().filter(|task| **task != "mend");
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
-            None => "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|ci [OPTIONS]\n".into(),
+            None => {
+                "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|course|ci [OPTIONS]\n".into()
+            }
         };
         let help = match task {
             Some(task) => format!("\n`cargo xtask {task} --help` says more\n"),
@@ -207,6 +211,7 @@ fn help_is_of_everything_or_of_a_task() {
         ("inspect", &["--target NAME", "--sass"]),
         ("doctor", &["--offline"]),
         ("mutants", &[]),
+        ("course", &["--check"]),
         ("ci", &[]),
     ] {
         for word in ["--help", "-h"] {
@@ -271,4 +276,39 @@ fn doctor_and_tools_take_cargos_target_folder() {
         let line = stdout.lines().find(|line| line.starts_with("ok    ptxas")).unwrap_or_default();
         assert!(line.contains("elsewhere/target/ptxas/13.0.88/ptxas"), "{stdout}");
     }
+}
+
+#[test]
+fn the_course_is_written_and_checked() {
+    let workspace = Workspace::new("course");
+    let course = |args: &[&str]| finish(workspace.xtask(&["course"]).args(args));
+    let (code, _, stderr) = course(&[]);
+    assert!(code == 1 && stderr.contains("cannot read"), "{stderr}");
+
+    let (text, source) = (workspace.0.join("docs/course.md"), workspace.0.join("k.rs"));
+    fs::create_dir_all(workspace.0.join("docs")).unwrap();
+    fs::write(&text, "A\n<!-- source: k.rs fn k -->\n<!-- end -->\nB\n").unwrap();
+    fs::write(&source, "/// K.\nfn k() {}\n").unwrap();
+    let (code, stdout, stderr) = course(&[]);
+    assert_eq!((code, &*stderr), (0, ""));
+    assert_eq!(stdout, "docs/course.md: 1 markers, 1 written anew\n");
+    let written = fs::read_to_string(&text).unwrap();
+    let expected =
+        "A\n<!-- source: k.rs fn k -->\n```rust\n/// K.\nfn k() {}\n```\n<!-- end -->\nB\n";
+    assert_eq!(written, expected);
+    let (code, stdout, _) = course(&["--check"]);
+    assert_eq!((code, &*stdout), (0, "docs/course.md: 1 markers, all up to date\n"));
+
+    // The source goes on, and the text does not.
+    fs::write(&source, "/// K.\nfn k() { k() }\n").unwrap();
+    let (code, stdout, stderr) = course(&["--check"]);
+    assert_eq!((code, &*stdout), (1, ""));
+    for part in ["out of date", "`cargo xtask course` writes it", "line 2: <!-- source: k.rs fn k"]
+    {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+    assert_eq!(fs::read_to_string(&text).unwrap(), written, "a check writes nothing");
+    fs::write(&source, "fn other() {}\n").unwrap();
+    let (code, _, stderr) = course(&["--check"]);
+    assert!(code == 1 && stderr.contains("k.rs: has no function `k`"), "{stderr}");
 }

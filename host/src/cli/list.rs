@@ -23,6 +23,9 @@ struct KernelLine {
     block: Option<[u32; 3]>,
     shared_bytes: Option<usize>,
     barriers: Option<u32>,
+    /// Of a rung of the course: its idea, and the ratio of computation to memory on paper.
+    idea: Option<&'static str>,
+    flop_per_byte: Option<f64>,
     file: &'static str,
 }
 
@@ -42,6 +45,8 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
             block,
             shared_bytes: declaration.shared,
             barriers: declaration.barriers,
+            idea: entry.rung.as_ref().map(|rung| rung.idea),
+            flop_per_byte: entry.rung.as_ref().map(|rung| rung.flop_per_byte),
             file: declaration.file,
         };
         if list.json {

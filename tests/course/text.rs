@@ -1,0 +1,109 @@
+//! `docs/course.md`: its excerpts are what the sources say, and its table names what exists.
+
+use std::fs;
+
+use exercises::list::exercises;
+use gpu::registry::ladder;
+use tests::scratch::workspace;
+
+fn text() -> String {
+    fs::read_to_string(workspace().join("docs/course.md")).unwrap()
+}
+
+/// `cargo xtask course --check` looks at the figures as well.
+#[test]
+fn every_excerpt_is_what_its_source_says() {
+    let excerpts = xtask::course::check_sources(workspace());
+    let excerpts = excerpts.unwrap_or_else(|error| panic!("{error:#}"));
+    assert!(excerpts >= ladder().count(), "{excerpts} excerpts");
+}
+
+#[test]
+fn every_rung_has_its_step_in_order() {
+    let text = text();
+    let mut rest = &*text;
+    for (entry, _) in ladder() {
+        let marker = format!("<!-- counts: {} -->", entry.name());
+        let at = rest.find(&marker);
+        let at = at.unwrap_or_else(|| panic!("{marker} is missing or too early in docs/course.md"));
+        rest = &rest[at..];
+        let measured = format!("<!-- measured: {} -->", entry.name());
+        assert!(rest.contains(&measured), "{measured}");
+    }
+}
+
+#[test]
+fn every_exercise_is_posed() {
+    let text = text();
+    for (number, exercise) in exercises() {
+        let heading = format!("**Exercise {number}");
+        assert!(text.contains(&heading), "{heading}: {exercise:?}");
+    }
+}
+
+/// The cells of the table of the course's rows.
+fn table() -> Vec<Vec<String>> {
+    let text = text();
+    let (_, table) = text.split_once("## Every row, and where it is\n").expect("the last section");
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
+    rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect())
+        .collect()
+}
+
+/// What stands in backticks.
+fn code(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+/// Rows that nothing carries yet. Whoever adds one takes it out here, or the test says so.
+const NOT_HERE_YET: [usize; 8] = [5, 9, 10, 11, 12, 13, 14, 15];
+
+#[test]
+fn every_row_has_a_file_and_a_test_that_exist() {
+    let rows = table();
+    assert_eq!(rows.len(), 26);
+    for (row, number) in rows.iter().zip(1_usize..) {
+        let [at, _, what, files, tests] = &row[..] else { panic!("five cells: {row:?}") };
+        assert_eq!(*at, number.to_string());
+        assert!(!what.is_empty(), "row {number}");
+        if NOT_HERE_YET.contains(&number) {
+            assert_eq!((&**files, &**tests), ("not here yet", ""), "row {number}");
+            continue;
+        }
+        let files = code(files);
+        assert!(!files.is_empty(), "row {number} names no file");
+        for file in files {
+            assert!(workspace().join(file).exists(), "row {number}: {file}");
+        }
+        // A file, and tests in it.
+        let (mut source, mut tests_named) = (None, 0);
+        for word in code(tests) {
+            if word.contains('/') {
+                let path = workspace().join(word);
+                let text = fs::read_to_string(&path);
+                source = Some(text.unwrap_or_else(|error| panic!("row {number}: {word}: {error}")));
+            } else {
+                let source = source.as_deref().unwrap_or_else(|| panic!("row {number}: {word}"));
+                let function = format!("fn {word}(");
+                assert!(source.contains(&function), "row {number}: there is no `{word}`");
+                tests_named += 1;
+            }
+        }
+        assert!(tests_named > 0, "row {number} names no test");
+    }
+}
+
+/// Links to files of the repository lead somewhere.
+#[test]
+fn links_lead_somewhere() {
+    let text = text();
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let files = targets.filter(|target| !target.starts_with("http") && !target.starts_with('#'));
+    let mut count = 0;
+    for target in files {
+        let file = target.split('#').next().unwrap_or_default();
+        assert!(workspace().join("docs").join(file).exists(), "{target}");
+        count += 1;
+    }
+    assert!(count > 0, "no links: nothing would be tested");
+}

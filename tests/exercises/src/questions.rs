@@ -1,0 +1,127 @@
+//! Questions that are answered with a number. The answers are counted or computed, not written down.
+
+use std::num::NonZeroU32;
+
+use occupancy::{Block, Multiprocessor, occupancy};
+use simt::{
+    Kernel, LaunchConfig,
+    check::{self, Operation, Options, Profile},
+    checked::Out,
+    cpu::Stop,
+};
+
+use crate::{
+    answers::toy_table::toy_table,
+    attempt::attempt,
+    counted::{reads_a_column, stores_a_column},
+};
+
+/// A question.
+#[derive(Debug)]
+pub struct Question {
+    /// What it is about.
+    pub about: &'static str,
+    /// What is asked.
+    pub ask: &'static str,
+    /// The answer, or why it cannot be counted.
+    pub answer: fn() -> Result<f64, Stop>,
+    /// Why it is so.
+    pub why: &'static str,
+}
+
+/// Every question.
+pub static QUESTIONS: &[Question] = &[
+    Question {
+        about: "coalescing",
+        ask: "Blocks are 16 x 16, n = 64, and thread (tx, ty) stores C[row * n + col] with row = 16 * blockIdx.x + tx \
+              and col = 16 * blockIdx.y + ty. How many sectors of 32 bytes does a warp's store touch?",
+        answer: || {
+            let profile = count(&stores_a_column, 64)?;
+            Ok(per_request(&profile, Operation::GlobalStore))
+        },
+        why: "A warp has sixteen tx and two ty: two neighbouring elements in each of sixteen rows. Rows are 256 \
+              bytes apart, so each takes a sector of its own.",
+    },
+    Question {
+        about: "bank conflicts",
+        ask: "A tile of 16 x 16 floats lies in shared memory, 32 banks of 4 bytes, and thread (tx, ty) of a 16 x 16 \
+              block reads tile[tx][i]. How many wavefronts does a warp's read take?",
+        answer: || {
+            let profile = count(&reads_a_column, 16)?;
+            Ok(per_request(&profile, Operation::SharedLoad))
+        },
+        why: "The sixteen addresses 16 tx + i lie in two banks, i and i + 16, eight in each. Both ty read the same \
+              addresses, which costs nothing.",
+    },
+    Question {
+        about: "computation to memory",
+        ask: "A block computes a 16 x 64 tile of C from a 16 x 16 tile of A and a 16 x 64 tile of B in each phase. How \
+              many FLOP does it do for each byte that it loads?",
+        answer: || Ok(flop_per_byte(16, 64)),
+        why: "In a step of k: 2 * 16 * 64 FLOP for 16 + 64 elements of 4 bytes. Document 003 says that the ratio stays \
+              that of the 16 x 16 tile, which is 4.",
+    },
+    Question {
+        about: "boundary checks",
+        ask: "Matrices are 3 x 3 and tiles 2 x 2, as in document 004. How many zeros do all threads of all blocks write \
+              into their tiles, because the element does not exist?",
+        answer: zeros_of_the_3x3_example,
+        why: "Four blocks of four threads load two elements in each of two phases: 64. Of these, 9 elements of A are \
+              loaded by two columns of blocks and 9 of B by two rows of blocks: 36. The rest are zeros.",
+    },
+    Question {
+        about: "occupancy",
+        ask: "A multiprocessor has 16 KB of shared memory and holds 1536 threads, as on the slides of document 004. How \
+              many blocks with 16 x 16 tiles (2 KB, 256 threads) does it hold?",
+        answer: || Ok(f64::from(blocks_on_the_slides_multiprocessor(16))),
+        why: "Shared memory is enough for eight, as the slide says, but threads are enough for 1536 / 256 only.",
+    },
+];
+
+/// Counts one of the small kernels on an n x n output, n a multiple of 16.
+fn count(kernel: &Kernel<(u32, Out<f32>)>, n: u32) -> Result<Profile, Stop> {
+    let mut y = vec![f32::NAN; (n * n) as usize];
+    let mut options = Options::default();
+    options.profile = Some(NonZeroU32::MIN);
+    let config = LaunchConfig::new([n / 16, n / 16, 1], [16, 16, 1]);
+    // SAFETY:
+    // 1. The vector outlives the launch, and nobody else uses it.
+    // 2. These kernels take views.
+    // 3. and 4. An element of a view is a float that is copied, and no local has a destructor.
+    let report = unsafe {
+        let y = Out::uninit(y.as_mut_ptr(), y.len());
+        check::launch(kernel, &config, (n, y), &options)
+    }?;
+    Ok(report.profile.unwrap_or_default())
+}
+
+/// Sectors or wavefronts that a warp takes for an access of that kind.
+fn per_request(profile: &Profile, operation: Operation) -> f64 {
+    profile.total(operation, |line| line.units) / profile.total(operation, |line| line.requests)
+}
+
+/// FLOP for each byte that a block loads, when a rows x cols tile of C takes rows elements of A and cols of B for
+/// each step of k.
+fn flop_per_byte(rows: u32, cols: u32) -> f64 {
+    f64::from(2 * rows * cols) / f64::from(4 * (rows + cols))
+}
+
+/// What threads write into tiles, less what they load.
+fn zeros_of_the_3x3_example() -> Result<f64, Stop> {
+    let profile = attempt(&toy_table, [3, 3, 3], |_| None)?.profile;
+    let threads = |operation| profile.total(operation, |line| line.lanes);
+    Ok(threads(Operation::SharedStore) - threads(Operation::GlobalLoad))
+}
+
+/// Blocks with `tile x tile` threads and two tiles on the slides' multiprocessor. They speak of neither registers
+/// nor a largest number of blocks, so neither binds here.
+fn blocks_on_the_slides_multiprocessor(tile: u32) -> u32 {
+    let slides = Multiprocessor {
+        warps: 1536 / 32,
+        shared: 16 << 10,
+        shared_reserved: 0,
+        ..Multiprocessor::SM_80
+    };
+    let block = Block { threads: tile * tile, registers: 16, shared: 2 * 4 * tile * tile };
+    occupancy(&slides, &block).blocks
+}

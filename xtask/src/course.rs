@@ -1,0 +1,152 @@
+//! `cargo xtask course`: writes what stands between the markers of `docs/course.md`, or checks it.
+//!
+//! A marker is a comment of its own line. What follows it, up to `<!-- end -->`, is written anew:
+//!
+//! | marker | what is written |
+//! |---|---|
+//! | `source: FILE fn NAME` | that function, with its comments and attributes |
+//! | `counts: KERNEL` | what `host profile` counts, line by line |
+//! | `ladder` | a row for each rung: its idea, its ratios, what it reads |
+//! | `measured: KERNEL` | its speed on a GPU, from the file that recorded it |
+//! | `output: PACKAGE ARGUMENTS` | what `cargo run -p PACKAGE -- ARGUMENTS` prints |
+//!
+//! | module | its one idea |
+//! |---|---|
+//! | `marker` | a document taken apart at its markers, and put together again |
+//! | `source` | a function's text out of a file |
+//! | `counts` | tables of what `host` counts |
+//! | `measured` | speeds out of the recorded file |
+
+mod counts;
+mod marker;
+mod measured;
+mod source;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use self::{counts::Counts, marker::Marker, measured::Measured};
+use crate::environment::{cargo, keep_target, say};
+
+/// The guided text.
+const DOCUMENT: &str = "docs/course.md";
+
+/// What is done with the text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Compare instead of writing.
+    pub check: bool,
+}
+
+/// Writes what stands between the markers, or checks that it is what would be written.
+///
+/// # Errors
+/// A marker that cannot be filled, and in a check what is out of date.
+pub fn run(root: &Path, options: Options) -> Result<()> {
+    let path = root.join(DOCUMENT);
+    let text = read(&path)?;
+    let mut writer = Writer::new(root);
+    let filled = marker::fill(&text, |marker| writer.write(marker).map(Some))
+        .with_context(|| DOCUMENT.to_owned())?;
+    let all = filled.markers;
+    if !options.check {
+        if filled.text != text {
+            fs::write(&path, &filled.text)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        return say(&format!("{DOCUMENT}: {all} markers, {} written anew\n", filled.stale.len()));
+    }
+    up_to_date(&filled.stale)?;
+    say(&format!("{DOCUMENT}: {all} markers, all up to date\n"))
+}
+
+/// Checks the excerpts of sources alone, which needs nothing that must be built. How many there are.
+///
+/// # Errors
+/// As [`run`].
+pub fn check_sources(root: &Path) -> Result<usize> {
+    let mut excerpts = 0;
+    let filled = marker::fill(&read(&root.join(DOCUMENT))?, |marker| match marker.kind {
+        "source" => {
+            excerpts += 1;
+            source::excerpt(root, marker.arguments).map(Some)
+        }
+        _ => Ok(None),
+    })?;
+    up_to_date(&filled.stale)?;
+    Ok(excerpts)
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn up_to_date(stale: &[String]) -> Result<()> {
+    ensure!(
+        stale.is_empty(),
+        "{DOCUMENT} is out of date: `cargo xtask course` writes it anew. What differs:\n  {}",
+        stale.join("\n  ")
+    );
+    Ok(())
+}
+
+/// Fills markers. What `host` counts is asked for once.
+struct Writer {
+    root: PathBuf,
+    counts: Option<Counts>,
+    measured: Option<Measured>,
+}
+
+impl Writer {
+    fn new(root: &Path) -> Writer {
+        Writer { root: root.to_path_buf(), counts: None, measured: None }
+    }
+
+    /// What belongs behind a marker.
+    fn write(&mut self, marker: &Marker) -> Result<String> {
+        let Marker { kind, arguments, .. } = *marker;
+        if matches!(kind, "counts" | "ladder") && self.counts.is_none() {
+            self.counts = Some(Counts::take(&self.root)?);
+        }
+        if matches!(kind, "measured" | "ladder") && self.measured.is_none() {
+            self.measured = Some(Measured::read(&self.root)?);
+        }
+        match (kind, &self.counts, &self.measured) {
+            ("source", ..) => source::excerpt(&self.root, arguments),
+            ("output", ..) => {
+                let mut words = arguments.split_whitespace();
+                let package = words.next().context("of which package?")?;
+                let printed = of_package(&self.root, package, &words.collect::<Vec<_>>(), &[0, 1])?;
+                Ok(format!("```text\n{}\n```", printed.trim_end()))
+            }
+            ("counts", Some(counts), _) => counts.of(arguments),
+            ("measured", _, Some(measured)) => measured.of(arguments),
+            ("ladder", Some(counts), Some(measured)) => Ok(counts.ladder(measured)),
+            _ => bail!("nobody writes what belongs behind `{kind}`"),
+        }
+    }
+}
+
+/// What a package's program prints, if it ends in one of these exit codes.
+fn of_package(root: &Path, package: &str, arguments: &[&str], codes: &[i32]) -> Result<String> {
+    let mut command = Command::new(cargo());
+    keep_target(&mut command, root).args(["run", "--quiet", "--package", package, "--"]);
+    let shown = format!("cargo run -p {package} -- {}", arguments.join(" "));
+    let output = command
+        .args(arguments)
+        .current_dir(root)
+        .output()
+        .with_context(|| format!("`{shown}` cannot be run"))?;
+    ensure!(
+        output.status.code().is_some_and(|code| codes.contains(&code)),
+        "`{shown}` failed ({}):\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr).trim_end()
+    );
+    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` prints no text"))
+}

@@ -1,0 +1,231 @@
+//! Tables of what `host` counts on the CPU.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::{measured::Measured, of_package};
+
+/// m, n and k: several blocks, all of them counted, and every row begins at a sector.
+const SIZE: u64 = 256;
+/// The GPU whose multiprocessor holds the blocks: the same on every machine.
+const GPU: &str = "sm_90";
+
+/// What was counted of every kernel.
+pub struct Counts {
+    /// Of `host kernels --json`, in the order of the registry.
+    kernels: Vec<Value>,
+    /// Of `host profile --json`, in the same order.
+    profiles: Vec<Value>,
+}
+
+impl Counts {
+    /// Runs `host`.
+    pub fn take(root: &Path) -> Result<Counts> {
+        let host = |arguments: &[&str]| -> Result<Vec<Value>> {
+            let lines = of_package(root, "host", arguments, &[0])?;
+            let line = |line| serde_json::from_str(line).context("not a line of JSON");
+            lines.lines().map(line).collect()
+        };
+        let size = SIZE.to_string();
+        let profile = ["profile", "--kernel", "all", "--m", &size, "--n", &size, "--k", &size];
+        let rest = ["--every", "1", "--on", GPU, "--json"];
+        let kernels = host(&["kernels", "--json"])?;
+        Ok(Counts { kernels, profiles: host(&[&profile[..], &rest].concat())? })
+    }
+
+    /// The lines of a kernel, and what follows from them.
+    pub fn of(&self, kernel: &str) -> Result<String> {
+        let find =
+            |lines: &'_ [Value], key: &str| lines.iter().find(|line| line[key] == kernel).cloned();
+        let profile = find(&self.profiles, "kernel");
+        let profile = profile.with_context(|| format!("there is no kernel `{kernel}`"))?;
+        let listed = find(&self.kernels, "name").unwrap_or_default();
+        let mut table = format!(
+            "| `{kernel}`, m = n = k = {SIZE} | operation | requests | a request | at best |\n"
+        );
+        table += "|---|---|--:|--:|--:|\n";
+        for line in array(&profile["lines"]) {
+            table += &row(line);
+        }
+        table += &format!("\n{}", summary(&profile, &listed));
+        Ok(table)
+    }
+
+    /// A row for each rung.
+    pub fn ladder(&self, measured: &Measured) -> String {
+        let mut table = "| kernel | its idea | FLOP a byte, on paper | counted | sectors a load | \
+                         wavefronts a read of shared memory | H200, 4096³ |\n"
+            .to_owned();
+        table += "|---|---|--:|--:|--:|--:|--:|\n";
+        for kernel in &self.kernels {
+            let Some(idea) = kernel["idea"].as_str() else { continue };
+            let name = kernel["name"].as_str().unwrap_or_default();
+            let Some(profile) = self.profiles.iter().find(|line| line["kernel"] == name) else {
+                continue;
+            };
+            let each = |operation| match per_request(profile, operation) {
+                Some(units) => format!("{units:.2}"),
+                None => "-".to_owned(),
+            };
+            table += &format!(
+                "| `{name}` | {idea} | {} | {} | {} | {} | {} |\n",
+                ratio(kernel["flop_per_byte"].as_f64()),
+                ratio(flop_per_byte(profile)),
+                each("global-load"),
+                each("shared-load"),
+                measured.speed(name).map_or("-".to_owned(), |speed| format!("{speed:.1} TFLOP/s")),
+            );
+        }
+        table
+    }
+}
+
+/// A line of the profile.
+fn row(line: &Value) -> String {
+    let text = |key: &str| line[key].as_str().unwrap_or_default().trim();
+    let number = |key: &str| line[key].as_f64().unwrap_or_default();
+    let requests = number("requests");
+    // A pipe would end the cell.
+    let code = text("source").replace('|', "\\|");
+    let width = number("bytes");
+    let operation = match width {
+        // Neither a barrier nor a multiply-add moves anything.
+        0.0 => {
+            return format!(
+                "| `{code}` | {} | {requests} {} | | |\n",
+                text("operation"),
+                text("unit")
+            );
+        }
+        _ => text("operation"),
+    };
+    let wide = if width > 4.0 { format!(" ({} bits)", 8.0 * width) } else { String::new() };
+    format!(
+        "| `{code}` | {operation}{wide} | {requests} | {:.2} {} | {:.2} |\n",
+        number("units_per_request"),
+        text("unit"),
+        number("ideal_per_request"),
+    )
+}
+
+fn summary(profile: &Value, kernel: &Value) -> String {
+    let occupancy = &profile["occupancy"];
+    let number = |key: &str| match occupancy[key].as_f64() {
+        Some(value) => value.to_string(),
+        None => "?".to_owned(),
+    };
+    let mut text =
+        format!("{} FLOP for each byte that threads load", ratio(flop_per_byte(profile)));
+    if let Some(paper) = kernel["flop_per_byte"].as_f64() {
+        text += &format!(" ({} on paper)", ratio(Some(paper)));
+    }
+    text += &format!(
+        "; {} registers a thread and {} bytes of shared memory a block, so {} blocks on a multiprocessor of \
+         compute capability 9.0 ({} % of its warps), limited by {}.",
+        number("registers"),
+        number("shared_bytes"),
+        number("blocks"),
+        number("percent"),
+        occupancy["limited_by"].as_str().unwrap_or("what is not known"),
+    );
+    text
+}
+
+/// FLOP of the product for each byte that a thread asks global memory for.
+fn flop_per_byte(profile: &Value) -> Option<f64> {
+    let number = |line: &Value, key: &str| line[key].as_f64().unwrap_or_default();
+    let loads = array(&profile["lines"]).iter().filter(|line| line["operation"] == "global-load");
+    let bytes: f64 = loads
+        .map(|l| number(l, "requests") * number(l, "lanes_per_request") * number(l, "bytes"))
+        .sum();
+    Some(profile["flop"].as_f64()? / bytes).filter(|ratio| ratio.is_finite())
+}
+
+/// Sectors or wavefronts of an access of that kind.
+fn per_request(profile: &Value, operation: &str) -> Option<f64> {
+    let sum = |key: &str| -> f64 {
+        let lines = array(&profile["lines"]).iter().filter(|line| line["operation"] == operation);
+        lines.filter_map(|line| line[key].as_f64()).sum()
+    };
+    Some(sum("units") / sum("requests")).filter(|units| units.is_finite())
+}
+
+fn array(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn ratio(value: Option<f64>) -> String {
+    match value {
+        // Two digits behind the point are enough, and none where there are none.
+        Some(value) => {
+            let text = format!("{value:.2}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        None => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn counts() -> Counts {
+        let line = |operation: &str, requests: u64, units: u64, bytes: u64| {
+            json!({
+                "source": "a[i] || b", "operation": operation, "bytes": bytes, "unit": "sectors",
+                "requests": requests, "units": units, "lanes_per_request": 32.0,
+                "units_per_request": units as f64 / requests as f64, "ideal_per_request": 4.0,
+            })
+        };
+        let occupancy = json!({
+            "registers": 32, "shared_bytes": 2048, "blocks": 8, "percent": 100.0,
+            "limited_by": "warps",
+        });
+        Counts {
+            kernels: vec![
+                json!({ "name": "k", "idea": "the idea", "flop_per_byte": 0.25 }),
+                json!({ "name": "no rung", "idea": null, "flop_per_byte": null }),
+            ],
+            profiles: vec![
+                json!({
+                    "kernel": "k", "flop": 3200.0, "occupancy": occupancy,
+                    "lines": [
+                        line("global-load", 10, 160, 4),
+                        line("global-load", 90, 360, 16),
+                        line("fma", 1600, 1600, 0),
+                    ],
+                }),
+                json!({ "kernel": "no rung", "flop": 1.0, "lines": [] }),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_kernels_lines_and_what_follows_from_them() {
+        let text = counts().of("k").unwrap();
+        for part in [
+            "| `a[i] \\|\\| b` | global-load | 10 | 16.00 sectors | 4.00 |",
+            "| global-load (128 bits) | 90 | 4.00 sectors |",
+            "| fma | 1600 sectors | | |",
+            // 32 lanes of 10 requests of 4 bytes and 90 of 16 bytes.
+            "\n0.07 FLOP for each byte that threads load (0.25 on paper); 32 registers",
+            "8 blocks",
+            "100 % of its warps), limited by warps.",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let error = counts().of("l").unwrap_err().to_string();
+        assert_eq!(error, "there is no kernel `l`");
+    }
+
+    #[test]
+    fn the_ladder_has_a_row_for_each_rung() {
+        let table = counts().ladder(&Measured::default());
+        let rows = table.lines().skip(2).collect::<Vec<_>>();
+        assert_eq!(rows, ["| `k` | the idea | 0.25 | 0.07 | 5.20 | - | - |"]);
+    }
+}

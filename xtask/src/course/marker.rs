@@ -1,0 +1,122 @@
+//! A document taken apart at its markers, and put together again.
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// What a marker can begin with, and whether something must follow.
+const KINDS: [(&str, bool); 5] =
+    [("source", true), ("counts", true), ("ladder", false), ("measured", true), ("output", true)];
+const END: &str = "<!-- end -->";
+
+/// A marker: `<!-- KIND: ARGUMENTS -->`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marker<'a> {
+    /// Its line in the document, from 1 on.
+    pub line: usize,
+    pub kind: &'a str,
+    pub arguments: &'a str,
+}
+
+impl<'a> Marker<'a> {
+    /// The marker in a line. `None` for any other line.
+    fn read(text: &'a str, line: usize) -> Result<Option<Marker<'a>>> {
+        let Some(inner) = text.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->"))
+        else {
+            return Ok(None);
+        };
+        let (kind, arguments) = inner.split_once(": ").unwrap_or((inner, ""));
+        let Some((_, takes)) = KINDS.iter().find(|(known, _)| *known == kind) else {
+            let known = KINDS.map(|(known, _)| known).join(", ");
+            bail!("line {line}: no marker begins with `{kind}`: there are {known}");
+        };
+        ensure!(arguments.is_empty() != *takes, "line {line}: `{kind}: ` of what? Or of nothing?");
+        Ok(Some(Marker { line, kind, arguments }))
+    }
+}
+
+/// A document whose markers are filled.
+#[derive(Debug)]
+pub struct Filled {
+    pub text: String,
+    pub markers: usize,
+    /// The markers behind which something else stood.
+    pub stale: Vec<String>,
+}
+
+/// Puts behind each marker what `write` says, `None` for what stands there already.
+pub fn fill(
+    text: &str,
+    mut write: impl FnMut(&Marker) -> Result<Option<String>>,
+) -> Result<Filled> {
+    let mut filled = Filled { text: String::new(), markers: 0, stale: Vec::new() };
+    let mut lines = text.lines().zip(1..);
+    while let Some((line, number)) = lines.next() {
+        filled.text += &format!("{line}\n");
+        ensure!(line != END, "line {number}: `{END}` without a marker before it");
+        let Some(marker) = Marker::read(line, number)? else { continue };
+        filled.markers += 1;
+        let mut old = String::new();
+        loop {
+            let (line, _) = lines.next().with_context(|| format!("`{line}` has no `{END}`"))?;
+            if line == END {
+                break;
+            }
+            old += &format!("{line}\n");
+        }
+        let new = write(&marker).with_context(|| format!("line {number}, `{line}`"))?;
+        let new = new.map_or(old.clone(), |new| format!("{}\n", new.trim_end()));
+        if new != old {
+            filled.stale.push(format!("line {number}: {line}"));
+        }
+        filled.text += &format!("{new}{END}\n");
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# A\n<!-- source: x.rs fn f -->\nold\nlines\n<!-- end -->\nB\n\
+                        <!-- ladder -->\n<!-- end -->\nC\n";
+
+    #[test]
+    fn what_stands_between_markers_is_replaced_and_nothing_else() {
+        let filled = fill(TEXT, |marker| {
+            Ok(Some(format!("{} {} {}\n\n", marker.line, marker.kind, marker.arguments)))
+        })
+        .unwrap();
+        let expected = "# A\n<!-- source: x.rs fn f -->\n2 source x.rs fn f\n<!-- end -->\nB\n\
+                        <!-- ladder -->\n7 ladder\n<!-- end -->\nC\n";
+        assert_eq!((&*filled.text, filled.markers), (expected, 2));
+        let stale = ["line 2: <!-- source: x.rs fn f -->", "line 7: <!-- ladder -->"];
+        assert_eq!(filled.stale, stale);
+        // Written once it stays.
+        let again = fill(expected, |marker| {
+            Ok(Some(format!("{} {} {}", marker.line, marker.kind, marker.arguments)))
+        })
+        .unwrap();
+        assert_eq!((&*again.text, again.stale.len()), (expected, 0));
+    }
+
+    #[test]
+    fn what_is_left_alone_stays() {
+        let filled = fill(TEXT, |_| Ok(None)).unwrap();
+        assert_eq!((&*filled.text, filled.stale.len()), (TEXT, 0));
+    }
+
+    #[test]
+    fn a_marker_without_an_end_is_refused_and_one_that_nobody_knows() {
+        for (text, words) in [
+            ("<!-- ladder -->\nA\n", "has no `<!-- end -->`"),
+            ("A\n<!-- end -->\n", "line 2"),
+            ("<!-- sources: x -->\n<!-- end -->\n", "no marker begins with `sources`"),
+            ("<!-- source -->\n<!-- end -->\n", "of what?"),
+            ("<!-- ladder: x -->\n<!-- end -->\n", "Or of nothing?"),
+        ] {
+            let error = fill(text, |_| Ok(None)).unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+        let error = fill(TEXT, |_| bail!("no")).unwrap_err();
+        assert!(format!("{error:#}").contains("line 2, `<!-- source: x.rs fn f -->`: no"));
+    }
+}

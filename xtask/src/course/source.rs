@@ -1,0 +1,58 @@
+//! A function's text out of a source file.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result, bail};
+use syn::{ImplItem, Item, spanned::Spanned};
+
+/// `FILE fn NAME`: that function, with its comments and attributes, as a block of Rust.
+pub fn excerpt(root: &Path, arguments: &str) -> Result<String> {
+    let Some((file, name)) = arguments.split_once(" fn ") else {
+        bail!("must be `FILE fn NAME`");
+    };
+    let text =
+        fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}"))?;
+    let function = function(&text, name).with_context(|| file.to_owned())?;
+    Ok(format!("```rust\n{function}\n```"))
+}
+
+fn function(text: &str, name: &str) -> Result<String> {
+    let parsed = syn::parse_file(text).context("cannot be parsed")?;
+    // A function of the file, or a method in it: the first of that name.
+    let found = parsed.items.iter().find_map(|item| match item {
+        Item::Fn(function) if function.sig.ident == name => Some(function.span()),
+        Item::Impl(block) => block.items.iter().find_map(|item| match item {
+            ImplItem::Fn(method) if method.sig.ident == name => Some(method.span()),
+            _ => None,
+        }),
+        _ => None,
+    });
+    let span = found.with_context(|| format!("has no function `{name}`"))?;
+    // A span's lines are counted from 1, and it begins with the first comment or attribute.
+    let (first, last) = (span.start().line - 1, span.end().line);
+    // A method is indented.
+    let dedent = |line: &'_ str| line.get(span.start().column..).unwrap_or_default().to_owned();
+    let lines = text.lines().skip(first).take(last - first).map(dedent).collect::<Vec<_>>();
+    Ok(lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_comes_with_its_comments_and_attributes() {
+        let text = "//! A file.\n\nfn f() {}\n\n/// Says\n/// why.\n#[a(\n    b,\n)]\npub fn g<T>() {\n    \
+                    // inside\n    f()\n}\n// after\n";
+        let expected =
+            "/// Says\n/// why.\n#[a(\n    b,\n)]\npub fn g<T>() {\n    // inside\n    f()\n}";
+        assert_eq!(function(text, "g").unwrap(), expected);
+        assert_eq!(function(text, "f").unwrap(), "fn f() {}");
+        let text =
+            "struct S;\n\nimpl S {\n    /// A method.\n    fn h() {\n\n        f()\n    }\n}\n";
+        assert_eq!(function(text, "h").unwrap(), "/// A method.\nfn h() {\n\n    f()\n}");
+        let text = "fn f() {}";
+        assert!(function(text, "h").unwrap_err().to_string().contains("no function `h`"));
+        assert!(function("fn", "h").unwrap_err().to_string().contains("cannot be parsed"));
+    }
+}
