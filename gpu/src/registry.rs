@@ -210,6 +210,11 @@ pub static KERNELS: &[Entry] = &[
         contract: program!(padded::padded16),
     },
     Entry {
+        summary: "tiled_uncoalesced for a B that the CPU has transposed",
+        rung: None,
+        contract: program!(tiled_transposed::tiled_transposed),
+    },
+    Entry {
         summary: "c = a + b, one thread an element",
         rung: None,
         contract: program!(vec_add::vec_add),
@@ -257,6 +262,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/tiled.rs", include_str!("kernels/tiled.rs")),
     ("kernels/tiled_conflicts.rs", include_str!("kernels/tiled_conflicts.rs")),
     ("kernels/tiled_submatrix.rs", include_str!("kernels/tiled_submatrix.rs")),
+    ("kernels/tiled_transposed.rs", include_str!("kernels/tiled_transposed.rs")),
     ("kernels/tiled_uncoalesced.rs", include_str!("kernels/tiled_uncoalesced.rs")),
     ("kernels/toy.rs", include_str!("kernels/toy.rs")),
     ("kernels/unrolled.rs", include_str!("kernels/unrolled.rs")),

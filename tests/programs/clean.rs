@@ -1,7 +1,9 @@
 //! The programs' kernels under the checked launch: in every order the result is what it should be, no thread
 //! does anything that it must not, and none leaves out anything that it must.
 
-use gpu::checked::kernels::{blur, padded::padded16, vec_add::vec_add};
+use gpu::checked::kernels::{
+    blur, padded::padded16, tiled_transposed::tiled_transposed, vec_add::vec_add,
+};
 use host::blur::{Params, Size, reference};
 use simt::{
     Kernel, LaunchConfig,
@@ -42,6 +44,24 @@ fn vector_addition() {
         is_clean(&vec_add, &config, params, || {
             // SAFETY: written by the launch that has just ended.
             unsafe { std::slice::from_raw_parts(c, n) }.iter().all(|&c| c == 3.75)
+        });
+    }
+}
+
+#[test]
+fn the_product_with_b_transposed() {
+    for [m, n, k] in [[16, 16, 16], [33, 20, 40]] {
+        let (a, b, mut c) = (vec![2.0f32; m * k], vec![3.0f32; n * k], vec![0.0f32; m * n]);
+        let c = c.as_mut_ptr();
+        let grid = [n.div_ceil(16) as u32, m.div_ceil(16) as u32, 1];
+        let config = LaunchConfig::new(grid, [16, 16, 1]);
+        let (a, b) = (a.as_ptr(), b.as_ptr());
+        // SAFETY: the vectors outlive the launches, and only these touch them.
+        let (a, b, view) = unsafe { (In::new(a, m * k), In::new(b, n * k), Out::uninit(c, m * n)) };
+        is_clean(&tiled_transposed, &config, (m as u32, n as u32, k as u32, a, b, view), || {
+            // SAFETY: written by the launch that has just ended.
+            let c = unsafe { std::slice::from_raw_parts(c, m * n) };
+            c.iter().all(|&c| c == 6.0 * k as f32)
         });
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `vec_add` | the example adds exactly, also where the last block is not full |
 //! | `padding` | padded products are exact at ragged sizes, and cost what they must |
+//! | `transposed` | a product with B transposed by the CPU is exact at ragged sizes |
 //! | `blur` | every byte of both kernels is that of four plain loops |
 //! | `clean` | each kernel does nothing that it must not, in several orders |
 //! | `divergence` | the share of divergent warps is what the boundary checks make it, and shrinks |
@@ -12,4 +13,5 @@ mod blur;
 mod clean;
 mod divergence;
 mod padding;
+mod transposed;
 mod vec_add;

@@ -16,6 +16,7 @@ mod tile;
 pub mod tiled;
 pub mod tiled_conflicts;
 pub mod tiled_submatrix;
+pub mod tiled_transposed;
 pub mod tiled_uncoalesced;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod toy;
