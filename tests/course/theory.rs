@@ -217,18 +217,3 @@ fn wide_accesses_are_a_quarter_of_the_requests() {
     }
     assert_eq!(bytes_loaded(&narrow), bytes_loaded(&wide));
 }
-
-/// Where all blocks fit there is no divergence; at the edge there is, and its share falls with the size.
-#[test]
-fn control_divergence_is_small_for_large_matrices() {
-    let share = |n: u64| {
-        let entry = find("tiled16").expect("it is a rung");
-        let shape = Shape::new(n, n, 32).unwrap();
-        let counted = profile::product(entry, shape, NonZeroU32::MIN, 1).unwrap();
-        profile::divergent_share(&counted.profile)
-    };
-    assert_eq!(share(64), 0.0);
-    let [small, middle, large] = [9, 73, 521].map(share);
-    assert!(0.0 < large && large < middle && middle < small, "{small} {middle} {large}");
-    assert!(large < 0.05, "{large}");
-}

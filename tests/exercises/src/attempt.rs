@@ -89,6 +89,8 @@ pub fn attempt(kernel: &Kernel<Params>, shape: [usize; 3], goal: Goal) -> Result
         options.order = order;
         options.complete = true;
         options.profile = Some(NonZeroU32::MIN);
+        // Blocks one after another, so that the text is the same every time.
+        options.workers = Some(1);
         // SAFETY:
         // 1. The vectors outlive the launch, and nobody else uses them.
         // 2. These kernels take views.

@@ -81,21 +81,21 @@ mod tests {
 
     #[test]
     fn what_stands_between_markers_is_replaced_and_nothing_else() {
-        let filled = fill(TEXT, |marker| {
-            Ok(Some(format!("{} {} {}\n\n", marker.line, marker.kind, marker.arguments)))
-        })
-        .unwrap();
-        let expected = "# A\n<!-- source: x.rs fn f -->\n2 source x.rs fn f\n<!-- end -->\nB\n\
-                        <!-- ladder -->\n7 ladder\n<!-- end -->\nC\n";
+        let mut lines = Vec::new();
+        let mut write = |marker: &Marker| {
+            lines.push(marker.line);
+            Ok(Some(format!("{} of {}.\n\n", marker.kind, marker.arguments)))
+        };
+        let filled = fill(TEXT, &mut write).unwrap();
+        let expected = "# A\n<!-- source: x.rs fn f -->\nsource of x.rs fn f.\n<!-- end -->\nB\n\
+                        <!-- ladder -->\nladder of .\n<!-- end -->\nC\n";
         assert_eq!((&*filled.text, filled.markers), (expected, 2));
         let stale = ["line 2: <!-- source: x.rs fn f -->", "line 7: <!-- ladder -->"];
         assert_eq!(filled.stale, stale);
         // Written once it stays.
-        let again = fill(expected, |marker| {
-            Ok(Some(format!("{} {} {}", marker.line, marker.kind, marker.arguments)))
-        })
-        .unwrap();
+        let again = fill(expected, &mut write).unwrap();
         assert_eq!((&*again.text, again.stale.len()), (expected, 0));
+        assert_eq!(lines, [2, 7, 2, 6]);
     }
 
     #[test]

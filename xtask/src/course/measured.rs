@@ -14,8 +14,18 @@ const SIZE: u64 = 4096;
 /// What was recorded: nothing where there is no such file yet.
 #[derive(Debug, Default)]
 pub struct Measured {
-    /// In the order of the ladder: the kernel's name and its TFLOP/s.
-    rungs: Vec<(String, f64)>,
+    /// In the order of the ladder.
+    rungs: Vec<Rung>,
+}
+
+#[derive(Debug)]
+struct Rung {
+    kernel: String,
+    tflops: f64,
+    /// How many times as fast as the rung before, of runs in turn; the first has none.
+    gain: Option<f64>,
+    /// Of cuBLAS's speed in the same run.
+    share: Option<f64>,
 }
 
 impl Measured {
@@ -41,7 +51,12 @@ impl Measured {
             }
             let gflops = value["gflops"].as_f64();
             let gflops = gflops.with_context(|| format!("line {number} has no `gflops`"))?;
-            rungs.push((kernel.to_owned(), gflops / 1000.0));
+            rungs.push(Rung {
+                kernel: kernel.to_owned(),
+                tflops: gflops / 1000.0,
+                gain: value["gain"].as_f64(),
+                share: value["share_of_cublas"].as_f64(),
+            });
         }
         ensure!(!rungs.is_empty(), "no line has a `kernel`");
         Ok(Measured { rungs })
@@ -49,7 +64,12 @@ impl Measured {
 
     /// TFLOP/s of a kernel.
     pub fn speed(&self, kernel: &str) -> Option<f64> {
-        self.rungs.iter().find(|(name, _)| name == kernel).map(|(_, speed)| *speed)
+        self.find(kernel).map(|(_, rung)| rung.tflops)
+    }
+
+    /// A rung, and its place in the record.
+    fn find(&self, kernel: &str) -> Option<(usize, &Rung)> {
+        self.rungs.iter().enumerate().find(|(_, rung)| rung.kernel == kernel)
     }
 
     /// A sentence on a kernel, and on what it gained over the rung before.
@@ -57,18 +77,16 @@ impl Measured {
         if self.rungs.is_empty() {
             return Ok(format!("*Measured on an H200 at 4096³: not recorded yet ({RECORD}).*"));
         }
-        let place = self.rungs.iter().position(|(name, _)| name == kernel);
-        let Some(place) = place else {
+        let Some((place, rung)) = self.find(kernel) else {
             return Ok(format!(
                 "*Measured on an H200 at 4096³: `{kernel}` is not in {RECORD} yet.*"
             ));
         };
-        let (_, speed) = &self.rungs[place];
-        let gain = match place.checked_sub(1).map(|before| &self.rungs[before]) {
-            Some((name, before)) => format!(", {:.2} times `{name}`", speed / before),
-            None => String::new(),
-        };
-        Ok(format!("*Measured on an H200 at 4096³: {speed:.2} TFLOP/s{gain}.*"))
+        let before = place.checked_sub(1).map(|before| &self.rungs[before].kernel);
+        let gain = before.zip(rung.gain).map(|(name, gain)| format!(", {gain:.2} times `{name}`"));
+        let share = rung.share.map(|share| format!(", {:.0} % of cuBLAS", 100.0 * share));
+        let (gain, share) = (gain.unwrap_or_default(), share.unwrap_or_default());
+        Ok(format!("*Measured on an H200 at 4096³: {:.2} TFLOP/s{gain}{share}.*", rung.tflops))
     }
 }
 
@@ -80,8 +98,17 @@ mod tests {
 
     #[test]
     fn a_speed_and_its_gain_over_the_rung_before() {
-        let line = |kernel: &str, gflops: u32| json!({ "kernel": kernel, "gflops": gflops, "m": 4096, "n": 4096, "k": 4096 });
-        let lines = [line("basic", 5000), line("tiled16", 8120), json!({ "summary": true })];
+        let line = |kernel: &str, gflops: u32, gain: Option<f64>, share: Option<f64>| {
+            json!({
+                "kernel": kernel, "gflops": gflops, "m": 4096, "n": 4096, "k": 4096,
+                "gain": gain, "share_of_cublas": share,
+            })
+        };
+        let lines = [
+            line("basic", 5000, None, None),
+            line("tiled16", 8120, Some(1.62), Some(0.164)),
+            json!({ "summary": true }),
+        ];
         let record = lines.map(|line| format!("{line}\n")).concat();
         let measured = Measured::parse(&record).unwrap();
         assert_eq!((measured.speed("basic"), measured.speed("tiled32")), (Some(5.0), None));
@@ -89,7 +116,7 @@ mod tests {
         assert_eq!(of("basic"), "*Measured on an H200 at 4096³: 5.00 TFLOP/s.*");
         assert_eq!(
             of("tiled16"),
-            "*Measured on an H200 at 4096³: 8.12 TFLOP/s, 1.62 times `basic`.*"
+            "*Measured on an H200 at 4096³: 8.12 TFLOP/s, 1.62 times `basic`, 16 % of cuBLAS.*"
         );
         assert!(of("tiled32").contains("not in docs/ladder-h200.json yet"));
         assert!(Measured::default().of("basic").unwrap().contains("not recorded yet"));
