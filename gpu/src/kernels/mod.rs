@@ -1,5 +1,8 @@
 //! The kernels, from the first lecture's on.
 
+// A thread's arrays are indexed together, as on a slide.
+#![allow(clippy::needless_range_loop)]
+
 // Every kernel file imports `super::device::*`, so that this tree can be compiled a second time against
 // another version of the vocabulary.
 use super::device;
