@@ -15,7 +15,7 @@ pub mod padded;
 pub mod prefetched;
 pub mod register_blocked;
 pub mod rust_cuda;
-mod tile;
+pub mod tile;
 pub mod tiled;
 pub mod tiled_conflicts;
 pub mod tiled_submatrix;

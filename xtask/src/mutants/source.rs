@@ -90,7 +90,9 @@ impl KernelFile {
 
     /// Does it import the vocabulary from the module above it, rather than by the library's name?
     pub fn takes_device_from_above(&self) -> bool {
-        self.text.contains("super::device")
+        // Alone, or at the head of a list: rustfmt sorts it there.
+        let text = self.text.split_whitespace().collect::<String>();
+        text.contains("super::device") || text.contains("super::{device")
     }
 
     /// The text of a piece of syntax.
