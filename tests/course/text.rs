@@ -56,7 +56,7 @@ fn code(cell: &str) -> Vec<&str> {
 }
 
 /// Rows that nothing carries yet. Whoever adds one takes it out here, or the test says so.
-const NOT_HERE_YET: [usize; 8] = [5, 9, 10, 11, 12, 13, 14, 15];
+const NOT_HERE_YET: [usize; 4] = [5, 9, 10, 14];
 
 #[test]
 fn every_row_has_a_file_and_a_test_that_exist() {
