@@ -229,6 +229,41 @@ pub static KERNELS: &[Entry] = &[
         rung: None,
         contract: program!(blur::blur_shared),
     },
+    Entry {
+        summary: "a variable in a register: every thread counts for itself",
+        rung: None,
+        contract: program!(memories::register_counter),
+    },
+    Entry {
+        summary: "a variable in shared memory: every block counts from zero",
+        rung: None,
+        contract: program!(memories::shared_counter),
+    },
+    Entry {
+        summary: "a variable in global memory: every launch goes on counting",
+        rung: None,
+        contract: program!(memories::global_counter),
+    },
+    Entry {
+        summary: "a pointer in global memory: x = -x where the host lets it point",
+        rung: None,
+        contract: program!(memories::pointed_negation),
+    },
+    Entry {
+        summary: "variables in constant memory: a polynomial's coefficients",
+        rung: None,
+        contract: program!(memories::constant_polynomial),
+    },
+    Entry {
+        summary: "the sums of the rows of a pitched array",
+        rung: None,
+        contract: program!(pitched::row_sums),
+    },
+    Entry {
+        summary: "a pitched array of three dimensions times a number, in place",
+        rung: None,
+        contract: program!(pitched::scale_box),
+    },
 ];
 
 /// The tiled kernel small enough to be followed by eye. It is for the CPU device alone and in no list.
@@ -253,8 +288,10 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/async_copy.rs", include_str!("kernels/async_copy.rs")),
     ("kernels/basic.rs", include_str!("kernels/basic.rs")),
     ("kernels/blur.rs", include_str!("kernels/blur.rs")),
+    ("kernels/memories.rs", include_str!("kernels/memories.rs")),
     ("kernels/outer_product.rs", include_str!("kernels/outer_product.rs")),
     ("kernels/padded.rs", include_str!("kernels/padded.rs")),
+    ("kernels/pitched.rs", include_str!("kernels/pitched.rs")),
     ("kernels/prefetched.rs", include_str!("kernels/prefetched.rs")),
     ("kernels/register_blocked.rs", include_str!("kernels/register_blocked.rs")),
     ("kernels/rust_cuda.rs", include_str!("kernels/rust_cuda.rs")),

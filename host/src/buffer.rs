@@ -105,6 +105,13 @@ impl Device {
 }
 
 impl<T: Pod> Buffer<T> {
+    /// What a GPU's driver has allocated.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn from_cuda(device: &Device, memory: cuda::Memory) -> Self {
+        let len = memory.len() / size_of::<T>();
+        Buffer { device: device.clone(), len, storage: Storage::Cuda(memory), element: PhantomData }
+    }
+
     /// The device that it lies on.
     pub fn device(&self) -> &Device {
         &self.device

@@ -329,6 +329,27 @@ impl Cuda {
         Ok(function)
     }
 
+    /// The variable of that name, and the file that it is in: of the file that was loaded last, if it has one.
+    pub(crate) fn global(&self, name: &str) -> Result<(String, cuda::Global)> {
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        for own in loaded.iter().rev() {
+            if let Some(global) = own.module.global(name)? {
+                return Ok((own.name.clone(), global));
+            }
+        }
+        let file = self.ptx.file;
+        match self.module()?.global(name)? {
+            Some(global) => Ok((file.to_owned(), global)),
+            None => {
+                let limit = format!(
+                    "{file} has no such variable: build the PTX anew, or load the file that it is in \
+                     (Device::load_ptx)"
+                );
+                Err(Error::argument("symbol", name, limit))
+            }
+        }
+    }
+
     /// The device's kernels, compiled by the driver the first time.
     fn module(&self) -> Result<&cuda::Module> {
         if let Some(module) = self.module.get() {

@@ -111,7 +111,9 @@ impl Stream {
     ///    nothing is.)
     /// 2. No two threads of it access one element, one of them writing, without a barrier between.
     /// 3. No work on another stream that has not been waited for touches the same elements, one of both
-    ///    writing.
+    ///    writing. The same of variables, except through [`Symbol`](crate::Symbol).
+    /// 4. What the kernel's pointer variables point to is there until the kernel has ended, and used by it as the
+    ///    other conditions say.
     pub unsafe fn launch<P: Params, A: Arguments<P>>(
         &self,
         kernel: &Kernel<P>,

@@ -42,11 +42,13 @@ mod memory;
 pub mod operands;
 pub mod padding;
 pub mod phases;
+mod pitched;
 pub mod product;
 pub mod profile;
 mod progress;
 pub mod ptx;
 mod roof;
+mod symbol;
 pub mod timing;
 pub mod verify;
 
@@ -59,9 +61,11 @@ pub use device::{Best, Device};
 pub use error::{Error, Result};
 pub use launch::{Argument, Arguments, Event, Stream};
 pub use matrix::{Layout, Matrix};
+pub use pitched::{Pitched, Region};
 pub use product::Shape;
 pub use progress::progress;
 pub use roof::Roof;
+pub use symbol::{PointerSymbol, Symbol};
 pub use {gpu, occupancy, simt};
 
 /// Raised by [`interrupt`].

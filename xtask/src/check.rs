@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use crate::{
     builder::Target,
     declaration::Declaration,
-    ptx::{Function, Module, SharedArray, Statement},
+    ptx::{Array, Function, Module, Statement},
 };
 
 /// Every rule that a module breaks: one sentence for each, which names the kernel and what to do.
 /// Empty where all is well.
 pub fn check(module: &Module, target: &Target) -> Vec<String> {
     let mut problems = target_and_version(module, target);
+    problems.extend(constant_memory(module));
     if module.kernels().next().is_none() {
         problems.push("there is no kernel in it: is there a public `#[kernel]` function?".into());
     }
@@ -40,13 +41,32 @@ fn target_and_version(module: &Module, target: &Target) -> Vec<String> {
     problems
 }
 
+/// Bytes of constant memory that a program may declare (NVIDIA, *CUDA C++ Programming Guide*, "Technical
+/// Specifications per Compute Capability").
+const CONSTANT_BYTES: u64 = 64 << 10;
+
+/// Too much of it is an error of the driver's compiler, which does not name the arrays.
+fn constant_memory(module: &Module) -> Option<String> {
+    let bytes = |array: &Array| array.bytes.unwrap_or_default();
+    let total: u64 =
+        module.constant.iter().map(|array| bytes(array).next_multiple_of(array.align)).sum();
+    let largest = module.constant.iter().max_by_key(|array| bytes(array))?;
+    (total > CONSTANT_BYTES).then(|| {
+        format!(
+            "{total} bytes of constant memory, of which `{}` has {}: a program has {CONSTANT_BYTES}",
+            largest.name,
+            bytes(largest)
+        )
+    })
+}
+
 /// The declaration of a kernel: the one in its body under its own name.
 pub fn declaration(kernel: &Function) -> Option<&Declaration> {
     kernel.declarations.iter().map(|(_, d)| d).find(|d| d.name == kernel.name)
 }
 
 /// Bytes of static shared memory of a kernel and of what it calls, and the dynamic array if it uses one.
-pub fn shared_arrays(module: &Module, kernel: &Function) -> Vec<SharedArray> {
+pub fn shared_arrays(module: &Module, kernel: &Function) -> Vec<Array> {
     Kernel::new(module, kernel).shared
 }
 
@@ -60,7 +80,7 @@ struct Kernel<'m> {
     entry: &'m Function,
     reached: Vec<&'m Function>,
     unknown_callees: Vec<String>,
-    shared: Vec<SharedArray>,
+    shared: Vec<Array>,
     barriers: usize,
 }
 
@@ -369,6 +389,21 @@ mod tests {
         assert_eq!(problems(&module), Vec::<String>::new());
         let used = module.replace("\tret;", "\tmov.u32 %r7, pool;\n\tret;");
         breaks(&used, "2560 bytes of static shared memory in the code, 2048 declared");
+    }
+
+    #[test]
+    fn constant_memory_is_read_and_has_an_end() {
+        let with = |arrays: &str| {
+            changed(".address_size 64", &format!(".address_size 64\n{arrays}"))
+                .replace("\tret;", "\tmov.u64 %rd9, table;\n\tld.const.b32 %r9, [%rd9];\n\tret;")
+        };
+        let half = ".visible .const .align 16 .b8 table[32768];";
+        assert_eq!(problems(&with(half)), Vec::<String>::new());
+        let full = format!("{half}\n.const .align 4 .f32 other[8192];");
+        assert_eq!(problems(&with(&full)), Vec::<String>::new());
+        let problems = problems(&with(&format!("{full}\n.const .u8 one;")));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with("65537 bytes of constant memory"), "{problems:?}");
     }
 
     #[test]

@@ -17,7 +17,9 @@ pub struct Module {
     /// Entries and functions that have a body, in the order of the file.
     pub functions: Vec<Function>,
     /// Shared arrays outside of all functions.
-    pub shared: Vec<SharedArray>,
+    pub shared: Vec<Array>,
+    /// Arrays in constant memory.
+    pub constant: Vec<Array>,
 }
 
 /// A kernel (`.entry`) or a function (`.func`) with its body.
@@ -63,9 +65,9 @@ pub struct Label {
     pub scope: Range<usize>,
 }
 
-/// An array in shared memory.
+/// An array in shared or constant memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SharedArray {
+pub struct Array {
     /// Its name.
     pub name: String,
     /// Its size; `None` where the launch gives it (`name[]`).
@@ -91,8 +93,10 @@ impl Module {
                 module
                     .functions
                     .push(function(text, &code, item.head.clone(), body).with_context(place)?);
-            } else if let Some(array) = shared_array(head) {
+            } else if let Some(array) = array(head, ".shared") {
                 module.shared.push(array);
+            } else if let Some(array) = array(head, ".const") {
+                module.constant.push(array);
             }
         }
         Ok(module)
@@ -133,8 +137,8 @@ impl Statement {
     }
 
     /// The array that it sets aside in shared memory, where it is such a declaration.
-    pub fn shared_array(&self) -> Option<SharedArray> {
-        shared_array(&self.text)
+    pub fn shared_array(&self) -> Option<Array> {
+        array(&self.text, ".shared")
     }
 
     /// The function that it calls: `Some("")` for a call through a pointer, `None` for no call.
@@ -341,10 +345,12 @@ fn strip_labels(mut text: &str) -> &str {
     }
 }
 
-/// Reads `.shared .align 16 .b8 name[1024]`.
-fn shared_array(declaration: &str) -> Option<SharedArray> {
+/// Reads `.shared .align 16 .b8 name[1024]`, for an array in that memory.
+fn array(declaration: &str, memory: &str) -> Option<Array> {
+    // An initial value is not part of it.
+    let declaration = declaration.split('=').next().unwrap_or_default().trim_end();
     let words: Vec<&str> = declaration.split_whitespace().collect();
-    if !words.contains(&".shared") || !declaration.starts_with('.') {
+    if !words.contains(&memory) || !declaration.starts_with('.') {
         return None;
     }
     let element = words.iter().rev().find_map(|word| element_bytes(word))?;
@@ -358,7 +364,7 @@ fn shared_array(declaration: &str) -> Option<SharedArray> {
         bytes = bytes.zip(dimension.trim().parse::<u64>().ok()).map(|(b, d)| b.saturating_mul(d));
         dimensions = rest;
     }
-    Some(SharedArray {
+    Some(Array {
         name: name.into(),
         bytes,
         align: align.and_then(|align| align.parse().ok()).unwrap_or(element),
@@ -420,10 +426,7 @@ $L__BB0_1:                              // =>This Loop
     fn a_file_is_taken_apart() {
         let module = Module::parse(TEXT).unwrap();
         assert_eq!((module.version.as_str(), module.target.as_str()), ("8.3", "sm_90a"));
-        assert_eq!(
-            module.shared,
-            [SharedArray { name: "dynamic".into(), bytes: None, align: 1024 }]
-        );
+        assert_eq!(module.shared, [Array { name: "dynamic".into(), bytes: None, align: 1024 }]);
         let names: Vec<_> = module.functions.iter().map(|f| (f.name.as_str(), f.params)).collect();
         assert_eq!(names, [("tiled", 2), ("helper", 1)]);
         let tiled = module.function("tiled").unwrap();
@@ -465,13 +468,24 @@ $L__BB0_1:                              // =>This Loop
 
     #[test]
     fn shared_arrays_in_every_spelling() {
-        let bytes = |text: &str| shared_array(text).and_then(|array| array.bytes);
+        let shared_array = |text| array(text, ".shared");
+        let bytes = |text| shared_array(text).and_then(|array| array.bytes);
         assert_eq!(bytes(".shared .align 16 .b8 s[1024]"), Some(1024));
         assert_eq!(bytes(".visible .shared .f32 t[16][17]"), Some(16 * 17 * 4));
         assert_eq!(bytes(".shared .b64 one"), Some(8));
         assert_eq!(bytes(".extern .shared .align 16 .b8 s[]"), None);
         assert_eq!(shared_array(".reg .b32 %r<8>"), None);
         assert_eq!(shared_array("st.shared.b32 [%r1], %r2"), None);
+    }
+
+    #[test]
+    fn arrays_in_constant_memory() {
+        let module = ".visible .const .align 16 .b8 a[32];\n.const .f32 b[2] = {1.0, 2.0};\n\
+                      .visible .global .align 4 .b8 c[4];";
+        let module = Module::parse(module).unwrap();
+        let arrays = module.constant.iter().map(|array| (&*array.name, array.bytes, array.align));
+        assert_eq!(arrays.collect::<Vec<_>>(), [("a", Some(32), 16), ("b", Some(8), 4)]);
+        assert_eq!(module.shared, []);
     }
 
     #[test]

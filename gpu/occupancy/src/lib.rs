@@ -5,6 +5,8 @@
 //! itself; shared memory in units of 128 bytes, with 1 KiB of every block kept by the system): the toolkit's
 //! header `cuda_occupancy.h`, and the "Occupancy" sections of the *Ampere* and *Hopper Tuning Guide*.
 
+pub mod tile;
+
 use std::fmt;
 
 /// Threads of a warp, on every GPU there is.

@@ -29,6 +29,21 @@ define i32 @simt_shared_address(ptr %generic) alwaysinline {
   ret i32 %address
 }
 
+; The address of a symbol in constant memory (as PTX's `mov.u64 %rd, symbol` gives it) as a pointer, so that
+; reads become `ld.const`.
+define ptr @simt_constant_pointer(i64 %address) alwaysinline {
+  %constant = inttoptr i64 %address to ptr addrspace(4)
+  %generic = addrspacecast ptr addrspace(4) %constant to ptr
+  ret ptr %generic
+}
+
+; An address that was read from memory, and that is known to be one of global memory.
+define ptr @simt_global_pointer(i64 %address) alwaysinline {
+  %global = inttoptr i64 %address to ptr addrspace(1)
+  %generic = addrspacecast ptr addrspace(1) %global to ptr
+  ret ptr %generic
+}
+
 ; Atomic additions. Rust's are for the whole system, and inline assembly hides the address space. Of these
 ; LLVM makes `atom.global.add` or `atom.shared.add`, which PTX reads as `.relaxed.gpu`.
 

@@ -1,7 +1,8 @@
 //! The device library: what a kernel written in Rust uses, on a GPU and on the CPU.
 //!
 //! A kernel imports [`device`]: the thread's indices and barrier ([`device::thread`]), views of global
-//! memory ([`device::In`], [`device::Out`]), shared arrays ([`device::shared`]), a fused multiply-add
+//! memory ([`device::In`], [`device::Out`]), shared arrays ([`device::shared`]), variables that outlive a launch
+//! ([`device::global`], [`device::constant`], [`device::global_pointer`]), a fused multiply-add
 //! ([`device::fma`]) and the attribute [`device::kernel`]. The names and signatures in `thread` are those
 //! of Rust-CUDA's `cuda_std`.
 //!
@@ -70,7 +71,7 @@ mod kernel;
 mod size;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use cpu::{check, check::Order, checked, device};
+pub use cpu::{check, check::Order, checked, device, symbol, symbol::Symbol};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kernel::*;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -23,6 +23,110 @@ macro_rules! dynamic_shared {
     };
 }
 
+/// An array in global memory that outlives launches, CUDA's `__device__` variable:
+/// `global! { pub static TOTALS: [u32; 4]; }`.
+///
+/// It begins as zeros. Kernels `load`, `store` and `atomic_add` its elements; the host reads and writes it as a
+/// [`Symbol`](crate::Symbol). A GPU has one for each program that is loaded on it, the CPU one a process. Its name
+/// is that of the symbol in the PTX, so it must be the only one of that name in its crate.
+#[macro_export]
+macro_rules! global {
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident: [$element:ty; $length:expr];) => {
+        $(#[$attribute])*
+        #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle))]
+        $visibility static $name: $crate::device::Global<$element, { $length }> =
+            $crate::device::Global::declare(stringify!($name));
+    };
+}
+
+/// An array in constant memory, CUDA's `__constant__` variable:
+/// `constant! { pub static WEIGHTS: [f32; 256]; }`.
+///
+/// It begins as zeros. Kernels read it, indexed like a slice; only the host writes it, as a
+/// [`Symbol`](crate::Symbol). A GPU serves a warp whose lanes read the same element as fast as from a register, and
+/// one after another where they do not. A program has 64 KiB of it. Names are as for [`global!`].
+#[macro_export]
+macro_rules! constant {
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident: [$element:ty; $length:expr];) => {
+        #[cfg(target_arch = "nvptx64")]
+        $crate::device::__private::global_asm!(
+            concat!(".visible .const .align 16 .b8 ", stringify!($name), "[{bytes}];"),
+            bytes = const $length * size_of::<$element>(),
+        );
+
+        $(#[$attribute])*
+        $visibility static $name: $crate::device::Constant<$element, { $length }> = {
+            #[cfg(target_arch = "nvptx64")]
+            {
+                #[inline(always)]
+                fn address() -> u64 {
+                    let address: u64;
+                    // SAFETY: takes the address of the symbol that is declared above.
+                    unsafe {
+                        $crate::device::__private::asm!(
+                            concat!("mov.u64 {}, ", stringify!($name), ";"),
+                            out(reg64) address,
+                            options(pure, nomem, nostack, preserves_flags),
+                        )
+                    };
+                    address
+                }
+                // SAFETY: the symbol has so many elements.
+                unsafe { $crate::device::Constant::declare(address) }
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            $crate::device::Constant::declare(stringify!($name))
+        };
+    };
+}
+
+/// A pointer in global memory, CUDA's `__device__ float *`: `global_pointer! { pub static SAMPLES: f32; }`.
+///
+/// The host lets it point to a buffer; a kernel takes a view of that. On the CPU the pointer knows the buffer's
+/// length, so that the view is bounds-checked. Names are as for [`global!`].
+#[macro_export]
+macro_rules! global_pointer {
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident: $element:ty;) => {
+        $(#[$attribute])*
+        #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle))]
+        $visibility static $name: $crate::device::GlobalPointer<$element> =
+            $crate::device::GlobalPointer::declare(stringify!($name));
+    };
+}
+
+/// [`global!`] for a checked launch.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checked_global {
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident: [$element:ty; $length:expr];) => {
+        $(#[$attribute])*
+        $visibility static $name: $crate::checked::Global<$element, { $length }> =
+            $crate::checked::Global::declare(stringify!($name));
+    };
+}
+
+/// [`constant!`] for a checked launch.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checked_constant {
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident: [$element:ty; $length:expr];) => {
+        $(#[$attribute])*
+        $visibility static $name: $crate::checked::Constant<$element, { $length }> =
+            $crate::checked::Constant::declare(stringify!($name));
+    };
+}
+
+/// [`global_pointer!`] for a checked launch.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checked_global_pointer {
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident: $element:ty;) => {
+        $(#[$attribute])*
+        $visibility static $name: $crate::checked::GlobalPointer<$element> =
+            $crate::checked::GlobalPointer::declare(stringify!($name));
+    };
+}
+
 /// [`shared!`] for a checked launch.
 #[doc(hidden)]
 #[macro_export]

@@ -128,6 +128,10 @@ forward! {
     fn cuMemAllocAsync(dptr: *mut CUdeviceptr, bytesize: usize, h_stream: CUstream);
     fn cuMemAllocHost_v2(pp: *mut *mut c_void, bytesize: usize);
     fn cuMemAllocManaged(dptr: *mut CUdeviceptr, bytesize: usize, flags: c_uint);
+    fn cuMemAllocPitch_v2(
+        dptr: *mut CUdeviceptr, p_pitch: *mut usize, width_in_bytes: usize, height: usize,
+        element_size_bytes: c_uint
+    );
     fn cuMemAlloc_v2(dptr: *mut CUdeviceptr, bytesize: usize);
     fn cuMemFreeAsync(dptr: CUdeviceptr, h_stream: CUstream);
     fn cuMemFreeHost(p: *mut c_void);
@@ -137,6 +141,7 @@ forward! {
         dev_ptr: CUdeviceptr, count: usize, dst_device: CUdevice, h_stream: CUstream
     );
     fn cuMemcpy2D_v2(p_copy: *const CUDA_MEMCPY2D);
+    fn cuMemcpy3D_v2(p_copy: *const CUDA_MEMCPY3D);
     fn cuMemcpyAtoH_v2(
         dst_host: *mut c_void, src_array: CUarray, src_offset: usize, byte_count: usize
     );

@@ -52,7 +52,7 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
         if list.json {
             json(out, &line)?;
         } else {
-            writeln!(out, "{:<18} {}", line.name, line.summary)?;
+            writeln!(out, "{:<20} {}", line.name, line.summary)?;
         }
     }
     Ok(())

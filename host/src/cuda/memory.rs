@@ -1,11 +1,16 @@
 //! Device memory, as bytes.
 
 use super::Context;
-use super::failure::{INVALID_VALUE, OUT_OF_MEMORY, check, outcome};
+use super::failure::{INVALID_VALUE, OUT_OF_MEMORY, Raw, check, outcome};
 use crate::error::{Error, Result};
-use cust::memory::{CopyDestination, DeviceBuffer, DeviceSlice};
+use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice};
+use cust::sys::cuMemAllocPitch_v2;
+use std::ffi::c_uint;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Bytes of the largest access that rows of pitched memory are to be aligned for: the driver takes 4, 8 and 16.
+const LARGEST_ELEMENT: c_uint = 16;
 
 /// Bytes on a device, freed on drop.
 ///
@@ -28,20 +33,32 @@ impl Memory {
             context.make_current()?;
         }
         // SAFETY: the contents are only ever taken as bytes, and any byte is one.
-        let buffer = outcome(unsafe { DeviceBuffer::uninitialized(bytes) }).map_err(|raw| {
-            // A size beyond what can be addressed at all is an invalid value to the driver.
-            let beyond = raw.code == INVALID_VALUE && bytes as u64 > context.properties().memory;
-            if raw.code != OUT_OF_MEMORY && !beyond {
-                return raw.error();
-            }
-            match context.memory_info() {
-                Ok((free, _)) => {
-                    Error::OutOfMemory { device: context.label(), needed: bytes as u64, free }
-                }
-                Err(error) => error,
-            }
-        })?;
+        let buffer = outcome(unsafe { DeviceBuffer::uninitialized(bytes) })
+            .map_err(|raw| refusal(context, raw, bytes))?;
         Ok(Memory { buffer, context: context.clone() })
+    }
+
+    /// Memory for that many rows, each of so many bytes, with unspecified contents; and the bytes from one row to
+    /// the next, which the driver chooses. Neither is zero.
+    ///
+    /// # Errors
+    /// As [`Memory::alloc`].
+    pub(crate) fn alloc_pitched(
+        context: &Arc<Context>,
+        row_bytes: usize,
+        rows: usize,
+    ) -> Result<(Self, usize)> {
+        context.make_current()?;
+        let (mut address, mut pitch) = (0, 0);
+        // SAFETY: the driver writes an address and a size.
+        let result = unsafe {
+            cuMemAllocPitch_v2(&mut address, &mut pitch, row_bytes, rows, LARGEST_ELEMENT)
+        };
+        outcome(result).map_err(|raw| refusal(context, raw, row_bytes.saturating_mul(rows)))?;
+        let start = DevicePointer::from_raw(address);
+        // SAFETY: so many bytes were allocated in this context, and nobody else frees them.
+        let buffer = unsafe { DeviceBuffer::from_raw_parts(start, pitch * rows) };
+        Ok((Memory { buffer, context: context.clone() }, pitch))
     }
 
     /// The device address, for a kernel's parameter.
@@ -104,6 +121,19 @@ impl Memory {
                 format!("at most the {} bytes of this device memory", self.len()),
             )),
         }
+    }
+}
+
+/// The error for memory that cannot be had.
+fn refusal(context: &Context, raw: Raw, bytes: usize) -> Error {
+    // A size beyond what can be addressed at all is an invalid value to the driver.
+    let beyond = raw.code == INVALID_VALUE && bytes as u64 > context.properties().memory;
+    if raw.code != OUT_OF_MEMORY && !beyond {
+        return raw.error();
+    }
+    match context.memory_info() {
+        Ok((free, _)) => Error::OutOfMemory { device: context.label(), needed: bytes as u64, free },
+        Err(error) => error,
     }
 }
 

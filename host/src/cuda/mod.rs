@@ -17,8 +17,10 @@ mod context;
 mod event;
 mod failure;
 mod function;
+mod global;
 mod memory;
 mod module;
+mod rows;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -27,8 +29,10 @@ pub(crate) use context::Context;
 pub use context::Properties;
 pub(crate) use event::Event;
 pub(crate) use function::Function;
+pub(crate) use global::Global;
 pub(crate) use memory::Memory;
 pub(crate) use module::Module;
+pub(crate) use rows::{Side, copy_rows};
 pub(crate) use stream::Stream;
 
 use crate::error::{Error, Result};

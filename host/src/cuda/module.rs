@@ -93,6 +93,11 @@ impl Module {
         unsafe { Function::new(raw, name, self.clone()) }
     }
 
+    /// The driver's handle, valid while this value lives.
+    pub(super) fn raw(&self) -> CUmodule {
+        self.loaded.raw
+    }
+
     /// The device that the module is loaded on.
     pub(super) fn context(&self) -> &Arc<Context> {
         &self.loaded.context

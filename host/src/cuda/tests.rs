@@ -115,6 +115,68 @@ with_driver! {
         assert_eq!(calls(), ["cuMemFree_v2", "cuDevicePrimaryCtxRelease_v2"]);
     }
 
+    fn rows_are_spaced_by_the_driver_and_copied_by_it("") {
+        let device = crate::Device::cuda(0).unwrap();
+        calls();
+        let mut flat = device.pitched::<f32>(3, 2).unwrap();
+        assert_eq!(flat.pitch(), 512);
+        let cleared = ["cuCtxSynchronize", "cuMemsetD8_v2", "cuCtxSynchronize"];
+        assert_eq!(calls(), [&["cuMemAllocPitch_v2"], &cleared[..]].concat());
+        flat.write(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        assert_eq!(calls(), ["cuCtxSynchronize", "cuMemcpy2D_v2", "cuCtxSynchronize"]);
+        assert_eq!(flat.to_vec().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        calls();
+        let mut deep = device.pitched_3d::<f32>(200, 3, 2).unwrap();
+        let values: Vec<_> = (0..1200).map(|i| i as f32).collect();
+        deep.write(&values).unwrap();
+        assert!(calls().contains(&"cuMemcpy3D_v2".into()));
+        assert_eq!((deep.pitch(), deep.to_vec().unwrap()), (1024, values));
+        let region = crate::Region { origin: [199, 1, 0], extent: [1, 2, 2] };
+        let mut column = [0.0; 4];
+        deep.read_region(region, &mut column).unwrap();
+        assert_eq!(column, [399.0, 599.0, 999.0, 1199.0]);
+        flat.copy_from([2, 0, 0], &deep, crate::Region { extent: [1, 2, 1], ..region }).unwrap();
+        assert_eq!(flat.to_vec().unwrap(), [1.0, 2.0, 399.0, 4.0, 5.0, 599.0]);
+        calls();
+        drop((flat, deep));
+        assert_eq!(calls(), ["cuMemFree_v2", "cuMemFree_v2"]);
+    }
+
+    fn rows_for_which_there_is_no_memory("") {
+        let device = crate::Device::cuda(0).unwrap();
+        for rows in [1 << 25, 1 << 40] {
+            let error = device.pitched::<u8>(64, rows).unwrap_err();
+            assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
+            let needed = format!("{} bytes needed", 64 * rows);
+            assert!(error.to_string().contains(&needed), "{error}");
+        }
+    }
+
+    fn a_variable_is_found_written_and_read("") {
+        use simt::device::*;
+        global! { static TABLE: [u32; 2]; }
+        constant! { static MISSING: [u32; 2]; }
+        let device = crate::Device::cuda(0).unwrap();
+        let symbol = device.symbol(&TABLE).unwrap();
+        assert_eq!(symbol.bytes(), 8);
+        calls();
+        symbol.write(&[3, 4]).unwrap();
+        assert_eq!(calls(), ["cuCtxSynchronize", "cuMemcpyHtoD_v2", "cuCtxSynchronize"]);
+        assert!(symbol.write(&[1]).is_err());
+        assert_eq!(calls(), [""; 0], "nothing is written");
+        assert_eq!(device.symbol(&TABLE).unwrap().read().unwrap(), [3, 4]);
+        let error = device.symbol(&MISSING).unwrap_err().to_string();
+        assert!(error.starts_with("symbol = MISSING: gpu.sm_90a.ptx has no such variable"), "{error}");
+    }
+
+    fn a_variable_of_another_size("table=12") {
+        use simt::device::*;
+        global! { static TABLE: [u32; 2]; }
+        let error = crate::Device::cuda(0).unwrap().symbol(&TABLE).unwrap_err().to_string();
+        let expected = "symbol = TABLE of 12 bytes in gpu.sm_90a.ptx: the source has 8 bytes";
+        assert!(error.starts_with(expected), "{error}");
+    }
+
     fn a_buffer_is_cleared_where_zeros_are_asked_for_alone("") {
         let device = crate::Device::cuda(0).unwrap();
         calls();

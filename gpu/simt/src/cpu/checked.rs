@@ -5,7 +5,10 @@
 use super::{check::Watched, device};
 
 pub use super::device::{Float, kernel, shared_array, thread, warp};
-pub use crate::{checked_dynamic_shared as dynamic_shared, checked_shared as shared};
+pub use crate::{
+    checked_constant as constant, checked_dynamic_shared as dynamic_shared,
+    checked_global as global, checked_global_pointer as global_pointer, checked_shared as shared,
+};
 
 /// Global memory that the kernel reads, indexed like a slice.
 pub type In<T> = device::views::In<T, Watched>;
@@ -16,6 +19,12 @@ pub type Shared<T, const ROWS: usize, const COLS: usize = 1> =
     device::arrays::Shared<T, ROWS, COLS, Watched>;
 /// The shared memory whose size the launch gives, made by [`dynamic_shared!`].
 pub type DynamicShared<T> = device::arrays::DynamicShared<T, Watched>;
+/// An array in global memory, made by [`global!`]. It is another than that of the fast version.
+pub type Global<T, const N: usize> = device::variables::Global<T, N, Watched>;
+/// An array in constant memory, made by [`constant!`]. It is another than that of the fast version.
+pub type Constant<T, const N: usize> = device::variables::Constant<T, N, Watched>;
+/// A pointer in global memory, made by [`global_pointer!`]. It is another than that of the fast version.
+pub type GlobalPointer<T> = device::variables::GlobalPointer<T, Watched>;
 
 /// `a * b + c`, rounded once.
 #[inline(always)]

@@ -14,6 +14,7 @@ use super::{
     check::{Checker, Watch},
     fault::{Stop, watch_panics},
     order::Order,
+    symbol::Running,
     worker::{Job, Worker},
 };
 use crate::{Declaration, Kernel, LaunchConfig, Limits, Params, ThreadFn};
@@ -66,6 +67,8 @@ thread_local! {
 /// # Safety
 /// 1. Every view and pointer in `params` is valid until this returns, and nobody else writes what the
 ///    kernel reads, or touches what it writes.
+///    The same of the kernel's variables ([`global!`](crate::global)), except for the functions of
+///    [`symbol`](super::symbol), and of the buffers that they point to.
 /// 2. No two threads of the launch access one element, one of them writing, without a barrier between.
 /// 3. A kernel that takes raw pointers stays inside their buffers.
 /// 4. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable (the
@@ -137,6 +140,7 @@ pub(super) fn run_blocks(
     };
 
     assert!(!in_kernel(), "a kernel cannot launch a kernel");
+    let _running = Running::begin();
     let work = |core: usize| {
         WORKER.with_borrow_mut(|worker| {
             let ready = worker.prepare(config);

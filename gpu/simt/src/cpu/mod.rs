@@ -28,6 +28,7 @@ mod launch;
 #[doc(hidden)]
 pub mod mode;
 mod order;
+pub mod symbol;
 mod worker;
 
 pub use fault::{Fault, FaultKind, Stop};

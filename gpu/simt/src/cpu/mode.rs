@@ -113,6 +113,10 @@ pub trait Mode: Copy + Debug + 'static {
     #[track_caller]
     unsafe fn shared<T>(tag: Self::Shared, index: usize, count: usize, access: Access);
 
+    /// What a view of global memory at that address carries, which the kernel itself makes: of the variable
+    /// of that name, or of what it points to.
+    fn global_at(address: *const u8, name: &'static str) -> Self::Global;
+
     /// Takes note of an access to global memory that cannot be carried out, and gives the address of as
     /// many elements that may be used in its stead.
     #[track_caller]
@@ -163,6 +167,9 @@ impl Mode for Fast {
 
     #[inline(always)]
     unsafe fn shared<T>(_: (), _: usize, _: usize, _: Access) {}
+
+    #[inline(always)]
+    fn global_at(_: *const u8, _: &'static str) {}
 
     #[inline(always)]
     fn refuse_global<T>(_: (), refused: Refused, _: Access) -> *mut T {

@@ -91,6 +91,12 @@ impl<T: Element> IndexMut<usize> for Out<T> {
 }
 
 impl<T: Element> Out<T> {
+    /// The buffer at that address.
+    #[inline(always)]
+    pub(super) fn from_pointer(pointer: *mut T) -> Self {
+        Out(pointer)
+    }
+
     /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be a
     /// multiple of sixteen.
     #[inline(always)]

@@ -5,21 +5,24 @@ pub mod copies;
 mod memory;
 mod shared;
 pub mod thread;
+mod variable;
 pub mod warp;
 
 pub use crate::{
-    dynamic_shared,
+    constant, dynamic_shared,
     float::{Float, fma},
-    shared, shared_array,
+    global, global_pointer, shared, shared_array,
 };
 pub use memory::{In, Out};
 pub use shared::{DynamicShared, Shared};
 pub use simt_macros::kernel;
+pub use variable::{Constant, Global, GlobalPointer};
 
 #[doc(hidden)]
 pub mod __private {
-    /// `#[kernel]` leaves its declaration in the PTX as a comment; a kernel crate need not name `core`.
-    pub use core::arch::asm;
+    /// `#[kernel]` leaves its declaration in the PTX as a comment, and `constant!` declares its array there; a
+    /// kernel crate need not name `core`.
+    pub use core::arch::{asm, global_asm};
 }
 
 #[panic_handler]

@@ -121,16 +121,32 @@ driver! {
         0
     }
     @context fn cuMemAlloc_v2(address: *mut u64, bytes: usize) {
-        let mut memory = MEMORY.lock().unwrap();
-        let memory = memory.get_or_insert_default();
-        if bytes == 0 || bytes > 1 << 40 {
+        allocate(&mut *address, bytes)
+    }
+    // Rows begin at multiples of 512 bytes.
+    @context fn cuMemAllocPitch_v2(
+        address: *mut u64, pitch: *mut usize, row: usize, rows: usize, element: c_uint
+    ) {
+        if row == 0 || rows == 0 || ![4, 8, 16].contains(&element) {
             return 1;
         }
-        if bytes > TOTAL - memory.values().sum::<usize>() {
-            return 2;
+        *pitch = row.next_multiple_of(512);
+        allocate(&mut *address, *pitch * rows)
+    }
+    @context fn cuMemcpy2D_v2(copy: *const Copy2d) {
+        let Copy2d { from, to, bytes, rows } = &*copy;
+        copy_rows(from.start(from.pitch), to.start(to.pitch), [from.pitch, to.pitch], *bytes, *rows)
+    }
+    @context fn cuMemcpy3D_v2(copy: *const Copy3d) {
+        let Copy3d { from, to, bytes, rows, slices } = &*copy;
+        for slice in 0..*slices {
+            let start = |side: &Side3d| side.start().add(slice * side.pitch * side.height);
+            let code =
+                copy_rows(start(from), start(to), [from.pitch, to.pitch], *bytes, *rows);
+            if code != 0 {
+                return code;
+            }
         }
-        *address = alloc(Layout::from_size_align_unchecked(bytes, 256)) as u64;
-        memory.insert(*address, bytes);
         0
     }
     @context fn cuMemFree_v2(address: u64) {
@@ -203,6 +219,18 @@ driver! {
         }
         0
     }
+    // The variable `TABLE` of eight bytes, or as many as `table` says.
+    @context fn cuModuleGetGlobal_v2(
+        address: *mut u64, bytes: *mut usize, _module: Handle, name: *const c_char
+    ) {
+        static mut TABLE: [u64; 1] = [0];
+        if CStr::from_ptr(name) != c"TABLE" {
+            return 500;
+        }
+        *address = &raw mut TABLE as u64;
+        *bytes = configured("table").unwrap_or(8) as usize;
+        0
+    }
     @context fn cuFuncGetAttribute(value: *mut c_int, attribute: c_int, _function: Handle) {
         *value = [1024, 2048, 0, 16, 32][attribute as usize];
         0
@@ -259,6 +287,109 @@ driver! {
         *milliseconds = 1.5;
         0
     }
+}
+
+fn allocate(address: &mut u64, bytes: usize) -> c_int {
+    let mut memory = MEMORY.lock().unwrap();
+    let memory = memory.get_or_insert_default();
+    if bytes == 0 || bytes > 1 << 40 {
+        return 1;
+    }
+    if bytes > TOTAL - memory.values().sum::<usize>() {
+        return 2;
+    }
+    *address = unsafe { alloc(Layout::from_size_align_unchecked(bytes, 256)) } as u64;
+    memory.insert(*address, bytes);
+    0
+}
+
+/// `CUDA_MEMCPY2D`.
+#[repr(C)]
+struct Copy2d {
+    from: Side2d,
+    to: Side2d,
+    bytes: usize,
+    rows: usize,
+}
+
+#[repr(C)]
+struct Side2d {
+    x: usize,
+    y: usize,
+    kind: c_int,
+    host: *mut u8,
+    device: u64,
+    array: Handle,
+    pitch: usize,
+}
+
+impl Side2d {
+    fn start(&self, pitch: usize) -> *mut u8 {
+        start(self.kind, self.host, self.device).wrapping_add(self.y * pitch + self.x)
+    }
+}
+
+/// `CUDA_MEMCPY3D`.
+#[repr(C)]
+struct Copy3d {
+    from: Side3d,
+    to: Side3d,
+    bytes: usize,
+    rows: usize,
+    slices: usize,
+}
+
+#[repr(C)]
+struct Side3d {
+    x: usize,
+    y: usize,
+    z: usize,
+    level: usize,
+    kind: c_int,
+    host: *mut u8,
+    device: u64,
+    array: Handle,
+    reserved: Handle,
+    pitch: usize,
+    height: usize,
+}
+
+impl Side3d {
+    fn start(&self) -> *mut u8 {
+        let row = self.z * self.height + self.y;
+        start(self.kind, self.host, self.device).wrapping_add(row * self.pitch + self.x)
+    }
+}
+
+/// Where rows of a kind of memory are: 1 is the host's, 2 the device's.
+fn start(kind: c_int, host: *mut u8, device: u64) -> *mut u8 {
+    match kind {
+        1 => {
+            assert_eq!(device, 0);
+            host
+        }
+        2 => {
+            assert!(host.is_null());
+            device as *mut u8
+        }
+        other => panic!("memory of type {other}"),
+    }
+}
+
+unsafe fn copy_rows(
+    from: *mut u8,
+    to: *mut u8,
+    pitches: [usize; 2],
+    bytes: usize,
+    rows: usize,
+) -> c_int {
+    if pitches.iter().any(|&pitch| pitch < bytes) {
+        return 1;
+    }
+    for row in 0..rows {
+        unsafe { to.add(row * pitches[1]).copy_from(from.add(row * pitches[0]), bytes) };
+    }
+    0
 }
 
 /// `C = A B`, row-major, from the addresses of m, n, k and of the addresses of A, B and C.

@@ -21,6 +21,8 @@ pub struct Region {
     pub(super) written: bool,
     /// The kernel's parameter.
     pub(super) param: usize,
+    /// A variable's name, which is no parameter.
+    pub(super) variable: Option<&'static str>,
 }
 
 impl Region {

@@ -18,6 +18,7 @@ use crate::{
         Stop, device,
         launch::{LIMITS, bind, run_blocks},
         mode::Access,
+        symbol::Symbol,
     },
     kernel::for_each_tuple,
 };
@@ -30,7 +31,8 @@ pub struct Options<'a> {
     pub order: Order,
     /// Report elements of an `In` that no thread has read, and of an `Out` that none has written.
     pub complete: bool,
-    /// What raw pointers among the parameters point to. A view knows that by itself.
+    /// What raw pointers among the parameters point to, which a view knows by itself; the kernel's variables in
+    /// global memory; and what those point to.
     pub memory: Vec<Memory>,
     /// Count what one block in so many does ([`Report::profile`]).
     pub profile: Option<NonZeroU32>,
@@ -44,13 +46,14 @@ pub struct Options<'a> {
     pub done: Option<&'a AtomicU64>,
 }
 
-/// A buffer that a kernel is given as a raw pointer.
+/// A buffer that a kernel is given as a raw pointer, or a variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     address: usize,
     bytes: usize,
     element: usize,
     written: bool,
+    variable: Option<&'static str>,
 }
 
 impl Memory {
@@ -58,7 +61,13 @@ impl Memory {
     /// kernel accesses them as.
     pub fn new<T>(base: *const T, len: usize, written: bool) -> Self {
         let element = size_of::<T>();
-        Memory { address: base.addr(), bytes: len * element, element, written }
+        Memory { address: base.addr(), bytes: len * element, element, written, variable: None }
+    }
+
+    /// A variable in global memory. It holds values from the start: zeros.
+    pub fn symbol<S: Symbol>(symbol: &S) -> Self {
+        let variable = Some(symbol.name());
+        Memory { variable, ..Memory::new(symbol.place(), symbol.len(), true) }
     }
 }
 
@@ -95,7 +104,7 @@ macro_rules! views {
                 let element = size_of::<T>();
                 let (address, bytes) = (self.as_ptr().addr(), self.len() * element);
                 let written = $written || self.tag.written;
-                Some(Region { address, bytes, element, written, param })
+                Some(Region { address, bytes, element, written, param, variable: None })
             }
 
             fn attach(&mut self, buffers: &[Buffer]) {
@@ -192,9 +201,10 @@ pub unsafe fn launch<P: CheckableParams>(
 
     let slots = params.slots();
     let raw = options.memory.iter().map(|memory| {
-        let Memory { address, bytes, element, written } = *memory;
+        let Memory { address, bytes, element, written, variable } = *memory;
         let param = slots.iter().position(|slot| *slot == address as u64);
-        Region { address, bytes, element, written, param: param.unwrap_or(usize::MAX) }
+        let param = param.unwrap_or(usize::MAX);
+        Region { address, bytes, element, written, param, variable }
     });
     let regions: Vec<_> = params.regions().into_iter().chain(raw).collect();
     let unknown = kernel.declaration.params.iter().zip(0..).find(|(declared, param)| {
@@ -226,11 +236,10 @@ pub unsafe fn launch<P: CheckableParams>(
 
     let param_name = |param: usize| kernel.declaration.params.get(param).map_or("?", |p| p.name);
     let buffer_name = |number: usize| {
-        let mut params: Vec<_> =
-            buffers[number].regions.iter().map(|region| region.param).collect();
-        params.sort_unstable();
-        let names: Vec<_> = params.into_iter().map(param_name).collect();
-        names.join(" and ")
+        let mut regions: Vec<_> = buffers[number].regions.iter().collect();
+        regions.sort_unstable_by_key(|region| region.param);
+        let name = |region: &Region| region.variable.unwrap_or_else(|| param_name(region.param));
+        regions.into_iter().map(name).collect::<Vec<_>>().join(" and ")
     };
     let memory_name = |memory| match memory {
         MemoryId::Global(number) => format!("buffer {}", buffer_name(number)),
@@ -243,6 +252,9 @@ pub unsafe fn launch<P: CheckableParams>(
     if options.complete {
         for (number, buffer) in buffers.iter().enumerate() {
             for region in &buffer.regions {
+                if region.variable.is_some() {
+                    continue; // It outlives the launch, which need not touch all of it.
+                }
                 let output = kernel
                     .declaration
                     .params

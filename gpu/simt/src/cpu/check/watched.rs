@@ -94,6 +94,17 @@ impl Mode for Watched {
         shared_access(unsafe { &*tag.array }, offset, bytes, access, Location::caller());
     }
 
+    fn global_at(address: *const u8, name: &'static str) -> GlobalTag {
+        let holds = |b: &&Buffer| (b.address..b.address + b.bytes).contains(&address.addr());
+        match checker().buffers().iter().find(holds) {
+            Some(buffer) => GlobalTag { buffer, written: true },
+            None => panic!(
+                "the variable {name}, or what it points to, is not watched: name it in \
+                 check::Options::memory"
+            ),
+        }
+    }
+
     #[cold]
     #[inline(never)]
     #[track_caller]

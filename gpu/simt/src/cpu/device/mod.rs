@@ -7,12 +7,13 @@ pub mod copies;
 mod memory;
 mod shared;
 pub mod thread;
+mod variable;
 pub mod warp;
 
 pub use crate::{
-    dynamic_shared,
+    constant, dynamic_shared,
     float::{Float, fma},
-    shared, shared_array,
+    global, global_pointer, shared, shared_array,
 };
 pub(crate) use memory::views;
 pub use memory::{In, Out};
@@ -35,3 +36,5 @@ pub use shared::{DynamicShared, Shared};
 /// [`Kernel`](crate::Kernel) of that name, to be launched by [`cpu::launch`](crate::cpu::launch) or by a
 /// GPU's driver. That is a static, so no local variable of the module can have the kernel's name.
 pub use simt_macros::kernel;
+pub(crate) use variable::variables;
+pub use variable::{Constant, Global, GlobalPointer};

@@ -1,0 +1,155 @@
+//! Variables that outlive a launch, in global and in constant memory, every access bounds-checked.
+
+use std::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit, ops::Index};
+
+use super::memory::{is_allowed, reason, views::Out};
+use crate::{
+    Atomic, Element,
+    cpu::mode::{Access, Fast, Mode},
+};
+
+/// An array in global memory, made by [`global!`](crate::global).
+pub type Global<T, const N: usize> = variables::Global<T, N, Fast>;
+/// An array in constant memory, made by [`constant!`](crate::constant).
+pub type Constant<T, const N: usize> = variables::Constant<T, N, Fast>;
+/// A pointer in global memory, made by [`global_pointer!`](crate::global_pointer).
+pub type GlobalPointer<T> = variables::GlobalPointer<T, Fast>;
+
+/// The types behind the names, generic in how accesses are carried out.
+pub(crate) mod variables {
+    use super::*;
+
+    /// An array in global memory: one for all threads of all launches, until the program ends.
+    #[derive(Debug)]
+    pub struct Global<T, const N: usize, M> {
+        pub(crate) name: &'static str,
+        elements: UnsafeCell<MaybeUninit<[T; N]>>,
+        mode: PhantomData<fn() -> M>,
+    }
+
+    // SAFETY: kernels copy its elements, and that threads which share one order their accesses is the
+    // kernel's duty, as for a view. The host does between launches (`cpu::symbol`).
+    unsafe impl<T: Element, const N: usize, M: Mode> Sync for Global<T, N, M> {}
+
+    impl<T: Element, const N: usize, M: Mode> Global<T, N, M> {
+        /// Zeros.
+        #[doc(hidden)]
+        pub const fn declare(name: &'static str) -> Self {
+            let elements = UnsafeCell::new(MaybeUninit::zeroed());
+            Global { name, elements, mode: PhantomData }
+        }
+
+        pub(crate) fn first(&self) -> *mut T {
+            self.elements.get().cast()
+        }
+
+        #[inline(always)]
+        #[track_caller]
+        fn at(&self, index: usize, access: Access) -> *mut T {
+            let (base, tag) = (self.first(), M::global_at(self.first().cast(), self.name));
+            if !is_allowed(base, N, index, 1) {
+                return M::refuse_global(tag, reason(N, index, 1), access);
+            }
+            // SAFETY: inside, as just checked.
+            unsafe {
+                let place = base.add(index);
+                M::global(tag, place, 1, access);
+                place
+            }
+        }
+
+        /// An element.
+        #[inline(always)]
+        #[track_caller]
+        pub fn load(&self, index: usize) -> T {
+            // SAFETY: inside the array, and every bit pattern is an element.
+            unsafe { *self.at(index, Access::Read) }
+        }
+
+        /// Writes an element.
+        #[inline(always)]
+        #[track_caller]
+        pub fn store(&self, index: usize, value: T) {
+            // SAFETY: inside the array.
+            unsafe { *self.at(index, Access::Write) = value }
+        }
+
+        /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the
+        /// element was before. The order in which threads add is not fixed.
+        #[inline(always)]
+        #[track_caller]
+        pub fn atomic_add(&self, index: usize, value: T) -> T
+        where
+            T: Atomic,
+        {
+            // SAFETY: inside the array, and aligned like every element.
+            unsafe { T::atomic_add(self.at(index, Access::Atomic), value) }
+        }
+    }
+
+    /// An array in constant memory: kernels read it, the host writes it.
+    #[derive(Debug)]
+    pub struct Constant<T, const N: usize, M>(pub(crate) Global<T, N, M>);
+
+    impl<T: Element, const N: usize, M: Mode> Constant<T, N, M> {
+        /// Zeros.
+        #[doc(hidden)]
+        pub const fn declare(name: &'static str) -> Self {
+            const { assert!(N * size_of::<T>() <= 64 << 10, "a GPU has 64 KiB of constant memory") };
+            Constant(Global::declare(name))
+        }
+    }
+
+    impl<T: Element, const N: usize, M: Mode> Index<usize> for Constant<T, N, M> {
+        type Output = T;
+
+        #[inline(always)]
+        #[track_caller]
+        fn index(&self, index: usize) -> &T {
+            let base = self.0.first();
+            let place = match is_allowed(base, N, index, 1) {
+                // SAFETY: inside, as just checked.
+                true => unsafe { base.add(index) },
+                // No kernel writes it, so there is nothing else to be watched.
+                false => M::refuse_global(M::WRITTEN, reason(N, index, 1), Access::Read),
+            };
+            // SAFETY: inside the array, which nobody writes while a kernel runs; every bit pattern is an
+            // element.
+            unsafe { &*place }
+        }
+    }
+
+    /// A pointer in global memory: the host lets it point to a buffer, kernels read and write what is there.
+    #[derive(Debug)]
+    pub struct GlobalPointer<T, M> {
+        pub(crate) name: &'static str,
+        /// Address and elements of the buffer. On a GPU the address alone.
+        pub(crate) target: UnsafeCell<(*mut T, usize)>,
+        mode: PhantomData<fn() -> M>,
+    }
+
+    // SAFETY: kernels read it, and the host writes it between launches (`cpu::symbol`).
+    unsafe impl<T: Element, M: Mode> Sync for GlobalPointer<T, M> {}
+
+    impl<T: Element, M: Mode> GlobalPointer<T, M> {
+        /// A null pointer.
+        #[doc(hidden)]
+        pub const fn declare(name: &'static str) -> Self {
+            let target = UnsafeCell::new((std::ptr::null_mut(), 0));
+            GlobalPointer { name, target, mode: PhantomData }
+        }
+
+        /// The buffer that it points to; one without elements, where it points nowhere.
+        #[inline(always)]
+        pub fn view(&self) -> Out<T, M> {
+            // SAFETY: nobody writes it while a kernel runs.
+            let (base, len) = unsafe { *self.target.get() };
+            // SAFETY: what the host has set, for which the launch answers.
+            let mut view = unsafe { Out::new(base, len) };
+            if len > 0 {
+                view.tag = M::global_at(base.cast(), self.name);
+            }
+            view
+        }
+    }
+}

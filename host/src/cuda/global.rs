@@ -1,0 +1,68 @@
+//! Variables of a module, by their symbols.
+
+use super::failure::{NOT_FOUND, check, check_on, outcome};
+use super::{Context, Module};
+use crate::error::Result;
+use cust::sys::{cuMemcpyDtoH_v2, cuMemcpyHtoD_v2, cuModuleGetGlobal_v2};
+use std::ffi::CString;
+use std::sync::Arc;
+
+/// A variable in a module's global or constant memory. It keeps its module loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct Global {
+    address: u64,
+    bytes: usize,
+    module: Module,
+}
+
+impl Module {
+    /// The variable of that name; `None` where the module has none.
+    pub(crate) fn global(&self, name: &str) -> Result<Option<Global>> {
+        let Ok(text) = CString::new(name) else { return Ok(None) };
+        self.context().make_current()?;
+        let (mut address, mut bytes) = (0, 0);
+        // SAFETY: the module lives as long as `self`, the name ends with NUL, two numbers are written.
+        let result =
+            unsafe { cuModuleGetGlobal_v2(&mut address, &mut bytes, self.raw(), text.as_ptr()) };
+        match outcome(result) {
+            Ok(()) => Ok(Some(Global { address, bytes, module: self.clone() })),
+            Err(raw) if raw.code == NOT_FOUND => Ok(None),
+            Err(raw) => Err(self.context().error(raw)),
+        }
+    }
+}
+
+impl Global {
+    /// Its address on the device.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Its bytes, as the driver knows them.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        self.module.context()
+    }
+
+    /// Copies `source`, which is as long, after all work on the device, and returns when it is done.
+    pub(crate) fn write(&self, source: &[u8]) -> Result<()> {
+        assert_eq!(source.len(), self.bytes, "the caller compares them");
+        self.context().synchronize()?;
+        // SAFETY: the variable lives as long as its module, and has as many bytes.
+        check_on(self.context(), unsafe {
+            cuMemcpyHtoD_v2(self.address, source.as_ptr().cast(), source.len())
+        })?;
+        self.context().synchronize()
+    }
+
+    /// Copies it to `target`, which is as long, after all work on the device.
+    pub(crate) fn read(&self, target: &mut [u8]) -> Result<()> {
+        assert_eq!(target.len(), self.bytes, "the caller compares them");
+        self.context().synchronize()?;
+        // SAFETY: as in `write`.
+        check(unsafe { cuMemcpyDtoH_v2(target.as_mut_ptr().cast(), self.address, target.len()) })
+    }
+}
