@@ -174,11 +174,12 @@ fn short(message: &str) -> String {
 
 /// The first sentence of a kernel's documentation.
 fn about(name: &str) -> String {
-    const SOURCES: [&str; 5] = [
+    const SOURCES: [&str; 6] = [
         include_str!("../../../specimens/src/kernels/races.rs"),
         include_str!("../../../specimens/src/kernels/memory.rs"),
         include_str!("../../../specimens/src/kernels/barriers.rs"),
         include_str!("../../../specimens/src/kernels/warps.rs"),
+        include_str!("../../../specimens/src/kernels/copies.rs"),
         include_str!("../../../specimens/src/kernels/clean.rs"),
     ];
     let function = format!("\npub fn {name}(");
