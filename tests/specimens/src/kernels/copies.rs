@@ -53,7 +53,7 @@ pub fn copied_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let t = thread::thread_idx_x() as usize;
     let i = thread::block_idx_x() as usize * 64 + t;
     let mut sum = 0.0;
-    for _ in 0..2 {
+    for _ in 0..n as usize / 50 {
         tile.copy_async::<1>(t, &x, i, i < n as usize);
         copies::commit_group();
         copies::wait_group::<0>();
