@@ -28,9 +28,20 @@ pub struct Runs {
     checked: fn(&LaunchConfig, &Case, &Options) -> Result<Vec<String>, String>,
 }
 
-/// m, n, k: ragged ones of several blocks and phases, one that fits, and small ones.
-const SHAPES: [[usize; 3]; 6] =
-    [[33, 17, 49], [40, 70, 51], [16, 16, 16], [1, 1, 1], [5, 7, 3], [20, 35, 0]];
+/// m, n, k: ragged ones of several blocks and phases, one that fits, and small ones; then one of several large
+/// blocks, whose rows may be read sixteen bytes at a time, and one where that is so but for where the matrices
+/// begin ([`Case::new`]).
+const SHAPES: [[usize; 3]; 8] = [
+    [33, 17, 49],
+    [40, 70, 51],
+    [16, 16, 16],
+    [1, 1, 1],
+    [5, 7, 3],
+    [20, 35, 0],
+    [132, 260, 8],
+    UNALIGNED,
+];
+const UNALIGNED: [usize; 3] = [12, 20, 8];
 
 /// Operands of a product, and its result so far.
 pub struct Case {
@@ -54,10 +65,20 @@ const BAND: usize = 16384;
 const UNTOUCHED: u32 = 0x7fed_cba9;
 
 impl Banded {
-    fn new(matrix: &[f32]) -> Self {
+    /// The matrix begins so many bytes after a multiple of sixteen.
+    fn new(matrix: &[f32], bytes: usize) -> Self {
         let band = vec![f32::from_bits(UNTOUCHED); BAND];
-        let all = [&band, matrix, &band].concat().leak().as_mut_ptr();
-        Banded { all, len: matrix.len() }
+        let all = [&[0.0; 4], &*band, matrix, &band].concat().leak();
+        let start = (0..4).find(|start| all[*start..].as_ptr().addr() % 16 == bytes);
+        let all = all[start.expect("of four elements in a row one begins there")..].as_mut_ptr();
+        let banded = Banded { all, len: matrix.len() };
+        // SAFETY: bands and matrix, from wherever they begin now.
+        let (front, rest) = unsafe { std::slice::from_raw_parts_mut(all, 2 * BAND + matrix.len()) }
+            .split_at_mut(BAND);
+        front.copy_from_slice(&band);
+        rest[..matrix.len()].copy_from_slice(matrix);
+        rest[matrix.len()..].copy_from_slice(&band);
+        banded
     }
 
     fn start(&self) -> *mut f32 {
@@ -81,7 +102,7 @@ impl Banded {
 impl Case {
     /// Small integers, none of them zero, so that the product is exact. With `special`, infinities and a NaN
     /// at the ends of A's and B's rows: where a zero is missing, or a load is from the wrong row, C has more
-    /// of them.
+    /// of them. The matrices begin at a multiple of sixteen bytes, but for the shape that is there for that.
     fn new(shape: [usize; 3], special: bool) -> Self {
         let [m, n, k] = shape;
         let mut state = 12345u32;
@@ -100,7 +121,9 @@ impl Case {
             b[k * n - 1] = f32::NEG_INFINITY;
         }
         let c = vec![f32::from_bits(UNTOUCHED); m * n];
-        Case { shape, a: Banded::new(&a), b: Banded::new(&b), c: Banded::new(&c) }
+        let bytes = if shape == UNALIGNED { 4 } else { 0 };
+        let [a, b, c] = [a, b, c].map(|matrix| Banded::new(&matrix, bytes));
+        Case { shape, a, b, c }
     }
 
     /// Where C is not what it should be.

@@ -29,4 +29,85 @@ impl Equivalent {
 }
 
 /// All of them. One that is found after all, or that is no mutant any more, is an error.
-pub const EQUIVALENT: &[Equivalent] = &[];
+pub const EQUIVALENT: &[Equivalent] = &[
+    Equivalent {
+        kernels: &["async_copy"],
+        operator: "weaken-comparison",
+        line: "wide: n % 4 == 0 && b.is_aligned128(),",
+        from: "n % 4 == 0",
+        to: "n % 4 <= 0",
+        reason: "no remainder is below zero",
+    },
+    Equivalent {
+        kernels: &["async_copy"],
+        operator: "strengthen-comparison",
+        line: "wide: n % 4 == 0 && b.is_aligned128(),",
+        from: "n % 4 == 0",
+        to: "false",
+        reason: "the same elements come one by one, only slower",
+    },
+    Equivalent {
+        kernels: &["vectorised", "warp_tiled"],
+        operator: "weaken-comparison",
+        line: "let wide_a = k % 4 == 0 && a.is_aligned128();",
+        from: "k % 4 == 0",
+        to: "k % 4 <= 0",
+        reason: "no remainder is below zero",
+    },
+    Equivalent {
+        kernels: &["vectorised", "warp_tiled"],
+        operator: "strengthen-comparison",
+        line: "let wide_a = k % 4 == 0 && a.is_aligned128();",
+        from: "k % 4 == 0",
+        to: "false",
+        reason: "the same elements come one by one, only slower",
+    },
+    Equivalent {
+        kernels: &["vectorised", "warp_tiled"],
+        operator: "weaken-comparison",
+        line: "let wide_b = n % 4 == 0 && b.is_aligned128();",
+        from: "n % 4 == 0",
+        to: "n % 4 <= 0",
+        reason: "no remainder is below zero",
+    },
+    Equivalent {
+        kernels: &["vectorised", "warp_tiled"],
+        operator: "strengthen-comparison",
+        line: "let wide_b = n % 4 == 0 && b.is_aligned128();",
+        from: "n % 4 == 0",
+        to: "false",
+        reason: "the same elements come one by one, only slower",
+    },
+    Equivalent {
+        kernels: &["vectorised", "warp_tiled"],
+        operator: "weaken-comparison",
+        line: "let wide = n % 4 == 0 && c.is_aligned128();",
+        from: "n % 4 == 0",
+        to: "n % 4 <= 0",
+        reason: "no remainder is below zero",
+    },
+    Equivalent {
+        kernels: &["vectorised", "warp_tiled"],
+        operator: "strengthen-comparison",
+        line: "let wide = n % 4 == 0 && c.is_aligned128();",
+        from: "n % 4 == 0",
+        to: "false",
+        reason: "the same elements come one by one, only slower",
+    },
+    Equivalent {
+        kernels: &["async_copy"],
+        operator: "index-plus-one",
+        line: "tiles_b.copy_async::<4>(to, b, from, row_inside && self.cols_inside[0]);",
+        from: "0",
+        to: "0 + 1",
+        reason: "n is a multiple of four here: four columns are inside together",
+    },
+    Equivalent {
+        kernels: &["async_copy"],
+        operator: "halve-index",
+        line: "tiles_b.copy_async::<4>(to, b, from, row_inside && self.cols_inside[0]);",
+        from: "0",
+        to: "0 / 2",
+        reason: "the half of zero",
+    },
+];
