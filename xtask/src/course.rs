@@ -1,4 +1,5 @@
-//! `cargo xtask course`: writes what stands between the markers of `docs/course.md`, or checks it.
+//! `cargo xtask course`: writes what stands between the markers of `docs/course.md` and of `README.md`, or
+//! checks it.
 //!
 //! A marker is a comment of its own line. What follows it, up to `<!-- end -->`, is written anew:
 //!
@@ -33,8 +34,8 @@ use anyhow::{Context, Result, bail, ensure};
 use self::{counts::Counts, marker::Marker, measured::Measured};
 use crate::environment::{cargo, keep_target, say};
 
-/// The guided text.
-const DOCUMENT: &str = "docs/course.md";
+/// The guided text, and the page that leads there.
+const DOCUMENTS: [&str; 2] = ["docs/course.md", "README.md"];
 
 /// What is done with the text.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,21 +49,25 @@ pub struct Options {
 /// # Errors
 /// A marker that cannot be filled, and in a check what is out of date.
 pub fn run(root: &Path, options: Options) -> Result<()> {
-    let path = root.join(DOCUMENT);
-    let text = read(&path)?;
     let mut writer = Writer::new(root);
-    let filled = marker::fill(&text, |marker| writer.write(marker).map(Some))
-        .with_context(|| DOCUMENT.to_owned())?;
-    let all = filled.markers;
-    if !options.check {
+    for document in DOCUMENTS {
+        let path = root.join(document);
+        let text = read(&path)?;
+        let filled = marker::fill(&text, |marker| writer.write(marker).map(Some))
+            .with_context(|| document.to_owned())?;
+        let all = filled.markers;
+        if options.check {
+            up_to_date(document, &filled.stale)?;
+            say(&format!("{document}: {all} markers, all up to date\n"))?;
+            continue;
+        }
         if filled.text != text {
             fs::write(&path, &filled.text)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        return say(&format!("{DOCUMENT}: {all} markers, {} written anew\n", filled.stale.len()));
+        say(&format!("{document}: {all} markers, {} written anew\n", filled.stale.len()))?;
     }
-    up_to_date(&filled.stale)?;
-    say(&format!("{DOCUMENT}: {all} markers, all up to date\n"))
+    Ok(())
 }
 
 /// Checks the excerpts of sources alone, which needs nothing that must be built. How many there are.
@@ -71,14 +76,16 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
 /// As [`run`].
 pub fn check_sources(root: &Path) -> Result<usize> {
     let mut excerpts = 0;
-    let filled = marker::fill(&read(&root.join(DOCUMENT))?, |marker| match marker.kind {
-        "source" => {
-            excerpts += 1;
-            source::excerpt(root, marker.arguments).map(Some)
-        }
-        _ => Ok(None),
-    })?;
-    up_to_date(&filled.stale)?;
+    for document in DOCUMENTS {
+        let filled = marker::fill(&read(&root.join(document))?, |marker| match marker.kind {
+            "source" => {
+                excerpts += 1;
+                source::excerpt(root, marker.arguments).map(Some)
+            }
+            _ => Ok(None),
+        })?;
+        up_to_date(document, &filled.stale)?;
+    }
     Ok(excerpts)
 }
 
@@ -86,10 +93,10 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn up_to_date(stale: &[String]) -> Result<()> {
+fn up_to_date(document: &str, stale: &[String]) -> Result<()> {
     ensure!(
         stale.is_empty(),
-        "{DOCUMENT} is out of date: `cargo xtask course` writes it anew. What differs:\n  {}",
+        "{document} is out of date: `cargo xtask course` writes it anew. What differs:\n  {}",
         stale.join("\n  ")
     );
     Ok(())
