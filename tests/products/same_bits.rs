@@ -51,14 +51,44 @@ fn from_any_number_of_cores() {
     }
 }
 
-/// A sum goes from p = 0 to k with a fused multiply-add in each of these, whatever the tile.
+/// A sum goes from p = 0 to k with a fused multiply-add in each of them, whatever the tile.
 #[test]
 fn from_any_tile_size() {
     for device in devices() {
         let basic = multiply(&device, "basic").unwrap();
-        for kernel in ["tiled16", "tiled32"] {
-            let tiled = multiply(&device, kernel).unwrap();
-            assert!(tiled == basic, "{kernel} on {}", device.name());
+        for (entry, _) in products() {
+            let kernel = entry.name();
+            // Rust-CUDA's idiom has no fused multiply-add.
+            if kernel != "rust_cuda_tiled16" {
+                let tiled = multiply(&device, kernel).unwrap();
+                assert!(tiled == basic, "{kernel} on {}", device.name());
+            }
+        }
+    }
+}
+
+/// Rows of a multiple of four elements may be moved sixteen bytes at a time; not where the matrix begins between
+/// two such addresses.
+#[test]
+fn from_any_place_in_memory() {
+    let shape = shape(132, 260, 36);
+    let (a, b) = operands(shape, Data::Uniform, 22);
+    for device in devices() {
+        for (entry, _) in products() {
+            let multiply = |at: usize| -> Result<Vec<u32>> {
+                let shifted = |values: &[f32]| [&vec![f32::NAN; at], values].concat();
+                let (a, b) = (device.upload(&shifted(&a))?, device.upload(&shifted(&b))?);
+                let mut c = device.upload(&vec![f32::NAN; at + shape.c_len()])?;
+                let views = (a.view(at..)?, b.view(at..)?, c.view_mut(at..)?);
+                let stream = device.stream()?;
+                product::multiply_views(&stream, entry, shape, views.0, views.1, views.2)?;
+                Ok(bits(&c.to_vec()?[at..]))
+            };
+            let aligned = multiply(0).unwrap();
+            for at in 1..4 {
+                let context = format!("{} on {}, {at} elements on", entry.name(), device.name());
+                assert!(multiply(at).unwrap() == aligned, "{context}");
+            }
         }
     }
 }
