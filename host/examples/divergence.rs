@@ -36,6 +36,6 @@ fn main() -> Result<()> {
             100.0 * of_tiled(16, shape).share(),
         );
     }
-    println!("\nat twice the size half as many: the last tiles of each row, column and sum");
+    println!("\nat twice the size half the share: the last tiles of each row, column and sum");
     Ok(())
 }

@@ -41,6 +41,9 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         Some(text) => text.parse().map_err(|error| format!("n = {text}: {error}"))?,
         None => 1_000_001,
     };
+    if u32::try_from(n).is_err() {
+        return Err(format!("n = {n}: must be at most {}", u32::MAX).into());
+    }
     let (a, b) = (operands::uniform(1, n)?, operands::uniform(2, n)?);
     let device = Device::best().device;
     let c = add(&device, &a, &b)?;

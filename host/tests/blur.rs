@@ -369,6 +369,7 @@ fn an_output_that_cannot_be_written_is_refused() {
         &["--out = ", "folder", "is there, and no file"],
     );
     refused(&folder, "in.png", "..", &radius, 2, &["--out = ", "names no file"]);
+    refused(&folder, "in.png", "out.jpg", &radius, 2, &["--out = ", "must end in .png"]);
     fs::write(folder.path("locked.png"), "old").unwrap();
     let mut permissions = fs::metadata(folder.path("locked.png")).unwrap().permissions();
     permissions.set_readonly(true);

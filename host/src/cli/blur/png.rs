@@ -106,6 +106,10 @@ impl<'a> Target<'a> {
         let Some(name) = named.file_name() else {
             return Err(refuse("names no file".to_owned()));
         };
+        let extension = named.extension().map(|extension| extension.to_ascii_lowercase());
+        if extension.is_some_and(|extension| extension != "png") {
+            return Err(refuse("is written as PNG: must end in .png".to_owned()));
+        }
         let existing = fs::metadata(named).ok();
         if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
             return Err(refuse("is there, and no file: it is not replaced".to_owned()));
