@@ -1,4 +1,4 @@
-//! Asynchronous copies: tiles go from global to shared memory by themselves, three phases ahead.
+//! Asynchronous copies: tiles go from global to shared memory by themselves, two phases ahead.
 //!
 //! * **A block** of 256 threads computes a 128 x 256 tile of C, in phases of 8 steps of k, as in
 //!   [`warp_tiled`](super::warp_tiled). It holds the tiles of three phases: one in use, two on their way.
@@ -128,12 +128,18 @@ pub fn async_copy(m: u32, n: u32, k: u32, a: In<f32>, b: In<f32>, mut c: Out<f32
     }
     let mut sums = [[0.0; 16]; 8];
     let (mut buffer, mut free) = (0, STAGES - 1);
-    for _ in 0..k.div_ceil(DEPTH as u32) {
+    let phases = k.div_ceil(DEPTH as u32);
+    for phase in 0..phases {
         // Of this thread's copies the next phase's may be on their way, and all of this one's have come; after
         // the barrier, everybody's have, and the buffer of the phase before has been read.
         copies::wait_group::<{ STAGES as u32 - 2 }>();
         thread::sync_threads();
-        copies_ahead.begin(k, (&a, &b), &mut tiles_a, &mut tiles_b, free);
+        if phases - phase > STAGES as u32 - 1 {
+            copies_ahead.begin(k, (&a, &b), &mut tiles_a, &mut tiles_b, free);
+        } else {
+            // Nothing is left to copy, and an empty group keeps the count.
+            copies::commit_group();
+        }
         for p in 0..DEPTH {
             let p = buffer * DEPTH + p;
             let (a, b) = (p * PITCH + row, p * COLS + col);

@@ -92,10 +92,13 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     warps::wrong_mask(64, 2): [Deadlock, NeverRead, NeverWritten];
     warps::lane_outside_the_mask(64, 2): [Deadlock, NeverWritten];
     warps::written_after_half_of_the_reads(100, 2): [WriteAfterRead];
-    copies::copy_not_waited_for(100, 2): [Uninitialised];
+    copies::copy_not_waited_for(100, 2): [ReadAfterWrite];
     copies::copy_without_a_barrier(128, 2): [ReadAfterWrite, Uninitialised, WriteAfterRead];
     copies::one_group_too_few(128, 2): [ReadAfterWrite];
     copies::copied_too_early(100, 2): [WriteAfterRead, ReadAfterWrite];
+    copies::one_buffer_for_two_copies(100, 2): [WriteAfterWrite];
+    copies::written_under_a_copy(100, 2): [WriteAfterWrite];
+    copies::copy_and_sync_warp(128, 2): [WriteAfterWrite];
     clean::warp_exchange(100, 2): [];
     clean::half_warp_exchange(50, 2): [];
     clean::padded_transpose(2000, 2): [];

@@ -64,3 +64,57 @@ pub fn copied_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
         y[i] = sum;
     }
 }
+
+/// A second copy to the same place begins before the first is waited for: which comes last?
+#[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
+pub fn one_buffer_for_two_copies(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut tile = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    let mut sum = 0.0;
+    tile.copy_async::<1>(t, &x, i, i < n as usize);
+    copies::commit_group();
+    for _ in 0..n as usize / 50 {
+        tile.copy_async::<1>(t, &x, i, i < n as usize);
+        copies::commit_group();
+        copies::wait_group::<1>();
+        thread::sync_threads();
+        sum += tile[63 - t];
+        thread::sync_threads();
+    }
+    if i < n as usize {
+        y[i] = sum;
+    }
+}
+
+/// A thread writes to where its own copy is still on the way.
+#[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
+pub fn written_under_a_copy(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut tile = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    tile.copy_async::<1>(t, &x, i, i < n as usize);
+    copies::commit_group();
+    tile[t] = 5.0;
+    thread::sync_threads();
+    if i < n as usize {
+        y[i] = tile[63 - t];
+    }
+}
+
+/// `sync_warp` waits for lanes, not for their copies.
+#[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
+pub fn copy_and_sync_warp(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut tile = shared![f32; 64];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    tile.copy_async::<1>(t, &x, i, i < n as usize);
+    copies::commit_group();
+    warp::sync_warp(warp::ALL);
+    tile[t ^ 1] = 5.0;
+    thread::sync_threads();
+    copies::wait_group::<0>();
+    if i < n as usize {
+        y[i] = tile[t];
+    }
+}

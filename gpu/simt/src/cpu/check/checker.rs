@@ -458,18 +458,6 @@ impl<'a> Checker<'a> {
                 return;
             }
         }
-        self.shared_shadow(array, (offset, bytes), access, place);
-    }
-
-    /// The same where nothing is to be counted.
-    fn shared_shadow(
-        &self,
-        array: &Array,
-        (offset, bytes): (usize, usize),
-        access: Access,
-        place: &'static Location<'static>,
-    ) {
-        let thread = block::current();
         let lanes = self.lanes.borrow();
         let now = self.now(thread, &lanes, place);
         let across =
@@ -522,8 +510,9 @@ impl<'a> Checker<'a> {
         while let Some(copy) = self.with_copies(|copies| copies.next_before(pending)) {
             // SAFETY: as in `begin_copy`.
             let array = unsafe { &*copy.array };
-            let bytes = (copy.offset, copy.bytes);
-            self.shared_shadow(array, bytes, Access::Write, copy.begun_at);
+            let lanes = self.lanes.borrow();
+            let now = self.now(block::current(), &lanes, copy.begun_at);
+            array.end_copy(&now, (copy.offset, copy.bytes));
             // SAFETY: inside the array, as whoever began the copy has seen to.
             unsafe { copy.place.copy_from_nonoverlapping(copy.data.as_ptr(), copy.bytes) };
         }

@@ -45,6 +45,8 @@
 //! * Accesses through raw pointers outside the kernel's own body, through `p.read()` and in macros ([`raw`]).
 //! * A reference is an access where it is made, not where it is used; `x[i] += v` through a view is a write,
 //!   not a read.
+//! * A write to global memory that an asynchronous copy still reads: a copy reads where it begins. What it
+//!   brings is watched from its beginning to its wait.
 //! * An element is one thing: a race on one component of a `[f32; 4]` is one on all of it, and a write of one
 //!   component writes all of it.
 //! * Of more than two lanes of one warp that read an element between two `sync_warp`s of parts of the warp, one.

@@ -64,11 +64,13 @@ impl<'a> Now<'a> {
         old.worker() == self.record.worker() && old.clock >= self.block_start
     }
 
-    /// Does `old` come before this access in every order of the threads?
+    /// Does `old` come before this access in every order of the threads? A copy that goes on comes before nothing,
+    /// not even before what its own thread does next.
     fn is_ordered(&self, old: &Record) -> bool {
         let (thread, other) = (self.record.thread(), old.thread());
         self.same_block(old)
-            && (old.clock < self.record.clock && !old.goes_on()
+            && !old.goes_on()
+            && (old.clock < self.record.clock
                 || other == thread
                 || (other / WARP == thread / WARP && self.lanes.knows(thread, old)))
     }
@@ -175,11 +177,15 @@ impl Shadow {
         self.writer.who |= GOES_ON;
     }
 
+    /// The thread has waited for its copy. Whoever met it on its way was reported then.
+    pub(super) fn end_copy(&mut self, now: &Now) {
+        *self = Shadow { writer: now.record, ..Shadow::NONE };
+    }
+
     /// Has anybody written, at `horizon` or after?
     #[inline]
     pub(super) fn is_written(&self, horizon: u32) -> bool {
-        (self.writer.clock >= horizon && !self.writer.goes_on())
-            || self.atomics.0.iter().any(|old| old.clock >= horizon)
+        self.writer.clock >= horizon || self.atomics.0.iter().any(|old| old.clock >= horizon)
     }
 
     /// Will further readers of this interval say nothing new? `across` asks for readers of two warps.

@@ -86,6 +86,13 @@ impl Array {
         cells.shadows[first..=last].iter_mut().for_each(Shadow::begin_copy);
     }
 
+    /// The thread has waited for its copy to these bytes.
+    pub(super) fn end_copy(&self, now: &Now, (offset, bytes): (usize, usize)) {
+        let cells = &mut *self.cells.borrow_mut();
+        let (first, last) = (offset / cells.granule, (offset + bytes - 1) / cells.granule);
+        cells.shadows[first..=last].iter_mut().for_each(|shadow| shadow.end_copy(now));
+    }
+
     /// Takes note of an access to one element if nothing can be wrong with it. Almost all are such, and each
     /// access comes through here but the saturated reads: this is what the checks cost.
     #[inline(always)]
