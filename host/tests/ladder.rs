@@ -181,6 +181,19 @@ fn bad_arguments_are_refused_and_nothing_is_written() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     fs::write(folder.join("bad.json"), "\n{\"kernel\": 5}\n").unwrap();
     fails_from(&file("bad.json"), &["--from", "bad.json", "line 2 is not what"]);
+    let record = include_str!("../../docs/ladder-h200.json").lines().next().unwrap();
+    for (field, value, words) in [
+        ("roof_gflops", serde_json::json!(0.0), "roof_gflops = 0"),
+        ("gflops", serde_json::json!(1e308), "must be above 1e-12 and below 1e12"),
+        ("kernel", serde_json::json!("a\u{1}"), "without control characters"),
+    ] {
+        let mut line: Value = serde_json::from_str(record).unwrap();
+        line[field] = value;
+        fs::write(folder.join("bad.json"), line.to_string()).unwrap();
+        fails_from(&file("bad.json"), &["--from", "bad.json", words]);
+    }
+    fs::write(folder.join("bad.json"), format!("{record}\n").repeat(101)).unwrap();
+    fails_from(&file("bad.json"), &["--from", "101 lines: must have at most 100"]);
     fs::write(folder.join("bad.json"), "").unwrap();
     fails_from(&file("bad.json"), &["--from", "a line for each rung"]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "the record alone");

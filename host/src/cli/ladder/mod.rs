@@ -67,6 +67,28 @@ pub(super) fn ladder(args: &Ladder, steps: Steps, out: &mut impl Write) -> Resul
     if lines.iter().all(|line| line.verified) { Ok(()) } else { Err(Failure::Wrong) }
 }
 
+/// More rungs than a picture has room for.
+const MOST_LINES: usize = 100;
+
+/// What is wrong with a recorded line that a picture could not be made of.
+fn cannot_be_drawn(line: &Line) -> Option<String> {
+    let name = &line.kernel;
+    if name.chars().chain(line.description.chars()).any(char::is_control) {
+        return Some(format!("kernel {name:?}: its names must be without control characters"));
+    }
+    let figures = [
+        ("gflops", line.gflops),
+        ("roof_gflops", line.roof_gflops),
+        ("roof_memory_gb_per_s", line.roof_memory_gb_per_s),
+        ("bytes_per_flop_derived", line.bytes_per_flop_derived),
+    ];
+    let most = 1e12;
+    figures.into_iter().find_map(|(figure, value)| {
+        let value = value.filter(|value| !(*value > 1e-12 && *value < most))?;
+        Some(format!("kernel {name}: {figure} = {value}: must be above 1e-12 and below {most:e}"))
+    })
+}
+
 /// What `ladder --json` printed once.
 fn read(path: &Path) -> Result<Vec<Line>, Failure> {
     let refuse = |limit: String| Error::argument("--from", path.display(), limit);
@@ -79,6 +101,14 @@ fn read(path: &Path) -> Result<Vec<Line>, Failure> {
         })
     });
     let lines = lines.collect::<Result<Vec<Line>, _>>()?;
+    if lines.len() > MOST_LINES {
+        return Err(
+            refuse(format!("has {} lines: must have at most {MOST_LINES}", lines.len())).into()
+        );
+    }
+    if let Some(what) = lines.iter().find_map(cannot_be_drawn) {
+        return Err(refuse(what).into());
+    }
     match lines.is_empty() {
         true => {
             Err(refuse("must have a line for each rung, as `ladder --json` prints".into()).into())
