@@ -37,6 +37,8 @@ fn loaded(value: &Expr) -> Option<(&ExprIf, &Expr)> {
     let Expr::If(fill) = value else { return None };
     let (_, otherwise) = fill.else_branch.as_ref()?;
     match &*fill.then_branch.stmts {
+        // A sum is an index that starts again, and no load.
+        [Stmt::Expr(Expr::Binary(_), None)] => None,
         [Stmt::Expr(load, None)] if is_zero(otherwise) => Some((fill, load)),
         _ => None,
     }
