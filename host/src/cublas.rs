@@ -95,7 +95,7 @@ impl<'a> Cublas<'a> {
     }
 
     /// The name under which the library was found.
-    pub fn library(&self) -> &'static str {
+    pub fn file_name(&self) -> &'static str {
         self.name
     }
 

@@ -23,7 +23,7 @@ impl<'a> Baseline<'a> {
         #[cfg(feature = "cuda")]
         return match Cublas::open(stream) {
             Ok(cublas) => {
-                note(format_args!("note: cuBLAS is {}", cublas.library()));
+                note(format_args!("note: cuBLAS is {}", cublas.file_name()));
                 Ok(Some(Baseline { cublas }))
             }
             Err(error @ host::Error::NoCublas { .. }) => {
