@@ -172,7 +172,7 @@ impl Shadow {
     }
 
     /// The write that was seen last is an asynchronous copy, which has only begun: until its thread has waited
-    /// for it nobody may read, and nobody else may write.
+    /// for it nobody may read or write, that thread included.
     pub(super) fn begin_copy(&mut self) {
         self.writer.who |= GOES_ON;
     }

@@ -23,6 +23,13 @@ struct Cells {
     shadows: Vec<Shadow>,
 }
 
+impl Cells {
+    fn shadows_of(&mut self, (offset, bytes): (usize, usize)) -> impl Iterator<Item = &mut Shadow> {
+        let (first, last) = (offset / self.granule, (offset + bytes - 1) / self.granule);
+        self.shadows[first..=last].iter_mut()
+    }
+}
+
 impl std::fmt::Debug for Cells {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         write!(f, "{} shadows of {} bytes", self.shadows.len(), self.granule)
@@ -80,17 +87,13 @@ impl Array {
     }
 
     /// The write of these bytes that was seen last is an asynchronous copy, which has only begun.
-    pub(super) fn begin_copy(&self, (offset, bytes): (usize, usize)) {
-        let cells = &mut *self.cells.borrow_mut();
-        let (first, last) = (offset / cells.granule, (offset + bytes - 1) / cells.granule);
-        cells.shadows[first..=last].iter_mut().for_each(Shadow::begin_copy);
+    pub(super) fn begin_copy(&self, bytes: (usize, usize)) {
+        self.cells.borrow_mut().shadows_of(bytes).for_each(Shadow::begin_copy);
     }
 
     /// The thread has waited for its copy to these bytes.
-    pub(super) fn end_copy(&self, now: &Now, (offset, bytes): (usize, usize)) {
-        let cells = &mut *self.cells.borrow_mut();
-        let (first, last) = (offset / cells.granule, (offset + bytes - 1) / cells.granule);
-        cells.shadows[first..=last].iter_mut().for_each(|shadow| shadow.end_copy(now));
+    pub(super) fn end_copy(&self, now: &Now, bytes: (usize, usize)) {
+        self.cells.borrow_mut().shadows_of(bytes).for_each(|shadow| shadow.end_copy(now));
     }
 
     /// Takes note of an access to one element if nothing can be wrong with it. Almost all are such, and each
