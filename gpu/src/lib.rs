@@ -14,6 +14,7 @@
 extern crate cuda_std as simt;
 
 pub mod kernels;
+pub mod problem;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod registry;
 

@@ -8,7 +8,7 @@ use simt::{
     device::{In, Out},
 };
 
-use crate::kernels::basic::BLOCK;
+use crate::{kernels::basic::BLOCK, problem::Problem};
 
 /// A kernel on views in both versions: from the module tree, and from the same files below `checked`.
 macro_rules! views {
@@ -16,6 +16,16 @@ macro_rules! views {
         ProductKernel::Views {
             kernel: &crate::kernels::$($path)::+,
             checked: &crate::checked::kernels::$($path)::+,
+        }
+    };
+}
+
+/// A general product in both versions.
+macro_rules! gemm {
+    ($name:ident) => {
+        GemmKernel {
+            kernel: &crate::kernels::gemm::$name,
+            checked: &crate::checked::kernels::gemm::$name,
         }
     };
 }
@@ -205,6 +215,42 @@ pub static KERNELS: &[Entry] = &[
         }),
     },
     Entry {
+        summary: "general product, 32 x 32 tiles, 4 x 4 elements a thread",
+        rung: None,
+        contract: Contract::Product(Product {
+            block: [64, 1, 1],
+            tile: [32, 32],
+            kernel: ProductKernel::Gemm(gemm!(gemm_32)),
+        }),
+    },
+    Entry {
+        summary: "general product, 64 x 64 tiles, 4 x 4 elements a thread",
+        rung: None,
+        contract: Contract::Product(Product {
+            block: [256, 1, 1],
+            tile: [64, 64],
+            kernel: ProductKernel::Gemm(gemm!(gemm_64)),
+        }),
+    },
+    Entry {
+        summary: "general product, 128 x 128 tiles, 8 x 8 elements a thread",
+        rung: None,
+        contract: Contract::Product(Product {
+            block: [256, 1, 1],
+            tile: [128, 128],
+            kernel: ProductKernel::Gemm(gemm!(gemm_128)),
+        }),
+    },
+    Entry {
+        summary: "general product of f64, 64 x 64 tiles, 4 x 4 elements a thread",
+        rung: None,
+        contract: Contract::ProductF64(ProductF64 {
+            block: [256, 1, 1],
+            tile: [64, 64],
+            kernel: gemm!(gemm_f64_64),
+        }),
+    },
+    Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
         rung: None,
         contract: program!(padded::padded16),
@@ -288,6 +334,10 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/async_copy.rs", include_str!("kernels/async_copy.rs")),
     ("kernels/basic.rs", include_str!("kernels/basic.rs")),
     ("kernels/blur.rs", include_str!("kernels/blur.rs")),
+    ("kernels/gemm/epilogue.rs", include_str!("kernels/gemm/epilogue.rs")),
+    ("kernels/gemm/mod.rs", include_str!("kernels/gemm/mod.rs")),
+    ("kernels/gemm/operand.rs", include_str!("kernels/gemm/operand.rs")),
+    ("kernels/gemm/real.rs", include_str!("kernels/gemm/real.rs")),
     ("kernels/memories.rs", include_str!("kernels/memories.rs")),
     ("kernels/outer_product.rs", include_str!("kernels/outer_product.rs")),
     ("kernels/padded.rs", include_str!("kernels/padded.rs")),
@@ -345,6 +395,7 @@ impl Entry {
     pub fn declaration(&self) -> &'static Declaration {
         match &self.contract {
             Contract::Product(product) => product.declaration(),
+            Contract::ProductF64(product) => &product.kernel.kernel.declaration,
             Contract::Program(program) => program.declaration,
         }
     }
@@ -366,11 +417,11 @@ pub fn ladder() -> impl Iterator<Item = (&'static Entry, &'static Rung)> {
     KERNELS.iter().filter_map(|entry| Some((entry, entry.rung.as_ref()?)))
 }
 
-/// The kernels that compute a product, in the order of [`KERNELS`].
+/// The kernels that compute a product of f32, in the order of [`KERNELS`].
 pub fn products() -> impl Iterator<Item = (&'static Entry, &'static Product)> {
     KERNELS.iter().filter_map(|entry| match &entry.contract {
         Contract::Product(product) => Some((entry, product)),
-        Contract::Program(_) => None,
+        _ => None,
     })
 }
 
@@ -378,8 +429,10 @@ pub fn products() -> impl Iterator<Item = (&'static Entry, &'static Product)> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Contract {
-    /// A lesson's product.
+    /// A product of f32.
     Product(Product),
+    /// A product of f64.
+    ProductF64(ProductF64),
     /// Something else, with parameters of its own: whoever launches it names the kernel.
     Program(Program),
 }
@@ -416,7 +469,38 @@ pub enum ProductKernel {
     },
     /// Matrices as raw pointers. One version is run fast and checked.
     Pointers(&'static Kernel<PointerParams>),
+    /// A general product, of which `C = A B` is a case.
+    Gemm(GemmKernel<f32>),
 }
+
+/// A general product of f64: its kernel is told as much as one of f32.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ProductF64 {
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Rows and columns of C that a block computes.
+    pub tile: [u32; 2],
+    /// The kernel.
+    pub kernel: GemmKernel<f64>,
+}
+
+/// The kernel of a general product: its parameters are a [`Problem`], A, B, C and the bias.
+///
+/// Blocks along x take columns of C, along y rows, along z products of a batch. The bias may be empty where the
+/// problem has none.
+#[derive(Clone, Copy, Debug)]
+pub struct GemmKernel<T: 'static> {
+    /// The kernel.
+    pub kernel: &'static Kernel<GemmParams<T>>,
+    /// The same source, compiled for [`simt::check::launch`].
+    pub checked: &'static Kernel<CheckedGemmParams<T>>,
+}
+
+/// Problem, A, B, C, bias.
+pub type GemmParams<T> = (Problem, In<T>, In<T>, Out<T>, In<T>);
+/// Problem, A, B, C, bias as views that report every access.
+pub type CheckedGemmParams<T> = (Problem, CheckedIn<T>, CheckedIn<T>, CheckedOut<T>, CheckedIn<T>);
 
 /// m, n, k, A, B, C with the matrices as views.
 pub type ViewParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
@@ -431,6 +515,7 @@ impl Product {
         match self.kernel {
             ProductKernel::Views { kernel, .. } => &kernel.declaration,
             ProductKernel::Pointers(kernel) => &kernel.declaration,
+            ProductKernel::Gemm(gemm) => &gemm.kernel.declaration,
         }
     }
 }

@@ -16,7 +16,10 @@
 
 use std::{fmt, num::NonZeroU32};
 
-use gpu::registry::{Contract, Entry, ProductKernel};
+use gpu::{
+    problem::Problem,
+    registry::{Contract, Entry, GemmKernel, ProductKernel},
+};
 use simt::{
     check::{Finding, Memory, Order, Profile, Report, Trace, shadow_bytes},
     checked::{In, Out},
@@ -268,6 +271,12 @@ fn launch_one(
                 let params = (m, n, k, views.0, views.1, views.2);
                 simt::check::launch(checked, config, params, &options)
             }
+            ProductKernel::Gemm(GemmKernel { checked, .. }) => {
+                let views = (In::new(a, a_len), In::new(b, b_len), Out::uninit(c, c_len));
+                let no_bias = In::new(a, 0);
+                let params = (Problem::dense(m, n, k), views.0, views.1, views.2, no_bias);
+                simt::check::launch(checked, config, params, &options)
+            }
             ProductKernel::Pointers(kernel) => {
                 options.memory = vec![
                     Memory::new(a, a_len, true),
@@ -280,9 +289,8 @@ fn launch_one(
     };
     let mut report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
     // An element of a matrix is known by its row and column.
-    let matrices = entry.declaration().params.iter().skip(3).zip([shape.k(), shape.n(), shape.n()]);
-    for (param, columns) in matrices {
-        let memory = Some(format!("buffer {}", param.name));
+    for (name, columns) in [("a", shape.k()), ("b", shape.n()), ("c", shape.n())] {
+        let memory = Some(format!("buffer {name}"));
         let of_it = report.findings.iter_mut().filter(|finding| finding.memory == memory);
         of_it.for_each(|finding| finding.columns = Some(columns));
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use simt::{
-    Kernel, LaunchConfig, Params,
+    Kernel, LaunchConfig, Params, Record,
     device::{In, Out},
 };
 
@@ -145,8 +145,7 @@ impl Stream {
                     function.set_max_dynamic_shared(config.dynamic_shared)?;
                 }
                 let mut slots = params.slots();
-                let mut pointers =
-                    slots.iter_mut().map(|slot| (slot as *mut u64).cast()).collect::<Vec<_>>();
+                let mut pointers = slots.pointers().map(<*mut u64>::cast).collect::<Vec<_>>();
                 // SAFETY: the slots hold the values of the kernel's parameters (`Param`, and the
                 // declaration in the PTX is the source's). The rest is the caller's promise.
                 unsafe {
@@ -186,7 +185,7 @@ impl Event {
 /// Something that can be passed for a kernel's parameter of type `P`.
 #[diagnostic::on_unimplemented(
     message = "the kernel's parameter is `{P}`, which `{Self}` cannot be passed for",
-    note = "numbers go by value; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`"
+    note = "numbers go by value, a `Record` by reference; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`"
 )]
 pub trait Argument<P> {
     #[doc(hidden)]
@@ -204,6 +203,12 @@ macro_rules! numbers {
 }
 
 numbers! { u32 i32 u64 i64 f32 f64 }
+
+impl<R: Record> Argument<R> for &R {
+    fn bind(self, _: &Device, _: &str) -> std::result::Result<R, String> {
+        Ok(*self)
+    }
+}
 
 fn check_device(wanted: &Device, actual: &Device, name: &str) -> std::result::Result<(), String> {
     if wanted == actual {

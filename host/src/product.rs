@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use gpu::registry::{self, Contract, Entry, KERNELS, Product, ProductKernel};
+use gpu::{
+    problem::Problem,
+    registry::{self, Contract, Entry, GemmKernel, KERNELS, Product, ProductKernel},
+};
 use simt::{LaunchConfig, Limits};
 
 use crate::{
@@ -205,7 +208,6 @@ pub fn multiply_views(
         let b = b.view(0, b.len())?;
         let c = c.view_mut(first_row * shape.n(), panel.c_len())?;
         let Shape { m, n, k } = panel;
-        let arguments = (m, n, k, a, b, c);
         // SAFETY:
         // 1. Every product of the registry keeps inside m * k, k * n and m * n elements, which the views
         //    have; the tests run each with guard bands at ragged sizes.
@@ -214,8 +216,17 @@ pub fn multiply_views(
         //    another stream still does with them would make the result wrong, but no memory unsafe.
         unsafe {
             match product.kernel {
-                ProductKernel::Views { kernel, .. } => stream.launch(kernel, &config, arguments),
-                ProductKernel::Pointers(kernel) => stream.launch(kernel, &config, arguments),
+                ProductKernel::Views { kernel, .. } => {
+                    stream.launch(kernel, &config, (m, n, k, a, b, c))
+                }
+                ProductKernel::Pointers(kernel) => {
+                    stream.launch(kernel, &config, (m, n, k, a, b, c))
+                }
+                ProductKernel::Gemm(GemmKernel { kernel, .. }) => {
+                    let no_bias = a.view(0, 0)?;
+                    let arguments = (&Problem::dense(m, n, k), a, b, c, no_bias);
+                    stream.launch(kernel, &config, arguments)
+                }
             }?
         }
     }

@@ -250,14 +250,14 @@ pub fn require_param<T: Param>() {}
 /// A type that a kernel may take.
 ///
 /// # Safety
-/// [`Param::slot`] holds the value as the kernel's PTX entry reads it: in its low bytes, little-endian.
+/// [`Param::push`] appends the value as the kernel's PTX entry reads it: from the first byte on, little-endian.
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot take a `{Self}`",
-    note = "it takes u32, i32, u64, i64, f32, f64, `In<T>`, `Out<T>`, and raw pointers"
+    note = "it takes u32, i32, u64, i64, f32, f64, `In<T>`, `Out<T>`, raw pointers, and a `simt::Record`"
 )]
 pub unsafe trait Param: Copy + 'static {
-    /// The value as the driver is given it.
-    fn slot(&self) -> u64;
+    /// Appends the value as the driver is given it, in whole words.
+    fn push(&self, words: &mut Vec<u64>);
 
     /// A buffer's elements; `None` for a number and for a raw pointer.
     fn elements(&self) -> Option<usize> {
@@ -269,9 +269,9 @@ macro_rules! scalars {
     ($($ty:ty => |$value:ident| $bits:expr;)*) => {$(
         // SAFETY: the type's own bits, widened.
         unsafe impl Param for $ty {
-            fn slot(&self) -> u64 {
+            fn push(&self, words: &mut Vec<u64>) {
                 let $value = *self;
-                $bits
+                words.push($bits);
             }
         }
     )*};
@@ -290,9 +290,9 @@ macro_rules! addresses {
     ($([$($mode:tt)*] $ty:ty => |$value:ident| ($address:expr, $len:expr);)*) => {$(
         // SAFETY: a view and a pointer are one 64-bit address in PTX.
         unsafe impl<T: Element, $($mode)*> Param for $ty {
-            fn slot(&self) -> u64 {
+            fn push(&self, words: &mut Vec<u64>) {
                 let $value = self;
-                $address as u64
+                words.push($address as u64);
             }
 
             fn elements(&self) -> Option<usize> {
@@ -311,10 +311,48 @@ addresses! {
     [] *mut T => |pointer| (*pointer, None);
 }
 
+/// Several numbers that a kernel takes as one parameter: a struct that it reads field by field.
+///
+/// # Safety
+/// 1. The type is `#[repr(C)]`, and its fields are u32, i32, u64, i64, f32, f64, such types, and arrays of them.
+/// 2. It has no padding, and its size is a multiple of eight bytes.
+pub unsafe trait Record: Copy + 'static {}
+
+// SAFETY: the struct's own bytes, whose layout is C's on the GPU and here.
+unsafe impl<T: Record> Param for T {
+    fn push(&self, words: &mut Vec<u64>) {
+        const { assert!(size_of::<T>() % 8 == 0, "a record's size is a multiple of eight bytes") };
+        let start = (&raw const *self).cast::<u64>();
+        // SAFETY: so many words, all initialised since there is no padding; they may lie unaligned.
+        words.extend((0..size_of::<T>() / 8).map(|i| unsafe { start.add(i).read_unaligned() }));
+    }
+}
+
+/// The values of a kernel's parameters as the driver is given them.
+#[derive(Clone, Debug)]
+pub struct Slots {
+    words: Vec<u64>,
+    /// Where each parameter begins in `words`.
+    starts: Vec<usize>,
+}
+
+impl Slots {
+    /// The first word of each parameter, in order.
+    pub fn first_words(&self) -> impl Iterator<Item = u64> {
+        self.starts.iter().map(|&start| self.words[start])
+    }
+
+    /// Where each parameter's value begins, in order.
+    pub fn pointers(&mut self) -> impl Iterator<Item = *mut u64> {
+        let words = self.words.as_mut_ptr();
+        self.starts.iter().map(move |&start| words.wrapping_add(start))
+    }
+}
+
 /// The parameters of a kernel: a tuple of [`Param`]s.
 pub trait Params: Copy + 'static {
     /// The values as the driver is given them, in order.
-    fn slots(&self) -> Vec<u64>;
+    fn slots(&self) -> Slots;
 }
 
 /// Calls a macro with the type parameters of every tuple that may be a kernel's parameters.
@@ -346,10 +384,15 @@ pub(crate) use for_each_tuple;
 macro_rules! tuples {
     ($($($name:ident)+;)*) => {$(
         impl<$($name: Param),+> Params for ($($name,)+) {
-            fn slots(&self) -> Vec<u64> {
+            fn slots(&self) -> Slots {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
                 let ($($name,)+) = self;
-                vec![$($name.slot()),+]
+                let (mut words, mut starts) = (Vec::new(), Vec::new());
+                $(
+                    starts.push(words.len());
+                    $name.push(&mut words);
+                )+
+                Slots { words, starts }
             }
         }
     )*};

@@ -10,6 +10,7 @@ use super::device;
 pub mod async_copy;
 pub mod basic;
 pub mod blur;
+pub mod gemm;
 pub mod memories;
 pub mod outer_product;
 pub mod padded;

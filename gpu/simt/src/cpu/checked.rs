@@ -6,7 +6,7 @@ use super::{check::Watched, device};
 
 pub use super::device::{Float, kernel, shared_array, thread, warp};
 pub use crate::{
-    checked_constant as constant, checked_dynamic_shared as dynamic_shared,
+    Element, checked_constant as constant, checked_dynamic_shared as dynamic_shared,
     checked_global as global, checked_global_pointer as global_pointer, checked_shared as shared,
 };
 

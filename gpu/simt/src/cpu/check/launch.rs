@@ -13,7 +13,7 @@ use super::{
     global::{Buffer, Region},
 };
 use crate::{
-    Element, Kernel, LaunchConfig, Param, Params,
+    Element, Kernel, LaunchConfig, Param, Params, Record,
     cpu::{
         Stop, device,
         launch::{LIMITS, bind, run_blocks},
@@ -94,6 +94,7 @@ macro_rules! scalars {
 }
 
 scalars! { u32 i32 u64 i64 f32 f64 }
+impl<T: Record> Checkable for T {}
 impl<T: Element> Checkable for *const T {}
 impl<T: Element> Checkable for *mut T {}
 
@@ -199,7 +200,7 @@ pub unsafe fn launch<P: CheckableParams>(
         return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None, None));
     }
 
-    let slots = params.slots();
+    let slots = params.slots().first_words().collect::<Vec<_>>();
     let raw = options.memory.iter().map(|memory| {
         let Memory { address, bytes, element, written, variable } = *memory;
         let param = slots.iter().position(|slot| *slot == address as u64);

@@ -11,7 +11,7 @@ mod variable;
 pub mod warp;
 
 pub use crate::{
-    constant, dynamic_shared,
+    Element, constant, dynamic_shared,
     float::{Float, fma},
     global, global_pointer, shared, shared_array,
 };

@@ -1,0 +1,61 @@
+//! What a GEMM kernel is told besides its matrices: one parameter, which every thread reads.
+
+/// `C = activation(alpha A B + beta C + bias)` for a batch of products: A is `m x k`, B is `k x n`, C is `m x n`.
+///
+/// Element (row, col) of a matrix stands at `row * strides[0] + col * strides[1]`, so that a transpose, a part of
+/// a matrix and a leading dimension are nothing but strides.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Problem {
+    /// Rows of A and C.
+    pub m: u32,
+    /// Columns of B and C.
+    pub n: u32,
+    /// Columns of A and rows of B. With `k = 0` neither is read.
+    pub k: u32,
+    /// What is added to C: [`NO_BIAS`], [`ROW_BIAS`] or [`COL_BIAS`].
+    pub bias: u32,
+    /// What becomes of each element at the end: [`IDENTITY`], [`RELU`] or [`GELU`].
+    pub activation: u32,
+    /// Nothing: the fields that follow begin at multiples of eight bytes.
+    pub reserved: u32,
+    /// Factor of A B, rounded to the kernel's type.
+    pub alpha: f64,
+    /// Factor of C, rounded to the kernel's type. With 0 C is not read.
+    pub beta: f64,
+    /// A's strides, in elements.
+    pub a: [u64; 2],
+    /// B's strides, in elements.
+    pub b: [u64; 2],
+    /// C's strides, in elements.
+    pub c: [u64; 2],
+    /// Elements from one product's A, B and C to the next one's. Blocks along z take products.
+    pub batch: [u64; 3],
+}
+
+impl Problem {
+    /// `C = A B`, once, of dense row-major matrices.
+    pub fn dense(m: u32, n: u32, k: u32) -> Self {
+        let row_major = |cols: u32| [cols.into(), 1];
+        let (a, b, c) = (row_major(k), row_major(n), row_major(n));
+        Problem { m, n, k, alpha: 1.0, a, b, c, ..Problem::default() }
+    }
+}
+
+/// Nothing is added.
+pub const NO_BIAS: u32 = 0;
+/// Element i of the bias is added to row i of C.
+pub const ROW_BIAS: u32 = 1;
+/// Element j of the bias is added to column j of C.
+pub const COL_BIAS: u32 = 2;
+
+/// Elements stay as they are.
+pub const IDENTITY: u32 = 0;
+/// `max(x, 0)`.
+pub const RELU: u32 = 1;
+/// `x (1 + erf(x / sqrt(2))) / 2`.
+pub const GELU: u32 = 2;
+
+// SAFETY: `#[repr(C)]` numbers, six u32 and eleven words of eight bytes, without padding.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl simt::Record for Problem {}
