@@ -46,6 +46,14 @@ pub struct BufferView<'a, T> {
     len: usize,
 }
 
+// Not derived: a view of anything can be copied.
+impl<T> Clone for BufferView<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for BufferView<'_, T> {}
+
 /// A part of a buffer, to be written.
 #[derive(Debug)]
 pub struct BufferViewMut<'a, T> {
@@ -89,6 +97,46 @@ impl Device {
             Kind::Cpu(_) => Storage::Host(HostMemory::zeroed(bytes)?),
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => Storage::Cuda(cuda::Memory::alloc(&gpu.context, bytes)?),
+        };
+        Ok(Buffer { device: self.clone(), len, storage, element: PhantomData })
+    }
+
+    /// Memory of this device that somebody else has allocated, and frees: another library's, or on the CPU device a
+    /// slice's. It is left as it is when the buffer is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for an address that is null or not a multiple of an element's alignment.
+    ///
+    /// # Safety
+    /// 1. From `address` on there are `len` elements, in this device's memory, for as long as the buffer is there and
+    ///    work that was launched with it has not ended.
+    /// 2. Nobody else writes them meanwhile; nobody else reads them while this buffer is written.
+    pub unsafe fn foreign<T: Pod>(&self, address: u64, len: usize) -> Result<Buffer<T>> {
+        if address == 0 && len > 0 {
+            return Err(Error::argument(
+                "address",
+                "null",
+                format!("{len} elements must be there"),
+            ));
+        }
+        if !address.is_multiple_of(align_of::<T>() as u64) {
+            let limit = format!("must be a multiple of {}", align_of::<T>());
+            return Err(Error::argument("address", format!("{address:#x}"), limit));
+        }
+        let bytes = len.checked_mul(size_of::<T>()).filter(|&bytes| isize::try_from(bytes).is_ok());
+        let Some(bytes) = bytes else {
+            return Err(Error::argument("len", len, "more than can be addressed"));
+        };
+        let storage = match &*self.0 {
+            // SAFETY: the caller's promises.
+            Kind::Cpu(_) => {
+                Storage::Host(unsafe { HostMemory::foreign(address as *mut u8, bytes) })
+            }
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => {
+                // SAFETY: the caller's promises.
+                Storage::Cuda(unsafe { cuda::Memory::foreign(&gpu.context, address, bytes) })
+            }
         };
         Ok(Buffer { device: self.clone(), len, storage, element: PhantomData })
     }
@@ -143,6 +191,16 @@ impl<T: Pod> Buffer<T> {
     pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> Result<BufferViewMut<'_, T>> {
         let (start, len) = self.resolve(range)?;
         Ok(BufferViewMut { buffer: self, start, len })
+    }
+
+    /// All of it.
+    pub(crate) fn all(&self) -> BufferView<'_, T> {
+        BufferView { buffer: self, start: 0, len: self.len }
+    }
+
+    /// All of it, to be written.
+    pub(crate) fn all_mut(&mut self) -> BufferViewMut<'_, T> {
+        BufferViewMut { start: 0, len: self.len, buffer: self }
     }
 
     /// Start and length of a range of it.
@@ -256,7 +314,7 @@ impl<'a, T: Pod> BufferView<'a, T> {
     }
 
     /// The device that it lies on.
-    pub fn device(&self) -> &Device {
+    pub fn device(&self) -> &'a Device {
         &self.buffer.device
     }
 
@@ -269,13 +327,28 @@ impl<'a, T: Pod> BufferView<'a, T> {
         Ok(BufferView { buffer: self.buffer, start: self.start + start, len })
     }
 
+    /// Its elements, after all work on the device.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; those of kernels launched before.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let mut values = vec![T::zeroed(); self.len];
+        self.buffer.read(self.start, &mut values)?;
+        Ok(values)
+    }
+
+    /// As many of its elements from the first on, or all.
+    pub(crate) fn shortened(self, len: usize) -> Self {
+        BufferView { len: self.len.min(len), ..self }
+    }
+
     /// Its first element's address, on its device.
     pub(crate) fn address(&self) -> *const T {
         (self.buffer.address() as *const T).wrapping_add(self.start)
     }
 }
 
-impl<T: Pod> BufferViewMut<'_, T> {
+impl<'a, T: Pod> BufferViewMut<'a, T> {
     /// How many elements it has.
     pub fn len(&self) -> usize {
         self.len
@@ -298,6 +371,30 @@ impl<T: Pod> BufferViewMut<'_, T> {
     pub fn view_mut(&mut self, start: usize, len: usize) -> Result<BufferViewMut<'_, T>> {
         check_part(start, len, self.len)?;
         Ok(BufferViewMut { start: self.start + start, len, buffer: self.buffer })
+    }
+
+    /// A part of it, in its place.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a range that reaches past its end.
+    pub fn into_part(self, start: usize, len: usize) -> Result<BufferViewMut<'a, T>> {
+        check_part(start, len, self.len)?;
+        Ok(BufferViewMut { start: self.start + start, len, buffer: self.buffer })
+    }
+
+    /// The same, for a while.
+    pub fn reborrow(&mut self) -> BufferViewMut<'_, T> {
+        BufferViewMut { start: self.start, len: self.len, buffer: self.buffer }
+    }
+
+    /// The same, to be read.
+    pub fn as_view(&self) -> BufferView<'_, T> {
+        BufferView { start: self.start, len: self.len, buffer: self.buffer }
+    }
+
+    /// As many of its elements from the first on, or all.
+    pub(crate) fn shortened(self, len: usize) -> Self {
+        BufferViewMut { len: self.len.min(len), ..self }
     }
 
     /// Its first element's address, on its device.

@@ -117,8 +117,8 @@ impl<'a> Cublas<'a> {
             return Ok(());
         }
         self.context.make_current()?;
-        let (a, b) = (a.view()?.address(), b.view()?.address());
-        let c = c.view_mut()?.address();
+        let (a, b) = (a.buffer().all().address(), b.buffer().all().address());
+        let c = c.buffer_mut().all_mut().address();
         let (one, zero) = (1.0, 0.0);
         // cuBLAS's matrices are column-major. A row-major matrix read so is its transpose, and
         // C^T = B^T A^T: the operands change places.

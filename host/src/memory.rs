@@ -15,12 +15,15 @@ const ALIGN: usize = 256;
 /// buffer of which little is used takes little memory.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
-    /// The allocation: the bytes, and as many more as alignment may need. `None` for no bytes.
+    /// The allocation: the bytes, and as many more as alignment may need. `None` for no bytes, and for somebody
+    /// else's.
     allocation: Option<(NonNull<u8>, Layout)>,
+    /// The first byte.
+    start: *mut u8,
     bytes: usize,
 }
 
-// SAFETY: plain memory that this value alone owns.
+// SAFETY: plain memory that this value alone owns, or may use as if it did.
 unsafe impl Send for HostMemory {}
 // SAFETY: a shared reference gives out shared access to plain bytes alone.
 unsafe impl Sync for HostMemory {}
@@ -28,7 +31,8 @@ unsafe impl Sync for HostMemory {}
 impl HostMemory {
     pub(crate) fn zeroed(bytes: usize) -> Result<Self> {
         if bytes == 0 {
-            return Ok(HostMemory { allocation: None, bytes });
+            let start = std::ptr::without_provenance_mut(ALIGN);
+            return Ok(HostMemory { allocation: None, start, bytes });
         }
         let out_of_memory = || {
             let (free, _) = available();
@@ -42,19 +46,28 @@ impl HostMemory {
             .ok_or_else(out_of_memory)?;
         // SAFETY: the layout's size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(out_of_memory)?;
-        Ok(HostMemory { allocation: Some((start, layout)), bytes })
+        // SAFETY: the offset is below ALIGN, and ALIGN bytes more than needed were allocated.
+        let aligned = unsafe { start.as_ptr().add(start.align_offset(ALIGN)) };
+        Ok(HostMemory { allocation: Some((start, layout)), start: aligned, bytes })
+    }
+
+    /// Somebody else's memory.
+    ///
+    /// # Safety
+    /// 1. So many bytes are there, initialised, for as long as this is.
+    /// 2. Nobody else writes them meanwhile, nor reads them while they are written through this.
+    pub(crate) unsafe fn foreign(start: *mut u8, bytes: usize) -> Self {
+        // A slice of no bytes begins anywhere but at null.
+        let start = if bytes == 0 { std::ptr::without_provenance_mut(ALIGN) } else { start };
+        HostMemory { allocation: None, start, bytes }
     }
 
     pub(crate) fn as_ptr(&self) -> *mut u8 {
-        match self.allocation {
-            // SAFETY: the offset is below ALIGN, and ALIGN bytes more than needed were allocated.
-            Some((start, _)) => unsafe { start.as_ptr().add(start.align_offset(ALIGN)) },
-            None => std::ptr::without_provenance_mut(ALIGN),
-        }
+        self.start
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated, zeroed, and borrowed with `self`. A kernel on the CPU has ended before its
+        // SAFETY: allocated and zeroed, or promised to be there, and borrowed with `self`. A kernel on the CPU has ended before its
         // launch returns, and the launch borrows what it writes mutably.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), self.bytes) }
     }

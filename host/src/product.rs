@@ -131,7 +131,8 @@ pub fn multiply(
     c: &mut Matrix<f32>,
 ) -> Result<()> {
     let shape = shape_of(entry, a, b, c)?;
-    multiply_views(stream, entry, shape, a.view()?, b.view()?, c.view_mut()?)
+    let (a, b, c) = (a.buffer().all(), b.buffer().all(), c.buffer_mut().all_mut());
+    multiply_views(stream, entry, shape, a, b, c)
 }
 
 /// The sizes of a product of these matrices.

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice};
 use cust::sys::cuMemAllocPitch_v2;
 use std::ffi::c_uint;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,7 +19,9 @@ const LARGEST_ELEMENT: c_uint = 16;
 /// done when they return. They are for preparing operands and fetching results, not for overlapping.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    buffer: DeviceBuffer<u8>,
+    /// Dropped, which frees it, unless somebody else does.
+    buffer: ManuallyDrop<DeviceBuffer<u8>>,
+    foreign: bool,
     context: Arc<Context>,
 }
 
@@ -35,7 +38,26 @@ impl Memory {
         // SAFETY: the contents are only ever taken as bytes, and any byte is one.
         let buffer = outcome(unsafe { DeviceBuffer::uninitialized(bytes) })
             .map_err(|raw| refusal(context, raw, bytes))?;
-        Ok(Memory { buffer, context: context.clone() })
+        Ok(Memory::new(buffer, context))
+    }
+
+    fn new(buffer: DeviceBuffer<u8>, context: &Arc<Context>) -> Self {
+        let (buffer, foreign) = (ManuallyDrop::new(buffer), false);
+        Memory { buffer, foreign, context: context.clone() }
+    }
+
+    /// Memory that somebody else has allocated in this context, and frees.
+    ///
+    /// # Safety
+    /// There are so many bytes as long as this is there and what was launched with it has not ended; nobody else
+    /// writes them meanwhile, nor reads them while they are written through this.
+    pub(crate) unsafe fn foreign(context: &Arc<Context>, address: u64, bytes: usize) -> Self {
+        let start = DevicePointer::from_raw(address);
+        // SAFETY: the caller's promise; it is never dropped.
+        let buffer = unsafe { DeviceBuffer::from_raw_parts(start, bytes) };
+        let mut memory = Memory::new(buffer, context);
+        memory.foreign = true;
+        memory
     }
 
     /// Memory for that many rows, each of so many bytes, with unspecified contents; and the bytes from one row to
@@ -58,7 +80,7 @@ impl Memory {
         let start = DevicePointer::from_raw(address);
         // SAFETY: so many bytes were allocated in this context, and nobody else frees them.
         let buffer = unsafe { DeviceBuffer::from_raw_parts(start, pitch * rows) };
-        Ok((Memory { buffer, context: context.clone() }, pitch))
+        Ok((Memory::new(buffer, context), pitch))
     }
 
     /// The device address, for a kernel's parameter.
@@ -139,9 +161,14 @@ fn refusal(context: &Context, raw: Raw, bytes: usize) -> Error {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // The buffer frees itself next, in the context that is current. Nobody could act on a failure.
+        if self.foreign {
+            return;
+        }
+        // Freed in the context that is current. Nobody could act on a failure.
         if self.len() > 0 {
             let _ = self.context.make_current();
         }
+        // SAFETY: not used after this.
+        unsafe { ManuallyDrop::drop(&mut self.buffer) };
     }
 }

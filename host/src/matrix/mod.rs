@@ -1,7 +1,11 @@
 //! Matrices on a device: a buffer with a shape.
 
+pub(crate) mod view;
+
+pub use view::{MatrixView, MatrixViewMut};
+
 use crate::{
-    buffer::{Buffer, BufferView, BufferViewMut, Pod},
+    buffer::{Buffer, Pod},
     device::Device,
     error::{Error, Result},
 };
@@ -108,10 +112,8 @@ impl<T: Pod> Matrix<T> {
 
     /// Where element (row, col) lies in the buffer.
     fn offset(&self, row: usize, col: usize) -> usize {
-        match self.layout {
-            Layout::RowMajor => row * self.leading_dimension + col,
-            Layout::ColMajor => col * self.leading_dimension + row,
-        }
+        let [between_rows, between_cols] = self.strides();
+        row * between_rows + col * between_cols
     }
 
     /// Its rows.
@@ -154,12 +156,24 @@ impl<T: Pod> Matrix<T> {
         &mut self.buffer
     }
 
-    pub(crate) fn view(&self) -> Result<BufferView<'_, T>> {
-        self.buffer.view(..)
+    /// All of it, to be read.
+    pub fn view(&self) -> MatrixView<'_, T> {
+        // The buffer was made for this shape.
+        MatrixView::whole(self.buffer.all(), self.rows, self.cols, self.strides())
     }
 
-    pub(crate) fn view_mut(&mut self) -> Result<BufferViewMut<'_, T>> {
-        self.buffer.view_mut(..)
+    /// All of it, to be written.
+    pub fn view_mut(&mut self) -> MatrixViewMut<'_, T> {
+        let (rows, cols, strides) = (self.rows, self.cols, self.strides());
+        MatrixViewMut::whole(self.buffer.all_mut(), rows, cols, strides)
+    }
+
+    /// Elements from one row to the next, and from one column to the next.
+    fn strides(&self) -> [usize; 2] {
+        match self.layout {
+            Layout::RowMajor => [self.leading_dimension, 1],
+            Layout::ColMajor => [1, self.leading_dimension],
+        }
     }
 }
 

@@ -1,0 +1,306 @@
+//! Which kernel to take: may it run, and is it the fastest?
+//!
+//! Both are pure functions of what is asked for and where: [`candidates`] needs no device, and `--plan` prints it.
+//!
+//! **May it run** ([`Ineligible`]): a general kernel takes every product. A lesson's kernel takes `A B` of dense
+//! row-major matrices, one at a time, without scalars, bias or activation.
+//!
+//! **Is it the fastest**: the one with the shortest predicted time. A product is as many blocks as C has tiles, full
+//! ones at the edges too. The fullest of the multiprocessors decides: with `q` blocks it needs `q` times a block's
+//! operations over its speed, which it only comes to with several blocks at work at once; with one it has a share of it,
+//! `alone`. Both numbers were measured, on one H200 and on a CPU core (docs/measurements.md says how); that other
+//! devices have others does not change who is ahead of whom where it matters, which is at sizes that fill the device
+//! with one tile and not with another.
+
+use std::{cmp::Ordering, fmt};
+
+use gpu::registry::Entry;
+use serde::Serialize;
+
+use super::{
+    Compute,
+    scalar::{self, Kernel, Scalar},
+};
+use crate::{
+    device::Device,
+    error::{Error, Result},
+    product::Shape,
+};
+
+/// What of a product its kernel's choice depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// m, n, k.
+    pub shape: Shape,
+    /// Strides of A, B and C, in elements: between rows, between columns.
+    pub strides: [[usize; 2]; 3],
+    /// Products of a batch.
+    pub batch: usize,
+    /// How it is to be computed.
+    pub compute: Compute,
+    /// Is it `A B`, with `alpha = 1`, `beta = 0`, no bias and no activation?
+    pub plain: bool,
+}
+
+impl Request {
+    /// `C = A B` of dense row-major matrices.
+    pub fn dense(shape: Shape) -> Self {
+        let (n, k) = (shape.n(), shape.k());
+        Request {
+            shape,
+            strides: [[k, 1], [n, 1], [n, 1]],
+            batch: 1,
+            compute: Compute::Native,
+            plain: true,
+        }
+    }
+
+    /// Are A, B and C dense and row-major? A stride that nothing is reached by may be any.
+    fn is_dense(&self) -> bool {
+        let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
+        let sizes = [(m, k), (k, n), (m, n)];
+        self.strides.iter().zip(sizes).all(|(&[between_rows, between_cols], (rows, cols))| {
+            let empty = rows == 0 || cols == 0;
+            empty || (rows == 1 || between_rows == cols) && (cols == 1 || between_cols == 1)
+        })
+    }
+}
+
+/// Where a product is to run, as far as the choice depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Target {
+    /// A GPU, or the CPU device?
+    pub cuda: bool,
+    /// Compute capability of a GPU (major, minor).
+    pub capability: (u32, u32),
+    /// Multiprocessors of a GPU, cores of a CPU.
+    pub multiprocessors: u32,
+}
+
+impl Target {
+    /// An H200, for a plan without a device.
+    pub const H200: Target = Target { cuda: true, capability: (9, 0), multiprocessors: 132 };
+
+    /// The CPU device of a machine with so many cores.
+    pub fn cpu(cores: u32) -> Self {
+        Target { cuda: false, capability: (0, 0), multiprocessors: cores.max(1) }
+    }
+
+    /// A device.
+    pub fn of(device: &Device) -> Self {
+        let multiprocessors = device.multiprocessors().max(1);
+        #[cfg(feature = "cuda")]
+        if let Some(properties) = device.cuda_properties() {
+            return Target { cuda: true, capability: properties.capability, multiprocessors };
+        }
+        Target::cpu(multiprocessors)
+    }
+}
+
+/// Why a kernel may not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ineligible {
+    /// It computes `A B` and nothing else.
+    Plain,
+    /// It takes dense row-major matrices.
+    Dense,
+    /// It computes one product a launch.
+    Batch,
+}
+
+impl fmt::Display for Ineligible {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Ineligible::Plain => "computes A B alone: alpha = 1, beta = 0, no bias, no activation",
+            Ineligible::Dense => "takes dense row-major matrices alone",
+            Ineligible::Batch => "computes one product a launch",
+        })
+    }
+}
+
+/// A kernel, whether it may run, and what it would take.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The kernel.
+    pub entry: &'static Entry,
+    /// Why it may not run, if so.
+    pub ineligible: Option<Ineligible>,
+    /// The time that it is predicted to take, in microseconds. `None` where nobody has measured it, so that it is
+    /// never taken unless by name.
+    pub predicted_us: Option<f64>,
+}
+
+/// The kernel of a product.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The kernel.
+    pub entry: &'static Entry,
+    /// Why this one.
+    pub reason: Reason,
+    /// Bytes that it needs on the device besides its operands. No kernel of today needs any.
+    pub workspace_bytes: u64,
+}
+
+/// Why a kernel was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// It was asked for.
+    Named,
+    /// It is the only one that may run, of those that were measured.
+    Only,
+    /// It has the shortest predicted time.
+    Fastest {
+        /// Its predicted time in microseconds.
+        predicted_us: f64,
+        /// The next one.
+        next: &'static str,
+        /// The next one's predicted time in microseconds.
+        next_us: f64,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Reason::Named => f.write_str("asked for by name"),
+            Reason::Only => f.write_str("the only one that takes such operands"),
+            Reason::Fastest { predicted_us, next, next_us } => write!(
+                f,
+                "predicted to take {}, {next} {}",
+                microseconds(*predicted_us),
+                microseconds(*next_us)
+            ),
+        }
+    }
+}
+
+/// A predicted time: two digits are more than it is good for.
+fn microseconds(us: f64) -> String {
+    match us {
+        us if us < 9.95 => format!("{us:.1} us"),
+        us if us < 9_950.0 => format!("{us:.0} us"),
+        us => format!("{:.0} ms", us * 1e-3),
+    }
+}
+
+/// How fast a kernel is where it has enough to do, and with how little.
+struct Speed {
+    /// 10^9 FLOP a second of one multiprocessor of an H200, or of one core.
+    gflops: f64,
+    /// The share of that which one block alone comes to.
+    alone: f64,
+    /// Microseconds before the first and after the last operation.
+    fixed_us: f64,
+}
+
+/// What was measured, docs/measurements.md, "The choice of a kernel".
+fn speed(name: &str, cuda: bool) -> Option<Speed> {
+    let (gflops, alone, fixed_us) = match (name, cuda) {
+        ("gemm_32", true) => (120.0, 0.25, 3.0),
+        ("gemm_64", true) => (200.0, 0.3, 3.0),
+        ("gemm_128", true) => (300.0, 0.6, 4.0),
+        ("async_copy", true) => (318.0, 1.0, 5.0),
+        ("gemm_f64_64", true) => (100.0, 0.3, 3.0),
+        ("gemm_32", false) => (8.0, 1.0, 20.0),
+        ("gemm_64", false) => (11.0, 1.0, 40.0),
+        ("gemm_128", false) => (16.0, 1.0, 40.0),
+        ("gemm_f64_64", false) => (6.0, 1.0, 40.0),
+        _ => return None,
+    };
+    Some(Speed { gflops, alone, fixed_us })
+}
+
+/// The time that a kernel is predicted to take, in microseconds.
+fn predict<T>(kernel: &Kernel<T>, request: &Request, target: &Target) -> Option<f64> {
+    let Speed { gflops, alone, fixed_us } = speed(kernel.entry.name(), target.cuda)?;
+    let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
+    let [rows, cols] = kernel.tile;
+    let shape = request.shape;
+    let blocks = tiles(shape.m(), rows) * tiles(shape.n(), cols) * request.batch as f64;
+    let of_one = 2.0 * f64::from(rows) * f64::from(cols) * shape.k() as f64;
+    let on_the_fullest = (blocks / f64::from(target.multiprocessors)).ceil();
+    let share = (alone * on_the_fullest).min(1.0);
+    Some(if blocks == 0.0 {
+        0.0
+    } else {
+        fixed_us + on_the_fullest * of_one / (gflops * share) * 1e-3
+    })
+}
+
+/// Why a kernel may not run, if so.
+fn ineligible<T>(kernel: &Kernel<T>, request: &Request) -> Option<Ineligible> {
+    // Every kernel of today computes in its operands' own type.
+    let Compute::Native = request.compute;
+    match kernel.general {
+        Some(_) => None,
+        None if !request.plain => Some(Ineligible::Plain),
+        None if request.batch != 1 => Some(Ineligible::Batch),
+        None if !request.is_dense() => Some(Ineligible::Dense),
+        None => None,
+    }
+}
+
+fn candidate<T>(kernel: Kernel<T>, request: &Request, target: &Target) -> Candidate {
+    let ineligible = ineligible(&kernel, request);
+    let predicted_us = predict(&kernel, request, target);
+    Candidate { entry: kernel.entry, ineligible, predicted_us }
+}
+
+/// Every kernel for `T`, in the order of the registry.
+pub fn candidates<T: Scalar>(request: &Request, target: &Target) -> Vec<Candidate> {
+    T::kernels().map(|kernel| candidate(kernel, request, target)).collect()
+}
+
+/// The kernel for such a product: the one of that name, or the fastest of those that may run.
+///
+/// # Errors
+/// [`Error::Argument`] for a name that there is not, or of a kernel that may not run.
+pub fn choose<T: Scalar>(request: &Request, target: &Target, name: Option<&str>) -> Result<Choice> {
+    choose_kernel::<T>(request, target, name).map(|(_, choice)| choice)
+}
+
+pub(super) fn choose_kernel<T: Scalar>(
+    request: &Request,
+    target: &Target,
+    name: Option<&str>,
+) -> Result<(Kernel<T>, Choice)> {
+    let choice = |kernel: Kernel<T>, reason| {
+        (kernel, Choice { entry: kernel.entry, reason, workspace_bytes: 0 })
+    };
+    if let Some(name) = name {
+        let kernel = scalar::find::<T>(name)?;
+        return match ineligible(&kernel, request) {
+            None => Ok(choice(kernel, Reason::Named)),
+            Some(why) => Err(Error::argument("kernel", name, why.to_string())),
+        };
+    }
+    // One pass without an allocation: this is on the way of every launch.
+    let (mut best, mut next) = (None::<(f64, Kernel<T>)>, None::<(f64, Kernel<T>)>);
+    for kernel in T::kernels().filter(|kernel| ineligible(kernel, request).is_none()) {
+        let Some(time) = predict(&kernel, request, target) else { continue };
+        let faster = |than: &Option<(f64, _)>| {
+            than.is_none_or(|(other, _)| time.total_cmp(&other) == Ordering::Less)
+        };
+        if faster(&best) {
+            next = best.replace((time, kernel));
+        } else if faster(&next) {
+            next = Some((time, kernel));
+        }
+    }
+    let Some((predicted_us, kernel)) = best else {
+        let limit = format!("there is none for {} that takes such operands", T::NAME);
+        return Err(Error::argument("kernel", "auto", limit));
+    };
+    let reason = next.map_or(Reason::Only, |(next_us, next)| Reason::Fastest {
+        predicted_us,
+        next: next.entry.name(),
+        next_us,
+    });
+    Ok(choice(kernel, reason))
+}

@@ -1,0 +1,287 @@
+//! From a general product to launches: what must fit together is checked here, and nowhere else.
+
+use gpu::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS};
+use simt::LaunchConfig;
+
+use super::{
+    Activation, Batch, BatchMut, Bias, Choice, Gemm, Request, Scalar, Target,
+    choice::choose_kernel,
+    scalar::{self, Kernel},
+};
+use crate::{
+    buffer::{BufferView, BufferViewMut},
+    error::{Error, Result},
+    launch::Stream,
+    matrix::{MatrixView, MatrixViewMut},
+    product::Shape,
+};
+
+/// Operands whose C has its rows' elements side by side, where that can be had.
+struct Operands<'a, T> {
+    shape: Shape,
+    count: usize,
+    a: Batch<'a, T>,
+    b: Batch<'a, T>,
+    c: BatchMut<'a, T>,
+    bias: Option<Bias<'a, T>>,
+}
+
+/// [`Gemm::launch_batch`].
+pub(super) fn batch<T: Scalar>(
+    gemm: &Gemm<T>,
+    stream: &Stream,
+    a: Batch<T>,
+    b: Batch<T>,
+    c: BatchMut<T>,
+) -> Result<Choice> {
+    let operands = check(gemm, stream, a, b, c)?;
+    let (kernel, choice) = choose(gemm, stream, &operands)?;
+    launch(gemm, stream, &kernel, operands)?;
+    Ok(choice)
+}
+
+/// [`Gemm::launch_array`].
+pub(super) fn array<T: Scalar>(
+    gemm: &Gemm<T>,
+    stream: &Stream,
+    inputs: &[(MatrixView<T>, MatrixView<T>)],
+    outputs: &mut [MatrixViewMut<T>],
+) -> Result<Vec<Choice>> {
+    if inputs.len() != outputs.len() {
+        let limit = format!("must be outputs.len() = {}", outputs.len());
+        return Err(Error::argument("inputs.len()", inputs.len(), limit));
+    }
+    let mut ready = Vec::with_capacity(inputs.len());
+    for (index, (&(a, b), c)) in inputs.iter().zip(outputs).enumerate() {
+        let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c.reborrow()));
+        let one = check(gemm, stream, a, b, c).and_then(|operands| {
+            let (kernel, choice) = choose(gemm, stream, &operands)?;
+            Ok((kernel, choice, operands))
+        });
+        ready.push(one.map_err(|error| of_product(index, error))?);
+    }
+    ready
+        .into_iter()
+        .map(|(kernel, choice, operands)| {
+            launch(gemm, stream, &kernel, operands)?;
+            Ok(choice)
+        })
+        .collect()
+}
+
+/// The error of one product of several.
+fn of_product(index: usize, error: Error) -> Error {
+    match error {
+        Error::Argument { argument, value, limit } => {
+            Error::Argument { argument: format!("product {index}: {argument}"), value, limit }
+        }
+        other => other,
+    }
+}
+
+fn choose<T: Scalar>(
+    gemm: &Gemm<T>,
+    stream: &Stream,
+    operands: &Operands<T>,
+) -> Result<(Kernel<T>, Choice)> {
+    let Operands { shape, count, a, b, c, .. } = operands;
+    let strides = [a.strides, b.strides, c.strides];
+    let request = Request {
+        shape: *shape,
+        strides,
+        batch: *count,
+        compute: gemm.compute,
+        plain: gemm.is_plain(),
+    };
+    choose_kernel::<T>(&request, &Target::of(stream.device()), gemm.kernel)
+}
+
+/// Checks all that must fit together.
+fn check<'a, T: Scalar>(
+    gemm: &Gemm<'a, T>,
+    stream: &Stream,
+    a: Batch<'a, T>,
+    b: Batch<'a, T>,
+    c: BatchMut<'a, T>,
+) -> Result<Operands<'a, T>> {
+    let bias = gemm.bias.map(|bias| match bias {
+        Bias::PerRow(elements) => (elements, "C.rows", c.size.0),
+        Bias::PerCol(elements) => (elements, "C.cols", c.size.1),
+    });
+    let device = stream.device();
+    let bias_device = bias.map(|(elements, ..)| ("bias", elements.device()));
+    let devices =
+        [("A", a.elements.device()), ("B", b.elements.device()), ("C", c.elements.device())];
+    for (name, other) in devices.into_iter().chain(bias_device) {
+        if other != device {
+            let limit = format!("must lie on the stream's device, {}", device.name());
+            return Err(Error::argument(name, other.name(), limit));
+        }
+    }
+    for (name, value, other, wanted) in [
+        ("B.rows", b.size.0, "A.cols", a.size.1),
+        ("C.rows", c.size.0, "A.rows", a.size.0),
+        ("C.cols", c.size.1, "B.cols", b.size.1),
+        ("B.count", b.count, "A.count", a.count),
+        ("C.count", c.count, "A.count", a.count),
+    ] {
+        if value != wanted {
+            return Err(Error::argument(name, value, format!("must be {other} = {wanted}")));
+        }
+    }
+    if let Some((elements, side, size)) = bias
+        && elements.len() != size
+    {
+        let limit = format!("must be {side} = {size}");
+        return Err(Error::argument("bias.len()", elements.len(), limit));
+    }
+    let shape = Shape::new(a.size.0 as u64, b.size.1 as u64, a.size.1 as u64)?;
+    check_apart(&a, &b, &c, bias.map(|(elements, ..)| elements))?;
+
+    let count = a.count;
+    if !scalar::exchanges(c.strides, c.size) {
+        return Ok(Operands { shape, count, a, b, c, bias: gemm.bias });
+    }
+    let shape = Shape::new(shape.n() as u64, shape.m() as u64, shape.k() as u64)?;
+    let bias = gemm.bias.map(|bias| match bias {
+        Bias::PerRow(elements) => Bias::PerCol(elements),
+        Bias::PerCol(elements) => Bias::PerRow(elements),
+    });
+    Ok(Operands { shape, count, a: b.t(), b: a.t(), c: c.t(), bias })
+}
+
+/// C shares no element with what is read. Between borrows that is so; foreign memory may be anywhere.
+fn check_apart<T: Scalar>(
+    a: &Batch<T>,
+    b: &Batch<T>,
+    c: &BatchMut<T>,
+    bias: Option<BufferView<T>>,
+) -> Result<()> {
+    let start = |elements: &BufferView<T>| elements.address().addr() / size_of::<T>();
+    let written = c.elements.as_view();
+    let (c_start, c_len) = (start(&written), written.len());
+    let reads = [("A", Some(a)), ("B", Some(b)), ("bias", None)];
+    for (name, batch) in reads {
+        let Some(elements) = batch.map_or(bias, |batch| Some(batch.elements)) else { continue };
+        let (from, len) = (start(&elements), elements.len());
+        let apart = len == 0 || c_len == 0 || from + len <= c_start || c_start + c_len <= from;
+        if apart || batch.is_some_and(|batch| side_by_side(batch, from, c, c_start)) {
+            continue;
+        }
+        let limit = "must share no element with C".to_owned();
+        return Err(Error::argument(name, format!("at {:#x}", from * size_of::<T>()), limit));
+    }
+    Ok(())
+}
+
+/// Are both column blocks of one row-major matrix, or row blocks of one column-major matrix, next to each other?
+fn side_by_side<T>(a: &Batch<T>, a_start: usize, c: &BatchMut<T>, c_start: usize) -> bool {
+    if a.strides != c.strides || a.count != 1 || c.count != 1 {
+        return false;
+    }
+    let (leading, a_width, c_width) = match a.strides {
+        [leading, 1] => (leading, a.size.1, c.size.1),
+        [1, leading] => (leading, a.size.0, c.size.0),
+        _ => return false,
+    };
+    // Where C's columns begin, counted from A's first.
+    let offset = (c_start as i128 - a_start as i128).rem_euclid(leading.max(1) as i128) as usize;
+    a_width <= offset && offset + c_width <= leading
+}
+
+/// Launches what was checked.
+fn launch<T: Scalar>(
+    gemm: &Gemm<T>,
+    stream: &Stream,
+    kernel: &Kernel<T>,
+    operands: Operands<T>,
+) -> Result<()> {
+    let Operands { shape, count, a, b, mut c, bias } = operands;
+    if shape.c_len() == 0 || count == 0 {
+        return Ok(());
+    }
+    // The factor in the operands' type: what is zero there adds nothing.
+    let alpha = if shape.k() == 0 { 0.0 } else { T::rounded(gemm.alpha) };
+    let beta = T::rounded(gemm.beta);
+    let k = if alpha == 0.0 { 0 } else { shape.k() };
+    let stays = bias.is_none() && gemm.activation == Activation::Identity;
+    if k == 0 && beta == 1.0 && stays {
+        return Ok(());
+    }
+    let Some(general) = kernel.general else {
+        return T::lesson(stream, kernel.entry, shape, a.elements, b.elements, c.elements);
+    };
+    let (bias_kind, bias_elements) = match bias {
+        None => (NO_BIAS, a.elements.view(0, 0)?),
+        Some(Bias::PerRow(elements)) => (ROW_BIAS, elements),
+        Some(Bias::PerCol(elements)) => (COL_BIAS, elements),
+    };
+    let activation = match gemm.activation {
+        Activation::Identity => IDENTITY,
+        Activation::Relu => RELU,
+        Activation::Gelu => GELU,
+    };
+    let words = |strides: [usize; 2]| strides.map(|stride| stride as u64);
+    let problem = Problem {
+        n: shape.n() as u32,
+        k: k as u32,
+        bias: bias_kind,
+        activation,
+        alpha,
+        beta,
+        a: words(a.strides),
+        b: words(b.strides),
+        c: words(c.strides),
+        batch: [a.step, b.step, c.step].map(|step| step as u64),
+        ..Problem::default()
+    };
+
+    // A grid has so many rows of blocks and so many layers: a taller product, a larger batch takes several launches.
+    let limits = stream.device().limits();
+    let most_rows = (limits.grid[1] as usize).saturating_mul(kernel.tile[0] as usize);
+    let most_products = limits.grid[2] as usize;
+    for first in (0..count).step_by(most_products) {
+        let products = most_products.min(count - first);
+        for row in (0..shape.m()).step_by(most_rows) {
+            let m = most_rows.min(shape.m() - row);
+            let grid = [
+                shape.n().div_ceil(kernel.tile[1] as usize) as u32,
+                m.div_ceil(kernel.tile[0] as usize) as u32,
+                products as u32,
+            ];
+            let config = LaunchConfig::new(grid, kernel.block);
+            let problem = Problem { m: m as u32, ..problem };
+            // Of an A that nobody reads there may be no element.
+            let a = rest(a.elements, first * a.step + row * a.strides[0])?;
+            let b = rest(b.elements, first * b.step)?;
+            let c = rest_mut(&mut c.elements, first * c.step + row * c.strides[0])?;
+            let bias = match bias_kind {
+                ROW_BIAS => rest(bias_elements, row)?,
+                _ => bias_elements,
+            };
+            // SAFETY:
+            // 1. A general kernel keeps inside the sizes and strides of its problem, and the views reach from the
+            //    first to the last element of those; the tests run each with guard bands.
+            // 2. No two elements of C are one, and each is written by the one thread that computes it.
+            // 3. A and B are borrowed, C mutably, and `check_apart` has seen to foreign memory. Work on other streams
+            //    is waited for.
+            unsafe { stream.launch(general.kernel, &config, (&problem, a, b, c, bias)) }?;
+        }
+    }
+    Ok(())
+}
+
+/// What is left of a view from there on; nothing where it ends before.
+fn rest<T: Scalar>(elements: BufferView<T>, start: usize) -> Result<BufferView<T>> {
+    let start = start.min(elements.len());
+    elements.view(start, elements.len() - start)
+}
+
+fn rest_mut<'a, T: Scalar>(
+    elements: &'a mut BufferViewMut<T>,
+    start: usize,
+) -> Result<BufferViewMut<'a, T>> {
+    let start = start.min(elements.len());
+    let len = elements.len() - start;
+    elements.view_mut(start, len)
+}

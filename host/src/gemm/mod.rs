@@ -1,0 +1,233 @@
+//! The general product: `C = activation(alpha op(A) op(B) + beta C + bias)`.
+//!
+//! ```
+//! use host::{Device, Gemm, Layout, Matrix};
+//!
+//! let device = Device::best().device;
+//! let stream = device.stream()?;
+//! let a = Matrix::from_row_major(&device, 2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+//! let b = Matrix::from_row_major(&device, 2, 3, &[1.0, 0.0, 1.0, 0.0, 1.0, 1.0])?;
+//! let mut c = Matrix::with_layout(&device, 2, 2, Layout::ColMajor, 2)?;
+//!
+//! // C = A B^T / 2: a transpose is a view, and so is a part of a matrix.
+//! let choice = Gemm::new().alpha(0.5).run(&stream, a.view(), b.view().t(), c.view_mut())?;
+//! assert_eq!(c.to_row_major()?, [2.0f32, 2.5, 5.0, 5.5]);
+//! println!("{}: {}", choice.entry.name(), choice.reason);
+//! # Ok::<(), host::Error>(())
+//! ```
+//!
+//! # Rules, as in BLAS
+//! * With `beta = 0` C is not read and may hold anything; with `alpha = 0` or `k = 0` A and B are not read.
+//! * Any size may be 0. Where C stays as it is (`beta = 1`, and `alpha = 0` or `k = 0`, no bias, no activation)
+//!   nothing is launched, and not a bit of it changes.
+//! * C shares no element with A, B or the bias. Borrows see to that; of [foreign](Device::foreign) memory it is
+//!   checked.
+//!
+//! # What comes out
+//! An element is one sum in the order of k, by fused multiply-adds in the operands' type, then
+//! `fma(beta, c, alpha * sum)`, the bias, the activation, each rounded. Every kernel gives the same bits, on every
+//! device, in every run. Subnormal numbers are kept. The sign of a zero is what those operations make of it.
+
+mod batch;
+mod choice;
+mod launch;
+mod scalar;
+
+use std::fmt;
+
+pub use batch::{Batch, BatchMut};
+pub use choice::{Candidate, Choice, Ineligible, Reason, Request, Target, candidates, choose};
+pub use scalar::Scalar;
+
+use crate::{
+    buffer::BufferView,
+    error::Result,
+    launch::Stream,
+    matrix::{MatrixView, MatrixViewMut},
+};
+
+/// How a product is computed. Further modes will join: tensor cores, and f32 by their means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compute {
+    /// Products and sums in the operands' own type.
+    #[default]
+    Native,
+}
+
+/// What becomes of an element of C at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Activation {
+    /// It stays.
+    #[default]
+    Identity,
+    /// `max(x, 0)`; NaN stays NaN.
+    Relu,
+    /// `x (1 + erf(x / sqrt(2))) / 2`.
+    Gelu,
+}
+
+/// What is added to C, before the activation.
+#[derive(Clone, Copy, Debug)]
+pub enum Bias<'a, T> {
+    /// Element i to all of row i: m elements.
+    PerRow(BufferView<'a, T>),
+    /// Element j to all of column j: n elements.
+    PerCol(BufferView<'a, T>),
+}
+
+/// A general product, to be run any number of times.
+#[derive(Clone, Copy, Debug)]
+pub struct Gemm<'a, T> {
+    alpha: f64,
+    beta: f64,
+    bias: Option<Bias<'a, T>>,
+    activation: Activation,
+    compute: Compute,
+    kernel: Option<&'static str>,
+}
+
+impl<T: Scalar> Default for Gemm<'_, T> {
+    fn default() -> Self {
+        Gemm::new()
+    }
+}
+
+impl<'a, T: Scalar> Gemm<'a, T> {
+    /// `C = A B`.
+    pub fn new() -> Self {
+        let (bias, activation, compute) = (None, Activation::default(), Compute::default());
+        Gemm { alpha: 1.0, beta: 0.0, bias, activation, compute, kernel: None }
+    }
+
+    /// The factor of A B; it is rounded to the operands' type. 1 where nothing else is said.
+    #[must_use]
+    pub fn alpha(self, alpha: impl Into<f64>) -> Self {
+        Gemm { alpha: alpha.into(), ..self }
+    }
+
+    /// The factor of what C was; it is rounded to the operands' type. 0 where nothing else is said.
+    #[must_use]
+    pub fn beta(self, beta: impl Into<f64>) -> Self {
+        Gemm { beta: beta.into(), ..self }
+    }
+
+    /// Adds a bias to C.
+    #[must_use]
+    pub fn bias(self, bias: Bias<'a, T>) -> Self {
+        Gemm { bias: Some(bias), ..self }
+    }
+
+    /// What becomes of C's elements at the end.
+    #[must_use]
+    pub fn activation(self, activation: Activation) -> Self {
+        Gemm { activation, ..self }
+    }
+
+    /// How it is computed.
+    #[must_use]
+    pub fn compute(self, compute: Compute) -> Self {
+        Gemm { compute, ..self }
+    }
+
+    /// The kernel to take, in place of the one that [`choose`] takes. It is still checked whether it may.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument), with the names that there are for this type.
+    pub fn kernel(self, name: &str) -> Result<Self> {
+        let kernel = scalar::find::<T>(name)?;
+        Ok(Gemm { kernel: Some(kernel.entry.name()), ..self })
+    }
+
+    /// Puts the product on a stream and returns: A is `m x k`, B is `k x n`, C is `m x n`, in any layout. On the CPU
+    /// device it has ended then.
+    ///
+    /// Nothing has to wait for it that uses the same matrices: what is launched on the same stream comes after it,
+    /// what is launched on another stream of the device waits, and so does everything that reads or writes them from
+    /// here.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for what does not fit together, naming the argument, before
+    /// anything is launched; then as [`Stream::launch`].
+    pub fn launch(
+        &self,
+        stream: &Stream,
+        a: MatrixView<T>,
+        b: MatrixView<T>,
+        c: MatrixViewMut<T>,
+    ) -> Result<Choice> {
+        self.launch_batch(stream, Batch::one(a), Batch::one(b), BatchMut::one(c))
+    }
+
+    /// As [`Gemm::launch`], and waits until C is there.
+    ///
+    /// # Errors
+    /// As [`Gemm::launch`], and those of the kernels on this stream.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        a: MatrixView<T>,
+        b: MatrixView<T>,
+        c: MatrixViewMut<T>,
+    ) -> Result<Choice> {
+        let choice = self.launch(stream, a, b, c)?;
+        stream.synchronize()?;
+        Ok(choice)
+    }
+
+    /// Puts a batch of products on a stream, by one launch: product i is of A's, B's and C's i-th matrix, with the
+    /// same scalars, bias and activation. The batches have equal counts.
+    ///
+    /// # Errors
+    /// As [`Gemm::launch`].
+    pub fn launch_batch(
+        &self,
+        stream: &Stream,
+        a: Batch<T>,
+        b: Batch<T>,
+        c: BatchMut<T>,
+    ) -> Result<Choice> {
+        launch::batch(self, stream, a, b, c)
+    }
+
+    /// Puts the products of matrices that lie anywhere on a stream, one launch each. All are checked before the first
+    /// is launched.
+    ///
+    /// # Errors
+    /// As [`Gemm::launch`]; [`Error::Argument`](crate::Error::Argument) where `inputs` and `outputs` are not as many.
+    pub fn launch_array(
+        &self,
+        stream: &Stream,
+        inputs: &[(MatrixView<T>, MatrixView<T>)],
+        outputs: &mut [MatrixViewMut<T>],
+    ) -> Result<Vec<Choice>> {
+        launch::array(self, stream, inputs, outputs)
+    }
+
+    /// The choice that would be made for such operands, without a device.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) where a kernel was asked for that may not run.
+    pub fn choose(&self, request: &Request, target: &Target) -> Result<Choice> {
+        choose::<T>(request, target, self.kernel)
+    }
+
+    /// Is it `A B`, and nothing else?
+    fn is_plain(&self) -> bool {
+        self.alpha == 1.0
+            && self.beta == 0.0
+            && self.bias.is_none()
+            && self.activation == Activation::Identity
+    }
+}
+
+impl fmt::Display for Activation {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Activation::Identity => "identity",
+            Activation::Relu => "relu",
+            Activation::Gelu => "gelu",
+        })
+    }
+}

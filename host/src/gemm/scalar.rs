@@ -1,0 +1,142 @@
+//! The types of a product, and the kernels that there are for each.
+
+use gpu::registry::{Contract, Entry, GemmKernel, KERNELS, Product, ProductF64, ProductKernel};
+
+use crate::{
+    buffer::{BufferView, BufferViewMut, Pod},
+    error::{Error, Result},
+    launch::Stream,
+    product::{self, Shape},
+};
+
+/// The type of a product's operands: f32 or f64. Others will join.
+pub trait Scalar: Pod + private::Sealed {
+    /// Its name: `f32`.
+    const NAME: &'static str;
+
+    /// The kernels for it, in the order of the registry.
+    #[doc(hidden)]
+    fn kernels() -> impl Iterator<Item = Kernel<Self>>;
+
+    /// The nearest number of this type.
+    #[doc(hidden)]
+    fn rounded(value: f64) -> f64;
+
+    /// Launches a lesson's kernel on dense row-major matrices.
+    #[doc(hidden)]
+    fn lesson(
+        stream: &Stream,
+        entry: &Entry,
+        shape: Shape,
+        a: BufferView<Self>,
+        b: BufferView<Self>,
+        c: BufferViewMut<Self>,
+    ) -> Result<()>;
+}
+
+mod private {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// A kernel that computes products of `T`.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<T: 'static> {
+    pub entry: &'static Entry,
+    pub tile: [u32; 2],
+    pub block: [u32; 3],
+    /// `None` of a lesson's: it computes `A B` of dense row-major matrices, and nothing else.
+    pub general: Option<GemmKernel<T>>,
+}
+
+impl Scalar for f32 {
+    const NAME: &'static str = "f32";
+
+    fn kernels() -> impl Iterator<Item = Kernel<f32>> {
+        KERNELS.iter().filter_map(|entry| match entry.contract {
+            Contract::Product(Product { tile, block, kernel, .. }) => {
+                let general = match kernel {
+                    ProductKernel::Gemm(general) => Some(general),
+                    _ => None,
+                };
+                Some(Kernel { entry, tile, block, general })
+            }
+            _ => None,
+        })
+    }
+
+    fn rounded(value: f64) -> f64 {
+        (value as f32).into()
+    }
+
+    fn lesson(
+        stream: &Stream,
+        entry: &Entry,
+        shape: Shape,
+        a: BufferView<f32>,
+        b: BufferView<f32>,
+        c: BufferViewMut<f32>,
+    ) -> Result<()> {
+        product::multiply_views(stream, entry, shape, a, b, c)
+    }
+}
+
+impl Scalar for f64 {
+    const NAME: &'static str = "f64";
+
+    fn kernels() -> impl Iterator<Item = Kernel<f64>> {
+        KERNELS.iter().filter_map(|entry| match entry.contract {
+            Contract::ProductF64(ProductF64 { tile, block, kernel, .. }) => {
+                Some(Kernel { entry, tile, block, general: Some(kernel) })
+            }
+            _ => None,
+        })
+    }
+
+    fn rounded(value: f64) -> f64 {
+        value
+    }
+
+    fn lesson(
+        _: &Stream,
+        entry: &Entry,
+        _: Shape,
+        _: BufferView<f64>,
+        _: BufferView<f64>,
+        _: BufferViewMut<f64>,
+    ) -> Result<()> {
+        Err(Error::argument("kernel", entry.name(), "no lesson computes in f64"))
+    }
+}
+
+/// The kernel of that name.
+pub(super) fn find<T: Scalar>(name: &str) -> Result<Kernel<T>> {
+    T::kernels().find(|kernel| kernel.entry.name() == name).ok_or_else(|| {
+        let names = T::kernels().map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
+        let limit = format!("must be one of {} for {}", names.join(", "), T::NAME);
+        Error::argument("kernel", name, limit)
+    })
+}
+
+/// A problem whose C has its rows' elements side by side, where that can be had by exchanging rows and columns of
+/// everything: `C^T = B^T A^T`.
+pub(super) fn exchanges(c: [usize; 2], (rows, cols): (usize, usize)) -> bool {
+    let [between_rows, between_cols] = c;
+    // A row or a column alone is of either kind: as it is, it stays.
+    between_cols != 1 && between_rows == 1 && rows > 1 && cols > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_known_by_its_name_and_its_type() {
+        assert_eq!(find::<f32>("gemm_64").unwrap().tile, [64, 64]);
+        assert!(find::<f32>("tiled16").unwrap().general.is_none());
+        let error = find::<f64>("gemm_64").unwrap_err().to_string();
+        assert_eq!(error, "kernel = gemm_64: must be one of gemm_f64_64 for f64");
+    }
+}

@@ -1,0 +1,341 @@
+//! Views: a matrix, a part of one, its transpose, without a copy.
+
+use std::ops::Range;
+
+use crate::{
+    buffer::{BufferView, BufferViewMut, Pod},
+    device::Device,
+    error::{Error, Result},
+};
+
+/// A matrix on a device, to be read: element (row, col) stands `row * strides[0] + col * strides[1]` elements after
+/// the first of `elements`.
+#[derive(Debug)]
+pub struct MatrixView<'a, T> {
+    elements: BufferView<'a, T>,
+    rows: usize,
+    cols: usize,
+    strides: [usize; 2],
+}
+
+/// A matrix on a device, to be written: as [`MatrixView`], and no two of its elements are one.
+#[derive(Debug)]
+pub struct MatrixViewMut<'a, T> {
+    elements: BufferViewMut<'a, T>,
+    rows: usize,
+    cols: usize,
+    strides: [usize; 2],
+}
+
+// Not derived: a view of anything can be copied.
+impl<T> Clone for MatrixView<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for MatrixView<'_, T> {}
+
+/// Elements from the first to the last of such a matrix, both included.
+///
+/// # Errors
+/// [`Error::Argument`] where that is more than can be addressed.
+pub(crate) fn extent(rows: usize, cols: usize, strides: [usize; 2]) -> Result<usize> {
+    if rows == 0 || cols == 0 {
+        return Ok(0);
+    }
+    let [between_rows, between_cols] = strides.map(|stride| stride as u128);
+    // Saturating: a product of two sizes below 2^64 each is below 2^128, their sum may not be.
+    let last = (rows as u128 - 1)
+        .saturating_mul(between_rows)
+        .saturating_add((cols as u128 - 1).saturating_mul(between_cols));
+    usize::try_from(last).ok().and_then(|last| last.checked_add(1)).ok_or_else(|| {
+        let limit = format!("{rows}x{cols} elements lie further apart than can be addressed");
+        Error::argument("strides", format!("{strides:?}"), limit)
+    })
+}
+
+/// The extent of a matrix that a memory of `len` elements is to hold.
+pub(crate) fn check_extent(
+    len: usize,
+    rows: usize,
+    cols: usize,
+    strides: [usize; 2],
+) -> Result<usize> {
+    let extent = extent(rows, cols, strides)?;
+    match extent <= len {
+        true => Ok(extent),
+        false => {
+            let limit = format!("must be at least {extent} for {rows}x{cols}, strides {strides:?}");
+            Err(Error::argument("elements.len()", len, limit))
+        }
+    }
+}
+
+/// Refuses a matrix of which two elements are one.
+pub(crate) fn check_distinct(rows: usize, cols: usize, strides: [usize; 2]) -> Result<()> {
+    let [between_rows, between_cols] = strides;
+    // The runs of one side lie behind one another, each in its place.
+    let apart = |run: usize, within: usize, between: usize| {
+        within > 0 && (run - 1).checked_mul(within).is_some_and(|last| between > last)
+    };
+    let distinct = rows <= 1 && cols <= 1
+        || rows <= 1 && between_cols > 0
+        || cols <= 1 && between_rows > 0
+        || rows == 0
+        || cols == 0
+        || apart(cols, between_cols, between_rows)
+        || apart(rows, between_rows, between_cols);
+    match distinct {
+        true => Ok(()),
+        false => {
+            let limit = format!("two elements of a written {rows}x{cols} matrix would be one");
+            Err(Error::argument("strides", format!("{strides:?}"), limit))
+        }
+    }
+}
+
+/// The first element's place and the size of a part.
+fn part(
+    (rows, cols): (usize, usize),
+    strides: [usize; 2],
+    part: (&Range<usize>, &Range<usize>),
+) -> Result<(usize, usize, usize)> {
+    for (name, range, limit) in [("rows", part.0, rows), ("cols", part.1, cols)] {
+        if range.start > range.end || range.end > limit {
+            let limit = format!("the matrix has {limit} {name}");
+            return Err(Error::argument(name, format!("{range:?}"), limit));
+        }
+    }
+    let size = (part.0.len(), part.1.len());
+    // Of an empty part nothing is inside, not even its first element's place.
+    let start = match size {
+        (0, _) | (_, 0) => 0,
+        _ => part.0.start * strides[0] + part.1.start * strides[1],
+    };
+    Ok((start, size.0, size.1))
+}
+
+impl<'a, T: Pod> MatrixView<'a, T> {
+    /// The matrix with these strides, in elements, that begins with the first of `elements`. Strides may be any:
+    /// with a stride of 0 all rows or columns are one.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where `elements` are too few.
+    pub fn new(
+        elements: BufferView<'a, T>,
+        rows: usize,
+        cols: usize,
+        strides: [usize; 2],
+    ) -> Result<Self> {
+        let extent = check_extent(elements.len(), rows, cols, strides)?;
+        Ok(MatrixView { elements: elements.view(0, extent)?, rows, cols, strides })
+    }
+
+    /// The same of `elements` that were allocated for it: those behind its last are cut off.
+    pub(crate) fn whole(
+        elements: BufferView<'a, T>,
+        rows: usize,
+        cols: usize,
+        strides: [usize; 2],
+    ) -> Self {
+        let extent = extent(rows, cols, strides).unwrap_or(elements.len());
+        MatrixView { elements: elements.shortened(extent), rows, cols, strides }
+    }
+
+    /// Its transpose.
+    #[must_use]
+    pub fn t(self) -> Self {
+        let [between_rows, between_cols] = self.strides;
+        MatrixView {
+            elements: self.elements,
+            rows: self.cols,
+            cols: self.rows,
+            strides: [between_cols, between_rows],
+        }
+    }
+
+    /// A part of it.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a range that it does not have.
+    pub fn sub(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
+        let (start, rows, cols) = part((self.rows, self.cols), self.strides, (&rows, &cols))?;
+        let elements = self.elements.view(start, self.elements.len() - start)?;
+        MatrixView::new(elements, rows, cols, self.strides)
+    }
+
+    pub(crate) fn elements(&self) -> BufferView<'a, T> {
+        self.elements
+    }
+}
+
+impl<'a, T: Pod> MatrixViewMut<'a, T> {
+    /// The matrix with these strides, in elements, that begins with the first of `elements`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where `elements` are too few, or where two elements of the matrix would be one.
+    pub fn new(
+        elements: BufferViewMut<'a, T>,
+        rows: usize,
+        cols: usize,
+        strides: [usize; 2],
+    ) -> Result<Self> {
+        check_distinct(rows, cols, strides)?;
+        let extent = check_extent(elements.len(), rows, cols, strides)?;
+        Ok(MatrixViewMut { elements: elements.into_part(0, extent)?, rows, cols, strides })
+    }
+
+    /// The same of `elements` that were allocated for it: those behind its last are cut off.
+    pub(crate) fn whole(
+        elements: BufferViewMut<'a, T>,
+        rows: usize,
+        cols: usize,
+        strides: [usize; 2],
+    ) -> Self {
+        let extent = extent(rows, cols, strides).unwrap_or(elements.len());
+        MatrixViewMut { elements: elements.shortened(extent), rows, cols, strides }
+    }
+
+    /// Its transpose.
+    #[must_use]
+    pub fn t(self) -> Self {
+        let [between_rows, between_cols] = self.strides;
+        MatrixViewMut {
+            rows: self.cols,
+            cols: self.rows,
+            strides: [between_cols, between_rows],
+            elements: self.elements,
+        }
+    }
+
+    /// A part of it.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a range that it does not have.
+    pub fn sub(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
+        let (start, rows, cols) = part((self.rows, self.cols), self.strides, (&rows, &cols))?;
+        let len = self.elements.len() - start;
+        MatrixViewMut::new(self.elements.into_part(start, len)?, rows, cols, self.strides)
+    }
+
+    /// The same, for a while.
+    pub fn reborrow(&mut self) -> MatrixViewMut<'_, T> {
+        let MatrixViewMut { rows, cols, strides, .. } = *self;
+        MatrixViewMut { elements: self.elements.reborrow(), rows, cols, strides }
+    }
+
+    /// The same, to be read.
+    pub fn as_view(&self) -> MatrixView<'_, T> {
+        let MatrixViewMut { rows, cols, strides, .. } = *self;
+        MatrixView { elements: self.elements.as_view(), rows, cols, strides }
+    }
+
+    pub(crate) fn into_elements(self) -> BufferViewMut<'a, T> {
+        self.elements
+    }
+}
+
+macro_rules! shared {
+    ($($view:ident)*) => {$(
+        impl<T: Pod> $view<'_, T> {
+            /// Its rows.
+            pub fn rows(&self) -> usize {
+                self.rows
+            }
+
+            /// Its columns.
+            pub fn cols(&self) -> usize {
+                self.cols
+            }
+
+            /// Elements from one row to the next, and from one column to the next.
+            pub fn strides(&self) -> [usize; 2] {
+                self.strides
+            }
+
+            /// The device that it lies on.
+            pub fn device(&self) -> &Device {
+                self.elements.device()
+            }
+        }
+    )*};
+}
+
+shared! { MatrixView MatrixViewMut }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, Matrix};
+
+    #[test]
+    fn parts_and_transposes_see_the_same_elements() {
+        let device = Device::cpu();
+        let values = (0..12).map(|x| x as f32).collect::<Vec<_>>();
+        let matrix = Matrix::from_row_major(&device, 3, 4, &values).unwrap();
+        let part = matrix.view().sub(1..3, 1..4).unwrap();
+        assert_eq!((part.rows(), part.cols(), part.strides()), (2, 3, [4, 1]));
+        assert_eq!(part.elements().len(), 7);
+        let part = part.t().sub(2..3, 0..2).unwrap();
+        assert_eq!((part.rows(), part.cols(), part.strides()), (1, 2, [1, 4]));
+        assert_eq!(part.elements().to_vec().unwrap(), [7.0, 8.0, 9.0, 10.0, 11.0]);
+        assert_eq!(matrix.view().sub(3..3, 4..4).unwrap().elements().len(), 0);
+        for (rows, cols, text) in [
+            (2..4, 0..1, "rows = 2..4: the matrix has 3 rows"),
+            (0..1, 4..5, "cols = 4..5: the matrix has 4 cols"),
+            (
+                #[expect(clippy::reversed_empty_ranges)]
+                {
+                    2..1
+                },
+                0..1,
+                "rows = 2..1",
+            ),
+        ] {
+            let error = matrix.view().sub(rows, cols).unwrap_err().to_string();
+            assert!(error.starts_with(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn elements_that_would_be_one_are_refused_where_they_are_written() {
+        let device = Device::cpu();
+        let mut buffer = device.zeros::<f32>(100).unwrap();
+        for (rows, cols, strides, fine) in [
+            (3, 4, [4, 1], true),
+            (3, 4, [3, 1], false),
+            (3, 4, [1, 3], true),
+            (3, 4, [1, 2], false),
+            (3, 4, [8, 2], true),
+            (3, 4, [7, 2], true),
+            (3, 4, [6, 2], false),
+            (3, 4, [0, 1], false),
+            (1, 4, [0, 1], true),
+            (1, 4, [0, 0], false),
+            (4, 1, [0, 1], false),
+            (1, 1, [0, 0], true),
+            (0, 4, [0, 0], true),
+        ] {
+            let view = MatrixViewMut::new(buffer.view_mut(..).unwrap(), rows, cols, strides);
+            assert_eq!(view.is_ok(), fine, "{rows}x{cols} {strides:?}");
+            let view = MatrixView::new(buffer.view(..).unwrap(), rows, cols, strides);
+            assert!(view.is_ok(), "{rows}x{cols} {strides:?}");
+        }
+    }
+
+    #[test]
+    fn too_few_elements_are_named() {
+        let device = Device::cpu();
+        let buffer = device.zeros::<f32>(11).unwrap();
+        let new =
+            |rows, cols, strides| MatrixView::new(buffer.view(..).unwrap(), rows, cols, strides);
+        assert!(new(3, 3, [4, 1]).is_ok());
+        let error = new(3, 4, [4, 1]).unwrap_err().to_string();
+        assert_eq!(error, "elements.len() = 11: must be at least 12 for 3x4, strides [4, 1]");
+        let error = new(3, 4, [usize::MAX, 1]).unwrap_err().to_string();
+        assert!(error.starts_with("strides = "), "{error}");
+        let tall = Matrix::<f32>::with_layout(&device, 2, 3, Layout::ColMajor, 5).unwrap();
+        assert_eq!(tall.view().strides(), [1, 5]);
+        assert_eq!(tall.view().elements().len(), 12);
+    }
+}
