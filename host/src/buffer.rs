@@ -128,8 +128,8 @@ impl Device {
             return Err(Error::argument("len", len, "more than can be addressed"));
         };
         let storage = match &*self.0 {
-            // SAFETY: the caller's promises.
             Kind::Cpu(_) => {
+                // SAFETY: the caller's promises.
                 Storage::Host(unsafe { HostMemory::foreign(address as *mut u8, bytes) })
             }
             #[cfg(feature = "cuda")]

@@ -321,7 +321,12 @@ pub unsafe trait Record: Copy + 'static {}
 // SAFETY: the struct's own bytes, whose layout is C's on the GPU and here.
 unsafe impl<T: Record> Param for T {
     fn push(&self, words: &mut Vec<u64>) {
-        const { assert!(size_of::<T>() % 8 == 0, "a record's size is a multiple of eight bytes") };
+        const {
+            assert!(
+                size_of::<T>().is_multiple_of(8),
+                "a record's size is a multiple of eight bytes"
+            )
+        };
         let start = (&raw const *self).cast::<u64>();
         // SAFETY: so many words, all initialised since there is no padding; they may lie unaligned.
         words.extend((0..size_of::<T>() / 8).map(|i| unsafe { start.add(i).read_unaligned() }));

@@ -21,7 +21,7 @@ impl<'a, T: Real> Epilogue<'a, T> {
     #[inline(always)]
     pub fn new(problem: &'a Problem, c: &'a mut Out<T>, bias: &'a In<T>) -> Self {
         let start = thread::block_idx_z() as usize * problem.batch[2] as usize;
-        let even = start % FOUR == 0 && problem.c[0] as usize % FOUR == 0;
+        let even = start.is_multiple_of(FOUR) && problem.c[0].is_multiple_of(FOUR as u64);
         let wide = problem.c[1] == 1 && even && c.is_aligned128();
         let (alpha, beta) = (T::from_f64(problem.alpha), T::from_f64(problem.beta));
         Epilogue { problem, c, bias, start, alpha, beta, wide }

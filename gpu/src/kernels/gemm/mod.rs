@@ -43,8 +43,11 @@ fn multiply<
     (mut tiles_a, mut tiles_b): (Shared<T, STEPS, PITCH>, Shared<T, STEPS, PITCH>),
 ) {
     const {
-        assert!(EACH % FOUR == 0, "a thread's elements are groups of four by four");
-        assert!(PITCH % FOUR == 0, "each step's elements begin at a multiple of sixteen bytes");
+        assert!(EACH.is_multiple_of(FOUR), "a thread's elements are groups of four by four");
+        assert!(
+            PITCH.is_multiple_of(FOUR),
+            "each step's elements begin at a multiple of sixteen bytes"
+        );
         let threads = (TILE / EACH) * (TILE / EACH);
         assert!(STEPS / 2 * TILE == FOUR * threads, "each thread brings four elements of a tile");
     }

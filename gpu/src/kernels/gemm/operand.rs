@@ -73,7 +73,7 @@ impl<'a, T: Real> Operand<'a, T> {
             (t % (TILE / FOUR) * FOUR, t / (TILE / FOUR))
         };
         let (to_neighbour, between) = if along_k { (strides.1, strides.0) } else { strides };
-        let even = start % FOUR == 0 && between % FOUR == 0;
+        let even = start.is_multiple_of(FOUR) && between.is_multiple_of(FOUR);
         Operand {
             matrix,
             next: start + (first + place.0) * strides.0 + place.1 * strides.1,

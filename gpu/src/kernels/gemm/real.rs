@@ -14,7 +14,7 @@ pub trait Real:
     /// The nearest number of this type.
     fn from_f64(value: f64) -> Self;
 
-    /// `x (1 + erf(x / sqrt(2))) / 2`, for an error of [`error_function`](Self::error_function) of a few units in the last place.
+    /// `x (1 + erf(x / sqrt(2))) / 2`, within four roundings of x.
     fn gelu(self) -> Self;
 
     /// The error function, as `x P(x²) / Q(x²)` up to where it is 1.
@@ -69,10 +69,16 @@ macro_rules! reals {
                 let x = if self > $end { $end } else { self };
                 let x = if x < -$end { -$end } else { x };
                 let square = x * x;
-                let polynomial = |coefficients: &[$real]| {
-                    coefficients.iter().fold(0.0, |sum, &next| fma(sum, square, next))
+                let polynomial = |coefficients: &[$real], last: $real| {
+                    let high = coefficients.iter().fold(0.0, |sum, &next| fma(sum, square, next));
+                    fma(high, square, last)
                 };
-                x * polynomial(&$p) / polynomial(&$q)
+                // erf'(0) = 2 / sqrt(pi).
+                let p = polynomial(&$p, core::$real::consts::FRAC_2_SQRT_PI);
+                let erf = x * p / polynomial(&$q, 1.0);
+                // Rounding may lead past the end, and GELU to the wrong sign.
+                let erf = if erf > 1.0 { 1.0 } else { erf };
+                if erf < -1.0 { -1.0 } else { erf }
             }
 
             #[inline(always)]
@@ -137,8 +143,8 @@ macro_rules! four {
 
 reals! {
     f32:
-        P = [1.98623637e-6, 2.84584407e-4, 3.88521794e-3, 5.31080136e-2, 0.193593027, 1.12837914],
-        Q = [3.74151743e-5, 1.18596763e-3, 1.52112263e-2, 0.115369723, 0.504899914, 1.0],
+        P = [1.9862364e-6, 0.0002845844, 0.003885218, 0.053108014, 0.19359303],
+        Q = [3.7415175e-5, 0.0011859676, 0.015211226, 0.11536972, 0.5048999],
         end = 4.0;
     f64:
         P = [
@@ -154,7 +160,6 @@ reals! {
             6.956764582506364e-3,
             6.633937297839913e-2,
             0.22140650277646323,
-            1.1283791670955126,
         ],
         Q = [
             8.561871050750183e-16,
@@ -169,7 +174,6 @@ reals! {
             2.2122594719652503e-2,
             0.1353083177392112,
             0.5295497375641623,
-            1.0,
         ],
         end = 6.0;
 }
