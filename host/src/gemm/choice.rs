@@ -202,10 +202,11 @@ struct Speed {
 /// What was measured, docs/measurements.md, "The choice of a kernel".
 fn speed(name: &str, cuda: bool) -> Option<Speed> {
     let (gflops, alone, fixed_us) = match (name, cuda) {
-        ("gemm_32", true) => (120.0, 0.25, 3.0),
-        ("gemm_64", true) => (200.0, 0.3, 3.0),
-        ("gemm_128", true) => (300.0, 0.6, 4.0),
-        ("async_copy", true) => (318.0, 1.0, 5.0),
+        ("tiled32", true) => (67.0, 0.65, 2.0),
+        ("gemm_32", true) => (200.0, 0.22, 3.0),
+        ("gemm_64", true) => (238.0, 0.65, 4.0),
+        ("gemm_128", true) => (310.0, 0.87, 6.0),
+        ("async_copy", true) => (322.0, 1.0, 6.0),
         ("gemm_f64_64", true) => (100.0, 0.3, 3.0),
         ("gemm_32", false) => (8.0, 1.0, 20.0),
         ("gemm_64", false) => (11.0, 1.0, 40.0),

@@ -113,7 +113,7 @@ macro_rules! indexed {
             }
 
             /// Begins to copy `N` elements of global memory, from `from` of `source` on, to those from
-            /// `index` on: one element of four bytes, or sixteen bytes whose addresses are multiples of
+            /// `index` on: one element of four or eight bytes, or sixteen bytes whose addresses are multiples of
             /// sixteen. Where `valid` does not hold nothing is read and zeros are written.
             ///
             /// The copy goes on while the thread does. It has come to its end after
@@ -129,7 +129,7 @@ macro_rules! indexed {
             ) {
                 let bytes = const {
                     let bytes = N * size_of::<T>();
-                    assert!(bytes == 16 || (N == 1 && bytes == 4));
+                    assert!(bytes == 16 || (N == 1 && (bytes == 4 || bytes == 8)));
                     bytes as u32
                 };
                 // Zeros fill what the source does not.
@@ -150,9 +150,10 @@ macro_rules! indexed {
                         );
                     } else {
                         asm!(
-                            "cp.async.ca.shared.global [{to}], [{from}], 4, {read};",
+                            "cp.async.ca.shared.global [{to}], [{from}], {bytes}, {read};",
                             to = in(reg32) to,
                             from = in(reg64) from,
+                            bytes = const N * size_of::<T>(),
                             read = in(reg32) read,
                             options(nostack, preserves_flags),
                         );

@@ -1,7 +1,7 @@
 //! What happens to a thread's sums on their way to C.
 
 use super::{super::device::*, FOUR, real::Real};
-use crate::problem::{COL_BIAS, GELU, Problem, RELU, ROW_BIAS};
+use crate::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS};
 
 /// Where C lies, and what it becomes.
 pub struct Epilogue<'a, T> {
@@ -27,54 +27,70 @@ impl<'a, T: Real> Epilogue<'a, T> {
         Epilogue { problem, c, bias, start, alpha, beta, wide }
     }
 
+    /// Is C `alpha A B + beta C`, and nothing else? Then [`finish`](Self::finish) need not ask for each element.
+    #[inline(always)]
+    pub fn is_scaled_sum(&self) -> bool {
+        self.problem.bias == NO_BIAS && self.problem.activation == IDENTITY
+    }
+
     /// Makes elements of C of four sums, those of (row, col) to (row, col + 3), and writes those that are inside.
+    /// `SCALED` promises [`is_scaled_sum`](Self::is_scaled_sum).
     #[inline(always)]
     #[track_caller]
-    pub fn finish(&mut self, (row, col): (usize, usize), sums: [T; FOUR]) {
+    pub fn finish<const SCALED: bool>(&mut self, (row, col): (usize, usize), sums: [T; FOUR]) {
         let (m, n) = (self.problem.m as usize, self.problem.n as usize);
         if row >= m || col >= n {
             return;
         }
-        let [between_rows, between_cols] = self.problem.c;
-        let index = |col| self.start + row * between_rows as usize + col * between_cols as usize;
-        if self.wide && col + FOUR <= n {
-            let at = index(col);
-            let before = if self.reads_c() { T::load_out(self.c, at) } else { [T::ZERO; FOUR] };
-            let mut four = [T::ZERO; FOUR];
-            for i in 0..FOUR {
-                four[i] = self.element((row, col + i), sums[i], before[i]);
+        let [between_rows, between_cols] = self.problem.c.map(|stride| stride as usize);
+        let at = self.start + row * between_rows + col * between_cols;
+        let mut four = sums.map(|sum| self.alpha * sum);
+        let wide = self.wide && col + FOUR <= n;
+        // BLAS's rule: with `beta = 0` C may hold anything, NaN among it, and is not looked at.
+        if self.beta != T::ZERO {
+            if wide {
+                let before = T::load(self.c, at);
+                for i in 0..FOUR {
+                    four[i] = fma(self.beta, before[i], four[i]);
+                }
+            } else {
+                for i in 0..FOUR {
+                    if col + i < n {
+                        four[i] = fma(self.beta, self.c[at + i * between_cols], four[i]);
+                    }
+                }
             }
+        }
+        if !SCALED {
+            for i in 0..FOUR {
+                if col + i < n {
+                    four[i] = self.activated(self.biased((row, col + i), four[i]));
+                }
+            }
+        }
+        if wide {
             T::store(self.c, at, four);
         } else {
             for i in 0..FOUR {
                 if col + i < n {
-                    let at = index(col + i);
-                    let before = if self.reads_c() { self.c[at] } else { T::ZERO };
-                    self.c[at] = self.element((row, col + i), sums[i], before);
+                    self.c[at + i * between_cols] = four[i];
                 }
             }
         }
     }
 
-    /// BLAS's rule: with `beta = 0` C may hold anything, NaN among it, and is not looked at.
-    #[inline(always)]
-    fn reads_c(&self) -> bool {
-        self.beta != T::ZERO
-    }
-
-    /// `activation(alpha sum + beta before + bias)`.
     #[inline(always)]
     #[track_caller]
-    fn element(&self, (row, col): (usize, usize), sum: T, before: T) -> T {
-        let mut value = self.alpha * sum;
-        if self.reads_c() {
-            value = fma(self.beta, before, value);
-        }
+    fn biased(&self, (row, col): (usize, usize), value: T) -> T {
         match self.problem.bias {
-            ROW_BIAS => value = value + self.bias[row],
-            COL_BIAS => value = value + self.bias[col],
-            _ => {}
+            ROW_BIAS => value + self.bias[row],
+            COL_BIAS => value + self.bias[col],
+            _ => value,
         }
+    }
+
+    #[inline(always)]
+    fn activated(&self, value: T) -> T {
         match self.problem.activation {
             // Written so that NaN stays NaN.
             RELU if value < T::ZERO => T::ZERO,

@@ -3,10 +3,10 @@
 //! What the lessons of the ladder found, as a family: a kernel's text is [`multiply`], and each kernel is that
 //! with another tile.
 //!
-//! * **A block** computes a `TILE x TILE` tile of one product's C, in phases of `DEPTH` steps of k, with two
-//!   buffers as in [`vectorised`](super::vectorised).
-//! * **A thread** brings four elements of each operand to shared memory in a phase ([`operand`]) and computes
-//!   `EACH x EACH` elements of C, in groups of 4 x 4.
+//! * **A block** computes a `TILE x TILE` tile of one product's C, in phases of `DEPTH` steps of k. It holds the
+//!   tiles of `STAGES` phases: one in use, the others on their way, as in [`async_copy`](super::async_copy).
+//! * **A thread** copies four elements of each operand in a phase ([`operand`]) and computes `EACH x EACH`
+//!   elements of C, in groups of 4 x 4.
 //! * Before it writes them, it does with them what the [`epilogue`] says, while they are in registers.
 //!
 //! An element is one sum in the order of k, by fused multiply-adds, whatever the tile: all kernels give the same
@@ -23,17 +23,18 @@ use self::{epilogue::Epilogue, operand::Operand, real::Real};
 use super::device::*;
 use crate::problem::Problem;
 
-/// Elements that a thread brings of each operand in a phase.
+/// Elements of an operand that a thread copies in a phase, and rows and columns of a group of its elements of C.
 const FOUR: usize = 4;
 
-/// `EACH x EACH` elements of C for each thread of a block, and their way to memory. `STEPS` is twice the
-/// phases' `DEPTH`, `PITCH` the words from one step of k to the next in shared memory.
+/// `EACH x EACH` elements of C for each thread of a block, and their way to memory. The tiles of all stages lie
+/// one after another in `STEPS = STAGES * DEPTH` rows, `PITCH` elements apart.
 #[inline(always)]
 #[track_caller]
 fn multiply<
     T: Real,
     const TILE: usize,
     const EACH: usize,
+    const DEPTH: usize,
     const STEPS: usize,
     const PITCH: usize,
 >(
@@ -49,81 +50,117 @@ fn multiply<
             "each step's elements begin at a multiple of sixteen bytes"
         );
         let threads = (TILE / EACH) * (TILE / EACH);
-        assert!(STEPS / 2 * TILE == FOUR * threads, "each thread brings four elements of a tile");
+        assert!(DEPTH * TILE == FOUR * threads, "each thread copies four elements of a tile");
+        assert!(STEPS.is_multiple_of(DEPTH), "whole stages");
+        assert!(STEPS > DEPTH && STEPS <= 4 * DEPTH, "two to four stages");
     }
-    let depth = STEPS / 2;
     let across = TILE / EACH;
     let t = thread::thread_idx_x() as usize;
     let (x, y) = (t % across, t / across);
     let first_row = thread::block_idx_y() as usize * TILE;
     let first_col = thread::block_idx_x() as usize * TILE;
-    let mut a = Operand::of_a::<TILE>(a, problem, first_row, (t, depth));
-    let mut b = Operand::of_b::<TILE>(b, problem, first_col, (t, depth));
+    let mut a = Operand::of_a::<TILE, DEPTH, PITCH>(a, problem, first_row);
+    let mut b = Operand::of_b::<TILE, DEPTH, PITCH>(b, problem, first_col);
 
+    // Stages are counted by the element that they begin with.
+    let (stage, end) = (DEPTH * PITCH, STEPS * PITCH);
+    for ahead in 0..STEPS / DEPTH - 1 {
+        a.begin_copies::<STEPS, PITCH, DEPTH>(&mut tiles_a, ahead * stage);
+        b.begin_copies::<STEPS, PITCH, DEPTH>(&mut tiles_b, ahead * stage);
+        copies::commit_group();
+    }
     let mut sums = [[T::ZERO; EACH]; EACH];
-    for next in 0..=(problem.k as usize).div_ceil(depth) {
-        let (next_a, next_b) = (a.bring(), b.bring());
-
-        if next > 0 {
-            let buffer = (next - 1) % 2 * depth;
-            for p in buffer..buffer + depth {
-                let (mut rows, mut cols) = ([T::ZERO; EACH], [T::ZERO; EACH]);
-                for group in 0..EACH / FOUR {
-                    let (at, start) = (group * across * FOUR, group * FOUR);
-                    let four = T::load_shared(&tiles_a, p * PITCH + at + y * FOUR);
-                    rows[start..start + FOUR].copy_from_slice(&four);
-                    let four = T::load_shared(&tiles_b, p * PITCH + at + x * FOUR);
-                    cols[start..start + FOUR].copy_from_slice(&four);
-                }
-                for i in 0..EACH {
-                    for j in 0..EACH {
-                        sums[i][j] = fma(rows[i], cols[j], sums[i][j]);
-                    }
+    let (mut now, mut free) = (0, end - stage);
+    for _ in 0..problem.k.div_ceil(DEPTH as u32) {
+        // Of this thread's copies those of this phase have come, and after the barrier everybody's have; and the
+        // stage of the phase before has been read.
+        wait_for_all_but(STEPS / DEPTH - 2);
+        thread::sync_threads();
+        // Past the last phase they copy zeros, which nobody reads.
+        a.begin_copies::<STEPS, PITCH, DEPTH>(&mut tiles_a, free);
+        b.begin_copies::<STEPS, PITCH, DEPTH>(&mut tiles_b, free);
+        copies::commit_group();
+        for p in 0..DEPTH {
+            let (mut rows, mut cols) = ([T::ZERO; EACH], [T::ZERO; EACH]);
+            for group in 0..EACH / FOUR {
+                let (at, start) = (now + p * PITCH + group * across * FOUR, group * FOUR);
+                let four = T::load_shared(&tiles_a, at + y * FOUR);
+                rows[start..start + FOUR].copy_from_slice(&four);
+                let four = T::load_shared(&tiles_b, at + x * FOUR);
+                cols[start..start + FOUR].copy_from_slice(&four);
+            }
+            for i in 0..EACH {
+                for j in 0..EACH {
+                    sums[i][j] = fma(rows[i], cols[j], sums[i][j]);
                 }
             }
         }
-        let buffer = next % 2 * depth;
-        a.put(&mut tiles_a, buffer, next_a);
-        b.put(&mut tiles_b, buffer, next_b);
-        thread::sync_threads();
+        free = now;
+        now = if now + stage < end { now + stage } else { 0 };
     }
 
     let mut epilogue = Epilogue::new(problem, c, bias);
+    let first = (first_row + y * FOUR, first_col + x * FOUR);
+    if epilogue.is_scaled_sum() {
+        finish::<T, EACH, true>(&mut epilogue, first, across * FOUR, &sums);
+    } else {
+        finish::<T, EACH, false>(&mut epilogue, first, across * FOUR, &sums);
+    }
+}
+
+/// Writes a thread's elements, whose groups are `apart` rows and columns apart.
+#[inline(always)]
+#[track_caller]
+fn finish<T: Real, const EACH: usize, const SCALED: bool>(
+    epilogue: &mut Epilogue<T>,
+    (first_row, first_col): (usize, usize),
+    apart: usize,
+    sums: &[[T; EACH]; EACH],
+) {
     for i in 0..EACH {
         for group in 0..EACH / FOUR {
-            let row = first_row + i / FOUR * across * FOUR + y * FOUR + i % FOUR;
-            let col = first_col + group * across * FOUR + x * FOUR;
+            let at = (first_row + i / FOUR * apart + i % FOUR, first_col + group * apart);
             let mut four = [T::ZERO; FOUR];
             four.copy_from_slice(&sums[i][group * FOUR..group * FOUR + FOUR]);
-            epilogue.finish((row, col), four);
+            epilogue.finish::<SCALED>(at, four);
         }
+    }
+}
+
+/// Waits until of this thread's groups of copies at most the last `pending` are on their way.
+#[inline(always)]
+fn wait_for_all_but(pending: usize) {
+    match pending {
+        0 => copies::wait_group::<0>(),
+        1 => copies::wait_group::<1>(),
+        _ => copies::wait_group::<2>(),
     }
 }
 
 /// 32 x 32 elements a block of 64 threads: for the smallest C.
-#[kernel(block = (64), shared = 2 * 16 * 36 * size_of::<f32>(), barriers = 1)]
+#[kernel(block = (64), shared = 2 * 32 * 36 * size_of::<f32>(), barriers = 1)]
 pub fn gemm_32(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
-    let tiles = (shared![f32; 16, 36], shared![f32; 16, 36]);
-    multiply::<_, 32, 4, 16, 36>(&problem, (&a, &b), (&mut c, &bias), tiles);
+    let tiles = (shared![f32; 32, 36], shared![f32; 32, 36]);
+    multiply::<_, 32, 4, 8, 32, 36>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// 64 x 64 elements a block of 256 threads.
-#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
+#[kernel(block = (256), shared = 2 * 64 * 68 * size_of::<f32>(), barriers = 1)]
 pub fn gemm_64(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
-    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
-    multiply::<_, 64, 4, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+    let tiles = (shared![f32; 64, 68], shared![f32; 64, 68]);
+    multiply::<_, 64, 4, 16, 64, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// 128 x 128 elements a block of 256 threads.
-#[kernel(block = (256), shared = 2 * 16 * 132 * size_of::<f32>(), barriers = 1, min_blocks = 2)]
+#[kernel(block = (256), shared = 2 * 32 * 132 * size_of::<f32>(), barriers = 1, min_blocks = 2)]
 pub fn gemm_128(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
-    let tiles = (shared![f32; 16, 132], shared![f32; 16, 132]);
-    multiply::<_, 128, 8, 16, 132>(&problem, (&a, &b), (&mut c, &bias), tiles);
+    let tiles = (shared![f32; 32, 132], shared![f32; 32, 132]);
+    multiply::<_, 128, 8, 8, 32, 132>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
-/// 64 x 64 elements of f64 a block of 256 threads.
+/// 64 x 64 elements of f64 a block of 256 threads. More than two stages do not fit.
 #[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f64>(), barriers = 1)]
 pub fn gemm_f64_64(problem: Problem, a: In<f64>, b: In<f64>, mut c: Out<f64>, bias: In<f64>) {
     let tiles = (shared![f64; 32, 68], shared![f64; 32, 68]);
-    multiply::<_, 64, 4, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+    multiply::<_, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }

@@ -26,10 +26,7 @@ pub trait Real:
     fn error_function(self) -> Self;
 
     /// Four elements of a view, by 128-bit accesses.
-    fn load(view: &In<Self>, index: usize) -> [Self; FOUR];
-
-    /// The same of a view that is written.
-    fn load_out(view: &Out<Self>, index: usize) -> [Self; FOUR];
+    fn load(view: &Out<Self>, index: usize) -> [Self; FOUR];
 
     /// Writes four elements by 128-bit accesses.
     fn store(view: &mut Out<Self>, index: usize, four: [Self; FOUR]);
@@ -40,11 +37,13 @@ pub trait Real:
         index: usize,
     ) -> [Self; FOUR];
 
-    /// Writes four elements of a shared array, by 128-bit accesses.
-    fn store_shared<const ROWS: usize, const COLS: usize>(
+    /// Begins to copy four elements to a shared array, by copies of sixteen bytes.
+    fn copy_four<const ROWS: usize, const COLS: usize>(
         tile: &mut Shared<Self, ROWS, COLS>,
-        index: usize,
-        four: [Self; FOUR],
+        to: usize,
+        view: &In<Self>,
+        from: usize,
+        valid: bool,
     );
 }
 
@@ -83,20 +82,19 @@ macro_rules! reals {
 
             #[inline(always)]
             #[track_caller]
-            fn load(view: &In<$real>, index: usize) -> [$real; FOUR] {
-                four!($real, |i| view.load128(index + i))
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            fn load_out(view: &Out<$real>, index: usize) -> [$real; FOUR] {
+            fn load(view: &Out<$real>, index: usize) -> [$real; FOUR] {
                 four!($real, |i| view.load128(index + i))
             }
 
             #[inline(always)]
             #[track_caller]
             fn store(view: &mut Out<$real>, index: usize, four: [$real; FOUR]) {
-                four!($real, four, |i, part| view.store128(index + i, part));
+                const WIDE: usize = 16 / size_of::<$real>();
+                for i in (0..FOUR).step_by(WIDE) {
+                    let mut part = [0.0; WIDE];
+                    part.copy_from_slice(&four[i..i + WIDE]);
+                    view.store128(index + i, part);
+                }
             }
 
             #[inline(always)]
@@ -110,12 +108,17 @@ macro_rules! reals {
 
             #[inline(always)]
             #[track_caller]
-            fn store_shared<const ROWS: usize, const COLS: usize>(
+            fn copy_four<const ROWS: usize, const COLS: usize>(
                 tile: &mut Shared<$real, ROWS, COLS>,
-                index: usize,
-                four: [$real; FOUR],
+                to: usize,
+                view: &In<$real>,
+                from: usize,
+                valid: bool,
             ) {
-                four!($real, four, |i, part| tile.store128(index + i, part));
+                const WIDE: usize = 16 / size_of::<$real>();
+                for i in (0..FOUR).step_by(WIDE) {
+                    tile.copy_async::<WIDE>(to + i, view, from + i, valid);
+                }
             }
         }
     )*};
@@ -131,14 +134,6 @@ macro_rules! four {
         }
         four
     }};
-    ($real:ident, $four:ident, |$i:ident, $part:ident| $store:expr) => {
-        for $i in (0..FOUR).step_by(16 / size_of::<$real>()) {
-            let mut $part = [0.0; 16 / size_of::<$real>()];
-            let len = $part.len();
-            $part.copy_from_slice(&$four[$i..$i + len]);
-            $store;
-        }
-    };
 }
 
 reals! {

@@ -198,10 +198,10 @@ pub(super) const fn sixteen_bytes<T, const N: usize>() {
     assert!(N * size_of::<T>() == 16, "a 128-bit access moves sixteen bytes");
 }
 
-/// An asynchronous copy moves one element of four bytes, or sixteen bytes.
-pub(super) const fn one_word_or_sixteen_bytes<T, const N: usize>() {
+/// An asynchronous copy moves one element of four or eight bytes, or sixteen bytes.
+pub(super) const fn one_element_or_sixteen_bytes<T, const N: usize>() {
     assert!(
-        N * size_of::<T>() == 16 || (N == 1 && size_of::<T>() == 4),
-        "an asynchronous copy moves one element of four bytes, or sixteen bytes"
+        N * size_of::<T>() == 16 || (N == 1 && (size_of::<T>() == 4 || size_of::<T>() == 8)),
+        "an asynchronous copy moves one element of four or eight bytes, or sixteen bytes"
     );
 }

@@ -5,7 +5,7 @@ use std::{
     panic::Location,
 };
 
-use super::memory::{is_allowed, one_word_or_sixteen_bytes, reason, sixteen_bytes, views::In};
+use super::memory::{is_allowed, one_element_or_sixteen_bytes, reason, sixteen_bytes, views::In};
 use crate::{
     Atomic, Element,
     cpu::{
@@ -164,7 +164,7 @@ pub(crate) mod arrays {
                 }
 
                 /// Begins to copy `N` elements of global memory, from `from` of `source` on, to those from
-                /// `index` on: one element of four bytes, or sixteen bytes whose addresses are multiples of
+                /// `index` on: one element of four or eight bytes, or sixteen bytes whose addresses are multiples of
                 /// sixteen. Where `valid` does not hold nothing is read and zeros are written.
                 ///
                 /// The copy goes on while the thread does. It has come to its end after
@@ -179,7 +179,7 @@ pub(crate) mod arrays {
                     from: usize,
                     valid: bool,
                 ) {
-                    const { one_word_or_sixteen_bytes::<T, N>() };
+                    const { one_element_or_sixteen_bytes::<T, N>() };
                     let values: [T; N] = match valid {
                         true => source.copy_of(from),
                         // SAFETY: an element may be of any bits.
