@@ -25,9 +25,9 @@ pub struct Operand<'a, T> {
     to_step: usize,
     /// The first one's place in the tile.
     to: usize,
-    /// Which of the four are inside along the outer side, and as many steps of k there are from theirs on.
-    inside: [bool; FOUR],
-    steps: usize,
+    /// How many of the four are inside along the outer side, and how many steps of k there are from theirs on.
+    inside: u32,
+    steps: u32,
     /// Are the four one copy?
     wide: bool,
 }
@@ -41,7 +41,7 @@ impl<'a, T: Real> Operand<'a, T> {
         first_row: usize,
     ) -> Self {
         let strides = (problem.a[0] as usize, problem.a[1] as usize);
-        let size = (problem.m as usize, problem.k as usize);
+        let size = (problem.m as usize, problem.k);
         let start = thread::block_idx_z() as usize * problem.batch[0] as usize;
         Operand::new::<TILE, DEPTH, PITCH>(matrix, start, size, strides, first_row)
     }
@@ -54,7 +54,7 @@ impl<'a, T: Real> Operand<'a, T> {
         first_col: usize,
     ) -> Self {
         let strides = (problem.b[1] as usize, problem.b[0] as usize);
-        let size = (problem.n as usize, problem.k as usize);
+        let size = (problem.n as usize, problem.k);
         let start = thread::block_idx_z() as usize * problem.batch[1] as usize;
         Operand::new::<TILE, DEPTH, PITCH>(matrix, start, size, strides, first_col)
     }
@@ -64,7 +64,7 @@ impl<'a, T: Real> Operand<'a, T> {
     fn new<const TILE: usize, const DEPTH: usize, const PITCH: usize>(
         matrix: &'a In<T>,
         start: usize,
-        size: (usize, usize),
+        size: (usize, u32),
         strides: (usize, usize),
         first: usize,
     ) -> Self {
@@ -79,7 +79,8 @@ impl<'a, T: Real> Operand<'a, T> {
         };
         let even = start.is_multiple_of(FOUR) && strides.1.is_multiple_of(FOUR);
         let aligned = along_outer && even && matrix.is_aligned128();
-        let inside = [0, 1, 2, 3].map(|i| first + outer + i * step < size.0);
+        let is_inside = |i: &u32| first + outer + *i as usize * step < size.0;
+        let inside = (0..FOUR as u32).filter(is_inside).count() as u32;
         Operand {
             matrix,
             from: start + (first + outer) * strides.0 + p * strides.1,
@@ -88,8 +89,8 @@ impl<'a, T: Real> Operand<'a, T> {
             to_step: step,
             to: p * PITCH + outer,
             inside,
-            steps: size.1.saturating_sub(p),
-            wide: aligned && inside[FOUR - 1],
+            steps: size.1.saturating_sub(p as u32),
+            wide: aligned && inside == FOUR as u32,
         }
     }
 
@@ -108,10 +109,10 @@ impl<'a, T: Real> Operand<'a, T> {
         } else {
             for i in 0..FOUR {
                 let (to, from) = (to + i * self.to_step, self.from + i * self.from_step);
-                tiles.copy_async::<1>(to, self.matrix, from, is_step && self.inside[i]);
+                tiles.copy_async::<1>(to, self.matrix, from, is_step && (i as u32) < self.inside);
             }
         }
         self.from += self.to_next;
-        self.steps = self.steps.saturating_sub(DEPTH);
+        self.steps = self.steps.saturating_sub(DEPTH as u32);
     }
 }
