@@ -26,6 +26,8 @@
 //! # Features
 //! `cuda` (on by default): the CUDA device. Without a driver it answers with an error; nothing of a CUDA
 //! toolkit is needed, neither to build nor to run. Without the feature the CPU device remains.
+//!
+//! `npy`: matrices in NumPy's files. `cli`, on by default: what the command needs, `npy` among it.
 
 pub mod blur;
 mod buffer;
@@ -40,6 +42,10 @@ pub mod gemm;
 mod launch;
 mod matrix;
 mod memory;
+#[cfg(feature = "npy")]
+mod new_file;
+#[cfg(feature = "npy")]
+pub mod npy;
 pub mod operands;
 pub mod padding;
 pub mod phases;
@@ -63,6 +69,8 @@ pub use error::{Error, Result};
 pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm};
 pub use launch::{Argument, Arguments, Event, Stream};
 pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut};
+#[cfg(feature = "npy")]
+pub use new_file::NewFile;
 pub use pitched::{Pitched, Region};
 pub use product::Shape;
 pub use progress::progress;
@@ -75,7 +83,7 @@ pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Ends what this crate is doing, and whatever is begun from now on, with [`Error::Interrupted`]: launches
 /// on the CPU device at the next barrier, comparisons at the next rows, draws and copies of operands after
-/// some MiB. For a handler of Ctrl-C.
+/// some MiB, blocks of files likewise. For a handler of Ctrl-C.
 pub fn interrupt() {
     INTERRUPTED.store(true, Ordering::Relaxed);
 }
