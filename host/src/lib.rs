@@ -49,6 +49,7 @@ pub mod npy;
 pub mod operands;
 pub mod padding;
 pub mod phases;
+mod pinned;
 mod pitched;
 pub mod product;
 pub mod profile;
@@ -71,6 +72,7 @@ pub use launch::{Argument, Arguments, Event, Stream};
 pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut};
 #[cfg(feature = "npy")]
 pub use new_file::NewFile;
+pub use pinned::{Lines, Pinned};
 pub use pitched::{Pitched, Region};
 pub use product::Shape;
 pub use progress::progress;
