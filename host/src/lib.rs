@@ -29,6 +29,7 @@
 //!
 //! `npy`: matrices in NumPy's files. `cli`, on by default: what the command needs, `npy` among it.
 
+pub mod blocks;
 pub mod blur;
 mod buffer;
 pub mod check;
@@ -75,7 +76,7 @@ pub use new_file::NewFile;
 pub use pinned::{Lines, Pinned};
 pub use pitched::{Pitched, Region};
 pub use product::Shape;
-pub use progress::progress;
+pub use progress::{progress, work};
 pub use roof::Roof;
 pub use symbol::{PointerSymbol, Symbol};
 pub use {gpu, occupancy, simt};
