@@ -22,6 +22,15 @@ pub enum Error {
         limit: String,
     },
 
+    /// A file that is not what it must be, or that the system does not read or write.
+    #[error("{file}: {what}")]
+    File {
+        /// Its path.
+        file: String,
+        /// What is wrong with it: the field, its value and what would have been accepted.
+        what: String,
+    },
+
     /// A launch that the kernel's declaration or the device does not allow: nothing was launched.
     #[error("kernel {kernel}: {what}")]
     Launch {
@@ -117,11 +126,24 @@ impl Error {
         Error::Argument { argument: argument.into(), value: value.to_string(), limit: limit.into() }
     }
 
-    /// The command's exit code: 2 for usage, 3 for the environment, 4 for the device and its memory,
+    /// An [`Error::File`] for a field of that file.
+    pub fn file(
+        file: &std::path::Path,
+        field: &str,
+        value: impl fmt::Display,
+        limit: impl fmt::Display,
+    ) -> Self {
+        Error::File {
+            file: file.display().to_string(),
+            what: format!("{field} = {value}: {limit}"),
+        }
+    }
+
+    /// The command's exit code: 2 for usage and files, 3 for the environment, 4 for the device and its memory,
     /// 130 after an interrupt.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Argument { .. } | Error::Launch { .. } => 2,
+            Error::Argument { .. } | Error::File { .. } | Error::Launch { .. } => 2,
             Error::NoDriver { .. }
             | Error::NoCublas { .. }
             | Error::NoDevice { .. }

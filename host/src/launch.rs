@@ -163,6 +163,32 @@ impl Stream {
 }
 
 impl Event {
+    #[cfg(feature = "cuda")]
+    pub(crate) fn of_cuda(event: cuda::Event) -> Self {
+        Event(Moment::Cuda(event))
+    }
+
+    /// The driver's event, of a GPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn cuda(&self) -> Option<&cuda::Event> {
+        match &self.0 {
+            Moment::Host(_) => None,
+            Moment::Cuda(event) => Some(event),
+        }
+    }
+
+    /// Waits until it has come.
+    ///
+    /// # Errors
+    /// Those of kernels launched before.
+    pub fn wait(&self) -> Result<()> {
+        match &self.0 {
+            Moment::Host(_) => Ok(()),
+            #[cfg(feature = "cuda")]
+            Moment::Cuda(event) => event.synchronize(),
+        }
+    }
+
     /// Time from `start` to this event, after waiting for both.
     ///
     /// # Errors

@@ -26,7 +26,10 @@
 //! # Features
 //! `cuda` (on by default): the CUDA device. Without a driver it answers with an error; nothing of a CUDA
 //! toolkit is needed, neither to build nor to run. Without the feature the CPU device remains.
+//!
+//! `npy`: matrices in NumPy's files. `cli`, on by default: what the command needs, `npy` among it.
 
+pub mod blocks;
 pub mod blur;
 mod buffer;
 pub mod check;
@@ -40,9 +43,14 @@ pub mod gemm;
 mod launch;
 mod matrix;
 mod memory;
+#[cfg(feature = "npy")]
+mod new_file;
+#[cfg(feature = "npy")]
+pub mod npy;
 pub mod operands;
 pub mod padding;
 pub mod phases;
+mod pinned;
 mod pitched;
 pub mod product;
 pub mod profile;
@@ -63,9 +71,12 @@ pub use error::{Error, Result};
 pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm};
 pub use launch::{Argument, Arguments, Event, Stream};
 pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut};
+#[cfg(feature = "npy")]
+pub use new_file::NewFile;
+pub use pinned::{Lines, Pinned};
 pub use pitched::{Pitched, Region};
 pub use product::Shape;
-pub use progress::progress;
+pub use progress::{progress, work};
 pub use roof::Roof;
 pub use symbol::{PointerSymbol, Symbol};
 pub use {gpu, occupancy, simt};
@@ -75,7 +86,7 @@ pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Ends what this crate is doing, and whatever is begun from now on, with [`Error::Interrupted`]: launches
 /// on the CPU device at the next barrier, comparisons at the next rows, draws and copies of operands after
-/// some MiB. For a handler of Ctrl-C.
+/// some MiB, blocks of files likewise. For a handler of Ctrl-C.
 pub fn interrupt() {
     INTERRUPTED.store(true, Ordering::Relaxed);
 }

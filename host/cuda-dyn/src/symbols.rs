@@ -140,6 +140,7 @@ forward! {
     fn cuMemPrefetchAsync(
         dev_ptr: CUdeviceptr, count: usize, dst_device: CUdevice, h_stream: CUstream
     );
+    fn cuMemcpy2DAsync_v2(p_copy: *const CUDA_MEMCPY2D, h_stream: CUstream);
     fn cuMemcpy2D_v2(p_copy: *const CUDA_MEMCPY2D);
     fn cuMemcpy3D_v2(p_copy: *const CUDA_MEMCPY3D);
     fn cuMemcpyAtoH_v2(

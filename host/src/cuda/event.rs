@@ -40,6 +40,11 @@ impl Event {
         check(unsafe { cuEventRecord(self.raw, stream.raw()) })
     }
 
+    /// The driver's handle, valid while this value lives.
+    pub(super) fn raw(&self) -> CUevent {
+        self.raw
+    }
+
     /// Waits until the device has come to the mark.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.context.make_current()?;

@@ -20,6 +20,7 @@ mod function;
 mod global;
 mod memory;
 mod module;
+mod pinned;
 mod rows;
 mod stream;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub(crate) use function::Function;
 pub(crate) use global::Global;
 pub(crate) use memory::Memory;
 pub(crate) use module::Module;
+pub(crate) use pinned::{PinnedMemory, Pitched, Way};
 pub(crate) use rows::{Side, copy_rows};
 pub(crate) use stream::Stream;
 

@@ -152,6 +152,74 @@ with_driver! {
         }
     }
 
+    fn copies_are_on_their_way_until_somebody_looks("late=1") {
+        let device = crate::Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let mut pinned = device.pinned::<f32>(6).unwrap();
+        let mut buffer = device.zeros::<f32>(12).unwrap();
+        pinned.as_mut_slice().unwrap().copy_from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        calls();
+        let lines = crate::Lines { count: 3, len: 2, stride: 4 };
+        stream.upload(&mut pinned, buffer.view_mut(1..).unwrap(), lines).unwrap();
+        assert_eq!(calls(), ["cuEventCreate", "cuMemcpy2DAsync_v2", "cuEventRecord"]);
+        // What is written now was not there when the copy began.
+        pinned.as_mut_slice().unwrap().fill(9.0);
+        assert_eq!(calls(), ["cuEventSynchronize", "cuEventDestroy_v2"]);
+        let values = [0.0, 1.0, 2.0, 0.0, 0.0, 3.0, 4.0, 0.0, 0.0, 5.0, 6.0, 0.0];
+        assert_eq!(buffer.to_vec().unwrap(), values);
+        calls();
+        let lines = crate::Lines { count: 1, len: 6, stride: 0 };
+        stream.download(buffer.view(..).unwrap(), &mut pinned, lines).unwrap();
+        assert_eq!(calls(), ["cuEventCreate", "cuMemcpyDtoHAsync_v2", "cuEventRecord"]);
+        assert_eq!(pinned.as_slice().unwrap(), &values[..6]);
+        // Of rows without gaps there is one copy; and one copy waits for the one before.
+        let lines = crate::Lines { count: 2, len: 3, stride: 3 };
+        calls();
+        stream.upload(&mut pinned, buffer.view_mut(..).unwrap(), lines).unwrap();
+        stream.upload(&mut pinned, buffer.view_mut(6..).unwrap(), lines).unwrap();
+        let upload = ["cuEventCreate", "cuMemcpyHtoDAsync_v2", "cuEventRecord"];
+        let waited = [&["cuEventSynchronize", "cuEventDestroy_v2"], &upload[..]].concat();
+        assert_eq!(calls(), [&upload[..], &waited].concat());
+        // Not freed before (the driver of the tests would mind), and then it is.
+        drop(pinned);
+        assert_eq!(calls(), ["cuEventSynchronize", "cuEventDestroy_v2", "cuMemFreeHost"]);
+        stream.wait_for(&stream.record().unwrap()).unwrap();
+        assert!(calls().contains(&"cuStreamWaitEvent".into()));
+    }
+
+    fn a_copy_that_fails_is_waited_for("late=1 cuEventRecord=700") {
+        let device = crate::Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let (mut pinned, mut buffer) = (device.pinned(2).unwrap(), device.zeros::<f32>(2).unwrap());
+        calls();
+        let lines = crate::Lines { count: 1, len: 2, stride: 0 };
+        let error = stream.upload(&mut pinned, buffer.view_mut(..).unwrap(), lines).unwrap_err();
+        assert!(matches!(error, Error::Driver { code: 700, .. }), "{error}");
+        assert!(calls().contains(&"cuStreamSynchronize".into()));
+        drop(pinned);
+        assert_eq!(calls(), ["cuMemFreeHost"]);
+    }
+
+    fn what_may_be_on_its_way_is_never_freed("late=1 cuEventSynchronize=700") {
+        let device = crate::Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let (mut pinned, mut buffer) = (device.pinned(2).unwrap(), device.zeros::<f32>(2).unwrap());
+        let lines = crate::Lines { count: 1, len: 2, stride: 0 };
+        stream.upload(&mut pinned, buffer.view_mut(..).unwrap(), lines).unwrap();
+        let error = pinned.as_slice().unwrap_err();
+        assert!(matches!(error, Error::Driver { code: 700, .. }), "{error}");
+        assert!(pinned.as_slice().unwrap_err().to_string().contains("the driver has lost"));
+        assert!(stream.upload(&mut pinned, buffer.view_mut(..).unwrap(), lines).is_err());
+        calls();
+        drop(pinned);
+        assert!(!calls().contains(&"cuMemFreeHost".into()));
+    }
+
+    fn host_memory_that_cannot_be_locked("cuMemAllocHost_v2=2") {
+        let error = crate::Device::cuda(0).unwrap().pinned::<f32>(2).unwrap_err();
+        assert!(error.to_string().starts_with("cuMemAllocHost_v2 failed: CUDA_ERROR_OUT_OF_MEMORY"), "{error}");
+    }
+
     fn a_variable_is_found_written_and_read("") {
         use simt::device::*;
         global! { static TABLE: [u32; 2]; }

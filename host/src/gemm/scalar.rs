@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The type of a product's operands: f32 or f64. Others will join.
-pub trait Scalar: Pod + private::Sealed {
+pub trait Scalar: Pod + Send + Sync + private::Sealed {
     /// Its name: `f32`.
     const NAME: &'static str;
 

@@ -3,7 +3,7 @@
 //! Device memory is host memory, one kernel does one thing, and every function that needs a current
 //! context insists on one. The environment variable `FAKE_CUDA` changes what functions return and what
 //! the machine has: `cuInit=803`, `devices=0`, `major=7`, `cuMemGetInfo_v2=700`. Each call is a line in the file
-//! `FAKE_CUDA_LOG`.
+//! `FAKE_CUDA_LOG`. With `late=1` asynchronous copies happen as late as they may.
 //!
 //! What is not here is missing, as in a driver older than the function.
 
@@ -113,7 +113,7 @@ driver! {
         CURRENT.set(context as usize);
         0
     }
-    @context fn cuCtxSynchronize() { 0 }
+    @context fn cuCtxSynchronize() { catch_up() }
     @context fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
         let memory = MEMORY.lock().unwrap();
         *free = TOTAL - memory.iter().flat_map(|m| m.values()).sum::<usize>();
@@ -137,6 +137,13 @@ driver! {
         let Copy2d { from, to, bytes, rows } = &*copy;
         copy_rows(from.start(from.pitch), to.start(to.pitch), [from.pitch, to.pitch], *bytes, *rows)
     }
+    @context fn cuMemcpy2DAsync_v2(copy: *const Copy2d, stream: Handle) {
+        assert_eq!(stream as usize, 0x4000);
+        let Copy2d { from, to, bytes, rows } = &*copy;
+        let [start, target] = [from, to].map(|side| side.start(side.pitch) as usize);
+        let (pitches, bytes, rows) = ([from.pitch, to.pitch], *bytes, *rows);
+        later(move || assert_eq!(copy_rows(start as _, target as _, pitches, bytes, rows), 0))
+    }
     @context fn cuMemcpy3D_v2(copy: *const Copy3d) {
         let Copy3d { from, to, bytes, rows, slices } = &*copy;
         for slice in 0..*slices {
@@ -150,11 +157,8 @@ driver! {
         0
     }
     @context fn cuMemFree_v2(address: u64) {
-        let Some(bytes) = MEMORY.lock().unwrap().as_mut().unwrap().remove(&address) else {
-            return 1;
-        };
-        dealloc(address as *mut u8, Layout::from_size_align_unchecked(bytes, 256));
-        0
+        catch_up();
+        free(address)
     }
     @context fn cuMemcpyHtoD_v2(target: u64, source: *const u8, bytes: usize) {
         (target as *mut u8).copy_from(source, bytes);
@@ -163,6 +167,28 @@ driver! {
     @context fn cuMemcpyDtoH_v2(target: *mut u8, source: u64, bytes: usize) {
         target.copy_from(source as *const u8, bytes);
         0
+    }
+    @context fn cuMemcpyHtoDAsync_v2(
+        target: u64, source: *const u8, bytes: usize, stream: Handle
+    ) {
+        assert_eq!(stream as usize, 0x4000);
+        let source = source as usize;
+        later(move || (target as *mut u8).copy_from(source as *const u8, bytes))
+    }
+    @context fn cuMemcpyDtoHAsync_v2(target: *mut u8, source: u64, bytes: usize, stream: Handle) {
+        assert_eq!(stream as usize, 0x4000);
+        let target = target as usize;
+        later(move || (target as *mut u8).copy_from(source as *const u8, bytes))
+    }
+    @context fn cuMemAllocHost_v2(address: *mut *mut u8, bytes: usize) {
+        let mut start = 0;
+        let code = allocate(&mut start, bytes);
+        *address = start as *mut u8;
+        code
+    }
+    @context fn cuMemFreeHost(address: *mut u8) {
+        assert_eq!(waiting(), 0, "a copy may be on its way");
+        free(address as u64)
     }
     @context fn cuMemsetD8_v2(target: u64, value: u8, count: usize) {
         std::slice::from_raw_parts_mut(target as *mut u8, count).fill(value);
@@ -272,7 +298,11 @@ driver! {
         0
     }
     @context fn cuStreamDestroy_v2(_stream: Handle) { 0 }
-    @context fn cuStreamSynchronize(_stream: Handle) { 0 }
+    @context fn cuStreamSynchronize(_stream: Handle) { catch_up() }
+    @context fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) {
+        assert_eq!((stream as usize, event as usize, flags), (0x4000, 0x5000, 0));
+        0
+    }
     @context fn cuEventCreate(event: *mut Handle, _flags: c_uint) {
         *event = 0x5000 as Handle;
         0
@@ -282,11 +312,39 @@ driver! {
         assert_eq!(stream as usize, 0x4000);
         0
     }
-    @context fn cuEventSynchronize(_event: Handle) { 0 }
+    @context fn cuEventSynchronize(_event: Handle) { catch_up() }
     @context fn cuEventElapsedTime(milliseconds: *mut f32, _start: Handle, _end: Handle) {
         *milliseconds = 1.5;
         0
     }
+}
+
+/// Copies that are on their way: with `late=1` they happen when somebody waits, whatever for.
+static LATER: Mutex<Vec<Box<dyn FnOnce() + Send>>> = Mutex::new(Vec::new());
+
+fn later(copy: impl FnOnce() + Send + 'static) -> c_int {
+    match configured("late") {
+        Some(_) => LATER.lock().unwrap().push(Box::new(copy)),
+        None => copy(),
+    }
+    0
+}
+
+fn waiting() -> usize {
+    LATER.lock().unwrap().len()
+}
+
+fn catch_up() -> c_int {
+    LATER.lock().unwrap().drain(..).for_each(|copy| copy());
+    0
+}
+
+unsafe fn free(address: u64) -> c_int {
+    let Some(bytes) = MEMORY.lock().unwrap().as_mut().unwrap().remove(&address) else {
+        return 1;
+    };
+    unsafe { dealloc(address as *mut u8, Layout::from_size_align_unchecked(bytes, 256)) };
+    0
 }
 
 fn allocate(address: &mut u64, bytes: usize) -> c_int {

@@ -1,15 +1,13 @@
 //! Pictures: PNG files in and out.
 
 use std::{
-    ffi::OsStr,
-    fs::{self, File, Permissions},
+    fs::File,
     io::{BufReader, BufWriter, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
-use host::{Device, Error, blur::Size};
+use host::{Device, Error, NewFile, blur::Size};
 use png::{BitDepth, ColorType, Decoder, Encoder, Info, Reader, Transformations};
-use tempfile::NamedTempFile;
 
 /// An image, and what its file says about its colours.
 pub(super) struct Picture {
@@ -89,85 +87,27 @@ fn enough_memory(size: Size) -> Result<(), Error> {
     }
 }
 
-/// A file that will be there when all of it is: it is written beside its place and then renamed.
-pub(super) struct Target<'a> {
-    /// As the command line has it.
-    named: &'a Path,
-    /// The place, past links.
-    path: PathBuf,
-    /// Removed when it is dropped.
-    file: NamedTempFile,
-}
+/// A file that will be there when all of it is.
+pub(super) struct Target(NewFile);
 
-impl<'a> Target<'a> {
+impl Target {
     /// Makes sure that the file can be written before anything is computed.
-    pub(super) fn new(named: &'a Path) -> Result<Self, Error> {
-        let refuse = |why: String| Error::argument("--out", named.display(), why);
-        let Some(name) = named.file_name() else {
-            return Err(refuse("names no file".to_owned()));
-        };
+    pub(super) fn new(named: &Path) -> Result<Self, Error> {
         let extension = named.extension().map(|extension| extension.to_ascii_lowercase());
         if extension.is_some_and(|extension| extension != "png") {
-            return Err(refuse("is written as PNG: must end in .png".to_owned()));
+            let why = "is written as PNG: must end in .png";
+            return Err(Error::argument("--out", named.display(), why));
         }
-        let existing = fs::metadata(named).ok();
-        if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
-            return Err(refuse("is there, and no file: it is not replaced".to_owned()));
-        }
-        // What a link leads to is replaced, not the link.
-        let path = match existing {
-            Some(_) => fs::canonicalize(named).map_err(|error| refuse(error.to_string()))?,
-            None => named.to_owned(),
-        };
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        let permissions = existing.map(|existing| existing.permissions());
-        if permissions.as_ref().is_some_and(Permissions::readonly) {
-            return Err(refuse("cannot be written: it is read-only".to_owned()));
-        }
-        let file = beside(folder, name, permissions).map_err(|error| {
-            // The new file's own name is of no use to anybody.
-            let source = error.get_ref().and_then(|error| error.source());
-            let why = source.map_or_else(|| error.to_string(), ToString::to_string);
-            refuse(format!("cannot be written: {why}"))
-        })?;
-        Ok(Target { named, path, file })
+        NewFile::create("--out", named).map(Target)
     }
 
     /// Writes the blurred bytes of a picture, and puts the file in its place.
     pub(super) fn write(self, picture: Picture, blurred: &[u8]) -> Result<(), Error> {
-        let refuse = |why: String| {
-            Error::argument("--out", self.named.display(), format!("cannot be written: {why}"))
-        };
-        encode(self.file.as_file(), picture.info, blurred)
-            .map_err(|error| refuse(error.to_string()))?;
-        self.file.as_file().sync_all().map_err(|error| refuse(error.to_string()))?;
-        self.file.persist(&self.path).map_err(|error| refuse(error.error.to_string()))?;
-        Ok(())
+        let Target(file) = self;
+        encode(file.file(), picture.info, blurred)
+            .map_err(|error| file.cannot_be_written(&error))?;
+        file.finish()
     }
-}
-
-/// A new file in a folder, of those permissions or of those that a new file has.
-fn beside(
-    folder: &Path,
-    name: &OsStr,
-    permissions: Option<Permissions>,
-) -> std::io::Result<NamedTempFile> {
-    let mut prefix = OsStr::new(".").to_owned();
-    prefix.push(name);
-    prefix.push(".");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".tmp");
-    // Otherwise it would be the user's alone.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(folder)?;
-    if let Some(permissions) = permissions {
-        file.as_file().set_permissions(permissions)?;
-    }
-    Ok(file)
 }
 
 fn encode(file: &File, info: Info, bytes: &[u8]) -> Result<(), png::EncodingError> {

@@ -112,6 +112,31 @@ on_machine! {
         assert!(matches!(error, Error::Launch { kernel: "fill", .. }), "{error}");
     }
 
+    fn copies_go_on_while_the_host_does() {
+        if device().is_none() {
+            return;
+        }
+        let device = crate::Device::cuda(0).unwrap();
+        let streams = [device.stream().unwrap(), device.stream().unwrap()];
+        let (count, len, stride) = (1000, 4099, 4128);
+        let lines = crate::Lines { count, len, stride };
+        let mut buffer = device.zeros::<f32>(count * stride).unwrap();
+        let [mut there, mut back] = [0; 2].map(|_| device.pinned::<f32>(count * len).unwrap());
+        for round in 0..20 {
+            // A copy that did not wait for the one before would mix the rounds.
+            let value = |i: usize| (round * 7 + i % 1013) as f32;
+            there.as_mut_slice().unwrap().iter_mut().enumerate().for_each(|(i, x)| *x = value(i));
+            streams[0].upload(&mut there, buffer.view_mut(..).unwrap(), lines).unwrap();
+            streams[1].wait_for(&streams[0].record().unwrap()).unwrap();
+            streams[1].download(buffer.view(..).unwrap(), &mut back, lines).unwrap();
+            let back = back.as_slice().unwrap();
+            assert!(back.iter().enumerate().all(|(i, &x)| x == value(i)), "{round}");
+            streams[0].wait_for(&streams[1].record().unwrap()).unwrap();
+        }
+        let stored = buffer.to_vec().unwrap();
+        assert!(stored.chunks(stride).all(|line| line[len..].iter().all(|&x| x == 0.0)));
+    }
+
     fn more_memory_than_there_is() {
         let Some(context) = device() else { return };
         let total = context.memory_info().unwrap().1 as usize;

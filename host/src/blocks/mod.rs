@@ -1,0 +1,42 @@
+//! Products of matrices that need not fit: read, multiplied and written in blocks.
+//!
+//! ```
+//! use host::{
+//!     Device, Layout, Shape,
+//!     blocks::{BlockPlan, Dense, Job, Product},
+//! };
+//!
+//! // Any source of blocks will do: files (`npy::Reader`), or slices as here.
+//! let (a, b) = (vec![1f32; 300 * 200], vec![2f32; 200 * 100]);
+//! let a = Dense::new(300, 200, Layout::RowMajor, a.as_slice())?;
+//! let b = Dense::new(200, 100, Layout::ColMajor, b.as_slice())?;
+//!
+//! let job = Job {
+//!     shape: Shape::new(300, 100, 200)?,
+//!     element_bytes: 4,
+//!     tile: [64, 64],
+//!     reads_c: false,
+//!     device_limit: 200_000, // of 440000 bytes
+//!     depth: None,
+//! };
+//! let plan = BlockPlan::new(&job)?;
+//! assert!(plan.device_bytes <= 200_000 && !plan.is_one_piece());
+//!
+//! let mut values = vec![0f32; 300 * 100];
+//! let mut c = Dense::new(300, 100, Layout::RowMajor, values.as_mut_slice())?;
+//! let product = Product { alpha: 1.0, beta: 0.0, kernel: "gemm_64", a: &a, b: &b, c: None };
+//! product.run(&Device::cpu(), &plan, &mut c)?;
+//! assert!(values.iter().all(|&x| x == 400.0));
+//! # Ok::<(), host::Error>(())
+//! ```
+
+mod pipeline;
+mod plan;
+mod schedule;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use pipeline::Product;
+pub use plan::{BlockPlan, Job, Stays, Step, Why};
+pub use source::{Dense, Sink, Source, Transposed};

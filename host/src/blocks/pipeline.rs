@@ -1,0 +1,384 @@
+//! The blocks' way: read, multiplied, written, each by a thread of its own.
+//!
+//! * **The reader** fills chunks of pinned memory with what the schedule names, and hands them on.
+//! * **The caller's thread** copies them to their place on the device and launches the products. It waits for neither:
+//!   where a place is still in use, the stream that copies waits, and a product waits for its copies.
+//! * **The writer** copies finished tiles of C back, chunk by chunk, and writes them.
+//!
+//! All three hold a fixed number of chunks, so nobody runs ahead. Whoever fails or is interrupted drops its ends of
+//! the channels, and the others end with that. On the CPU device copies and products have ended when they return, and
+//! everything else is the same.
+
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+};
+
+use super::{
+    plan::{BlockPlan, CHUNKS},
+    schedule::{Load, Operand, Scheduled, chunks, schedule},
+    source::{Sink, Source},
+};
+use crate::{
+    buffer::Buffer,
+    device::Device,
+    error::{Error, Result},
+    gemm::{Choice, Gemm, Scalar},
+    launch::{Event, Stream},
+    matrix::{Layout, MatrixView, MatrixViewMut},
+    pinned::{Lines, Pinned},
+    progress,
+};
+
+/// A product of matrices that come and go in blocks: `C = alpha A B + beta C`. A transposed operand is
+/// [`Transposed`](super::Transposed).
+#[derive(Clone, Copy)]
+pub struct Product<'a, T> {
+    /// alpha.
+    pub alpha: f64,
+    /// beta; with 0 C is not read.
+    pub beta: f64,
+    /// The kernel, by its name.
+    pub kernel: &'a str,
+    /// A, m x k.
+    pub a: &'a dyn Source<T>,
+    /// B, k x n.
+    pub b: &'a dyn Source<T>,
+    /// C as it was, m x n; needed where `beta` is not 0.
+    pub c: Option<&'a dyn Source<T>>,
+}
+
+/// A tile of C that is finished when the event has come.
+struct Tile<T> {
+    buffer: Buffer<T>,
+    finished: Event,
+    rows: Range<usize>,
+    cols: Range<usize>,
+}
+
+impl<T: Scalar> Product<'_, T> {
+    /// Does C matter as it was?
+    pub fn reads_c(&self) -> bool {
+        self.beta != 0.0
+    }
+
+    /// Computes the product on that device as the plan says, and returns when every block is written.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for matrices that do not have the plan's sizes, and for a kernel that does not take such
+    /// blocks; [`Error::OutOfMemory`]; [`Error::Interrupted`]; those of sources, sink and device. Some blocks may be
+    /// written then.
+    pub fn run(
+        &self,
+        device: &Device,
+        plan: &BlockPlan,
+        out: &mut dyn Sink<T>,
+    ) -> Result<Option<Choice>> {
+        self.check(plan)?;
+        let stage = Stage::new(self, device, plan, out.layout())?;
+        let total = weight(plan.shape().m(), plan.shape().n(), plan.shape().k());
+        let _work = progress::begin_work(total);
+        let (free_send, free_receive) = channel();
+        let (filled_send, filled_receive) = channel();
+        let (tile_send, tile_receive) = channel();
+        let (place_send, place_receive) = channel();
+        for _ in 0..CHUNKS[0] {
+            let _ = free_send.send(device.pinned(plan.chunk)?);
+        }
+        for _ in 0..plan.places[2] {
+            let len = plan.block[0] * plan.block[1];
+            let _ = place_send.send(device.uninit(len)?);
+        }
+        let back = [device.pinned(plan.chunk)?, device.pinned(plan.chunk)?];
+        let layout = out.layout();
+        thread::scope(|scope| {
+            let reader = scope.spawn(move || self.read(plan, layout, &free_receive, &filled_send));
+            let writer = scope
+                .spawn(move || write(device, out, back, plan.chunk, &tile_receive, &place_send));
+            let channels = Channels { free_send, filled_receive, tile_send, place_receive };
+            let computed = stage.compute(channels);
+            // The channels' ends are dropped, so both end.
+            let read = join(reader);
+            let written = join(writer);
+            let choice = computed.as_ref().ok().copied().flatten();
+            let errors = [computed.err().flatten(), read.err(), written.err()];
+            let (interrupts, others): (Vec<_>, Vec<_>) =
+                errors.into_iter().flatten().partition(|error| matches!(error, Error::Interrupted));
+            // An interrupt is seen by several; whoever has failed otherwise has more to say.
+            match others.into_iter().chain(interrupts).next() {
+                Some(error) => Err(error),
+                None => Ok(choice),
+            }
+        })
+    }
+
+    fn check(&self, plan: &BlockPlan) -> Result<()> {
+        let shape = plan.shape();
+        let (m, n, k) = (shape.m(), shape.n(), shape.k());
+        let c = self.c.filter(|_| self.reads_c());
+        if self.reads_c() && c.is_none() {
+            return Err(Error::argument("beta", self.beta, "must be 0 where there is no C"));
+        }
+        let sizes =
+            [Some((self.a, "a", m, k)), Some((self.b, "b", k, n)), c.map(|c| (c, "c", m, n))];
+        for (source, name, rows, cols) in sizes.into_iter().flatten() {
+            // With k = 0 in the plan neither A nor B matters.
+            if k == 0 && name != "c" {
+                continue;
+            }
+            if (source.rows(), source.cols()) != (rows, cols) {
+                let value = format!("{} x {}", source.rows(), source.cols());
+                return Err(Error::argument(name, value, format!("must be {rows} x {cols}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The reader.
+    fn read(
+        &self,
+        plan: &BlockPlan,
+        layout: Layout,
+        free: &Receiver<Pinned<T>>,
+        filled: &Sender<Pinned<T>>,
+    ) -> Result<()> {
+        for load in schedule(plan, self.reads_c()).flat_map(|scheduled| scheduled.loads) {
+            let (source, layout) = self.source(load.operand, layout);
+            let (outer, inner) = sides(layout, load.rows, load.cols);
+            for (outer, inner, _) in chunks(outer, inner, plan.chunk) {
+                let Ok(mut chunk) = free.recv() else { return Ok(()) };
+                let len = outer.len() * inner.len();
+                let (rows, cols) = sides(layout, outer, inner);
+                source.read(rows, cols, layout, &mut chunk.as_mut_slice()?[..len])?;
+                if filled.send(chunk).is_err() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where an operand comes from, and in which layout it is read: C's is that of the result.
+    fn source(&self, operand: Operand, out: Layout) -> (&dyn Source<T>, Layout) {
+        match operand {
+            Operand::A => (self.a, self.a.layout()),
+            Operand::B => (self.b, self.b.layout()),
+            // Of a product that reads C there is one, `check` has seen to it.
+            Operand::C => (self.c.unwrap_or(self.a), out),
+        }
+    }
+}
+
+/// Runs and the elements of each, of rows and columns; and back.
+fn sides(layout: Layout, rows: Range<usize>, cols: Range<usize>) -> (Range<usize>, Range<usize>) {
+    match layout {
+        Layout::RowMajor => (rows, cols),
+        Layout::ColMajor => (cols, rows),
+    }
+}
+
+/// What a thread has found out. A panic goes on here.
+fn join<T>(thread: thread::ScopedJoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// An outcome of the caller's thread; `Err(None)` where another one has ended too early, which says why.
+type Halt<T> = std::result::Result<T, Option<Error>>;
+
+/// The ends of the channels that the caller's thread has.
+struct Channels<T> {
+    free_send: Sender<Pinned<T>>,
+    filled_receive: Receiver<Pinned<T>>,
+    tile_send: Sender<Tile<T>>,
+    place_receive: Receiver<Buffer<T>>,
+}
+
+/// A place for blocks of A or B.
+struct Place<T> {
+    buffer: Buffer<T>,
+    /// When the product that used it last has ended.
+    used: Option<Arc<Event>>,
+}
+
+/// What the caller's thread works with.
+struct Stage<'a, T> {
+    plan: &'a BlockPlan,
+    /// Of A, B and C.
+    layouts: [Layout; 3],
+    reads_c: bool,
+    gemm: [Gemm<'a, T>; 2],
+    copies: Stream,
+    products: Stream,
+    a: Vec<Place<T>>,
+    b: Vec<Place<T>>,
+}
+
+impl<'a, T: Scalar> Stage<'a, T> {
+    fn new(
+        product: &Product<T>,
+        device: &Device,
+        plan: &'a BlockPlan,
+        out: Layout,
+    ) -> Result<Self> {
+        let [rows, cols, depth] = plan.block;
+        let places = |count: usize, len: usize| {
+            let place = |_| Ok(Place { buffer: device.uninit(len)?, used: None });
+            (0..count).map(place).collect::<Result<Vec<_>>>()
+        };
+        let gemm = Gemm::new().alpha(product.alpha).kernel(product.kernel)?;
+        Ok(Stage {
+            plan,
+            layouts: [product.a.layout(), product.b.layout(), out],
+            reads_c: product.reads_c(),
+            // What C is before the first block of k, and before the others.
+            gemm: [gemm.beta(product.beta), gemm.beta(1.0)],
+            copies: device.stream()?,
+            products: device.stream()?,
+            a: places(plan.places[0], rows * depth)?,
+            b: places(plan.places[1], depth * cols)?,
+        })
+    }
+
+    /// Copies and launches all steps.
+    fn compute(mut self, channels: Channels<T>) -> Halt<Option<Choice>> {
+        let (mut choice, mut tile) = (None, None);
+        for scheduled in schedule(self.plan, self.reads_c) {
+            crate::check_interrupt()?;
+            for load in &scheduled.loads {
+                // C's comes last: A and B need not wait for a place for it.
+                if load.operand == Operand::C && tile.is_none() {
+                    tile = Some(channels.place_receive.recv().map_err(|_| None)?);
+                }
+                self.load(&channels, load, tile.as_mut())?;
+            }
+            let mut c = match tile.take() {
+                Some(c) => c,
+                None => channels.place_receive.recv().map_err(|_| None)?,
+            };
+            choice = Some(self.launch(&scheduled, &mut c)?);
+            if !scheduled.last {
+                tile = Some(c);
+                continue;
+            }
+            let (rows, cols) = (self.plan.rows(scheduled.step), self.plan.cols(scheduled.step));
+            let finished = self.products.record()?;
+            let tile = Tile { buffer: c, finished, rows, cols };
+            channels.tile_send.send(tile).map_err(|_| None)?;
+        }
+        // Errors of the last products are seen by the writer, which waits for them.
+        Ok(choice)
+    }
+
+    /// Launches a step's product, behind the copies.
+    fn launch(&mut self, scheduled: &Scheduled, c: &mut Buffer<T>) -> Result<Choice> {
+        let Scheduled { step, first, .. } = *scheduled;
+        let (rows, cols, depth) =
+            (self.plan.rows(step), self.plan.cols(step), self.plan.depth(step));
+        let (m, n, k) = (rows.len(), cols.len(), depth.len());
+        self.products.wait_for(&self.copies.record()?)?;
+        let c = MatrixViewMut::new(c.view_mut(..m * n)?, m, n, strides(self.layouts[2], m, n))?;
+        // Of operands that are not read there is no place, and no element.
+        let none = self.products.device().uninit(0)?;
+        let a = self.a.get(scheduled.a).map_or(&none, |place| &place.buffer);
+        let b = self.b.get(scheduled.b).map_or(&none, |place| &place.buffer);
+        let [a_strides, b_strides] =
+            [strides(self.layouts[0], m, k), strides(self.layouts[1], k, n)];
+        let a = MatrixView::new(a.view(..m * k)?, m, k, a_strides)?;
+        let b = MatrixView::new(b.view(..k * n)?, k, n, b_strides)?;
+        let part = progress::begin_part(weight(m, n, k));
+        let choice = self.gemm[usize::from(!first)].launch(&self.products, a, b, c)?;
+        part.launched(self.products.device().is_cuda());
+        let used = Arc::new(self.products.record()?);
+        let places = [self.a.get_mut(scheduled.a), self.b.get_mut(scheduled.b)];
+        for place in places.into_iter().flatten() {
+            place.used = Some(used.clone());
+        }
+        Ok(choice)
+    }
+
+    /// Copies a block to its place.
+    fn load(&mut self, channels: &Channels<T>, load: &Load, c: Option<&mut Buffer<T>>) -> Halt<()> {
+        let place = match load.operand {
+            Operand::A => self.a.get_mut(load.place),
+            Operand::B => self.b.get_mut(load.place),
+            Operand::C => None,
+        };
+        let buffer = match place {
+            Some(place) => {
+                if let Some(used) = &place.used {
+                    self.copies.wait_for(used)?;
+                }
+                Some(&mut place.buffer)
+            }
+            // Nobody uses it: the writer gives it back when it has copied all.
+            None => c,
+        };
+        let Some(buffer) = buffer else { return Ok(()) };
+        let layout = self.layouts[load.operand as usize];
+        let (outer, inner) = sides(layout, load.rows.clone(), load.cols.clone());
+        for (outer, inner, before) in chunks(outer, inner, self.plan.chunk) {
+            let mut chunk = channels.filled_receive.recv().map_err(|_| None)?;
+            let len = outer.len() * inner.len();
+            let lines = Lines { count: 1, len, stride: len };
+            self.copies.upload(&mut chunk, buffer.view_mut(before..before + len)?, lines)?;
+            // Where the reader has read all it has ended.
+            let _ = channels.free_send.send(chunk);
+        }
+        Ok(())
+    }
+}
+
+/// The writer.
+fn write<T: Scalar>(
+    device: &Device,
+    out: &mut dyn Sink<T>,
+    [mut full, mut empty]: [Pinned<T>; CHUNKS[1]],
+    chunk: usize,
+    tiles: &Receiver<Tile<T>>,
+    places: &Sender<Buffer<T>>,
+) -> Result<()> {
+    let (stream, layout) = (device.stream()?, out.layout());
+    while let Ok(Tile { buffer, finished, rows, cols }) = tiles.recv() {
+        stream.wait_for(&finished)?;
+        let (outer, inner) = sides(layout, rows, cols);
+        // A chunk is written while the next one is copied.
+        let mut copied: Option<(Range<usize>, Range<usize>)> = None;
+        let mut put = |full: &mut Pinned<T>, (outer, inner): (Range<usize>, Range<usize>)| {
+            let len = outer.len() * inner.len();
+            let (rows, cols) = sides(layout, outer, inner);
+            out.write(rows, cols, layout, &full.as_slice()?[..len])
+        };
+        for (outer, inner, before) in chunks(outer, inner, chunk) {
+            let len = outer.len() * inner.len();
+            let lines = Lines { count: 1, len, stride: len };
+            stream.download(buffer.view(before..before + len)?, &mut empty, lines)?;
+            if let Some(copied) = copied.replace((outer, inner)) {
+                put(&mut full, copied)?;
+            }
+            std::mem::swap(&mut full, &mut empty);
+        }
+        // When the last chunk is there, all of the tile is.
+        full.as_slice()?;
+        let _ = places.send(buffer);
+        if let Some(copied) = copied {
+            put(&mut full, copied)?;
+        }
+    }
+    Ok(())
+}
+
+fn strides(layout: Layout, rows: usize, cols: usize) -> [usize; 2] {
+    match layout {
+        Layout::RowMajor => [cols, 1],
+        Layout::ColMajor => [1, rows],
+    }
+}
+
+/// What a step counts in the progress: its products, or with `k = 0` its elements.
+fn weight(m: usize, n: usize, k: usize) -> f64 {
+    m as f64 * n as f64 * k.max(1) as f64
+}

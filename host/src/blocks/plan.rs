@@ -1,0 +1,381 @@
+//! How a product is cut into blocks: a pure function of sizes and limits, so that it can be printed without running.
+//!
+//! C is cut into tiles of `rows x cols`. Where the device holds a whole panel of A (`rows x k`) beside those, all of k
+//! is taken at once: a sum is then the one that it would be in one piece, bit for bit. Either A's panel stays while
+//! panels of B go by, or the other way round, whichever reads less; the operand that stays is read once.
+//!
+//! Where not even the smallest tile takes all of k, or where it is asked for, k is cut too: C then is rounded after
+//! each block of k, as it would be with the same blocks in one piece. A and B both go by, for each tile of C.
+//!
+//! What goes by has two places, so that the next block is copied while this one is multiplied; so has C. What stays has
+//! one: it is replaced once for each of its panels, and the device waits for that.
+
+use std::{fmt, ops::Range};
+
+use serde::Serialize;
+
+use crate::{
+    error::{Error, Result},
+    product::Shape,
+};
+
+/// Rows or columns of the panels that go by, at least, where there is room: a product of fewer keeps no device busy.
+const PASSING: usize = 256;
+/// Depths that are tried where k must be cut. With fewer steps the device would be busy with reading C again.
+const DEPTHS: [usize; 5] = [4096, 2048, 1024, 512, 256];
+/// Those that are tried where none of these fits, the first that does.
+const LAST_DEPTHS: [usize; 4] = [128, 64, 32, 16];
+/// Bytes of what is copied at a time between files and the device, at most.
+const CHUNK_BYTES: usize = 16 << 20;
+/// Chunks on their way to the device, and back.
+pub(super) const CHUNKS: [usize; 2] = [4, 2];
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// m, n, k. With `k = 0` neither A nor B is read.
+    pub shape: Shape,
+    /// Bytes of an element on the device.
+    pub element_bytes: usize,
+    /// Rows and columns of C that the kernel's block computes: tiles of C are multiples of them.
+    pub tile: [usize; 2],
+    /// Is C read (`beta` is not 0)?
+    pub reads_c: bool,
+    /// Bytes of all buffers on the device, at most.
+    pub device_limit: u64,
+    /// Steps of k in a block, at most; `None` for all of k, where that can be.
+    pub depth: Option<usize>,
+}
+
+/// Which operand is read once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stays {
+    /// A: its panels stay, B's go by for each.
+    A,
+    /// B: its panels stay, A's go by for each.
+    B,
+    /// Neither: k is cut.
+    Neither,
+}
+
+/// Why a product is cut so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// All of it fits.
+    Fits,
+    /// This operand stays because so less is read.
+    ReadsLess,
+    /// k is cut because it was asked for.
+    DepthAsked,
+    /// k is cut because not even one tile of C takes all of it.
+    DepthCut,
+}
+
+/// How a product is cut into blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct BlockPlan {
+    /// m, n, k of a block; those at the ends may be smaller.
+    pub block: [usize; 3],
+    /// Blocks along m, n and k; 0 where the product has nothing there.
+    pub blocks: [usize; 3],
+    /// Which operand is read once.
+    pub stays: Stays,
+    /// Why it is cut so.
+    pub why: Why,
+    /// Blocks of A, B and C that the device holds at a time.
+    pub places: [usize; 3],
+    /// Bytes of those.
+    pub device_bytes: u64,
+    /// Elements copied at a time.
+    pub chunk: usize,
+    /// Bytes on their way between files and the device, page-locked on a GPU.
+    pub host_bytes: u64,
+    /// Elements read of A, B and C, those that are read several times counted as often.
+    pub reads: [u64; 3],
+    #[serde(skip)]
+    shape: Shape,
+}
+
+/// A block of the product: which of them along m, n and k.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Along m.
+    pub row: usize,
+    /// Along n.
+    pub col: usize,
+    /// Along k.
+    pub depth: usize,
+}
+
+impl BlockPlan {
+    /// The plan that reads least of those that fit.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a limit that is too small for a block of one tile, naming what is needed.
+    pub fn new(job: &Job) -> Result<Self> {
+        let Job { shape, tile, depth, .. } = *job;
+        let (m, n, k) = (shape.m(), shape.n(), shape.k());
+        let tile = tile.map(|tile| tile.max(1));
+        let plan = |block: [usize; 3], stays, why| BlockPlan::cut(job, block, stays, why);
+        let asked = depth.map(|depth| depth.max(1)).filter(|&depth| depth < k);
+        if let Some(depth) = asked {
+            let best = cut_both(job, tile, depth);
+            let best =
+                best.map(|[rows, cols]| plan([rows, cols, depth], Stays::Neither, Why::DepthAsked));
+            return best.ok_or_else(|| job.too_small(tile, depth));
+        }
+        let whole = plan([m, n, k], Stays::A, Why::Fits);
+        if whole.device_bytes <= job.device_limit {
+            return Ok(whole);
+        }
+        let [a, b] = [Stays::A, Stays::B].map(|stays| {
+            let [rows, cols] = keep(job, tile, stays)?;
+            Some(plan([rows, cols, k], stays, Why::ReadsLess))
+        });
+        let read = |plan: &BlockPlan| plan.reads.iter().sum::<u64>();
+        // Of equals the one that replaces what stays less often.
+        let replaced = |plan: &BlockPlan| plan.blocks[usize::from(plan.stays == Stays::B)];
+        if let Some(best) = a.into_iter().chain(b).min_by_key(|plan| (read(plan), replaced(plan))) {
+            return Ok(best);
+        }
+        let cut = |depth: usize| {
+            let [rows, cols] = cut_both(job, tile, depth)?;
+            Some(plan([rows, cols, depth], Stays::Neither, Why::DepthCut))
+        };
+        let best = DEPTHS.into_iter().filter(|&depth| depth < k).filter_map(cut).min_by_key(read);
+        let last = || LAST_DEPTHS.into_iter().filter(|&depth| depth < k).find_map(cut);
+        best.or_else(last).ok_or_else(|| job.too_small(tile, k.min(LAST_DEPTHS[3])))
+    }
+
+    /// The plan with blocks of that size, evened out along m and n.
+    fn cut(job: &Job, [rows, cols, depth]: [usize; 3], stays: Stays, why: Why) -> Self {
+        let Job { shape, element_bytes, tile, reads_c, .. } = *job;
+        let (m, n, k) = (shape.m(), shape.n(), shape.k());
+        let rows = even(m, rows, tile[0]);
+        let cols = even(n, cols, tile[1]);
+        let mut blocks = [blocks_of(m, rows), blocks_of(n, cols), blocks_of(k, depth)];
+        if blocks[0] == 0 || blocks[1] == 0 {
+            blocks = [0; 3];
+        }
+        let places = places(blocks, stays);
+        let device_bytes = bytes([rows, cols, depth], places, element_bytes);
+        let largest = (rows * depth).max(depth * cols).max(rows * cols);
+        let chunk = (CHUNK_BYTES / element_bytes).clamp(1, largest.max(1));
+        let host_bytes = (CHUNKS[0] + CHUNKS[1]) as u64 * (chunk * element_bytes) as u64;
+        let mut plan = BlockPlan {
+            block: [rows, cols, depth],
+            blocks,
+            stays,
+            why,
+            places,
+            device_bytes: u64::try_from(device_bytes).unwrap_or(u64::MAX),
+            chunk,
+            host_bytes,
+            reads: [0; 3],
+            shape,
+        };
+        plan.reads = plan.count_reads(reads_c);
+        plan
+    }
+
+    /// Elements of A, B and C that [`loads`](super::schedule) names in all.
+    fn count_reads(&self, reads_c: bool) -> [u64; 3] {
+        let (m, n, k) = (self.shape.m() as u64, self.shape.n() as u64, self.shape.k() as u64);
+        let [rows, cols, _] = self.blocks;
+        if rows * cols == 0 {
+            return [0; 3];
+        }
+        // A pass begins with the last two panels of the one before, which are still there.
+        let passing = |passes: usize, panels: usize, size: usize, block: usize| {
+            let kept = |pass: usize| {
+                let last = [0, 1].map(|back| match pass % 2 {
+                    0 => panels.checked_sub(1 + back),
+                    _ => (back < panels).then_some(back),
+                });
+                let panel = |panel: usize| range(panel, block, size).len() as u64;
+                last.into_iter().flatten().map(panel).sum::<u64>()
+            };
+            let turns = |parity: usize| (passes.saturating_sub(1 + parity)).div_ceil(2) as u64;
+            passes as u64 * size as u64 - turns(0) * kept(0) - turns(1) * kept(1)
+        };
+        let [a, b] = match self.stays {
+            Stays::A => [m * k, k * passing(rows, cols, self.shape.n(), self.block[1])],
+            Stays::B => [k * passing(cols, rows, self.shape.m(), self.block[0]), k * n],
+            Stays::Neither => [m * k * cols as u64, k * n * rows as u64],
+        };
+        [a, b, if reads_c { m * n } else { 0 }]
+    }
+
+    /// The product's sizes.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Is everything on the device at once, read once, and computed in one piece?
+    pub fn is_one_piece(&self) -> bool {
+        self.blocks.iter().all(|&blocks| blocks <= 1)
+    }
+
+    /// The blocks in the order in which they are computed: those of one tile of C one after another, along k.
+    pub fn steps(&self) -> impl Iterator<Item = Step> + use<> {
+        let BlockPlan { blocks: [rows, cols, depths], stays, .. } = *self;
+        let (outer, inner) = if stays == Stays::B { (cols, rows) } else { (rows, cols) };
+        // With k = 0 there is one step, of no depth, in which C becomes what it becomes.
+        let tiles = (0..outer).flat_map(move |outer| {
+            (0..inner).map(move |step| {
+                // Back and forth, so that a pass begins with what the one before it ended with.
+                let inner = if outer % 2 == 0 { step } else { inner - 1 - step };
+                if stays == Stays::B { (inner, outer) } else { (outer, inner) }
+            })
+        });
+        tiles.flat_map(move |(row, col)| {
+            (0..depths.max(1)).map(move |depth| Step { row, col, depth })
+        })
+    }
+
+    /// A block's rows of A and C.
+    pub fn rows(&self, step: Step) -> Range<usize> {
+        range(step.row, self.block[0], self.shape.m())
+    }
+
+    /// A block's columns of B and C.
+    pub fn cols(&self, step: Step) -> Range<usize> {
+        range(step.col, self.block[1], self.shape.n())
+    }
+
+    /// A block's columns of A and rows of B.
+    pub fn depth(&self, step: Step) -> Range<usize> {
+        range(step.depth, self.block[2], self.shape.k())
+    }
+}
+
+impl Job {
+    /// The error for a limit that does not hold a block of one tile and that depth.
+    fn too_small(&self, tile: [usize; 2], depth: usize) -> Error {
+        let block = [tile[0].min(self.shape.m()), tile[1].min(self.shape.n()), depth];
+        let needed = bytes(block, [2, 2, 2], self.element_bytes);
+        let limit = format!("must be at least {needed} bytes, for blocks of {}", Blocks(block));
+        Error::argument("device_limit", self.device_limit, limit)
+    }
+}
+
+/// Rows and columns of tiles for all of k, as many as possible of the operand that stays.
+fn keep(job: &Job, tile: [usize; 2], stays: Stays) -> Option<[usize; 2]> {
+    let Job { shape, element_bytes, device_limit, .. } = *job;
+    let sizes = [shape.m(), shape.n()];
+    let (kept, passing) = if stays == Stays::B { (1, 0) } else { (0, 1) };
+    let block = |kept_size: usize, passing_size: usize| {
+        let mut block = [0, 0, shape.k()];
+        block[kept] = kept_size.min(sizes[kept]);
+        block[passing] = passing_size.min(sizes[passing]);
+        block
+    };
+    let places = if stays == Stays::B { [2, 1, 2] } else { [1, 2, 2] };
+    let fits = |kept_size, passing_size| {
+        bytes(block(kept_size, passing_size), places, element_bytes) <= u128::from(device_limit)
+    };
+    for least in [PASSING.next_multiple_of(tile[passing]), tile[passing]] {
+        let kept_tiles =
+            most(sizes[kept].div_ceil(tile[kept]), |tiles| fits(tiles * tile[kept], least));
+        if kept_tiles == 0 {
+            continue;
+        }
+        let kept_size = even(sizes[kept], kept_tiles * tile[kept], tile[kept]);
+        let passing_tiles = most(sizes[passing].div_ceil(tile[passing]), |tiles| {
+            fits(kept_size, tiles * tile[passing])
+        });
+        let [rows, cols, _] = block(kept_size, passing_tiles.max(1) * tile[passing]);
+        return Some([rows, cols]);
+    }
+    None
+}
+
+/// Rows and columns of tiles for blocks of that depth: as square as they can be.
+fn cut_both(job: &Job, tile: [usize; 2], depth: usize) -> Option<[usize; 2]> {
+    let Job { shape, element_bytes, device_limit, .. } = *job;
+    let sizes = [shape.m(), shape.n()];
+    let fits = |rows: usize, cols: usize| {
+        let block = [rows.min(sizes[0]), cols.min(sizes[1]), depth];
+        bytes(block, [2, 2, 2], element_bytes) <= u128::from(device_limit)
+    };
+    let side = tile[0].max(tile[1]);
+    let longest = sizes[0].max(sizes[1]).div_ceil(side);
+    let square = most(longest, |tiles| fits(tiles * side, tiles * side)) * side;
+    if square == 0 {
+        return fits(tile[0], tile[1]).then_some(tile);
+    }
+    // Where one side of C ends before the square does, the other may be longer.
+    let rows = most(sizes[0].div_ceil(tile[0]), |tiles| fits(tiles * tile[0], square)) * tile[0];
+    let cols = most(sizes[1].div_ceil(tile[1]), |tiles| fits(rows, tiles * tile[1])) * tile[1];
+    Some([rows, cols])
+}
+
+/// The largest number up to `limit` for which it holds, which it does for all smaller ones; or 0.
+fn most(limit: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, limit);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if holds(middle) { low = middle } else { high = middle - 1 }
+    }
+    low
+}
+
+/// Blocks of `size`, of at most `block` each and all of nearly the same size: a multiple of the tile, or all.
+fn even(size: usize, block: usize, tile: usize) -> usize {
+    let blocks = blocks_of(size, block).max(1);
+    size.div_ceil(blocks).next_multiple_of(tile.max(1)).min(block).min(size)
+}
+
+fn blocks_of(size: usize, block: usize) -> usize {
+    if size == 0 { 0 } else { size.div_ceil(block.max(1)) }
+}
+
+fn range(index: usize, block: usize, size: usize) -> Range<usize> {
+    let start = (index * block).min(size);
+    start..(start + block).min(size)
+}
+
+/// Blocks of A, B and C at a time: what goes by has the one that is multiplied and the next.
+fn places([rows, cols, depths]: [usize; 3], stays: Stays) -> [usize; 3] {
+    let next = |blocks: usize| blocks.min(2);
+    let c = next(rows * cols);
+    match stays {
+        _ if depths == 0 => [0, 0, c],
+        Stays::A => [next(rows).min(1), next(cols), c],
+        Stays::B => [next(rows), next(cols).min(1), c],
+        Stays::Neither => [2, 2, c],
+    }
+}
+
+fn bytes([rows, cols, depth]: [usize; 3], places: [usize; 3], element_bytes: usize) -> u128 {
+    let [rows, cols, depth] = [rows, cols, depth].map(|size| size as u128);
+    let [a, b, c] = places.map(|places| places as u128);
+    (a * rows * depth + b * depth * cols + c * rows * cols) * element_bytes as u128
+}
+
+/// `m x n x k`.
+struct Blocks([usize; 3]);
+
+impl fmt::Display for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let [rows, cols, depth] = self.0;
+        write!(f, "{rows} x {cols} x {depth}")
+    }
+}
+
+/// A sentence.
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Why::Fits => "all of A, B and C fit",
+            Why::ReadsLess => "so the least is read",
+            Why::DepthAsked => "k is cut as asked for: C is rounded after each block of it",
+            Why::DepthCut => {
+                "k is cut because no tile of C takes all of it: C is rounded after each block of it"
+            }
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! Memory of the host that the device reaches by itself, and copies that go on while the host does.
+
+use super::failure::{check, check_on};
+use super::{Context, Event, Stream};
+use crate::error::Result;
+use cust::sys::{
+    CUDA_MEMCPY2D, CUmemorytype_enum as Kind, cuMemAllocHost_v2, cuMemFreeHost, cuMemcpy2DAsync_v2,
+    cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2, cuStreamWaitEvent,
+};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// The pitch that every driver takes for a 2D copy (`CU_DEVICE_ATTRIBUTE_MAX_PITCH` is no smaller anywhere).
+const MAX_PITCH: usize = i32::MAX as usize;
+
+/// Page-locked bytes of the host, freed on drop. Whoever has it makes sure that no copy is on its way then.
+#[derive(Debug)]
+pub(crate) struct PinnedMemory {
+    /// Null for no bytes.
+    start: *mut u8,
+    context: Arc<Context>,
+}
+
+// SAFETY: plain memory that this value alone owns; the driver frees it from any thread.
+unsafe impl Send for PinnedMemory {}
+// SAFETY: a shared reference gives out the address alone.
+unsafe impl Sync for PinnedMemory {}
+
+impl PinnedMemory {
+    /// So many bytes, zeroed.
+    pub(crate) fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self> {
+        let mut memory = PinnedMemory { start: null_mut(), context: context.clone() };
+        if bytes > 0 {
+            context.make_current()?;
+            let mut start = null_mut();
+            // SAFETY: the driver writes one address.
+            check_on(context, unsafe { cuMemAllocHost_v2(&mut start, bytes) })?;
+            memory.start = start.cast();
+            // SAFETY: so many bytes have been allocated.
+            unsafe { memory.start.write_bytes(0, bytes) };
+        }
+        Ok(memory)
+    }
+
+    /// The first byte; null for no bytes.
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.start
+    }
+}
+
+impl Drop for PinnedMemory {
+    fn drop(&mut self) {
+        if !self.start.is_null() {
+            let _ = self.context.make_current();
+            // SAFETY: allocated by this driver, and nobody has it any more.
+            let _ = unsafe { cuMemFreeHost(self.start.cast()) };
+        }
+    }
+}
+
+/// Where a copy between host and device goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    ToDevice,
+    ToHost,
+}
+
+/// Rows of bytes: the first one's address, and from each to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pitched {
+    pub(crate) start: u64,
+    pub(crate) pitch: usize,
+}
+
+impl Pitched {
+    fn row(self, row: usize) -> u64 {
+        self.start + (row * self.pitch) as u64
+    }
+}
+
+impl Stream {
+    /// Queues a copy of `rows` rows of so many bytes and returns at once.
+    ///
+    /// # Safety
+    /// 1. Each row is valid, on the host and on this device, until the copy has ended; those on the host are
+    ///    page-locked. Until then nobody else writes what it reads, nor touches what it writes.
+    /// 2. Each pitch is at least a row.
+    pub(crate) unsafe fn copy(
+        &self,
+        way: Way,
+        host: Pitched,
+        device: Pitched,
+        [bytes, rows]: [usize; 2],
+    ) -> Result<()> {
+        if bytes == 0 || rows == 0 {
+            return Ok(());
+        }
+        self.context().make_current()?;
+        if rows == 1 || host.pitch == bytes && device.pitch == bytes {
+            // SAFETY: the caller's; rows without gaps are one.
+            return unsafe { self.copy_bytes(way, host.start, device.start, bytes * rows) };
+        }
+        if host.pitch.max(device.pitch) > MAX_PITCH {
+            return (0..rows).try_for_each(|row| {
+                // SAFETY: the caller's.
+                unsafe { self.copy_bytes(way, host.row(row), device.row(row), bytes) }
+            });
+        }
+        let host_side = (Kind::CU_MEMORYTYPE_HOST, host.start as *mut _, 0, host.pitch);
+        let device_side = (Kind::CU_MEMORYTYPE_DEVICE, null_mut(), device.start, device.pitch);
+        let (from, to) = match way {
+            Way::ToDevice => (host_side, device_side),
+            Way::ToHost => (device_side, host_side),
+        };
+        let copy = CUDA_MEMCPY2D {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcMemoryType: from.0,
+            srcHost: from.1,
+            srcDevice: from.2,
+            srcArray: null_mut(),
+            srcPitch: from.3,
+            dstXInBytes: 0,
+            dstY: 0,
+            dstMemoryType: to.0,
+            dstHost: to.1,
+            dstDevice: to.2,
+            dstArray: null_mut(),
+            dstPitch: to.3,
+            WidthInBytes: bytes,
+            Height: rows,
+        };
+        // SAFETY: the description is read during the call; the memory is the caller's to answer for.
+        check_on(self.context(), unsafe { cuMemcpy2DAsync_v2(&copy, self.raw()) })
+    }
+
+    /// Queues a copy of bytes side by side.
+    ///
+    /// # Safety
+    /// As [`Stream::copy`].
+    unsafe fn copy_bytes(&self, way: Way, host: u64, device: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's.
+        let result = unsafe {
+            match way {
+                Way::ToDevice => cuMemcpyHtoDAsync_v2(device, host as *const _, bytes, self.raw()),
+                Way::ToHost => cuMemcpyDtoHAsync_v2(host as *mut _, device, bytes, self.raw()),
+            }
+        };
+        check_on(self.context(), result)
+    }
+
+    /// Makes the work that is queued from now on wait for what `event` marks.
+    pub(crate) fn wait_for(&self, event: &Event) -> Result<()> {
+        self.context().make_current()?;
+        // SAFETY: both handles live as long as the borrows, and the driver keeps what it needs of an event that
+        // is destroyed before it has come.
+        check(unsafe { cuStreamWaitEvent(self.raw(), event.raw(), 0) })
+    }
+}

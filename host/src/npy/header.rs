@@ -1,0 +1,294 @@
+//! The header of a file: what its bytes are, and where they begin.
+//!
+//! Read by hand. `npyz` 0.9 and `ndarray-npy` 0.10 do the same with a parser of all of Python's literals: for
+//! a header of twenty opening brackets that one takes half a minute, and twice as long for each more, and
+//! `npyz` panics for a shape whose product overflows. Nor do their errors name the field.
+
+use std::{fs::File, os::unix::fs::FileExt};
+
+use super::Dtype;
+use crate::matrix::Layout;
+
+/// Bytes of text at most. A header of two dimensions has about a hundred; NumPy refuses ten thousand.
+const MOST_TEXT: u32 = 1 << 16;
+/// What every file begins with.
+const MAGIC: &[u8] = b"\x93NUMPY";
+/// NumPy begins its data at a multiple of this.
+const ALIGN: usize = 64;
+
+/// What a file says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// Do their bytes begin with the most significant one?
+    pub big_endian: bool,
+    /// Row-major for NumPy's C order, column-major for its Fortran order.
+    pub layout: Layout,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Where in the file the first element begins.
+    pub offset: u64,
+}
+
+/// A field that is not what it must be.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) field: &'static str,
+    pub(super) value: String,
+    pub(super) limit: String,
+}
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+fn refuse<T>(field: &'static str, value: impl ToString, limit: impl ToString) -> Result<T> {
+    Err(Refusal { field, value: value.to_string(), limit: limit.to_string() })
+}
+
+impl Header {
+    /// Bytes of its elements.
+    pub fn data_bytes(&self) -> u64 {
+        // Read and checked with a header, or below what a shape may have.
+        self.rows as u64 * self.cols as u64 * self.dtype.bytes() as u64
+    }
+
+    /// Reads the header of a file of that length, which must have as many bytes as the header says.
+    pub(super) fn read(file: &File, len: u64) -> Result<Self> {
+        let mut start = [0; 12];
+        let there = len.min(12) as usize;
+        read_at(file, &mut start[..there], 0)?;
+        let magic = &start[..there.min(MAGIC.len())];
+        if magic != MAGIC {
+            let value = format!("\"{}\"", magic.escape_ascii());
+            return refuse("magic", value, "must be \"\\x93NUMPY\": this is no .npy file");
+        }
+        // Of a file that ends here the rest is zeros, and too short for any length.
+        let (text_start, text_len) = match (start[6], start[7]) {
+            _ if there < 8 => (12, 0),
+            (1, 0) => (10, u32::from(u16::from_le_bytes([start[8], start[9]]))),
+            (2 | 3, 0) => (12, u32::from_le_bytes([start[8], start[9], start[10], start[11]])),
+            (major, minor) => {
+                let value = format!("{major}.{minor}");
+                return refuse("version", value, "must be 1.0, 2.0 or 3.0");
+            }
+        };
+        let offset = text_start + u64::from(text_len);
+        if len < offset {
+            let limit = format!("ends within its header, which says that it has {offset}");
+            return refuse("file", format_args!("{len} bytes"), limit);
+        }
+        if text_len > MOST_TEXT {
+            let limit = format!("must be at most {MOST_TEXT}");
+            return refuse("header length", text_len, limit);
+        }
+        let mut text = vec![0; text_len as usize];
+        read_at(file, &mut text, text_start)?;
+        let header = Header { offset, ..parse(&text)? };
+        let (there, needed) = (len - offset, header.data_bytes());
+        if there != needed {
+            let Header { dtype, rows, cols, .. } = header;
+            let how = if there < needed { "truncated: " } else { "too long: " };
+            let limit = format!("{how}{rows} x {cols} elements of {dtype} have {needed}");
+            return refuse("data", format_args!("{there} bytes"), limit);
+        }
+        Ok(header)
+    }
+
+    /// The bytes before the first element, and this header with their number.
+    pub(super) fn write(self) -> (Self, Vec<u8>) {
+        let Header { dtype, rows, cols, .. } = self;
+        let order = if self.layout == Layout::ColMajor { "True" } else { "False" };
+        let endian = if self.big_endian { '>' } else { '<' };
+        let mut text = format!(
+            "{{'descr': '{endian}{dtype}', 'fortran_order': {order}, 'shape': ({rows}, {cols}), }}"
+        );
+        let before = MAGIC.len() + 4;
+        let end = (before + text.len() + 1).next_multiple_of(ALIGN);
+        text.extend(std::iter::repeat_n(' ', end - before - text.len() - 1));
+        text.push('\n');
+        // A shape of two numbers keeps it far below the 65535 bytes of version 1.0.
+        let len = (text.len() as u16).to_le_bytes();
+        let bytes = [MAGIC, &[1, 0], &len, text.as_bytes()].concat();
+        (Header { offset: end as u64, ..self }, bytes)
+    }
+}
+
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> Result<()> {
+    file.read_exact_at(bytes, offset).or_else(|error| {
+        let value = format!("{} bytes from {offset} on", bytes.len());
+        refuse("header", value, format_args!("cannot be read: {error}"))
+    })
+}
+
+/// A header of that text, without the place of its data.
+fn parse(text: &[u8]) -> Result<Header> {
+    let (mut descr, mut order, mut shape) = (None, None, None);
+    for (key, value) in entries(text)? {
+        let (field, place) = match key {
+            b"descr" => ("descr", &mut descr),
+            b"fortran_order" => ("fortran_order", &mut order),
+            b"shape" => ("shape", &mut shape),
+            _ => {
+                return refuse(
+                    "header",
+                    shown(key),
+                    "must have descr, fortran_order and shape alone",
+                );
+            }
+        };
+        if place.replace(value).is_some() {
+            return refuse(field, shown(value), "must be there once");
+        }
+    }
+    let there = |field: &'static str, value: Option<_>| match value {
+        Some(value) => Ok(value),
+        None => refuse("header", shown(text), format_args!("must have {field}")),
+    };
+    let (descr, order, shape) =
+        (there("descr", descr)?, there("fortran_order", order)?, there("shape", shape)?);
+    let (dtype, big_endian) = parse_descr(descr)?;
+    let layout = match order {
+        b"True" => Layout::ColMajor,
+        b"False" => Layout::RowMajor,
+        other => return refuse("fortran_order", shown(other), "must be True or False"),
+    };
+    let [rows, cols] = parse_shape(shape)?;
+    let elements = rows.checked_mul(cols).and_then(|len| len.checked_mul(dtype.bytes() as u64));
+    if elements.is_none_or(|bytes| bytes > i64::MAX as u64) {
+        return refuse("shape", shown(shape), "no file has that many elements");
+    }
+    let (rows, cols) = (rows as usize, cols as usize);
+    Ok(Header { dtype, big_endian, layout, rows, cols, offset: 0 })
+}
+
+fn parse_descr(descr: &[u8]) -> Result<(Dtype, bool)> {
+    let limit =
+        |what: &str| format!("{what}: must be '<f2', '<f4' or '<f8', or one of them with '>'");
+    if descr.first() == Some(&b'[') {
+        return refuse("descr", shown(descr), limit("a structure"));
+    }
+    let Some(name) = unquote(descr) else {
+        return refuse("descr", shown(descr), limit("no type"));
+    };
+    let (order, kind) = match name {
+        [order @ (b'<' | b'>' | b'|'), kind @ ..] => (order, kind),
+        _ => return refuse("descr", shown(descr), limit("does not say its byte order")),
+    };
+    let dtype = match (order, kind) {
+        (b'|', [b'f', ..]) => {
+            return refuse("descr", shown(descr), limit("does not say its byte order"));
+        }
+        (_, b"f2") => Dtype::F2,
+        (_, b"f4") => Dtype::F4,
+        (_, b"f8") => Dtype::F8,
+        _ => {
+            let what = match kind.first() {
+                Some(b'f') => "floats of another size",
+                Some(b'i' | b'u') => "integers",
+                Some(b'c') => "complex numbers",
+                Some(b'b') => "truth values",
+                Some(b'O') => "objects, which Python alone can read",
+                Some(b'S' | b'U' | b'a') => "text",
+                Some(b'M' | b'm') => "times",
+                Some(b'V') => "raw bytes",
+                _ => "an unknown type",
+            };
+            return refuse("descr", shown(descr), limit(what));
+        }
+    };
+    Ok((dtype, *order == b'>'))
+}
+
+fn parse_shape(shape: &[u8]) -> Result<[u64; 2]> {
+    let limit = "must be two numbers: a matrix has rows and columns";
+    let inner = shape.strip_prefix(b"(").and_then(|shape| shape.strip_suffix(b")"));
+    let Some(inner) = inner else { return refuse("shape", shown(shape), limit) };
+    let mut parts = inner.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).collect::<Vec<_>>();
+    // `(3,)` and `(3, 4,)` end with a comma.
+    parts.pop_if(|last| last.is_empty());
+    let mut numbers = Vec::new();
+    for part in &parts {
+        // Python 2 wrote its long integers with an L.
+        let digits = part.strip_suffix(b"L").unwrap_or(part);
+        let number = match !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
+            true => str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok()),
+            false => return refuse("shape", shown(shape), "must be whole numbers"),
+        };
+        let Some(number) = number else {
+            return refuse("shape", shown(shape), "no file has that many elements");
+        };
+        numbers.push(number);
+    }
+    match numbers[..] {
+        [rows, cols] => Ok([rows, cols]),
+        _ => {
+            let limit = format!("{limit}, and this array has {} dimensions", numbers.len());
+            refuse("shape", shown(shape), limit)
+        }
+    }
+}
+
+/// Keys and values of a Python dictionary: keys without their quotes, values as they stand. One look at each
+/// byte, whatever they are.
+fn entries(text: &[u8]) -> Result<Vec<(&[u8], &[u8])>> {
+    let text = text.trim_ascii();
+    let broken = || refuse("header", shown(text), "must be a dictionary of Python's");
+    let inner = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}"));
+    let Some(mut rest) = inner.map(<[u8]>::trim_ascii) else { return broken() };
+    let mut entries = Vec::new();
+    while !rest.is_empty() {
+        let Some(colon) = until(b':', rest).filter(|&colon| colon < rest.len()) else {
+            return broken();
+        };
+        let Some(key) = unquote(rest[..colon].trim_ascii()) else { return broken() };
+        rest = &rest[colon + 1..];
+        let Some(end) = until(b',', rest) else { return broken() };
+        let value = rest[..end].trim_ascii();
+        if value.is_empty() {
+            return broken();
+        }
+        entries.push((key, value));
+        rest = rest.get(end + 1..).unwrap_or_default().trim_ascii();
+    }
+    Ok(entries)
+}
+
+/// Where `end` stands outside of quotes and brackets for the first time, or else the text's end; `None` where
+/// quotes or brackets are left open.
+fn until(end: u8, text: &[u8]) -> Option<usize> {
+    let (mut quote, mut depth, mut escaped) = (None, 0usize, false);
+    for (place, &byte) in text.iter().enumerate() {
+        match (quote, byte) {
+            _ if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(open), _) if byte == open => quote = None,
+            (Some(_), _) => {}
+            (None, b'\'' | b'"') => quote = Some(byte),
+            (None, b'(' | b'[' | b'{') => depth += 1,
+            (None, b')' | b']' | b'}') => depth = depth.checked_sub(1)?,
+            (None, _) if byte == end && depth == 0 => return Some(place),
+            (None, _) => {}
+        }
+    }
+    (quote.is_none() && depth == 0).then_some(text.len())
+}
+
+/// A string without its quotes; only of one without escapes.
+fn unquote(text: &[u8]) -> Option<&[u8]> {
+    match text {
+        [open @ (b'\'' | b'"'), inner @ .., close] if open == close => {
+            (!inner.contains(open) && !inner.contains(&b'\\')).then_some(inner)
+        }
+        _ => None,
+    }
+}
+
+/// What a file has there, for a message: not too long, and no control characters.
+fn shown(bytes: &[u8]) -> String {
+    const MOST: usize = 80;
+    let bytes = bytes.trim_ascii();
+    let text = bytes[..bytes.len().min(MOST)].escape_ascii().to_string().replace("\\'", "'");
+    if bytes.len() > MOST { format!("{text}...") } else { text }
+}

@@ -1,0 +1,62 @@
+//! A block of a matrix as runs of elements that lie side by side in its file.
+
+use std::ops::Range;
+
+use crate::{
+    error::{Error, Result},
+    matrix::Layout,
+};
+
+/// The runs of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Runs {
+    /// The first element's index in the file.
+    pub(super) start: u64,
+    /// Elements from the start of one run to the start of the next.
+    pub(super) stride: u64,
+    /// How many.
+    pub(super) count: usize,
+    /// Elements of each.
+    pub(super) len: usize,
+}
+
+impl Runs {
+    /// Of that block of a `rows x cols` matrix, whose values are `len`. Runs that follow one another are one.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a block that reaches outside, and for another number of values than it has.
+    pub(super) fn of(
+        layout: Layout,
+        [rows, cols]: [usize; 2],
+        block_rows: &Range<usize>,
+        block_cols: &Range<usize>,
+        len: usize,
+    ) -> Result<Self> {
+        for (name, range, size) in [("rows", block_rows, rows), ("cols", block_cols, cols)] {
+            if range.start > range.end || range.end > size {
+                let limit = format!("the matrix has {size}");
+                return Err(Error::argument(name, format!("{range:?}"), limit));
+            }
+        }
+        // Inside a matrix whose bytes can be counted.
+        if len != block_rows.len() * block_cols.len() {
+            let limit = format!("must be {} x {}", block_rows.len(), block_cols.len());
+            return Err(Error::argument("values.len()", len, limit));
+        }
+        let (outer, inner, stride) = match layout {
+            Layout::RowMajor => (block_rows, block_cols, cols),
+            Layout::ColMajor => (block_cols, block_rows, rows),
+        };
+        let start = outer.start as u64 * stride as u64 + inner.start as u64;
+        let (count, len, stride) = (outer.len(), inner.len(), stride as u64);
+        Ok(match len as u64 == stride {
+            true => Runs { start, stride: 0, count: 1, len: count * len },
+            false => Runs { start, stride, count, len },
+        })
+    }
+
+    /// The first element of each run, by its index in the file.
+    pub(super) fn starts(self) -> impl Iterator<Item = u64> {
+        (0..self.count as u64).map(move |run| self.start + run * self.stride)
+    }
+}
