@@ -12,6 +12,7 @@ use crate::cuda;
 use crate::{
     device::{Device, Kind},
     error::{Error, Result},
+    launch::Stream,
     memory::HostMemory,
 };
 
@@ -292,6 +293,26 @@ impl<T: Pod> Buffer<T> {
         }
     }
 
+    /// What is queued on `stream` from now on reads it, after what other streams write.
+    fn read_on(&self, stream: &Stream) -> Result<()> {
+        let _ = stream; // on the CPU device all has ended
+        #[cfg(feature = "cuda")]
+        if let (Storage::Cuda(memory), Some(stream)) = (&self.storage, stream.cuda()) {
+            memory.uses().read_by(stream)?;
+        }
+        Ok(())
+    }
+
+    /// What is queued on `stream` from now on writes it, after what other streams do with it.
+    fn written_on(&self, stream: &Stream) -> Result<()> {
+        let _ = stream;
+        #[cfg(feature = "cuda")]
+        if let (Storage::Cuda(memory), Some(stream)) = (&self.storage, stream.cuda()) {
+            memory.uses().written_by(stream)?;
+        }
+        Ok(())
+    }
+
     /// Its first element's address, on its device.
     pub(crate) fn address(&self) -> u64 {
         match &self.storage {
@@ -340,6 +361,12 @@ impl<'a, T: Pod> BufferView<'a, T> {
     /// As many of its elements from the first on, or all.
     pub(crate) fn shortened(self, len: usize) -> Self {
         BufferView { len: self.len.min(len), ..self }
+    }
+
+    /// Its first element's address, for work that is queued on `stream`: other streams' is waited for.
+    pub(crate) fn address_on(&self, stream: &Stream) -> Result<*const T> {
+        self.buffer.read_on(stream)?;
+        Ok(self.address())
     }
 
     /// Its first element's address, on its device.
@@ -395,6 +422,12 @@ impl<'a, T: Pod> BufferViewMut<'a, T> {
     /// As many of its elements from the first on, or all.
     pub(crate) fn shortened(self, len: usize) -> Self {
         BufferViewMut { len: self.len.min(len), ..self }
+    }
+
+    /// Its first element's address, for work that is queued on `stream`: other streams' is waited for.
+    pub(crate) fn address_on(&mut self, stream: &Stream) -> Result<*mut T> {
+        self.buffer.written_on(stream)?;
+        Ok(self.address())
     }
 
     /// Its first element's address, on its device.

@@ -117,8 +117,9 @@ impl<'a> Cublas<'a> {
             return Ok(());
         }
         self.context.make_current()?;
-        let (a, b) = (a.buffer().all().address(), b.buffer().all().address());
-        let c = c.buffer_mut().all_mut().address();
+        let (a, b) =
+            (a.buffer().all().address_on(self.stream)?, b.buffer().all().address_on(self.stream)?);
+        let c = c.buffer_mut().all_mut().address_on(self.stream)?;
         let (one, zero) = (1.0, 0.0);
         // cuBLAS's matrices are column-major. A row-major matrix read so is its transpose, and
         // C^T = B^T A^T: the operands change places.

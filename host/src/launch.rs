@@ -1,5 +1,7 @@
 //! Launching a kernel: its arguments, typed; the checks before; the driver or the fibers.
 
+#[cfg(feature = "cuda")]
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use simt::{
@@ -22,7 +24,7 @@ use crate::{
 pub struct Stream {
     device: Device,
     #[cfg(feature = "cuda")]
-    cuda: Option<cuda::Stream>,
+    cuda: Option<Arc<cuda::Stream>>,
 }
 
 /// A moment in a stream.
@@ -45,7 +47,7 @@ impl Device {
         #[cfg(feature = "cuda")]
         let cuda = match &*self.0 {
             Kind::Cpu(_) => None,
-            Kind::Cuda(gpu) => Some(cuda::Stream::new(&gpu.context)?),
+            Kind::Cuda(gpu) => Some(Arc::new(cuda::Stream::new(&gpu.context)?)),
         };
         Ok(Stream {
             device: self.clone(),
@@ -63,7 +65,7 @@ impl Stream {
 
     /// The driver's stream, of a GPU.
     #[cfg(feature = "cuda")]
-    pub(crate) fn cuda(&self) -> Option<&cuda::Stream> {
+    pub(crate) fn cuda(&self) -> Option<&Arc<cuda::Stream>> {
         self.cuda.as_ref()
     }
 
@@ -100,7 +102,9 @@ impl Stream {
     /// against what the kernel declares and the device allows, and each buffer against the length that
     /// the kernel declares and the device that it lies on.
     ///
-    /// On a GPU it returns at once; [`Stream::synchronize`] and everything that reads a buffer wait.
+    /// On a GPU it returns at once; [`Stream::synchronize`] and everything that reads a buffer wait. On the device it
+    /// comes after all that was queued here, and after what other streams do with the same buffers, one of both
+    /// writing.
     ///
     /// # Errors
     /// [`Error::Launch`], naming what is wrong with the launch; [`Error::Ptx`] where the driver refuses
@@ -110,8 +114,8 @@ impl Stream {
     /// 1. The kernel keeps inside its buffers. (On the CPU device views are bounds-checked; on a GPU
     ///    nothing is.)
     /// 2. No two threads of it access one element, one of them writing, without a barrier between.
-    /// 3. No work on another stream that has not been waited for touches the same elements, one of both
-    ///    writing. The same of variables, except through [`Symbol`](crate::Symbol).
+    /// 3. No work on another stream that has not been waited for touches the same variables, one of both writing,
+    ///    except through [`Symbol`](crate::Symbol). (What it does with the buffers is waited for.)
     /// 4. What the kernel's pointer variables point to is there until the kernel has ended, and used by it as the
     ///    other conditions say.
     pub unsafe fn launch<P: Params, A: Arguments<P>>(
@@ -123,7 +127,7 @@ impl Stream {
         let name = kernel.declaration.name;
         let refuse = |what| Error::Launch { kernel: name, what };
         let names = kernel.declaration.params.iter().map(|param| param.name);
-        let params = arguments.bind(&self.device, &mut { names }).map_err(refuse)?;
+        let params = arguments.bind(self, &mut { names }).map_err(refuse)?;
         kernel.check(config, &self.device.limits(), &params).map_err(refuse)?;
         match &*self.device.0 {
             Kind::Cpu(cpu) => {
@@ -215,13 +219,13 @@ impl Event {
 )]
 pub trait Argument<P> {
     #[doc(hidden)]
-    fn bind(self, device: &Device, name: &str) -> std::result::Result<P, String>;
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<P, String>;
 }
 
 macro_rules! numbers {
     ($($ty:ty)*) => {$(
         impl Argument<$ty> for $ty {
-            fn bind(self, _: &Device, _: &str) -> std::result::Result<$ty, String> {
+            fn bind(self, _: &Stream, _: &str) -> std::result::Result<$ty, String> {
                 Ok(self)
             }
         }
@@ -231,7 +235,7 @@ macro_rules! numbers {
 numbers! { u32 i32 u64 i64 f32 f64 }
 
 impl<R: Record> Argument<R> for &R {
-    fn bind(self, _: &Device, _: &str) -> std::result::Result<R, String> {
+    fn bind(self, _: &Stream, _: &str) -> std::result::Result<R, String> {
         Ok(*self)
     }
 }
@@ -243,44 +247,49 @@ fn check_device(wanted: &Device, actual: &Device, name: &str) -> std::result::Re
     Err(format!("{name} lies on {}, the launch is on {}", actual.name(), wanted.name()))
 }
 
+/// What went wrong where a stream was to wait for another.
+fn address<P>(address: Result<P>, name: &str) -> std::result::Result<P, String> {
+    address.map_err(|error| format!("{name}: {error}"))
+}
+
 impl<T: Pod> Argument<In<T>> for BufferView<'_, T> {
-    fn bind(self, device: &Device, name: &str) -> std::result::Result<In<T>, String> {
-        check_device(device, self.device(), name)?;
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<In<T>, String> {
+        check_device(stream.device(), self.device(), name)?;
         // SAFETY: the kernel runs while the buffer is borrowed (CPU), or the buffer's memory outlives
         // the work that was launched before it is freed (CUDA).
-        Ok(unsafe { In::new(self.address(), self.len()) })
+        Ok(unsafe { In::new(address(self.address_on(stream), name)?, self.len()) })
     }
 }
 
 impl<T: Pod> Argument<Out<T>> for BufferViewMut<'_, T> {
-    fn bind(mut self, device: &Device, name: &str) -> std::result::Result<Out<T>, String> {
-        check_device(device, self.device(), name)?;
+    fn bind(mut self, stream: &Stream, name: &str) -> std::result::Result<Out<T>, String> {
+        check_device(stream.device(), self.device(), name)?;
         let len = self.len();
         // SAFETY: as for `In`; the borrow is mutable, so nobody else reads.
-        Ok(unsafe { Out::new(self.address(), len) })
+        Ok(unsafe { Out::new(address(self.address_on(stream), name)?, len) })
     }
 }
 
 impl<T: Pod> Argument<*const T> for BufferView<'_, T> {
-    fn bind(self, device: &Device, name: &str) -> std::result::Result<*const T, String> {
-        check_device(device, self.device(), name)?;
-        Ok(self.address())
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<*const T, String> {
+        check_device(stream.device(), self.device(), name)?;
+        address(self.address_on(stream), name)
     }
 }
 
 impl<T: Pod> Argument<*mut T> for BufferViewMut<'_, T> {
-    fn bind(mut self, device: &Device, name: &str) -> std::result::Result<*mut T, String> {
-        check_device(device, self.device(), name)?;
-        Ok(self.address())
+    fn bind(mut self, stream: &Stream, name: &str) -> std::result::Result<*mut T, String> {
+        check_device(stream.device(), self.device(), name)?;
+        address(self.address_on(stream), name)
     }
 }
 
 macro_rules! whole_buffers {
     ($($(#[$mut:tt])? $buffer:ty => $view:ident => $($param:ty)*;)*) => {$($(
         impl<T: Pod> Argument<$param> for $buffer {
-            fn bind(self, device: &Device, name: &str) -> std::result::Result<$param, String> {
+            fn bind(self, stream: &Stream, name: &str) -> std::result::Result<$param, String> {
                 let view = self.$view(..).map_err(|error| error.to_string())?;
-                Argument::<$param>::bind(view, device, name)
+                Argument::<$param>::bind(view, stream, name)
             }
         }
     )*)*};
@@ -296,7 +305,7 @@ pub trait Arguments<P> {
     #[doc(hidden)]
     fn bind(
         self,
-        device: &Device,
+        stream: &Stream,
         names: &mut dyn Iterator<Item = &'static str>,
     ) -> std::result::Result<P, String>;
 }
@@ -306,12 +315,12 @@ macro_rules! tuples {
         impl<$($param, $argument: Argument<$param>),+> Arguments<($($param,)+)> for ($($argument,)+) {
             fn bind(
                 self,
-                device: &Device,
+                stream: &Stream,
                 names: &mut dyn Iterator<Item = &'static str>,
             ) -> std::result::Result<($($param,)+), String> {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
                 let ($($argument,)+) = self;
-                Ok(($($argument.bind(device, names.next().unwrap_or("an argument"))?,)+))
+                Ok(($($argument.bind(stream, names.next().unwrap_or("an argument"))?,)+))
             }
         }
     )*};

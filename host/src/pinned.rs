@@ -153,7 +153,7 @@ impl Stream {
     /// Copies the first `lines.count * lines.len` elements of `from` to lines of a buffer, when all work queued
     /// here before has ended, and returns at once. On the CPU device it has ended when it returns.
     ///
-    /// What other streams do with these elements meanwhile is theirs to order: [`Stream::wait_for`].
+    /// It waits for what other streams do with the buffer, and they for it.
     ///
     /// # Errors
     /// [`Error::Argument`] for lines that overlap or reach outside, too few elements, or another device's memory:
@@ -165,14 +165,15 @@ impl Stream {
         lines: Lines,
     ) -> Result<()> {
         self.check_copy(from, "to", to.device(), to.len(), lines)?;
+        let address = to.address_on(self)?;
         // SAFETY: the lines are inside the view and inside the pinned memory.
-        unsafe { self.queue(Way::ToDevice, from, to.address(), lines) }
+        unsafe { self.queue(Way::ToDevice, from, address, lines) }
     }
 
     /// Copies lines of a buffer to the first `lines.count * lines.len` elements of `to`, when all work queued here
     /// before has ended, and returns at once. On the CPU device it has ended when it returns.
     ///
-    /// What other streams do with these elements meanwhile is theirs to order: [`Stream::wait_for`].
+    /// It waits for what other streams do with the buffer, and they for it.
     ///
     /// # Errors
     /// As [`Stream::upload`].
@@ -183,8 +184,9 @@ impl Stream {
         lines: Lines,
     ) -> Result<()> {
         self.check_copy(to, "from", from.device(), from.len(), lines)?;
+        let address = from.address_on(self)?.cast_mut();
         // SAFETY: as in `upload`.
-        unsafe { self.queue(Way::ToHost, to, from.address().cast_mut(), lines) }
+        unsafe { self.queue(Way::ToHost, to, address, lines) }
     }
 
     /// Makes the work that is queued here from now on wait for an event of another stream.

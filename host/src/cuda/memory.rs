@@ -1,7 +1,7 @@
 //! Device memory, as bytes.
 
-use super::Context;
 use super::failure::{INVALID_VALUE, OUT_OF_MEMORY, Raw, check, outcome};
+use super::{Context, Uses};
 use crate::error::{Error, Result};
 use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice};
 use cust::sys::cuMemAllocPitch_v2;
@@ -22,6 +22,7 @@ pub(crate) struct Memory {
     /// Dropped, which frees it, unless somebody else does.
     buffer: ManuallyDrop<DeviceBuffer<u8>>,
     foreign: bool,
+    uses: Uses,
     context: Arc<Context>,
 }
 
@@ -42,8 +43,8 @@ impl Memory {
     }
 
     fn new(buffer: DeviceBuffer<u8>, context: &Arc<Context>) -> Self {
-        let (buffer, foreign) = (ManuallyDrop::new(buffer), false);
-        Memory { buffer, foreign, context: context.clone() }
+        let (buffer, uses) = (ManuallyDrop::new(buffer), Uses::default());
+        Memory { buffer, foreign: false, uses, context: context.clone() }
     }
 
     /// Memory that somebody else has allocated in this context, and frees.
@@ -88,6 +89,11 @@ impl Memory {
         self.buffer.as_device_ptr().as_raw()
     }
 
+    /// The streams whose work may still be at it.
+    pub(crate) fn uses(&self) -> &Uses {
+        &self.uses
+    }
+
     /// Bytes.
     pub(crate) fn len(&self) -> usize {
         self.buffer.len()
@@ -126,6 +132,7 @@ impl Memory {
             return Ok(());
         }
         self.context.synchronize()?;
+        self.uses.ended();
         operation(self.buffer.index(range))?;
         // A fill returns before it is done, and so does a copy from ordinary host memory: as soon as the
         // bytes are in the driver's own. A kernel in another stream would not wait for either.

@@ -25,6 +25,7 @@ mod rows;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 pub(crate) use context::Context;
 pub use context::Properties;
@@ -36,6 +37,7 @@ pub(crate) use module::Module;
 pub(crate) use pinned::{PinnedMemory, Pitched, Way};
 pub(crate) use rows::{Side, copy_rows};
 pub(crate) use stream::Stream;
+pub(crate) use uses::Uses;
 
 use crate::error::{Error, Result};
 use cust::{CudaApiVersion, CudaFlags};
