@@ -1,6 +1,6 @@
 //! Everything that can go wrong, sorted by whose turn it is to act.
 
-use std::fmt;
+use std::{convert::Infallible, fmt};
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -114,6 +114,12 @@ pub enum Error {
     /// Ctrl-C, or [`crate::interrupt`].
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
 }
 
 impl Error {

@@ -70,7 +70,7 @@ pub use device::{Best, Device};
 pub use error::{Error, Result};
 pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm};
 pub use launch::{Argument, Arguments, Event, Stream};
-pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut};
+pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut};
 #[cfg(feature = "npy")]
 pub use new_file::NewFile;
 pub use pinned::{Lines, Pinned};

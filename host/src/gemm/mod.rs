@@ -32,6 +32,7 @@ mod batch;
 mod choice;
 mod launch;
 mod scalar;
+mod slices;
 
 use std::fmt;
 
@@ -41,9 +42,9 @@ pub use scalar::Scalar;
 
 use crate::{
     buffer::BufferView,
-    error::Result,
+    error::{Error, Result},
     launch::Stream,
-    matrix::{MatrixView, MatrixViewMut},
+    matrix::{MatrixView, MatrixViewMut, SliceView, SliceViewMut},
 };
 
 /// How a product is computed. Further modes will join: tensor cores, and f32 by their means.
@@ -174,6 +175,35 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         let choice = self.launch(stream, a, b, c)?;
         stream.synchronize()?;
         Ok(choice)
+    }
+
+    /// The product of matrices in this machine's memory, slices or nalgebra's or ndarray's, and waits for it. A, B
+    /// and, where `beta` is not 0, C are copied to the device as they lie, and C back; on the CPU device nothing is
+    /// copied.
+    ///
+    /// ```
+    /// use host::{Device, Gemm, SliceView, SliceViewMut};
+    ///
+    /// let stream = Device::best().device.stream()?;
+    /// let (a, mut c) = ([1.0f64, 2.0, 3.0, 4.0], [0.0f64; 4]);
+    /// let a = SliceView::row_major(&a, 2, 2)?;
+    /// Gemm::new().run_slices(&stream, a, a.t(), SliceViewMut::row_major(&mut c, 2, 2)?)?;
+    /// assert_eq!(c, [5.0, 11.0, 11.0, 25.0]);
+    /// # Ok::<(), host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Gemm::run`]; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn run_slices<'s, A, B, C>(&self, stream: &Stream, a: A, b: B, c: C) -> Result<Choice>
+    where
+        A: TryInto<SliceView<'s, T>, Error: Into<Error>>,
+        B: TryInto<SliceView<'s, T>, Error: Into<Error>>,
+        C: TryInto<SliceViewMut<'s, T>, Error: Into<Error>>,
+    {
+        let a = a.try_into().map_err(Into::into)?;
+        let b = b.try_into().map_err(Into::into)?;
+        let c = c.try_into().map_err(Into::into)?;
+        slices::run(self, stream, a, b, c)
     }
 
     /// Puts a batch of products on a stream, by one launch: product i is of A's, B's and C's i-th matrix, with the

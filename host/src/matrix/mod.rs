@@ -1,7 +1,9 @@
 //! Matrices on a device: a buffer with a shape.
 
+mod slice;
 pub(crate) mod view;
 
+pub use slice::{SliceView, SliceViewMut};
 pub use view::{MatrixView, MatrixViewMut};
 
 use crate::{

@@ -1,0 +1,57 @@
+//! Products of matrices in this machine's memory.
+
+use super::{Choice, Gemm, Scalar};
+use crate::{
+    error::{Error, Result},
+    launch::Stream,
+    matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut, view::extent},
+};
+
+/// [`Gemm::run_slices`].
+pub(super) fn run<T: Scalar>(
+    gemm: &Gemm<T>,
+    stream: &Stream,
+    a: SliceView<T>,
+    b: SliceView<T>,
+    mut c: SliceViewMut<T>,
+) -> Result<Choice> {
+    // Before anything is copied.
+    for (name, value, other, wanted) in [
+        ("B.rows", b.rows(), "A.cols", a.cols()),
+        ("C.rows", c.rows(), "A.rows", a.rows()),
+        ("C.cols", c.cols(), "B.cols", b.cols()),
+    ] {
+        if value != wanted {
+            return Err(Error::argument(name, value, format!("must be {other} = {wanted}")));
+        }
+    }
+    let device = stream.device();
+    if !device.is_cuda() {
+        let buffer = |view: &SliceView<T>| {
+            let len = extent(view.rows(), view.cols(), view.strides())?;
+            // SAFETY: the view's elements, borrowed until this returns. What lies between them, which may be
+            // somebody else's, is not touched: a kernel keeps to elements, and nobody reads the buffer as a whole.
+            unsafe { device.foreign(view.start().expose_provenance() as u64, len) }
+        };
+        let (a_buffer, b_buffer) = (buffer(&a)?, buffer(&b)?);
+        let c_len = extent(c.rows(), c.cols(), c.strides())?;
+        // SAFETY: as above, borrowed mutably.
+        let mut c_buffer = unsafe { device.foreign(c.start().expose_provenance() as u64, c_len) }?;
+        let a = MatrixView::new(a_buffer.view(..)?, a.rows(), a.cols(), a.strides())?;
+        let b = MatrixView::new(b_buffer.view(..)?, b.rows(), b.cols(), b.strides())?;
+        let c = MatrixViewMut::new(c_buffer.view_mut(..)?, c.rows(), c.cols(), c.strides())?;
+        return gemm.run(stream, a, b, c);
+    }
+    let (a, b) = (Matrix::upload(device, a)?, Matrix::upload(device, b)?);
+    let mut on_device = match gemm.beta == 0.0 {
+        true => {
+            let layout = c.as_view().layout();
+            let leading = if layout == Layout::RowMajor { c.cols() } else { c.rows() };
+            Matrix::with_layout(device, c.rows(), c.cols(), layout, leading)?
+        }
+        false => Matrix::upload(device, c.as_view())?,
+    };
+    let choice = gemm.launch(stream, a.view(), b.view(), on_device.view_mut())?;
+    on_device.download(c)?;
+    Ok(choice)
+}

@@ -1,0 +1,419 @@
+//! Matrices in this machine's memory, nobody's but the caller's.
+
+use std::marker::PhantomData;
+
+use super::view::{check_distinct, check_extent, extent};
+use crate::{
+    buffer::Pod,
+    device::Device,
+    error::{Error, Result},
+    matrix::{Layout, Matrix},
+};
+
+/// A matrix in this machine's memory, to be read: element (row, col) stands `row * strides[0] + col * strides[1]`
+/// elements after the first. What lies between its elements is not looked at.
+///
+/// With the features `nalgebra` and `ndarray` it is made of their matrices and views, without a copy.
+#[derive(Debug)]
+pub struct SliceView<'a, T> {
+    start: *const T,
+    rows: usize,
+    cols: usize,
+    strides: [usize; 2],
+    borrowed: PhantomData<&'a [T]>,
+}
+
+/// A matrix in this machine's memory, to be written: as [`SliceView`], and no two of its elements are one.
+#[derive(Debug)]
+pub struct SliceViewMut<'a, T> {
+    start: *mut T,
+    rows: usize,
+    cols: usize,
+    strides: [usize; 2],
+    borrowed: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: it stands for shared borrows of elements.
+unsafe impl<T: Sync> Send for SliceView<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for SliceView<'_, T> {}
+// SAFETY: it stands for mutable borrows of elements.
+unsafe impl<T: Send> Send for SliceViewMut<'_, T> {}
+// SAFETY: a shared reference to it gives out shared borrows alone.
+unsafe impl<T: Sync> Sync for SliceViewMut<'_, T> {}
+
+// Not derived: a view of anything can be copied.
+impl<T> Clone for SliceView<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for SliceView<'_, T> {}
+
+impl<'a, T> SliceView<'a, T> {
+    /// The matrix with these strides, in elements, that begins with the first of `data`. Strides may be any: with a
+    /// stride of 0 all rows or columns are one.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where there are too few.
+    pub fn new(data: &'a [T], rows: usize, cols: usize, strides: [usize; 2]) -> Result<Self> {
+        check_extent(data.len(), rows, cols, strides)?;
+        // SAFETY: the slice has all of its elements, and is borrowed as long.
+        unsafe { SliceView::from_raw(data.as_ptr(), rows, cols, strides) }
+    }
+
+    /// A dense matrix, row by row.
+    ///
+    /// # Errors
+    /// As [`SliceView::new`].
+    pub fn row_major(data: &'a [T], rows: usize, cols: usize) -> Result<Self> {
+        SliceView::new(data, rows, cols, [cols, 1])
+    }
+
+    /// A dense matrix, column by column.
+    ///
+    /// # Errors
+    /// As [`SliceView::new`].
+    pub fn col_major(data: &'a [T], rows: usize, cols: usize) -> Result<Self> {
+        SliceView::new(data, rows, cols, [1, rows])
+    }
+
+    /// The matrix whose first element is at `start`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for elements further apart than can be addressed.
+    ///
+    /// # Safety
+    /// Its elements are there, initialised, for as long as `'a`, and nobody writes them.
+    pub unsafe fn from_raw(
+        start: *const T,
+        rows: usize,
+        cols: usize,
+        strides: [usize; 2],
+    ) -> Result<Self> {
+        extent(rows, cols, strides)?;
+        Ok(SliceView { start, rows, cols, strides, borrowed: PhantomData })
+    }
+
+    /// Its transpose.
+    #[must_use]
+    pub fn t(self) -> Self {
+        let [between_rows, between_cols] = self.strides;
+        SliceView {
+            rows: self.cols,
+            cols: self.rows,
+            strides: [between_cols, between_rows],
+            ..self
+        }
+    }
+}
+
+impl<'a, T> SliceViewMut<'a, T> {
+    /// The matrix with these strides, in elements, that begins with the first of `data`.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where there are too few, or where two elements of the matrix would be one.
+    pub fn new(data: &'a mut [T], rows: usize, cols: usize, strides: [usize; 2]) -> Result<Self> {
+        check_extent(data.len(), rows, cols, strides)?;
+        // SAFETY: the slice has all of its elements, and is borrowed as long.
+        unsafe { SliceViewMut::from_raw(data.as_mut_ptr(), rows, cols, strides) }
+    }
+
+    /// A dense matrix, row by row.
+    ///
+    /// # Errors
+    /// As [`SliceViewMut::new`].
+    pub fn row_major(data: &'a mut [T], rows: usize, cols: usize) -> Result<Self> {
+        SliceViewMut::new(data, rows, cols, [cols, 1])
+    }
+
+    /// A dense matrix, column by column.
+    ///
+    /// # Errors
+    /// As [`SliceViewMut::new`].
+    pub fn col_major(data: &'a mut [T], rows: usize, cols: usize) -> Result<Self> {
+        SliceViewMut::new(data, rows, cols, [1, rows])
+    }
+
+    /// The matrix whose first element is at `start`.
+    ///
+    /// # Errors
+    /// As [`SliceView::from_raw`]; where two elements would be one.
+    ///
+    /// # Safety
+    /// Its elements are there, initialised, for as long as `'a`, and nobody else reads or writes them.
+    pub unsafe fn from_raw(
+        start: *mut T,
+        rows: usize,
+        cols: usize,
+        strides: [usize; 2],
+    ) -> Result<Self> {
+        check_distinct(rows, cols, strides)?;
+        extent(rows, cols, strides)?;
+        Ok(SliceViewMut { start, rows, cols, strides, borrowed: PhantomData })
+    }
+
+    /// Its transpose.
+    #[must_use]
+    pub fn t(self) -> Self {
+        let [between_rows, between_cols] = self.strides;
+        SliceViewMut {
+            rows: self.cols,
+            cols: self.rows,
+            strides: [between_cols, between_rows],
+            ..self
+        }
+    }
+
+    /// The same, to be read.
+    pub fn as_view(&self) -> SliceView<'_, T> {
+        let SliceViewMut { rows, cols, strides, .. } = *self;
+        SliceView { start: self.start, rows, cols, strides, borrowed: PhantomData }
+    }
+
+    /// The first element's address.
+    pub(crate) fn start(&mut self) -> *mut T {
+        self.start
+    }
+}
+
+impl<T> SliceView<'_, T> {
+    /// The first element's address.
+    pub(crate) fn start(&self) -> *const T {
+        self.start
+    }
+
+    /// The layout of a dense matrix whose runs lie as these do.
+    pub(crate) fn layout(&self) -> Layout {
+        let [between_rows, between_cols] = self.strides;
+        match between_cols <= between_rows {
+            true => Layout::RowMajor,
+            false => Layout::ColMajor,
+        }
+    }
+
+    /// How many runs there are in that layout, how long each is, and the strides across and along them.
+    fn runs(&self) -> (usize, usize, usize, usize) {
+        let [between_rows, between_cols] = self.strides;
+        match self.layout() {
+            Layout::RowMajor => (self.rows, self.cols, between_rows, between_cols),
+            Layout::ColMajor => (self.cols, self.rows, between_cols, between_rows),
+        }
+    }
+
+    /// Are its elements side by side, in its layout's order?
+    fn is_dense(&self) -> bool {
+        let (runs, run, across, along) = self.runs();
+        (run <= 1 || along == 1) && (runs <= 1 || across == run)
+    }
+}
+
+macro_rules! sizes {
+    ($($view:ident)*) => {$(
+        impl<T> $view<'_, T> {
+            /// Its rows.
+            pub fn rows(&self) -> usize {
+                self.rows
+            }
+
+            /// Its columns.
+            pub fn cols(&self) -> usize {
+                self.cols
+            }
+
+            /// Elements from one row to the next, and from one column to the next.
+            pub fn strides(&self) -> [usize; 2] {
+                self.strides
+            }
+        }
+    )*};
+}
+
+sizes! { SliceView SliceViewMut }
+
+impl<T: Pod> Matrix<T> {
+    /// A dense matrix with a copy of this one, in its layout: what lies column by column stays so.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::Interrupted`].
+    pub fn upload(device: &Device, from: SliceView<T>) -> Result<Self> {
+        let (runs, run, across, along) = from.runs();
+        let mut matrix = Matrix::with_layout(device, from.rows, from.cols, from.layout(), run)?;
+        if runs * run == 0 {
+            return Ok(matrix);
+        }
+        if from.is_dense() {
+            // SAFETY: so many elements are side by side, borrowed with the view.
+            let elements = unsafe { std::slice::from_raw_parts(from.start, runs * run) };
+            matrix.buffer_mut().write(0, elements)?;
+            return Ok(matrix);
+        }
+        let mut packed = Vec::with_capacity(runs * run);
+        for i in 0..runs {
+            crate::check_interrupt()?;
+            // SAFETY: an element of the view.
+            let element = |j: usize| unsafe { *from.start.add(i * across + j * along) };
+            packed.extend((0..run).map(element));
+        }
+        matrix.buffer_mut().write(0, &packed)?;
+        Ok(matrix)
+    }
+
+    /// Copies its elements to a matrix of the same shape, after all work on the device. What lies between that one's
+    /// elements stays.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another shape; [`Error::Interrupted`]; those of kernels launched before.
+    pub fn download(&self, to: SliceViewMut<T>) -> Result<()> {
+        for (name, value, wanted) in [("rows", to.rows, self.rows), ("cols", to.cols, self.cols)] {
+            if value != wanted {
+                let limit = format!("must be {wanted}, as of the matrix on the device");
+                return Err(Error::argument(name, value, limit));
+            }
+        }
+        let count = self.rows * self.cols;
+        if count == 0 {
+            return Ok(());
+        }
+        let same_order = to.as_view().layout() == self.layout;
+        if same_order && to.as_view().is_dense() && self.buffer.len() == count {
+            // SAFETY: so many elements are side by side, mutably borrowed with the view.
+            let elements = unsafe { std::slice::from_raw_parts_mut(to.start, count) };
+            return self.buffer.read(0, elements);
+        }
+        let stored = self.buffer.to_vec()?;
+        let [between_rows, between_cols] = to.strides;
+        for row in 0..self.rows {
+            crate::check_interrupt()?;
+            for col in 0..self.cols {
+                let place = row * between_rows + col * between_cols;
+                // SAFETY: an element of the view.
+                unsafe { *to.start.add(place) = stored[self.offset(row, col)] };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// nalgebra's matrices, vectors and views.
+#[cfg(feature = "nalgebra")]
+mod of_nalgebra {
+    use nalgebra::{Dim, RawStorage, RawStorageMut};
+
+    use super::{SliceView, SliceViewMut};
+    use crate::error::{Error, Result};
+
+    impl<'a, T, R: Dim, C: Dim, S: RawStorage<T, R, C>> TryFrom<&'a nalgebra::Matrix<T, R, C, S>>
+        for SliceView<'a, T>
+    {
+        type Error = Error;
+
+        /// Without a copy.
+        fn try_from(matrix: &'a nalgebra::Matrix<T, R, C, S>) -> Result<Self> {
+            let ((rows, cols), strides) = (matrix.shape(), matrix.strides().into());
+            // SAFETY: the storage's promise: its elements stand there, borrowed with the matrix.
+            unsafe { SliceView::from_raw(matrix.as_ptr(), rows, cols, strides) }
+        }
+    }
+
+    impl<'a, T, R: Dim, C: Dim, S: RawStorageMut<T, R, C>>
+        TryFrom<&'a mut nalgebra::Matrix<T, R, C, S>> for SliceViewMut<'a, T>
+    {
+        type Error = Error;
+
+        /// Without a copy.
+        fn try_from(matrix: &'a mut nalgebra::Matrix<T, R, C, S>) -> Result<Self> {
+            let ((rows, cols), strides) = (matrix.shape(), matrix.strides().into());
+            // SAFETY: as above, mutably.
+            unsafe { SliceViewMut::from_raw(matrix.as_mut_ptr(), rows, cols, strides) }
+        }
+    }
+}
+
+/// ndarray's arrays and views of two dimensions.
+#[cfg(feature = "ndarray")]
+mod of_ndarray {
+    use ndarray::{ArrayBase, Data, DataMut, Ix2};
+
+    use super::{SliceView, SliceViewMut};
+    use crate::error::{Error, Result};
+
+    /// An array of which an axis was inverted counts backwards.
+    fn forward(strides: &[isize]) -> Result<[usize; 2]> {
+        match strides {
+            &[rows, cols] if rows >= 0 && cols >= 0 => Ok([rows as usize, cols as usize]),
+            _ => {
+                let limit = "must not be negative: copy the array, or invert its axis back";
+                Err(Error::argument("strides", format!("{strides:?}"), limit))
+            }
+        }
+    }
+
+    impl<'a, T, S: Data<Elem = T>> TryFrom<&'a ArrayBase<S, Ix2>> for SliceView<'a, T> {
+        type Error = Error;
+
+        /// Without a copy.
+        fn try_from(array: &'a ArrayBase<S, Ix2>) -> Result<Self> {
+            let ((rows, cols), strides) = (array.dim(), forward(array.strides())?);
+            // SAFETY: an array's promise: its elements stand there, borrowed with it.
+            unsafe { SliceView::from_raw(array.as_ptr(), rows, cols, strides) }
+        }
+    }
+
+    impl<'a, T, S: DataMut<Elem = T>> TryFrom<&'a mut ArrayBase<S, Ix2>> for SliceViewMut<'a, T> {
+        type Error = Error;
+
+        /// Without a copy.
+        fn try_from(array: &'a mut ArrayBase<S, Ix2>) -> Result<Self> {
+            let ((rows, cols), strides) = (array.dim(), forward(array.strides())?);
+            // SAFETY: as above, mutably.
+            unsafe { SliceViewMut::from_raw(array.as_mut_ptr(), rows, cols, strides) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A 2 x 3 matrix in a slice with these strides, and NaN elsewhere.
+    fn slice(strides: [usize; 2]) -> Vec<f32> {
+        let mut data = vec![f32::NAN; 20];
+        for row in 0..2 {
+            for col in 0..3 {
+                data[row * strides[0] + col * strides[1]] = (10 * row + col) as f32;
+            }
+        }
+        data
+    }
+
+    #[test]
+    fn every_stride_goes_there_and_comes_back() {
+        let device = Device::cpu();
+        for strides in [[3, 1], [5, 1], [1, 2], [1, 7], [2, 5], [9, 3]] {
+            let data = slice(strides);
+            let view = SliceView::new(&data, 2, 3, strides).unwrap();
+            let matrix = Matrix::upload(&device, view).unwrap();
+            assert_eq!(matrix.to_row_major().unwrap(), [0.0, 1.0, 2.0, 10.0, 11.0, 12.0]);
+            for strides in [[3, 1], [5, 1], [1, 2], [1, 7], [2, 5]] {
+                let mut back = vec![f32::NAN; 20];
+                matrix.download(SliceViewMut::new(&mut back, 2, 3, strides).unwrap()).unwrap();
+                let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&back), bits(&slice(strides)), "{strides:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let data = [0.0f32; 5];
+        let error = SliceView::row_major(&data, 2, 3).unwrap_err().to_string();
+        assert!(error.starts_with("elements.len() = 5: must be at least 6"), "{error}");
+        let mut data = [0.0f32; 6];
+        let error = SliceViewMut::new(&mut data, 2, 3, [1, 1]).unwrap_err().to_string();
+        assert!(error.starts_with("strides = [1, 1]: two elements"), "{error}");
+        let matrix = Matrix::<f32>::zeros(&Device::cpu(), 2, 2).unwrap();
+        let error = matrix.download(SliceViewMut::row_major(&mut data, 2, 3).unwrap());
+        assert!(error.unwrap_err().to_string().starts_with("cols = 3: must be 2"));
+    }
+}

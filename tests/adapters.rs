@@ -1,0 +1,103 @@
+//! nalgebra's and ndarray's matrices, and slices, as operands: whatever their strides, nothing between their
+//! elements is touched.
+
+use host::{Device, Gemm, SliceView, SliceViewMut};
+use nalgebra::DMatrix;
+use ndarray::{Array2, ArrayView2, Axis, s};
+use tests::devices;
+
+/// Small integers: every product is exact.
+fn element(seed: usize, row: usize, col: usize) -> f32 {
+    ((row * 7 + col * 3 + seed) % 11) as f32 - 5.0
+}
+
+#[test]
+fn nalgebra_matrices_and_parts() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let a = DMatrix::from_fn(5, 7, |row, col| element(1, row, col));
+        let b = DMatrix::from_fn(7, 4, |row, col| element(2, row, col));
+        let mut c = DMatrix::zeros(5, 4);
+        Gemm::new().run_slices(&stream, &a, &b, &mut c).unwrap();
+        assert_eq!(c, &a * &b);
+        assert!(c.iter().any(|&x| x != 0.0));
+
+        // A part of C, from parts of A and B, transposed.
+        let want = a.view((1, 2), (3, 4)).transpose() * b.view((2, 0), (3, 2)) * 2.0;
+        let mut whole = DMatrix::from_element(9, 6, -1.0f32);
+        let a_part = a.view((1, 2), (3, 4));
+        let a_part = SliceView::try_from(&a_part).unwrap().t();
+        Gemm::new()
+            .alpha(2.0)
+            .run_slices(
+                &stream,
+                a_part,
+                &b.view((2, 0), (3, 2)),
+                &mut whole.view_mut((3, 1), (4, 2)),
+            )
+            .unwrap();
+        assert_eq!(whole.view((3, 1), (4, 2)), want);
+        assert_eq!(whole.iter().filter(|&&x| x == -1.0).count(), 9 * 6 - 4 * 2);
+
+        // A row times a column, in f64.
+        let row = nalgebra::RowVector3::new(1.0, 2.0, 3.0);
+        let column = nalgebra::Vector3::new(4.0, 5.0, 6.0);
+        let mut scalar = nalgebra::Matrix1::new(0.5);
+        Gemm::new().beta(2.0).run_slices(&stream, &row, &column, &mut scalar).unwrap();
+        assert_eq!(scalar[0], 33.0);
+    }
+}
+
+#[test]
+fn ndarray_arrays_and_slices() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let a = Array2::from_shape_fn((6, 8), |(row, col)| element(3, row, col));
+        let b = Array2::from_shape_fn((8, 5), |(row, col)| element(4, row, col));
+        let mut c = Array2::zeros((6, 5));
+        Gemm::new().run_slices(&stream, &a, &b, &mut c).unwrap();
+        assert_eq!(c, a.dot(&b));
+        assert!(c.iter().any(|&x| x != 0.0));
+
+        // Every other row and column, of C too, and a row for all rows.
+        let (a, b) = (a.slice(s![..;2, ..;3]), b.slice(s![1..4, ..;2]));
+        let mut whole = Array2::from_elem((7, 7), -1.0);
+        let part = &mut whole.slice_mut(s![1..;2, ..;3]);
+        Gemm::new().run_slices(&stream, &a, &b, part).unwrap();
+        assert_eq!(whole.slice(s![1..;2, ..;3]), a.dot(&b));
+        whole.slice_mut(s![1..;2, ..;3]).fill(-1.0);
+        assert!(whole.iter().all(|&x| x == -1.0), "C's neighbours were written");
+
+        let row = Array2::from_shape_fn((1, 3), |(_, col)| element(5, 0, col));
+        let rows: ArrayView2<f32> = row.broadcast((4, 3)).unwrap();
+        let mut c = Array2::zeros((4, 3));
+        Gemm::new().run_slices(&stream, &rows, &b, &mut c).unwrap();
+        assert_eq!(c, rows.to_owned().dot(&b));
+    }
+}
+
+#[test]
+fn what_cannot_be_an_operand_says_so() {
+    let stream = Device::cpu().stream().unwrap();
+    let mut a = Array2::<f32>::zeros((2, 2));
+    a.invert_axis(Axis(0));
+    let (b, mut c) = (Array2::<f32>::zeros((2, 2)), Array2::<f32>::from_elem((2, 2), 7.0));
+    let error = Gemm::new().run_slices(&stream, &a, &b, &mut c).unwrap_err().to_string();
+    assert!(error.starts_with("strides = [-2, 1]: must not be negative"), "{error}");
+    let error = Gemm::new().run_slices(&stream, &b.slice(s![.., ..1]), &b, &mut c).unwrap_err();
+    assert_eq!(error.to_string(), "B.rows = 2: must be A.cols = 1");
+    assert!(c.iter().all(|&x| x == 7.0));
+}
+
+#[test]
+fn slices_of_any_stride() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let a = [1.0f64, 9.0, 2.0, 9.0, 3.0, 9.0, 4.0];
+        let mut c = [5.0f64; 7];
+        let a = SliceView::new(&a, 2, 2, [4, 2]).unwrap();
+        let to = SliceViewMut::new(&mut c, 2, 2, [1, 5]).unwrap();
+        Gemm::new().run_slices(&stream, a, a.t(), to).unwrap();
+        assert_eq!(c, [5.0, 11.0, 5.0, 5.0, 5.0, 11.0, 25.0]);
+    }
+}
