@@ -4,7 +4,7 @@ use std::fmt;
 
 use gpu::{
     problem::Problem,
-    registry::{self, Contract, Entry, GemmKernel, KERNELS, Product, ProductKernel},
+    registry::{self, Contract, Entry, GemmKernel, Product, ProductKernel},
 };
 use simt::{LaunchConfig, Limits};
 
@@ -108,14 +108,6 @@ pub fn find(name: &str) -> Result<&'static Entry> {
         let names = names.collect::<Vec<_>>().join(", ");
         Error::argument("kernel", name, format!("must be one of {names}"))
     })
-}
-
-/// The kernel to take where none is asked for, and why: on a GPU the fastest at most sizes, and on the CPU
-/// never far from the fastest, where `basic` is slow at some strides of B.
-pub fn preferred() -> (&'static Entry, &'static str) {
-    // The name is the registry's own; a test holds it to that.
-    let entry = registry::find("tiled32").unwrap_or(&KERNELS[0]);
-    (entry, "the larger tile is loaded half as often, whatever the stride of B")
 }
 
 /// `C = A B`. An empty C launches nothing; with `k = 0` C becomes zero.
@@ -272,11 +264,6 @@ pub fn launches(entry: &Entry, shape: Shape, limits: &Limits) -> Result<Vec<Laun
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_preferred_kernel_is_in_the_registry() {
-        assert_eq!(preferred().0.name(), "tiled32");
-    }
 
     #[test]
     fn a_tall_product_takes_several_launches() {

@@ -137,7 +137,7 @@ fn help_says_what_is_found_and_what_the_exit_codes_mean() {
 #[test]
 fn usage_errors_name_the_argument_its_value_and_the_limit() {
     for (flag, value, limit) in [
-        ("--kernel", "tiled17", "rust_cuda_tiled16, tiled_submatrix, or auto or all"),
+        ("--kernel", "tiled17", "gemm_64, gemm_128, or auto or all"),
         ("--order", "backward", "forward, reverse, or random:SEED"),
         ("--order", "random", "random:SEED"),
         ("--order", "random:-1", "0 to 2^64 - 1"),
@@ -169,7 +169,9 @@ fn memory_is_not_overdrawn() {
 #[test]
 fn ctrl_c_ends_a_check_in_the_middle_of_a_kernel() {
     // Minutes of work.
-    let sizes = ["check", "--m", "2000", "--n", "2000", "--k", "2000", "--json", "-v"];
+    let sizes = [
+        "check", "--m", "2000", "--n", "2000", "--k", "2000", "--json", "-v", "--kernel", "tiled32",
+    ];
     let stderr = is_interrupted(host(&sizes), 2.5);
     assert!(stderr.contains("\ntiled32: uniform data, order forward: ended early, "), "{stderr}");
 }

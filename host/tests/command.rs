@@ -210,7 +210,11 @@ fn a_plan_needs_no_device() {
     let object = &objects(&stdout)[0];
     assert_eq!(object["grids"].as_array().unwrap().len(), 2, "{stdout}");
     assert_eq!(object["operand_bytes"], 4 * (3_000_000 * 5 + 5 * 7 + 3_000_000 * 7));
-    assert!(object["reason"].as_str().unwrap().starts_with("auto: "), "{stdout}");
+    assert!(object["reason"].as_str().unwrap().starts_with("predicted to take "), "{stdout}");
+    let candidates = object["candidates"].as_array().unwrap();
+    let of = |name: &str| candidates.iter().find(|one| one["kernel"] == name).unwrap();
+    assert!(of("gemm_128")["predicted_us"].as_f64().unwrap() > 0.0, "{stdout}");
+    assert!(of("basic")["predicted_us"].is_null() && of("basic")["ineligible"].is_null());
     let (_, stdout, _) = finish(host(&["--m", "0", "--n", "7", "--k", "5", "--plan"]));
     assert!(stdout.contains("none: C is empty"), "{stdout}");
 }

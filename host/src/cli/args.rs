@@ -13,6 +13,7 @@ use clap::{
 };
 use host::{
     Device, Shape,
+    gemm::{self, Choice, Request, Target},
     gpu::registry::{self, Entry},
     product, timing,
 };
@@ -151,7 +152,7 @@ pub(crate) struct Run {
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
-    /// A kernel's name (`host kernels` lists them); auto takes one that is fast at most sizes
+    /// A kernel's name (`host kernels` lists them); auto takes the one that is predicted to be the fastest (--plan says why)
     #[arg(long, value_name = "auto|NAME", default_value_t = KernelChoice::Auto)]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: KernelChoice,
@@ -373,7 +374,7 @@ impl<P: TypedValueParser> TypedValueParser for Offering<P> {
 fn kernels() -> impl TypedValueParser<Value = KernelChoice> {
     let named =
         registry::products().map(|(entry, _)| PossibleValue::new(entry.name()).help(entry.summary));
-    let auto = PossibleValue::new("auto").help("one that is fast at most sizes");
+    let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
     let values = std::iter::once(auto).chain(named).collect();
     Offering { parser: KernelChoice::from_str, values }
 }
@@ -420,12 +421,13 @@ impl fmt::Display for KernelChoice {
 }
 
 impl KernelChoice {
-    /// The kernel to run.
-    pub(crate) fn resolve(self) -> &'static Entry {
-        match self {
-            KernelChoice::Auto => product::preferred().0,
-            KernelChoice::Named(entry) => entry,
-        }
+    /// The kernel for a product of f32 there, and why.
+    pub(crate) fn resolve(self, shape: Shape, target: &Target) -> host::Result<Choice> {
+        let name = match self {
+            KernelChoice::Auto => None,
+            KernelChoice::Named(entry) => Some(entry.name()),
+        };
+        gemm::choose::<f32>(&Request::dense(shape), target, name)
     }
 }
 

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use host::{
-    Shape, Stream,
+    Error, Shape, Stream,
+    gemm::Target,
     gpu::registry::{self, Entry},
     product,
     timing::{self, Interval, Measurement, Operands, Rounds, telemetry::Watch},
@@ -74,10 +75,7 @@ struct Line {
 /// Times every kernel asked for at every size asked for.
 pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let device = super::open(args.device)?;
-    let entries = match &args.kernels[..] {
-        [] => registry::products().map(|(entry, _)| entry).collect::<Vec<_>>(),
-        names => names.iter().map(|name| name.resolve()).collect(),
-    };
+    let target = Target::of(&device);
     let stream = device.stream()?;
     let mut all_right = true;
     // All sizes are looked at before the first one runs.
@@ -91,6 +89,13 @@ pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<
     for (number, &shape) in (1..).zip(&shapes) {
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
         let name = format!("{m}x{n}x{k} ({number} of {})", shapes.len());
+        let entries = match &args.kernels[..] {
+            [] => registry::products().map(|(entry, _)| entry).collect::<Vec<_>>(),
+            names => {
+                let entries = names.iter().map(|name| Ok(name.resolve(shape, &target)?.entry));
+                entries.collect::<Result<_, Error>>()?
+            }
+        };
         all_right &= bench_size(args, steps, &name, &stream, &entries, shape, out)?;
     }
     if all_right { Ok(()) } else { Err(Failure::Wrong) }

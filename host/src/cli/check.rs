@@ -58,7 +58,7 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
         writeln!(out, "checked   every access, on the CPU, in {count} order{s}: {names}")?;
     }
     let mut all_well = true;
-    for (number, entry) in args.entries().into_iter().enumerate() {
+    for (number, entry) in args.entries(shape)?.into_iter().enumerate() {
         if number > 0 && !args.json {
             writeln!(out)?;
         }

@@ -35,6 +35,9 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
         let declaration = entry.declaration();
         let (contract, tile, block) = match &entry.contract {
             Contract::Product(product) => ("C = A B", Some(product.tile), Some(product.block)),
+            Contract::ProductF64(product) => {
+                ("C = A B in f64", Some(product.tile), Some(product.block))
+            }
             _ => ("another program", None, declaration.block),
         };
         let line = KernelLine {
@@ -163,4 +166,15 @@ pub(super) fn json(out: &mut impl Write, line: &impl Serialize) -> Result<(), Fa
 pub(super) fn in_six_digits<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     let rounded = format!("{value:.5e}").parse().unwrap_or(*value);
     serializer.serialize_f64(rounded)
+}
+
+/// The same, where there may be none.
+pub(super) fn optional_in_six_digits<S: Serializer>(
+    value: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => in_six_digits(value, serializer),
+        None => serializer.serialize_none(),
+    }
 }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use host::{
-    Device, Error, Shape, Stream, gpu::registry::Entry, operands, product, timing::Operands,
-    verify::Criterion,
+    Device, Error, Shape, Stream, gemm::Target, gpu::registry::Entry, operands, product,
+    timing::Operands, verify::Criterion,
 };
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ use super::{
 struct Report {
     device: String,
     kernel: &'static str,
+    /// Why this kernel.
+    reason: String,
     m: usize,
     n: usize,
     k: usize,
@@ -91,7 +93,8 @@ fn run_on(
     device: &Device,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let entry = args.kernel.resolve();
+    let choice = args.kernel.resolve(shape, &Target::of(device))?;
+    let entry = choice.entry;
     check_memory(shape, shape.bytes(), args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
@@ -119,6 +122,7 @@ fn run_on(
     let report = Report {
         device: device.name(),
         kernel: entry.name(),
+        reason: choice.reason.to_string(),
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
@@ -335,7 +339,7 @@ fn print(
     let Report { init, seed, .. } = report;
     writeln!(out, "{shape}   f32, row-major, {init}, seed {seed}")?;
     writeln!(out, "device    {device}")?;
-    writeln!(out, "kernel    {}: {}", entry.name(), entry.summary)?;
+    writeln!(out, "kernel    {}: {} ({})", entry.name(), entry.summary, report.reason)?;
     if shape.c_len() == 0 {
         writeln!(out, "C is empty: nothing was launched, there is nothing to verify")?;
         return Ok(());

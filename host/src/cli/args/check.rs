@@ -7,7 +7,8 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    check,
+    Shape, check,
+    gemm::Target,
     gpu::registry::{self, Entry},
     simt::check::Order,
 };
@@ -48,8 +49,8 @@ const CHECK_EXIT_CODES: &str = "Exit codes: 0 nothing found, and C is right; 1 s
 
 impl Check {
     /// The kernels to check.
-    pub(crate) fn entries(&self) -> Vec<&'static Entry> {
-        self.kernel.entries()
+    pub(crate) fn entries(&self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
+        self.kernel.entries(shape)
     }
 
     /// The orders to check them in.
@@ -77,11 +78,11 @@ pub(crate) enum KernelOrAll {
 }
 
 impl KernelOrAll {
-    /// The kernels.
-    pub(crate) fn entries(self) -> Vec<&'static Entry> {
+    /// The kernels; `auto` is the one that an H200 would run.
+    pub(crate) fn entries(self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
         match self {
-            KernelOrAll::All => registry::products().map(|(entry, _)| entry).collect(),
-            KernelOrAll::One(kernel) => vec![kernel.resolve()],
+            KernelOrAll::All => Ok(registry::products().map(|(entry, _)| entry).collect()),
+            KernelOrAll::One(kernel) => Ok(vec![kernel.resolve(shape, &Target::H200)?.entry]),
         }
     }
 }
