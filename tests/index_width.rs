@@ -9,7 +9,10 @@ use std::{
     fs,
 };
 
-use gpu::registry::{Product, ProductKernel};
+use gpu::{
+    problem::Problem,
+    registry::{GemmKernel, Product, ProductKernel},
+};
 use host::{Device, operands, product};
 use simt::{LaunchConfig, cpu::Options, device::*};
 use tests::{cuda_devices, products, reference, skip};
@@ -146,6 +149,12 @@ fn on_cpu(product: &Product, case: &Case) -> Option<()> {
                 ProductKernel::Views { kernel, .. } => {
                     let (a, b) = (In::new(a.0, a.len()), In::new(b.0, b.len()));
                     let params = (sizes.0, sizes.1, sizes.2, a, b, Out::new(c.0, c.len()));
+                    simt::cpu::launch(kernel, &config, params, &options)
+                }
+                ProductKernel::Gemm(GemmKernel { kernel, .. }) => {
+                    let (a, b) = (In::new(a.0, a.len()), In::new(b.0, b.len()));
+                    let problem = Problem::dense(sizes.0, sizes.1, sizes.2);
+                    let params = (problem, a, b, Out::new(c.0, c.len()), In::new(a.as_ptr(), 0));
                     simt::cpu::launch(kernel, &config, params, &options)
                 }
                 ProductKernel::Pointers(kernel) => {

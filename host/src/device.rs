@@ -41,8 +41,9 @@ pub(crate) struct Cpu {
 pub(crate) struct Cuda {
     pub(crate) context: Arc<cuda::Context>,
     pub(crate) ptx: Ptx,
-    /// Compiled by the driver at the first launch.
-    module: OnceLock<cuda::Module>,
+    /// The kernels that share variables, compiled by the driver when the first of them or a variable is used. Every
+    /// other kernel is a module of its own.
+    variables: OnceLock<cuda::Module>,
     /// PTX of other crates, compiled when it was loaded, the latest last.
     loaded: Mutex<Vec<Loaded>>,
     /// Kernels that have been launched, by name, with the declaration that was compared with the PTX's.
@@ -88,8 +89,8 @@ impl Device {
         let context = cuda::Context::open(index)?;
         let properties = context.properties();
         let ptx = Ptx::for_device(&properties.name, properties.capability)?;
-        let (module, loaded, functions) = Default::default();
-        Ok(Device(Arc::new(Kind::Cuda(Cuda { context, ptx, module, loaded, functions }))))
+        let (variables, loaded, functions) = Default::default();
+        Ok(Device(Arc::new(Kind::Cuda(Cuda { context, ptx, variables, loaded, functions }))))
     }
 
     /// Without the feature `cuda` there is no CUDA device.
@@ -323,8 +324,10 @@ impl Cuda {
                 ),
             });
         }
-        let module = own.map_or_else(|| self.module(), |own| Ok(&own.module))?;
-        let function = module.function(name)?;
+        let function = match own {
+            Some(own) => own.module.function(name),
+            None => self.compile(name),
+        }?;
         functions.insert(name, (*declaration, function.clone()));
         Ok(function)
     }
@@ -338,7 +341,7 @@ impl Cuda {
             }
         }
         let file = self.ptx.file;
-        match self.module()?.global(name)? {
+        match self.variables()?.global(name)? {
             Some(global) => Ok((file.to_owned(), global)),
             None => {
                 let limit = format!(
@@ -350,13 +353,24 @@ impl Cuda {
         }
     }
 
-    /// The device's kernels, compiled by the driver the first time.
-    fn module(&self) -> Result<&cuda::Module> {
-        if let Some(module) = self.module.get() {
+    /// A kernel of the device's own PTX, compiled by the driver with as little else as it can be: all of them take it
+    /// seconds.
+    fn compile(&self, kernel: &'static str) -> Result<cuda::Function> {
+        if ptx::shares_variables(self.ptx.text, kernel) {
+            return self.variables()?.function(kernel);
+        }
+        let text = ptx::for_kernel(self.ptx.text, kernel);
+        cuda::Module::load(&self.context, self.ptx.file, &text)?.function(kernel)
+    }
+
+    /// The kernels that share variables, and the variables.
+    fn variables(&self) -> Result<&cuda::Module> {
+        if let Some(module) = self.variables.get() {
             return Ok(module);
         }
-        let module = cuda::Module::load(&self.context, self.ptx.file, self.ptx.text)?;
-        Ok(self.module.get_or_init(|| module))
+        let text = ptx::with_variables(self.ptx.text);
+        let module = cuda::Module::load(&self.context, self.ptx.file, &text)?;
+        Ok(self.variables.get_or_init(|| module))
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path};
 
-use gpu::registry::{KERNELS, Product, ProductKernel, source};
+use gpu::{
+    problem::Problem,
+    registry::{GemmKernel, KERNELS, Product, ProductKernel, source},
+};
 use host::{Device, Matrix, Shape, operands};
 use simt::{
     LaunchConfig,
@@ -118,6 +121,12 @@ fn with_c_in_the_place_of_a(product: &Product) -> Vec<Finding> {
         match product.kernel {
             ProductKernel::Views { checked, .. } => {
                 let params = (M, N, N, In::new(a, len), In::new(b, len_b), Out::uninit(c, len));
+                check::launch(checked, &config, params, &options)
+            }
+            ProductKernel::Gemm(GemmKernel { checked, .. }) => {
+                let (c, no_bias) = (Out::uninit(c, len), In::new(b, 0));
+                let problem = Problem::dense(M, N, N);
+                let params = (problem, In::new(a, len), In::new(b, len_b), c, no_bias);
                 check::launch(checked, &config, params, &options)
             }
             ProductKernel::Pointers(kernel) => {

@@ -1,6 +1,9 @@
 //! The same bits, whenever and wherever: on real data, whose sums show every change of order.
 
-use gpu::registry::ProductKernel;
+use gpu::{
+    problem::Problem,
+    registry::{GemmKernel, ProductKernel},
+};
 use host::{Device, Result, product};
 use simt::{Kernel, LaunchConfig, ThreadFn, device::*};
 use tests::{cuda_devices, devices, products};
@@ -113,27 +116,41 @@ fn from_any_processor() {
     let (a, b) = operands(shape, Data::Uniform, 21);
     let mut compared = 0;
     for (entry, product) in products() {
-        let ProductKernel::Views { kernel, .. } = product.kernel else { continue };
-        let portable = kernel.thread.portable;
-        let kernel = Kernel {
-            declaration: kernel.declaration,
-            lengths: kernel.lengths,
-            thread: ThreadFn { portable, tuned: portable },
-            checked: ThreadFn { portable, tuned: portable },
-        };
         let mut c = vec![f32::NAN; shape.c_len()];
         let [rows, cols] = product.tile;
         let grid = [(N as u32).div_ceil(cols), (M as u32).div_ceil(rows), 1];
+        let config = LaunchConfig::new(grid, product.block);
+        let (m, n, k) = (M as u32, N as u32, K as u32);
         // SAFETY: a product of the registry, in its own grid, on buffers of its shape.
         unsafe {
             let (a, b) = (In::new(a.as_ptr(), a.len()), In::new(b.as_ptr(), b.len()));
             let c = Out::new(c.as_mut_ptr(), c.len());
-            let params = (M as u32, N as u32, K as u32, a, b, c);
-            let config = LaunchConfig::new(grid, product.block);
-            simt::cpu::launch(&kernel, &config, params, &Default::default()).unwrap();
+            let options = Default::default();
+            match product.kernel {
+                ProductKernel::Views { kernel, .. } => {
+                    simt::cpu::launch(&portable(kernel), &config, (m, n, k, a, b, c), &options)
+                }
+                ProductKernel::Gemm(GemmKernel { kernel, .. }) => {
+                    let params = (Problem::dense(m, n, k), a, b, c, In::new(a.as_ptr(), 0));
+                    simt::cpu::launch(&portable(kernel), &config, params, &options)
+                }
+                ProductKernel::Pointers(_) => continue,
+            }
         }
+        .unwrap();
         assert!(bits(&c) == multiply(&Device::cpu(), entry.name()).unwrap(), "{}", entry.name());
         compared += 1;
     }
     assert!(compared >= 3);
+}
+
+/// The kernel in its portable version alone.
+fn portable<P>(kernel: &Kernel<P>) -> Kernel<P> {
+    let portable = kernel.thread.portable;
+    Kernel {
+        declaration: kernel.declaration,
+        lengths: kernel.lengths,
+        thread: ThreadFn { portable, tuned: portable },
+        checked: ThreadFn { portable, tuned: portable },
+    }
 }
