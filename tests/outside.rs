@@ -9,7 +9,7 @@ use tests::{
 };
 
 const PROGRAM: &str = r#"
-use host::{Device, Matrix, Result, product};
+use host::{Device, Gemm, Matrix, Result, product};
 
 fn main() -> Result<()> {
     let best = Device::best();
@@ -26,6 +26,11 @@ fn main() -> Result<()> {
         for (index, value) in c.to_row_major()?.into_iter().enumerate() {
             assert_eq!(value, (20 * (index / 18 + 1) * (index % 18 + 1)) as f32, "{}", entry.name());
         }
+    }
+    // The general product: half of it onto what C holds.
+    Gemm::new().alpha(0.5).beta(0.5).run(&stream, a.view(), b.view(), c.view_mut())?;
+    for (index, value) in c.to_row_major()?.into_iter().enumerate() {
+        assert_eq!(value, (20 * (index / 18 + 1) * (index % 18 + 1)) as f32);
     }
     println!("right on {}", best.device.name());
     Ok(())

@@ -1,27 +1,73 @@
 //! Matrix products on a GPU through its driver alone, or on the CPU, with kernels written in Rust.
 //!
 //! ```
-//! use host::{Device, Matrix, product};
+//! use host::{Device, Gemm, Matrix};
 //!
 //! // A GPU where there is one; `why_no_gpu` says why not.
 //! let device = Device::best().device;
 //! let stream = device.stream()?;
 //!
 //! // C = A B: A is m x k, B is k x n, C is m x n.
-//! let a = Matrix::from_row_major(&device, 2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+//! let a = Matrix::from_row_major(&device, 2, 3, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 //! let b = Matrix::from_row_major(&device, 3, 2, &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0])?;
 //! let mut c = Matrix::zeros(&device, 2, 2)?;
-//! let kernel = product::find("tiled16")?;
-//! product::multiply(&stream, kernel, &a, &b, &mut c)?;
+//! Gemm::new().run(&stream, a.view(), b.view(), c.view_mut())?;
 //! assert_eq!(c.to_row_major()?, [4.0, 5.0, 10.0, 11.0]);
 //! # Ok::<(), host::Error>(())
 //! ```
 //!
-//! # Data's way
-//! A [`Matrix`] lies in a [`Buffer`] on a [`Device`]; [`product::multiply`] checks the operands and launches
-//! a kernel of [`gpu::registry`] on a [`Stream`]; [`verify::compare`] holds the result against the product
-//! in float64. [`check`] holds the kernel itself against what CUDA demands of one, without a GPU, and
-//! [`profile`] counts what it does to memory.
+//! # A guide
+//! **Devices**: [`Device::best`] is the first GPU that can run the kernels, or [`Device::cpu`]; [`Device::cuda`] is the GPU
+//! of an index. The same program runs on either.
+//!
+//! **Operands**: a [`Matrix`] lies in the memory of a device, row- or column-major, with any leading dimension. A
+//! [`MatrixView`] is one, a part of one ([`sub`](MatrixView::sub)) or a transpose ([`t`](MatrixView::t)), and costs
+//! nothing. A [`SliceView`] is a matrix in this machine's memory: a slice, or with the features `nalgebra` and `ndarray`
+//! one of theirs.
+//!
+//! **Products**: [`Gemm`] is `C = activation(alpha op(A) op(B) + beta C + bias)`, f32 or f64, one or a batch.
+//!
+//! ```
+//! use host::{Activation, Bias, Device, Gemm, Matrix};
+//!
+//! let device = Device::best().device;
+//! let stream = device.stream()?;
+//! let x = Matrix::from_row_major(&device, 2, 3, &[1.0f32, -2.0, 3.0, 0.0, 1.0, -1.0])?;
+//! let w = Matrix::from_row_major(&device, 3, 2, &[1.0, 0.5, 0.0, 1.0, -1.0, 0.25])?;
+//! let bias = device.upload(&[0.5, -0.5])?;
+//! let mut y = Matrix::zeros(&device, 2, 2)?;
+//!
+//! // A layer: relu(X W + bias). On a GPU this returns at once.
+//! let layer = Gemm::new().bias(Bias::PerCol(bias.view(..)?)).activation(Activation::Relu);
+//! layer.launch(&stream, x.view(), w.view(), y.view_mut())?;
+//!
+//! // The next product takes Y as it lies on the device: its transpose, times 2.
+//! let mut gram = Matrix::zeros(&device, 2, 2)?;
+//! Gemm::new().alpha(2.0).launch(&stream, y.view().t(), y.view(), gram.view_mut())?;
+//!
+//! // Whoever reads a matrix waits for what was launched with it.
+//! assert_eq!(y.to_row_major()?, [0.0, 0.0, 1.5, 0.25]);
+//! assert_eq!(gram.to_row_major()?, [4.5, 0.75, 0.75, 0.125]);
+//! # Ok::<(), host::Error>(())
+//! ```
+//!
+//! **Streams and threads**: work on one [`Stream`] runs in order. Of two streams the later work waits for the earlier
+//! where both use a matrix and one writes it, on the device, without anybody's help. Everything is `Send` and `Sync`;
+//! several devices can be used at once, each with its own matrices.
+//!
+//! **Memory**: what does not fit is [`Error::OutOfMemory`], with the bytes needed and free; no kernel needs a workspace
+//! ([`gemm::Choice::workspace_bytes`]). Products larger than the device's memory: [`blocks`].
+//!
+//! **Errors** name the argument, its value and the limit, and come before anything is launched or changed.
+//!
+//! **A crate outside this workspace** needs a line in its `Cargo.toml` where no CUDA toolkit is installed: README, "From
+//! your own program".
+//!
+//! # The house
+//! A [`Matrix`] lies in a [`Buffer`] on a [`Device`]; [`Gemm`] checks the operands, [chooses](gemm::choose) a kernel of
+//! [`gpu::registry`] and launches it on a [`Stream`]; [`product::multiply`] is one kernel's `A B`, for the lessons;
+//! [`verify::compare`] holds the result against the product in float64. [`check`] holds the kernel itself against what
+//! CUDA demands of one, without a GPU, and [`profile`] counts what it does to memory.
 //!
 //! # Features
 //! `cuda` (on by default): the CUDA device. Without a driver it answers with an error; nothing of a CUDA

@@ -20,7 +20,7 @@
 //! * With `beta = 0` C is not read and may hold anything; with `alpha = 0` or `k = 0` A and B are not read.
 //! * Any size may be 0. Where C stays as it is (`beta = 1`, and `alpha = 0` or `k = 0`, no bias, no activation)
 //!   nothing is launched, and not a bit of it changes.
-//! * C shares no element with A, B or the bias. Borrows see to that; of [foreign](Device::foreign) memory it is
+//! * C shares no element with A, B or the bias. Borrows see to that; of [foreign](crate::Device::foreign) memory it is
 //!   checked.
 //!
 //! # What comes out
@@ -135,7 +135,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
     /// The kernel to take, in place of the one that [`choose`] takes. It is still checked whether it may.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument), with the names that there are for this type.
+    /// [`Error::Argument`], with the names that there are for this type.
     pub fn kernel(self, name: &str) -> Result<Self> {
         let kernel = scalar::find::<T>(name)?;
         Ok(Gemm { kernel: Some(kernel.entry.name()), ..self })
@@ -149,7 +149,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
     /// here.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) for what does not fit together, naming the argument, before
+    /// [`Error::Argument`] for what does not fit together, naming the argument, before
     /// anything is launched; then as [`Stream::launch`].
     pub fn launch(
         &self,
@@ -193,7 +193,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Gemm::run`]; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    /// As [`Gemm::run`]; [`Error::OutOfMemory`].
     pub fn run_slices<'s, A, B, C>(&self, stream: &Stream, a: A, b: B, c: C) -> Result<Choice>
     where
         A: TryInto<SliceView<'s, T>, Error: Into<Error>>,
@@ -225,7 +225,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
     /// is launched.
     ///
     /// # Errors
-    /// As [`Gemm::launch`]; [`Error::Argument`](crate::Error::Argument) where `inputs` and `outputs` are not as many.
+    /// As [`Gemm::launch`]; [`Error::Argument`] where `inputs` and `outputs` are not as many.
     pub fn launch_array(
         &self,
         stream: &Stream,
@@ -238,7 +238,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
     /// The choice that would be made for such operands, without a device.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) where a kernel was asked for that may not run.
+    /// [`Error::Argument`] where a kernel was asked for that may not run.
     pub fn choose(&self, request: &Request, target: &Target) -> Result<Choice> {
         choose::<T>(request, target, self.kernel)
     }
