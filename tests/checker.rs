@@ -86,7 +86,7 @@ fn one_wrong_element_anywhere() {
                 let worst = found.worst.unwrap();
                 assert_eq!((found.passed(), found.wrong), (false, 1), "C[{index}] = {wrong}");
                 assert_eq!((worst.row, worst.col), (index / 3, index % 3), "C[{index}] = {wrong}");
-                assert_eq!(worst.got.to_bits(), wrong.to_bits());
+                assert_eq!((worst.got as f32).to_bits(), wrong.to_bits());
                 assert_eq!(worst.want, f64::from(right[index]));
             }
         }

@@ -125,3 +125,8 @@ pub(crate) fn begin(total: u64) -> &'static AtomicU64 {
     TOTAL.store(total, Ordering::Relaxed);
     &DONE
 }
+
+/// One more part is done.
+pub(crate) fn one_more() {
+    DONE.fetch_add(1, Ordering::Relaxed);
+}

@@ -14,26 +14,28 @@
 //!
 //! [`compare`] looks at every element, for the price of a product in float64. Where that takes too long,
 //! [`sample()`] looks at some elements and at random projections of all.
+//!
+//! Both are of `C = A B` in slices. A [`Claim`] is the same of `C = alpha A B + beta C0`, of f32 and f64, rounded to
+//! another format perhaps, and of matrices that need not fit into memory: they are read in blocks. With alpha or beta
+//! the bound has `k + 5` in place of `k + 3`. A sum whose terms' absolute values are together beyond the type's
+//! largest number may overflow, and what is infinite or NaN then is counted and not called wrong.
 
+mod claim;
+mod full;
 mod sample;
 
-use std::sync::atomic::Ordering;
-
-use rayon::prelude::*;
-
+pub use claim::{Claim, Format, Widened};
 pub use sample::{Sample, sample};
 
 use crate::{
+    blocks::Dense,
     error::{Error, Result},
+    matrix::Layout,
     product::Shape,
 };
 
 /// The unit roundoff of f32.
 const U: f64 = 1.0 / (1u64 << f32::MANTISSA_DIGITS) as f64;
-/// The smallest positive f32.
-const TINY: f64 = f32::from_bits(1) as f64;
-/// Rows of C that are compared at a time: enough for a fast product, few enough for many cores.
-const PANEL_ROWS: usize = 32;
 
 /// How C compares with the product in float64.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +44,8 @@ pub struct Comparison {
     pub elements: u64,
     /// Of these, elements that must be NaN. Where they are, there is no error to be measured.
     pub nan: u64,
+    /// Of these, elements that are not finite, whose sums may have become too large. There is no error either.
+    pub overflowing: u64,
     /// Elements outside the bound, NaN among them.
     pub wrong: u64,
     /// The largest `|c - ref|`; NaN if one is.
@@ -60,7 +64,7 @@ pub struct Worst {
     /// Its column.
     pub col: usize,
     /// What C has there.
-    pub got: f32,
+    pub got: f64,
     /// What the product in float64 is there.
     pub want: f64,
     /// `|got - want| / bound`.
@@ -68,7 +72,7 @@ pub struct Worst {
 }
 
 impl Worst {
-    fn new(row: usize, col: usize, got: f32, want: f64, bound: f64) -> Self {
+    fn new(row: usize, col: usize, got: f64, want: f64, bound: f64) -> Self {
         // 0 / 0 is no error at all: an exact element under an exact criterion.
         let err = distance(got, want);
         let err_over_bound = if err == 0.0 { 0.0 } else { err / bound };
@@ -89,6 +93,7 @@ impl Comparison {
     const NOTHING: Comparison = Comparison {
         elements: 0,
         nan: 0,
+        overflowing: 0,
         wrong: 0,
         max_abs_err: 0.0,
         max_err_over_bound: 0.0,
@@ -114,6 +119,7 @@ impl Comparison {
     fn merge(mut self, other: Comparison) -> Comparison {
         self.elements += other.elements;
         self.nan += other.nan;
+        self.overflowing += other.overflowing;
         self.wrong += other.wrong;
         self.max_abs_err = max_or_nan(self.max_abs_err, other.max_abs_err);
         self.max_err_over_bound = max_or_nan(self.max_err_over_bound, other.max_err_over_bound);
@@ -123,9 +129,9 @@ impl Comparison {
 }
 
 /// `|got - want|`; zero where both are NaN, or the same infinity.
-fn distance(got: f32, want: f64) -> f64 {
-    let same = f64::from(got) == want || got.is_nan() && want.is_nan();
-    if same { 0.0 } else { (f64::from(got) - want).abs() }
+fn distance(got: f64, want: f64) -> f64 {
+    let same = got == want || got.is_nan() && want.is_nan();
+    if same { 0.0 } else { (got - want).abs() }
 }
 
 /// `err <= bound`, for a finite error: an infinite one is wrong even under an infinite bound, which an
@@ -150,10 +156,7 @@ fn worse(a: Option<Worst>, b: Option<Worst>) -> Option<Worst> {
     }
 }
 
-/// Compares all of C with A B. `a`, `b` and `c` are row-major.
-///
-/// Takes the time of one product in float64 ([`Criterion::Exact`]) or two, on all cores, and sixteen
-/// bytes of memory for each element of B at most.
+/// Compares all of C with A B: [`Claim::compare`] of slices, all row-major.
 ///
 /// # Errors
 /// [`Error::Argument`] for an operand of another length than the shape asks for; [`Error::Interrupted`].
@@ -165,35 +168,22 @@ pub fn compare(
     criterion: Criterion,
 ) -> Result<Comparison> {
     check_lengths(shape, a, b, c)?;
-    let (n, k) = (shape.n(), shape.k());
-    if shape.c_len() == 0 {
-        return Ok(Comparison::NOTHING);
-    }
-    let b_wide = widen(b, |x| x)?;
-    let b_abs = match criterion {
-        Criterion::Bound => widen(b, f64::abs)?,
-        Criterion::Exact => Vec::new(),
-    };
-    let done = crate::progress::begin(shape.m() as u64);
-    let panels = c.par_chunks(PANEL_ROWS * n).enumerate().map(|(panel, c)| {
-        crate::check_interrupt()?;
-        let (first_row, rows) = (panel * PANEL_ROWS, c.len() / n);
-        let a = &a[first_row * k..(first_row + rows) * k];
-        let reference = product(rows, n, k, &widen(a, |x| x)?, &b_wide);
-        let magnitude = match criterion {
-            Criterion::Bound => product(rows, n, k, &widen(a, f64::abs)?, &b_abs),
-            Criterion::Exact => Vec::new(),
-        };
-        let mut comparison = Comparison::NOTHING;
-        for (index, (&got, &want)) in c.iter().zip(&reference).enumerate() {
-            let bound = magnitude.get(index).map_or(0.0, |&magnitude| bound(k, magnitude));
-            let (row, col) = (first_row + index / n, index % n);
-            comparison.add(Worst::new(row, col, got, want, bound), bound);
-        }
-        done.fetch_add(rows as u64, Ordering::Relaxed);
-        Ok(comparison)
-    });
-    panels.try_reduce(|| Comparison::NOTHING, |a, b| Ok(a.merge(b)))
+    slices(shape, a, b, c, |claim| claim.compare(criterion))
+}
+
+/// Does something with the claim that C is A B, all row-major.
+fn slices<R>(
+    shape: Shape,
+    a: &[f32],
+    b: &[f32],
+    c: &[f32],
+    work: impl FnOnce(&Claim) -> Result<R>,
+) -> Result<R> {
+    let dense = |rows, cols, values| Dense::new::<f32>(rows, cols, Layout::RowMajor, values);
+    let (a, b) = (dense(shape.m(), shape.k(), a)?, dense(shape.k(), shape.n(), b)?);
+    let c = dense(shape.m(), shape.n(), c)?;
+    let (a, b, c) = (Widened(&a), Widened(&b), Widened(&c));
+    work(&Claim::product(&a, &b, &c))
 }
 
 fn check_lengths(shape: Shape, a: &[f32], b: &[f32], c: &[f32]) -> Result<()> {
@@ -210,51 +200,5 @@ fn check_lengths(shape: Shape, a: &[f32], b: &[f32], c: &[f32]) -> Result<()> {
     Ok(())
 }
 
-/// `gamma(k + 3) magnitude + (k + 3) tiny`; infinite where k is so large that the bound says nothing.
-fn bound(k: usize, magnitude: f64) -> f64 {
-    let roundings = k as f64 + 3.0;
-    let gamma = match roundings * U {
-        small if small < 1.0 => small / (1.0 - small),
-        _ => f64::INFINITY,
-    };
-    // An infinite gamma times a zero magnitude is still an exact zero.
-    let relative = if magnitude == 0.0 { 0.0 } else { gamma * magnitude };
-    relative + roundings * TINY
-}
-
-fn widen(values: &[f32], function: impl Fn(f64) -> f64) -> Result<Vec<f64>> {
-    let mut wide = Vec::with_capacity(values.len());
-    // All of B may be many GiB: somebody may not want to wait for it.
-    for part in values.chunks(1 << 20) {
-        crate::check_interrupt()?;
-        wide.extend(part.iter().map(|&value| function(f64::from(value))));
-    }
-    Ok(wide)
-}
-
-/// The product of row-major `rows x k` and `k x n` in float64.
-fn product(rows: usize, n: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
-    let mut c = vec![0.0; rows * n];
-    let [k_stride, n_stride] = [k, n].map(|stride| stride as isize);
-    assert!(a.len() == rows * k && b.len() == k * n, "an operand has another size than its shape");
-    // SAFETY: the strides are those of row-major matrices, whose lengths have just been checked.
-    unsafe {
-        matrixmultiply::dgemm(
-            rows,
-            k,
-            n,
-            1.0,
-            a.as_ptr(),
-            k_stride,
-            1,
-            b.as_ptr(),
-            n_stride,
-            1,
-            0.0,
-            c.as_mut_ptr(),
-            n_stride,
-            1,
-        );
-    }
-    c
-}
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,29 @@
 //! Is C right, as far as some of it tells? For products whose reference would take too long.
 
-use rand::{RngExt, SeedableRng};
+use std::ops::Range;
+
+use rand::{RngExt, SeedableRng, seq::index};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 
-use super::{Comparison, Criterion, Worst, bound, check_lengths, within};
-use crate::{error::Result, product::Shape};
+use super::{
+    Claim, Comparison, Criterion, check_lengths,
+    full::{Block, add_panels, parts},
+    slices, within,
+};
+use crate::{blocks::Source, error::Result, product::Shape};
 
-/// Elements that are compared one by one, at most.
-const ELEMENTS: usize = 4096;
+/// Rows and columns in whose crossings elements are compared one by one, at most.
+const LINES: usize = 64;
+/// Bytes of those rows of A, and of those columns of B, at most.
+const LINES_BYTES: usize = 256 << 20;
 /// Random projections.
 const PROJECTIONS: usize = 16;
 
 /// What [`sample`] found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Random elements and the four corners, compared as [`compare`](crate::verify::compare) does.
+    /// The crossings of random rows and columns, the first and the last among them, compared as
+    /// [`compare`](crate::verify::compare) does.
     pub elements: Comparison,
     /// Random vectors x for which C x was compared with A (B x), row by row.
     pub projections: usize,
@@ -35,12 +43,8 @@ impl Sample {
     }
 }
 
-/// Compares some elements of C, and random projections of all of it, with A B.
-///
-/// The projections are R. Freivalds' check (*Probabilistic machines can use less running time*, 1977): for
-/// a vector x of random signs, C x = A (B x). Under [`Criterion::Exact`] a wrong row passes all sixteen
-/// with a probability of at most 2^-16. Under [`Criterion::Bound`] a row may be off by the sum of its
-/// elements' bounds, so a single wrong element can hide there; the exact run on integers is the sharp one.
+/// Compares some elements of C, and random projections of all of it, with A B: [`Claim::sample`] of slices, all
+/// row-major.
 ///
 /// # Errors
 /// [`Error::Argument`](crate::Error::Argument) for an operand of another length than the shape asks for;
@@ -54,96 +58,284 @@ pub fn sample(
     seed: u64,
 ) -> Result<Sample> {
     check_lengths(shape, a, b, c)?;
-    let (m, n, k) = (shape.m(), shape.n(), shape.k());
-    let mut found = Sample { elements: Comparison::NOTHING, projections: 0, wrong_rows: 0 };
-    if shape.c_len() == 0 {
-        return Ok(found);
-    }
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    slices(shape, a, b, c, |claim| claim.sample(criterion, seed))
+}
 
-    let corners = [(0, 0), (0, n - 1), (m - 1, 0), (m - 1, n - 1)];
-    let random =
-        (0..ELEMENTS.min(shape.c_len())).map(|_| (rng.random_range(0..m), rng.random_range(0..n)));
-    for (row, col) in corners.into_iter().chain(random.collect::<Vec<_>>()) {
-        let products = (0..k).map(|p| f64::from(a[row * k + p]) * f64::from(b[p * n + col]));
-        let (want, magnitude) =
-            products.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-        let bound = match criterion {
-            Criterion::Bound => bound(k, magnitude),
-            Criterion::Exact => 0.0,
-        };
-        found.elements.add(Worst::new(row, col, c[row * n + col], want, bound), bound);
-    }
-
-    // A NaN or an infinity swallows whatever is added to it. So the columns of B that have one are left out
-    // of x, and the rows of A that have one out of the comparison; where it is a NaN, all of C's row or
-    // column must be NaN instead.
-    let rows = |good: fn(&f32) -> bool| (0..m).map(move |i| a[i * k..(i + 1) * k].iter().all(good));
-    let cols = |good: fn(&f32) -> bool| {
-        b.chunks(n).fold(vec![true; n], |mut so_far, row| {
-            so_far.iter_mut().zip(row).for_each(|(so_far, value)| *so_far &= good(value));
-            so_far
-        })
-    };
-    let finite_rows = rows(|value| value.is_finite()).collect::<Vec<_>>();
-    let finite_cols = cols(|value| value.is_finite());
-    let number_cols = cols(|value| !value.is_nan());
-    for (row, number_row) in c.chunks(n).zip(rows(|value| !value.is_nan())) {
-        let must_be_nan = |col: usize| !number_row || !number_cols[col];
-        let wrong = row.iter().enumerate().any(|(col, got)| must_be_nan(col) && !got.is_nan());
-        found.wrong_rows += u64::from(wrong);
-    }
-    if !finite_rows.contains(&true) || !finite_cols.contains(&true) {
-        return Ok(found);
-    }
-
-    let bounds = match criterion {
-        Criterion::Exact => vec![0.0; m],
-        Criterion::Bound => {
-            let ones =
-                finite_cols.iter().map(|&taken| f64::from(u8::from(taken))).collect::<Vec<_>>();
-            let magnitudes = times(a, m, k, &times(b, k, n, &ones, f64::abs)?, f64::abs)?;
-            // The bounds of a row's elements, summed, and the rounding of this check itself.
-            let own = (n + k) as f64 * f64::EPSILON;
-            let sum = |size: f64| bound(k, size) + n as f64 * bound(k, 0.0) + own * size;
-            magnitudes.into_iter().map(sum).collect()
+impl Claim<'_> {
+    /// Compares some elements of C, and random projections of all of it.
+    ///
+    /// The projections are R. Freivalds' check (*Probabilistic machines can use less running time*, 1977): for
+    /// a vector x of random signs, C x = alpha A (B x) + beta C0 x. Under [`Criterion::Exact`] a wrong row passes all
+    /// sixteen with a probability of at most 2^-16. Under [`Criterion::Bound`] a row may be off by the sum of its
+    /// elements' bounds, so a single wrong element can hide there; the exact run on integers is the sharp one.
+    ///
+    /// Each matrix is read once, block by block; B twice if there is a NaN or an infinity in it. That takes some
+    /// hundred bytes for each row and column, and half a GiB at most for the elements.
+    ///
+    /// # Errors
+    /// As [`Claim::compare`].
+    pub fn sample(&self, criterion: Criterion, seed: u64) -> Result<Sample> {
+        let shape = self.shape()?;
+        let (m, n, k) = (shape.m(), shape.n(), shape.k());
+        let mut found = Sample { elements: Comparison::NOTHING, projections: 0, wrong_rows: 0 };
+        if shape.c_len() == 0 {
+            return Ok(found);
         }
-    };
-    for _ in 0..PROJECTIONS {
-        let x = (0..n)
-            .map(|col| {
-                let sign = if rng.random::<bool>() { 1.0 } else { -1.0 };
-                if finite_cols[col] { sign } else { 0.0 }
-            })
-            .collect::<Vec<f64>>();
-        let want = times(a, m, k, &times(b, k, n, &x, |b| b)?, |a| a)?;
-        let got = times(c, m, n, &x, |c| c)?;
-        let wrong = (0..m)
-            .filter(|&row| finite_rows[row] && !within((got[row] - want[row]).abs(), bounds[row]));
-        found.wrong_rows = found.wrong_rows.max(wrong.count() as u64);
-        found.projections += 1;
+        let bounds = (criterion == Criterion::Bound).then(|| self.bounds(k));
+        let passes = 2 + usize::from(self.before().is_some());
+        crate::progress::begin(passes as u64);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let most = (LINES_BYTES / size_of::<f64>() / k.max(1)).clamp(2, LINES);
+        let lines = [m, n].map(|size| lines(&mut rng, size, most));
+        let signs = (0..n * PROJECTIONS).map(|_| if rng.random() { 1.0 } else { -1.0 }).collect();
+
+        // A NaN or an infinity swallows whatever is added to it. So the columns of B that have one are left out
+        // of x, and the rows of A and C0 that have one out of the comparison; where it is a NaN in A or B, all of C's
+        // row or column must be NaN instead.
+        let mut x = Vectors { values: signs, weights: vec![1.0; n] };
+        let operands = match k {
+            0 => None,
+            _ => {
+                let mut b = pass(self.b, k, n, &x, (&[], &lines[1]))?;
+                if b.cols.iter().any(|&bad| bad != FINE) {
+                    x.leave_out(&b.cols);
+                    b.x = pass(self.b, k, n, &x, (&[], &[]))?.x;
+                }
+                let a = pass(self.a, m, k, &b.x, (&lines[0], &[]))?;
+                Some((a, b))
+            }
+        };
+        let before = self.before().map(|before| pass(before, m, n, &x, (&lines[0], &[])));
+        let before = before.transpose()?;
+        let c = pass(self.c, m, n, &x, (&lines[0], &[]))?;
+
+        for (i, &row) in lines[0].iter().enumerate() {
+            for (j, &col) in lines[1].iter().enumerate() {
+                let (mut sum, mut size) = (0.0, 0.0);
+                if let Some((a, b)) = &operands {
+                    let (a, b) = (&a.of_rows[i * k..(i + 1) * k], &b.of_cols[j * k..(j + 1) * k]);
+                    for product in a.iter().zip(b).map(|(a, b)| a * b) {
+                        sum += product;
+                        size += product.abs();
+                    }
+                }
+                let before = before.as_ref().map(|before| before.of_rows[i * n + col]);
+                let got = c.of_rows[i * n + col];
+                self.add(&mut found.elements, (row, col), got, bounds, (sum, size), before);
+            }
+        }
+
+        let mut wrong = vec![false; m];
+        let (rows_of_a, cols_of_b) = match &operands {
+            Some((a, b)) => (a.rows.clone(), b.cols.clone()),
+            None => (vec![FINE; m], vec![FINE; n]),
+        };
+        if rows_of_a.contains(&NAN) || cols_of_b.contains(&NAN) {
+            must_be_nan(self.c, &rows_of_a, &cols_of_b, &mut wrong)?;
+        }
+        let nothing_taken = x.weights.iter().all(|&weight| weight == 0.0);
+        let mut compared = false;
+        for row in 0..m {
+            let left_out = rows_of_a[row] != FINE
+                || before.as_ref().is_some_and(|before| before.rows[row] != FINE);
+            if left_out || nothing_taken {
+                continue;
+            }
+            compared = true;
+            let nothing = (&[0.0; PROJECTIONS][..], 0.0);
+            let (product, size) = operands.as_ref().map_or(nothing, |(a, _)| a.row(row));
+            let (added, added_size) = before.as_ref().map_or(nothing, |before| before.row(row));
+            let magnitude = self.alpha.abs() * size + self.beta.abs() * added_size;
+            if c.rows[row] != FINE {
+                // A row that is too large for its type, or for that of its file, may have an infinity.
+                let largest = self.computed.largest().min(self.stored.largest());
+                wrong[row] |= !self.may_overflow(size, magnitude) && magnitude < largest;
+                continue;
+            }
+            let bound = match bounds {
+                None => 0.0,
+                Some(bounds) => {
+                    // The bounds of a row's elements, summed, and the rounding of this check itself.
+                    let own = (n + k) as f64 * f64::EPSILON * magnitude;
+                    let stored = match self.stored == self.computed {
+                        true => 0.0,
+                        false => {
+                            let Stored { roundoff, tiny } = Stored::of(self);
+                            2.0 * roundoff * c.x.weights[row] + n as f64 * tiny
+                        }
+                    };
+                    bounds.of(magnitude) + n as f64 * bounds.least + own + stored
+                }
+            };
+            let (got, _) = c.row(row);
+            wrong[row] |= (0..PROJECTIONS).any(|i| {
+                let want = self.alpha * product[i] + self.beta * added[i];
+                !within((got[i] - want).abs(), bound)
+            });
+        }
+        found.projections = if compared { PROJECTIONS } else { 0 };
+        found.wrong_rows = wrong.into_iter().filter(|&wrong| wrong).count() as u64;
+        Ok(found)
     }
+}
+
+/// The rounding of a result that is stored in another format.
+struct Stored {
+    roundoff: f64,
+    tiny: f64,
+}
+
+impl Stored {
+    fn of(claim: &Claim) -> Self {
+        Stored { roundoff: claim.stored.roundoff(), tiny: claim.stored.tiny() }
+    }
+}
+
+/// Random rows or columns, the first and the last among them.
+fn lines(rng: &mut ChaCha8Rng, size: usize, most: usize) -> Vec<usize> {
+    let within = size.saturating_sub(2);
+    let mut lines = index::sample(rng, within, within.min(most - 2)).into_vec();
+    lines.iter_mut().for_each(|line| *line += 1);
+    lines.extend([0, size - 1]);
+    lines.dedup(); // of one line
+    lines
+}
+
+/// What is in a row or column: numbers alone, an infinity, or a NaN.
+type Content = u8;
+const FINE: Content = 0;
+const INFINITE: Content = 1;
+const NAN: Content = 2;
+
+fn content(value: f64) -> Content {
+    match value {
+        value if value.is_nan() => NAN,
+        value if value.is_infinite() => INFINITE,
+        _ => FINE,
+    }
+}
+
+/// [`PROJECTIONS`] vectors, element by element, and one more that says how much an element's size counts.
+struct Vectors {
+    values: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+impl Vectors {
+    fn values(&self, element: usize) -> &[f64] {
+        &self.values[element * PROJECTIONS..(element + 1) * PROJECTIONS]
+    }
+
+    fn leave_out(&mut self, elements: &[Content]) {
+        for (element, _) in elements.iter().enumerate().filter(|&(_, &bad)| bad != FINE) {
+            self.weights[element] = 0.0;
+            self.values[element * PROJECTIONS..(element + 1) * PROJECTIONS].fill(0.0);
+        }
+    }
+}
+
+/// What going through a matrix has found.
+struct Pass {
+    /// The matrix times the vectors, and its absolute values times their weights, without what is not finite.
+    x: Vectors,
+    /// What is in its rows, as far as their elements have a weight, and in its columns.
+    rows: Vec<Content>,
+    cols: Vec<Content>,
+    /// The elements of the rows and of the columns that were asked for, each one's side by side.
+    of_rows: Vec<f64>,
+    of_cols: Vec<f64>,
+}
+
+impl Pass {
+    /// A row's products with the vectors, and its size.
+    fn row(&self, row: usize) -> (&[f64], f64) {
+        (self.x.values(row), self.x.weights[row])
+    }
+}
+
+/// Goes through a matrix once.
+fn pass(
+    source: &dyn Source<f64>,
+    rows: usize,
+    cols: usize,
+    x: &Vectors,
+    (take_rows, take_cols): (&[usize], &[usize]),
+) -> Result<Pass> {
+    let mut found = Pass {
+        x: Vectors { values: vec![0.0; rows * PROJECTIONS], weights: vec![0.0; rows] },
+        rows: vec![FINE; rows],
+        cols: vec![FINE; cols],
+        of_rows: vec![0.0; take_rows.len() * cols],
+        of_cols: vec![0.0; take_cols.len() * rows],
+    };
+    for row_part in parts(rows) {
+        for col_part in parts(cols) {
+            let mut block = Block::read(source, row_part.clone(), col_part.clone())?;
+            let inside = |range: &Range<usize>, line: usize| range.contains(&line);
+            for (i, &row) in
+                take_rows.iter().enumerate().filter(|(_, row)| inside(&row_part, **row))
+            {
+                for col in col_part.clone() {
+                    let value = block.at(row - row_part.start, col - col_part.start);
+                    found.of_rows[i * cols + col] = value;
+                }
+            }
+            for (j, &col) in
+                take_cols.iter().enumerate().filter(|(_, col)| inside(&col_part, **col))
+            {
+                for row in row_part.clone() {
+                    let value = block.at(row - row_part.start, col - col_part.start);
+                    found.of_cols[j * rows + row] = value;
+                }
+            }
+            for place in 0..block.values.len() {
+                let what = content(block.values[place]);
+                if what == FINE {
+                    continue;
+                }
+                block.values[place] = 0.0;
+                let (row, col) = block.place(place);
+                let (row, col) = (row_part.start + row, col_part.start + col);
+                found.cols[col] = found.cols[col].max(what);
+                if x.weights[col] != 0.0 {
+                    found.rows[row] = found.rows[row].max(what);
+                }
+            }
+            let of_cols = |values: &[f64], each: usize| {
+                let part = values[col_part.start * each..col_part.end * each].to_vec();
+                Block::row_major(part, each)
+            };
+            let (depth, lines) = (col_part.len(), row_part.clone());
+            let products = &mut found.x.values[lines.start * PROJECTIONS..lines.end * PROJECTIONS];
+            add_panels(&block, depth, &of_cols(&x.values, PROJECTIONS), PROJECTIONS, products)?;
+            let sizes = &mut found.x.weights[lines];
+            add_panels(&block.abs(), depth, &of_cols(&x.weights, 1), 1, sizes)?;
+        }
+    }
+    crate::progress::one_more();
     Ok(found)
 }
 
-/// A row-major `rows x cols` matrix, each element through `map`, times a vector.
-fn times(
-    matrix: &[f32],
-    rows: usize,
-    cols: usize,
-    x: &[f64],
-    map: impl Fn(f64) -> f64 + Sync,
-) -> Result<Vec<f64>> {
-    let row = |row: usize| {
-        crate::check_interrupt()?;
-        let elements = matrix[row * cols..(row + 1) * cols].iter().zip(x);
-        // What x leaves out may be NaN.
-        let taken = elements.filter(|&(_, &x)| x != 0.0);
-        Ok(taken.map(|(&element, x)| map(f64::from(element)) * x).sum())
-    };
-    (0..rows).into_par_iter().map(row).collect()
+/// Marks the rows of C with an element that is a number, though A's row or B's column has a NaN.
+fn must_be_nan(
+    c: &dyn Source<f64>,
+    rows_of_a: &[Content],
+    cols_of_b: &[Content],
+    wrong: &mut [bool],
+) -> Result<()> {
+    for rows in parts(rows_of_a.len()) {
+        for cols in parts(cols_of_b.len()) {
+            let block = Block::read(c, rows.clone(), cols.clone())?;
+            for row in rows.clone() {
+                wrong[row] |= cols.clone().any(|col| {
+                    let nan = rows_of_a[row] == NAN || cols_of_b[col] == NAN;
+                    nan && !block.at(row - rows.start, col - cols.start).is_nan()
+                });
+            }
+        }
+    }
+    Ok(())
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,7 +366,7 @@ mod tests {
     fn a_projection_finds_a_wrong_element_that_the_sample_misses() {
         let (shape, [a, b, mut c]) = exact(97, 101, 50);
         let c_len = c.len();
-        // Not a corner; the sample has at most 4100 of 9797 elements. Of these twenty it misses some.
+        // Not a corner; the sample has 4096 of 9797 elements. Of these twenty it misses some.
         let missed = (0..20).filter(|number| {
             let place = (number * 487 + 1234) % c_len;
             c[place] += 1.0;

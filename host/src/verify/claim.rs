@@ -1,0 +1,246 @@
+//! What a result is claimed to be, and how far it may be off.
+
+use std::ops::Range;
+
+use super::U;
+use crate::{
+    blocks::Source,
+    buffer::Pod,
+    error::{Error, Result},
+    matrix::Layout,
+    product::Shape,
+};
+
+/// A format of numbers, by what rounding to it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// IEEE's binary16.
+    F16,
+    /// IEEE's binary32.
+    F32,
+    /// IEEE's binary64.
+    F64,
+}
+
+impl Format {
+    /// Bits of the significand, the hidden one included.
+    fn digits(self) -> i32 {
+        match self {
+            Format::F16 => 11,
+            Format::F32 => 24,
+            Format::F64 => 53,
+        }
+    }
+
+    /// The unit roundoff.
+    pub fn roundoff(self) -> f64 {
+        match self {
+            Format::F32 => U,
+            _ => 2f64.powi(-self.digits()),
+        }
+    }
+
+    /// The smallest positive number.
+    pub fn tiny(self) -> f64 {
+        match self {
+            Format::F16 => 2f64.powi(-24),
+            Format::F32 => f64::from(f32::from_bits(1)),
+            Format::F64 => f64::from_bits(1),
+        }
+    }
+
+    /// The largest finite number.
+    pub fn largest(self) -> f64 {
+        match self {
+            Format::F16 => 65504.0,
+            Format::F32 => f32::MAX.into(),
+            Format::F64 => f64::MAX,
+        }
+    }
+
+    /// The nearest number of this format; of two, the one with an even last digit; beyond the largest, infinity.
+    pub fn nearest(self, value: f64) -> f64 {
+        match self {
+            Format::F64 => value,
+            Format::F32 => (value as f32).into(),
+            Format::F16 if value.abs() >= 65520.0 => f64::INFINITY.copysign(value),
+            Format::F16 => {
+                // Multiples of the last digit's weight, which is the same for all subnormal numbers.
+                let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
+                let last = 2f64.powi(exponent.max(-14) - 10);
+                (value / last).round_ties_even() * last
+            }
+        }
+    }
+}
+
+/// `C = alpha A B + beta C0` is what C is claimed to be, but for rounding.
+#[derive(Clone, Copy)]
+pub struct Claim<'a> {
+    /// A, m x k; not read where `alpha` is 0.
+    pub a: &'a dyn Source<f64>,
+    /// B, k x n; not read where `alpha` is 0.
+    pub b: &'a dyn Source<f64>,
+    /// C as it was; not read where `beta` is 0.
+    pub before: Option<&'a dyn Source<f64>>,
+    /// C as it is.
+    pub c: &'a dyn Source<f64>,
+    /// alpha, as it was computed with.
+    pub alpha: f64,
+    /// beta, as it was computed with.
+    pub beta: f64,
+    /// What it was computed in.
+    pub computed: Format,
+    /// What C was rounded to in the end.
+    pub stored: Format,
+}
+
+impl<'a> Claim<'a> {
+    /// `C = A B`, computed in f32.
+    pub fn product(a: &'a dyn Source<f64>, b: &'a dyn Source<f64>, c: &'a dyn Source<f64>) -> Self {
+        let format = Format::F32;
+        let (computed, stored) = (format, format);
+        Claim { a, b, before: None, c, alpha: 1.0, beta: 0.0, computed, stored }
+    }
+
+    /// Its sizes.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for matrices that do not fit together.
+    pub(super) fn shape(&self) -> Result<Shape> {
+        let Claim { a, b, c, .. } = *self;
+        let (m, n, k) = (a.rows(), b.cols(), a.cols());
+        let before = self.before().map(|before| ("before", before, m, n));
+        let others = [("b", b, k, n), ("c", c, m, n)];
+        for (name, source, rows, cols) in others.into_iter().chain(before) {
+            if (source.rows(), source.cols()) != (rows, cols) {
+                let value = format!("{} x {}", source.rows(), source.cols());
+                return Err(Error::argument(name, value, format!("must be {rows} x {cols}")));
+            }
+        }
+        Shape::new(m as u64, n as u64, if self.alpha == 0.0 { 0 } else { k as u64 })
+    }
+
+    /// C as it was, where that matters.
+    pub(super) fn before(&self) -> Option<&'a dyn Source<f64>> {
+        self.before.filter(|_| self.beta != 0.0)
+    }
+
+    /// How often a number is rounded on its way into an element of C, at most, and some to spare.
+    fn roundings(&self, k: usize) -> f64 {
+        let plain = self.alpha == 1.0 && self.before().is_none();
+        k as f64 + if plain { 3.0 } else { 5.0 }
+    }
+
+    /// How far elements may be off that are sums of `k` products.
+    ///
+    /// `gamma(k + 3) magnitude + (k + 3) tiny`, with `k + 5` in place of `k + 3` where there is alpha or beta, and
+    /// twice that for a result in f64, whose reference is no better; infinite where k is so large that the bound
+    /// says nothing.
+    pub(super) fn bounds(&self, k: usize) -> Bounds {
+        let (roundings, format) = (self.roundings(k), self.computed);
+        let gamma = match roundings * format.roundoff() {
+            small if small < 1.0 => small / (1.0 - small),
+            _ => f64::INFINITY,
+        };
+        let times = if format == Format::F64 { 2.0 } else { 1.0 };
+        let least = roundings * format.tiny() * self.alpha.abs().max(1.0);
+        Bounds { gamma: times * gamma, least: times * least }
+    }
+
+    /// May a sum whose terms have these absolute values together, before alpha and in the end, have become too large?
+    pub(super) fn may_overflow(&self, size: f64, magnitude: f64) -> bool {
+        let largest = size.max(magnitude);
+        // Rounding makes no sum twice as large.
+        largest.is_finite() && largest > self.computed.largest() / 2.0
+    }
+
+    /// What an element can have become that was also rounded when it was stored: the least and the largest.
+    pub(super) fn stored(&self, want: f64, bound: f64) -> (f64, f64) {
+        (self.stored.nearest(want - bound), self.stored.nearest(want + bound))
+    }
+
+    /// The bound of an element that is stored as a finite number.
+    pub(super) fn stored_bound(&self, want: f64, bound: f64) -> f64 {
+        if self.stored == self.computed {
+            return bound;
+        }
+        let (low, high) = self.stored(want, bound);
+        if low == high && low.is_infinite() {
+            return 0.0; // It must be infinite.
+        }
+        let largest = self.stored.largest();
+        let off = |end: f64| (end.clamp(-largest, largest) - want).abs();
+        off(low).max(off(high))
+    }
+}
+
+/// How far elements may be off.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    gamma: f64,
+    /// What underflow makes of it, also where all terms are zero.
+    pub(super) least: f64,
+}
+
+impl Bounds {
+    /// The bound of an element whose terms' absolute values are `magnitude` together.
+    pub(super) fn of(self, magnitude: f64) -> f64 {
+        // An infinite gamma times a zero magnitude is still an exact zero.
+        let relative = if magnitude == 0.0 { 0.0 } else { self.gamma * magnitude };
+        relative + self.least
+    }
+}
+
+/// Another type's numbers as f64, which holds them all.
+pub struct Widened<'a, T>(pub &'a dyn Source<T>);
+
+impl<T: Pod + Default + Into<f64>> Source<f64> for Widened<'_, T> {
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.0.cols()
+    }
+
+    fn layout(&self) -> Layout {
+        self.0.layout()
+    }
+
+    fn read(
+        &self,
+        rows: Range<usize>,
+        cols: Range<usize>,
+        layout: Layout,
+        values: &mut [f64],
+    ) -> Result<()> {
+        let mut narrow = vec![T::default(); values.len()];
+        self.0.read(rows, cols, layout, &mut narrow)?;
+        values.iter_mut().zip(narrow).for_each(|(value, narrow)| *value = narrow.into());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(feature = "npy")]
+    fn halves_are_the_nearest() {
+        let halves = (0..=u16::MAX).map(half::f16::from_bits).filter(|half| half.is_finite());
+        for half in halves {
+            let value = f64::from(half);
+            assert_eq!(Format::F16.nearest(value), value);
+            for near in
+                [value * (1.0 + 2f64.powi(-12)), value * (1.0 + 2f64.powi(-11)), value * 1.0007]
+            {
+                use crate::npy::Element;
+                assert_eq!(Format::F16.nearest(near), f64::from(near.to_f16()), "{near}");
+            }
+        }
+        assert_eq!(Format::F16.nearest(-1e9), f64::NEG_INFINITY);
+        assert!(Format::F16.nearest(f64::NAN).is_nan());
+    }
+}

@@ -1,0 +1,251 @@
+//! Every element of C beside the product in float64.
+
+use std::{ops::Range, sync::atomic::Ordering};
+
+use rayon::prelude::*;
+
+use super::{Claim, Comparison, Criterion, Worst, claim::Bounds};
+use crate::{blocks::Source, error::Result, matrix::Layout};
+
+/// Rows of C that are compared at a time: enough for a fast product, few enough for many cores.
+const PANEL_ROWS: usize = 32;
+/// Rows, columns and steps of k that are in memory at a time: a quarter of a GiB of everything.
+pub(super) const BLOCK: usize = 2048;
+
+/// A block in float64, as it lies in its source.
+pub(super) struct Block {
+    pub(super) values: Vec<f64>,
+    /// Elements from one row to the next, and from one column to the next.
+    pub(super) strides: [usize; 2],
+    layout: Layout,
+}
+
+impl Block {
+    /// A row-major block of so many columns.
+    pub(super) fn row_major(values: Vec<f64>, cols: usize) -> Self {
+        Block { values, strides: [cols, 1], layout: Layout::RowMajor }
+    }
+
+    /// Reads a block, its runs on all cores.
+    pub(super) fn read(
+        source: &dyn Source<f64>,
+        rows: Range<usize>,
+        cols: Range<usize>,
+    ) -> Result<Self> {
+        let layout = source.layout();
+        let (outer, inner, strides) = match layout {
+            Layout::RowMajor => (rows.clone(), cols.clone(), [cols.len(), 1]),
+            Layout::ColMajor => (cols.clone(), rows.clone(), [1, rows.len()]),
+        };
+        let mut values = vec![0.0; outer.len() * inner.len()];
+        let runs = outer.len().div_ceil(rayon::current_num_threads()).max(1);
+        let parts = values.par_chunks_mut((runs * inner.len()).max(1)).enumerate();
+        parts.try_for_each(|(part, values)| {
+            let first = outer.start + part * runs;
+            let outer = first..(first + runs).min(outer.end);
+            let (rows, cols) = match layout {
+                Layout::RowMajor => (outer, cols.clone()),
+                Layout::ColMajor => (rows.clone(), outer),
+            };
+            source.read(rows, cols, layout, values)
+        })?;
+        Ok(Block { values, strides, layout })
+    }
+
+    /// The absolute values.
+    pub(super) fn abs(&self) -> Block {
+        Block { values: self.values.par_iter().map(|x| x.abs()).collect(), ..*self }
+    }
+
+    /// The row and column of the element that stands there.
+    pub(super) fn place(&self, index: usize) -> (usize, usize) {
+        match (self.layout, self.strides) {
+            (Layout::RowMajor, [cols, _]) => (index / cols, index % cols),
+            (Layout::ColMajor, [_, rows]) => (index % rows, index / rows),
+        }
+    }
+
+    /// An element.
+    pub(super) fn at(&self, row: usize, col: usize) -> f64 {
+        self.values[row * self.strides[0] + col * self.strides[1]]
+    }
+}
+
+/// `c += A b` in float64 for some rows of A; b and c are row-major or whatever `b` says.
+pub(super) fn add_product(
+    (a, rows): (&Block, Range<usize>),
+    k: usize,
+    (b, n): (&Block, usize),
+    c: &mut [f64],
+) {
+    if rows.is_empty() || n == 0 || k == 0 {
+        return;
+    }
+    let last =
+        |block: &Block, row: usize, col: usize| row * block.strides[0] + col * block.strides[1];
+    assert!(last(a, rows.end - 1, k - 1) < a.values.len(), "A is smaller than its sizes");
+    assert!(last(b, k - 1, n - 1) < b.values.len(), "B is smaller than its sizes");
+    assert_eq!(c.len(), rows.len() * n, "C has another size");
+    let [a_strides, b_strides] = [a, b].map(|block| block.strides.map(|stride| stride as isize));
+    // SAFETY: the last elements of all three have just been seen to be inside.
+    unsafe {
+        matrixmultiply::dgemm(
+            rows.len(),
+            k,
+            n,
+            1.0,
+            a.values.as_ptr().add(rows.start * a.strides[0]),
+            a_strides[0],
+            a_strides[1],
+            b.values.as_ptr(),
+            b_strides[0],
+            b_strides[1],
+            1.0,
+            c.as_mut_ptr(),
+            n as isize,
+            1,
+        );
+    }
+}
+
+/// Parts of a size, at most [`BLOCK`] each.
+pub(super) fn parts(size: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    (0..size).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(size))
+}
+
+impl Claim<'_> {
+    /// Compares all of C.
+    ///
+    /// Takes the time of one product in float64 ([`Criterion::Exact`]) or two, on all cores, and a quarter of a GiB of
+    /// memory at most.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) for matrices that do not fit together;
+    /// [`Error::Interrupted`](crate::Error::Interrupted); those of the sources.
+    pub fn compare(&self, criterion: Criterion) -> Result<Comparison> {
+        let shape = self.shape()?;
+        let (m, n, k) = (shape.m(), shape.n(), shape.k());
+        let bounds = (criterion == Criterion::Bound).then(|| self.bounds(k));
+        let steps = parts(m).count() * parts(n).count() * (1 + parts(k).count());
+        let done = crate::progress::begin((steps * BLOCK / PANEL_ROWS) as u64);
+        let mut comparison = Comparison::NOTHING;
+        for cols in parts(n) {
+            for rows in parts(m) {
+                let mut sums = Sums::new(rows.len() * cols.len(), criterion);
+                for depth in parts(k) {
+                    let a = Block::read(self.a, rows.clone(), depth.clone())?;
+                    let b = Block::read(self.b, depth.clone(), cols.clone())?;
+                    sums.add(&a, &b, depth.len(), cols.len())?;
+                    done.fetch_add((BLOCK / PANEL_ROWS) as u64, Ordering::Relaxed);
+                }
+                comparison =
+                    comparison.merge(self.compare_tile(bounds, &sums, rows, cols.clone())?);
+                done.fetch_add((BLOCK / PANEL_ROWS) as u64, Ordering::Relaxed);
+            }
+        }
+        Ok(comparison)
+    }
+
+    /// Compares a tile of C with its sums.
+    fn compare_tile(
+        &self,
+        bounds: Option<Bounds>,
+        sums: &Sums,
+        rows: Range<usize>,
+        cols: Range<usize>,
+    ) -> Result<Comparison> {
+        let n = cols.len();
+        let c = Block::read(self.c, rows.clone(), cols.clone())?;
+        let before = self
+            .before()
+            .map(|before| Block::read(before, rows.clone(), cols.clone()))
+            .transpose()?;
+        let panels = (0..rows.len()).into_par_iter().step_by(PANEL_ROWS).map(|first| {
+            crate::check_interrupt()?;
+            let mut comparison = Comparison::NOTHING;
+            for row in first..(first + PANEL_ROWS).min(rows.len()) {
+                for col in 0..n {
+                    let index = row * n + col;
+                    let sums = (sums.sums[index], sums.sizes.get(index).copied().unwrap_or(0.0));
+                    let before = before.as_ref().map(|before| before.at(row, col));
+                    let place = (rows.start + row, cols.start + col);
+                    self.add(&mut comparison, place, c.at(row, col), bounds, sums, before);
+                }
+            }
+            Ok(comparison)
+        });
+        panels.try_reduce(|| Comparison::NOTHING, |a, b| Ok(a.merge(b)))
+    }
+
+    /// Compares an element of C with its sum and the sum of its terms' sizes; without bounds it must be exact.
+    pub(super) fn add(
+        &self,
+        comparison: &mut Comparison,
+        (row, col): (usize, usize),
+        got: f64,
+        bounds: Option<Bounds>,
+        (sum, size): (f64, f64),
+        before: Option<f64>,
+    ) {
+        let scaled = self.alpha * sum;
+        let want = before.map_or(scaled, |before| scaled + self.beta * before);
+        let Some(bounds) = bounds else {
+            let want = self.stored.nearest(want);
+            return comparison.add(Worst::new(row, col, got, want, 0.0), 0.0);
+        };
+        let added = before.map_or(0.0, |before| (self.beta * before).abs());
+        let magnitude = self.alpha.abs() * size + added;
+        let bound = bounds.of(magnitude);
+        // It has become too large in a sum, or when it was stored.
+        let stored = || {
+            self.stored != self.computed && {
+                let (low, high) = self.stored(want, bound);
+                got == low || got == high
+            }
+        };
+        if !got.is_finite() && (self.may_overflow(size, magnitude) || stored()) {
+            comparison.elements += 1;
+            comparison.overflowing += 1;
+            return;
+        }
+        let bound = self.stored_bound(want, bound);
+        comparison.add(Worst::new(row, col, got, want, bound), bound);
+    }
+}
+
+/// Sums of a tile of C, row-major, and the sums of their terms' absolute values.
+struct Sums {
+    sums: Vec<f64>,
+    /// Empty where the result must be exact.
+    sizes: Vec<f64>,
+}
+
+impl Sums {
+    fn new(len: usize, criterion: Criterion) -> Self {
+        let sizes = match criterion {
+            Criterion::Bound => vec![0.0; len],
+            Criterion::Exact => Vec::new(),
+        };
+        Sums { sums: vec![0.0; len], sizes }
+    }
+
+    /// Adds the products of some steps of k.
+    fn add(&mut self, a: &Block, b: &Block, k: usize, n: usize) -> Result<()> {
+        add_panels(a, k, b, n, &mut self.sums)?;
+        if self.sizes.is_empty() {
+            return Ok(());
+        }
+        add_panels(&a.abs(), k, &b.abs(), n, &mut self.sizes)
+    }
+}
+
+/// `c += A b`, panel by panel on all cores.
+pub(super) fn add_panels(a: &Block, k: usize, b: &Block, n: usize, c: &mut [f64]) -> Result<()> {
+    let panels = c.par_chunks_mut((PANEL_ROWS * n).max(1)).enumerate();
+    panels.try_for_each(|(panel, c)| {
+        crate::check_interrupt()?;
+        let first = panel * PANEL_ROWS;
+        add_product((a, first..first + c.len() / n), k, (b, n), c);
+        Ok(())
+    })
+}

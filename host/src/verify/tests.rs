@@ -1,0 +1,194 @@
+//! Claims with alpha, beta, other types and layouts: what is right passes, and what is wrong does not.
+
+use super::*;
+use crate::{blocks::Source, operands};
+
+const LAYOUTS: [Layout; 2] = [Layout::RowMajor, Layout::ColMajor];
+
+/// Matrices of a product with alpha and beta, in f64 row by row, and what C should be.
+struct Case {
+    sizes: [usize; 3],
+    factors: (f64, f64),
+    a: Vec<f64>,
+    b: Vec<f64>,
+    before: Vec<f64>,
+    c: Vec<f64>,
+}
+
+impl Case {
+    fn new(sizes: [usize; 3], factors: (f64, f64), scale: f64) -> Self {
+        let [m, n, k] = sizes;
+        let draw = |seed, len| {
+            let values = operands::uniform(seed, len).unwrap();
+            values.into_iter().map(|x| f64::from(x) * scale).collect::<Vec<_>>()
+        };
+        let (a, b, before) = (draw(1, m * k), draw(2, k * n), draw(3, m * n));
+        let element = |i: usize| {
+            let sum: f64 = (0..k).map(|p| a[i / n * k + p] * b[p * n + i % n]).sum();
+            factors.0 * sum + factors.1 * before[i]
+        };
+        let c = (0..m * n).map(element).collect();
+        Case { sizes, factors, a, b, before, c }
+    }
+
+    /// What full and sampled comparison say of `c`, which is the same whatever the layouts are.
+    fn compare(&self, c: &[f64], [computed, stored]: [Format; 2]) -> (Comparison, Sample) {
+        let [m, n, k] = self.sizes;
+        let mut all = Vec::new();
+        for (number, layout) in
+            [0, 1, 2, 5].into_iter().flat_map(|x| LAYOUTS.map(|layout| (x, layout)))
+        {
+            let dense = |shift: usize, rows: usize, cols: usize, values: &[f64]| {
+                let other = LAYOUTS[(number >> shift) & 1];
+                let mut stored = vec![0.0; values.len()];
+                let row_major = Dense::new(rows, cols, Layout::RowMajor, values).unwrap();
+                row_major.read(0..rows, 0..cols, other, &mut stored).unwrap();
+                Dense::new(rows, cols, other, stored).unwrap()
+            };
+            let (a, b) = (dense(0, m, k, &self.a), dense(1, k, n, &self.b));
+            let before = dense(2, m, n, &self.before);
+            let mut values = vec![0.0; m * n];
+            let row_major = Dense::new(m, n, Layout::RowMajor, c).unwrap();
+            row_major.read(0..m, 0..n, layout, &mut values).unwrap();
+            let c = Dense::new(m, n, layout, values).unwrap();
+            let (alpha, beta) = self.factors;
+            let claim =
+                Claim { a: &a, b: &b, before: Some(&before), c: &c, alpha, beta, computed, stored };
+            let sample = claim.sample(Criterion::Bound, 7).unwrap();
+            all.push((claim.compare(Criterion::Bound).unwrap(), sample));
+        }
+        // The reference is the same but for the rounding of the order of its sums.
+        assert!(all.windows(2).all(|two| {
+            let [(full, sample), (other, other_sample)] = two else { return false };
+            full.wrong == other.wrong && sample.wrong_rows == other_sample.wrong_rows
+        }));
+        all.remove(0)
+    }
+}
+
+const SIZES: [usize; 3] = [97, 101, 50];
+const PLACE: usize = 50 * 101 + 60;
+
+#[test]
+fn alpha_and_beta_are_seen() {
+    let formats = [Format::F32; 2];
+    for factors in [(1.0, 0.0), (0.7, 0.0), (1.0, 1.0), (-0.3, 2.5), (0.0, 2.0), (0.0, 0.0)] {
+        let case = Case::new(SIZES, factors, 1.0);
+        let single = case.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
+        let (full, sample) = case.compare(&single, formats);
+        assert!(full.passed() && sample.passed(), "{factors:?} {full:?} {sample:?}");
+        assert!(full.max_err_over_bound < 0.3, "{full:?}");
+        assert_eq!((full.elements, sample.projections), (97 * 101, 16));
+        // Without beta, without alpha, and with one element off.
+        let other = Case::new(SIZES, (factors.0, factors.1 + 0.5), 1.0);
+        let (full, sample) = other.compare(&single, formats);
+        assert!(!full.passed() && !sample.passed(), "{factors:?}");
+        let other = Case::new(SIZES, (factors.0 + 0.5, factors.1), 1.0);
+        let (full, sample) = other.compare(&single, formats);
+        assert!(!full.passed() && !sample.passed(), "{factors:?}");
+        let mut wrong = single.clone();
+        wrong[PLACE] += 1.0;
+        let (full, sample) = case.compare(&wrong, formats);
+        assert_eq!((full.wrong, sample.wrong_rows), (1, 1), "{factors:?}");
+        assert_eq!(full.worst.map(|worst| (worst.row, worst.col)), Some((50, 60)));
+    }
+}
+
+#[test]
+fn doubles_are_held_to_their_own_bound() {
+    let case = Case::new(SIZES, (0.7, -2.0), 1.0);
+    let (full, sample) = case.compare(&case.c, [Format::F64; 2]);
+    assert!(full.passed() && sample.passed(), "{full:?}");
+    let single = case.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
+    let (full, sample) = case.compare(&single, [Format::F64; 2]);
+    assert!(full.wrong > 9000 && sample.wrong_rows == 97, "{full:?}");
+    // Stored as f32 it is right.
+    let (full, sample) = case.compare(&single, [Format::F64, Format::F32]);
+    assert!(full.passed() && sample.passed(), "{full:?} {sample:?}");
+    let next = single.iter().map(|&x| f64::from((x as f32).next_up())).collect::<Vec<_>>();
+    let (full, _) = case.compare(&next, [Format::F64, Format::F32]);
+    assert_eq!(full.wrong, 97 * 101);
+}
+
+#[test]
+fn halves_may_be_rounded_and_overflow() {
+    let formats = [Format::F32, Format::F16];
+    let case = Case::new(SIZES, (1.5, 0.5), 1.0);
+    let halves = |case: &Case| case.c.iter().map(|&x| Format::F16.nearest(x)).collect::<Vec<_>>();
+    let (full, sample) = case.compare(&halves(&case), formats);
+    assert!(full.passed() && sample.passed() && full.overflowing == 0, "{full:?} {sample:?}");
+    assert!(full.max_abs_err > 1e-4 && full.max_err_over_bound <= 1.0, "{full:?}");
+    let mut wrong = halves(&case);
+    wrong[PLACE] = Format::F16.nearest(wrong[PLACE] * 1.002);
+    assert_eq!(case.compare(&wrong, formats).0.wrong, 1);
+
+    // Sums of some hundred thousands, and what must be infinite then.
+    let case = Case::new(SIZES, (1.5, 0.5), 150.0);
+    let right = halves(&case);
+    let infinite = right.iter().filter(|x| x.is_infinite()).count();
+    let (full, sample) = case.compare(&right, formats);
+    assert!(full.passed() && sample.nothing_wrong(), "{full:?} {sample:?}");
+    assert!(infinite > 100 && full.overflowing == infinite as u64, "{infinite} {full:?}");
+    let finite = right.iter().map(|x| x.clamp(-65504.0, 65504.0)).collect::<Vec<_>>();
+    assert_eq!(case.compare(&finite, formats).0.wrong, infinite as u64);
+    let mut wrong = right.clone();
+    let place = right.iter().position(|x| x.abs() < 1000.0).unwrap();
+    wrong[place] = f64::INFINITY;
+    assert_eq!(case.compare(&wrong, formats).0.wrong, 1);
+}
+
+#[test]
+fn sums_may_overflow_where_they_may_and_nowhere_else() {
+    let formats = [Format::F32; 2];
+    let case = Case::new(SIZES, (1.0, 0.0), 1e19);
+    let single = case.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
+    let infinite = single.iter().filter(|x| x.is_infinite()).count();
+    let (full, sample) = case.compare(&single, formats);
+    assert!(full.passed() && sample.nothing_wrong(), "{full:?} {sample:?}");
+    assert!(infinite > 100 && full.overflowing == infinite as u64, "{infinite} {full:?}");
+    let case = Case::new(SIZES, (1.0, 0.0), 1.0);
+    let mut wrong = case.c.clone();
+    wrong[PLACE] = f64::INFINITY;
+    let (full, sample) = case.compare(&wrong, formats);
+    assert_eq!((full.wrong, sample.wrong_rows), (1, 1));
+}
+
+#[test]
+fn blocks_of_the_reference_join() {
+    // Longer than a block along each side in turn.
+    for sizes in [[full::BLOCK + 3, 5, 7], [5, full::BLOCK + 3, 7], [5, 7, 2 * full::BLOCK + 3]] {
+        let case = Case::new(sizes, (0.5, 1.0), 1.0);
+        let single = case.c.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
+        let (full, sample) = case.compare(&single, [Format::F32; 2]);
+        assert!(full.passed() && sample.passed(), "{sizes:?} {full:?} {sample:?}");
+        assert_eq!(full.elements, (sizes[0] * sizes[1]) as u64);
+        let mut wrong = single.clone();
+        let last = wrong.len() - 1;
+        wrong[last] += 1.0;
+        let (full, sample) = case.compare(&wrong, [Format::F32; 2]);
+        let place = full.worst.map(|worst| (worst.row, worst.col));
+        assert_eq!((full.wrong, place), (1, Some((sizes[0] - 1, sizes[1] - 1))));
+        assert_eq!((sample.wrong_rows, sample.elements.wrong), (1, 1));
+    }
+}
+
+#[test]
+fn what_is_in_the_way_of_a_projection_is_left_out() {
+    let mut case = Case::new(SIZES, (1.0, 1.0), 1.0);
+    (case.a[3 * 50 + 7], case.b[9 * 101 + 20]) = (f64::NAN, f64::INFINITY);
+    case.before[40 * 101 + 30] = f64::NAN;
+    let [_, n, k] = SIZES;
+    for i in 0..case.c.len() {
+        let sum: f64 = (0..k).map(|p| case.a[i / n * k + p] * case.b[p * n + i % n]).sum();
+        case.c[i] = f64::from((sum + case.before[i]) as f32);
+    }
+    let (full, sample) = case.compare(&case.c, [Format::F32; 2]);
+    assert!(full.passed() && sample.passed() && sample.projections == 16, "{full:?} {sample:?}");
+    // In a row that is compared, and in the row that must be NaN.
+    for place in [PLACE, 3 * 101 + 60] {
+        let mut wrong = case.c.clone();
+        wrong[place] = 9.0;
+        let (full, sample) = case.compare(&wrong, [Format::F32; 2]);
+        assert_eq!((full.wrong, sample.wrong_rows), (1, 1), "{place}");
+    }
+}
