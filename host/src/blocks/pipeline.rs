@@ -2,7 +2,8 @@
 //!
 //! * **The reader** fills chunks of pinned memory with what the schedule names, and hands them on.
 //! * **The caller's thread** copies them to their place on the device and launches the products. It waits for neither:
-//!   where a place is still in use, the stream that copies waits, and a product waits for its copies.
+//!   each place has a stream of its own, which waits on the device for the last product there, and a product waits for
+//!   the copies to its places. So the next block is copied while this one is multiplied.
 //! * **The writer** copies finished tiles of C back, chunk by chunk, and writes them.
 //!
 //! All three hold a fixed number of chunks, so nobody runs ahead. Whoever fails or is interrupted drops its ends of
@@ -11,10 +12,7 @@
 
 use std::{
     ops::Range,
-    sync::{
-        Arc,
-        mpsc::{Receiver, Sender, channel},
-    },
+    sync::mpsc::{Receiver, Sender, channel},
     thread,
 };
 
@@ -28,7 +26,7 @@ use crate::{
     device::Device,
     error::{Error, Result},
     gemm::{Choice, Gemm, Scalar},
-    launch::{Event, Stream},
+    launch::Stream,
     matrix::{Layout, MatrixView, MatrixViewMut},
     pinned::{Lines, Pinned},
     progress,
@@ -52,10 +50,27 @@ pub struct Product<'a, T> {
     pub c: Option<&'a dyn Source<T>>,
 }
 
-/// A tile of C that is finished when the event has come.
-struct Tile<T> {
+/// Memory for a block on the device, and the stream of the copies from and to it.
+struct Place<T> {
     buffer: Buffer<T>,
-    finished: Event,
+    copies: Stream,
+}
+
+impl<T: Scalar> Place<T> {
+    fn new(device: &Device, len: usize) -> Result<Self> {
+        Ok(Place { buffer: device.uninit(len)?, copies: device.stream()? })
+    }
+
+    /// Puts the copies that follow behind the product that was just launched, and behind that one alone: at their turn
+    /// there may be others.
+    fn launched(&mut self) -> Result<()> {
+        self.buffer.view_mut(..)?.address_on(&self.copies).map(drop)
+    }
+}
+
+/// A tile of C whose last product is launched.
+struct Tile<T> {
+    place: Place<T>,
     rows: Range<usize>,
     cols: Range<usize>,
 }
@@ -91,14 +106,14 @@ impl<T: Scalar> Product<'_, T> {
         }
         for _ in 0..plan.places[2] {
             let len = plan.block[0] * plan.block[1];
-            let _ = place_send.send(device.uninit(len)?);
+            let _ = place_send.send(Place::new(device, len)?);
         }
         let back = [device.pinned(plan.chunk)?, device.pinned(plan.chunk)?];
         let layout = out.layout();
         thread::scope(|scope| {
             let reader = scope.spawn(move || self.read(plan, layout, &free_receive, &filled_send));
-            let writer = scope
-                .spawn(move || write(device, out, back, plan.chunk, &tile_receive, &place_send));
+            let writer =
+                scope.spawn(move || write(out, back, plan.chunk, &tile_receive, &place_send));
             let channels = Channels { free_send, filled_receive, tile_send, place_receive };
             let computed = stage.compute(channels);
             // The channels' ends are dropped, so both end.
@@ -194,14 +209,7 @@ struct Channels<T> {
     free_send: Sender<Pinned<T>>,
     filled_receive: Receiver<Pinned<T>>,
     tile_send: Sender<Tile<T>>,
-    place_receive: Receiver<Buffer<T>>,
-}
-
-/// A place for blocks of A or B.
-struct Place<T> {
-    buffer: Buffer<T>,
-    /// When the product that used it last has ended.
-    used: Option<Arc<Event>>,
+    place_receive: Receiver<Place<T>>,
 }
 
 /// What the caller's thread works with.
@@ -211,7 +219,6 @@ struct Stage<'a, T> {
     layouts: [Layout; 3],
     reads_c: bool,
     gemm: [Gemm<'a, T>; 2],
-    copies: Stream,
     products: Stream,
     a: Vec<Place<T>>,
     b: Vec<Place<T>>,
@@ -226,8 +233,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
     ) -> Result<Self> {
         let [rows, cols, depth] = plan.block;
         let places = |count: usize, len: usize| {
-            let place = |_| Ok(Place { buffer: device.uninit(len)?, used: None });
-            (0..count).map(place).collect::<Result<Vec<_>>>()
+            (0..count).map(|_| Place::new(device, len)).collect::<Result<Vec<_>>>()
         };
         let gemm = Gemm::new().alpha(product.alpha).kernel(product.kernel)?;
         Ok(Stage {
@@ -236,7 +242,6 @@ impl<'a, T: Scalar> Stage<'a, T> {
             reads_c: product.reads_c(),
             // What C is before the first block of k, and before the others.
             gemm: [gemm.beta(product.beta), gemm.beta(1.0)],
-            copies: device.stream()?,
             products: device.stream()?,
             a: places(plan.places[0], rows * depth)?,
             b: places(plan.places[1], depth * cols)?,
@@ -265,8 +270,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
                 continue;
             }
             let (rows, cols) = (self.plan.rows(scheduled.step), self.plan.cols(scheduled.step));
-            let finished = self.products.record()?;
-            let tile = Tile { buffer: c, finished, rows, cols };
+            let tile = Tile { place: c, rows, cols };
             channels.tile_send.send(tile).map_err(|_| None)?;
         }
         // Errors of the last products are seen by the writer, which waits for them.
@@ -274,13 +278,13 @@ impl<'a, T: Scalar> Stage<'a, T> {
     }
 
     /// Launches a step's product, behind the copies.
-    fn launch(&mut self, scheduled: &Scheduled, c: &mut Buffer<T>) -> Result<Choice> {
+    fn launch(&mut self, scheduled: &Scheduled, place: &mut Place<T>) -> Result<Choice> {
         let Scheduled { step, first, .. } = *scheduled;
         let (rows, cols, depth) =
             (self.plan.rows(step), self.plan.cols(step), self.plan.depth(step));
         let (m, n, k) = (rows.len(), cols.len(), depth.len());
-        self.products.wait_for(&self.copies.record()?)?;
-        let c = MatrixViewMut::new(c.view_mut(..m * n)?, m, n, strides(self.layouts[2], m, n))?;
+        let c_strides = strides(self.layouts[2], m, n);
+        let c = MatrixViewMut::new(place.buffer.view_mut(..m * n)?, m, n, c_strides)?;
         // Of operands that are not read there is no place, and no element.
         let none = self.products.device().uninit(0)?;
         let a = self.a.get(scheduled.a).map_or(&none, |place| &place.buffer);
@@ -292,39 +296,26 @@ impl<'a, T: Scalar> Stage<'a, T> {
         let part = progress::begin_part(weight(m, n, k));
         let choice = self.gemm[usize::from(!first)].launch(&self.products, a, b, c)?;
         part.launched(self.products.device().is_cuda());
-        let used = Arc::new(self.products.record()?);
-        let places = [self.a.get_mut(scheduled.a), self.b.get_mut(scheduled.b)];
-        for place in places.into_iter().flatten() {
-            place.used = Some(used.clone());
-        }
+        let places = [self.a.get_mut(scheduled.a), self.b.get_mut(scheduled.b), Some(place)];
+        places.into_iter().flatten().try_for_each(Place::launched)?;
         Ok(choice)
     }
 
     /// Copies a block to its place.
-    fn load(&mut self, channels: &Channels<T>, load: &Load, c: Option<&mut Buffer<T>>) -> Halt<()> {
+    fn load(&mut self, channels: &Channels<T>, load: &Load, c: Option<&mut Place<T>>) -> Halt<()> {
         let place = match load.operand {
             Operand::A => self.a.get_mut(load.place),
             Operand::B => self.b.get_mut(load.place),
-            Operand::C => None,
+            Operand::C => c,
         };
-        let buffer = match place {
-            Some(place) => {
-                if let Some(used) = &place.used {
-                    self.copies.wait_for(used)?;
-                }
-                Some(&mut place.buffer)
-            }
-            // Nobody uses it: the writer gives it back when it has copied all.
-            None => c,
-        };
-        let Some(buffer) = buffer else { return Ok(()) };
+        let Some(Place { buffer, copies }) = place else { return Ok(()) };
         let layout = self.layouts[load.operand as usize];
         let (outer, inner) = sides(layout, load.rows.clone(), load.cols.clone());
         for (outer, inner, before) in chunks(outer, inner, self.plan.chunk) {
             let mut chunk = channels.filled_receive.recv().map_err(|_| None)?;
             let len = outer.len() * inner.len();
             let lines = Lines { count: 1, len, stride: len };
-            self.copies.upload(&mut chunk, buffer.view_mut(before..before + len)?, lines)?;
+            copies.upload(&mut chunk, buffer.view_mut(before..before + len)?, lines)?;
             // Where the reader has read all it has ended.
             let _ = channels.free_send.send(chunk);
         }
@@ -334,16 +325,15 @@ impl<'a, T: Scalar> Stage<'a, T> {
 
 /// The writer.
 fn write<T: Scalar>(
-    device: &Device,
     out: &mut dyn Sink<T>,
     [mut full, mut empty]: [Pinned<T>; CHUNKS[1]],
     chunk: usize,
     tiles: &Receiver<Tile<T>>,
-    places: &Sender<Buffer<T>>,
+    places: &Sender<Place<T>>,
 ) -> Result<()> {
-    let (stream, layout) = (device.stream()?, out.layout());
-    while let Ok(Tile { buffer, finished, rows, cols }) = tiles.recv() {
-        stream.wait_for(&finished)?;
+    let layout = out.layout();
+    while let Ok(Tile { place, rows, cols }) = tiles.recv() {
+        let Place { buffer, copies } = &place;
         let (outer, inner) = sides(layout, rows, cols);
         // A chunk is written while the next one is copied.
         let mut copied: Option<(Range<usize>, Range<usize>)> = None;
@@ -355,7 +345,7 @@ fn write<T: Scalar>(
         for (outer, inner, before) in chunks(outer, inner, chunk) {
             let len = outer.len() * inner.len();
             let lines = Lines { count: 1, len, stride: len };
-            stream.download(buffer.view(before..before + len)?, &mut empty, lines)?;
+            copies.download(buffer.view(before..before + len)?, &mut empty, lines)?;
             if let Some(copied) = copied.replace((outer, inner)) {
                 put(&mut full, copied)?;
             }
@@ -363,7 +353,7 @@ fn write<T: Scalar>(
         }
         // When the last chunk is there, all of the tile is.
         full.as_slice()?;
-        let _ = places.send(buffer);
+        let _ = places.send(place);
         if let Some(copied) = copied {
             put(&mut full, copied)?;
         }

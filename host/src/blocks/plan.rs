@@ -255,8 +255,14 @@ impl BlockPlan {
 impl Job {
     /// The error for a limit that does not hold a block of one tile and that depth.
     fn too_small(&self, tile: [usize; 2], depth: usize) -> Error {
-        let block = [tile[0].min(self.shape.m()), tile[1].min(self.shape.n()), depth];
-        let needed = bytes(block, [2, 2, 2], self.element_bytes);
+        let shape = self.shape;
+        let block = [tile[0].min(shape.m()), tile[1].min(shape.n()), depth];
+        let of_blocks = (bytes(block, [2, 2, 2], self.element_bytes), block);
+        // A small product needs less in one piece.
+        let whole = [shape.m(), shape.n(), shape.k()];
+        let of_whole = (bytes(whole, [1, 1, 1], self.element_bytes), whole);
+        let asked = self.depth.is_some_and(|depth| depth < shape.k());
+        let (needed, block) = if asked { of_blocks } else { of_blocks.min(of_whole) };
         let limit = format!("must be at least {needed} bytes, for blocks of {}", Blocks(block));
         Error::argument("device_limit", self.device_limit, limit)
     }

@@ -2,6 +2,7 @@
 
 mod blur;
 mod check;
+mod gemm;
 mod ladder;
 mod profile;
 
@@ -13,7 +14,7 @@ use clap::{
 };
 use host::{
     Device, Shape,
-    gemm::{self, Choice, Request, Target},
+    gemm::{Choice, Request, Target, choose},
     gpu::registry::{self, Entry},
     product, timing,
 };
@@ -21,6 +22,7 @@ use host::{
 pub(crate) use self::{
     blur::Blur,
     check::Check,
+    gemm::Gemm,
     ladder::{Explain, Format, Ladder, Picture},
     profile::{On, Profile},
 };
@@ -77,6 +79,12 @@ pub(crate) enum Command {
     /// a multiprocessor holds, and what it runs out of first. The kernel is checked on the way: `check`
     /// says more of what is found.
     Profile(Profile),
+    /// Multiply matrices in NumPy's files: C = alpha op(A) op(B) + beta C
+    ///
+    /// Files that do not fit into the device's memory go by in blocks: the next ones are read and copied while these
+    /// are multiplied. As long as the inner size is not cut, the result is the same, bit for bit. The new file is
+    /// compared with the product in float64 before it is put in its place.
+    Gemm(Gemm),
     /// Blur an image, a PNG file
     ///
     /// Every pixel becomes the mean of the (2 RADIUS + 1) x (2 RADIUS + 1) box around it, as far as its pixels
@@ -427,7 +435,7 @@ impl KernelChoice {
             KernelChoice::Auto => None,
             KernelChoice::Named(entry) => Some(entry.name()),
         };
-        gemm::choose::<f32>(&Request::dense(shape), target, name)
+        choose::<f32>(&Request::dense(shape), target, name)
     }
 }
 

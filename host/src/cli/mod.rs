@@ -7,6 +7,7 @@ mod check;
 mod doctor;
 mod explain;
 mod findings;
+mod gemm;
 mod ladder;
 mod list;
 mod plan;
@@ -69,6 +70,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Explain(args)) => explain::explain(args, steps, &mut out),
         Some(Command::Check(args)) => check::check(args, steps, &mut out),
         Some(Command::Profile(args)) => profile::profile(args, steps, &mut out),
+        Some(Command::Gemm(args)) => gemm::gemm(args, steps, &mut out),
         Some(Command::Blur(args)) => blur::blur(args, steps, &mut out),
         Some(Command::Kernels(list)) => list::kernels(list, &mut out),
         Some(Command::Devices(list)) => list::devices(list, &mut out),

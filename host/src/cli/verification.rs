@@ -2,7 +2,7 @@
 
 use host::{
     Device, Error, Shape,
-    verify::{Comparison, Criterion, Sample, compare, sample},
+    verify::{Claim, Comparison, Criterion, Sample, compare, sample},
 };
 
 use super::{args::Verify, note};
@@ -23,20 +23,25 @@ impl Verification {
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
-        let full = match verify {
-            Verify::None => return Ok(None),
-            Verify::Full => true,
-            Verify::Sample => false,
-            Verify::Auto => {
-                // A core does at least 5 GFLOP/s in float64.
-                let cores = f64::from(Device::cpu().multiprocessors());
-                3.0 * shape.flop() / (5e9 * cores) <= 30.0
-            }
-        };
-        Ok(Some(match full {
-            true => Verification::Full(compare(shape, a, b, c, criterion)?),
-            false => Verification::Sample(sample(shape, a, b, c, criterion, seed)?),
-        }))
+        Ok(match full(verify, shape) {
+            None => None,
+            Some(true) => Some(Verification::Full(compare(shape, a, b, c, criterion)?)),
+            Some(false) => Some(Verification::Sample(sample(shape, a, b, c, criterion, seed)?)),
+        })
+    }
+
+    /// The same of any claim, which is held to the bound.
+    pub(super) fn of_claim(
+        verify: Verify,
+        shape: Shape,
+        claim: &Claim,
+        seed: u64,
+    ) -> Result<Option<Verification>, Error> {
+        Ok(match full(verify, shape) {
+            None => None,
+            Some(true) => Some(Verification::Full(claim.compare(Criterion::Bound)?)),
+            Some(false) => Some(Verification::Sample(claim.sample(Criterion::Bound, seed)?)),
+        })
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -78,10 +83,16 @@ impl Verification {
     pub(super) fn complain(&self, what: &str) {
         let Comparison { wrong, elements, worst, .. } = self.elements();
         if let Some(worst) = worst.filter(|_| *wrong > 0) {
+            // A float32 in its own digits.
+            let single = worst.got as f32;
+            let got = match f64::from(single) == worst.got {
+                true => single.to_string(),
+                false => worst.got.to_string(),
+            };
             note(format_args!(
                 "error: on {what} {wrong} of {elements} elements of C are wrong; the worst, in row {}, \
                  column {}, is {} and should be {}",
-                worst.row, worst.col, worst.got, worst.want
+                worst.row, worst.col, got, worst.want
             ));
         }
         if let Verification::Sample(Sample { wrong_rows, .. }) = self
@@ -90,6 +101,20 @@ impl Verification {
             note(format_args!(
                 "error: on {what} a random projection finds {wrong_rows} rows of C wrong"
             ));
+        }
+    }
+}
+
+/// Is all of C to be compared, or a sample? `None` for nothing.
+fn full(verify: Verify, shape: Shape) -> Option<bool> {
+    match verify {
+        Verify::None => None,
+        Verify::Full => Some(true),
+        Verify::Sample => Some(false),
+        Verify::Auto => {
+            // A core does at least 5 GFLOP/s in float64.
+            let cores = f64::from(Device::cpu().multiprocessors());
+            Some(3.0 * shape.flop() / (5e9 * cores) <= 30.0)
         }
     }
 }

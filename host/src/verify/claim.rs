@@ -222,12 +222,11 @@ impl<T: Pod + Default + Into<f64>> Source<f64> for Widened<'_, T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "npy"))]
 mod tests {
     use super::*;
 
     #[test]
-    #[cfg(feature = "npy")]
     fn halves_are_the_nearest() {
         let halves = (0..=u16::MAX).map(half::f16::from_bits).filter(|half| half.is_finite());
         for half in halves {

@@ -3,7 +3,7 @@
 //! Device memory is host memory, one kernel does one thing, and every function that needs a current
 //! context insists on one. The environment variable `FAKE_CUDA` changes what functions return and what
 //! the machine has: `cuInit=803`, `devices=0`, `major=7`, `cuMemGetInfo_v2=700`. Each call is a line in the file
-//! `FAKE_CUDA_LOG`. With `late=1` asynchronous copies happen as late as they may.
+//! `FAKE_CUDA_LOG`. With `late=1` asynchronous copies happen when somebody waits or launches.
 //!
 //! What is not here is missing, as in a driver older than the function.
 
@@ -272,6 +272,7 @@ driver! {
     ) {
         assert_eq!(stream as usize, 0x4000);
         assert!(extra.is_null());
+        catch_up();
         if let Some(index) = (function as usize).checked_sub(FIRST_KERNEL) {
             called(&format!("launch {}", KERNELS.lock().unwrap()[index]));
             if configured("kernels") == Some(2) {
@@ -319,7 +320,7 @@ driver! {
     }
 }
 
-/// Copies that are on their way: with `late=1` they happen when somebody waits, whatever for.
+/// Copies that are on their way: with `late=1` they happen when somebody waits or launches, whatever for.
 static LATER: Mutex<Vec<Box<dyn FnOnce() + Send>>> = Mutex::new(Vec::new());
 
 fn later(copy: impl FnOnce() + Send + 'static) -> c_int {

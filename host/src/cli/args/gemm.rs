@@ -1,0 +1,258 @@
+//! Flags of `gemm`.
+
+use std::{fmt::Write, path::PathBuf};
+
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValue, TypedValueParser},
+};
+use host::{
+    Layout,
+    gpu::registry::{Contract, KERNELS},
+    npy::Dtype,
+};
+
+use super::{DeviceChoice, Offering, Verify, devices, name_of, seed};
+
+/// Flags of a product of files.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = GEMM_EXIT_CODES)]
+pub(crate) struct Gemm {
+    /// A: a .npy file of two dimensions, of float16, float32 or float64, in C or Fortran order
+    #[arg(long, value_name = "NPY")]
+    pub(crate) a: PathBuf,
+
+    /// B: likewise
+    #[arg(long, value_name = "NPY")]
+    pub(crate) b: PathBuf,
+
+    /// What C was, for beta: likewise
+    #[arg(long, value_name = "NPY")]
+    pub(crate) c: Option<PathBuf>,
+
+    /// Where C goes, a .npy file; one that is there is replaced when all is done, also if it is an operand
+    #[arg(long, value_name = "NPY")]
+    pub(crate) out: PathBuf,
+
+    /// The factor of op(A) op(B)
+    #[arg(long, default_value_t = 1.0, value_parser = finite, allow_negative_numbers = true)]
+    pub(crate) alpha: f64,
+
+    /// The factor of what C was [default: 1 with --c, otherwise 0]
+    #[arg(long, value_parser = finite, allow_negative_numbers = true)]
+    pub(crate) beta: Option<f64>,
+
+    /// op(A) is A's transpose
+    #[arg(long)]
+    pub(crate) trans_a: bool,
+
+    /// op(B) is B's transpose
+    #[arg(long)]
+    pub(crate) trans_b: bool,
+
+    /// The type of the file's elements, rounded to the nearest where it is narrower [default: that of the computation:
+    /// f8 if an operand is, otherwise f4]
+    #[arg(long, value_enum)]
+    pub(crate) out_type: Option<OutType>,
+
+    /// Which elements of the file lie side by side: a row's, or a column's
+    #[arg(long, value_enum, default_value_t = Order::C)]
+    pub(crate) out_order: Order,
+
+    /// A kernel's name (`host kernels` lists them); auto takes the one that is predicted to be the fastest
+    #[arg(long, value_name = "auto|NAME", default_value = "auto")]
+    #[arg(value_parser = kernels(), hide_possible_values = true)]
+    pub(crate) kernel: String,
+
+    /// Where to run: auto takes a GPU where there is one
+    #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
+    #[arg(value_parser = devices(), hide_possible_values = true)]
+    pub(crate) device: DeviceChoice,
+
+    /// Memory of the device for A, B and C: what does not fit goes by in blocks. Bytes, or with K, M, G or T
+    /// [default: most of a GPU's free memory, half of what the CPU has available]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
+    pub(crate) device_memory_limit: Option<u64>,
+
+    /// Steps of the inner size that are computed at a time: after each C is rounded. All of them give one sum, whatever
+    /// the blocks [default: all, if the memory allows]
+    #[arg(long, value_name = "STEPS", value_parser = steps, allow_negative_numbers = true)]
+    pub(crate) block_k: Option<usize>,
+
+    /// What of C to compare with float64, before its file is put in its place
+    #[arg(long, value_enum, default_value_t = Verify::Auto)]
+    pub(crate) verify: Verify,
+
+    /// Seed of what a sample compares
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// Show the kernel, the blocks and what is read, and run nothing: of the files the headers are read. With
+    /// --device-memory-limit no device is looked at
+    #[arg(long)]
+    pub(crate) plan: bool,
+
+    /// One JSON object on standard output; `verified` is null where nothing was compared
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const GEMM_EXIT_CODES: &str = "Exit codes: 0 written, and nothing compared is wrong; 1 C is wrong; 2 usage, and files that are not what \
+     they must be; the others as for a product. The file is written in 0 alone.";
+
+/// A type of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutType {
+    /// float16
+    F2,
+    /// float32
+    F4,
+    /// float64
+    F8,
+}
+
+impl From<OutType> for Dtype {
+    fn from(of: OutType) -> Dtype {
+        match of {
+            OutType::F2 => Dtype::F2,
+            OutType::F4 => Dtype::F4,
+            OutType::F8 => Dtype::F8,
+        }
+    }
+}
+
+/// NumPy's orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// Row after row
+    C,
+    /// Column after column
+    Fortran,
+}
+
+impl From<Order> for Layout {
+    fn from(order: Order) -> Layout {
+        match order {
+            Order::C => Layout::RowMajor,
+            Order::Fortran => Layout::ColMajor,
+        }
+    }
+}
+
+impl Gemm {
+    /// beta, where it is said or follows.
+    pub(crate) fn beta(&self) -> f64 {
+        self.beta.unwrap_or(if self.c.is_some() { 1.0 } else { 0.0 })
+    }
+
+    /// The command line that does the same again, on that device.
+    pub(crate) fn to_command(&self, device: &str) -> String {
+        let Gemm { a, b, out, alpha, kernel, .. } = self;
+        let mut line = format!("cargo run -p host -- gemm --a {a:?} --b {b:?}");
+        // Into a string nothing fails to be written.
+        if let Some(c) = &self.c {
+            let _ = write!(line, " --c {c:?}");
+        }
+        let _ = write!(line, " --out {out:?} --alpha {alpha} --beta {}", self.beta());
+        for (flag, given) in [("trans-a", self.trans_a), ("trans-b", self.trans_b)] {
+            if given {
+                let _ = write!(line, " --{flag}");
+            }
+        }
+        if let Some(out_type) = self.out_type {
+            let _ = write!(line, " --out-type {}", name_of(&out_type));
+        }
+        let _ = write!(line, " --out-order {}", name_of(&self.out_order));
+        let _ = write!(line, " --kernel {kernel} --device {device}");
+        if let Some(limit) = self.device_memory_limit {
+            let _ = write!(line, " --device-memory-limit {limit}");
+        }
+        if let Some(steps) = self.block_k {
+            let _ = write!(line, " --block-k {steps}");
+        }
+        let _ = write!(line, " --verify {} --seed {}", name_of(&self.verify), self.seed);
+        line
+    }
+}
+
+fn finite(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value: &f64| value.is_finite())
+        .ok_or_else(|| "must be a finite number".to_owned())
+}
+
+fn steps(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|&steps| steps > 0)
+        .ok_or_else(|| format!("must be a whole number from 1 to {}", usize::MAX))
+}
+
+/// Bytes: `65536`, `64K`, `256M`, `1.5G`, `2T`, by 1024.
+fn bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit =
+        match text[number.len()..].to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i')
+        {
+            "" => Some(1),
+            "k" => Some(1 << 10),
+            "m" => Some(1 << 20),
+            "g" => Some(1 << 30),
+            "t" => Some(1u64 << 40),
+            _ => None,
+        };
+    let exact =
+        number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    let fraction = || {
+        let bytes = number.parse::<f64>().ok()? * unit? as f64;
+        (bytes >= 0.0 && bytes < 2f64.powi(63)).then_some(bytes as u64)
+    };
+    exact.or_else(fraction).filter(|&bytes| bytes > 0).ok_or_else(|| {
+        "must be a number of bytes, at least 1, or one with K, M, G or T: 256M".to_owned()
+    })
+}
+
+/// The kernels for products of f32 and of f64; whether one takes these files is seen with them.
+fn kernels() -> impl TypedValueParser<Value = String> {
+    let products = || {
+        KERNELS.iter().filter(|entry| {
+            matches!(entry.contract, Contract::Product(_) | Contract::ProductF64(_))
+        })
+    };
+    let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
+    let named = products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
+    let values = std::iter::once(auto).chain(named).collect();
+    let parser =
+        move |name: &str| match name == "auto" || products().any(|entry| entry.name() == name) {
+            true => Ok(name.to_owned()),
+            false => {
+                let names = products().map(|entry| entry.name()).collect::<Vec<_>>().join(", ");
+                Err(format!("must be one of {names}, or auto"))
+            }
+        };
+    Offering { parser, values }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_units() {
+        for (text, wanted) in [
+            ("65536", 65536),
+            ("64K", 65536),
+            ("256M", 256 << 20),
+            ("1.5g", 3 << 29),
+            ("2TiB", 2 << 40),
+            ("10kb", 10240),
+        ] {
+            assert_eq!(bytes(text), Ok(wanted), "{text}");
+        }
+        for text in ["", "0", "-1", "M", "1X", "1e99", "99999999999T", "NaN", "1 M x"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+}

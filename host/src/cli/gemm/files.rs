@@ -1,0 +1,101 @@
+//! The operands' files, and whether they fit together.
+
+use host::{
+    Error, Shape,
+    blocks::{Source, Transposed},
+    npy::{Dtype, Header, Reader},
+};
+
+use crate::cli::args::Gemm;
+
+/// The operands of a product of files.
+pub(super) struct Files {
+    a: Operand,
+    b: Operand,
+    /// What C was, also where it is not read.
+    c: Option<Operand>,
+    pub(super) shape: Shape,
+    /// What is computed with.
+    pub(super) dtype: Dtype,
+}
+
+/// A file, and how it is meant.
+struct Operand {
+    reader: Reader,
+    transposed: bool,
+}
+
+impl Operand {
+    fn open(flag: &str, path: &std::path::Path, transposed: bool) -> Result<Self, Error> {
+        Ok(Operand { reader: Reader::open(flag, path)?, transposed })
+    }
+
+    /// Rows and columns as it is meant.
+    fn size(&self) -> [usize; 2] {
+        let Header { rows, cols, .. } = *self.reader.header();
+        if self.transposed { [cols, rows] } else { [rows, cols] }
+    }
+
+    /// `a.npy (2 x 3)`, `a.npy transposed (3 x 2)`.
+    fn described(&self) -> String {
+        let [rows, cols] = self.size();
+        let how = if self.transposed { " transposed" } else { "" };
+        format!("{}{how} ({rows} x {cols})", self.reader.path().display())
+    }
+}
+
+impl Files {
+    /// Opens the files and compares their sizes.
+    pub(super) fn open(args: &Gemm) -> Result<Self, Error> {
+        let a = Operand::open("--a", &args.a, args.trans_a)?;
+        let b = Operand::open("--b", &args.b, args.trans_b)?;
+        let c = args.c.as_ref().map(|c| Operand::open("--c", c, false)).transpose()?;
+        let ([m, k], [inner, n]) = (a.size(), b.size());
+        if inner != k {
+            let limit = format!("must have {k} rows, as many as --a {} has columns", a.described());
+            return Err(Error::argument("--b", b.described(), limit));
+        }
+        if let Some(c) = &c
+            && c.size() != [m, n]
+        {
+            let limit =
+                format!("must be {m} x {n} for --a {} and --b {}", a.described(), b.described());
+            return Err(Error::argument("--c", c.described(), limit));
+        }
+        if c.is_none() && args.beta() != 0.0 {
+            return Err(Error::argument("--beta", args.beta(), "must be 0 without --c"));
+        }
+        let shape = Shape::new(m as u64, n as u64, k as u64)?;
+        let all = [Some(&a), Some(&b), c.as_ref()];
+        let dtypes = all.into_iter().flatten().map(|operand| operand.reader.header().dtype);
+        let dtype = Dtype::computed(dtypes);
+        Ok(Files { a, b, c, shape, dtype })
+    }
+
+    /// Bytes of an element in A's, B's and C's file.
+    pub(super) fn element_bytes(&self) -> [usize; 3] {
+        let bytes = |operand: &Operand| operand.reader.header().dtype.bytes();
+        [bytes(&self.a), bytes(&self.b), self.c.as_ref().map_or(0, bytes)]
+    }
+
+    /// Does something with the operands as sources.
+    pub(super) fn with_sources<T, R>(&self, work: impl FnOnce(Sources<T>) -> R) -> R
+    where
+        Reader: Source<T>,
+    {
+        let [a, b] = [&self.a.reader, &self.b.reader].map(|reader| reader as &dyn Source<T>);
+        let [a_transposed, b_transposed] = [Transposed(a), Transposed(b)];
+        work(Sources {
+            a: if self.a.transposed { &a_transposed } else { a },
+            b: if self.b.transposed { &b_transposed } else { b },
+            c: self.c.as_ref().map(|c| &c.reader as &dyn Source<T>),
+        })
+    }
+}
+
+/// op(A), op(B) and what C was.
+pub(super) struct Sources<'a, T> {
+    pub(super) a: &'a dyn Source<T>,
+    pub(super) b: &'a dyn Source<T>,
+    pub(super) c: Option<&'a dyn Source<T>>,
+}

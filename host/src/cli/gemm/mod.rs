@@ -1,0 +1,332 @@
+//! `gemm`: a product of files, a file out.
+
+mod files;
+mod report;
+
+use std::{
+    io::Write,
+    time::{Duration, Instant},
+};
+
+use host::{
+    Device, Error, Layout, Shape,
+    blocks::{BlockPlan, Job, Product, Source},
+    gemm::{Choice, Compute, Request, Scalar, Target, choose},
+    gpu::registry::{Contract, Entry},
+    npy::{Dtype, Element, Header, Reader, Writer},
+    verify::{Claim, Format},
+};
+
+use self::{
+    files::{Files, Sources},
+    report::Report,
+};
+use super::{
+    Failure,
+    args::{DeviceChoice, Gemm, Verify},
+    list::json,
+    note,
+    steps::Steps,
+    verification::Verification,
+};
+
+/// Multiplies files. What cannot be multiplied, or not be written, is told before anything is computed.
+pub(super) fn gemm(args: &Gemm, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
+    let files = Files::open(args)?;
+    match files.dtype {
+        Dtype::F8 => multiply::<f64>(args, &files, steps, out),
+        _ => multiply::<f32>(args, &files, steps, out),
+    }
+}
+
+fn multiply<T: Scalar + Element>(
+    args: &Gemm,
+    files: &Files,
+    steps: Steps,
+    out: &mut impl Write,
+) -> Result<(), Failure>
+where
+    Reader: Source<T> + Source<f64>,
+{
+    let factors = Factors::of::<T>(args)?;
+    if args.plan {
+        return plan::<T>(args, files, factors, out);
+    }
+    let dtype = args.out_type.map_or(T::DTYPE, Dtype::from);
+    let (m, n) = (files.shape.m(), files.shape.n());
+    let writer = Writer::create("--out", &args.out, m, n, dtype, args.out_order.into())?;
+    let device = super::open(args.device)?;
+    run::<T>(args, files, factors, &device, writer, steps, out)
+        .map_err(|failure| with_command(failure, args, &device))
+}
+
+/// Says how to see it again, where that is worth saying.
+fn with_command(failure: Failure, args: &Gemm, device: &Device) -> Failure {
+    let again = args.to_command(&device.name());
+    match failure {
+        Failure::Error(
+            error @ (Error::Interrupted | Error::Argument { .. } | Error::File { .. }),
+            _,
+        ) => Failure::Error(error, None),
+        Failure::Error(error, _) => Failure::Error(error, Some(again)),
+        Failure::Wrong => {
+            note(format_args!("reproduce: {again}"));
+            Failure::Wrong
+        }
+        other => other,
+    }
+}
+
+/// alpha and beta, rounded to what is computed with.
+#[derive(Clone, Copy)]
+struct Factors {
+    alpha: f64,
+    beta: f64,
+}
+
+impl Factors {
+    fn of<T: Scalar + Element>(args: &Gemm) -> Result<Self, Error> {
+        let rounded = |flag: &str, value: f64| {
+            let rounded: f64 = T::from_f64(value).into();
+            match rounded.is_finite() && (rounded != 0.0 || value == 0.0) {
+                true => Ok(rounded),
+                false => {
+                    let limit =
+                        format!("is {rounded} in {}, in which such files are computed", T::NAME);
+                    Err(Error::argument(flag, format!("{value:e}"), limit))
+                }
+            }
+        };
+        let (alpha, beta) = (rounded("--alpha", args.alpha)?, rounded("--beta", args.beta())?);
+        Ok(Factors { alpha, beta })
+    }
+}
+
+/// How a product is computed.
+struct Planned {
+    choice: Choice,
+    blocks: BlockPlan,
+    limit: u64,
+}
+
+impl Planned {
+    /// The kernel for all of it, and the blocks that it takes.
+    fn new<T: Scalar + Element>(
+        args: &Gemm,
+        files: &Files,
+        Factors { alpha, beta }: Factors,
+        target: &Target,
+        limit: u64,
+    ) -> Result<Self, Error>
+    where
+        Reader: Source<T>,
+    {
+        let whole = files.shape;
+        // With alpha = 0 neither A nor B is read.
+        let k = if alpha == 0.0 { 0 } else { whole.k() };
+        let shape = Shape::new(whole.m() as u64, whole.n() as u64, k as u64)?;
+        let out = args.out_order.into();
+        let [a, b] =
+            files.with_sources(|Sources { a, b, .. }: Sources<T>| [a, b].map(Source::layout));
+        let strides = |layout, rows, cols| match layout {
+            Layout::RowMajor => [cols, 1],
+            Layout::ColMajor => [1, rows],
+        };
+        let (m, n) = (shape.m(), shape.n());
+        let strides = [strides(a, m, k), strides(b, k, n), strides(out, m, n)];
+        let mut plain = alpha == 1.0 && beta == 0.0;
+        let name = Some(&*args.kernel).filter(|&name| name != "auto");
+        loop {
+            let compute = Compute::Native;
+            let request = Request { shape, strides, batch: 1, compute, plain };
+            let named = |error| match error {
+                Error::Argument { value, limit, .. } => Error::argument("--kernel", value, limit),
+                error => error,
+            };
+            let choice = choose::<T>(&request, target, name).map_err(named)?;
+            let job = Job {
+                shape,
+                element_bytes: size_of::<T>(),
+                tile: tile(choice.entry),
+                reads_c: beta != 0.0,
+                device_limit: limit,
+                depth: args.block_k,
+            };
+            let blocks = BlockPlan::new(&job).map_err(|error| match error {
+                Error::Argument { value, limit, .. } => {
+                    Error::argument("--device-memory-limit", value, limit)
+                }
+                error => error,
+            })?;
+            // Behind the first block of k, C is added to.
+            if blocks.blocks[2] > 1 && plain {
+                plain = false;
+                continue;
+            }
+            return Ok(Planned { choice, blocks, limit });
+        }
+    }
+}
+
+/// Rows and columns of C that a block of a product's kernel computes.
+fn tile(entry: &Entry) -> [usize; 2] {
+    let tile = match &entry.contract {
+        Contract::Product(product) => product.tile,
+        Contract::ProductF64(product) => product.tile,
+        _ => [1, 1],
+    };
+    tile.map(|size| size as usize)
+}
+
+/// What of a device's memory is taken where nothing else is said.
+fn memory_limit(args: &Gemm, device: &Device) -> Result<u64, Error> {
+    if let Some(limit) = args.device_memory_limit {
+        return Ok(limit);
+    }
+    let (free, _) = device.memory()?;
+    Ok(match device.is_cuda() {
+        // The rest is for the kernels' code and the driver's own.
+        true => free - free / 16,
+        false => free / 2,
+    })
+}
+
+/// `--plan`.
+fn plan<T: Scalar + Element>(
+    args: &Gemm,
+    files: &Files,
+    factors: Factors,
+    out: &mut impl Write,
+) -> Result<(), Failure>
+where
+    Reader: Source<T>,
+{
+    let (target, limit, place) = match (args.device_memory_limit, args.device) {
+        (Some(limit), DeviceChoice::Cpu) => {
+            let cores = Device::cpu().multiprocessors();
+            (Target::cpu(cores), limit, "cpu".to_owned())
+        }
+        (Some(limit), choice) => {
+            (Target::H200, limit, format!("{choice} (not looked at: an H200 is taken)"))
+        }
+        (None, choice) => {
+            let device = super::open(choice)?;
+            (Target::of(&device), memory_limit(args, &device)?, device.to_string())
+        }
+    };
+    let planned = Planned::new::<T>(args, files, factors, &target, limit)?;
+    let report = Report::new::<T>(args, files, factors, &planned, place);
+    if args.json { Ok(json(out, &report)?) } else { Ok(report.print_plan(out)?) }
+}
+
+/// What a run has found out.
+struct Outcome {
+    time: Duration,
+    verification: Option<Verification>,
+    /// Finite numbers that have become infinities in the file.
+    overflows: u64,
+}
+
+/// Computes the product into the file, compares it, and tells.
+fn run<T: Scalar + Element>(
+    args: &Gemm,
+    files: &Files,
+    factors: Factors,
+    device: &Device,
+    mut writer: Writer,
+    steps: Steps,
+    out: &mut impl Write,
+) -> Result<(), Failure>
+where
+    Reader: Source<T> + Source<f64>,
+{
+    let target = Target::of(device);
+    let planned = Planned::new::<T>(args, files, factors, &target, memory_limit(args, device)?)?;
+    let Planned { choice, blocks, .. } = &planned;
+    check_memory(blocks, device)?;
+    let begin = Instant::now();
+    let step = format!("kernel {}", choice.entry.name());
+    let how_far = move || report::how_far(begin);
+    steps.step_with(&step, how_far, || {
+        files.with_sources(|Sources { a, b, c }: Sources<T>| {
+            let Factors { alpha, beta } = factors;
+            let product = Product { alpha, beta, kernel: choice.entry.name(), a, b, c };
+            product.run(device, blocks, &mut writer)
+        })
+    })?;
+    let time = begin.elapsed();
+    let verification = steps.step("verification", || verify::<T>(args, files, factors, &writer))?;
+    let outcome = Outcome { time, verification, overflows: writer.overflows() };
+    let dtype = writer.header().dtype;
+    let wrong = outcome.verification.as_ref().filter(|verification| !verification.nothing_wrong());
+    if wrong.is_none() {
+        steps.step(&format!("write {}", args.out.display()), || writer.finish())?;
+    }
+    let report = Report::new::<T>(args, files, factors, &planned, device.name());
+    let report = report.with(files, &outcome);
+    match args.json {
+        true => json(out, &report)?,
+        false => report.print(out, device, choice.entry)?,
+    }
+    if outcome.overflows > 0 {
+        note(format_args!(
+            "note: {} finite elements of C are too large for {dtype} and infinite in the file",
+            outcome.overflows
+        ));
+    }
+    match wrong {
+        None => Ok(()),
+        Some(wrong) => {
+            wrong.complain("this data");
+            note(format_args!("error: nothing is written"));
+            Err(Failure::Wrong)
+        }
+    }
+}
+
+/// Chunks on their way are memory of this machine, whatever the device.
+fn check_memory(blocks: &BlockPlan, device: &Device) -> Result<(), Error> {
+    let cpu = Device::cpu();
+    let (free, _) = cpu.memory()?;
+    let on_cpu = if device.is_cuda() { 0 } else { blocks.device_bytes };
+    let needed = blocks.host_bytes.saturating_add(on_cpu);
+    if needed > free {
+        return Err(Error::OutOfMemory { device: cpu.name(), needed, free });
+    }
+    if device.is_cuda() {
+        let (free, _) = device.memory()?;
+        if blocks.device_bytes > free {
+            let needed = blocks.device_bytes;
+            return Err(Error::OutOfMemory { device: device.name(), needed, free });
+        }
+    }
+    Ok(())
+}
+
+/// Compares the new file with the operands, as far as is asked for.
+fn verify<T: Scalar + Element>(
+    args: &Gemm,
+    files: &Files,
+    Factors { alpha, beta }: Factors,
+    writer: &Writer,
+) -> Result<Option<Verification>, Error>
+where
+    Reader: Source<f64>,
+{
+    if args.verify == Verify::None {
+        return Ok(None);
+    }
+    let format = |dtype| match dtype {
+        Dtype::F2 => Format::F16,
+        Dtype::F4 => Format::F32,
+        Dtype::F8 => Format::F64,
+    };
+    let Header { dtype, .. } = *writer.header();
+    // What is wider than the computation holds all that was computed.
+    let (computed, stored) = (format(T::DTYPE), format(dtype.min(T::DTYPE)));
+    let c = writer.reader()?;
+    files.with_sources(|Sources { a, b, c: before }: Sources<f64>| {
+        let claim = Claim { a, b, before, c: &c, alpha, beta, computed, stored };
+        Verification::of_claim(args.verify, files.shape, &claim, args.seed)
+    })
+}

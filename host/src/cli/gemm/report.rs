@@ -1,0 +1,274 @@
+//! What a product of files says: its plan, and what came of it.
+
+use std::{
+    io::{self, Write},
+    time::Instant,
+};
+
+use host::{
+    Device,
+    blocks::{BlockPlan, Stays, Why},
+    gemm::Scalar,
+    gpu::registry::{self, Entry},
+    npy::{Dtype, Element},
+};
+use serde::Serialize;
+
+use super::{Factors, Files, Outcome, Planned};
+use crate::cli::{
+    args::{Gemm, name_of},
+    list::optional_in_six_digits,
+    run::duration,
+    verification::Verification,
+};
+
+/// What a product of files found out; also the object of `--json`. Of a plan what stands below is null.
+#[derive(Serialize)]
+pub(super) struct Report {
+    device: String,
+    kernel: &'static str,
+    reason: String,
+    a: String,
+    b: String,
+    c: Option<String>,
+    out: String,
+    m: usize,
+    n: usize,
+    k: usize,
+    /// As they were computed with.
+    alpha: f64,
+    beta: f64,
+    trans_a: bool,
+    trans_b: bool,
+    /// What was computed in.
+    dtype: &'static str,
+    /// What is written.
+    out_type: String,
+    out_order: String,
+    device_memory_limit: u64,
+    blocks: BlockPlan,
+    /// Of A's, B's and C's file, what is read several times counted as often.
+    read_bytes: u64,
+    write_bytes: u64,
+    /// All of it: reading, copies, products, writing.
+    #[serde(serialize_with = "optional_in_six_digits")]
+    time_us: Option<f64>,
+    #[serde(serialize_with = "optional_in_six_digits")]
+    gflops: Option<f64>,
+    /// `full`, `sample` or `none`.
+    verify: Option<&'static str>,
+    /// Of the elements compared, against the product in float64; `null` for NaN, and where none was.
+    max_abs_err: Option<f64>,
+    max_err_over_bound: Option<f64>,
+    compared: Option<u64>,
+    /// Of these, elements that must be NaN, and others that are not finite because they are too large.
+    compared_nan: Option<u64>,
+    compared_overflowing: Option<u64>,
+    projections: Option<usize>,
+    /// Finite elements that are infinite in the file, whose type has none so large.
+    overflows: Option<u64>,
+    /// Is all that was compared right? `null` where nothing was compared.
+    verified: Option<bool>,
+}
+
+impl Report {
+    pub(super) fn new<T: Scalar + Element>(
+        args: &Gemm,
+        files: &Files,
+        Factors { alpha, beta }: Factors,
+        Planned { choice, blocks, limit }: &Planned,
+        device: String,
+    ) -> Self {
+        let path = |path: &std::path::Path| path.display().to_string();
+        let dtype = args.out_type.map_or(T::DTYPE, Dtype::from);
+        let read = blocks.reads.into_iter().zip(files.element_bytes());
+        Report {
+            device,
+            kernel: choice.entry.name(),
+            reason: choice.reason.to_string(),
+            a: path(&args.a),
+            b: path(&args.b),
+            c: args.c.as_deref().map(path),
+            out: path(&args.out),
+            m: files.shape.m(),
+            n: files.shape.n(),
+            k: files.shape.k(),
+            alpha,
+            beta,
+            trans_a: args.trans_a,
+            trans_b: args.trans_b,
+            dtype: T::NAME,
+            out_type: dtype.to_string(),
+            out_order: name_of(&args.out_order),
+            device_memory_limit: *limit,
+            blocks: *blocks,
+            read_bytes: read.map(|(elements, bytes)| elements * bytes as u64).sum(),
+            write_bytes: files.shape.c_len() as u64 * dtype.bytes() as u64,
+            time_us: None,
+            gflops: None,
+            verify: None,
+            max_abs_err: None,
+            max_err_over_bound: None,
+            compared: None,
+            compared_nan: None,
+            compared_overflowing: None,
+            projections: None,
+            overflows: None,
+            verified: None,
+        }
+    }
+
+    /// With what came of it.
+    pub(super) fn with(self, files: &Files, outcome: &Outcome) -> Self {
+        let Outcome { time, verification, overflows } = outcome;
+        let checked = verification.as_ref();
+        let elements = checked.map(Verification::elements);
+        let seconds = time.as_secs_f64();
+        Report {
+            time_us: Some(seconds * 1e6),
+            gflops: Some(if seconds > 0.0 { files.shape.flop() / seconds * 1e-9 } else { 0.0 }),
+            verify: Some(checked.map_or("none", Verification::name)),
+            max_abs_err: elements.map(|elements| elements.max_abs_err),
+            max_err_over_bound: elements.map(|elements| elements.max_err_over_bound),
+            compared: Some(elements.map_or(0, |elements| elements.elements)),
+            compared_nan: Some(elements.map_or(0, |elements| elements.nan)),
+            compared_overflowing: Some(elements.map_or(0, |elements| elements.overflowing)),
+            projections: Some(checked.map_or(0, Verification::projections)),
+            overflows: Some(*overflows),
+            verified: checked
+                .filter(|verification| verification.elements().elements > 0)
+                .map(Verification::passed),
+            ..self
+        }
+    }
+
+    pub(super) fn print_plan(&self, out: &mut impl Write) -> io::Result<()> {
+        self.print_operands(out)?;
+        writeln!(out, "device    {}", self.device)?;
+        let summary = registry::find(self.kernel).map_or("", |entry| entry.summary);
+        writeln!(out, "kernel    {}: {summary} ({})", self.kernel, self.reason)?;
+        self.print_blocks(out)
+    }
+
+    pub(super) fn print(
+        &self,
+        out: &mut impl Write,
+        device: &Device,
+        entry: &Entry,
+    ) -> io::Result<()> {
+        self.print_operands(out)?;
+        writeln!(out, "device    {device}")?;
+        writeln!(out, "kernel    {}: {}", entry.name(), entry.summary)?;
+        if !self.blocks.is_one_piece() {
+            self.print_blocks(out)?;
+        }
+        if self.m == 0 || self.n == 0 {
+            writeln!(out, "C is empty: nothing was launched, there is nothing to verify")?;
+            return writeln!(out, "out       {}", self.out);
+        }
+        let time = duration(self.time_us.unwrap_or_default());
+        let gflops = self.gflops.unwrap_or_default();
+        writeln!(out, "time      {time} with files and copies, {gflops:.2} GFLOP/s")?;
+        match (self.max_abs_err, self.max_err_over_bound, self.verified) {
+            (Some(abs), Some(over), Some(right)) => {
+                let word = if right { "verified " } else { "WRONG    " };
+                let count = |count: Option<u64>| count.unwrap_or_default();
+                let compared = count(self.compared);
+                let sampled = match self.verify {
+                    Some("sample") => {
+                        let projections = self.projections.unwrap_or_default();
+                        format!(
+                            "in a sample ({compared} elements, {projections} random projections): "
+                        )
+                    }
+                    _ => String::new(),
+                };
+                write!(
+                    out,
+                    "{word} {sampled}max |error| {abs:.2e} against float64, {over:.4} of the bound"
+                )?;
+                for (count, what) in [
+                    (count(self.compared_nan), "must be NaN"),
+                    (count(self.compared_overflowing), "are too large"),
+                ] {
+                    if count > 0 {
+                        write!(out, "; {count} of {compared} elements {what}")?;
+                    }
+                }
+                writeln!(out)?;
+            }
+            _ => writeln!(out, "C was not compared with anything (--verify none)")?,
+        }
+        match self.verified {
+            Some(false) => Ok(()),
+            _ => writeln!(out, "out       {}", self.out),
+        }
+    }
+
+    fn print_operands(&self, out: &mut impl Write) -> io::Result<()> {
+        let Report { m, n, k, alpha, beta, dtype, out_type, out_order, .. } = self;
+        let op = |name: &str, transposed| format!("{name}{}", if transposed { "^T" } else { "" });
+        let (a, b) = (op("A", self.trans_a), op("B", self.trans_b));
+        let times = |factor: f64| if factor == 1.0 { String::new() } else { format!("{factor} ") };
+        let plus = match *beta {
+            0.0 => String::new(),
+            beta => format!(" + {}C", times(beta)),
+        };
+        let product = format!("{}{a} {b}{plus}", times(*alpha));
+        let rounded = if out_type.len() == 2 && out_type[1..] < dtype_bytes(dtype)[..] {
+            format!(", rounded to {out_type}")
+        } else {
+            String::new()
+        };
+        let order = if out_order == "c" { "" } else { ", in Fortran order" };
+        writeln!(out, "C = {product}: {m} x {n}, k {k}   computed in {dtype}{rounded}{order}")
+    }
+
+    fn print_blocks(&self, out: &mut impl Write) -> io::Result<()> {
+        let BlockPlan { block, blocks, stays, why, device_bytes, host_bytes, .. } = &self.blocks;
+        let ([rows, cols, depth], [row_blocks, col_blocks, depth_blocks]) = (block, blocks);
+        match why {
+            Why::Fits => writeln!(out, "blocks    one: {why}")?,
+            _ => {
+                let all = row_blocks * col_blocks * depth_blocks.max(&1);
+                writeln!(
+                    out,
+                    "blocks    {all} of {rows} x {cols} x {depth} (m x n x k): {row_blocks} x {col_blocks} x \
+                     {depth_blocks}"
+                )?;
+                let which = match stays {
+                    Stays::A => "A's panels stay, B's go by: ",
+                    Stays::B => "B's panels stay, A's go by: ",
+                    Stays::Neither => "",
+                };
+                writeln!(out, "          {which}{why}")?;
+            }
+        }
+        let limit = self.device_memory_limit;
+        writeln!(
+            out,
+            "memory    {device_bytes} of {limit} bytes on the device, {host_bytes} on their way"
+        )?;
+        writeln!(out, "files     {} bytes read, {} written", self.read_bytes, self.write_bytes)
+    }
+}
+
+/// The digit of `f4` in `f32`'s place.
+fn dtype_bytes(dtype: &str) -> String {
+    if dtype == "f64" { "8" } else { "4" }.to_owned()
+}
+
+/// How far the product of blocks is, and when it will be done if it goes on so.
+pub(super) fn how_far(begin: Instant) -> String {
+    let Some(done) = host::work().filter(|&done| done > 0.0) else { return String::new() };
+    let elapsed = begin.elapsed().as_secs_f64();
+    let left = elapsed * (1.0 - done) / done;
+    let left = match left {
+        // Too early to say.
+        _ if elapsed < 2.0 => String::new(),
+        left if left < 90.0 => format!(", {left:.0} s left"),
+        left if left < 5400.0 => format!(", {:.0} min left", left / 60.0),
+        left => format!(", {:.1} h left", left / 3600.0),
+    };
+    format!("{:.0} %{left}", 100.0 * done)
+}

@@ -1,0 +1,524 @@
+//! `gemm` as it is built: files in, a file out, in one piece and in blocks, and what is refused leaves nothing behind.
+
+mod common;
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use host::{
+    Layout,
+    npy::{Dtype, Element, Header, Reader, Writer},
+    operands,
+};
+use tempfile::TempDir;
+
+use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on};
+
+/// A file that NumPy wrote (`data/npy/make.py`).
+fn numpys(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/npy");
+    folder.join(name).with_extension("npy").to_str().unwrap().to_owned()
+}
+
+/// A folder for results.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Folder(TempDir::new().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// Its files.
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let mut names = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect::<Vec<_>>();
+        names.sort();
+        names
+    }
+
+    /// Writes a file of random numbers.
+    fn random(&self, name: &str, rows: usize, cols: usize, dtype: Dtype, layout: Layout) -> String {
+        let seed = name.bytes().fold(7, |seed: u64, byte| 31 * seed + u64::from(byte));
+        let values = operands::uniform(seed, rows * cols).unwrap();
+        let path = self.path(name);
+        let mut writer = Writer::create("--out", &path, rows, cols, dtype, layout).unwrap();
+        // As a matrix it is the same in every layout.
+        writer.write(0..rows, 0..cols, Layout::RowMajor, &values).unwrap();
+        writer.finish().unwrap();
+        self.text(name)
+    }
+}
+
+/// All of a file, row by row.
+fn read<T: Element>(path: impl AsRef<Path>) -> Vec<T> {
+    let reader = Reader::open("--a", path.as_ref()).unwrap();
+    let Header { rows, cols, .. } = *reader.header();
+    let mut values = vec![T::default(); rows * cols];
+    reader.read(0..rows, 0..cols, Layout::RowMajor, &mut values).unwrap();
+    values
+}
+
+/// `gemm` of these files, on the CPU.
+fn gemm(a: &str, b: &str, out: &str, more: &[&str]) -> Command {
+    let args = ["gemm", "--a", a, "--b", b, "--out", out, "--device", "cpu"];
+    host(&[&args[..], more].concat())
+}
+
+/// Its result, verified.
+#[track_caller]
+fn multiplied<T: Element>(a: &str, b: &str, out: &str, more: &[&str]) -> Vec<T> {
+    let (code, stdout, stderr) = finish(gemm(a, b, out, more));
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    assert!(stdout.contains("\nverified ") && stdout.contains("\nout       "), "{stdout}");
+    read(out)
+}
+
+#[track_caller]
+fn is_near<T: Element>(actual: &[T], wanted: &[f64], error: f64) {
+    assert_eq!(actual.len(), wanted.len());
+    for (&actual, wanted) in actual.iter().zip(wanted) {
+        let actual: f64 = actual.into();
+        assert!((actual - wanted).abs() <= error, "{actual} {wanted}");
+    }
+}
+
+#[test]
+fn numpys_files_give_numpys_products() {
+    let folder = Folder::new();
+    let out = folder.text("o.npy");
+    let wanted = |name: &str| read::<f64>(numpys(name));
+    for a in ["a_f4", "a_f4_fortran", "a_f4_big_endian", "a_f4_version_2", "a_f4_version_3"] {
+        for b in ["b_f4", "b_f4_fortran"] {
+            let c = multiplied::<f32>(&numpys(a), &numpys(b), &out, &[]);
+            // Five products of numbers up to 1.
+            is_near(&c, &wanted("ab_f4"), 5.0 * 8.0 * 2f64.powi(-24));
+        }
+    }
+    let c = multiplied::<f32>(&numpys("a_f4_transposed"), &numpys("b_f4"), &out, &["--trans-a"]);
+    is_near(&c, &wanted("ab_f4"), 3e-6);
+    // B^T A^T is the transpose: read column by column it is A B.
+    let transposes = ["--trans-a", "--trans-b", "--out-order", "fortran"];
+    let c = multiplied::<f32>(&numpys("b_f4"), &numpys("a_f4"), &out, &transposes);
+    let header = *Reader::open("--a", Path::new(&out)).unwrap().header();
+    assert_eq!((header.rows, header.cols, header.layout), (9, 7, Layout::ColMajor));
+    let c = (0..63).map(|i| c[i % 9 * 7 + i / 9]).collect::<Vec<_>>();
+    is_near(&c, &wanted("ab_f4"), 3e-6);
+
+    for a in ["a_f2", "a_f2_big_endian"] {
+        let c = multiplied::<f32>(&numpys(a), &numpys("b_f2"), &out, &[]);
+        is_near(&c, &wanted("ab_f2"), 3e-6);
+        assert_eq!(Reader::open("--a", Path::new(&out)).unwrap().header().dtype, Dtype::F4);
+    }
+    for a in ["a_f8", "a_f8_big_endian_fortran"] {
+        let c = multiplied::<f64>(&numpys(a), &numpys("b_f8"), &out, &[]);
+        is_near(&c, &wanted("ab_f8"), 1e-14);
+        assert_eq!(Reader::open("--a", Path::new(&out)).unwrap().header().dtype, Dtype::F8);
+    }
+    // One operand in float64 makes all of it float64.
+    multiplied::<f64>(&numpys("a_f4"), &numpys("b_f8"), &out, &[]);
+    assert_eq!(folder.files(), ["o.npy"]);
+}
+
+#[test]
+fn alpha_and_beta_and_what_c_was() {
+    let folder = Folder::new();
+    let out = folder.text("o.npy");
+    let (a, b, c) = (numpys("a_f4"), numpys("b_f4"), numpys("c_f4"));
+    let wanted = read::<f64>(numpys("half_ab_minus_2c_f4"));
+    let factors = ["--c", &c, "--alpha", "0.5", "--beta", "-2"];
+    is_near(&multiplied::<f32>(&a, &b, &out, &factors), &wanted, 3e-6);
+    // C is added where nothing is said of beta, and not looked at with 0.
+    let with_c = multiplied::<f32>(&a, &b, &out, &["--c", &c]);
+    let beta_1 = multiplied::<f32>(&a, &b, &out, &["--c", &c, "--beta", "1"]);
+    let (product, before) = (read::<f64>(numpys("ab_f4")), read::<f64>(&c));
+    let sum = product.iter().zip(before).map(|(x, y)| x + y).collect::<Vec<_>>();
+    is_near(&with_c, &sum, 3e-6);
+    assert_eq!(with_c, beta_1);
+    let beta_0 = multiplied::<f32>(&a, &b, &out, &["--c", &c, "--beta", "0"]);
+    assert_eq!(beta_0, multiplied::<f32>(&a, &b, &out, &[]));
+    // Without A B.
+    let twice = multiplied::<f32>(&a, &b, &out, &["--c", &c, "--beta", "2", "--alpha", "0"]);
+    assert_eq!(twice, read::<f32>(&c).iter().map(|x| 2.0 * x).collect::<Vec<_>>());
+    // In place.
+    fs::copy(&c, &out).unwrap();
+    assert_eq!(multiplied::<f32>(&a, &b, &out, &["--c", &out]), with_c);
+    assert_eq!(folder.files(), ["o.npy"]);
+}
+
+#[test]
+fn every_type_and_order_of_a_result() {
+    let folder = Folder::new();
+    let out = folder.text("o.npy");
+    let (a, b) = (numpys("a_f8"), numpys("b_f8"));
+    let double = multiplied::<f64>(&a, &b, &out, &[]);
+    for (name, dtype) in [("f2", Dtype::F2), ("f4", Dtype::F4), ("f8", Dtype::F8)] {
+        for (order, layout) in [("c", Layout::RowMajor), ("fortran", Layout::ColMajor)] {
+            let c = multiplied::<f64>(&a, &b, &out, &["--out-type", name, "--out-order", order]);
+            let header = *Reader::open("--a", Path::new(&out)).unwrap().header();
+            assert_eq!((header.dtype, header.layout), (dtype, layout));
+            let rounded = double.iter().map(|&x| match dtype {
+                Dtype::F2 => x.to_f16().to_f64(),
+                Dtype::F4 => f64::from(x as f32),
+                Dtype::F8 => x,
+            });
+            assert_eq!(c, rounded.collect::<Vec<_>>(), "{name} {order}");
+        }
+    }
+    let (_, stdout, _) = finish(gemm(&a, &b, &out, &["--out-type", "f2"]));
+    assert!(
+        stdout.starts_with("C = A B: 7 x 9, k 5   computed in f64, rounded to f2\n"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn what_is_too_large_for_its_file_is_told() {
+    let folder = Folder::new();
+    let out = folder.text("o.npy");
+    let args = ["--alpha", "200000", "--out-type", "f2", "--json"];
+    let (code, stdout, stderr) = finish(gemm(&numpys("a_f4"), &numpys("b_f4"), &out, &args));
+    assert_eq!(code, 0, "{stderr}");
+    let infinite = read::<f32>(&out).iter().filter(|x| x.is_infinite()).count();
+    assert!(infinite > 5, "{infinite}");
+    let object = &objects(&stdout)[0];
+    assert_eq!((&object["overflows"], &object["verified"]), (&infinite.into(), &true.into()));
+    assert_eq!(object["compared_overflowing"], infinite);
+    let note = format!("note: {infinite} finite elements of C are too large for f2");
+    assert!(stderr.contains(&note), "{stderr}");
+}
+
+/// The bits of a file behind its header, and what `--json` says.
+#[track_caller]
+fn bits(command: Command, out: &str) -> (Vec<u8>, serde_json::Value) {
+    let (code, stdout, stderr) = finish(command);
+    assert_eq!(code, 0, "{stderr}");
+    (fs::read(out).unwrap(), objects(&stdout).remove(0))
+}
+
+#[test]
+fn blocks_give_the_bits_of_one_piece() {
+    let folder = Folder::new();
+    let out = folder.text("o.npy");
+    let (m, n, k) = (230, 190, 300);
+    let layouts = [Layout::RowMajor, Layout::ColMajor];
+    let mut streamed = 0;
+    for (number, dtype) in [Dtype::F4, Dtype::F8, Dtype::F2, Dtype::F4].into_iter().enumerate() {
+        let layout = |shift: usize| layouts[(number >> shift) & 1];
+        let (trans_a, trans_b) = (number % 2 == 1, number > 1);
+        let side = |transposed, rows, cols| if transposed { (cols, rows) } else { (rows, cols) };
+        let (a, b) = (side(trans_a, m, k), side(trans_b, k, n));
+        let a = folder.random("a.npy", a.0, a.1, dtype, layout(0));
+        let b = folder.random("b.npy", b.0, b.1, dtype, layout(1));
+        let c = folder.random("c.npy", m, n, dtype, layout(1));
+        let kernel = if dtype == Dtype::F8 { "gemm_f64_64" } else { "gemm_64" };
+        let mut args =
+            vec!["--kernel", kernel, "--c", &c, "--alpha", "0.3", "--beta", "0.7", "--json"];
+        args.extend(trans_a.then_some("--trans-a"));
+        args.extend(trans_b.then_some("--trans-b"));
+        args.extend((number % 2 == 0).then_some("--out-order=fortran"));
+        for block_k in [&[][..], &["--block-k", "70"]] {
+            let run = |more: &[&str]| {
+                bits(gemm(&a, &b, &out, &[&args[..], block_k, more].concat()), &out)
+            };
+            let (whole, object) = run(&[]);
+            let cut = object["blocks"]["blocks"][2].as_u64().unwrap();
+            assert_eq!(cut, if block_k.is_empty() { 1 } else { 5 });
+            for limit in ["900K", "600K", "450K"] {
+                let bytes =
+                    if dtype == Dtype::F8 { limit.replace('K', "000K") } else { limit.into() };
+                let (got, object) = run(&["--device-memory-limit", &bytes.replace("000K", "K")]);
+                if object["blocks"]["blocks"][2] != cut {
+                    // Too little for all of k: other bits, as they say.
+                    assert_eq!(object["blocks"]["why"], "depth_cut");
+                    continue;
+                }
+                assert!(got == whole, "{dtype} {limit} {block_k:?}");
+                assert_eq!(object["verified"], true);
+                let device_bytes = object["blocks"]["device_bytes"].as_u64().unwrap();
+                assert!(device_bytes <= object["device_memory_limit"].as_u64().unwrap());
+                streamed += u32::from(object["blocks"]["why"] == "reads_less");
+            }
+        }
+    }
+    assert!(streamed >= 6, "{streamed}");
+    assert_eq!(folder.files(), ["a.npy", "b.npy", "c.npy", "o.npy"]);
+}
+
+#[test]
+fn a_sample_is_compared_in_blocks_too() {
+    let folder = Folder::new();
+    let a = folder.random("a.npy", 150, 100, Dtype::F4, Layout::ColMajor);
+    let b = folder.random("b.npy", 100, 170, Dtype::F4, Layout::RowMajor);
+    let more = ["--verify", "sample", "--device-memory-limit", "150K", "--json"];
+    let (_, object) = bits(gemm(&a, &b, &folder.text("o.npy"), &more), &folder.text("o.npy"));
+    assert_eq!((&object["verify"], &object["verified"]), (&"sample".into(), &true.into()));
+    assert_eq!((&object["compared"], &object["projections"]), (&4096.into(), &16.into()));
+    let more = ["--verify", "none"];
+    let (code, stdout, _) = finish(gemm(&a, &b, &folder.text("o.npy"), &more));
+    assert!(code == 0 && stdout.contains("\nC was not compared with anything"), "{stdout}");
+    let (_, object) = bits(
+        gemm(&a, &b, &folder.text("o.npy"), &["--verify", "none", "--json"]),
+        &folder.text("o.npy"),
+    );
+    assert!(object["verified"].is_null() && object["verify"] == "none", "{object}");
+}
+
+#[test]
+fn a_plan_reads_headers_alone() {
+    // Terabytes that nobody has written.
+    let folder = Folder::new();
+    let big = |name: &str, rows: u64, cols: u64| {
+        let header =
+            format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
+        let text = format!("{header:<117}\n");
+        let bytes = [b"\x93NUMPY\x01\x00\x76\x00", text.as_bytes()].concat();
+        fs::write(folder.path(name), &bytes).unwrap();
+        let file = File::options().write(true).open(folder.path(name)).unwrap();
+        file.set_len(128 + 4 * rows * cols).unwrap();
+        folder.text(name)
+    };
+    let (a, b) = (big("a.npy", 300_000, 200_000), big("b.npy", 200_000, 500_000));
+    let out = folder.text("o.npy");
+    let plan = ["gemm", "--a", &a, "--b", &b, "--out", &out, "--plan"];
+    let plan = |more: &[&str]| finish(host(&[&plan[..], more].concat()));
+    let (code, stdout, stderr) = plan(&["--device", "cuda", "--device-memory-limit", "80G"]);
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    for part in [
+        "C = A B: 300000 x 500000, k 200000   computed in f32\n",
+        "device    cuda:0 (not looked at: an H200 is taken)\n",
+        "\nkernel    ",
+        "so the least is read\n",
+        " of 85899345920 bytes on the device",
+        "files     ",
+    ] {
+        assert!(stdout.contains(part), "`{part}` is missing: {stdout}");
+    }
+    let (_, stdout, _) = plan(&["--device", "cpu", "--device-memory-limit", "1G", "--json"]);
+    let object = &objects(&stdout)[0];
+    assert_eq!(object["blocks"]["blocks"][2], 1, "{stdout}");
+    assert!(object["blocks"]["device_bytes"].as_u64().unwrap() <= 1 << 30, "{stdout}");
+    assert!(object["time_us"].is_null() && object["verified"].is_null(), "{stdout}");
+    let reads = object["read_bytes"].as_u64().unwrap();
+    assert!(reads > 4 * (300_000 + 500_000) * 200_000, "{stdout}");
+    // Of k in blocks so much less is read.
+    let args = ["--device", "cpu", "--device-memory-limit", "1G", "--block-k", "1024", "--json"];
+    let (_, stdout, _) = plan(&args);
+    assert!(objects(&stdout)[0]["read_bytes"].as_u64().unwrap() < reads / 2, "{stdout}");
+    // Without a limit the device is asked.
+    let (code, _, stderr) = plan(&["--device", "cuda"]);
+    assert!(code == 3 && stderr.contains("no NVIDIA driver"), "{stderr}");
+    assert_eq!(folder.files(), ["a.npy", "b.npy"]);
+}
+
+#[test]
+fn json_says_what_the_lines_say() {
+    let folder = Folder::new();
+    let out = folder.text("o.npy");
+    let (_, stdout, _) = finish(gemm(&numpys("a_f4"), &numpys("b_f4"), &out, &["--json"]));
+    let object = &objects(&stdout)[0];
+    has_no_noise(object);
+    for (key, value) in [("m", 7), ("n", 9), ("k", 5), ("compared", 63), ("read_bytes", 320)] {
+        assert_eq!(object[key], value, "{stdout}");
+    }
+    assert_eq!((&object["dtype"], &object["out_type"]), (&"f32".into(), &"f4".into()));
+    assert_eq!((&object["device"], &object["verify"]), (&"cpu".into(), &"full".into()));
+    assert_eq!(object["verified"], true);
+}
+
+#[test]
+fn empty_files_are_multiplied_too() {
+    let folder = Folder::new();
+    let random = |name, rows, cols| folder.random(name, rows, cols, Dtype::F4, Layout::RowMajor);
+    let out = folder.text("o.npy");
+    let (a, b) = (random("a.npy", 3, 0), random("b.npy", 0, 4));
+    assert_eq!(multiplied::<f32>(&a, &b, &out, &[]), [0.0; 12]);
+    let c = random("c.npy", 3, 4);
+    assert_eq!(multiplied::<f32>(&a, &b, &out, &["--c", &c]), read::<f32>(&c));
+    let (code, stdout, _) = finish(gemm(&b, &numpys("c_f4"), &out, &[]));
+    assert!(code == 2 && stdout.is_empty());
+    let b = random("b.npy", 5, 0);
+    let (code, stdout, _) = finish(gemm(&numpys("a_f4"), &b, &out, &[]));
+    assert!(code == 0 && stdout.contains("\nC is empty: nothing was launched"), "{stdout}");
+    assert!(read::<f32>(&out).is_empty());
+}
+
+#[test]
+fn what_does_not_fit_names_files_flags_and_sizes() {
+    let folder = Folder::new();
+    let out = folder.text("o.npy");
+    let (a, b, c) = (numpys("a_f4"), numpys("b_f4"), numpys("c_f4"));
+    let refused = |a: &str, b: &str, more: &[&str], words: &[&str]| {
+        fails(gemm(a, b, &out, more), 2, words);
+        assert!(folder.files().is_empty());
+    };
+    refused(
+        &a,
+        &b,
+        &["--trans-b"],
+        &["--b = ", "b_f4.npy transposed (9 x 5): must have 5 rows", "--a ", "a_f4.npy (7 x 5)"],
+    );
+    refused(
+        &a,
+        &b,
+        &["--trans-a"],
+        &["--b = ", "b_f4.npy (5 x 9): must have 7 rows", "a_f4.npy transposed (5 x 7)"],
+    );
+    refused(
+        &a,
+        &b,
+        &["--c", &a],
+        &["--c = ", "a_f4.npy (7 x 5): must be 7 x 9 for --a ", " and --b "],
+    );
+    refused(&a, &b, &["--beta", "0.5"], &["--beta = 0.5: must be 0 without --c"]);
+    refused(&a, &b, &["--alpha", "1e300"], &["--alpha = 1e300: is inf in f32"]);
+    refused(&a, &b, &["--alpha", "1e-300"], &["--alpha = 1e-300: is 0 in f32"]);
+    refused(&a, &b, &["--alpha", "NaN"], &["--alpha", "must be a finite number"]);
+    refused(&a, &b, &["--kernel", "gemm"], &["--kernel", "must be one of basic", "or auto"]);
+    refused(
+        &a,
+        &b,
+        &["--kernel", "gemm_f64_64"],
+        &["--kernel = gemm_f64_64: must be one of", "for f32"],
+    );
+    refused(
+        &a,
+        &b,
+        &["--kernel", "tiled16", "--alpha", "2"],
+        &["--kernel = tiled16: computes A B alone"],
+    );
+    refused(
+        &a,
+        &b,
+        &["--device-memory-limit", "0"],
+        &["--device-memory-limit", "bytes, at least 1"],
+    );
+    refused(
+        &a,
+        &b,
+        &["--device-memory-limit", "100"],
+        &["--device-memory-limit = 100: must be at least 572 bytes"],
+    );
+    refused(&a, &b, &["--block-k", "0"], &["--block-k", "from 1"]);
+    let missing = folder.text("missing.npy");
+    refused(&missing, &b, &[], &["--a = ", "missing.npy: cannot be read"]);
+    refused(&a, &missing, &[], &["--b = ", "missing.npy: cannot be read"]);
+    refused(&a, &b, &["--c", &missing], &["--c = ", "missing.npy: cannot be read"]);
+    for (name, field) in [
+        ("integers", "descr = '<i8': integers"),
+        ("objects", "descr = '|O': objects"),
+        ("structure", "a structure"),
+        ("complex", "complex numbers"),
+        ("one_dimension", "shape = (5,): must be two numbers"),
+        ("three_dimensions", "3 dimensions"),
+    ] {
+        refused(&numpys(name), &b, &[], &[name, field]);
+        refused(&a, &b, &["--c", &numpys(name)], &[name, field]);
+    }
+    fails(gemm(&a, &b, "/dev/null", &[]), 2, &["--out = /dev/null", "no file"]);
+    fails(gemm(&a, &b, &folder.text("no/o.npy"), &[]), 2, &["--out = ", "cannot be written"]);
+    assert_eq!(read::<f32>(&c).len(), 63);
+}
+
+#[test]
+fn a_broken_file_leaves_nothing_and_takes_nothing_away() {
+    let folder = Folder::new();
+    let out = folder.text("o.npy");
+    fs::write(&out, "what was there").unwrap();
+    let bytes = fs::read(numpys("a_f4")).unwrap();
+    let broken = folder.text("broken.npy");
+    for (len, words) in [
+        (bytes.len() - 1, &["broken.npy: data = 139 bytes: truncated"][..]),
+        (100, &["broken.npy: file = 100 bytes: ends within its header"]),
+        (3, &["broken.npy: magic = "]),
+        (0, &["broken.npy: magic = "]),
+    ] {
+        fs::write(&broken, &bytes[..len]).unwrap();
+        fails(gemm(&broken, &numpys("b_f4"), &out, &[]), 2, words);
+    }
+    fs::write(&broken, [&bytes[..], b"x"].concat()).unwrap();
+    fails(gemm(&broken, &numpys("b_f4"), &out, &[]), 2, &["data = 141 bytes: too long"]);
+    assert_eq!(folder.files(), ["broken.npy", "o.npy"]);
+    assert_eq!(fs::read(&out).unwrap(), b"what was there");
+}
+
+/// The same on a GPU, as far as the tests' own driver goes: it multiplies for the lessons' kernels.
+fn on_gpu(driver: &str, folder: &Folder, more: &[&str]) -> Command {
+    let random = |name, rows, cols| folder.random(name, rows, cols, Dtype::F4, Layout::RowMajor);
+    let (a, b) = (random("a.npy", 150, 60), random("b.npy", 60, 130));
+    let out = folder.text("o.npy");
+    let args =
+        ["gemm", "--a", &a, "--b", &b, "--out", &out, "--device", "cuda", "--kernel", "tiled16"];
+    on(driver, &[&args[..], more].concat())
+}
+
+#[test]
+fn a_gpus_copies_may_be_late() {
+    let folder = Folder::new();
+    let out = folder.text("o.npy");
+    let (whole, object) = bits(on_gpu("kernels=2 late=1", &folder, &["--json"]), &out);
+    assert_eq!((&object["blocks"]["why"], &object["verified"]), (&"fits".into(), &true.into()));
+    for limit in ["60K", "40K"] {
+        let more = ["--device-memory-limit", limit, "--json"];
+        let (got, object) = bits(on_gpu("kernels=2 late=1", &folder, &more), &out);
+        assert_eq!(object["blocks"]["why"], "reads_less", "{object}");
+        assert!(got == whole, "{limit}");
+    }
+}
+
+#[test]
+fn a_wrong_product_is_not_written() {
+    // Kernels that do nothing.
+    let folder = Folder::new();
+    let (code, stdout, stderr) = finish(on_gpu("kernels=1", &folder, &[]));
+    assert!(code == 1 && stdout.contains("\nWRONG ") && !stdout.contains("\nout "), "{stdout}");
+    assert!(stderr.contains("error: nothing is written"), "{stderr}");
+    assert!(stderr.contains("reproduce: cargo run -p host -- gemm --a "), "{stderr}");
+    let (_, stdout, _) = finish(on_gpu("kernels=1", &folder, &["--json"]));
+    assert_eq!(objects(&stdout)[0]["verified"], false);
+    assert_eq!(folder.files(), ["a.npy", "b.npy"]);
+}
+
+#[test]
+fn a_driver_that_fails_on_the_way_leaves_nothing() {
+    for call in [
+        "cuMemAllocHost_v2=2",
+        "cuMemcpyHtoDAsync_v2=700",
+        "cuMemcpyDtoHAsync_v2=700",
+        "cuLaunchKernel=700",
+        "cuEventSynchronize=700",
+    ] {
+        let folder = Folder::new();
+        let driver = format!("kernels=2 {call}");
+        let more = ["--device-memory-limit", "60K"];
+        let code = call.split_once('=').unwrap().1;
+        fails(on_gpu(&driver, &folder, &more), 4, &[code]);
+        assert_eq!(folder.files(), ["a.npy", "b.npy"], "{call}");
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let random = |name, rows, cols| folder.random(name, rows, cols, Dtype::F4, Layout::RowMajor);
+    let (a, b) = (random("a.npy", 2500, 2500), random("b.npy", 2500, 2500));
+    let out = folder.text("o.npy");
+    // A minute of work, in one piece and in blocks.
+    for (limit, after) in [("1G", 1.5), ("20M", 2.5)] {
+        let more = ["--kernel", "basic", "--device-memory-limit", limit];
+        is_interrupted(gemm(&a, &b, &out, &more), after);
+        assert_eq!(folder.files(), ["a.npy", "b.npy"]);
+    }
+}
