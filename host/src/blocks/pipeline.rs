@@ -1,12 +1,12 @@
-//! The blocks' way: read, multiplied, written, each by a thread of its own.
+//! The blocks' way: read, multiplied, written, each by threads of its own.
 //!
-//! * **The reader** fills chunks of pinned memory with what the schedule names, and hands them on.
+//! * **The readers** fill chunks of pinned memory with what the schedule names, in turn, and hand them on.
 //! * **The caller's thread** copies them to their place on the device and launches the products. It waits for neither:
 //!   each place has a stream of its own, which waits on the device for the last product there, and a product waits for
 //!   the copies to its places. So the next block is copied while this one is multiplied.
 //! * **The writer** copies finished tiles of C back, chunk by chunk, and writes them.
 //!
-//! All three hold a fixed number of chunks, so nobody runs ahead. Whoever fails or is interrupted drops its ends of
+//! All hold a fixed number of chunks, so nobody runs ahead. Whoever fails or is interrupted drops its ends of
 //! the channels, and the others end with that. On the CPU device copies and products have ended when they return, and
 //! everything else is the same.
 
@@ -17,7 +17,7 @@ use std::{
 };
 
 use super::{
-    plan::{BlockPlan, CHUNKS},
+    plan::{BlockPlan, CHUNKS, READERS},
     schedule::{Load, Operand, Scheduled, chunks, schedule},
     source::{Sink, Source},
 };
@@ -97,13 +97,18 @@ impl<T: Scalar> Product<'_, T> {
         let stage = Stage::new(self, device, plan, out.layout())?;
         let total = weight(plan.shape().m(), plan.shape().n(), plan.shape().k());
         let _work = progress::begin_work(total);
-        let (free_send, free_receive) = channel();
-        let (filled_send, filled_receive) = channel();
+        let (mut chunks, mut readers) = (Vec::new(), Vec::new());
+        for _ in 0..READERS {
+            let (free_send, free_receive) = channel();
+            let (filled_send, filled_receive) = channel();
+            for _ in 0..CHUNKS {
+                let _ = free_send.send(device.pinned(plan.chunk)?);
+            }
+            chunks.push((free_send, filled_receive));
+            readers.push((free_receive, filled_send));
+        }
         let (tile_send, tile_receive) = channel();
         let (place_send, place_receive) = channel();
-        for _ in 0..CHUNKS[0] {
-            let _ = free_send.send(device.pinned(plan.chunk)?);
-        }
         for _ in 0..plan.places[2] {
             let len = plan.block[0] * plan.block[1];
             let _ = place_send.send(Place::new(device, len)?);
@@ -111,18 +116,23 @@ impl<T: Scalar> Product<'_, T> {
         let back = [device.pinned(plan.chunk)?, device.pinned(plan.chunk)?];
         let layout = out.layout();
         thread::scope(|scope| {
-            let reader = scope.spawn(move || self.read(plan, layout, &free_receive, &filled_send));
+            let readers = readers.into_iter().enumerate();
+            let read = |(turn, (free, filled)): (usize, (Receiver<_>, Sender<_>))| {
+                scope.spawn(move || self.read(turn, plan, layout, &free, &filled))
+            };
+            let readers = readers.map(read).collect::<Vec<_>>();
             let writer =
                 scope.spawn(move || write(out, back, plan.chunk, &tile_receive, &place_send));
-            let channels = Channels { free_send, filled_receive, tile_send, place_receive };
+            let channels = Channels { chunks, turn: 0, tile_send, place_receive };
             let computed = stage.compute(channels);
-            // The channels' ends are dropped, so both end.
-            let read = join(reader);
+            // The channels' ends are dropped, so all end.
+            let read = readers.into_iter().map(join).collect::<Vec<_>>();
             let written = join(writer);
             let choice = computed.as_ref().ok().copied().flatten();
-            let errors = [computed.err().flatten(), read.err(), written.err()];
+            let errors =
+                read.into_iter().map(Result::err).chain([computed.err().flatten(), written.err()]);
             let (interrupts, others): (Vec<_>, Vec<_>) =
-                errors.into_iter().flatten().partition(|error| matches!(error, Error::Interrupted));
+                errors.flatten().partition(|error| matches!(error, Error::Interrupted));
             // An interrupt is seen by several; whoever has failed otherwise has more to say.
             match others.into_iter().chain(interrupts).next() {
                 Some(error) => Err(error),
@@ -153,18 +163,24 @@ impl<T: Scalar> Product<'_, T> {
         Ok(())
     }
 
-    /// The reader.
+    /// A reader: fills each chunk whose turn it is.
     fn read(
         &self,
+        turn: usize,
         plan: &BlockPlan,
         layout: Layout,
         free: &Receiver<Pinned<T>>,
         filled: &Sender<Pinned<T>>,
     ) -> Result<()> {
+        let mut next = 0;
         for load in schedule(plan, self.reads_c()).flat_map(|scheduled| scheduled.loads) {
             let (source, layout) = self.source(load.operand, layout);
             let (outer, inner) = sides(layout, load.rows, load.cols);
             for (outer, inner, _) in chunks(outer, inner, plan.chunk) {
+                next += 1;
+                if (next - 1) % READERS != turn {
+                    continue;
+                }
                 let Ok(mut chunk) = free.recv() else { return Ok(()) };
                 let len = outer.len() * inner.len();
                 let (rows, cols) = sides(layout, outer, inner);
@@ -206,8 +222,10 @@ type Halt<T> = std::result::Result<T, Option<Error>>;
 
 /// The ends of the channels that the caller's thread has.
 struct Channels<T> {
-    free_send: Sender<Pinned<T>>,
-    filled_receive: Receiver<Pinned<T>>,
+    /// To each reader and from it.
+    chunks: Vec<(Sender<Pinned<T>>, Receiver<Pinned<T>>)>,
+    /// Whose turn it is.
+    turn: usize,
     tile_send: Sender<Tile<T>>,
     place_receive: Receiver<Place<T>>,
 }
@@ -249,7 +267,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
     }
 
     /// Copies and launches all steps.
-    fn compute(mut self, channels: Channels<T>) -> Halt<Option<Choice>> {
+    fn compute(mut self, mut channels: Channels<T>) -> Halt<Option<Choice>> {
         let (mut choice, mut tile) = (None, None);
         for scheduled in schedule(self.plan, self.reads_c) {
             crate::check_interrupt()?;
@@ -258,7 +276,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
                 if load.operand == Operand::C && tile.is_none() {
                     tile = Some(channels.place_receive.recv().map_err(|_| None)?);
                 }
-                self.load(&channels, load, tile.as_mut())?;
+                self.load(&mut channels, load, tile.as_mut())?;
             }
             let mut c = match tile.take() {
                 Some(c) => c,
@@ -302,7 +320,12 @@ impl<'a, T: Scalar> Stage<'a, T> {
     }
 
     /// Copies a block to its place.
-    fn load(&mut self, channels: &Channels<T>, load: &Load, c: Option<&mut Place<T>>) -> Halt<()> {
+    fn load(
+        &mut self,
+        channels: &mut Channels<T>,
+        load: &Load,
+        c: Option<&mut Place<T>>,
+    ) -> Halt<()> {
         let place = match load.operand {
             Operand::A => self.a.get_mut(load.place),
             Operand::B => self.b.get_mut(load.place),
@@ -312,12 +335,14 @@ impl<'a, T: Scalar> Stage<'a, T> {
         let layout = self.layouts[load.operand as usize];
         let (outer, inner) = sides(layout, load.rows.clone(), load.cols.clone());
         for (outer, inner, before) in chunks(outer, inner, self.plan.chunk) {
-            let mut chunk = channels.filled_receive.recv().map_err(|_| None)?;
+            let (free, filled) = &channels.chunks[channels.turn];
+            channels.turn = (channels.turn + 1) % READERS;
+            let mut chunk = filled.recv().map_err(|_| None)?;
             let len = outer.len() * inner.len();
             let lines = Lines { count: 1, len, stride: len };
             copies.upload(&mut chunk, buffer.view_mut(before..before + len)?, lines)?;
             // Where the reader has read all it has ended.
-            let _ = channels.free_send.send(chunk);
+            let _ = free.send(chunk);
         }
         Ok(())
     }
@@ -326,7 +351,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
 /// The writer.
 fn write<T: Scalar>(
     out: &mut dyn Sink<T>,
-    [mut full, mut empty]: [Pinned<T>; CHUNKS[1]],
+    [mut full, mut empty]: [Pinned<T>; CHUNKS],
     chunk: usize,
     tiles: &Receiver<Tile<T>>,
     places: &Sender<Place<T>>,

@@ -26,9 +26,11 @@ const DEPTHS: [usize; 5] = [4096, 2048, 1024, 512, 256];
 /// Those that are tried where none of these fits, the first that does.
 const LAST_DEPTHS: [usize; 4] = [128, 64, 32, 16];
 /// Bytes of what is copied at a time between files and the device, at most.
-const CHUNK_BYTES: usize = 16 << 20;
-/// Chunks on their way to the device, and back.
-pub(super) const CHUNKS: [usize; 2] = [4, 2];
+const CHUNK_BYTES: usize = 8 << 20;
+/// Threads that read: one alone reads a file from the system's cache more slowly than a GPU takes it.
+pub(super) const READERS: usize = 4;
+/// Chunks that each of them has, and the writer.
+pub(super) const CHUNKS: usize = 2;
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +166,7 @@ impl BlockPlan {
         let device_bytes = bytes([rows, cols, depth], places, element_bytes);
         let largest = (rows * depth).max(depth * cols).max(rows * cols);
         let chunk = (CHUNK_BYTES / element_bytes).clamp(1, largest.max(1));
-        let host_bytes = (CHUNKS[0] + CHUNKS[1]) as u64 * (chunk * element_bytes) as u64;
+        let host_bytes = (CHUNKS * (READERS + 1)) as u64 * (chunk * element_bytes) as u64;
         let mut plan = BlockPlan {
             block: [rows, cols, depth],
             blocks,
