@@ -300,7 +300,7 @@ fn a_plan_reads_headers_alone() {
         "C = A B: 300000 x 500000, k 200000   computed in f32\n",
         "device    cuda:0 (not looked at: an H200 is taken)\n",
         "\nkernel    ",
-        "so the least is read\n",
+        "so reading takes least\n",
         " of 85899345920 bytes on the device",
         "files     ",
     ] {
@@ -313,7 +313,9 @@ fn a_plan_reads_headers_alone() {
     assert!(object["time_us"].is_null() && object["verified"].is_null(), "{stdout}");
     let reads = object["read_bytes"].as_u64().unwrap();
     assert!(reads > 4 * (300_000 + 500_000) * 200_000, "{stdout}");
-    // Of k in blocks so much less is read.
+    // Of k in blocks so much less is read, and that is said.
+    let (_, stdout, _) = plan(&["--device", "cpu", "--device-memory-limit", "1G"]);
+    assert!(stdout.contains("\n          with --block-k 2048 "), "{stdout}");
     let args = ["--device", "cpu", "--device-memory-limit", "1G", "--block-k", "1024", "--json"];
     let (_, stdout, _) = plan(&args);
     assert!(objects(&stdout)[0]["read_bytes"].as_u64().unwrap() < reads / 2, "{stdout}");

@@ -15,6 +15,7 @@
 //!     shape: Shape::new(300, 100, 200)?,
 //!     element_bytes: 4,
 //!     tile: [64, 64],
+//!     layouts: [Layout::RowMajor, Layout::ColMajor, Layout::RowMajor],
 //!     reads_c: false,
 //!     device_limit: 200_000, // of 440000 bytes
 //!     depth: None,

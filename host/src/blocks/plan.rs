@@ -2,7 +2,9 @@
 //!
 //! C is cut into tiles of `rows x cols`. Where the device holds a whole panel of A (`rows x k`) beside those, all of k
 //! is taken at once: a sum is then the one that it would be in one piece, bit for bit. Either A's panel stays while
-//! panels of B go by, or the other way round, whichever reads less; the operand that stays is read once.
+//! panels of B go by, or the other way round, whichever takes less reading; the operand that stays is read once. Short
+//! runs of elements take longer: a panel of rows is one run in a row-major file, and as many as it has columns in a
+//! column-major one.
 //!
 //! Where not even the smallest tile takes all of k, or where it is asked for, k is cut too: C then is rounded after
 //! each block of k, as it would be with the same blocks in one piece. A and B both go by, for each tile of C.
@@ -16,6 +18,7 @@ use serde::Serialize;
 
 use crate::{
     error::{Error, Result},
+    matrix::Layout,
     product::Shape,
 };
 
@@ -25,6 +28,8 @@ const PASSING: usize = 256;
 const DEPTHS: [usize; 5] = [4096, 2048, 1024, 512, 256];
 /// Those that are tried where none of these fits, the first that does.
 const LAST_DEPTHS: [usize; 4] = [128, 64, 32, 16];
+/// Bytes that are read from a file in the time that a read takes whatever it reads.
+const RUN: u128 = 4096;
 /// Bytes of what is copied at a time between files and the device, at most.
 const CHUNK_BYTES: usize = 8 << 20;
 /// Threads that read: one alone reads a file from the system's cache more slowly than a GPU takes it.
@@ -41,6 +46,8 @@ pub struct Job {
     pub element_bytes: usize,
     /// Rows and columns of C that the kernel's block computes: tiles of C are multiples of them.
     pub tile: [usize; 2],
+    /// Which elements of A, B and C lie side by side where they are read and written.
+    pub layouts: [Layout; 3],
     /// Is C read (`beta` is not 0)?
     pub reads_c: bool,
     /// Bytes of all buffers on the device, at most.
@@ -67,7 +74,7 @@ pub enum Stays {
 pub enum Why {
     /// All of it fits.
     Fits,
-    /// This operand stays because so less is read.
+    /// This operand stays because reading takes less so.
     ReadsLess,
     /// k is cut because it was asked for.
     DepthAsked,
@@ -113,7 +120,7 @@ pub struct Step {
 }
 
 impl BlockPlan {
-    /// The plan that reads least of those that fit.
+    /// The plan whose reading and writing takes least, of those that fit.
     ///
     /// # Errors
     /// [`Error::Argument`] for a limit that is too small for a block of one tile, naming what is needed.
@@ -137,17 +144,17 @@ impl BlockPlan {
             let [rows, cols] = keep(job, tile, stays)?;
             Some(plan([rows, cols, k], stays, Why::ReadsLess))
         });
-        let read = |plan: &BlockPlan| plan.reads.iter().sum::<u64>();
+        let cost = |plan: &BlockPlan| plan.cost(job);
         // Of equals the one that replaces what stays less often.
         let replaced = |plan: &BlockPlan| plan.blocks[usize::from(plan.stays == Stays::B)];
-        if let Some(best) = a.into_iter().chain(b).min_by_key(|plan| (read(plan), replaced(plan))) {
+        if let Some(best) = a.into_iter().chain(b).min_by_key(|plan| (cost(plan), replaced(plan))) {
             return Ok(best);
         }
         let cut = |depth: usize| {
             let [rows, cols] = cut_both(job, tile, depth)?;
             Some(plan([rows, cols, depth], Stays::Neither, Why::DepthCut))
         };
-        let best = DEPTHS.into_iter().filter(|&depth| depth < k).filter_map(cut).min_by_key(read);
+        let best = DEPTHS.into_iter().filter(|&depth| depth < k).filter_map(cut).min_by_key(cost);
         let last = || LAST_DEPTHS.into_iter().filter(|&depth| depth < k).find_map(cut);
         best.or_else(last).ok_or_else(|| job.too_small(tile, k.min(LAST_DEPTHS[3])))
     }
@@ -181,6 +188,30 @@ impl BlockPlan {
         };
         plan.reads = plan.count_reads(reads_c);
         plan
+    }
+
+    /// Bytes read and written, and for each run of bytes [`RUN`] more.
+    fn cost(&self, job: &Job) -> u128 {
+        let [rows, cols, depth] = self.block;
+        let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
+        let run = |layout, size: (usize, usize), block: (usize, usize)| {
+            let (side, whole) = match layout {
+                Layout::RowMajor => (block.1, size.1),
+                Layout::ColMajor => (block.0, size.0),
+            };
+            // Whole runs follow one another.
+            if side == whole { size.0 * size.1 } else { side }
+        };
+        let runs = [
+            run(job.layouts[0], (m, k), (rows, depth)),
+            run(job.layouts[1], (k, n), (depth, cols)),
+            run(job.layouts[2], (m, n), (rows, cols)),
+        ];
+        let [a, b, c] = self.reads.map(u128::from);
+        let moved = [a, b, c + m as u128 * n as u128];
+        let bytes = job.element_bytes as u128;
+        let cost = |(moved, run): (u128, usize)| moved * bytes + moved * RUN / (run.max(1) as u128);
+        moved.into_iter().zip(runs).map(cost).sum()
     }
 
     /// Elements of A, B and C that [`loads`](super::schedule) names in all.
@@ -379,7 +410,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Why::Fits => "all of A, B and C fit",
-            Why::ReadsLess => "so the least is read",
+            Why::ReadsLess => "so reading takes least",
             Why::DepthAsked => "k is cut as asked for: C is rounded after each block of it",
             Why::DepthCut => {
                 "k is cut because no tile of C takes all of it: C is rounded after each block of it"

@@ -107,7 +107,12 @@ struct Planned {
     choice: Choice,
     blocks: BlockPlan,
     limit: u64,
+    /// A depth at which k could be cut so that less than half is read, and the elements read then.
+    deeper: Option<(usize, [u64; 3])>,
 }
+
+/// The depth that is proposed where much is read again and again.
+const PROPOSED_DEPTH: usize = 2048;
 
 impl Planned {
     /// The kernel for all of it, and the blocks that it takes.
@@ -148,6 +153,7 @@ impl Planned {
                 shape,
                 element_bytes: size_of::<T>(),
                 tile: tile(choice.entry),
+                layouts: [a, b, out],
                 reads_c: beta != 0.0,
                 device_limit: limit,
                 depth: args.block_k,
@@ -163,7 +169,12 @@ impl Planned {
                 plain = false;
                 continue;
             }
-            return Ok(Planned { choice, blocks, limit });
+            let cut = Job { depth: Some(PROPOSED_DEPTH.min(k)), ..job };
+            let cut = BlockPlan::new(&cut).ok().filter(|_| args.block_k.is_none());
+            let read = |plan: &BlockPlan| plan.reads.iter().sum::<u64>();
+            let deeper = cut.filter(|cut| 2 * read(cut) < read(&blocks));
+            let deeper = deeper.map(|cut| (cut.block[2], cut.reads));
+            return Ok(Planned { choice, blocks, limit, deeper });
         }
     }
 }

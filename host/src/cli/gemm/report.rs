@@ -50,6 +50,9 @@ pub(super) struct Report {
     /// Of A's, B's and C's file, what is read several times counted as often.
     read_bytes: u64,
     write_bytes: u64,
+    /// What would be read with k in blocks of so many steps, where that is less than half.
+    #[serde(skip)]
+    cut: Option<(usize, u64)>,
     /// All of it: reading, copies, products, writing.
     #[serde(serialize_with = "optional_in_six_digits")]
     time_us: Option<f64>,
@@ -76,12 +79,15 @@ impl Report {
         args: &Gemm,
         files: &Files,
         Factors { alpha, beta }: Factors,
-        Planned { choice, blocks, limit }: &Planned,
+        Planned { choice, blocks, limit, deeper }: &Planned,
         device: String,
     ) -> Self {
         let path = |path: &std::path::Path| path.display().to_string();
         let dtype = args.out_type.map_or(T::DTYPE, Dtype::from);
-        let read = blocks.reads.into_iter().zip(files.element_bytes());
+        let bytes = |reads: [u64; 3]| -> u64 {
+            let read = reads.into_iter().zip(files.element_bytes());
+            read.map(|(elements, bytes)| elements * bytes as u64).sum()
+        };
         Report {
             device,
             kernel: choice.entry.name(),
@@ -102,7 +108,8 @@ impl Report {
             out_order: name_of(&args.out_order),
             device_memory_limit: *limit,
             blocks: *blocks,
-            read_bytes: read.map(|(elements, bytes)| elements * bytes as u64).sum(),
+            read_bytes: bytes(blocks.reads),
+            cut: deeper.map(|(steps, reads)| (steps, bytes(reads))),
             write_bytes: files.shape.c_len() as u64 * dtype.bytes() as u64,
             time_us: None,
             gflops: None,
@@ -249,7 +256,14 @@ impl Report {
             out,
             "memory    {device_bytes} of {limit} bytes on the device, {host_bytes} on their way"
         )?;
-        writeln!(out, "files     {} bytes read, {} written", self.read_bytes, self.write_bytes)
+        writeln!(out, "files     {} bytes read, {} written", self.read_bytes, self.write_bytes)?;
+        match self.cut {
+            None => Ok(()),
+            Some((steps, bytes)) => writeln!(
+                out,
+                "          with --block-k {steps} {bytes} bytes would be read, and C rounded more often"
+            ),
+        }
     }
 }
 

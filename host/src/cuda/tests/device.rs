@@ -137,6 +137,46 @@ on_machine! {
         assert!(stored.chunks(stride).all(|line| line[len..].iter().all(|&x| x == 0.0)));
     }
 
+    fn blocks_give_the_bits_of_the_cpu() {
+        use crate::{
+            Device, Layout, Shape,
+            blocks::{BlockPlan, Dense, Job, Product, Transposed},
+            operands::uniform,
+        };
+        if device().is_none() {
+            return;
+        }
+        let (m, n, k) = (1200, 1100, 700);
+        let [a, b, c] = [(1, k * m), (2, k * n), (3, m * n)].map(|(seed, len)| uniform(seed, len).unwrap());
+        let a = Dense::new(k, m, Layout::RowMajor, &a[..]).unwrap();
+        let b = Dense::new(k, n, Layout::ColMajor, &b[..]).unwrap();
+        let c = Dense::new(m, n, Layout::ColMajor, &c[..]).unwrap();
+        let a = Transposed(&a);
+        let run = |device: &Device, limit, depth, chunk: Option<usize>| {
+            let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
+            let (tile, layouts) = ([64, 64], [Layout::ColMajor, Layout::ColMajor, Layout::RowMajor]);
+            let job = Job { shape, element_bytes: 4, tile, layouts, reads_c: true, device_limit: limit, depth };
+            let mut plan = BlockPlan::new(&job).unwrap();
+            plan.chunk = chunk.unwrap_or(plan.chunk);
+            let mut values = vec![f32::NAN; m * n];
+            let mut out = Dense::new(m, n, Layout::RowMajor, &mut values[..]).unwrap();
+            let (alpha, beta, kernel) = (0.7, -0.3, "gemm_64");
+            let product = Product { alpha, beta, kernel, a: &a, b: &b, c: Some(&c) };
+            product.run(device, &plan, &mut out).unwrap();
+            values.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+        };
+        let (cpu, gpu) = (Device::cpu(), Device::cuda(0).unwrap());
+        for depth in [None, Some(130)] {
+            let wanted = run(&cpu, 1 << 40, depth, None);
+            for (limit, chunk) in [(1 << 40, None), (5 << 20, None), (3 << 20, Some(10_007)), (1 << 21, Some(999))] {
+                // Again and again: a copy that came too early, or too late, would not always be seen.
+                for _ in 0..5 {
+                    assert!(run(&gpu, limit, depth, chunk) == wanted, "{limit} {depth:?} {chunk:?}");
+                }
+            }
+        }
+    }
+
     fn more_memory_than_there_is() {
         let Some(context) = device() else { return };
         let total = context.memory_info().unwrap().1 as usize;
