@@ -220,10 +220,13 @@ fn join<T>(thread: thread::ScopedJoinHandle<T>) -> T {
 /// An outcome of the caller's thread; `Err(None)` where another one has ended too early, which says why.
 type Halt<T> = std::result::Result<T, Option<Error>>;
 
+/// Empty chunks out, filled ones in.
+type Exchange<T> = (Sender<Pinned<T>>, Receiver<Pinned<T>>);
+
 /// The ends of the channels that the caller's thread has.
 struct Channels<T> {
     /// To each reader and from it.
-    chunks: Vec<(Sender<Pinned<T>>, Receiver<Pinned<T>>)>,
+    chunks: Vec<Exchange<T>>,
     /// Whose turn it is.
     turn: usize,
     tile_send: Sender<Tile<T>>,

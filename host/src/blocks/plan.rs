@@ -24,6 +24,9 @@ use crate::{
 
 /// Rows or columns of the panels that go by, at least, where there is room: a product of fewer keeps no device busy.
 const PASSING: usize = 256;
+/// What fits is cut all the same from so many bytes on, into so many parts: reading, products and writing overlap then,
+/// and nothing is read twice.
+const OVERLAPS: (u64, usize) = (64 << 20, 8);
 /// Depths that are tried where k must be cut. With fewer steps the device would be busy with reading C again.
 const DEPTHS: [usize; 5] = [4096, 2048, 1024, 512, 256];
 /// Those that are tried where none of these fits, the first that does.
@@ -74,6 +77,8 @@ pub enum Stays {
 pub enum Why {
     /// All of it fits.
     Fits,
+    /// All of it fits, and its parts are on their way at once.
+    Overlaps,
     /// This operand stays because reading takes less so.
     ReadsLess,
     /// k is cut because it was asked for.
@@ -138,7 +143,18 @@ impl BlockPlan {
         }
         let whole = plan([m, n, k], Stays::A, Why::Fits);
         if whole.device_bytes <= job.device_limit {
-            return Ok(whole);
+            let parts = [Stays::A, Stays::B].map(|stays| {
+                let [mut rows, mut cols] = [m, n];
+                let (size, tile) = match stays {
+                    Stays::B => (&mut rows, tile[0]),
+                    _ => (&mut cols, tile[1]),
+                };
+                *size = size.div_ceil(OVERLAPS.1).max(PASSING).next_multiple_of(tile).min(*size);
+                plan([rows, cols, k], stays, Why::Overlaps)
+            });
+            let parts = parts.into_iter().filter(|parts| !parts.is_one_piece());
+            let parts = parts.min_by_key(|parts| parts.cost(job));
+            return Ok(parts.filter(|_| whole.device_bytes >= OVERLAPS.0).unwrap_or(whole));
         }
         let [a, b] = [Stays::A, Stays::B].map(|stays| {
             let [rows, cols] = keep(job, tile, stays)?;
@@ -410,6 +426,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Why::Fits => "all of A, B and C fit",
+            Why::Overlaps => "all would fit, but so reading, products and writing overlap",
             Why::ReadsLess => "so reading takes least",
             Why::DepthAsked => "k is cut as asked for: C is rounded after each block of it",
             Why::DepthCut => {

@@ -91,6 +91,20 @@ fn what_fits_is_one_piece() {
 }
 
 #[test]
+fn what_is_large_goes_by_in_parts_and_is_read_once() {
+    let plan = is_sound(&job([4000, 3000, 5000], 1 << 40));
+    assert_eq!((plan.why, plan.stays, plan.blocks), (Why::Overlaps, Stays::B, [8, 1, 1]));
+    assert_eq!(plan.reads, [4000 * 5000, 5000 * 3000, 0]);
+    assert!(plan.device_bytes < 4 * (5000 * 7000 + 4000 * 3000));
+    // Too small to be cut.
+    let plan = is_sound(&job([200, 100, 200_000], 1 << 40));
+    assert!(plan.is_one_piece(), "{plan:?}");
+    // Asked for, k is cut and nothing else.
+    let plan = is_sound(&Job { depth: Some(1000), ..job([4000, 3000, 5000], 1 << 40) });
+    assert_eq!((plan.why, plan.blocks), (Why::DepthAsked, [1, 1, 5]));
+}
+
+#[test]
 fn the_operand_stays_that_makes_for_less_reading() {
     // A tall A goes by a small B, which is read once; and the other way round.
     let tall = is_sound(&job([100_000, 300, 500], 4 << 20));
@@ -133,7 +147,7 @@ fn k_is_cut_only_where_it_must_be() {
     let asked = is_sound(&Job { depth: Some(300), ..job([1000, 1000, k], 1 << 40) });
     assert_eq!((asked.block, asked.blocks), ([1000, 1000, 300], [1, 1, 34]));
     let all = is_sound(&Job { depth: Some(k), ..job([1000, 1000, k], 1 << 40) });
-    assert!(all.is_one_piece() && all.why == Why::Fits);
+    assert!(all.blocks[2] == 1 && all.why == Why::Overlaps);
 }
 
 #[test]
