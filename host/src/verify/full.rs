@@ -1,6 +1,6 @@
 //! Every element of C beside the product in float64.
 
-use std::{ops::Range, sync::atomic::Ordering};
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -113,6 +113,11 @@ pub(super) fn parts(size: usize) -> impl Iterator<Item = Range<usize>> + Clone {
     (0..size).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(size))
 }
 
+/// Panels of as many rows, part by part.
+pub(super) fn panels(rows: usize) -> usize {
+    parts(rows).map(|part| part.len().div_ceil(PANEL_ROWS)).sum()
+}
+
 impl Claim<'_> {
     /// Compares all of C.
     ///
@@ -126,8 +131,9 @@ impl Claim<'_> {
         let shape = self.shape()?;
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
         let bounds = (criterion == Criterion::Bound).then(|| self.bounds(k));
-        let steps = parts(m).count() * parts(n).count() * (1 + parts(k).count());
-        let done = crate::progress::begin((steps * BLOCK / PANEL_ROWS) as u64);
+        let products = if bounds.is_some() { 2 } else { 1 };
+        let all = panels(m) * parts(n).count() * (products * parts(k).count() + 1);
+        crate::progress::begin(all as u64);
         let mut comparison = Comparison::NOTHING;
         for cols in parts(n) {
             for rows in parts(m) {
@@ -136,11 +142,9 @@ impl Claim<'_> {
                     let a = Block::read(self.a, rows.clone(), depth.clone())?;
                     let b = Block::read(self.b, depth.clone(), cols.clone())?;
                     sums.add(&a, &b, depth.len(), cols.len())?;
-                    done.fetch_add((BLOCK / PANEL_ROWS) as u64, Ordering::Relaxed);
                 }
                 comparison =
                     comparison.merge(self.compare_tile(bounds, &sums, rows, cols.clone())?);
-                done.fetch_add((BLOCK / PANEL_ROWS) as u64, Ordering::Relaxed);
             }
         }
         Ok(comparison)
@@ -172,6 +176,7 @@ impl Claim<'_> {
                     self.add(&mut comparison, place, c.at(row, col), bounds, sums, before);
                 }
             }
+            crate::progress::one_more();
             Ok(comparison)
         });
         panels.try_reduce(|| Comparison::NOTHING, |a, b| Ok(a.merge(b)))
@@ -246,6 +251,7 @@ pub(super) fn add_panels(a: &Block, k: usize, b: &Block, n: usize, c: &mut [f64]
         crate::check_interrupt()?;
         let first = panel * PANEL_ROWS;
         add_product((a, first..first + c.len() / n), k, (b, n), c);
+        crate::progress::one_more();
         Ok(())
     })
 }

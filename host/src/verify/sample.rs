@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::{
     Claim, Comparison, Criterion, check_lengths,
-    full::{Block, add_panels, parts},
+    full::{Block, add_panels, panels, parts},
     slices, within,
 };
 use crate::{blocks::Source, error::Result, product::Shape};
@@ -83,8 +83,11 @@ impl Claim<'_> {
             return Ok(found);
         }
         let bounds = (criterion == Criterion::Bound).then(|| self.bounds(k));
-        let passes = 2 + usize::from(self.before().is_some());
-        crate::progress::begin(passes as u64);
+        // A, B, C, and C as it was; each with its vectors and their weights.
+        let again = usize::from(self.before().is_some());
+        let sizes = [(m, k, 1), (k, n, 1), (m, n, 1 + again)];
+        let all = sizes.map(|(rows, cols, times)| 2 * times * panels(rows) * parts(cols).count());
+        crate::progress::begin(all.into_iter().sum::<usize>() as u64);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let most = (LINES_BYTES / size_of::<f64>() / k.max(1)).clamp(2, LINES);
         let lines = [m, n].map(|size| lines(&mut rng, size, most));
@@ -314,7 +317,6 @@ fn pass(
             add_panels(&block.abs(), depth, &of_cols(&x.weights, 1), 1, sizes)?;
         }
     }
-    crate::progress::one_more();
     Ok(found)
 }
 
