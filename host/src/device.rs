@@ -13,7 +13,7 @@ use simt::{Declaration, Limits};
 use crate::{
     cuda,
     error::Error,
-    ptx::{self, Ptx},
+    ptx::{self, Ptx, split},
 };
 use crate::{error::Result, ptx::Resources};
 
@@ -356,10 +356,10 @@ impl Cuda {
     /// A kernel of the device's own PTX, compiled by the driver with as little else as it can be: all of them take it
     /// seconds.
     fn compile(&self, kernel: &'static str) -> Result<cuda::Function> {
-        if ptx::shares_variables(self.ptx.text, kernel) {
+        if split::shares_variables(self.ptx.text, kernel) {
             return self.variables()?.function(kernel);
         }
-        let text = ptx::for_kernel(self.ptx.text, kernel);
+        let text = split::for_kernel(self.ptx.text, kernel);
         cuda::Module::load(&self.context, self.ptx.file, &text)?.function(kernel)
     }
 
@@ -368,7 +368,7 @@ impl Cuda {
         if let Some(module) = self.variables.get() {
             return Ok(module);
         }
-        let text = ptx::with_variables(self.ptx.text);
+        let text = split::with_variables(self.ptx.text);
         let module = cuda::Module::load(&self.context, self.ptx.file, &text)?;
         Ok(self.variables.get_or_init(|| module))
     }

@@ -1,5 +1,8 @@
 //! The kernels' PTX, as committed, and which of it a device takes.
 
+#[cfg(feature = "cuda")]
+pub(crate) mod split;
+
 use crate::error::{Error, Result};
 
 /// The kernels compiled for one kind of device.
@@ -13,14 +16,14 @@ pub struct Ptx {
 
 /// For Hopper, with the instructions that only compute capability 9.0 has.
 pub const SM_90A: Ptx =
-    Ptx { file: "gpu.sm_90a.ptx", text: include_str!("../../gpu/ptx/gpu.sm_90a.ptx") };
+    Ptx { file: "gpu.sm_90a.ptx", text: include_str!("../../../gpu/ptx/gpu.sm_90a.ptx") };
 
 /// For Ampere and everything after it.
 pub const SM_80: Ptx =
-    Ptx { file: "gpu.sm_80.ptx", text: include_str!("../../gpu/ptx/gpu.sm_80.ptx") };
+    Ptx { file: "gpu.sm_80.ptx", text: include_str!("../../../gpu/ptx/gpu.sm_80.ptx") };
 
 /// What ptxas made of these files, as `cargo xtask build-ptx` wrote it down.
-const RESOURCES: &str = include_str!("../../gpu/ptx/resources.tsv");
+const RESOURCES: &str = include_str!("../../../gpu/ptx/resources.tsv");
 
 /// What a kernel takes of a multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,96 +93,6 @@ impl Ptx {
     }
 }
 
-/// PTX without the kernels but this: what the driver has to compile for it.
-pub(crate) fn for_kernel(ptx: &str, kernel: &str) -> String {
-    with_kernels(ptx, |name, _| name == kernel)
-}
-
-/// PTX with the variables, and without the kernels but those that use them: those share them, so they are compiled
-/// together.
-pub(crate) fn with_variables(ptx: &str) -> String {
-    let variables = variables(ptx);
-    with_kernels(ptx, |_, text| uses(text, &variables))
-}
-
-/// Does a kernel use a variable of the file?
-pub(crate) fn shares_variables(ptx: &str, kernel: &str) -> bool {
-    let variables = variables(ptx);
-    kernels(ptx).iter().any(|(name, text)| *name == kernel && uses(text, &variables))
-}
-
-/// PTX without the kernels but those that are to stay, by name or text.
-fn with_kernels(ptx: &str, stays: impl Fn(&str, &str) -> bool) -> String {
-    let kernels = kernels(ptx);
-    let mut result = String::new();
-    for (outside, kernel) in
-        outside(ptx, &kernels).iter().zip(kernels.iter().map(Some).chain([None]))
-    {
-        result += outside;
-        if let Some((name, text)) = kernel
-            && stays(name, text)
-        {
-            result += text;
-        }
-    }
-    result
-}
-
-/// The names of a file's variables.
-fn variables(ptx: &str) -> Vec<&str> {
-    let outside = outside(ptx, &kernels(ptx));
-    outside.into_iter().flat_map(str::lines).filter_map(variable).collect()
-}
-
-fn uses(text: &str, variables: &[&str]) -> bool {
-    variables.iter().any(|variable| has_word(text, variable))
-}
-
-/// The kernels of a file, from the line with the name to the one that closes the body.
-fn kernels(ptx: &str) -> Vec<(&str, &str)> {
-    const ENTRY: &str = "\n.visible .entry ";
-    let starts = ptx.match_indices(ENTRY).map(|(start, _)| start + 1);
-    let kernel = |start: usize| {
-        let text = &ptx[start..];
-        let name = text[ENTRY.len() - 1..].split('(').next()?;
-        let end = text.find("\n}\n")? + "\n}\n".len();
-        Some((name, &text[..end]))
-    };
-    starts.filter_map(kernel).collect()
-}
-
-/// What stands before, between and after the kernels.
-fn outside<'a>(ptx: &'a str, kernels: &[(&str, &'a str)]) -> Vec<&'a str> {
-    let mut rest = ptx;
-    let mut parts = Vec::new();
-    for (_, text) in kernels {
-        // The kernels are parts of the text, in order.
-        let Some((before, after)) = rest.split_once(text) else { continue };
-        parts.push(before);
-        rest = after;
-    }
-    parts.push(rest);
-    parts
-}
-
-/// The name of the variable that a line of a file declares.
-fn variable(line: &str) -> Option<&str> {
-    let words = line.split_whitespace().collect::<Vec<_>>();
-    let of_file = words.iter().any(|word| matches!(*word, ".global" | ".const"));
-    let name = words.iter().find(|word| word.contains('['))?;
-    if of_file { name.split('[').next() } else { None }
-}
-
-/// Does the name stand in the text, and not as a part of another?
-fn has_word(text: &str, name: &str) -> bool {
-    let in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    text.match_indices(name).any(|(start, _)| {
-        let before = text[..start].chars().next_back();
-        let after = text[start + name.len()..].chars().next();
-        !before.is_some_and(in_name) && !after.is_some_and(in_name)
-    })
-}
-
 /// The line with which a kernel declares itself in PTX.
 pub(crate) fn declaration<'a>(ptx: &'a str, kernel: &str) -> Option<&'a str> {
     let start = format!("simt.kernel name={kernel} ");
@@ -223,30 +136,6 @@ mod tests {
                 let found = ptx.declaration(entry.name());
                 let file = ptx.file;
                 assert_eq!(found, Some(&*wanted), "{file}: run cargo xtask build-ptx");
-            }
-        }
-    }
-
-    #[test]
-    fn a_kernel_is_compiled_without_the_others() {
-        fn names(ptx: &str) -> Vec<&str> {
-            kernels(ptx).into_iter().map(|(name, _)| name).collect()
-        }
-        let sharing = ["constant_polynomial", "global_counter", "pointed_negation"];
-        for ptx in [SM_80, SM_90A] {
-            let all = names(ptx.text);
-            assert_eq!(all.len(), gpu::registry::KERNELS.len());
-            assert_eq!(names(&with_variables(ptx.text)), sharing);
-            for kernel in all {
-                let text = for_kernel(ptx.text, kernel);
-                assert_eq!(names(&text), [kernel]);
-                assert_eq!(declaration(&text, kernel), ptx.declaration(kernel));
-                assert_eq!(shares_variables(ptx.text, kernel), sharing.contains(&kernel));
-                // What they all need is there.
-                let head = ptx.text.split(".visible .entry").next().unwrap();
-                assert!(text.starts_with(head), "{kernel}");
-                let tail = ptx.text.rsplit("\n}\n").next().unwrap();
-                assert!(text.ends_with(tail), "{kernel}");
             }
         }
     }
