@@ -221,6 +221,7 @@ fn launch<T: Scalar>(
         Activation::Relu => RELU,
         Activation::Gelu => GELU,
     };
+    let (a, b) = if k == 0 { (a.unread()?, b.unread()?) } else { (a, b) };
     let words = |strides: [usize; 2]| strides.map(|stride| stride as u64);
     let problem = Problem {
         n: shape.n() as u32,
