@@ -129,6 +129,7 @@ impl Stream {
         let names = kernel.declaration.params.iter().map(|param| param.name);
         let params = arguments.bind(self, &mut { names }).map_err(refuse)?;
         kernel.check(config, &self.device.limits(), &params).map_err(refuse)?;
+        crate::testing::launched();
         match &*self.device.0 {
             Kind::Cpu(cpu) => {
                 let mut options = simt::cpu::Options::default();

@@ -104,6 +104,8 @@ mod progress;
 pub mod ptx;
 mod roof;
 mod symbol;
+#[doc(hidden)]
+pub mod testing;
 pub mod timing;
 pub mod verify;
 

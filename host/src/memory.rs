@@ -6,7 +6,10 @@ use std::{
     ptr::NonNull,
 };
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    testing,
+};
 
 /// The alignment of a buffer's first element: what a CUDA allocation has.
 const ALIGN: usize = 256;
@@ -44,8 +47,12 @@ impl HostMemory {
             .checked_add(ALIGN)
             .and_then(|padded| Layout::from_size_align(padded, 16).ok())
             .ok_or_else(out_of_memory)?;
+        if testing::refuses() {
+            return Err(out_of_memory());
+        }
         // SAFETY: the layout's size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(out_of_memory)?;
+        testing::allocated();
         // SAFETY: the offset is below ALIGN, and ALIGN bytes more than needed were allocated.
         let aligned = unsafe { start.as_ptr().add(start.align_offset(ALIGN)) };
         Ok(HostMemory { allocation: Some((start, layout)), start: aligned, bytes })
@@ -83,6 +90,7 @@ impl Drop for HostMemory {
         if let Some((start, layout)) = self.allocation {
             // SAFETY: allocated with this layout, and not freed before.
             unsafe { dealloc(start.as_ptr(), layout) };
+            testing::freed();
         }
     }
 }

@@ -79,6 +79,11 @@ impl Shape {
         self.m() * self.n()
     }
 
+    /// That of `B^T A^T = C^T`.
+    pub(crate) fn transposed(self) -> Self {
+        Shape { m: self.n, n: self.m, k: self.k }
+    }
+
     /// Bytes of A, B and C together.
     pub fn bytes(&self) -> u64 {
         (size_of::<f32>() * (self.a_len() + self.b_len() + self.c_len())) as u64

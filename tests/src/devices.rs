@@ -43,3 +43,8 @@ fn open() -> Result<Vec<Device>, String> {
     }
     if devices.is_empty() { Err(refusals.join("; ")) } else { Ok(devices) }
 }
+
+/// Are the tests to run in full: with `REQUIRE_GPU=1`, which is for a machine with a GPU and many cores?
+pub fn full() -> bool {
+    !["", "0", "false"].contains(&&*std::env::var("REQUIRE_GPU").unwrap_or_default())
+}

@@ -1,4 +1,4 @@
-//! Launches that the compiler refuses.
+//! Launches and products that the compiler refuses.
 //!
 //! Each example that must not compile differs in one place from this one, which does:
 //!
@@ -69,6 +69,67 @@
 //!     let config = LaunchConfig::new([1, 1, 1], [16, 16, 1]);
 //!     // SAFETY: the buffers' lengths are checked, and this kernel keeps to them.
 //!     device.stream()?.launch(&basic, &config, (1, 1, 1, a, b, c))
+//! }
+//! ```
+//!
+//! # General products
+//!
+//! ```
+//! # use host::{Bias, Gemm, Matrix, Result, Stream};
+//! fn multiply(stream: &Stream, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
+//!     let gemm = Gemm::new().bias(Bias::PerRow(a.buffer().view(..)?));
+//!     gemm.run(stream, a.view(), b.view(), c.view_mut()).map(|_| ())
+//! }
+//! ```
+//!
+//! C in A's place:
+//!
+//! ```compile_fail,E0502
+//! # use host::{Bias, Gemm, Matrix, Result, Stream};
+//! fn multiply(stream: &Stream, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
+//!     let gemm = Gemm::new().bias(Bias::PerRow(a.buffer().view(..)?));
+//!     gemm.run(stream, c.view(), b.view(), c.view_mut()).map(|_| ())
+//! }
+//! ```
+//!
+//! A part of C in B's place, and another part as C:
+//!
+//! ```compile_fail,E0502
+//! # use host::{Bias, Gemm, Matrix, Result, Stream};
+//! fn multiply(stream: &Stream, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
+//!     let gemm = Gemm::new().bias(Bias::PerRow(a.buffer().view(..)?));
+//!     let part = c.view().sub(0..2, 0..2)?;
+//!     gemm.run(stream, a.view(), part, c.view_mut().sub(2..4, 0..2)?).map(|_| ())
+//! }
+//! ```
+//!
+//! C as the bias:
+//!
+//! ```compile_fail,E0502
+//! # use host::{Bias, Gemm, Matrix, Result, Stream};
+//! fn multiply(stream: &Stream, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
+//!     let gemm = Gemm::new().bias(Bias::PerRow(c.buffer().view(..)?));
+//!     gemm.run(stream, a.view(), b.view(), c.view_mut()).map(|_| ())
+//! }
+//! ```
+//!
+//! A C that is borrowed to be read:
+//!
+//! ```compile_fail,E0308
+//! # use host::{Bias, Gemm, Matrix, Result, Stream};
+//! fn multiply(stream: &Stream, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
+//!     let gemm = Gemm::new().bias(Bias::PerRow(a.buffer().view(..)?));
+//!     gemm.run(stream, a.view(), b.view(), c.view()).map(|_| ())
+//! }
+//! ```
+//!
+//! Two types in one product:
+//!
+//! ```compile_fail,E0308
+//! # use host::{Bias, Gemm, Matrix, Result, Stream};
+//! fn multiply(stream: &Stream, a: &Matrix<f32>, b: &Matrix<f64>, c: &mut Matrix<f32>) -> Result<()> {
+//!     let gemm = Gemm::new().bias(Bias::PerRow(a.buffer().view(..)?));
+//!     gemm.run(stream, a.view(), b.view(), c.view_mut()).map(|_| ())
 //! }
 //! ```
 //!

@@ -6,13 +6,14 @@
 
 mod devices;
 pub mod does_not_compile;
+pub mod gemm;
 mod guarded;
 mod products;
 pub mod reference;
 pub mod scratch;
 mod skip;
 
-pub use devices::{cuda_devices, devices};
+pub use devices::{cuda_devices, devices, full};
 pub use guarded::multiply_guarded;
 pub use products::products;
 pub use skip::skip;

@@ -3,6 +3,7 @@
 use super::failure::{INVALID_VALUE, OUT_OF_MEMORY, Raw, check, outcome};
 use super::{Context, Uses};
 use crate::error::{Error, Result};
+use crate::testing;
 use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice};
 use cust::sys::cuMemAllocPitch_v2;
 use std::ffi::c_uint;
@@ -36,9 +37,15 @@ impl Memory {
         if bytes > 0 {
             context.make_current()?;
         }
+        if bytes > 0 && testing::refuses() {
+            return Err(out_of_memory(context, bytes));
+        }
         // SAFETY: the contents are only ever taken as bytes, and any byte is one.
         let buffer = outcome(unsafe { DeviceBuffer::uninitialized(bytes) })
             .map_err(|raw| refusal(context, raw, bytes))?;
+        if bytes > 0 {
+            testing::allocated();
+        }
         Ok(Memory::new(buffer, context))
     }
 
@@ -72,12 +79,17 @@ impl Memory {
         rows: usize,
     ) -> Result<(Self, usize)> {
         context.make_current()?;
+        let bytes = row_bytes.saturating_mul(rows);
+        if testing::refuses() {
+            return Err(out_of_memory(context, bytes));
+        }
         let (mut address, mut pitch) = (0, 0);
         // SAFETY: the driver writes an address and a size.
         let result = unsafe {
             cuMemAllocPitch_v2(&mut address, &mut pitch, row_bytes, rows, LARGEST_ELEMENT)
         };
-        outcome(result).map_err(|raw| refusal(context, raw, row_bytes.saturating_mul(rows)))?;
+        outcome(result).map_err(|raw| refusal(context, raw, bytes))?;
+        testing::allocated();
         let start = DevicePointer::from_raw(address);
         // SAFETY: so many bytes were allocated in this context, and nobody else frees them.
         let buffer = unsafe { DeviceBuffer::from_raw_parts(start, pitch * rows) };
@@ -160,6 +172,10 @@ fn refusal(context: &Context, raw: Raw, bytes: usize) -> Error {
     if raw.code != OUT_OF_MEMORY && !beyond {
         return raw.error();
     }
+    out_of_memory(context, bytes)
+}
+
+fn out_of_memory(context: &Context, bytes: usize) -> Error {
     match context.memory_info() {
         Ok((free, _)) => Error::OutOfMemory { device: context.label(), needed: bytes as u64, free },
         Err(error) => error,
@@ -174,6 +190,7 @@ impl Drop for Memory {
         // Freed in the context that is current. Nobody could act on a failure.
         if self.len() > 0 {
             let _ = self.context.make_current();
+            testing::freed();
         }
         // SAFETY: not used after this.
         unsafe { ManuallyDrop::drop(&mut self.buffer) };

@@ -87,6 +87,11 @@ impl<'a, T: Pod> Batch<'a, T> {
         Batch { elements: matrix.elements(), size, strides, count: 1, step: 0 }
     }
 
+    /// The same, of which nobody reads an element. There may be none, and then strides are anything.
+    pub(super) fn unread(self) -> Result<Self> {
+        Ok(Batch { elements: self.elements.view(0, 0)?, strides: [0, 0], step: 0, ..self })
+    }
+
     /// Each of them transposed.
     #[must_use]
     pub fn t(self) -> Self {

@@ -55,6 +55,16 @@ impl Request {
         }
     }
 
+    /// The same product as it is launched: where columns of C lie side by side, as `C^T = B^T A^T`.
+    fn as_launched(&self) -> Request {
+        let [a, b, c] = self.strides;
+        if !scalar::exchanges(c, (self.shape.m(), self.shape.n())) {
+            return *self;
+        }
+        let turned = |[between_rows, between_cols]: [usize; 2]| [between_cols, between_rows];
+        Request { shape: self.shape.transposed(), strides: [b, a, c].map(turned), ..*self }
+    }
+
     /// Are A, B and C dense and row-major? A stride that nothing is reached by may be any.
     fn is_dense(&self) -> bool {
         let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
@@ -256,7 +266,8 @@ fn candidate<T>(kernel: Kernel<T>, request: &Request, target: &Target) -> Candid
 
 /// Every kernel for `T`, in the order of the registry.
 pub fn candidates<T: Scalar>(request: &Request, target: &Target) -> Vec<Candidate> {
-    T::kernels().map(|kernel| candidate(kernel, request, target)).collect()
+    let request = request.as_launched();
+    T::kernels().map(|kernel| candidate(kernel, &request, target)).collect()
 }
 
 /// The kernel for such a product: the one of that name, or the fastest of those that may run.
@@ -272,6 +283,7 @@ pub(super) fn choose_kernel<T: Scalar>(
     target: &Target,
     name: Option<&str>,
 ) -> Result<(Kernel<T>, Choice)> {
+    let request = &request.as_launched();
     let choice = |kernel: Kernel<T>, reason| {
         (kernel, Choice { entry: kernel.entry, reason, workspace_bytes: 0 })
     };

@@ -142,7 +142,7 @@ fn check<'a, T: Scalar>(
     if !scalar::exchanges(c.strides, c.size) {
         return Ok(Operands { shape, count, a, b, c, bias: gemm.bias });
     }
-    let shape = Shape::new(shape.n() as u64, shape.m() as u64, shape.k() as u64)?;
+    let shape = shape.transposed();
     let bias = gemm.bias.map(|bias| match bias {
         Bias::PerRow(elements) => Bias::PerCol(elements),
         Bias::PerCol(elements) => Bias::PerRow(elements),
@@ -221,6 +221,7 @@ fn launch<T: Scalar>(
         Activation::Relu => RELU,
         Activation::Gelu => GELU,
     };
+    let (a, b) = if k == 0 { (a.unread()?, b.unread()?) } else { (a, b) };
     let words = |strides: [usize; 2]| strides.map(|stride| stride as u64);
     let problem = Problem {
         n: shape.n() as u32,

@@ -75,9 +75,10 @@ macro_rules! reals {
                 // erf'(0) = 2 / sqrt(pi).
                 let p = polynomial(&$p, core::$real::consts::FRAC_2_SQRT_PI);
                 let erf = x * p / polynomial(&$q, 1.0);
-                // Rounding may lead past the end, and GELU to the wrong sign.
-                let erf = if erf > 1.0 { 1.0 } else { erf };
-                if erf < -1.0 { -1.0 } else { erf }
+                // Rounding may lead past the end, and GELU to the wrong sign; or not all the way, and GELU of a large
+                // negative number to another large one in place of zero.
+                let erf = if erf > 1.0 || self > $end { 1.0 } else { erf };
+                if erf < -1.0 || self < -$end { -1.0 } else { erf }
             }
 
             #[inline(always)]

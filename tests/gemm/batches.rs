@@ -1,0 +1,115 @@
+//! Batches, and arrays of products.
+
+use host::{Batch, BatchMut, Gemm, Matrix, MatrixView, testing};
+use tests::{
+    devices,
+    gemm::{Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted},
+};
+
+fn evenly_spaced<T: Number>() {
+    let (mut suite, mut random) = (Suite::<T>::new(), Random::new(21));
+    for [m, n, k] in [[5, 7, 3], [33, 36, 17], [1, 1, 1], [4, 4, 0]] {
+        for count in [0, 1, 2, 5] {
+            // How far apart: touching, with a gap, at boundaries of sixteen bytes; all one.
+            for gaps in [[0, 0, 0], [1, 2, 3], [8, 4, 4]] {
+                for one in [[false, false], [true, false], [false, true], [true, true]] {
+                    let mut place = |size, gap, one: bool| {
+                        let place =
+                            Place::padded(size, random.choose(&Order::BOTH), random.below(2));
+                        let step = if one { 0 } else { place.extent(size) + gap };
+                        let place = place.at(random.below(4)).batch(count, step);
+                        if random.below(2) == 0 { place } else { place.transposed() }
+                    };
+                    let a = place((m, k), gaps[0], one[0]);
+                    let b = place((k, n), gaps[1], one[1]);
+                    let c = place((m, n), gaps[2], false);
+                    let data = Data::exact(k);
+                    let a = Operand::draw((m, k), a, data, random.next());
+                    let b = Operand::draw((k, n), b, data, random.next());
+                    let case = Case::plain(a, b, c).scaled(2.0, -1.0, data, random.next());
+                    let side = random.choose(&Side::BOTH);
+                    let before = testing::counts().launches;
+                    suite.exact(&case.biased(side, data, random.next()));
+                    assert_eq!(testing::counts().launches > before, count > 0, "none to compute");
+                }
+            }
+        }
+    }
+    suite.done("batches::strided");
+}
+
+#[test]
+fn strided() {
+    evenly_spaced::<f32>();
+    evenly_spaced::<f64>();
+}
+
+/// One matrix for all products of a batch, by [`Batch::repeat`].
+#[test]
+fn repeated() {
+    let mut count = 0;
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let a = Matrix::from_row_major(&device, 2, 3, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        let b = device.upload(&(0..3 * 2 * 4).map(|x| x as f32).collect::<Vec<_>>()).unwrap();
+        let mut c = device.zeros::<f32>(4 * 4).unwrap();
+        for transposed in [false, true] {
+            let a = if transposed { a.view().t().t() } else { a.view() };
+            let b = Batch::new(b.view(..).unwrap(), (3, 2), [2, 1], 4, 6).unwrap();
+            let c_all = BatchMut::new(c.view_mut(..).unwrap(), (2, 2), [2, 1], 4, 4).unwrap();
+            Gemm::new().launch_batch(&stream, Batch::repeat(a, 4), b, c_all).unwrap();
+            let c = c.to_vec().unwrap();
+            for i in 0..4 {
+                let b = |p: usize, j: usize| (6 * i + 2 * p + j) as f32;
+                let want =
+                    |row: f32, j| row * b(0, j) + (row + 1.0) * b(1, j) + (row + 2.0) * b(2, j);
+                let all = [want(1.0, 0), want(1.0, 1), want(4.0, 0), want(4.0, 1)];
+                assert_eq!(c[4 * i..4 * i + 4], all, "{device}, product {i}");
+            }
+            count += 1;
+        }
+    }
+    counted("batches::repeated", count / devices().len());
+}
+
+/// Products of unlike shapes that lie anywhere, each with the bits that it has alone.
+#[test]
+fn arrays() {
+    let mut count = 0;
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        for kernel in f32::general() {
+            let gemm = Gemm::new().alpha(0.7).beta(1.3).kernel(kernel).unwrap();
+            let shapes = [[3, 4, 5], [40, 33, 17], [1, 1, 1], [0, 5, 2], [7, 9, 0], [65, 2, 40]];
+            let cases = shapes.map(|sizes| {
+                let case = Case::<f32>::dense(sizes, Data::Uniform, 22);
+                case.scaled(0.7, 1.3, Data::Uniform, 23)
+            });
+            let matrix = |operand: &Operand<f32>| {
+                let (rows, cols) = operand.size;
+                Matrix::from_row_major(&device, rows, cols, &operand.values()).unwrap()
+            };
+            let of = |which: fn(&Case<f32>) -> &Operand<f32>| {
+                cases.iter().map(|case| matrix(which(case))).collect::<Vec<_>>()
+            };
+            let (a, b) = (of(|case| &case.a), of(|case| &case.b));
+            let (mut alone, mut together) = (of(|case| &case.c), of(|case| &case.c));
+            for ((a, b), c) in a.iter().zip(&b).zip(&mut alone) {
+                gemm.run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+            }
+            let inputs = a.iter().zip(&b).map(|(a, b)| (a.view(), b.view()));
+            let inputs = inputs.collect::<Vec<(MatrixView<f32>, MatrixView<f32>)>>();
+            let mut outputs = together.iter_mut().map(Matrix::view_mut).collect::<Vec<_>>();
+            let choices = gemm.launch_array(&stream, &inputs, &mut outputs).unwrap();
+            assert!(choices.iter().all(|choice| choice.entry.name() == kernel));
+            for (one, other) in alone.iter().zip(&together) {
+                let (one, other) = (one.to_row_major().unwrap(), other.to_row_major().unwrap());
+                assert!(bytes(&one) == bytes(&other), "{kernel} on {device}");
+                count += 1;
+            }
+            let none = gemm.launch_array(&stream, &[], &mut []).unwrap();
+            assert!(none.is_empty());
+        }
+    }
+    counted("batches::arrays", count / devices().len() / f32::general().len());
+}

@@ -1,0 +1,57 @@
+//! The choice of a kernel: what is said before a launch is what the launch takes.
+
+use host::{
+    Gemm, Layout, Matrix, Shape,
+    gemm::{Compute, Request, Scalar, Target},
+};
+use tests::{devices, gemm::counted};
+
+/// All three of a layout, dense.
+fn request(shape: [usize; 3], layout: Layout) -> Request {
+    let [m, n, k] = shape;
+    let strides = [(m, k), (k, n), (m, n)].map(|(rows, cols)| match layout {
+        Layout::RowMajor => [cols, 1],
+        Layout::ColMajor => [1, rows],
+    });
+    let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
+    Request { shape, strides, batch: 1, compute: Compute::Native, plain: true }
+}
+
+/// The best one, and each that is asked for by name. Where columns lie side by side, A and B change places on the way,
+/// so that the lessons' kernels may run, and tiles count along the other sides.
+#[test]
+fn what_is_chosen_is_what_runs() {
+    let mut count = 0;
+    for device in devices() {
+        let (stream, target) = (device.stream().unwrap(), Target::of(&device));
+        for layout in [Layout::RowMajor, Layout::ColMajor] {
+            for shape @ [m, n, k] in [[40, 70, 30], [700, 70, 30], [70, 700, 30], [1300, 1100, 40]]
+            {
+                let request = request(shape, layout);
+                let matrix = |rows, cols| {
+                    let leading = if layout == Layout::RowMajor { cols } else { rows };
+                    Matrix::<f32>::with_layout(&device, rows, cols, layout, leading).unwrap()
+                };
+                let (a, b, mut c) = (matrix(m, k), matrix(k, n), matrix(m, n));
+                let mut same = |gemm: Gemm<f32>| {
+                    let said = gemm.choose(&request, &target).unwrap();
+                    let taken = gemm.run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+                    let names = [said, taken].map(|choice| choice.entry.name());
+                    assert!(
+                        names[0] == names[1] && said.reason == taken.reason,
+                        "{device}: {names:?}"
+                    );
+                };
+                same(Gemm::new());
+                for name in f32::kernels().map(|kernel| kernel.entry.name()) {
+                    // The largest only where it takes no time.
+                    if m < 1000 || device.is_cuda() {
+                        same(Gemm::new().kernel(name).unwrap());
+                    }
+                }
+                count += 1;
+            }
+        }
+    }
+    counted("choice::what_is_chosen_is_what_runs", count / devices().len());
+}

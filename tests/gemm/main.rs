@@ -1,0 +1,44 @@
+//! The general product on every device, with every general kernel. docs/testing.md lists the tests, and how many cases
+//! each has.
+//!
+//! | module | what it holds the product to |
+//! |---|---|
+//! | `checker` | the reference and the comparison: every kind of wrong result is refused |
+//! | `cube` | every small size with every pair of scalars and every transposition |
+//! | `shapes` | exact results at sizes chosen for where kernels go wrong |
+//! | `empty` | sizes of 0: what is done to C, and that nothing is launched |
+//! | `places` | leading dimensions, any strides, any distance from a 16-byte boundary |
+//! | `wide` | strides beyond 2^31, more rows and products than one launch has |
+//! | `scalars` | alpha and beta: what is not read, and what stays |
+//! | `special` | NaN, infinities, overflow, subnormal numbers, the sign of zero |
+//! | `epilogue` | bias and activation |
+//! | `batches` | batches and arrays of products |
+//! | `choice` | which kernel is taken, and that it is the one that was said |
+//! | `arguments` | what is refused, with which words, and that C and the device are left alone |
+//! | `overlap` | C and what is read in one memory |
+//! | `memory` | memory that runs out |
+//! | `same_bits` | from every run, number of cores, order of fibers, kernel and device |
+//! | `threads` | from several threads at once |
+//! | `algebra` | what holds of products whatever the numbers |
+//! | `random` | anything at all |
+//! | `table` | docs/testing.md names every test |
+
+mod algebra;
+mod arguments;
+mod batches;
+mod checker;
+mod choice;
+mod cube;
+mod empty;
+mod epilogue;
+mod memory;
+mod overlap;
+mod places;
+mod random;
+mod same_bits;
+mod scalars;
+mod shapes;
+mod special;
+mod table;
+mod threads;
+mod wide;

@@ -1,0 +1,127 @@
+//! Where matrices lie: leading dimensions, any strides, any distance from a 16-byte boundary.
+
+use tests::gemm::{Case, Data, Number, Operand, Order, Place, Suite, bytes};
+
+/// All combinations of one thing for each of A, B and C.
+fn thrice<'a, T: Copy>(things: &'a [T]) -> impl Iterator<Item = [T; 3]> + 'a {
+    let pairs = move |a: T| things.iter().map(move |&b| (a, b));
+    let all = things.iter().flat_map(move |&a| pairs(a));
+    all.flat_map(move |(a, b)| things.iter().map(move |&c| [a, b, c]))
+}
+
+fn leading<T: Number>() {
+    const M: usize = 33;
+    const N: usize = 34;
+    const K: usize = 21;
+    let (mut suite, data) = (Suite::<T>::new(), Data::exact(K));
+    for orders in thrice(&Order::BOTH) {
+        // 0 stands for a leading dimension of twice the least.
+        for padding in thrice(&[None, Some(0), Some(1), Some(7)]) {
+            let place = |which: usize, size: (usize, usize)| {
+                let run = if orders[which] == Order::Rows { size.1 } else { size.0 };
+                Place::padded(size, orders[which], padding[which].unwrap_or(run))
+            };
+            let a = Operand::draw((M, K), place(0, (M, K)), data, 1);
+            let b = Operand::draw((K, N), place(1, (K, N)), data, 2);
+            let case = Case::plain(a, b, place(2, (M, N)));
+            suite.exact(&case.scaled(2.0, -1.0, data, 3));
+        }
+    }
+    suite.done("places::leading_dimensions");
+}
+
+/// Each of A, B and C in either order, with four leading dimensions each: padding stays, and no NaN of it gets into
+/// the result.
+#[test]
+fn leading_dimensions() {
+    leading::<f32>();
+    leading::<f64>();
+}
+
+/// Strides of a matrix that is read: it may lie in all ways, its elements in one place among them.
+fn read((rows, cols): (usize, usize)) -> [[usize; 2]; 9] {
+    [
+        [2 * cols + 1, 2],
+        [3, 3 * rows],
+        [4, 4 * rows + 4],
+        [cols * 8, 4],
+        [0, 1],
+        [1, 0],
+        [0, 0],
+        [1, 1],
+        [2, 3],
+    ]
+}
+
+/// Strides of a matrix that is written.
+fn written((rows, cols): (usize, usize)) -> [[usize; 2]; 6] {
+    [
+        [2 * cols, 2],
+        [2 * cols + 3, 2],
+        [3, 3 * rows],
+        [3, 3 * rows - 2],
+        [4 * cols + 4, 4],
+        [cols * 5, 1],
+    ]
+}
+
+fn strides<T: Number>() {
+    const M: usize = 19;
+    const N: usize = 36;
+    const K: usize = 18;
+    let (mut suite, data) = (Suite::<T>::new(), Data::exact(K));
+    for a in read((M, K)) {
+        for b in read((K, N)) {
+            for c in written((M, N)) {
+                let a = Operand::draw((M, K), Place::strided(a), data, 1);
+                let b = Operand::draw((K, N), Place::strided(b), data, 2);
+                let case = Case::plain(a, b, Place::strided(c));
+                suite.exact(&case.scaled(-1.0, 2.0, data, 3));
+            }
+        }
+    }
+    suite.done("places::strides_of_any_kind");
+}
+
+#[test]
+fn strides_of_any_kind() {
+    strides::<f32>();
+    strides::<f64>();
+}
+
+fn distances<T: Number>() {
+    const M: usize = 36;
+    const N: usize = 40;
+    const K: usize = 20;
+    let mut suite = Suite::<T>::new();
+    for order in Order::BOTH {
+        // Whole groups of four in a row, or not: then only some begin at a boundary.
+        for padding in [0, 1, 2, 4] {
+            let case = |offsets: [usize; 3]| {
+                let place =
+                    |which: usize, size| Place::padded(size, order, padding).at(offsets[which]);
+                let a = Operand::draw((M, K), place(0, (M, K)), Data::Uniform, 1);
+                let b = Operand::draw((K, N), place(1, (K, N)), Data::Uniform, 2);
+                Case::plain(a, b, place(2, (M, N))).scaled(0.7, 1.3, Data::Uniform, 3)
+            };
+            let mut aligned = None;
+            for offsets in thrice(&[0, 1, 2, 3]) {
+                let c = suite.bounded(&case(offsets));
+                let aligned = aligned.get_or_insert_with(|| c.clone());
+                assert!(
+                    bytes(&c) == bytes(aligned),
+                    "{order:?} + {padding}, {offsets:?} elements on"
+                );
+            }
+        }
+    }
+    suite.done("places::distances_from_a_boundary");
+}
+
+/// Sixteen bytes may be moved at a time where they begin at a multiple of sixteen. Where A, B or C begins 1, 2 or 3
+/// elements further on, C has the same bits.
+#[test]
+fn distances_from_a_boundary() {
+    distances::<f32>();
+    distances::<f64>();
+}

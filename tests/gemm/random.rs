@@ -1,0 +1,130 @@
+//! Anything at all: random sizes, places, scalars, biases, activations and batches. What fails is shrunk, and its
+//! seed is kept in `proptest-regressions/`, to be tried first from then on.
+
+use std::cell::{Cell, RefCell};
+
+use host::Activation;
+use proptest::{
+    prelude::*,
+    sample::select,
+    test_runner::{Config, FileFailurePersistence, TestError, TestRunner},
+};
+use tests::gemm::{Case, Data, Number, Operand, Order, Place, Random, Side, Suite, counted};
+
+const CASES: u32 = 500;
+
+/// A size: nothing, one, about a tile, a prime, or anything up to three tiles of 32 and a bit.
+fn size() -> impl Strategy<Value = usize> {
+    prop_oneof![
+        1 => Just(0),
+        2 => Just(1),
+        4 => select(&[3, 4, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129][..]),
+        4 => 2usize..=100,
+    ]
+}
+
+/// A place for a matrix that is written, or read.
+fn place(random: &mut Random, size: (usize, usize), count: Option<usize>, read: bool) -> Place {
+    let order = random.choose(&Order::BOTH);
+    let place = match random.below(if read { 4 } else { 3 }) {
+        0 => Place::dense(size, order),
+        1 => Place::padded(size, order, random.below(9)),
+        2 => {
+            let apart = 1 + random.below(4);
+            let run = if order == Order::Rows { size.1 } else { size.0 };
+            let between = run.max(1) * apart + random.below(5);
+            Place::strided(if order == Order::Rows { [between, apart] } else { [apart, between] })
+        }
+        _ => Place::strided([random.below(6), random.below(6)]),
+    };
+    let step = match random.below(4) {
+        0 if read => 0,
+        1 if read => random.below(7),
+        _ => place.extent(size) + random.below(5),
+    };
+    let place = match count {
+        None => place,
+        Some(count) => place.batch(count, step),
+    };
+    let place = place.at(random.below(5));
+    if random.below(2) == 0 { place } else { place.transposed() }
+}
+
+/// A case of these sizes. Everything else is drawn from the seed.
+fn case<T: Number>([m, n, k]: [usize; 3], seed: u64, exact: bool) -> Case<T> {
+    let random = &mut Random::new(seed);
+    let data = if exact { Data::exact(k) } else { Data::Uniform };
+    let count = if random.below(3) == 0 { Some(random.below(4)) } else { None };
+    let a = Operand::draw((m, k), place(random, (m, k), count, true), data, random.next());
+    let b = Operand::draw((k, n), place(random, (k, n), count, true), data, random.next());
+    let case = Case::plain(a, b, place(random, (m, n), count, false));
+    let scalars = if exact { [0.0, 1.0, -1.0, 2.0, 0.5] } else { [0.0, 1.0, -1.0, 0.7, -1.3] };
+    let (alpha, beta) = (random.choose(&scalars), random.choose(&scalars));
+    let case = match beta {
+        0.0 => Case { alpha, ..case },
+        _ => case.scaled(alpha, beta, data, random.next()),
+    };
+    let case = match random.below(3) {
+        0 => case,
+        1 => case.biased(Side::Row, data, random.next()),
+        _ => case.biased(Side::Col, data, random.next()),
+    };
+    let activations = [Activation::Identity, Activation::Relu, Activation::Gelu];
+    case.activated(activations[random.below(if exact { 2 } else { 3 })])
+}
+
+/// Runs `CASES` (or `PROPTEST_CASES`) of them.
+fn anything<T: Number>(test: &str, regressions: &'static str, exact: bool) {
+    let config = Config {
+        cases: std::env::var_os("PROPTEST_CASES").map_or(CASES, |_| Config::default().cases),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(regressions))),
+        ..Config::default()
+    };
+    let cases = config.cases as usize;
+    let (suite, checked) = (RefCell::new(Suite::<T>::new()), Cell::new(0));
+    let outcome =
+        TestRunner::new(config).run(&([size(), size(), size()], any::<u64>()), |(sizes, seed)| {
+            let case = case::<T>(sizes, seed, exact);
+            match exact {
+                true => suite.borrow_mut().exact(&case),
+                false => suite.borrow_mut().bounded(&case),
+            };
+            checked.set(checked.get() + 1);
+            Ok(())
+        });
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(why, case)) => panic!("{why}\nsizes and seed: {case:?}"),
+        Err(other) => panic!("{other}"),
+    }
+    // The regressions come on top of the cases.
+    assert!(checked.get() >= cases, "{} of {cases}", checked.get());
+    counted(test, CASES as usize);
+}
+
+/// Where a property's regressions are kept.
+macro_rules! regressions {
+    ($name:literal) => {
+        concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/gemm_", $name, ".txt")
+    };
+}
+
+#[test]
+fn anything_exact() {
+    anything::<f32>("random::anything_exact", regressions!("exact"), true);
+}
+
+#[test]
+fn anything_within_the_bound() {
+    anything::<f32>("random::anything_within_the_bound", regressions!("bound"), false);
+}
+
+#[test]
+fn anything_of_f64_exact() {
+    anything::<f64>("random::anything_of_f64_exact", regressions!("f64_exact"), true);
+}
+
+#[test]
+fn anything_of_f64_within_the_bound() {
+    anything::<f64>("random::anything_of_f64_within_the_bound", regressions!("f64_bound"), false);
+}

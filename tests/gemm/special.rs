@@ -1,0 +1,166 @@
+//! NaN and infinities reach the elements of C that depend on them, and no other; overflow; numbers below the normal
+//! range; the sign of zero.
+
+use tests::gemm::{Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Suite};
+
+/// Corners, edges of tiles, tails of a 37 x 41 by 41 x 39 product.
+const PLACES: [(usize, usize); 6] = [(0, 0), (15, 16), (16, 15), (31, 32), (32, 31), (36, 38)];
+const M: usize = 37;
+const N: usize = 39;
+const K: usize = 41;
+
+/// `C = 2 A B - C` of integers, in an order of each kind.
+fn case<T: Number>() -> Case<T> {
+    let data = Data::exact(K);
+    let a = Operand::draw((M, K), Place::padded((M, K), Order::Columns, 2), data, 14);
+    let b = Operand::draw((K, N), Place::padded((K, N), Order::Rows, 1), data, 15);
+    let c = Place::padded((M, N), Order::Columns, 3);
+    Case::plain(a, b, c).scaled(2.0, -1.0, data, 16)
+}
+
+/// Which elements of C are that.
+fn elements<T: Number>(c: &[T], is: fn(f64) -> bool) -> Vec<(usize, usize)> {
+    let found = (0..c.len()).filter(|&at| is(c[at].into()));
+    found.map(|at| (at / N, at % N)).collect()
+}
+
+fn planted<T: Number>() {
+    let mut suite = Suite::<T>::new();
+    let row = |i| (0..N).map(|j| (i, j)).collect::<Vec<_>>();
+    let column = |j| (0..M).map(|i| (i, j)).collect::<Vec<_>>();
+    for (i, j) in PLACES {
+        let mut in_a = case::<T>();
+        in_a.a.set(0, i, j, T::nearest(NAN));
+        assert_eq!(elements(&suite.exact(&in_a), f64::is_nan), row(i), "A({i}, {j})");
+
+        let mut in_b = case::<T>();
+        in_b.b.set(0, i, j, T::nearest(NAN));
+        assert_eq!(elements(&suite.exact(&in_b), f64::is_nan), column(j), "B({i}, {j})");
+
+        let mut in_c = case::<T>();
+        in_c.c.set(0, i, j, T::nearest(NAN));
+        assert_eq!(elements(&suite.exact(&in_c), f64::is_nan), [(i, j)], "C({i}, {j})");
+
+        // An infinity times a zero is NaN, times anything else it is infinite.
+        let mut zero = case::<T>();
+        zero.a.set(0, i, j, T::nearest(INFINITY));
+        zero.b.set(0, j, 3, T::nearest(0.0));
+        let c = suite.exact(&zero);
+        assert_eq!(elements(&c, f64::is_nan), [(i, 3)], "A({i}, {j})");
+        assert_eq!(elements(&c, f64::is_infinite).len(), N - 1, "A({i}, {j})");
+    }
+    // Infinities of both signs in one sum.
+    let mut both = case::<T>();
+    for (p, sign) in [(0, 1.0), (K - 1, -1.0)] {
+        both.a.set(0, 7, p, T::nearest(INFINITY));
+        (0..N).for_each(|j| both.b.set(0, p, j, T::nearest(sign)));
+    }
+    assert_eq!(elements(&suite.exact(&both), f64::is_nan), row(7));
+    // In A B and in C.
+    let mut meeting = case::<T>();
+    meeting.a.set(0, 7, 5, T::nearest(INFINITY));
+    (0..N).for_each(|j| meeting.b.set(0, 5, j, T::nearest(1.0)));
+    meeting.c.set(0, 7, 3, T::nearest(INFINITY));
+    assert_eq!(elements(&suite.exact(&meeting), f64::is_nan), [(7, 3)]);
+    suite.done("special::nan_and_infinity_go_where_they_belong");
+}
+
+#[test]
+fn nan_and_infinity_go_where_they_belong() {
+    planted::<f32>();
+    planted::<f64>();
+}
+
+/// `C = alpha A B + beta C` of 1 x k and k x 1, with every kernel on every device.
+fn single<T: Number>(suite: &mut Suite<T>, a: &[f64], b: &[f64], scalars: [f64; 3]) -> f64 {
+    let [alpha, beta, before] = scalars;
+    let side = |values: &[f64], size| {
+        let place = Place::dense(size, Order::Rows);
+        Operand::new(size, place, |_, row, col| T::nearest(values[row + col]))
+    };
+    let (a, b) = (side(a, (1, a.len())), side(b, (b.len(), 1)));
+    let case = Case::plain(a, b, Place::strided([1, 1]));
+    let case = Case { c: side(&[before], (1, 1)), alpha, beta, ..case };
+    let mut found = None;
+    suite.each(|bench, kernel| {
+        let c: f64 = bench.run(&case, Some(kernel)).unwrap()[0].into();
+        let first = *found.get_or_insert(c);
+        assert!(
+            first.to_bits() == c.to_bits(),
+            "{kernel} on {}: {c:?} or {first:?}",
+            bench.device()
+        );
+    });
+    found.unwrap()
+}
+
+/// What is too large is infinite, where float64 would not be: in a product, in a sum, by alpha, by beta. What follows
+/// does not undo it.
+#[test]
+fn overflow() {
+    let mut suite = Suite::<f32>::new();
+    let large = 2f64.powi(127);
+    for (a, b, scalars, want) in [
+        (&[2f64.powi(64)][..], &[2f64.powi(64)][..], [1.0, 0.0, 0.0], INFINITY),
+        (&[large, large], &[1.0, 1.0], [1.0, 0.0, 0.0], INFINITY),
+        (&[large, large, -large], &[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], INFINITY),
+        (&[-large], &[1.0], [2.0, 0.0, 0.0], -INFINITY),
+        (&[large], &[2.0], [0.5, 0.0, 0.0], INFINITY),
+        (&[large], &[1.0], [2.0, -1.0, large], INFINITY),
+        // Not in between: a fused multiply-add is rounded once.
+        (&[-large], &[1.0], [1.0, 2.0, large], large),
+        (&[large], &[1.0], [0.5, 1.0, 0.0], large / 2.0),
+    ] {
+        let got = single(&mut suite, a, b, scalars);
+        assert_eq!(got, want, "{a:?} {b:?} {scalars:?}");
+    }
+    suite.done("special::overflow");
+}
+
+/// Numbers below the normal range are kept: none is flushed to zero, neither read nor made.
+#[test]
+fn subnormal_numbers_are_kept() {
+    let mut suite = Suite::<f32>::new();
+    let (normal, tiny) = (2f64.powi(-126), 2f64.powi(-149));
+    for (a, b, scalars, want) in [
+        (&[normal / 8.0][..], &[1.0][..], [1.0, 0.0, 0.0], normal / 8.0),
+        (&[tiny], &[1.0], [1.0, 0.0, 0.0], tiny),
+        (&[2f64.powi(-75)], &[2f64.powi(-74)], [1.0, 0.0, 0.0], tiny),
+        (&[normal], &[0.5], [1.0, 0.0, 0.0], normal / 2.0),
+        (&[normal, -normal / 4.0], &[1.0, 1.0], [1.0, 0.0, 0.0], normal * 0.75),
+        (&[normal], &[1.0], [0.25, 0.0, 0.0], normal / 4.0),
+        (&[0.0], &[1.0], [1.0, 0.5, normal], normal / 2.0),
+        (&[tiny], &[1.0], [3.0, 4.0, tiny], 7.0 * tiny),
+        // A tie goes to the even neighbour, which is zero here.
+        (&[tiny], &[0.5], [1.0, 0.0, 0.0], 0.0),
+        (&[tiny * 3.0], &[0.5], [1.0, 0.0, 0.0], 2.0 * tiny),
+    ] {
+        let got = single(&mut suite, a, b, scalars);
+        assert_eq!(got, want, "{a:?} {b:?} {scalars:?}");
+    }
+    suite.done("special::subnormal_numbers_are_kept");
+}
+
+/// A sum begins with +0, so that a sum of zeros is +0, whatever theirs; the rest is what the operations make of it.
+#[test]
+fn the_sign_of_zero() {
+    let mut suite = Suite::<f32>::new();
+    for (a, scalars, negative) in [
+        (&[-0.0][..], [1.0, 0.0, 0.0], false),
+        (&[-0.0, -0.0], [1.0, 0.0, 0.0], false),
+        (&[1.0, -1.0], [1.0, 0.0, 0.0], false),
+        (&[1.0, -1.0], [-1.0, 0.0, 0.0], true),
+        (&[0.0], [-1.0, 0.0, 1.0], true),
+        (&[1.0], [-0.0, 0.0, 1.0], true),
+        // +0 + -0 is +0, -0 + -0 is -0.
+        (&[0.0], [1.0, 1.0, -0.0], false),
+        (&[0.0], [-1.0, 1.0, -0.0], true),
+        (&[0.0], [-1.0, 1.0, 0.0], false),
+        // With beta = -0 C is not read.
+        (&[0.0], [1.0, -0.0, NAN], false),
+    ] {
+        let got = single(&mut suite, a, &[1.0; 2][..a.len()], scalars);
+        assert!(got == 0.0 && got.is_sign_negative() == negative, "{a:?} {scalars:?}: {got:?}");
+    }
+    suite.done("special::the_sign_of_zero");
+}

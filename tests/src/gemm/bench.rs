@@ -1,0 +1,150 @@
+//! A device with room for operands.
+
+use host::{
+    Batch, BatchMut, Bias, Buffer, Device, Gemm, MatrixView, MatrixViewMut, Result, Stream,
+};
+
+use super::{
+    Case, Number, Operand, Place, Side,
+    operand::{BAND, Order},
+};
+
+/// A device, a stream, and memory for A, B, C and a bias that is used again and again.
+#[derive(Debug)]
+pub struct Bench<T> {
+    device: Device,
+    stream: Stream,
+    a: Buffer<T>,
+    b: Buffer<T>,
+    c: Buffer<T>,
+    bias: Buffer<T>,
+}
+
+impl<T: Number> Bench<T> {
+    /// One on that device.
+    ///
+    /// # Panics
+    /// Where the device refuses a stream.
+    pub fn new(device: &Device) -> Self {
+        let empty = || device.zeros(0).unwrap();
+        let stream = device.stream().unwrap();
+        Bench { device: device.clone(), stream, a: empty(), b: empty(), c: empty(), bias: empty() }
+    }
+
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Runs a case with that kernel, or with the one that the library chooses, and returns C's elements: product by
+    /// product, row by row.
+    ///
+    /// # Errors
+    /// What the library says.
+    ///
+    /// # Panics
+    /// Where A, B, the bias, a guard band or padding has changed in a single bit.
+    pub fn run(&mut self, case: &Case<T>, kernel: Option<&str>) -> Result<Vec<T>> {
+        let (side, bias) = match &case.bias {
+            Some((side, bias)) => (Some(*side), &bias[..]),
+            None => (None, &[][..]),
+        };
+        let size = (1, bias.len());
+        let bias = Operand::new(size, Place::dense(size, Order::Rows), |_, _, col| bias[col]);
+        for (buffer, operand) in [
+            (&mut self.a, &case.a),
+            (&mut self.b, &case.b),
+            (&mut self.c, &case.c),
+            (&mut self.bias, &bias),
+        ] {
+            if buffer.len() < operand.stored.len() {
+                *buffer = self.device.uninit(operand.stored.len())?;
+            }
+            buffer.write(0, &operand.stored)?;
+        }
+
+        let elements = self.bias.view(BAND..BAND + bias.size.1)?;
+        let mut gemm = Gemm::new().alpha(case.alpha).beta(case.beta).activation(case.activation);
+        gemm = match side {
+            None => gemm,
+            Some(Side::Row) => gemm.bias(Bias::PerRow(elements)),
+            Some(Side::Col) => gemm.bias(Bias::PerCol(elements)),
+        };
+        if let Some(kernel) = kernel {
+            gemm = gemm.kernel(kernel)?;
+        }
+        let stream = &self.stream;
+        match case.c.place.count {
+            None => {
+                let (a, b) = (matrix(&self.a, &case.a)?, matrix(&self.b, &case.b)?);
+                gemm.run(stream, a, b, matrix_mut(&mut self.c, &case.c)?)?;
+            }
+            Some(_) => {
+                let (a, b) = (batch(&self.a, &case.a)?, batch(&self.b, &case.b)?);
+                gemm.launch_batch(stream, a, b, batch_mut(&mut self.c, &case.c)?)?;
+                stream.synchronize()?;
+            }
+        }
+
+        for (name, buffer, operand) in
+            [("A", &self.a, &case.a), ("B", &self.b, &case.b), ("the bias", &self.bias, &bias)]
+        {
+            operand.unchanged(&read(buffer, operand)?).unwrap_or_else(|changed| {
+                panic!("{name}, which is read, has changed: {changed}: {case}")
+            });
+        }
+        let c = case.c.written(&read(&self.c, &case.c)?);
+        Ok(c.unwrap_or_else(|changed| panic!("around C: {changed}: {case}")))
+    }
+}
+
+fn read<T: Number>(buffer: &Buffer<T>, operand: &Operand<T>) -> Result<Vec<T>> {
+    buffer.view(..operand.stored.len())?.to_vec()
+}
+
+/// A matrix's elements, and not one more.
+fn range<T: Number>(operand: &Operand<T>) -> std::ops::Range<usize> {
+    let start = BAND + operand.place.offset;
+    start..start + operand.extent()
+}
+
+/// Its view, made as that of its transpose where that is asked for.
+fn viewed(size: (usize, usize), place: Place) -> ((usize, usize), [usize; 2]) {
+    let [between_rows, between_cols] = place.strides;
+    match place.transposed {
+        false => (size, place.strides),
+        true => ((size.1, size.0), [between_cols, between_rows]),
+    }
+}
+
+fn matrix<'a, T: Number>(buffer: &'a Buffer<T>, operand: &Operand<T>) -> Result<MatrixView<'a, T>> {
+    let ((rows, cols), strides) = viewed(operand.size, operand.place);
+    let view = MatrixView::new(buffer.view(range(operand))?, rows, cols, strides)?;
+    Ok(if operand.place.transposed { view.t() } else { view })
+}
+
+fn matrix_mut<'a, T: Number>(
+    buffer: &'a mut Buffer<T>,
+    operand: &Operand<T>,
+) -> Result<MatrixViewMut<'a, T>> {
+    let ((rows, cols), strides) = viewed(operand.size, operand.place);
+    let view = MatrixViewMut::new(buffer.view_mut(range(operand))?, rows, cols, strides)?;
+    Ok(if operand.place.transposed { view.t() } else { view })
+}
+
+fn batch<'a, T: Number>(buffer: &'a Buffer<T>, operand: &Operand<T>) -> Result<Batch<'a, T>> {
+    let (size, strides) = viewed(operand.size, operand.place);
+    let (count, step) = (operand.count(), operand.place.step);
+    let batch = Batch::new(buffer.view(range(operand))?, size, strides, count, step)?;
+    Ok(if operand.place.transposed { batch.t() } else { batch })
+}
+
+fn batch_mut<'a, T: Number>(
+    buffer: &'a mut Buffer<T>,
+    operand: &Operand<T>,
+) -> Result<BatchMut<'a, T>> {
+    let (size, strides) = viewed(operand.size, operand.place);
+    let (count, step) = (operand.count(), operand.place.step);
+    let batch = BatchMut::new(buffer.view_mut(range(operand))?, size, strides, count, step)?;
+    Ok(if operand.place.transposed { batch.t() } else { batch })
+}

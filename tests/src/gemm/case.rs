@@ -1,0 +1,128 @@
+//! A product to be tested.
+
+use std::fmt;
+
+use host::Activation;
+
+use super::{Data, Number, Operand, Order, Place, Random};
+
+/// What a bias is added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Element i to row i.
+    Row,
+    /// Element j to column j.
+    Col,
+}
+
+impl Side {
+    /// Both.
+    pub const BOTH: [Side; 2] = [Side::Row, Side::Col];
+}
+
+/// `C = activation(alpha A B + beta C + bias)`, with all that it needs.
+#[derive(Clone, Debug)]
+pub struct Case<T> {
+    /// m x k.
+    pub a: Operand<T>,
+    /// k x n.
+    pub b: Operand<T>,
+    /// m x n: what it holds before.
+    pub c: Operand<T>,
+    /// The factor of A B.
+    pub alpha: f64,
+    /// The factor of C.
+    pub beta: f64,
+    /// What is added.
+    pub bias: Option<(Side, Vec<T>)>,
+    /// What is done at the end.
+    pub activation: Activation,
+}
+
+impl<T: Number> Case<T> {
+    /// `C = A B`, C full of NaN before.
+    pub fn plain(a: Operand<T>, b: Operand<T>, c: Place) -> Self {
+        let c = Operand::noise((a.size.0, b.size.1), c);
+        Case { a, b, c, alpha: 1.0, beta: 0.0, bias: None, activation: Activation::Identity }
+    }
+
+    /// `C = A B` of dense row-major matrices.
+    pub fn dense([m, n, k]: [usize; 3], data: Data, seed: u64) -> Self {
+        let rows = |size| Place::dense(size, Order::Rows);
+        let a = Operand::draw((m, k), rows((m, k)), data, seed);
+        let b = Operand::draw((k, n), rows((k, n)), data, !seed);
+        Case::plain(a, b, rows((m, n)))
+    }
+
+    /// `C = A B` of matrices that lie in any order, padded or not, anywhere.
+    pub fn anywhere([m, n, k]: [usize; 3], data: Data, random: &mut Random) -> Self {
+        let mut place = |size| {
+            let place = Place::padded(size, random.choose(&Order::BOTH), random.below(5));
+            let place = place.at(random.below(4));
+            if random.below(2) == 0 { place } else { place.transposed() }
+        };
+        let [a, b, c] = [(m, k), (k, n), (m, n)].map(&mut place);
+        let a = Operand::draw((m, k), a, data, random.next());
+        let b = Operand::draw((k, n), b, data, random.next());
+        Case::plain(a, b, c)
+    }
+
+    /// The same with C's elements drawn, and these scalars.
+    pub fn scaled(self, alpha: f64, beta: f64, data: Data, seed: u64) -> Self {
+        let c = Operand::draw(self.c.size, self.c.place, data, seed.wrapping_add(1 << 32));
+        Case { c, alpha, beta, ..self }
+    }
+
+    /// The same with a bias, drawn.
+    pub fn biased(self, side: Side, data: Data, seed: u64) -> Self {
+        let (rows, cols) = self.c.size;
+        let len = if side == Side::Row { rows } else { cols };
+        let dense = Place::dense((1, len), Order::Rows);
+        let bias = Operand::draw((1, len), dense, data, seed.wrapping_add(2 << 32)).values();
+        Case { bias: Some((side, bias)), ..self }
+    }
+
+    /// The same with an activation.
+    pub fn activated(self, activation: Activation) -> Self {
+        Case { activation, ..self }
+    }
+
+    /// The same with C elsewhere: C's elements, and NaN around them.
+    pub fn c_at(self, place: Place) -> Self {
+        let c = Operand::new(self.c.size, place, |i, row, col| self.c.get(i, row, col));
+        Case { c, ..self }
+    }
+
+    /// m, n, k.
+    pub fn sizes(&self) -> [usize; 3] {
+        [self.c.size.0, self.c.size.1, self.a.size.1]
+    }
+
+    /// Are A and B multiplied at all? Where not, they are not read.
+    pub fn multiplies(&self) -> bool {
+        self.a.size.1 > 0 && T::nearest(self.alpha).into() != 0.0
+    }
+}
+
+/// All but the elements.
+impl<T: Number> fmt::Display for Case<T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let [m, n, k] = self.sizes();
+        let Case { alpha, beta, activation, .. } = self;
+        write!(f, "{} m={m} n={n} k={k} alpha={alpha:?} beta={beta:?}, {activation}", T::NAME)?;
+        if let Some((side, _)) = self.bias {
+            write!(f, ", bias per {side:?}")?;
+        }
+        for (name, operand) in [("A", &self.a), ("B", &self.b), ("C", &self.c)] {
+            let Place { strides, offset, count, step, transposed } = operand.place;
+            write!(f, ", {name} {strides:?} at {offset}")?;
+            if let Some(count) = count {
+                write!(f, " x {count} step {step}")?;
+            }
+            if transposed {
+                write!(f, " as a transpose")?;
+            }
+        }
+        Ok(())
+    }
+}

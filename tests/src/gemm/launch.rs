@@ -1,0 +1,115 @@
+//! A case's launch without the library: a kernel of the registry by itself, fast or checked.
+
+use gpu::{
+    problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS},
+    registry::GemmKernel,
+};
+use host::{Activation, gemm::Scalar};
+use simt::{Kernel, LaunchConfig, ThreadFn, check, checked, cpu, device};
+
+use super::{Case, Number, Operand, Side, operand::BAND};
+
+/// What a kernel is told of a case, with rows and columns as they are.
+fn problem<T: Number>(case: &Case<T>) -> Problem {
+    let [m, n, k] = case.sizes();
+    let words = |operand: &Operand<T>| operand.place.strides.map(|stride| stride as u64);
+    Problem {
+        m: m as u32,
+        n: n as u32,
+        k: if case.multiplies() { k as u32 } else { 0 },
+        bias: match case.bias {
+            None => NO_BIAS,
+            Some((Side::Row, _)) => ROW_BIAS,
+            Some((Side::Col, _)) => COL_BIAS,
+        },
+        activation: match case.activation {
+            Activation::Relu => RELU,
+            Activation::Gelu => GELU,
+            _ => IDENTITY,
+        },
+        alpha: case.alpha,
+        beta: case.beta,
+        a: words(&case.a),
+        b: words(&case.b),
+        c: words(&case.c),
+        batch: [&case.a, &case.b, &case.c].map(|operand| operand.place.step as u64),
+        ..Problem::default()
+    }
+}
+
+/// The kernel of that name for `T`, and the blocks of a case.
+fn kernel<T: Number>(name: &str, case: &Case<T>) -> (GemmKernel<T>, LaunchConfig) {
+    let mut kernels = <T as Scalar>::kernels();
+    let kernel = kernels.find(|kernel| kernel.entry.name() == name).expect("a kernel's name");
+    let [m, n, _] = case.sizes().map(|size| size as u32);
+    let [rows, cols] = kernel.tile;
+    let grid = [n.div_ceil(cols), m.div_ceil(rows), case.c.count() as u32];
+    (kernel.general.expect("a general kernel"), LaunchConfig::new(grid, kernel.block))
+}
+
+/// Where the elements begin, and how many there are from the first to the last.
+fn part<T: Number>(operand: &Operand<T>) -> (*const T, usize) {
+    (operand.stored[BAND + operand.place.offset..].as_ptr(), operand.extent())
+}
+
+/// Runs a case by the kernel's checked version, in that order of blocks and fibers. Returns C's elements, and what the
+/// kernel did wrong.
+///
+/// # Panics
+/// Where the launch could not be carried out, or something around C has changed.
+pub fn watched<T: Number>(
+    case: &Case<T>,
+    name: &str,
+    order: check::Order,
+) -> (Vec<T>, Vec<check::Finding>) {
+    let (kernel, config) = kernel(name, case);
+    let mut c = case.c.stored.clone();
+    let bias = case.bias.as_ref().map_or(&[][..], |(_, bias)| bias);
+    let ((a, a_len), (b, b_len)) = (part(&case.a), part(&case.b));
+    let (start, c_len) = (c[BAND + case.c.place.offset..].as_mut_ptr(), case.c.extent());
+    let mut options = check::Options::default();
+    options.order = order;
+    // SAFETY: the views have these lengths, lie in vectors that nobody else uses meanwhile, and the kernels of the
+    // registry keep no references.
+    let report = unsafe {
+        let (a, b) = (checked::In::new(a, a_len), checked::In::new(b, b_len));
+        // With beta = 0 it must not be read: to the check it is as if nobody had written it.
+        let c = match T::nearest(case.beta).into() == 0.0 {
+            true => checked::Out::uninit(start, c_len),
+            false => checked::Out::new(start, c_len),
+        };
+        let bias = checked::In::new(bias.as_ptr(), bias.len());
+        check::launch(kernel.checked, &config, (problem(case), a, b, c, bias), &options)
+    };
+    let report = report.unwrap_or_else(|stop| panic!("{name}: {stop}: {case}"));
+    let c = case.c.written(&c).unwrap_or_else(|changed| panic!("around C: {changed}: {case}"));
+    (c, report.findings)
+}
+
+/// Runs a case by the version of the kernel that any processor runs, even where this one runs another.
+///
+/// # Panics
+/// As [`watched`].
+pub fn portable<T: Number>(case: &Case<T>, name: &str) -> Vec<T> {
+    let (kernel, config) = kernel(name, case);
+    let portable = kernel.kernel.thread.portable;
+    let kernel = Kernel {
+        declaration: kernel.kernel.declaration,
+        lengths: kernel.kernel.lengths,
+        thread: ThreadFn { portable, tuned: portable },
+        checked: ThreadFn { portable, tuned: portable },
+    };
+    let mut c = case.c.stored.clone();
+    let bias = case.bias.as_ref().map_or(&[][..], |(_, bias)| bias);
+    let ((a, a_len), (b, b_len)) = (part(&case.a), part(&case.b));
+    let (start, c_len) = (c[BAND + case.c.place.offset..].as_mut_ptr(), case.c.extent());
+    // SAFETY: as in `watched`.
+    let done = unsafe {
+        let (a, b) = (device::In::new(a, a_len), device::In::new(b, b_len));
+        let (c, bias) =
+            (device::Out::new(start, c_len), device::In::new(bias.as_ptr(), bias.len()));
+        cpu::launch(&kernel, &config, (problem(case), a, b, c, bias), &cpu::Options::default())
+    };
+    done.unwrap_or_else(|stop| panic!("{name}: {stop}: {case}"));
+    case.c.written(&c).unwrap_or_else(|changed| panic!("around C: {changed}: {case}"))
+}

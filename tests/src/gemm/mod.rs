@@ -1,0 +1,20 @@
+//! General products: a [`Case`] says what is multiplied and how it lies, [`Suite`] runs it with every kernel on every
+//! device between guard bands, and [`Want`] is what must come out.
+
+mod bench;
+mod case;
+mod launch;
+mod number;
+mod operand;
+mod suite;
+mod table;
+mod want;
+
+pub use bench::Bench;
+pub use case::{Case, Side};
+pub use launch::{portable, watched};
+pub use number::{Data, INFINITY, NAN, Number, Random, bytes};
+pub use operand::{Operand, Order, Place};
+pub use suite::Suite;
+pub use table::{TABLE, cases, counted};
+pub use want::{Want, same_bits};

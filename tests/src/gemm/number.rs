@@ -1,0 +1,156 @@
+//! The types of a product, and numbers of them.
+
+use std::{fmt, sync::LazyLock};
+
+use host::{Pod, gemm::Scalar};
+
+/// Not a number.
+pub const NAN: f64 = f64::NAN;
+/// More than any number.
+pub const INFINITY: f64 = f64::INFINITY;
+
+/// f32 or f64.
+pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
+    /// The unit roundoff.
+    const U: f64;
+    /// The smallest positive number.
+    const TINY: f64;
+    /// How much of an error bound is the reference's, which is computed in float64.
+    const SLACK: f64;
+
+    /// The nearest number of this type.
+    fn nearest(value: f64) -> Self;
+
+    /// `self * b + c`, rounded once.
+    fn fused(self, b: Self, c: Self) -> Self;
+
+    /// `self * b`.
+    fn times(self, b: Self) -> Self;
+
+    /// `self + b`.
+    fn plus(self, b: Self) -> Self;
+
+    /// NaNs of all sorts of payloads, quiet and signalling.
+    fn noise() -> &'static [Self];
+
+    /// The general kernels for it.
+    fn general() -> Vec<&'static str> {
+        let general = Self::kernels().filter(|kernel| kernel.general.is_some());
+        let names = general.map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
+        assert!(!names.is_empty(), "no general kernel for {}: nothing would be tested", Self::NAME);
+        names
+    }
+}
+
+/// How many NaNs there are: a prime, so that no leading dimension meets the same ones in every row.
+const NOISE: usize = 65_521;
+
+macro_rules! numbers {
+    ($($number:ident, $bits:ident, $slack:expr, $infinity:expr, $rest:expr;)*) => {$(
+        impl Number for $number {
+            const U: f64 = $number::EPSILON as f64 / 2.0;
+            const TINY: f64 = $number::from_bits(1) as f64;
+            const SLACK: f64 = $slack;
+
+            fn nearest(value: f64) -> $number {
+                value as $number
+            }
+
+            fn fused(self, b: $number, c: $number) -> $number {
+                self.mul_add(b, c)
+            }
+
+            fn times(self, b: $number) -> $number {
+                self * b
+            }
+
+            fn plus(self, b: $number) -> $number {
+                self + b
+            }
+
+            fn noise() -> &'static [$number] {
+                static POOL: LazyLock<Vec<$number>> = LazyLock::new(|| {
+                    let mut random = Random::new(1);
+                    // The last bit is set, so that none of them is an infinity.
+                    let next = |_| $infinity | random.next() as $bits & $rest | 1;
+                    (0..NOISE).map(next).map($number::from_bits).collect()
+                });
+                &POOL
+            }
+        }
+    )*};
+}
+
+numbers! {
+    f32, u32, 1.0, 0x7f80_0000, 0x807f_ffff;
+    f64, u64, 2.0, 0x7ff0_0000_0000_0000, 0x800f_ffff_ffff_ffff;
+}
+
+/// The elements' bytes, to be compared bit by bit.
+pub fn bytes<T: Pod>(values: &[T]) -> &[u8] {
+    // SAFETY: a `Pod` has no padding, and every byte of it may be looked at.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// What an operand holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Integers up to that magnitude, none of them 0.
+    Integers(u32),
+    /// Numbers from [-1, 1), all bits of them drawn.
+    Uniform,
+}
+
+impl Data {
+    /// Integers so small that sums of `k` products are exact in any order, with scalars up to 4 and a bias.
+    ///
+    /// # Panics
+    /// Where there are none.
+    pub fn exact(k: usize) -> Self {
+        let fits = |s: &u32| (k as u64 + 2) * u64::from(s * s) * 4 < 1 << f32::MANTISSA_DIGITS;
+        Data::Integers((1..=8).rev().find(fits).expect("a shorter sum"))
+    }
+}
+
+/// Steele, Lea and Flood's SplitMix64.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The generator of that seed.
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    /// 64 random bits.
+    #[expect(clippy::should_implement_trait, reason = "it never ends")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A whole number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    /// One of them.
+    pub fn choose<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+
+    /// A number of that kind.
+    pub fn number<T: Number>(&mut self, data: Data) -> T {
+        let bits = self.next();
+        T::nearest(match data {
+            Data::Integers(magnitude) => {
+                let value = (bits >> 1) % u64::from(magnitude) + 1;
+                if bits.is_multiple_of(2) { value as f64 } else { -(value as f64) }
+            }
+            Data::Uniform => (bits >> 11) as f64 * 2f64.powi(-52) - 1.0,
+        })
+    }
+}

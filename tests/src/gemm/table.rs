@@ -1,0 +1,29 @@
+//! docs/testing.md: which test runs how many cases. The numbers there are what the tests are held to.
+
+/// The text.
+pub const TABLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/testing.md"));
+
+/// The tests of the table and their cases, in its order.
+pub fn cases() -> Vec<(&'static str, usize)> {
+    let rows = TABLE.lines().filter(|line| line.starts_with('|'));
+    let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+    let cases = cells.filter_map(|cells| {
+        let [_, _, _, test, number, _] = cells[..] else { return None };
+        let test = test.strip_prefix('`')?.strip_suffix('`')?;
+        let number = number.replace(',', "");
+        Some((test, number.parse().unwrap_or_else(|_| panic!("{test} has {number} cases?"))))
+    });
+    cases.collect()
+}
+
+/// The test has run so many cases; the table says as many.
+///
+/// # Panics
+/// Where it does not.
+pub fn counted(test: &str, count: usize) {
+    let (_, wanted) = cases()
+        .into_iter()
+        .find(|(name, _)| *name == test)
+        .unwrap_or_else(|| panic!("docs/testing.md has no row for {test}, of {count} cases"));
+    assert_eq!(count, wanted, "{test}: so many cases were run, and so many docs/testing.md says");
+}

@@ -1,0 +1,190 @@
+//! What a product should be: in float64 with a bound for the error, and bit by bit.
+
+use host::Activation;
+use nalgebra::DMatrix;
+
+use super::{Case, Number, Side};
+
+/// Products of one matrix up to which three plain loops are fast enough.
+const PLAIN_LOOPS: usize = 1 << 16;
+
+/// Roundings that GELU's value may be off by, relative to its argument x. The argument of erf has two, of which erf
+/// takes over at most 0.49 each; its polynomials, none of whose coefficients is negative, have at most six each in
+/// their sums and five each from the square; then a quotient, a product, and 2.4e-8 that the approximation is off,
+/// which is less than one: so erf is off by at most 26, `1 + erf` by two more; half of that, and two products.
+/// In f64 the polynomials are twice as long. What is found is below 3.
+const GELU_ROUNDINGS: f64 = 32.0;
+/// The steepest that GELU is, at sqrt(2): an error before it becomes so much larger.
+const GELU_SLOPE: f64 = 1.13;
+
+/// The elements of all products of a batch, row by row, and how far each may be off.
+#[derive(Clone, Debug)]
+pub struct Want {
+    /// In float64.
+    pub values: Vec<f64>,
+    /// `|got - value|` at most.
+    pub bounds: Vec<f64>,
+    cols: usize,
+}
+
+impl Want {
+    /// `gamma(k + 5) (|alpha| |A| |B| + |beta| |C| + |bias|)` and some of the smallest numbers: a sum of k products in
+    /// any order, then the products by alpha and beta and the sums with C and the bias, one rounding to spare.
+    pub fn bounded<T: Number>(case: &Case<T>) -> Self {
+        Want::new(case, true)
+    }
+
+    /// Not off at all: for integers.
+    pub fn exact<T: Number>(case: &Case<T>) -> Self {
+        assert!(case.activation != Activation::Gelu, "GELU is not exact");
+        Want::new(case, false)
+    }
+
+    fn new<T: Number>(case: &Case<T>, bounded: bool) -> Self {
+        let [m, n, k] = case.sizes();
+        let len = case.c.count() * m * n;
+        let (mut values, mut magnitudes) = (vec![0.0; len], vec![0.0; len]);
+        let (alpha, beta) = (T::nearest(case.alpha).into(), T::nearest(case.beta).into());
+        if case.multiplies() {
+            let (a, b) = (case.a.values(), case.b.values());
+            values = products(case, &a, &b, |x| x);
+            values.iter_mut().for_each(|value| *value *= alpha);
+            if bounded {
+                magnitudes = products(case, &a, &b, f64::abs);
+                magnitudes.iter_mut().for_each(|magnitude| *magnitude *= alpha.abs());
+            }
+        }
+        let before = case.c.values();
+        for (at, (_, row, col)) in case.c.places().enumerate() {
+            if beta != 0.0 {
+                let before: f64 = before[at].into();
+                values[at] += beta * before;
+                magnitudes[at] += (beta * before).abs();
+            }
+            if let Some((side, bias)) = &case.bias {
+                let bias: f64 = bias[if *side == Side::Row { row } else { col }].into();
+                values[at] += bias;
+                magnitudes[at] += bias.abs();
+            }
+        }
+        let mut bounds = vec![0.0; len];
+        if bounded {
+            let roundings = k as f64 + 5.0;
+            let gamma = roundings * T::U / (1.0 - roundings * T::U) * T::SLACK;
+            let tiny = roundings * T::TINY * alpha.abs().max(1.0);
+            bounds = magnitudes.iter().map(|magnitude| gamma * magnitude + tiny).collect();
+        }
+        for (value, bound) in values.iter_mut().zip(&mut bounds) {
+            (*value, *bound) = activated::<T>(case.activation, *value, *bound);
+        }
+        Want { values, bounds, cols: n }
+    }
+
+    /// Is that it? What is NaN or infinite must be the same; everything else lie within the bounds.
+    ///
+    /// # Errors
+    /// The first element that is wrong.
+    pub fn check<T: Number>(&self, got: &[T]) -> Result<(), String> {
+        if got.len() != self.values.len() {
+            return Err(format!("{} elements, should be {}", got.len(), self.values.len()));
+        }
+        for (at, (&got, (&want, &bound))) in
+            got.iter().zip(self.values.iter().zip(&self.bounds)).enumerate()
+        {
+            let got: f64 = got.into();
+            if !within(got, want, bound) {
+                let (row, col) = (at / self.cols, at % self.cols);
+                let off = (got - want).abs() / bound;
+                return Err(format!(
+                    "row {row} (of all products), column {col}: {got:?}, should be {want:?} up to {bound:e}, which is \
+                     {off:.3} times as far"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn within(got: f64, want: f64, bound: f64) -> bool {
+    match want {
+        want if want.is_nan() => got.is_nan(),
+        want if want.is_infinite() => got == want,
+        want => (got - want).abs() <= bound,
+    }
+}
+
+fn activated<T: Number>(activation: Activation, x: f64, bound: f64) -> (f64, f64) {
+    match activation {
+        Activation::Identity => (x, bound),
+        // NaN stays.
+        Activation::Relu if x < 0.0 => (0.0, bound),
+        Activation::Relu => (x, bound),
+        Activation::Gelu => {
+            // The same as 1 + erf, where that would cancel.
+            let want = 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2);
+            let bound = GELU_SLOPE * bound + GELU_ROUNDINGS * T::U * (x.abs() + bound) + T::TINY;
+            (want, bound)
+        }
+        _ => panic!("an activation without a reference: {activation}"),
+    }
+}
+
+/// The sums of products, in float64.
+fn products<T: Number>(case: &Case<T>, a: &[T], b: &[T], f: fn(f64) -> f64) -> Vec<f64> {
+    let [m, n, k] = case.sizes();
+    let wide = |values: &[T]| values.iter().map(|&x| f(x.into())).collect::<Vec<f64>>();
+    let (a, b) = (wide(a), wide(b));
+    let mut c = Vec::with_capacity(case.c.count() * m * n);
+    for i in 0..case.c.count() {
+        let (a, b) = (&a[i * m * k..][..m * k], &b[i * k * n..][..k * n]);
+        if m * n * k <= PLAIN_LOOPS {
+            c.extend(plain_loops([m, n, k], a, b));
+        } else {
+            let (a, b) = (DMatrix::from_row_slice(m, k, a), DMatrix::from_row_slice(k, n, b));
+            // nalgebra stores columns; the transpose's columns are the rows.
+            c.extend_from_slice((a * b).transpose().as_slice());
+        }
+    }
+    c
+}
+
+fn plain_loops([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut c = vec![0.0; m * n];
+    for i in 0..m {
+        for j in 0..n {
+            for p in 0..k {
+                c[i * n + j] += a[i * k + p] * b[p * n + j];
+            }
+        }
+    }
+    c
+}
+
+/// What the library says comes out, bit by bit: a sum in the order of k by fused multiply-adds, then
+/// `fma(beta, c, alpha * sum)`, the bias, the activation. `None` for GELU.
+pub fn same_bits<T: Number>(case: &Case<T>) -> Option<Vec<T>> {
+    let zero = T::nearest(0.0);
+    let (alpha, beta) = (T::nearest(case.alpha), T::nearest(case.beta));
+    let k = if case.multiplies() { case.a.size.1 } else { 0 };
+    // Without products alpha is not looked at either.
+    let alpha = if case.a.size.1 == 0 { zero } else { alpha };
+    let element = |(i, row, col)| {
+        let mut sum = zero;
+        for p in 0..k {
+            sum = case.a.get(i, row, p).fused(case.b.get(i, p, col), sum);
+        }
+        let mut value = alpha.times(sum);
+        if beta != zero {
+            value = beta.fused(case.c.get(i, row, col), value);
+        }
+        if let Some((side, bias)) = &case.bias {
+            value = value.plus(bias[if *side == Side::Row { row } else { col }]);
+        }
+        if case.activation == Activation::Relu && value < zero { zero } else { value }
+    };
+    let stays = case.bias.is_none() && case.activation == Activation::Identity;
+    if stays && k == 0 && beta == T::nearest(1.0) {
+        return Some(case.c.values());
+    }
+    (case.activation != Activation::Gelu).then(|| case.c.places().map(element).collect())
+}
