@@ -9,6 +9,7 @@ mod explain;
 mod findings;
 mod ladder;
 mod list;
+mod pen;
 mod plan;
 mod profile;
 mod run;
