@@ -75,12 +75,11 @@
 //!
 //! `npy`: matrices in NumPy's files. `cli`, on by default: what the command needs, `npy` among it.
 
+pub mod baseline;
 pub mod blocks;
 pub mod blur;
 mod buffer;
 pub mod check;
-#[cfg(feature = "cuda")]
-pub mod cublas;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod device;

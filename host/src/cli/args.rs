@@ -1,12 +1,13 @@
 //! The command's flags, each in one place.
 
+mod bench;
 mod blur;
 mod check;
 mod gemm;
 mod ladder;
 mod profile;
 
-use std::{ffi::OsStr, fmt, str::FromStr, time::Duration};
+use std::{ffi::OsStr, fmt, str::FromStr};
 
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
@@ -16,10 +17,11 @@ use host::{
     Device, Shape,
     gemm::{Choice, Request, Target, choose},
     gpu::registry::{self, Entry},
-    product, timing,
+    product,
 };
 
 pub(crate) use self::{
+    bench::{Bench, Group, Layouts, Vs},
     blur::Blur,
     check::Check,
     gemm::Gemm,
@@ -56,7 +58,11 @@ const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C
 /// What else the command can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Time kernels side by side
+    /// Time kernels side by side, and beside cuBLAS
+    ///
+    /// Every kernel is verified at every size, then all are timed in turn, in one process, so that clocks and
+    /// temperature meet them alike. With --vs the product as programs call it is held against the fastest of cuBLAS
+    /// and of cublasLt's algorithms. A kernel that is wrong is shown, and not timed.
     Bench(Bench),
     /// Show every rung of the course: its speed, its counts, what changed and why
     ///
@@ -211,96 +217,6 @@ impl Run {
     }
 }
 
-/// Flags of a benchmark.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Bench {
-    /// Sizes, separated by commas: N for a cube, or MxNxK (C is M x N, K the inner size) [default:
-    /// 512,1024,2048,4096 on a GPU, 128,256,512 on the CPU]
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) sizes: Vec<BenchSize>,
-
-    /// Kernels, separated by commas; the first is what the others are compared with [default: all, in the
-    /// order of `host kernels`]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    #[arg(value_parser = kernels(), hide_possible_values = true)]
-    pub(crate) kernels: Vec<KernelChoice>,
-
-    /// Where to run: auto takes a GPU where there is one
-    #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
-    #[arg(value_parser = devices(), hide_possible_values = true)]
-    pub(crate) device: DeviceChoice,
-
-    /// Seed of the random operands
-    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
-    pub(crate) seed: u64,
-
-    /// What of C to compare with float64, once for each kernel and size
-    #[arg(long, value_enum, default_value_t = Verify::Auto)]
-    pub(crate) verify: Verify,
-
-    /// Seconds of measuring to aim for, for each kernel and size: seven rounds are measured at least, and
-    /// warm-up and verification come on top
-    #[arg(long, default_value = "1", value_parser = seconds, allow_negative_numbers = true)]
-    pub(crate) seconds: f64,
-
-    /// One JSON object a line; `verified` is null where nothing was compared
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-impl Bench {
-    /// The sizes asked for, or what a device gets through in a while.
-    pub(crate) fn sizes_on(&self, device: &Device) -> Vec<BenchSize> {
-        let cubes: &[u64] = match (&self.sizes[..], device.is_cuda()) {
-            ([], true) => &[512, 1024, 2048, 4096],
-            ([], false) => &[128, 256, 512],
-            (asked, _) => return asked.to_vec(),
-        };
-        cubes.iter().map(|&n| BenchSize([n; 3])).collect()
-    }
-
-    /// How long to measure `kernels` at one size.
-    pub(crate) fn options(&self, device: &Device, kernels: usize) -> timing::Options {
-        let duration = Duration::from_secs_f64(self.seconds * kernels as f64);
-        timing::Options { duration, ..timing::Options::new(device, kernels) }
-    }
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|seconds| (0.001..=3600.0).contains(seconds))
-        .ok_or_else(|| "must be a number of seconds from 0.001 to 3600".to_owned())
-}
-
-/// m, n and k of a benchmark.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BenchSize([u64; 3]);
-
-impl BenchSize {
-    pub(crate) fn shape(self) -> host::Result<Shape> {
-        let [m, n, k] = self.0;
-        Shape::new(m, n, k)
-    }
-}
-
-impl FromStr for BenchSize {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let sizes = text.split(['x', 'X']).map(str::trim).map(size).collect::<Result<Vec<_>, _>>();
-        let sizes = match sizes.as_deref() {
-            Ok(&[n]) => [n, n, n],
-            Ok(&[m, n, k]) => [m, n, k],
-            _ => return Err(format!("must be N or MxNxK, each from 1 to {}", u32::MAX)),
-        };
-        match sizes.contains(&0) {
-            true => Err("there is nothing to time in an empty product".to_owned()),
-            false => Ok(BenchSize(sizes)),
-        }
-    }
-}
-
 /// How the operands are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Init {
@@ -338,6 +254,13 @@ fn size(text: &str) -> Result<u64, String> {
         .ok()
         .filter(|&value| value <= u32::MAX.into())
         .ok_or_else(|| format!("must be a whole number from 0 to {}", u32::MAX))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|seconds| (0.001..=3600.0).contains(seconds))
+        .ok_or_else(|| "must be a number of seconds from 0.001 to 3600".to_owned())
 }
 
 fn seed(text: &str) -> Result<u64, String> {

@@ -163,9 +163,13 @@ pub(super) fn json(out: &mut impl Write, line: &impl Serialize) -> Result<(), Fa
 
 /// A time, a speed or a share in six digits: nothing is measured to more, and those that follow are of the
 /// arithmetic. Errors are not measured but computed, and keep theirs.
+pub(super) fn six_digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+/// The same for a field of an object.
 pub(super) fn in_six_digits<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    let rounded = format!("{value:.5e}").parse().unwrap_or(*value);
-    serializer.serialize_f64(rounded)
+    serializer.serialize_f64(six_digits(*value))
 }
 
 /// The same, where there may be none.

@@ -10,6 +10,7 @@ mod findings;
 mod gemm;
 mod ladder;
 mod list;
+mod pen;
 mod plan;
 mod profile;
 mod run;

@@ -22,7 +22,7 @@ use super::{
     Failure,
     args::{On, Profile as Args},
     findings::{FindingLine, PlaceLine},
-    list::{in_six_digits, json},
+    list::{in_six_digits, json, six_digits},
     note,
     run::check_memory,
     steps::Steps,
@@ -249,8 +249,4 @@ fn occupancy_json(fit: &Fit) -> Value {
         "limited_by": occupancy.map(|occupancy| occupancy.limited_by.to_string()),
         "blocks_by": limits.collect::<Map<_, _>>(),
     })
-}
-
-fn six_digits(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
 }

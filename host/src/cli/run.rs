@@ -306,6 +306,11 @@ pub(super) fn check_memory(
 ) -> Result<(), Error> {
     // The operands are drawn here first, and verification has B twice in float64.
     let on_host = shape.bytes() + if verify { 16 * shape.b_len() as u64 } else { 0 };
+    check_bytes(on_host, on_device, device)
+}
+
+/// The same for so many bytes here and on the device.
+pub(super) fn check_bytes(on_host: u64, on_device: u64, device: &Device) -> Result<(), Error> {
     let (free, _) = device.memory()?;
     let cpu = Device::cpu();
     let needed = if device.is_cuda() { on_device } else { on_device.saturating_add(on_host) };

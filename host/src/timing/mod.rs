@@ -146,6 +146,48 @@ pub fn compare(
     Ok(measurements)
 }
 
+/// The number of the fastest candidate, by a few batches of each: enough to choose by, not to be published. What is much
+/// slower than the fastest is tried once. `None` where there is no candidate.
+///
+/// # Errors
+/// As [`compare`].
+pub fn fastest(
+    stream: &Stream,
+    candidates: &mut [Candidate],
+    sets: usize,
+) -> Result<Option<usize>> {
+    const BATCH_US: f64 = 500.0;
+    const ROUNDS: usize = 5;
+    let time = |candidate: &mut Candidate, launches: usize| -> Result<f64> {
+        crate::check_interrupt()?;
+        let start = stream.record()?;
+        for launch in 0..launches {
+            candidate(launch % sets.max(1))?;
+        }
+        Ok(stream.record()?.since(&start)?.as_secs_f64() * 1e6 / launches as f64)
+    };
+    let mut best = f64::INFINITY;
+    let mut times = Vec::new();
+    for candidate in candidates.iter_mut() {
+        // The first launch may load what it needs.
+        time(candidate, 1)?;
+        let once = time(candidate, 1)?;
+        let launches = (BATCH_US / once.max(0.1)).ceil().clamp(1.0, 100.0) as usize;
+        let first = if launches > 1 { time(candidate, launches)? } else { once };
+        best = best.min(first);
+        times.push((launches, vec![first]));
+    }
+    for _ in 1..ROUNDS {
+        for (candidate, (launches, times)) in candidates.iter_mut().zip(&mut times) {
+            if times[0] <= 1.25 * best {
+                times.push(time(candidate, *launches)?);
+            }
+        }
+    }
+    let medians = times.iter().map(|(_, times)| Summary::of(times).median);
+    Ok(medians.enumerate().min_by(|one, other| one.1.total_cmp(&other.1)).map(|(number, _)| number))
+}
+
 /// Have times stopped moving? The medians of the last eight rounds and of the eight before are within one
 /// per cent.
 fn settled(rounds: &[f64]) -> bool {
@@ -238,6 +280,23 @@ mod tests {
         assert!(settled(&[5.0; 16]));
         let jumped = [[5.0; 8], [6.0; 8]].concat();
         assert!(!settled(&jumped));
+    }
+
+    #[test]
+    fn the_fastest_is_found_in_brief() {
+        let stream = Device::cpu().stream().unwrap();
+        let mut candidates = [3, 1, 20]
+            .map(|ms| -> Candidate {
+                Box::new(move |set| {
+                    assert!(set < 2);
+                    std::thread::sleep(Duration::from_millis(ms));
+                    Ok(())
+                })
+            })
+            .into_iter()
+            .collect::<Vec<_>>();
+        assert_eq!(fastest(&stream, &mut candidates, 2).unwrap(), Some(1));
+        assert_eq!(fastest(&stream, &mut [], 2).unwrap(), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Clocks, power and temperature while something runs, as NVML reports them. Nothing is changed.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::device::Device;
 
@@ -19,6 +19,33 @@ pub struct Telemetry {
     pub temperature_c: [u32; 3],
     /// Why the clock was below its maximum, in NVML's words: `SW_POWER_CAP`, `GPU_IDLE`.
     pub throttled: Vec<String>,
+}
+
+/// What a GPU is set to, and by which driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Card {
+    /// The driver's version: `580.159.04`.
+    pub driver: String,
+    /// Watts that it may draw.
+    pub power_limit_w: Option<u32>,
+    /// Highest clock of the multiprocessors in MHz.
+    pub sm_mhz_max: Option<u32>,
+    /// Highest clock of the memory in MHz.
+    pub memory_mhz_max: Option<u32>,
+}
+
+impl Card {
+    /// Asks NVML.
+    ///
+    /// # Errors
+    /// Why it does not know: the CPU device, or a machine without NVML.
+    pub fn of(device: &Device) -> Result<Card, String> {
+        let _ = device;
+        #[cfg(feature = "cuda")]
+        return nvml::card(device);
+        #[cfg(not(feature = "cuda"))]
+        return Err("the CPU device has no telemetry".to_owned());
+    }
 }
 
 /// Watches a device from a thread of its own until [`Watch::finish`].
@@ -68,10 +95,29 @@ mod nvml {
         enum_wrappers::device::{Clock, TemperatureSensor},
     };
 
-    use super::{Device, Telemetry};
+    use super::{Card, Device, Telemetry};
 
     /// Between two samples: NVML's own figures are not newer than this.
     const PERIOD: Duration = Duration::from_millis(50);
+
+    /// NVML, and the name by which it knows a device.
+    fn open(device: &Device) -> Result<(Nvml, String), String> {
+        let uuid = device.uuid().ok_or("the CPU device has no telemetry")?;
+        // The name without a version belongs to the development package, which nobody needs here.
+        let nvml = Nvml::builder().lib_path(OsStr::new("libnvidia-ml.so.1")).init();
+        Ok((nvml.map_err(|error| format!("NVML: {error}"))?, uuid))
+    }
+
+    pub(super) fn card(device: &Device) -> Result<Card, String> {
+        let (nvml, uuid) = open(device)?;
+        let device = nvml.device_by_uuid(uuid).map_err(|error| format!("NVML: {error}"))?;
+        Ok(Card {
+            driver: nvml.sys_driver_version().unwrap_or_default(),
+            power_limit_w: device.enforced_power_limit().ok().map(|milliwatts| milliwatts / 1000),
+            sm_mhz_max: device.max_clock_info(Clock::SM).ok(),
+            memory_mhz_max: device.max_clock_info(Clock::Memory).ok(),
+        })
+    }
 
     #[derive(Debug)]
     pub(super) struct Watch {
@@ -81,12 +127,7 @@ mod nvml {
 
     impl Watch {
         pub(super) fn start(device: &Device) -> Result<Watch, String> {
-            let uuid = device.uuid().ok_or("the CPU device has no telemetry")?;
-            // The name without a version belongs to the development package, which nobody needs here.
-            let nvml = Nvml::builder()
-                .lib_path(OsStr::new("libnvidia-ml.so.1"))
-                .init()
-                .map_err(|error| format!("NVML: {error}"))?;
+            let (nvml, uuid) = open(device)?;
             let stop = Arc::new(AtomicBool::new(false));
             let thread = spawn({
                 let stop = stop.clone();

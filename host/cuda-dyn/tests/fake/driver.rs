@@ -23,7 +23,8 @@ const TOTAL: usize = 1 << 30;
 static MEMORY: Mutex<Option<HashMap<u64, usize>>> = Mutex::new(None);
 
 /// With `kernels=1` there are kernels of every name; launched, they log their name and do nothing. With
-/// `kernels=2` they multiply matrices besides, as `kernel(m, n, k, a, b, c)`.
+/// `kernels=2` they multiply matrices besides, as `kernel(m, n, k, a, b, c)`, and those whose names begin with `gemm_`
+/// as `kernel(problem, a, b, c, bias)`: products, and nothing more.
 static KERNELS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const FIRST_KERNEL: usize = 0x10_0000;
 
@@ -274,9 +275,14 @@ driver! {
         assert!(extra.is_null());
         catch_up();
         if let Some(index) = (function as usize).checked_sub(FIRST_KERNEL) {
-            called(&format!("launch {}", KERNELS.lock().unwrap()[index]));
-            if configured("kernels") == Some(2) {
-                multiply(std::slice::from_raw_parts(params, 6));
+            let name = KERNELS.lock().unwrap()[index].clone();
+            called(&format!("launch {name}"));
+            match configured("kernels") {
+                Some(2) if name.starts_with("gemm_") => {
+                    multiply_batch(std::slice::from_raw_parts(params, 4), gz as usize);
+                }
+                Some(2) => multiply(std::slice::from_raw_parts(params, 6)),
+                _ => {}
             }
             return 0;
         }
@@ -459,6 +465,42 @@ unsafe fn multiply(params: &[Handle]) {
         for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
             let products = (0..k).map(|i| *a.add(row * k + i) * *b.add(i * n + col));
             *c.add(row * n + col) = products.sum();
+        }
+    }
+}
+
+/// What the kernels of the general product are told, as far as it is done here.
+#[repr(C)]
+struct Problem {
+    sizes: [u32; 3],
+    bias: u32,
+    activation: u32,
+    reserved: u32,
+    alpha: f64,
+    beta: f64,
+    strides: [[u64; 2]; 3],
+    steps: [u64; 3],
+}
+
+/// `C = A B`, `count` times, from the addresses of the problem and of the addresses of A, B and C.
+unsafe fn multiply_batch(params: &[Handle], count: usize) {
+    unsafe {
+        let problem = &*params[0].cast::<Problem>();
+        let Problem { bias: 0, activation: 0, alpha: 1.0, beta: 0.0, .. } = *problem else {
+            panic!("more than a product");
+        };
+        let [m, n, k] = problem.sizes.map(|size| size as usize);
+        for index in 0..count {
+            let element = |operand: usize, row: usize, col: usize| {
+                let [between_rows, between_cols] = problem.strides[operand].map(|it| it as usize);
+                let start = *params[1 + operand].cast::<*mut f32>();
+                let step = problem.steps[operand] as usize;
+                start.add(index * step + row * between_rows + col * between_cols)
+            };
+            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                let products = (0..k).map(|i| *element(0, row, i) * *element(1, i, col));
+                *element(2, row, col) = products.sum();
+            }
         }
     }
 }

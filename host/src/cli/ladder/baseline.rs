@@ -1,7 +1,7 @@
 //! What the ladder is held against: cuBLAS, where there is a GPU and the library.
 
 #[cfg(feature = "cuda")]
-use host::cublas::Cublas;
+use host::baseline::Cublas;
 use host::{Stream, timing::Operands};
 
 use crate::cli::note;

@@ -2,14 +2,15 @@
 
 use plotters::prelude::{DrawingBackend, RGBColor};
 
-use super::{
-    line::Line,
+use super::line::Line;
+use crate::cli::{
+    Failure,
+    args::Format,
     pen::{
         BLUE, Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, PAPER, Pen, RIGHT, SMALL, TEXT,
         TITLE, render, speed, width_of,
     },
 };
-use crate::cli::{Failure, args::Format};
 
 /// The picture's bytes.
 pub(super) fn draw(lines: &[Line], format: Format) -> Result<Vec<u8>, Failure> {

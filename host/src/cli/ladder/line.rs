@@ -10,7 +10,7 @@ use host::{
 use serde::{Deserialize, Serialize};
 
 use super::Candidate;
-use crate::cli::verification::Verification;
+use crate::cli::{list::six_digits, verification::Verification};
 
 /// A rung, or the baseline. Read back from a recorded run, too.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -110,11 +110,6 @@ impl Verdict {
     pub(super) fn right(&self) -> bool {
         self.real.passed() && self.exact.as_ref().is_none_or(Verification::passed)
     }
-}
-
-/// A time, a speed or a share in six digits: nothing is measured to more.
-pub(super) fn six_digits(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 impl Line {

@@ -5,7 +5,6 @@ mod chart;
 pub(super) mod count;
 mod line;
 mod measure;
-mod pen;
 mod roofline;
 mod table;
 

@@ -5,12 +5,15 @@ use plotters::prelude::DrawingBackend;
 use super::{
     chart::{color, label, plain, title},
     line::Line,
+};
+use crate::cli::{
+    Failure,
+    args::Format,
     pen::{
         Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, Pen, RIGHT, SMALL, TEXT, THREAD, render,
         speed, width_of,
     },
 };
-use crate::cli::{Failure, args::Format};
 
 /// The picture's bytes.
 pub(super) fn draw(lines: &[Line], format: Format) -> Result<Vec<u8>, Failure> {

@@ -14,39 +14,39 @@ use plotters::{
 use crate::cli::{Failure, args::Format};
 
 // Colours on a background of the picture's own, so that it looks the same on a light and on a dark page.
-pub(super) const PAPER: RGBColor = RGBColor(252, 252, 250);
-pub(super) const INK: RGBColor = RGBColor(32, 36, 44);
-pub(super) const GREY: RGBColor = RGBColor(104, 110, 120);
-pub(super) const FAINT: RGBColor = RGBColor(218, 220, 224);
-pub(super) const THREAD: RGBColor = RGBColor(160, 172, 190);
-pub(super) const BLUE: RGBColor = RGBColor(38, 98, 168);
-pub(super) const ORANGE: RGBColor = RGBColor(204, 92, 28);
+pub(in crate::cli) const PAPER: RGBColor = RGBColor(252, 252, 250);
+pub(in crate::cli) const INK: RGBColor = RGBColor(32, 36, 44);
+pub(in crate::cli) const GREY: RGBColor = RGBColor(104, 110, 120);
+pub(in crate::cli) const FAINT: RGBColor = RGBColor(218, 220, 224);
+pub(in crate::cli) const THREAD: RGBColor = RGBColor(160, 172, 190);
+pub(in crate::cli) const BLUE: RGBColor = RGBColor(38, 98, 168);
+pub(in crate::cli) const ORANGE: RGBColor = RGBColor(204, 92, 28);
 
 /// Sizes of letters, in pixels.
-pub(super) const TITLE: i32 = 26;
-pub(super) const TEXT: i32 = 17;
-pub(super) const SMALL: i32 = 15;
+pub(in crate::cli) const TITLE: i32 = 26;
+pub(in crate::cli) const TEXT: i32 = 17;
+pub(in crate::cli) const SMALL: i32 = 15;
 
 /// Where a text's point is.
-pub(super) const LEFT: (HPos, VPos) = (HPos::Left, VPos::Center);
-pub(super) const RIGHT: (HPos, VPos) = (HPos::Right, VPos::Center);
-pub(super) const MIDDLE: (HPos, VPos) = (HPos::Center, VPos::Center);
+pub(in crate::cli) const LEFT: (HPos, VPos) = (HPos::Left, VPos::Center);
+pub(in crate::cli) const RIGHT: (HPos, VPos) = (HPos::Right, VPos::Center);
+pub(in crate::cli) const MIDDLE: (HPos, VPos) = (HPos::Center, VPos::Center);
 
 /// The name by which pictures ask for letters. A viewer of an SVG takes its own, a PNG has those of the file.
 const FONT: &str = "sans-serif";
-const FONT_FILE: &[u8] = include_bytes!("../../../fonts/DejaVuSans-subset.ttf");
+const FONT_FILE: &[u8] = include_bytes!("../../fonts/DejaVuSans-subset.ttf");
 
 /// A PNG has this many pixels for one of an SVG, so that it is sharp on dense screens.
 const PNG_SCALE: i32 = 2;
 
 /// An area to draw on, in pixels from its upper left corner.
-pub(super) struct Pen<'a, B: DrawingBackend> {
+pub(in crate::cli) struct Pen<'a, B: DrawingBackend> {
     area: &'a DrawingArea<B, Shift>,
     scale: i32,
 }
 
 /// What a picture shows, whatever it is drawn on.
-pub(super) trait Drawing {
+pub(in crate::cli) trait Drawing {
     /// Its width and height.
     fn size(&self) -> (i32, i32);
 
@@ -54,7 +54,7 @@ pub(super) trait Drawing {
 }
 
 /// The file's bytes.
-pub(super) fn render(drawing: &impl Drawing, format: Format) -> Result<Vec<u8>, Failure> {
+pub(in crate::cli) fn render(drawing: &impl Drawing, format: Format) -> Result<Vec<u8>, Failure> {
     static REGISTERED: Once = Once::new();
     // That it could not be read would show in the drawing, whose errors are passed on.
     REGISTERED.call_once(|| drop(register_font(FONT, FontStyle::Normal, FONT_FILE)));
@@ -118,7 +118,7 @@ impl<B: DrawingBackend> Pen<'_, B> {
     }
 
     /// A line through these points.
-    pub(super) fn line(
+    pub(in crate::cli) fn line(
         &self,
         points: &[(i32, i32)],
         color: RGBColor,
@@ -130,7 +130,7 @@ impl<B: DrawingBackend> Pen<'_, B> {
     }
 
     /// A filled box between two corners.
-    pub(super) fn fill(
+    pub(in crate::cli) fn fill(
         &self,
         from: (i32, i32),
         to: (i32, i32),
@@ -141,13 +141,18 @@ impl<B: DrawingBackend> Pen<'_, B> {
     }
 
     /// A filled circle.
-    pub(super) fn dot(&self, at: (i32, i32), radius: i32, color: RGBColor) -> Result<(), String> {
+    pub(in crate::cli) fn dot(
+        &self,
+        at: (i32, i32),
+        radius: i32,
+        color: RGBColor,
+    ) -> Result<(), String> {
         let circle = Circle::new(self.at(at), radius * self.scale, color.filled());
         self.area.draw(&circle).map_err(text)
     }
 
     /// Words, anchored at a point.
-    pub(super) fn words(
+    pub(in crate::cli) fn words(
         &self,
         words: &str,
         at: (i32, i32),
@@ -159,7 +164,7 @@ impl<B: DrawingBackend> Pen<'_, B> {
     }
 
     /// Words along an axis that goes up.
-    pub(super) fn upward(
+    pub(in crate::cli) fn upward(
         &self,
         words: &str,
         at: (i32, i32),
@@ -187,12 +192,12 @@ impl<B: DrawingBackend> Pen<'_, B> {
 }
 
 /// How wide words are, roughly: letters of this font are at most so wide on average.
-pub(super) fn width_of(words: &str, size: i32) -> i32 {
+pub(in crate::cli) fn width_of(words: &str, size: i32) -> i32 {
     words.chars().count() as i32 * size * 55 / 100
 }
 
 /// A speed in as many digits as a reader compares.
-pub(super) fn speed(gflops: f64) -> String {
+pub(in crate::cli) fn speed(gflops: f64) -> String {
     match gflops {
         fast if fast >= 10_000.0 => format!("{:.1} TFLOP/s", fast / 1000.0),
         fast if fast >= 1000.0 => format!("{:.2} TFLOP/s", fast / 1000.0),

@@ -1,0 +1,161 @@
+//! What a product is held against: NVIDIA's libraries. Nothing else uses them and nothing needs them: they are looked
+//! for when they are asked for, at run time.
+//!
+//! [`Dense`] says which product, in words that ours, cuBLAS's and cublasLt's calls understand alike.
+
+#[cfg(feature = "cuda")]
+mod cublas;
+#[cfg(feature = "cuda")]
+mod library;
+#[cfg(feature = "cuda")]
+mod lt;
+
+#[cfg(feature = "cuda")]
+pub use self::{
+    cublas::Cublas,
+    lt::{CublasLt, Plan},
+};
+use crate::{
+    buffer::{Buffer, BufferView, BufferViewMut},
+    error::{Error, Result},
+    gemm::{Batch, BatchMut, Choice, Gemm},
+    launch::Stream,
+    product::Shape,
+};
+
+/// `C = A B`, `count` times: each A, B and C is dense and lies right behind the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dense {
+    /// The sizes of each.
+    pub shape: Shape,
+    /// Does A, does B lie transposed, which is column by column? C lies row by row.
+    pub transposed: [bool; 2],
+    /// How many.
+    pub count: usize,
+}
+
+impl Dense {
+    /// One product of row-major matrices.
+    pub fn one(shape: Shape) -> Self {
+        Dense { shape, transposed: [false; 2], count: 1 }
+    }
+
+    /// Elements of all As, all Bs, all Cs.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where that is more than can be addressed.
+    pub fn lens(&self) -> Result<[usize; 3]> {
+        let Dense { shape, count, .. } = *self;
+        let mut lens = [shape.a_len(), shape.b_len(), shape.c_len()];
+        for len in &mut lens {
+            *len = len.checked_mul(count).ok_or_else(|| {
+                let limit = format!("{count} matrices of {len} elements cannot be addressed");
+                Error::argument("count", count, limit)
+            })?;
+        }
+        Ok(lens)
+    }
+
+    /// Operations of all of them.
+    pub fn flop(&self) -> f64 {
+        self.shape.flop() * self.count as f64
+    }
+
+    /// Bytes of all operands.
+    pub fn bytes(&self) -> u64 {
+        self.shape.bytes().saturating_mul(self.count as u64)
+    }
+
+    /// Elements between rows and between columns, of A, of B and of C.
+    pub fn strides(&self) -> [[usize; 2]; 3] {
+        let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
+        let [a, b] = self.transposed;
+        [if a { [1, m] } else { [k, 1] }, if b { [1, k] } else { [n, 1] }, [n, 1]]
+    }
+
+    /// Puts them on a stream, by one launch of the general product.
+    ///
+    /// # Errors
+    /// As [`Gemm::launch_batch`].
+    pub fn launch(
+        &self,
+        gemm: &Gemm<f32>,
+        stream: &Stream,
+        a: &Buffer<f32>,
+        b: &Buffer<f32>,
+        c: &mut Buffer<f32>,
+    ) -> Result<Choice> {
+        let Dense { shape, count, .. } = *self;
+        let (m, n, k) = (shape.m(), shape.n(), shape.k());
+        let [of_a, of_b, of_c] = self.strides();
+        gemm.launch_batch(
+            stream,
+            Batch::new(a.view(..)?, (m, k), of_a, count, shape.a_len())?,
+            Batch::new(b.view(..)?, (k, n), of_b, count, shape.b_len())?,
+            BatchMut::new(c.view_mut(..)?, (m, n), of_c, count, shape.c_len())?,
+        )
+    }
+
+    /// Refuses operands that lie elsewhere than the stream, or have another length.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "for NVIDIA's libraries"))]
+    fn check(
+        &self,
+        stream: &Stream,
+        a: &BufferView<f32>,
+        b: &BufferView<f32>,
+        c: &BufferViewMut<f32>,
+    ) -> Result<()> {
+        let own = stream.device();
+        let operands =
+            [("A", a.device(), a.len()), ("B", b.device(), b.len()), ("C", c.device(), c.len())];
+        for ((name, device, len), needed) in operands.into_iter().zip(self.lens()?) {
+            if device != own {
+                let limit = format!("must lie on {}", own.name());
+                return Err(Error::argument(name, device.name(), limit));
+            }
+            if len != needed {
+                let limit = format!("must be {needed} for {} of {}", self.count, self.shape);
+                return Err(Error::argument(format!("{name}.len()"), len, limit));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Device;
+
+    #[test]
+    fn what_lies_transposed_is_the_same_matrix() {
+        let device = Device::cpu();
+        let stream = device.stream().unwrap();
+        let shape = Shape::new(2, 2, 3).unwrap();
+        // Two products; A = [1 2 3; 4 5 6] and its double, B = [1 0; 0 1; 1 1].
+        let rows = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let cols = [1.0, 4.0, 2.0, 5.0, 3.0, 6.0];
+        let b_rows = [1.0, 0.0, 0.0, 1.0, 1.0, 1.0];
+        let b_cols = [1.0, 0.0, 1.0, 0.0, 1.0, 1.0];
+        for transposed in [[false, false], [true, false], [false, true], [true, true]] {
+            let dense = Dense { shape, transposed, count: 2 };
+            let first = if transposed[0] { cols } else { rows };
+            let a = [first, first.map(|x| 2.0 * x)].concat();
+            let b = [if transposed[1] { b_cols } else { b_rows }; 2].concat();
+            let (a, b) = (device.upload(&a).unwrap(), device.upload(&b).unwrap());
+            let mut c = device.zeros::<f32>(8).unwrap();
+            dense.launch(&Gemm::new(), &stream, &a, &b, &mut c).unwrap();
+            let c = c.view(..).unwrap().to_vec().unwrap();
+            assert_eq!(c, [4.0, 5.0, 10.0, 11.0, 8.0, 10.0, 20.0, 22.0], "{transposed:?}");
+            assert_eq!((dense.flop(), dense.bytes()), (48.0, 2 * 4 * (6 + 6 + 4)));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_addressed_is_refused() {
+        let shape = Shape::new(1 << 20, 1 << 20, 1 << 20).unwrap();
+        let dense = Dense { count: usize::MAX, ..Dense::one(shape) };
+        assert!(dense.lens().unwrap_err().to_string().starts_with("count = "));
+        assert_eq!(dense.bytes(), u64::MAX);
+    }
+}

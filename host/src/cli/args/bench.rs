@@ -1,0 +1,281 @@
+//! Flags of `bench`.
+
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use clap::{Args, ValueEnum};
+use host::{Device, Shape, baseline::Dense, timing};
+
+use super::{DeviceChoice, KernelChoice, Verify, devices, kernels, name_of, seconds, seed, size};
+
+/// Flags of a benchmark.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Bench {
+    /// Sizes, separated by commas: N for a cube, MxNxK (C is M x N, K the inner size), COUNT*MxNxK for a batch, or a
+    /// group: square, ragged, skinny, transformer, batched, all [default: 512,1024,2048,4096 on a GPU, 128,256,512 on
+    /// the CPU; with --vs all]
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) sizes: Vec<BenchSize>,
+
+    /// Kernels, separated by commas; without --vs the first is what the others are compared with [default: all, in
+    /// the order of `host kernels`; with --vs auto, the one that a program gets]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(value_parser = kernels(), hide_possible_values = true)]
+    pub(crate) kernels: Vec<KernelChoice>,
+
+    /// Compare with other libraries: cuBLAS and cublasLt on a GPU; on the CPU device nalgebra and the crate gemm
+    #[arg(long, value_enum)]
+    pub(crate) vs: Option<Vs>,
+
+    /// How A and B lie, separated by commas: n row by row, t transposed, A's letter first
+    #[arg(long, value_name = "nn|nt|tn|tt", value_delimiter = ',', default_value = "nn")]
+    pub(crate) trans: Vec<Layouts>,
+
+    /// Where to run: auto takes a GPU where there is one
+    #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
+    #[arg(value_parser = devices(), hide_possible_values = true)]
+    pub(crate) device: DeviceChoice,
+
+    /// Seed of the random operands
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// What of C to compare with float64, once for each kernel and size; auto compares all where that takes seconds,
+    /// with --vs where it takes one
+    #[arg(long, value_enum, default_value_t = Verify::Auto)]
+    pub(crate) verify: Verify,
+
+    /// Seconds of measuring to aim for, for each kernel and size: seven rounds are measured at least, and
+    /// warm-up and verification come on top [default: 1; with --vs 0.25]
+    #[arg(long, value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) seconds: Option<f64>,
+
+    /// One JSON object a line; `verified` is null where nothing was compared
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write results.jsonl, results.csv, machine.json and pictures (speed, ratio, roofline, each as SVG and PNG) to
+    /// this folder, which is made where it is not there
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// The commit to write to machine.json where git cannot be asked
+    #[arg(long, value_name = "HASH", requires = "out")]
+    pub(crate) commit: Option<String>,
+
+    /// Run nothing: show and draw what --out wrote to this folder, or --json printed to this file
+    #[arg(long, value_name = "FOLDER|FILE")]
+    #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "device", "seed", "verify", "seconds", "commit"])]
+    pub(crate) from: Option<PathBuf>,
+
+    /// Show what has become faster or slower than in an older run by more than the noise of both
+    #[arg(long, value_name = "FOLDER|FILE")]
+    pub(crate) compare: Option<PathBuf>,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 every kernel is right; 1 one is wrong, and was not timed; the others as for a product.";
+
+/// What to compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Vs {
+    /// The fastest of cuBLAS and of the algorithms that cublasLt proposes
+    Cublas,
+    /// The faster of nalgebra and the crate gemm, on the CPU device
+    Cpu,
+}
+
+impl Bench {
+    /// The products asked for, or what a device gets through in a while, with the group that each is of.
+    pub(crate) fn products_on(&self, device: &Device) -> host::Result<Vec<(Option<Group>, Dense)>> {
+        let cubes: &[u64] =
+            if device.is_cuda() { &[512, 1024, 2048, 4096] } else { &[128, 256, 512] };
+        let cubes = || cubes.iter().map(|&n| BenchSize::One(Product { count: 1, size: [n; 3] }));
+        let sizes = match (&self.sizes[..], self.vs) {
+            ([], None) => cubes().collect(),
+            ([], Some(_)) => vec![BenchSize::All],
+            (asked, _) => asked.to_vec(),
+        };
+        let mut products = Vec::new();
+        for size in sizes {
+            let all = Group::value_variants();
+            let (groups, one) = match size {
+                BenchSize::One(product) => (&[][..], Some(product)),
+                BenchSize::Group(group) => (&all[group as usize..=group as usize], None),
+                BenchSize::All => (all, None),
+            };
+            let of_groups = groups.iter().flat_map(|&group| {
+                let products = group.products(device.is_cuda());
+                products.into_iter().map(move |product| (Some(group), product))
+            });
+            products.extend(of_groups);
+            products.extend(one.map(|product| (None, product)));
+        }
+        let mut dense = Vec::new();
+        for (group, Product { count, size: [m, n, k] }) in products {
+            for &Layouts(transposed) in &self.trans {
+                let product = Dense { shape: Shape::new(m, n, k)?, transposed, count };
+                product.lens()?;
+                if !dense.iter().any(|(_, other)| *other == product) {
+                    dense.push((group, product));
+                }
+            }
+        }
+        Ok(dense)
+    }
+
+    /// How long to measure so many candidates at one size.
+    pub(crate) fn options(&self, device: &Device, candidates: usize) -> timing::Options {
+        let seconds = self.seconds.unwrap_or(if self.vs.is_some() { 0.25 } else { 1.0 });
+        let duration = Duration::from_secs_f64(seconds * candidates as f64);
+        timing::Options { duration, ..timing::Options::new(device, candidates) }
+    }
+}
+
+/// Sizes of a benchmark: one product, or a group of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BenchSize {
+    One(Product),
+    Group(Group),
+    All,
+}
+
+/// So many products of one size: m, n and k.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Product {
+    count: usize,
+    size: [u64; 3],
+}
+
+/// Sizes that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Group {
+    /// Cubes
+    Square,
+    /// No multiple of anything, in each position and in all
+    Ragged,
+    /// 16, 64 and 128 in each position
+    Skinny,
+    /// 1000 x 700 x 513
+    Odd,
+    /// The products of a transformer's layer
+    Transformer,
+    /// Many small ones by one launch
+    Batched,
+}
+
+impl Group {
+    /// Its products on a GPU, or such as fibers get through.
+    fn products(self, cuda: bool) -> Vec<Product> {
+        let one = |size| Product { count: 1, size };
+        let cubes = |sizes: &[u64]| sizes.iter().map(|&n| one([n; 3])).collect();
+        match self {
+            Group::Square if cuda => cubes(&[256, 512, 1024, 2048, 4096, 8192, 16384]),
+            Group::Square => cubes(&[32, 64, 128, 256]),
+            Group::Ragged => {
+                let n = if cuda { 4096 } else { 128 };
+                let mut sizes = vec![
+                    [n - 1, n, n],
+                    [n, n - 1, n],
+                    [n, n, n - 1],
+                    [n - 1, n - 3, n + 1],
+                    [n + 1, n + 3, n + 5],
+                ];
+                if cuda {
+                    sizes.extend([[2047, 2045, 2049], [1023, 1021, 1025], [511, 509, 513]]);
+                }
+                sizes.into_iter().map(one).collect()
+            }
+            Group::Skinny => {
+                let (n, thin) = if cuda { (4096, [16, 64, 128]) } else { (128, [4, 16, 32]) };
+                let positions = thin.map(|thin| [[thin, n, n], [n, thin, n], [n, n, thin]]);
+                positions.into_iter().flatten().map(one).collect()
+            }
+            Group::Odd => vec![one(if cuda { [1000, 700, 513] } else { [100, 70, 51] })],
+            Group::Transformer => {
+                // Tokens, the model's width, heads and the width of each, the width of its feed-forward network.
+                let (tokens, width, heads, head, wide) =
+                    if cuda { (2048, 4096, 32, 128, 16384) } else { (64, 64, 4, 16, 256) };
+                vec![
+                    // Queries, keys and values; scores; what they weigh; the projection; up and down.
+                    one([tokens, 3 * width, width]),
+                    Product { count: heads, size: [tokens, tokens, head] },
+                    Product { count: heads, size: [tokens, head, tokens] },
+                    one([tokens, width, width]),
+                    one([tokens, wide, width]),
+                    one([tokens, width, wide]),
+                ]
+            }
+            Group::Batched => {
+                let batches: &[(usize, u64)] = match cuda {
+                    true => &[(4096, 16), (2048, 32), (1024, 64), (256, 128)],
+                    false => &[(64, 8), (32, 16)],
+                };
+                batches.iter().map(|&(count, n)| Product { count, size: [n; 3] }).collect()
+            }
+        }
+    }
+
+    pub(crate) fn name(self) -> String {
+        name_of(&self)
+    }
+}
+
+impl FromStr for BenchSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        if text == "all" {
+            return Ok(BenchSize::All);
+        }
+        if let Ok(group) = Group::from_str(text, false) {
+            return Ok(BenchSize::Group(group));
+        }
+        let (count, sizes) = match text.split_once('*') {
+            None => (Ok(1), text),
+            Some((count, sizes)) => (size(count.trim()), sizes),
+        };
+        let sizes = sizes.split(['x', 'X']).map(str::trim).map(size).collect::<Result<Vec<_>, _>>();
+        let (count, size) = match (count, sizes.as_deref()) {
+            (Ok(count), Ok(&[n])) => (count, [n, n, n]),
+            (Ok(count), Ok(&[m, n, k])) => (count, [m, n, k]),
+            _ => {
+                let groups = Group::value_variants().iter().map(|group| group.name());
+                return Err(format!(
+                    "must be N or MxNxK, each from 1 to {}, for a batch COUNT* before it, or one of {}, all",
+                    u32::MAX,
+                    groups.collect::<Vec<_>>().join(", ")
+                ));
+            }
+        };
+        match count == 0 || size.contains(&0) {
+            true => Err("there is nothing to time in an empty product".to_owned()),
+            false => Ok(BenchSize::One(Product { count: count as usize, size })),
+        }
+    }
+}
+
+/// Which of A and B lie transposed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layouts(pub(crate) [bool; 2]);
+
+impl FromStr for Layouts {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Layouts(match text.trim() {
+            "nn" => [false, false],
+            "nt" => [false, true],
+            "tn" => [true, false],
+            "tt" => [true, true],
+            _ => return Err("must be nn, nt, tn or tt: A's letter, then B's"),
+        }))
+    }
+}
+
+impl fmt::Display for Layouts {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let letter = |transposed| if transposed { 't' } else { 'n' };
+        write!(f, "{}{}", letter(self.0[0]), letter(self.0[1]))
+    }
+}

@@ -1,0 +1,121 @@
+//! A product that is timed.
+
+use host::{Buffer, Device, Shape, baseline::Dense, operands};
+
+use crate::cli::{Failure, args::Group};
+
+/// A product, or a batch of them, and the group of sizes that it is of.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    pub(super) group: Option<String>,
+    pub(super) product: Dense,
+}
+
+impl Case {
+    pub(super) fn new((group, product): (Option<Group>, Dense)) -> Self {
+        Case { group: group.map(Group::name), product }
+    }
+
+    /// How many sets of operands together exceed twice the device's L2 cache.
+    pub(super) fn sets(&self, device: &Device) -> u64 {
+        match (device.l2_bytes(), self.product.bytes()) {
+            (0, _) => 1,
+            (l2, bytes) => (2 * l2 / bytes.max(1) + 1).clamp(2, 1000),
+        }
+    }
+}
+
+/// Operands on a device.
+pub(super) struct Set {
+    pub(super) a: Buffer<f32>,
+    pub(super) b: Buffer<f32>,
+    pub(super) c: Buffer<f32>,
+}
+
+impl Set {
+    /// Operands of these elements, each matrix row by row; on the device they lie as the product says. C is zero.
+    pub(super) fn upload(
+        device: &Device,
+        product: &Dense,
+        [a, b]: [&[f32]; 2],
+    ) -> Result<Self, Failure> {
+        let Dense { shape, transposed, .. } = *product;
+        let put = |values: &[f32], rows: usize, cols: usize, transposed: bool| match transposed {
+            false => device.upload(values),
+            true => device.upload(&transpose(values, rows, cols)),
+        };
+        Ok(Set {
+            a: put(a, shape.m(), shape.k(), transposed[0])?,
+            b: put(b, shape.k(), shape.n(), transposed[1])?,
+            c: device.zeros(product.lens()?[2])?,
+        })
+    }
+
+    /// Uniform operands of that seed.
+    pub(super) fn uniform(device: &Device, product: &Dense, seed: u64) -> Result<Self, Failure> {
+        let [a, b] = draw(product, seed, None)?;
+        // Random numbers are as random transposed.
+        let [_, _, c] = product.lens()?;
+        Ok(Set { a: device.upload(&a)?, b: device.upload(&b)?, c: device.zeros(c)? })
+    }
+}
+
+/// A and B, uniform or integers of a magnitude.
+pub(super) fn draw(
+    product: &Dense,
+    seed: u64,
+    integers: Option<u32>,
+) -> host::Result<[Vec<f32>; 2]> {
+    let [a, b, _] = product.lens()?;
+    let draw = |seed, len| match integers {
+        None => operands::uniform(seed, len),
+        Some(magnitude) => operands::integers(seed, len, magnitude),
+    };
+    Ok([draw(seed, a)?, draw(operands::seed_of_b(seed), b)?])
+}
+
+/// Each matrix of `rows x cols` column by column.
+fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
+    // In squares that fit a cache.
+    const SIDE: usize = 32;
+    let mut all = vec![0.0; values.len()];
+    let each = (rows * cols).max(1);
+    for (from, to) in values.chunks(each).zip(all.chunks_mut(each)) {
+        for first_row in (0..rows).step_by(SIDE) {
+            for first_col in (0..cols).step_by(SIDE) {
+                for row in first_row..(first_row + SIDE).min(rows) {
+                    for col in first_col..(first_col + SIDE).min(cols) {
+                        to[col * rows + row] = from[row * cols + col];
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// A product's A, B and C out of a batch's.
+pub(super) fn of_batch<'a>(
+    shape: Shape,
+    index: usize,
+    [a, b, c]: [&'a [f32]; 3],
+) -> [&'a [f32]; 3] {
+    let part = |values: &'a [f32], len: usize| &values[index * len..(index + 1) * len];
+    [part(a, shape.a_len()), part(b, shape.b_len()), part(c, shape.c_len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_column_by_column() {
+        assert_eq!(
+            transpose(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3),
+            [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]
+        );
+        let values = (0..2 * 40 * 35).map(|x| x as f32).collect::<Vec<_>>();
+        let twice = transpose(&transpose(&values, 40, 35), 35, 40);
+        assert_eq!(twice, values);
+    }
+}

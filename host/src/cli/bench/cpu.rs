@@ -1,0 +1,148 @@
+//! Other people's products on the CPU, for scale: nalgebra's, on one core, and the crate gemm's, on all.
+
+use host::{Buffer, Error, baseline::Dense};
+use nalgebra::{DMatrixView, DMatrixViewMut, Dyn};
+
+/// A, B and C in this machine's memory, all of a batch.
+type Slices<'a> = (&'a [f32], &'a [f32], &'a mut [f32]);
+
+fn slices<'a>(
+    product: &Dense,
+    a: &'a Buffer<f32>,
+    b: &'a Buffer<f32>,
+    c: &'a mut Buffer<f32>,
+) -> host::Result<Slices<'a>> {
+    let lens = product.lens()?;
+    let device = a.device().name();
+    let (Some(a), Some(b), Some(c)) = (a.as_slice(), b.as_slice(), c.as_mut_slice()) else {
+        return Err(Error::argument("device", device, "nalgebra and gemm run on the CPU alone"));
+    };
+    if [a.len(), b.len(), c.len()] != lens {
+        let limit = format!("must have {lens:?} elements");
+        return Err(Error::argument(
+            "operands",
+            format!("{:?}", [a.len(), b.len(), c.len()]),
+            limit,
+        ));
+    }
+    Ok((a, b, c))
+}
+
+/// Can nalgebra be asked for it? Where a size is 5 or less its own loops run instead of `matrixmultiply`'s, and in
+/// release 0.35 they leave the memory of a column whose elements are apart (`axcpy_uninit` takes the slice's length for
+/// the vector's).
+pub(super) fn is_for_nalgebra(product: &Dense) -> bool {
+    let shape = product.shape;
+    let small = [shape.m(), shape.n(), shape.k()].into_iter().any(|size| size <= 5);
+    !small || product.transposed == [false, false]
+}
+
+/// `nalgebra`, by `gemm` of its matrices: they are column-major, so `C^T = B^T A^T`.
+pub(super) fn nalgebra(
+    product: &Dense,
+    a: &Buffer<f32>,
+    b: &Buffer<f32>,
+    c: &mut Buffer<f32>,
+) -> host::Result<()> {
+    let (a, b, c) = slices(product, a, b, c)?;
+    let shape = product.shape;
+    let (m, n, k) = (shape.m(), shape.n(), shape.k());
+    let [of_a, of_b, of_c] = product.strides();
+    // The transpose of a matrix with these strides.
+    let view = |data, rows, cols, [between_rows, between_cols]: [usize; 2]| {
+        let (rows, cols, along, across) =
+            (Dyn(cols), Dyn(rows), Dyn(between_cols), Dyn(between_rows));
+        DMatrixView::<f32, Dyn, Dyn>::from_slice_with_strides_generic(
+            data, rows, cols, along, across,
+        )
+    };
+    for ((a, b), c) in a
+        .chunks(shape.a_len().max(1))
+        .zip(b.chunks(shape.b_len().max(1)))
+        .zip(c.chunks_mut(shape.c_len().max(1)))
+    {
+        let mut c = DMatrixViewMut::<f32, Dyn, Dyn>::from_slice_with_strides_generic(
+            c,
+            Dyn(n),
+            Dyn(m),
+            Dyn(of_c[1]),
+            Dyn(of_c[0]),
+        );
+        c.gemm(1.0, &view(b, k, n, of_b), &view(a, m, k, of_a), 0.0);
+    }
+    Ok(())
+}
+
+/// The crate `gemm`, on all cores.
+pub(super) fn gemm(
+    product: &Dense,
+    a: &Buffer<f32>,
+    b: &Buffer<f32>,
+    c: &mut Buffer<f32>,
+) -> host::Result<()> {
+    let (a, b, c) = slices(product, a, b, c)?;
+    let shape = product.shape;
+    let (m, n, k) = (shape.m(), shape.n(), shape.k());
+    let [of_a, of_b, of_c] = product.strides().map(|strides| strides.map(|stride| stride as isize));
+    for index in 0..product.count {
+        let start = |len: usize| index * len..(index + 1) * len;
+        let (a, b) = (&a[start(shape.a_len())], &b[start(shape.b_len())]);
+        let c = &mut c[start(shape.c_len())];
+        // SAFETY: A, B and C have m k, k n and m n elements, in which the strides keep; C is borrowed mutably. It is
+        // not read.
+        unsafe {
+            gemm::gemm(
+                m,
+                n,
+                k,
+                c.as_mut_ptr(),
+                of_c[1],
+                of_c[0],
+                false,
+                a.as_ptr(),
+                of_a[1],
+                of_a[0],
+                b.as_ptr(),
+                of_b[1],
+                of_b[0],
+                0.0,
+                1.0,
+                false,
+                false,
+                false,
+                gemm::Parallelism::Rayon(0),
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use host::{Device, Gemm, Shape, operands};
+
+    use super::{super::library::Product, *};
+
+    #[test]
+    fn they_compute_what_we_do() {
+        let device = Device::cpu();
+        let stream = device.stream().unwrap();
+        for [m, n, k] in [[1, 1, 1], [3, 4, 5], [17, 19, 23], [64, 48, 33]] {
+            for transposed in [[false, false], [true, false], [false, true], [true, true]] {
+                let product = Dense { shape: Shape::new(m, n, k).unwrap(), transposed, count: 3 };
+                let [a_len, b_len, c_len] = product.lens().unwrap();
+                let a = device.upload(&operands::integers(1, a_len, 8).unwrap()).unwrap();
+                let b = device.upload(&operands::integers(2, b_len, 8).unwrap()).unwrap();
+                let mut own = device.zeros(c_len).unwrap();
+                product.launch(&Gemm::new(), &stream, &a, &b, &mut own).unwrap();
+                let nalgebra = is_for_nalgebra(&product).then_some(nalgebra as Product);
+                for other in nalgebra.into_iter().chain([gemm as Product]) {
+                    // What C holds before must not matter.
+                    let mut c = device.upload(&vec![f32::NAN; c_len]).unwrap();
+                    other(&product, &a, &b, &mut c).unwrap();
+                    assert_eq!(c.to_vec().unwrap(), own.to_vec().unwrap(), "{product:?}");
+                }
+            }
+        }
+    }
+}

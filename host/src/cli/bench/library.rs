@@ -1,0 +1,254 @@
+//! What kernels are held against: other people's libraries.
+
+use host::{Buffer, Stream, baseline::Dense};
+
+use super::{case::Set, cpu};
+use crate::cli::{args::Vs, note};
+
+/// A library on a stream.
+pub(super) trait Library {
+    /// As rows name it.
+    fn name(&self) -> &'static str;
+
+    /// Its file and version, or what is known of them.
+    fn version(&self) -> String;
+
+    /// What it does for a product; `None` where it has nothing for it.
+    fn prepare<'l>(&'l self, product: &Dense) -> host::Result<Option<Box<dyn Ready + 'l>>>;
+}
+
+/// A library ready for a product.
+pub(super) trait Ready {
+    /// The product, put on the stream.
+    fn launch(&self, set: &mut Set) -> host::Result<()>;
+
+    /// Takes the fastest of its algorithms on these operands, where it has several.
+    fn choose(&mut self, _stream: &Stream, _sets: &mut [Set]) -> host::Result<()> {
+        Ok(())
+    }
+
+    /// Which algorithm that is.
+    fn algorithm(&self) -> Option<String> {
+        None
+    }
+}
+
+/// The libraries to compare with. Of those that are not there a note says so.
+pub(super) fn open<'a>(vs: Vs, stream: &'a Stream) -> host::Result<Vec<Box<dyn Library + 'a>>> {
+    match (vs, stream.device().is_cuda()) {
+        (Vs::Cublas, true) => nvidia::open(stream),
+        (Vs::Cpu, true) => {
+            let limit = "nalgebra and gemm run on the CPU: --device cpu, or --vs cublas";
+            Err(host::Error::argument("--vs", "cpu", limit))
+        }
+        (vs, false) => {
+            if vs == Vs::Cublas {
+                note(format_args!(
+                    "note: cuBLAS runs on a GPU alone; nalgebra (one core) and the crate gemm stand in, for scale"
+                ));
+            }
+            Ok(vec![
+                Box::new(OnCpu {
+                    name: "nalgebra",
+                    product: cpu::nalgebra,
+                    takes: cpu::is_for_nalgebra,
+                }),
+                Box::new(OnCpu { name: "gemm", product: cpu::gemm, takes: |_| true }),
+            ])
+        }
+    }
+}
+
+/// A product of such a library.
+pub(super) type Product =
+    fn(&Dense, &Buffer<f32>, &Buffer<f32>, &mut Buffer<f32>) -> host::Result<()>;
+
+/// A library of this machine.
+struct OnCpu {
+    name: &'static str,
+    product: Product,
+    /// Whether it can be asked for a product.
+    takes: fn(&Dense) -> bool,
+}
+
+impl Library for OnCpu {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn version(&self) -> String {
+        "as in Cargo.lock".to_owned()
+    }
+
+    fn prepare<'l>(&'l self, product: &Dense) -> host::Result<Option<Box<dyn Ready + 'l>>> {
+        Ok(match (self.takes)(product) {
+            true => Some(Box::new((self.product, *product))),
+            false => None,
+        })
+    }
+}
+
+impl Ready for (Product, Dense) {
+    fn launch(&self, Set { a, b, c }: &mut Set) -> host::Result<()> {
+        (self.0)(&self.1, a, b, c)
+    }
+}
+
+#[cfg(feature = "cuda")]
+mod nvidia {
+    use std::cell::RefCell;
+
+    use host::{
+        Error, Stream,
+        baseline::{Cublas, CublasLt, Dense, Plan},
+        timing::{self, Candidate},
+    };
+
+    use super::{super::case::Set, Library, Ready, note};
+
+    /// Algorithms that cublasLt is asked for.
+    const ALGORITHMS: usize = 16;
+
+    pub(super) fn open<'a>(stream: &'a Stream) -> host::Result<Vec<Box<dyn Library + 'a>>> {
+        if std::env::var_os("NVIDIA_TF32_OVERRIDE").is_some_and(|value| value != "0") {
+            note(format_args!(
+                "note: NVIDIA_TF32_OVERRIDE is set: cuBLAS may compute in TF32, which its error will show"
+            ));
+        }
+        let mut libraries = Vec::<Box<dyn Library>>::new();
+        match Cublas::open(stream) {
+            Ok(cublas) => libraries.push(Box::new(cublas)),
+            Err(error) => left_out(error)?,
+        }
+        match CublasLt::open(stream) {
+            Ok(lt) => libraries.push(Box::new(lt)),
+            Err(error) => left_out(error)?,
+        }
+        for library in &libraries {
+            note(format_args!("note: {} is {}", library.name(), library.version()));
+        }
+        if libraries.is_empty() {
+            note(format_args!("note: there is nothing to compare with"));
+        }
+        Ok(libraries)
+    }
+
+    fn left_out(error: Error) -> host::Result<()> {
+        match error {
+            Error::NoCublas { .. } => {
+                note(format_args!("note: {error}"));
+                Ok(())
+            }
+            error => Err(error),
+        }
+    }
+
+    impl Library for Cublas<'_> {
+        fn name(&self) -> &'static str {
+            "cublas"
+        }
+
+        fn version(&self) -> String {
+            format!("{}, {}", self.file_name(), Cublas::version(self))
+        }
+
+        fn prepare<'l>(&'l self, product: &Dense) -> host::Result<Option<Box<dyn Ready + 'l>>> {
+            Ok(Some(Box::new((self, *product))))
+        }
+    }
+
+    impl Ready for (&Cublas<'_>, Dense) {
+        fn launch(&self, Set { a, b, c }: &mut Set) -> host::Result<()> {
+            self.0.launch(&self.1, a.view(..)?, b.view(..)?, c.view_mut(..)?)
+        }
+    }
+
+    impl Library for CublasLt<'_> {
+        fn name(&self) -> &'static str {
+            "cublasLt"
+        }
+
+        fn version(&self) -> String {
+            format!("{}, {}", self.file_name(), CublasLt::version(self))
+        }
+
+        fn prepare<'l>(&'l self, product: &Dense) -> host::Result<Option<Box<dyn Ready + 'l>>> {
+            let plan = match self.plan(*product, ALGORITHMS) {
+                Ok(plan) => plan,
+                // That it has no algorithm for a product is no reason to end.
+                Err(error @ Error::Driver { .. }) => {
+                    note(format_args!("note: cublasLt has nothing for {}: {error}", product.shape));
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            };
+            match plan.algorithms() {
+                0 => Ok(None),
+                _ => Ok(Some(Box::new(Algorithms { plan, taken: 0 }))),
+            }
+        }
+    }
+
+    /// cublasLt's algorithms for a product.
+    struct Algorithms<'l> {
+        plan: Plan<'l>,
+        taken: usize,
+    }
+
+    impl Algorithms<'_> {
+        fn run(&self, algorithm: usize, Set { a, b, c }: &mut Set) -> host::Result<()> {
+            self.plan.launch(algorithm, a.view(..)?, b.view(..)?, c.view_mut(..)?)
+        }
+    }
+
+    impl Ready for Algorithms<'_> {
+        fn launch(&self, set: &mut Set) -> host::Result<()> {
+            self.run(self.taken, set)
+        }
+
+        fn choose(&mut self, stream: &Stream, sets: &mut [Set]) -> host::Result<()> {
+            // What the heuristics propose may still be refused when it is launched.
+            let mut works = Vec::new();
+            for algorithm in 0..self.plan.algorithms() {
+                match self.run(algorithm, &mut sets[0]) {
+                    Ok(()) => works.push(algorithm),
+                    Err(Error::Driver { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            // A fault of one is none of all.
+            stream.synchronize()?;
+            let count = sets.len();
+            let sets = RefCell::new(sets);
+            let mut candidates = works
+                .iter()
+                .map(|&algorithm| -> Candidate {
+                    let (own, sets) = (&*self, &sets);
+                    Box::new(move |set| own.run(algorithm, &mut sets.borrow_mut()[set]))
+                })
+                .collect::<Vec<_>>();
+            let fastest = timing::fastest(stream, &mut candidates, count)?;
+            drop(candidates);
+            if let Some(fastest) = fastest {
+                self.taken = works[fastest];
+            }
+            Ok(())
+        }
+
+        fn algorithm(&self) -> Option<String> {
+            Some(format!("{} of {}", self.taken + 1, self.plan.algorithms()))
+        }
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
+mod nvidia {
+    use host::Stream;
+
+    use super::{Library, note};
+
+    pub(super) fn open<'a>(_: &'a Stream) -> host::Result<Vec<Box<dyn Library + 'a>>> {
+        note(format_args!("note: no cuBLAS: host was built without its feature `cuda`"));
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,346 @@
+//! Measures one size: every candidate verified, then those that are right timed in turn.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use host::{
+    Error, Gemm, Stream,
+    gemm::{self, Compute, Request, Target},
+    gpu::registry,
+    timing::{
+        self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
+    },
+    verify::Criterion,
+};
+
+use super::{
+    case::{Case, Set, draw},
+    library::{Library, Ready},
+    row::{Role, Row, row_of},
+    verdict::{Reference, Verdict, compare},
+};
+use crate::cli::{
+    Failure,
+    args::{Bench, KernelChoice, name_of},
+    list::six_digits,
+    note,
+    steps::Steps,
+};
+
+/// Measures sizes, one after another.
+pub(super) struct Bencher<'a> {
+    pub(super) args: &'a Bench,
+    pub(super) steps: Steps,
+    pub(super) stream: &'a Stream,
+    pub(super) libraries: &'a [Box<dyn Library + 'a>],
+}
+
+/// Something that is verified and timed.
+struct Candidate<'l> {
+    name: String,
+    role: Role,
+    work: Work<'l>,
+}
+
+enum Work<'l> {
+    Own(Gemm<'static, f32>),
+    Library(Box<dyn Ready + 'l>),
+}
+
+impl Bencher<'_> {
+    /// A row for each candidate. `name` is that of the size in steps.
+    pub(super) fn case(&self, name: &str, case: &Case) -> Result<Vec<Row>, Failure> {
+        let Bencher { steps, stream, args, .. } = *self;
+        let device = stream.device();
+        let mut candidates = self.candidates(case)?;
+        if candidates.iter().all(|candidate| candidate.role == Role::Baseline) {
+            return Ok(Vec::new());
+        }
+        let (mut reference, mut sets, upload) =
+            steps.step(&format!("{name}: operands"), || self.operands(case))?;
+        for Candidate { name: library, work, .. } in &mut candidates {
+            if let Work::Library(ready) = work {
+                let step = format!("{name}: {library}, its algorithms");
+                steps.step(&step, || ready.choose(stream, &mut sets))?;
+            }
+        }
+        let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
+        for candidate in &candidates {
+            let mut row = row_of(case, device, args.seed);
+            row.kernel.clone_from(&candidate.name);
+            row.role = candidate.role;
+            row.operand_sets = sets.len();
+            row.upload_us = us(upload);
+            let set = &mut sets[0];
+            let verdict = self.verdict(name, case, candidate, &mut reference, set, &mut row)?;
+            verdict.tell(&mut row);
+            rows.push(row);
+            verdicts.push(verdict);
+        }
+        drop(reference);
+
+        // What is wrong is not timed. Of a library it is enough that it is the product: its arithmetic is told.
+        let right = |&number: &usize| match candidates[number].role {
+            Role::Baseline => verdicts[number].is_a_product(),
+            _ => verdicts[number].nothing_wrong,
+        };
+        let right = (0..candidates.len()).filter(right).collect::<Vec<_>>();
+        let timed = right.iter().map(|&number| &candidates[number]).collect::<Vec<_>>();
+        let (measured, seen) = self.time(name, case, &timed, &mut sets)?;
+        let measured = right.iter().copied().zip(&measured).collect::<Vec<_>>();
+        for &(number, measurement) in &measured {
+            tell_times(&mut rows[number], measurement);
+        }
+        // The fastest library; without libraries the first kernel.
+        let baseline = measured.iter().filter(|(number, _)| match args.vs {
+            Some(_) => candidates[*number].role == Role::Baseline,
+            None => *number == 0,
+        });
+        let baseline = baseline
+            .min_by(|one, other| one.1.summary().median.total_cmp(&other.1.summary().median));
+        if let Some(&(baseline, than)) = baseline {
+            let told = rows[baseline].clone();
+            for row in &mut rows {
+                row.baseline = Some(told.kernel.clone());
+                row.baseline_time_us = told.time_us;
+                row.baseline_tflops = told.tflops;
+                row.baseline_err = told.err;
+                row.baseline_is_fp32 = verdicts[baseline].is_fp32();
+            }
+            for &(number, measurement) in &measured {
+                let ratio = measurement.speed_over(than);
+                rows[number].ratio = finite(ratio.median);
+                rows[number].ratio_low = finite(ratio.low);
+                rows[number].ratio_high = finite(ratio.high);
+            }
+        }
+        if let Some(seen) = seen {
+            rows.iter_mut().for_each(|row| row.watched(&seen));
+        }
+        Ok(rows)
+    }
+
+    /// The kernels asked for, as far as they take such operands, and the libraries, as far as they have something.
+    fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_>>, Failure> {
+        let product = &case.product;
+        let target = Target::of(self.stream.device());
+        let request = Request {
+            shape: product.shape,
+            strides: product.strides(),
+            batch: product.count,
+            compute: Compute::Native,
+            plain: true,
+        };
+        let kernels = match (&self.args.kernels[..], self.args.vs) {
+            ([], Some(_)) => vec![KernelChoice::Auto],
+            ([], None) => {
+                registry::products().map(|(entry, _)| KernelChoice::Named(entry)).collect()
+            }
+            (asked, _) => asked.to_vec(),
+        };
+        let mut candidates = Vec::<Candidate>::new();
+        let mut left_out = BTreeMap::<String, Vec<String>>::new();
+        for kernel in kernels {
+            let (gemm, role, asked) = match kernel {
+                KernelChoice::Auto => (Gemm::new(), Role::Auto, None),
+                KernelChoice::Named(entry) => {
+                    (Gemm::new().kernel(entry.name())?, Role::Named, Some(entry.name()))
+                }
+            };
+            match gemm::choose::<f32>(&request, &target, asked) {
+                // `auto` may have taken it already.
+                Ok(choice) if candidates.iter().any(|other| other.name == choice.entry.name()) => {}
+                Ok(choice) => candidates.push(Candidate {
+                    name: choice.entry.name().to_owned(),
+                    role,
+                    work: Work::Own(gemm),
+                }),
+                Err(Error::Argument { limit, .. }) if asked.is_some() => {
+                    left_out.entry(limit).or_default().push(kernel.to_string());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        for (why, kernels) in left_out {
+            let size = row_of(case, self.stream.device(), self.args.seed).size();
+            note(format_args!("note: {size}: without {}: {why}", kernels.join(", ")));
+        }
+        for library in self.libraries {
+            if let Some(ready) = library.prepare(product)? {
+                let (name, work) = (library.name().to_owned(), Work::Library(ready));
+                candidates.push(Candidate { name, role: Role::Baseline, work });
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// What to compare with, operands on the device, and how long the copies of the first took.
+    fn operands(&self, case: &Case) -> Result<(Reference, Vec<Set>, Duration), Failure> {
+        let Bencher { stream, args, .. } = *self;
+        let (device, product) = (stream.device(), &case.product);
+        let real = draw(product, args.seed, None)?;
+        let begin = Instant::now();
+        let mut sets = vec![Set::upload(device, product, real.each_ref().map(|one| &one[..]))?];
+        stream.synchronize()?;
+        let upload = begin.elapsed();
+        for set in 1..case.sets(device) {
+            sets.push(Set::uniform(device, product, args.seed.wrapping_add(set))?);
+        }
+        let seconds = if args.vs.is_some() { 1.0 } else { 30.0 };
+        let reference = Reference::new(device, product, real, args.verify, args.seed, seconds)?;
+        Ok((reference, sets, upload))
+    }
+
+    fn launch(&self, case: &Case, candidate: &Candidate, set: &mut Set) -> host::Result<()> {
+        match &candidate.work {
+            Work::Own(gemm) => {
+                let Set { a, b, c } = set;
+                case.product.launch(gemm, self.stream, a, b, c).map(|_| ())
+            }
+            Work::Library(ready) => ready.launch(set),
+        }
+    }
+
+    /// Once, from C full of NaN, on real numbers, and on integers where that can be exact. The first launch is timed.
+    fn verdict(
+        &self,
+        name: &str,
+        case: &Case,
+        candidate: &Candidate,
+        reference: &mut Reference,
+        set: &mut Set,
+        row: &mut Row,
+    ) -> Result<Verdict, Failure> {
+        let (product, verify, seed) = (&case.product, reference.verify, self.args.seed);
+        let own = &candidate.name;
+        let run = |set: &mut Set| -> Result<(Duration, Duration, Vec<f32>), Failure> {
+            set.c.fill_bytes(0xff)?;
+            let begin = Instant::now();
+            self.launch(case, candidate, set)?;
+            self.stream.synchronize()?;
+            let first_launch = begin.elapsed();
+            let begin = Instant::now();
+            let c = set.c.to_vec()?;
+            Ok((first_launch, begin.elapsed(), c))
+        };
+        let step = format!("{name}: {own} once, on uniform data");
+        let real = self.steps.step(&step, || {
+            let (first_launch, download, c) = run(set)?;
+            row.first_launch_us = us(first_launch);
+            row.download_us = us(download);
+            if let Work::Library(ready) = &candidate.work {
+                row.algorithm = ready.algorithm();
+            }
+            let [a, b] = &reference.real;
+            compare(product, verify, [a, b, &c], Criterion::Bound, seed)
+        })?;
+        let step = format!("{name}: {own} once, on integers");
+        // Of a library the error on real numbers is what counts.
+        let integers = reference.integers.as_mut().filter(|_| candidate.role != Role::Baseline);
+        let exact = integers.map(|([a, b], set)| {
+            self.steps.step(&step, || {
+                let (_, _, c) = run(set)?;
+                compare(product, verify, [a, b, &c], Criterion::Exact, seed)
+            })
+        });
+        let exact = exact.transpose()?;
+        let verdict = Verdict::new(
+            product,
+            verify,
+            &real,
+            exact.as_deref(),
+            candidate.role != Role::Baseline,
+        );
+        if candidate.role == Role::Baseline {
+            if !verdict.is_a_product() {
+                note(format_args!("error: {own} computes another product, and is not timed"));
+            }
+            return Ok(verdict);
+        }
+        for (found, data) in
+            [(&real[..], "uniform data"), (exact.as_deref().unwrap_or(&[]), "integers")]
+        {
+            if let Some(wrong) = found.iter().find(|found| !found.nothing_wrong()) {
+                wrong.complain(&format!("{data}, with {own},"));
+            }
+        }
+        if !verdict.nothing_wrong {
+            let device = self.stream.device().name();
+            let verify = name_of(&verify);
+            // The command's product is one, of row-major matrices.
+            note(format_args!(
+                "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {device} --kernel {own} --seed {seed} \
+                 --verify {verify}",
+                row.m, row.n, row.k
+            ));
+        }
+        Ok(verdict)
+    }
+
+    /// All of these in turn, round after round, and what the device did meanwhile.
+    fn time(
+        &self,
+        name: &str,
+        case: &Case,
+        candidates: &[&Candidate],
+        sets: &mut [Set],
+    ) -> Result<(Vec<Measurement>, Option<Telemetry>), Failure> {
+        if candidates.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        let Bencher { stream, args, steps, .. } = *self;
+        let device = stream.device();
+        let names = candidates.iter().map(|candidate| candidate.name.clone()).collect::<Vec<_>>();
+        let how_far = move || {
+            let Rounds { candidate, done, total } = timing::rounds();
+            let name = names.get(candidate).map_or("", |name| name);
+            match total {
+                0 => format!("({name}, warming up)"),
+                _ => format!("({name}) {} %", 100 * done / total),
+            }
+        };
+        let options = args.options(device, candidates.len());
+        let (measured, seen) = steps.step_with(&format!("{name}: timing"), how_far, || {
+            let watch = Watch::start(device);
+            let count = sets.len();
+            // The candidates share the operands, one launch at a time.
+            let sets = RefCell::new(sets);
+            let mut timed = candidates
+                .iter()
+                .map(|candidate| -> Timed {
+                    let sets = &sets;
+                    Box::new(move |set| self.launch(case, candidate, &mut sets.borrow_mut()[set]))
+                })
+                .collect::<Vec<_>>();
+            let measured = timing::compare(stream, &mut timed, count, &options)?;
+            Ok::<_, Failure>((measured, watch.finish()))
+        })?;
+        let seen = seen.map_err(|why| {
+            if device.is_cuda() {
+                note(format_args!("note: no clocks or power: {why}"));
+            }
+        });
+        Ok((measured, seen.ok()))
+    }
+}
+
+fn us(time: Duration) -> Option<f64> {
+    Some(six_digits(time.as_secs_f64() * 1e6))
+}
+
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite()).map(six_digits)
+}
+
+fn tell_times(row: &mut Row, measurement: &Measurement) {
+    let summary = measurement.summary();
+    row.time_us = finite(summary.median);
+    row.tflops = finite(row.flop() / summary.median * 1e-6);
+    row.min_us = finite(summary.min);
+    row.spread = finite(summary.spread());
+    row.rounds = Some(measurement.times_us.len());
+    row.launches_per_round = Some(measurement.batch);
+}

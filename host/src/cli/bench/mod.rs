@@ -1,0 +1,123 @@
+//! `bench`: kernels side by side, and beside other people's libraries, at several sizes.
+//!
+//! | module | its one idea |
+//! |---|---|
+//! | `case` | a product that is timed, and its operands |
+//! | `library` | what kernels are held against |
+//! | `cpu` | two of those, on the CPU |
+//! | `verdict` | is C right, and how exact? |
+//! | `measure` | one size: every candidate verified, then timed in turn |
+//! | `row` | what is said of a kernel at a size |
+//! | `table` | rows for people |
+//! | `record` | rows as files, and read back |
+//! | `machine` | what the figures are of |
+
+mod case;
+mod cpu;
+mod library;
+mod machine;
+mod measure;
+mod record;
+mod row;
+mod table;
+mod verdict;
+
+use std::{io::Write, time::Instant};
+
+use host::Device;
+
+use self::{case::Case, machine::Machine, measure::Bencher, record::Folder, row::Row};
+use super::{
+    Failure,
+    args::{Bench, Verify},
+    list::json,
+    note,
+    run::check_bytes,
+    steps::Steps,
+};
+
+/// Times every kernel asked for at every size asked for, or reads what was timed once, and shows it.
+pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
+    let folder = args.out.as_deref().map(Folder::open).transpose()?;
+    let (rows, machine) = match &args.from {
+        Some(path) => {
+            let rows = record::read("--from", path)?;
+            show(args, &rows, out)?;
+            (rows, record::machine(path))
+        }
+        None => {
+            let (rows, machine) = measure(args, steps, out)?;
+            (rows, Some(machine))
+        }
+    };
+    if let Some(folder) = folder {
+        folder.write(&rows, machine.as_ref())?;
+    }
+    if rows.iter().any(Row::is_wrong) { Err(Failure::Wrong) } else { Ok(()) }
+}
+
+/// What was recorded once.
+fn show(args: &Bench, rows: &[Row], out: &mut impl Write) -> Result<(), Failure> {
+    if args.json {
+        return rows.iter().try_for_each(|row| json(out, row));
+    }
+    if let Some(Row { device, description, .. }) = rows.first() {
+        table::head(out, device, description)?;
+    }
+    let mut sizes = rows.chunk_by(|one, other| one.size() == other.size());
+    Ok(sizes.try_for_each(|rows| table::rows(out, rows))?)
+}
+
+/// Measures, and shows each size when it is done.
+fn measure(
+    args: &Bench,
+    steps: Steps,
+    out: &mut impl Write,
+) -> Result<(Vec<Row>, Machine), Failure> {
+    let begin = Instant::now();
+    let device = super::open(args.device)?;
+    let stream = device.stream()?;
+    // All sizes are looked at before the first one runs.
+    let cases = args.products_on(&device)?.into_iter().map(Case::new).collect::<Vec<_>>();
+    cases.iter().try_for_each(|case| check_memory(args, case, &device))?;
+    let libraries = match args.vs {
+        Some(vs) => library::open(vs, &stream)?,
+        None => Vec::new(),
+    };
+    let mut machine = Machine::of(args, &device, &libraries)?;
+    let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries };
+    if !args.json {
+        table::head(out, &device.name(), &device.description())?;
+    }
+    let mut all = Vec::new();
+    for (number, case) in (1..).zip(&cases) {
+        let shape = case.product.shape;
+        let size = format!("{}x{}x{}", shape.m(), shape.n(), shape.k());
+        let rows = bencher.case(&format!("{size} ({number} of {})", cases.len()), case)?;
+        match args.json {
+            true => rows.iter().try_for_each(|row| json(out, row))?,
+            false => table::rows(out, &rows)?,
+        }
+        out.flush()?;
+        all.extend(rows);
+    }
+    if all.is_empty() {
+        note(format_args!("note: none of the kernels takes any of these products"));
+    }
+    machine.took(begin.elapsed());
+    Ok((all, machine))
+}
+
+/// Refuses a size that does not fit, before anything has begun.
+fn check_memory(args: &Bench, case: &Case, device: &Device) -> Result<(), Failure> {
+    let bytes = case.product.bytes();
+    let verify = args.verify != Verify::None;
+    // Uniform operands in sets, and one of integers; and what a library works in.
+    let sets = case.sets(device) + u64::from(verify);
+    let workspace = if args.vs.is_some() { 32 << 20 } else { 0 };
+    let on_device = bytes.saturating_mul(sets).saturating_add(workspace);
+    // The operands are drawn here first, real and integers, and verification has B twice in float64.
+    let wide = if verify { 16 * case.product.shape.b_len() as u64 } else { 0 };
+    let on_host = bytes.saturating_mul(2).saturating_add(wide);
+    Ok(check_bytes(on_host, on_device, device)?)
+}

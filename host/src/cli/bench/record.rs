@@ -1,0 +1,212 @@
+//! Results as files: written when all of them are there, and read back.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use host::{Error, NewFile};
+use serde_json::Value;
+
+use super::{machine::Machine, row::Row};
+use crate::cli::{Failure, list::json, note};
+
+/// The file of a folder that rows are read from.
+const ROWS: &str = "results.jsonl";
+const MACHINE: &str = "machine.json";
+
+/// More rows than anybody measures.
+const MOST_ROWS: usize = 10_000;
+
+/// A folder's files, made sure of before anything is measured.
+pub(super) struct Folder {
+    rows: NewFile,
+    table: NewFile,
+    machine: NewFile,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder where it is not there.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        fs::create_dir_all(path).map_err(|error| {
+            Error::argument("--out", path.display(), format!("the folder cannot be made: {error}"))
+        })?;
+        let file = |name: &str| NewFile::create("--out", &path.join(name));
+        Ok(Folder {
+            rows: file(ROWS)?,
+            table: file("results.csv")?,
+            machine: file(MACHINE)?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Writes the rows, as lines of JSON and as a table, and the machine.
+    pub(super) fn write(self, rows: &[Row], machine: Option<&Machine>) -> Result<(), Failure> {
+        let mut lines = Vec::new();
+        rows.iter().try_for_each(|row| json(&mut lines, row))?;
+        let mut files = vec![(self.rows, lines), (self.table, csv(rows).into_bytes())];
+        if let Some(machine) = machine {
+            let mut text = serde_json::to_vec_pretty(machine).map_err(std::io::Error::from)?;
+            text.push(b'\n');
+            files.push((self.machine, text));
+        }
+        for (file, bytes) in files {
+            file.file().write_all(&bytes).map_err(|error| file.cannot_be_written(&error))?;
+            file.finish()?;
+        }
+        note(format_args!("written: {}", self.path.display()));
+        Ok(())
+    }
+}
+
+/// The columns of results.csv: the fields of a row, in their order.
+const COLUMNS: [&str; 46] = [
+    "device",
+    "description",
+    "group",
+    "m",
+    "n",
+    "k",
+    "batch",
+    "trans",
+    "dtype",
+    "compute",
+    "kernel",
+    "role",
+    "seed",
+    "time_us",
+    "tflops",
+    "err",
+    "baseline",
+    "baseline_time_us",
+    "baseline_tflops",
+    "baseline_err",
+    "baseline_is_fp32",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "verify",
+    "verified",
+    "exact_on_integers",
+    "max_abs_err",
+    "max_err_over_bound",
+    "rounds",
+    "launches_per_round",
+    "operand_sets",
+    "min_us",
+    "spread",
+    "first_launch_us",
+    "upload_us",
+    "download_us",
+    "algorithm",
+    "sm_mhz",
+    "sm_mhz_low",
+    "power_w",
+    "power_w_high",
+    "temperature_c",
+    "limited_by",
+    "roof_tflops",
+    "roof_memory_gb_per_s",
+];
+
+/// The rows as RFC 4180 has them; nothing for what is `null`.
+fn csv(rows: &[Row]) -> String {
+    let mut text = COLUMNS.join(",") + "\n";
+    for row in rows {
+        let row = serde_json::to_value(row).unwrap_or_default();
+        let fields = COLUMNS.map(|column| match &row[column] {
+            Value::Null => String::new(),
+            Value::String(words) if words.contains([',', '"', '\n']) => {
+                format!("\"{}\"", words.replace('"', "\"\""))
+            }
+            Value::String(words) => words.clone(),
+            other => other.to_string(),
+        });
+        text += &(fields.join(",") + "\n");
+    }
+    text
+}
+
+/// The rows that `--out` wrote to a folder, or `--json` printed to a file.
+pub(super) fn read(argument: &str, path: &Path) -> Result<Vec<Row>, Failure> {
+    let file = if path.is_dir() { path.join(ROWS) } else { path.to_owned() };
+    let refuse = |limit: String| Error::argument(argument, file.display(), limit);
+    let text = fs::read_to_string(&file)
+        .map_err(|error| refuse(format!("the file cannot be read: {error}")))?;
+    let numbered = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let mut rows = Vec::new();
+    for (number, line) in numbered {
+        let row: Row = serde_json::from_str(line).map_err(|error| {
+            refuse(format!("line {number} is not what `bench --json` prints: {error}"))
+        })?;
+        if let Some(what) = cannot_be_shown(&row) {
+            return Err(refuse(format!("line {number}: {what}")).into());
+        }
+        rows.push(row);
+        if rows.len() > MOST_ROWS {
+            return Err(refuse(format!("must have at most {MOST_ROWS} lines")).into());
+        }
+    }
+    match rows.is_empty() {
+        true => Err(refuse("must have a line for each kernel and size".to_owned()).into()),
+        false => Ok(rows),
+    }
+}
+
+/// The machine of such a folder, where it is told.
+pub(super) fn machine(path: &Path) -> Option<Machine> {
+    serde_json::from_str(&fs::read_to_string(path.join(MACHINE)).ok()?).ok()
+}
+
+/// What is wrong with a recorded row that a table or a picture could not be made of.
+fn cannot_be_shown(row: &Row) -> Option<String> {
+    let words = [Some(&row.kernel), Some(&row.description), Some(&row.device), Some(&row.trans)];
+    let words = words.into_iter().chain([row.baseline.as_ref(), row.group.as_ref()]).flatten();
+    for words in words {
+        if words.chars().any(char::is_control) {
+            return Some(format!("{words:?}: must be without control characters"));
+        }
+    }
+    if [row.m, row.n, row.k, row.batch].contains(&0) {
+        return Some("sizes: each must be at least 1".to_owned());
+    }
+    let figures = [
+        ("time_us", row.time_us),
+        ("tflops", row.tflops),
+        ("baseline_time_us", row.baseline_time_us),
+        ("baseline_tflops", row.baseline_tflops),
+        ("ratio", row.ratio),
+        ("ratio_low", row.ratio_low),
+        ("ratio_high", row.ratio_high),
+        ("roof_tflops", row.roof_tflops),
+        ("roof_memory_gb_per_s", row.roof_memory_gb_per_s),
+    ];
+    figures.into_iter().find_map(|(figure, value)| {
+        let value = value.filter(|value| !(*value > 1e-12 && *value < 1e12))?;
+        Some(format!("{figure} = {value}: must be above 1e-12 and below 1e12"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_the_fields_of_a_row() {
+        let text = serde_json::to_string(&Row::default()).unwrap();
+        let object = text.trim_start_matches('{').trim_end_matches('}');
+        let fields = object.split(',').map(|field| field.split('"').nth(1).unwrap());
+        assert_eq!(fields.collect::<Vec<_>>(), COLUMNS);
+    }
+
+    #[test]
+    fn words_with_commas_are_quoted() {
+        let row = Row { description: "a \"b\", c".to_owned(), m: 7, ..Row::default() };
+        let text = csv(&[row]);
+        let mut lines = text.lines();
+        assert_eq!(lines.next().unwrap().split(',').count(), COLUMNS.len());
+        assert!(lines.next().unwrap().starts_with(",\"a \"\"b\"\", c\",,7,0,0,"), "{text}");
+    }
+}

@@ -1,0 +1,146 @@
+//! What is said of one kernel at one size: a line of `--json`, of results.jsonl and results.csv.
+
+use host::{Roof, timing::telemetry::Telemetry};
+use serde::{Deserialize, Serialize};
+
+use super::case::Case;
+use crate::cli::{args::Layouts, list::six_digits};
+
+/// A kernel at a size, or a library that kernels are held against. Read back from a recorded run, too.
+///
+/// `null` is what was not measured: all times of a kernel that is wrong, errors where nothing was compared, the baseline
+/// where there is none.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Row {
+    pub(super) device: String,
+    pub(super) description: String,
+    /// Of which group of sizes.
+    pub(super) group: Option<String>,
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
+    /// Products by one launch.
+    pub(super) batch: usize,
+    /// How A and B lie: `n` row by row, `t` transposed.
+    pub(super) trans: String,
+    pub(super) dtype: String,
+    /// What it computes in.
+    pub(super) compute: String,
+    pub(super) kernel: String,
+    pub(super) role: Role,
+    pub(super) seed: u64,
+
+    /// Median of one launch, over the rounds.
+    pub(super) time_us: Option<f64>,
+    pub(super) tflops: Option<f64>,
+    /// `|C - ref| / |ref|` in the Frobenius norm, against float64.
+    pub(super) err: Option<f64>,
+
+    /// What it is held against: the fastest library, or without `--vs` the first kernel.
+    pub(super) baseline: Option<String>,
+    pub(super) baseline_time_us: Option<f64>,
+    pub(super) baseline_tflops: Option<f64>,
+    pub(super) baseline_err: Option<f64>,
+    /// Does the baseline's error show float32? Not where TF32 was let in.
+    pub(super) baseline_is_fp32: Option<bool>,
+    /// The baseline's time over its own, round by round: the median, and its 95 % interval.
+    pub(super) ratio: Option<f64>,
+    pub(super) ratio_low: Option<f64>,
+    pub(super) ratio_high: Option<f64>,
+
+    /// `full`, `sample` or `none`.
+    pub(super) verify: String,
+    /// Is everything right, on integers too? `null` where nothing was compared.
+    pub(super) verified: Option<bool>,
+    pub(super) exact_on_integers: Option<bool>,
+    pub(super) max_abs_err: Option<f64>,
+    pub(super) max_err_over_bound: Option<f64>,
+
+    pub(super) rounds: Option<usize>,
+    pub(super) launches_per_round: Option<usize>,
+    pub(super) operand_sets: usize,
+    pub(super) min_us: Option<f64>,
+    /// From the tenth to the ninetieth percentile, over the median.
+    pub(super) spread: Option<f64>,
+    /// The first launch: the driver's compilation of the kernel (once a process) and a cold cache.
+    pub(super) first_launch_us: Option<f64>,
+    /// Copies of one set of operands to the device, and of C back.
+    pub(super) upload_us: Option<f64>,
+    pub(super) download_us: Option<f64>,
+    /// Of a library that has several: which algorithm was taken.
+    pub(super) algorithm: Option<String>,
+
+    /// While this size was timed, all kernels in turn: medians, and what is furthest from them.
+    pub(super) sm_mhz: Option<u32>,
+    pub(super) sm_mhz_low: Option<u32>,
+    pub(super) power_w: Option<u32>,
+    pub(super) power_w_high: Option<u32>,
+    pub(super) temperature_c: Option<u32>,
+    pub(super) limited_by: Option<String>,
+    /// The device's peak of float32, and what its memory delivers.
+    pub(super) roof_tflops: Option<f64>,
+    pub(super) roof_memory_gb_per_s: Option<f64>,
+}
+
+/// Why a row is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Role {
+    /// It is what a program gets.
+    #[default]
+    Auto,
+    /// It was asked for by name.
+    Named,
+    /// Others are held against it.
+    Baseline,
+}
+
+/// What each row of a size says alike.
+pub(super) fn row_of(case: &Case, device: &host::Device, seed: u64) -> Row {
+    let (shape, roof) = (case.product.shape, Roof::of(device));
+    Row {
+        device: device.name(),
+        description: device.description(),
+        group: case.group.clone(),
+        m: shape.m(),
+        n: shape.n(),
+        k: shape.k(),
+        batch: case.product.count,
+        trans: Layouts(case.product.transposed).to_string(),
+        dtype: "f32".to_owned(),
+        compute: "fp32".to_owned(),
+        seed,
+        roof_tflops: roof.map(|roof| six_digits(roof.fp32_gflops * 1e-3)),
+        roof_memory_gb_per_s: roof.and_then(|roof| roof.memory_gb_per_s).map(six_digits),
+        ..Row::default()
+    }
+}
+
+impl Row {
+    /// Its size for people: `4096x4096x4096`, `32*64x64x64 nt`.
+    pub(super) fn size(&self) -> String {
+        let Row { m, n, k, batch, trans, .. } = self;
+        let batch = if *batch == 1 { String::new() } else { format!("{batch}*") };
+        let trans = if trans == "nn" { String::new() } else { format!(" {trans}") };
+        format!("{batch}{m}x{n}x{k}{trans}")
+    }
+
+    /// Operations.
+    pub(super) fn flop(&self) -> f64 {
+        2.0 * self.m as f64 * self.n as f64 * self.k as f64 * self.batch as f64
+    }
+
+    /// Was it compared, and found wrong?
+    pub(super) fn is_wrong(&self) -> bool {
+        self.time_us.is_none()
+    }
+
+    pub(super) fn watched(&mut self, seen: &Telemetry) {
+        self.sm_mhz = Some(seen.sm_mhz[1]);
+        self.sm_mhz_low = Some(seen.sm_mhz[0]);
+        self.power_w = Some(seen.power_w[1]);
+        self.power_w_high = Some(seen.power_w[2]);
+        self.temperature_c = Some(seen.temperature_c[1]);
+        self.limited_by = Some(seen.throttled.join("+"));
+    }
+}

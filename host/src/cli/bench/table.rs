@@ -1,0 +1,77 @@
+//! Rows for people.
+
+use std::io::{self, Write};
+
+use super::row::{Role, Row};
+use crate::cli::{pen::speed, run::duration};
+
+/// The words above the columns.
+pub(super) fn head(out: &mut impl Write, device: &str, description: &str) -> io::Result<()> {
+    writeln!(out, "C = A B, f32, on {device}: {description}")?;
+    writeln!(
+        out,
+        "{:<22} {:<18} {:>11} {:>15} {:>8} {:>9}  {:<23} baseline",
+        "size", "kernel", "time", "speed", "err", "err/bound", "ratio (95 % interval)"
+    )
+}
+
+/// The rows of one size.
+pub(super) fn rows(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
+    rows.iter().try_for_each(|row| writeln!(out, "{}", line(row)))?;
+    rows.first().map_or(Ok(()), |row| telemetry(out, row))
+}
+
+/// A row, without spaces at its end.
+fn line(row: &Row) -> String {
+    let err = row.err.map_or("-".to_owned(), |err| format!("{err:.1e}"));
+    let over = row.max_err_over_bound.map_or("-".to_owned(), |over| format!("{over:.4}"));
+    let start = format!("{:<22} {:<18}", row.size(), row.kernel);
+    let (Some(time), Some(tflops)) = (row.time_us, row.tflops) else {
+        return format!("{start} WRONG, not timed; err {err}, err/bound {over}");
+    };
+    let ratio = match (row.ratio, row.ratio_low, row.ratio_high) {
+        (Some(ratio), Some(low), Some(high)) => format!("{ratio:.3} ({low:.3} to {high:.3})"),
+        (Some(ratio), ..) => format!("{ratio:.3}"),
+        _ => "-".to_owned(),
+    };
+    let baseline = match (&row.baseline, row.baseline_time_us, row.baseline_tflops) {
+        (Some(name), ..) if *name == row.kernel => String::new(),
+        (Some(name), Some(time), Some(tflops)) => {
+            let not = if row.baseline_is_fp32 == Some(false) { ", NOT fp32" } else { "" };
+            format!("{name}: {}, {}{not}", duration(time), speed(tflops * 1e3))
+        }
+        _ => String::new(),
+    };
+    let algorithm = row.algorithm.as_ref().map_or(String::new(), |one| format!("algorithm {one}"));
+    let verdict = match (&*row.verify, row.verified, row.role) {
+        (_, _, Role::Baseline) => algorithm,
+        (_, None, _) => "not compared".to_owned(),
+        // k is too large for an exact run on integers.
+        (_, Some(false), _) => "unsettled".to_owned(),
+        ("sample", Some(true), _) => "sampled".to_owned(),
+        (_, Some(true), _) => String::new(),
+    };
+    let line = format!(
+        "{start} {:>11} {:>15} {err:>8} {over:>9}  {ratio:<23}",
+        duration(time),
+        speed(tflops * 1e3),
+    );
+    let rest = [baseline, verdict].into_iter().filter(|words| !words.is_empty());
+    let rest = rest.collect::<Vec<_>>().join("  ");
+    format!("{line} {rest}").trim_end().to_owned()
+}
+
+/// Clocks and power while a size was timed, where they are known.
+fn telemetry(out: &mut impl Write, row: &Row) -> io::Result<()> {
+    let (Some(clock), Some(low)) = (row.sm_mhz, row.sm_mhz_low) else { return Ok(()) };
+    let (Some(power), Some(high)) = (row.power_w, row.power_w_high) else { return Ok(()) };
+    let limited = match row.limited_by.as_deref() {
+        None | Some("") => "nothing",
+        Some(by) => by,
+    };
+    writeln!(
+        out,
+        "    clock {clock} MHz (from {low}), power {power} W (to {high}), {} C; limited by {limited}",
+        row.temperature_c.unwrap_or_default()
+    )
+}

@@ -1,0 +1,220 @@
+//! Is a candidate's C right, and how exact?
+
+use host::{
+    Device,
+    baseline::Dense,
+    operands,
+    verify::{Comparison, Criterion},
+};
+
+use super::{
+    case::{Set, draw, of_batch},
+    row::Row,
+};
+use crate::cli::{Failure, args::Verify, list::six_digits, verification::Verification};
+
+/// The relative error that a float32 sum of k products stays below: it grows with the root of k, and is a tenth of
+/// TF32's, which does not, up to k = 2^24 / 100.
+fn fp32_level(k: usize) -> f64 {
+    (2.4e-7 * (k as f64).sqrt()).max(3e-5)
+}
+
+/// An error that no arithmetic of tensor cores comes to: C is another product, or none.
+const NO_PRODUCT: f64 = 0.05;
+
+/// What to compare with.
+pub(super) struct Reference {
+    /// A and B, uniform.
+    pub(super) real: [Vec<f32>; 2],
+    /// The same sizes filled with integers, where the product is exact: here, and on the device.
+    pub(super) integers: Option<([Vec<f32>; 2], Set)>,
+    /// All of C, or a sample; nothing for [`Verify::None`].
+    pub(super) verify: Verify,
+}
+
+impl Reference {
+    /// Draws integers, and settles how much to compare: what takes more than `seconds` is sampled.
+    pub(super) fn new(
+        device: &Device,
+        product: &Dense,
+        real: [Vec<f32>; 2],
+        verify: Verify,
+        seed: u64,
+        seconds: f64,
+    ) -> Result<Self, Failure> {
+        let verify = match verify {
+            Verify::Auto if estimate(product) <= seconds => Verify::Full,
+            Verify::Auto => Verify::Sample,
+            asked => asked,
+        };
+        let magnitude = operands::exact_magnitude(product.shape.k());
+        let integers = match magnitude.filter(|_| verify != Verify::None) {
+            None => None,
+            Some(magnitude) => {
+                let [a, b] = draw(product, seed, Some(magnitude))?;
+                let set = Set::upload(device, product, [&a, &b])?;
+                Some(([a, b], set))
+            }
+        };
+        Ok(Reference { real, integers, verify })
+    }
+}
+
+/// Seconds that comparing all of C takes here, at most: a core does at least 5 GFLOP/s in float64, three times.
+fn estimate(product: &Dense) -> f64 {
+    3.0 * product.flop() / (5e9 * f64::from(Device::cpu().multiprocessors()))
+}
+
+/// Compares products of a batch: all of them, or the first, one in the middle and the last.
+pub(super) fn compare(
+    product: &Dense,
+    verify: Verify,
+    [a, b, c]: [&[f32]; 3],
+    criterion: Criterion,
+    seed: u64,
+) -> Result<Vec<Verification>, Failure> {
+    let Dense { shape, count, .. } = *product;
+    let mut which = match verify {
+        Verify::Sample => vec![0, count / 2, count.saturating_sub(1)],
+        _ => (0..count).collect(),
+    };
+    which.dedup();
+    let mut found = Vec::new();
+    for index in which {
+        let of_one = of_batch(shape, index, [a, b, c]);
+        found.extend(Verification::run(verify, shape, of_one, criterion, seed)?);
+    }
+    Ok(found)
+}
+
+/// What came out of a candidate's run on real numbers, and of one on integers.
+pub(super) struct Verdict {
+    k: usize,
+    verify: Verify,
+    /// Of all products compared; `None` where none was.
+    elements: Option<Comparison>,
+    /// Nothing is wrong in any of them. (So it is where nothing was compared.)
+    pub(super) nothing_wrong: bool,
+    exact: Option<bool>,
+    verified: Option<bool>,
+}
+
+impl Verdict {
+    pub(super) fn new(
+        product: &Dense,
+        verify: Verify,
+        real: &[Verification],
+        exact: Option<&[Verification]>,
+        must_be_exact: bool,
+    ) -> Self {
+        let nothing_wrong = |found: &[Verification]| found.iter().all(Verification::nothing_wrong);
+        let passed = |found: &[Verification]| found.iter().all(Verification::passed);
+        let elements =
+            real.iter().map(|one| one.elements().clone()).reduce(|all, one| all.merge(one));
+        Verdict {
+            k: product.shape.k(),
+            verify,
+            nothing_wrong: nothing_wrong(real) && exact.is_none_or(nothing_wrong),
+            exact: exact.map(nothing_wrong),
+            verified: elements
+                .as_ref()
+                .map(|_| passed(real) && exact.map_or(!must_be_exact, passed)),
+            elements,
+        }
+    }
+
+    fn err(&self) -> Option<f64> {
+        self.elements.as_ref().map(Comparison::relative_err)
+    }
+
+    /// Is it the product at all, in whatever arithmetic? So it is where nothing was compared.
+    pub(super) fn is_a_product(&self) -> bool {
+        self.err().is_none_or(|err| err <= NO_PRODUCT)
+    }
+
+    /// Does its error show float32?
+    pub(super) fn is_fp32(&self) -> Option<bool> {
+        self.err().map(|err| err <= fp32_level(self.k))
+    }
+
+    pub(super) fn tell(&self, row: &mut Row) {
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        let of =
+            |figure: fn(&Comparison) -> f64| self.elements.as_ref().map(figure).and_then(finite);
+        row.err = of(Comparison::relative_err).map(six_digits);
+        row.max_abs_err = of(|elements| elements.max_abs_err);
+        row.max_err_over_bound = of(|elements| elements.max_err_over_bound);
+        row.verify = match self.verify {
+            Verify::None => "none",
+            Verify::Sample => "sample",
+            _ => "full",
+        }
+        .to_owned();
+        row.exact_on_integers = self.exact;
+        row.verified = self.verified;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::Shape;
+
+    use super::*;
+
+    /// A x B with each factor rounded to `bits` of a significand.
+    fn rounded(bits: u32) -> Verdict {
+        let product = Dense::one(Shape::new(40, 30, 200).unwrap());
+        let [a, b] = draw(&product, 1, None).unwrap();
+        let round = |x: f32| {
+            let unit = 2f32.powi(x.abs().log2().floor() as i32 + 1 - bits as i32);
+            (x / unit).round() * unit
+        };
+        let mut c = vec![0.0; 1200];
+        for (index, c) in c.iter_mut().enumerate() {
+            let (row, col) = (index / 30, index % 30);
+            for p in 0..200 {
+                *c += round(a[row * 200 + p]) * round(b[p * 30 + col]);
+            }
+        }
+        let found = compare(&product, Verify::Full, [&a, &b, &c], Criterion::Bound, 1).unwrap();
+        Verdict::new(&product, Verify::Full, &found, None, false)
+    }
+
+    #[test]
+    fn the_error_tells_float32_from_tf32_and_both_from_nothing() {
+        let fp32 = rounded(24);
+        assert!(fp32.nothing_wrong && fp32.is_fp32() == Some(true), "{:?}", fp32.err());
+        assert!(fp32.err().is_some_and(|err| (1e-8..1e-6).contains(&err)), "{:?}", fp32.err());
+        let tf32 = rounded(11);
+        assert!(tf32.is_a_product() && tf32.is_fp32() == Some(false), "{:?}", tf32.err());
+        assert!(tf32.err().is_some_and(|err| (1e-4..1e-3).contains(&err)), "{:?}", tf32.err());
+        assert!(!rounded(1).is_a_product());
+    }
+
+    #[test]
+    fn one_wrong_product_of_a_batch_is_found() {
+        let product = Dense { count: 5, ..Dense::one(Shape::new(3, 3, 3).unwrap()) };
+        let [a, b] = draw(&product, 1, Some(3)).unwrap();
+        let mut c = vec![0.0f32; 45];
+        for (index, c) in c.iter_mut().enumerate() {
+            let (start, row, col) = (index / 9 * 9, index / 3 % 3, index % 3);
+            *c = (0..3).map(|p| a[start + row * 3 + p] * b[start + p * 3 + col]).sum();
+        }
+        let verdict = |c: &[f32], verify| {
+            let found = compare(&product, verify, [&a, &b, c], Criterion::Exact, 1).unwrap();
+            Verdict::new(&product, verify, &found, Some(&found), true)
+        };
+        assert_eq!(verdict(&c, Verify::Full).verified, Some(true));
+        assert_eq!(verdict(&c, Verify::Sample).verified, Some(true));
+        let nothing = verdict(&c, Verify::None);
+        assert!(nothing.nothing_wrong && nothing.verified.is_none() && nothing.is_a_product());
+        c[44] += 1.0;
+        let last = verdict(&c, Verify::Sample);
+        assert_eq!(
+            (last.nothing_wrong, last.exact, last.verified),
+            (false, Some(false), Some(false))
+        );
+        c[44] = f32::NAN;
+        assert!(!verdict(&c, Verify::Full).is_a_product());
+    }
+}

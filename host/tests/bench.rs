@@ -1,0 +1,226 @@
+//! `bench` as it is built. How fast anything is, no test can know; that every figure is there and fits the others, that
+//! what is wrong is not timed, and that libraries are called as they are documented, these do.
+
+#[allow(dead_code, reason = "not every file of tests needs all of it")]
+mod common;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use self::common::{fails, finish, has_no_noise, host, objects, on};
+
+/// `bench` of the CPU device, in brief, with more arguments.
+fn cpu<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["bench", "--device", "cpu", "--seconds", "0.001"], more].concat()
+}
+
+/// The same of the driver of the tests.
+fn cuda<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["bench", "--device", "cuda", "--seconds", "0.001"], more].concat()
+}
+
+/// An empty folder of this test's own.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench").join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The command with the driver of the tests, which multiplies, and a cuBLAS that computes so.
+fn with_cublas(computes: &str, args: &[&str]) -> Command {
+    static SOURCE: &str = include_str!("fake/cublas.rs");
+    static MADE: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    let libraries = MADE.get_or_init(|| {
+        let folder = folder("libraries");
+        let source = folder.join("cublas.rs");
+        fs::write(&source, SOURCE).unwrap();
+        let library = folder.join("libcublas.so.13");
+        let status = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
+            .args(["--edition=2024", "--crate-type=cdylib", "--crate-name=fake_cublas", "-O"])
+            .args(["-Adead_code", "-o", text(&library), text(&source)])
+            .status()
+            .expect("rustc compiles the library that the tests load");
+        assert!(status.success(), "the tests' cuBLAS does not compile");
+        fs::copy(&library, folder.join("libcublasLt.so.13")).unwrap();
+        folder
+    });
+    let mut command = on("kernels=2", args);
+    let driver = command.get_envs().find(|(name, _)| *name == "LD_LIBRARY_PATH");
+    let driver = driver.and_then(|(_, path)| path).expect("where the driver is").to_owned();
+    let folders = [Path::new(&driver), libraries];
+    command.env("LD_LIBRARY_PATH", std::env::join_paths(folders).unwrap());
+    command.env("FAKE_CUBLAS", computes).env_remove("NVIDIA_TF32_OVERRIDE");
+    command
+}
+
+fn number(row: &Value, key: &str) -> f64 {
+    row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}"))
+}
+
+/// The columns that every row of a comparison has, whatever was measured, and how they fit together.
+#[track_caller]
+fn is_complete(row: &Value) {
+    for key in ["m", "n", "k", "batch"] {
+        assert!(row[key].as_u64().is_some_and(|size| size > 0), "{key}: {row}");
+    }
+    let words = [("dtype", "f32"), ("compute", "fp32")];
+    for (key, value) in words {
+        assert_eq!(row[key], value, "{row}");
+    }
+    for key in ["kernel", "baseline", "device", "description", "verify", "trans", "role"] {
+        assert!(row[key].as_str().is_some_and(|words| !words.is_empty()), "{key}: {row}");
+    }
+    let time = number(row, "time_us");
+    assert!(number(row, "min_us") <= time && number(row, "spread") >= 0.0, "{row}");
+    let flop = 2.0 * ["m", "n", "k", "batch"].map(|key| number(row, key)).iter().product::<f64>();
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-4 * b;
+    assert!(near(number(row, "tflops"), flop / time * 1e-6), "{row}");
+    let baseline = number(row, "baseline_time_us");
+    assert!(near(number(row, "baseline_tflops"), flop / baseline * 1e-6), "{row}");
+    assert!(number(row, "err") < 3e-5 && number(row, "baseline_err") < 3e-5, "{row}");
+    assert_eq!(row["baseline_is_fp32"], true, "{row}");
+    assert_eq!(row["verified"], true, "{row}");
+    assert!(number(row, "max_err_over_bound") <= 1.0 && number(row, "max_abs_err") >= 0.0, "{row}");
+    let [low, ratio, high] = ["ratio_low", "ratio", "ratio_high"].map(|key| number(row, key));
+    assert!(0.0 < low && low <= ratio && ratio <= high, "{row}");
+    for key in ["rounds", "launches_per_round", "operand_sets"] {
+        assert!(row[key].as_u64().is_some_and(|count| count > 0), "{key}: {row}");
+    }
+    for key in ["first_launch_us", "upload_us", "download_us"] {
+        assert!(number(row, key) >= 0.0, "{key}: {row}");
+    }
+    has_no_noise(row);
+}
+
+#[test]
+fn every_column_is_there_beside_libraries_of_the_cpu() {
+    let sizes = "8,20x30x10,5*6x7x9";
+    let args = cpu(&["--vs", "cpu", "--sizes", sizes, "--trans", "nn,tt", "--json"]);
+    let (code, stdout, stderr) = finish(host(&args));
+    assert_eq!(code, 0, "{stderr}");
+    let rows = objects(&stdout);
+    let seen = rows.iter().map(|row| {
+        is_complete(row);
+        format!(
+            "{}*{}x{}x{} {} {}",
+            row["batch"], row["m"], row["n"], row["k"], row["trans"], row["role"]
+        )
+    });
+    let seen = seen.map(|row| row.replace('"', "")).collect::<Vec<_>>();
+    let sizes = ["1*8x8x8", "1*20x30x10", "5*6x7x9"];
+    let expected = sizes.iter().flat_map(|size| {
+        ["nn", "tt"].into_iter().flat_map(move |trans| {
+            ["auto", "baseline", "baseline"].map(|role| format!("{size} {trans} {role}"))
+        })
+    });
+    assert_eq!(seen, expected.collect::<Vec<_>>());
+    for rows in rows.chunks(3) {
+        let names = [&rows[1]["kernel"], &rows[2]["kernel"]];
+        assert_eq!(names, ["nalgebra", "gemm"]);
+        // Whichever is faster is what all three are held against.
+        let fastest = number(&rows[1], "time_us").min(number(&rows[2], "time_us"));
+        for row in rows {
+            assert!(names.contains(&&row["baseline"]), "{row}");
+            assert_eq!(number(row, "baseline_time_us"), fastest, "{row}");
+        }
+    }
+}
+
+/// cuBLAS's and cublasLt's functions are called as their documentation says: a library that does what it says gives C.
+#[test]
+fn nvidias_libraries_are_told_the_product() {
+    let sizes = "20,7x5x9,3*4x6x5,2*8";
+    let args = cuda(&["--vs", "cublas", "--sizes", sizes, "--trans", "nn,nt,tn,tt", "--json"]);
+    let (code, stdout, stderr) = finish(with_cublas("fp32", &args));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("note: cublas is libcublas.so.13, 13.1.0"), "{stderr}");
+    assert!(stderr.contains("note: cublasLt is libcublasLt.so.13, 13.1.0"), "{stderr}");
+    let rows = objects(&stdout);
+    assert_eq!(rows.len(), 4 * 4 * 3, "{stdout}");
+    for rows in rows.chunks(3) {
+        rows.iter().for_each(is_complete);
+        let [own, cublas, lt] = rows else { panic!("{rows:?}") };
+        assert_eq!((&own["role"], &own["device"]), (&"auto".into(), &"cuda:0".into()));
+        assert_eq!((&cublas["kernel"], &cublas["algorithm"]), (&"cublas".into(), &Value::Null));
+        assert_eq!(lt["kernel"], "cublasLt");
+        // Of ten one is refused by the heuristics; another is, when it runs.
+        let algorithm = lt["algorithm"].as_str().unwrap();
+        assert!(algorithm.ends_with(" of 9"), "{algorithm}");
+    }
+}
+
+#[test]
+fn a_library_that_is_not_there_is_left_out_with_a_note() {
+    let args = cuda(&["--vs", "cublas", "--sizes", "20", "--json"]);
+    let (code, stdout, stderr) = finish(on("kernels=2", &args));
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(stderr.matches("note: no cuBLAS: ").count(), 2, "{stderr}");
+    assert!(stderr.contains("there is nothing to compare with"), "{stderr}");
+    let rows = objects(&stdout);
+    assert_eq!(rows.len(), 1, "{stdout}");
+    assert!(number(&rows[0], "time_us") > 0.0);
+    for key in ["baseline", "baseline_time_us", "baseline_err", "ratio", "ratio_low"] {
+        assert_eq!(rows[0][key], Value::Null, "{key}");
+    }
+    let args = cpu(&["--vs", "cublas", "--sizes", "9"]);
+    let (code, stdout, stderr) = finish(host(&args));
+    assert!(code == 0 && stdout.contains("nalgebra"), "{stdout}");
+    assert!(stderr.contains("cuBLAS runs on a GPU alone"), "{stderr}");
+    fails(
+        on("kernels=2", &cuda(&["--vs", "cpu", "--sizes", "9"])),
+        2,
+        &["--vs = cpu", "--vs cublas"],
+    );
+}
+
+#[test]
+fn a_library_in_tf32_is_told_by_its_error() {
+    let args = cuda(&["--vs", "cublas", "--sizes", "20"]);
+    let (code, stdout, stderr) = finish(with_cublas("tf32", &args));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("NOT fp32"), "{stdout}");
+    let json = [&args[..], &["--json"]].concat();
+    let mut command = with_cublas("tf32", &json);
+    command.env("NVIDIA_TF32_OVERRIDE", "1");
+    let (_, stdout, stderr) = finish(command);
+    assert!(stderr.contains("NVIDIA_TF32_OVERRIDE is set"), "{stderr}");
+    for row in objects(&stdout) {
+        assert_eq!(row["baseline_is_fp32"], false);
+        assert!((1e-4..1e-3).contains(&number(&row, "baseline_err")), "{row}");
+    }
+    // One that computes nothing is no baseline.
+    let (code, stdout, stderr) = finish(with_cublas("nothing", &json));
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("cublas computes another product, and is not timed"), "{stderr}");
+    for row in objects(&stdout) {
+        assert_eq!((&row["baseline"], &row["ratio"]), (&Value::Null, &Value::Null), "{row}");
+        assert_eq!(row["time_us"].is_null(), row["role"] == "baseline", "{row}");
+    }
+}
+
+/// The driver of the tests launches kernels that do nothing: C stays NaN.
+#[test]
+fn a_wrong_kernel_is_shown_as_failed_and_not_timed() {
+    let args = cuda(&["--vs", "cublas", "--sizes", "20", "--kernels", "auto,tiled32"]);
+    let (code, stdout, stderr) = finish(on("kernels=1", &args));
+    assert_eq!((code, stdout.matches("WRONG, not timed").count()), (1, 2), "{stdout}");
+    assert!(stderr.contains("reproduce: cargo run -p host -- --m 20 --n 20 --k 20"), "{stderr}");
+    let (code, stdout, _) = finish(on("kernels=1", &[&args[..], &["--json"]].concat()));
+    assert_eq!(code, 1);
+    for row in objects(&stdout) {
+        assert_eq!((&row["verified"], &row["exact_on_integers"]), (&false.into(), &false.into()));
+        for key in ["time_us", "tflops", "min_us", "rounds", "ratio", "err"] {
+            assert_eq!(row[key], Value::Null, "{key}: {row}");
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! A stand-in for `libcublas.so.13` and `libcublasLt.so.13`, for machines without; compiled by `bench.rs` next to it,
+//! not by Cargo. Device memory is the host's, as in the driver of the tests.
+//!
+//! The environment variable `FAKE_CUBLAS` says in what it computes: `fp32`, `tf32` (factors with 11 bits, as with
+//! `NVIDIA_TF32_OVERRIDE=1`), or `nothing` (C stays as it is). What it is told wrongly, it panics at.
+
+#![allow(non_snake_case)]
+
+use std::ffi::{c_int, c_longlong, c_void};
+
+type Handle = *mut c_void;
+
+const HANDLE: usize = 0x6000;
+const STREAM: usize = 0x4000;
+const WORKSPACE: usize = 32 << 20;
+const NOT_SUPPORTED: c_int = 15;
+
+/// A column-major matrix, transposed or not, and the step to the next one.
+#[derive(Clone, Copy)]
+struct Matrix {
+    start: *mut f32,
+    leading: usize,
+    transposed: bool,
+    step: usize,
+}
+
+impl Matrix {
+    unsafe fn at(&self, index: usize, row: usize, col: usize) -> *mut f32 {
+        let (row, col) = if self.transposed { (col, row) } else { (row, col) };
+        unsafe { self.start.add(index * self.step + row + col * self.leading) }
+    }
+}
+
+/// C (m x n) = A (m x k) B (k x n), `count` times.
+unsafe fn multiply([m, n, k, count]: [usize; 4], [a, b, c]: [Matrix; 3]) {
+    let computes = std::env::var("FAKE_CUBLAS").unwrap_or_default();
+    let factor = |x: f32| match &*computes {
+        "tf32" => f32::from_bits((x.to_bits() + 0x1000) & !0x1fff),
+        _ => x,
+    };
+    if computes == "nothing" {
+        return;
+    }
+    for index in 0..count {
+        for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+            unsafe {
+                let product = |p| factor(*a.at(index, row, p)) * factor(*b.at(index, p, col));
+                *c.at(index, row, col) = (0..k).map(product).sum();
+            }
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasCreate_v2(handle: *mut Handle) -> c_int {
+    unsafe { *handle = HANDLE as Handle };
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasDestroy_v2(handle: Handle) -> c_int {
+    assert_eq!(handle as usize, HANDLE);
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasSetStream_v2(handle: Handle, stream: Handle) -> c_int {
+    assert_eq!((handle as usize, stream as usize), (HANDLE, STREAM));
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasSetMathMode(handle: Handle, mode: c_int) -> c_int {
+    assert_eq!((handle as usize, mode), (HANDLE, 0), "CUBLAS_DEFAULT_MATH");
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasGetVersion_v2(_: Handle, version: *mut c_int) -> c_int {
+    unsafe { *version = 130_100 };
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasSgemm_v2(
+    handle: Handle, of_a: c_int, of_b: c_int, m: c_int, n: c_int, k: c_int, alpha: *const f32,
+    a: *mut f32, lda: c_int, b: *mut f32, ldb: c_int, beta: *const f32, c: *mut f32, ldc: c_int,
+) -> c_int {
+    unsafe {
+        cublasSgemmStridedBatched(
+            handle, of_a, of_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1,
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasSgemmStridedBatched(
+    handle: Handle, of_a: c_int, of_b: c_int, m: c_int, n: c_int, k: c_int, alpha: *const f32,
+    a: *mut f32, lda: c_int, step_a: c_longlong, b: *mut f32, ldb: c_int, step_b: c_longlong,
+    beta: *const f32, c: *mut f32, ldc: c_int, step_c: c_longlong, count: c_int,
+) -> c_int {
+    assert_eq!(handle as usize, HANDLE);
+    assert_eq!(unsafe { (*alpha, *beta) }, (1.0, 0.0));
+    // What cuBLAS refuses with CUBLAS_STATUS_INVALID_VALUE.
+    let rows = |of, plain, transposed| if of == 0 { plain } else { transposed };
+    if lda < rows(of_a, m, k) || ldb < rows(of_b, k, n) || ldc < m {
+        return 7;
+    }
+    let matrix = |start, leading, of, step| Matrix {
+        start,
+        leading: leading as usize,
+        transposed: [false, true][of as usize],
+        step: step as usize,
+    };
+    let matrices = [matrix(a, lda, of_a, step_a), matrix(b, ldb, of_b, step_b), matrix(c, ldc, 0, step_c)];
+    unsafe { multiply([m, n, k, count].map(|size| size as usize), matrices) };
+    0
+}
+
+/// `cublasLtMatmulDesc_t`.
+struct Operation {
+    transposed: [bool; 2],
+}
+
+/// `cublasLtMatrixLayout_t`.
+struct Layout {
+    rows: usize,
+    cols: usize,
+    leading: usize,
+    count: usize,
+    step: usize,
+}
+
+/// `cublasLtMatmulPreference_t`.
+struct Preference {
+    workspace: usize,
+    alignments: [usize; 4],
+}
+
+/// `cublasLtMatmulHeuristicResult_t`.
+#[repr(C)]
+struct Proposal {
+    algorithm: [u64; 8],
+    workspace: usize,
+    state: c_int,
+    waves: f32,
+    reserved: [c_int; 4],
+}
+
+/// Things of that kind that are there.
+static ALIVE: std::sync::Mutex<i64> = std::sync::Mutex::new(0);
+
+unsafe fn make<T>(place: *mut Handle, value: T) -> c_int {
+    *ALIVE.lock().unwrap() += 1;
+    unsafe { *place = Box::into_raw(Box::new(value)).cast() };
+    0
+}
+
+unsafe fn destroy<T>(object: Handle) -> c_int {
+    *ALIVE.lock().unwrap() -= 1;
+    drop(unsafe { Box::from_raw(object.cast::<T>()) });
+    0
+}
+
+unsafe fn value<T: Copy>(from: *const c_void, bytes: usize) -> T {
+    assert_eq!(bytes, size_of::<T>(), "CUBLAS_STATUS_INVALID_VALUE");
+    unsafe { *from.cast::<T>() }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtCreate(handle: *mut Handle) -> c_int {
+    unsafe { *handle = HANDLE as Handle };
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtDestroy(handle: Handle) -> c_int {
+    assert_eq!(handle as usize, HANDLE);
+    assert_eq!(*ALIVE.lock().unwrap(), 0, "descriptions outlive the handle");
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtGetVersion() -> usize {
+    130_100
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatmulDescCreate(place: *mut Handle, compute: c_int, scale: c_int) -> c_int {
+    assert_eq!((compute, scale), (68, 0), "CUBLAS_COMPUTE_32F, CUDA_R_32F");
+    unsafe { make(place, Operation { transposed: [false; 2] }) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatmulDescDestroy(object: Handle) -> c_int {
+    unsafe { destroy::<Operation>(object) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatmulDescSetAttribute(
+    object: Handle, attribute: c_int, from: *const c_void, bytes: usize,
+) -> c_int {
+    let operation = unsafe { &mut *object.cast::<Operation>() };
+    let transposed: c_int = unsafe { value(from, bytes) };
+    // CUBLASLT_MATMUL_DESC_TRANSA and TRANSB.
+    operation.transposed[attribute as usize - 3] = [false, true][transposed as usize];
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatrixLayoutCreate(
+    place: *mut Handle, kind: c_int, rows: u64, cols: u64, leading: i64,
+) -> c_int {
+    assert_eq!(kind, 0, "CUDA_R_32F");
+    assert!(leading as u64 >= rows, "column-major");
+    let [rows, cols, leading] = [rows, cols, leading as u64].map(|size| size as usize);
+    unsafe { make(place, Layout { rows, cols, leading, count: 1, step: 0 }) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatrixLayoutDestroy(object: Handle) -> c_int {
+    unsafe { destroy::<Layout>(object) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatrixLayoutSetAttribute(
+    object: Handle, attribute: c_int, from: *const c_void, bytes: usize,
+) -> c_int {
+    let layout = unsafe { &mut *object.cast::<Layout>() };
+    match attribute {
+        5 => layout.count = unsafe { value::<i32>(from, bytes) } as usize,
+        6 => layout.step = unsafe { value::<i64>(from, bytes) } as usize,
+        other => panic!("layout attribute {other}"),
+    }
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatmulPreferenceCreate(place: *mut Handle) -> c_int {
+    unsafe { make(place, Preference { workspace: 0, alignments: [256; 4] }) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatmulPreferenceDestroy(object: Handle) -> c_int {
+    unsafe { destroy::<Preference>(object) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatmulPreferenceSetAttribute(
+    object: Handle, attribute: c_int, from: *const c_void, bytes: usize,
+) -> c_int {
+    let preference = unsafe { &mut *object.cast::<Preference>() };
+    match attribute {
+        1 => preference.workspace = unsafe { value::<u64>(from, bytes) } as usize,
+        5..=8 => {
+            preference.alignments[attribute as usize - 5] =
+                unsafe { value::<u32>(from, bytes) } as usize;
+        }
+        other => panic!("preference attribute {other}"),
+    }
+    0
+}
+
+/// Ten algorithms: the fourth is refused at once, the sixth when it is launched.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
+    handle: Handle, operation: Handle, a: Handle, b: Handle, c: Handle, d: Handle,
+    preference: Handle, wanted: c_int, results: *mut Proposal, came: *mut c_int,
+) -> c_int {
+    assert_eq!((handle as usize, c), (HANDLE, d));
+    assert!(!operation.is_null() && wanted >= 8);
+    let Preference { workspace, alignments } = unsafe { &*preference.cast::<Preference>() };
+    assert_eq!(*workspace, WORKSPACE);
+    for (layout, alignment) in [a, b, c, d].into_iter().zip(alignments) {
+        let Layout { step, .. } = unsafe { &*layout.cast::<Layout>() };
+        assert!(alignment.is_power_of_two() && (4 * step).is_multiple_of(*alignment));
+    }
+    let count = wanted.min(10);
+    for index in 0..count {
+        let state = if index == 3 { NOT_SUPPORTED } else { 0 };
+        let proposal = Proposal {
+            algorithm: [index as u64; 8],
+            workspace: WORKSPACE,
+            state,
+            waves: 1.0,
+            reserved: [0; 4],
+        };
+        unsafe { results.add(index as usize).write(proposal) };
+    }
+    unsafe { *came = count };
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasLtMatmul(
+    handle: Handle, operation: Handle, alpha: *const f32, a: *mut f32, of_a: Handle, b: *mut f32,
+    of_b: Handle, beta: *const f32, c: *const f32, of_c: Handle, d: *mut f32, of_d: Handle,
+    algorithm: *const [u64; 8], workspace: Handle, bytes: usize, stream: Handle,
+) -> c_int {
+    assert_eq!((handle as usize, stream as usize, bytes), (HANDLE, STREAM, WORKSPACE));
+    assert!(!workspace.is_null() && (workspace as usize).is_multiple_of(256));
+    assert_eq!((c, of_c), (d.cast_const(), of_d));
+    let algorithm = unsafe { *algorithm };
+    assert_eq!(algorithm, [algorithm[0]; 8], "all of it is passed");
+    if algorithm[0] == 5 {
+        return NOT_SUPPORTED;
+    }
+    unsafe {
+        assert_eq!((*alpha, *beta), (1.0, 0.0));
+        let Operation { transposed } = *operation.cast::<Operation>();
+        let [of_a, of_b, of_c] = [of_a, of_b, of_c].map(|layout| &*layout.cast::<Layout>());
+        let (m, n, count) = (of_c.rows, of_c.cols, of_c.count);
+        let size = |layout: &Layout, transposed| match transposed {
+            false => (layout.rows, layout.cols),
+            true => (layout.cols, layout.rows),
+        };
+        let k = size(of_a, transposed[0]).1;
+        assert_eq!((size(of_a, transposed[0]), size(of_b, transposed[1])), ((m, k), (k, n)));
+        assert_eq!((of_a.count, of_b.count), (count, count));
+        let matrix = |start, layout: &Layout, transposed| Matrix {
+            start,
+            leading: layout.leading,
+            transposed,
+            step: layout.step,
+        };
+        let matrices = [
+            matrix(a, of_a, transposed[0]),
+            matrix(b, of_b, transposed[1]),
+            matrix(d, of_c, false),
+        ];
+        multiply([m, n, k, count], matrices);
+    }
+    0
+}
