@@ -139,9 +139,10 @@ impl Verdict {
 
     pub(super) fn tell(&self, row: &mut Row) {
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-        let of =
-            |figure: fn(&Comparison) -> f64| self.elements.as_ref().map(figure).and_then(finite);
-        row.err = of(Comparison::relative_err).map(six_digits);
+        let of = |figure: fn(&Comparison) -> f64| {
+            self.elements.as_ref().map(figure).and_then(finite).map(six_digits)
+        };
+        row.err = of(Comparison::relative_err);
         row.max_abs_err = of(|elements| elements.max_abs_err);
         row.max_err_over_bound = of(|elements| elements.max_err_over_bound);
         row.verify = match self.verify {
