@@ -224,3 +224,214 @@ fn a_wrong_kernel_is_shown_as_failed_and_not_timed() {
         }
     }
 }
+
+/// Rows of results.csv: each a field by its column's name.
+fn table(path: &Path) -> Vec<std::collections::BTreeMap<String, String>> {
+    let text = fs::read_to_string(path).unwrap();
+    let fields = |line: &str| {
+        let (mut fields, mut quoted) = (vec![String::new()], false);
+        for letter in line.chars() {
+            match letter {
+                '"' => quoted = !quoted,
+                ',' if !quoted => fields.push(String::new()),
+                letter => fields.last_mut().unwrap().push(letter),
+            }
+        }
+        fields
+    };
+    let mut lines = text.lines();
+    let columns = fields(lines.next().unwrap());
+    let rows = lines.map(|line| {
+        let fields = fields(line);
+        assert_eq!(fields.len(), columns.len(), "{line}");
+        columns.iter().cloned().zip(fields).collect()
+    });
+    rows.collect()
+}
+
+#[test]
+fn results_are_written_with_their_machine_and_pictures_and_read_back() {
+    let folder = folder("out").join("made/here");
+    let out = ["--out", text(&folder), "--commit", "abc123", "--json"];
+    let args = cpu(&["--vs", "cpu", "--sizes", "8,16,4x8x12", "--kernels", "auto,tiled16"]);
+    let (code, stdout, stderr) = finish(host(&[&args[..], &out].concat()));
+    assert_eq!(code, 0, "{stderr}");
+    let mut files = fs::read_dir(&folder)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect::<Vec<_>>();
+    files.sort();
+    let expected = "machine.json ratio.png ratio.svg results.csv results.jsonl roofline.png roofline.svg \
+                    speed.png speed.svg";
+    assert_eq!(files.join(" "), expected);
+
+    let rows = objects(&stdout);
+    assert_eq!(objects(&fs::read_to_string(folder.join("results.jsonl")).unwrap()), rows);
+    for (line, row) in table(&folder.join("results.csv")).iter().zip(&rows) {
+        assert_eq!(line.len(), row.as_object().unwrap().len());
+        for (column, field) in line {
+            let value = match &row[column] {
+                Value::Null => String::new(),
+                Value::String(words) => words.clone(),
+                other => other.to_string(),
+            };
+            assert_eq!(*field, value, "{column}");
+        }
+    }
+    let machine = fs::read_to_string(folder.join("machine.json")).unwrap();
+    let machine: Value = serde_json::from_str(&machine).unwrap();
+    assert_eq!((&machine["commit"], &machine["device"]), (&"abc123".into(), &"cpu".into()));
+    assert!(machine["command"].as_str().unwrap().contains("-p host -- bench --device cpu"));
+    assert_eq!(machine["date"].as_str().unwrap().len(), "2026-11-21".len());
+    assert!(machine["cores"].as_u64().is_some_and(|cores| cores > 0));
+    assert!(machine["libraries"]["nalgebra"].is_string(), "{machine}");
+
+    for (name, words) in [
+        ("speed", ["TFLOP/s", "auto", "nalgebra", "gemm", "m = n = k"]),
+        ("ratio", ["8x8x8", "16x16x16", "4x8x12", "tiled16", "95 %"]),
+        ("roofline", ["GFLOP/s", "FLOP for each byte", "8x8x8", "4x8x12", "no roof"]),
+    ] {
+        let svg = fs::read_to_string(folder.join(name).with_extension("svg")).unwrap();
+        let document = roxmltree::Document::parse(&svg).expect("well-formed");
+        let shown = document.descendants().filter_map(|node| node.text()).collect::<String>();
+        for words in words {
+            assert!(shown.contains(words), "{words}: {name}.svg");
+        }
+        let file = fs::File::open(folder.join(name).with_extension("png")).unwrap();
+        let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        assert!(info.width >= 900 && info.height >= 200, "{name}.png");
+        let other = pixels.chunks(3).filter(|pixel| *pixel != &pixels[..3]).count();
+        assert!(other > 5000, "{name}.png: {other} pixels of another colour");
+    }
+
+    // Once more from the record, byte by byte; and from the lines alone, to which belongs no machine.
+    let again = folder.join("again");
+    let (code, table, stderr) =
+        finish(host(&["bench", "--from", text(&folder), "--out", text(&again)]));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(table.contains("95 % interval") && table.contains("4x8x12"), "{table}");
+    for file in files {
+        assert_eq!(
+            fs::read(again.join(&file)).unwrap(),
+            fs::read(folder.join(&file)).unwrap(),
+            "{file}"
+        );
+    }
+    let lines = folder.join("results.jsonl");
+    let (code, again, _) = finish(host(&["bench", "--json", "--from", text(&lines)]));
+    assert_eq!((code, objects(&again)), (0, rows));
+}
+
+#[test]
+fn what_changed_beyond_the_noise_is_shown() {
+    let folder = folder("compare");
+    let [old, new] = ["old.jsonl", "new.jsonl"].map(|name| folder.join(name));
+    let args = cpu(&["--vs", "cpu", "--sizes", "8,10,12", "--json"]);
+    let (_, stdout, stderr) = finish(host(&args));
+    let rows = objects(&stdout);
+    assert_eq!(rows.len(), 9, "{stderr}");
+    let write = |path: &Path, factor: &dyn Fn(&Value) -> f64| {
+        let lines = rows.iter().map(|row| {
+            let mut row = row.clone();
+            let [low, ratio, high] = [0.99, 1.0, 1.01].map(|near| near * factor(&row));
+            (row["ratio_low"], row["ratio"], row["ratio_high"]) =
+                (low.into(), ratio.into(), high.into());
+            format!("{row}\n")
+        });
+        fs::write(path, lines.collect::<String>()).unwrap();
+    };
+    write(&old, &|_| 0.5);
+    write(&new, &|row| match row["m"].as_u64() {
+        Some(8) => 0.6,
+        Some(10) => 0.505,
+        _ => 0.4,
+    });
+    let (code, stdout, _) = finish(host(&["bench", "--from", text(&new), "--compare", text(&old)]));
+    assert_eq!(code, 0);
+    let change = |size: &str| {
+        let line = stdout.lines().find(|line| line.starts_with(size) && line.contains("->"));
+        line.map(|line| line.split_once("->").unwrap().1.trim().to_owned())
+    };
+    assert_eq!(change("8x8x8").as_deref(), Some("0.600 (0.594 to 0.606)  faster, +20.0 %"));
+    assert_eq!(change("12x12x12").as_deref(), Some("0.400 (0.396 to 0.404)  SLOWER, -20.0 %"));
+    assert_eq!(change("10x10x10"), None);
+    assert!(
+        stdout.ends_with(
+            "2 of 3 kernels at sizes of both runs changed beyond the noise, 1 did not\n"
+        )
+    );
+}
+
+#[test]
+fn bad_arguments_are_refused_before_anything_runs() {
+    let folder = folder("refused");
+    let [none, bad, file] = ["none.jsonl", "bad.jsonl", "file"].map(|name| folder.join(name));
+    let read = |path: &Path| ["bench", "--from", text(path)].map(str::to_owned);
+    let refused = |path: &Path, words: &[&str]| {
+        let args = read(path);
+        fails(host(&args.each_ref().map(|arg| &**arg)), 2, words);
+    };
+    refused(&none, &["--from", "none.jsonl", "cannot be read"]);
+    fs::write(&bad, "\n{\"kernel\": 5}\n").unwrap();
+    refused(&bad, &["--from", "line 2 is not what `bench --json` prints"]);
+    fs::write(&bad, "").unwrap();
+    refused(&bad, &["--from", "a line for each kernel"]);
+    let args = cpu(&["--sizes", "8", "--kernels", "tiled16", "--json"]);
+    let row = objects(&finish(host(&args)).1).remove(0);
+    for (field, value, words) in [
+        ("tflops", serde_json::json!(1e308), "must be above 1e-12 and below 1e12"),
+        ("ratio", serde_json::json!(0.0), "ratio = 0"),
+        ("m", serde_json::json!(0), "at least 1"),
+        ("kernel", serde_json::json!("a\u{1}"), "without control characters"),
+    ] {
+        let mut row = row.clone();
+        row[field] = value;
+        fs::write(&bad, row.to_string()).unwrap();
+        refused(&bad, &["--from", words]);
+    }
+    fs::write(&file, "").unwrap();
+    fails(host(&cpu(&["--sizes", "8", "--out", text(&file)])), 2, &["--out", "cannot be made"]);
+    fails(host(&cpu(&["--compare", text(&none)])), 2, &["--compare", "cannot be read"]);
+    for (flag, value, limit) in [
+        ("--trans", "nn,xy", "nn, nt, tn or tt"),
+        ("--sizes", "sqare", "square, ragged, skinny"),
+        ("--sizes", "0*5", "empty product"),
+        ("--sizes", "x*5", "COUNT*"),
+        ("--vs", "mkl", "cublas"),
+    ] {
+        fails(host(&["bench", flag, value]), 2, &[flag, limit]);
+    }
+    fails(
+        host(&["bench", "--from", text(&bad), "--sizes", "5"]),
+        2,
+        &["--from", "cannot be used with"],
+    );
+    fails(host(&["bench", "--commit", "x"]), 2, &["--out"]);
+}
+
+#[test]
+fn sizes_come_in_groups() {
+    // Memory is looked at before anything runs, so that the sizes of a GPU can be asked for here.
+    let (code, stdout, stderr) = finish(host(&cpu(&[
+        "--sizes",
+        "odd,batched,100x70x51,odd",
+        "--kernels",
+        "gemm_32",
+        "--json",
+    ])));
+    assert_eq!(code, 0, "{stderr}");
+    let seen = objects(&stdout)
+        .iter()
+        .map(|row| format!("{} {}", row["group"], row["m"]))
+        .collect::<Vec<_>>();
+    assert_eq!(seen, ["\"odd\" 100", "\"batched\" 8", "\"batched\" 16"], "each once");
+    // Kernels that cannot, are told.
+    let (code, stdout, stderr) =
+        finish(host(&cpu(&["--sizes", "2*9", "--kernels", "tiled16,gemm_32"])));
+    assert!(code == 0 && stdout.contains("gemm_32") && !stdout.contains("tiled16"), "{stdout}");
+    assert!(stderr.contains("2*9x9x9: without tiled16: computes one product"), "{stderr}");
+    let (code, _, stderr) = finish(host(&cpu(&["--sizes", "2*9", "--kernels", "tiled16"])));
+    assert!(code == 0 && stderr.contains("none of the kernels takes"), "{stderr}");
+}

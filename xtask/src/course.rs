@@ -9,6 +9,7 @@
 //! | `counts: KERNEL` | what `host profile` counts, line by line |
 //! | `ladder` | a row for each rung: its idea, its ratios, what it reads |
 //! | `measured: KERNEL` | its speed on a GPU, from the file that recorded it |
+//! | `bench` | a row for each size beside cuBLAS, from the folder that recorded them |
 //! | `output: PACKAGE ARGUMENTS` | what `cargo run -p PACKAGE -- ARGUMENTS` prints |
 //!
 //! | module | its one idea |
@@ -17,7 +18,9 @@
 //! | `source` | a function's text out of a file |
 //! | `counts` | tables of what `host` counts |
 //! | `measured` | speeds out of the recorded file |
+//! | `bench` | speeds beside cuBLAS out of the recorded folder |
 
+mod bench;
 mod counts;
 mod marker;
 mod measured;
@@ -131,6 +134,7 @@ impl Writer {
                 let printed = of_package(&self.root, package, &words.collect::<Vec<_>>(), &[0, 1])?;
                 Ok(format!("```text\n{}\n```", printed.trim_end()))
             }
+            ("bench", ..) => bench::section(&self.root),
             ("counts", Some(counts), _) => counts.of(arguments),
             ("measured", _, Some(measured)) => measured.of(arguments),
             ("ladder", Some(counts), Some(measured)) => Ok(counts.ladder(measured)),

@@ -10,7 +10,7 @@ use cust::sys::CUstream;
 use libloading::Library;
 
 use super::{
-    Dense,
+    DenseBatch,
     library::{check, load, sizes, symbol, version},
 };
 use crate::{
@@ -158,7 +158,7 @@ impl<'a> Cublas<'a> {
     pub fn multiply(&self, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
         let shape = crate::product::dense_shape("cuBLAS", a, b, c)?;
         let (a, b, c) = (a.buffer().all(), b.buffer().all(), c.buffer_mut().all_mut());
-        self.launch(&Dense::one(shape), a, b, c)
+        self.launch(&DenseBatch::one(shape), a, b, c)
     }
 
     /// Products of dense matrices, by one call: `cublasSgemm`, or of several `cublasSgemmStridedBatched`. Returns at
@@ -168,7 +168,7 @@ impl<'a> Cublas<'a> {
     /// As [`Cublas::multiply`].
     pub fn launch(
         &self,
-        product: &Dense,
+        product: &DenseBatch,
         a: BufferView<f32>,
         b: BufferView<f32>,
         mut c: BufferViewMut<f32>,
@@ -191,7 +191,7 @@ impl<'a> Cublas<'a> {
         let ldb = if b_transposed { k } else { n }.max(1);
         let handle = self.handle;
         if count == 1 {
-            // SAFETY: A, B and C have m k, k n and m n elements on this device (`Dense::check`), dense, as the
+            // SAFETY: A, B and C have m k, k n and m n elements on this device (`DenseBatch::check`), dense, as the
             // leading dimensions say. They are borrowed for this call; that work queued on a stream is waited for
             // before a buffer is freed is the driver's rule for every buffer. The factors are read at once: they
             // lie in the host's memory, cuBLAS's default.

@@ -4,7 +4,7 @@ use std::{error::Error as _, ffi::c_int};
 
 use libloading::Library;
 
-use super::Dense;
+use super::DenseBatch;
 use crate::error::{Error, Result};
 
 /// The first of these libraries that there is, and its name.
@@ -54,12 +54,12 @@ pub(super) fn check(call: &'static str, status: c_int) -> Result<()> {
 }
 
 /// m, n, k and the count as cuBLAS takes them.
-pub(super) fn sizes(product: &Dense) -> Result<[c_int; 4]> {
+pub(super) fn sizes(product: &DenseBatch) -> Result<[c_int; 4]> {
     let size = |name, value: usize| {
         let limit = || format!("cuBLAS takes sizes up to {}", c_int::MAX);
         c_int::try_from(value).map_err(|_| Error::argument(name, value, limit()))
     };
-    let Dense { shape, count, .. } = product;
+    let DenseBatch { shape, count, .. } = product;
     Ok([
         size("m", shape.m())?,
         size("n", shape.n())?,
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn sizes_beyond_its_integers_are_refused() {
-        let dense = |m, n, k| Dense::one(Shape::new(m, n, k).unwrap());
+        let dense = |m, n, k| DenseBatch::one(Shape::new(m, n, k).unwrap());
         assert_eq!(sizes(&dense(3, 2, 1)).unwrap(), [3, 2, 1, 1]);
         let error = sizes(&dense(1, 1 << 31, 1)).unwrap_err().to_string();
         assert_eq!(error, "n = 2147483648: cuBLAS takes sizes up to 2147483647");

@@ -12,7 +12,7 @@ use cust::sys::CUstream;
 use libloading::Library;
 
 use super::{
-    Dense,
+    DenseBatch,
     library::{check, load, sizes, symbol, version},
 };
 use crate::{
@@ -207,7 +207,7 @@ impl<'a> CublasLt<'a> {
     ///
     /// # Errors
     /// [`Error::Argument`] for sizes beyond cuBLAS's integers; [`Error::Driver`] for cublasLt's own.
-    pub fn plan(&self, product: Dense, most: usize) -> Result<Plan<'_>> {
+    pub fn plan(&self, product: DenseBatch, most: usize) -> Result<Plan<'_>> {
         let [m, n, k, count] = sizes(&product)?;
         self.context.make_current()?;
         let functions = &self.functions;
@@ -278,7 +278,7 @@ impl<'a> CublasLt<'a> {
         };
         check("cublasLtMatmulPreferenceSetAttribute", status)?;
         // Buffers begin at multiples of 256 bytes, a batch's next matrix where the one before ends.
-        let Dense { shape, count, .. } = plan.product;
+        let DenseBatch { shape, count, .. } = plan.product;
         let [b, a, c] = [shape.b_len(), shape.a_len(), shape.c_len()];
         for (attribute, len) in (PREF_MIN_ALIGNMENT_A_BYTES..).zip([b, a, c, c]) {
             let value =
@@ -354,7 +354,7 @@ impl Drop for Preference {
 /// A product described to cublasLt, and the algorithms that it proposes for it, the one that it thinks best first.
 pub struct Plan<'l> {
     lt: &'l CublasLt<'l>,
-    product: Dense,
+    product: DenseBatch,
     operation: Opaque,
     /// Of B, A and C.
     layouts: [Opaque; 3],
@@ -398,7 +398,7 @@ impl Plan<'_> {
         let workspace = workspace.all_mut().address_on(stream)?;
         let (one, zero) = (1.0f32, 0.0f32);
         let [of_b, of_a, of_c] = self.layouts;
-        // SAFETY: the operands are as the layouts describe them (`Dense::check`), and the workspace is as large as the
+        // SAFETY: the operands are as the layouts describe them (`DenseBatch::check`), and the workspace is as large as the
         // heuristics were told. All are borrowed for this call; that work queued on a stream is waited for before a
         // buffer is freed is the driver's rule for every buffer. The factors are read at once.
         let status = unsafe {

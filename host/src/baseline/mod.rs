@@ -1,7 +1,7 @@
 //! What a product is held against: NVIDIA's libraries. Nothing else uses them and nothing needs them: they are looked
 //! for when they are asked for, at run time.
 //!
-//! [`Dense`] says which product, in words that ours, cuBLAS's and cublasLt's calls understand alike.
+//! [`DenseBatch`] says which product, in words that ours, cuBLAS's and cublasLt's calls understand alike.
 
 #[cfg(feature = "cuda")]
 mod cublas;
@@ -25,7 +25,7 @@ use crate::{
 
 /// `C = A B`, `count` times: each A, B and C is dense and lies right behind the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dense {
+pub struct DenseBatch {
     /// The sizes of each.
     pub shape: Shape,
     /// Does A, does B lie transposed, which is column by column? C lies row by row.
@@ -34,10 +34,10 @@ pub struct Dense {
     pub count: usize,
 }
 
-impl Dense {
+impl DenseBatch {
     /// One product of row-major matrices.
     pub fn one(shape: Shape) -> Self {
-        Dense { shape, transposed: [false; 2], count: 1 }
+        DenseBatch { shape, transposed: [false; 2], count: 1 }
     }
 
     /// Elements of all As, all Bs, all Cs.
@@ -45,7 +45,7 @@ impl Dense {
     /// # Errors
     /// [`Error::Argument`] where that is more than can be addressed.
     pub fn lens(&self) -> Result<[usize; 3]> {
-        let Dense { shape, count, .. } = *self;
+        let DenseBatch { shape, count, .. } = *self;
         let mut lens = [shape.a_len(), shape.b_len(), shape.c_len()];
         for len in &mut lens {
             *len = len.checked_mul(count).ok_or_else(|| {
@@ -85,7 +85,7 @@ impl Dense {
         b: &Buffer<f32>,
         c: &mut Buffer<f32>,
     ) -> Result<Choice> {
-        let Dense { shape, count, .. } = *self;
+        let DenseBatch { shape, count, .. } = *self;
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
         let [of_a, of_b, of_c] = self.strides();
         gemm.launch_batch(
@@ -138,7 +138,7 @@ mod tests {
         let b_rows = [1.0, 0.0, 0.0, 1.0, 1.0, 1.0];
         let b_cols = [1.0, 0.0, 1.0, 0.0, 1.0, 1.0];
         for transposed in [[false, false], [true, false], [false, true], [true, true]] {
-            let dense = Dense { shape, transposed, count: 2 };
+            let dense = DenseBatch { shape, transposed, count: 2 };
             let first = if transposed[0] { cols } else { rows };
             let a = [first, first.map(|x| 2.0 * x)].concat();
             let b = [if transposed[1] { b_cols } else { b_rows }; 2].concat();
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_cannot_be_addressed_is_refused() {
         let shape = Shape::new(1 << 20, 1 << 20, 1 << 20).unwrap();
-        let dense = Dense { count: usize::MAX, ..Dense::one(shape) };
+        let dense = DenseBatch { count: usize::MAX, ..DenseBatch::one(shape) };
         assert!(dense.lens().unwrap_err().to_string().starts_with("count = "));
         assert_eq!(dense.bytes(), u64::MAX);
     }

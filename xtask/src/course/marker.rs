@@ -3,8 +3,14 @@
 use anyhow::{Context, Result, bail, ensure};
 
 /// What a marker can begin with, and whether something must follow.
-const KINDS: [(&str, bool); 5] =
-    [("source", true), ("counts", true), ("ladder", false), ("measured", true), ("output", true)];
+const KINDS: [(&str, bool); 6] = [
+    ("source", true),
+    ("counts", true),
+    ("ladder", false),
+    ("bench", false),
+    ("measured", true),
+    ("output", true),
+];
 const END: &str = "<!-- end -->";
 
 /// A marker: `<!-- KIND: ARGUMENTS -->`.

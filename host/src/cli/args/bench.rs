@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum};
-use host::{Device, Shape, baseline::Dense, timing};
+use host::{Device, Shape, baseline::DenseBatch, timing};
 
 use super::{DeviceChoice, KernelChoice, Verify, devices, kernels, name_of, seconds, seed, size};
 
@@ -86,7 +86,10 @@ pub(crate) enum Vs {
 
 impl Bench {
     /// The products asked for, or what a device gets through in a while, with the group that each is of.
-    pub(crate) fn products_on(&self, device: &Device) -> host::Result<Vec<(Option<Group>, Dense)>> {
+    pub(crate) fn products_on(
+        &self,
+        device: &Device,
+    ) -> host::Result<Vec<(Option<Group>, DenseBatch)>> {
         let cubes: &[u64] =
             if device.is_cuda() { &[512, 1024, 2048, 4096] } else { &[128, 256, 512] };
         let cubes = || cubes.iter().map(|&n| BenchSize::One(Product { count: 1, size: [n; 3] }));
@@ -113,7 +116,7 @@ impl Bench {
         let mut dense = Vec::new();
         for (group, Product { count, size: [m, n, k] }) in products {
             for &Layouts(transposed) in &self.trans {
-                let product = Dense { shape: Shape::new(m, n, k)?, transposed, count };
+                let product = DenseBatch { shape: Shape::new(m, n, k)?, transposed, count };
                 product.lens()?;
                 if !dense.iter().any(|(_, other)| *other == product) {
                     dense.push((group, product));

@@ -1,6 +1,6 @@
 //! A product that is timed.
 
-use host::{Buffer, Device, Shape, baseline::Dense, operands};
+use host::{Buffer, Device, Shape, baseline::DenseBatch, operands};
 
 use crate::cli::{Failure, args::Group};
 
@@ -8,11 +8,11 @@ use crate::cli::{Failure, args::Group};
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) group: Option<String>,
-    pub(super) product: Dense,
+    pub(super) product: DenseBatch,
 }
 
 impl Case {
-    pub(super) fn new((group, product): (Option<Group>, Dense)) -> Self {
+    pub(super) fn new((group, product): (Option<Group>, DenseBatch)) -> Self {
         Case { group: group.map(Group::name), product }
     }
 
@@ -36,10 +36,10 @@ impl Set {
     /// Operands of these elements, each matrix row by row; on the device they lie as the product says. C is zero.
     pub(super) fn upload(
         device: &Device,
-        product: &Dense,
+        product: &DenseBatch,
         [a, b]: [&[f32]; 2],
     ) -> Result<Self, Failure> {
-        let Dense { shape, transposed, .. } = *product;
+        let DenseBatch { shape, transposed, .. } = *product;
         let put = |values: &[f32], rows: usize, cols: usize, transposed: bool| match transposed {
             false => device.upload(values),
             true => device.upload(&transpose(values, rows, cols)),
@@ -52,7 +52,11 @@ impl Set {
     }
 
     /// Uniform operands of that seed.
-    pub(super) fn uniform(device: &Device, product: &Dense, seed: u64) -> Result<Self, Failure> {
+    pub(super) fn uniform(
+        device: &Device,
+        product: &DenseBatch,
+        seed: u64,
+    ) -> Result<Self, Failure> {
         let [a, b] = draw(product, seed, None)?;
         // Random numbers are as random transposed.
         let [_, _, c] = product.lens()?;
@@ -62,7 +66,7 @@ impl Set {
 
 /// A and B, uniform or integers of a magnitude.
 pub(super) fn draw(
-    product: &Dense,
+    product: &DenseBatch,
     seed: u64,
     integers: Option<u32>,
 ) -> host::Result<[Vec<f32>; 2]> {

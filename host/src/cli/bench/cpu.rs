@@ -1,13 +1,13 @@
 //! Other people's products on the CPU, for scale: nalgebra's, on one core, and the crate gemm's, on all.
 
-use host::{Buffer, Error, baseline::Dense};
+use host::{Buffer, Error, baseline::DenseBatch};
 use nalgebra::{DMatrixView, DMatrixViewMut, Dyn};
 
 /// A, B and C in this machine's memory, all of a batch.
 type Slices<'a> = (&'a [f32], &'a [f32], &'a mut [f32]);
 
 fn slices<'a>(
-    product: &Dense,
+    product: &DenseBatch,
     a: &'a Buffer<f32>,
     b: &'a Buffer<f32>,
     c: &'a mut Buffer<f32>,
@@ -31,7 +31,7 @@ fn slices<'a>(
 /// Can nalgebra be asked for it? Where a size is 5 or less its own loops run instead of `matrixmultiply`'s, and in
 /// release 0.35 they leave the memory of a column whose elements are apart (`axcpy_uninit` takes the slice's length for
 /// the vector's).
-pub(super) fn is_for_nalgebra(product: &Dense) -> bool {
+pub(super) fn is_for_nalgebra(product: &DenseBatch) -> bool {
     let shape = product.shape;
     let small = [shape.m(), shape.n(), shape.k()].into_iter().any(|size| size <= 5);
     !small || product.transposed == [false, false]
@@ -39,7 +39,7 @@ pub(super) fn is_for_nalgebra(product: &Dense) -> bool {
 
 /// `nalgebra`, by `gemm` of its matrices: they are column-major, so `C^T = B^T A^T`.
 pub(super) fn nalgebra(
-    product: &Dense,
+    product: &DenseBatch,
     a: &Buffer<f32>,
     b: &Buffer<f32>,
     c: &mut Buffer<f32>,
@@ -75,7 +75,7 @@ pub(super) fn nalgebra(
 
 /// The crate `gemm`, on all cores.
 pub(super) fn gemm(
-    product: &Dense,
+    product: &DenseBatch,
     a: &Buffer<f32>,
     b: &Buffer<f32>,
     c: &mut Buffer<f32>,
@@ -129,7 +129,8 @@ mod tests {
         let stream = device.stream().unwrap();
         for [m, n, k] in [[1, 1, 1], [3, 4, 5], [17, 19, 23], [64, 48, 33]] {
             for transposed in [[false, false], [true, false], [false, true], [true, true]] {
-                let product = Dense { shape: Shape::new(m, n, k).unwrap(), transposed, count: 3 };
+                let product =
+                    DenseBatch { shape: Shape::new(m, n, k).unwrap(), transposed, count: 3 };
                 let [a_len, b_len, c_len] = product.lens().unwrap();
                 let a = device.upload(&operands::integers(1, a_len, 8).unwrap()).unwrap();
                 let b = device.upload(&operands::integers(2, b_len, 8).unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! What kernels are held against: other people's libraries.
 
-use host::{Buffer, Stream, baseline::Dense};
+use host::{Buffer, Stream, baseline::DenseBatch};
 
 use super::{case::Set, cpu};
 use crate::cli::{args::Vs, note};
@@ -14,7 +14,7 @@ pub(super) trait Library {
     fn version(&self) -> String;
 
     /// What it does for a product; `None` where it has nothing for it.
-    fn prepare<'l>(&'l self, product: &Dense) -> host::Result<Option<Box<dyn Ready + 'l>>>;
+    fn prepare<'l>(&'l self, product: &DenseBatch) -> host::Result<Option<Box<dyn Ready + 'l>>>;
 }
 
 /// A library ready for a product.
@@ -61,14 +61,14 @@ pub(super) fn open<'a>(vs: Vs, stream: &'a Stream) -> host::Result<Vec<Box<dyn L
 
 /// A product of such a library.
 pub(super) type Product =
-    fn(&Dense, &Buffer<f32>, &Buffer<f32>, &mut Buffer<f32>) -> host::Result<()>;
+    fn(&DenseBatch, &Buffer<f32>, &Buffer<f32>, &mut Buffer<f32>) -> host::Result<()>;
 
 /// A library of this machine.
 struct OnCpu {
     name: &'static str,
     product: Product,
     /// Whether it can be asked for a product.
-    takes: fn(&Dense) -> bool,
+    takes: fn(&DenseBatch) -> bool,
 }
 
 impl Library for OnCpu {
@@ -80,7 +80,7 @@ impl Library for OnCpu {
         "as in Cargo.lock".to_owned()
     }
 
-    fn prepare<'l>(&'l self, product: &Dense) -> host::Result<Option<Box<dyn Ready + 'l>>> {
+    fn prepare<'l>(&'l self, product: &DenseBatch) -> host::Result<Option<Box<dyn Ready + 'l>>> {
         Ok(match (self.takes)(product) {
             true => Some(Box::new((self.product, *product))),
             false => None,
@@ -88,7 +88,7 @@ impl Library for OnCpu {
     }
 }
 
-impl Ready for (Product, Dense) {
+impl Ready for (Product, DenseBatch) {
     fn launch(&self, Set { a, b, c }: &mut Set) -> host::Result<()> {
         (self.0)(&self.1, a, b, c)
     }
@@ -100,7 +100,7 @@ mod nvidia {
 
     use host::{
         Error, Stream,
-        baseline::{Cublas, CublasLt, Dense, Plan},
+        baseline::{Cublas, CublasLt, DenseBatch, Plan},
         timing::{self, Candidate},
     };
 
@@ -152,12 +152,15 @@ mod nvidia {
             format!("{}, {}", self.file_name(), Cublas::version(self))
         }
 
-        fn prepare<'l>(&'l self, product: &Dense) -> host::Result<Option<Box<dyn Ready + 'l>>> {
+        fn prepare<'l>(
+            &'l self,
+            product: &DenseBatch,
+        ) -> host::Result<Option<Box<dyn Ready + 'l>>> {
             Ok(Some(Box::new((self, *product))))
         }
     }
 
-    impl Ready for (&Cublas<'_>, Dense) {
+    impl Ready for (&Cublas<'_>, DenseBatch) {
         fn launch(&self, Set { a, b, c }: &mut Set) -> host::Result<()> {
             self.0.launch(&self.1, a.view(..)?, b.view(..)?, c.view_mut(..)?)
         }
@@ -172,7 +175,10 @@ mod nvidia {
             format!("{}, {}", self.file_name(), CublasLt::version(self))
         }
 
-        fn prepare<'l>(&'l self, product: &Dense) -> host::Result<Option<Box<dyn Ready + 'l>>> {
+        fn prepare<'l>(
+            &'l self,
+            product: &DenseBatch,
+        ) -> host::Result<Option<Box<dyn Ready + 'l>>> {
             let plan = match self.plan(*product, ALGORITHMS) {
                 Ok(plan) => plan,
                 // That it has no algorithm for a product is no reason to end.

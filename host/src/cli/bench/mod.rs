@@ -11,12 +11,16 @@
 //! | `table` | rows for people |
 //! | `record` | rows as files, and read back |
 //! | `machine` | what the figures are of |
+//! | `plot` | pictures of them |
+//! | `compare` | what has changed since an older run |
 
 mod case;
+mod compare;
 mod cpu;
 mod library;
 mod machine;
 mod measure;
+mod plot;
 mod record;
 mod row;
 mod table;
@@ -38,6 +42,7 @@ use super::{
 
 /// Times every kernel asked for at every size asked for, or reads what was timed once, and shows it.
 pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
+    let old = args.compare.as_deref().map(|path| record::read("--compare", path)).transpose()?;
     let folder = args.out.as_deref().map(Folder::open).transpose()?;
     let (rows, machine) = match &args.from {
         Some(path) => {
@@ -52,6 +57,13 @@ pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<
     };
     if let Some(folder) = folder {
         folder.write(&rows, machine.as_ref())?;
+    }
+    if let Some(old) = old {
+        // Of objects, standard output has nothing else.
+        match args.json {
+            true => compare::print(&mut std::io::stderr(), &old, &rows)?,
+            false => compare::print(out, &old, &rows)?,
+        }
     }
     if rows.iter().any(Row::is_wrong) { Err(Failure::Wrong) } else { Ok(()) }
 }

@@ -9,7 +9,7 @@ use std::{
 use host::{Error, NewFile};
 use serde_json::Value;
 
-use super::{machine::Machine, row::Row};
+use super::{machine::Machine, plot, row::Row};
 use crate::cli::{Failure, list::json, note};
 
 /// The file of a folder that rows are read from.
@@ -24,6 +24,7 @@ pub(super) struct Folder {
     rows: NewFile,
     table: NewFile,
     machine: NewFile,
+    pictures: Vec<NewFile>,
     path: PathBuf,
 }
 
@@ -38,15 +39,18 @@ impl Folder {
             rows: file(ROWS)?,
             table: file("results.csv")?,
             machine: file(MACHINE)?,
+            pictures: plot::FILES.iter().map(|name| file(name)).collect::<Result<_, _>>()?,
             path: path.to_owned(),
         })
     }
 
-    /// Writes the rows, as lines of JSON and as a table, and the machine.
+    /// Writes the rows, as lines of JSON and as a table, pictures of them, and the machine.
     pub(super) fn write(self, rows: &[Row], machine: Option<&Machine>) -> Result<(), Failure> {
         let mut lines = Vec::new();
         rows.iter().try_for_each(|row| json(&mut lines, row))?;
         let mut files = vec![(self.rows, lines), (self.table, csv(rows).into_bytes())];
+        // Everything is drawn before anything is written.
+        files.extend(self.pictures.into_iter().zip(plot::all(rows)?));
         if let Some(machine) = machine {
             let mut text = serde_json::to_vec_pretty(machine).map_err(std::io::Error::from)?;
             text.push(b'\n');

@@ -130,6 +130,12 @@ impl Row {
         2.0 * self.m as f64 * self.n as f64 * self.k as f64 * self.batch as f64
     }
 
+    /// Operations for each byte of A, B and C, moved once.
+    pub(super) fn flop_per_byte(&self) -> f64 {
+        let [m, n, k] = [self.m, self.n, self.k].map(|size| size as f64);
+        2.0 * m * n * k / (4.0 * (m * k + k * n + m * n))
+    }
+
     /// Was it compared, and found wrong?
     pub(super) fn is_wrong(&self) -> bool {
         self.time_us.is_none()
@@ -142,5 +148,16 @@ impl Row {
         self.power_w_high = Some(seen.power_w[2]);
         self.temperature_c = Some(seen.temperature_c[1]);
         self.limited_by = Some(seen.throttled.join("+"));
+    }
+
+    /// The same size and kernel of another run.
+    pub(super) fn is_same(&self, other: &Row) -> bool {
+        let of = |row: &Row| (row.m, row.n, row.k, row.batch);
+        of(self) == of(other)
+            && self.trans == other.trans
+            && self.role == other.role
+            && (self.kernel == other.kernel || self.role == Role::Auto)
+            && self.dtype == other.dtype
+            && self.compute == other.compute
     }
 }

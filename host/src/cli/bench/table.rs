@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::row::{Role, Row};
-use crate::cli::{pen::speed, run::duration};
+use crate::cli::{draw::pen::speed, run::duration};
 
 /// The words above the columns.
 pub(super) fn head(out: &mut impl Write, device: &str, description: &str) -> io::Result<()> {

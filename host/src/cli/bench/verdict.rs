@@ -2,7 +2,7 @@
 
 use host::{
     Device,
-    baseline::Dense,
+    baseline::DenseBatch,
     operands,
     verify::{Comparison, Criterion},
 };
@@ -36,7 +36,7 @@ impl Reference {
     /// Draws integers, and settles how much to compare: what takes more than `seconds` is sampled.
     pub(super) fn new(
         device: &Device,
-        product: &Dense,
+        product: &DenseBatch,
         real: [Vec<f32>; 2],
         verify: Verify,
         seed: u64,
@@ -61,19 +61,19 @@ impl Reference {
 }
 
 /// Seconds that comparing all of C takes here, at most: a core does at least 5 GFLOP/s in float64, three times.
-fn estimate(product: &Dense) -> f64 {
+fn estimate(product: &DenseBatch) -> f64 {
     3.0 * product.flop() / (5e9 * f64::from(Device::cpu().multiprocessors()))
 }
 
 /// Compares products of a batch: all of them, or the first, one in the middle and the last.
 pub(super) fn compare(
-    product: &Dense,
+    product: &DenseBatch,
     verify: Verify,
     [a, b, c]: [&[f32]; 3],
     criterion: Criterion,
     seed: u64,
 ) -> Result<Vec<Verification>, Failure> {
-    let Dense { shape, count, .. } = *product;
+    let DenseBatch { shape, count, .. } = *product;
     let mut which = match verify {
         Verify::Sample => vec![0, count / 2, count.saturating_sub(1)],
         _ => (0..count).collect(),
@@ -101,7 +101,7 @@ pub(super) struct Verdict {
 
 impl Verdict {
     pub(super) fn new(
-        product: &Dense,
+        product: &DenseBatch,
         verify: Verify,
         real: &[Verification],
         exact: Option<&[Verification]>,
@@ -139,9 +139,10 @@ impl Verdict {
 
     pub(super) fn tell(&self, row: &mut Row) {
         let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-        let of =
-            |figure: fn(&Comparison) -> f64| self.elements.as_ref().map(figure).and_then(finite);
-        row.err = of(Comparison::relative_err).map(six_digits);
+        let of = |figure: fn(&Comparison) -> f64| {
+            self.elements.as_ref().map(figure).and_then(finite).map(six_digits)
+        };
+        row.err = of(Comparison::relative_err);
         row.max_abs_err = of(|elements| elements.max_abs_err);
         row.max_err_over_bound = of(|elements| elements.max_err_over_bound);
         row.verify = match self.verify {
@@ -163,7 +164,7 @@ mod tests {
 
     /// A x B with each factor rounded to `bits` of a significand.
     fn rounded(bits: u32) -> Verdict {
-        let product = Dense::one(Shape::new(40, 30, 200).unwrap());
+        let product = DenseBatch::one(Shape::new(40, 30, 200).unwrap());
         let [a, b] = draw(&product, 1, None).unwrap();
         let round = |x: f32| {
             let unit = 2f32.powi(x.abs().log2().floor() as i32 + 1 - bits as i32);
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn one_wrong_product_of_a_batch_is_found() {
-        let product = Dense { count: 5, ..Dense::one(Shape::new(3, 3, 3).unwrap()) };
+        let product = DenseBatch { count: 5, ..DenseBatch::one(Shape::new(3, 3, 3).unwrap()) };
         let [a, b] = draw(&product, 1, Some(3)).unwrap();
         let mut c = vec![0.0f32; 45];
         for (index, c) in c.iter_mut().enumerate() {

@@ -6,7 +6,8 @@ use super::line::Line;
 use crate::cli::{
     Failure,
     args::Format,
-    pen::{
+    draw::axis::{plain, tick},
+    draw::pen::{
         BLUE, Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, PAPER, Pen, RIGHT, SMALL, TEXT,
         TITLE, render, speed, width_of,
     },
@@ -96,34 +97,4 @@ pub(super) fn title<B: DrawingBackend>(
         format!("C = A B, m = {m}, n = {n}, k = {k}, float32, on {device}: {description}")
     });
     pen.words(&subtitle, (24, 62), LEFT, TEXT, GREY)
-}
-
-/// The next of 1, 2, 5, 10, 20 ... that is not below.
-fn tick(least: f64) -> f64 {
-    let power = 10f64.powf(least.log10().floor());
-    [1.0, 2.0, 5.0]
-        .into_iter()
-        .map(|of| of * power)
-        .find(|tick| *tick >= least)
-        .unwrap_or(10.0 * power)
-}
-
-/// A number on an axis.
-pub(super) fn plain(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_round() {
-        for (least, expected) in [(0.3, 0.5), (1.0, 1.0), (1.1, 2.0), (4200.0, 5000.0), (6.0, 10.0)]
-        {
-            assert!((tick(least) / expected - 1.0).abs() < 1e-9, "{least}");
-        }
-        assert_eq!([0.5, 20.0, 0.25, 0.0].map(plain), ["0.5", "20", "0.25", "0"]);
-    }
 }

@@ -34,7 +34,7 @@ pub(in crate::cli) const MIDDLE: (HPos, VPos) = (HPos::Center, VPos::Center);
 
 /// The name by which pictures ask for letters. A viewer of an SVG takes its own, a PNG has those of the file.
 const FONT: &str = "sans-serif";
-const FONT_FILE: &[u8] = include_bytes!("../../fonts/DejaVuSans-subset.ttf");
+const FONT_FILE: &[u8] = include_bytes!("../../../fonts/DejaVuSans-subset.ttf");
 
 /// A PNG has this many pixels for one of an SVG, so that it is sharp on dense screens.
 const PNG_SCALE: i32 = 2;

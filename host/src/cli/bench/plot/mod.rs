@@ -1,0 +1,71 @@
+//! Pictures of results.
+//!
+//! | module | what it shows |
+//! |---|---|
+//! | `speed` | TFLOP/s of cubes against their size, a line for each kernel and library |
+//! | `ratio` | how many times as fast as the baseline, with its interval, a row for each size |
+//! | `roofline` | TFLOP/s against what a product computes for each byte, under the device's roof |
+
+mod ratio;
+mod roofline;
+mod speed;
+
+use plotters::prelude::{DrawingBackend, RGBColor};
+
+use super::row::{Role, Row};
+use crate::cli::{
+    Failure,
+    args::Format,
+    draw::pen::{BLUE, GREY, INK, LEFT, ORANGE, Pen, TEXT, THREAD, TITLE, render},
+};
+
+/// Their files, in the order of [`all`].
+pub(super) const FILES: [&str; 6] =
+    ["speed.svg", "speed.png", "ratio.svg", "ratio.png", "roofline.svg", "roofline.png"];
+
+/// The bytes of each.
+pub(super) fn all(rows: &[Row]) -> Result<[Vec<u8>; 6], Failure> {
+    let (speed, ratio) = (speed::Speed::of(rows), ratio::Ratio::of(rows));
+    let roofline = roofline::Roofline::of(rows);
+    Ok([
+        render(&speed, Format::Svg)?,
+        render(&speed, Format::Png)?,
+        render(&ratio, Format::Svg)?,
+        render(&ratio, Format::Png)?,
+        render(&roofline, Format::Svg)?,
+        render(&roofline, Format::Png)?,
+    ])
+}
+
+/// What it is, and where it was measured.
+fn title<B: DrawingBackend>(pen: &Pen<B>, what: &str, rows: &[Row]) -> Result<(), String> {
+    pen.words(what, (24, 32), LEFT, TITLE, INK)?;
+    let subtitle = rows.first().map_or(String::new(), |row| {
+        format!("C = A B, float32, on {}: {}", row.device, row.description)
+    });
+    pen.words(&subtitle, (24, 62), LEFT, TEXT, GREY)
+}
+
+/// What a row's line or point is called: the kernel that is chosen has another name at each size.
+fn series(row: &Row) -> String {
+    if row.role == Role::Auto { "auto".to_owned() } else { row.kernel.clone() }
+}
+
+/// Colours of kernels asked for by name, over and over.
+const KERNELS: [RGBColor; 6] = [
+    ORANGE,
+    RGBColor(46, 139, 87),
+    RGBColor(128, 70, 160),
+    RGBColor(180, 60, 90),
+    RGBColor(60, 150, 170),
+    RGBColor(140, 120, 40),
+];
+
+/// The colour of the series of that number among those of its role.
+fn color(role: Role, number: usize) -> RGBColor {
+    match role {
+        Role::Auto => BLUE,
+        Role::Named => KERNELS[number % KERNELS.len()],
+        Role::Baseline => [INK, GREY, THREAD][number % 3],
+    }
+}

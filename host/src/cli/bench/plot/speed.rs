@@ -1,0 +1,117 @@
+//! Speed against size.
+
+use plotters::prelude::{DrawingBackend, RGBColor};
+
+use super::{Row, color, series, title};
+use crate::cli::draw::{
+    axis::{APART, Axis, plain, spread, tick},
+    pen::{
+        Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, Pen, RIGHT, SMALL, TEXT, THREAD, width_of,
+    },
+};
+
+/// The cubes among the rows, by kernel.
+pub(super) struct Speed<'a> {
+    rows: &'a [Row],
+    series: Vec<Series>,
+}
+
+/// A line: size and TFLOP/s, by size.
+struct Series {
+    name: String,
+    color: RGBColor,
+    points: Vec<(f64, f64)>,
+}
+
+impl<'a> Speed<'a> {
+    pub(super) fn of(rows: &'a [Row]) -> Self {
+        let mut all = Vec::<Series>::new();
+        let mut roles = Vec::new();
+        let cubes = rows
+            .iter()
+            .filter(|row| row.m == row.n && row.n == row.k && row.batch == 1 && row.trans == "nn");
+        for row in cubes {
+            let Some(tflops) = row.tflops else { continue };
+            let name = series(row);
+            let point = (row.m as f64, tflops);
+            match all.iter_mut().find(|one| one.name == name) {
+                Some(one) => one.points.push(point),
+                None => {
+                    let number = roles.iter().filter(|role| **role == row.role).count();
+                    roles.push(row.role);
+                    let color = color(row.role, number);
+                    all.push(Series { name, color, points: vec![point] });
+                }
+            }
+        }
+        for one in &mut all {
+            one.points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        }
+        // From the top at the right: so the lines to their names cross least.
+        let last = |one: &Series| one.points.last().map_or(0.0, |point| point.1);
+        all.sort_by(|one, other| last(other).total_cmp(&last(one)));
+        Speed { rows, series: all }
+    }
+}
+
+const WIDTH: i32 = 1060;
+const HEIGHT: i32 = 600;
+const TOP: i32 = 92;
+const LEFT_EDGE: i32 = 92;
+
+impl Drawing for Speed<'_> {
+    fn size(&self) -> (i32, i32) {
+        (WIDTH, HEIGHT.max(TOP + 92 + APART * self.series.len() as i32))
+    }
+
+    fn draw<B: DrawingBackend>(&self, pen: &Pen<B>) -> Result<(), String> {
+        title(pen, "Speed of m = n = k", self.rows)?;
+        let bottom = self.size().1 - 92;
+        let points = || self.series.iter().flat_map(|one| &one.points);
+        if points().next().is_none() {
+            return pen.words("no cube was timed", (LEFT_EDGE, TOP + 40), LEFT, TEXT, GREY);
+        }
+        let names = self.series.iter().map(|one| width_of(&one.name, SMALL)).max();
+        let right = WIDTH - 56 - names.unwrap_or(100).min(WIDTH / 3);
+        let x = Axis::around(points().map(|point| point.0), 2.0, (LEFT_EDGE, right));
+        let fastest = points().map(|point| point.1).fold(0.0, f64::max);
+        let peak = self.rows.iter().find_map(|row| row.roof_tflops);
+        let most = 1.05 * fastest.max(peak.unwrap_or(0.0));
+        let y = |tflops: f64| bottom - (f64::from(bottom - TOP) * tflops / most).round() as i32;
+
+        for size in x.ticks(2.0) {
+            pen.line(&[(x.at(size), TOP), (x.at(size), bottom)], FAINT, 1)?;
+            pen.words(&plain(size), (x.at(size), bottom + 16), MIDDLE, SMALL, GREY)?;
+        }
+        let step = tick(most / 8.0);
+        for number in 0..=(most / step).floor() as i32 {
+            let value = f64::from(number) * step;
+            pen.line(&[(LEFT_EDGE, y(value)), (right, y(value))], FAINT, 1)?;
+            let words = if step < 0.001 { format!("{value:.5}") } else { plain(value) };
+            pen.words(&words, (LEFT_EDGE - 8, y(value)), RIGHT, SMALL, GREY)?;
+        }
+        pen.line(&[(LEFT_EDGE, TOP), (LEFT_EDGE, bottom), (right, bottom)], INK, 1)?;
+        pen.words("m = n = k", ((LEFT_EDGE + right) / 2, bottom + 42), MIDDLE, TEXT, INK)?;
+        pen.upward("TFLOP/s", (28, (TOP + bottom) / 2), INK)?;
+        if let Some(peak) = peak {
+            pen.line(&[(LEFT_EDGE, y(peak)), (right, y(peak))], ORANGE, 2)?;
+            let words = format!("float32 peak {peak:.1}");
+            pen.words(&words, (LEFT_EDGE + 10, y(peak) - 12), LEFT, SMALL, ORANGE)?;
+        }
+
+        let last = |points: &[(f64, f64)]| points.last().map_or((x.from, 0.0), |&point| point);
+        let wanted = self.series.iter().map(|one| y(last(&one.points).1)).collect::<Vec<_>>();
+        for (one, row) in self.series.iter().zip(spread(&wanted, TOP, bottom)) {
+            let at = |point: &(f64, f64)| (x.at(point.0), y(point.1));
+            let line = one.points.iter().map(at).collect::<Vec<_>>();
+            let (end_x, end_y) = at(&last(&one.points));
+            pen.line(&[(end_x, end_y), (right + 6, row), (right + 12, row)], THREAD, 1)?;
+            pen.words(&one.name, (right + 16, row), LEFT, SMALL, one.color)?;
+            pen.line(&line, one.color, 2)?;
+            for &point in &line {
+                pen.dot(point, 4, one.color)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! The roof of a roofline.
+
+use plotters::prelude::DrawingBackend;
+
+use super::{
+    axis::Axis,
+    pen::{LEFT, ORANGE, Pen, RIGHT, SMALL, speed},
+};
+
+/// Memory's slope up to where it meets the peak, then the peak: GFLOP/s and 10^9 bytes a second.
+pub(in crate::cli) fn roof<B: DrawingBackend>(
+    pen: &Pen<B>,
+    x: Axis,
+    y: Axis,
+    fp32: Option<f64>,
+    memory: Option<f64>,
+) -> Result<(), String> {
+    let Some(fp32) = fp32 else { return Ok(()) };
+    let corner = memory.map_or(x.from, |speed| (fp32 / speed).max(x.from));
+    let peak = y.at(fp32);
+    let mut points = Vec::new();
+    if let Some(speed) = memory {
+        points.push((x.from, speed * x.from));
+    }
+    if corner < x.to {
+        points.extend([(corner, fp32), (x.to, fp32)]);
+    } else if let Some(speed) = memory {
+        points.push((x.to, speed * x.to));
+    }
+    let points = points.iter().map(|&(a, b)| (x.at(a), y.at(b))).collect::<Vec<_>>();
+    pen.line(&points, ORANGE, 2)?;
+    let words = format!("float32 peak {}", speed(fp32));
+    pen.words(&words, (x.pixels.1 - 8, peak - 14), RIGHT, SMALL, ORANGE)?;
+    if let Some(memory) = memory {
+        let words = format!("global memory {memory:.0} GB/s");
+        let at = (x.at(x.from) + 10, y.at(memory * x.from) + 4);
+        pen.words(&words, (at.0 + 16, at.1 + 14), LEFT, SMALL, ORANGE)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! What the library's product does beside cuBLAS on a GPU, out of the folder that recorded it.
+
+use std::{fs, io::ErrorKind, path::Path};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// What `host bench --vs cublas --out` wrote on that GPU.
+const RECORD: &str = "docs/bench-h200";
+
+/// The sentences and the table that belong behind the marker: that nothing is recorded yet, where nothing is.
+pub fn section(root: &Path) -> Result<String> {
+    let read = |name: &str| -> Result<Option<String>> {
+        match fs::read_to_string(root.join(RECORD).join(name)) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("cannot read {RECORD}/{name}")),
+        }
+    };
+    let (Some(rows), Some(machine)) = (read("results.jsonl")?, read("machine.json")?) else {
+        return Ok(format!("*Not recorded yet (`{RECORD}`).*"));
+    };
+    let rows = rows.lines().zip(1..).map(|(line, number)| {
+        let row = serde_json::from_str::<Value>(line);
+        row.with_context(|| format!("{RECORD}/results.jsonl, line {number}: no JSON"))
+    });
+    let rows = rows.collect::<Result<Vec<_>>>()?;
+    let machine = serde_json::from_str(&machine)
+        .with_context(|| format!("{RECORD}/machine.json is no JSON"))?;
+    write(&rows, &machine, root.join(RECORD).join("speed.svg").exists())
+}
+
+fn write(rows: &[Value], machine: &Value, picture: bool) -> Result<String> {
+    // What a program gets; kernels asked for by name and the libraries' own rows are in the record.
+    let own = rows.iter().filter(|row| row["role"] == "auto").collect::<Vec<_>>();
+    ensure!(!own.is_empty(), "{RECORD}/results.jsonl has no row of `auto`");
+    let number = |row: &Value, key: &str| row[key].as_f64();
+    let compared = own.iter().filter(|row| row["ratio"].is_number()).count();
+    let ahead = own.iter().filter(|row| number(row, "ratio_low").is_some_and(|low| low > 1.0));
+    let behind = own.iter().filter(|row| number(row, "ratio_high").is_some_and(|high| high < 1.0));
+    let (ahead, behind) = (ahead.count(), behind.count());
+    let words = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+    let libraries = machine["libraries"].as_object().into_iter().flatten();
+    let libraries = libraries.map(|(name, version)| format!("{name} {}", words(version)));
+    let commit = machine["commit"].as_str().map_or(String::new(), |commit| {
+        let short = commit.get(..12).unwrap_or(commit);
+        let dirty = if commit.ends_with("-dirty") { " with changes" } else { "" };
+        format!(", commit {short}{dirty}")
+    });
+    let mut text = format!(
+        "Measured {} on {}, driver {}, {}{commit}:\n\n```console\n$ {}\n```\n\n",
+        words(&machine["date"]),
+        words(&machine["description"]),
+        words(&machine["card"]["driver"]),
+        libraries.collect::<Vec<_>>().join(", "),
+        words(&machine["command"]),
+    );
+    text += &format!(
+        "Of {compared} sizes it is faster than the fastest of cuBLAS and of cublasLt's algorithms at {ahead}, slower at \
+         {behind}, and not to be told apart at {}.\n\n",
+        compared - ahead - behind
+    );
+    if picture {
+        text += &format!("![Speed against size, beside cuBLAS]({RECORD}/speed.svg)\n\n");
+    }
+    text += "| size | kernel | time | TFLOP/s | error | fastest of cuBLAS | its time | TFLOP/s | error | ratio (95 %) |\n";
+    text += "|---|---|--:|--:|--:|---|--:|--:|--:|--:|\n";
+    for row in own {
+        text += &format!("{}\n", line(row)?);
+    }
+    Ok(text)
+}
+
+/// A row of the table: slower ones as they are, wrong ones as wrong.
+fn line(row: &Value) -> Result<String> {
+    let size =
+        |key: &str| row[key].as_u64().with_context(|| format!("a row has no `{key}`: {row}"));
+    let (m, n, k, batch) = (size("m")?, size("n")?, size("k")?, size("batch")?);
+    let batch = if batch == 1 { String::new() } else { format!("{batch} of ") };
+    let trans = row["trans"].as_str().filter(|trans| *trans != "nn");
+    let trans = trans.map_or(String::new(), |trans| format!(" {trans}"));
+    let kernel = row["kernel"].as_str().with_context(|| format!("a row has no `kernel`: {row}"))?;
+    let start = format!("| {batch}{m} x {n} x {k}{trans} | `{kernel}` |");
+    let figure =
+        |key: &str, show: fn(f64) -> String| row[key].as_f64().map_or("-".to_owned(), show);
+    if row["time_us"].is_null() {
+        return Ok(format!("{start} **wrong** | | {} | | | | | |", figure("err", err)));
+    }
+    let baseline = row["baseline"].as_str().unwrap_or("-");
+    let not = if row["baseline_is_fp32"] == false { ", not float32" } else { "" };
+    let ratio = match ["ratio", "ratio_low", "ratio_high"].map(|key| row[key].as_f64()) {
+        [Some(ratio), Some(low), Some(high)] => format!("{ratio:.2} ({low:.2} to {high:.2})"),
+        _ => "-".to_owned(),
+    };
+    Ok(format!(
+        "{start} {} | {} | {} | {baseline}{not} | {} | {} | {} | {ratio} |",
+        figure("time_us", time),
+        figure("tflops", tflops),
+        figure("err", err),
+        figure("baseline_time_us", time),
+        figure("baseline_tflops", tflops),
+        figure("baseline_err", err),
+    ))
+}
+
+fn time(us: f64) -> String {
+    match us {
+        us if us < 1e3 => format!("{us:.1} us"),
+        us if us < 1e6 => format!("{:.2} ms", us * 1e-3),
+        us => format!("{:.2} s", us * 1e-6),
+    }
+}
+
+fn tflops(tflops: f64) -> String {
+    if tflops < 1.0 { format!("{tflops:.2}") } else { format!("{tflops:.1}") }
+}
+
+fn err(err: f64) -> String {
+    format!("{err:.1e}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(size: u64, ratio: f64) -> Value {
+        json!({
+            "m": size, "n": size, "k": size, "batch": 1, "trans": "nn", "kernel": "gemm_128", "role": "auto",
+            "time_us": 2000.0, "tflops": 40.25, "err": 4.0e-7, "baseline": "cublasLt",
+            "baseline_time_us": 1600.0, "baseline_tflops": 50.0, "baseline_err": 5.0e-7,
+            "baseline_is_fp32": true, "ratio": ratio, "ratio_low": ratio - 0.01, "ratio_high": ratio + 0.01,
+        })
+    }
+
+    fn machine() -> Value {
+        json!({
+            "date": "2026-11-21", "description": "NVIDIA H200", "card": { "driver": "580.1" },
+            "libraries": { "cublas": "13.1.0" }, "commit": "0123456789abcdef",
+            "command": "cargo run -p host -- bench --vs cublas",
+        })
+    }
+
+    #[test]
+    fn where_it_loses_is_shown_too() {
+        let mut lost = row(2048, 0.8);
+        lost["batch"] = 7.into();
+        lost["trans"] = "nt".into();
+        let mut wrong = row(9, 1.0);
+        wrong["time_us"] = Value::Null;
+        wrong["ratio"] = Value::Null;
+        (wrong["ratio_low"], wrong["ratio_high"]) = (Value::Null, Value::Null);
+        let mut named = row(4, 1.0);
+        named["role"] = "named".into();
+        let rows = [row(1024, 1.2), lost, row(512, 1.0), wrong, named];
+        let text = write(&rows, &machine(), true).unwrap();
+        for part in [
+            "Measured 2026-11-21 on NVIDIA H200, driver 580.1, cublas 13.1.0, commit 0123456789ab:",
+            "$ cargo run -p host -- bench --vs cublas\n",
+            "Of 3 sizes it is faster than the fastest of cuBLAS and of cublasLt's algorithms at 1, slower at 1, \
+             and not to be told apart at 1.",
+            "| 1024 x 1024 x 1024 | `gemm_128` | 2.00 ms | 40.2 | 4.0e-7 | cublasLt | 1.60 ms | 50.0 | 5.0e-7 \
+             | 1.20 (1.19 to 1.21) |",
+            "| 7 of 2048 x 2048 x 2048 nt | `gemm_128` | 2.00 ms |",
+            "| 0.80 (0.79 to 0.81) |",
+            "| 9 x 9 x 9 | `gemm_128` | **wrong** |",
+            "docs/bench-h200/speed.svg",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("| 4 x 4 x 4 |"), "{text}");
+        // Each row has as many fields as the head.
+        let fields = |line: &str| line.matches('|').count();
+        let mut lines = text.lines().filter(|line| line.starts_with('|'));
+        let head = lines.next().map(fields);
+        assert!(lines.all(|line| Some(fields(line)) == head), "{text}");
+        assert!(write(&[], &machine(), false).is_err());
+    }
+
+    #[test]
+    fn without_a_record_it_says_so() {
+        let text = section(Path::new("/nowhere")).unwrap();
+        assert_eq!(text, "*Not recorded yet (`docs/bench-h200`).*");
+    }
+}
