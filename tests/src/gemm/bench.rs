@@ -4,10 +4,7 @@ use host::{
     Batch, BatchMut, Bias, Buffer, Device, Gemm, MatrixView, MatrixViewMut, Result, Stream,
 };
 
-use super::{
-    Case, Number, Operand, Place, Side,
-    operand::{BAND, Order},
-};
+use super::{Case, Number, Operand, Place, Side};
 
 /// A device, a stream, and memory for A, B, C and a bias that is used again and again.
 #[derive(Debug)]
@@ -49,8 +46,7 @@ impl<T: Number> Bench<T> {
             Some((side, bias)) => (Some(*side), &bias[..]),
             None => (None, &[][..]),
         };
-        let size = (1, bias.len());
-        let bias = Operand::new(size, Place::dense(size, Order::Rows), |_, _, col| bias[col]);
+        let bias = Operand::dense((1, bias.len()), bias);
         for (buffer, operand) in [
             (&mut self.a, &case.a),
             (&mut self.b, &case.b),
@@ -63,7 +59,7 @@ impl<T: Number> Bench<T> {
             buffer.write(0, &operand.stored)?;
         }
 
-        let elements = self.bias.view(BAND..BAND + bias.size.1)?;
+        let elements = self.bias.view(bias.range())?;
         let mut gemm = Gemm::new().alpha(case.alpha).beta(case.beta).activation(case.activation);
         gemm = match side {
             None => gemm,
@@ -102,12 +98,6 @@ fn read<T: Number>(buffer: &Buffer<T>, operand: &Operand<T>) -> Result<Vec<T>> {
     buffer.view(..operand.stored.len())?.to_vec()
 }
 
-/// A matrix's elements, and not one more.
-fn range<T: Number>(operand: &Operand<T>) -> std::ops::Range<usize> {
-    let start = BAND + operand.place.offset;
-    start..start + operand.extent()
-}
-
 /// Its view, made as that of its transpose where that is asked for.
 fn viewed(size: (usize, usize), place: Place) -> ((usize, usize), [usize; 2]) {
     let [between_rows, between_cols] = place.strides;
@@ -119,7 +109,7 @@ fn viewed(size: (usize, usize), place: Place) -> ((usize, usize), [usize; 2]) {
 
 fn matrix<'a, T: Number>(buffer: &'a Buffer<T>, operand: &Operand<T>) -> Result<MatrixView<'a, T>> {
     let ((rows, cols), strides) = viewed(operand.size, operand.place);
-    let view = MatrixView::new(buffer.view(range(operand))?, rows, cols, strides)?;
+    let view = MatrixView::new(buffer.view(operand.range())?, rows, cols, strides)?;
     Ok(if operand.place.transposed { view.t() } else { view })
 }
 
@@ -128,14 +118,14 @@ fn matrix_mut<'a, T: Number>(
     operand: &Operand<T>,
 ) -> Result<MatrixViewMut<'a, T>> {
     let ((rows, cols), strides) = viewed(operand.size, operand.place);
-    let view = MatrixViewMut::new(buffer.view_mut(range(operand))?, rows, cols, strides)?;
+    let view = MatrixViewMut::new(buffer.view_mut(operand.range())?, rows, cols, strides)?;
     Ok(if operand.place.transposed { view.t() } else { view })
 }
 
 fn batch<'a, T: Number>(buffer: &'a Buffer<T>, operand: &Operand<T>) -> Result<Batch<'a, T>> {
     let (size, strides) = viewed(operand.size, operand.place);
     let (count, step) = (operand.count(), operand.place.step);
-    let batch = Batch::new(buffer.view(range(operand))?, size, strides, count, step)?;
+    let batch = Batch::new(buffer.view(operand.range())?, size, strides, count, step)?;
     Ok(if operand.place.transposed { batch.t() } else { batch })
 }
 
@@ -145,6 +135,6 @@ fn batch_mut<'a, T: Number>(
 ) -> Result<BatchMut<'a, T>> {
     let (size, strides) = viewed(operand.size, operand.place);
     let (count, step) = (operand.count(), operand.place.step);
-    let batch = BatchMut::new(buffer.view_mut(range(operand))?, size, strides, count, step)?;
+    let batch = BatchMut::new(buffer.view_mut(operand.range())?, size, strides, count, step)?;
     Ok(if operand.place.transposed { batch.t() } else { batch })
 }
