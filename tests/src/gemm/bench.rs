@@ -1,7 +1,8 @@
 //! A device with room for operands.
 
 use host::{
-    Batch, BatchMut, Bias, Buffer, Device, Gemm, MatrixView, MatrixViewMut, Result, Stream,
+    Batch, BatchMut, Bias, Buffer, Device, Gemm, MatrixView, MatrixViewMut, Result, SliceView,
+    SliceViewMut, Stream,
 };
 
 use super::{Case, Number, Operand, Place, Side};
@@ -94,6 +95,26 @@ impl<T: Number> Bench<T> {
     }
 }
 
+impl<T: Number> Bench<T> {
+    /// Runs a case of one product without a bias on its operands where they are, in this machine's memory.
+    ///
+    /// # Errors
+    /// What the library says.
+    ///
+    /// # Panics
+    /// Where a guard band or padding has changed in a single bit.
+    pub fn run_slices(&self, case: &Case<T>) -> Result<Vec<T>> {
+        let mut stored = case.c.stored.clone();
+        let ((rows, cols), strides) = viewed(case.c.size, case.c.place);
+        let c = SliceViewMut::new(&mut stored[case.c.range()], rows, cols, strides)?;
+        let c = if case.c.place.transposed { c.t() } else { c };
+        let (a, b) = (slice(&case.a)?, slice(&case.b)?);
+        let gemm = Gemm::new().alpha(case.alpha).beta(case.beta).activation(case.activation);
+        gemm.run_slices(&self.stream, a, b, c)?;
+        Ok(case.c.written(&stored).unwrap_or_else(|changed| panic!("around C: {changed}: {case}")))
+    }
+}
+
 fn read<T: Number>(buffer: &Buffer<T>, operand: &Operand<T>) -> Result<Vec<T>> {
     buffer.view(..operand.stored.len())?.to_vec()
 }
@@ -105,6 +126,12 @@ fn viewed(size: (usize, usize), place: Place) -> ((usize, usize), [usize; 2]) {
         false => (size, place.strides),
         true => ((size.1, size.0), [between_cols, between_rows]),
     }
+}
+
+fn slice<T: Number>(operand: &Operand<T>) -> Result<SliceView<'_, T>> {
+    let ((rows, cols), strides) = viewed(operand.size, operand.place);
+    let view = SliceView::new(&operand.stored[operand.range()], rows, cols, strides)?;
+    Ok(if operand.place.transposed { view.t() } else { view })
 }
 
 fn matrix<'a, T: Number>(buffer: &'a Buffer<T>, operand: &Operand<T>) -> Result<MatrixView<'a, T>> {
