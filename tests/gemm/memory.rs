@@ -1,7 +1,7 @@
 //! Memory that runs out: an error that says so, nothing lost, and the next call works.
 
 use host::{
-    Activation, Bias, Device, Error, Gemm, Layout, Matrix, Result,
+    Activation, Bias, Device, Error, Gemm, Layout, Matrix, Result, SliceView, SliceViewMut,
     testing::{counts, refuse_allocation},
 };
 use tests::{devices, gemm::counted};
@@ -50,6 +50,43 @@ fn at_every_allocation() {
         refuse_allocation(0);
     }
     counted("memory::at_every_allocation", refused / devices().len());
+}
+
+/// The same of operands in this machine's memory: on the CPU device nothing is allocated at all.
+#[test]
+fn at_every_allocation_for_slices() {
+    let [a, b] =
+        [40 * 33, 33 * 70].map(|len| (0..len).map(|at| (at % 9) as f32).collect::<Vec<_>>());
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let product = |c: &mut [f32]| -> Result<()> {
+            let (a, b) = (SliceView::row_major(&a, 40, 33)?, SliceView::col_major(&b, 33, 70)?);
+            let c = SliceViewMut::row_major(c, 40, 70)?;
+            Gemm::new().beta(1.0).run_slices(&stream, a, b, c).map(|_| ())
+        };
+        let (before, mut right) = (counts(), vec![1.0; 40 * 70]);
+        product(&mut right).unwrap();
+        let allocations = counts().allocations - before.allocations;
+        assert_eq!(allocations > 0, device.is_cuda(), "{device}");
+        for nth in 1..=allocations {
+            let (before, mut c) = (counts(), vec![1.0; 40 * 70]);
+            refuse_allocation(nth);
+            let error = product(&mut c).unwrap_err();
+            assert!(
+                matches!(error, Error::OutOfMemory { .. }),
+                "{device}, allocation {nth}: {error}"
+            );
+            assert!(c.iter().all(|&x| x == 1.0), "{device}, allocation {nth}: C has changed");
+            let after = counts();
+            let kept = (after.allocations - after.frees) - (before.allocations - before.frees);
+            assert_eq!((after.launches, kept), (before.launches, 0), "{device}, allocation {nth}");
+            product(&mut c).unwrap();
+            assert_eq!(c, right, "{device}, after allocation {nth}");
+        }
+        if device.is_cuda() {
+            counted("memory::at_every_allocation_for_slices", allocations as usize);
+        }
+    }
 }
 
 /// More than any machine has: what is asked for is in the error.

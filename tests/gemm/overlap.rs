@@ -36,8 +36,13 @@ impl Part {
     }
 }
 
-/// Somewhere that is a multiple of 4 and of no interest: nothing is launched that would touch it.
+/// Somewhere on a GPU that is a multiple of 4 and of no interest: nothing is launched that would touch it.
 const NOWHERE: u64 = 1 << 40;
+
+/// Memory of a device for what is refused. On the CPU it is there, if it should be used after all.
+fn place(device: &Device, memory: &mut [f32]) -> u64 {
+    if device.is_cuda() { NOWHERE } else { memory.as_mut_ptr() as u64 }
+}
 
 /// `C += A B + bias` on a memory, with `bias` per row.
 ///
@@ -81,12 +86,13 @@ fn shared_elements_are_refused() {
         // Rows of one between the rows of the other: it shares none, but nobody works that out.
         ("A = at ", [Part::strided((4, 4), [8, 1], 0), b, Part::strided((4, 4), [16, 1], 4), bias]),
     ];
-    let mut count = 0;
+    let (mut count, mut memory) = (0, [1.0; LEN]);
     for device in devices() {
         for (message, parts) in refused {
             let before = testing::counts().launches;
+            let memory = place(&device, &mut memory);
             // SAFETY: nothing is launched.
-            let error = unsafe { run(&device, NOWHERE, parts) }.expect_err(message).to_string();
+            let error = unsafe { run(&device, memory, parts) }.expect_err(message).to_string();
             assert!(
                 error.starts_with(message) && error.ends_with("share no element with C"),
                 "{error}"
@@ -139,11 +145,12 @@ fn neighbours_are_fine() {
 /// Matrices of batches that take turns in memory are not told apart: C between the matrices of A is refused.
 #[test]
 fn batches_in_each_other_are_refused() {
-    let mut count = 0;
+    let (mut count, mut memory) = (0, [1.0; LEN]);
     for device in devices() {
+        let memory = place(&device, &mut memory);
         let foreign = |start: u64, len| {
             // SAFETY: nothing is launched that would use it.
-            unsafe { device.foreign::<f32>(NOWHERE + 4 * start, len) }.unwrap()
+            unsafe { device.foreign::<f32>(memory + 4 * start, len) }.unwrap()
         };
         let (a, b, mut c) = (foreign(0, 48), foreign(100, 16), foreign(16, 48));
         let a = Batch::new(a.view(..).unwrap(), (4, 4), [4, 1], 2, 32).unwrap();

@@ -1,6 +1,9 @@
 //! Where matrices lie: leading dimensions, any strides, any distance from a 16-byte boundary.
 
-use tests::gemm::{Case, Data, Number, Operand, Order, Place, Suite, bytes};
+use tests::{
+    devices,
+    gemm::{Bench, Case, Data, Number, Operand, Order, Place, Suite, Want, bytes, counted},
+};
 
 /// All combinations of one thing for each of A, B and C.
 fn thrice<'a, T: Copy>(things: &'a [T]) -> impl Iterator<Item = [T; 3]> + 'a {
@@ -59,7 +62,7 @@ fn written((rows, cols): (usize, usize)) -> [[usize; 2]; 6] {
         [2 * cols, 2],
         [2 * cols + 3, 2],
         [3, 3 * rows],
-        [3, 3 * rows - 2],
+        [3, (3 * rows).saturating_sub(2)],
         [4 * cols + 4, 4],
         [cols * 5, 1],
     ]
@@ -87,6 +90,37 @@ fn strides<T: Number>() {
 fn strides_of_any_kind() {
     strides::<f32>();
     strides::<f64>();
+}
+
+fn slices<T: Number>() -> usize {
+    let mut count = 0;
+    for device in devices() {
+        let bench = Bench::<T>::new(&device);
+        for (m, n, k) in [(19, 36, 18), (1, 5, 3), (7, 1, 4), (4, 6, 0), (0, 3, 2)] {
+            let data = Data::exact(k);
+            for (a, b) in read((m, k)).into_iter().flat_map(|a| read((k, n)).map(|b| (a, b))) {
+                for (c, beta) in written((m, n)).into_iter().flat_map(|c| [(c, 0.0), (c, 2.0)]) {
+                    let a = Operand::draw((m, k), Place::strided(a).at(count % 4), data, 4);
+                    let b = Operand::draw((k, n), Place::strided(b).transposed(), data, 5);
+                    let case = Case::plain(a, b, Place::strided(c).at(count % 3));
+                    let case = match beta {
+                        0.0 => case,
+                        _ => case.scaled(-1.0, beta, data, 6),
+                    };
+                    let c = bench.run_slices(&case).unwrap();
+                    Want::exact(&case).check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{case}"));
+                    count += 1;
+                }
+            }
+        }
+    }
+    count / devices().len()
+}
+
+/// The same of matrices in this machine's memory: what lies between their elements stays.
+#[test]
+fn slices_of_any_kind() {
+    counted("places::slices_of_any_kind", slices::<f32>() + slices::<f64>());
 }
 
 fn distances<T: Number>() {

@@ -77,13 +77,16 @@ fn alpha_zero_and_beta_one_leave_c() {
     let mut suite = Suite::<f32>::new();
     for [m, n, k] in SHAPES {
         let case = Case::plain(full((m, k), 1.0), full((k, n), 1.0), Place::strided([n + 1, 1]));
-        let case = Case { alpha: 0.0, beta: 1.0, ..case };
-        suite.each(|bench, kernel| {
-            let before = testing::counts().launches;
-            let c = bench.run(&case, Some(kernel)).unwrap();
-            assert_eq!(testing::counts().launches, before, "{case}");
-            assert!(bytes(&c) == bytes(&case.c.values()), "{case}");
-        });
+        // The second pair is the first once it is rounded to f32.
+        for (alpha, beta) in [(0.0, 1.0), (1e-60, 1.0 + 1e-12)] {
+            let case = Case { alpha, beta, ..case.clone() };
+            suite.each(|bench, kernel| {
+                let before = testing::counts().launches;
+                let c = bench.run(&case, Some(kernel)).unwrap();
+                assert_eq!(testing::counts().launches, before, "{case}");
+                assert!(bytes(&c) == bytes(&case.c.values()), "{case}");
+            });
+        }
     }
     suite.done("scalars::alpha_zero_and_beta_one_leave_c");
 }

@@ -1,5 +1,7 @@
 //! Matrices among NaN: between guard bands, padded, strided, in batches.
 
+use std::ops::Range;
+
 use super::{Data, Number, Random, bytes};
 
 /// Elements of a guard band: more than the largest tile's rows and columns stick out at small sizes, and a multiple
@@ -120,6 +122,17 @@ impl<T: Number> Operand<T> {
         operand
     }
 
+    /// Row-major and dense, with these elements, row by row.
+    ///
+    /// # Panics
+    /// Where they are not as many as a matrix of that size has.
+    pub fn dense(size: (usize, usize), values: &[T]) -> Self {
+        let mut operand = Operand::noise(size, Place::dense(size, Order::Rows));
+        let range = operand.range();
+        operand.stored[range].copy_from_slice(values);
+        operand
+    }
+
     /// One of random numbers.
     pub fn draw(size: (usize, usize), place: Place, data: Data, seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -158,6 +171,17 @@ impl<T: Number> Operand<T> {
         first + row * between_rows + col * between_cols
     }
 
+    /// Where its elements are, from the first to the last.
+    pub fn range(&self) -> Range<usize> {
+        let start = BAND + self.place.offset;
+        start..start + self.extent()
+    }
+
+    /// Is it one dense row-major matrix, so that its elements are a slice?
+    fn is_slice(&self) -> bool {
+        self.place.count.is_none() && self.place.strides == [self.size.1, 1]
+    }
+
     /// An element.
     pub fn get(&self, i: usize, row: usize, col: usize) -> T {
         self.stored[self.index(i, row, col)]
@@ -171,6 +195,9 @@ impl<T: Number> Operand<T> {
 
     /// All of its elements: product by product, row by row.
     pub fn values(&self) -> Vec<T> {
+        if self.is_slice() {
+            return self.stored[self.range()].to_vec();
+        }
         self.places().map(|(i, row, col)| self.get(i, row, col)).collect()
     }
 
@@ -179,7 +206,7 @@ impl<T: Number> Operand<T> {
     /// # Errors
     /// The first place that is not.
     pub fn unchanged(&self, after: &[T]) -> Result<(), String> {
-        same(&self.stored, after, self.index(0, 0, 0))
+        same(&self.stored, after, self.range().start)
     }
 
     /// The elements of `after`: product by product, row by row. Padding and bands must be what is stored.
@@ -188,13 +215,18 @@ impl<T: Number> Operand<T> {
     /// The first place that is not.
     pub fn written(&self, after: &[T]) -> Result<Vec<T>, String> {
         let mut expected = self.stored.clone();
+        if self.is_slice() {
+            let elements = &after[self.range()];
+            expected[self.range()].copy_from_slice(elements);
+            return same(&expected, after, self.range().start).map(|()| elements.to_vec());
+        }
         let elements = self.places().map(|(i, row, col)| {
             let at = self.index(i, row, col);
             expected[at] = after[at];
             after[at]
         });
         let elements = elements.collect();
-        same(&expected, after, self.index(0, 0, 0)).map(|()| elements)
+        same(&expected, after, self.range().start).map(|()| elements)
     }
 
     /// Elements of one matrix.

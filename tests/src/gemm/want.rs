@@ -12,7 +12,7 @@ const PLAIN_LOOPS: usize = 1 << 16;
 /// takes over at most 0.49 each; its polynomials, none of whose coefficients is negative, have at most six each in
 /// their sums and five each from the square; then a quotient, a product, and 2.4e-8 that the approximation is off,
 /// which is less than one: so erf is off by at most 26, `1 + erf` by two more; half of that, and two products.
-/// In f64 the polynomials are twice as long. What is found is below 3.
+/// In f64 the polynomials are twice as long. What is found is about four.
 const GELU_ROUNDINGS: f64 = 32.0;
 /// The steepest that GELU is, at sqrt(2): an error before it becomes so much larger.
 const GELU_SLOPE: f64 = 1.13;
