@@ -8,6 +8,7 @@ use host::{
 use super::{args::Verify, note};
 
 /// What a comparison found, full or of a sample.
+#[derive(Clone)]
 pub(super) enum Verification {
     Full(Comparison),
     Sample(Sample),

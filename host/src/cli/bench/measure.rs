@@ -20,7 +20,7 @@ use super::{
     case::{Case, Set, draw},
     library::{Library, Ready},
     row::{Role, Row, row_of},
-    verdict::{Reference, Verdict, compare},
+    verdict::{Reference, Verdict},
 };
 use crate::cli::{
     Failure,
@@ -215,6 +215,7 @@ impl Bencher<'_> {
         row: &mut Row,
     ) -> Result<Verdict, Failure> {
         let (product, verify, seed) = (&case.product, reference.verify, self.args.seed);
+        let [of_real, of_integers] = &mut reference.known;
         let own = &candidate.name;
         let run = |set: &mut Set| -> Result<(Duration, Duration, Vec<f32>), Failure> {
             set.c.fill_bytes(0xff)?;
@@ -235,7 +236,7 @@ impl Bencher<'_> {
                 row.algorithm = ready.algorithm();
             }
             let [a, b] = &reference.real;
-            compare(product, verify, [a, b, &c], Criterion::Bound, seed)
+            of_real.compare(product, verify, [a, b], c, Criterion::Bound, seed)
         })?;
         let step = format!("{name}: {own} once, on integers");
         // Of a library the error on real numbers is what counts.
@@ -243,7 +244,7 @@ impl Bencher<'_> {
         let exact = integers.map(|([a, b], set)| {
             self.steps.step(&step, || {
                 let (_, _, c) = run(set)?;
-                compare(product, verify, [a, b, &c], Criterion::Exact, seed)
+                of_integers.compare(product, verify, [a, b], c, Criterion::Exact, seed)
             })
         });
         let exact = exact.transpose()?;
