@@ -67,7 +67,8 @@
 //! A [`Matrix`] lies in a [`Buffer`] on a [`Device`]; [`Gemm`] checks the operands, [chooses](gemm::choose) a kernel of
 //! [`gpu::registry`] and launches it on a [`Stream`]; [`product::multiply`] is one kernel's `A B`, for the lessons;
 //! [`verify::compare`] holds the result against the product in float64. [`check`] holds the kernel itself against what
-//! CUDA demands of one, without a GPU, and [`profile`] counts what it does to memory.
+//! CUDA demands of one, without a GPU, and [`profile`] counts what it does to memory. [`baseline`] calls cuBLAS, where it is,
+//! to compare with.
 //!
 //! # Features
 //! `cuda` (on by default): the CUDA device. Without a driver it answers with an error; nothing of a CUDA

@@ -128,7 +128,8 @@ fn check_memory(args: &Bench, case: &Case, device: &Device) -> Result<(), Failur
     let sets = case.sets(device) + u64::from(verify);
     let workspace = if args.vs.is_some() { 32 << 20 } else { 0 };
     let on_device = bytes.saturating_mul(sets).saturating_add(workspace);
-    // The operands are drawn here first, real and integers, a C of each is kept, and verification has B twice in float64.
+    // The operands are drawn here first, real and integers, a C of each is kept, and verification has B twice in
+    // float64.
     let wide = if verify { 16 * case.product.shape.b_len() as u64 } else { 0 };
     let on_host = bytes.saturating_mul(3).saturating_add(wide);
     Ok(check_bytes(on_host, on_device, device)?)

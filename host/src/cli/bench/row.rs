@@ -8,8 +8,8 @@ use crate::cli::{args::Layouts, list::six_digits};
 
 /// A kernel at a size, or a library that kernels are held against. Read back from a recorded run, too.
 ///
-/// `null` is what was not measured: all times of a kernel that is wrong, errors where nothing was compared, the baseline
-/// where there is none.
+/// `null` is what was not measured: all times of a kernel that is wrong, errors where nothing was compared, the
+/// baseline where there is none.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) device: String,

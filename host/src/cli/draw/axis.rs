@@ -57,8 +57,8 @@ pub(in crate::cli) fn tick(least: f64) -> f64 {
 /// Names stand below one another, so far apart.
 pub(in crate::cli) const APART: i32 = 22;
 
-/// Rows for names wanted at these heights, from the top: in the same order, and apart. They end at `bottom`, unless there
-/// are more than fit below `top`.
+/// Rows for names wanted at these heights, from the top: in the same order, and apart. They end at `bottom`, unless
+/// there are more than fit below `top`.
 pub(in crate::cli) fn spread(wanted: &[i32], top: i32, bottom: i32) -> Vec<i32> {
     let mut rows = Vec::<i32>::new();
     for &row in wanted {

@@ -1,19 +1,20 @@
 //! cublasLt's float32 product, by any of the algorithms that its heuristics propose.
 
-use std::{
-    cell::RefCell,
-    ffi::{c_int, c_void},
-    fmt,
-    ptr::null_mut,
-    sync::Arc,
-};
+mod functions;
+
+use std::{cell::RefCell, ffi::c_int, fmt, ptr::null_mut, sync::Arc};
 
 use cust::sys::CUstream;
 use libloading::Library;
 
+use self::functions::{
+    COMPUTE_32F, DESC_TRANSA, DESC_TRANSB, Destroy, Functions, LAYOUT_BATCH_COUNT,
+    LAYOUT_STRIDED_BATCH_OFFSET, Opaque, PREF_MAX_WORKSPACE_BYTES, PREF_MIN_ALIGNMENT_A_BYTES,
+    Proposal, R_32F, set,
+};
 use super::{
     DenseBatch,
-    library::{check, load, sizes, symbol, version},
+    library::{check, load, sizes, version},
 };
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut},
@@ -30,116 +31,6 @@ const WORKSPACE_BYTES: usize = 32 << 20;
 
 /// Bytes at whose multiples a buffer begins, and the most that the heuristics ask about.
 const ALIGNMENT: usize = 256;
-
-// Of `cublasLt.h`, the same in releases 11 to 13.
-const COMPUTE_32F: c_int = 68;
-const R_32F: c_int = 0;
-const DESC_TRANSA: c_int = 3;
-const DESC_TRANSB: c_int = 4;
-const LAYOUT_BATCH_COUNT: c_int = 5;
-const LAYOUT_STRIDED_BATCH_OFFSET: c_int = 6;
-const PREF_MAX_WORKSPACE_BYTES: c_int = 1;
-/// Of A; those of B, C and D follow.
-const PREF_MIN_ALIGNMENT_A_BYTES: c_int = 5;
-
-/// A handle, a description of a product, of a matrix, or a preference: what it points to is the library's.
-type Opaque = *mut c_void;
-type Create = unsafe extern "C" fn(*mut Opaque) -> c_int;
-type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
-type GetVersion = unsafe extern "C" fn() -> usize;
-/// What it becomes, the arithmetic, the factors' type.
-type DescCreate = unsafe extern "C" fn(*mut Opaque, c_int, c_int) -> c_int;
-/// What it becomes, the elements' type, rows, columns, leading dimension.
-type LayoutCreate = unsafe extern "C" fn(*mut Opaque, c_int, u64, u64, i64) -> c_int;
-/// Whose, which, the value, its bytes.
-type SetAttribute = unsafe extern "C" fn(Opaque, c_int, *const c_void, usize) -> c_int;
-/// handle, operation, A, B, C, D, preference, how many are wanted, where to, how many came.
-type Heuristic = unsafe extern "C" fn(
-    Opaque,
-    Opaque,
-    Opaque,
-    Opaque,
-    Opaque,
-    Opaque,
-    Opaque,
-    c_int,
-    *mut Proposal,
-    *mut c_int,
-) -> c_int;
-/// handle, operation, alpha, A, its layout, B, its layout, beta, C, its layout, D, its layout, algorithm, workspace, its
-/// bytes, stream.
-type Matmul = unsafe extern "C" fn(
-    Opaque,
-    Opaque,
-    *const c_void,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    *const c_void,
-    Opaque,
-    *mut c_void,
-    Opaque,
-    *const [u64; 8],
-    *mut c_void,
-    usize,
-    CUstream,
-) -> c_int;
-
-/// `cublasLtMatmulHeuristicResult_t`.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-struct Proposal {
-    /// `cublasLtMatmulAlgo_t`.
-    algorithm: [u64; 8],
-    workspace_bytes: usize,
-    state: c_int,
-    waves: f32,
-    reserved: [c_int; 4],
-}
-
-struct Functions {
-    create: Create,
-    destroy: Destroy,
-    get_version: GetVersion,
-    desc_create: DescCreate,
-    desc_destroy: Destroy,
-    desc_set: SetAttribute,
-    layout_create: LayoutCreate,
-    layout_destroy: Destroy,
-    layout_set: SetAttribute,
-    preference_create: Create,
-    preference_destroy: Destroy,
-    preference_set: SetAttribute,
-    heuristic: Heuristic,
-    matmul: Matmul,
-}
-
-impl Functions {
-    fn of(library: &Library, name: &str) -> Result<Self> {
-        // SAFETY: the types are those of the functions in cublasLt's documentation, the same in each of the releases
-        // named; its enums are ints. The pointers are used while the library is loaded.
-        unsafe {
-            Ok(Functions {
-                create: symbol(library, name, "cublasLtCreate")?,
-                destroy: symbol(library, name, "cublasLtDestroy")?,
-                get_version: symbol(library, name, "cublasLtGetVersion")?,
-                desc_create: symbol(library, name, "cublasLtMatmulDescCreate")?,
-                desc_destroy: symbol(library, name, "cublasLtMatmulDescDestroy")?,
-                desc_set: symbol(library, name, "cublasLtMatmulDescSetAttribute")?,
-                layout_create: symbol(library, name, "cublasLtMatrixLayoutCreate")?,
-                layout_destroy: symbol(library, name, "cublasLtMatrixLayoutDestroy")?,
-                layout_set: symbol(library, name, "cublasLtMatrixLayoutSetAttribute")?,
-                preference_create: symbol(library, name, "cublasLtMatmulPreferenceCreate")?,
-                preference_destroy: symbol(library, name, "cublasLtMatmulPreferenceDestroy")?,
-                preference_set: symbol(library, name, "cublasLtMatmulPreferenceSetAttribute")?,
-                heuristic: symbol(library, name, "cublasLtMatmulAlgoGetHeuristic")?,
-                matmul: symbol(library, name, "cublasLtMatmul")?,
-            })
-        }
-    }
-}
 
 /// cublasLt on a stream: float32 with float32 sums (`CUBLAS_COMPUTE_32F`), no tensor cores, 32 MiB of workspace.
 pub struct CublasLt<'a> {
@@ -327,15 +218,6 @@ fn alignment(bytes: usize) -> u32 {
     1 << bytes.trailing_zeros().min(ALIGNMENT.trailing_zeros())
 }
 
-/// Sets an attribute.
-///
-/// # Safety
-/// 1. `of` is what `function` takes, and the attribute's type is `T`.
-unsafe fn set<T>(function: SetAttribute, of: Opaque, attribute: c_int, value: &T) -> c_int {
-    // SAFETY: the caller's promise; the value is copied during the call.
-    unsafe { function(of, attribute, (value as *const T).cast(), size_of::<T>()) }
-}
-
 /// A preference, until it is dropped.
 struct Preference {
     raw: Opaque,
@@ -398,9 +280,9 @@ impl Plan<'_> {
         let workspace = workspace.all_mut().address_on(stream)?;
         let (one, zero) = (1.0f32, 0.0f32);
         let [of_b, of_a, of_c] = self.layouts;
-        // SAFETY: the operands are as the layouts describe them (`DenseBatch::check`), and the workspace is as large as the
-        // heuristics were told. All are borrowed for this call; that work queued on a stream is waited for before a
-        // buffer is freed is the driver's rule for every buffer. The factors are read at once.
+        // SAFETY: the operands are as the layouts describe them (`DenseBatch::check`), and the workspace is as large as
+        // the heuristics were told. All are borrowed for this call; that work queued on a stream is waited for before
+        // a buffer is freed is the driver's rule for every buffer. The factors are read at once.
         let status = unsafe {
             (functions.matmul)(
                 *handle,
@@ -448,14 +330,6 @@ mod tests {
         let stream = Device::cpu().stream().unwrap();
         let error = CublasLt::open(&stream).unwrap_err().to_string();
         assert_eq!(error, "device = cpu: cublasLt runs on a GPU alone");
-    }
-
-    #[test]
-    fn a_proposal_lies_as_in_the_header() {
-        // 64 bytes of algorithm, a size, a status, a float, four ints.
-        assert_eq!((size_of::<Proposal>(), align_of::<Proposal>()), (96, 8));
-        assert_eq!(std::mem::offset_of!(Proposal, workspace_bytes), 64);
-        assert_eq!(std::mem::offset_of!(Proposal, state), 72);
     }
 
     #[test]

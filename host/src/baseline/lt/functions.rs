@@ -1,0 +1,146 @@
+//! cublasLt's functions, their types and numbers, as its documentation has them.
+
+use std::ffi::{c_int, c_void};
+
+use cust::sys::CUstream;
+use libloading::Library;
+
+use super::super::library::symbol;
+use crate::error::Result;
+
+// Of `cublasLt.h`, the same in releases 11 to 13.
+pub(super) const COMPUTE_32F: c_int = 68;
+pub(super) const R_32F: c_int = 0;
+pub(super) const DESC_TRANSA: c_int = 3;
+pub(super) const DESC_TRANSB: c_int = 4;
+pub(super) const LAYOUT_BATCH_COUNT: c_int = 5;
+pub(super) const LAYOUT_STRIDED_BATCH_OFFSET: c_int = 6;
+pub(super) const PREF_MAX_WORKSPACE_BYTES: c_int = 1;
+/// Of A; those of B, C and D follow.
+pub(super) const PREF_MIN_ALIGNMENT_A_BYTES: c_int = 5;
+
+/// A handle, a description of a product, of a matrix, or a preference: what it points to is the library's.
+pub(super) type Opaque = *mut c_void;
+pub(super) type Create = unsafe extern "C" fn(*mut Opaque) -> c_int;
+pub(super) type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
+pub(super) type GetVersion = unsafe extern "C" fn() -> usize;
+/// What it becomes, the arithmetic, the factors' type.
+pub(super) type DescCreate = unsafe extern "C" fn(*mut Opaque, c_int, c_int) -> c_int;
+/// What it becomes, the elements' type, rows, columns, leading dimension.
+pub(super) type LayoutCreate = unsafe extern "C" fn(*mut Opaque, c_int, u64, u64, i64) -> c_int;
+/// Whose, which, the value, its bytes.
+pub(super) type SetAttribute = unsafe extern "C" fn(Opaque, c_int, *const c_void, usize) -> c_int;
+/// handle, operation, A, B, C, D, preference, how many are wanted, where to, how many came.
+pub(super) type Heuristic = unsafe extern "C" fn(
+    Opaque,
+    Opaque,
+    Opaque,
+    Opaque,
+    Opaque,
+    Opaque,
+    Opaque,
+    c_int,
+    *mut Proposal,
+    *mut c_int,
+) -> c_int;
+/// handle, operation, alpha, A, its layout, B, its layout, beta, C, its layout, D, its layout, algorithm, workspace,
+/// its bytes, stream.
+pub(super) type Matmul = unsafe extern "C" fn(
+    Opaque,
+    Opaque,
+    *const c_void,
+    *const c_void,
+    Opaque,
+    *const c_void,
+    Opaque,
+    *const c_void,
+    *const c_void,
+    Opaque,
+    *mut c_void,
+    Opaque,
+    *const [u64; 8],
+    *mut c_void,
+    usize,
+    CUstream,
+) -> c_int;
+
+/// `cublasLtMatmulHeuristicResult_t`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Proposal {
+    /// `cublasLtMatmulAlgo_t`.
+    pub(super) algorithm: [u64; 8],
+    pub(super) workspace_bytes: usize,
+    pub(super) state: c_int,
+    pub(super) waves: f32,
+    pub(super) reserved: [c_int; 4],
+}
+
+pub(super) struct Functions {
+    pub(super) create: Create,
+    pub(super) destroy: Destroy,
+    pub(super) get_version: GetVersion,
+    pub(super) desc_create: DescCreate,
+    pub(super) desc_destroy: Destroy,
+    pub(super) desc_set: SetAttribute,
+    pub(super) layout_create: LayoutCreate,
+    pub(super) layout_destroy: Destroy,
+    pub(super) layout_set: SetAttribute,
+    pub(super) preference_create: Create,
+    pub(super) preference_destroy: Destroy,
+    pub(super) preference_set: SetAttribute,
+    pub(super) heuristic: Heuristic,
+    pub(super) matmul: Matmul,
+}
+
+impl Functions {
+    pub(super) fn of(library: &Library, name: &str) -> Result<Self> {
+        // SAFETY: the types are those of the functions in cublasLt's documentation, the same in each of the releases
+        // named; its enums are ints. The pointers are used while the library is loaded.
+        unsafe {
+            Ok(Functions {
+                create: symbol(library, name, "cublasLtCreate")?,
+                destroy: symbol(library, name, "cublasLtDestroy")?,
+                get_version: symbol(library, name, "cublasLtGetVersion")?,
+                desc_create: symbol(library, name, "cublasLtMatmulDescCreate")?,
+                desc_destroy: symbol(library, name, "cublasLtMatmulDescDestroy")?,
+                desc_set: symbol(library, name, "cublasLtMatmulDescSetAttribute")?,
+                layout_create: symbol(library, name, "cublasLtMatrixLayoutCreate")?,
+                layout_destroy: symbol(library, name, "cublasLtMatrixLayoutDestroy")?,
+                layout_set: symbol(library, name, "cublasLtMatrixLayoutSetAttribute")?,
+                preference_create: symbol(library, name, "cublasLtMatmulPreferenceCreate")?,
+                preference_destroy: symbol(library, name, "cublasLtMatmulPreferenceDestroy")?,
+                preference_set: symbol(library, name, "cublasLtMatmulPreferenceSetAttribute")?,
+                heuristic: symbol(library, name, "cublasLtMatmulAlgoGetHeuristic")?,
+                matmul: symbol(library, name, "cublasLtMatmul")?,
+            })
+        }
+    }
+}
+
+/// Sets an attribute.
+///
+/// # Safety
+/// 1. `of` is what `function` takes, and the attribute's type is `T`.
+pub(super) unsafe fn set<T>(
+    function: SetAttribute,
+    of: Opaque,
+    attribute: c_int,
+    value: &T,
+) -> c_int {
+    // SAFETY: the caller's promise; the value is copied during the call.
+    unsafe { function(of, attribute, (value as *const T).cast(), size_of::<T>()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proposal_lies_as_in_the_header() {
+        // 64 bytes of algorithm, a size, a status, a float, four ints.
+        assert_eq!((size_of::<Proposal>(), align_of::<Proposal>()), (96, 8));
+        assert_eq!(std::mem::offset_of!(Proposal, workspace_bytes), 64);
+        assert_eq!(std::mem::offset_of!(Proposal, state), 72);
+    }
+}
