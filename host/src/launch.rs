@@ -127,7 +127,10 @@ impl Stream {
         let name = kernel.declaration.name;
         let refuse = |what| Error::Launch { kernel: name, what };
         let names = kernel.declaration.params.iter().map(|param| param.name);
-        let params = arguments.bind(self, &mut { names }).map_err(refuse)?;
+        let params = arguments.bind(self, &mut { names }).map_err(|unbound| match unbound {
+            Unbound::Refused(what) => refuse(what),
+            Unbound::Failed(error) => error,
+        })?;
         kernel.check(config, &self.device.limits(), &params).map_err(refuse)?;
         crate::testing::launched();
         match &*self.device.0 {
@@ -213,6 +216,22 @@ impl Event {
     }
 }
 
+/// Why an argument cannot be passed.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Unbound {
+    /// It does not fit the launch.
+    Refused(String),
+    /// The driver does not let its stream wait for another.
+    Failed(Error),
+}
+
+impl From<Error> for Unbound {
+    fn from(error: Error) -> Self {
+        Unbound::Failed(error)
+    }
+}
+
 /// Something that can be passed for a kernel's parameter of type `P`.
 #[diagnostic::on_unimplemented(
     message = "the kernel's parameter is `{P}`, which `{Self}` cannot be passed for",
@@ -220,13 +239,13 @@ impl Event {
 )]
 pub trait Argument<P> {
     #[doc(hidden)]
-    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<P, String>;
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<P, Unbound>;
 }
 
 macro_rules! numbers {
     ($($ty:ty)*) => {$(
         impl Argument<$ty> for $ty {
-            fn bind(self, _: &Stream, _: &str) -> std::result::Result<$ty, String> {
+            fn bind(self, _: &Stream, _: &str) -> std::result::Result<$ty, Unbound> {
                 Ok(self)
             }
         }
@@ -236,60 +255,56 @@ macro_rules! numbers {
 numbers! { u32 i32 u64 i64 f32 f64 }
 
 impl<R: Record> Argument<R> for &R {
-    fn bind(self, _: &Stream, _: &str) -> std::result::Result<R, String> {
+    fn bind(self, _: &Stream, _: &str) -> std::result::Result<R, Unbound> {
         Ok(*self)
     }
 }
 
-fn check_device(wanted: &Device, actual: &Device, name: &str) -> std::result::Result<(), String> {
+fn check_device(wanted: &Device, actual: &Device, name: &str) -> std::result::Result<(), Unbound> {
     if wanted == actual {
         return Ok(());
     }
-    Err(format!("{name} lies on {}, the launch is on {}", actual.name(), wanted.name()))
-}
-
-/// What went wrong where a stream was to wait for another.
-fn address<P>(address: Result<P>, name: &str) -> std::result::Result<P, String> {
-    address.map_err(|error| format!("{name}: {error}"))
+    let what = format!("{name} lies on {}, the launch is on {}", actual.name(), wanted.name());
+    Err(Unbound::Refused(what))
 }
 
 impl<T: Pod> Argument<In<T>> for BufferView<'_, T> {
-    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<In<T>, String> {
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<In<T>, Unbound> {
         check_device(stream.device(), self.device(), name)?;
         // SAFETY: the kernel runs while the buffer is borrowed (CPU), or the buffer's memory outlives
         // the work that was launched before it is freed (CUDA).
-        Ok(unsafe { In::new(address(self.address_on(stream), name)?, self.len()) })
+        Ok(unsafe { In::new(self.address_on(stream)?, self.len()) })
     }
 }
 
 impl<T: Pod> Argument<Out<T>> for BufferViewMut<'_, T> {
-    fn bind(mut self, stream: &Stream, name: &str) -> std::result::Result<Out<T>, String> {
+    fn bind(mut self, stream: &Stream, name: &str) -> std::result::Result<Out<T>, Unbound> {
         check_device(stream.device(), self.device(), name)?;
         let len = self.len();
         // SAFETY: as for `In`; the borrow is mutable, so nobody else reads.
-        Ok(unsafe { Out::new(address(self.address_on(stream), name)?, len) })
+        Ok(unsafe { Out::new(self.address_on(stream)?, len) })
     }
 }
 
 impl<T: Pod> Argument<*const T> for BufferView<'_, T> {
-    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<*const T, String> {
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<*const T, Unbound> {
         check_device(stream.device(), self.device(), name)?;
-        address(self.address_on(stream), name)
+        Ok(self.address_on(stream)?)
     }
 }
 
 impl<T: Pod> Argument<*mut T> for BufferViewMut<'_, T> {
-    fn bind(mut self, stream: &Stream, name: &str) -> std::result::Result<*mut T, String> {
+    fn bind(mut self, stream: &Stream, name: &str) -> std::result::Result<*mut T, Unbound> {
         check_device(stream.device(), self.device(), name)?;
-        address(self.address_on(stream), name)
+        Ok(self.address_on(stream)?)
     }
 }
 
 macro_rules! whole_buffers {
     ($($(#[$mut:tt])? $buffer:ty => $view:ident => $($param:ty)*;)*) => {$($(
         impl<T: Pod> Argument<$param> for $buffer {
-            fn bind(self, stream: &Stream, name: &str) -> std::result::Result<$param, String> {
-                let view = self.$view(..).map_err(|error| error.to_string())?;
+            fn bind(self, stream: &Stream, name: &str) -> std::result::Result<$param, Unbound> {
+                let view = self.$view(..)?;
                 Argument::<$param>::bind(view, stream, name)
             }
         }
@@ -308,7 +323,7 @@ pub trait Arguments<P> {
         self,
         stream: &Stream,
         names: &mut dyn Iterator<Item = &'static str>,
-    ) -> std::result::Result<P, String>;
+    ) -> std::result::Result<P, Unbound>;
 }
 
 macro_rules! tuples {
@@ -318,7 +333,7 @@ macro_rules! tuples {
                 self,
                 stream: &Stream,
                 names: &mut dyn Iterator<Item = &'static str>,
-            ) -> std::result::Result<($($param,)+), String> {
+            ) -> std::result::Result<($($param,)+), Unbound> {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
                 let ($($argument,)+) = self;
                 Ok(($($argument.bind(stream, names.next().unwrap_or("an argument"))?,)+))

@@ -8,7 +8,7 @@ use crate::{
     buffer::{Buffer, Pod},
     device::{Device, Kind},
     error::{Error, Result},
-    launch::{Argument, Stream},
+    launch::{Argument, Stream, Unbound},
 };
 
 /// Rows on the CPU device begin at multiples of this, as they do on the GPUs so far. So a kernel that takes one
@@ -357,13 +357,13 @@ fn dense<T>(region: &Region, values: *const T, len: usize) -> Result<Rows> {
 }
 
 impl<T: Pod> Argument<In<T>> for &Pitched<T> {
-    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<In<T>, String> {
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<In<T>, Unbound> {
         Argument::<In<T>>::bind(&self.buffer, stream, name)
     }
 }
 
 impl<T: Pod> Argument<Out<T>> for &mut Pitched<T> {
-    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<Out<T>, String> {
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<Out<T>, Unbound> {
         Argument::<Out<T>>::bind(&mut self.buffer, stream, name)
     }
 }

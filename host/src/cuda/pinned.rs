@@ -1,8 +1,8 @@
 //! Memory of the host that the device reaches by itself, and copies that go on while the host does.
 
-use super::failure::{check, check_on};
+use super::failure::{OUT_OF_MEMORY, check, check_on, outcome};
 use super::{Context, Event, Stream};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use cust::sys::{
     CUDA_MEMCPY2D, CUmemorytype_enum as Kind, cuMemAllocHost_v2, cuMemFreeHost, cuMemcpy2DAsync_v2,
     cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2, cuStreamWaitEvent,
@@ -34,7 +34,15 @@ impl PinnedMemory {
             context.make_current()?;
             let mut start = null_mut();
             // SAFETY: the driver writes one address.
-            check_on(context, unsafe { cuMemAllocHost_v2(&mut start, bytes) })?;
+            let result = outcome(unsafe { cuMemAllocHost_v2(&mut start, bytes) });
+            result.map_err(|raw| match raw.code {
+                OUT_OF_MEMORY => Error::OutOfMemory {
+                    device: "this machine, page-locked".to_owned(),
+                    needed: bytes as u64,
+                    free: crate::memory::available().0,
+                },
+                _ => context.error(raw),
+            })?;
             memory.start = start.cast();
             // SAFETY: so many bytes have been allocated.
             unsafe { memory.start.write_bytes(0, bytes) };

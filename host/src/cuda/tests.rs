@@ -217,7 +217,50 @@ with_driver! {
 
     fn host_memory_that_cannot_be_locked("cuMemAllocHost_v2=2") {
         let error = crate::Device::cuda(0).unwrap().pinned::<f32>(2).unwrap_err();
-        assert!(error.to_string().starts_with("cuMemAllocHost_v2 failed: CUDA_ERROR_OUT_OF_MEMORY"), "{error}");
+        let expected = "out of memory on this machine, page-locked: 8 bytes needed, ";
+        assert!(error.to_string().starts_with(expected), "{error}");
+    }
+
+    fn a_stream_waits_for_another_that_uses_the_same_memory("") {
+        let device = crate::Device::cuda(0).unwrap();
+        let streams = [device.stream().unwrap(), device.stream().unwrap()];
+        let mut buffer = device.zeros::<f32>(8).unwrap();
+        let mut pinned = [0; 2].map(|_| device.pinned::<f32>(8).unwrap());
+        let lines = crate::Lines { count: 1, len: 8, stride: 8 };
+        let waits = || calls().iter().filter(|call| **call == "cuStreamWaitEvent").count();
+        waits();
+        let [first, second] = &mut pinned;
+        streams[0].upload(first, buffer.view_mut(..).unwrap(), lines).unwrap();
+        assert_eq!(waits(), 0, "nobody has used it");
+        streams[1].download(buffer.view(..).unwrap(), second, lines).unwrap();
+        assert_eq!(waits(), 1, "what is read was written on another stream");
+        streams[1].download(buffer.view(..).unwrap(), second, lines).unwrap();
+        assert_eq!(waits(), 0, "this stream has waited");
+        streams[0].upload(first, buffer.view_mut(..).unwrap(), lines).unwrap();
+        assert_eq!(waits(), 1, "what is written is read on another stream");
+        streams[0].upload(first, buffer.view_mut(..).unwrap(), lines).unwrap();
+        assert_eq!(waits(), 0, "one stream keeps its own order");
+        // Whoever writes from here has waited for all.
+        buffer.write(0, &[1.0; 8]).unwrap();
+        waits();
+        streams[1].download(buffer.view(..).unwrap(), second, lines).unwrap();
+        assert_eq!(waits(), 0, "all has ended");
+    }
+
+    fn a_wait_that_the_driver_refuses_is_its_error("cuStreamWaitEvent=700") {
+        let device = crate::Device::cuda(0).unwrap();
+        let streams = [device.stream().unwrap(), device.stream().unwrap()];
+        let mut buffer = device.zeros::<f32>(8).unwrap();
+        let mut pinned = device.pinned::<f32>(8).unwrap();
+        let lines = crate::Lines { count: 1, len: 8, stride: 8 };
+        streams[0].upload(&mut pinned, buffer.view_mut(..).unwrap(), lines).unwrap();
+        let (kernel, config) = (&gpu::kernels::vec_add::vec_add, simt::LaunchConfig::new([1, 1, 1], [256, 1, 1]));
+        let (a, mut c) = (device.zeros::<f32>(8).unwrap(), device.zeros::<f32>(8).unwrap());
+        // SAFETY: eight elements of each; nothing is launched.
+        let error = unsafe { streams[1].launch(kernel, &config, (8, &buffer, &a, &mut c)) };
+        let error = error.unwrap_err();
+        assert!(matches!(error, Error::Driver { code: 700, .. }), "{error}");
+        assert_eq!(error.exit_code(), 4);
     }
 
     fn a_variable_is_found_written_and_read("") {
