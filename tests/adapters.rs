@@ -3,7 +3,7 @@
 
 use host::{Device, Gemm, SliceView, SliceViewMut};
 use nalgebra::DMatrix;
-use ndarray::{Array2, ArrayView2, Axis, s};
+use ndarray::{ArcArray, Array2, ArrayView2, Axis, CowArray, s};
 use tests::devices;
 
 /// Small integers: every product is exact.
@@ -76,6 +76,41 @@ fn ndarray_arrays_and_slices() {
     }
 }
 
+/// An array that shares its elements is copied when it is written, to a place of its own and with strides of its own.
+#[test]
+fn arrays_that_share_their_elements() {
+    let stream = Device::cpu().stream().unwrap();
+    let a = Array2::from_shape_fn((64, 64), |(row, col)| element(6, row, col));
+    let base = Array2::<f32>::from_elem((64, 64 * 64), 7.0);
+    let mut cow = CowArray::from(base.slice(s![.., ..;64]));
+    Gemm::new().run_slices(&stream, &a, &a, &mut cow).unwrap();
+    assert_eq!(cow, a.dot(&a));
+    let shared = ArcArray::from(Array2::<f32>::from_elem((64, 64), 7.0));
+    let mut own = shared.clone();
+    Gemm::new().run_slices(&stream, &a, &a, &mut own).unwrap();
+    assert_eq!(own, a.dot(&a));
+    assert!(base.iter().chain(shared.iter()).all(|&x| x == 7.0), "somebody else's was written");
+}
+
+/// Rows of C may lie between rows of A: the borrows say that they are others.
+#[test]
+fn parts_of_one_matrix() {
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let mut whole = DMatrix::from_fn(4, 6, |row, col| element(7, row, col));
+        let before = whole.clone();
+        let (top, mut bottom) = whole.rows_range_pair_mut(0..2, 2..4);
+        let mut product = DMatrix::zeros(2, 2);
+        Gemm::new().run_slices(&stream, &top, &top.transpose(), &mut product).unwrap();
+        let mut left = bottom.columns_mut(1, 2);
+        let b = SliceView::try_from(&top).unwrap().t();
+        Gemm::new().run_slices(&stream, &top, b, &mut left).unwrap();
+        assert_eq!(whole.view((2, 1), (2, 2)), product);
+        assert_eq!(whole.view((0, 0), (2, 6)), before.view((0, 0), (2, 6)));
+        assert_eq!(whole.view((2, 3), (2, 3)), before.view((2, 3), (2, 3)));
+    }
+}
+
 #[test]
 fn what_cannot_be_an_operand_says_so() {
     let stream = Device::cpu().stream().unwrap();
@@ -83,7 +118,7 @@ fn what_cannot_be_an_operand_says_so() {
     a.invert_axis(Axis(0));
     let (b, mut c) = (Array2::<f32>::zeros((2, 2)), Array2::<f32>::from_elem((2, 2), 7.0));
     let error = Gemm::new().run_slices(&stream, &a, &b, &mut c).unwrap_err().to_string();
-    assert!(error.starts_with("strides = [-2, 1]: must not be negative"), "{error}");
+    assert!(error.starts_with("A.strides = [-2, 1]: must not be negative"), "{error}");
     let error = Gemm::new().run_slices(&stream, &b.slice(s![.., ..1]), &b, &mut c).unwrap_err();
     assert_eq!(error.to_string(), "B.rows = 2: must be A.cols = 1");
     assert!(c.iter().all(|&x| x == 7.0));

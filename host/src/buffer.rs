@@ -300,14 +300,21 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     /// [`Error::Interrupted`]; those of kernels launched before.
     pub fn fill_bytes(&mut self, byte: u8) -> Result<()> {
+        self.fill_part(0, self.len, byte)
+    }
+
+    fn fill_part(&mut self, start: usize, len: usize, byte: u8) -> Result<()> {
+        let (start, len) = (start * size_of::<T>(), len * size_of::<T>());
         match &mut self.storage {
-            Storage::Host(memory) => memory.bytes_mut().chunks_mut(CHUNK).try_for_each(|bytes| {
-                crate::check_interrupt()?;
-                bytes.fill(byte);
-                Ok(())
-            }),
+            Storage::Host(memory) => {
+                memory.bytes_mut()[start..start + len].chunks_mut(CHUNK).try_for_each(|bytes| {
+                    crate::check_interrupt()?;
+                    bytes.fill(byte);
+                    Ok(())
+                })
+            }
             #[cfg(feature = "cuda")]
-            Storage::Cuda(memory) => memory.fill_u8(0, byte, self.len * size_of::<T>()),
+            Storage::Cuda(memory) => memory.fill_u8(start, byte, len),
         }
     }
 
@@ -425,6 +432,23 @@ impl<'a, T: Pod> BufferViewMut<'a, T> {
     pub fn into_part(self, start: usize, len: usize) -> Result<BufferViewMut<'a, T>> {
         check_part(start, len, self.len)?;
         Ok(BufferViewMut { start: self.start + start, len, buffer: self.buffer })
+    }
+
+    /// As [`Buffer::write`], from its first element on.
+    ///
+    /// # Errors
+    /// As [`Buffer::write`].
+    pub fn write(&mut self, start: usize, values: &[T]) -> Result<()> {
+        check_part(start, values.len(), self.len)?;
+        self.buffer.write(self.start + start, values)
+    }
+
+    /// As [`Buffer::fill_bytes`]: sets every byte of it.
+    ///
+    /// # Errors
+    /// As [`Buffer::fill_bytes`].
+    pub fn fill_bytes(&mut self, byte: u8) -> Result<()> {
+        self.buffer.fill_part(self.start, self.len, byte)
     }
 
     /// The same, for a while.

@@ -244,7 +244,7 @@ fn launch_one(
     let device = a.device().clone();
     let [a_len, b_len, c_len] = [shape.a_len(), shape.b_len(), shape.c_len()];
     let (a, b) = (a.buffer().all().view(first_row * k, a_len)?, b.buffer().all());
-    let mut c = c.buffer_mut().all_mut();
+    let mut c = c.buffer_mut();
     let mut c = c.view_mut(first_row * n, c_len)?;
     let (a, b, c) = (a.address(), b.address(), c.address());
     // They were u32 before.

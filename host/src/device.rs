@@ -164,10 +164,12 @@ impl Device {
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
                 let module = cuda::Module::load(&gpu.context, name, ptx)?;
+                // In the order in which a launch takes them.
+                let mut functions = gpu.functions.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut loaded = gpu.loaded.lock().unwrap_or_else(PoisonError::into_inner);
                 loaded.push(Loaded { name: name.to_owned(), text: ptx.to_owned(), module });
                 // A kernel of a name that was launched before may be another one now.
-                gpu.functions.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                functions.clear();
                 Ok(())
             }
         }

@@ -57,6 +57,15 @@ impl Device {
     }
 }
 
+#[cfg(feature = "cuda")]
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.cuda {
+            stream.close();
+        }
+    }
+}
+
 impl Stream {
     /// The device that it belongs to.
     pub fn device(&self) -> &Device {

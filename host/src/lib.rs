@@ -52,8 +52,8 @@
 //! ```
 //!
 //! **Streams and threads**: work on one [`Stream`] runs in order. Of two streams the later work waits for the earlier
-//! where both use a matrix and one writes it, on the device, without anybody's help. Everything is `Send` and `Sync`;
-//! several devices can be used at once, each with its own matrices.
+//! where both use a matrix and one writes it, on the device, without anybody's help. Devices, streams, matrices, views and
+//! products are `Send` and `Sync`; several devices can be used at once, each with its own matrices.
 //!
 //! **Memory**: what does not fit is [`Error::OutOfMemory`], with the bytes needed and free; no kernel needs a workspace
 //! ([`gemm::Choice::workspace_bytes`]). Products larger than the device's memory: [`blocks`].

@@ -128,7 +128,7 @@ pub fn multiply(
     c: &mut Matrix<f32>,
 ) -> Result<()> {
     let shape = shape_of(entry, a, b, c)?;
-    let (a, b, c) = (a.buffer().all(), b.buffer().all(), c.buffer_mut().all_mut());
+    let (a, b, c) = (a.buffer().all(), b.buffer().all(), c.buffer_mut());
     multiply_views(stream, entry, shape, a, b, c)
 }
 

@@ -94,7 +94,7 @@ fn shared_elements_are_refused() {
             // SAFETY: nothing is launched.
             let error = unsafe { run(&device, memory, parts) }.expect_err(message).to_string();
             assert!(
-                error.starts_with(message) && error.ends_with("share no element with C"),
+                error.starts_with(message) && error.ends_with("must not reach into C"),
                 "{error}"
             );
             assert_eq!(testing::counts().launches, before);

@@ -157,7 +157,7 @@ impl<'a> Cublas<'a> {
     /// cuBLAS's 32-bit sizes; [`Error::Driver`] for cuBLAS's own.
     pub fn multiply(&self, a: &Matrix<f32>, b: &Matrix<f32>, c: &mut Matrix<f32>) -> Result<()> {
         let shape = crate::product::dense_shape("cuBLAS", a, b, c)?;
-        let (a, b, c) = (a.buffer().all(), b.buffer().all(), c.buffer_mut().all_mut());
+        let (a, b, c) = (a.buffer().all(), b.buffer().all(), c.buffer_mut());
         self.launch(&DenseBatch::one(shape), a, b, c)
     }
 

@@ -7,6 +7,7 @@ use cust::stream::StreamFlags;
 use cust::sys::{CUstream, cuStreamCreateWithPriority, cuStreamDestroy_v2, cuStreamSynchronize};
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A stream that does not wait for the default stream, nor the default stream for it.
 ///
@@ -15,6 +16,8 @@ use std::sync::Arc;
 pub(crate) struct Stream {
     raw: CUstream,
     context: Arc<Context>,
+    /// Set when whoever queues on it has let it go; memory that it has used may still know it.
+    closed: AtomicBool,
 }
 
 // SAFETY: a stream's handle belongs to its context, not to a thread, and the driver locks what it shares.
@@ -31,7 +34,17 @@ impl Stream {
         let result =
             unsafe { cuStreamCreateWithPriority(&mut raw, StreamFlags::NON_BLOCKING.bits(), 0) };
         check_on(context, result)?;
-        Ok(Stream { raw, context: context.clone() })
+        Ok(Stream { raw, context: context.clone(), closed: AtomicBool::new(false) })
+    }
+
+    /// Can more be queued on it?
+    pub(crate) fn is_open(&self) -> bool {
+        !self.closed.load(Ordering::Acquire)
+    }
+
+    /// Nothing will be queued on it any more.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
     }
 
     /// Waits for all that was queued here.

@@ -247,6 +247,27 @@ with_driver! {
         assert_eq!(waits(), 0, "all has ended");
     }
 
+    fn a_reader_that_may_still_queue_is_not_forgotten("") {
+        let context = open();
+        let uses = Uses::default();
+        let stream = || Arc::new(Stream::new(&context).unwrap());
+        let readers = (0..12).map(|_| stream()).collect::<Vec<_>>();
+        readers.iter().for_each(|reader| uses.read_by(reader).unwrap());
+        calls();
+        uses.written_by(&stream()).unwrap();
+        let waits = |calls: &[String]| calls.iter().filter(|call| *call == "cuStreamWaitEvent").count();
+        assert_eq!(waits(&calls()), 12);
+        // Those that are closed are waited for by those that come after, and forgotten.
+        for reader in &readers {
+            uses.read_by(reader).unwrap();
+            reader.close();
+        }
+        calls();
+        uses.written_by(&stream()).unwrap();
+        // Eight, and the one that wrote before.
+        assert_eq!(waits(&calls()), 9);
+    }
+
     fn a_wait_that_the_driver_refuses_is_its_error("cuStreamWaitEvent=700") {
         let device = crate::Device::cuda(0).unwrap();
         let streams = [device.stream().unwrap(), device.stream().unwrap()];

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Event, Stream};
 use crate::error::Result;
 
-/// Readers that are remembered. Of more, the oldest are waited for by the newest: so it stands for them.
-const MOST_READERS: usize = 8;
+/// From so many readers on, those of them are waited for and forgotten on which nothing can be queued any more.
+const MANY_READERS: usize = 8;
 
 /// The streams whose work may still be at some memory.
 #[derive(Debug, Default)]
@@ -35,8 +35,12 @@ impl Uses {
         if let Some(writer) = &streams.writer {
             behind(stream, writer)?;
         }
-        if streams.readers.len() == MOST_READERS {
-            behind(stream, &streams.readers.remove(0))?;
+        // Of a stream that somebody still has, the read that was announced here may not have been queued yet.
+        while streams.readers.len() >= MANY_READERS
+            && let Some(index) = streams.readers.iter().position(|reader| !reader.is_open())
+        {
+            behind(stream, &streams.readers[index])?;
+            streams.readers.swap_remove(index);
         }
         streams.readers.push(stream.clone());
         Ok(())

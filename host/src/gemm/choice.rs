@@ -58,7 +58,7 @@ impl Request {
     /// The same product as it is launched: where columns of C lie side by side, as `C^T = B^T A^T`.
     fn as_launched(&self) -> Request {
         let [a, b, c] = self.strides;
-        if !scalar::exchanges(c, (self.shape.m(), self.shape.n())) {
+        if !scalar::exchanges(self.strides, (self.shape.m(), self.shape.n())) {
             return *self;
         }
         let turned = |[between_rows, between_cols]: [usize; 2]| [between_cols, between_rows];
@@ -252,7 +252,7 @@ fn ineligible<T>(kernel: &Kernel<T>, request: &Request) -> Option<Ineligible> {
     match kernel.general {
         Some(_) => None,
         None if !request.plain => Some(Ineligible::Plain),
-        None if request.batch != 1 => Some(Ineligible::Batch),
+        None if request.batch > 1 => Some(Ineligible::Batch),
         None if !request.is_dense() => Some(Ineligible::Dense),
         None => None,
     }

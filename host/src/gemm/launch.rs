@@ -34,6 +34,19 @@ pub(super) fn batch<T: Scalar>(
     b: Batch<T>,
     c: BatchMut<T>,
 ) -> Result<Choice> {
+    let bias = gemm.bias.map(Bias::elements);
+    check_apart(&a, &b, &c, bias)?;
+    batch_of_borrows(gemm, stream, a, b, c)
+}
+
+/// The same of operands that are known to share no element with C.
+pub(super) fn batch_of_borrows<T: Scalar>(
+    gemm: &Gemm<T>,
+    stream: &Stream,
+    a: Batch<T>,
+    b: Batch<T>,
+    c: BatchMut<T>,
+) -> Result<Choice> {
     let operands = check(gemm, stream, a, b, c)?;
     let (kernel, choice) = choose(gemm, stream, &operands)?;
     launch(gemm, stream, &kernel, operands)?;
@@ -54,7 +67,9 @@ pub(super) fn array<T: Scalar>(
     let mut ready = Vec::with_capacity(inputs.len());
     for (index, (&(a, b), c)) in inputs.iter().zip(outputs).enumerate() {
         let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c.reborrow()));
-        let one = check(gemm, stream, a, b, c).and_then(|operands| {
+        let bias = gemm.bias.map(Bias::elements);
+        let fits = check_apart(&a, &b, &c, bias).and_then(|()| check(gemm, stream, a, b, c));
+        let one = fits.and_then(|operands| {
             let (kernel, choice) = choose(gemm, stream, &operands)?;
             Ok((kernel, choice, operands))
         });
@@ -96,7 +111,7 @@ fn choose<T: Scalar>(
     choose_kernel::<T>(&request, &Target::of(stream.device()), gemm.kernel)
 }
 
-/// Checks all that must fit together.
+/// Checks all that must fit together, but that C is none of what is read.
 fn check<'a, T: Scalar>(
     gemm: &Gemm<'a, T>,
     stream: &Stream,
@@ -136,10 +151,8 @@ fn check<'a, T: Scalar>(
         return Err(Error::argument("bias.len()", elements.len(), limit));
     }
     let shape = Shape::new(a.size.0 as u64, b.size.1 as u64, a.size.1 as u64)?;
-    check_apart(&a, &b, &c, bias.map(|(elements, ..)| elements))?;
-
     let count = a.count;
-    if !scalar::exchanges(c.strides, c.size) {
+    if !scalar::exchanges([a.strides, b.strides, c.strides], c.size) {
         return Ok(Operands { shape, count, a, b, c, bias: gemm.bias });
     }
     let shape = shape.transposed();
@@ -163,12 +176,15 @@ fn check_apart<T: Scalar>(
     let reads = [("A", Some(a)), ("B", Some(b)), ("bias", None)];
     for (name, batch) in reads {
         let Some(elements) = batch.map_or(bias, |batch| Some(batch.elements)) else { continue };
+        if elements.device() != written.device() {
+            continue;
+        }
         let (from, len) = (start(&elements), elements.len());
         let apart = len == 0 || c_len == 0 || from + len <= c_start || c_start + c_len <= from;
         if apart || batch.is_some_and(|batch| side_by_side(batch, from, c, c_start)) {
             continue;
         }
-        let limit = "must share no element with C".to_owned();
+        let limit = "must not reach into C".to_owned();
         return Err(Error::argument(name, format!("at {:#x}", from * size_of::<T>()), limit));
     }
     Ok(())
@@ -222,7 +238,13 @@ fn launch<T: Scalar>(
         Activation::Gelu => GELU,
     };
     let (a, b) = if k == 0 { (a.unread()?, b.unread()?) } else { (a, b) };
-    let words = |strides: [usize; 2]| strides.map(|stride| stride as u64);
+    // A stride by which nothing is reached may be any, and is not multiplied with.
+    let words = |[rows, cols]: [usize; 2], strides: [usize; 2]| {
+        let reached = |size: usize, stride: usize| if size > 1 { stride as u64 } else { 0 };
+        [reached(rows, strides[0]), reached(cols, strides[1])]
+    };
+    let step = |step: usize| if count > 1 { step as u64 } else { 0 };
+    let (m, n) = (shape.m(), shape.n());
     let problem = Problem {
         n: shape.n() as u32,
         k: k as u32,
@@ -230,10 +252,10 @@ fn launch<T: Scalar>(
         activation,
         alpha,
         beta,
-        a: words(a.strides),
-        b: words(b.strides),
-        c: words(c.strides),
-        batch: [a.step, b.step, c.step].map(|step| step as u64),
+        a: words([m, k], a.strides),
+        b: words([k, n], b.strides),
+        c: words([m, n], c.strides),
+        batch: [a.step, b.step, c.step].map(step),
         ..Problem::default()
     };
 

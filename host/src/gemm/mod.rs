@@ -26,7 +26,8 @@
 //! # What comes out
 //! An element is one sum in the order of k, by fused multiply-adds in the operands' type, then
 //! `fma(beta, c, alpha * sum)`, the bias, the activation, each rounded. Every kernel gives the same bits, on every
-//! device, in every run. Subnormal numbers are kept. The sign of a zero is what those operations make of it.
+//! device, in every run, but for two things: a zero's sign where a product underflowed (tiles are filled up with zeros,
+//! and -0 + 0 is 0), and `rust_cuda_tiled16`, which is taken by name alone and rounds each product. Subnormal numbers are kept. The sign of a zero is what those operations make of it.
 
 mod batch;
 mod choice;
@@ -76,6 +77,14 @@ pub enum Bias<'a, T> {
     PerRow(BufferView<'a, T>),
     /// Element j to all of column j: n elements.
     PerCol(BufferView<'a, T>),
+}
+
+impl<'a, T> Bias<'a, T> {
+    /// What is added.
+    fn elements(self) -> BufferView<'a, T> {
+        let (Bias::PerRow(elements) | Bias::PerCol(elements)) = self;
+        elements
+    }
 }
 
 /// A general product, to be run any number of times.
@@ -200,9 +209,9 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         B: TryInto<SliceView<'s, T>, Error: Into<Error>>,
         C: TryInto<SliceViewMut<'s, T>, Error: Into<Error>>,
     {
-        let a = a.try_into().map_err(Into::into)?;
-        let b = b.try_into().map_err(Into::into)?;
-        let c = c.try_into().map_err(Into::into)?;
+        let a = a.try_into().map_err(|error| slices::of_operand("A", error.into()))?;
+        let b = b.try_into().map_err(|error| slices::of_operand("B", error.into()))?;
+        let c = c.try_into().map_err(|error| slices::of_operand("C", error.into()))?;
         slices::run(self, stream, a, b, c)
     }
 
@@ -240,7 +249,9 @@ impl<'a, T: Scalar> Gemm<'a, T> {
     /// # Errors
     /// [`Error::Argument`] where a kernel was asked for that may not run.
     pub fn choose(&self, request: &Request, target: &Target) -> Result<Choice> {
-        choose::<T>(request, target, self.kernel)
+        let plain = request.plain && self.is_plain();
+        let request = Request { plain, compute: self.compute, ..*request };
+        choose::<T>(&request, target, self.kernel)
     }
 
     /// Is it `A B`, and nothing else?

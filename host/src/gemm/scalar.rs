@@ -122,10 +122,16 @@ pub(super) fn find<T: Scalar>(name: &str) -> Result<Kernel<T>> {
 
 /// A problem whose C has its rows' elements side by side, where that can be had by exchanging rows and columns of
 /// everything: `C^T = B^T A^T`.
-pub(super) fn exchanges(c: [usize; 2], (rows, cols): (usize, usize)) -> bool {
-    let [between_rows, between_cols] = c;
-    // A row or a column alone is of either kind: as it is, it stays.
-    between_cols != 1 && between_rows == 1 && rows > 1 && cols > 0
+pub(super) fn exchanges([a, b, c]: [[usize; 2]; 3], (rows, cols): (usize, usize)) -> bool {
+    let by_columns =
+        |[between_rows, between_cols]: [usize; 2]| between_cols != 1 && between_rows == 1;
+    match (rows, cols) {
+        (0, _) | (_, 0) => false,
+        // A row or a column alone is of either kind, so what it is made of decides.
+        (1, _) => by_columns(b),
+        (_, 1) => by_columns(a),
+        _ => by_columns(c),
+    }
 }
 
 #[cfg(test)]

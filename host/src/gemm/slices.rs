@@ -1,11 +1,21 @@
 //! Products of matrices in this machine's memory.
 
-use super::{Choice, Gemm, Scalar};
+use super::{Batch, BatchMut, Choice, Gemm, Scalar, launch};
 use crate::{
     error::{Error, Result},
     launch::Stream,
     matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut, view::extent},
 };
+
+/// The error of an operand that is none.
+pub(super) fn of_operand(name: &str, error: Error) -> Error {
+    match error {
+        Error::Argument { argument, value, limit } => {
+            Error::Argument { argument: format!("{name}.{argument}"), value, limit }
+        }
+        other => other,
+    }
+}
 
 /// [`Gemm::run_slices`].
 pub(super) fn run<T: Scalar>(
@@ -40,7 +50,11 @@ pub(super) fn run<T: Scalar>(
         let a = MatrixView::new(a_buffer.view(..)?, a.rows(), a.cols(), a.strides())?;
         let b = MatrixView::new(b_buffer.view(..)?, b.rows(), b.cols(), b.strides())?;
         let c = MatrixViewMut::new(c_buffer.view_mut(..)?, c.rows(), c.cols(), c.strides())?;
-        return gemm.run(stream, a, b, c);
+        // The borrows say that C is none of what is read, even where rows of one lie between rows of the other.
+        let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c));
+        let choice = launch::batch_of_borrows(gemm, stream, a, b, c)?;
+        stream.synchronize()?;
+        return Ok(choice);
     }
     let (a, b) = (Matrix::upload(device, a)?, Matrix::upload(device, b)?);
     let mut on_device = match gemm.beta == 0.0 {

@@ -7,7 +7,7 @@ pub use slice::{SliceView, SliceViewMut};
 pub use view::{MatrixView, MatrixViewMut};
 
 use crate::{
-    buffer::{Buffer, Pod},
+    buffer::{Buffer, BufferViewMut, Pod},
     device::Device,
     error::{Error, Result},
 };
@@ -105,7 +105,7 @@ impl<T: Pod> Matrix<T> {
     /// Those of kernels launched before.
     pub fn to_row_major(&self) -> Result<Vec<T>> {
         let stored = self.buffer.to_vec()?;
-        if self.is_dense_row_major() {
+        if self.is_dense_row_major() || self.cols == 0 {
             return Ok(stored);
         }
         let places = (0..self.rows).flat_map(|row| (0..self.cols).map(move |col| (row, col)));
@@ -154,8 +154,9 @@ impl<T: Pod> Matrix<T> {
     }
 
     /// All of its memory, padding included, to be written.
-    pub fn buffer_mut(&mut self) -> &mut Buffer<T> {
-        &mut self.buffer
+    pub fn buffer_mut(&mut self) -> BufferViewMut<'_, T> {
+        // Not the buffer itself, in whose place somebody could put a shorter one.
+        self.buffer.all_mut()
     }
 
     /// All of it, to be read.

@@ -365,9 +365,11 @@ mod of_ndarray {
 
         /// Without a copy.
         fn try_from(array: &'a mut ArrayBase<S, Ix2>) -> Result<Self> {
+            // First: an array that shares its elements is copied here, and the copy's strides are others.
+            let start = array.as_mut_ptr();
             let ((rows, cols), strides) = (array.dim(), forward(array.strides())?);
             // SAFETY: as above, mutably.
-            unsafe { SliceViewMut::from_raw(array.as_mut_ptr(), rows, cols, strides) }
+            unsafe { SliceViewMut::from_raw(start, rows, cols, strides) }
         }
     }
 }

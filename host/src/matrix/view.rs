@@ -88,7 +88,7 @@ pub(crate) fn check_distinct(rows: usize, cols: usize, strides: [usize; 2]) -> R
     match distinct {
         true => Ok(()),
         false => {
-            let limit = format!("two elements of a written {rows}x{cols} matrix would be one");
+            let limit = format!("two elements of a written {rows}x{cols} matrix might be one");
             Err(Error::argument("strides", format!("{strides:?}"), limit))
         }
     }

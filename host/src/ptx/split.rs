@@ -76,8 +76,12 @@ fn outside<'a>(ptx: &'a str, kernels: &[(&str, &'a str)]) -> Vec<&'a str> {
 fn variable(line: &str) -> Option<&str> {
     let words = line.split_whitespace().collect::<Vec<_>>();
     let of_file = words.iter().any(|word| matches!(*word, ".global" | ".const"));
-    let name = words.iter().find(|word| word.contains('['))?;
-    if of_file { name.split('[').next() } else { None }
+    // `NAME[8];`, `NAME;`, or `NAME = 1;`
+    let name = match words.iter().position(|word| *word == "=") {
+        Some(equals) => words[..equals].last(),
+        None => words.last(),
+    };
+    if of_file { name?.split(['[', ';']).next() } else { None }
 }
 
 /// Does the name stand in the text, and not as a part of another?

@@ -101,7 +101,7 @@ pub fn compare(
         crate::check_interrupt()?;
         let start = stream.record()?;
         for _ in 0..launches {
-            candidate(next_set % sets)?;
+            candidate(next_set % sets.max(1))?;
             next_set += 1;
         }
         Ok(stream.record()?.since(&start)?.as_secs_f64() * 1e6 / launches as f64)

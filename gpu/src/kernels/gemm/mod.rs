@@ -10,7 +10,7 @@
 //! * Before it writes them, it does with them what the [`epilogue`] says, while they are in registers.
 //!
 //! An element is one sum in the order of k, by fused multiply-adds, whatever the tile: all kernels give the same
-//! bits.
+//! bits. (Steps past k add zeros, which can turn a -0 of underflow into 0.)
 //!
 //! A large tile reads less: its ratio is `TILE / 4` FLOP a byte of f32. A small one leaves fewer multiprocessors idle
 //! where C is small. Which to take is the host's choice.

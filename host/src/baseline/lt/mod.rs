@@ -179,6 +179,7 @@ impl<'a> CublasLt<'a> {
                 unsafe { set(functions.preference_set, preference.raw, attribute, &value) };
             check("cublasLtMatmulPreferenceSetAttribute", status)?;
         }
+        let most = most.min(1000);
         let mut proposals = vec![Proposal::default(); most];
         let mut came = 0;
         let [of_b, of_a, of_c] = plan.layouts;
@@ -192,7 +193,7 @@ impl<'a> CublasLt<'a> {
                 of_c,
                 of_c,
                 preference.raw,
-                most.min(1000) as c_int,
+                most as c_int,
                 proposals.as_mut_ptr(),
                 &mut came,
             )
@@ -276,6 +277,12 @@ impl Plan<'_> {
         self.lt.context.make_current()?;
         let (a, b) = (a.address_on(stream)?, b.address_on(stream)?);
         let c = c.address_on(stream)?;
+        for (name, address) in [("a", a), ("b", b), ("c", c.cast_const())] {
+            if !address.addr().is_multiple_of(ALIGNMENT) {
+                let limit = format!("must begin at a multiple of {ALIGNMENT} bytes");
+                return Err(Error::argument(name, format!("at {:#x}", address.addr()), limit));
+            }
+        }
         let mut workspace = self.lt.workspace.borrow_mut();
         let workspace = workspace.all_mut().address_on(stream)?;
         let (one, zero) = (1.0f32, 0.0f32);
