@@ -130,8 +130,8 @@ fn strides_beyond_2_31() {
 fn a_long_leading_dimension_on_a_gpu() {
     const SIZE: usize = 2048;
     const LEADING: usize = 1_049_100;
-    let mut count = 0;
     for device in cuda_devices() {
+        let mut count = 0;
         let case = Case::<f32>::dense([SIZE; 3], Data::exact(SIZE), 71);
         let right = Bench::new(&device).run(&case, None).unwrap();
         let values = [case.a.values(), case.b.values()];
