@@ -128,9 +128,13 @@ impl BlockPlan {
     /// The plan whose reading and writing takes least, of those that fit.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a limit that is too small for a block of one tile, naming what is needed.
+    /// [`Error::Argument`] for a limit that is too small for a block of one tile, naming what is needed; for elements of
+    /// no bytes.
     pub fn new(job: &Job) -> Result<Self> {
-        let Job { shape, tile, depth, .. } = *job;
+        let Job { shape, tile, depth, element_bytes, .. } = *job;
+        if element_bytes == 0 {
+            return Err(Error::argument("element_bytes", 0, "must be at least 1"));
+        }
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
         let tile = tile.map(|tile| tile.max(1));
         let plan = |block: [usize; 3], stays, why| BlockPlan::cut(job, block, stays, why);
@@ -232,7 +236,7 @@ impl BlockPlan {
 
     /// Elements of A, B and C that [`loads`](super::schedule) names in all.
     fn count_reads(&self, reads_c: bool) -> [u64; 3] {
-        let (m, n, k) = (self.shape.m() as u64, self.shape.n() as u64, self.shape.k() as u64);
+        let (m, n, k) = (self.shape.m() as u128, self.shape.n() as u128, self.shape.k() as u128);
         let [rows, cols, _] = self.blocks;
         if rows * cols == 0 {
             return [0; 3];
@@ -244,18 +248,20 @@ impl BlockPlan {
                     0 => panels.checked_sub(1 + back),
                     _ => (back < panels).then_some(back),
                 });
-                let panel = |panel: usize| range(panel, block, size).len() as u64;
-                last.into_iter().flatten().map(panel).sum::<u64>()
+                let panel = |panel: usize| range(panel, block, size).len() as u128;
+                last.into_iter().flatten().map(panel).sum::<u128>()
             };
-            let turns = |parity: usize| (passes.saturating_sub(1 + parity)).div_ceil(2) as u64;
-            passes as u64 * size as u64 - turns(0) * kept(0) - turns(1) * kept(1)
+            let turns = |parity: usize| (passes.saturating_sub(1 + parity)).div_ceil(2) as u128;
+            passes as u128 * size as u128 - turns(0) * kept(0) - turns(1) * kept(1)
         };
         let [a, b] = match self.stays {
             Stays::A => [m * k, k * passing(rows, cols, self.shape.n(), self.block[1])],
             Stays::B => [k * passing(cols, rows, self.shape.m(), self.block[0]), k * n],
-            Stays::Neither => [m * k * cols as u64, k * n * rows as u64],
+            Stays::Neither => [m * k * cols as u128, k * n * rows as u128],
         };
+        // Saturating: a product of sizes that no file has.
         [a, b, if reads_c { m * n } else { 0 }]
+            .map(|reads| u64::try_from(reads).unwrap_or(u64::MAX))
     }
 
     /// The product's sizes.

@@ -307,6 +307,34 @@ fn blocks_give_the_bits_of_one_piece() {
     }
 }
 
+/// A block of one row is dense whichever way it lies, so a lesson's kernel takes it like the others.
+#[test]
+fn a_lesson_takes_a_last_block_of_one_row() {
+    let (device, [m, n, k]) = (Device::cpu(), [65, 40, 30]);
+    let a = values(1, m * k, |x| (8.0 * x).round() as f32);
+    let b = values(2, k * n, |x| (8.0 * x).round() as f32);
+    for layout in LAYOUTS {
+        let job = Job { tile: [16, 16], layouts: [layout; 3], ..job([m, n, k], 8000) };
+        let plan = is_sound(&job);
+        assert_eq!(m % plan.block[0], 1, "{plan:?}");
+        let dense = |values, rows, cols| Dense::new(rows, cols, layout, values).unwrap();
+        let (from_a, from_b) = (dense(&a[..], m, k), dense(&b[..], k, n));
+        let (alpha, beta) = (1.0, 0.0);
+        let product = Product { alpha, beta, kernel: "tiled16", a: &from_a, b: &from_b, c: None };
+        let mut got = vec![f32::NAN; m * n];
+        let mut sink = Dense::new(m, n, layout, &mut got[..]).unwrap();
+        product.run(&device, &plan, &mut sink).unwrap();
+        let at = |row: usize, rows: usize, col: usize, cols: usize| match layout {
+            Layout::RowMajor => row * cols + col,
+            Layout::ColMajor => col * rows + row,
+        };
+        for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+            let sum: f32 = (0..k).map(|p| a[at(i, m, p, k)] * b[at(p, k, j, n)]).sum();
+            assert_eq!(got[at(i, m, j, n)], sum, "{layout:?} {i} {j}");
+        }
+    }
+}
+
 #[test]
 fn doubles_and_transposes_go_through() {
     let (m, n, k) = (100, 90, 80);
