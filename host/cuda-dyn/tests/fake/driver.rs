@@ -143,7 +143,9 @@ driver! {
         let Copy2d { from, to, bytes, rows } = &*copy;
         let [start, target] = [from, to].map(|side| side.start(side.pitch) as usize);
         let (pitches, bytes, rows) = ([from.pitch, to.pitch], *bytes, *rows);
-        later(move || assert_eq!(copy_rows(start as _, target as _, pitches, bytes, rows), 0))
+        later([start, target], move || {
+            assert_eq!(copy_rows(start as _, target as _, pitches, bytes, rows), 0);
+        })
     }
     @context fn cuMemcpy3D_v2(copy: *const Copy3d) {
         let Copy3d { from, to, bytes, rows, slices } = &*copy;
@@ -174,12 +176,16 @@ driver! {
     ) {
         assert_eq!(stream as usize, 0x4000);
         let source = source as usize;
-        later(move || (target as *mut u8).copy_from(source as *const u8, bytes))
+        later([source, target as usize], move || {
+            (target as *mut u8).copy_from(source as *const u8, bytes);
+        })
     }
     @context fn cuMemcpyDtoHAsync_v2(target: *mut u8, source: u64, bytes: usize, stream: Handle) {
         assert_eq!(stream as usize, 0x4000);
         let target = target as usize;
-        later(move || (target as *mut u8).copy_from(source as *const u8, bytes))
+        later([source as usize, target], move || {
+            (target as *mut u8).copy_from(source as *const u8, bytes);
+        })
     }
     @context fn cuMemAllocHost_v2(address: *mut *mut u8, bytes: usize) {
         let mut start = 0;
@@ -188,7 +194,7 @@ driver! {
         code
     }
     @context fn cuMemFreeHost(address: *mut u8) {
-        assert_eq!(waiting(), 0, "a copy may be on its way");
+        assert!(!is_awaited(address as usize), "a copy may be on its way");
         free(address as u64)
     }
     @context fn cuMemsetD8_v2(target: u64, value: u8, count: usize) {
@@ -327,22 +333,28 @@ driver! {
 }
 
 /// Copies that are on their way: with `late=1` they happen when somebody waits or launches, whatever for.
-static LATER: Mutex<Vec<Box<dyn FnOnce() + Send>>> = Mutex::new(Vec::new());
+static LATER: Mutex<Vec<Later>> = Mutex::new(Vec::new());
 
-fn later(copy: impl FnOnce() + Send + 'static) -> c_int {
+/// Where a copy begins to read and to write, and the copy.
+type Later = ([usize; 2], Box<dyn FnOnce() + Send>);
+
+fn later(ends: [usize; 2], copy: impl FnOnce() + Send + 'static) -> c_int {
     match configured("late") {
-        Some(_) => LATER.lock().unwrap().push(Box::new(copy)),
+        Some(_) => LATER.lock().unwrap().push((ends, Box::new(copy))),
         None => copy(),
     }
     0
 }
 
-fn waiting() -> usize {
-    LATER.lock().unwrap().len()
+/// Is a copy from or to the memory that begins there on its way? Others', of other threads, may be.
+fn is_awaited(address: usize) -> bool {
+    let bytes = MEMORY.lock().unwrap().as_ref().unwrap()[&(address as u64)];
+    let memory = address..address + bytes;
+    LATER.lock().unwrap().iter().any(|(ends, _)| ends.iter().any(|end| memory.contains(end)))
 }
 
 fn catch_up() -> c_int {
-    LATER.lock().unwrap().drain(..).for_each(|copy| copy());
+    LATER.lock().unwrap().drain(..).for_each(|(_, copy)| copy());
     0
 }
 
