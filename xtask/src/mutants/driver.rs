@@ -15,6 +15,7 @@ extern crate cuda_std as simt;
 
 mod table;
 
+use gpu::problem; // the general product imports it as `crate::problem`
 use gpu::registry::{self, Contract};
 use simt::LaunchConfig;
 use simt::check::{Options, Order, Report};
