@@ -10,20 +10,23 @@ mod shared;
 mod zero_fill;
 
 use syn::{
-    BinOp, Expr, ExprBinary, ExprCall, ExprIndex, ExprMethodCall, Item, Lit, Local, Macro, Stmt,
+    BinOp, Expr, ExprBinary, ExprCall, ExprIndex, ExprMethodCall, Item, Lit, Local, Macro, Pat,
+    Stmt, Token,
+    punctuated::Punctuated,
     visit::{self, Visit},
 };
 
 use super::{
     mutant::{Mutant, Mutants},
-    source::{Function, KernelFile, SHARED_MACROS, last_segment},
+    source::{Function, KernelFile, KernelModule, SHARED_MACROS, last_segment},
 };
 
-/// Every mutant of a file, in the order of the functions and of the places in them.
-pub fn mutants(file: &KernelFile) -> Vec<Mutant> {
-    let mut mutants = Mutants::new(file);
-    for (number, function) in file.functions().iter().enumerate() {
-        let conditions = comparison::comparisons(file, function.block);
+/// Every mutant of a module, in the order of the functions and of the places in them.
+pub fn mutants(module: &KernelModule) -> Vec<Mutant> {
+    let mut mutants = Mutants::new(module);
+    for (number, function) in module.functions().iter().enumerate() {
+        mutants.go_to(function.file);
+        let conditions = comparison::comparisons(mutants.file, function.block);
         let mut places =
             Places { mutants: &mut mutants, number, function, conditions, own: vec![] };
         places.visit_block(function.block);
@@ -47,7 +50,7 @@ impl<'ast> Visit<'ast> for Places<'_, '_> {
     fn visit_item(&mut self, _: &'ast Item) {}
 
     fn visit_local(&mut self, local: &'ast Local) {
-        if let (syn::Pat::Ident(name), Some(init)) = (&local.pat, &local.init)
+        if let (Pat::Ident(name), Some(init)) = (&local.pat, &local.init)
             && matches!(*init.expr, Expr::Array(_) | Expr::Repeat(_))
         {
             self.own.push(name.ident.to_string());
@@ -91,8 +94,15 @@ impl<'ast> Visit<'ast> for Places<'_, '_> {
     }
 
     fn visit_macro(&mut self, call: &'ast Macro) {
-        if SHARED_MACROS.contains(&&*last_segment(&call.path)) {
+        let name = last_segment(&call.path);
+        if SHARED_MACROS.contains(&&*name) {
             self.shared_array(call);
+        } else if self.mutants.file.defines_macro(&name)
+            && let Ok(arguments) =
+                call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated)
+        {
+            // What such a macro is given is code like any other.
+            arguments.iter().for_each(|argument| self.visit_expr(argument));
         }
     }
 }
@@ -162,8 +172,7 @@ mod tests {
     /// `from -> to` of the mutants of one operator in a function's body.
     fn of(operator: Operator, body: &str) -> Vec<String> {
         let text = format!("fn f<const T: usize>() {{ {body} }} fn g() {{ f::<16>(); }}");
-        let file = KernelFile::new(Path::new("k.rs"), text).unwrap();
-        let mutants = mutants(&file);
+        let mutants = mutants(&KernelModule::of("k", &text));
         let those = mutants.iter().filter(|mutant| mutant.operator == operator);
         those.map(|mutant| format!("{} -> {}", mutant.from, mutant.to)).collect()
     }
@@ -180,6 +189,13 @@ mod tests {
                 "thread::sync_threads() -> if i < n { thread::sync_threads() }",
             ]
         );
+    }
+
+    /// What the mutants without one operand make of `let x = ..;`.
+    fn dropped(body: &str) -> Vec<String> {
+        let mutants = mutants(&KernelModule::of("k", &format!("fn f() {{ {body} }}")));
+        let those = mutants.iter().filter(|mutant| mutant.operator == Operator::DropOperand);
+        those.map(|mutant| mutant.text[17..mutant.text.len() - 3].into()).collect()
     }
 
     #[test]
@@ -199,14 +215,7 @@ mod tests {
             assert_eq!(strengthen(&body), [format!("{comparison} -> {stronger}")]);
         }
         let body = "let x = a < b && c < d && e < f;";
-        let file = KernelFile::new(Path::new("k.rs"), format!("fn f() {{ {body} }}")).unwrap();
-        let mutants = mutants(&file);
-        let dropped = mutants.iter().filter(|mutant| mutant.operator == Operator::DropOperand);
-        let texts = dropped.map(|mutant| &mutant.text[17..mutant.text.len() - 3]);
-        assert_eq!(
-            texts.collect::<Vec<_>>(),
-            ["c < d && e < f", "a < b && e < f", "a < b && c < d"]
-        );
+        assert_eq!(dropped(body), ["c < d && e < f", "a < b && e < f", "a < b && c < d"]);
     }
 
     #[test]
@@ -228,6 +237,21 @@ mod tests {
             of(Operator::IndexPlusOne, "let mut s = [0.0; 4]; s[i] = a.load128(j);"),
             ["j -> j + 1"]
         );
+    }
+
+    #[test]
+    fn what_macros_make_is_changed_in_their_definitions() {
+        let text = "
+            macro_rules! four { (|$i:ident| $e:expr) => {{ let at = $i; $e }}; }
+            macro_rules! all { ($($t:ident = $end:expr;)*) => {$(
+                fn f() { four!(|i| a[i * $end]); }
+            )*}; }
+        ";
+        let module = KernelModule::of("k", text);
+        let mutants = mutants(&module);
+        let those = mutants.iter().filter(|mutant| mutant.operator == Operator::IndexPlusOne);
+        let edits = those.map(|mutant| format!("{} -> {}", mutant.from, mutant.to));
+        assert_eq!(edits.collect::<Vec<_>>(), ["i * $end -> i * $end + 1"]);
     }
 
     #[test]
@@ -254,8 +278,7 @@ mod tests {
 
         // An array's size can be a const parameter, but no expression with one.
         let text = "fn f<const T: usize>() { shared![f32; T, T] } fn g() { f::<16>() }";
-        let file = KernelFile::new(Path::new("k.rs"), text.into()).unwrap();
-        let [mutant] = &*mutants(&file) else { panic!("one array") };
+        let [mutant] = &*mutants(&KernelModule::of("k", text)) else { panic!("one array") };
         let wanted = "fn f<const T: usize, const SHORT: usize>() { shared![f32; SHORT, T] } \
                       fn g() { f::<16, { 16 - 1 }>() }";
         assert_eq!(mutant.text, wanted);
@@ -276,25 +299,25 @@ mod tests {
     fn mutants_of_our_own_kernels() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/src/kernels");
         let mut kernels = Vec::new();
-        for file in KernelFile::all(&folder).unwrap() {
-            kernels.extend(file.kernels().into_iter().map(|kernel| kernel.name));
-            if file.kernels().is_empty() {
+        for module in KernelModule::all(&folder).unwrap() {
+            kernels.extend(module.kernels().into_iter().map(|kernel| kernel.name));
+            if module.kernels().is_empty() {
                 continue;
             }
-            let mutants = mutants(&file);
+            let (name, mutants) = (&module.name, mutants(&module));
             for operator in Operator::ALL {
                 let found = mutants.iter().any(|mutant| mutant.operator == operator);
-                let tiled = ["tiled", "rust_cuda"].contains(&&*file.module);
-                assert!(found || !tiled, "{}: no {}", file.module, operator.name());
+                let wanted = ["tiled", "rust_cuda"].contains(&&**name);
+                assert!(found || !wanted, "{name}: no {}", operator.name());
             }
             let mut names = HashSet::new();
             for mutant in &mutants {
-                assert!(names.insert(&mutant.name), "{}: {} twice", file.module, mutant.name);
+                assert!(names.insert(&mutant.name), "{name}: {} twice", mutant.name);
                 assert!(syn::parse_file(&mutant.text).is_ok(), "{}:\n{}", mutant.name, mutant.text);
-                assert_ne!(mutant.text, file.text, "{}", mutant.name);
+                assert_ne!(mutant.text, module.files[mutant.file].text, "{}", mutant.name);
             }
         }
-        for kernel in ["tiled16", "tiled32", "rust_cuda_tiled16"] {
+        for kernel in ["tiled16", "tiled32", "rust_cuda_tiled16", "gemm_32"] {
             assert!(kernels.iter().any(|name| name == kernel), "{kernel}: {kernels:?}");
         }
         assert!(!kernels.iter().any(|name| name == "basic"), "it has no shared memory");

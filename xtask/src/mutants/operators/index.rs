@@ -2,7 +2,7 @@
 
 use syn::{BinOp, Expr};
 
-use super::{Places, factor, term};
+use super::{Places, factor, is_zero, term};
 use crate::mutants::{
     mutant::{Edit, Operator},
     source::{KernelFile, range},
@@ -15,6 +15,8 @@ impl Places<'_, '_> {
         let function = self.number;
         let parts = match index {
             Expr::Tuple(tuple) => tuple.elems.iter().collect(),
+            // Of a thread's own elements.
+            Expr::Range(_) => return,
             whole => vec![whole],
         };
         for part in &parts {
@@ -23,6 +25,9 @@ impl Places<'_, '_> {
                 (Operator::IndexMinusOne, format!("{} - 1", term(file, part))),
                 (Operator::HalveIndex, format!("{} / 2", factor(file, part))),
             ] {
+                if operator == Operator::HalveIndex && is_zero(part) {
+                    continue;
+                }
                 self.mutants.add(operator, function, "", vec![Edit::new(range(*part), text)]);
             }
         }
