@@ -120,6 +120,22 @@ pub const EQUIVALENT: &[Equivalent] = &[
     },
     Equivalent {
         kernels: &["gemm"],
+        operator: "remove-wait",
+        line: "1 => copies::wait_group::<1>(),",
+        from: "copies::wait_group::<1>()",
+        to: "()",
+        reason: "no kernel has three stages",
+    },
+    Equivalent {
+        kernels: &["gemm"],
+        operator: "wait-for-less",
+        line: "1 => copies::wait_group::<1>(),",
+        from: "1",
+        to: "{ 1 + 1 }",
+        reason: "no kernel has three stages",
+    },
+    Equivalent {
+        kernels: &["gemm"],
         operator: "index-plus-one",
         line: "let even = start.is_multiple_of(FOUR) && problem.c[0].is_multiple_of(FOUR as u64);",
         from: "0",
@@ -192,6 +208,14 @@ pub const EQUIVALENT: &[Equivalent] = &[
     },
     Equivalent {
         kernels: &["gemm"],
+        operator: "drop-operand",
+        line: "if row >= m || col >= n {",
+        from: "|| col >= n",
+        to: "",
+        reason: "no column outside is written either way: this only spares looking at each",
+    },
+    Equivalent {
+        kernels: &["gemm"],
         operator: "strengthen-comparison",
         line: "if row >= m || col >= n {",
         from: "col >= n",
@@ -245,6 +269,14 @@ pub const EQUIVALENT: &[Equivalent] = &[
         from: "x < -$end",
         to: "x <= (-$end)",
         reason: "the end becomes the end",
+    },
+    Equivalent {
+        kernels: &["gemm"],
+        operator: "drop-operand",
+        line: "let erf = if erf > 1.0 || self > $end { 1.0 } else { erf };",
+        from: "|| self > $end",
+        to: "",
+        reason: "1 + erf is rounded to 2 from there on, whatever the polynomials' last digit",
     },
     Equivalent {
         kernels: &["gemm"],

@@ -31,11 +31,19 @@ pub enum Operator {
     ShortenShared,
     /// Two blocks that do one block's work.
     HalveBlockIndex,
+    /// Not waited for the copies of one group more.
+    WaitForLess,
+    /// Not waited for any copies.
+    RemoveWait,
+    /// Copies that become no group of their own.
+    RemoveCommit,
+    /// A stage of a tile in place of the other.
+    WrongStage,
 }
 
 impl Operator {
     /// Every kind, in the order of the report.
-    pub const ALL: [Operator; 12] = [
+    pub const ALL: [Operator; 16] = [
         Operator::RemoveBarrier,
         Operator::BranchBarrier,
         Operator::WeakenComparison,
@@ -48,7 +56,18 @@ impl Operator {
         Operator::DropZeroFill,
         Operator::ShortenShared,
         Operator::HalveBlockIndex,
+        Operator::WaitForLess,
+        Operator::RemoveWait,
+        Operator::RemoveCommit,
+        Operator::WrongStage,
     ];
+
+    /// Can it be made only where asynchronous copies are?
+    #[cfg(test)]
+    pub(super) fn is_of_copies(self) -> bool {
+        use Operator::{RemoveCommit, RemoveWait, WaitForLess, WrongStage};
+        matches!(self, WaitForLess | RemoveWait | RemoveCommit | WrongStage)
+    }
 
     /// As a mutant's name has it.
     pub fn name(self) -> &'static str {
@@ -65,6 +84,10 @@ impl Operator {
             Operator::DropZeroFill => "drop-zero-fill",
             Operator::ShortenShared => "shorten-shared",
             Operator::HalveBlockIndex => "halve-block-index",
+            Operator::WaitForLess => "wait-for-less",
+            Operator::RemoveWait => "remove-wait",
+            Operator::RemoveCommit => "remove-commit",
+            Operator::WrongStage => "wrong-stage",
         }
     }
 }

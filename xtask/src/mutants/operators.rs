@@ -5,13 +5,14 @@
 
 mod barrier;
 mod comparison;
+mod copies;
 mod index;
 mod shared;
 mod zero_fill;
 
 use syn::{
-    BinOp, Expr, ExprBinary, ExprCall, ExprIndex, ExprMethodCall, Item, Lit, Local, Macro, Pat,
-    Stmt, Token,
+    BinOp, Expr, ExprAssign, ExprBinary, ExprCall, ExprIndex, ExprMethodCall, ExprPath, FieldValue,
+    Item, Lit, Local, Macro, Pat, Stmt, Token,
     punctuated::Punctuated,
     visit::{self, Visit},
 };
@@ -27,8 +28,15 @@ pub fn mutants(module: &KernelModule) -> Vec<Mutant> {
     for (number, function) in module.functions().iter().enumerate() {
         mutants.go_to(function.file);
         let conditions = comparison::comparisons(mutants.file, function.block);
-        let mut places =
-            Places { mutants: &mut mutants, number, function, conditions, own: vec![] };
+        let mut places = Places {
+            mutants: &mut mutants,
+            number,
+            function,
+            conditions,
+            own: vec![],
+            stages: vec![],
+            turning: false,
+        };
         places.visit_block(function.block);
     }
     mutants.done()
@@ -43,6 +51,10 @@ struct Places<'a, 'f> {
     conditions: Vec<String>,
     /// Arrays of one thread's own, which are no memory to get an index into wrong.
     own: Vec<String>,
+    /// Variables that take turns, in pairs: one stage of a tile and another.
+    stages: Vec<[String; 2]>,
+    /// Is this where they do?
+    turning: bool,
 }
 
 impl<'ast> Visit<'ast> for Places<'_, '_> {
@@ -50,10 +62,17 @@ impl<'ast> Visit<'ast> for Places<'_, '_> {
     fn visit_item(&mut self, _: &'ast Item) {}
 
     fn visit_local(&mut self, local: &'ast Local) {
-        if let (Pat::Ident(name), Some(init)) = (&local.pat, &local.init)
-            && matches!(*init.expr, Expr::Array(_) | Expr::Repeat(_))
-        {
-            self.own.push(name.ident.to_string());
+        if let Some(init) = &local.init {
+            if let (Pat::Ident(name), Expr::Array(_) | Expr::Repeat(_)) = (&local.pat, &*init.expr)
+            {
+                self.own.push(name.ident.to_string());
+            }
+            for (pattern, value) in bindings(&local.pat, &init.expr) {
+                if matches!(pattern, Pat::Ident(name) if is_position(&name.ident.to_string())) {
+                    self.index(value);
+                }
+            }
+            self.stages(&local.pat, &init.expr);
         }
         visit::visit_local(self, local);
     }
@@ -63,16 +82,33 @@ impl<'ast> Visit<'ast> for Places<'_, '_> {
         visit::visit_stmt(self, statement);
     }
 
+    fn visit_expr_assign(&mut self, assignment: &'ast ExprAssign) {
+        let turning = self.turning;
+        self.turning |= self.is_stage(&assignment.left);
+        visit::visit_expr_assign(self, assignment);
+        self.turning = turning;
+    }
+
+    fn visit_expr_path(&mut self, path: &'ast ExprPath) {
+        self.wrong_stage(path);
+    }
+
     fn visit_expr_call(&mut self, call: &'ast ExprCall) {
         self.barrier(call);
+        self.group(call);
         self.block_index(call);
+        if let Expr::Path(function) = &*call.func
+            && function.path.segments.len() > 1
+        {
+            self.call(&last_segment(&function.path), &call.args);
+        }
         visit::visit_expr_call(self, call);
     }
 
     fn visit_expr_binary(&mut self, binary: &'ast ExprBinary) {
         self.comparison(binary);
         match binary.op {
-            BinOp::And(_) => self.conjunction(binary),
+            BinOp::And(_) | BinOp::Or(_) => self.operands(binary),
             _ => visit::visit_expr_binary(self, binary),
         }
     }
@@ -85,12 +121,17 @@ impl<'ast> Visit<'ast> for Places<'_, '_> {
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
-        if let ("add" | "load128" | "store128", Some(index)) =
-            (&*call.method.to_string(), call.args.first())
-        {
-            self.index(index);
-        }
+        self.call(&call.method.to_string(), &call.args);
         visit::visit_expr_method_call(self, call);
+    }
+
+    fn visit_field_value(&mut self, field: &'ast FieldValue) {
+        if let syn::Member::Named(name) = &field.member
+            && is_position(&name.to_string())
+        {
+            self.index(&field.expr);
+        }
+        visit::visit_field_value(self, field);
     }
 
     fn visit_macro(&mut self, call: &'ast Macro) {
@@ -105,6 +146,21 @@ impl<'ast> Visit<'ast> for Places<'_, '_> {
             arguments.iter().for_each(|argument| self.visit_expr(argument));
         }
     }
+}
+
+/// Each name that a `let` binds with its value, as far as a tuple is bound to a tuple.
+fn bindings<'a>(pattern: &'a Pat, value: &'a Expr) -> Vec<(&'a Pat, &'a Expr)> {
+    match (pattern, value) {
+        (Pat::Tuple(pattern), Expr::Tuple(value)) => {
+            pattern.elems.iter().zip(&value.elems).collect()
+        }
+        _ => vec![(pattern, value)],
+    }
+}
+
+/// Is it the name of a place in a matrix or in a tile?
+fn is_position(name: &str) -> bool {
+    ["at", "from", "to"].contains(&name) || name.starts_with("from_") || name.starts_with("to_")
 }
 
 /// The variable that an expression starts from: `acc` of `acc[i][j]`.
@@ -216,6 +272,8 @@ mod tests {
         }
         let body = "let x = a < b && c < d && e < f;";
         assert_eq!(dropped(body), ["c < d && e < f", "a < b && e < f", "a < b && c < d"]);
+        let body = "let x = a < b || c && d;";
+        assert_eq!(dropped(body), ["c && d", "a < b", "a < b || d", "a < b || c"]);
     }
 
     #[test]
@@ -239,6 +297,46 @@ mod tests {
         );
     }
 
+    /// What is called `at`, `from` or `to` is one where it is computed; what copies is told where from and to.
+    #[test]
+    fn positions() {
+        let plus_one = |body: &str| of(Operator::IndexPlusOne, body);
+        assert_eq!(plus_one("let (to, x) = (i * 4, j);"), ["i * 4 -> i * 4 + 1"]);
+        assert_eq!(plus_one("let at = |i: usize| (i, j);"), ["i -> i + 1", "j -> j + 1"]);
+        assert_eq!(plus_one("S { from_a: p * n, step: q }"), ["p * n -> p * n + 1"]);
+        assert_eq!(plus_one("t.copy_async::<1>(i, a, j, true);"), ["i -> i + 1", "j -> j + 1"]);
+        assert_eq!(plus_one("T::store(c, i, four); store(c, i);"), ["i -> i + 1"]);
+        assert_eq!(plus_one("a[i..i + 4]; b[0]"), ["0 -> 0 + 1"]);
+        assert_eq!(of(Operator::HalveIndex, "a[0]"), [""; 0]);
+        assert_eq!(
+            of(Operator::DropOperand, "t.copy_async::<1>(0, a, 0, inside)"),
+            ["inside -> true"]
+        );
+    }
+
+    #[test]
+    fn groups_of_copies() {
+        let body = "copies::wait_group::<{ STAGES - 2 }>(); copies::commit_group();";
+        let wait = "copies::wait_group::<{ STAGES - 2 }>()";
+        assert_eq!(of(Operator::RemoveWait, body), [format!("{wait} -> ()")]);
+        let less = "{ STAGES - 2 } -> { 1 + { STAGES - 2 } }";
+        assert_eq!(of(Operator::WaitForLess, body), [less]);
+        assert_eq!(of(Operator::RemoveCommit, body), ["copies::commit_group() -> ()"]);
+    }
+
+    #[test]
+    fn stages() {
+        let wrong = |body: &str| of(Operator::WrongStage, body);
+        let body = "let (mut now, mut free) = (0, end);
+                    copy(free);
+                    t[now + i];
+                    free = now;
+                    now = if now < end { now + 1 } else { 0 };";
+        assert_eq!(wrong(body), ["free -> now", "now -> free"]);
+        assert_eq!(wrong("let (now, free) = (0, end); copy(free);"), [""; 0]);
+        assert_eq!(wrong("let (mut a, mut b) = ([0; 4], [0; 4]); a[i];"), [""; 0]);
+    }
+
     #[test]
     fn what_macros_make_is_changed_in_their_definitions() {
         let text = "
@@ -251,7 +349,7 @@ mod tests {
         let mutants = mutants(&module);
         let those = mutants.iter().filter(|mutant| mutant.operator == Operator::IndexPlusOne);
         let edits = those.map(|mutant| format!("{} -> {}", mutant.from, mutant.to));
-        assert_eq!(edits.collect::<Vec<_>>(), ["i * $end -> i * $end + 1"]);
+        assert_eq!(edits.collect::<Vec<_>>(), ["$i -> $i + 1", "i * $end -> i * $end + 1"]);
     }
 
     #[test]
@@ -307,7 +405,11 @@ mod tests {
             let (name, mutants) = (&module.name, mutants(&module));
             for operator in Operator::ALL {
                 let found = mutants.iter().any(|mutant| mutant.operator == operator);
-                let wanted = ["tiled", "rust_cuda"].contains(&&**name);
+                let wanted = match &**name {
+                    "tiled" | "rust_cuda" => !operator.is_of_copies(),
+                    "async_copy" | "gemm" => operator.is_of_copies(),
+                    _ => false,
+                };
                 assert!(found || !wanted, "{name}: no {}", operator.name());
             }
             let mut names = HashSet::new();
