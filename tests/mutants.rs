@@ -31,7 +31,7 @@ const fn sample(
 const BARRIER: &str = "thread::sync_threads()";
 const POINTERS: &str = "rust_cuda_tiled16";
 
-const SAMPLES: [Sample; 21] = [
+const SAMPLES: [Sample; 36] = [
     // The first barrier and the second.
     sample("tiled16", "remove-barrier", BARRIER, 2, ("both", "write-after-read")),
     sample("tiled32", "remove-barrier", BARRIER, 2, ("both", "write-after-read")),
@@ -69,6 +69,43 @@ const SAMPLES: [Sample; 21] = [
         1,
         ("both", "write-after-write"),
     ),
+    // Asynchronous copies. On the CPU device they come at once, whoever waits for them.
+    sample(
+        "async_copy",
+        "remove-wait",
+        "copies::wait_group::<{ STAGES as u32 - 2 }>()",
+        1,
+        ("check", "read-after-write"),
+    ),
+    sample(
+        "async_copy",
+        "wait-for-less",
+        "{ STAGES as u32 - 2 }",
+        1,
+        ("check", "read-after-write"),
+    ),
+    sample("async_copy", "wrong-stage", "free", 1, ("both", "read-after-write")),
+    sample(
+        "async_copy",
+        "index-plus-one",
+        "p_b * n + first_col + col",
+        1,
+        ("both", "out-of-bounds"),
+    ),
+    // The general product: its stages, of which one kernel has four and one has two,
+    sample("gemm", "remove-barrier", BARRIER, 1, ("both", "read-after-write")),
+    sample("gemm", "wait-for-less", "0", 1, ("both", "read-after-write")),
+    sample("gemm", "wait-for-less", "2", 1, ("both", "read-after-write")),
+    sample("gemm", "remove-commit", "copies::commit_group()", 2, ("both", "read-after-write")),
+    sample("gemm", "wrong-stage", "free", 2, ("both", "read-after-write")),
+    // where its operands lie,
+    sample("gemm", "drop-operand", "&& matrix.is_aligned128()", 1, ("both", "misaligned")),
+    sample("gemm", "index-plus-one", "first + self.to", 1, ("both", "uninitialised")),
+    sample("gemm", "weaken-comparison", "strides.0 == 1", 1, ("both", "out-of-bounds")),
+    // and what is done to C at the end.
+    sample("gemm", "weaken-comparison", "self.beta != T::ZERO", 1, ("both", "uninitialised")),
+    sample("gemm", "halve-index", "row", 1, ("verification", "")),
+    sample("gemm", "drop-operand", "erf < -1.0 ||", 1, ("verification", "")),
 ];
 
 impl Sample {

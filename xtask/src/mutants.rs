@@ -5,13 +5,17 @@
 //! knows no expected result, and, apart from that, has its result compared with the exact one. Two rates come
 //! out: of the mistakes that anything finds, and of those that the checker finds.
 //!
+//! The general product is one text that several kernels are made of, in a folder of files: a mistake in it is one
+//! mutant of `gemm`, and run with [those kernels](entries) that may show it.
+//!
 //! | module | its one idea |
 //! |---|---|
-//! | `source` | a kernel file, and which functions a kernel is made of |
+//! | `source` | kernel files, and which functions a kernel is made of |
 //! | `operators` | where each kind of mistake can be made |
 //! | `mutant` | one mistake: what is edited, and what it is called |
 //! | `program` | all mutants compiled into one program, but for those that do not compile |
 //! | `driver.rs` | that program's own part: launches a mutant and looks at what comes out |
+//! | `general.rs` | its part for the general product: strides, batches, what is done to C at the end |
 //! | `process` | one mutant, run in a process of its own |
 //! | `equivalent` | mutants that are no mistakes, each with the reason |
 //! | `report` | who found what, and the rates |
@@ -25,6 +29,7 @@ mod report;
 mod source;
 
 use std::{
+    collections::BTreeSet,
     env, fmt, fs,
     path::{Path, PathBuf},
     sync::{
@@ -38,8 +43,9 @@ use anyhow::{Context, Result, bail, ensure};
 
 use self::{
     equivalent::EQUIVALENT,
+    process::Findings,
     program::{ORIGINAL, Program, Subject},
-    source::{Kernel, KernelFile},
+    source::{Kernel, KernelModule, Params},
 };
 pub use self::{
     equivalent::Equivalent,
@@ -61,7 +67,7 @@ pub struct Options {
     pub jobs: Option<usize>,
 }
 
-/// A kernel without shared memory, or one that there is not: the caller's mistake.
+/// A kernel without shared memory, one of several that are one text, or one that there is not: the caller's mistake.
 #[derive(Debug)]
 pub struct UnknownKernel {
     name: String,
@@ -73,7 +79,7 @@ impl std::error::Error for UnknownKernel {}
 impl fmt::Display for UnknownKernel {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let UnknownKernel { name, known } = self;
-        write!(f, "no kernel `{name}` uses shared memory: there are {}", known.join(", "))
+        write!(f, "no mutants of a kernel `{name}`: there are those of {}", known.join(", "))
     }
 }
 
@@ -117,10 +123,13 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 
 /// The products that use shared memory.
 fn kernels(root: &Path) -> Result<Vec<String>> {
-    let files = KernelFile::all(&root.join("gpu/src/kernels"))?;
+    let modules = KernelModule::all(&root.join("gpu/src/kernels"))?;
     let registry = registry(root)?;
-    let kernels = files.iter().flat_map(|file| products(file, &registry));
-    Ok(kernels.map(|kernel| kernel.name).collect())
+    let mut kernels = Vec::new();
+    for module in &modules {
+        kernels.extend(products(module, &registry)?.into_iter().map(|kernel| kernel.name));
+    }
+    Ok(kernels)
 }
 
 /// The text of the registry.
@@ -129,15 +138,44 @@ fn registry(root: &Path) -> Result<String> {
     fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// A file's kernels that use shared memory, without those that the registry lists as programs: the driver
-/// launches products, at any size.
-fn products(file: &KernelFile, registry: &str) -> Vec<Kernel> {
-    let mut kernels = file.kernels();
+/// The kernels of the general product that mutants of it are run with: a small one, and one that has two stages where
+/// the first has four. What else they differ in, sizes and types, is the same text in all of them: no mistake that
+/// an operator makes there is found by another kernel alone.
+const GENERAL: [&str; 2] = ["gemm_32", "gemm_f64_64"];
+
+/// Those that a mistake in this file is run with, one after another until the checker finds it.
+fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
+    match (kernel.params, file) {
+        // Stages are told apart in the kernels' own file alone.
+        (Params::General, file) if file != "mod.rs" => &kernel.entries[..1],
+        _ => &kernel.entries,
+    }
+}
+
+/// A module's kernels that use shared memory, without those that the registry lists as programs: the driver
+/// launches products, at any size. Those of a general product are one.
+fn products(module: &KernelModule, registry: &str) -> Result<Vec<Kernel>> {
+    let (general, mut kernels) =
+        module.kernels().into_iter().partition::<Vec<_>, _>(|k| k.params == Params::General);
     kernels.retain(|kernel| {
-        let program = format!("program!({}::{})", file.module, kernel.name);
+        let program = format!("program!({}::{})", module.name, kernel.name);
         !registry.contains(&program)
     });
-    kernels
+    if !general.is_empty() {
+        let mut functions = BTreeSet::new();
+        for name in GENERAL {
+            let kernel = general.iter().find(|kernel| kernel.name == name);
+            let kernel = kernel.with_context(|| format!("no `{name}` in `{}`", module.name))?;
+            functions.extend(&kernel.functions);
+        }
+        kernels.push(Kernel {
+            name: module.name.clone(),
+            params: Params::General,
+            entries: GENERAL.map(Into::into).into(),
+            functions: functions.into_iter().collect(),
+        });
+    }
+    Ok(kernels)
 }
 
 /// Makes those mutants that are `wanted` of a kernel, compiles them in `folder` and runs them. Each is shown
@@ -154,15 +192,15 @@ pub fn outcomes(
 ) -> Result<Vec<Outcome>> {
     let mut subjects = Vec::new();
     let registry = registry(root)?;
-    for file in KernelFile::all(&root.join("gpu/src/kernels"))? {
-        let kernels = products(&file, &registry);
-        let mut mutants = operators::mutants(&file);
+    for module in KernelModule::all(&root.join("gpu/src/kernels"))? {
+        let kernels = products(&module, &registry)?;
+        let mut mutants = operators::mutants(&module);
         mutants.retain(|mutant| {
             let mut of = kernels.iter().filter(|k| k.functions.contains(&mutant.function));
             of.any(|kernel| wanted(&kernel.name, mutant))
         });
         if !mutants.is_empty() {
-            subjects.push(Subject { file, kernels, mutants });
+            subjects.push(Subject { module, kernels, mutants });
         }
     }
     let program = Program::build(root, folder, &subjects)?;
@@ -173,33 +211,53 @@ pub fn outcomes(
         for kernel in &subject.kernels {
             for (number, mutant) in subject.mutants.iter().enumerate() {
                 if kernel.functions.contains(&mutant.function) && wanted(&kernel.name, mutant) {
-                    trials.push((subject.module(number), kernel.name.clone(), mutant.clone()));
+                    let entries = entries(kernel, &subject.module.files[mutant.file].name);
+                    trials.push((subject.module(number), kernel, entries, mutant.clone()));
                 }
             }
         }
     }
-    let run = |(module, kernel, mutant): &(String, String, Mutant)| -> Result<Outcome> {
+    type Trial<'a> = (String, &'a Kernel, &'a [String], Mutant);
+    let run = |(module, kernel, entries, mutant): &Trial| -> Result<Outcome> {
+        let name = &kernel.name;
         let end = match program.broken.get(module) {
             Some(message) => End::DoesNotCompile(message.clone()),
-            None => End::Ran {
-                check: process::run(&program.path, "check", module, kernel)?,
-                verification: process::run(&program.path, "verify", module, kernel)?,
-                equivalent: EQUIVALENT.iter().find(|known| known.is(kernel, mutant)),
-            },
+            None => {
+                let Findings { check, verification } =
+                    found(&program, module, kernel.params, entries)?;
+                let equivalent = EQUIVALENT.iter().find(|known| known.is(name, mutant));
+                End::Ran { check, verification, equivalent }
+            }
         };
-        let id = format!("{kernel}/{}", mutant.name);
-        Ok(Outcome { id, kernel: kernel.clone(), mutant: mutant.clone(), end })
+        let id = format!("{name}/{}", mutant.name);
+        Ok(Outcome { id, kernel: name.clone(), mutant: mutant.clone(), end })
     };
     in_parallel(&trials, jobs, run, show)
+}
+
+/// What is found in kernels of a module.
+fn found(program: &Program, module: &str, params: Params, kernels: &[String]) -> Result<Findings> {
+    // A general product's launches are checked, and what comes out of them compared.
+    let stages = match params {
+        Params::General => &["both"][..],
+        Params::Views | Params::Pointers => &["check", "verify"],
+    };
+    let mut all = Findings::default();
+    for stage in stages {
+        let found = process::run(&program.path, stage, module, kernels)?;
+        all.check.extend(found.check);
+        all.verification.extend(found.verification);
+    }
+    Ok(all)
 }
 
 /// A kernel that fails without a mistake would make every mutant count as found.
 fn originals_pass(program: &Program, subjects: &[Subject]) -> Result<()> {
     for kernel in subjects.iter().flat_map(|subject| &subject.kernels) {
-        for stage in ["check", "verify"] {
-            let found = process::run(&program.path, stage, ORIGINAL, &kernel.name)?;
-            ensure!(found.is_empty(), "`{}` fails as it is: {}", kernel.name, found.join("; "));
-        }
+        let Findings { check, verification } =
+            found(program, ORIGINAL, kernel.params, &kernel.entries)?;
+        let all = [check, verification].concat();
+        ensure!(all.is_empty(), "`{}` fails as it is: {}", kernel.name, all.join("; "));
     }
     Ok(())
 }
@@ -251,9 +309,10 @@ mod tests {
             #[kernel] pub fn tiled(a: In<f32>) { let x = shared![f32; 4]; }
             #[kernel] pub fn blur(a: In<u8>) { let x = shared![u8; 4]; }
         ";
-        let file = KernelFile::new(Path::new("k.rs"), text.into()).unwrap();
+        let module = KernelModule::of("k", text);
         let names = |registry: &str| {
-            products(&file, registry).into_iter().map(|kernel| kernel.name).collect::<Vec<_>>()
+            let products = products(&module, registry).unwrap();
+            products.into_iter().map(|kernel| kernel.name).collect::<Vec<_>>()
         };
         assert_eq!(names("views!(k::tiled), views!(k::blur)"), ["tiled", "blur"]);
         assert_eq!(names("views!(k::tiled), program!(k::blur)"), ["tiled"]);
@@ -265,7 +324,13 @@ mod tests {
     fn the_registry_says_what_is_a_program() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let kernels = kernels(root).unwrap();
-        for (name, is_product) in [("tiled16", true), ("padded16", false), ("blur_shared", false)] {
+        for (name, is_product) in [
+            ("tiled16", true),
+            ("padded16", false),
+            ("blur_shared", false),
+            ("gemm", true),
+            ("gemm_32", false),
+        ] {
             assert_eq!(kernels.contains(&name.to_owned()), is_product, "{name}: {kernels:?}");
         }
     }

@@ -5,6 +5,8 @@
 //! * `verify`: as every test runs a kernel, and C is compared with the exact product. The first difference
 //!   is printed.
 //!
+//! Or one mutant of the general product, `both` at once: [`general`].
+//!
 //! `cargo xtask mutants` compiles this file together with all mutants and starts it once for each. A mutant
 //! may end the process, or never end: so whatever was printed counts, and `done` as the last line says that
 //! it came to its end.
@@ -13,6 +15,7 @@
 
 extern crate cuda_std as simt;
 
+mod general;
 mod table;
 
 use gpu::problem; // the general product imports it as `crate::problem`
@@ -22,7 +25,14 @@ use simt::check::{Options, Order, Report};
 use simt::cpu::Stop;
 
 /// One mutant of one kernel.
-pub struct Runs {
+pub enum Runs {
+    Product(Product),
+    /// What the checker found, and what is wrong with C.
+    General(fn(block: [u32; 3], tile: usize) -> (Vec<String>, Option<String>)),
+}
+
+/// A kernel that takes A, B, C and their sizes.
+pub struct Product {
     /// On the CPU device as it always is.
     plain: fn(&LaunchConfig, &Case) -> Result<(), String>,
     /// In check mode: the kinds of what was found.
@@ -152,7 +162,7 @@ impl Case {
 #[macro_export]
 macro_rules! views {
     ($plain:path, $checked:path) => {
-        $crate::Runs {
+        $crate::Runs::Product($crate::Product {
             plain: |config, case| {
                 use simt::device::{In, Out};
                 let [m, n, k] = case.shape.map(|size| size as u32);
@@ -179,15 +189,18 @@ macro_rules! views {
                     $crate::found(simt::check::launch(&$checked, config, (m, n, k, a, b, c), options))
                 }
             },
-        }
+        })
     };
 }
 
 /// Launches a kernel that takes its matrices as raw pointers.
 #[macro_export]
 macro_rules! pointers {
+    ($both:path) => {
+        $crate::pointers!($both, $both)
+    };
     ($plain:path, $checked:path) => {
-        $crate::Runs {
+        $crate::Runs::Product($crate::Product {
             plain: |config, case| {
                 let [m, n, k] = case.shape.map(|size| size as u32);
                 let (a, b, c) = (&case.a, &case.b, &case.c);
@@ -210,7 +223,15 @@ macro_rules! pointers {
                 // SAFETY: as above.
                 $crate::found(unsafe { simt::check::launch(&$checked, config, params, &options) })
             },
-        }
+        })
+    };
+}
+
+/// Launches a kernel of the general product.
+#[macro_export]
+macro_rules! general {
+    ($checked:path) => {
+        $crate::Runs::General(|block, tile| $crate::general::run(&$checked, block, tile))
     };
 }
 
@@ -222,25 +243,38 @@ fn found(report: Result<Report, Stop>) -> Result<Vec<String>, String> {
 
 fn main() {
     let arguments = std::env::args().skip(1).collect::<Vec<_>>();
-    let [stage, mutant, kernel] = &*arguments else { panic!("usage: STAGE MUTANT KERNEL") };
-    let runs = table::find(mutant, kernel).expect("no such mutant");
-    let entry = registry::find(kernel).expect("the kernel is not in the registry");
-    let Contract::Product(product) = &entry.contract else { panic!("this driver knows products") };
-    let [rows, cols] = product.tile;
-    let config = |[m, n, _]: [usize; 3]| {
-        let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), 1];
-        LaunchConfig::new(grid, product.block)
-    };
-    match stage.as_str() {
-        "check" => check(&runs, config),
-        "verify" => verify(&runs, config),
-        _ => panic!("check or verify, not {stage}"),
+    let [stage, mutant, kernels @ ..] = &*arguments else { panic!("usage: STAGE MUTANT KERNEL..") };
+    for kernel in kernels {
+        let runs = table::find(mutant, kernel).expect("no such mutant");
+        let entry = registry::find(kernel).expect("the kernel is not in the registry");
+        let (block, [rows, cols]) = match &entry.contract {
+            Contract::Product(product) => (product.block, product.tile),
+            Contract::ProductF64(product) => (product.block, product.tile),
+            _ => panic!("this driver knows products"),
+        };
+        let config = |[m, n, _]: [usize; 3]| {
+            let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), 1];
+            LaunchConfig::new(grid, block)
+        };
+        match (stage.as_str(), runs) {
+            ("check", Runs::Product(product)) => check(&product, config),
+            ("verify", Runs::Product(product)) => verify(&product, config),
+            ("both", Runs::General(run)) => {
+                let (found, wrong) = run(block, rows as usize);
+                found.iter().for_each(|kind| println!("found {kind}"));
+                wrong.iter().for_each(|wrong| println!("wrong {kernel}, {wrong}"));
+                if !found.is_empty() {
+                    break;
+                }
+            }
+            _ => panic!("check, verify or, for a general product, both; not {stage}"),
+        }
     }
     println!("done");
 }
 
 /// Stops at the first launch that finds something.
-fn check(runs: &Runs, config: impl Fn([usize; 3]) -> LaunchConfig) {
+fn check(runs: &Product, config: impl Fn([usize; 3]) -> LaunchConfig) {
     for shape in SHAPES {
         for order in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)] {
             let case = Case::new(shape, false);
@@ -259,13 +293,13 @@ fn check(runs: &Runs, config: impl Fn([usize; 3]) -> LaunchConfig) {
 }
 
 /// Stops at the first wrong result.
-fn verify(runs: &Runs, config: impl Fn([usize; 3]) -> LaunchConfig) {
+fn verify(runs: &Product, config: impl Fn([usize; 3]) -> LaunchConfig) {
     for special in [false, true] {
         for shape in SHAPES {
             let case = Case::new(shape, special);
             let outcome = (runs.plain)(&config(shape), &case);
             if let Some(wrong) = outcome.err().or_else(|| case.wrong()) {
-                return println!("found {wrong}");
+                return println!("wrong {wrong}");
             }
         }
     }

@@ -1,8 +1,8 @@
-//! A mutant: a kernel file with one mistake made in it.
+//! A mutant: a kernel file with one mistake made in it, among the others of its module.
 
 use std::{collections::HashSet, ops::Range};
 
-use super::source::KernelFile;
+use super::source::{KernelFile, KernelModule};
 
 /// The kinds of mistakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +31,19 @@ pub enum Operator {
     ShortenShared,
     /// Two blocks that do one block's work.
     HalveBlockIndex,
+    /// Not waited for the copies of one group more.
+    WaitForLess,
+    /// Not waited for any copies.
+    RemoveWait,
+    /// Copies that become no group of their own.
+    RemoveCommit,
+    /// A stage of a tile in place of the other.
+    WrongStage,
 }
 
 impl Operator {
     /// Every kind, in the order of the report.
-    pub const ALL: [Operator; 12] = [
+    pub const ALL: [Operator; 16] = [
         Operator::RemoveBarrier,
         Operator::BranchBarrier,
         Operator::WeakenComparison,
@@ -48,7 +56,18 @@ impl Operator {
         Operator::DropZeroFill,
         Operator::ShortenShared,
         Operator::HalveBlockIndex,
+        Operator::WaitForLess,
+        Operator::RemoveWait,
+        Operator::RemoveCommit,
+        Operator::WrongStage,
     ];
+
+    /// Can it be made only where asynchronous copies are?
+    #[cfg(test)]
+    pub(super) fn is_of_copies(self) -> bool {
+        use Operator::{RemoveCommit, RemoveWait, WaitForLess, WrongStage};
+        matches!(self, WaitForLess | RemoveWait | RemoveCommit | WrongStage)
+    }
 
     /// As a mutant's name has it.
     pub fn name(self) -> &'static str {
@@ -65,6 +84,10 @@ impl Operator {
             Operator::DropZeroFill => "drop-zero-fill",
             Operator::ShortenShared => "shorten-shared",
             Operator::HalveBlockIndex => "halve-block-index",
+            Operator::WaitForLess => "wait-for-less",
+            Operator::RemoveWait => "remove-wait",
+            Operator::RemoveCommit => "remove-commit",
+            Operator::WrongStage => "wrong-stage",
         }
     }
 }
@@ -87,7 +110,8 @@ impl Edit {
 pub struct Mutant {
     /// The kind of mistake.
     pub operator: Operator,
-    /// Operator and place: `remove-barrier@49:9`. Unique in the file.
+    /// Operator and place: `remove-barrier@49:9`; in another file than a folder's `mod.rs` with its name before:
+    /// `operand/index-plus-one@86:13`. Unique in the module.
     pub name: String,
     /// The line it stands in, without the space around it.
     pub line: String,
@@ -97,23 +121,34 @@ pub struct Mutant {
     pub to: String,
     /// The whole file with it.
     pub text: String,
-    /// The function that it stands in, by its place in [`KernelFile::functions`].
+    /// The file, by its place in [`KernelModule::files`].
+    pub(super) file: usize,
+    /// The function that it stands in, by its place in [`KernelModule::functions`].
     pub(super) function: usize,
 }
 
-/// Collects the mutants of a file.
+/// Collects the mutants of a module.
 pub struct Mutants<'a> {
+    module: &'a KernelModule,
+    /// The file that those to come are of.
     pub file: &'a KernelFile,
+    number: usize,
     mutants: Vec<Mutant>,
     names: HashSet<String>,
-    texts: HashSet<String>,
+    texts: HashSet<(usize, String)>,
 }
 
 impl<'a> Mutants<'a> {
-    pub fn new(file: &'a KernelFile) -> Self {
+    pub fn new(module: &'a KernelModule) -> Self {
         // What changes nothing is no mutant, nor is what another operator has made already.
-        let texts = HashSet::from([file.text.clone()]);
-        Mutants { file, mutants: Vec::new(), names: HashSet::new(), texts }
+        let texts = module.files.iter().map(|file| file.text.clone()).enumerate().collect();
+        let (mutants, names) = (Vec::new(), HashSet::new());
+        Mutants { module, file: &module.files[0], number: 0, mutants, names, texts }
+    }
+
+    /// From now on those of another file of the module.
+    pub fn go_to(&mut self, file: usize) {
+        (self.number, self.file) = (file, &self.module.files[file]);
     }
 
     /// Adds the mutant that these edits make. The first says where it is; `detail` tells apart those of
@@ -121,16 +156,20 @@ impl<'a> Mutants<'a> {
     pub fn add(&mut self, operator: Operator, function: usize, detail: &str, edits: Vec<Edit>) {
         let place = edits[0].range.clone();
         let text = apply(&self.file.text, &edits);
-        if !self.texts.insert(text.clone()) {
+        if !self.texts.insert((self.number, text.clone())) {
             return;
         }
         let before = &self.file.text[..place.start];
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        let file = match self.number {
+            0 => String::new(),
+            _ => format!("{}/", self.file.name.trim_end_matches(".rs")),
+        };
         let detail = detail.replace(char::is_whitespace, "");
         let plain = match &*detail {
-            "" => format!("{}@{line}:{column}", operator.name()),
-            detail => format!("{}@{line}:{column}[{detail}]", operator.name()),
+            "" => format!("{file}{}@{line}:{column}", operator.name()),
+            detail => format!("{file}{}@{line}:{column}[{detail}]", operator.name()),
         };
         let numbered = (2..).map(|number| format!("{plain}#{number}"));
         let mut names = std::iter::once(plain.clone()).chain(numbered);
@@ -142,6 +181,7 @@ impl<'a> Mutants<'a> {
             from: on_one_line(&self.file.text[place]),
             to: on_one_line(&edits[0].text),
             text,
+            file: self.number,
             function,
         });
     }

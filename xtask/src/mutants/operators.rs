@@ -5,27 +5,38 @@
 
 mod barrier;
 mod comparison;
+mod copies;
 mod index;
 mod shared;
 mod zero_fill;
 
 use syn::{
-    BinOp, Expr, ExprBinary, ExprCall, ExprIndex, ExprMethodCall, Item, Lit, Local, Macro, Stmt,
+    BinOp, Expr, ExprAssign, ExprBinary, ExprCall, ExprIndex, ExprMethodCall, ExprPath, FieldValue,
+    Item, Lit, Local, Macro, Pat, Stmt, Token,
+    punctuated::Punctuated,
     visit::{self, Visit},
 };
 
 use super::{
     mutant::{Mutant, Mutants},
-    source::{Function, KernelFile, SHARED_MACROS, last_segment},
+    source::{Function, KernelFile, KernelModule, SHARED_MACROS, last_segment},
 };
 
-/// Every mutant of a file, in the order of the functions and of the places in them.
-pub fn mutants(file: &KernelFile) -> Vec<Mutant> {
-    let mut mutants = Mutants::new(file);
-    for (number, function) in file.functions().iter().enumerate() {
-        let conditions = comparison::comparisons(file, function.block);
-        let mut places =
-            Places { mutants: &mut mutants, number, function, conditions, own: vec![] };
+/// Every mutant of a module, in the order of the functions and of the places in them.
+pub fn mutants(module: &KernelModule) -> Vec<Mutant> {
+    let mut mutants = Mutants::new(module);
+    for (number, function) in module.functions().iter().enumerate() {
+        mutants.go_to(function.file);
+        let conditions = comparison::comparisons(mutants.file, function.block);
+        let mut places = Places {
+            mutants: &mut mutants,
+            number,
+            function,
+            conditions,
+            own: vec![],
+            stages: vec![],
+            turning: false,
+        };
         places.visit_block(function.block);
     }
     mutants.done()
@@ -40,6 +51,10 @@ struct Places<'a, 'f> {
     conditions: Vec<String>,
     /// Arrays of one thread's own, which are no memory to get an index into wrong.
     own: Vec<String>,
+    /// Variables that take turns, in pairs: one stage of a tile and another.
+    stages: Vec<[String; 2]>,
+    /// Is this where they do?
+    turning: bool,
 }
 
 impl<'ast> Visit<'ast> for Places<'_, '_> {
@@ -47,10 +62,17 @@ impl<'ast> Visit<'ast> for Places<'_, '_> {
     fn visit_item(&mut self, _: &'ast Item) {}
 
     fn visit_local(&mut self, local: &'ast Local) {
-        if let (syn::Pat::Ident(name), Some(init)) = (&local.pat, &local.init)
-            && matches!(*init.expr, Expr::Array(_) | Expr::Repeat(_))
-        {
-            self.own.push(name.ident.to_string());
+        if let Some(init) = &local.init {
+            if let (Pat::Ident(name), Expr::Array(_) | Expr::Repeat(_)) = (&local.pat, &*init.expr)
+            {
+                self.own.push(name.ident.to_string());
+            }
+            for (pattern, value) in bindings(&local.pat, &init.expr) {
+                if matches!(pattern, Pat::Ident(name) if is_position(&name.ident.to_string())) {
+                    self.index(value);
+                }
+            }
+            self.stages(&local.pat, &init.expr);
         }
         visit::visit_local(self, local);
     }
@@ -60,16 +82,33 @@ impl<'ast> Visit<'ast> for Places<'_, '_> {
         visit::visit_stmt(self, statement);
     }
 
+    fn visit_expr_assign(&mut self, assignment: &'ast ExprAssign) {
+        let turning = self.turning;
+        self.turning |= self.is_stage(&assignment.left);
+        visit::visit_expr_assign(self, assignment);
+        self.turning = turning;
+    }
+
+    fn visit_expr_path(&mut self, path: &'ast ExprPath) {
+        self.wrong_stage(path);
+    }
+
     fn visit_expr_call(&mut self, call: &'ast ExprCall) {
         self.barrier(call);
+        self.group(call);
         self.block_index(call);
+        if let Expr::Path(function) = &*call.func
+            && function.path.segments.len() > 1
+        {
+            self.call(&last_segment(&function.path), &call.args);
+        }
         visit::visit_expr_call(self, call);
     }
 
     fn visit_expr_binary(&mut self, binary: &'ast ExprBinary) {
         self.comparison(binary);
         match binary.op {
-            BinOp::And(_) => self.conjunction(binary),
+            BinOp::And(_) | BinOp::Or(_) => self.operands(binary),
             _ => visit::visit_expr_binary(self, binary),
         }
     }
@@ -82,19 +121,46 @@ impl<'ast> Visit<'ast> for Places<'_, '_> {
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
-        if let ("add" | "load128" | "store128", Some(index)) =
-            (&*call.method.to_string(), call.args.first())
-        {
-            self.index(index);
-        }
+        self.call(&call.method.to_string(), &call.args);
         visit::visit_expr_method_call(self, call);
     }
 
+    fn visit_field_value(&mut self, field: &'ast FieldValue) {
+        if let syn::Member::Named(name) = &field.member
+            && is_position(&name.to_string())
+        {
+            self.index(&field.expr);
+        }
+        visit::visit_field_value(self, field);
+    }
+
     fn visit_macro(&mut self, call: &'ast Macro) {
-        if SHARED_MACROS.contains(&&*last_segment(&call.path)) {
+        let name = last_segment(&call.path);
+        if SHARED_MACROS.contains(&&*name) {
             self.shared_array(call);
+        } else if self.mutants.file.defines_macro(&name)
+            && let Ok(arguments) =
+                call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated)
+        {
+            // What such a macro is given is code like any other.
+            arguments.iter().for_each(|argument| self.visit_expr(argument));
         }
     }
+}
+
+/// Each name that a `let` binds with its value, as far as a tuple is bound to a tuple.
+fn bindings<'a>(pattern: &'a Pat, value: &'a Expr) -> Vec<(&'a Pat, &'a Expr)> {
+    match (pattern, value) {
+        (Pat::Tuple(pattern), Expr::Tuple(value)) => {
+            pattern.elems.iter().zip(&value.elems).collect()
+        }
+        _ => vec![(pattern, value)],
+    }
+}
+
+/// Is it the name of a place in a matrix or in a tile?
+fn is_position(name: &str) -> bool {
+    ["at", "from", "to"].contains(&name) || name.starts_with("from_") || name.starts_with("to_")
 }
 
 /// The variable that an expression starts from: `acc` of `acc[i][j]`.
@@ -162,8 +228,7 @@ mod tests {
     /// `from -> to` of the mutants of one operator in a function's body.
     fn of(operator: Operator, body: &str) -> Vec<String> {
         let text = format!("fn f<const T: usize>() {{ {body} }} fn g() {{ f::<16>(); }}");
-        let file = KernelFile::new(Path::new("k.rs"), text).unwrap();
-        let mutants = mutants(&file);
+        let mutants = mutants(&KernelModule::of("k", &text));
         let those = mutants.iter().filter(|mutant| mutant.operator == operator);
         those.map(|mutant| format!("{} -> {}", mutant.from, mutant.to)).collect()
     }
@@ -180,6 +245,13 @@ mod tests {
                 "thread::sync_threads() -> if i < n { thread::sync_threads() }",
             ]
         );
+    }
+
+    /// What the mutants without one operand make of `let x = ..;`.
+    fn dropped(body: &str) -> Vec<String> {
+        let mutants = mutants(&KernelModule::of("k", &format!("fn f() {{ {body} }}")));
+        let those = mutants.iter().filter(|mutant| mutant.operator == Operator::DropOperand);
+        those.map(|mutant| mutant.text[17..mutant.text.len() - 3].into()).collect()
     }
 
     #[test]
@@ -199,14 +271,9 @@ mod tests {
             assert_eq!(strengthen(&body), [format!("{comparison} -> {stronger}")]);
         }
         let body = "let x = a < b && c < d && e < f;";
-        let file = KernelFile::new(Path::new("k.rs"), format!("fn f() {{ {body} }}")).unwrap();
-        let mutants = mutants(&file);
-        let dropped = mutants.iter().filter(|mutant| mutant.operator == Operator::DropOperand);
-        let texts = dropped.map(|mutant| &mutant.text[17..mutant.text.len() - 3]);
-        assert_eq!(
-            texts.collect::<Vec<_>>(),
-            ["c < d && e < f", "a < b && e < f", "a < b && c < d"]
-        );
+        assert_eq!(dropped(body), ["c < d && e < f", "a < b && e < f", "a < b && c < d"]);
+        let body = "let x = a < b || c && d;";
+        assert_eq!(dropped(body), ["c && d", "a < b", "a < b || d", "a < b || c"]);
     }
 
     #[test]
@@ -228,6 +295,61 @@ mod tests {
             of(Operator::IndexPlusOne, "let mut s = [0.0; 4]; s[i] = a.load128(j);"),
             ["j -> j + 1"]
         );
+    }
+
+    /// What is called `at`, `from` or `to` is one where it is computed; what copies is told where from and to.
+    #[test]
+    fn positions() {
+        let plus_one = |body: &str| of(Operator::IndexPlusOne, body);
+        assert_eq!(plus_one("let (to, x) = (i * 4, j);"), ["i * 4 -> i * 4 + 1"]);
+        assert_eq!(plus_one("let at = |i: usize| (i, j);"), ["i -> i + 1", "j -> j + 1"]);
+        assert_eq!(plus_one("S { from_a: p * n, step: q }"), ["p * n -> p * n + 1"]);
+        assert_eq!(plus_one("t.copy_async::<1>(i, a, j, true);"), ["i -> i + 1", "j -> j + 1"]);
+        assert_eq!(plus_one("T::store(c, i, four); store(c, i);"), ["i -> i + 1"]);
+        assert_eq!(plus_one("a[i..i + 4]; b[0]"), ["0 -> 0 + 1"]);
+        assert_eq!(of(Operator::HalveIndex, "a[0]"), [""; 0]);
+        assert_eq!(
+            of(Operator::DropOperand, "t.copy_async::<1>(0, a, 0, inside)"),
+            ["inside -> true"]
+        );
+    }
+
+    #[test]
+    fn groups_of_copies() {
+        let body = "copies::wait_group::<{ STAGES - 2 }>(); copies::commit_group();";
+        let wait = "copies::wait_group::<{ STAGES - 2 }>()";
+        assert_eq!(of(Operator::RemoveWait, body), [format!("{wait} -> ()")]);
+        let less = "{ STAGES - 2 } -> { 1 + { STAGES - 2 } }";
+        assert_eq!(of(Operator::WaitForLess, body), [less]);
+        assert_eq!(of(Operator::RemoveCommit, body), ["copies::commit_group() -> ()"]);
+    }
+
+    #[test]
+    fn stages() {
+        let wrong = |body: &str| of(Operator::WrongStage, body);
+        let body = "let (mut now, mut free) = (0, end);
+                    copy(free);
+                    t[now + i];
+                    free = now;
+                    now = if now < end { now + 1 } else { 0 };";
+        assert_eq!(wrong(body), ["free -> now", "now -> free"]);
+        assert_eq!(wrong("let (now, free) = (0, end); copy(free);"), [""; 0]);
+        assert_eq!(wrong("let (mut a, mut b) = ([0; 4], [0; 4]); a[i];"), [""; 0]);
+    }
+
+    #[test]
+    fn what_macros_make_is_changed_in_their_definitions() {
+        let text = "
+            macro_rules! four { (|$i:ident| $e:expr) => {{ let at = $i; $e }}; }
+            macro_rules! all { ($($t:ident = $end:expr;)*) => {$(
+                fn f() { four!(|i| a[i * $end]); }
+            )*}; }
+        ";
+        let module = KernelModule::of("k", text);
+        let mutants = mutants(&module);
+        let those = mutants.iter().filter(|mutant| mutant.operator == Operator::IndexPlusOne);
+        let edits = those.map(|mutant| format!("{} -> {}", mutant.from, mutant.to));
+        assert_eq!(edits.collect::<Vec<_>>(), ["$i -> $i + 1", "i * $end -> i * $end + 1"]);
     }
 
     #[test]
@@ -254,8 +376,7 @@ mod tests {
 
         // An array's size can be a const parameter, but no expression with one.
         let text = "fn f<const T: usize>() { shared![f32; T, T] } fn g() { f::<16>() }";
-        let file = KernelFile::new(Path::new("k.rs"), text.into()).unwrap();
-        let [mutant] = &*mutants(&file) else { panic!("one array") };
+        let [mutant] = &*mutants(&KernelModule::of("k", text)) else { panic!("one array") };
         let wanted = "fn f<const T: usize, const SHORT: usize>() { shared![f32; SHORT, T] } \
                       fn g() { f::<16, { 16 - 1 }>() }";
         assert_eq!(mutant.text, wanted);
@@ -276,25 +397,29 @@ mod tests {
     fn mutants_of_our_own_kernels() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/src/kernels");
         let mut kernels = Vec::new();
-        for file in KernelFile::all(&folder).unwrap() {
-            kernels.extend(file.kernels().into_iter().map(|kernel| kernel.name));
-            if file.kernels().is_empty() {
+        for module in KernelModule::all(&folder).unwrap() {
+            kernels.extend(module.kernels().into_iter().map(|kernel| kernel.name));
+            if module.kernels().is_empty() {
                 continue;
             }
-            let mutants = mutants(&file);
+            let (name, mutants) = (&module.name, mutants(&module));
             for operator in Operator::ALL {
                 let found = mutants.iter().any(|mutant| mutant.operator == operator);
-                let tiled = ["tiled", "rust_cuda"].contains(&&*file.module);
-                assert!(found || !tiled, "{}: no {}", file.module, operator.name());
+                let wanted = match &**name {
+                    "tiled" | "rust_cuda" => !operator.is_of_copies(),
+                    "async_copy" | "gemm" => operator.is_of_copies(),
+                    _ => false,
+                };
+                assert!(found || !wanted, "{name}: no {}", operator.name());
             }
             let mut names = HashSet::new();
             for mutant in &mutants {
-                assert!(names.insert(&mutant.name), "{}: {} twice", file.module, mutant.name);
+                assert!(names.insert(&mutant.name), "{name}: {} twice", mutant.name);
                 assert!(syn::parse_file(&mutant.text).is_ok(), "{}:\n{}", mutant.name, mutant.text);
-                assert_ne!(mutant.text, file.text, "{}", mutant.name);
+                assert_ne!(mutant.text, module.files[mutant.file].text, "{}", mutant.name);
             }
         }
-        for kernel in ["tiled16", "tiled32", "rust_cuda_tiled16"] {
+        for kernel in ["tiled16", "tiled32", "rust_cuda_tiled16", "gemm_32"] {
             assert!(kernels.iter().any(|name| name == kernel), "{kernel}: {kernels:?}");
         }
         assert!(!kernels.iter().any(|name| name == "basic"), "it has no shared memory");

@@ -13,23 +13,29 @@ use anyhow::{Context, Result, bail};
 /// How long a mutant may take. The slowest of those that come to an end takes a few seconds.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What one run of a mutant has shown: nothing where it passed.
-pub type Findings = Vec<String>;
+/// What the runs of a mutant have shown: nothing where it passed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// What the checker found.
+    pub check: Vec<String>,
+    /// What was wrong with the result.
+    pub verification: Vec<String>,
+}
 
-/// Runs one stage of the program: `check` or `verify`.
-pub fn run(program: &Path, stage: &str, mutant: &str, kernel: &str) -> Result<Findings> {
-    run_within(LIMIT, program, stage, mutant, kernel)
+/// Runs one stage of the program: `check`, `verify` or `both`.
+pub fn run(program: &Path, stage: &str, module: &str, kernels: &[String]) -> Result<Findings> {
+    run_within(LIMIT, program, stage, module, kernels)
 }
 
 fn run_within(
     limit: Duration,
     program: &Path,
     stage: &str,
-    mutant: &str,
-    kernel: &str,
+    module: &str,
+    kernels: &[String],
 ) -> Result<Findings> {
     let mut command = Command::new(program);
-    command.args([stage, mutant, kernel]).stdin(Stdio::null());
+    command.args([stage, module]).args(kernels).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     // As many processes as cores are at work already.
     command.env("RAYON_NUM_THREADS", "1");
@@ -48,19 +54,26 @@ fn run_within(
         }
     };
     let [out, err] = [out, err].map(|reader| reader.join().unwrap_or_default());
-    let found = out.lines().filter_map(|line| line.strip_prefix("found ")).map(Into::into);
-    let mut found: Findings = found.collect();
-    match status {
-        None => found.push("hang".into()),
-        Some(status) if status.success() && out.lines().last() == Some("done") => {}
+    let all = |what: &str| {
+        let lines = out.lines().filter_map(|line| line.strip_prefix(what));
+        lines.map(|line| line.trim_start().to_owned()).collect::<Vec<_>>()
+    };
+    let mut found = Findings { check: all("found "), verification: all("wrong ") };
+    let end = match status {
+        None => Some("hang".to_owned()),
+        Some(status) if status.success() && out.lines().last() == Some("done") => None,
         // 101 is a panic outside of the kernel: the driver's own, or the check mode's.
         Some(status) if status.code().is_some() => {
-            bail!("{stage} {mutant} {kernel}: {status}\n{}", err.trim_end())
+            bail!("{stage} {module} {}: {status}\n{}", kernels.join(" "), err.trim_end())
         }
         // A signal: an access to nobody's memory, or an abort.
-        Some(status) => found.push(format!("crash: {status}")),
+        Some(status) => Some(format!("crash: {status}")),
+    };
+    match stage {
+        "verify" => found.verification.extend(end),
+        _ => found.check.extend(end),
     }
-    found.dedup();
+    found.check.dedup();
     Ok(found)
 }
 
@@ -81,7 +94,7 @@ mod tests {
     use super::*;
 
     /// What comes of a program that does this, called as a mutant is.
-    fn of(script: &str) -> Result<Findings> {
+    fn of(stage: &str, script: &str) -> Result<Findings> {
         let name = format!("mutants-process-{}-{:?}", std::process::id(), thread::current().id());
         let path = env::temp_dir().join(name);
         // Written by another process: while one of ours has it open to write, nobody can run it, and a
@@ -89,25 +102,33 @@ mod tests {
         let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod +x "$2""#;
         let written = Command::new("sh").args(["-c", write, "sh", script]).arg(&path).status();
         assert!(written.unwrap().success());
-        let outcome = run_within(Duration::from_millis(500), &path, "check", "m", "k");
+        let limit = Duration::from_millis(500);
+        let outcome = run_within(limit, &path, stage, "m", &["k".into(), "l".into()]);
         fs::remove_file(&path).unwrap();
         outcome
     }
 
     #[test]
     fn every_end_of_a_mutant() {
-        assert_eq!(of("echo done").unwrap(), [""; 0]);
-        assert_eq!(of("echo \"found $1 $2 $3\"; echo done").unwrap(), ["check m k"]);
-        assert_eq!(of("echo found it; exec sleep 60").unwrap(), ["it", "hang"]);
-        let crash = of("echo found it; kill -SEGV $$").unwrap();
+        let check = |script: &str| of("check", script).unwrap().check;
+        assert_eq!(of("check", "echo done").unwrap(), Findings::default());
+        assert_eq!(check("echo \"found $1 $2 $3 $4\"; echo done"), ["check m k l"]);
+        assert_eq!(check("echo found it; exec sleep 60"), ["it", "hang"]);
+        let crash = check("echo found it; kill -SEGV $$");
         assert!(crash[0] == "it" && crash[1].starts_with("crash: signal: 11"), "{crash:?}");
+
+        let both = "echo found race; echo wrong C; echo found race; echo done";
+        let wanted = Findings { check: vec!["race".into()], verification: vec!["C".into()] };
+        assert_eq!(of("both", both).unwrap(), wanted);
+        let hang = of("verify", "echo wrong C; exec sleep 60").unwrap();
+        assert_eq!((hang.check, hang.verification), (vec![], vec!["C".into(), "hang".into()]));
     }
 
     #[test]
     fn an_error_of_the_program_is_no_finding() {
-        let error =
-            of("echo found it; echo 'no such mutant' >&2; exit 101").unwrap_err().to_string();
-        assert!(error.contains("check m k") && error.contains("no such mutant"), "{error}");
-        assert!(of("exit 0").is_err(), "it did not come to its end");
+        let script = "echo found it; echo 'no such mutant' >&2; exit 101";
+        let error = of("check", script).unwrap_err().to_string();
+        assert!(error.contains("check m k l") && error.contains("no such mutant"), "{error}");
+        assert!(of("check", "exit 0").is_err(), "it did not come to its end");
     }
 }

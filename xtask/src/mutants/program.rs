@@ -14,27 +14,51 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::{
+    entries,
     mutant::Mutant,
-    source::{Kernel, KernelFile, Params},
+    source::{Kernel, KernelModule, Params},
 };
 use crate::environment::{cargo, clean};
 
 /// What the program runs a mutant with.
-const DRIVER: &str = include_str!("driver.rs");
+const DRIVER: [(&str, &str); 2] =
+    [("main.rs", include_str!("driver.rs")), ("general.rs", include_str!("general.rs"))];
 
-/// A kernel file, with those of its kernels and mutants that the program is to hold.
+/// A kernel module, with those of its kernels and mutants that the program is to hold.
 pub struct Subject {
-    pub file: KernelFile,
+    pub module: KernelModule,
     pub kernels: Vec<Kernel>,
     pub mutants: Vec<Mutant>,
 }
 
 impl Subject {
-    /// The module that a mutant is compiled as, and the name of its file.
+    /// The module that a mutant is compiled as, and the name of its folder.
     pub fn module(&self, mutant: usize) -> String {
-        format!("{}_{mutant}", self.file.module)
+        format!("{}_{mutant}", self.module.name)
+    }
+
+    /// The kernels that a mutant is run with, each with what it is one of.
+    fn entries(&self, mutant: &Mutant) -> impl Iterator<Item = (&Kernel, &String)> {
+        let file = &self.module.files[mutant.file].name;
+        let function = mutant.function;
+        let kernels = self.kernels.iter().filter(move |k| k.functions.contains(&function));
+        kernels.flat_map(move |kernel| entries(kernel, file).iter().map(move |e| (kernel, e)))
+    }
+
+    /// The vocabularies that its mutants are compiled with.
+    fn ways(&self) -> &'static [(&'static str, &'static str)] {
+        let is_general = self.kernels.iter().all(|kernel| kernel.params == Params::General);
+        match self.module.takes_device_from_above() {
+            true if is_general => &WAYS[1..],
+            true => &WAYS,
+            // A file that names the library itself is the same both times.
+            false => &WAYS[..1],
+        }
     }
 }
+
+/// Kernel files import `super::device`, which is one vocabulary or the other.
+const WAYS: [(&str, &str); 2] = [("plain", "device"), ("checked", "checked as device")];
 
 /// The module's name for kernels as they are.
 pub const ORIGINAL: &str = "original";
@@ -86,7 +110,8 @@ fn write_crate(root: &Path, folder: &Path, subjects: &[Subject]) -> Result<()> {
         "[package]\nname = \"mutants\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
          [dependencies]\n\
          cuda_std = {{ package = \"simt\", path = {:?} }}\n\
-         gpu = {{ path = {:?} }}\n\n\
+         gpu = {{ path = {:?} }}\n\
+         libm = \"0.2\"\n\n\
          # Most time goes into compiling.\n\
          # The arithmetic is that of the workspace's profile for kernels.\n\
          [profile.dev]\n\
@@ -99,11 +124,21 @@ fn write_crate(root: &Path, folder: &Path, subjects: &[Subject]) -> Result<()> {
     // The workspace's versions, so that nothing is fetched.
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))
         .context("cannot copy Cargo.lock")?;
-    write_if_changed(&folder.join("src/main.rs"), DRIVER)?;
+    for (name, text) in DRIVER {
+        write_if_changed(&folder.join("src").join(name), text)?;
+    }
     for subject in subjects {
         for (number, mutant) in subject.mutants.iter().enumerate() {
-            let path = folder.join(format!("src/{}.rs", subject.module(number)));
-            write_if_changed(&path, &mutant.text)?;
+            let folder = folder.join("src").join(subject.module(number));
+            let run = |name: &str| subject.entries(mutant).any(|(_, entry)| entry == name);
+            for (which, file) in subject.module.files.iter().enumerate() {
+                // Kernels that are not run would be compiled all the same.
+                let text = match which == mutant.file {
+                    true => &mutant.text,
+                    false => &file.with_kernels(run),
+                };
+                write_if_changed(&folder.join(&file.name), text)?;
+            }
         }
     }
     Ok(())
@@ -129,36 +164,32 @@ fn table(
     let kernels = root.join("gpu/src/kernels/mod.rs");
     let mut modules = String::new();
     let mut arms = String::new();
-    // Kernel files import `super::device`, which is one vocabulary or the other.
-    for (way, device) in [("plain", "device"), ("checked", "checked as device")] {
+    for (way, device) in WAYS {
         modules += &format!(
             "mod {ORIGINAL}_{way} {{ use simt::{device}; #[path = {kernels:?}] pub mod kernels; }}\n"
         );
     }
     for subject in subjects {
-        let file = &subject.file.module;
+        let KernelModule { name, files } = &subject.module;
         for kernel in &subject.kernels {
-            let place = format!("kernels::{file}::{}", kernel.name);
-            arms += &arm(subject, kernel, ORIGINAL, &place);
+            for entry in &kernel.entries {
+                arms += &arm(subject, kernel, entry, ORIGINAL, &format!("kernels::{name}"));
+            }
         }
         for (number, mutant) in subject.mutants.iter().enumerate() {
             let module = subject.module(number);
             if broken.contains_key(&module) {
                 continue;
             }
-            let path = folder.join(format!("src/{module}.rs"));
-            for (way, device) in [("plain", "device"), ("checked", "checked as device")] {
-                // A file that names the library itself is the same both times.
-                if way == "plain" || subject.file.takes_device_from_above() {
-                    modules += &format!(
-                        "mod {module}_{way} {{ use simt::{device}; use super::{ORIGINAL}_{way}::kernels::*; \
-                         #[path = {path:?}] pub mod kernel; }}\n"
-                    );
-                }
+            let path = folder.join("src").join(&module).join(&files[0].name);
+            for (way, device) in subject.ways() {
+                modules += &format!(
+                    "mod {module}_{way} {{ use simt::{device}; use super::{ORIGINAL}_{way}::kernels::*; \
+                     #[path = {path:?}] pub mod kernel; }}\n"
+                );
             }
-            for kernel in subject.kernels.iter().filter(|k| k.functions.contains(&mutant.function))
-            {
-                arms += &arm(subject, kernel, &module, &format!("kernel::{}", kernel.name));
+            for (kernel, entry) in subject.entries(mutant) {
+                arms += &arm(subject, kernel, entry, &module, "kernel");
             }
         }
     }
@@ -169,21 +200,17 @@ fn table(
     )
 }
 
-/// One mutant of one kernel, plain and checked.
-fn arm(subject: &Subject, kernel: &Kernel, module: &str, place: &str) -> String {
+/// One mutant of a kernel, in all the ways that it is compiled.
+fn arm(subject: &Subject, kernel: &Kernel, entry: &str, module: &str, place: &str) -> String {
     let call = match kernel.params {
         Params::Views => "views",
         Params::Pointers => "pointers",
+        Params::General => "general",
     };
-    let checked = match subject.file.takes_device_from_above() {
-        true => "checked",
-        false => "plain",
-    };
-    let name = &kernel.name;
-    format!(
-        "        ({module:?}, {name:?}) => \
-         crate::{call}!(self::{module}_plain::{place}, self::{module}_{checked}::{place}),\n"
-    )
+    let ways = subject.ways().iter();
+    let paths = ways.map(|(way, _)| format!("self::{module}_{way}::{place}::{entry}"));
+    let paths = paths.collect::<Vec<_>>().join(", ");
+    format!("        ({module:?}, {entry:?}) => crate::{call}!({paths}),\n")
 }
 
 /// The program, or errors: the module each stands in, and what the compiler says.
@@ -219,8 +246,8 @@ fn compile(root: &Path, folder: &Path) -> Result<Result<PathBuf, Vec<(String, St
     Ok(Err(errors))
 }
 
-/// The first file of this crate's `src` that an error points at, and the error's own words. An error in what
-/// a macro expands to, or in an instance of a generic, points at it in a later place only.
+/// The first module of this crate, a folder in its `src`, that an error points at, and the error's own words. An
+/// error in what a macro expands to, or in an instance of a generic, points at it in a later place only.
 fn error(message: &Value, folder: &Path) -> (String, String) {
     fn files(value: &Value, found: &mut Vec<String>) {
         match value {
@@ -234,12 +261,11 @@ fn error(message: &Value, folder: &Path) -> (String, String) {
     }
     let mut found = Vec::new();
     files(message, &mut found);
-    let own = found.iter().map(Path::new).find(|path| {
-        path.starts_with(folder.join("src"))
-            && !path.ends_with("table.rs")
-            && !path.ends_with("main.rs")
+    let own = found.iter().find_map(|path| {
+        let parent = Path::new(path).parent()?;
+        (parent.parent()? == folder.join("src")).then(|| parent.file_name())?
     });
-    let module = own.and_then(Path::file_stem).unwrap_or_default().to_string_lossy().into_owned();
+    let module = own.unwrap_or_default().to_string_lossy().into_owned();
     // The rendered text, of which the first lines say it, is for when no mutant is to blame.
     let text = match &*module {
         "" => message["rendered"].as_str(),
@@ -265,13 +291,15 @@ mod tests {
                 "spans": spans, "children": children,
             })
         };
-        let mutant = at("/t/mutants/src/tiled_7.rs");
+        let mutant = at("/t/mutants/src/tiled_7/tiled.rs");
         assert_eq!(module(&message(std::slice::from_ref(&mutant), &[])), "tiled_7");
         // In a macro, which the mutant calls; in a generic, of which it makes an instance.
         let expanded = json!({ "file_name": "/r/macros.rs", "expansion": { "span": mutant } });
         assert_eq!(module(&message(&[expanded], &[])), "tiled_7");
         let child = json!({ "message": "the above error", "spans": [mutant] });
         assert_eq!(module(&message(&[at("/r/shared.rs")], &[child])), "tiled_7");
+        // In another file of the module than its own.
+        assert_eq!(module(&message(&[at("/t/mutants/src/gemm_12/operand.rs")], &[])), "gemm_12");
         // The driver's own, and a kernel's as it is.
         for file in ["/t/mutants/src/main.rs", "/t/mutants/src/table.rs", "/r/kernels/tiled.rs"] {
             assert_eq!(error(&message(&[at(file)], &[]), folder), ("".into(), "error: ..".into()));

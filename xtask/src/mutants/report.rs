@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::{
     equivalent::Equivalent,
     mutant::{Mutant, Operator},
-    process::Findings,
 };
 
 /// Of the mutants that are mistakes, so many in a hundred must be found, by whatever finds them.
@@ -35,9 +34,9 @@ pub enum End {
     /// It was run.
     Ran {
         /// What the checker found.
-        check: Findings,
+        check: Vec<String>,
         /// What was wrong with the result.
-        verification: Findings,
+        verification: Vec<String>,
         /// The entry of the list that it is in.
         equivalent: Option<&'static Equivalent>,
     },
@@ -206,6 +205,7 @@ mod tests {
             from: "i".into(),
             to: "i / 2".into(),
             text: "a[i / 2]".into(),
+            file: 0,
             function: 0,
         };
         assert!(KNOWN.is("k", &mutant) && !KNOWN.is("l", &mutant));

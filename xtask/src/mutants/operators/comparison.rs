@@ -34,11 +34,11 @@ impl Places<'_, '_> {
     }
 
     /// Each of several conditions left out in turn.
-    pub(super) fn conjunction(&mut self, conjunction: &ExprBinary) {
+    pub(super) fn operands(&mut self, conditions: &ExprBinary) {
         let mut operands = Vec::new();
-        flatten(conjunction, &mut operands);
+        flatten(conditions, &mut operands);
         for (number, operand) in operands.iter().enumerate() {
-            // With the `&&` before it, the first with the one after it.
+            // With the operator before it, the first with the one after it.
             let place = match number {
                 0 => range(*operand).start..range(operands[1]).start,
                 _ => range(operands[number - 1]).end..range(*operand).end,
@@ -54,13 +54,14 @@ impl Places<'_, '_> {
     }
 }
 
-/// The operands of `a && b && c`.
-fn flatten<'a>(conjunction: &'a ExprBinary, operands: &mut Vec<&'a Expr>) {
-    match &*conjunction.left {
-        Expr::Binary(left) if matches!(left.op, BinOp::And(_)) => flatten(left, operands),
+/// The operands of `a && b && c`, or of `a || b || c`.
+fn flatten<'a>(conditions: &'a ExprBinary, operands: &mut Vec<&'a Expr>) {
+    let same = |op: &BinOp| std::mem::discriminant(op) == std::mem::discriminant(&conditions.op);
+    match &*conditions.left {
+        Expr::Binary(left) if same(&left.op) => flatten(left, operands),
         left => operands.push(left),
     }
-    operands.push(&conjunction.right);
+    operands.push(&conditions.right);
 }
 
 /// The comparisons that a function makes, each once.

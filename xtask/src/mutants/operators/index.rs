@@ -1,20 +1,53 @@
 //! Mistakes in indices.
 
-use syn::{BinOp, Expr};
+use syn::{BinOp, Expr, Token, punctuated::Punctuated};
 
-use super::{Places, factor, term};
+use super::{Places, factor, is_zero, term};
 use crate::mutants::{
     mutant::{Edit, Operator},
     source::{KernelFile, range},
 };
 
+/// Which arguments are indices.
+const INDICES: [(&str, &[usize]); 10] = [
+    ("add", &[0]),
+    ("load128", &[0]),
+    ("store128", &[0]),
+    ("copy_async", &[0, 2]),
+    // Of the kernels that copy asynchronously: stages.
+    ("begin", &[4]),
+    ("begin_copies", &[1]),
+    // Of their types, after the type itself.
+    ("load", &[1]),
+    ("store", &[1]),
+    ("load_shared", &[1]),
+    ("copy_four", &[1, 3]),
+];
+
 impl Places<'_, '_> {
+    /// Those arguments of a function that are indices; and the condition on which elements are copied, left out.
+    pub(super) fn call(&mut self, name: &str, arguments: &Punctuated<Expr, Token![,]>) {
+        let indices = INDICES.iter().find(|(known, _)| *known == name);
+        let indices = indices.map_or(&[][..], |(_, indices)| indices);
+        indices.iter().filter_map(|&index| arguments.get(index)).for_each(|arg| self.index(arg));
+        if let ("copy_async" | "copy_four", Some(condition)) = (name, arguments.last())
+            && !matches!(condition, Expr::Binary(_))
+        {
+            let detail = self.mutants.file.text_of(condition);
+            let edits = vec![Edit::new(range(condition), "true")];
+            self.mutants.add(Operator::DropOperand, self.number, detail, edits);
+        }
+    }
+
     /// An index, or each part of one of row and column: one too large, one too small, halved, transposed.
     pub(super) fn index(&mut self, index: &Expr) {
         let file = self.mutants.file;
         let function = self.number;
         let parts = match index {
             Expr::Tuple(tuple) => tuple.elems.iter().collect(),
+            Expr::Closure(closure) => return self.index(&closure.body),
+            // Of a thread's own elements.
+            Expr::Range(_) => return,
             whole => vec![whole],
         };
         for part in &parts {
@@ -23,6 +56,9 @@ impl Places<'_, '_> {
                 (Operator::IndexMinusOne, format!("{} - 1", term(file, part))),
                 (Operator::HalveIndex, format!("{} / 2", factor(file, part))),
             ] {
+                if operator == Operator::HalveIndex && is_zero(part) {
+                    continue;
+                }
                 self.mutants.add(operator, function, "", vec![Edit::new(range(*part), text)]);
             }
         }

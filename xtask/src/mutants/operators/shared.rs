@@ -32,7 +32,7 @@ impl Places<'_, '_> {
     /// the function takes one more, and everyone who calls it passes one less there.
     fn shorter_parameter(&self, rows: &Path) -> Option<Vec<Edit>> {
         let (file, function) = (self.mutants.file, self.function);
-        let params = &function.generics.params;
+        let params = &function.generics?.params;
         let written = |param: &&GenericParam| !matches!(param, GenericParam::Lifetime(_));
         let position = params.iter().filter(written).position(
             |param| matches!(param, GenericParam::Const(param) if rows.is_ident(&param.ident)),
