@@ -17,4 +17,6 @@
 
 pub(super) mod descriptor;
 pub(super) mod format;
+pub(super) mod fragment;
+pub(super) mod layout;
 pub(super) mod swizzle;
