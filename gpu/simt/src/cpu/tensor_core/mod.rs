@@ -16,7 +16,14 @@
 //! 128 and of 64 bytes, and with A in registers. The rest is known from the sources alone.
 
 pub(super) mod descriptor;
+mod exact;
 pub(super) mod format;
 pub(super) mod fragment;
 pub(super) mod layout;
+pub(super) mod operand;
+pub(super) mod step;
 pub(super) mod swizzle;
+mod truncating;
+
+#[cfg(test)]
+mod definition;
