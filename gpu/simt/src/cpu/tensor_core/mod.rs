@@ -27,3 +27,6 @@ mod truncating;
 
 #[cfg(test)]
 mod definition;
+
+#[cfg(test)]
+mod tests;
