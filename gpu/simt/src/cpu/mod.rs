@@ -29,6 +29,8 @@ mod launch;
 pub mod mode;
 mod order;
 pub mod symbol;
+#[allow(dead_code, reason = "the emulation of `wgmma` will use it")]
+mod tensor_core;
 mod worker;
 
 pub use fault::{Fault, FaultKind, Stop};
