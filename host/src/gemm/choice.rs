@@ -22,6 +22,7 @@ use super::{
     scalar::{self, Kernel, Scalar},
 };
 use crate::{
+    buffer::Pod,
     device::Device,
     error::{Error, Result},
     product::Shape,
@@ -229,7 +230,7 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
 }
 
 /// The time that a kernel is predicted to take, in microseconds.
-fn predict<T>(kernel: &Kernel<T>, request: &Request, target: &Target) -> Option<f64> {
+fn predict<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> Option<f64> {
     let Speed { gflops, alone, fixed_us } = speed(kernel.entry.name(), target.cuda)?;
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
     let [rows, cols] = kernel.tile;
@@ -246,7 +247,7 @@ fn predict<T>(kernel: &Kernel<T>, request: &Request, target: &Target) -> Option<
 }
 
 /// Why a kernel may not run, if so.
-fn ineligible<T>(kernel: &Kernel<T>, request: &Request) -> Option<Ineligible> {
+fn ineligible<T, O>(kernel: &Kernel<T, O>, request: &Request) -> Option<Ineligible> {
     // Every kernel of today computes in its operands' own type.
     let Compute::Native = request.compute;
     match kernel.general {
@@ -258,7 +259,7 @@ fn ineligible<T>(kernel: &Kernel<T>, request: &Request) -> Option<Ineligible> {
     }
 }
 
-fn candidate<T>(kernel: Kernel<T>, request: &Request, target: &Target) -> Candidate {
+fn candidate<T, O>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Candidate {
     let ineligible = ineligible(&kernel, request);
     let predicted_us = predict(&kernel, request, target);
     Candidate { entry: kernel.entry, ineligible, predicted_us }
@@ -275,27 +276,27 @@ pub fn candidates<T: Scalar>(request: &Request, target: &Target) -> Vec<Candidat
 /// # Errors
 /// [`Error::Argument`] for a name that there is not, or of a kernel that may not run.
 pub fn choose<T: Scalar>(request: &Request, target: &Target, name: Option<&str>) -> Result<Choice> {
-    choose_kernel::<T>(request, target, name).map(|(_, choice)| choice)
+    choose_kernel::<T, T>(request, target, name).map(|(_, choice)| choice)
 }
 
-pub(super) fn choose_kernel<T: Scalar>(
+pub(super) fn choose_kernel<T: Scalar<O>, O: Pod>(
     request: &Request,
     target: &Target,
     name: Option<&str>,
-) -> Result<(Kernel<T>, Choice)> {
+) -> Result<(Kernel<T, O>, Choice)> {
     let request = &request.as_launched();
-    let choice = |kernel: Kernel<T>, reason| {
+    let choice = |kernel: Kernel<T, O>, reason| {
         (kernel, Choice { entry: kernel.entry, reason, workspace_bytes: 0 })
     };
     if let Some(name) = name {
-        let kernel = scalar::find::<T>(name)?;
+        let kernel = scalar::find::<T, O>(name)?;
         return match ineligible(&kernel, request) {
             None => Ok(choice(kernel, Reason::Named)),
             Some(why) => Err(Error::argument("kernel", name, why.to_string())),
         };
     }
     // One pass without an allocation: this is on the way of every launch.
-    let (mut best, mut next) = (None::<(f64, Kernel<T>)>, None::<(f64, Kernel<T>)>);
+    let (mut best, mut next) = (None::<(f64, Kernel<T, O>)>, None::<(f64, Kernel<T, O>)>);
     for kernel in T::kernels().filter(|kernel| ineligible(kernel, request).is_none()) {
         let Some(time) = predict(&kernel, request, target) else { continue };
         let faster = |than: &Option<(f64, _)>| {
