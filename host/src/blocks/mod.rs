@@ -21,7 +21,7 @@
 //!     depth: None,
 //! };
 //! let plan = BlockPlan::new(&job)?;
-//! assert!(plan.device_bytes <= 200_000 && !plan.is_one_piece());
+//! assert!(plan.device_bytes() <= 200_000 && !plan.is_one_piece());
 //!
 //! let mut values = vec![0f32; 300 * 100];
 //! let mut c = Dense::new(300, 100, Layout::RowMajor, values.as_mut_slice())?;

@@ -102,18 +102,18 @@ impl<T: Scalar> Product<'_, T> {
             let (free_send, free_receive) = channel();
             let (filled_send, filled_receive) = channel();
             for _ in 0..CHUNKS {
-                let _ = free_send.send(device.pinned(plan.chunk)?);
+                let _ = free_send.send(device.pinned(plan.chunk())?);
             }
             chunks.push((free_send, filled_receive));
             readers.push((free_receive, filled_send));
         }
         let (tile_send, tile_receive) = channel();
         let (place_send, place_receive) = channel();
-        for _ in 0..plan.places[2] {
-            let len = plan.block[0] * plan.block[1];
+        for _ in 0..plan.places()[2] {
+            let len = plan.block()[0] * plan.block()[1];
             let _ = place_send.send(Place::new(device, len)?);
         }
-        let back = [device.pinned(plan.chunk)?, device.pinned(plan.chunk)?];
+        let back = [device.pinned(plan.chunk())?, device.pinned(plan.chunk())?];
         let layout = out.layout();
         thread::scope(|scope| {
             let readers = readers.into_iter().enumerate();
@@ -122,7 +122,7 @@ impl<T: Scalar> Product<'_, T> {
             };
             let readers = readers.map(read).collect::<Vec<_>>();
             let writer =
-                scope.spawn(move || write(out, back, plan.chunk, &tile_receive, &place_send));
+                scope.spawn(move || write(out, back, plan.chunk(), &tile_receive, &place_send));
             let channels = Channels { chunks, turn: 0, tile_send, place_receive };
             let computed = stage.compute(channels);
             // The channels' ends are dropped, so all end.
@@ -176,7 +176,7 @@ impl<T: Scalar> Product<'_, T> {
         for load in schedule(plan, self.reads_c()).flat_map(|scheduled| scheduled.loads) {
             let (source, layout) = self.source(load.operand, layout);
             let (outer, inner) = sides(layout, load.rows, load.cols);
-            for (outer, inner, _) in chunks(outer, inner, plan.chunk) {
+            for (outer, inner, _) in chunks(outer, inner, plan.chunk()) {
                 next += 1;
                 if (next - 1) % READERS != turn {
                     continue;
@@ -252,7 +252,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
         plan: &'a BlockPlan,
         out: Layout,
     ) -> Result<Self> {
-        let [rows, cols, depth] = plan.block;
+        let [rows, cols, depth] = plan.block();
         let places = |count: usize, len: usize| {
             (0..count).map(|_| Place::new(device, len)).collect::<Result<Vec<_>>>()
         };
@@ -264,8 +264,8 @@ impl<'a, T: Scalar> Stage<'a, T> {
             // What C is before the first block of k, and before the others.
             gemm: [gemm.beta(product.beta), gemm.beta(1.0)],
             products: device.stream()?,
-            a: places(plan.places[0], rows * depth)?,
-            b: places(plan.places[1], depth * cols)?,
+            a: places(plan.places()[0], rows * depth)?,
+            b: places(plan.places()[1], depth * cols)?,
         })
     }
 
@@ -337,7 +337,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
         let Some(Place { buffer, copies }) = place else { return Ok(()) };
         let layout = self.layouts[load.operand as usize];
         let (outer, inner) = sides(layout, load.rows.clone(), load.cols.clone());
-        for (outer, inner, before) in chunks(outer, inner, self.plan.chunk) {
+        for (outer, inner, before) in chunks(outer, inner, self.plan.chunk()) {
             let (free, filled) = &channels.chunks[channels.turn];
             channels.turn = (channels.turn + 1) % READERS;
             let mut chunk = filled.recv().map_err(|_| None)?;

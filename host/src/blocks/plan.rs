@@ -87,28 +87,18 @@ pub enum Why {
     DepthCut,
 }
 
-/// How a product is cut into blocks.
+/// How a product is cut into blocks. Only [`BlockPlan::new`] makes one, so that its parts fit together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 pub struct BlockPlan {
-    /// m, n, k of a block; those at the ends may be smaller.
-    pub block: [usize; 3],
-    /// Blocks along m, n and k; 0 where the product has nothing there.
-    pub blocks: [usize; 3],
-    /// Which operand is read once.
-    pub stays: Stays,
-    /// Why it is cut so.
-    pub why: Why,
-    /// Blocks of A, B and C that the device holds at a time.
-    pub places: [usize; 3],
-    /// Bytes of those.
-    pub device_bytes: u64,
-    /// Elements copied at a time.
-    pub chunk: usize,
-    /// Bytes on their way between files and the device, page-locked on a GPU.
-    pub host_bytes: u64,
-    /// Elements read of A, B and C, those that are read several times counted as often.
-    pub reads: [u64; 3],
+    block: [usize; 3],
+    blocks: [usize; 3],
+    stays: Stays,
+    why: Why,
+    places: [usize; 3],
+    device_bytes: u64,
+    chunk: usize,
+    host_bytes: u64,
+    reads: [u64; 3],
     #[serde(skip)]
     shape: Shape,
 }
@@ -267,6 +257,57 @@ impl BlockPlan {
     /// The product's sizes.
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// m, n, k of a block; those at the ends may be smaller.
+    pub fn block(&self) -> [usize; 3] {
+        self.block
+    }
+
+    /// Blocks along m, n and k; 0 where the product has nothing there.
+    pub fn blocks(&self) -> [usize; 3] {
+        self.blocks
+    }
+
+    /// Which operand is read once.
+    pub fn stays(&self) -> Stays {
+        self.stays
+    }
+
+    /// Why it is cut so.
+    pub fn why(&self) -> Why {
+        self.why
+    }
+
+    /// Blocks of A, B and C that the device holds at a time.
+    pub fn places(&self) -> [usize; 3] {
+        self.places
+    }
+
+    /// Bytes of those.
+    pub fn device_bytes(&self) -> u64 {
+        self.device_bytes
+    }
+
+    /// Elements copied at a time.
+    pub fn chunk(&self) -> usize {
+        self.chunk
+    }
+
+    /// The same with so many elements copied at a time: for tests, fewer than any plan has.
+    #[cfg(test)]
+    pub(crate) fn with_chunk(self, chunk: usize) -> Self {
+        BlockPlan { chunk, ..self }
+    }
+
+    /// Bytes on their way between files and the device, page-locked on a GPU.
+    pub fn host_bytes(&self) -> u64 {
+        self.host_bytes
+    }
+
+    /// Elements read of A, B and C, those that are read several times counted as often.
+    pub fn reads(&self) -> [u64; 3] {
+        self.reads
     }
 
     /// Is everything on the device at once, read once, and computed in one piece?

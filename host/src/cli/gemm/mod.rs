@@ -165,15 +165,15 @@ impl Planned {
                 error => error,
             })?;
             // Behind the first block of k, C is added to.
-            if blocks.blocks[2] > 1 && plain {
+            if blocks.blocks()[2] > 1 && plain {
                 plain = false;
                 continue;
             }
             let cut = Job { depth: Some(PROPOSED_DEPTH.min(k)), ..job };
             let cut = BlockPlan::new(&cut).ok().filter(|_| args.block_k.is_none());
-            let read = |plan: &BlockPlan| plan.reads.iter().sum::<u64>();
+            let read = |plan: &BlockPlan| plan.reads().iter().sum::<u64>();
             let deeper = cut.filter(|cut| 2 * read(cut) < read(&blocks));
-            let deeper = deeper.map(|cut| (cut.block[2], cut.reads));
+            let deeper = deeper.map(|cut| (cut.block()[2], cut.reads()));
             return Ok(Planned { choice, blocks, limit, deeper });
         }
     }
@@ -299,15 +299,15 @@ where
 fn check_memory(blocks: &BlockPlan, device: &Device) -> Result<(), Error> {
     let cpu = Device::cpu();
     let (free, _) = cpu.memory()?;
-    let on_cpu = if device.is_cuda() { 0 } else { blocks.device_bytes };
-    let needed = blocks.host_bytes.saturating_add(on_cpu);
+    let on_cpu = if device.is_cuda() { 0 } else { blocks.device_bytes() };
+    let needed = blocks.host_bytes().saturating_add(on_cpu);
     if needed > free {
         return Err(Error::OutOfMemory { device: cpu.name(), needed, free });
     }
     if device.is_cuda() {
         let (free, _) = device.memory()?;
-        if blocks.device_bytes > free {
-            let needed = blocks.device_bytes;
+        let needed = blocks.device_bytes();
+        if needed > free {
             return Err(Error::OutOfMemory { device: device.name(), needed, free });
         }
     }

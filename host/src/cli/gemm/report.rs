@@ -108,7 +108,7 @@ impl Report {
             out_order: name_of(&args.out_order),
             device_memory_limit: *limit,
             blocks: *blocks,
-            read_bytes: bytes(blocks.reads),
+            read_bytes: bytes(blocks.reads()),
             cut: deeper.map(|(steps, reads)| (steps, bytes(reads))),
             write_bytes: files.shape.c_len() as u64 * dtype.bytes() as u64,
             time_us: None,
@@ -232,18 +232,20 @@ impl Report {
     }
 
     fn print_blocks(&self, out: &mut impl Write) -> io::Result<()> {
-        let BlockPlan { block, blocks, stays, why, device_bytes, host_bytes, .. } = &self.blocks;
-        let ([rows, cols, depth], [row_blocks, col_blocks, depth_blocks]) = (block, blocks);
+        let blocks = &self.blocks;
+        let [rows, cols, depth] = blocks.block();
+        let [row_blocks, col_blocks, depth_blocks] = blocks.blocks();
+        let why = blocks.why();
         match why {
             Why::Fits => writeln!(out, "blocks    one: {why}")?,
             _ => {
-                let all = row_blocks * col_blocks * depth_blocks.max(&1);
+                let all = row_blocks * col_blocks * depth_blocks.max(1);
                 writeln!(
                     out,
                     "blocks    {all} of {rows} x {cols} x {depth} (m x n x k): {row_blocks} x {col_blocks} x \
                      {depth_blocks}"
                 )?;
-                let which = match stays {
+                let which = match blocks.stays() {
                     Stays::A => "A's panels stay, B's go by: ",
                     Stays::B => "B's panels stay, A's go by: ",
                     Stays::Neither => "",
@@ -252,6 +254,7 @@ impl Report {
             }
         }
         let limit = self.device_memory_limit;
+        let (device_bytes, host_bytes) = (blocks.device_bytes(), blocks.host_bytes());
         writeln!(
             out,
             "memory    {device_bytes} of {limit} bytes on the device, {host_bytes} on their way"
