@@ -35,6 +35,7 @@ use crate::{
 /// A product of matrices that come and go in blocks: `C = alpha A B + beta C`. A transposed operand is
 /// [`Transposed`](super::Transposed).
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Product<'a, T> {
     /// alpha.
     pub alpha: f64,
@@ -73,6 +74,13 @@ struct Tile<T> {
     place: Place<T>,
     rows: Range<usize>,
     cols: Range<usize>,
+}
+
+impl<'a, T> Product<'a, T> {
+    /// `C = A B`.
+    pub fn new(kernel: &'a str, a: &'a dyn Source<T>, b: &'a dyn Source<T>) -> Self {
+        Product { alpha: 1.0, beta: 0.0, kernel, a, b, c: None }
+    }
 }
 
 impl<T: Scalar> Product<'_, T> {

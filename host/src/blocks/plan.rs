@@ -42,6 +42,7 @@ pub(super) const CHUNKS: usize = 2;
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Job {
     /// m, n, k. With `k = 0` neither A nor B is read.
     pub shape: Shape,
@@ -62,6 +63,7 @@ pub struct Job {
 /// Which operand is read once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Stays {
     /// A: its panels stay, B's go by for each.
     A,
@@ -74,6 +76,7 @@ pub enum Stays {
 /// Why a product is cut so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Why {
     /// All of it fits.
     Fits,
@@ -349,6 +352,19 @@ impl BlockPlan {
 }
 
 impl Job {
+    /// Row-major matrices, C not read, k in one piece where that can be.
+    pub fn new(shape: Shape, element_bytes: usize, tile: [usize; 2], device_limit: u64) -> Self {
+        Job {
+            shape,
+            element_bytes,
+            tile,
+            layouts: [Layout::RowMajor; 3],
+            reads_c: false,
+            device_limit,
+            depth: None,
+        }
+    }
+
     /// The error for a limit that does not hold a block of one tile and that depth.
     fn too_small(&self, tile: [usize; 2], depth: usize) -> Error {
         let shape = self.shape;

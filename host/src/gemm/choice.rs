@@ -30,6 +30,7 @@ use crate::{
 
 /// What of a product its kernel's choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// m, n, k.
     pub shape: Shape,
@@ -44,16 +45,15 @@ pub struct Request {
 }
 
 impl Request {
+    /// `C = A B`, once, of matrices with these strides.
+    pub fn new(shape: Shape, strides: [[usize; 2]; 3]) -> Self {
+        Request { shape, strides, batch: 1, compute: Compute::default(), plain: true }
+    }
+
     /// `C = A B` of dense row-major matrices.
     pub fn dense(shape: Shape) -> Self {
         let (n, k) = (shape.n(), shape.k());
-        Request {
-            shape,
-            strides: [[k, 1], [n, 1], [n, 1]],
-            batch: 1,
-            compute: Compute::Native,
-            plain: true,
-        }
+        Request::new(shape, [[k, 1], [n, 1], [n, 1]])
     }
 
     /// The same product as it is launched: where columns of C lie side by side, as `C^T = B^T A^T`.

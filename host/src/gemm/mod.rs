@@ -73,6 +73,7 @@ pub enum Activation {
 
 /// What is added to C, before the activation.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Bias<'a, T> {
     /// Element i to all of row i: m elements.
     PerRow(BufferView<'a, T>),

@@ -8,7 +8,7 @@ use std::{
 
 use host::{
     Error, Gemm, Stream,
-    gemm::{self, Compute, Request, Target},
+    gemm::{self, Request, Target},
     gpu::registry,
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
@@ -127,13 +127,8 @@ impl Bencher<'_> {
     fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_>>, Failure> {
         let product = &case.product;
         let target = Target::of(self.stream.device());
-        let request = Request {
-            shape: product.shape,
-            strides: product.strides(),
-            batch: product.count,
-            compute: Compute::Native,
-            plain: true,
-        };
+        let mut request = Request::new(product.shape, product.strides());
+        request.batch = product.count;
         let kernels = match (&self.args.kernels[..], self.args.vs) {
             ([], Some(_)) => vec![KernelChoice::Auto],
             ([], None) => {

@@ -11,10 +11,10 @@ use std::{
 use host::{
     Device, Error, Layout, Shape,
     blocks::{BlockPlan, Job, Product, Source},
-    gemm::{Choice, Compute, Request, Scalar, Target, choose},
+    gemm::{Choice, Request, Scalar, Target, choose},
     gpu::registry::{Contract, Entry},
     npy::{Dtype, Element, Header, Reader, Writer},
-    verify::{Claim, Format},
+    verify::Claim,
 };
 
 use self::{
@@ -142,22 +142,17 @@ impl Planned {
         let mut plain = alpha == 1.0 && beta == 0.0;
         let name = Some(&*args.kernel).filter(|&name| name != "auto");
         loop {
-            let compute = Compute::Native;
-            let request = Request { shape, strides, batch: 1, compute, plain };
+            let mut request = Request::new(shape, strides);
+            request.plain = plain;
             let named = |error| match error {
                 Error::Argument { value, limit, .. } => Error::argument("--kernel", value, limit),
                 error => error,
             };
             let choice = choose::<T>(&request, target, name).map_err(named)?;
-            let job = Job {
-                shape,
-                element_bytes: size_of::<T>(),
-                tile: tile(choice.entry),
-                layouts: [a, b, out],
-                reads_c: beta != 0.0,
-                device_limit: limit,
-                depth: args.block_k,
-            };
+            let mut job = Job::new(shape, size_of::<T>(), tile(choice.entry), limit);
+            job.layouts = [a, b, out];
+            job.reads_c = beta != 0.0;
+            job.depth = args.block_k;
             let blocks = BlockPlan::new(&job).map_err(|error| match error {
                 Error::Argument { value, limit, .. } => {
                     Error::argument("--device-memory-limit", value, limit)
@@ -169,8 +164,8 @@ impl Planned {
                 plain = false;
                 continue;
             }
-            let cut = Job { depth: Some(PROPOSED_DEPTH.min(k)), ..job };
-            let cut = BlockPlan::new(&cut).ok().filter(|_| args.block_k.is_none());
+            job.depth = Some(PROPOSED_DEPTH.min(k));
+            let cut = BlockPlan::new(&job).ok().filter(|_| args.block_k.is_none());
             let read = |plan: &BlockPlan| plan.reads().iter().sum::<u64>();
             let deeper = cut.filter(|cut| 2 * read(cut) < read(&blocks));
             let deeper = deeper.map(|cut| (cut.block()[2], cut.reads()));
@@ -260,8 +255,8 @@ where
     let how_far = move || report::how_far(begin);
     steps.step_with(&step, how_far, || {
         files.with_sources(|Sources { a, b, c }: Sources<T>| {
-            let Factors { alpha, beta } = factors;
-            let product = Product { alpha, beta, kernel: choice.entry.name(), a, b, c };
+            let mut product = Product::new(choice.entry.name(), a, b);
+            (product.alpha, product.beta, product.c) = (factors.alpha, factors.beta, c);
             product.run(device, blocks, &mut writer)
         })
     })?;
@@ -327,17 +322,14 @@ where
     if args.verify == Verify::None {
         return Ok(None);
     }
-    let format = |dtype| match dtype {
-        Dtype::F2 => Format::F16,
-        Dtype::F4 => Format::F32,
-        Dtype::F8 => Format::F64,
-    };
     let Header { dtype, .. } = *writer.header();
     // What is wider than the computation holds all that was computed.
-    let (computed, stored) = (format(T::DTYPE), format(dtype.min(T::DTYPE)));
+    let (computed, stored) = (T::DTYPE.into(), dtype.min(T::DTYPE).into());
     let c = writer.reader()?;
     files.with_sources(|Sources { a, b, c: before }: Sources<f64>| {
-        let claim = Claim { a, b, before, c: &c, alpha, beta, computed, stored };
+        let mut claim = Claim::product(a, b, &c);
+        (claim.alpha, claim.beta, claim.before) = (alpha, beta, before);
+        (claim.computed, claim.stored) = (computed, stored);
         Verification::of_claim(args.verify, files.shape, &claim, args.seed)
     })
 }

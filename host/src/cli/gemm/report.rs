@@ -248,7 +248,7 @@ impl Report {
                 let which = match blocks.stays() {
                     Stays::A => "A's panels stay, B's go by: ",
                     Stays::B => "B's panels stay, A's go by: ",
-                    Stays::Neither => "",
+                    _ => "",
                 };
                 writeln!(out, "          {which}{why}")?;
             }
