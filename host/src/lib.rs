@@ -56,7 +56,8 @@
 //! products are `Send` and `Sync`; several devices can be used at once, each with its own matrices.
 //!
 //! **Memory**: what does not fit is [`Error::OutOfMemory`], with the bytes needed and free; no kernel needs a workspace
-//! ([`gemm::Choice::workspace_bytes`]). Products larger than the device's memory: [`blocks`].
+//! ([`gemm::Choice::workspace_bytes`]), and one that will has a limit ([`Gemm::workspace_limit`]). Products larger than the
+//! device's memory: [`blocks`].
 //!
 //! **Errors** name the argument, its value and the limit, and come before anything is launched or changed.
 //!

@@ -338,6 +338,15 @@ fn json_says_what_the_lines_say() {
     assert_eq!((&object["dtype"], &object["out_type"]), (&"f32".into(), &"f4".into()));
     assert_eq!((&object["device"], &object["verify"]), (&"cpu".into(), &"full".into()));
     assert_eq!(object["verified"], true);
+    // No kernel needs a workspace, so any limit will do.
+    assert_eq!(
+        (&object["workspace_limit"], &object["workspace_bytes"]),
+        (&(256 << 20).into(), &0.into())
+    );
+    let more = ["--json", "--workspace-limit", "0"];
+    let (_, stdout, _) = finish(gemm(&numpys("a_f4"), &numpys("b_f4"), &out, &more));
+    let object = &objects(&stdout)[0];
+    assert_eq!((&object["workspace_limit"], &object["verified"]), (&0.into(), &true.into()));
 }
 
 #[test]
@@ -407,6 +416,7 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
         &["--device-memory-limit", "0"],
         &["--device-memory-limit", "bytes, at least 1"],
     );
+    refused(&a, &b, &["--workspace-limit", "-1"], &["--workspace-limit", "bytes, at least 0"]);
     refused(
         &a,
         &b,

@@ -296,7 +296,7 @@ fn blocks_give_the_bits_of_one_piece() {
                     };
                     let (a, b, c) = (dense(a, m, k), dense(b, k, n), dense(c, m, n));
                     let product =
-                        Product { alpha, beta, kernel: "gemm_64", a: &a, b: &b, c: Some(&c) };
+                        Product { alpha, beta, c: Some(&c), ..Product::new("gemm_64", &a, &b) };
                     let mut got = vec![f32::NAN; m * n];
                     let mut sink = Dense::new(m, n, out, &mut got[..]).unwrap();
                     let choice = product.run(&device, &plan, &mut sink).unwrap().unwrap();
@@ -322,8 +322,7 @@ fn a_lesson_takes_a_last_block_of_one_row() {
         assert_eq!(m % plan.block()[0], 1, "{plan:?}");
         let dense = |values, rows, cols| Dense::new(rows, cols, layout, values).unwrap();
         let (from_a, from_b) = (dense(&a[..], m, k), dense(&b[..], k, n));
-        let (alpha, beta) = (1.0, 0.0);
-        let product = Product { alpha, beta, kernel: "tiled16", a: &from_a, b: &from_b, c: None };
+        let product = Product::new("tiled16", &from_a, &from_b);
         let mut got = vec![f32::NAN; m * n];
         let mut sink = Dense::new(m, n, layout, &mut got[..]).unwrap();
         product.run(&device, &plan, &mut sink).unwrap();
@@ -350,8 +349,7 @@ fn doubles_and_transposes_go_through() {
     let run = |limit| {
         let job = Job { element_bytes: 8, ..job([m, n, k], limit) };
         let plan = is_sound(&job);
-        let product =
-            Product { alpha: 1.0, beta: 0.0, kernel: "gemm_f64_64", a: &a, b: &b, c: None };
+        let product = Product::new("gemm_f64_64", &a, &b);
         let mut c = vec![0.0; m * n];
         let mut sink = Dense::new(m, n, Layout::RowMajor, &mut c[..]).unwrap();
         product.run(&Device::cpu(), &plan, &mut sink).unwrap();
@@ -387,7 +385,7 @@ fn empty_products_write_nothing_or_what_c_becomes() {
         let plan = is_sound(&Job { reads_c: beta != 0.0, ..job([m, n, k], 100_000) });
         let mut got = vec![f32::NAN; m * n];
         let mut sink = Dense::new(m, n, Layout::RowMajor, &mut got[..]).unwrap();
-        let product = Product { alpha: 1.0, beta, kernel: "gemm_64", a: &a, b: &b, c: Some(&c) };
+        let product = Product { beta, c: Some(&c), ..Product::new("gemm_64", &a, &b) };
         product.run(&Device::cpu(), &plan, &mut sink).unwrap();
         got
     };
@@ -452,8 +450,10 @@ fn whoever_fails_ends_all_and_is_heard() {
     let fails = |at, with| Fails { inner: dense(), at, count: AtomicUsize::new(0), with };
     let plan = is_sound(&job([200; 3], 250_000)).with_chunk(5000);
     let run = |a: &dyn Source<f32>, out: &mut dyn Sink<f32>, kernel| {
-        let product = Product { alpha: 1.0, beta: 0.0, kernel, a, b: &dense(), c: None };
-        product.run(&Device::cpu(), &plan, out).map(drop).map_err(|error| error.to_string())
+        Product::new(kernel, a, &dense())
+            .run(&Device::cpu(), &plan, out)
+            .map(drop)
+            .map_err(|error| error.to_string())
     };
     let never = usize::MAX;
     let broken = || Error::argument("disk", "full", "must not be");

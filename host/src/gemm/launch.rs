@@ -109,6 +109,7 @@ fn choose<T: Scalar<O>, O: Pod>(
         batch: *count,
         compute: gemm.compute,
         plain: gemm.is_plain(),
+        workspace_limit: gemm.workspace_limit,
     };
     choose_kernel(&request, &Target::of(stream.device()), gemm.kernel)
 }

@@ -38,7 +38,10 @@ mod slices;
 use std::{fmt, marker::PhantomData};
 
 pub use batch::{Batch, BatchMut};
-pub use choice::{Candidate, Choice, Ineligible, Reason, Request, Target, candidates, choose};
+pub use choice::{
+    Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Reason, Request, Target, candidates,
+    choose,
+};
 pub use scalar::Scalar;
 
 use self::choice::choose_kernel;
@@ -99,6 +102,7 @@ pub struct Gemm<'a, T, O = T> {
     activation: Activation,
     compute: Compute,
     kernel: Option<&'static str>,
+    workspace_limit: u64,
     operands: PhantomData<T>,
 }
 
@@ -120,6 +124,7 @@ impl<T: Scalar> Gemm<'_, T> {
             activation: Activation::default(),
             compute: Compute::default(),
             kernel: None,
+            workspace_limit: DEFAULT_WORKSPACE_LIMIT,
             operands: PhantomData,
         }
     }
@@ -164,6 +169,13 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
     pub fn kernel(self, name: &str) -> Result<Self> {
         let kernel = scalar::find::<T, O>(name)?;
         Ok(Gemm { kernel: Some(kernel.entry.name()), ..self })
+    }
+
+    /// Bytes of the device's memory that a kernel may take besides the operands: one that needs more may not run.
+    /// [`DEFAULT_WORKSPACE_LIMIT`] where nothing else is said.
+    #[must_use]
+    pub fn workspace_limit(self, bytes: u64) -> Self {
+        Gemm { workspace_limit: bytes, ..self }
     }
 
     /// Puts the product on a stream and returns: A is `m x k`, B is `k x n`, C is `m x n`, in any layout. On the CPU
@@ -260,13 +272,15 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         launch::array(self, stream, inputs, outputs)
     }
 
-    /// The choice that would be made for such operands, without a device.
+    /// The choice that would be made for such operands, without a device. What this product says of its computation and
+    /// its workspace counts, whatever the request does.
     ///
     /// # Errors
     /// [`Error::Argument`] where a kernel was asked for that may not run.
     pub fn choose(&self, request: &Request, target: &Target) -> Result<Choice> {
         let plain = request.plain && self.is_plain();
-        let request = Request { plain, compute: self.compute, ..*request };
+        let Gemm { compute, workspace_limit, .. } = *self;
+        let request = Request { plain, compute, workspace_limit, ..*request };
         choose_kernel::<T, O>(&request, target, self.kernel).map(|(_, choice)| choice)
     }
 

@@ -2,6 +2,7 @@
 
 use gpu::registry::{Contract, Entry, GemmKernel, KERNELS, Product, ProductF64, ProductKernel};
 
+use super::Request;
 use crate::{
     buffer::{BufferView, BufferViewMut, Pod},
     error::{Error, Result},
@@ -51,6 +52,13 @@ pub struct Kernel<T: 'static, O: 'static = T> {
     pub block: [u32; 3],
     /// `None` of a lesson's: it computes `A B` of dense row-major matrices, and nothing else.
     pub general: Option<GemmKernel<T, O>>,
+    /// Bytes that it needs on the device besides its operands, for a product as it is launched.
+    pub workspace_bytes: fn(&Request) -> u64,
+}
+
+/// The workspace of a kernel that works in registers and shared memory, as all do today.
+fn no_workspace(_: &Request) -> u64 {
+    0
 }
 
 impl Scalar for f32 {
@@ -63,7 +71,8 @@ impl Scalar for f32 {
                     ProductKernel::Gemm(general) => Some(general),
                     _ => None,
                 };
-                Some(Kernel { entry, tile, block, general })
+                let workspace_bytes = no_workspace;
+                Some(Kernel { entry, tile, block, general, workspace_bytes })
             }
             _ => None,
         })
@@ -91,7 +100,8 @@ impl Scalar for f64 {
     fn kernels() -> impl Iterator<Item = Kernel<f64>> {
         KERNELS.iter().filter_map(|entry| match entry.contract {
             Contract::ProductF64(ProductF64 { tile, block, kernel, .. }) => {
-                Some(Kernel { entry, tile, block, general: Some(kernel) })
+                let (general, workspace_bytes) = (Some(kernel), no_workspace);
+                Some(Kernel { entry, tile, block, general, workspace_bytes })
             }
             _ => None,
         })

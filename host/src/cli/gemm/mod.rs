@@ -11,7 +11,7 @@ use std::{
 use host::{
     Device, Error, Layout, Shape,
     blocks::{BlockPlan, Job, Product, Source},
-    gemm::{Choice, Request, Scalar, Target, choose},
+    gemm::{Choice, DEFAULT_WORKSPACE_LIMIT, Request, Scalar, Target, choose},
     gpu::registry::{Contract, Entry},
     npy::{Dtype, Element, Header, Reader, Writer},
     verify::Claim,
@@ -105,6 +105,7 @@ impl Factors {
 /// How a product is computed.
 struct Planned {
     choice: Choice,
+    workspace_limit: u64,
     blocks: BlockPlan,
     limit: u64,
     /// A depth at which k could be cut so that less than half is read, and the elements read then.
@@ -140,10 +141,12 @@ impl Planned {
         let (m, n) = (shape.m(), shape.n());
         let strides = [strides(a, m, k), strides(b, k, n), strides(out, m, n)];
         let mut plain = alpha == 1.0 && beta == 0.0;
+        let workspace_limit = args.workspace_limit.unwrap_or(DEFAULT_WORKSPACE_LIMIT);
         let name = Some(&*args.kernel).filter(|&name| name != "auto");
         loop {
             let mut request = Request::new(shape, strides);
             request.plain = plain;
+            request.workspace_limit = workspace_limit;
             let named = |error| match error {
                 Error::Argument { value, limit, .. } => Error::argument("--kernel", value, limit),
                 error => error,
@@ -169,7 +172,7 @@ impl Planned {
             let read = |plan: &BlockPlan| plan.reads().iter().sum::<u64>();
             let deeper = cut.filter(|cut| 2 * read(cut) < read(&blocks));
             let deeper = deeper.map(|cut| (cut.block()[2], cut.reads()));
-            return Ok(Planned { choice, blocks, limit, deeper });
+            return Ok(Planned { choice, workspace_limit, blocks, limit, deeper });
         }
     }
 }
@@ -248,7 +251,7 @@ where
 {
     let target = Target::of(device);
     let planned = Planned::new::<T>(args, files, factors, &target, memory_limit(args, device)?)?;
-    let Planned { choice, blocks, .. } = &planned;
+    let Planned { choice, blocks, workspace_limit, .. } = &planned;
     check_memory(blocks, device)?;
     let begin = Instant::now();
     let step = format!("kernel {}", choice.entry.name());
@@ -257,6 +260,7 @@ where
         files.with_sources(|Sources { a, b, c }: Sources<T>| {
             let mut product = Product::new(choice.entry.name(), a, b);
             (product.alpha, product.beta, product.c) = (factors.alpha, factors.beta, c);
+            product.workspace_limit = *workspace_limit;
             product.run(device, blocks, &mut writer)
         })
     })?;

@@ -46,6 +46,9 @@ pub(super) struct Report {
     out_type: String,
     out_order: String,
     device_memory_limit: u64,
+    workspace_limit: u64,
+    /// What the kernel takes of it.
+    workspace_bytes: u64,
     blocks: BlockPlan,
     /// Of A's, B's and C's file, what is read several times counted as often.
     read_bytes: u64,
@@ -79,7 +82,7 @@ impl Report {
         args: &Gemm,
         files: &Files,
         Factors { alpha, beta }: Factors,
-        Planned { choice, blocks, limit, deeper }: &Planned,
+        Planned { choice, workspace_limit, blocks, limit, deeper }: &Planned,
         device: String,
     ) -> Self {
         let path = |path: &std::path::Path| path.display().to_string();
@@ -107,6 +110,8 @@ impl Report {
             out_type: dtype.to_string(),
             out_order: name_of(&args.out_order),
             device_memory_limit: *limit,
+            workspace_limit: *workspace_limit,
+            workspace_bytes: choice.workspace_bytes,
             blocks: *blocks,
             read_bytes: bytes(blocks.reads()),
             cut: deeper.map(|(steps, reads)| (steps, bytes(reads))),

@@ -160,8 +160,8 @@ on_machine! {
             let plan = plan.with_chunk(chunk.unwrap_or(plan.chunk()));
             let mut values = vec![f32::NAN; m * n];
             let mut out = Dense::new(m, n, Layout::RowMajor, &mut values[..]).unwrap();
-            let (alpha, beta, kernel) = (0.7, -0.3, "gemm_64");
-            let product = Product { alpha, beta, kernel, a: &a, b: &b, c: Some(&c) };
+            let (alpha, beta) = (0.7, -0.3);
+            let product = Product { alpha, beta, c: Some(&c), ..Product::new("gemm_64", &a, &b) };
             product.run(device, &plan, &mut out).unwrap();
             values.into_iter().map(f32::to_bits).collect::<Vec<_>>()
         };
