@@ -11,7 +11,7 @@ use super::{
     scalar::{self, Kernel},
 };
 use crate::{
-    buffer::{BufferView, BufferViewMut, Pod},
+    buffer::{BufferView, Pod, Written},
     error::{Error, Result},
     launch::Stream,
     matrix::{MatrixView, MatrixViewMut},
@@ -205,19 +205,25 @@ fn addresses<T: Pod>(elements: &BufferView<T>) -> Range<usize> {
 /// Are both column blocks of one row-major matrix, or row blocks of one column-major matrix, next to each other? In
 /// bytes: their elements may be of two types.
 fn side_by_side<T, O>(a: &Batch<T>, a_start: usize, c: &BatchMut<O>, c_start: usize) -> bool {
-    // From one row or column to the next, and how much of that is the block's.
-    let runs = |strides: [usize; 2], (rows, cols): (usize, usize), bytes: usize| match strides {
+    // From one row or column to the next, and how much of that is the block's, from its first element to its last.
+    let runs = |strides: [usize; 2], (rows, cols): (usize, usize), bytes: usize| {
+        let [between_rows, between_cols] = strides;
+        let (leading, inner, run) = match between_cols <= between_rows {
+            true => (between_rows, between_cols, cols),
+            false => (between_cols, between_rows, rows),
+        };
         // Saturating: a stride by which nothing is reached may be any.
-        [leading, 1] => Some((leading.saturating_mul(bytes), cols * bytes)),
-        [1, leading] => Some((leading.saturating_mul(bytes), rows * bytes)),
-        _ => None,
+        let last = run.saturating_sub(1).saturating_mul(inner);
+        (leading.saturating_mul(bytes), last.saturating_add(1).saturating_mul(bytes))
     };
-    let of_a = runs(a.strides, a.size, size_of::<T>()).filter(|_| a.count == 1);
-    let of_c = runs(c.strides, c.size, size_of::<O>()).filter(|_| c.count == 1);
-    let (Some((leading, a_width)), Some((of_c, c_width))) = (of_a, of_c) else { return false };
+    if a.count != 1 || c.count != 1 {
+        return false;
+    }
+    let (leading, a_width) = runs(a.strides, a.size, size_of::<T>());
+    let (leading_of_c, c_width) = runs(c.strides, c.size, size_of::<O>());
     // Where C's columns begin, counted from A's first.
     let offset = (c_start as i128 - a_start as i128).rem_euclid(leading.max(1) as i128) as usize;
-    leading == of_c && a_width <= offset && c_width <= leading - offset
+    leading == leading_of_c && a_width <= offset && c_width <= leading - offset
 }
 
 /// Launches what was checked.
@@ -316,13 +322,10 @@ fn rest<T: Pod>(elements: BufferView<T>, start: usize) -> Result<BufferView<T>> 
     elements.view(start, elements.len() - start)
 }
 
-fn rest_mut<'a, T: Pod>(
-    elements: &'a mut BufferViewMut<T>,
-    start: usize,
-) -> Result<BufferViewMut<'a, T>> {
+fn rest_mut<'a, T: Pod>(elements: &'a mut Written<T>, start: usize) -> Result<Written<'a, T>> {
     let start = start.min(elements.len());
     let len = elements.len() - start;
-    elements.view_mut(start, len)
+    elements.reborrow().into_part(start, len)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use gpu::registry::{Contract, Entry, GemmKernel, KERNELS, Product, ProductF64, P
 
 use super::Request;
 use crate::{
-    buffer::{BufferView, BufferViewMut, Pod},
+    buffer::{BufferView, Pod, Written},
     error::{Error, Result},
     launch::Stream,
     product::{self, Shape},
@@ -32,7 +32,7 @@ pub trait Scalar<O: Pod = Self>: Pod + Send + Sync + private::Sealed<O> {
         shape: Shape,
         a: BufferView<Self>,
         b: BufferView<Self>,
-        c: BufferViewMut<O>,
+        c: Written<O>,
     ) -> Result<()>;
 }
 
@@ -88,9 +88,9 @@ impl Scalar for f32 {
         shape: Shape,
         a: BufferView<f32>,
         b: BufferView<f32>,
-        c: BufferViewMut<f32>,
+        c: Written<f32>,
     ) -> Result<()> {
-        product::multiply_views(stream, entry, shape, a, b, c)
+        product::multiply_written(stream, entry, shape, a, b, c)
     }
 }
 
@@ -117,7 +117,7 @@ impl Scalar for f64 {
         _: Shape,
         _: BufferView<f64>,
         _: BufferView<f64>,
-        _: BufferViewMut<f64>,
+        _: Written<f64>,
     ) -> Result<()> {
         Err(Error::argument("kernel", entry.name(), "no lesson computes in f64"))
     }
