@@ -90,6 +90,9 @@ pub mod gemm;
 mod launch;
 mod matrix;
 mod memory;
+// For the library's messages and the command's.
+#[doc(hidden)]
+pub mod names;
 #[cfg(feature = "npy")]
 mod new_file;
 #[cfg(feature = "npy")]

@@ -13,6 +13,7 @@ use crate::{
     error::{Error, Result},
     launch::Stream,
     matrix::Matrix,
+    names::must_be_one_of,
 };
 
 /// Elements of a matrix at most: an exbibyte of f32. So the bytes of all three, and what verification needs
@@ -110,8 +111,8 @@ pub fn find(name: &str) -> Result<&'static Entry> {
     let mut known = registry::products().map(|(entry, _)| entry);
     known.find(|entry| entry.name() == name).ok_or_else(|| {
         let names = registry::products().map(|(entry, _)| entry.name());
-        let names = names.collect::<Vec<_>>().join(", ");
-        Error::argument("kernel", name, format!("must be one of {names}"))
+        let names = names.collect::<Vec<_>>();
+        Error::argument("kernel", name, must_be_one_of(name, &names))
     })
 }
 

@@ -7,6 +7,7 @@ use crate::{
     buffer::{BufferView, Pod, Written},
     error::{Error, Result},
     launch::Stream,
+    names::must_be_one_of,
     product::{self, Shape},
 };
 
@@ -127,7 +128,7 @@ impl Scalar for f64 {
 pub(super) fn find<T: Scalar<O>, O: Pod>(name: &str) -> Result<Kernel<T, O>> {
     T::kernels().find(|kernel| kernel.entry.name() == name).ok_or_else(|| {
         let names = T::kernels().map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
-        let limit = format!("must be one of {} for {}", names.join(", "), T::NAME);
+        let limit = format!("{} for {}", must_be_one_of(name, &names), T::NAME);
         Error::argument("kernel", name, limit)
     })
 }

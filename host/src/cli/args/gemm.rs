@@ -9,6 +9,7 @@ use clap::{
 use host::{
     Layout,
     gpu::registry::{Contract, KERNELS},
+    names::must_be_one_of,
     npy::Dtype,
 };
 
@@ -215,8 +216,8 @@ fn kernels() -> impl TypedValueParser<Value = String> {
         move |name: &str| match name == "auto" || products().any(|entry| entry.name() == name) {
             true => Ok(name.to_owned()),
             false => {
-                let names = products().map(|entry| entry.name()).collect::<Vec<_>>().join(", ");
-                Err(format!("must be one of {names}, or auto"))
+                let names = products().map(|entry| entry.name()).collect::<Vec<_>>();
+                Err(format!("{}, or auto", must_be_one_of(name, &names)))
             }
         };
     Offering { parser, values }
