@@ -22,8 +22,8 @@
 //!
 //! **Operands**: a [`Matrix`] lies in the memory of a device, row- or column-major, with any leading dimension. A
 //! [`MatrixView`] is one, a part of one ([`sub`](MatrixView::sub)) or a transpose ([`t`](MatrixView::t)), and costs
-//! nothing. A [`SliceView`] is a matrix in this machine's memory: a slice, or with the features `nalgebra` and `ndarray`
-//! one of theirs.
+//! nothing; one that is written can be [split](MatrixViewMut::split_rows_at) in two. A [`SliceView`] is a matrix in this
+//! machine's memory: a slice, or with the features `nalgebra` and `ndarray` one of theirs.
 //!
 //! **Products**: [`Gemm`] is `C = activation(alpha op(A) op(B) + beta C + bias)`, f32 or f64, one or a batch.
 //!
