@@ -19,9 +19,9 @@ pub struct Problem {
     pub activation: u32,
     /// Nothing: the fields that follow begin at multiples of eight bytes.
     pub reserved: u32,
-    /// Factor of A B, rounded to the kernel's type.
+    /// Factor of A B, rounded to the type that the kernel keeps its sums in.
     pub alpha: f64,
-    /// Factor of C, rounded to the kernel's type. With 0 C is not read.
+    /// Factor of C, rounded likewise. With 0 C is not read.
     pub beta: f64,
     /// A's strides, in elements.
     pub a: [u64; 2],

@@ -485,22 +485,23 @@ pub struct ProductF64 {
     pub kernel: GemmKernel<f64>,
 }
 
-/// The kernel of a general product: its parameters are a [`Problem`], A, B, C and the bias.
+/// The kernel of a general product: its parameters are a [`Problem`], A and B of `T`, C and the bias of `O`.
 ///
 /// Blocks along x take columns of C, along y rows, along z products of a batch. The bias may be empty where the
 /// problem has none.
 #[derive(Clone, Copy, Debug)]
-pub struct GemmKernel<T: 'static> {
+pub struct GemmKernel<T: 'static, O: 'static = T> {
     /// The kernel.
-    pub kernel: &'static Kernel<GemmParams<T>>,
+    pub kernel: &'static Kernel<GemmParams<T, O>>,
     /// The same source, compiled for [`simt::check::launch`].
-    pub checked: &'static Kernel<CheckedGemmParams<T>>,
+    pub checked: &'static Kernel<CheckedGemmParams<T, O>>,
 }
 
 /// Problem, A, B, C, bias.
-pub type GemmParams<T> = (Problem, In<T>, In<T>, Out<T>, In<T>);
+pub type GemmParams<T, O = T> = (Problem, In<T>, In<T>, Out<O>, In<O>);
 /// Problem, A, B, C, bias as views that report every access.
-pub type CheckedGemmParams<T> = (Problem, CheckedIn<T>, CheckedIn<T>, CheckedOut<T>, CheckedIn<T>);
+pub type CheckedGemmParams<T, O = T> =
+    (Problem, CheckedIn<T>, CheckedIn<T>, CheckedOut<O>, CheckedIn<O>);
 
 /// m, n, k, A, B, C with the matrices as views.
 pub type ViewParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);

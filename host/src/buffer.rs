@@ -1,5 +1,7 @@
 //! Buffers: elements in a device's memory, and views of them.
 
+mod written;
+
 use std::{
     marker::PhantomData,
     ops::{Bound, RangeBounds},
@@ -7,6 +9,7 @@ use std::{
 
 use simt::Element;
 
+pub use self::written::Written;
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{
@@ -459,11 +462,6 @@ impl<'a, T: Pod> BufferViewMut<'a, T> {
     /// The same, to be read.
     pub fn as_view(&self) -> BufferView<'_, T> {
         BufferView { start: self.start, len: self.len, buffer: self.buffer }
-    }
-
-    /// As many of its elements from the first on, or all.
-    pub(crate) fn shortened(self, len: usize) -> Self {
-        BufferViewMut { len: self.len.min(len), ..self }
     }
 
     /// Its first element's address, for work that is queued on `stream`: other streams' is waited for.

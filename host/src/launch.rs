@@ -12,7 +12,7 @@ use simt::{
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{
-    buffer::{Buffer, BufferView, BufferViewMut, Pod},
+    buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
     device::{Device, Kind},
     error::{Error, Result},
 };
@@ -286,11 +286,11 @@ impl<T: Pod> Argument<In<T>> for BufferView<'_, T> {
     }
 }
 
-impl<T: Pod> Argument<Out<T>> for BufferViewMut<'_, T> {
+impl<T: Pod> Argument<Out<T>> for Written<'_, T> {
     fn bind(mut self, stream: &Stream, name: &str) -> std::result::Result<Out<T>, Unbound> {
         check_device(stream.device(), self.device(), name)?;
         let len = self.len();
-        // SAFETY: as for `In`; the borrow is mutable, so nobody else reads.
+        // SAFETY: as for `In`; the elements are borrowed mutably, so nobody else reads them.
         Ok(unsafe { Out::new(self.address_on(stream)?, len) })
     }
 }
@@ -302,10 +302,22 @@ impl<T: Pod> Argument<*const T> for BufferView<'_, T> {
     }
 }
 
-impl<T: Pod> Argument<*mut T> for BufferViewMut<'_, T> {
+impl<T: Pod> Argument<*mut T> for Written<'_, T> {
     fn bind(mut self, stream: &Stream, name: &str) -> std::result::Result<*mut T, Unbound> {
         check_device(stream.device(), self.device(), name)?;
         Ok(self.address_on(stream)?)
+    }
+}
+
+impl<T: Pod> Argument<Out<T>> for BufferViewMut<'_, T> {
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<Out<T>, Unbound> {
+        Written::from(self).bind(stream, name)
+    }
+}
+
+impl<T: Pod> Argument<*mut T> for BufferViewMut<'_, T> {
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<*mut T, Unbound> {
+        Written::from(self).bind(stream, name)
     }
 }
 

@@ -22,8 +22,8 @@
 //!
 //! **Operands**: a [`Matrix`] lies in the memory of a device, row- or column-major, with any leading dimension. A
 //! [`MatrixView`] is one, a part of one ([`sub`](MatrixView::sub)) or a transpose ([`t`](MatrixView::t)), and costs
-//! nothing. A [`SliceView`] is a matrix in this machine's memory: a slice, or with the features `nalgebra` and `ndarray`
-//! one of theirs.
+//! nothing; one that is written can be [split](MatrixViewMut::split_rows_at) in two. A [`SliceView`] is a matrix in this
+//! machine's memory: a slice, or with the features `nalgebra` and `ndarray` one of theirs.
 //!
 //! **Products**: [`Gemm`] is `C = activation(alpha op(A) op(B) + beta C + bias)`, f32 or f64, one or a batch.
 //!
@@ -56,7 +56,8 @@
 //! products are `Send` and `Sync`; several devices can be used at once, each with its own matrices.
 //!
 //! **Memory**: what does not fit is [`Error::OutOfMemory`], with the bytes needed and free; no kernel needs a workspace
-//! ([`gemm::Choice::workspace_bytes`]). Products larger than the device's memory: [`blocks`].
+//! ([`gemm::Choice::workspace_bytes`]), and one that will has a limit ([`Gemm::workspace_limit`]). Products larger than the
+//! device's memory: [`blocks`].
 //!
 //! **Errors** name the argument, its value and the limit, and come before anything is launched or changed.
 //!
@@ -89,6 +90,9 @@ pub mod gemm;
 mod launch;
 mod matrix;
 mod memory;
+// For the library's messages and the command's.
+#[doc(hidden)]
+pub mod names;
 #[cfg(feature = "npy")]
 mod new_file;
 #[cfg(feature = "npy")]

@@ -54,9 +54,12 @@ impl NewFile {
             return Err(refuse("cannot be written: it is read-only".to_owned()));
         }
         let file = beside(folder, name, permissions).map_err(|error| {
-            // The new file's own name is of no use to anybody.
-            let source = error.get_ref().and_then(|error| error.source());
-            let why = source.map_or_else(|| error.to_string(), ToString::to_string);
+            let why = match error.kind() {
+                io::ErrorKind::NotFound if !folder.exists() => {
+                    format!("there is no folder {}", folder.display())
+                }
+                _ => error.to_string(),
+            };
             refuse(format!("cannot be written: {why}"))
         })?;
         Ok(NewFile { argument: argument.to_owned(), named: named.to_owned(), path, file })
@@ -104,10 +107,10 @@ fn beside(
     prefix.push(".");
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".tmp");
-    // Otherwise it would be the user's alone.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(folder)?;
+    // Opened here: tempfile's own would be the user's alone, and its errors name it, which is of no use to anybody.
+    let file = builder.make_in(folder, |path| {
+        File::options().read(true).write(true).create_new(true).open(path)
+    })?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     }

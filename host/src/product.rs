@@ -9,10 +9,11 @@ use gpu::{
 use simt::{LaunchConfig, Limits};
 
 use crate::{
-    buffer::{BufferView, BufferViewMut},
+    buffer::{BufferView, BufferViewMut, Written},
     error::{Error, Result},
     launch::Stream,
     matrix::Matrix,
+    names::must_be_one_of,
 };
 
 /// Elements of a matrix at most: an exbibyte of f32. So the bytes of all three, and what verification needs
@@ -110,8 +111,8 @@ pub fn find(name: &str) -> Result<&'static Entry> {
     let mut known = registry::products().map(|(entry, _)| entry);
     known.find(|entry| entry.name() == name).ok_or_else(|| {
         let names = registry::products().map(|(entry, _)| entry.name());
-        let names = names.collect::<Vec<_>>().join(", ");
-        Error::argument("kernel", name, format!("must be one of {names}"))
+        let names = names.collect::<Vec<_>>();
+        Error::argument("kernel", name, must_be_one_of(name, &names))
     })
 }
 
@@ -184,7 +185,19 @@ pub fn multiply_views(
     shape: Shape,
     a: BufferView<f32>,
     b: BufferView<f32>,
-    mut c: BufferViewMut<f32>,
+    c: BufferViewMut<f32>,
+) -> Result<()> {
+    multiply_written(stream, entry, shape, a, b, c.into())
+}
+
+/// The same for a C that may be a part of a larger one.
+pub(crate) fn multiply_written(
+    stream: &Stream,
+    entry: &Entry,
+    shape: Shape,
+    a: BufferView<f32>,
+    b: BufferView<f32>,
+    mut c: Written<f32>,
 ) -> Result<()> {
     let Contract::Product(product) = &entry.contract else {
         return Err(Error::argument("kernel", entry.name(), "must compute a product"));
@@ -204,7 +217,7 @@ pub fn multiply_views(
     {
         let a = a.view(first_row * shape.k(), panel.a_len())?;
         let b = b.view(0, b.len())?;
-        let c = c.view_mut(first_row * shape.n(), panel.c_len())?;
+        let c = c.reborrow().into_part(first_row * shape.n(), panel.c_len())?;
         let Shape { m, n, k } = panel;
         // SAFETY:
         // 1. Every product of the registry keeps inside m * k, k * n and m * n elements, which the views

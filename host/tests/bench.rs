@@ -378,7 +378,7 @@ fn bad_arguments_are_refused_before_anything_runs() {
     refused(&bad, &["--from", "line 2 is not what `bench --json` prints"]);
     fs::write(&bad, "").unwrap();
     refused(&bad, &["--from", "a line for each kernel"]);
-    let args = cpu(&["--sizes", "8", "--kernels", "tiled16", "--json"]);
+    let args = cpu(&["--sizes", "8", "--kernels", "tiled16", "--workspace-limit", "0", "--json"]);
     let row = objects(&finish(host(&args)).1).remove(0);
     for (field, value, words) in [
         ("tflops", serde_json::json!(1e308), "must be above 1e-12 and below 1e12"),
@@ -396,6 +396,7 @@ fn bad_arguments_are_refused_before_anything_runs() {
     fails(host(&cpu(&["--compare", text(&none)])), 2, &["--compare", "cannot be read"]);
     for (flag, value, limit) in [
         ("--trans", "nn,xy", "nn, nt, tn or tt"),
+        ("--workspace-limit", "1X", "bytes, at least 0"),
         ("--sizes", "sqare", "square, ragged, skinny"),
         ("--sizes", "0*5", "empty product"),
         ("--sizes", "x*5", "COUNT*"),

@@ -358,7 +358,7 @@ fn an_output_that_cannot_be_written_is_refused() {
         "nowhere/out.png",
         &radius,
         2,
-        &["--out = ", "nowhere", "cannot be written: No such"],
+        &["--out = ", "nowhere/out.png: cannot be written: there is no folder ", "nowhere"],
     );
     refused(
         &folder,

@@ -138,6 +138,7 @@ fn help_says_what_is_found_and_what_the_exit_codes_mean() {
 #[test]
 fn usage_errors_name_the_argument_its_value_and_the_limit() {
     for (flag, value, limit) in [
+        ("--kernel", "tiled17", "did you mean tiled16? It must be one of basic, "),
         ("--kernel", "tiled17", "gemm_64, gemm_128, or auto or all"),
         ("--order", "backward", "forward, reverse, or random:SEED"),
         ("--order", "random", "random:SEED"),

@@ -172,7 +172,7 @@ fn every_type_and_order_of_a_result() {
             let rounded = double.iter().map(|&x| match dtype {
                 Dtype::F2 => x.to_f16().to_f64(),
                 Dtype::F4 => f64::from(x as f32),
-                Dtype::F8 => x,
+                _ => x,
             });
             assert_eq!(c, rounded.collect::<Vec<_>>(), "{name} {order}");
         }
@@ -338,6 +338,15 @@ fn json_says_what_the_lines_say() {
     assert_eq!((&object["dtype"], &object["out_type"]), (&"f32".into(), &"f4".into()));
     assert_eq!((&object["device"], &object["verify"]), (&"cpu".into(), &"full".into()));
     assert_eq!(object["verified"], true);
+    // No kernel needs a workspace, so any limit will do.
+    assert_eq!(
+        (&object["workspace_limit"], &object["workspace_bytes"]),
+        (&(256 << 20).into(), &0.into())
+    );
+    let more = ["--json", "--workspace-limit", "0"];
+    let (_, stdout, _) = finish(gemm(&numpys("a_f4"), &numpys("b_f4"), &out, &more));
+    let object = &objects(&stdout)[0];
+    assert_eq!((&object["workspace_limit"], &object["verified"]), (&0.into(), &true.into()));
 }
 
 #[test]
@@ -389,6 +398,8 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
     refused(&a, &b, &["--alpha", "1e-300"], &["--alpha = 1e-300: is 0 in f32"]);
     refused(&a, &b, &["--alpha", "NaN"], &["--alpha", "must be a finite number"]);
     refused(&a, &b, &["--kernel", "gemm"], &["--kernel", "must be one of basic", "or auto"]);
+    let words = ["did you mean gemm_f64_64? It must be one of basic", "or auto"];
+    refused(&a, &b, &["--kernel", "gemm_f46_64"], &words);
     refused(
         &a,
         &b,
@@ -407,6 +418,7 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
         &["--device-memory-limit", "0"],
         &["--device-memory-limit", "bytes, at least 1"],
     );
+    refused(&a, &b, &["--workspace-limit", "-1"], &["--workspace-limit", "bytes, at least 0"]);
     refused(
         &a,
         &b,

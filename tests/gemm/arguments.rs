@@ -279,7 +279,9 @@ fn kernels_that_may_not_run() {
     refused(
         "arguments::kernels_that_may_not_run",
         &[
-            ("kernel = gemm_33: must be one of", |o, c| o.run(Gemm::new().kernel("gemm_33")?, c)),
+            ("kernel = gemm_33: did you mean gemm_32? It must be one of", |o, c| {
+                o.run(Gemm::new().kernel("gemm_33")?, c)
+            }),
             ("kernel = : must be one of", |o, c| o.run(Gemm::new().kernel("")?, c)),
             // There is one of that name, for something else, or for another type.
             ("kernel = vec_add: must be one of", |o, c| o.run(Gemm::new().kernel("vec_add")?, c)),

@@ -1,6 +1,6 @@
 //! Batches, and arrays of products.
 
-use host::{Batch, BatchMut, Gemm, Matrix, MatrixView, testing};
+use host::{Batch, BatchMut, Gemm, Layout, Matrix, MatrixView, testing};
 use tests::{
     devices,
     gemm::{Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted},
@@ -112,4 +112,64 @@ fn arrays() {
         }
     }
     counted("batches::arrays", count / devices().len() / f32::general().len());
+}
+
+/// Two products into the halves of one matrix, by one call: the bits of the product in one piece. Then one half by the
+/// other's elements.
+#[test]
+fn halves() {
+    let mut count = 0;
+    let [m, n, k] = [67, 70, 33];
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let draw = |rows, cols, seed| {
+            let values = host::operands::uniform(seed, rows * cols).unwrap();
+            Matrix::from_row_major(&device, rows, cols, &values).unwrap()
+        };
+        let (a, b) = (draw(m, k, 24), draw(k, n, 25));
+        let mut whole = Matrix::zeros(&device, m, n).unwrap();
+        Gemm::new().run(&stream, a.view(), b.view(), whole.view_mut()).unwrap();
+        let whole = whole.to_row_major().unwrap();
+        for (layout, leading) in [(Layout::RowMajor, n + 3), (Layout::ColMajor, m + 5)] {
+            for (row, col) in [(0, n), (1, 4), (32, 35), (64, 64), (m - 1, 1), (m, 0)] {
+                let c = || {
+                    let mut c = Matrix::with_layout(&device, m, n, layout, leading).unwrap();
+                    c.buffer_mut().fill_bytes(0xff).unwrap();
+                    c
+                };
+                let is_whole = |c: &Matrix<f32>| {
+                    assert!(bytes(&c.to_row_major().unwrap()) == bytes(&whole), "{row} {col}");
+                    let padding = c.buffer().len() - m * n;
+                    let stored = c.buffer().to_vec().unwrap();
+                    assert_eq!(stored.into_iter().filter(|x| x.is_nan()).count(), padding);
+                };
+                let a_part = |rows| a.view().sub(rows, 0..k).unwrap();
+                let b_part = |cols| b.view().sub(0..k, cols).unwrap();
+
+                let mut by_rows = c();
+                let (above, below) = by_rows.view_mut().split_rows_at(row).unwrap();
+                let inputs = [(a_part(0..row), b.view()), (a_part(row..m), b.view())];
+                Gemm::new().launch_array(&stream, &inputs, &mut [above, below]).unwrap();
+                is_whole(&by_rows);
+
+                let mut by_cols = c();
+                let (left, right) = by_cols.view_mut().split_cols_at(col).unwrap();
+                let inputs = [(a.view(), b_part(0..col)), (a.view(), b_part(col..n))];
+                Gemm::new().launch_array(&stream, &inputs, &mut [left, right]).unwrap();
+                is_whole(&by_cols);
+
+                // The left half times 0 and what the right one was times 2: it is read where it lies.
+                let (left, right) = by_cols.view_mut().split_cols_at(col).unwrap();
+                let zeros = Matrix::zeros(&device, col, n - col).unwrap();
+                let doubles = Gemm::new().beta(2.0);
+                doubles.run(&stream, left.as_view(), zeros.view(), right).unwrap();
+                let doubled = by_cols.to_row_major().unwrap();
+                let wanted = whole.iter().enumerate();
+                let wanted = wanted.map(|(at, x)| if at % n < col { *x } else { 2.0 * x });
+                assert!(doubled.iter().copied().eq(wanted), "{row} {col}");
+                count += 2;
+            }
+        }
+    }
+    counted("batches::halves", count / devices().len());
 }

@@ -2,7 +2,7 @@
 
 use host::{
     Gemm, Layout, Matrix, Shape,
-    gemm::{Compute, Request, Scalar, Target},
+    gemm::{Request, Scalar, Target},
 };
 use tests::{devices, gemm::counted};
 
@@ -14,7 +14,7 @@ fn request(shape: [usize; 3], layout: Layout) -> Request {
         Layout::ColMajor => [1, rows],
     });
     let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
-    Request { shape, strides, batch: 1, compute: Compute::Native, plain: true }
+    Request::new(shape, strides)
 }
 
 /// The best one, and each that is asked for by name. Where columns lie side by side, A and B change places on the way,

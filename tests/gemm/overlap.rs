@@ -119,6 +119,9 @@ fn neighbours_are_fine() {
         [block(0), b, block(5), bias],
         [rows(0), b, rows(4), bias],
         [rows(5), b, rows(0), bias],
+        // Every other element of a matrix, left and right half.
+        [Part::strided((4, 4), [18, 2], 0), b, Part::strided((4, 4), [18, 2], 8), bias],
+        [Part::strided((4, 4), [2, 18], 8), b, Part::strided((4, 4), [2, 18], 0), bias],
         // C after the bias, and A where C is, but without elements.
         [Part::rows(4, 4, 0), b, Part::rows(4, 4, FAR + 20), bias],
         [Part::rows(4, 0, 8), Part::rows(0, 4, 8), Part::rows(4, 4, 0), bias],

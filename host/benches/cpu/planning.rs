@@ -1,7 +1,7 @@
 //! What is decided before a product: on the way of every launch, or once for files.
 
 use host::{
-    Layout, Shape,
+    Shape,
     blocks::{BlockPlan, Job},
     gemm::{Request, Target, candidates, choose},
 };
@@ -19,7 +19,7 @@ fn choice() {
 /// The kernel of a product of transposed operands: the lessons' kernels are out.
 #[divan::bench]
 fn choice_transposed() {
-    let request = Request { strides: [[1, 1000], [700, 1], [700, 1]], ..request() };
+    let request = Request::new(request().shape, [[1, 1000], [700, 1], [700, 1]]);
     choose::<f32>(divan::black_box(&request), &Target::H200, None).unwrap();
 }
 
@@ -32,14 +32,7 @@ fn all_candidates() -> usize {
 /// How a product of files is cut for a device that holds a tenth of it.
 #[divan::bench]
 fn blocks() -> BlockPlan {
-    let job = Job {
-        shape: Shape::new(100_000, 80_000, 60_000).unwrap(),
-        element_bytes: 4,
-        tile: [128, 128],
-        layouts: [Layout::RowMajor; 3],
-        reads_c: false,
-        device_limit: 6 << 30,
-        depth: None,
-    };
+    let shape = Shape::new(100_000, 80_000, 60_000).unwrap();
+    let job = Job::new(shape, 4, [128, 128], 6 << 30);
     BlockPlan::new(divan::black_box(&job)).unwrap()
 }

@@ -11,22 +11,15 @@
 //! let a = Dense::new(300, 200, Layout::RowMajor, a.as_slice())?;
 //! let b = Dense::new(200, 100, Layout::ColMajor, b.as_slice())?;
 //!
-//! let job = Job {
-//!     shape: Shape::new(300, 100, 200)?,
-//!     element_bytes: 4,
-//!     tile: [64, 64],
-//!     layouts: [Layout::RowMajor, Layout::ColMajor, Layout::RowMajor],
-//!     reads_c: false,
-//!     device_limit: 200_000, // of 440000 bytes
-//!     depth: None,
-//! };
+//! // Elements of four bytes, tiles of 64 x 64, and 200000 bytes of the 440000 that there are.
+//! let mut job = Job::new(Shape::new(300, 100, 200)?, 4, [64, 64], 200_000);
+//! job.layouts[1] = Layout::ColMajor;
 //! let plan = BlockPlan::new(&job)?;
-//! assert!(plan.device_bytes <= 200_000 && !plan.is_one_piece());
+//! assert!(plan.device_bytes() <= 200_000 && !plan.is_one_piece());
 //!
 //! let mut values = vec![0f32; 300 * 100];
 //! let mut c = Dense::new(300, 100, Layout::RowMajor, values.as_mut_slice())?;
-//! let product = Product { alpha: 1.0, beta: 0.0, kernel: "gemm_64", a: &a, b: &b, c: None };
-//! product.run(&Device::cpu(), &plan, &mut c)?;
+//! Product::new("gemm_64", &a, &b).run(&Device::cpu(), &plan, &mut c)?;
 //! assert!(values.iter().all(|&x| x == 400.0));
 //! # Ok::<(), host::Error>(())
 //! ```

@@ -25,7 +25,7 @@ use crate::{
     buffer::Buffer,
     device::Device,
     error::{Error, Result},
-    gemm::{Choice, Gemm, Scalar},
+    gemm::{Choice, DEFAULT_WORKSPACE_LIMIT, Gemm, Scalar},
     launch::Stream,
     matrix::{Layout, MatrixView, MatrixViewMut},
     pinned::{Lines, Pinned},
@@ -35,6 +35,7 @@ use crate::{
 /// A product of matrices that come and go in blocks: `C = alpha A B + beta C`. A transposed operand is
 /// [`Transposed`](super::Transposed).
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Product<'a, T> {
     /// alpha.
     pub alpha: f64,
@@ -48,6 +49,8 @@ pub struct Product<'a, T> {
     pub b: &'a dyn Source<T>,
     /// C as it was, m x n; needed where `beta` is not 0.
     pub c: Option<&'a dyn Source<T>>,
+    /// Bytes of the device's memory that the kernel may take besides the plan's.
+    pub workspace_limit: u64,
 }
 
 /// Memory for a block on the device, and the stream of the copies from and to it.
@@ -73,6 +76,14 @@ struct Tile<T> {
     place: Place<T>,
     rows: Range<usize>,
     cols: Range<usize>,
+}
+
+impl<'a, T> Product<'a, T> {
+    /// `C = A B`.
+    pub fn new(kernel: &'a str, a: &'a dyn Source<T>, b: &'a dyn Source<T>) -> Self {
+        let workspace_limit = DEFAULT_WORKSPACE_LIMIT;
+        Product { alpha: 1.0, beta: 0.0, kernel, a, b, c: None, workspace_limit }
+    }
 }
 
 impl<T: Scalar> Product<'_, T> {
@@ -102,18 +113,18 @@ impl<T: Scalar> Product<'_, T> {
             let (free_send, free_receive) = channel();
             let (filled_send, filled_receive) = channel();
             for _ in 0..CHUNKS {
-                let _ = free_send.send(device.pinned(plan.chunk)?);
+                let _ = free_send.send(device.pinned(plan.chunk())?);
             }
             chunks.push((free_send, filled_receive));
             readers.push((free_receive, filled_send));
         }
         let (tile_send, tile_receive) = channel();
         let (place_send, place_receive) = channel();
-        for _ in 0..plan.places[2] {
-            let len = plan.block[0] * plan.block[1];
+        for _ in 0..plan.places()[2] {
+            let len = plan.block()[0] * plan.block()[1];
             let _ = place_send.send(Place::new(device, len)?);
         }
-        let back = [device.pinned(plan.chunk)?, device.pinned(plan.chunk)?];
+        let back = [device.pinned(plan.chunk())?, device.pinned(plan.chunk())?];
         let layout = out.layout();
         thread::scope(|scope| {
             let readers = readers.into_iter().enumerate();
@@ -122,7 +133,7 @@ impl<T: Scalar> Product<'_, T> {
             };
             let readers = readers.map(read).collect::<Vec<_>>();
             let writer =
-                scope.spawn(move || write(out, back, plan.chunk, &tile_receive, &place_send));
+                scope.spawn(move || write(out, back, plan.chunk(), &tile_receive, &place_send));
             let channels = Channels { chunks, turn: 0, tile_send, place_receive };
             let computed = stage.compute(channels);
             // The channels' ends are dropped, so all end.
@@ -176,7 +187,7 @@ impl<T: Scalar> Product<'_, T> {
         for load in schedule(plan, self.reads_c()).flat_map(|scheduled| scheduled.loads) {
             let (source, layout) = self.source(load.operand, layout);
             let (outer, inner) = sides(layout, load.rows, load.cols);
-            for (outer, inner, _) in chunks(outer, inner, plan.chunk) {
+            for (outer, inner, _) in chunks(outer, inner, plan.chunk()) {
                 next += 1;
                 if (next - 1) % READERS != turn {
                     continue;
@@ -252,11 +263,12 @@ impl<'a, T: Scalar> Stage<'a, T> {
         plan: &'a BlockPlan,
         out: Layout,
     ) -> Result<Self> {
-        let [rows, cols, depth] = plan.block;
+        let [rows, cols, depth] = plan.block();
         let places = |count: usize, len: usize| {
             (0..count).map(|_| Place::new(device, len)).collect::<Result<Vec<_>>>()
         };
         let gemm = Gemm::new().alpha(product.alpha).kernel(product.kernel)?;
+        let gemm = gemm.workspace_limit(product.workspace_limit);
         Ok(Stage {
             plan,
             layouts: [product.a.layout(), product.b.layout(), out],
@@ -264,8 +276,8 @@ impl<'a, T: Scalar> Stage<'a, T> {
             // What C is before the first block of k, and before the others.
             gemm: [gemm.beta(product.beta), gemm.beta(1.0)],
             products: device.stream()?,
-            a: places(plan.places[0], rows * depth)?,
-            b: places(plan.places[1], depth * cols)?,
+            a: places(plan.places()[0], rows * depth)?,
+            b: places(plan.places()[1], depth * cols)?,
         })
     }
 
@@ -337,7 +349,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
         let Some(Place { buffer, copies }) = place else { return Ok(()) };
         let layout = self.layouts[load.operand as usize];
         let (outer, inner) = sides(layout, load.rows.clone(), load.cols.clone());
-        for (outer, inner, before) in chunks(outer, inner, self.plan.chunk) {
+        for (outer, inner, before) in chunks(outer, inner, self.plan.chunk()) {
             let (free, filled) = &channels.chunks[channels.turn];
             channels.turn = (channels.turn + 1) % READERS;
             let mut chunk = filled.recv().map_err(|_| None)?;

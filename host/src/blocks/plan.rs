@@ -42,6 +42,7 @@ pub(super) const CHUNKS: usize = 2;
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Job {
     /// m, n, k. With `k = 0` neither A nor B is read.
     pub shape: Shape,
@@ -62,6 +63,7 @@ pub struct Job {
 /// Which operand is read once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Stays {
     /// A: its panels stay, B's go by for each.
     A,
@@ -74,6 +76,7 @@ pub enum Stays {
 /// Why a product is cut so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Why {
     /// All of it fits.
     Fits,
@@ -87,28 +90,18 @@ pub enum Why {
     DepthCut,
 }
 
-/// How a product is cut into blocks.
+/// How a product is cut into blocks. Only [`BlockPlan::new`] makes one, so that its parts fit together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 pub struct BlockPlan {
-    /// m, n, k of a block; those at the ends may be smaller.
-    pub block: [usize; 3],
-    /// Blocks along m, n and k; 0 where the product has nothing there.
-    pub blocks: [usize; 3],
-    /// Which operand is read once.
-    pub stays: Stays,
-    /// Why it is cut so.
-    pub why: Why,
-    /// Blocks of A, B and C that the device holds at a time.
-    pub places: [usize; 3],
-    /// Bytes of those.
-    pub device_bytes: u64,
-    /// Elements copied at a time.
-    pub chunk: usize,
-    /// Bytes on their way between files and the device, page-locked on a GPU.
-    pub host_bytes: u64,
-    /// Elements read of A, B and C, those that are read several times counted as often.
-    pub reads: [u64; 3],
+    block: [usize; 3],
+    blocks: [usize; 3],
+    stays: Stays,
+    why: Why,
+    places: [usize; 3],
+    device_bytes: u64,
+    chunk: usize,
+    host_bytes: u64,
+    reads: [u64; 3],
     #[serde(skip)]
     shape: Shape,
 }
@@ -269,6 +262,57 @@ impl BlockPlan {
         self.shape
     }
 
+    /// m, n, k of a block; those at the ends may be smaller.
+    pub fn block(&self) -> [usize; 3] {
+        self.block
+    }
+
+    /// Blocks along m, n and k; 0 where the product has nothing there.
+    pub fn blocks(&self) -> [usize; 3] {
+        self.blocks
+    }
+
+    /// Which operand is read once.
+    pub fn stays(&self) -> Stays {
+        self.stays
+    }
+
+    /// Why it is cut so.
+    pub fn why(&self) -> Why {
+        self.why
+    }
+
+    /// Blocks of A, B and C that the device holds at a time.
+    pub fn places(&self) -> [usize; 3] {
+        self.places
+    }
+
+    /// Bytes of those.
+    pub fn device_bytes(&self) -> u64 {
+        self.device_bytes
+    }
+
+    /// Elements copied at a time.
+    pub fn chunk(&self) -> usize {
+        self.chunk
+    }
+
+    /// The same with so many elements copied at a time: for tests, fewer than any plan has.
+    #[cfg(test)]
+    pub(crate) fn with_chunk(self, chunk: usize) -> Self {
+        BlockPlan { chunk, ..self }
+    }
+
+    /// Bytes on their way between files and the device, page-locked on a GPU.
+    pub fn host_bytes(&self) -> u64 {
+        self.host_bytes
+    }
+
+    /// Elements read of A, B and C, those that are read several times counted as often.
+    pub fn reads(&self) -> [u64; 3] {
+        self.reads
+    }
+
     /// Is everything on the device at once, read once, and computed in one piece?
     pub fn is_one_piece(&self) -> bool {
         self.blocks.iter().all(|&blocks| blocks <= 1)
@@ -308,6 +352,19 @@ impl BlockPlan {
 }
 
 impl Job {
+    /// Row-major matrices, C not read, k in one piece where that can be.
+    pub fn new(shape: Shape, element_bytes: usize, tile: [usize; 2], device_limit: u64) -> Self {
+        Job {
+            shape,
+            element_bytes,
+            tile,
+            layouts: [Layout::RowMajor; 3],
+            reads_c: false,
+            device_limit,
+            depth: None,
+        }
+    }
+
     /// The error for a limit that does not hold a block of one tile and that depth.
     fn too_small(&self, tile: [usize; 2], depth: usize) -> Error {
         let shape = self.shape;

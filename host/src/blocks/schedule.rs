@@ -37,13 +37,13 @@ pub(super) struct Scheduled {
 /// All steps.
 pub(super) fn schedule(plan: &BlockPlan, reads_c: bool) -> impl Iterator<Item = Scheduled> + use<> {
     let plan = *plan;
-    let mut a = Places::new(plan.places[0]);
-    let mut b = Places::new(plan.places[1]);
+    let mut a = Places::new(plan.places()[0]);
+    let mut b = Places::new(plan.places()[1]);
     plan.steps().map(move |step| {
         let (rows, cols, depth) = (plan.rows(step), plan.cols(step), plan.depth(step));
         let mut loads = Vec::new();
         // Where k is cut, nothing is kept: the next time that a block is needed, others have been there.
-        let keeps = plan.stays != Stays::Neither;
+        let keeps = plan.stays() != Stays::Neither;
         let first = step.depth == 0;
         let a_place = a.find((step.row, step.depth), keeps, |place| {
             let (rows, cols) = (rows.clone(), depth.clone());
@@ -56,7 +56,7 @@ pub(super) fn schedule(plan: &BlockPlan, reads_c: bool) -> impl Iterator<Item = 
         if first && reads_c {
             loads.push(Load { operand: Operand::C, place: 0, rows, cols });
         }
-        let last = step.depth + 1 >= plan.blocks[2];
+        let last = step.depth + 1 >= plan.blocks()[2];
         Scheduled { step, a: a_place, b: b_place, first, last, loads }
     })
 }

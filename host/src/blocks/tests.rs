@@ -42,9 +42,9 @@ fn plan(sizes: [usize; 3], limit: u64) -> BlockPlan {
 fn is_sound(job: &Job) -> BlockPlan {
     let plan = BlockPlan::new(job).unwrap();
     let (m, n, k) = (job.shape.m(), job.shape.n(), job.shape.k());
-    assert!(plan.device_bytes <= job.device_limit, "{job:?}: {plan:?}");
+    assert!(plan.device_bytes() <= job.device_limit, "{job:?}: {plan:?}");
     let mut reads = [0; 3];
-    let mut held = [vec![None; plan.places[0]], vec![None; plan.places[1]]];
+    let mut held = [vec![None; plan.places()[0]], vec![None; plan.places()[1]]];
     let mut multiplied = 0;
     let mut last_tile = None;
     for scheduled in schedule(&plan, job.reads_c) {
@@ -77,54 +77,54 @@ fn is_sound(job: &Job) -> BlockPlan {
     }
     assert_eq!(last_tile, None);
     assert_eq!(multiplied, m as u128 * n as u128 * k as u128, "{plan:?}");
-    assert_eq!(reads, plan.reads, "{job:?}: {plan:?}");
+    assert_eq!(reads, plan.reads(), "{job:?}: {plan:?}");
     plan
 }
 
 #[test]
 fn what_fits_is_one_piece() {
     let plan = is_sound(&job([1000, 700, 513], 4 * (513 * 1700 + 700_000)));
-    assert!(plan.is_one_piece() && plan.why == Why::Fits);
-    assert_eq!((plan.block, plan.places), ([1000, 700, 513], [1, 1, 1]));
+    assert!(plan.is_one_piece() && plan.why() == Why::Fits);
+    assert_eq!((plan.block(), plan.places()), ([1000, 700, 513], [1, 1, 1]));
     let plan = is_sound(&job([1000, 700, 513], 4 * (513 * 1700 + 700_000) - 1));
-    assert!(!plan.is_one_piece() && plan.why == Why::ReadsLess);
+    assert!(!plan.is_one_piece() && plan.why() == Why::ReadsLess);
 }
 
 #[test]
 fn what_is_large_goes_by_in_parts_and_is_read_once() {
     let plan = is_sound(&job([4000, 3000, 5000], 1 << 40));
-    assert_eq!((plan.why, plan.stays, plan.blocks), (Why::Overlaps, Stays::B, [8, 1, 1]));
-    assert_eq!(plan.reads, [4000 * 5000, 5000 * 3000, 0]);
-    assert!(plan.device_bytes < 4 * (5000 * 7000 + 4000 * 3000));
+    assert_eq!((plan.why(), plan.stays(), plan.blocks()), (Why::Overlaps, Stays::B, [8, 1, 1]));
+    assert_eq!(plan.reads(), [4000 * 5000, 5000 * 3000, 0]);
+    assert!(plan.device_bytes() < 4 * (5000 * 7000 + 4000 * 3000));
     // Too small to be cut.
     let plan = is_sound(&job([200, 100, 200_000], 1 << 40));
     assert!(plan.is_one_piece(), "{plan:?}");
     // Asked for, k is cut and nothing else.
     let plan = is_sound(&Job { depth: Some(1000), ..job([4000, 3000, 5000], 1 << 40) });
-    assert_eq!((plan.why, plan.blocks), (Why::DepthAsked, [1, 1, 5]));
+    assert_eq!((plan.why(), plan.blocks()), (Why::DepthAsked, [1, 1, 5]));
 }
 
 #[test]
 fn the_operand_stays_that_makes_for_less_reading() {
     // A tall A goes by a small B, which is read once; and the other way round.
     let tall = is_sound(&job([100_000, 300, 500], 4 << 20));
-    assert_eq!((tall.stays, tall.blocks[1]), (Stays::B, 1));
-    assert_eq!(tall.reads, [100_000 * 500, 300 * 500, 0]);
+    assert_eq!((tall.stays(), tall.blocks()[1]), (Stays::B, 1));
+    assert_eq!(tall.reads(), [100_000 * 500, 300 * 500, 0]);
     let wide = is_sound(&job([300, 100_000, 500], 4 << 20));
     // All of A is there, wherever it goes.
-    assert!(wide.blocks[0] <= 2, "{wide:?}");
-    assert_eq!(wide.reads, [300 * 500, 100_000 * 500, 0]);
+    assert!(wide.blocks()[0] <= 2, "{wide:?}");
+    assert_eq!(wide.reads(), [300 * 500, 100_000 * 500, 0]);
     // All of k, wherever that can be; and tiles that a kernel's blocks fill.
     let square = is_sound(&job([4096, 4096, 4096], 64 << 20));
-    assert_eq!((square.blocks[2], square.why), (1, Why::ReadsLess));
-    assert!(square.block[0].is_multiple_of(64) && square.block[1].is_multiple_of(64));
+    assert_eq!((square.blocks()[2], square.why()), (1, Why::ReadsLess));
+    assert!(square.block()[0].is_multiple_of(64) && square.block()[1].is_multiple_of(64));
 }
 
 #[test]
 fn of_equals_the_operand_goes_by_whose_panels_are_long_runs() {
     let stays = |a, b| {
         let layouts = [a, b, Layout::RowMajor];
-        is_sound(&Job { layouts, ..job([4096, 4096, 4096], 40 << 20) }).stays
+        is_sound(&Job { layouts, ..job([4096, 4096, 4096], 40 << 20) }).stays()
     };
     // Rows of a row-major A, columns of a column-major B.
     let [rows, cols] = LAYOUTS;
@@ -137,17 +137,20 @@ fn k_is_cut_only_where_it_must_be() {
     let (k, tile) = (10_000, 64);
     let least = 4 * (3 * tile * k + 2 * tile * tile) as u64;
     let whole = is_sound(&job([1000, 1000, k], least));
-    assert_eq!((whole.block, whole.blocks[2]), ([64, 64, k], 1));
+    assert_eq!((whole.block(), whole.blocks()[2]), ([64, 64, k], 1));
     let cut = is_sound(&job([1000, 1000, k], least - 1));
-    assert_eq!((cut.stays, cut.why), (Stays::Neither, Why::DepthCut));
-    assert!(cut.block[2] >= 256 && cut.reads[0] < whole.reads[0] + whole.reads[1], "{cut:?}");
+    assert_eq!((cut.stays(), cut.why()), (Stays::Neither, Why::DepthCut));
+    assert!(
+        cut.block()[2] >= 256 && cut.reads()[0] < whole.reads()[0] + whole.reads()[1],
+        "{cut:?}"
+    );
     let asked = is_sound(&Job { depth: Some(300), ..job([1000, 1000, k], least) });
-    assert_eq!((asked.block[2], asked.blocks[2], asked.why), (300, 34, Why::DepthAsked));
+    assert_eq!((asked.block()[2], asked.blocks()[2], asked.why()), (300, 34, Why::DepthAsked));
     // Asked for in one piece, it is cut in the same way.
     let asked = is_sound(&Job { depth: Some(300), ..job([1000, 1000, k], 1 << 40) });
-    assert_eq!((asked.block, asked.blocks), ([1000, 1000, 300], [1, 1, 34]));
+    assert_eq!((asked.block(), asked.blocks()), ([1000, 1000, 300], [1, 1, 34]));
     let all = is_sound(&Job { depth: Some(k), ..job([1000, 1000, k], 1 << 40) });
-    assert!(all.blocks[2] == 1 && all.why == Why::Overlaps);
+    assert!(all.blocks()[2] == 1 && all.why() == Why::Overlaps);
 }
 
 #[test]
@@ -188,7 +191,7 @@ fn huge_sizes_are_planned_at_once() {
     let n = u32::MAX as usize / 16;
     for limit in [200 << 20, 80 << 30] {
         let plan = plan([n, n, 1000], limit);
-        assert!(plan.device_bytes <= limit && plan.host_bytes <= 80 << 20, "{plan:?}");
+        assert!(plan.device_bytes() <= limit && plan.host_bytes() <= 80 << 20, "{plan:?}");
     }
     plan([u32::MAX as usize, 1, 1 << 26], 1 << 30);
 }
@@ -280,20 +283,20 @@ fn blocks_give_the_bits_of_one_piece() {
                         depth: (depth < k).then_some(depth),
                         ..job(sizes, limit)
                     };
-                    let mut plan = is_sound(&job);
+                    let plan = is_sound(&job);
                     assert!(
-                        limit == 1 << 30 || plan.blocks.iter().product::<usize>() > 1 || k == 0
+                        limit == 1 << 30 || plan.blocks().iter().product::<usize>() > 1 || k == 0
                     );
                     let want =
-                        one_piece(sizes, plan.block[2].max(1), (alpha, beta), [a, b, c], out);
+                        one_piece(sizes, plan.block()[2].max(1), (alpha, beta), [a, b, c], out);
                     // Several chunks a block, which do not end where runs do.
-                    plan.chunk = 1009;
+                    let plan = plan.with_chunk(1009);
                     let dense = |(values, layout), rows, cols| {
                         Dense::new(rows, cols, layout, values).unwrap()
                     };
                     let (a, b, c) = (dense(a, m, k), dense(b, k, n), dense(c, m, n));
                     let product =
-                        Product { alpha, beta, kernel: "gemm_64", a: &a, b: &b, c: Some(&c) };
+                        Product { alpha, beta, c: Some(&c), ..Product::new("gemm_64", &a, &b) };
                     let mut got = vec![f32::NAN; m * n];
                     let mut sink = Dense::new(m, n, out, &mut got[..]).unwrap();
                     let choice = product.run(&device, &plan, &mut sink).unwrap().unwrap();
@@ -316,11 +319,10 @@ fn a_lesson_takes_a_last_block_of_one_row() {
     for layout in LAYOUTS {
         let job = Job { tile: [16, 16], layouts: [layout; 3], ..job([m, n, k], 8000) };
         let plan = is_sound(&job);
-        assert_eq!(m % plan.block[0], 1, "{plan:?}");
+        assert_eq!(m % plan.block()[0], 1, "{plan:?}");
         let dense = |values, rows, cols| Dense::new(rows, cols, layout, values).unwrap();
         let (from_a, from_b) = (dense(&a[..], m, k), dense(&b[..], k, n));
-        let (alpha, beta) = (1.0, 0.0);
-        let product = Product { alpha, beta, kernel: "tiled16", a: &from_a, b: &from_b, c: None };
+        let product = Product::new("tiled16", &from_a, &from_b);
         let mut got = vec![f32::NAN; m * n];
         let mut sink = Dense::new(m, n, layout, &mut got[..]).unwrap();
         product.run(&device, &plan, &mut sink).unwrap();
@@ -347,8 +349,7 @@ fn doubles_and_transposes_go_through() {
     let run = |limit| {
         let job = Job { element_bytes: 8, ..job([m, n, k], limit) };
         let plan = is_sound(&job);
-        let product =
-            Product { alpha: 1.0, beta: 0.0, kernel: "gemm_f64_64", a: &a, b: &b, c: None };
+        let product = Product::new("gemm_f64_64", &a, &b);
         let mut c = vec![0.0; m * n];
         let mut sink = Dense::new(m, n, Layout::RowMajor, &mut c[..]).unwrap();
         product.run(&Device::cpu(), &plan, &mut sink).unwrap();
@@ -384,7 +385,7 @@ fn empty_products_write_nothing_or_what_c_becomes() {
         let plan = is_sound(&Job { reads_c: beta != 0.0, ..job([m, n, k], 100_000) });
         let mut got = vec![f32::NAN; m * n];
         let mut sink = Dense::new(m, n, Layout::RowMajor, &mut got[..]).unwrap();
-        let product = Product { alpha: 1.0, beta, kernel: "gemm_64", a: &a, b: &b, c: Some(&c) };
+        let product = Product { beta, c: Some(&c), ..Product::new("gemm_64", &a, &b) };
         product.run(&Device::cpu(), &plan, &mut sink).unwrap();
         got
     };
@@ -447,11 +448,12 @@ fn whoever_fails_ends_all_and_is_heard() {
     let values = vec![1f32; 200 * 200];
     let dense = || Dense::new(200, 200, Layout::RowMajor, &values[..]).unwrap();
     let fails = |at, with| Fails { inner: dense(), at, count: AtomicUsize::new(0), with };
-    let mut plan = is_sound(&job([200; 3], 250_000));
-    plan.chunk = 5000;
+    let plan = is_sound(&job([200; 3], 250_000)).with_chunk(5000);
     let run = |a: &dyn Source<f32>, out: &mut dyn Sink<f32>, kernel| {
-        let product = Product { alpha: 1.0, beta: 0.0, kernel, a, b: &dense(), c: None };
-        product.run(&Device::cpu(), &plan, out).map(drop).map_err(|error| error.to_string())
+        Product::new(kernel, a, &dense())
+            .run(&Device::cpu(), &plan, out)
+            .map(drop)
+            .map_err(|error| error.to_string())
     };
     let never = usize::MAX;
     let broken = || Error::argument("disk", "full", "must not be");

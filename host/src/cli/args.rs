@@ -2,6 +2,7 @@
 
 mod bench;
 mod blur;
+mod bytes;
 mod check;
 mod gemm;
 mod ladder;

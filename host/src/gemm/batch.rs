@@ -1,7 +1,7 @@
 //! Batches: matrices of one shape, evenly spaced.
 
 use crate::{
-    buffer::{BufferView, BufferViewMut, Pod},
+    buffer::{BufferView, BufferViewMut, Pod, Written},
     error::{Error, Result},
     matrix::{
         MatrixView, MatrixViewMut,
@@ -22,7 +22,7 @@ pub struct Batch<'a, T> {
 /// `count` matrices to be written, no two of whose elements are one.
 #[derive(Debug)]
 pub struct BatchMut<'a, T> {
-    pub(super) elements: BufferViewMut<'a, T>,
+    pub(super) elements: Written<'a, T>,
     pub(super) size: (usize, usize),
     pub(super) strides: [usize; 2],
     pub(super) count: usize,
@@ -122,7 +122,7 @@ impl<'a, T: Pod> BatchMut<'a, T> {
         }
         let needed = batch_extent((rows, cols), strides, count, step)?;
         check_len(elements.len(), needed, count, step)?;
-        let elements = elements.into_part(0, needed)?;
+        let elements = elements.into_part(0, needed)?.into();
         Ok(BatchMut { elements, size: (rows, cols), strides, count, step })
     }
 

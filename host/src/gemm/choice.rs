@@ -3,7 +3,7 @@
 //! Both are pure functions of what is asked for and where: [`candidates`] needs no device, and `--plan` prints it.
 //!
 //! **May it run** ([`Ineligible`]): a general kernel takes every product. A lesson's kernel takes `A B` of dense
-//! row-major matrices, one at a time, without scalars, bias or activation.
+//! row-major matrices, one at a time, without scalars, bias or activation. None takes more workspace than it is allowed.
 //!
 //! **Is it the fastest**: the one with the shortest predicted time. A product is as many blocks as C has tiles, full
 //! ones at the edges too. The fullest of the multiprocessors decides: with `q` blocks it needs `q` times a block's
@@ -22,13 +22,19 @@ use super::{
     scalar::{self, Kernel, Scalar},
 };
 use crate::{
+    buffer::Pod,
     device::Device,
     error::{Error, Result},
     product::Shape,
 };
 
+/// Bytes of workspace that a kernel may take where nothing else is said, 256 MiB: room for copies of both operands up to
+/// 5792 x 5792 in f32, and little beside the memory of any GPU that can run the kernels.
+pub const DEFAULT_WORKSPACE_LIMIT: u64 = 256 << 20;
+
 /// What of a product its kernel's choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// m, n, k.
     pub shape: Shape,
@@ -40,19 +46,27 @@ pub struct Request {
     pub compute: Compute,
     /// Is it `A B`, with `alpha = 1`, `beta = 0`, no bias and no activation?
     pub plain: bool,
+    /// Bytes of workspace that its kernel may take.
+    pub workspace_limit: u64,
 }
 
 impl Request {
+    /// `C = A B`, once, of matrices with these strides.
+    pub fn new(shape: Shape, strides: [[usize; 2]; 3]) -> Self {
+        Request {
+            shape,
+            strides,
+            batch: 1,
+            compute: Compute::default(),
+            plain: true,
+            workspace_limit: DEFAULT_WORKSPACE_LIMIT,
+        }
+    }
+
     /// `C = A B` of dense row-major matrices.
     pub fn dense(shape: Shape) -> Self {
         let (n, k) = (shape.n(), shape.k());
-        Request {
-            shape,
-            strides: [[k, 1], [n, 1], [n, 1]],
-            batch: 1,
-            compute: Compute::Native,
-            plain: true,
-        }
+        Request::new(shape, [[k, 1], [n, 1], [n, 1]])
     }
 
     /// The same product as it is launched: where columns of C lie side by side, as `C^T = B^T A^T`.
@@ -118,15 +132,27 @@ pub enum Ineligible {
     Dense,
     /// It computes one product a launch.
     Batch,
+    /// It needs more workspace than it may take.
+    Workspace {
+        /// Bytes that it needs.
+        needed: u64,
+        /// Bytes that it may take.
+        limit: u64,
+    },
 }
 
 impl fmt::Display for Ineligible {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            Ineligible::Plain => "computes A B alone: alpha = 1, beta = 0, no bias, no activation",
-            Ineligible::Dense => "takes dense row-major matrices alone",
-            Ineligible::Batch => "computes one product a launch",
-        })
+        match self {
+            Ineligible::Plain => {
+                f.write_str("computes A B alone: alpha = 1, beta = 0, no bias, no activation")
+            }
+            Ineligible::Dense => f.write_str("takes dense row-major matrices alone"),
+            Ineligible::Batch => f.write_str("computes one product a launch"),
+            Ineligible::Workspace { needed, limit } => {
+                write!(f, "needs {needed} bytes of workspace, and may take {limit}")
+            }
+        }
     }
 }
 
@@ -141,6 +167,8 @@ pub struct Candidate {
     /// The time that it is predicted to take, in microseconds. `None` where nobody has measured it, so that it is
     /// never taken unless by name.
     pub predicted_us: Option<f64>,
+    /// Bytes that it needs on the device besides its operands.
+    pub workspace_bytes: u64,
 }
 
 /// The kernel of a product.
@@ -151,7 +179,8 @@ pub struct Choice {
     pub entry: &'static Entry,
     /// Why this one.
     pub reason: Reason,
-    /// Bytes that it needs on the device besides its operands. No kernel of today needs any.
+    /// Bytes that it needs on the device besides its operands, never more than the request's limit. No kernel of today
+    /// needs any.
     pub workspace_bytes: u64,
 }
 
@@ -229,7 +258,7 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
 }
 
 /// The time that a kernel is predicted to take, in microseconds.
-fn predict<T>(kernel: &Kernel<T>, request: &Request, target: &Target) -> Option<f64> {
+fn predict<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> Option<f64> {
     let Speed { gflops, alone, fixed_us } = speed(kernel.entry.name(), target.cuda)?;
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
     let [rows, cols] = kernel.tile;
@@ -246,22 +275,24 @@ fn predict<T>(kernel: &Kernel<T>, request: &Request, target: &Target) -> Option<
 }
 
 /// Why a kernel may not run, if so.
-fn ineligible<T>(kernel: &Kernel<T>, request: &Request) -> Option<Ineligible> {
+fn ineligible<T, O>(kernel: &Kernel<T, O>, request: &Request) -> Option<Ineligible> {
     // Every kernel of today computes in its operands' own type.
     let Compute::Native = request.compute;
+    let (needed, limit) = ((kernel.workspace_bytes)(request), request.workspace_limit);
     match kernel.general {
-        Some(_) => None,
         None if !request.plain => Some(Ineligible::Plain),
         None if request.batch > 1 => Some(Ineligible::Batch),
         None if !request.is_dense() => Some(Ineligible::Dense),
-        None => None,
+        _ if needed > limit => Some(Ineligible::Workspace { needed, limit }),
+        _ => None,
     }
 }
 
-fn candidate<T>(kernel: Kernel<T>, request: &Request, target: &Target) -> Candidate {
+fn candidate<T, O>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Candidate {
     let ineligible = ineligible(&kernel, request);
     let predicted_us = predict(&kernel, request, target);
-    Candidate { entry: kernel.entry, ineligible, predicted_us }
+    let workspace_bytes = (kernel.workspace_bytes)(request);
+    Candidate { entry: kernel.entry, ineligible, predicted_us, workspace_bytes }
 }
 
 /// Every kernel for `T`, in the order of the registry.
@@ -275,31 +306,46 @@ pub fn candidates<T: Scalar>(request: &Request, target: &Target) -> Vec<Candidat
 /// # Errors
 /// [`Error::Argument`] for a name that there is not, or of a kernel that may not run.
 pub fn choose<T: Scalar>(request: &Request, target: &Target, name: Option<&str>) -> Result<Choice> {
-    choose_kernel::<T>(request, target, name).map(|(_, choice)| choice)
+    choose_kernel::<T, T>(request, target, name).map(|(_, choice)| choice)
 }
 
-pub(super) fn choose_kernel<T: Scalar>(
+pub(super) fn choose_kernel<T: Scalar<O>, O: Pod>(
     request: &Request,
     target: &Target,
     name: Option<&str>,
-) -> Result<(Kernel<T>, Choice)> {
+) -> Result<(Kernel<T, O>, Choice)> {
     let request = &request.as_launched();
-    let choice = |kernel: Kernel<T>, reason| {
-        (kernel, Choice { entry: kernel.entry, reason, workspace_bytes: 0 })
+    let (kernel, reason) = match name {
+        Some(name) => (named(scalar::find::<T, O>(name)?, request)?, Reason::Named),
+        None => fastest(T::kernels(), request, target).ok_or_else(|| {
+            let limit = format!("there is none for {} that takes such operands", T::NAME);
+            Error::argument("kernel", "auto", limit)
+        })?,
     };
-    if let Some(name) = name {
-        let kernel = scalar::find::<T>(name)?;
-        return match ineligible(&kernel, request) {
-            None => Ok(choice(kernel, Reason::Named)),
-            Some(why) => Err(Error::argument("kernel", name, why.to_string())),
-        };
+    let workspace_bytes = (kernel.workspace_bytes)(request);
+    Ok((kernel, Choice { entry: kernel.entry, reason, workspace_bytes }))
+}
+
+/// The kernel that was asked for, if it may run.
+fn named<T, O>(kernel: Kernel<T, O>, request: &Request) -> Result<Kernel<T, O>> {
+    match ineligible(&kernel, request) {
+        None => Ok(kernel),
+        Some(why) => Err(Error::argument("kernel", kernel.entry.name(), why.to_string())),
     }
+}
+
+/// The fastest of those that may run.
+fn fastest<T, O>(
+    kernels: impl Iterator<Item = Kernel<T, O>>,
+    request: &Request,
+    target: &Target,
+) -> Option<(Kernel<T, O>, Reason)> {
     // One pass without an allocation: this is on the way of every launch.
-    let (mut best, mut next) = (None::<(f64, Kernel<T>)>, None::<(f64, Kernel<T>)>);
-    for kernel in T::kernels().filter(|kernel| ineligible(kernel, request).is_none()) {
+    let (mut best, mut next) = (None::<(f64, Kernel<T, O>)>, None::<(f64, Kernel<T, O>)>);
+    for kernel in kernels.filter(|kernel| ineligible(kernel, request).is_none()) {
         let Some(time) = predict(&kernel, request, target) else { continue };
         let faster = |than: &Option<(f64, _)>| {
-            than.is_none_or(|(other, _)| time.total_cmp(&other) == Ordering::Less)
+            than.as_ref().is_none_or(|(other, _)| time.total_cmp(other) == Ordering::Less)
         };
         if faster(&best) {
             next = best.replace((time, kernel));
@@ -307,14 +353,60 @@ pub(super) fn choose_kernel<T: Scalar>(
             next = Some((time, kernel));
         }
     }
-    let Some((predicted_us, kernel)) = best else {
-        let limit = format!("there is none for {} that takes such operands", T::NAME);
-        return Err(Error::argument("kernel", "auto", limit));
-    };
+    let (predicted_us, kernel) = best?;
     let reason = next.map_or(Reason::Only, |(next_us, next)| Reason::Fastest {
         predicted_us,
         next: next.entry.name(),
         next_us,
     });
-    Ok(choice(kernel, reason))
+    Some((kernel, reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel like gemm_128, if it copied A to padded rows first.
+    fn copies_a() -> Kernel<f32> {
+        let workspace_bytes = |request: &Request| {
+            4 * (request.shape.m() * request.shape.k().next_multiple_of(4)) as u64
+        };
+        Kernel { workspace_bytes, ..scalar::find("gemm_128").unwrap() }
+    }
+
+    fn request(workspace_limit: u64) -> Request {
+        let shape = Shape::new(4096, 4096, 4095).unwrap();
+        Request { workspace_limit, ..Request::dense(shape) }
+    }
+
+    #[test]
+    fn a_workspace_beyond_the_limit_is_refused_with_both_figures() {
+        let needed = 4 * 4096 * 4096;
+        let of = |limit| candidate(copies_a(), &request(limit), &Target::H200);
+        assert_eq!((of(needed).workspace_bytes, of(needed).ineligible), (needed, None));
+        let refused = of(needed - 1).ineligible.unwrap();
+        assert_eq!(refused, Ineligible::Workspace { needed, limit: needed - 1 });
+        assert_eq!(refused.to_string(), "needs 67108864 bytes of workspace, and may take 67108863");
+        let error = named(copies_a(), &request(0)).unwrap_err().to_string();
+        assert_eq!(error, "kernel = gemm_128: needs 67108864 bytes of workspace, and may take 0");
+        // Transposed it is launched as B^T A^T, and what was B is what it copies.
+        let shape = Shape::new(100, 4096, 4095).unwrap();
+        let turned = Request { strides: [[1, 100], [1, 4095], [1, 100]], ..Request::dense(shape) };
+        let turned = candidate(copies_a(), &turned.as_launched(), &Target::H200);
+        assert_eq!(turned.workspace_bytes, needed);
+    }
+
+    #[test]
+    fn without_room_for_its_workspace_the_fastest_is_not_taken() {
+        let slower = || std::iter::once(scalar::find::<f32, f32>("gemm_64").unwrap());
+        let of = |limit| {
+            let kernels = slower().chain([copies_a()]);
+            let (kernel, reason) = fastest(kernels, &request(limit), &Target::H200).unwrap();
+            (kernel.entry.name(), reason == Reason::Only)
+        };
+        assert_eq!(of(DEFAULT_WORKSPACE_LIMIT), ("gemm_128", false));
+        assert_eq!(of(1 << 20), ("gemm_64", true));
+        let alone = std::iter::once(copies_a());
+        assert!(fastest(alone, &request(1 << 20), &Target::H200).is_none());
+    }
 }

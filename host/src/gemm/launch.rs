@@ -1,5 +1,7 @@
 //! From a general product to launches: what must fit together is checked here, and nowhere else.
 
+use std::ops::Range;
+
 use gpu::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS};
 use simt::LaunchConfig;
 
@@ -9,7 +11,7 @@ use super::{
     scalar::{self, Kernel},
 };
 use crate::{
-    buffer::{BufferView, BufferViewMut},
+    buffer::{BufferView, Pod, Written},
     error::{Error, Result},
     launch::Stream,
     matrix::{MatrixView, MatrixViewMut},
@@ -17,22 +19,22 @@ use crate::{
 };
 
 /// Operands whose C has its rows' elements side by side, where that can be had.
-struct Operands<'a, T> {
+struct Operands<'a, T, O> {
     shape: Shape,
     count: usize,
     a: Batch<'a, T>,
     b: Batch<'a, T>,
-    c: BatchMut<'a, T>,
-    bias: Option<Bias<'a, T>>,
+    c: BatchMut<'a, O>,
+    bias: Option<Bias<'a, O>>,
 }
 
 /// [`Gemm::launch_batch`].
-pub(super) fn batch<T: Scalar>(
-    gemm: &Gemm<T>,
+pub(super) fn batch<T: Scalar<O>, O: Pod>(
+    gemm: &Gemm<T, O>,
     stream: &Stream,
     a: Batch<T>,
     b: Batch<T>,
-    c: BatchMut<T>,
+    c: BatchMut<O>,
 ) -> Result<Choice> {
     let bias = gemm.bias.map(Bias::elements);
     check_apart(&a, &b, &c, bias)?;
@@ -40,12 +42,12 @@ pub(super) fn batch<T: Scalar>(
 }
 
 /// The same of operands that are known to share no element with C.
-pub(super) fn batch_of_borrows<T: Scalar>(
-    gemm: &Gemm<T>,
+pub(super) fn batch_of_borrows<T: Scalar<O>, O: Pod>(
+    gemm: &Gemm<T, O>,
     stream: &Stream,
     a: Batch<T>,
     b: Batch<T>,
-    c: BatchMut<T>,
+    c: BatchMut<O>,
 ) -> Result<Choice> {
     let operands = check(gemm, stream, a, b, c)?;
     let (kernel, choice) = choose(gemm, stream, &operands)?;
@@ -54,11 +56,11 @@ pub(super) fn batch_of_borrows<T: Scalar>(
 }
 
 /// [`Gemm::launch_array`].
-pub(super) fn array<T: Scalar>(
-    gemm: &Gemm<T>,
+pub(super) fn array<T: Scalar<O>, O: Pod>(
+    gemm: &Gemm<T, O>,
     stream: &Stream,
     inputs: &[(MatrixView<T>, MatrixView<T>)],
-    outputs: &mut [MatrixViewMut<T>],
+    outputs: &mut [MatrixViewMut<O>],
 ) -> Result<Vec<Choice>> {
     if inputs.len() != outputs.len() {
         let limit = format!("must be outputs.len() = {}", outputs.len());
@@ -94,11 +96,11 @@ fn of_product(index: usize, error: Error) -> Error {
     }
 }
 
-fn choose<T: Scalar>(
-    gemm: &Gemm<T>,
+fn choose<T: Scalar<O>, O: Pod>(
+    gemm: &Gemm<T, O>,
     stream: &Stream,
-    operands: &Operands<T>,
-) -> Result<(Kernel<T>, Choice)> {
+    operands: &Operands<T, O>,
+) -> Result<(Kernel<T, O>, Choice)> {
     let Operands { shape, count, a, b, c, .. } = operands;
     let strides = [a.strides, b.strides, c.strides];
     let request = Request {
@@ -107,18 +109,19 @@ fn choose<T: Scalar>(
         batch: *count,
         compute: gemm.compute,
         plain: gemm.is_plain(),
+        workspace_limit: gemm.workspace_limit,
     };
-    choose_kernel::<T>(&request, &Target::of(stream.device()), gemm.kernel)
+    choose_kernel(&request, &Target::of(stream.device()), gemm.kernel)
 }
 
 /// Checks all that must fit together, but that C is none of what is read.
-fn check<'a, T: Scalar>(
-    gemm: &Gemm<'a, T>,
+fn check<'a, T: Scalar<O>, O: Pod>(
+    gemm: &Gemm<'a, T, O>,
     stream: &Stream,
     a: Batch<'a, T>,
     b: Batch<'a, T>,
-    c: BatchMut<'a, T>,
-) -> Result<Operands<'a, T>> {
+    c: BatchMut<'a, O>,
+) -> Result<Operands<'a, T, O>> {
     let bias = gemm.bias.map(|bias| match bias {
         Bias::PerRow(elements) => (elements, "C.rows", c.size.0),
         Bias::PerCol(elements) => (elements, "C.cols", c.size.1),
@@ -164,59 +167,77 @@ fn check<'a, T: Scalar>(
 }
 
 /// C shares no element with what is read. Between borrows that is so; foreign memory may be anywhere.
-fn check_apart<T: Scalar>(
+fn check_apart<T: Pod, O: Pod>(
     a: &Batch<T>,
     b: &Batch<T>,
-    c: &BatchMut<T>,
-    bias: Option<BufferView<T>>,
+    c: &BatchMut<O>,
+    bias: Option<BufferView<O>>,
 ) -> Result<()> {
-    let start = |elements: &BufferView<T>| elements.address().addr() / size_of::<T>();
     let written = c.elements.as_view();
-    let (c_start, c_len) = (start(&written), written.len());
-    let reads = [("A", Some(a)), ("B", Some(b)), ("bias", None)];
-    for (name, batch) in reads {
-        let Some(elements) = batch.map_or(bias, |batch| Some(batch.elements)) else { continue };
-        if elements.device() != written.device() {
+    let to = addresses(&written);
+    for (name, batch) in [("A", Some(a)), ("B", Some(b)), ("bias", None)] {
+        let (device, from) = match (batch, &bias) {
+            (Some(batch), _) => (batch.elements.device(), addresses(&batch.elements)),
+            (None, Some(bias)) => (bias.device(), addresses(bias)),
+            (None, None) => continue,
+        };
+        if device != written.device() {
             continue;
         }
-        let (from, len) = (start(&elements), elements.len());
-        let apart = len == 0 || c_len == 0 || from + len <= c_start || c_start + c_len <= from;
-        if apart || batch.is_some_and(|batch| side_by_side(batch, from, c, c_start)) {
+        let empty = from.is_empty() || to.is_empty();
+        let apart = empty || from.end <= to.start || to.end <= from.start;
+        if apart || batch.is_some_and(|batch| side_by_side(batch, from.start, c, to.start)) {
             continue;
         }
         let limit = "must not reach into C".to_owned();
-        return Err(Error::argument(name, format!("at {:#x}", from * size_of::<T>()), limit));
+        return Err(Error::argument(name, format!("at {:#x}", from.start), limit));
     }
     Ok(())
 }
 
-/// Are both column blocks of one row-major matrix, or row blocks of one column-major matrix, next to each other?
-fn side_by_side<T>(a: &Batch<T>, a_start: usize, c: &BatchMut<T>, c_start: usize) -> bool {
-    if a.strides != c.strides || a.count != 1 || c.count != 1 {
+/// The addresses of elements, from the first one's to behind the last one's.
+fn addresses<T: Pod>(elements: &BufferView<T>) -> Range<usize> {
+    let start = elements.address().addr();
+    // Saturating: somebody may promise foreign memory that ends where addresses do.
+    start..start.saturating_add(elements.len() * size_of::<T>())
+}
+
+/// Are both column blocks of one row-major matrix, or row blocks of one column-major matrix, next to each other? In
+/// bytes: their elements may be of two types.
+fn side_by_side<T, O>(a: &Batch<T>, a_start: usize, c: &BatchMut<O>, c_start: usize) -> bool {
+    // From one row or column to the next, and how much of that is the block's, from its first element to its last.
+    let runs = |strides: [usize; 2], (rows, cols): (usize, usize), bytes: usize| {
+        let [between_rows, between_cols] = strides;
+        let (leading, inner, run) = match between_cols <= between_rows {
+            true => (between_rows, between_cols, cols),
+            false => (between_cols, between_rows, rows),
+        };
+        // Saturating: a stride by which nothing is reached may be any.
+        let last = run.saturating_sub(1).saturating_mul(inner);
+        (leading.saturating_mul(bytes), last.saturating_add(1).saturating_mul(bytes))
+    };
+    if a.count != 1 || c.count != 1 {
         return false;
     }
-    let (leading, a_width, c_width) = match a.strides {
-        [leading, 1] => (leading, a.size.1, c.size.1),
-        [1, leading] => (leading, a.size.0, c.size.0),
-        _ => return false,
-    };
+    let (leading, a_width) = runs(a.strides, a.size, size_of::<T>());
+    let (leading_of_c, c_width) = runs(c.strides, c.size, size_of::<O>());
     // Where C's columns begin, counted from A's first.
     let offset = (c_start as i128 - a_start as i128).rem_euclid(leading.max(1) as i128) as usize;
-    a_width <= offset && offset + c_width <= leading
+    leading == leading_of_c && a_width <= offset && c_width <= leading - offset
 }
 
 /// Launches what was checked.
-fn launch<T: Scalar>(
-    gemm: &Gemm<T>,
+fn launch<T: Scalar<O>, O: Pod>(
+    gemm: &Gemm<T, O>,
     stream: &Stream,
-    kernel: &Kernel<T>,
-    operands: Operands<T>,
+    kernel: &Kernel<T, O>,
+    operands: Operands<T, O>,
 ) -> Result<()> {
     let Operands { shape, count, a, b, mut c, bias } = operands;
     if shape.c_len() == 0 || count == 0 {
         return Ok(());
     }
-    // The factor in the operands' type: what is zero there adds nothing.
+    // The factor as it is computed with: what is zero then adds nothing.
     let alpha = if shape.k() == 0 { 0.0 } else { T::rounded(gemm.alpha) };
     let beta = T::rounded(gemm.beta);
     let k = if alpha == 0.0 { 0 } else { shape.k() };
@@ -227,8 +248,9 @@ fn launch<T: Scalar>(
     let Some(general) = kernel.general else {
         return T::lesson(stream, kernel.entry, shape, a.elements, b.elements, c.elements);
     };
+    let no_bias = stream.device().uninit(0)?;
     let (bias_kind, bias_elements) = match bias {
-        None => (NO_BIAS, a.elements.view(0, 0)?),
+        None => (NO_BIAS, no_bias.view(..)?),
         Some(Bias::PerRow(elements)) => (ROW_BIAS, elements),
         Some(Bias::PerCol(elements)) => (COL_BIAS, elements),
     };
@@ -295,16 +317,41 @@ fn launch<T: Scalar>(
 }
 
 /// What is left of a view from there on; nothing where it ends before.
-fn rest<T: Scalar>(elements: BufferView<T>, start: usize) -> Result<BufferView<T>> {
+fn rest<T: Pod>(elements: BufferView<T>, start: usize) -> Result<BufferView<T>> {
     let start = start.min(elements.len());
     elements.view(start, elements.len() - start)
 }
 
-fn rest_mut<'a, T: Scalar>(
-    elements: &'a mut BufferViewMut<T>,
-    start: usize,
-) -> Result<BufferViewMut<'a, T>> {
+fn rest_mut<'a, T: Pod>(elements: &'a mut Written<T>, start: usize) -> Result<Written<'a, T>> {
     let start = start.min(elements.len());
     let len = elements.len() - start;
-    elements.view_mut(start, len)
+    elements.reborrow().into_part(start, len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Device;
+
+    /// Rows of 40 bytes, of which A has five f32 from `a` on and C two f64 from `c` on.
+    fn shares(a: u64, c: u64) -> bool {
+        let device = Device::cpu();
+        let memory = device.zeros::<u64>(20).unwrap();
+        // SAFETY: both end before the memory does, and nobody reads or writes it.
+        let (a, mut c) = unsafe {
+            let a = device.foreign::<f32>(memory.address() + a, 25).unwrap();
+            (a, device.foreign::<f64>(memory.address() + c, 12).unwrap())
+        };
+        let a = Batch::one(MatrixView::new(a.view(..).unwrap(), 3, 5, [10, 1]).unwrap());
+        let c = MatrixViewMut::new(c.view_mut(..).unwrap(), 3, 2, [5, 1]).unwrap();
+        check_apart(&a, &a, &BatchMut::one(c), None).is_err()
+    }
+
+    /// A and C may be of types of different sizes: they are compared by bytes.
+    #[test]
+    fn blocks_of_columns_of_two_types() {
+        // A's bytes are 0 to 20 of each row; C's are 16.
+        assert_eq!([0, 8, 16, 24].map(|c| shares(0, c)), [true, true, true, false]);
+        assert_eq!([4, 8, 20, 24].map(|a| shares(a, 24)), [false, true, true, true]);
+    }
 }

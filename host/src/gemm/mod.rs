@@ -35,14 +35,18 @@ mod launch;
 mod scalar;
 mod slices;
 
-use std::fmt;
+use std::{fmt, marker::PhantomData};
 
 pub use batch::{Batch, BatchMut};
-pub use choice::{Candidate, Choice, Ineligible, Reason, Request, Target, candidates, choose};
+pub use choice::{
+    Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Reason, Request, Target, candidates,
+    choose,
+};
 pub use scalar::Scalar;
 
+use self::choice::choose_kernel;
 use crate::{
-    buffer::BufferView,
+    buffer::{BufferView, Pod},
     error::{Error, Result},
     launch::Stream,
     matrix::{MatrixView, MatrixViewMut, SliceView, SliceViewMut},
@@ -72,6 +76,7 @@ pub enum Activation {
 
 /// What is added to C, before the activation.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Bias<'a, T> {
     /// Element i to all of row i: m elements.
     PerRow(BufferView<'a, T>),
@@ -87,15 +92,18 @@ impl<'a, T> Bias<'a, T> {
     }
 }
 
-/// A general product, to be run any number of times.
+/// A general product, to be run any number of times: of operands of `T`, with C and the bias of `O`, which today is
+/// the same type ([`Scalar`]).
 #[derive(Clone, Copy, Debug)]
-pub struct Gemm<'a, T> {
+pub struct Gemm<'a, T, O = T> {
     alpha: f64,
     beta: f64,
-    bias: Option<Bias<'a, T>>,
+    bias: Option<Bias<'a, O>>,
     activation: Activation,
     compute: Compute,
     kernel: Option<&'static str>,
+    workspace_limit: u64,
+    operands: PhantomData<T>,
 }
 
 impl<T: Scalar> Default for Gemm<'_, T> {
@@ -104,20 +112,33 @@ impl<T: Scalar> Default for Gemm<'_, T> {
     }
 }
 
-impl<'a, T: Scalar> Gemm<'a, T> {
-    /// `C = A B`.
+// Not for any `O`: from one operand's type the compiler is to know the other's and C's, as where `Matrix::zeros` makes C
+// and nothing says of what. A C of another type will have a constructor of its own.
+impl<T: Scalar> Gemm<'_, T> {
+    /// `C = A B`, with C of the operands' type.
     pub fn new() -> Self {
-        let (bias, activation, compute) = (None, Activation::default(), Compute::default());
-        Gemm { alpha: 1.0, beta: 0.0, bias, activation, compute, kernel: None }
+        Gemm {
+            alpha: 1.0,
+            beta: 0.0,
+            bias: None,
+            activation: Activation::default(),
+            compute: Compute::default(),
+            kernel: None,
+            workspace_limit: DEFAULT_WORKSPACE_LIMIT,
+            operands: PhantomData,
+        }
     }
+}
 
-    /// The factor of A B; it is rounded to the operands' type. 1 where nothing else is said.
+impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
+    /// The factor of A B; it is rounded to the type that sums are kept in, which is the operands'. 1 where nothing else
+    /// is said.
     #[must_use]
     pub fn alpha(self, alpha: impl Into<f64>) -> Self {
         Gemm { alpha: alpha.into(), ..self }
     }
 
-    /// The factor of what C was; it is rounded to the operands' type. 0 where nothing else is said.
+    /// The factor of what C was; it is rounded as alpha is. 0 where nothing else is said.
     #[must_use]
     pub fn beta(self, beta: impl Into<f64>) -> Self {
         Gemm { beta: beta.into(), ..self }
@@ -125,7 +146,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
 
     /// Adds a bias to C.
     #[must_use]
-    pub fn bias(self, bias: Bias<'a, T>) -> Self {
+    pub fn bias(self, bias: Bias<'a, O>) -> Self {
         Gemm { bias: Some(bias), ..self }
     }
 
@@ -144,10 +165,17 @@ impl<'a, T: Scalar> Gemm<'a, T> {
     /// The kernel to take, in place of the one that [`choose`] takes. It is still checked whether it may.
     ///
     /// # Errors
-    /// [`Error::Argument`], with the names that there are for this type.
+    /// [`Error::Argument`], with the names that there are for these types.
     pub fn kernel(self, name: &str) -> Result<Self> {
-        let kernel = scalar::find::<T>(name)?;
+        let kernel = scalar::find::<T, O>(name)?;
         Ok(Gemm { kernel: Some(kernel.entry.name()), ..self })
+    }
+
+    /// Bytes of the device's memory that a kernel may take besides the operands: one that needs more may not run.
+    /// [`DEFAULT_WORKSPACE_LIMIT`] where nothing else is said.
+    #[must_use]
+    pub fn workspace_limit(self, bytes: u64) -> Self {
+        Gemm { workspace_limit: bytes, ..self }
     }
 
     /// Puts the product on a stream and returns: A is `m x k`, B is `k x n`, C is `m x n`, in any layout. On the CPU
@@ -165,7 +193,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         stream: &Stream,
         a: MatrixView<T>,
         b: MatrixView<T>,
-        c: MatrixViewMut<T>,
+        c: MatrixViewMut<O>,
     ) -> Result<Choice> {
         self.launch_batch(stream, Batch::one(a), Batch::one(b), BatchMut::one(c))
     }
@@ -179,7 +207,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         stream: &Stream,
         a: MatrixView<T>,
         b: MatrixView<T>,
-        c: MatrixViewMut<T>,
+        c: MatrixViewMut<O>,
     ) -> Result<Choice> {
         let choice = self.launch(stream, a, b, c)?;
         stream.synchronize()?;
@@ -207,7 +235,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
     where
         A: TryInto<SliceView<'s, T>, Error: Into<Error>>,
         B: TryInto<SliceView<'s, T>, Error: Into<Error>>,
-        C: TryInto<SliceViewMut<'s, T>, Error: Into<Error>>,
+        C: TryInto<SliceViewMut<'s, O>, Error: Into<Error>>,
     {
         let a = a.try_into().map_err(|error| slices::of_operand("A", error.into()))?;
         let b = b.try_into().map_err(|error| slices::of_operand("B", error.into()))?;
@@ -225,7 +253,7 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         stream: &Stream,
         a: Batch<T>,
         b: Batch<T>,
-        c: BatchMut<T>,
+        c: BatchMut<O>,
     ) -> Result<Choice> {
         launch::batch(self, stream, a, b, c)
     }
@@ -239,19 +267,21 @@ impl<'a, T: Scalar> Gemm<'a, T> {
         &self,
         stream: &Stream,
         inputs: &[(MatrixView<T>, MatrixView<T>)],
-        outputs: &mut [MatrixViewMut<T>],
+        outputs: &mut [MatrixViewMut<O>],
     ) -> Result<Vec<Choice>> {
         launch::array(self, stream, inputs, outputs)
     }
 
-    /// The choice that would be made for such operands, without a device.
+    /// The choice that would be made for such operands, without a device. What this product says of its computation and
+    /// its workspace counts, whatever the request does.
     ///
     /// # Errors
     /// [`Error::Argument`] where a kernel was asked for that may not run.
     pub fn choose(&self, request: &Request, target: &Target) -> Result<Choice> {
         let plain = request.plain && self.is_plain();
-        let request = Request { plain, compute: self.compute, ..*request };
-        choose::<T>(&request, target, self.kernel)
+        let Gemm { compute, workspace_limit, .. } = *self;
+        let request = Request { plain, compute, workspace_limit, ..*request };
+        choose_kernel::<T, O>(&request, target, self.kernel).map(|(_, choice)| choice)
     }
 
     /// Is it `A B`, and nothing else?

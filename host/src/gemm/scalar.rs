@@ -2,23 +2,26 @@
 
 use gpu::registry::{Contract, Entry, GemmKernel, KERNELS, Product, ProductF64, ProductKernel};
 
+use super::Request;
 use crate::{
-    buffer::{BufferView, BufferViewMut, Pod},
+    buffer::{BufferView, Pod, Written},
     error::{Error, Result},
     launch::Stream,
+    names::must_be_one_of,
     product::{self, Shape},
 };
 
-/// The type of a product's operands: f32 or f64. Others will join.
-pub trait Scalar: Pod + Send + Sync + private::Sealed {
+/// The type of a product's operands, with the type of its C and bias: f32 or f64, and C of the same. Others will join,
+/// and with them operands whose C may be of more than one type.
+pub trait Scalar<O: Pod = Self>: Pod + Send + Sync + private::Sealed<O> {
     /// Its name: `f32`.
     const NAME: &'static str;
 
     /// The kernels for it, in the order of the registry.
     #[doc(hidden)]
-    fn kernels() -> impl Iterator<Item = Kernel<Self>>;
+    fn kernels() -> impl Iterator<Item = Kernel<Self, O>>;
 
-    /// The nearest number of this type.
+    /// A factor as it is computed with: the nearest number of the type that sums are kept in.
     #[doc(hidden)]
     fn rounded(value: f64) -> f64;
 
@@ -30,25 +33,33 @@ pub trait Scalar: Pod + Send + Sync + private::Sealed {
         shape: Shape,
         a: BufferView<Self>,
         b: BufferView<Self>,
-        c: BufferViewMut<Self>,
+        c: Written<O>,
     ) -> Result<()>;
 }
 
 mod private {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
+    /// Of both types: else another crate could say that f32 makes a type of its own.
+    pub trait Sealed<O> {}
+    impl Sealed<f32> for f32 {}
+    impl Sealed<f64> for f64 {}
 }
 
-/// A kernel that computes products of `T`.
+/// A kernel that computes products of `T`, with C and the bias of `O`.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel<T: 'static> {
+pub struct Kernel<T: 'static, O: 'static = T> {
     pub entry: &'static Entry,
     pub tile: [u32; 2],
     pub block: [u32; 3],
     /// `None` of a lesson's: it computes `A B` of dense row-major matrices, and nothing else.
-    pub general: Option<GemmKernel<T>>,
+    pub general: Option<GemmKernel<T, O>>,
+    /// Bytes that it needs on the device besides its operands, for a product as it is launched.
+    pub workspace_bytes: fn(&Request) -> u64,
+}
+
+/// The workspace of a kernel that works in registers and shared memory, as all do today.
+fn no_workspace(_: &Request) -> u64 {
+    0
 }
 
 impl Scalar for f32 {
@@ -61,7 +72,8 @@ impl Scalar for f32 {
                     ProductKernel::Gemm(general) => Some(general),
                     _ => None,
                 };
-                Some(Kernel { entry, tile, block, general })
+                let workspace_bytes = no_workspace;
+                Some(Kernel { entry, tile, block, general, workspace_bytes })
             }
             _ => None,
         })
@@ -77,9 +89,9 @@ impl Scalar for f32 {
         shape: Shape,
         a: BufferView<f32>,
         b: BufferView<f32>,
-        c: BufferViewMut<f32>,
+        c: Written<f32>,
     ) -> Result<()> {
-        product::multiply_views(stream, entry, shape, a, b, c)
+        product::multiply_written(stream, entry, shape, a, b, c)
     }
 }
 
@@ -89,7 +101,8 @@ impl Scalar for f64 {
     fn kernels() -> impl Iterator<Item = Kernel<f64>> {
         KERNELS.iter().filter_map(|entry| match entry.contract {
             Contract::ProductF64(ProductF64 { tile, block, kernel, .. }) => {
-                Some(Kernel { entry, tile, block, general: Some(kernel) })
+                let (general, workspace_bytes) = (Some(kernel), no_workspace);
+                Some(Kernel { entry, tile, block, general, workspace_bytes })
             }
             _ => None,
         })
@@ -105,17 +118,17 @@ impl Scalar for f64 {
         _: Shape,
         _: BufferView<f64>,
         _: BufferView<f64>,
-        _: BufferViewMut<f64>,
+        _: Written<f64>,
     ) -> Result<()> {
         Err(Error::argument("kernel", entry.name(), "no lesson computes in f64"))
     }
 }
 
 /// The kernel of that name.
-pub(super) fn find<T: Scalar>(name: &str) -> Result<Kernel<T>> {
+pub(super) fn find<T: Scalar<O>, O: Pod>(name: &str) -> Result<Kernel<T, O>> {
     T::kernels().find(|kernel| kernel.entry.name() == name).ok_or_else(|| {
         let names = T::kernels().map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
-        let limit = format!("must be one of {} for {}", names.join(", "), T::NAME);
+        let limit = format!("{} for {}", must_be_one_of(name, &names), T::NAME);
         Error::argument("kernel", name, limit)
     })
 }
@@ -140,9 +153,9 @@ mod tests {
 
     #[test]
     fn a_kernel_is_known_by_its_name_and_its_type() {
-        assert_eq!(find::<f32>("gemm_64").unwrap().tile, [64, 64]);
-        assert!(find::<f32>("tiled16").unwrap().general.is_none());
-        let error = find::<f64>("gemm_64").unwrap_err().to_string();
+        assert_eq!(find::<f32, f32>("gemm_64").unwrap().tile, [64, 64]);
+        assert!(find::<f32, f32>("tiled16").unwrap().general.is_none());
+        let error = find::<f64, f64>("gemm_64").unwrap_err().to_string();
         assert_eq!(error, "kernel = gemm_64: must be one of gemm_f64_64 for f64");
     }
 }

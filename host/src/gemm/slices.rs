@@ -2,6 +2,7 @@
 
 use super::{Batch, BatchMut, Choice, Gemm, Scalar, launch};
 use crate::{
+    buffer::Pod,
     error::{Error, Result},
     launch::Stream,
     matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut, view::extent},
@@ -18,12 +19,12 @@ pub(super) fn of_operand(name: &str, error: Error) -> Error {
 }
 
 /// [`Gemm::run_slices`].
-pub(super) fn run<T: Scalar>(
-    gemm: &Gemm<T>,
+pub(super) fn run<T: Scalar<O>, O: Pod>(
+    gemm: &Gemm<T, O>,
     stream: &Stream,
     a: SliceView<T>,
     b: SliceView<T>,
-    mut c: SliceViewMut<T>,
+    mut c: SliceViewMut<O>,
 ) -> Result<Choice> {
     // Before anything is copied.
     for (name, value, other, wanted) in [

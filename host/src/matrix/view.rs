@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    buffer::{BufferView, BufferViewMut, Pod},
+    buffer::{BufferView, BufferViewMut, Pod, Written},
     device::Device,
     error::{Error, Result},
 };
@@ -21,7 +21,7 @@ pub struct MatrixView<'a, T> {
 /// A matrix on a device, to be written: as [`MatrixView`], and no two of its elements are one.
 #[derive(Debug)]
 pub struct MatrixViewMut<'a, T> {
-    elements: BufferViewMut<'a, T>,
+    elements: Written<'a, T>,
     rows: usize,
     cols: usize,
     strides: [usize; 2],
@@ -93,6 +93,9 @@ pub(crate) fn check_distinct(rows: usize, cols: usize, strides: [usize; 2]) -> R
         }
     }
 }
+
+/// Rows and columns of a part.
+type Part = (Range<usize>, Range<usize>);
 
 /// The first element's place and the size of a part.
 fn part(
@@ -180,6 +183,15 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         cols: usize,
         strides: [usize; 2],
     ) -> Result<Self> {
+        MatrixViewMut::of_written(elements.into(), rows, cols, strides)
+    }
+
+    fn of_written(
+        elements: Written<'a, T>,
+        rows: usize,
+        cols: usize,
+        strides: [usize; 2],
+    ) -> Result<Self> {
         check_distinct(rows, cols, strides)?;
         let extent = check_extent(elements.len(), rows, cols, strides)?;
         Ok(MatrixViewMut { elements: elements.into_part(0, extent)?, rows, cols, strides })
@@ -193,7 +205,8 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         strides: [usize; 2],
     ) -> Self {
         let extent = extent(rows, cols, strides).unwrap_or(elements.len());
-        MatrixViewMut { elements: elements.shortened(extent), rows, cols, strides }
+        let elements = Written::from(elements).shortened(extent);
+        MatrixViewMut { elements, rows, cols, strides }
     }
 
     /// Its transpose.
@@ -215,7 +228,61 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
     pub fn sub(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
         let (start, rows, cols) = part((self.rows, self.cols), self.strides, (&rows, &cols))?;
         let len = self.elements.len() - start;
-        MatrixViewMut::new(self.elements.into_part(start, len)?, rows, cols, self.strides)
+        MatrixViewMut::of_written(self.elements.into_part(start, len)?, rows, cols, self.strides)
+    }
+
+    /// Its rows before that one, and the others: two matrices that can be written at once. One of them may be empty.
+    ///
+    /// ```
+    /// use host::{Device, Gemm, Matrix};
+    ///
+    /// let device = Device::best().device;
+    /// let x = Matrix::from_row_major(&device, 1, 2, &[1.0f32, 10.0])?;
+    /// let w = Matrix::from_row_major(&device, 2, 2, &[1.0, 2.0, 3.0, 4.0])?;
+    ///
+    /// // X W above X W^T, in one matrix.
+    /// let mut y = Matrix::zeros(&device, 2, 2)?;
+    /// let (above, below) = y.view_mut().split_rows_at(1)?;
+    /// let inputs = [(x.view(), w.view()), (x.view(), w.view().t())];
+    /// Gemm::new().launch_array(&device.stream()?, &inputs, &mut [above, below])?;
+    /// assert_eq!(y.to_row_major()?, [31.0, 42.0, 21.0, 43.0]);
+    /// # Ok::<(), host::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a row behind its last.
+    pub fn split_rows_at(self, row: usize) -> Result<(Self, Self)> {
+        let (rows, cols) = (self.rows, self.cols);
+        if row > rows {
+            return Err(Error::argument("row", row, format!("the matrix has {rows} rows")));
+        }
+        self.split((0..row, 0..cols), (row..rows, 0..cols))
+    }
+
+    /// Its columns before that one, and the others, as [`split_rows_at`](Self::split_rows_at).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a column behind its last.
+    pub fn split_cols_at(self, col: usize) -> Result<(Self, Self)> {
+        let (rows, cols) = (self.rows, self.cols);
+        if col > cols {
+            return Err(Error::argument("col", col, format!("the matrix has {cols} columns")));
+        }
+        self.split((0..rows, 0..col), (0..rows, col..cols))
+    }
+
+    /// Two parts that have no row or no column in common.
+    fn split(self, one: Part, other: Part) -> Result<(Self, Self)> {
+        let MatrixViewMut { elements, rows, cols, strides } = self;
+        // SAFETY: of a matrix that is written no two elements are one (`check_distinct`), and each is in one part at
+        // most. A kernel that is given a part keeps to its elements.
+        let [first, second] = unsafe { elements.twice() }.map(|elements| MatrixViewMut {
+            elements,
+            rows,
+            cols,
+            strides,
+        });
+        Ok((first.sub(one.0, one.1)?, second.sub(other.0, other.1)?))
     }
 
     /// The same, for a while.
@@ -230,7 +297,7 @@ impl<'a, T: Pod> MatrixViewMut<'a, T> {
         MatrixView { elements: self.elements.as_view(), rows, cols, strides }
     }
 
-    pub(crate) fn into_elements(self) -> BufferViewMut<'a, T> {
+    pub(crate) fn into_elements(self) -> Written<'a, T> {
         self.elements
     }
 }
@@ -294,6 +361,38 @@ mod tests {
         ] {
             let error = matrix.view().sub(rows, cols).unwrap_err().to_string();
             assert!(error.starts_with(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn halves_are_all_and_have_nothing_in_common() {
+        let device = Device::cpu();
+        for (layout, leading) in [(Layout::RowMajor, 6), (Layout::ColMajor, 5)] {
+            let mut matrix = Matrix::<f32>::with_layout(&device, 3, 4, layout, leading).unwrap();
+            let start = matrix.buffer().address();
+            let [between_rows, between_cols] = matrix.view().strides();
+            // Size, and the first element's place.
+            let described = |view: &MatrixViewMut<f32>| {
+                let place = (view.as_view().elements().address() as u64 - start) as usize / 4;
+                assert_eq!(view.strides(), [between_rows, between_cols]);
+                (view.rows(), view.cols(), if view.rows() * view.cols() == 0 { 0 } else { place })
+            };
+            for row in 0..=3 {
+                let (above, below) = matrix.view_mut().split_rows_at(row).unwrap();
+                assert_eq!(described(&above), (row, 4, 0));
+                let place = if row < 3 { row * between_rows } else { 0 };
+                assert_eq!(described(&below), (3 - row, 4, place));
+            }
+            for col in 0..=4 {
+                let (left, right) = matrix.view_mut().split_cols_at(col).unwrap();
+                assert_eq!(described(&left), (3, col, 0));
+                let place = if col < 4 { col * between_cols } else { 0 };
+                assert_eq!(described(&right), (3, 4 - col, place));
+            }
+            let error = matrix.view_mut().split_rows_at(4).unwrap_err().to_string();
+            assert_eq!(error, "row = 4: the matrix has 3 rows");
+            let error = matrix.view_mut().t().split_cols_at(usize::MAX).unwrap_err().to_string();
+            assert_eq!(error, format!("col = {}: the matrix has 3 columns", usize::MAX));
         }
     }
 

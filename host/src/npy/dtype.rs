@@ -8,6 +8,7 @@ use crate::buffer::Pod;
 
 /// How many bits a file gives an element: IEEE's binary16, binary32 and binary64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Dtype {
     /// NumPy's `float16`.
     F2,

@@ -18,6 +18,7 @@ const ALIGN: usize = 64;
 
 /// What a file says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Header {
     /// The type of its elements.
     pub dtype: Dtype,

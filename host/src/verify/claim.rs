@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::U;
+#[cfg(feature = "npy")]
+use crate::npy::Dtype;
 use crate::{
     blocks::Source,
     buffer::Pod,
@@ -13,6 +15,7 @@ use crate::{
 
 /// A format of numbers, by what rounding to it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// IEEE's binary16.
     F16,
@@ -74,8 +77,21 @@ impl Format {
     }
 }
 
-/// `C = alpha A B + beta C0` is what C is claimed to be, but for rounding.
+#[cfg(feature = "npy")]
+impl From<Dtype> for Format {
+    fn from(dtype: Dtype) -> Format {
+        match dtype {
+            Dtype::F2 => Format::F16,
+            Dtype::F4 => Format::F32,
+            Dtype::F8 => Format::F64,
+        }
+    }
+}
+
+/// `C = alpha A B + beta C0` is what C is claimed to be, but for rounding. [`Claim::product`] makes one, whose fields
+/// say what is otherwise.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Claim<'a> {
     /// A, m x k; not read where `alpha` is 0.
     pub a: &'a dyn Source<f64>,

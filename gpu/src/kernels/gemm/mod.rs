@@ -19,7 +19,11 @@ pub mod epilogue;
 pub mod operand;
 pub mod real;
 
-use self::{epilogue::Epilogue, operand::Operand, real::Real};
+use self::{
+    epilogue::Epilogue,
+    operand::{Operand, Which},
+    real::Real,
+};
 use super::device::*;
 use crate::problem::Problem;
 
@@ -59,8 +63,8 @@ fn multiply<
     let (x, y) = (t % across, t / across);
     let first_row = thread::block_idx_y() as usize * TILE;
     let first_col = thread::block_idx_x() as usize * TILE;
-    let mut a = Operand::of_a::<TILE, DEPTH, PITCH>(a, problem, first_row);
-    let mut b = Operand::of_b::<TILE, DEPTH, PITCH>(b, problem, first_col);
+    let mut a = Operand::new::<TILE, DEPTH, PITCH>(Which::A, a, problem, first_row);
+    let mut b = Operand::new::<TILE, DEPTH, PITCH>(Which::B, b, problem, first_col);
 
     // Stages are counted by the element that they begin with.
     let (stage, end) = (DEPTH * PITCH, STEPS * PITCH);

@@ -32,42 +32,30 @@ pub struct Operand<'a, T> {
     wide: bool,
 }
 
+/// Which operand it is.
+pub enum Which {
+    /// `m x k`.
+    A,
+    /// `k x n`, with its sides exchanged.
+    B,
+}
+
 impl<'a, T: Real> Operand<'a, T> {
-    /// Of A, for a block whose tile of C begins at `first_row`.
+    /// For a block whose tile of C begins at `first` on the operand's outer side.
     #[inline(always)]
-    pub fn of_a<const TILE: usize, const DEPTH: usize, const PITCH: usize>(
+    pub fn new<const TILE: usize, const DEPTH: usize, const PITCH: usize>(
+        which: Which,
         matrix: &'a In<T>,
         problem: &Problem,
-        first_row: usize,
-    ) -> Self {
-        let strides = (problem.a[0] as usize, problem.a[1] as usize);
-        let size = (problem.m as usize, problem.k);
-        let start = thread::block_idx_z() as usize * problem.batch[0] as usize;
-        Operand::new::<TILE, DEPTH, PITCH>(matrix, start, size, strides, first_row)
-    }
-
-    /// Of B, for a block whose tile of C begins at `first_col`.
-    #[inline(always)]
-    pub fn of_b<const TILE: usize, const DEPTH: usize, const PITCH: usize>(
-        matrix: &'a In<T>,
-        problem: &Problem,
-        first_col: usize,
-    ) -> Self {
-        let strides = (problem.b[1] as usize, problem.b[0] as usize);
-        let size = (problem.n as usize, problem.k);
-        let start = thread::block_idx_z() as usize * problem.batch[1] as usize;
-        Operand::new::<TILE, DEPTH, PITCH>(matrix, start, size, strides, first_col)
-    }
-
-    /// `size` and `strides` are of the outer side and of k.
-    #[inline(always)]
-    fn new<const TILE: usize, const DEPTH: usize, const PITCH: usize>(
-        matrix: &'a In<T>,
-        start: usize,
-        size: (usize, u32),
-        strides: (usize, usize),
         first: usize,
     ) -> Self {
+        // The outer side's size, the strides along it and along k, and from one product to the next.
+        let (size, strides, batch) = match which {
+            Which::A => (problem.m, (problem.a[0], problem.a[1]), problem.batch[0]),
+            Which::B => (problem.n, (problem.b[1], problem.b[0]), problem.batch[1]),
+        };
+        let (size, strides) = (size as usize, (strides.0 as usize, strides.1 as usize));
+        let start = thread::block_idx_z() as usize * batch as usize;
         let t = thread::thread_idx_x() as usize;
         // Where elements lie side by side along neither side, it is as if they did along k.
         let along_outer = strides.0 == 1;
@@ -79,7 +67,7 @@ impl<'a, T: Real> Operand<'a, T> {
         };
         let even = start.is_multiple_of(FOUR) && strides.1.is_multiple_of(FOUR);
         let aligned = along_outer && even && matrix.is_aligned128();
-        let is_inside = |i: &u32| first + outer + *i as usize * step < size.0;
+        let is_inside = |i: &u32| first + outer + *i as usize * step < size;
         let inside = (0..FOUR as u32).filter(is_inside).count() as u32;
         Operand {
             matrix,
@@ -89,7 +77,7 @@ impl<'a, T: Real> Operand<'a, T> {
             to_step: step,
             to: p * PITCH + outer,
             inside,
-            steps: size.1.saturating_sub(p as u32),
+            steps: problem.k.saturating_sub(p as u32),
             wide: aligned && inside == FOUR as u32,
         }
     }

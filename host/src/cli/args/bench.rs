@@ -5,7 +5,10 @@ use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 use clap::{Args, ValueEnum};
 use host::{Device, Shape, baseline::DenseBatch, timing};
 
-use super::{DeviceChoice, KernelChoice, Verify, devices, kernels, name_of, seconds, seed, size};
+use super::{
+    DeviceChoice, KernelChoice, Verify, bytes::bytes_or_none, devices, kernels, name_of, seconds,
+    seed, size,
+};
 
 /// Flags of a benchmark.
 #[derive(Args, Clone, Debug)]
@@ -36,6 +39,11 @@ pub(crate) struct Bench {
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
+    /// Memory of the device for a kernel's workspace, beside the operands: kernels that need more are left out (today none
+    /// needs any). Bytes, or with K, M, G or T [default: 256M]
+    #[arg(long, value_name = "BYTES", value_parser = bytes_or_none, allow_negative_numbers = true)]
+    pub(crate) workspace_limit: Option<u64>,
+
     /// Seed of the random operands
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: u64,
@@ -65,7 +73,7 @@ pub(crate) struct Bench {
 
     /// Run nothing: show and draw what --out wrote to this folder, or --json printed to this file
     #[arg(long, value_name = "FOLDER|FILE")]
-    #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "device", "seed", "verify", "seconds", "commit"])]
+    #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "device", "workspace_limit", "seed", "verify", "seconds", "commit"])]
     pub(crate) from: Option<PathBuf>,
 
     /// Show what has become faster or slower than in an older run by more than the noise of both

@@ -9,10 +9,15 @@ use clap::{
 use host::{
     Layout,
     gpu::registry::{Contract, KERNELS},
+    names::must_be_one_of,
     npy::Dtype,
 };
 
-use super::{DeviceChoice, Offering, Verify, devices, name_of, seed};
+use super::{
+    DeviceChoice, Offering, Verify,
+    bytes::{bytes, bytes_or_none},
+    devices, name_of, seed,
+};
 
 /// Flags of a product of files.
 #[derive(Args, Clone, Debug)]
@@ -73,6 +78,11 @@ pub(crate) struct Gemm {
     /// [default: most of a GPU's free memory, half of what the CPU has available]
     #[arg(long, value_name = "BYTES", value_parser = bytes, allow_negative_numbers = true)]
     pub(crate) device_memory_limit: Option<u64>,
+
+    /// Memory of the device for a kernel's workspace, on top of --device-memory-limit: kernels that need more are not
+    /// taken (today none needs any). Bytes, or with K, M, G or T [default: 256M]
+    #[arg(long, value_name = "BYTES", value_parser = bytes_or_none, allow_negative_numbers = true)]
+    pub(crate) workspace_limit: Option<u64>,
 
     /// Steps of the inner size that are computed at a time: after each C is rounded. All of them give one sum, whatever
     /// the blocks [default: all, if the memory allows]
@@ -167,6 +177,9 @@ impl Gemm {
         if let Some(limit) = self.device_memory_limit {
             let _ = write!(line, " --device-memory-limit {limit}");
         }
+        if let Some(limit) = self.workspace_limit {
+            let _ = write!(line, " --workspace-limit {limit}");
+        }
         if let Some(steps) = self.block_k {
             let _ = write!(line, " --block-k {steps}");
         }
@@ -189,31 +202,6 @@ fn steps(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("must be a whole number from 1 to {}", usize::MAX))
 }
 
-/// Bytes: `65536`, `64K`, `256M`, `1.5G`, `2T`, by 1024.
-fn bytes(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit =
-        match text[number.len()..].to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i')
-        {
-            "" => Some(1),
-            "k" => Some(1 << 10),
-            "m" => Some(1 << 20),
-            "g" => Some(1 << 30),
-            "t" => Some(1u64 << 40),
-            _ => None,
-        };
-    let exact =
-        number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    let fraction = || {
-        let bytes = number.parse::<f64>().ok()? * unit? as f64;
-        (bytes >= 0.0 && bytes < 2f64.powi(63)).then_some(bytes as u64)
-    };
-    exact.or_else(fraction).filter(|&bytes| bytes > 0).ok_or_else(|| {
-        "must be a number of bytes, at least 1, or one with K, M, G or T: 256M".to_owned()
-    })
-}
-
 /// The kernels for products of f32 and of f64; whether one takes these files is seen with them.
 fn kernels() -> impl TypedValueParser<Value = String> {
     let products = || {
@@ -228,31 +216,9 @@ fn kernels() -> impl TypedValueParser<Value = String> {
         move |name: &str| match name == "auto" || products().any(|entry| entry.name() == name) {
             true => Ok(name.to_owned()),
             false => {
-                let names = products().map(|entry| entry.name()).collect::<Vec<_>>().join(", ");
-                Err(format!("must be one of {names}, or auto"))
+                let names = products().map(|entry| entry.name()).collect::<Vec<_>>();
+                Err(format!("{}, or auto", must_be_one_of(name, &names)))
             }
         };
     Offering { parser, values }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_have_units() {
-        for (text, wanted) in [
-            ("65536", 65536),
-            ("64K", 65536),
-            ("256M", 256 << 20),
-            ("1.5g", 3 << 29),
-            ("2TiB", 2 << 40),
-            ("10kb", 10240),
-        ] {
-            assert_eq!(bytes(text), Ok(wanted), "{text}");
-        }
-        for text in ["", "0", "-1", "M", "1X", "1e99", "99999999999T", "NaN", "1 M x"] {
-            assert!(bytes(text).is_err(), "{text}");
-        }
-    }
 }

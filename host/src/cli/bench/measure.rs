@@ -8,7 +8,7 @@ use std::{
 
 use host::{
     Error, Gemm, Stream,
-    gemm::{self, Compute, Request, Target},
+    gemm::{DEFAULT_WORKSPACE_LIMIT, Request, Target},
     gpu::registry,
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
@@ -127,13 +127,10 @@ impl Bencher<'_> {
     fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_>>, Failure> {
         let product = &case.product;
         let target = Target::of(self.stream.device());
-        let request = Request {
-            shape: product.shape,
-            strides: product.strides(),
-            batch: product.count,
-            compute: Compute::Native,
-            plain: true,
-        };
+        let mut request = Request::new(product.shape, product.strides());
+        request.batch = product.count;
+        let limit = self.args.workspace_limit.unwrap_or(DEFAULT_WORKSPACE_LIMIT);
+        let any = Gemm::new().workspace_limit(limit);
         let kernels = match (&self.args.kernels[..], self.args.vs) {
             ([], Some(_)) => vec![KernelChoice::Auto],
             ([], None) => {
@@ -145,12 +142,10 @@ impl Bencher<'_> {
         let mut left_out = BTreeMap::<String, Vec<String>>::new();
         for kernel in kernels {
             let (gemm, role, asked) = match kernel {
-                KernelChoice::Auto => (Gemm::new(), Role::Auto, None),
-                KernelChoice::Named(entry) => {
-                    (Gemm::new().kernel(entry.name())?, Role::Named, Some(entry.name()))
-                }
+                KernelChoice::Auto => (any, Role::Auto, false),
+                KernelChoice::Named(entry) => (any.kernel(entry.name())?, Role::Named, true),
             };
-            match gemm::choose::<f32>(&request, &target, asked) {
+            match gemm.choose(&request, &target) {
                 // `auto` may have taken it already.
                 Ok(choice) if candidates.iter().any(|other| other.name == choice.entry.name()) => {}
                 Ok(choice) => candidates.push(Candidate {
@@ -158,7 +153,7 @@ impl Bencher<'_> {
                     role,
                     work: Work::Own(gemm),
                 }),
-                Err(Error::Argument { limit, .. }) if asked.is_some() => {
+                Err(Error::Argument { limit, .. }) if asked => {
                     left_out.entry(limit).or_default().push(kernel.to_string());
                 }
                 Err(error) => return Err(error.into()),

@@ -11,10 +11,10 @@ use std::{
 use host::{
     Device, Error, Layout, Shape,
     blocks::{BlockPlan, Job, Product, Source},
-    gemm::{Choice, Compute, Request, Scalar, Target, choose},
+    gemm::{Choice, DEFAULT_WORKSPACE_LIMIT, Request, Scalar, Target, choose},
     gpu::registry::{Contract, Entry},
     npy::{Dtype, Element, Header, Reader, Writer},
-    verify::{Claim, Format},
+    verify::Claim,
 };
 
 use self::{
@@ -105,6 +105,7 @@ impl Factors {
 /// How a product is computed.
 struct Planned {
     choice: Choice,
+    workspace_limit: u64,
     blocks: BlockPlan,
     limit: u64,
     /// A depth at which k could be cut so that less than half is read, and the elements read then.
@@ -140,24 +141,21 @@ impl Planned {
         let (m, n) = (shape.m(), shape.n());
         let strides = [strides(a, m, k), strides(b, k, n), strides(out, m, n)];
         let mut plain = alpha == 1.0 && beta == 0.0;
+        let workspace_limit = args.workspace_limit.unwrap_or(DEFAULT_WORKSPACE_LIMIT);
         let name = Some(&*args.kernel).filter(|&name| name != "auto");
         loop {
-            let compute = Compute::Native;
-            let request = Request { shape, strides, batch: 1, compute, plain };
+            let mut request = Request::new(shape, strides);
+            request.plain = plain;
+            request.workspace_limit = workspace_limit;
             let named = |error| match error {
                 Error::Argument { value, limit, .. } => Error::argument("--kernel", value, limit),
                 error => error,
             };
             let choice = choose::<T>(&request, target, name).map_err(named)?;
-            let job = Job {
-                shape,
-                element_bytes: size_of::<T>(),
-                tile: tile(choice.entry),
-                layouts: [a, b, out],
-                reads_c: beta != 0.0,
-                device_limit: limit,
-                depth: args.block_k,
-            };
+            let mut job = Job::new(shape, size_of::<T>(), tile(choice.entry), limit);
+            job.layouts = [a, b, out];
+            job.reads_c = beta != 0.0;
+            job.depth = args.block_k;
             let blocks = BlockPlan::new(&job).map_err(|error| match error {
                 Error::Argument { value, limit, .. } => {
                     Error::argument("--device-memory-limit", value, limit)
@@ -165,16 +163,16 @@ impl Planned {
                 error => error,
             })?;
             // Behind the first block of k, C is added to.
-            if blocks.blocks[2] > 1 && plain {
+            if blocks.blocks()[2] > 1 && plain {
                 plain = false;
                 continue;
             }
-            let cut = Job { depth: Some(PROPOSED_DEPTH.min(k)), ..job };
-            let cut = BlockPlan::new(&cut).ok().filter(|_| args.block_k.is_none());
-            let read = |plan: &BlockPlan| plan.reads.iter().sum::<u64>();
+            job.depth = Some(PROPOSED_DEPTH.min(k));
+            let cut = BlockPlan::new(&job).ok().filter(|_| args.block_k.is_none());
+            let read = |plan: &BlockPlan| plan.reads().iter().sum::<u64>();
             let deeper = cut.filter(|cut| 2 * read(cut) < read(&blocks));
-            let deeper = deeper.map(|cut| (cut.block[2], cut.reads));
-            return Ok(Planned { choice, blocks, limit, deeper });
+            let deeper = deeper.map(|cut| (cut.block()[2], cut.reads()));
+            return Ok(Planned { choice, workspace_limit, blocks, limit, deeper });
         }
     }
 }
@@ -253,15 +251,16 @@ where
 {
     let target = Target::of(device);
     let planned = Planned::new::<T>(args, files, factors, &target, memory_limit(args, device)?)?;
-    let Planned { choice, blocks, .. } = &planned;
+    let Planned { choice, blocks, workspace_limit, .. } = &planned;
     check_memory(blocks, device)?;
     let begin = Instant::now();
     let step = format!("kernel {}", choice.entry.name());
     let how_far = move || report::how_far(begin);
     steps.step_with(&step, how_far, || {
         files.with_sources(|Sources { a, b, c }: Sources<T>| {
-            let Factors { alpha, beta } = factors;
-            let product = Product { alpha, beta, kernel: choice.entry.name(), a, b, c };
+            let mut product = Product::new(choice.entry.name(), a, b);
+            (product.alpha, product.beta, product.c) = (factors.alpha, factors.beta, c);
+            product.workspace_limit = *workspace_limit;
             product.run(device, blocks, &mut writer)
         })
     })?;
@@ -299,15 +298,15 @@ where
 fn check_memory(blocks: &BlockPlan, device: &Device) -> Result<(), Error> {
     let cpu = Device::cpu();
     let (free, _) = cpu.memory()?;
-    let on_cpu = if device.is_cuda() { 0 } else { blocks.device_bytes };
-    let needed = blocks.host_bytes.saturating_add(on_cpu);
+    let on_cpu = if device.is_cuda() { 0 } else { blocks.device_bytes() };
+    let needed = blocks.host_bytes().saturating_add(on_cpu);
     if needed > free {
         return Err(Error::OutOfMemory { device: cpu.name(), needed, free });
     }
     if device.is_cuda() {
         let (free, _) = device.memory()?;
-        if blocks.device_bytes > free {
-            let needed = blocks.device_bytes;
+        let needed = blocks.device_bytes();
+        if needed > free {
             return Err(Error::OutOfMemory { device: device.name(), needed, free });
         }
     }
@@ -327,17 +326,14 @@ where
     if args.verify == Verify::None {
         return Ok(None);
     }
-    let format = |dtype| match dtype {
-        Dtype::F2 => Format::F16,
-        Dtype::F4 => Format::F32,
-        Dtype::F8 => Format::F64,
-    };
     let Header { dtype, .. } = *writer.header();
     // What is wider than the computation holds all that was computed.
-    let (computed, stored) = (format(T::DTYPE), format(dtype.min(T::DTYPE)));
+    let (computed, stored) = (T::DTYPE.into(), dtype.min(T::DTYPE).into());
     let c = writer.reader()?;
     files.with_sources(|Sources { a, b, c: before }: Sources<f64>| {
-        let claim = Claim { a, b, before, c: &c, alpha, beta, computed, stored };
+        let mut claim = Claim::product(a, b, &c);
+        (claim.alpha, claim.beta, claim.before) = (alpha, beta, before);
+        (claim.computed, claim.stored) = (computed, stored);
         Verification::of_claim(args.verify, files.shape, &claim, args.seed)
     })
 }

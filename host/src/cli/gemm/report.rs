@@ -46,6 +46,9 @@ pub(super) struct Report {
     out_type: String,
     out_order: String,
     device_memory_limit: u64,
+    workspace_limit: u64,
+    /// What the kernel takes of it.
+    workspace_bytes: u64,
     blocks: BlockPlan,
     /// Of A's, B's and C's file, what is read several times counted as often.
     read_bytes: u64,
@@ -79,7 +82,7 @@ impl Report {
         args: &Gemm,
         files: &Files,
         Factors { alpha, beta }: Factors,
-        Planned { choice, blocks, limit, deeper }: &Planned,
+        Planned { choice, workspace_limit, blocks, limit, deeper }: &Planned,
         device: String,
     ) -> Self {
         let path = |path: &std::path::Path| path.display().to_string();
@@ -107,8 +110,10 @@ impl Report {
             out_type: dtype.to_string(),
             out_order: name_of(&args.out_order),
             device_memory_limit: *limit,
+            workspace_limit: *workspace_limit,
+            workspace_bytes: choice.workspace_bytes,
             blocks: *blocks,
-            read_bytes: bytes(blocks.reads),
+            read_bytes: bytes(blocks.reads()),
             cut: deeper.map(|(steps, reads)| (steps, bytes(reads))),
             write_bytes: files.shape.c_len() as u64 * dtype.bytes() as u64,
             time_us: None,
@@ -232,26 +237,29 @@ impl Report {
     }
 
     fn print_blocks(&self, out: &mut impl Write) -> io::Result<()> {
-        let BlockPlan { block, blocks, stays, why, device_bytes, host_bytes, .. } = &self.blocks;
-        let ([rows, cols, depth], [row_blocks, col_blocks, depth_blocks]) = (block, blocks);
+        let blocks = &self.blocks;
+        let [rows, cols, depth] = blocks.block();
+        let [row_blocks, col_blocks, depth_blocks] = blocks.blocks();
+        let why = blocks.why();
         match why {
             Why::Fits => writeln!(out, "blocks    one: {why}")?,
             _ => {
-                let all = row_blocks * col_blocks * depth_blocks.max(&1);
+                let all = row_blocks * col_blocks * depth_blocks.max(1);
                 writeln!(
                     out,
                     "blocks    {all} of {rows} x {cols} x {depth} (m x n x k): {row_blocks} x {col_blocks} x \
                      {depth_blocks}"
                 )?;
-                let which = match stays {
+                let which = match blocks.stays() {
                     Stays::A => "A's panels stay, B's go by: ",
                     Stays::B => "B's panels stay, A's go by: ",
-                    Stays::Neither => "",
+                    _ => "",
                 };
                 writeln!(out, "          {which}{why}")?;
             }
         }
         let limit = self.device_memory_limit;
+        let (device_bytes, host_bytes) = (blocks.device_bytes(), blocks.host_bytes());
         writeln!(
             out,
             "memory    {device_bytes} of {limit} bytes on the device, {host_bytes} on their way"

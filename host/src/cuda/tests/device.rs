@@ -156,12 +156,12 @@ on_machine! {
             let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
             let (tile, layouts) = ([64, 64], [Layout::ColMajor, Layout::ColMajor, Layout::RowMajor]);
             let job = Job { shape, element_bytes: 4, tile, layouts, reads_c: true, device_limit: limit, depth };
-            let mut plan = BlockPlan::new(&job).unwrap();
-            plan.chunk = chunk.unwrap_or(plan.chunk);
+            let plan = BlockPlan::new(&job).unwrap();
+            let plan = plan.with_chunk(chunk.unwrap_or(plan.chunk()));
             let mut values = vec![f32::NAN; m * n];
             let mut out = Dense::new(m, n, Layout::RowMajor, &mut values[..]).unwrap();
-            let (alpha, beta, kernel) = (0.7, -0.3, "gemm_64");
-            let product = Product { alpha, beta, kernel, a: &a, b: &b, c: Some(&c) };
+            let (alpha, beta) = (0.7, -0.3);
+            let product = Product { alpha, beta, c: Some(&c), ..Product::new("gemm_64", &a, &b) };
             product.run(device, &plan, &mut out).unwrap();
             values.into_iter().map(f32::to_bits).collect::<Vec<_>>()
         };

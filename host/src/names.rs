@@ -1,0 +1,48 @@
+//! A name that there is not, and those that there are.
+
+/// What such a name must be: the one that was probably meant first, since there may be many.
+pub fn must_be_one_of(name: &str, known: &[&str]) -> String {
+    let all = known.join(", ");
+    match meant(name, known) {
+        Some(meant) => format!("did you mean {meant}? It must be one of {all}"),
+        None => format!("must be one of {all}"),
+    }
+}
+
+/// The nearest of them, if no more than a third of the letters are wrong, missing, too many or exchanged.
+fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let most = name.chars().count() / 3;
+    let distances = known.iter().map(|known| (strsim::osa_distance(&name, known), *known));
+    let nearest = distances.min_by_key(|(distance, _)| *distance);
+    nearest.filter(|(distance, _)| *distance <= most).map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_told_from_another_name() {
+        let known = ["basic", "tiled16", "tiled32", "gemm_32", "gemm_64", "async_copy"];
+        for (name, wanted) in [
+            ("gemm_46", Some("gemm_64")),
+            ("gemm-32", Some("gemm_32")),
+            ("gemm_33", Some("gemm_32")),
+            ("Tiled_16", Some("tiled16")),
+            ("asynccopy", Some("async_copy")),
+            ("basc", Some("basic")),
+            ("gemm", None),
+            ("gemm_f64_64", None),
+            ("vec_add", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(meant(name, &known), wanted, "{name}");
+        }
+        assert_eq!(meant("gemm_32", &[]), None);
+        let of = |name| must_be_one_of(name, &["gemm_32", "gemm_64"]);
+        assert_eq!(of("gemm_24"), "did you mean gemm_64? It must be one of gemm_32, gemm_64");
+        assert_eq!(of("mine"), "must be one of gemm_32, gemm_64");
+    }
+}
