@@ -4,59 +4,38 @@ use std::collections::BTreeSet;
 
 use simt::{
     check::{self, Kind, Order, Report},
-    checked, cpu, device,
+    checked, cpu,
 };
-use specimens::list::{SPECIMENS, Specimen, find};
+use specimens::{
+    checked::kernels::clean::overlapping_reads,
+    list::{SPECIMENS, Specimen, find},
+};
 
 /// Orders in which every specimen is run.
-fn orders() -> impl Iterator<Item = Order> {
+pub(super) fn orders() -> impl Iterator<Item = Order> {
     [Order::Forward, Order::Reverse].into_iter().chain((1..=10).map(Order::Random))
 }
 
-/// x: small integers, so that sums are exact in any order.
-fn input(specimen: &Specimen) -> Vec<f32> {
-    (0..specimen.n).map(|i| (i * 7 % 19) as f32).collect()
-}
-
-fn output(specimen: &Specimen) -> Vec<f32> {
-    let value = if specimen.zeroed { 0.0 } else { f32::NAN };
-    vec![value; specimen.n as usize]
-}
-
-fn run_checked(specimen: &Specimen, order: Order) -> (Report, Vec<f32>) {
-    let (x, mut y) = (input(specimen), output(specimen));
+pub(super) fn run_checked(specimen: &Specimen, order: Order) -> (Report, Vec<f32>) {
+    let mut y = specimen.y();
     let mut options = check::Options::default();
     options.order = order;
     options.complete = !specimen.zeroed;
-    // SAFETY: the vectors outlive the launch and nobody else uses them; specimens take views.
-    let report = unsafe {
-        let out = match specimen.zeroed {
-            true => checked::Out::new(y.as_mut_ptr(), y.len()),
-            false => checked::Out::uninit(y.as_mut_ptr(), y.len()),
-        };
-        let params = (specimen.n, checked::In::new(x.as_ptr(), x.len()), out);
-        check::launch(specimen.checked, &specimen.config(), params, &options)
-    };
+    let report = specimen.check(&specimen.x(), &mut y, &options);
     (report.expect("not cancelled"), y)
 }
 
 fn run_fast(specimen: &Specimen) -> Vec<f32> {
-    let (x, mut y) = (input(specimen), output(specimen));
-    // SAFETY: as above, and this specimen is clean: the test has seen that.
-    unsafe {
-        let views =
-            (device::In::new(x.as_ptr(), x.len()), device::Out::new(y.as_mut_ptr(), y.len()));
-        let params = (specimen.n, views.0, views.1);
-        cpu::launch(specimen.kernel, &specimen.config(), params, &cpu::Options::default())
-    }
-    .expect("a clean kernel runs");
+    let mut y = specimen.y();
+    // SAFETY: this specimen is clean: the test has seen that.
+    unsafe { specimen.run(&specimen.x(), &mut y) }.expect("a clean kernel runs");
     y
 }
 
 #[test]
 fn each_specimen_has_what_is_wrong_with_it_and_nothing_else() {
     for specimen in SPECIMENS {
-        let name = specimen.kernel.declaration.name;
+        let name = specimen.name();
         let expected: BTreeSet<Kind> = specimen.finds.iter().copied().collect();
         let mut found = BTreeSet::new();
         for order in orders() {
@@ -78,7 +57,7 @@ fn a_clean_specimen_gives_the_same_in_every_order_and_in_the_fast_version() {
         let expected = run_fast(specimen);
         for order in orders() {
             let (_, y) = run_checked(specimen, order);
-            assert_eq!(y, expected, "{}, {order}", specimen.kernel.declaration.name);
+            assert_eq!(y, expected, "{}, {order}", specimen.name());
         }
     }
 }
@@ -86,7 +65,7 @@ fn a_clean_specimen_gives_the_same_in_every_order_and_in_the_fast_version() {
 #[test]
 fn shuffles_and_votes_give_what_they_should() {
     let specimen = find("warp_sum").expect("it is in the list");
-    let (x, y) = (input(specimen), run_fast(specimen));
+    let (x, y) = (specimen.x(), run_fast(specimen));
     let warp = |w: usize| &x[32 * w..x.len().min(32 * w + 32)];
     for (i, y) in y.iter().enumerate() {
         let lanes = warp(i / 32);
@@ -180,7 +159,7 @@ fn a_launch_that_breaks_the_declaration_is_a_finding() {
     let specimen = find("overlapping_reads").expect("listed");
     let mut config = specimen.config();
     config.block = [32, 1, 1];
-    let (x, mut y) = (input(specimen), output(specimen));
+    let (x, mut y) = (specimen.x(), specimen.y());
     // SAFETY: the vectors outlive the launch.
     let report = unsafe {
         let params = (
@@ -188,7 +167,7 @@ fn a_launch_that_breaks_the_declaration_is_a_finding() {
             checked::In::new(x.as_ptr(), x.len()),
             checked::Out::uninit(y.as_mut_ptr(), y.len()),
         );
-        check::launch(specimen.checked, &config, params, &check::Options::default())
+        check::launch(&overlapping_reads, &config, params, &check::Options::default())
     }
     .expect("a report");
     let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
@@ -209,7 +188,7 @@ fn the_seed_of_a_report_repeats_it() {
 #[test]
 fn a_checked_kernel_in_a_fast_launch_says_how_to_launch_it() {
     let specimen = find("overlapping_reads").expect("listed");
-    let (x, mut y) = (input(specimen), output(specimen));
+    let (x, mut y) = (specimen.x(), specimen.y());
     // SAFETY: the vectors outlive the launch.
     let stop = unsafe {
         let params = (
@@ -217,7 +196,7 @@ fn a_checked_kernel_in_a_fast_launch_says_how_to_launch_it() {
             checked::In::new(x.as_ptr(), x.len()),
             checked::Out::new(y.as_mut_ptr(), y.len()),
         );
-        cpu::launch(specimen.checked, &specimen.config(), params, &cpu::Options::default())
+        cpu::launch(&overlapping_reads, &specimen.config(), params, &cpu::Options::default())
     };
     let message = stop.expect_err("it cannot run").to_string();
     assert!(message.contains("simt::check::launch"), "{message}");

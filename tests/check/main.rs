@@ -2,6 +2,8 @@
 
 mod cost;
 mod findings;
+mod pipelines;
 mod profile;
 mod raw;
 mod registry;
+mod tensor;

@@ -85,19 +85,9 @@ fn a_ragged_product_takes_more_sectors_than_its_bytes_need() {
 fn bank_conflicts_and_divergence() {
     let profile_of = |name: &str| {
         let specimen = find(name).expect("listed");
-        let x = vec![1.0f32; specimen.n as usize];
-        let mut y = vec![0.0f32; specimen.n as usize];
         let mut options = check::Options::default();
         options.profile = NonZeroU32::new(1);
-        // SAFETY: the vectors outlive the launch, and nobody else uses them.
-        let report = unsafe {
-            let params = (
-                specimen.n,
-                checked::In::new(x.as_ptr(), x.len()),
-                checked::Out::new(y.as_mut_ptr(), y.len()),
-            );
-            check::launch(specimen.checked, &specimen.config(), params, &options)
-        };
+        let report = specimen.check(&specimen.x(), &mut specimen.y(), &options);
         report.expect("not cancelled").profile.expect("asked for")
     };
     let padded = profile_of("padded_transpose");

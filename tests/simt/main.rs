@@ -7,6 +7,8 @@
 //! | `shared` | shared memory belongs to one block, and starts poisoned |
 //! | `memory` | 128-bit accesses, views, the fused multiply-add |
 //! | `faults` | a kernel that goes wrong is an error that names the place |
+//! | `pipelines` | mbarriers, copies of boxes, clusters |
+//! | `tensor_cores` | products of warpgroups, and what a checked launch finds wrong with them |
 //! | `launches` | cancelling, launches side by side, parts of a grid |
 
 mod barriers;
@@ -14,7 +16,9 @@ mod faults;
 mod indices;
 mod launches;
 mod memory;
+mod pipelines;
 mod shared;
+mod tensor_cores;
 
 use simt::{
     Element, Kernel, LaunchConfig, Params,

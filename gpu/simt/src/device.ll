@@ -66,3 +66,13 @@ define double @simt_atomic_add_f64(ptr %place, double %value) alwaysinline {
   %old = atomicrmw fadd ptr %place, double %value syncscope("device") monotonic
   ret double %old
 }
+
+; One lane of the whole warp. Rust has no struct that an intrinsic may return.
+declare { i32, i1 } @llvm.nvvm.elect.sync(i32)
+
+define i32 @simt_elect() alwaysinline convergent {
+  %elected = call { i32, i1 } @llvm.nvvm.elect.sync(i32 -1)
+  %is = extractvalue { i32, i1 } %elected, 1
+  %word = zext i1 %is to i32
+  ret i32 %word
+}

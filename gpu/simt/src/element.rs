@@ -14,10 +14,85 @@ macro_rules! elements {
     )*};
 }
 
-elements! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
+elements! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 Bf16 F16 }
 
 // SAFETY: an array holds nothing but its elements.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {}
+
+/// A number of 16 bits, the upper half of an `f32`: 8 bits of exponent, 7 of fraction.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+pub struct Bf16(u16);
+
+/// A number of IEEE's 16 bits: 5 of exponent, 10 of fraction.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+pub struct F16(u16);
+
+macro_rules! halves {
+    ($($ty:ident: $to_instruction:literal, $from_instruction:literal, $software:ty;)*) => {$(
+        // SAFETY: sixteen bits, of which every pattern is a number.
+        #[cfg(not(target_arch = "nvptx64"))]
+        unsafe impl bytemuck::Zeroable for $ty {}
+        // SAFETY: as above.
+        #[cfg(not(target_arch = "nvptx64"))]
+        unsafe impl bytemuck::Pod for $ty {}
+
+        impl $ty {
+            /// The number of these bits.
+            #[inline(always)]
+            pub const fn from_bits(bits: u16) -> Self {
+                $ty(bits)
+            }
+
+            /// Its bits.
+            #[inline(always)]
+            pub const fn to_bits(self) -> u16 {
+                self.0
+            }
+
+            /// The nearest number, of two that are equally near the even one.
+            #[inline(always)]
+            pub fn from_f32(value: f32) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                {
+                    let bits: u16;
+                    // SAFETY: arithmetic.
+                    unsafe {
+                        core::arch::asm!(concat!($from_instruction, " {}, {};"), out(reg16) bits,
+                            in(reg32) value, options(pure, nomem, nostack, preserves_flags));
+                    }
+                    $ty(bits)
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                $ty(<$software>::from_f32(value).to_bits())
+            }
+
+            /// The same number as an `f32`.
+            #[inline(always)]
+            pub fn to_f32(self) -> f32 {
+                #[cfg(target_arch = "nvptx64")]
+                {
+                    let value: f32;
+                    // SAFETY: arithmetic.
+                    unsafe {
+                        core::arch::asm!($to_instruction, out(reg32) value, in(reg16) self.0,
+                            options(pure, nomem, nostack, preserves_flags));
+                    }
+                    value
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                <$software>::from_bits(self.0).to_f32()
+            }
+        }
+    )*};
+}
+
+halves! {
+    // The conversion from bf16 is of Hopper and later; the upper half of a word is one everywhere.
+    Bf16: "{{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 {}, {{zero, {}}}; }}", "cvt.rn.bf16.f32", half::bf16;
+    F16: "cvt.f32.f16 {}, {};", "cvt.rn.f16.f32", half::f16;
+}
 
 /// An element that threads may add to without losing each other's additions.
 pub trait Atomic: Element {

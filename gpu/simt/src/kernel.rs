@@ -5,7 +5,10 @@ use std::fmt;
 use crate::{
     Element, Size,
     cpu::{
-        device::views::{In, Out},
+        device::{
+            tensor::maps::TensorMap,
+            views::{In, Out},
+        },
         mode::Mode,
     },
 };
@@ -66,6 +69,12 @@ pub struct Declaration {
     pub min_blocks: Option<u32>,
     /// Blocks of a cluster along x, y, z.
     pub cluster: Option<[u32; 3]>,
+    /// Bytes of dynamic shared memory; a launch must give so many.
+    pub dynamic_shared: Option<u32>,
+    /// The compute capability that it needs, without its dot: 90 for Hopper. Any where it says nothing.
+    pub arch: Option<u32>,
+    /// The level at which the driver's compiler is to optimise it, 0 to 4; its highest where it says nothing.
+    pub opt_level: Option<u32>,
     /// Its parameters, in order.
     pub params: &'static [ParamDeclaration],
     /// The file that it stands in, as the compiler was given it.
@@ -82,8 +91,20 @@ impl Declaration {
         params: &'static [ParamDeclaration],
         (file, line): (&'static str, u32),
     ) -> Self {
-        let (block, shared, barriers, min_blocks, cluster) = (None, None, None, None, None);
-        Declaration { name, block, shared, barriers, min_blocks, cluster, params, file, line }
+        Declaration {
+            name,
+            block: None,
+            shared: None,
+            barriers: None,
+            min_blocks: None,
+            cluster: None,
+            dynamic_shared: None,
+            arch: None,
+            opt_level: None,
+            params,
+            file,
+            line,
+        }
     }
 
     /// The line that the kernel's PTX carries, after `// `: the builder and the host compare it.
@@ -100,6 +121,9 @@ impl Declaration {
         word("barriers", self.barriers.map(|n| n.to_string()));
         word("min_blocks", self.min_blocks.map(|n| n.to_string()));
         word("cluster", self.cluster.map(triple));
+        word("dynamic_shared", self.dynamic_shared.map(|n| n.to_string()));
+        word("arch", self.arch.map(|n| n.to_string()));
+        word("opt_level", self.opt_level.map(|n| n.to_string()));
         word("params", Some(self.params.iter().map(|p| p.ty).collect::<Vec<_>>().join(",")));
         text
     }
@@ -160,12 +184,15 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory for each block.
     pub dynamic_shared: u32,
+    /// Blocks of a cluster along x, y, z: they run at the same time and reach each other's shared memory. A kernel that
+    /// declares its cluster is given that one.
+    pub cluster: [u32; 3],
 }
 
 impl LaunchConfig {
-    /// A launch without dynamic shared memory.
+    /// A launch without dynamic shared memory and clusters.
     pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
-        LaunchConfig { grid, block, dynamic_shared: 0 }
+        LaunchConfig { grid, block, dynamic_shared: 0, cluster: [1; 3] }
     }
 
     /// Blocks of the grid.
@@ -191,6 +218,8 @@ pub struct Limits {
     pub grid: [u32; 3],
     /// Bytes of shared memory of a block, static and dynamic together.
     pub shared: u32,
+    /// Blocks of a cluster.
+    pub cluster: u32,
 }
 
 impl<P: Params> Kernel<P> {
@@ -204,7 +233,7 @@ impl<P: Params> Kernel<P> {
 
 impl Declaration {
     fn check(&self, config: &LaunchConfig, limits: &Limits) -> Result<(), String> {
-        let LaunchConfig { grid, block, dynamic_shared } = *config;
+        let LaunchConfig { grid, block, dynamic_shared, cluster } = *config;
         if let Some(declared) = self.block
             && declared != block
         {
@@ -224,6 +253,13 @@ impl Declaration {
             let (threads, limit) = (config.threads(), limits.block_threads);
             return Err(format!("block = {block:?} has {threads} threads: at most {limit}"));
         }
+        if let Some(declared) = self.dynamic_shared
+            && declared != dynamic_shared
+        {
+            return Err(format!(
+                "dynamic shared memory = {dynamic_shared} bytes: the kernel declares {declared}"
+            ));
+        }
         let shared = self.shared.unwrap_or(0) as u64 + u64::from(dynamic_shared);
         if shared > limits.shared.into() {
             return Err(format!(
@@ -232,9 +268,19 @@ impl Declaration {
                 limits.shared
             ));
         }
-        if let Some(cluster) = self.cluster
-            && let Some(axis) = (0..3).find(|&axis| !grid[axis].is_multiple_of(cluster[axis]))
+        if let Some(declared) = self.cluster
+            && cluster != [1; 3]
+            && cluster != declared
         {
+            return Err(format!("cluster = {cluster:?}: the kernel declares {declared:?}"));
+        }
+        let cluster = self.cluster.unwrap_or(cluster);
+        let blocks = cluster.iter().fold(1u64, |n, &d| n.saturating_mul(d.into()));
+        if !(1..=u64::from(limits.cluster)).contains(&blocks) {
+            let limit = limits.cluster;
+            return Err(format!("cluster = {cluster:?} has {blocks} blocks: must be 1 to {limit}"));
+        }
+        if let Some(axis) = (0..3).find(|&axis| !grid[axis].is_multiple_of(cluster[axis])) {
             return Err(format!(
                 "grid = {grid:?}: axis {axis} is no multiple of cluster {cluster:?}"
             ));
@@ -309,6 +355,17 @@ addresses! {
     [M: Mode] Out<T, M> => |view| (view.as_ptr(), Some(view.len()));
     [] *const T => |pointer| (*pointer, None);
     [] *mut T => |pointer| (*pointer, None);
+}
+
+// SAFETY: the driver's encoding of the map, which the kernel's entry takes as it is.
+unsafe impl<T: Element, M: Mode> Param for TensorMap<T, M> {
+    fn push(&self, words: &mut Vec<u64>) {
+        words.extend(self.encoded());
+    }
+
+    fn elements(&self) -> Option<usize> {
+        Some(self.len())
+    }
 }
 
 /// Several numbers that a kernel takes as one parameter: a struct that it reads field by field.

@@ -67,6 +67,10 @@ pub mod device;
 pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
 mod kernel;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+mod operand;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod pipeline;
 #[cfg(not(target_arch = "nvptx64"))]
 mod size;
 
@@ -78,6 +82,6 @@ pub use kernel::*;
 #[doc(hidden)]
 pub use size::Size;
 
-pub use element::{Atomic, Element, Shuffle};
+pub use element::{Atomic, Bf16, Element, F16, Shuffle};
 // Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.
 pub use device::{kernel, thread};

@@ -23,6 +23,22 @@ macro_rules! dynamic_shared {
     };
 }
 
+/// Barriers in shared memory, for copies and threads to arrive at: `mbarriers![2]`. Hopper and later.
+#[macro_export]
+macro_rules! mbarriers {
+    ($count:expr) => {
+        $crate::device::Mbarriers::<{ $count }>::declare()
+    };
+}
+
+/// A ring of so many stages in shared memory, its barriers: `pipeline![4]`. Hopper and later.
+#[macro_export]
+macro_rules! pipeline {
+    ($stages:expr) => {
+        $crate::device::Pipeline::<{ $stages }>::declare()
+    };
+}
+
 /// An array in global memory that outlives launches, CUDA's `__device__` variable:
 /// `global! { pub static TOTALS: [u32; 4]; }`.
 ///

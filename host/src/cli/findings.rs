@@ -123,13 +123,7 @@ pub(super) fn names(orders: &[Order]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use host::{
-        check::merge,
-        simt::{
-            check::{Options, launch},
-            checked::{In, Out},
-        },
-    };
+    use host::{check::merge, simt::check::Options};
     use serde_json::{Value, json};
 
     use super::*;
@@ -138,17 +132,11 @@ mod tests {
     fn seen(specimen: &str, orders: &[Order]) -> Vec<Seen> {
         let specimen = specimens::list::find(specimen).unwrap();
         let products = orders.iter().map(|&order| {
-            let n = specimen.n as usize;
-            let (x, mut y) = (vec![1.0f32; n], vec![f32::NAN; n]);
+            let (x, mut y) = (specimen.x(), specimen.y());
             let mut options = Options::default();
             options.order = order;
             options.complete = true;
-            // SAFETY: the vectors outlive the launch, and specimens take views.
-            let report = unsafe {
-                let views = (In::new(x.as_ptr(), n), Out::uninit(y.as_mut_ptr(), n));
-                let params = (specimen.n, views.0, views.1);
-                launch(specimen.checked, &specimen.config(), params, &options)
-            };
+            let report = specimen.check(&x, &mut y, &options);
             (order, report.unwrap().findings)
         });
         let products = products.collect::<Vec<_>>();

@@ -1,23 +1,45 @@
 //! The list of all specimens: what is wrong with each.
 
 use simt::{
-    Kernel, LaunchConfig,
-    check::Kind::{self, *},
-    checked, device,
+    Declaration, Kernel, LaunchConfig,
+    check::{
+        self,
+        Kind::{self, *},
+        Report,
+    },
+    checked,
+    cpu::{self, Stop},
+    device::{self, BoxShape},
 };
 
 /// `n`, x, y.
 pub type Params = (u32, device::In<f32>, device::Out<f32>);
 /// The same, for a checked launch.
 pub type CheckedParams = (u32, checked::In<f32>, checked::Out<f32>);
+/// `n`, x as a matrix of [`COLS`] columns, y.
+pub type BoxParams = (u32, device::TensorMap<f32>, device::Out<f32>);
+/// The same, for a checked launch.
+pub type CheckedBoxParams = (u32, checked::TensorMap<f32>, checked::Out<f32>);
+
+/// Columns of x, where boxes of it are copied.
+pub const COLS: usize = 16;
+/// Those boxes.
+pub const SHAPE: BoxShape = BoxShape { rows: 4, cols: COLS, swizzle: 0 };
+
+/// A kernel in both its versions: one to be run, and one to be checked.
+#[derive(Clone, Copy, Debug)]
+pub enum Versions {
+    /// Of one that takes views.
+    Views(&'static Kernel<Params>, &'static Kernel<CheckedParams>),
+    /// Of one that copies boxes of x.
+    Boxes(&'static Kernel<BoxParams>, &'static Kernel<CheckedBoxParams>),
+}
 
 /// A kernel, how it is launched, and what a checked launch must find.
 #[derive(Debug)]
 pub struct Specimen {
     /// The kernel.
-    pub kernel: &'static Kernel<Params>,
-    /// The kernel, to be checked.
-    pub checked: &'static Kernel<CheckedParams>,
+    pub kernel: Versions,
     /// Elements of x and of y.
     pub n: u32,
     /// Blocks, along x.
@@ -31,7 +53,15 @@ pub struct Specimen {
 impl Specimen {
     /// Its name.
     pub fn name(&self) -> &'static str {
-        self.kernel.declaration.name
+        self.declaration().name
+    }
+
+    /// What the kernel says of itself.
+    pub fn declaration(&self) -> &'static Declaration {
+        match self.kernel {
+            Versions::Views(kernel, _) => &kernel.declaration,
+            Versions::Boxes(kernel, _) => &kernel.declaration,
+        }
     }
 
     /// Is it in the PTX? The builder refuses one that declares other shared memory than it has.
@@ -44,24 +74,92 @@ impl Specimen {
         (0..self.n).map(|i| (i * 7 % 19) as f32).collect()
     }
 
+    /// The output before the launch.
+    pub fn y(&self) -> Vec<f32> {
+        vec![if self.zeroed { 0.0 } else { f32::NAN }; self.n as usize]
+    }
+
     /// The shape of its launch.
     pub fn config(&self) -> LaunchConfig {
+        let declaration = self.declaration();
         // Every specimen declares its block.
-        LaunchConfig::new([self.blocks, 1, 1], self.kernel.declaration.block.unwrap_or([1; 3]))
+        let block = declaration.block.unwrap_or([1; 3]);
+        let dynamic_shared = declaration.dynamic_shared.unwrap_or(0);
+        LaunchConfig { dynamic_shared, ..LaunchConfig::new([self.blocks, 1, 1], block) }
+    }
+
+    /// Launches it on the CPU.
+    ///
+    /// # Errors
+    /// As a launch; where x is not aligned as the accelerator wants it, too.
+    ///
+    /// # Safety
+    /// 1. It is a clean one.
+    pub unsafe fn run(&self, x: &[f32], y: &mut [f32]) -> Result<(), Stop> {
+        let (config, options) = (self.config(), cpu::Options::default());
+        // SAFETY: both outlive the launch, and the kernel is clean, as the caller promises.
+        unsafe {
+            let out = device::Out::new(y.as_mut_ptr(), y.len());
+            match self.kernel {
+                Versions::Views(kernel, _) => {
+                    let params = (self.n, device::In::new(x.as_ptr(), x.len()), out);
+                    cpu::launch(kernel, &config, params, &options)
+                }
+                Versions::Boxes(kernel, _) => {
+                    let extents = [1, x.len() / COLS, COLS];
+                    let map = device::TensorMap::new(x.as_ptr(), extents, [0, COLS], SHAPE);
+                    let params = (self.n, map.map_err(Stop::Config)?, out);
+                    cpu::launch(kernel, &config, params, &options)
+                }
+            }
+        }
+    }
+
+    /// Launches it under all checks.
+    ///
+    /// # Errors
+    /// As [`check::launch`]; where x is not aligned as the accelerator wants it, too.
+    pub fn check(
+        &self,
+        x: &[f32],
+        y: &mut [f32],
+        options: &check::Options,
+    ) -> Result<Report, Stop> {
+        let config = self.config();
+        // SAFETY: both outlive the launch and nobody else uses them; specimens take views, whose bounds are checked.
+        unsafe {
+            let out = match self.zeroed {
+                true => checked::Out::new(y.as_mut_ptr(), y.len()),
+                false => checked::Out::uninit(y.as_mut_ptr(), y.len()),
+            };
+            match self.kernel {
+                Versions::Views(_, kernel) => {
+                    let params = (self.n, checked::In::new(x.as_ptr(), x.len()), out);
+                    check::launch(kernel, &config, params, options)
+                }
+                Versions::Boxes(_, kernel) => {
+                    let extents = [1, x.len() / COLS, COLS];
+                    let map = checked::TensorMap::new(x.as_ptr(), extents, [0, COLS], SHAPE);
+                    let params = (self.n, map.map_err(Stop::Config)?, out);
+                    check::launch(kernel, &config, params, options)
+                }
+            }
+        }
     }
 }
 
 macro_rules! specimens {
-    ($($module:ident::$name:ident($n:literal, $blocks:literal $(, $zeroed:ident)?): $finds:expr;)*) => {
+    ($($module:ident::$name:ident $([$of:ident])? ($n:literal, $blocks:literal $(, $zeroed:ident)?): $finds:expr;)*) => {
         &[$(Specimen {
-            kernel: &crate::kernels::$module::$name,
-            checked: &crate::checked::kernels::$module::$name,
+            kernel: specimens!(@ $($of)? crate::kernels::$module::$name, crate::checked::kernels::$module::$name),
             n: $n,
             blocks: $blocks,
             zeroed: [$(stringify!($zeroed),)? ""].len() > 1,
             finds: &$finds,
         },)*]
     };
+    (@ boxes $kernel:path, $checked:path) => { Versions::Boxes(&$kernel, &$checked) };
+    (@ $kernel:path, $checked:path) => { Versions::Views(&$kernel, &$checked) };
 }
 
 /// Every specimen: its elements and blocks, and what is wrong with it.
@@ -112,6 +210,37 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     clean::half_warp_sum(50, 2): [];
     clean::vectors(64, 2): [];
     clean::copies_in_two_stages(100, 2): [];
+    pipelines::read_without_a_wait[boxes](1024, 2): [ReadAfterWrite, WriteAfterRead, Uninitialised, Deadlock, NeverRead];
+    pipelines::waits_for_another_stage[boxes](1024, 2): [ReadAfterWrite, WriteAfterRead];
+    pipelines::released_before_the_read[boxes](1024, 2): [WriteAfterRead];
+    pipelines::released_for_the_warp[boxes](1024, 2): [ReadAfterWrite, WriteAfterRead];
+    pipelines::filled_without_a_wait[boxes](1024, 2): [WriteAfterRead];
+    pipelines::one_reader_too_few[boxes](1024, 2): [WriteAfterRead];
+    pipelines::one_addition_too_few[boxes](128, 2): [ReadAfterWrite, NeverRead];
+    pipelines::one_reader_too_many[boxes](1024, 2): [Deadlock, NeverRead, NeverWritten];
+    pipelines::bytes_that_never_come[boxes](128, 2): [Deadlock, NeverWritten];
+    pipelines::bytes_not_announced[boxes](128, 2): [Transaction, NeverWritten];
+    pipelines::bytes_of_one_box[boxes](256, 2): [Transaction, ReadAfterWrite];
+    pipelines::parity_not_turned[boxes](512, 2): [ReadAfterWrite, WriteAfterRead, Panic, NeverRead, NeverWritten];
+    pipelines::no_barrier_after_init[boxes](128, 2): [ReadAfterWrite, Uninitialised, Panic, NeverRead, NeverWritten];
+    pipelines::no_fence_after_init[boxes](128, 2): [ReadAfterWrite];
+    pipelines::initialised_again[boxes](256, 2): [Panic, NeverRead, NeverWritten];
+    pipelines::overlapping_stages[boxes](1024, 2): [ReadAfterWrite, WriteAfterRead];
+    pipelines::written_before_all_reads[boxes](128, 2): [ReadAfterWrite, WriteAfterRead];
+    pipelines::written_before_the_copy[boxes](128, 2): [WriteAfterWrite];
+    pipelines::ends_before_its_copy[boxes](256, 2): [EndedBlock, NeverWritten];
+    pipelines::producer_and_consumers[boxes](2048, 2): [];
+    pipelines::one_lane_for_its_warp[boxes](2048, 2): [];
+    pipelines::boxes_partly_outside[boxes](352, 6): [];
+    pipelines::written_after_all_reads[boxes](128, 2): [];
+    clusters::remote_read_too_early(256, 4): [ReadAfterWrite, WriteAfterRead, Uninitialised];
+    clusters::barrier_of_the_block_alone(256, 4): [ReadAfterWrite];
+    clusters::ends_before_the_last_read(256, 4): [EndedBlock];
+    clusters::ends_before_the_last_arrival(256, 4): [EndedBlock];
+    clusters::arrives_before_the_init(256, 4): [ReadAfterWrite];
+    clusters::two_cluster_barriers(256, 4): [BarrierMismatch];
+    clusters::remote_reads(256, 4): [];
+    clusters::remote_arrivals(256, 4): [];
 };
 
 /// The specimen of a name.

@@ -14,6 +14,9 @@ pub(crate) struct Attribute {
     pub(crate) barriers: Option<Expr>,
     pub(crate) min_blocks: Option<Expr>,
     pub(crate) cluster: Option<Triple>,
+    pub(crate) dynamic_shared: Option<Expr>,
+    pub(crate) arch: Option<Expr>,
+    pub(crate) opt_level: Option<Expr>,
     pub(crate) len: Vec<Length>,
 }
 
@@ -49,8 +52,14 @@ impl Parse for Attribute {
                     "shared" => once(attribute.shared.replace(input.parse()?).is_some())?,
                     "barriers" => once(attribute.barriers.replace(input.parse()?).is_some())?,
                     "min_blocks" => once(attribute.min_blocks.replace(input.parse()?).is_some())?,
+                    "dynamic_shared" => {
+                        once(attribute.dynamic_shared.replace(input.parse()?).is_some())?;
+                    }
+                    "arch" => once(attribute.arch.replace(input.parse()?).is_some())?,
+                    "opt_level" => once(attribute.opt_level.replace(input.parse()?).is_some())?,
                     _ => {
-                        let known = "block, shared, barriers, len, min_blocks and cluster";
+                        let known = "block, shared, dynamic_shared, barriers, len, min_blocks, cluster, \
+                                     arch and opt_level";
                         let message = format!("a kernel declares {known}, not `{key}`");
                         return Err(syn::Error::new(key.span(), message));
                     }

@@ -63,7 +63,8 @@ impl Param {
             return Err(Error::new_spanned(&typed.pat, "a kernel's parameter is a plain name"));
         };
         let kind = kind(&typed.ty).ok_or_else(|| {
-            let expected = "a number, `In<T>`, `Out<T>` or a raw pointer is expected here";
+            let expected =
+                "a number, `In<T>`, `Out<T>`, a `TensorMap` or a raw pointer is expected here";
             Error::new_spanned(&typed.ty, expected)
         })?;
         Ok(Param { arg: arg.clone(), name: pattern.ident.clone(), ty: (*typed.ty).clone(), kind })
@@ -75,9 +76,14 @@ impl Param {
         matches!(self.ty, Type::Ptr(_))
     }
 
+    /// Is it a description that the tensor memory accelerator reads?
+    fn is_tensor_map(&self) -> bool {
+        self.kind.starts_with("tensormap.")
+    }
+
     /// Is it a buffer that knows its length?
     fn is_view(&self) -> bool {
-        !self.is_pointer() && self.kind.contains('.')
+        !self.is_pointer() && !self.is_tensor_map() && self.kind.contains('.')
     }
 }
 
@@ -129,7 +135,33 @@ fn entry_point(
 ) -> TokenStream {
     let ItemFn { attrs, vis, sig, block, .. } = function;
     let name = &sig.ident;
-    let args = params.iter().map(|param| &param.arg);
+    let args = params.iter().map(|param| {
+        let Param { arg, name, .. } = param;
+        match param.is_tensor_map() {
+            true => quote!(#name: ::simt::device::TensorMapParam),
+            false => arg.to_token_stream(),
+        }
+    });
+    // The accelerator wants a map's address among the parameters, which Rust would copy to a local variable.
+    let maps = params.iter().enumerate().filter(|(_, param)| param.is_tensor_map());
+    let maps = maps.map(|(number, Param { name: map, ty, .. })| {
+        let text = format!("cvta.param.u64 {{}}, {name}_param_{number};");
+        quote! {
+            let _ = #map;
+            let #map: #ty = {
+                let address: u64;
+                // SAFETY: takes the parameter's address, where the launch has put such a map.
+                unsafe {
+                    ::simt::device::__private::asm!(
+                        #text,
+                        out(reg64) address,
+                        options(pure, nomem, nostack, preserves_flags)
+                    );
+                    <#ty>::at(address)
+                }
+            };
+        }
+    });
     let mut text = format!("// simt.kernel name={name}");
     let mut values = Vec::new();
     let mut word = |key: &str, parts: &[&dyn ToTokens]| {
@@ -149,6 +181,15 @@ fn entry_point(
     if let Some(Triple([x, y, z])) = &attribute.cluster {
         word("cluster", &[x, y, z]);
     }
+    if let Some(bytes) = &attribute.dynamic_shared {
+        word("dynamic_shared", &[bytes]);
+    }
+    if let Some(arch) = &attribute.arch {
+        word("arch", &[arch]);
+    }
+    if let Some(level) = &attribute.opt_level {
+        word("opt_level", &[level]);
+    }
     let kinds = params.iter().map(|param| param.kind.as_str()).collect::<Vec<_>>();
     text += &format!(" params={}", kinds.join(","));
     quote! {
@@ -165,6 +206,7 @@ fn entry_point(
                     options(nomem, nostack, preserves_flags)
                 )
             };
+            #(#maps)*
             #block
         }
     }
@@ -281,6 +323,9 @@ fn declared_fields(attribute: &Attribute, barriers: &TokenStream) -> TokenStream
         ("barriers", Some(some(quote!((#barriers) as u32)))),
         ("min_blocks", attribute.min_blocks.as_ref().map(|n| some(quote!((#n) as u32)))),
         ("cluster", attribute.cluster.as_ref().map(triple)),
+        ("dynamic_shared", attribute.dynamic_shared.as_ref().map(|n| some(quote!((#n) as u32)))),
+        ("arch", attribute.arch.as_ref().map(|n| some(quote!((#n) as u32)))),
+        ("opt_level", attribute.opt_level.as_ref().map(|n| some(quote!((#n) as u32)))),
     ];
     let assignments = fields.into_iter().filter_map(|(name, value)| {
         let name = format_ident!("{name}");

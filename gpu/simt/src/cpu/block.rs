@@ -4,6 +4,7 @@ use std::{cell::Cell, panic::Location, ptr::null};
 
 use super::{
     check,
+    cluster::{ClusterRun, Wait},
     fiber::{Event, FiberYielder},
     mode::ArrayDeclaration,
 };
@@ -24,6 +25,8 @@ pub(super) struct Thread {
     pub(super) index: [u32; 3],
     /// Its number in the block: x first, then y, then z.
     pub(super) linear: u32,
+    /// Its number in the cluster, where each block's threads fill whole warps.
+    pub(super) number: u32,
     run: Cell<*const BlockRun>,
     yielder: Cell<*const FiberYielder>,
     /// Where it waits.
@@ -44,7 +47,9 @@ pub(super) enum State {
     Running,
     /// It waits for lanes of its warp.
     InWarp,
-    /// They have come, and it may run on.
+    /// It waits for something else: for what, its cluster knows.
+    Waits,
+    /// What it waited for has come, and it may run on.
     Released,
     /// It has come to the kernel's end.
     Ended,
@@ -69,6 +74,8 @@ pub(super) enum WarpKind {
     All,
     /// Does any vote yes?
     Any,
+    /// Is this lane the one?
+    Elect,
     /// Gives the value of this lane; each lane names its own.
     Shuffle(u32),
     /// The same, where the lane follows from the own one: that one takes no part at the edge of the warp or
@@ -83,16 +90,18 @@ impl WarpKind {
             WarpKind::Ballot => "ballot",
             WarpKind::All => "vote of all",
             WarpKind::Any => "vote of any",
+            WarpKind::Elect => "elect",
             WarpKind::Shuffle(_) | WarpKind::Relative(_) => "shuffle",
         }
     }
 }
 
 impl Thread {
-    pub(super) fn new(linear: u32, index: [u32; 3]) -> Self {
+    pub(super) fn new(linear: u32, number: u32, index: [u32; 3]) -> Self {
         Thread {
             index,
             linear,
+            number,
             run: Cell::new(null()),
             yielder: Cell::new(null()),
             place: Cell::new(None),
@@ -108,6 +117,12 @@ impl Thread {
 
     pub(super) fn warp(&self) -> u32 {
         self.linear / WARP
+    }
+
+    /// The block that it belongs to, once it has been started.
+    pub(super) fn run(&self) -> &BlockRun {
+        // SAFETY: set by `start_thread`; a block outlives what its threads do.
+        unsafe { &*self.run.get() }
     }
 
     /// Gives control back until the worker lets it run on.
@@ -135,6 +150,9 @@ pub(super) struct BlockRun {
     /// A thread whose shared arrays are not as declared, with their size.
     pub(super) shared_mismatch: Cell<Option<(u32, usize)>>,
     pub(super) index: [u32; 3],
+    /// Its number in its cluster, and that.
+    pub(super) rank: u32,
+    pub(super) cluster: *const ClusterRun,
     pub(super) config: LaunchConfig,
     pub(super) declared_shared: Option<usize>,
     pub(super) shared: *mut u8,
@@ -185,7 +203,7 @@ fn outside() -> ! {
 
 /// The block of the thread that is running. Panics outside a kernel.
 #[inline(always)]
-fn current_block() -> &'static BlockRun {
+pub(super) fn current_block() -> &'static BlockRun {
     // SAFETY: as in `current`: a thread that runs belongs to a block that does.
     unsafe { &*current().run.get() }
 }
@@ -242,9 +260,30 @@ pub(super) fn warp_operation(
     let operation = current_block().warp_operation(thread);
     operation.set(WarpOperation { kind, mask, value });
     thread.state.set(State::InWarp);
-    thread.wait(place, Event::Warp);
+    thread.wait(place, Event::Some);
     thread.state.set(State::Running);
     operation.get().value
+}
+
+/// Suspends the running thread until what it waits for has come.
+pub(super) fn wait_for(wait: Wait, place: &'static Location<'static>) {
+    let thread = current();
+    current_cluster().wait_of(thread).set(wait);
+    thread.state.set(State::Waits);
+    // Not the whole block, but some.
+    thread.wait(place, Event::Some);
+    thread.state.set(State::Running);
+}
+
+/// The cluster of the thread that is running. Panics outside a kernel.
+pub(super) fn current_cluster() -> &'static ClusterRun {
+    // SAFETY: as in `current`: a block that runs belongs to a cluster that does.
+    unsafe { &*current_block().cluster }
+}
+
+/// The block's number in its cluster.
+pub(super) fn rank() -> u32 {
+    current_block().rank
 }
 
 /// Sets aside a shared array. Every thread declares the same arrays in the same order, and so is given

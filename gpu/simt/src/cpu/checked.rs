@@ -4,9 +4,12 @@
 
 use super::{check::Watched, device};
 
-pub use super::device::{Float, kernel, shared_array, thread, warp};
+pub use super::device::{
+    Float, Mbarrier, Mbarriers, Pipeline, cluster, fence_proxy_async, kernel, mbarrier, mbarriers,
+    pipeline, shared_array, thread, warp, warpgroup,
+};
 pub use crate::{
-    Element, checked_constant as constant, checked_dynamic_shared as dynamic_shared,
+    Bf16, Element, F16, checked_constant as constant, checked_dynamic_shared as dynamic_shared,
     checked_global as global, checked_global_pointer as global_pointer, checked_shared as shared,
 };
 
@@ -14,6 +17,11 @@ pub use crate::{
 pub type In<T> = device::views::In<T, Watched>;
 /// Global memory that the kernel writes (and may read), indexed like a slice.
 pub type Out<T> = device::views::Out<T, Watched>;
+/// A batch of matrices in global memory, which copies take boxes of. A kernel's parameter.
+pub type TensorMap<T> = device::tensor::maps::TensorMap<T, Watched>;
+/// The boxes of a [`TensorMap`].
+pub type Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
+    device::tensor::maps::Boxes<T, ROWS, COLS, SWIZZLE, Watched>;
 /// An array in shared memory, made by [`shared!`].
 pub type Shared<T, const ROWS: usize, const COLS: usize = 1> =
     device::arrays::Shared<T, ROWS, COLS, Watched>;
@@ -32,6 +40,13 @@ pub type GlobalPointer<T> = device::variables::GlobalPointer<T, Watched>;
 pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
     <Watched as super::mode::Mode>::fma();
     T::fma(a, b, c)
+}
+
+/// [`fma`] that stays where it stands.
+#[inline(always)]
+#[track_caller]
+pub fn fma_in_order(a: f32, b: f32, c: f32) -> f32 {
+    fma(a, b, c)
 }
 
 /// Groups of asynchronous copies, as in [`device::copies`](crate::device::copies).

@@ -75,6 +75,24 @@ pub enum FaultKind {
         /// File, line and column of the operation.
         location: String,
     },
+    /// A wait for what never comes: an mbarrier's phase, or the threads of a cluster.
+    #[error("{operation} at {location}: {reason}")]
+    Wait {
+        /// What the thread waits for.
+        operation: &'static str,
+        /// What is missing, and where the others are.
+        reason: String,
+        /// File, line and column of the wait.
+        location: String,
+    },
+    /// A copy whose mbarrier does not expect it.
+    #[error("the copy begun at {location}: {reason}")]
+    Copy {
+        /// What is wrong.
+        reason: String,
+        /// File, line and column of where it begins.
+        location: String,
+    },
     /// Shared arrays of another size than the kernel declares.
     #[error("used {used} bytes of static shared memory, the kernel declares {declared}")]
     SharedMismatch {

@@ -47,8 +47,8 @@ unsafe impl Stack for ColouredStack {
 pub(super) enum Event {
     /// The thread it runs waits for its block.
     Barrier,
-    /// The thread it runs waits for lanes of its warp.
-    Warp,
+    /// The thread it runs waits for lanes of its warp, or for something else than its block.
+    Some,
     /// Its threads have ended and no further one is to be started.
     Idle,
     /// The thread it runs has panicked.

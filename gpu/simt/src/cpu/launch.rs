@@ -25,6 +25,7 @@ pub const LIMITS: Limits = Limits {
     block: [1024, 1024, 64],
     grid: [i32::MAX as u32, 65535, 65535],
     shared: SHARED_BYTES as u32,
+    cluster: 8,
 };
 
 /// Cores that a launch uses where [`Options::workers`] does not say.
@@ -38,7 +39,7 @@ pub fn workers() -> usize {
 pub struct Options<'a> {
     /// How many cores at most; all of rayon's pool where `None`, but no more than 28.
     pub workers: Option<usize>,
-    /// Run only these blocks, numbered x first, then y, then z.
+    /// Run only these blocks, numbered x first, then y, then z; of a launch in clusters, these clusters.
     pub blocks: Option<Range<u64>>,
     /// Raised by another thread, it ends the launch at the next barrier or block.
     pub cancel: Option<&'a AtomicBool>,
@@ -120,9 +121,11 @@ pub(super) fn run_blocks(
     watch: Option<&Watch>,
 ) -> Result<(), Stop> {
     watch_panics();
+    let cluster = declaration.cluster.unwrap_or(config.cluster);
+    let clusters = LaunchConfig { grid: [0, 1, 2].map(|i| config.grid[i] / cluster[i]), ..*config };
     let blocks = match &options.blocks {
-        Some(range) => range.start..range.end.min(config.blocks()),
-        None => 0..config.blocks(),
+        Some(range) => range.start..range.end.min(clusters.blocks()),
+        None => 0..clusters.blocks(),
     };
     let stop = AtomicBool::new(false);
     let cancelled = || options.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
@@ -133,7 +136,7 @@ pub(super) fn run_blocks(
     let job = Job {
         name: declaration.name,
         declared_shared: declaration.shared,
-        config: *config,
+        config: LaunchConfig { cluster, ..*config },
         kernel,
         cancelled: &cancelled,
         order,
@@ -143,19 +146,19 @@ pub(super) fn run_blocks(
     let _running = Running::begin();
     let work = |core: usize| {
         WORKER.with_borrow_mut(|worker| {
-            let ready = worker.prepare(config);
+            let ready = worker.prepare(&job.config);
             let checker = watch.map(|watch| Checker::new(watch, core));
             while !stop.load(Ordering::Relaxed) {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= blocks.end {
                     break;
                 }
-                let position = position(order.block(number, config.blocks()), config);
+                let position = position(order.block(number, clusters.blocks()), &clusters);
                 let outcome = ready
                     .clone()
                     .and_then(|()| worker.run(&job, number, position, checker.as_ref()));
                 if let Some(done) = options.done {
-                    done.fetch_add(1, Ordering::Relaxed);
+                    done.fetch_add(cluster.iter().product::<u32>().into(), Ordering::Relaxed);
                 }
                 if let Err(reason) = outcome {
                     stop.store(true, Ordering::Relaxed);
@@ -170,7 +173,10 @@ pub(super) fn run_blocks(
             }
         })
     };
-    let workers = options.workers.unwrap_or(MOST_WORKERS).clamp(1, MOST_WORKERS);
+    // A cluster's threads are one worker's: fewer workers, where they are more than a block can have.
+    let threads = config.threads() * u64::from(cluster.iter().product::<u32>());
+    let most = (MOST_WORKERS as u64 * 1024 / threads.max(1024)).max(1) as usize;
+    let workers = options.workers.unwrap_or(MOST_WORKERS).clamp(1, most);
     let workers =
         workers.min(usize::try_from(blocks.end.saturating_sub(blocks.start)).unwrap_or(workers));
     // Always the same threads, the first of the pool: each keeps its fibers.
@@ -186,7 +192,7 @@ pub(super) fn run_blocks(
     }
 }
 
-/// A block's index along x, y, z.
+/// A block's index along x, y, z, or a cluster's.
 fn position(number: u64, config: &LaunchConfig) -> [u32; 3] {
     let [x, y, _] = config.grid.map(u64::from);
     // Each fits: the grid's extents are u32.

@@ -19,18 +19,22 @@
 
 mod atomic;
 mod block;
+mod boxes;
 pub mod check;
 pub mod checked;
+mod cluster;
 pub mod device;
 mod fault;
 mod fiber;
 mod launch;
+mod mbarrier;
 #[doc(hidden)]
 pub mod mode;
 mod order;
 pub mod symbol;
-#[allow(dead_code, reason = "the emulation of `wgmma` will use it")]
+#[allow(dead_code, reason = "no kernel multiplies tf32 yet, and the other sums are for comparison")]
 mod tensor_core;
+mod warpgroup;
 mod worker;
 
 pub use fault::{Fault, FaultKind, Stop};

@@ -7,7 +7,12 @@
 
 use std::{fmt::Debug, panic::Location};
 
-use super::check;
+use super::{
+    block::{current, current_cluster},
+    boxes::BoxSource,
+    check,
+    cluster::{Begun, Place},
+};
 
 /// What a thread does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +149,25 @@ pub trait Mode: Copy + Debug + 'static {
     /// Waits until at most the last `pending` groups of this thread's copies are on their way.
     fn wait_group(pending: u32);
 
+    /// Begins to copy a box from global memory to a shared array, from byte `offset` on, all inside the array; the
+    /// mbarrier `done` is told when it has come.
+    ///
+    /// # Safety
+    /// It is inside, `to` is the address of its first byte, and the source is valid.
+    #[track_caller]
+    unsafe fn load_box(
+        array: Self::Shared,
+        global: Self::Global,
+        to: *mut u8,
+        offset: usize,
+        source: BoxSource,
+        done: Place,
+    );
+
+    /// Sees an access to the shared memory of the block of that rank.
+    #[track_caller]
+    fn remote(rank: u32);
+
     /// Sees a fused multiply-add.
     #[track_caller]
     fn fma();
@@ -193,6 +217,21 @@ impl Mode for Fast {
 
     #[inline(always)]
     fn wait_group(_: u32) {}
+
+    // At once, as `copy_async`.
+    #[track_caller]
+    unsafe fn load_box(_: (), _: (), to: *mut u8, _: usize, source: BoxSource, done: Place) {
+        // SAFETY: inside, as the caller promises.
+        unsafe { source.copy(to) };
+        let bytes = source.bytes() as u32; // at most 256 x 256 elements
+        let begun = Begun { thread: current(), at: Location::caller() };
+        if let Err(reason) = current_cluster().complete(done, bytes, begun) {
+            panic!("{reason}");
+        }
+    }
+
+    #[inline(always)]
+    fn remote(_: u32) {}
 
     #[inline(always)]
     fn fma() {}

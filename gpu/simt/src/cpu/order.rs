@@ -87,6 +87,20 @@ impl BlockOrder {
         }
     }
 
+    /// Which of so many copies comes first; `None` where none need come, as long as a thread can go on.
+    pub(super) fn copy(&mut self, copies: usize, must: bool) -> Option<usize> {
+        match self {
+            // As late as they may, which leaves most to be found.
+            _ if copies == 0 => None,
+            BlockOrder::Forward => must.then_some(0),
+            BlockOrder::Reverse => must.then_some(copies - 1),
+            BlockOrder::Random(random) => {
+                let comes = must || random.next() % 4 == 0;
+                comes.then(|| (random.next() % copies as u64) as usize)
+            }
+        }
+    }
+
     fn arrange<T>(&mut self, items: &mut [T]) {
         match self {
             BlockOrder::Forward => {}

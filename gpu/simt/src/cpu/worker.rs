@@ -1,4 +1,5 @@
-//! One block at a time: its threads are started, resumed and brought from barrier to barrier.
+//! One cluster of blocks at a time, which mostly is one block: its threads are started, resumed and brought from wait to
+//! wait.
 
 use std::{cell::Cell, collections::BTreeMap, ptr::null};
 
@@ -8,6 +9,7 @@ use super::{
         set_current,
     },
     check::Checker,
+    cluster::{Begun, BoxCopy, ClusterRun, Wait},
     fault::{Fault, FaultKind, Stop, last_panic, place_name},
     fiber::{Event, Fiber, STACK_BYTES},
     order::{BlockOrder, Order},
@@ -22,8 +24,11 @@ const POISON: u8 = 0xff;
 #[derive(Default)]
 pub(super) struct Worker {
     block: [u32; 3],
+    /// Of all blocks of a cluster, one block after another.
     threads: Vec<Thread>,
     warp_operations: Vec<Cell<WarpOperation>>,
+    /// By the threads' numbers.
+    waits: Vec<Cell<Wait>>,
     fibers: Vec<Fiber>,
     shared: Vec<Line>,
     /// The fibers whose threads wait.
@@ -49,20 +54,29 @@ pub(super) struct Job<'a> {
 }
 
 impl Worker {
-    /// Gets ready for blocks of this shape.
+    /// Gets ready for blocks of this shape, and clusters of so many.
     pub(super) fn prepare(&mut self, config: &LaunchConfig) -> Result<(), Stop> {
         let [x, y, z] = config.block;
-        if self.block != config.block {
+        let blocks = config.cluster.iter().product::<u32>();
+        let threads = (x * y * z) as usize;
+        if self.block != config.block || self.threads.len() != threads * blocks as usize {
             let indices =
-                (0..z).flat_map(|k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])));
-            self.threads =
-                (0..).zip(indices).map(|(linear, index)| Thread::new(linear, index)).collect();
+                || (0..z).flat_map(|k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])));
+            let stride = (x * y * z).next_multiple_of(WARP);
+            let of_block = |rank: u32| {
+                let thread =
+                    move |(linear, index)| Thread::new(linear, rank * stride + linear, index);
+                (0..).zip(indices()).map(thread)
+            };
+            self.threads = (0..blocks).flat_map(of_block).collect();
             let nothing = WarpOperation { kind: WarpKind::Sync, mask: 0, value: 0 };
             self.warp_operations = vec![Cell::new(nothing); self.threads.len()];
+            self.waits = vec![Cell::new(Wait::Cluster); (blocks * stride) as usize];
             self.block = config.block;
         }
-        if self.shared.is_empty() {
-            self.shared = vec![Line([POISON; 1024]); SHARED_BYTES / 1024];
+        let lines = SHARED_BYTES / 1024 * blocks as usize;
+        if self.shared.len() < lines {
+            self.shared = vec![Line([POISON; 1024]); lines];
         }
         if self.fibers.is_empty() {
             self.add_fiber()?;
@@ -77,8 +91,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs one block to its end, the `number`th of the launch. Where a checker watches it, what the
-    /// checker can take note of is no reason to stop.
+    /// Runs one cluster to its end, the `number`th of the launch, whose place among the clusters is `index`. Where a
+    /// checker watches it, what the checker can take note of is no reason to stop.
     pub(super) fn run(
         &mut self,
         job: &Job,
@@ -86,7 +100,7 @@ impl Worker {
         index: [u32; 3],
         checker: Option<&Checker>,
     ) -> Result<(), Stop> {
-        // SAFETY: only the lifetimes change. Kernel and checker are used by this block's fibers, and before
+        // SAFETY: only the lifetimes change. Kernel and checker are used by this cluster's fibers, and before
         // this function returns each of them is idle or has been reset.
         let (kernel, watcher) = unsafe {
             let kernel =
@@ -94,55 +108,85 @@ impl Worker {
             (kernel, checker.map_or(null(), |c| std::ptr::from_ref(c).cast::<Checker<'static>>()))
         };
         let mut shuffle = job.order.of_block(number);
+        let [x, y, z] = job.config.cluster;
+        let blocks = x * y * z;
+        let threads = self.threads.len() / blocks as usize;
         self.order.clear();
-        shuffle.threads(self.threads.len() as u32, &mut self.order);
-        let run = BlockRun {
-            kernel,
-            threads: &*self.threads,
-            warp_operations: &*self.warp_operations,
-            order: &*self.order,
-            next_thread: Cell::new(0),
-            ended: Cell::new(0),
-            first_ended: Cell::new(0),
-            shared_mismatch: Cell::new(None),
-            index,
-            config: job.config,
-            declared_shared: job.declared_shared,
-            shared: self.shared.as_mut_ptr().cast(),
-            shared_high: Cell::new(0),
-            checker: watcher,
+        shuffle.threads(threads as u32, &mut self.order);
+        let shared = self.shared.as_mut_ptr().cast();
+        let cluster = ClusterRun::new(blocks, &*self.waits, shared);
+        let block = |rank: u32| {
+            let [i, j, k] = index;
+            let of_block = rank as usize * threads..(rank as usize + 1) * threads;
+            BlockRun {
+                kernel,
+                threads: &self.threads[of_block.clone()],
+                warp_operations: &self.warp_operations[of_block],
+                order: &*self.order,
+                next_thread: Cell::new(0),
+                ended: Cell::new(0),
+                first_ended: Cell::new(0),
+                shared_mismatch: Cell::new(None),
+                index: [i * x + rank % x, j * y + rank / x % y, k * z + rank / x / y],
+                rank,
+                cluster: &cluster,
+                config: job.config,
+                declared_shared: job.declared_shared,
+                shared: cluster.shared(rank),
+                shared_high: Cell::new(0),
+                checker: watcher,
+            }
+        };
+        // Most launches have no clusters, and their blocks no list of them.
+        let (one, several);
+        let runs = match blocks {
+            1 => {
+                one = [block(0)];
+                &one[..]
+            }
+            _ => {
+                several = (0..blocks).map(block).collect::<Vec<_>>();
+                &several[..]
+            }
         };
         if let Some(checker) = checker {
-            checker.begin_block(number, index);
+            checker.begin_cluster(number, runs.iter().map(|run| run.index).collect());
         }
+        let partial = blocks > 1;
         let outcome =
-            Scheduler { worker: self, run: &run, job, checker, in_warp: false }.run(&mut shuffle);
+            Scheduler { worker: self, runs, cluster: &cluster, job, checker, partial, shuffle }
+                .run();
         set_current(null());
         if outcome.is_err() {
             self.fibers.iter_mut().for_each(Fiber::reset);
         }
-        let dirty = job.config.dynamic_shared.next_multiple_of(16) as usize + run.shared_high.get();
-        // SAFETY: within the arena: `declare_shared` and the launch's limits see to it. No fiber runs.
-        unsafe { run.shared.write_bytes(POISON, dirty.min(SHARED_BYTES)) };
+        for run in runs {
+            let dynamic = job.config.dynamic_shared.next_multiple_of(16) as usize;
+            let dirty = (dynamic + run.shared_high.get()).min(SHARED_BYTES);
+            // SAFETY: within the arena: `declare_shared` and the launch's limits see to it. No fiber runs.
+            unsafe { run.shared.write_bytes(POISON, dirty) };
+        }
         match checker {
             None => outcome,
-            Some(checker) => checker.end_block(outcome),
+            Some(checker) => checker.end_cluster(outcome),
         }
     }
 }
 
-/// A block on its way through the kernel.
+/// A cluster on its way through the kernel.
 struct Scheduler<'a> {
     worker: &'a mut Worker,
-    run: &'a BlockRun,
+    runs: &'a [BlockRun],
+    cluster: &'a ClusterRun,
     job: &'a Job<'a>,
     checker: Option<&'a Checker<'a>>,
-    /// Does a thread wait for lanes of its warp?
-    in_warp: bool,
+    /// Does a thread wait for something else than its block, or are there several blocks?
+    partial: bool,
+    shuffle: BlockOrder,
 }
 
 impl Scheduler<'_> {
-    fn run(&mut self, shuffle: &mut BlockOrder) -> Result<(), Stop> {
+    fn run(&mut self) -> Result<(), Stop> {
         self.worker.parked.clear();
         self.start()?;
         // Each round takes threads from one wait to the next.
@@ -150,22 +194,29 @@ impl Scheduler<'_> {
             if (self.job.cancelled)() {
                 return Err(Stop::Interrupted);
             }
-            shuffle.fibers(&mut self.worker.parked);
-            if self.in_warp {
-                self.complete_warp_operations()?;
+            self.shuffle.fibers(&mut self.worker.parked);
+            if self.partial {
+                self.release_some()?;
                 self.resume_some()?;
             } else {
-                self.barrier()?;
+                self.barrier(0)?;
                 self.resume_all()?;
             }
         }
-        match (self.run.shared_mismatch.get(), self.run.declared_shared) {
-            (Some((thread, used)), Some(declared)) => {
-                let kind = FaultKind::SharedMismatch { declared, used };
-                Err(self.fault(&self.worker.threads[thread as usize], kind))
-            }
-            _ => Ok(()),
+        // Copies that nobody has waited for come all the same.
+        while self.land(true)? {}
+        if let Some((copy, reason)) = self.cluster.unannounced() {
+            return Err(self.wrong_copy(copy, reason));
         }
+        for run in self.runs {
+            if let (Some((thread, used)), Some(declared)) =
+                (run.shared_mismatch.get(), run.declared_shared)
+            {
+                let kind = FaultKind::SharedMismatch { declared, used };
+                return Err(self.fault(&run.threads()[thread as usize], kind));
+            }
+        }
+        Ok(())
     }
 
     /// Starts every thread. A fiber runs one after another until one waits; then the next fiber does.
@@ -173,48 +224,50 @@ impl Scheduler<'_> {
         if (self.job.cancelled)() {
             return Err(Stop::Interrupted);
         }
-        while self.run.next_thread.get() < self.worker.threads.len() {
-            let number = self.worker.parked.len();
-            if number == self.worker.fibers.len() {
-                self.worker.add_fiber()?;
-            }
-            let fiber = &mut self.worker.fibers[number];
-            // SAFETY: `run` outlives the block (`Worker::run`), and a worker stays on its thread.
-            let event = unsafe { fiber.resume(self.run) };
-            // The last of the threads that it has started.
-            fiber.thread = current_pointer();
-            match event {
-                Event::Barrier => self.worker.parked.push(number),
-                Event::Warp => {
-                    self.in_warp = true;
-                    self.worker.parked.push(number);
+        for run in self.runs {
+            while run.next_thread.get() < run.threads().len() {
+                let number = self.worker.parked.len();
+                if number == self.worker.fibers.len() {
+                    self.worker.add_fiber()?;
                 }
-                Event::Idle => {}
-                Event::Panicked => return Err(self.panicked(number)),
+                let fiber = &mut self.worker.fibers[number];
+                // SAFETY: `run` outlives the cluster (`Worker::run`), and a worker stays on its thread.
+                let event = unsafe { fiber.resume(run) };
+                // The last of the threads that it has started.
+                fiber.thread = current_pointer();
+                match event {
+                    Event::Barrier => self.worker.parked.push(number),
+                    Event::Some => {
+                        self.partial = true;
+                        self.worker.parked.push(number);
+                    }
+                    Event::Idle => {}
+                    Event::Panicked => return Err(self.panicked(number)),
+                }
             }
         }
         Ok(())
     }
 
-    /// Resumes every fiber that waits. A barrier's time goes to these loops.
+    /// Resumes every fiber that waits, of one block. A barrier's time goes to these loops.
     #[inline(never)]
     fn resume_all(&mut self) -> Result<(), Stop> {
-        let waiting = self.worker.parked.len();
+        let (waiting, run) = (self.worker.parked.len(), &self.runs[0]);
         let mut changed = false;
         // As a rule they are the first, one after another, and the list need not be read.
         if self.job.order == Order::Forward && self.worker.parked.last() == Some(&(waiting - 1)) {
             for (number, fiber) in self.worker.fibers[..waiting].iter_mut().enumerate() {
-                match resume(fiber, self.run) {
+                match resume(fiber, run) {
                     Event::Barrier => {}
-                    Event::Warp | Event::Idle => changed = true,
+                    Event::Some | Event::Idle => changed = true,
                     Event::Panicked => return Err(self.panicked(number)),
                 }
             }
         } else {
             for &number in &self.worker.parked {
-                match resume(&mut self.worker.fibers[number], self.run) {
+                match resume(&mut self.worker.fibers[number], run) {
                     Event::Barrier => {}
-                    Event::Warp | Event::Idle => changed = true,
+                    Event::Some | Event::Idle => changed = true,
                     Event::Panicked => return Err(self.panicked(number)),
                 }
             }
@@ -225,13 +278,21 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Resumes the fibers whose threads need not wait for their warp any longer.
+    /// Resumes the fibers whose threads need not wait any longer.
     fn resume_some(&mut self) -> Result<(), Stop> {
         for place in 0..self.worker.parked.len() {
             let number = self.worker.parked[place];
-            if self.thread_of(number).state.get() == State::Released
-                && let Event::Panicked = resume(&mut self.worker.fibers[number], self.run)
-            {
+            let thread = self.thread_of(number);
+            if thread.state.get() != State::Released {
+                continue;
+            }
+            // Where it comes to a barrier of its block, it is left without a store.
+            thread.state.set(State::Running);
+            // A copy may come while threads run, and not only where they wait for it.
+            let run = std::ptr::from_ref(thread.run());
+            // SAFETY: a block outlives what its threads do.
+            let event = resume(&mut self.worker.fibers[number], unsafe { &*run });
+            if let Event::Panicked = event {
                 return Err(self.panicked(number));
             }
         }
@@ -243,7 +304,8 @@ impl Scheduler<'_> {
         let mut parked = std::mem::take(&mut self.worker.parked);
         let state = |number: usize| self.thread_of(number).state.get();
         parked.retain(|&number| state(number) != State::Ended);
-        self.in_warp = parked.iter().any(|&number| state(number) == State::InWarp);
+        let waits = |number: &usize| matches!(state(*number), State::InWarp | State::Waits);
+        self.partial = self.runs.len() > 1 || parked.iter().any(waits);
         self.worker.parked = parked;
     }
 
@@ -252,51 +314,148 @@ impl Scheduler<'_> {
         self.fault(self.thread_of(fiber), last_panic())
     }
 
-    /// Every thread that has not ended waits at a barrier.
-    fn barrier(&self) -> Result<(), Stop> {
-        let parked = &self.worker.parked;
+    /// Every thread of a block that has not ended waits at a barrier.
+    fn barrier(&self, rank: usize) -> Result<(), Stop> {
+        let run = &self.runs[rank];
+        let parked = self.worker.parked.iter().map(|&number| self.thread_of(number));
+        let mut waiting = parked.filter(|thread| std::ptr::eq(thread.run(), run));
         if let Some(checker) = self.checker {
-            checker.barrier(self.run, parked.iter().map(|&number| self.thread_of(number)));
-        } else if self.run.ended.get() > 0 {
-            let exited = self.worker.threads[self.run.first_ended.get() as usize].index;
+            checker.barrier(run, waiting);
+        } else if run.ended.get() > 0 {
+            let exited = run.threads()[run.first_ended.get() as usize].index;
             // Which of those that wait is named does not matter; the last is what it has always been.
-            let waits = self.thread_of(parked[parked.len() - 1]);
+            let Some(waits) = waiting.next_back() else { return Ok(()) };
             let location = location(waits);
             return Err(self.fault(waits, FaultKind::BarrierSkipped { exited, location }));
         }
         Ok(())
     }
 
+    /// Finds threads that need not wait any longer. While there are none, copies come.
+    fn release_some(&mut self) -> Result<(), Stop> {
+        self.land(false)?;
+        loop {
+            let mut some = self.complete_warp_operations()?;
+            some |= self.complete_waits();
+            some |= self.complete_cluster_barrier();
+            for rank in 0..self.runs.len() {
+                some |= self.complete_barrier(rank)?;
+            }
+            if some {
+                return Ok(());
+            }
+            if !self.land(true)? {
+                return Err(self.stuck());
+            }
+        }
+    }
+
+    /// Lets a copy come, or a product read its operands, if there is one and it is its time; `must`: no thread can go on.
+    fn land(&mut self, must: bool) -> Result<bool, Stop> {
+        let copies = self.cluster.copies();
+        let Some(number) = self.shuffle.copy(copies + self.cluster.products(), must) else {
+            return Ok(false);
+        };
+        if let Some(product) = number.checked_sub(copies) {
+            self.cluster.read_sent_product(product);
+            return Ok(true);
+        }
+        let copy = self.cluster.take_copy(number);
+        let BoxCopy { source, to, done, begun, .. } = copy;
+        // SAFETY: whoever began the copy has seen to source and target.
+        unsafe { source.copy(to) };
+        let ended = self.cluster.complete(done, source.bytes() as u32, begun);
+        let ended = ended.map_err(|reason| self.wrong_copy(begun, reason))?;
+        if let Some(checker) = self.checker {
+            checker.land_box(&copy, ended);
+        }
+        Ok(true)
+    }
+
+    #[cold]
+    fn wrong_copy(&self, Begun { thread, at }: Begun, reason: String) -> Stop {
+        let location = place_name(at);
+        // SAFETY: one of this worker's threads.
+        self.fault(unsafe { &*thread }, FaultKind::Copy { reason, location })
+    }
+
+    /// Ends the waits for what has come.
+    fn complete_waits(&self) -> bool {
+        let mut some = false;
+        for thread in &self.worker.threads {
+            if thread.state.get() == State::Waits && self.cluster.has_come(thread) {
+                thread.state.set(State::Released);
+                some = true;
+            }
+        }
+        some
+    }
+
+    /// Ends the wait of a cluster's threads for each other, if all have come that have not ended.
+    fn complete_cluster_barrier(&self) -> bool {
+        let threads = || self.worker.threads.iter();
+        let waits = |thread: &Thread| {
+            thread.state.get() == State::Waits
+                && matches!(self.cluster.wait_of(thread).get(), Wait::Cluster)
+        };
+        let has_come = |thread: &Thread| thread.state.get() == State::Ended || waits(thread);
+        if !threads().all(has_come) || !threads().any(waits) {
+            return false;
+        }
+        if let Some(checker) = self.checker {
+            checker.cluster_barrier(&threads().filter(|thread| waits(thread)).collect::<Vec<_>>());
+        }
+        threads()
+            .filter(|thread| waits(thread))
+            .for_each(|thread| thread.state.set(State::Released));
+        true
+    }
+
+    /// Ends the wait of a block's threads for each other, if all have come.
+    fn complete_barrier(&self, rank: usize) -> Result<bool, Stop> {
+        let threads = self.runs[rank].threads();
+        let state = |thread: &Thread| thread.state.get();
+        let has_come = |thread: &Thread| matches!(state(thread), State::Running | State::Ended);
+        let waits = |thread: &&Thread| state(thread) == State::Running;
+        if !threads.iter().all(has_come) || !threads.iter().any(|thread| waits(&thread)) {
+            return Ok(false);
+        }
+        self.barrier(rank)?;
+        threads.iter().filter(waits).for_each(|thread| thread.state.set(State::Released));
+        Ok(true)
+    }
+
     /// Ends the waits of those lanes whose partners have all come.
     #[inline(never)]
-    fn complete_warp_operations(&self) -> Result<(), Stop> {
+    fn complete_warp_operations(&self) -> Result<bool, Stop> {
         let mut complete = false;
-        for lanes in self.worker.threads.chunks(WARP as usize) {
+        for (run, lanes) in self.warps() {
             for thread in lanes {
                 if thread.state.get() != State::InWarp
                     || self.missing_partner(lanes, thread).is_some()
                 {
                     continue;
                 }
-                let operation = self.run.warp_operation(thread).get();
+                let operation = run.warp_operation(thread).get();
                 let partners =
                     || lanes.iter().filter(|lane| operation.mask >> lane.lane() & 1 == 1);
                 let mut values = [None; WARP as usize];
                 let (mut votes, mut present) = (0, 0);
                 for lane in partners() {
-                    let value = self.run.warp_operation(lane).get().value;
+                    let value = run.warp_operation(lane).get().value;
                     values[lane.lane() as usize] = Some(value);
                     votes |= (value & 1) << lane.lane();
                     present |= 1 << lane.lane();
                 }
                 for lane in partners() {
-                    let cell = self.run.warp_operation(lane);
+                    let cell = run.warp_operation(lane);
                     let own = cell.get();
                     let value = match own.kind {
                         WarpKind::Sync => 0,
                         WarpKind::Ballot => votes,
                         WarpKind::All => (votes == present).into(),
                         WarpKind::Any => (votes != 0).into(),
+                        WarpKind::Elect => (present.trailing_zeros() == lane.lane()).into(),
                         WarpKind::Relative(source) => values[source as usize].unwrap_or(u32::MAX),
                         WarpKind::Shuffle(source) => match values[source as usize] {
                             Some(value) => value,
@@ -308,20 +467,25 @@ impl Scheduler<'_> {
                     complete = true;
                 }
                 if let (Some(checker), WarpKind::Sync) = (self.checker, operation.kind) {
-                    checker.warp_sync(thread.warp(), operation.mask);
+                    checker.warp_sync(thread.number / WARP, operation.mask);
                 }
             }
         }
-        match complete {
-            true => Ok(()),
-            false => Err(self.stuck()),
-        }
+        Ok(complete)
+    }
+
+    /// The warps of all blocks.
+    fn warps(&self) -> impl Iterator<Item = (&BlockRun, &[Thread])> {
+        self.runs.iter().flat_map(|run| {
+            let warps = run.threads().chunks(WARP as usize);
+            warps.map(move |lanes| (run, lanes))
+        })
     }
 
     /// A shuffle that reads a lane that takes no part in it.
     #[cold]
     fn wrong_source(&self, thread: &Thread, source: u32) -> Stop {
-        let mask = self.run.warp_operation(thread).get().mask;
+        let mask = thread.run().warp_operation(thread).get().mask;
         let reason = format!("reads lane {source}, which takes no part: the mask is {mask:#010x}");
         let (operation, location) = ("shuffle", location(thread));
         self.fault(thread, FaultKind::WarpOperation { operation, reason, location })
@@ -330,14 +494,18 @@ impl Scheduler<'_> {
     /// No thread can go on.
     #[cold]
     fn stuck(&self) -> Stop {
-        for lanes in self.worker.threads.chunks(WARP as usize) {
+        for (run, lanes) in self.warps() {
+            // Its other lanes may wait because of what one waits for.
+            if lanes.iter().any(|lane| lane.state.get() == State::Waits) {
+                continue;
+            }
             for thread in lanes {
                 if thread.state.get() != State::InWarp {
                     continue;
                 }
                 if let Some(reason) = self.missing_partner(lanes, thread) {
                     let kind = FaultKind::WarpOperation {
-                        operation: self.run.warp_operation(thread).get().kind.name(),
+                        operation: run.warp_operation(thread).get().kind.name(),
                         reason: format!("{reason}; {}", self.who_waits_where()),
                         location: location(thread),
                     };
@@ -345,32 +513,56 @@ impl Scheduler<'_> {
                 }
             }
         }
-        unreachable!("a thread waits, and neither at a barrier nor for its warp")
+        // An mbarrier or a product says more of what is missing than the cluster's threads, which may wait because of it.
+        let waiting = || self.worker.threads.iter().filter(|t| t.state.get() == State::Waits);
+        let says_more =
+            |thread: &&Thread| !matches!(self.cluster.wait_of(thread).get(), Wait::Cluster);
+        let Some(thread) = waiting().find(says_more).or_else(|| waiting().next()) else {
+            unreachable!("a thread waits, and neither for its block nor for its warp nor for more")
+        };
+        let (operation, missing) = match self.cluster.wait_of(thread).get() {
+            Wait::Mbarrier(_, parity) => {
+                ("wait for an mbarrier", format!("for the end of a phase of parity {parity}"))
+            }
+            Wait::Products(key, number) => {
+                ("wait for products", self.cluster.warpgroup(key).missing(number))
+            }
+            Wait::Cluster => ("cluster::sync", "threads of the cluster never come".to_owned()),
+        };
+        let reason = format!("{missing}; {}", self.who_waits_where());
+        let location = location(thread);
+        self.fault(thread, FaultKind::Wait { operation, reason, location })
     }
 
-    /// Where every thread of the block is.
+    /// Where every thread of the cluster is.
     #[cold]
     fn who_waits_where(&self) -> String {
         let mut places = BTreeMap::<String, usize>::new();
         for thread in &self.worker.threads {
+            let at = |what: &str| format!("at the {what} at {}", location(thread));
             let place = match thread.state.get() {
-                State::Running => format!("at the barrier at {}", location(thread)),
-                State::InWarp => {
-                    let name = self.run.warp_operation(thread).get().kind.name();
-                    format!("at the {name} at {}", location(thread))
-                }
+                State::Running => at("barrier"),
+                State::InWarp => at(thread.run().warp_operation(thread).get().kind.name()),
+                State::Waits => match self.cluster.wait_of(thread).get() {
+                    Wait::Mbarrier(place, _) => {
+                        format!("{} ({})", at("wait"), self.cluster.missing(place))
+                    }
+                    Wait::Products(..) => at("wait for products"),
+                    Wait::Cluster => at("cluster::sync"),
+                },
                 State::Released => "not waiting".to_owned(),
                 State::Ended => "ended".to_owned(),
             };
             *places.entry(place).or_default() += 1;
         }
         let places = places.iter().map(|(place, threads)| format!("{threads} {place}"));
-        format!("threads of the block: {}", places.collect::<Vec<_>>().join(", "))
+        let all = if self.runs.len() > 1 { "cluster" } else { "block" };
+        format!("threads of the {all}: {}", places.collect::<Vec<_>>().join(", "))
     }
 
     #[cold]
     fn fault(&self, thread: &Thread, kind: FaultKind) -> Stop {
-        let (block, thread) = (self.run.index, thread.index);
+        let (block, thread) = (thread.run().index, thread.index);
         Stop::Fault(Fault { kernel: self.job.name, block, thread, kind })
     }
 
@@ -382,7 +574,7 @@ impl Scheduler<'_> {
 
     /// Why a lane's warp operation is not complete. `None` where it is.
     fn missing_partner(&self, lanes: &[Thread], thread: &Thread) -> Option<String> {
-        let own = self.run.warp_operation(thread).get();
+        let own = thread.run().warp_operation(thread).get();
         if own.mask >> thread.lane() & 1 == 0 {
             return Some(format!(
                 "its mask {:#010x} does not name lane {}",
@@ -393,7 +585,7 @@ impl Scheduler<'_> {
         // Lanes that a block's last warp does not have are not waited for.
         lanes.iter().filter(|lane| own.mask >> lane.lane() & 1 == 1).find_map(|lane| {
             let (number, at) = (lane.lane(), || location(lane));
-            let other = self.run.warp_operation(lane).get();
+            let other = lane.run().warp_operation(lane).get();
             match lane.state.get() {
                 State::InWarp if other.kind.name() != own.kind.name() => {
                     Some(format!("lane {number} waits at the {} at {}", other.kind.name(), at()))
@@ -408,6 +600,7 @@ impl Scheduler<'_> {
                 State::Running => {
                     Some(format!("lane {number} waits at the block's barrier at {}", at()))
                 }
+                State::Waits => Some(format!("lane {number} waits at {}", at())),
                 State::Ended => Some(format!("lane {number} has ended")),
                 State::Released => Some(format!("lane {number} has not come to it")),
             }

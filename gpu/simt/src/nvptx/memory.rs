@@ -11,6 +11,12 @@ use crate::{Atomic, Element};
 pub(super) struct Vector128([u32; 4]);
 
 impl Vector128 {
+    /// From four words.
+    #[inline(always)]
+    pub(super) fn from_words(words: [u32; 4]) -> Self {
+        Vector128(words)
+    }
+
     /// As `N` elements of `T`, sixteen bytes together.
     #[inline(always)]
     pub(super) fn into_array<T: Copy, const N: usize>(self) -> [T; N] {

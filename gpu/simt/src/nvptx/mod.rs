@@ -1,21 +1,41 @@
 //! The vocabulary on the GPU: intrinsics and plain pointers, nothing checked.
 
 mod atomic;
+#[cfg(target_feature = "sm_90a")]
+pub mod cluster;
 pub mod copies;
+#[cfg(target_feature = "sm_90a")]
+pub mod mbarrier;
 mod memory;
+#[cfg(target_feature = "sm_90a")]
+mod proxy;
 mod shared;
+#[cfg(target_feature = "sm_90a")]
+mod tensor;
 pub mod thread;
 mod variable;
 pub mod warp;
+#[cfg(target_feature = "sm_90a")]
+pub mod warpgroup;
+#[cfg(target_feature = "sm_90a")]
+mod wgmma;
 
 pub use crate::{
-    Element, constant, dynamic_shared,
-    float::{Float, fma},
+    Bf16, Element, F16, constant, dynamic_shared,
+    float::{Float, fma, fma_in_order},
     global, global_pointer, shared, shared_array,
 };
+#[cfg(target_feature = "sm_90a")]
+pub use crate::{mbarriers, pipeline, pipeline::Pipeline};
+#[cfg(target_feature = "sm_90a")]
+pub use mbarrier::{Mbarrier, Mbarriers};
 pub use memory::{In, Out};
+#[cfg(target_feature = "sm_90a")]
+pub use proxy::fence_proxy_async;
 pub use shared::{DynamicShared, Shared};
 pub use simt_macros::kernel;
+#[cfg(target_feature = "sm_90a")]
+pub use tensor::{Boxes, TensorMap, TensorMapParam};
 pub use variable::{Constant, Global, GlobalPointer};
 
 #[doc(hidden)]

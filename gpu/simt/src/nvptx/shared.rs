@@ -6,13 +6,17 @@ use core::{
 };
 
 use super::memory::{In, Vector128};
+#[cfg(target_feature = "sm_90a")]
+use super::{Boxes, Mbarrier, cluster::Remote, warpgroup::Operand};
+#[cfg(target_feature = "sm_90a")]
+use crate::operand::{Factor, Layout};
 use crate::{Atomic, Element};
 
 unsafe extern "C" {
     // device.ll
     safe fn simt_shared_pointer(address: u32) -> *mut u8;
     safe fn simt_dynamic_shared_pointer() -> *mut u8;
-    safe fn simt_shared_address(pointer: *mut u8) -> u32;
+    pub(super) safe fn simt_shared_address(pointer: *mut u8) -> u32;
 }
 
 /// An array in shared memory, made by [`shared!`]. Rows lie one after another.
@@ -52,6 +56,43 @@ impl<T: Element> DynamicShared<T> {
     #[inline(always)]
     pub fn declare() -> Self {
         DynamicShared(simt_dynamic_shared_pointer().cast())
+    }
+}
+
+#[cfg(target_feature = "sm_90a")]
+impl<T: Element> DynamicShared<T> {
+    /// Begins to copy a box of global memory, whose first element is `(row, col)` of the `matrix`th, to the elements from
+    /// `index` on: a multiple of 128 bytes, and of eight times the swizzle's span. Zeros take the place of what lies outside.
+    ///
+    /// The copy goes on while the thread does; `done` is told of its bytes when they have come.
+    #[inline(always)]
+    pub fn load_box<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
+        &mut self,
+        index: usize,
+        boxes: &Boxes<T, ROWS, COLS, SWIZZLE>,
+        (matrix, row, col): (u32, u32, u32),
+        done: Mbarrier,
+    ) {
+        // SAFETY: inside, as the kernel promises.
+        let to = simt_shared_address(unsafe { self.0.add(index) }.cast());
+        boxes.load(to, (matrix, row, col), done);
+    }
+
+    /// The operand of the tensor cores that lies so from element `index` on: a multiple of eight times the swizzle's
+    /// span.
+    #[inline(always)]
+    pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L>
+    where
+        T: Factor,
+    {
+        // SAFETY: inside, as the kernel promises.
+        Operand::new(simt_shared_address(unsafe { self.0.add(index) }.cast()))
+    }
+
+    /// The same memory of the block of that rank in this cluster.
+    #[inline(always)]
+    pub fn remote(&self, rank: u32) -> Remote<T> {
+        Remote::new(simt_shared_address(self.0.cast()), rank)
     }
 }
 
@@ -102,6 +143,24 @@ macro_rules! indexed {
             pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
                 // SAFETY: inside the array and aligned, as the kernel promises.
                 unsafe { *(self.0.add(index) as *const Vector128) }.into_array()
+            }
+
+            /// [`load128`](Self::load128) that stays where it stands: neither compiler moves it down to where its
+            /// elements are used, so that they are there by then.
+            #[inline(always)]
+            pub fn load128_in_order<const N: usize>(&self, index: usize) -> [T; N] {
+                // SAFETY: inside the array and aligned, as the kernel promises.
+                let place = simt_shared_address(unsafe { self.0.add(index) }.cast());
+                let (a, b, c, d): (u32, u32, u32, u32);
+                // SAFETY: as above. Volatile, because ptxas sinks every other kind.
+                unsafe {
+                    asm!(
+                        "ld.volatile.shared.v4.b32 {{{}, {}, {}, {}}}, [{}];",
+                        out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) place,
+                        options(nostack, preserves_flags, readonly),
+                    );
+                }
+                Vector128::from_words([a, b, c, d]).into_array()
             }
 
             /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be

@@ -27,6 +27,9 @@ unsafe extern "C" {
     safe fn shfl_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
     safe fn shfl_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    // device.ll
+    #[cfg(target_feature = "sm_90a")]
+    safe fn simt_elect() -> u32;
 }
 
 /// The last lane that `shfl` may read, without dividing the warp into segments.
@@ -78,4 +81,11 @@ pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
 #[inline(always)]
 pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     T::from_bits(shfl_up(mask, value.into_bits(), delta, 0))
+}
+
+/// Is this the one lane of the whole warp that is elected? Hopper and later. All 32 come here.
+#[cfg(target_feature = "sm_90a")]
+#[inline(always)]
+pub fn elect() -> bool {
+    simt_elect() != 0
 }

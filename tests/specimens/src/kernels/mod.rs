@@ -4,7 +4,11 @@ use super::device;
 
 pub mod barriers;
 pub mod clean;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod clusters;
 pub mod copies;
 pub mod memory;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod pipelines;
 pub mod races;
 pub mod warps;

@@ -6,7 +6,6 @@ use host::{
     Shape, product,
     profile::{self, Total},
     simt::check::{self, Profile},
-    simt::checked::{In, Out},
 };
 use specimens::list::find;
 
@@ -50,16 +49,9 @@ pub(crate) fn table(file: &str, shape: Option<Shape>) -> Result<String, String> 
 fn profile(kernel: &str, shape: Option<Shape>) -> Result<Profile, String> {
     let every = NonZeroU32::MIN;
     if let Some(specimen) = find(kernel) {
-        let x = specimen.x();
-        let mut y = vec![0.0; specimen.n as usize];
         let mut options = check::Options::default();
         options.profile = Some(every);
-        // SAFETY: the vectors outlive the launch, and nobody else uses them.
-        let report = unsafe {
-            let params =
-                (specimen.n, In::new(x.as_ptr(), x.len()), Out::new(y.as_mut_ptr(), y.len()));
-            check::launch(specimen.checked, &specimen.config(), params, &options)
-        };
+        let report = specimen.check(&specimen.x(), &mut specimen.y(), &options);
         return report.map_err(|stop| stop.to_string())?.profile.ok_or("not counted".to_owned());
     }
     let shape = shape.ok_or_else(|| format!("{kernel} is no specimen: say M N K"))?;

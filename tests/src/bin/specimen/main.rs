@@ -5,8 +5,8 @@ mod agree;
 
 use std::{env, fmt::Write, fs, process::ExitCode};
 
-use host::{Device, Shape};
-use specimens::list::{SPECIMENS, Specimen, find};
+use host::{Boxes, Device, Shape};
+use specimens::list::{COLS, SHAPE, SPECIMENS, Specimen, Versions, find};
 
 const USAGE: &str = "\
 Usage: specimen list                                    names, and what simt::check finds
@@ -124,8 +124,16 @@ fn launch(
     let len = specimen.n as usize;
     // Without so much as a memset where y is not written: initcheck would take that for writing.
     let mut y = if specimen.zeroed { device.zeros(len)? } else { device.uninit(len)? };
-    // SAFETY: none where the specimen is wrong; this process launches nothing else.
-    unsafe { stream.launch(specimen.kernel, &specimen.config(), (specimen.n, &x, &mut y)) }?;
+    let (n, config) = (specimen.n, specimen.config());
+    match specimen.kernel {
+        // SAFETY: none where the specimen is wrong; this process launches nothing else.
+        Versions::Views(kernel, _) => unsafe { stream.launch(kernel, &config, (n, &x, &mut y)) },
+        Versions::Boxes(kernel, _) => {
+            let boxes = Boxes::new(x.view(..)?, [1, len / COLS, COLS], [0, COLS], SHAPE)?;
+            // SAFETY: as above.
+            unsafe { stream.launch(kernel, &config, (n, boxes, &mut y)) }
+        }
+    }?;
     stream.synchronize()?;
     y.to_vec()
 }
@@ -174,12 +182,14 @@ fn short(message: &str) -> String {
 
 /// The first sentence of a kernel's documentation.
 fn about(name: &str) -> String {
-    const SOURCES: [&str; 6] = [
+    const SOURCES: [&str; 8] = [
         include_str!("../../../specimens/src/kernels/races.rs"),
         include_str!("../../../specimens/src/kernels/memory.rs"),
         include_str!("../../../specimens/src/kernels/barriers.rs"),
         include_str!("../../../specimens/src/kernels/warps.rs"),
         include_str!("../../../specimens/src/kernels/copies.rs"),
+        include_str!("../../../specimens/src/kernels/pipelines.rs"),
+        include_str!("../../../specimens/src/kernels/clusters.rs"),
         include_str!("../../../specimens/src/kernels/clean.rs"),
     ];
     let function = format!("\npub fn {name}(");

@@ -2,6 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeMap,
     panic::Location,
     sync::{
         Mutex, PoisonError,
@@ -13,23 +14,28 @@ use super::{
     copies::{AsyncCopy, Copies},
     finding::{Finding, Findings, Key, Kind, MemoryId, Place, Seen},
     global::{self, Buffer},
+    order::ThreadOrder,
     profile::{Event, Operation, Profile, Profiler},
-    record::{LaneOrder, Now},
+    record::{Now, Record},
     shared::{self, Array},
     trace::{Recorded, Trace, Tracer},
 };
 use crate::cpu::{
-    block::{self, BlockRun, Thread},
+    block::{self, BlockRun, Thread, WARP},
+    cluster,
     fault::{Fault, FaultKind, Stop},
     mode::{Access, ArrayDeclaration, Refused},
+    warpgroup::{Key as WarpgroupKey, Request},
 };
 
 /// A checked launch, as all its workers see it.
 pub(in crate::cpu) struct Watch<'a> {
     pub(super) kernel: &'static str,
     pub(super) buffers: &'a [Buffer],
-    /// Threads of a block.
+    /// Threads of a block, and those of whole warps; blocks of a cluster.
     threads: usize,
+    block_stride: usize,
+    cluster: usize,
     /// Counts what one block in so many does.
     profile: Option<u64>,
     /// The block whose every access is written down.
@@ -45,22 +51,25 @@ struct Collected {
     findings: Findings,
     profiler: Profiler,
     tracer: Option<Tracer>,
-    /// When each of its blocks started.
-    blocks: Vec<(u32, [u32; 3])>,
+    /// When each of its clusters started, and the blocks of that.
+    blocks: Vec<(u32, Vec<[u32; 3]>)>,
 }
 
 impl<'a> Watch<'a> {
     pub(super) fn new(
         kernel: &'static str,
         buffers: &'a [Buffer],
-        threads: usize,
+        (block, cluster): ([u32; 3], usize),
         profile: Option<u64>,
         trace: Option<[u32; 3]>,
     ) -> Self {
+        let threads = block.iter().product::<u32>() as usize;
         Watch {
             kernel,
             buffers,
             threads,
+            block_stride: threads.next_multiple_of(WARP as usize),
+            cluster,
             profile,
             trace,
             lanes_ordered: AtomicBool::new(false),
@@ -99,10 +108,10 @@ impl<'a> Watch<'a> {
         for worker in &mut *workers {
             findings.merge(std::mem::take(&mut worker.findings));
         }
-        let block_of = |worker: u32, clock: u32| {
+        let block_of = |worker: u32, clock: u32, rank: usize| {
             let collected = workers.iter().find(|collected| collected.worker == worker)?;
             let next = collected.blocks.partition_point(|(start, _)| *start <= clock);
-            Some(collected.blocks[next.checked_sub(1)?].1)
+            collected.blocks[next.checked_sub(1)?].1.get(rank).copied()
         };
         let mut groups: Vec<_> = findings.0.into_iter().collect();
         groups.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -127,9 +136,12 @@ impl<'a> Watch<'a> {
                         block: seen.block,
                         thread: seen.thread,
                         element: seen.element,
-                        other: seen.other.and_then(|record| {
-                            let block = block_of(record.worker(), record.clock)?;
-                            Some((block, thread_index(record.thread())))
+                        other: seen.other.filter(|record| !record.is_engine()).and_then(|record| {
+                            let number = record.thread() as usize;
+                            let (rank, linear) =
+                                (number / self.block_stride, number % self.block_stride);
+                            let block = block_of(record.worker(), record.clock, rank)?;
+                            Some((block, thread_index(linear as u32)))
                         }),
                     })
                     .collect(),
@@ -151,16 +163,19 @@ pub struct Checker<'a> {
     block_start: Cell<u32>,
     /// The clock again, for the shortest way through a read of shared memory.
     hot: Cell<u32>,
-    lanes: RefCell<LaneOrder>,
+    order: RefCell<ThreadOrder>,
     /// Boxed, because a kernel's arrays hold their addresses.
     #[allow(clippy::vec_box)]
     arrays: RefCell<Vec<Box<Array>>>,
     /// Each thread's asynchronous copies.
     copies: RefCell<Vec<Copies>>,
-    block: Cell<[u32; 3]>,
+    /// What others than its own threads do with a block's shared memory: the block's rank, and which thread or engine.
+    late_uses: RefCell<BTreeMap<(u32, u32), LateUse>>,
+    /// Mbarriers that only their block's threads see initialised: by whom, and where.
+    not_fenced: RefCell<BTreeMap<cluster::Place, (u32, &'static Location<'static>)>>,
     /// Until the first has ended it is not known whether the kernel uses `sync_warp`.
     ended_blocks: Cell<u64>,
-    blocks: RefCell<Vec<(u32, [u32; 3])>>,
+    blocks: RefCell<Vec<(u32, Vec<[u32; 3]>)>>,
     findings: RefCell<Findings>,
     /// Is this block counted?
     profiling: Cell<bool>,
@@ -170,6 +185,20 @@ pub struct Checker<'a> {
     tracer: RefCell<Option<Tracer>>,
     /// Stands in for memory outside.
     scratch: Box<[Cell<u128>]>,
+}
+
+/// What memory holds that a copy will write: NaN.
+const POISON: u8 = 0xff;
+
+/// The last use of a block's shared memory by one of another block's threads, or by an engine.
+struct LateUse {
+    /// Its clock then.
+    clock: u16,
+    what: &'static str,
+    place: &'static Location<'static>,
+    /// Who did it, or began it.
+    block: [u32; 3],
+    thread: [u32; 3],
 }
 
 /// Bytes that an access outside may use instead.
@@ -183,10 +212,11 @@ impl<'a> Checker<'a> {
             clock: Cell::new(0),
             block_start: Cell::new(0),
             hot: Cell::new(0),
-            lanes: RefCell::default(),
+            order: RefCell::default(),
             arrays: RefCell::default(),
             copies: RefCell::default(),
-            block: Cell::default(),
+            late_uses: RefCell::default(),
+            not_fenced: RefCell::default(),
             ended_blocks: Cell::new(0),
             blocks: RefCell::default(),
             findings: RefCell::default(),
@@ -198,24 +228,30 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(in crate::cpu) fn begin_block(&self, number: u64, index: [u32; 3]) {
+    /// A cluster begins, the `number`th, of blocks of these indices.
+    pub(in crate::cpu) fn begin_cluster(&self, number: u64, indices: Vec<[u32; 3]>) {
+        let threads = self.watch.block_stride * self.watch.cluster;
         self.profiling.set(self.watch.profile.is_some_and(|every| is_sampled(number, every)));
         if self.profiling.get() {
-            self.profiler.borrow_mut().begin_block(self.watch.threads);
+            self.profiler.borrow_mut().begin_block(threads);
         }
-        self.tracing.set(self.watch.trace == Some(index));
-        if self.tracing.get() {
-            *self.tracer.borrow_mut() = Some(Tracer::new(index));
+        let traced = self.watch.trace.filter(|traced| indices.contains(traced));
+        self.tracing.set(traced.is_some());
+        if let Some(traced) = traced {
+            *self.tracer.borrow_mut() = Some(Tracer::new(traced));
         }
         if self.is_profiling() {
             PROFILED_BLOCKS.fetch_add(1, Ordering::Relaxed);
         }
+        self.order.borrow_mut().begin();
+        if self.watch.cluster > 1 {
+            self.order.borrow_mut().generalise(threads);
+        }
         self.tick();
         self.block_start.set(self.clock.get());
-        self.block.set(index);
         // What a block began and never waited for ends with it.
         self.copies.borrow_mut().clear();
-        self.blocks.borrow_mut().push((self.clock.get(), index));
+        self.blocks.borrow_mut().push((self.clock.get(), indices));
     }
 
     /// A new interval begins, after everything that this worker has seen.
@@ -223,9 +259,15 @@ impl<'a> Checker<'a> {
         // Four thousand million intervals take a worker longer than anyone will wait.
         let clock = self.clock.get().checked_add(1).expect("more barriers than can be counted");
         self.clock.set(clock);
-        // A block that is counted goes the long way at every access.
-        self.hot.set(if self.is_profiling() { u32::MAX } else { clock });
-        self.lanes.borrow_mut().clear();
+        self.order.borrow_mut().barrier();
+        self.set_hot();
+    }
+
+    /// A block that is counted goes the long way at every access; and so does one in which two readers of the same
+    /// interval do not stand for all.
+    fn set_hot(&self) {
+        let long = self.is_profiling() || self.order.borrow().is_general();
+        self.hot.set(if long { u32::MAX } else { self.clock.get() });
     }
 
     /// The address of the clock that a saturated word of shared memory bears.
@@ -233,8 +275,8 @@ impl<'a> Checker<'a> {
         &self.hot
     }
 
-    /// A block has come to its end, or to where it cannot go on.
-    pub(in crate::cpu) fn end_block(&self, outcome: Result<(), Stop>) -> Result<(), Stop> {
+    /// A cluster has come to its end, or to where it cannot go on.
+    pub(in crate::cpu) fn end_cluster(&self, outcome: Result<(), Stop>) -> Result<(), Stop> {
         self.ended_blocks.set(self.ended_blocks.get() + 1);
         if self.is_profiling() {
             PROFILED_BLOCKS.fetch_sub(1, Ordering::Relaxed);
@@ -242,6 +284,11 @@ impl<'a> Checker<'a> {
         if self.profiling.get() {
             self.profiler.borrow_mut().flush();
         }
+        if outcome.is_ok() {
+            self.check_ends();
+        }
+        self.late_uses.borrow_mut().clear();
+        self.not_fenced.borrow_mut().clear();
         match outcome {
             Err(Stop::Fault(fault)) => {
                 self.add_fault(fault);
@@ -251,18 +298,65 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The running thread uses the shared memory of the block of that rank, which may be another.
+    pub(in crate::cpu) fn use_remote(
+        &self,
+        rank: u32,
+        what: &'static str,
+        place: &'static Location<'static>,
+    ) {
+        if rank != block::rank() {
+            let thread = block::current();
+            let clock = self.order.borrow().clock(thread.number);
+            let (block, index) = (block::block_index(), thread.index);
+            let late_use = LateUse { clock, what, place, block, thread: index };
+            self.late_uses.borrow_mut().insert((rank, thread.number), late_use);
+        }
+    }
+
+    /// A block must not end before the last use of its shared memory: one of its threads must know of it.
+    fn check_ends(&self) {
+        let (order, blocks) = (self.order.borrow(), self.blocks.borrow());
+        let Some((_, indices)) = blocks.last() else { return };
+        let stride = self.watch.block_stride as u32;
+        for (&(rank, who), late_use) in &*self.late_uses.borrow() {
+            let LateUse { clock, what, place, block, thread } = *late_use;
+            let threads = rank * stride..rank * stride + self.watch.threads as u32;
+            if threads.into_iter().any(|thread| order.has_learnt(thread, who, clock)) {
+                continue;
+            }
+            let key = Key {
+                kind: Kind::EndedBlock,
+                memory: None,
+                place: Some(place),
+                other_place: None,
+                fault_place: String::new(),
+            };
+            let seen = Seen { block, thread, element: None, other: None };
+            self.findings.borrow_mut().add(key, seen, || {
+                format!(
+                    "{what}, and block {:?} may end before: one of its threads must know of it",
+                    indices[rank as usize]
+                )
+            });
+        }
+    }
+
     fn add_fault(&self, fault: Fault) {
         let kind = match &fault.kind {
             FaultKind::Panic { .. } => Kind::Panic,
             FaultKind::BarrierSkipped { .. } => Kind::BarrierSkipped,
-            FaultKind::WarpOperation { .. } => Kind::Deadlock,
+            FaultKind::WarpOperation { .. } | FaultKind::Wait { .. } => Kind::Deadlock,
+            FaultKind::Copy { .. } => Kind::Transaction,
             FaultKind::SharedMismatch { .. } => Kind::SharedSize,
         };
         let seen = Seen { block: fault.block, thread: fault.thread, element: None, other: None };
         let fault_place = match &fault.kind {
             FaultKind::Panic { location, .. }
             | FaultKind::BarrierSkipped { location, .. }
-            | FaultKind::WarpOperation { location, .. } => location.clone(),
+            | FaultKind::WarpOperation { location, .. }
+            | FaultKind::Wait { location, .. }
+            | FaultKind::Copy { location, .. } => location.clone(),
             FaultKind::SharedMismatch { .. } => String::new(),
         };
         let key = Key { kind, memory: None, place: None, other_place: None, fault_place };
@@ -280,13 +374,13 @@ impl<'a> Checker<'a> {
         if self.profiling.get() {
             let mut profiler = self.profiler.borrow_mut();
             profiler.flush();
-            let mut warps = vec![None; run.threads().len().div_ceil(block::WARP as usize)];
+            let mut warps = vec![None; run.threads().len().div_ceil(WARP as usize)];
             waiting.clone().for_each(|thread| warps[thread.warp() as usize] = place(thread));
             for place in warps.into_iter().flatten() {
                 profiler.count(place, Operation::Barrier, 1);
             }
         }
-        if self.tracing.get()
+        if self.watch.trace == Some(run.index)
             && let Some(tracer) = &mut *self.tracer.borrow_mut()
         {
             tracer.barrier();
@@ -325,12 +419,230 @@ impl<'a> Checker<'a> {
                 format!("{} threads wait at the first, {other:?} at the second", count(first))
             });
         }
-        self.tick();
+        if self.watch.cluster > 1 {
+            // It orders nothing of the other blocks.
+            let numbers = waiting.map(|thread| thread.number).collect::<Vec<_>>();
+            self.order.borrow_mut().join(&numbers);
+        } else {
+            self.tick();
+        }
+    }
+
+    /// All threads of the cluster that have not ended wait for each other.
+    pub(in crate::cpu) fn cluster_barrier(&self, threads: &[&Thread]) {
+        // The lanes of a warp must wait at the same place.
+        for pair in threads.windows(2) {
+            let ([one, other], place) = ([pair[0], pair[1]], |thread: &Thread| thread.place.get());
+            if one.number / WARP == other.number / WARP && place(one) != place(other) {
+                let key = Key {
+                    kind: Kind::BarrierMismatch,
+                    memory: None,
+                    place: place(one),
+                    other_place: place(other),
+                    fault_place: String::new(),
+                };
+                let block = one.run().index;
+                let seen = Seen { block, thread: one.index, element: None, other: None };
+                let detail = || format!("lanes of a warp, {:?} at the second", other.index);
+                self.findings.borrow_mut().add(key, seen, detail);
+            }
+        }
+        let numbers = threads.iter().map(|thread| thread.number).collect::<Vec<_>>();
+        let mut order = self.order.borrow_mut();
+        order.generalise(self.watch.block_stride * self.watch.cluster);
+        order.join(&numbers);
+        drop(order);
+        self.set_hot();
+    }
+
+    /// The running thread initialises an mbarrier of its block.
+    pub(in crate::cpu) fn init_mbarrier(
+        &self,
+        at: cluster::Place,
+        array: *const Array,
+        place: &'static Location<'static>,
+    ) {
+        // SAFETY: an array lives as long as the launch.
+        let array = unsafe { &*array };
+        let mut order = self.order.borrow_mut();
+        order.generalise(self.watch.block_stride * self.watch.cluster);
+        order.init(at);
+        drop(order);
+        self.set_hot();
+        self.watched(array, (at.1 as usize - array.offset, 8), Access::Write, place);
+        self.not_fenced.borrow_mut().insert(at, (block::current().number, place));
+    }
+
+    /// The running thread makes what it has initialised seen by copies and by other blocks.
+    pub(in crate::cpu) fn fence_init(&self) {
+        let number = block::current().number;
+        self.not_fenced.borrow_mut().retain(|_, (by, _)| *by != number);
+    }
+
+    /// The running thread uses an mbarrier in a way that needs it to be made seen after its initialisation.
+    pub(in crate::cpu) fn needs_fence(
+        &self,
+        at: cluster::Place,
+        place: &'static Location<'static>,
+    ) {
+        let Some(&(_, init)) = self.not_fenced.borrow().get(&at) else { return };
+        // SAFETY: as in `init_mbarrier`.
+        let memory = unsafe { self.array_of(at).as_ref() }.map(memory_of);
+        let key = Key {
+            kind: Kind::ReadAfterWrite,
+            memory,
+            place: Some(place),
+            other_place: Some(init),
+            fault_place: String::new(),
+        };
+        let (block, thread) = (block::block_index(), block::current().index);
+        let seen = Seen { block, thread, element: None, other: None };
+        let detail = || "mbarrier::fence_init must stand between, and a barrier".to_owned();
+        self.findings.borrow_mut().add(key, seen, detail);
+    }
+
+    /// The running thread uses an mbarrier: it must know that it has been initialised.
+    pub(in crate::cpu) fn use_mbarrier(
+        &self,
+        at: cluster::Place,
+        place: &'static Location<'static>,
+    ) {
+        let array = self.array_of(at);
+        // SAFETY: as in `init_mbarrier`.
+        if let Some(array) = unsafe { array.as_ref() } {
+            self.watched(array, (at.1 as usize - array.offset, 8), Access::Read, place);
+        }
+    }
+
+    /// The running thread has arrived at an mbarrier.
+    pub(in crate::cpu) fn arrive(&self, at: cluster::Place, ends_phase: bool) {
+        self.order.borrow_mut().arrive(at, block::current().number, ends_phase);
+    }
+
+    /// The running thread has waited for the end of an mbarrier's phase.
+    pub(in crate::cpu) fn waited(&self, at: cluster::Place, parity: u32) {
+        self.order.borrow_mut().waited(at, block::current().number, parity);
+    }
+
+    /// The running thread begins to copy a box to a shared array, from byte `offset` on.
+    pub(super) fn begin_box(&self, array: &Array, offset: usize, copy: cluster::BoxCopy) {
+        let bytes = (offset, copy.source.bytes());
+        self.use_mbarrier(copy.done, copy.begun.at);
+        self.needs_fence(copy.done, copy.begun.at);
+        self.check_written_before(array, bytes, copy.begun.at);
+        self.watched(array, bytes, Access::Write, copy.begun.at);
+        array.begin_copy(bytes);
+        // SAFETY: inside the array, as whoever began the copy has seen to. Until it comes nobody knows what is there.
+        unsafe { copy.to.write_bytes(POISON, copy.source.bytes()) };
+        block::current_cluster().begin(copy);
+    }
+
+    /// A copy by the accelerator is to come to where a thread has written: no barrier tells the accelerator of that.
+    fn check_written_before(
+        &self,
+        array: &Array,
+        bytes: (usize, usize),
+        place: &'static Location<'static>,
+    ) {
+        let (thread, order) = (block::current(), self.order.borrow());
+        let now = self.now(thread, &order, place);
+        if let Some(other) = array.ordered_write(&now, bytes, self.block_start.get()) {
+            let (memory, element) = (memory_of(array), bytes.0 / array.declaration.element);
+            let detail = "a copy does not see what threads have written before, and there is no fence for it here";
+            let (kind, other) = (Kind::WriteAfterWrite, Some(other));
+            self.add(kind, memory, place, thread, Some(element), other, detail.to_owned());
+        }
+    }
+
+    /// A box has come: its mbarrier has been told, and its phase has ended or not.
+    pub(in crate::cpu) fn land_box(&self, copy: &cluster::BoxCopy, ends_phase: bool) {
+        let array = self.array_of(copy.to_place);
+        let mut order = self.order.borrow_mut();
+        let engine = order.engine(copy.done);
+        let clocks = (self.clock.get(), self.block_start.get());
+        let now = Now::new((self.worker, engine), clocks, &order, copy.begun.at);
+        // SAFETY: as in `init_mbarrier`.
+        if let Some(array) = unsafe { array.as_ref() } {
+            let offset = copy.to_place.1 as usize - array.offset;
+            array.end_copy(&now, (offset, copy.source.bytes()));
+        }
+        let clock = order.clock(engine);
+        order.landed(copy.done, ends_phase);
+        // SAFETY: a thread's block runs.
+        let begun = unsafe { &*copy.begun.thread };
+        let (block, thread) = (begun.run().index, begun.index);
+        let late_use =
+            LateUse { clock, what: "a copy that comes", place: copy.begun.at, block, thread };
+        self.late_uses.borrow_mut().insert((copy.to_place.0, engine), late_use);
+    }
+
+    /// The running thread has put a proxy fence behind what it knows.
+    pub(in crate::cpu) fn fence_proxy(&self) {
+        let mut order = self.order.borrow_mut();
+        order.generalise(self.watch.block_stride * self.watch.cluster);
+        order.fence_proxy(block::current().number);
+        drop(order);
+        self.set_hot();
+    }
+
+    /// The running thread begins a product of its warpgroup; where all have, the tensor cores read the operands from now
+    /// on, until the wait.
+    pub(in crate::cpu) fn begin_product(
+        &self,
+        key: WarpgroupKey,
+        product: u64,
+        all: bool,
+        request: &Request,
+    ) {
+        let mut order = self.order.borrow_mut();
+        order.generalise(self.watch.block_stride * self.watch.cluster);
+        order.begin_product(key, product, block::current().number);
+        let read = all.then(|| order.read_product(key, product));
+        drop(order);
+        self.set_hot();
+        let Some((engine, clock)) = read else { return };
+        for operand in [request.a, request.b] {
+            self.read_by_engine(engine, (key.0, operand.start), operand.bytes, request.place);
+        }
+        self.order.borrow_mut().end_product(key, clock);
+        block::current_cluster().warpgroup(key).set_clock(product, clock);
+    }
+
+    /// An engine reads shared memory, as the running thread has told it to.
+    fn read_by_engine(
+        &self,
+        engine: u32,
+        at: cluster::Place,
+        bytes: u32,
+        place: &'static Location<'static>,
+    ) {
+        // SAFETY: an array lives as long as the launch.
+        let Some(array) = (unsafe { self.array_of(at).as_ref() }) else { return };
+        let bytes = (at.1 as usize - array.offset, bytes as usize);
+        let order = self.order.borrow();
+        let clocks = (self.clock.get(), self.block_start.get());
+        let now = Now::new((self.worker, engine), clocks, &order, place);
+        let is_unseen = |old: &Record| {
+            old.clock >= clocks.1 && now.is_ordered(old) && !order.is_behind_fence(engine, old)
+        };
+        if let Some((at, writer)) = array.find_writer(bytes, is_unseen) {
+            let element = Some(at / array.declaration.element);
+            let (memory, thread) = (memory_of(array), block::current());
+            let detail =
+                "fence_proxy_async belongs behind the write, before the barrier".to_owned();
+            self.add(Kind::ProxyFence, memory, place, thread, element, Some(writer), detail);
+        }
+        self.watched_by(now, array, bytes, Access::Read, place);
+    }
+
+    /// The running thread has waited for the products of its warpgroup up to the one of that clock.
+    pub(in crate::cpu) fn waited_for_products(&self, key: WarpgroupKey, clock: u16) {
+        self.order.borrow_mut().waited_for_products(key, clock, block::current().number);
     }
 
     pub(in crate::cpu) fn warp_sync(&self, warp: u32, mask: u32) {
         self.watch.lanes_ordered.store(true, Ordering::Relaxed);
-        self.lanes.borrow_mut().sync(warp, mask);
+        self.order.borrow_mut().sync(warp, mask);
         if self.profiling.get() {
             self.profiler.borrow_mut().flush_one(warp);
         }
@@ -352,6 +664,7 @@ impl<'a> Checker<'a> {
         at: Option<(MemoryId, usize, usize)>,
     ) {
         if self.tracing.get()
+            && self.watch.trace == Some(block::block_index())
             && let Some(tracer) = &mut *self.tracer.borrow_mut()
         {
             tracer.add(Recorded { thread: block::current().index, place, operation, at });
@@ -370,12 +683,14 @@ impl<'a> Checker<'a> {
         declaration: &ArrayDeclaration,
     ) -> *const Array {
         let mut arrays = self.arrays.borrow_mut();
+        let rank = block::rank();
         let bytes = |d: &ArrayDeclaration| d.element * d.shape.0 * d.shape.1;
         let known = arrays.iter().position(|array| match declaration.dynamic {
             // One shadow, whatever the elements' type: what a type does not fill is rounded up.
-            true => array.declaration.dynamic,
+            true => array.declaration.dynamic && array.rank == rank,
             false => {
                 !array.declaration.dynamic
+                    && array.rank == rank
                     && array.offset == offset
                     && bytes(&array.declaration) == bytes(declaration)
             }
@@ -390,6 +705,7 @@ impl<'a> Checker<'a> {
             let overlaps = |other: &Array| {
                 !declaration.dynamic
                     && !other.declaration.dynamic
+                    && other.rank == rank
                     && offset < other.offset + other.bytes()
                     && other.offset < offset + bytes(declaration)
             };
@@ -401,7 +717,7 @@ impl<'a> Checker<'a> {
                 let total = block::launch_config().dynamic_shared as usize;
                 whole.shape.0 = total.div_ceil(declaration.element);
             }
-            arrays.push(Box::new(Array::new(&whole, offset)));
+            arrays.push(Box::new(Array::new(&whole, rank, offset)));
             arrays.len() - 1
         });
         arrays[known].refine(declaration.element);
@@ -417,7 +733,7 @@ impl<'a> Checker<'a> {
             other_place: Some(one.declaration.place),
             fault_place: String::new(),
         };
-        let (block, thread) = (self.block.get(), block::current().index);
+        let (block, thread) = (block::block_index(), block::current().index);
         let seen = Seen { block, thread, element: None, other: None };
         self.findings.borrow_mut().add(key, seen, || {
             "every thread of a block must declare the same arrays in the same order, outside branches"
@@ -428,11 +744,11 @@ impl<'a> Checker<'a> {
     fn now<'l>(
         &self,
         thread: &Thread,
-        lanes: &'l LaneOrder,
+        order: &'l ThreadOrder,
         place: &'static Location<'static>,
     ) -> Now<'l> {
         let clocks = (self.clock.get(), self.block_start.get());
-        Now::new((self.worker, thread.linear), clocks, lanes, place)
+        Now::new((self.worker, thread.number), clocks, order, place)
     }
 
     /// An access to a shared array, inside it.
@@ -453,13 +769,39 @@ impl<'a> Checker<'a> {
             let address = (array.offset + offset) as u64;
             let (operation, width) = (Operation::shared(access), bytes as u32);
             let event = Event { place, address, operation, width };
-            self.profiler.borrow_mut().log(thread.linear, event);
-            if access == Access::Read && array.is_saturated(offset, bytes, self.clock.get()) {
+            self.profiler.borrow_mut().log(thread.number, event);
+            if access == Access::Read
+                && !self.order.borrow().is_general()
+                && array.is_saturated(offset, bytes, self.clock.get())
+            {
                 return;
             }
         }
-        let lanes = self.lanes.borrow();
-        let now = self.now(thread, &lanes, place);
+        self.watched(array, (offset, bytes), access, place);
+    }
+
+    /// What is wrong with an access of the running thread to a shared array, inside it.
+    fn watched(
+        &self,
+        array: &Array,
+        bytes: (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        let order = self.order.borrow();
+        self.watched_by(self.now(block::current(), &order, place), array, bytes, access, place);
+    }
+
+    /// The same of an access that the running thread has begun.
+    fn watched_by(
+        &self,
+        now: Now,
+        array: &Array,
+        (offset, bytes): (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
         let across =
             self.ended_blocks.get() == 0 || self.watch.lanes_ordered.load(Ordering::Relaxed);
         let block_start = self.block_start.get();
@@ -510,8 +852,8 @@ impl<'a> Checker<'a> {
         while let Some(copy) = self.with_copies(|copies| copies.next_before(pending)) {
             // SAFETY: as in `begin_copy`.
             let array = unsafe { &*copy.array };
-            let lanes = self.lanes.borrow();
-            let now = self.now(block::current(), &lanes, copy.begun_at);
+            let order = self.order.borrow();
+            let now = self.now(block::current(), &order, copy.begun_at);
             array.end_copy(&now, (copy.offset, copy.bytes));
             // SAFETY: inside the array, as whoever began the copy has seen to.
             unsafe { copy.place.copy_from_nonoverlapping(copy.data.as_ptr(), copy.bytes) };
@@ -519,7 +861,7 @@ impl<'a> Checker<'a> {
     }
 
     fn with_copies<R>(&self, act: impl FnOnce(&mut Copies) -> R) -> R {
-        let number = block::current().linear as usize;
+        let number = block::current().number as usize;
         let mut copies = self.copies.borrow_mut();
         if copies.len() <= number {
             copies.resize_with(number + 1, Copies::default);
@@ -549,13 +891,13 @@ impl<'a> Checker<'a> {
                 operation: Operation::global(access),
                 width: bytes as u32,
             };
-            self.profiler.borrow_mut().log(thread.linear, event);
+            self.profiler.borrow_mut().log(thread.number, event);
             if access == Access::Read && buffer.is_saturated(address, bytes) {
                 return;
             }
         }
-        let lanes = self.lanes.borrow();
-        let now = self.now(thread, &lanes, place);
+        let order = self.order.borrow();
+        let now = self.now(thread, &order, place);
         let mut last = None;
         buffer.access(&now, (address, bytes), access, |at, wrong| {
             let (kind, other) = match wrong {
@@ -606,7 +948,7 @@ impl<'a> Checker<'a> {
         let fault_place = String::new();
         let key = Key { kind, memory, place: Some(place), other_place: None, fault_place };
         let seen = Seen {
-            block: self.block.get(),
+            block: block::block_index(),
             thread: block::current().index,
             element: match refused {
                 Refused::Outside { index, .. } | Refused::Misaligned { index } => Some(index),
@@ -625,19 +967,48 @@ impl<'a> Checker<'a> {
         self.watch.buffers
     }
 
-    /// The array that holds these bytes of the block's shared memory.
+    /// The array of the running thread's block that holds these bytes of its shared memory.
     pub(super) fn array_at(&self, offset: usize, bytes: usize) -> Option<*const Array> {
-        let arrays = self.arrays.borrow();
-        let holds = |array: &Array| {
+        self.find_array(block::rank(), |array| {
             offset >= array.offset && offset + bytes <= array.offset + array.bytes()
-        };
-        arrays.iter().find(|array| holds(array)).map(|array| std::ptr::from_ref(&**array))
+        })
     }
 
-    /// The last array that begins before a byte of the block's shared memory.
+    /// The array of a block of the cluster that holds that byte of its shared memory; null where it has declared none.
+    pub(in crate::cpu) fn array_of(&self, (rank, offset): cluster::Place) -> *const Array {
+        let offset = offset as usize;
+        let holds =
+            |array: &Array| (array.offset..array.offset + array.bytes().max(1)).contains(&offset);
+        self.find_array(rank, holds).unwrap_or(std::ptr::null())
+    }
+
+    /// The array of a block of the cluster that is like the running thread's block's at that byte, whether it has been
+    /// declared there or not yet.
+    pub(in crate::cpu) fn array_of_block(&self, rank: u32, offset: u32) -> *const Array {
+        let known = self.array_of((rank, offset));
+        // SAFETY: null, or an array, which lives as long as the launch.
+        match unsafe { self.array_of((block::rank(), offset)).as_ref() } {
+            Some(own) if known.is_null() => {
+                let array = Box::new(Array::new(&own.declaration, rank, own.offset));
+                let place = std::ptr::from_ref(&*array);
+                self.arrays.borrow_mut().push(array);
+                place
+            }
+            _ => known,
+        }
+    }
+
+    fn find_array(&self, rank: u32, holds: impl Fn(&Array) -> bool) -> Option<*const Array> {
+        let arrays = self.arrays.borrow();
+        let found = arrays.iter().find(|array| array.rank == rank && holds(array));
+        found.map(|array| std::ptr::from_ref(&**array))
+    }
+
+    /// The last array that begins before a byte of the running thread's block's shared memory.
     pub(super) fn array_before(&self, offset: usize) -> Option<*const Array> {
         let arrays = self.arrays.borrow();
-        let before = arrays.iter().filter(|array| array.offset <= offset);
+        let rank = block::rank();
+        let before = arrays.iter().filter(|array| array.rank == rank && array.offset <= offset);
         before.max_by_key(|array| array.offset).map(|array| std::ptr::from_ref(&**array))
     }
 
@@ -649,13 +1020,13 @@ impl<'a> Checker<'a> {
         place: &'static Location<'static>,
         thread: &Thread,
         element: Option<usize>,
-        other: Option<super::record::Record>,
+        other: Option<Record>,
         detail: String,
     ) {
         let other_place = other.and_then(|record| record.place);
         let fault_place = String::new();
         let key = Key { kind, memory: Some(memory), place: Some(place), other_place, fault_place };
-        let seen = Seen { block: self.block.get(), thread: thread.index, element, other };
+        let seen = Seen { block: block::block_index(), thread: thread.index, element, other };
         self.findings.borrow_mut().add(key, seen, || detail);
     }
 

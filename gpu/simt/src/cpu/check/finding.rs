@@ -129,6 +129,13 @@ pub enum Kind {
     BarrierMismatch,
     /// Threads that wait for each other, or a warp operation whose lanes do not come together.
     Deadlock,
+    /// Tensor cores, or a tensor copy, read what a thread wrote, and no `fence_proxy_async` stands between.
+    ProxyFence,
+    /// Copies whose bytes are not those that their mbarrier was told to expect.
+    Transaction,
+    /// A block that may end before its shared memory is used for the last time: by another block of its cluster, or by
+    /// a copy.
+    EndedBlock,
     /// A panic in the kernel.
     Panic,
     /// Shared arrays of another size than the kernel declares.
@@ -154,6 +161,9 @@ impl Kind {
             Kind::BarrierSkipped => "barrier-skipped",
             Kind::BarrierMismatch => "barrier-mismatch",
             Kind::Deadlock => "deadlock",
+            Kind::ProxyFence => "proxy-fence",
+            Kind::Transaction => "transaction",
+            Kind::EndedBlock => "ended-block",
             Kind::Panic => "panic",
             Kind::SharedSize => "shared-size",
             Kind::Launch => "launch",
@@ -165,7 +175,7 @@ impl Kind {
     /// What the two threads of a race do, the later first.
     fn race(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Kind::ReadAfterWrite => Some(("reads", "wrote")),
+            Kind::ReadAfterWrite | Kind::ProxyFence => Some(("reads", "wrote")),
             Kind::WriteAfterRead => Some(("writes", "read")),
             Kind::WriteAfterWrite => Some(("writes", "wrote")),
             _ => None,
@@ -195,6 +205,11 @@ impl fmt::Display for Kind {
             Kind::BarrierSkipped => "a barrier that not all threads of the block come to",
             Kind::BarrierMismatch => "threads of a block at different barriers",
             Kind::Deadlock => "threads that wait in vain",
+            Kind::ProxyFence => {
+                "a read by tensor cores or a copy of what no proxy fence has made seen"
+            }
+            Kind::Transaction => "copies of other bytes than announced",
+            Kind::EndedBlock => "a use of shared memory of a block that may have ended",
             Kind::Panic => "a panic",
             Kind::SharedSize => "shared arrays of another size than declared",
             Kind::Launch => "a launch that the kernel or the device does not allow",

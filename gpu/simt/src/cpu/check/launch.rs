@@ -11,6 +11,7 @@ use super::{
     checker::Watch,
     finding::{MemoryId, Place},
     global::{Buffer, Region},
+    order::FIRST_ENGINE,
 };
 use crate::{
     Element, Kernel, LaunchConfig, Param, Params, Record,
@@ -124,6 +125,22 @@ views! {
     Out: false;
 }
 
+impl<T: Element> Checkable for device::tensor::maps::TensorMap<T, Watched> {
+    fn region(&self, param: usize) -> Option<Region> {
+        let element = size_of::<T>();
+        let (address, bytes) = (self.as_ptr().addr(), self.len() * element);
+        Some(Region { address, bytes, element, written: true, param, variable: None })
+    }
+
+    fn attach(&mut self, buffers: &[Buffer]) {
+        let address = self.as_ptr().addr();
+        let holds = |b: &&Buffer| (b.address..b.address + b.bytes).contains(&address);
+        if let Some(buffer) = buffers.iter().find(holds) {
+            self.tag.buffer = buffer;
+        }
+    }
+}
+
 /// The parameters of a kernel that can be checked: a tuple of [`Checkable`]s.
 pub trait CheckableParams: Params {
     /// The memory that they view.
@@ -226,7 +243,17 @@ pub unsafe fn launch<P: CheckableParams>(
     // SAFETY: this function's contract.
     let thread = unsafe { bind(&kernel.checked, params) };
     let every = options.profile.map(|every| u64::from(every.get()));
-    let watch = Watch::new(name, &buffers, config.threads() as usize, every, options.trace);
+    let cluster = kernel.declaration.cluster.unwrap_or(config.cluster);
+    let cluster = cluster.iter().product::<u32>() as usize;
+    let threads = config.threads() as usize;
+    let most = FIRST_ENGINE as usize;
+    if threads.next_multiple_of(32) * cluster > most {
+        let reason = format!(
+            "cluster = {cluster} blocks of {threads} threads: a checked launch has {most} threads at most"
+        );
+        return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None, None));
+    }
+    let watch = Watch::new(name, &buffers, (config.block, cluster), every, options.trace);
     let run_options = crate::cpu::Options {
         workers: options.workers,
         cancel: options.cancel,

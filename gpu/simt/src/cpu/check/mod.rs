@@ -5,11 +5,14 @@
 //!
 //! * **races**: two threads that access the same bytes of shared or global memory, one of them writing,
 //!   with nothing to order them. A barrier orders the threads of a block, `sync_warp` the lanes of its
-//!   mask; nothing orders the blocks of a launch. Atomic additions are no race with each other.
+//!   mask, an mbarrier and `cluster::sync` those that wait for those that come; nothing orders the blocks of a
+//!   launch, but for a cluster's. Atomic additions are no race with each other.
 //! * **reads of memory that nobody has written**, in shared memory by this block, in global memory at all
 //!   ([`Out::uninit`](crate::checked::Out)).
 //! * **accesses outside** a buffer or a shared array, and misaligned 128-bit ones. A read gives NaN.
 //! * **barriers** that some threads of the block skip, or that they wait at in different places.
+//! * **copies by the tensor memory accelerator** that are not waited for, or whose mbarrier expects other bytes; blocks
+//!   that may end while their shared memory is in use; waits that never end.
 //! * **warp operations** whose lanes do not come together, or that name a lane that takes no part.
 //! * a launch that breaks what the kernel declares, a panic in the kernel.
 //! * with [`Options::complete`], elements of an `In` that no thread read and of an `Out` that none wrote.
@@ -37,7 +40,8 @@
 //! Every four bytes (fewer where elements are smaller) have a shadow of 80 that remembers the last writer,
 //! two readers and two atomic additions: thread, clock and place in the source. A worker's clock ticks at every
 //! barrier and every block's start and never goes back, so nothing is cleared. Lanes of a warp have vector
-//! clocks. Global memory's shadow is 20.25 bytes a byte of `f32` (81 of `u8`), taken from the system as it is
+//! clocks; all threads of a cluster have, once an mbarrier is initialised, and then each reader of shared memory is
+//! remembered. Global memory's shadow is 20.25 bytes a byte of `f32` (81 of `u8`), taken from the system as it is
 //! touched.
 //!
 //! # What it cannot find
@@ -49,6 +53,8 @@
 //!   brings is watched from its beginning to its wait.
 //! * An element is one thing: a race on one component of a `[f32; 4]` is one on all of it, and a write of one
 //!   component writes all of it.
+//! * Where threads wait at mbarriers: of more than two readers of an element of global memory, two. A thread that is
+//!   eight phases behind is taken to know more than it may; a clock that has counted to 16383 tells nothing.
 //! * Of more than two lanes of one warp that read an element between two `sync_warp`s of parts of the warp, one.
 //!
 //! With more than one worker, of a race between blocks it depends on timing which block is seen as the first; with
@@ -59,6 +65,7 @@ mod copies;
 mod finding;
 mod global;
 mod launch;
+mod order;
 mod profile;
 #[doc(hidden)]
 pub mod raw;

@@ -2,6 +2,7 @@
 
 use std::panic::Location;
 
+use super::order::{FIRST_ENGINE, ThreadOrder};
 use crate::cpu::{block::WARP, mode::Access};
 
 /// An access that was made: by whom, when and where in the source.
@@ -11,22 +12,29 @@ pub(super) struct Record {
     /// The worker's clock, which ticks at every barrier and at every start of a block and never goes back:
     /// nothing has to be cleared between blocks. Zero: no access.
     pub(super) clock: u32,
-    /// Bits 0-9 the thread, 10-14 the worker, 15 whether it goes on, 16-31 the lane's clock.
+    /// Bits 0-11 the thread's number in its cluster, 12-16 the worker, 17 whether it goes on, 18-31 the thread's own
+    /// clock.
     who: u32,
     pub(super) place: Option<&'static Location<'static>>,
 }
 
-const GOES_ON: u32 = 1 << 15;
+const GOES_ON: u32 = 1 << 17;
+const OWN_CLOCK: u32 = 18;
 
 impl Record {
     pub(super) const NONE: Record = Record { clock: 0, who: 0, place: None };
 
     pub(super) fn thread(&self) -> u32 {
-        self.who & 0x3ff
+        self.who & 0xfff
     }
 
     pub(super) fn worker(&self) -> u32 {
-        self.who >> 10 & 0x1f
+        self.who >> 12 & 0x1f
+    }
+
+    /// Was it made by no thread, but by a copy that came, or by tensor cores?
+    pub(super) fn is_engine(&self) -> bool {
+        self.thread() >= FIRST_ENGINE
     }
 
     /// Is it an asynchronous copy that its thread has not yet waited for?
@@ -34,8 +42,8 @@ impl Record {
         self.who & GOES_ON != 0
     }
 
-    fn lane_clock(&self) -> u16 {
-        (self.who >> 16) as u16
+    pub(super) fn own_clock(&self) -> u16 {
+        (self.who >> OWN_CLOCK) as u16
     }
 }
 
@@ -44,19 +52,19 @@ pub(super) struct Now<'a> {
     pub(super) record: Record,
     /// The clock at the start of this block: what is older was another block's.
     block_start: u32,
-    lanes: &'a LaneOrder,
+    order: &'a ThreadOrder,
 }
 
 impl<'a> Now<'a> {
     pub(super) fn new(
         (worker, thread): (u32, u32),
         (clock, block_start): (u32, u32),
-        lanes: &'a LaneOrder,
+        order: &'a ThreadOrder,
         place: &'static Location<'static>,
     ) -> Self {
-        let lane_clock = u32::from(lanes.clock(thread)) << 16;
-        let who = thread | worker << 10 | lane_clock;
-        Now { record: Record { clock, who, place: Some(place) }, block_start, lanes }
+        let own_clock = u32::from(order.clock(thread)) << OWN_CLOCK;
+        let who = thread | worker << 12 | own_clock;
+        Now { record: Record { clock, who, place: Some(place) }, block_start, order }
     }
 
     /// Was it made by another thread of this block, or by this one?
@@ -64,15 +72,25 @@ impl<'a> Now<'a> {
         old.worker() == self.record.worker() && old.clock >= self.block_start
     }
 
+    /// May readers be in order with each other and not with a writer, so that two do not stand for all?
+    pub(super) fn is_general(&self) -> bool {
+        self.order.is_general()
+    }
+
+    /// Is it in a race with `old`, at `horizon` or after, one of the two being a write?
+    pub(super) fn races(&self, old: &Record, horizon: u32) -> bool {
+        old.clock >= horizon && !self.is_ordered(old)
+    }
+
     /// Does `old` come before this access in every order of the threads? A copy that goes on comes before nothing,
-    /// not even before what its own thread does next.
-    fn is_ordered(&self, old: &Record) -> bool {
-        let (thread, other) = (self.record.thread(), old.thread());
+    /// not even before what its own thread does next; and one that has come only before what its mbarrier tells of it.
+    pub(super) fn is_ordered(&self, old: &Record) -> bool {
+        let thread = self.record.thread();
         self.same_block(old)
             && !old.goes_on()
-            && (old.clock < self.record.clock
-                || other == thread
-                || (other / WARP == thread / WARP && self.lanes.knows(thread, old)))
+            && ((old.clock < self.record.clock && !old.is_engine())
+                || old.thread() == thread
+                || self.order.knows(thread, old))
     }
 }
 
@@ -112,7 +130,7 @@ impl Shadow {
         access: Access,
         horizon: u32,
     ) -> Option<(Hazard, Record)> {
-        let races = |old: &Record| old.clock >= horizon && !now.is_ordered(old);
+        let races = |old: &Record| now.races(old, horizon);
         let of = |pair: &Pair| pair.0.into_iter().find(races);
         let writer = Some(self.writer).filter(races);
         match access {
@@ -147,22 +165,38 @@ impl Shadow {
     pub(super) fn ordered_access(&mut self, now: &Now, access: Access, block_start: u32) -> bool {
         let clock = now.record.clock;
         let [first, second] = &mut self.readers.0;
-        if self.writer.clock >= clock || self.writer.goes_on() || self.atomics.0[0].clock != 0 {
+        if self.writer.clock >= clock
+            || self.writer.goes_on()
+            || self.writer.is_engine()
+            || self.atomics.0[0].clock != 0
+        {
             return false;
         }
         match access {
-            Access::Write if first.clock < clock && second.clock < clock => {
+            Access::Write
+                if first.clock < clock
+                    && second.clock < clock
+                    && !first.is_engine()
+                    && !second.is_engine() =>
+            {
                 (*first, *second) = (Record::NONE, Record::NONE);
                 self.writer = now.record;
             }
-            Access::Read if self.writer.clock >= block_start && first.clock < clock => {
+            Access::Read
+                if self.writer.clock >= block_start
+                    && first.clock < clock
+                    && !first.is_engine()
+                    && !now.record.is_engine() =>
+            {
                 *first = now.record;
             }
             Access::Read
                 if self.writer.clock >= block_start
                     && second.clock < clock
+                    && !second.is_engine()
+                    && !now.record.is_engine()
                     && first.thread() != now.record.thread()
-                    && now.lanes.seen.is_empty() =>
+                    && now.order.is_empty() =>
             {
                 *second = now.record;
             }
@@ -180,6 +214,12 @@ impl Shadow {
     /// The thread has waited for its copy. Whoever met it on its way was reported then.
     pub(super) fn end_copy(&mut self, now: &Now) {
         *self = Shadow { writer: now.record, ..Shadow::NONE };
+    }
+
+    /// The write by a thread, not by an engine, that is in order with what is done now.
+    pub(super) fn ordered_write(&self, now: &Now, horizon: u32) -> Option<Record> {
+        let by_a_thread = self.writer.clock >= horizon && !self.writer.is_engine();
+        (by_a_thread && now.is_ordered(&self.writer)).then_some(self.writer)
     }
 
     /// Has anybody written, at `horizon` or after?
@@ -241,54 +281,5 @@ impl Pair {
         } else {
             now.same_block(first) == now.same_block(second)
         }
-    }
-}
-
-/// What the lanes of each warp know of each other since the last barrier: a vector clock a lane.
-#[derive(Default)]
-pub(super) struct LaneOrder {
-    /// For each warp of the block and each of its lanes, how many `sync_warp`s of each lane it has seen.
-    seen: Vec<[[u16; 32]; 32]>,
-}
-
-impl LaneOrder {
-    /// Takes note of a `sync_warp`.
-    pub(super) fn sync(&mut self, warp: u32, mask: u32) {
-        let warp = warp as usize;
-        if self.seen.len() <= warp {
-            self.seen.resize(warp + 1, [[0; 32]; 32]);
-        }
-        let seen = &mut self.seen[warp];
-        let lanes = || (0..32).filter(|lane| mask >> lane & 1 == 1);
-        let mut joint = [0; 32];
-        for lane in lanes() {
-            seen[lane][lane] = seen[lane][lane].saturating_add(1);
-            for (most, count) in joint.iter_mut().zip(seen[lane]) {
-                *most = count.max(*most);
-            }
-        }
-        for lane in lanes() {
-            seen[lane] = joint;
-        }
-    }
-
-    /// A barrier orders everything.
-    pub(super) fn clear(&mut self) {
-        self.seen.clear();
-    }
-
-    fn clock(&self, thread: u32) -> u16 {
-        let (warp, lane) = ((thread / WARP) as usize, (thread % WARP) as usize);
-        self.seen.get(warp).map_or(0, |seen| seen[lane][lane])
-    }
-
-    /// Does `thread` know that `old`, an access of the same warp since the last barrier, is past?
-    fn knows(&self, thread: u32, old: &Record) -> bool {
-        let (warp, lane) = ((thread / WARP) as usize, (thread % WARP) as usize);
-        let other = (old.thread() % WARP) as usize;
-        // A count that has come to its end no longer tells: rather miss a race than make one up.
-        self.seen.get(warp).is_some_and(|seen| {
-            seen[lane][other] > old.lane_clock() || old.lane_clock() == u16::MAX
-        })
     }
 }

@@ -10,6 +10,8 @@ use crate::cpu::mode::{Access, ArrayDeclaration};
 #[derive(Debug)]
 pub struct Array {
     pub(super) declaration: ArrayDeclaration,
+    /// The block's number in its cluster.
+    pub(super) rank: u32,
     /// Bytes from the start of the block's shared memory.
     pub(super) offset: usize,
     /// For each four bytes the clock at which further readers said nothing new.
@@ -21,12 +23,61 @@ struct Cells {
     /// Bytes that one shadow stands for: 4, 2 or 1, so that no element shares one with another.
     granule: usize,
     shadows: Vec<Shadow>,
+    /// As many, or none, as long as two stand for all.
+    everyone: Vec<Everyone>,
 }
 
 impl Cells {
     fn shadows_of(&mut self, (offset, bytes): (usize, usize)) -> impl Iterator<Item = &mut Shadow> {
         let (first, last) = (offset / self.granule, (offset + bytes - 1) / self.granule);
         self.shadows[first..=last].iter_mut()
+    }
+}
+
+/// Each thread's last read and last atomic addition since the last write. Where threads wait for each other at mbarriers,
+/// one may know of all others but one, whichever that is.
+#[derive(Clone, Default)]
+struct Everyone {
+    reads: Vec<Record>,
+    additions: Vec<Record>,
+}
+
+impl Everyone {
+    /// Takes note of an access and gives the one that it is in a race with.
+    fn access(&mut self, now: &Now, access: Access, horizon: u32) -> Option<(Hazard, Record)> {
+        let Everyone { reads, additions } = self;
+        let race = |with: &[Record], hazard: Hazard| {
+            let other = with.iter().find(|old| now.races(old, horizon));
+            other.map(|old| (hazard, *old))
+        };
+        match access {
+            Access::Read => {
+                note(reads, now, horizon);
+                race(additions, Hazard::ReadAfterWrite)
+            }
+            Access::Atomic => {
+                note(additions, now, horizon);
+                race(reads, Hazard::WriteAfterRead)
+            }
+            Access::Write => {
+                let hazard = race(additions, Hazard::WriteAfterWrite);
+                let hazard = hazard.or_else(|| race(reads, Hazard::WriteAfterRead));
+                reads.clear();
+                additions.clear();
+                hazard
+            }
+        }
+    }
+}
+
+/// An access takes the place of the same thread's last one.
+fn note(accesses: &mut Vec<Record>, now: &Now, horizon: u32) {
+    if accesses.first().is_some_and(|old| old.clock < horizon) {
+        accesses.clear(); // Another block's.
+    }
+    match accesses.iter_mut().find(|old| old.thread() == now.record.thread()) {
+        Some(own) => *own = now.record,
+        None => accesses.push(now.record),
     }
 }
 
@@ -52,16 +103,18 @@ impl Array {
         self.declaration.element * self.declaration.shape.0 * self.declaration.shape.1
     }
 
-    pub(super) fn new(declaration: &ArrayDeclaration, offset: usize) -> Self {
+    pub(super) fn new(declaration: &ArrayDeclaration, rank: u32, offset: usize) -> Self {
         let ArrayDeclaration { element, shape, .. } = *declaration;
         let (bytes, granule) = (element * shape.0 * shape.1, granule(element));
         Array {
             declaration: *declaration,
+            rank,
             offset,
             saturated: vec![Cell::new(0); bytes.div_ceil(4)].into(),
             cells: RefCell::new(Cells {
                 granule,
                 shadows: vec![Shadow::NONE; bytes.div_ceil(granule)],
+                everyone: Vec::new(),
             }),
         }
     }
@@ -82,6 +135,9 @@ impl Array {
             let shadows =
                 cells.shadows.iter().flat_map(|shadow| std::iter::repeat_n(*shadow, copies));
             cells.shadows = shadows.collect();
+            let everyone = cells.everyone.iter();
+            let everyone = everyone.flat_map(|all| std::iter::repeat_n(all.clone(), copies));
+            cells.everyone = everyone.collect();
             cells.granule = finer;
         }
     }
@@ -91,9 +147,34 @@ impl Array {
         self.cells.borrow_mut().shadows_of(bytes).for_each(Shadow::begin_copy);
     }
 
+    /// The write of one of these bytes by a thread, in order with what is done now.
+    pub(super) fn ordered_write(
+        &self,
+        now: &Now,
+        bytes: (usize, usize),
+        horizon: u32,
+    ) -> Option<Record> {
+        let mut cells = self.cells.borrow_mut();
+        cells.shadows_of(bytes).find_map(|shadow| shadow.ordered_write(now, horizon))
+    }
+
     /// The thread has waited for its copy to these bytes.
     pub(super) fn end_copy(&self, now: &Now, bytes: (usize, usize)) {
         self.cells.borrow_mut().shadows_of(bytes).for_each(|shadow| shadow.end_copy(now));
+    }
+
+    /// The first of these bytes, with its offset, whose writer is one of which `is_wrong` says so.
+    pub(super) fn find_writer(
+        &self,
+        bytes: (usize, usize),
+        is_wrong: impl Fn(&Record) -> bool,
+    ) -> Option<(usize, Record)> {
+        let cells = &mut *self.cells.borrow_mut();
+        let granule = cells.granule;
+        let number = bytes.0 / granule;
+        let (at, shadow) =
+            cells.shadows_of(bytes).enumerate().find(|(_, shadow)| is_wrong(&shadow.writer))?;
+        Some(((number + at) * granule, shadow.writer))
     }
 
     /// Takes note of an access to one element if nothing can be wrong with it. Almost all are such, and each
@@ -108,7 +189,7 @@ impl Array {
         across: bool,
     ) -> bool {
         let cells = &mut *self.cells.borrow_mut();
-        if cells.granule != 4 || bytes != 4 || !offset.is_multiple_of(4) {
+        if cells.granule != 4 || bytes != 4 || !offset.is_multiple_of(4) || now.is_general() {
             return false;
         }
         let (shadow, saturated) = (&mut cells.shadows[offset / 4], &self.saturated[offset / 4]);
@@ -135,6 +216,9 @@ impl Array {
         let cells = &mut *self.cells.borrow_mut();
         let (first, last) = (offset / cells.granule, (offset + bytes - 1) / cells.granule);
         let clock = now.record.clock;
+        if now.is_general() {
+            cells.everyone.resize_with(cells.shadows.len(), Everyone::default);
+        }
         let is_saturated = |shadow: &Shadow| {
             access == Access::Read
                 && shadow.is_saturated(now, across)
@@ -143,7 +227,11 @@ impl Array {
         for number in first..=last {
             let shadow = &mut cells.shadows[number];
             let unwritten = access != Access::Write && !shadow.is_written(block_start);
-            let hazard = shadow.access(now, access, block_start);
+            let mut hazard = shadow.access(now, access, block_start);
+            if now.is_general() {
+                let of_all = cells.everyone[number].access(now, access, block_start);
+                hazard = hazard.or(of_all);
+            }
             if let Some((hazard, other)) = hazard {
                 report(number * cells.granule, Wrong::Race(hazard, other));
             } else if unwritten {

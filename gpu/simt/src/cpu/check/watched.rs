@@ -11,6 +11,8 @@ use super::{
 };
 use crate::cpu::{
     block,
+    boxes::BoxSource,
+    cluster::{Begun, BoxCopy, Place},
     mode::{Access, Mode, Refused},
 };
 
@@ -155,6 +157,35 @@ impl Mode for Watched {
 
     fn wait_group(pending: u32) {
         checker().wait_group(pending);
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn load_box(
+        array: SharedTag,
+        global: GlobalTag,
+        to: *mut u8,
+        offset: usize,
+        source: BoxSource,
+        done: Place,
+    ) {
+        let place = Location::caller();
+        // SAFETY: lives as long as the launch; the buffer too, where there is one.
+        let (array, buffer) = unsafe { (&*array.array, global.buffer.as_ref()) };
+        let Some(buffer) = buffer else { return no_launch() };
+        for part in source.parts() {
+            let bytes = source.cols_inside * source.element;
+            global_access(buffer, part.addr(), bytes, Access::Read, place);
+        }
+        let to_place = (array.rank, (array.offset + offset) as u32); // below 227 KiB
+        let begun = Begun { thread: block::current(), at: place };
+        let copy = BoxCopy { source, to, to_place, done, begun };
+        checker().begin_box(array, offset, copy);
+    }
+
+    #[track_caller]
+    fn remote(rank: u32) {
+        checker().use_remote(rank, "a read", Location::caller());
     }
 
     #[inline(always)]

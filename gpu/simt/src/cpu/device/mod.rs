@@ -3,20 +3,29 @@
 //! This is the vocabulary as it stands on the CPU; for `nvptx64` the module of the same name has the same
 //! items, made of intrinsics.
 
+pub mod cluster;
 pub mod copies;
+pub mod mbarrier;
 mod memory;
+mod proxy;
 mod shared;
+pub(crate) mod tensor;
 pub mod thread;
 mod variable;
 pub mod warp;
+pub mod warpgroup;
 
 pub use crate::{
-    Element, constant, dynamic_shared,
-    float::{Float, fma},
-    global, global_pointer, shared, shared_array,
+    Bf16, Element, F16, constant, dynamic_shared,
+    float::{Float, fma, fma_in_order},
+    global, global_pointer, mbarriers, pipeline,
+    pipeline::Pipeline,
+    shared, shared_array,
 };
+pub use mbarrier::{Mbarrier, Mbarriers};
 pub(crate) use memory::views;
 pub use memory::{In, Out};
+pub use proxy::fence_proxy_async;
 pub(crate) use shared::arrays;
 pub use shared::{DynamicShared, Shared};
 /// Makes a function a kernel.
@@ -31,10 +40,14 @@ pub use shared::{DynamicShared, Shared};
 /// | `len(a = m * k, ..)` | elements that a buffer must have at least, checked before every launch |
 /// | `min_blocks = n` | blocks that must fit on a multiprocessor at once (`.minnctapersm`) |
 /// | `cluster = (x, y, z)` | blocks of a cluster (`.reqnctapercluster`), Hopper and later |
+/// | `dynamic_shared = bytes` | bytes of dynamic shared memory; a launch must give so many |
+/// | `arch = 90` | the compute capability that it needs, without its dot |
+/// | `opt_level = n` | the level at which the driver's compiler optimises it, 0 to 4 |
 ///
 /// For `nvptx64` it makes the PTX entry point of the function's name. Elsewhere it makes a
 /// [`Kernel`](crate::Kernel) of that name, to be launched by [`cpu::launch`](crate::cpu::launch) or by a
 /// GPU's driver. That is a static, so no local variable of the module can have the kernel's name.
 pub use simt_macros::kernel;
+pub use tensor::{BoxShape, Boxes, TensorDescription, TensorMap};
 pub(crate) use variable::variables;
 pub use variable::{Constant, Global, GlobalPointer};

@@ -5,13 +5,20 @@ use std::{
     panic::Location,
 };
 
-use super::memory::{is_allowed, one_element_or_sixteen_bytes, reason, sixteen_bytes, views::In};
+use super::{
+    cluster::remotes::Remote,
+    mbarrier::Mbarrier,
+    memory::{is_allowed, one_element_or_sixteen_bytes, reason, sixteen_bytes, views::In},
+    tensor::maps::Boxes,
+    warpgroup::Operand,
+};
 use crate::{
     Atomic, Element,
     cpu::{
         block,
         mode::{Access, Fast, Mode, Refused},
     },
+    operand::{Factor, Layout},
 };
 
 /// An array in shared memory, made by [`shared!`](crate::shared). Rows lie one after another.
@@ -100,6 +107,52 @@ pub(crate) mod arrays {
         const fn len(&self) -> usize {
             self.len
         }
+
+        /// Begins to copy a box of global memory, whose first element is `(row, col)` of the `matrix`th, to the elements
+        /// from `index` on: a multiple of 128 bytes, and of eight times the swizzle's span. Zeros take the place of what
+        /// lies outside.
+        ///
+        /// The copy goes on while the thread does; `done` is told of its bytes when they have come.
+        #[track_caller]
+        pub fn load_box<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize>(
+            &mut self,
+            index: usize,
+            boxes: &Boxes<T, BOX_ROWS, BOX_COLS, SWIZZLE, M>,
+            (matrix, row, col): (u32, u32, u32),
+            done: Mbarrier,
+        ) {
+            let (count, align) = (BOX_ROWS * BOX_COLS, 128.max(8 * SWIZZLE));
+            let offset = index * size_of::<T>();
+            if index > self.len || count > self.len - index || !offset.is_multiple_of(align) {
+                let refused = reason(self.len, index, count);
+                M::refuse_shared::<T>(self.tag, refused, Access::Write);
+                return;
+            }
+            let source = boxes.source((matrix, row, col));
+            // SAFETY: inside, as just checked; the map is valid (`TensorMap::new`).
+            unsafe {
+                let to = self.base.add(index).cast();
+                M::load_box(self.tag, boxes.tag(), to, offset, source, done.place());
+            }
+        }
+
+        /// The operand of the tensor cores that lies so from element `index` on: a multiple of eight times the
+        /// swizzle's span.
+        #[track_caller]
+        pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L>
+        where
+            T: Factor,
+        {
+            let start = self.base.addr() - block::shared_base().addr();
+            let end = start + self.len * size_of::<T>();
+            Operand::new(start + index * size_of::<T>(), end)
+        }
+
+        /// The same memory of the block of that rank in this cluster.
+        #[track_caller]
+        pub fn remote(&self, rank: u32) -> Remote<T, M> {
+            Remote::new(self.base, self.len, rank)
+        }
     }
 
     impl<T: Element, const ROWS: usize, const COLS: usize, M: Mode> Index<(usize, usize)>
@@ -151,6 +204,14 @@ pub(crate) mod arrays {
                     const { sixteen_bytes::<T, N>() };
                     // SAFETY: inside the array, which lives as long as the block.
                     unsafe { *self.at(index, N, Access::Read).cast() }
+                }
+
+                /// [`load128`](Self::load128) that stays where it stands: no compiler moves it down to where its
+                /// elements are used, so that on a GPU they are there by then.
+                #[inline(always)]
+                #[track_caller]
+                pub fn load128_in_order<const N: usize>(&self, index: usize) -> [T; N] {
+                    self.load128(index)
                 }
 
                 /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be

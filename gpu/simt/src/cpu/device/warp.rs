@@ -81,6 +81,13 @@ pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     from_lane(WarpKind::Relative(source), mask, value, Location::caller())
 }
 
+/// Is this the one lane of the whole warp that is elected? Hopper and later. All 32 come here.
+#[inline]
+#[track_caller]
+pub fn elect() -> bool {
+    operation(WarpKind::Elect, ALL, 0, Location::caller()) != 0
+}
+
 #[inline]
 fn from_lane<T: Shuffle>(
     kind: WarpKind,

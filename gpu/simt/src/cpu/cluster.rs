@@ -1,0 +1,204 @@
+//! What the blocks of a cluster have together: they run on one worker, wait for each other, and reach each other's
+//! shared memory. A block of a launch without clusters is one by itself.
+
+use std::{
+    cell::{Cell, RefCell, RefMut},
+    collections::BTreeMap,
+    panic::Location,
+    rc::Rc,
+};
+
+use super::{
+    block::{SHARED_BYTES, Thread},
+    boxes::BoxSource,
+    mbarrier::Mbarrier,
+    warpgroup::{Key, Operands, Request, Warpgroup},
+};
+
+/// What a thread waits for that is neither its block nor its warp.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wait {
+    /// The end of an mbarrier's phase of that parity.
+    Mbarrier(Place, u32),
+    /// The products of that warpgroup below that number: that their operands have been read.
+    Products(Key, u64),
+    /// All threads of the cluster.
+    Cluster,
+}
+
+/// A place in a cluster's shared memory: the block's rank, and bytes from the start of its memory.
+pub(super) type Place = (u32, u32);
+
+/// A copy by the tensor memory accelerator that is on its way.
+pub(super) struct BoxCopy {
+    pub(super) source: BoxSource,
+    /// Where it goes, and where that is in the cluster.
+    pub(super) to: *mut u8,
+    pub(super) to_place: Place,
+    /// The mbarrier that is told of its bytes.
+    pub(super) done: Place,
+    pub(super) begun: Begun,
+}
+
+/// Who began a copy, and where.
+#[derive(Clone, Copy)]
+pub(super) struct Begun {
+    pub(super) thread: *const Thread,
+    pub(super) at: &'static Location<'static>,
+}
+
+/// A cluster that a worker is running.
+pub(super) struct ClusterRun {
+    /// For each thread what it waits for.
+    waits: *const [Cell<Wait>],
+    mbarriers: RefCell<BTreeMap<Place, Mbarrier>>,
+    /// The last copy that each mbarrier was told of.
+    last_copies: RefCell<BTreeMap<Place, Begun>>,
+    copies: RefCell<Vec<BoxCopy>>,
+    warpgroups: RefCell<BTreeMap<Key, Warpgroup>>,
+    /// Products that are under way and have not read their operands.
+    products: RefCell<Vec<(Key, u64)>>,
+    /// The first byte of the first block's shared memory; the others' follow.
+    shared: *mut u8,
+    pub(super) blocks: u32,
+}
+
+impl ClusterRun {
+    pub(super) fn new(blocks: u32, waits: *const [Cell<Wait>], shared: *mut u8) -> Self {
+        ClusterRun {
+            waits,
+            mbarriers: RefCell::default(),
+            last_copies: RefCell::default(),
+            copies: RefCell::default(),
+            warpgroups: RefCell::default(),
+            products: RefCell::default(),
+            shared,
+            blocks,
+        }
+    }
+
+    /// A block's shared memory.
+    pub(super) fn shared(&self, rank: u32) -> *mut u8 {
+        self.shared.wrapping_add(rank as usize * SHARED_BYTES)
+    }
+
+    pub(super) fn wait_of(&self, thread: &Thread) -> &Cell<Wait> {
+        // SAFETY: the worker's, as many as threads.
+        let waits = unsafe { &*self.waits };
+        &waits[thread.number as usize]
+    }
+
+    /// Has what a thread waits for come? For its cluster, only the scheduler knows.
+    pub(super) fn has_come(&self, thread: &Thread) -> bool {
+        match self.wait_of(thread).get() {
+            Wait::Mbarrier(place, parity) => self.has_ended(place, parity).unwrap_or(true),
+            Wait::Products(key, number) => self.warpgroup(key).have_been_read(number),
+            Wait::Cluster => false,
+        }
+    }
+
+    /// Makes an mbarrier of that place.
+    pub(super) fn init(&self, place: Place, arrivals: u32) -> Result<(), String> {
+        match self.mbarriers.borrow_mut().insert(place, Mbarrier::new(arrivals)?) {
+            None => Ok(()),
+            Some(_) => Err("the mbarrier has been initialised before".to_owned()),
+        }
+    }
+
+    fn with<R>(
+        &self,
+        place: Place,
+        act: impl FnOnce(&mut Mbarrier) -> Result<R, String>,
+    ) -> Result<R, String> {
+        match self.mbarriers.borrow_mut().get_mut(&place) {
+            Some(mbarrier) => act(mbarrier),
+            None => Err("the mbarrier has not been initialised".to_owned()),
+        }
+    }
+
+    /// An arrival that announces bytes. Gives whether it ends the phase.
+    pub(super) fn arrive(&self, place: Place, bytes: u32) -> Result<bool, String> {
+        self.with(place, |mbarrier| mbarrier.arrive(bytes))
+    }
+
+    /// Bytes of a copy have come. Gives whether they end the phase.
+    pub(super) fn complete(&self, place: Place, bytes: u32, copy: Begun) -> Result<bool, String> {
+        self.last_copies.borrow_mut().insert(place, copy);
+        self.with(place, |mbarrier| mbarrier.complete(bytes))
+    }
+
+    /// At the end: a copy of whose bytes an mbarrier was told, and that were never announced.
+    pub(super) fn unannounced(&self) -> Option<(Begun, String)> {
+        let mbarriers = self.mbarriers.borrow();
+        let (place, reason) =
+            mbarriers.iter().find_map(|(place, one)| Some((place, one.unannounced()?)))?;
+        Some((*self.last_copies.borrow().get(place)?, reason))
+    }
+
+    /// Has the phase of that parity ended?
+    pub(super) fn has_ended(&self, place: Place, parity: u32) -> Result<bool, String> {
+        self.with(place, |mbarrier| Ok(mbarrier.has_ended(parity)))
+    }
+
+    /// What an mbarrier's phase waits for.
+    pub(super) fn missing(&self, place: Place) -> String {
+        self.with(place, |mbarrier| Ok(mbarrier.missing())).unwrap_or_else(|reason| reason)
+    }
+
+    /// A copy sets out.
+    pub(super) fn begin(&self, copy: BoxCopy) {
+        self.copies.borrow_mut().push(copy);
+    }
+
+    /// How many copies are on their way.
+    pub(super) fn copies(&self) -> usize {
+        self.copies.borrow().len()
+    }
+
+    /// One of the copies on their way, which now comes.
+    pub(super) fn take_copy(&self, number: usize) -> BoxCopy {
+        self.copies.borrow_mut().remove(number)
+    }
+
+    /// What a warpgroup has begun.
+    pub(super) fn warpgroup(&self, key: Key) -> RefMut<'_, Warpgroup> {
+        RefMut::map(self.warpgroups.borrow_mut(), |groups| groups.entry(key).or_default())
+    }
+
+    /// A thread begins a product. Gives its number, and whether it is the last of its warpgroup to do so.
+    pub(super) fn begin_product(
+        &self,
+        key: Key,
+        thread: usize,
+        request: Request,
+    ) -> Result<(u64, bool), String> {
+        self.warpgroup(key).begin(thread, request)
+    }
+
+    /// A product that all have begun reads its operands.
+    pub(super) fn read_product(&self, key: Key, number: u64) {
+        // SAFETY: the block's shared memory.
+        unsafe { self.warpgroup(key).read(number, self.shared(key.0)) };
+    }
+
+    /// A product that all have begun is under way.
+    pub(super) fn send_product(&self, key: Key, number: u64) {
+        self.products.borrow_mut().push((key, number));
+    }
+
+    /// How many products are under way.
+    pub(super) fn products(&self) -> usize {
+        self.products.borrow().len()
+    }
+
+    /// One of the products under way reads its operands.
+    pub(super) fn read_sent_product(&self, at: usize) {
+        let (key, number) = self.products.borrow_mut().remove(at);
+        self.read_product(key, number);
+    }
+
+    /// What a thread multiplies for its part of a product.
+    pub(super) fn add_product(&self, key: Key, number: u64) -> Option<Rc<Operands>> {
+        self.warpgroup(key).add(number)
+    }
+}

@@ -1,0 +1,81 @@
+//! The blocks of a cluster: they run at the same time, and reach each other's shared memory.
+
+use std::panic::Location;
+
+use crate::{
+    Element,
+    cpu::{
+        block::{self, current_cluster, wait_for},
+        cluster::Wait,
+        mode::{Access, Fast, Mode},
+    },
+};
+
+use super::memory::{is_allowed, reason, sixteen_bytes};
+
+/// The block's number in its cluster.
+pub fn block_rank() -> u32 {
+    block::rank()
+}
+
+/// Blocks of the cluster.
+pub fn blocks() -> u32 {
+    current_cluster().blocks
+}
+
+/// Waits until every thread of the cluster is here; what each wrote to shared or global memory before is then seen by
+/// all of them.
+#[track_caller]
+pub fn sync() {
+    wait_for(Wait::Cluster, Location::caller());
+}
+
+/// Shared memory of another block of the cluster, which this one reads. That block must not have ended.
+pub type Remote<T> = remotes::Remote<T, Fast>;
+
+/// The type behind the name, generic in how accesses are carried out.
+pub(crate) mod remotes {
+    use super::*;
+
+    /// Shared memory of another block of the cluster.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Remote<T, M: Mode> {
+        base: *mut T,
+        len: usize,
+        rank: u32,
+        tag: M::Shared,
+    }
+
+    impl<T: Element, M: Mode> Remote<T, M> {
+        /// The same `len` elements of the block of that rank, which are at `base` in this block.
+        #[track_caller]
+        pub(crate) fn new(base: *mut T, len: usize, rank: u32) -> Self {
+            let cluster = current_cluster();
+            let blocks = cluster.blocks;
+            assert!(rank < blocks, "the block of rank {rank}: the cluster has {blocks}");
+            let offset = base.addr() - block::shared_base().addr();
+            let array = block::checker().map(|checker| checker.array_of_block(rank, offset as u32));
+            // SAFETY: with a checker there is an array, which lives as long as the launch.
+            let tag = unsafe { M::shared_array(array.unwrap_or(std::ptr::null())) };
+            Remote { base: cluster.shared(rank).wrapping_add(offset).cast(), len, rank, tag }
+        }
+
+        /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a multiple of
+        /// sixteen.
+        #[track_caller]
+        pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
+            const { sixteen_bytes::<T, N>() };
+            if !is_allowed(self.base, self.len, index, N) {
+                let refused = reason(self.len, index, N);
+                // SAFETY: as many elements as are read.
+                return unsafe { *M::refuse_shared::<[T; N]>(self.tag, refused, Access::Read) };
+            }
+            M::remote(self.rank);
+            // SAFETY: inside the other block's array, as just checked.
+            unsafe {
+                M::shared::<T>(self.tag, index, N, Access::Read);
+                *self.base.add(index).cast()
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Barriers in shared memory, which count arrivals of threads and bytes of copies: `mbarrier`.
+//!
+//! On the CPU an mbarrier that is used in a wrong way (before it is initialised, with more arrivals or bytes than it waits
+//! for) ends the launch with a fault; so does one that is waited for in vain.
+
+use std::panic::Location;
+
+use crate::cpu::{
+    block::{self, current_cluster, wait_for},
+    check,
+    cluster::{Place, Wait},
+};
+
+/// `N` barriers in shared memory, made by [`mbarriers!`](crate::mbarriers).
+#[derive(Debug)]
+pub struct Mbarriers<const N: usize> {
+    offset: u32,
+    array: *const check::Array,
+}
+
+impl<const N: usize> Mbarriers<N> {
+    /// Sets them aside.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn declare() -> Self {
+        let (start, array) =
+            block::declare_shared(size_of::<u64>(), (N, 1), false, Location::caller());
+        let offset = start.addr() - block::shared_base().addr();
+        Mbarriers { offset: offset as u32, array } // below 227 KiB
+    }
+
+    /// One of them.
+    #[track_caller]
+    pub fn at(&self, index: usize) -> Mbarrier {
+        assert!(index < N, "mbarrier {index}: there are {N}");
+        Mbarrier { offset: self.offset + (index * size_of::<u64>()) as u32, array: self.array }
+    }
+}
+
+/// A barrier in shared memory.
+///
+/// It goes from phase to phase. A phase ends when as many arrivals have come as it was initialised for, and as many
+/// bytes as were announced; the next one begins at once. Phases have parities: 0, 1, 0, 1, and so on.
+#[derive(Clone, Copy, Debug)]
+pub struct Mbarrier {
+    offset: u32,
+    array: *const check::Array,
+}
+
+impl Mbarrier {
+    /// Begins phase 0, which waits for `arrivals`. One thread does it, once; it is seen by others after
+    /// [`fence_init`] and a barrier.
+    #[track_caller]
+    pub fn init(self, arrivals: u32) {
+        let place = self.place();
+        // Not in a closure, which would not know the caller's place.
+        if let Err(reason) = current_cluster().init(place, arrivals) {
+            panic!("{reason}");
+        }
+        if let Some(checker) = block::checker() {
+            checker.init_mbarrier(place, self.array, Location::caller());
+        }
+    }
+
+    /// Arrives. What this thread did before is done for whoever waits for this phase.
+    #[track_caller]
+    pub fn arrive(self) {
+        self.arrive_at(block::rank(), 0, Location::caller());
+    }
+
+    /// Arrives at the barrier of the same place in the block of that rank in this cluster.
+    #[track_caller]
+    pub fn arrive_remote(self, rank: u32) {
+        let blocks = current_cluster().blocks;
+        assert!(rank < blocks, "the block of rank {rank}: the cluster has {blocks}");
+        self.arrive_at(rank, 0, Location::caller());
+    }
+
+    /// Arrives, and announces `bytes` that copies will bring in this phase.
+    #[track_caller]
+    pub fn arrive_expect(self, bytes: u32) {
+        self.arrive_at(block::rank(), bytes, Location::caller());
+    }
+
+    #[track_caller]
+    fn arrive_at(self, rank: u32, bytes: u32, place: &'static Location<'static>) {
+        let at = (rank, self.offset);
+        let checker = block::checker();
+        if let Some(checker) = checker {
+            checker.use_mbarrier(at, place);
+            if rank != block::rank() {
+                checker.use_remote(rank, "an arrival", place);
+                checker.needs_fence(at, place);
+            }
+        }
+        match current_cluster().arrive(at, bytes) {
+            Err(reason) => panic!("{reason}"),
+            Ok(ended) => {
+                if let Some(checker) = checker {
+                    checker.arrive(at, ended);
+                }
+            }
+        }
+    }
+
+    /// Waits for the end of the phase of that parity. It has ended where the other parity's is the current one.
+    #[track_caller]
+    pub fn wait(self, parity: u32) {
+        let (at, place) = (self.place(), Location::caller());
+        let checker = block::checker();
+        if let Some(checker) = checker {
+            checker.use_mbarrier(at, place);
+        }
+        match current_cluster().has_ended(at, parity) {
+            Err(reason) => panic!("{reason}"),
+            Ok(true) => {}
+            Ok(false) => wait_for(Wait::Mbarrier(at, parity), place),
+        }
+        if let Some(checker) = checker {
+            checker.waited(at, parity);
+        }
+    }
+
+    /// Where it is in its cluster.
+    pub(crate) fn place(self) -> Place {
+        (block::rank(), self.offset)
+    }
+}
+
+/// Makes this thread's initialisations of barriers seen by the cluster's blocks and by copies, once a barrier of the
+/// block (or cluster) follows.
+pub fn fence_init() {
+    if let Some(checker) = block::checker() {
+        checker.fence_init();
+    }
+}

@@ -1,0 +1,11 @@
+//! Two ways to the same memory, and what puts them in order.
+
+use crate::cpu::block;
+
+/// What this thread has written to shared memory, and what it knows that others have, is seen by tensor cores and
+/// tensor copies that begin after this: in this thread, or behind a barrier that follows.
+pub fn fence_proxy_async() {
+    if let Some(checker) = block::checker() {
+        checker.fence_proxy();
+    }
+}

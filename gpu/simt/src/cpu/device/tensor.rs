@@ -1,0 +1,236 @@
+//! Tiles of matrices in global memory, which the tensor memory accelerator copies: `cp.async.bulk.tensor`.
+
+use crate::{
+    Element,
+    cpu::{
+        boxes::BoxSource,
+        mode::{Fast, Mode},
+    },
+};
+
+/// A batch of matrices in global memory, which copies take boxes of. A kernel's parameter.
+pub type TensorMap<T> = maps::TensorMap<T, Fast>;
+/// The boxes of a [`TensorMap`], of `ROWS x COLS` elements that lie in shared memory row by row, swizzled over spans of
+/// `SWIZZLE` bytes (0: not at all).
+pub type Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
+    maps::Boxes<T, ROWS, COLS, SWIZZLE, Fast>;
+
+/// The shape of a box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BoxShape {
+    /// Rows, 1 to 256.
+    pub rows: usize,
+    /// Columns, 1 to 256; a row has a multiple of sixteen bytes, and a swizzled one at most a span's.
+    pub cols: usize,
+    /// Bytes of the swizzle's span, 32, 64 or 128; 0 for none.
+    pub swizzle: usize,
+}
+
+/// What a [`TensorMap`] describes, as the driver wants to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TensorDescription {
+    /// Columns, rows, matrices: innermost first.
+    pub extents: [u64; 3],
+    /// Bytes from one row to the next, and from one matrix to the next.
+    pub strides: [u64; 2],
+    /// Columns and rows of a box, and 1.
+    pub box_extents: [u32; 3],
+    /// Bytes of an element.
+    pub element: usize,
+    /// Bytes of the swizzle's span: 0, 32, 64 or 128.
+    pub swizzle: usize,
+}
+
+/// The type behind the name, generic in how accesses are carried out.
+pub(crate) mod maps {
+    use super::*;
+
+    /// A batch of matrices in global memory, which copies take boxes of.
+    #[derive(Debug)]
+    pub struct TensorMap<T, M: Mode> {
+        base: *const T,
+        /// Matrices, rows, columns.
+        extents: [usize; 3],
+        /// Elements from one matrix to the next, and from one row to the next.
+        strides: [usize; 2],
+        shape: BoxShape,
+        /// What the driver has made of it.
+        encoded: [u64; 16],
+        pub(crate) tag: M::Global,
+    }
+
+    impl<T, M: Mode> Clone for TensorMap<T, M> {
+        fn clone(&self) -> Self {
+            *self
+        }
+    }
+
+    impl<T, M: Mode> Copy for TensorMap<T, M> {}
+
+    impl<T: Element, M: Mode> TensorMap<T, M> {
+        /// Matrices, rows and columns at `base`, with so many elements from one matrix to the next, and from one row to
+        /// the next; in boxes of that shape.
+        ///
+        /// # Errors
+        /// What the accelerator does not take: an address or a stride that is no multiple of sixteen bytes, an extent
+        /// of 0 or above 2^31, a box that is none.
+        ///
+        /// # Safety
+        /// 1. Where a kernel uses it, on the CPU in this process and else on the GPU, all of them are valid, and nobody
+        ///    writes them.
+        pub unsafe fn new(
+            base: *const T,
+            extents: [usize; 3],
+            strides: [usize; 2],
+            shape: BoxShape,
+        ) -> Result<Self, String> {
+            shape.check(size_of::<T>())?;
+            if !base.addr().is_multiple_of(16) {
+                return Err(format!("address {base:p} is no multiple of sixteen bytes"));
+            }
+            for (name, extent) in ["matrices", "rows", "columns"].into_iter().zip(extents) {
+                // Coordinates are signed numbers of 32 bits: what lies further away counts as outside.
+                if !(1..=1 << 31).contains(&(extent as u64)) {
+                    return Err(format!("{extent} {name}: a tensor map has 1 to 2147483648"));
+                }
+            }
+            for (name, stride, count) in
+                [("matrix", strides[0], extents[0]), ("row", strides[1], extents[1])]
+            {
+                let bytes = (stride as u64).saturating_mul(size_of::<T>() as u64);
+                if count > 1 && (!bytes.is_multiple_of(16) || bytes >= 1 << 40) {
+                    return Err(format!(
+                        "{bytes} bytes from one {name} to the next: a tensor map wants a multiple of sixteen \
+                         below 2^40"
+                    ));
+                }
+            }
+            Ok(TensorMap { base, extents, strides, shape, encoded: [0; 16], tag: M::WRITTEN })
+        }
+
+        /// What the driver is to encode.
+        pub fn description(&self) -> TensorDescription {
+            let [matrices, rows, cols] = self.extents.map(|extent| extent as u64);
+            let size = size_of::<T>() as u64;
+            // A stride that is never used may be anything, but the driver looks at it. NVIDIA's documentation wants each
+            // stride to be at least as long as what lies between, which another row or matrix would follow.
+            let used = |stride: usize, count: u64, unused: u64| match count {
+                1 => unused,
+                _ => stride as u64 * size,
+            };
+            let row = used(self.strides[1], rows, (cols * size).next_multiple_of(16));
+            let behind_all_rows = row.saturating_mul(rows).min((1 << 40) - 16);
+            TensorDescription {
+                extents: [cols, rows, matrices],
+                strides: [row, used(self.strides[0], matrices, behind_all_rows)],
+                box_extents: [self.shape.cols as u32, self.shape.rows as u32, 1],
+                element: size_of::<T>(),
+                swizzle: self.shape.swizzle,
+            }
+        }
+
+        /// The first element's address.
+        pub fn as_ptr(&self) -> *const T {
+            self.base
+        }
+
+        /// With what the driver has made of [`description`](Self::description), for a launch on a GPU.
+        #[must_use]
+        pub fn with_encoding(self, encoded: [u64; 16]) -> Self {
+            TensorMap { encoded, ..self }
+        }
+
+        pub(crate) fn encoded(&self) -> &[u64; 16] {
+            &self.encoded
+        }
+
+        /// Elements from the first to the last.
+        pub(crate) fn len(&self) -> usize {
+            let [matrices, rows, cols] = self.extents;
+            (matrices - 1) * self.strides[0] + (rows - 1) * self.strides[1] + cols
+        }
+
+        /// Its boxes, which the launch must have made of this shape.
+        #[track_caller]
+        pub fn boxes<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
+            &self,
+        ) -> Boxes<T, ROWS, COLS, SWIZZLE, M> {
+            let shape = BoxShape { rows: ROWS, cols: COLS, swizzle: SWIZZLE };
+            assert_eq!(
+                self.shape, shape,
+                "the shape of the tensor map's boxes, and what the kernel wants"
+            );
+            Boxes { map: *self }
+        }
+    }
+
+    /// The boxes of a [`TensorMap`].
+    #[derive(Debug)]
+    pub struct Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize, M: Mode> {
+        map: TensorMap<T, M>,
+    }
+
+    impl<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize, M: Mode> Clone
+        for Boxes<T, ROWS, COLS, SWIZZLE, M>
+    {
+        fn clone(&self) -> Self {
+            *self
+        }
+    }
+
+    impl<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize, M: Mode> Copy
+        for Boxes<T, ROWS, COLS, SWIZZLE, M>
+    {
+    }
+
+    impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize, M: Mode>
+        Boxes<T, ROWS, COLS, SWIZZLE, M>
+    {
+        /// Bytes of a box.
+        pub const BYTES: u32 = (ROWS * COLS * size_of::<T>()) as u32;
+
+        pub(crate) fn tag(&self) -> M::Global {
+            self.map.tag
+        }
+
+        pub(crate) fn source(&self, (matrix, row, col): (u32, u32, u32)) -> BoxSource {
+            let TensorMap { base, extents: [matrices, rows, cols], strides, .. } = self.map;
+            let inside = |first: u32, extent: usize| extent.saturating_sub(first as usize);
+            let at = matrix as usize * strides[0] + row as usize * strides[1];
+            BoxSource {
+                first: base.wrapping_add(at + col as usize).cast(),
+                element: size_of::<T>(),
+                rows: ROWS,
+                cols: COLS,
+                rows_inside: inside(matrix, matrices).min(1) * inside(row, rows).min(ROWS),
+                cols_inside: inside(col, cols).min(COLS),
+                row_stride: strides[1] * size_of::<T>(),
+                swizzle: SWIZZLE,
+            }
+        }
+    }
+
+    impl BoxShape {
+        /// May a copy take such boxes of elements of so many bytes?
+        fn check(self, element: usize) -> Result<(), String> {
+            let BoxShape { rows, cols, swizzle } = self;
+            let row = cols * element;
+            match () {
+                () if !(1..=256).contains(&rows) || !(1..=256).contains(&cols) => {
+                    Err(format!("a box of {rows} x {cols}: 1 to 256 rows and columns"))
+                }
+                () if !row.is_multiple_of(16) => {
+                    Err(format!("a box whose row has {row} bytes: a multiple of sixteen"))
+                }
+                () if !matches!(swizzle, 0 | 32 | 64 | 128) => {
+                    Err(format!("a swizzle of {swizzle} bytes: 0, 32, 64 or 128"))
+                }
+                () if swizzle > 0 && row > swizzle => Err(format!(
+                    "a box whose row has {row} bytes, swizzled over {swizzle}: at most a span"
+                )),
+                () => Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Four warps together: the tensor cores' products, and the registers that they take from one another.
+//!
+//! ```text
+//!   accumulators.multiply_add(a, b)   begins to add a product of a stage (64 x N, DEPTH steps of k)
+//!   commit()                          what has been begun is a group
+//!   accumulators.wait::<PENDING>()    until at most so many groups are under way: gives the sums
+//! ```
+//!
+//! All 128 threads of a warpgroup do this together, with the same operands. On the CPU a sum is rounded as Hopper rounds
+//! it, as far as that is known; and while a product is under way, sums are NaN. A thread has as many registers as it wants.
+
+use std::{marker::PhantomData, mem::size_of, panic::Location};
+
+use crate::cpu::{
+    block::{self, current_cluster, wait_for},
+    cluster::Wait,
+    tensor_core::fragment::{self, THREADS},
+    warpgroup::{Key, Request, Source},
+};
+pub use crate::operand::{Factor, KMajor, Layout, MnMajor};
+
+/// Each thread of this warp may use `REGISTERS` registers from here on, more than before: it waits until others of
+/// the block have given them up. A multiple of 8, from 24 to 256; every warp of the warpgroup does it.
+#[inline(always)]
+pub fn take_registers<const REGISTERS: u32>() {
+    const { valid(REGISTERS) };
+}
+
+/// Each thread of this warp uses no more than `REGISTERS` registers from here on, fewer than before, and others of the
+/// block may have them. As in [`take_registers`].
+#[inline(always)]
+pub fn give_registers<const REGISTERS: u32>() {
+    const { valid(REGISTERS) };
+}
+
+const fn valid(registers: u32) {
+    assert!(registers.is_multiple_of(8) && registers >= 24 && registers <= 256);
+}
+
+/// An operand in shared memory, 64 rows of A or N columns of B: of [`DynamicShared::operand`](super::DynamicShared).
+#[derive(Clone, Copy, Debug)]
+pub struct Operand<T, L> {
+    /// Bytes from the start of the block's shared memory to its first element, and to the end of its array.
+    start: u32,
+    end: u32,
+    kind: PhantomData<fn() -> (T, L)>,
+}
+
+impl<T: Factor, L: Layout> Operand<T, L> {
+    /// Panics where it does not begin as the swizzle wants it.
+    #[track_caller]
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        let align = 8 * L::SPAN;
+        let start = start as u32; // below 227 KiB, and the end too
+        assert!(
+            start.is_multiple_of(align),
+            "an operand at byte {start} of shared memory: it begins at a multiple of {align}"
+        );
+        Operand { start, end: end as u32, kind: PhantomData }
+    }
+
+    /// So many rows of A, or columns of B.
+    #[track_caller]
+    fn source(self, count: usize) -> Source {
+        let bytes = (count * L::DEPTH * size_of::<T>()) as u32;
+        let Operand { start, end, .. } = self;
+        assert!(
+            bytes <= end.saturating_sub(start),
+            "an operand of {bytes} bytes from byte {start} of shared memory on is outside: its array ends at {end}"
+        );
+        Source {
+            start,
+            bytes,
+            mn_major: L::MN_MAJOR == 1,
+            span: L::SPAN,
+            offsets: L::OFFSETS,
+            advance: L::ADVANCE,
+        }
+    }
+}
+
+/// The warpgroup of the thread that runs, and the thread's number there.
+#[track_caller]
+fn own() -> (Key, usize) {
+    let linear = block::linear_index();
+    let (group, threads) = (linear / THREADS as u32, block::launch_config().threads());
+    assert!(
+        u64::from(group + 1) * THREADS as u64 <= threads,
+        "a warpgroup has 128 threads, and the last of this block has {}",
+        threads % THREADS as u64
+    );
+    ((block::rank(), group), linear as usize % THREADS)
+}
+
+/// The sums of 64 x `N` elements that a warpgroup's products are added to, a thread's part of them. `N` is 64, 128,
+/// 192 or 256. It takes N / 2 registers.
+///
+/// They can be read after [`wait`](Self::wait). Products that go on while others' sums are read (`PENDING` above 0) begin
+/// and end in the same round of a loop. Else, on a GPU, LLVM copies registers of a product that is under way, and ptxas
+/// lets one begin only after another has ended: it says so (C7514), and the build fails.
+#[derive(Debug)]
+pub struct Accumulators<const N: usize> {
+    sums: Fragment<N>,
+    /// The numbers of the products that have not been added yet.
+    under_way: Vec<u64>,
+    /// What is to be seen meanwhile.
+    unknown: Fragment<N>,
+}
+
+impl<const N: usize> Accumulators<N> {
+    /// Zeros.
+    pub fn zeroed() -> Self {
+        let unknown = Fragment([f32::NAN; MOST]);
+        Accumulators { sums: Fragment::zeroed(), under_way: Vec::new(), unknown }
+    }
+
+    /// Begins to multiply A and B, whose product takes the place of what was there.
+    #[track_caller]
+    pub fn multiply<T: Factor, A: Layout, B: Layout>(
+        &mut self,
+        a: Operand<T, A>,
+        b: Operand<T, B>,
+    ) {
+        self.multiply_add_if(false, a, b);
+    }
+
+    /// Begins to multiply A and B, and to add the product.
+    #[track_caller]
+    pub fn multiply_add<T: Factor, A: Layout, B: Layout>(
+        &mut self,
+        a: Operand<T, A>,
+        b: Operand<T, B>,
+    ) {
+        self.multiply_add_if(true, a, b);
+    }
+
+    /// Begins to multiply A and B. The product is added to what was there if that is to be `kept`, and else takes its
+    /// place.
+    #[track_caller]
+    pub fn multiply_add_if<T: Factor, A: Layout, B: Layout>(
+        &mut self,
+        kept: bool,
+        a: Operand<T, A>,
+        b: Operand<T, B>,
+    ) {
+        const { assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k") };
+        let place = Location::caller();
+        let (key, thread) = own();
+        let request = Request {
+            is_bf16: T::IS_BF16,
+            columns: N,
+            depth: A::DEPTH,
+            kept,
+            a: a.source(fragment::ROWS),
+            b: b.source(N),
+            place,
+        };
+        let cluster = current_cluster();
+        let (number, all) =
+            cluster.begin_product(key, thread, request).unwrap_or_else(|reason| panic!("{reason}"));
+        self.under_way.push(number);
+        match block::checker() {
+            None if all => cluster.read_product(key, number),
+            None => {}
+            Some(checker) => {
+                checker.begin_product(key, number, all, &request);
+                if all {
+                    cluster.send_product(key, number);
+                }
+            }
+        }
+    }
+
+    /// Waits until at most the last `PENDING` groups of this warpgroup are under way, and gives the sums. Of these
+    /// accumulators none may be.
+    #[track_caller]
+    pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N> {
+        let ended = wait_until::<PENDING>(Location::caller());
+        let (key, thread) = own();
+        let cluster = current_cluster();
+        let sums = &mut self.sums.0[..N / 2];
+        self.under_way.retain(|&number| {
+            let operands = (number < ended).then(|| cluster.add_product(key, number)).flatten();
+            match operands {
+                Some(operands) => operands.multiply_add(thread, sums),
+                None => return true,
+            }
+            false
+        });
+        if self.under_way.is_empty() {
+            &mut self.sums
+        } else {
+            self.unknown.0.fill(f32::NAN);
+            &mut self.unknown
+        }
+    }
+}
+
+/// The products that have been begun since the last call become a group.
+#[track_caller]
+pub fn commit() {
+    let (key, thread) = own();
+    current_cluster().warpgroup(key).commit(thread);
+}
+
+/// Waits until at most the last `PENDING` groups of this warpgroup are under way: the operands of the others have been
+/// read.
+#[track_caller]
+pub fn wait<const PENDING: u64>() {
+    wait_until::<PENDING>(Location::caller());
+}
+
+/// Gives the number below which products have been read.
+#[track_caller]
+fn wait_until<const PENDING: u64>(place: &'static Location<'static>) -> u64 {
+    let (key, thread) = own();
+    let cluster = current_cluster();
+    let number = cluster.warpgroup(key).waited_for(thread, PENDING as usize);
+    let have_been_read = cluster.warpgroup(key).have_been_read(number);
+    if !have_been_read {
+        wait_for(Wait::Products(key, number), place);
+    }
+    let clock = cluster.warpgroup(key).clock_before(number);
+    if let (Some(checker), Some(clock)) = (block::checker(), clock) {
+        checker.waited_for_products(key, clock);
+    }
+    number
+}
+
+/// Elements of a thread at most.
+const MOST: usize = 128;
+
+/// A thread's elements of 64 x `N`: two beside each other in every eight columns, of two rows.
+#[derive(Debug)]
+pub struct Fragment<const N: usize>([f32; MOST]);
+
+impl<const N: usize> Fragment<N> {
+    /// Zeros.
+    pub fn zeroed() -> Self {
+        const { assert!(matches!(N, 64 | 128 | 192 | 256), "64, 128, 192 or 256 columns") };
+        Fragment([0.0; MOST])
+    }
+
+    /// Adds `other`, each element rounded once.
+    pub fn add(&mut self, other: &Fragment<N>) {
+        for (sum, value) in self.0.iter_mut().zip(other.0) {
+            *sum += value;
+        }
+    }
+
+    /// Calls `act` with row and column of the first of two elements beside each other, and both, for all of this thread.
+    #[track_caller]
+    pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
+        let (_, thread) = own();
+        for i in (0..N / 2).step_by(2) {
+            let (row, col) = fragment::accumulator(thread, i);
+            act(row as u32, col as u32, [self.0[i], self.0[i + 1]]);
+        }
+    }
+
+    /// Calls `act` with row, column and value of each of this thread's elements.
+    #[track_caller]
+    pub fn for_each(&self, mut act: impl FnMut(u32, u32, f32)) {
+        self.for_each_pair(|row, col, [first, second]| {
+            act(row, col, first);
+            act(row, col + 1, second);
+        });
+    }
+}

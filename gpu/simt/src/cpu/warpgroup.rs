@@ -1,0 +1,264 @@
+//! The products that warpgroups have begun: what their threads wait for, and what each of them then adds up by itself.
+//!
+//! A product is under way when all 128 threads have begun it. Its operands are read once: in a fast launch at that time,
+//! in a checked one at some time until the wait. What was read is kept until each thread has added its part.
+
+use std::{collections::VecDeque, panic::Location, rc::Rc};
+
+use super::tensor_core::{
+    descriptor::Descriptor,
+    format::Format,
+    fragment::{ROWS, THREADS},
+    layout::{Layout, Major},
+    operand::OperandB,
+    step::{Accumulation, Step},
+    swizzle::Swizzle,
+};
+
+/// Steps of k of an instruction, for operands of 16 bits.
+const STEP: usize = 16;
+
+/// A warpgroup of a cluster: its block's rank, and its number there.
+pub(super) type Key = (u32, u32);
+
+/// An operand as it lies in the block's shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    /// Bytes from the start of the block's shared memory.
+    pub(super) start: u32,
+    /// Bytes that it takes.
+    pub(super) bytes: u32,
+    pub(super) mn_major: bool,
+    /// Bytes of the swizzle's span.
+    pub(super) span: u32,
+    /// Leading and stride dimension's offset.
+    pub(super) offsets: (u32, u32),
+    /// Bytes from 16 steps of k to the next.
+    pub(super) advance: u32,
+}
+
+/// A product as a thread begins it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) is_bf16: bool,
+    pub(super) columns: usize,
+    pub(super) depth: usize,
+    /// Is it added to what was there?
+    pub(super) kept: bool,
+    pub(super) a: Source,
+    pub(super) b: Source,
+    pub(super) place: &'static Location<'static>,
+}
+
+/// Operands as they were read.
+pub(super) struct Operands {
+    format: Format,
+    kept: bool,
+    steps: Vec<([[f32; STEP]; ROWS], OperandB<STEP>)>,
+}
+
+impl Source {
+    /// Calls `set` with each element: row of A (column of B), step of k, value.
+    ///
+    /// # Safety
+    /// 1. It lies inside the shared memory that begins at `shared`.
+    unsafe fn decode(
+        &self,
+        shared: *const u8,
+        (count, number, format): (usize, usize, Format),
+        mut set: impl FnMut(usize, usize, f32),
+    ) {
+        let descriptor = Descriptor {
+            start: self.start + number as u32 * self.advance,
+            leading: self.offsets.0,
+            stride: self.offsets.1,
+            base_offset: 0,
+            swizzle: if self.span == 128 { Swizzle::Bytes128 } else { Swizzle::Bytes64 },
+        };
+        let major = if self.mn_major { Major::Mn } else { Major::K };
+        let layout = Layout::new(descriptor, major, format).expect("elements of 16 bits");
+        // Sixteen bytes lie together: eight elements along the major dimension.
+        let (outer, inner) = if self.mn_major { (STEP, count) } else { (count, STEP) };
+        for one in 0..outer {
+            for first in (0..inner).step_by(8) {
+                let at = |other: usize| if self.mn_major { (other, one) } else { (one, other) };
+                let (i, k) = at(first);
+                let address = layout.address(i as u32, k as u32) as usize;
+                // SAFETY: inside, as the caller promises.
+                let bits = unsafe { shared.add(address).cast::<[u16; 8]>().read_unaligned() };
+                for (number, bits) in bits.into_iter().enumerate() {
+                    let (i, k) = at(first + number);
+                    set(i, k, format.decode(bits.into()));
+                }
+            }
+        }
+    }
+}
+
+impl Request {
+    /// Reads the operands.
+    ///
+    /// # Safety
+    /// 1. They lie inside the shared memory that begins at `shared`.
+    unsafe fn read(&self, shared: *const u8) -> Operands {
+        let format = if self.is_bf16 { Format::Bf16 } else { Format::F16 };
+        let step = |number| {
+            let (mut a, mut b) = ([[0.0; STEP]; ROWS], OperandB::new(self.columns));
+            // SAFETY: inside, as the caller promises.
+            unsafe {
+                self.a.decode(shared, (ROWS, number, format), |i, k, value| a[i][k] = value);
+                self.b.decode(shared, (self.columns, number, format), |i, k, value| {
+                    b.set(k, i, value);
+                });
+            }
+            (a, b)
+        };
+        let steps = (0..self.depth / STEP).map(step).collect();
+        Operands { format, kept: self.kept, steps }
+    }
+}
+
+impl Operands {
+    /// What a thread of the warpgroup adds up.
+    pub(super) fn multiply_add(&self, thread: usize, d: &mut [f32]) {
+        if !self.kept {
+            d.fill(0.0);
+        }
+        for (a, b) in &self.steps {
+            let accumulation = Accumulation::Truncating;
+            Step { format: self.format, accumulation, a, b }.multiply_accumulate(thread, d);
+        }
+    }
+}
+
+/// What a warpgroup has begun.
+#[derive(Default)]
+pub(super) struct Warpgroup {
+    /// The number of the first of those that are not yet done.
+    first: u64,
+    products: VecDeque<Product>,
+    threads: Vec<ThreadPart>,
+}
+
+struct Product {
+    request: Request,
+    /// Threads that have begun it, and that have added their part.
+    begun: usize,
+    added: usize,
+    operands: Option<Rc<Operands>>,
+    /// What the checker knows it by.
+    clock: u16,
+}
+
+/// How far a thread has come.
+#[derive(Clone, Default)]
+struct ThreadPart {
+    begun: u64,
+    /// For each group the number of products that had been begun.
+    groups: Vec<u64>,
+}
+
+impl Warpgroup {
+    fn product(&mut self, number: u64) -> Option<&mut Product> {
+        self.products.get_mut(number.checked_sub(self.first)? as usize)
+    }
+
+    fn part(&mut self, thread: usize) -> &mut ThreadPart {
+        if self.threads.is_empty() {
+            self.threads = vec![ThreadPart::default(); THREADS];
+        }
+        &mut self.threads[thread]
+    }
+
+    /// A thread begins a product. Gives its number, and whether it is the last thread to do so.
+    pub(super) fn begin(&mut self, thread: usize, request: Request) -> Result<(u64, bool), String> {
+        let part = self.part(thread);
+        let number = part.begun;
+        part.begun += 1;
+        if number == self.first + self.products.len() as u64 {
+            let product = Product { request, begun: 0, added: 0, operands: None, clock: 0 };
+            self.products.push_back(product);
+        }
+        let product = self.product(number).expect("not all have begun it, let alone added");
+        if product.request != request {
+            let Request { place, .. } = product.request;
+            let what = if place == request.place { "with other operands" } else { "there" };
+            return Err(format!(
+                "all threads of a warpgroup multiply together: another is at {place}, {what}"
+            ));
+        }
+        product.begun += 1;
+        Ok((number, product.begun == THREADS))
+    }
+
+    /// Reads a product's operands.
+    ///
+    /// # Safety
+    /// 1. `shared` is the start of its block's shared memory.
+    pub(super) unsafe fn read(&mut self, number: u64, shared: *const u8) {
+        if let Some(product) = self.product(number) {
+            // SAFETY: inside, as was checked before it was begun.
+            product.operands = Some(Rc::new(unsafe { product.request.read(shared) }));
+        }
+    }
+
+    pub(super) fn set_clock(&mut self, number: u64, clock: u16) {
+        if let Some(product) = self.product(number) {
+            product.clock = clock;
+        }
+    }
+
+    /// A thread adds its part of a product that has been read; it does so once.
+    pub(super) fn add(&mut self, number: u64) -> Option<Rc<Operands>> {
+        let product = self.product(number)?;
+        let operands = product.operands.clone()?;
+        product.added += 1;
+        while self.products.front().is_some_and(|product| product.added == THREADS) {
+            self.products.pop_front();
+            self.first += 1;
+        }
+        Some(operands)
+    }
+
+    /// What a thread has begun becomes a group.
+    pub(super) fn commit(&mut self, thread: usize) {
+        let part = self.part(thread);
+        part.groups.push(part.begun);
+    }
+
+    /// The number that all products are below that are waited for, if at most `pending` groups may be under way.
+    pub(super) fn waited_for(&mut self, thread: usize, pending: usize) -> u64 {
+        let groups = &mut self.part(thread).groups;
+        let waited = groups.len().saturating_sub(pending);
+        let before = waited.checked_sub(1).map_or(0, |last| groups[last]);
+        // The last of them stands for all before.
+        groups.drain(..waited.saturating_sub(1));
+        before
+    }
+
+    /// Have all below that number been read?
+    pub(super) fn have_been_read(&self, number: u64) -> bool {
+        let count = number.saturating_sub(self.first) as usize;
+        count <= self.products.len()
+            && self.products.iter().take(count).all(|product| product.operands.is_some())
+    }
+
+    /// What the checker knows the last product below that number by.
+    pub(super) fn clock_before(&mut self, number: u64) -> Option<u16> {
+        Some(self.product(number.checked_sub(1)?)?.clock)
+    }
+
+    /// Threads that have not begun the first product below that number that is waited for.
+    pub(super) fn missing(&self, number: u64) -> String {
+        let count = number.saturating_sub(self.first) as usize;
+        let waits = self.products.iter().take(count).find(|product| product.begun < THREADS);
+        match waits {
+            Some(Product { begun, request, .. }) => format!(
+                "{} of the warpgroup's {THREADS} threads have not begun the product at {}",
+                THREADS - begun,
+                request.place
+            ),
+            None => "its products are under way".to_owned(),
+        }
+    }
+}

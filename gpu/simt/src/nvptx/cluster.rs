@@ -1,0 +1,88 @@
+//! The blocks of a cluster: they run at the same time, and reach each other's shared memory.
+
+use core::{arch::asm, marker::PhantomData};
+
+use super::memory::Vector128;
+use crate::Element;
+
+// Intrinsics rather than `asm!`, because LLVM knows that these are convergent.
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.barrier.cluster.arrive.aligned"]
+    safe fn barrier_cluster_arrive();
+    #[link_name = "llvm.nvvm.barrier.cluster.wait.aligned"]
+    safe fn barrier_cluster_wait();
+}
+
+macro_rules! registers {
+    ($($(#[$doc:meta])* $name:ident = $register:literal;)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name() -> u32 {
+            let value: u32;
+            // SAFETY: reads a special register.
+            unsafe {
+                asm!(concat!("mov.u32 {}, ", $register, ";"), out(reg32) value,
+                    options(pure, nomem, nostack, preserves_flags))
+            };
+            value
+        }
+    )*};
+}
+
+registers! {
+    /// The block's number in its cluster.
+    block_rank = "%cluster_ctarank";
+    /// Blocks of the cluster.
+    blocks = "%cluster_nctarank";
+}
+
+/// Waits until every thread of the cluster is here; what each wrote to shared or global memory before is then seen by
+/// all of them.
+#[inline(always)]
+pub fn sync() {
+    barrier_cluster_arrive();
+    barrier_cluster_wait();
+}
+
+/// The address, in the cluster's window, of the same place in another block's shared memory.
+#[inline(always)]
+pub(super) fn remote_address(address: u32, rank: u32) -> u32 {
+    let remote: u32;
+    // SAFETY: computes an address.
+    unsafe {
+        asm!("mapa.shared::cluster.u32 {}, {}, {};", out(reg32) remote, in(reg32) address,
+            in(reg32) rank, options(pure, nomem, nostack, preserves_flags))
+    };
+    remote
+}
+
+/// Shared memory of another block of the cluster, which this one reads.
+#[derive(Clone, Copy)]
+pub struct Remote<T> {
+    address: u32,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T: Element> Remote<T> {
+    #[inline(always)]
+    pub(super) fn new(address: u32, rank: u32) -> Self {
+        Remote { address: remote_address(address, rank), elements: PhantomData }
+    }
+
+    /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a multiple of sixteen.
+    #[inline(always)]
+    pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
+        let place = self.address + (index * size_of::<T>()) as u32;
+        let (a, b, c, d): (u32, u32, u32, u32);
+        // SAFETY: inside the other block's array and aligned, as the kernel promises; the block has not ended. Not
+        // `pure`: it stays behind the barrier before it.
+        unsafe {
+            asm!(
+                "ld.shared::cluster.v4.b32 {{{}, {}, {}, {}}}, [{}];",
+                out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) place,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        Vector128::from_words([a, b, c, d]).into_array()
+    }
+}

@@ -1,0 +1,74 @@
+//! Tiles of matrices in global memory, which the tensor memory accelerator copies: `cp.async.bulk.tensor`.
+
+use core::{arch::asm, marker::PhantomData};
+
+use super::Mbarrier;
+use crate::Element;
+
+/// A batch of matrices in global memory, which copies take boxes of. A kernel's parameter; the entry point makes it of
+/// [`TensorMapParam`].
+#[derive(Clone, Copy)]
+pub struct TensorMap<T> {
+    address: u64,
+    elements: PhantomData<fn() -> T>,
+}
+
+/// What the driver makes of the description of a batch of matrices, as a kernel's parameter.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct TensorMapParam([u64; 16]);
+
+impl<T: Element> TensorMap<T> {
+    /// # Safety
+    /// 1. A [`TensorMapParam`] lies at the address.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub unsafe fn at(address: u64) -> Self {
+        TensorMap { address, elements: PhantomData }
+    }
+
+    /// Its boxes, which the launch must have made of this shape: `ROWS x COLS` elements that lie in shared memory row by
+    /// row, swizzled over spans of `SWIZZLE` bytes (0: not at all).
+    #[inline(always)]
+    pub fn boxes<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
+        &self,
+    ) -> Boxes<T, ROWS, COLS, SWIZZLE> {
+        Boxes { address: self.address, elements: PhantomData }
+    }
+}
+
+/// The boxes of a [`TensorMap`].
+#[derive(Clone, Copy)]
+pub struct Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> {
+    address: u64,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
+    Boxes<T, ROWS, COLS, SWIZZLE>
+{
+    /// Bytes of a box.
+    pub const BYTES: u32 = (ROWS * COLS * size_of::<T>()) as u32;
+
+    /// Begins to copy the box whose first element is (row, col) of a matrix to shared memory. Zeros take the place of
+    /// what lies outside. `done` is told of all the box's bytes when they have come.
+    #[inline(always)]
+    pub(super) fn load(&self, to: u32, (matrix, row, col): (u32, u32, u32), done: Mbarrier) {
+        // SAFETY: inside the block's shared memory and aligned, as the kernel promises; the map describes memory that
+        // is valid as long as the launch. Not `nomem`: it is no sooner than what precedes it.
+        unsafe {
+            asm!(
+                "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
+                 [{}], [{}, {{{}, {}, {}}}], [{}];",
+                in(reg32) to,
+                in(reg64) self.address,
+                in(reg32) col,
+                in(reg32) row,
+                in(reg32) matrix,
+                in(reg32) done.address(),
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Four warps together: the tensor cores' products, and the registers that they take from one another.
+//!
+//! ```text
+//!   accumulators.multiply_add(a, b)   begins to add a product of a stage (64 x N, DEPTH steps of k)
+//!   commit()                          what has been begun is a group
+//!   accumulators.wait::<PENDING>()    until at most so many groups are under way: gives the sums
+//! ```
+//!
+//! All 128 threads of a warpgroup do this together, with the same operands.
+
+use core::{arch::asm, marker::PhantomData};
+
+use super::{thread, wgmma};
+pub use crate::operand::{Factor, KMajor, Layout, MnMajor};
+
+/// Each thread of this warp may use `REGISTERS` registers from here on, more than before: it waits until others of
+/// the block have given them up. A multiple of 8, from 24 to 256; every warp of the warpgroup does it.
+#[inline(always)]
+pub fn take_registers<const REGISTERS: u32>() {
+    const { valid(REGISTERS) };
+    // SAFETY: all of the warp come here, as the kernel promises.
+    unsafe {
+        asm!("setmaxnreg.inc.sync.aligned.u32 {};", const REGISTERS, options(nostack, preserves_flags))
+    };
+}
+
+/// Each thread of this warp uses no more than `REGISTERS` registers from here on, fewer than before, and others of the
+/// block may have them. As in [`take_registers`].
+#[inline(always)]
+pub fn give_registers<const REGISTERS: u32>() {
+    const { valid(REGISTERS) };
+    // SAFETY: as in `take_registers`.
+    unsafe {
+        asm!("setmaxnreg.dec.sync.aligned.u32 {};", const REGISTERS, options(nostack, preserves_flags))
+    };
+}
+
+const fn valid(registers: u32) {
+    assert!(registers.is_multiple_of(8) && registers >= 24 && registers <= 256);
+}
+
+// Intrinsics rather than `asm!`, because LLVM knows that these are convergent.
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.wgmma.fence.sync.aligned"]
+    safe fn wgmma_fence();
+    #[link_name = "llvm.nvvm.wgmma.commit_group.sync.aligned"]
+    safe fn wgmma_commit_group();
+    #[link_name = "llvm.nvvm.wgmma.wait_group.sync.aligned"]
+    safe fn wgmma_wait_group(pending: u64);
+}
+
+/// An operand in shared memory, 64 rows of A or N columns of B: of [`DynamicShared::operand`](super::DynamicShared).
+#[derive(Clone, Copy)]
+pub struct Operand<T, L> {
+    /// PTX ISA, "Matrix Descriptor Format".
+    descriptor: u64,
+    kind: PhantomData<fn() -> (T, L)>,
+}
+
+impl<T: Factor, L: Layout> Operand<T, L> {
+    const CONSTANTS: u64 = {
+        let (leading, stride) = L::OFFSETS;
+        let swizzle = match L::SPAN {
+            128 => 1,
+            64 => 2,
+            _ => 3,
+        };
+        (leading as u64 / 16) << 16 | (stride as u64 / 16) << 32 | swizzle << 62
+    };
+
+    #[inline(always)]
+    pub(super) fn new(address: u32) -> Self {
+        let descriptor = u64::from((address & 0x3ffff) >> 4) | Self::CONSTANTS;
+        Operand { descriptor, kind: PhantomData }
+    }
+
+    /// Of the `number`th 16 steps of k.
+    #[inline(always)]
+    fn step(self, number: u64) -> u64 {
+        self.descriptor + number * const { L::ADVANCE as u64 / 16 }
+    }
+}
+
+/// The sums of 64 x `N` elements that a warpgroup's products are added to, a thread's part of them. `N` is 64, 128,
+/// 192 or 256. It takes N / 2 registers.
+///
+/// They can be read after [`wait`](Self::wait). Products that go on while others' sums are read (`PENDING` above 0) begin
+/// and end in the same round of a loop. Else LLVM copies registers of a product that is under way, and ptxas lets one
+/// begin only after another has ended: it says so (C7514), and the build fails.
+pub struct Accumulators<const N: usize>(Fragment<N>);
+
+impl<const N: usize> Accumulators<N> {
+    /// Zeros.
+    #[inline(always)]
+    pub fn zeroed() -> Self {
+        Accumulators(Fragment::zeroed())
+    }
+
+    /// Begins to multiply A and B, whose product takes the place of what was there.
+    #[inline(always)]
+    pub fn multiply<T: Factor, A: Layout, B: Layout>(
+        &mut self,
+        a: Operand<T, A>,
+        b: Operand<T, B>,
+    ) {
+        self.multiply_add_if(false, a, b);
+    }
+
+    /// Begins to multiply A and B, and to add the product.
+    #[inline(always)]
+    pub fn multiply_add<T: Factor, A: Layout, B: Layout>(
+        &mut self,
+        a: Operand<T, A>,
+        b: Operand<T, B>,
+    ) {
+        self.multiply_add_if(true, a, b);
+    }
+
+    /// Begins to multiply A and B. The product is added to what was there if that is to be `kept`, and else takes its
+    /// place.
+    #[inline(always)]
+    pub fn multiply_add_if<T: Factor, A: Layout, B: Layout>(
+        &mut self,
+        kept: bool,
+        a: Operand<T, A>,
+        b: Operand<T, B>,
+    ) {
+        const { assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k") };
+        // What was done to the accumulators before is done; and this, being convergent, stays where all threads are.
+        wgmma_fence();
+        macro_rules! steps {
+            ($($step:literal)*) => {$(
+                if const { $step * 16 < A::DEPTH } {
+                    let kept = if $step == 0 { kept } else { true };
+                    wgmma::multiply_add::<N, T, A, B>(&mut self.0.0, a.step($step), b.step($step), kept);
+                }
+            )*};
+        }
+        steps! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
+    }
+
+    /// Waits until at most the last `PENDING` groups of this warpgroup are under way, and gives the sums. Of these
+    /// accumulators none may be.
+    #[inline(always)]
+    pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N> {
+        wait::<PENDING>();
+        wgmma::finish::<N>(&mut self.0.0);
+        &mut self.0
+    }
+}
+
+/// The products that have been begun since the last call become a group.
+#[inline(always)]
+pub fn commit() {
+    wgmma_commit_group();
+}
+
+/// Waits until at most the last `PENDING` groups of this warpgroup are under way: the operands of the others have been
+/// read.
+#[inline(always)]
+pub fn wait<const PENDING: u64>() {
+    wgmma_wait_group(const { PENDING });
+}
+
+/// A thread's elements of 64 x `N`: two beside each other in every eight columns, of two rows.
+pub struct Fragment<const N: usize>(pub(super) [f32; wgmma::MOST]);
+
+impl<const N: usize> Fragment<N> {
+    /// Zeros.
+    #[inline(always)]
+    pub fn zeroed() -> Self {
+        const { wgmma::valid(N) };
+        Fragment([0.0; wgmma::MOST])
+    }
+
+    /// Adds `other`, each element rounded once.
+    #[inline(always)]
+    pub fn add(&mut self, other: &Fragment<N>) {
+        wgmma::each!(|i| if i < N / 2 {
+            self.0[i] += other.0[i];
+        });
+    }
+
+    /// Calls `act` with row and column of the first of two elements beside each other, and both, for all of this thread.
+    #[inline(always)]
+    pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
+        let (row, col) = place();
+        wgmma::each_pair!(|i| if i < N / 4 {
+            act(
+                row + 8 * (i as u32 % 2),
+                col + 8 * (i as u32 / 2),
+                [self.0[2 * i], self.0[2 * i + 1]],
+            );
+        });
+    }
+
+    /// Calls `act` with row, column and value of each of this thread's elements.
+    #[inline(always)]
+    pub fn for_each(&self, mut act: impl FnMut(u32, u32, f32)) {
+        self.for_each_pair(|row, col, [first, second]| {
+            act(row, col, first);
+            act(row, col + 1, second);
+        });
+    }
+}
+
+/// Row and column of this thread's first element (PTX ISA, the figure of wgmma's fragment D).
+#[inline(always)]
+fn place() -> (u32, u32) {
+    let row = thread::thread_idx_z() * thread::block_dim_y() + thread::thread_idx_y();
+    let linear = row * thread::block_dim_x() + thread::thread_idx_x();
+    (linear % 128 / 32 * 16 + linear % 32 / 4, linear % 4 * 2)
+}

@@ -1,0 +1,161 @@
+//! The instructions `wgmma.mma_async`, whose accumulators are registers that they name.
+//!
+//! No loop goes over accumulators, since one that LLVM does not unroll would put them into memory: macros name each by its
+//! number.
+
+use core::arch::asm;
+
+use crate::operand::{Factor, Layout};
+
+/// Accumulators of a thread at most. Those that an instruction does not have are never used, and so take no register.
+pub(super) const MOST: usize = 128;
+
+/// Is there an instruction of so many columns here?
+pub(super) const fn valid(columns: usize) {
+    assert!(matches!(columns, 64 | 128 | 192 | 256), "64, 128, 192 or 256 columns");
+}
+
+/// Does something for each number of an accumulator.
+macro_rules! each {
+    (|$i:ident| $then:expr) => {
+        $crate::device::wgmma::numbered! { $i $then;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+            33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
+            62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90
+            91 92 93 94 95 96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114
+            115 116 117 118 119 120 121 122 123 124 125 126 127
+        }
+    };
+}
+
+/// Does something for each number of a pair of accumulators.
+macro_rules! each_pair {
+    (|$i:ident| $then:expr) => {
+        $crate::device::wgmma::numbered! { $i $then;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+            33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
+            62 63
+        }
+    };
+}
+
+macro_rules! numbered {
+    ($i:ident $then:expr; $($number:literal)*) => {$({
+        let $i: usize = $number;
+        $then
+    })*};
+}
+
+pub(super) use {each, each_pair, numbered};
+
+macro_rules! instruction {
+    ($name:ident $columns:literal $ty:literal [$first:literal $($i:literal)*]) => {
+        #[inline(always)]
+        fn $name<A: Layout, B: Layout>(d: &mut [f32; MOST], a: u64, b: u64, kept: bool) {
+            // SAFETY: all threads of the warpgroup come here with the same operands, which lie inside its block's shared
+            // memory, as the kernel promises. Not `nomem`: it is no sooner than what precedes it.
+            unsafe {
+                asm!(
+                    "{{ .reg .pred kept; setp.ne.b32 kept, {kept}, 0;",
+                    concat!(
+                        "wgmma.mma_async.sync.aligned.m64n", $columns, "k16.f32.", $ty, ".", $ty,
+                        " {{{", $first, "}" $(, ", {", $i, "}")*,
+                        "}}, {a}, {b}, kept, 1, 1, {of_a}, {of_b}; }}",
+                    ),
+                    inout(reg32) d[$first],
+                    $(inout(reg32) d[$i],)*
+                    a = in(reg64) a,
+                    b = in(reg64) b,
+                    kept = in(reg32) u32::from(kept),
+                    of_a = const A::MN_MAJOR,
+                    of_b = const B::MN_MAJOR,
+                    options(nostack, preserves_flags),
+                );
+            }
+        }
+    };
+}
+
+macro_rules! finish {
+    ($name:ident [$first:literal $($i:literal)*]) => {
+        #[inline(always)]
+        fn $name(d: &mut [f32; MOST]) {
+            // SAFETY: a comment.
+            unsafe {
+                asm!(
+                    concat!("// {", $first, "}" $(, " {", $i, "}")*),
+                    inout(reg32) d[$first],
+                    $(inout(reg32) d[$i],)*
+                    options(nostack, preserves_flags),
+                );
+            }
+        }
+    };
+}
+
+/// Each line has the accumulators of the one before, and 32 more.
+macro_rules! instructions {
+    ([$($d:literal)*]) => {};
+    (
+        [$($d:literal)*] $columns:literal $bf16:ident $f16:ident $finish:ident [$($more:literal)*]
+        $($rest:tt)*
+    ) => {
+        instruction! { $bf16 $columns "bf16" [$($d)* $($more)*] }
+        instruction! { $f16 $columns "f16" [$($d)* $($more)*] }
+        finish! { $finish [$($d)* $($more)*] }
+        instructions! { [$($d)* $($more)*] $($rest)* }
+    };
+}
+
+instructions! {
+    []
+    64 bf16_64 f16_64 finish_64 [
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+    ]
+    128 bf16_128 f16_128 finish_128 [
+        32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60
+        61 62 63
+    ]
+    192 bf16_192 f16_192 finish_192 [
+        64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92
+        93 94 95
+    ]
+    256 bf16_256 f16_256 finish_256 [
+        96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118
+        119 120 121 122 123 124 125 126 127
+    ]
+}
+
+/// Begins to add the product of A and B, of one instruction, to the first `N / 2`; if they are not to be `kept`, it takes
+/// their place.
+#[inline(always)]
+pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
+    d: &mut [f32; MOST],
+    a: u64,
+    b: u64,
+    kept: bool,
+) {
+    match (N, T::IS_BF16) {
+        (64, true) => bf16_64::<A, B>(d, a, b, kept),
+        (64, false) => f16_64::<A, B>(d, a, b, kept),
+        (128, true) => bf16_128::<A, B>(d, a, b, kept),
+        (128, false) => f16_128::<A, B>(d, a, b, kept),
+        (192, true) => bf16_192::<A, B>(d, a, b, kept),
+        (192, false) => f16_192::<A, B>(d, a, b, kept),
+        (256, true) => bf16_256::<A, B>(d, a, b, kept),
+        (256, false) => f16_256::<A, B>(d, a, b, kept),
+        _ => const { valid(N) },
+    }
+}
+
+/// Neither compiler does anything sooner than here with the first `N / 2`, which a wait before has seen written.
+#[inline(always)]
+pub(super) fn finish<const N: usize>(d: &mut [f32; MOST]) {
+    match N {
+        64 => finish_64(d),
+        128 => finish_128(d),
+        192 => finish_192(d),
+        256 => finish_256(d),
+        _ => const { valid(N) },
+    }
+}

@@ -1,0 +1,148 @@
+//! A ring of stages in shared memory: one side fills them by copies, the other reads them.
+//!
+//! ```text
+//!   producer   acquire: waits until the stage has been read, announces the bytes
+//!              (begins copies that tell `full()`)
+//!              advance
+//!   consumer   wait: until the bytes have come
+//!              (reads)
+//!              release: it has been read
+//! ```
+//!
+//! Each stage has two mbarriers. Both sides go round the ring by themselves, and at every round the parity of the
+//! phases that they wait for turns over: these types keep stage and parity, so that a kernel cannot confuse them.
+
+use crate::device::{Mbarrier, Mbarriers, fence_proxy_async, mbarrier, thread, warp};
+
+/// The mbarriers of a ring of stages, made by [`pipeline!`](crate::pipeline).
+pub struct Pipeline<const STAGES: usize> {
+    full: Mbarriers<STAGES>,
+    empty: Mbarriers<STAGES>,
+}
+
+impl<const STAGES: usize> Pipeline<STAGES> {
+    #[doc(hidden)]
+    #[inline(always)]
+    #[track_caller]
+    pub fn declare() -> Self {
+        Pipeline { full: Mbarriers::declare(), empty: Mbarriers::declare() }
+    }
+
+    /// Gets it ready: a stage has been read when `readers` have released it. One thread of the block does this, and a
+    /// barrier follows.
+    #[inline(always)]
+    #[track_caller]
+    pub fn init(&self, readers: u32) {
+        for stage in 0..STAGES {
+            self.full.at(stage).init(1);
+            self.empty.at(stage).init(readers);
+        }
+        mbarrier::fence_init();
+    }
+
+    /// The side that fills, from the first stage on. One thread has it.
+    #[inline(always)]
+    pub fn producer(&self) -> Producer<'_, STAGES> {
+        Producer { pipeline: self, turn: Turn::default() }
+    }
+
+    /// The side that reads, from the first stage on. Every thread that reads has one.
+    #[inline(always)]
+    pub fn consumer(&self) -> Consumer<'_, STAGES> {
+        Consumer { pipeline: self, turn: Turn::default() }
+    }
+}
+
+/// A stage, and the parity of this round.
+#[derive(Clone, Copy, Default)]
+struct Turn {
+    stage: u32,
+    parity: u32,
+}
+
+impl Turn {
+    #[inline(always)]
+    fn advance<const STAGES: usize>(&mut self) {
+        self.stage += 1;
+        if self.stage == STAGES as u32 {
+            self.stage = 0;
+            self.parity ^= 1;
+        }
+    }
+}
+
+/// The side of a ring that fills it.
+pub struct Producer<'a, const STAGES: usize> {
+    pipeline: &'a Pipeline<STAGES>,
+    turn: Turn,
+}
+
+impl<const STAGES: usize> Producer<'_, STAGES> {
+    /// Waits until the stage may be filled, and announces so many bytes. Gives its number.
+    #[inline(always)]
+    #[track_caller]
+    pub fn acquire(&mut self, bytes: u32) -> usize {
+        let stage = self.turn.stage as usize;
+        // In the first round nobody has read anything, and the phase before phase 0 counts as ended.
+        self.pipeline.empty.at(stage).wait(self.turn.parity ^ 1);
+        self.pipeline.full.at(stage).arrive_expect(bytes);
+        stage
+    }
+
+    /// What the copies to this stage tell of their bytes.
+    #[inline(always)]
+    pub fn full(&self) -> Mbarrier {
+        self.pipeline.full.at(self.turn.stage as usize)
+    }
+
+    /// Goes on to the next stage.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        self.turn.advance::<STAGES>();
+    }
+}
+
+/// The side of a ring that reads it.
+pub struct Consumer<'a, const STAGES: usize> {
+    pipeline: &'a Pipeline<STAGES>,
+    turn: Turn,
+}
+
+impl<const STAGES: usize> Consumer<'_, STAGES> {
+    /// Waits until the stage's bytes have come. Gives its number.
+    #[inline(always)]
+    #[track_caller]
+    pub fn wait(&self) -> usize {
+        let stage = self.turn.stage as usize;
+        self.pipeline.full.at(stage).wait(self.turn.parity);
+        stage
+    }
+
+    /// Says for the warp that the stage has been read: a warp is one of the pipeline's readers. All its lanes come here.
+    ///
+    /// What they read, others will write by the async proxy, and a barrier orders that only behind a proxy fence of those
+    /// who read (PTX ISA, "Async proxy"; the same hazard is Triton's PR 7262).
+    #[inline(always)]
+    #[track_caller]
+    pub fn release_warp(&self) {
+        fence_proxy_async();
+        warp::sync_warp(warp::ALL);
+        if thread::lane_id() == 0 {
+            self.release();
+        }
+    }
+
+    /// Says that the stage has been read, as one of the pipeline's readers: by this thread, which has put a proxy fence
+    /// behind its own reads, or by tensor cores, which need none.
+    #[inline(always)]
+    #[track_caller]
+    pub fn release(&self) {
+        self.pipeline.empty.at(self.turn.stage as usize).arrive();
+    }
+
+    /// Goes on to the next stage.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        self.turn.advance::<STAGES>();
+    }
+}

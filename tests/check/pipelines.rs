@@ -1,0 +1,189 @@
+//! Pipelines, mbarriers and clusters that are wrong in one way each: in every order that is found, with the lines that it
+//! happens between.
+
+use simt::check::{Finding, Kind, Place};
+use specimens::list::find;
+
+use super::findings::{orders, run_checked};
+
+/// The text of a line of the specimens.
+fn text(place: Option<&Place>) -> &'static str {
+    let Some(place) = place else { return "" };
+    let source = match () {
+        () if place.file.ends_with("kernels/pipelines.rs") => {
+            include_str!("../specimens/src/kernels/pipelines.rs")
+        }
+        () if place.file.ends_with("kernels/clusters.rs") => {
+            include_str!("../specimens/src/kernels/clusters.rs")
+        }
+        () => panic!("{place} is in no specimen"),
+    };
+    source.lines().nth(place.line as usize - 1).expect("the line is there").trim()
+}
+
+/// In every order a specimen must have a finding that this says yes to.
+fn every_order_finds(name: &str, is_it: impl Fn(&Finding) -> bool) {
+    let specimen = find(name).expect(name);
+    for order in orders() {
+        let (report, _) = run_checked(specimen, order);
+        assert!(report.findings.iter().any(&is_it), "{name}: {report}");
+    }
+}
+
+const LOAD: &str = "tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());";
+const READ: &str = "y[number * BOX + t] = tiles[stage * BOX + 63 - t];";
+
+#[test]
+fn races_are_found_in_every_order_and_name_both_lines() {
+    for (name, one, other) in [
+        // Which of the two comes first depends on the order; a stage that is read before it was ever filled has one line.
+        ("waits_for_another_stage", LOAD, READ),
+        ("released_before_the_read", LOAD, READ),
+        ("released_for_the_warp", LOAD, READ),
+        (
+            "filled_without_a_wait",
+            "tiles.load_box(stage * BOX, &boxes, (0, (first + round) * ROWS, 0), full.at(stage));",
+            "y[(first + round) as usize * BOX + t] = tiles[stage * BOX + 63 - t];",
+        ),
+        ("one_reader_too_few", LOAD, "sum += tiles[stage * BOX + i];"),
+        ("one_addition_too_few", "sum.atomic_add(0, 1);", "y[i] = sum[0] as f32;"),
+        (
+            "arrives_before_the_init",
+            "told.at(0).init(64);",
+            "told.at(0).arrive_remote(1 - cluster::block_rank());",
+        ),
+        (
+            "bytes_of_one_box",
+            "tiles.load_box(i * BOX, &boxes, (0, (first + i as u32) * ROWS, 0), full.at(0));",
+            "y[(first as usize + i) * BOX + t] = tiles[i * BOX + 63 - t];",
+        ),
+        (
+            "parity_not_turned",
+            "tile.load_box(0, &boxes, (0, number * ROWS, 0), full.at(0));",
+            "y[number as usize * BOX + t] = tile[63 - t];",
+        ),
+        (
+            "no_fence_after_init",
+            "tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));",
+            "full.at(0).init(1);",
+        ),
+        (
+            "overlapping_stages",
+            "tiles.load_box(stage * BOX / 2, &boxes, (0, number * ROWS, 0), producer.full());",
+            "y[number as usize * BOX + t] = tiles[stage * BOX / 2 + 63 - t];",
+        ),
+        ("written_before_all_reads", "tile[t] = value + 1.0;", "let value = tile[63 - t];"),
+        (
+            "written_before_the_copy",
+            "tile[t] = 0.0;",
+            "tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));",
+        ),
+        (
+            "remote_read_too_early",
+            "line[t] = x[i % n as usize];",
+            "let four: [f32; 4] = other.load128(t / 4 * 4);",
+        ),
+        (
+            "barrier_of_the_block_alone",
+            "line[t] = x[i % n as usize];",
+            "let four: [f32; 4] = other.load128(t / 4 * 4);",
+        ),
+    ] {
+        every_order_finds(name, |finding| {
+            let lines = [text(finding.place.as_ref()), text(finding.other_place.as_ref())];
+            lines == [one, other] || lines == [other, one]
+        });
+    }
+}
+
+#[test]
+fn a_stage_that_nobody_waits_for_is_a_race_or_has_never_been_filled() {
+    every_order_finds("read_without_a_wait", |finding| match finding.kind {
+        Kind::Uninitialised => text(finding.place.as_ref()) == READ,
+        Kind::ReadAfterWrite => text(finding.other_place.as_ref()) == LOAD,
+        _ => false,
+    });
+    // Whether the mbarrier has been initialised by then depends on the order.
+    every_order_finds("no_barrier_after_init", |finding| match finding.kind {
+        Kind::Uninitialised => text(finding.place.as_ref()) == "full.at(0).wait(0);",
+        Kind::ReadAfterWrite => text(finding.other_place.as_ref()) == "full.at(0).init(1);",
+        _ => false,
+    });
+}
+
+#[test]
+fn what_is_waited_for_in_vain_says_what_is_missing() {
+    for (name, missing) in [
+        ("one_reader_too_many", "for the end of a phase of parity 1"),
+        ("bytes_that_never_come", "its phase 0 waits for 0 of 1 arrivals and 64 bytes"),
+    ] {
+        every_order_finds(name, |finding| {
+            finding.kind == Kind::Deadlock
+                && finding.detail.contains(missing)
+                && finding.detail.contains("wait for an mbarrier at tests/specimens/src/kernels/")
+        });
+    }
+    // The producer's own words: one reader has not come.
+    every_order_finds("one_reader_too_many", |finding| {
+        finding.detail.contains("1 of 65 arrivals and 0 bytes")
+    });
+}
+
+#[test]
+fn bytes_that_do_not_add_up_name_the_copy() {
+    for (name, bytes) in [("bytes_not_announced", 64), ("bytes_of_one_box", 256)] {
+        let wrong = format!("{bytes} bytes have come more than were announced");
+        every_order_finds(name, |finding| {
+            finding.kind == Kind::Transaction
+                && finding
+                    .detail
+                    .starts_with("the copy begun at tests/specimens/src/kernels/pipelines.rs")
+                && finding.detail.contains(&wrong)
+        });
+    }
+}
+
+#[test]
+fn a_second_initialisation_names_its_line() {
+    every_order_finds("initialised_again", |finding| {
+        finding.kind == Kind::Panic
+            && finding
+                .detail
+                .contains("the mbarrier has been initialised before (at tests/specimens/")
+    });
+}
+
+#[test]
+fn the_end_of_a_block_names_what_it_comes_before() {
+    for (name, line, what) in [
+        (
+            "ends_before_its_copy",
+            "tiles.load_box(i * BOX, &boxes, (0, (first + i as u32) * ROWS, 0), full.at(i));",
+            "a copy that comes, and block",
+        ),
+        (
+            "ends_before_the_last_read",
+            "let four: [f32; 4] = other.load128(t / 4 * 4);",
+            "a read, and block",
+        ),
+        (
+            "ends_before_the_last_arrival",
+            "told.at(0).arrive_remote(1 - cluster::block_rank());",
+            "an arrival, and block",
+        ),
+    ] {
+        every_order_finds(name, |finding| {
+            finding.kind == Kind::EndedBlock
+                && text(finding.place.as_ref()) == line
+                && finding.detail.starts_with(what)
+        });
+    }
+}
+
+#[test]
+fn lanes_at_two_cluster_barriers() {
+    every_order_finds("two_cluster_barriers", |finding| {
+        let lines = [&finding.place, &finding.other_place].map(|place| text(place.as_ref()));
+        finding.kind == Kind::BarrierMismatch && lines == ["cluster::sync();"; 2]
+    });
+}

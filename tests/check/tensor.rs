@@ -1,0 +1,154 @@
+//! The products by tensor copies: right and clean in every order, for each way in which operands lie, for tiles that are
+//! whole and not, with k split over clusters and not.
+
+use gpu::{
+    problem::{COL_BIAS, Problem, RELU},
+    registry::{Contract, KERNELS, TensorProduct},
+};
+use simt::{
+    LaunchConfig,
+    check::{self, Order},
+    checked::{In, Out, TensorMap},
+    device,
+};
+
+/// m, n, k, products, blocks that split k.
+const CASES: [(usize, usize, usize, usize, u32); 5] = [
+    (64, 128, 16, 1, 1),
+    (37, 90, 150, 1, 1),
+    (130, 20, 333, 1, 4),
+    (1, 1, 1, 2, 1),
+    (70, 70, 80, 2, 3),
+];
+
+fn products() -> impl Iterator<Item = (&'static str, &'static TensorProduct)> {
+    KERNELS.iter().filter_map(|entry| match &entry.contract {
+        Contract::TensorProduct(product) => Some((entry.name(), product)),
+        _ => None,
+    })
+}
+
+/// Sixteen bytes, aligned.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Four(#[allow(dead_code, reason = "only its address is used")] [f32; 4]);
+
+/// A batch of matrices whose rows lie along `inner`, padded to multiples of four elements.
+struct Operand {
+    values: Vec<Four>,
+    inner: usize,
+    outer: usize,
+    pitch: usize,
+    count: usize,
+}
+
+impl Operand {
+    fn new(
+        outer: usize,
+        inner: usize,
+        count: usize,
+        value: impl Fn(usize, usize, usize) -> f32,
+    ) -> Self {
+        let pitch = inner.next_multiple_of(4);
+        // What lies between the rows is not to be read.
+        let mut values = vec![f32::NAN; pitch * outer * count];
+        for i in 0..count {
+            for row in 0..outer {
+                for col in 0..inner {
+                    values[(i * outer + row) * pitch + col] = value(i, row, col);
+                }
+            }
+        }
+        let values = values.chunks(4).map(|four| Four([four[0], four[1], four[2], four[3]]));
+        Operand { values: values.collect(), inner, outer, pitch, count }
+    }
+
+    fn map(&self, shape: device::BoxShape) -> TensorMap<f32> {
+        let (extents, strides) =
+            ([self.count, self.outer, self.inner], [self.outer * self.pitch, self.pitch]);
+        // SAFETY: so many elements, and nobody writes them.
+        unsafe { TensorMap::new(self.values.as_ptr().cast(), extents, strides, shape) }.unwrap()
+    }
+}
+
+/// Small whole numbers, whose sums are exact in any order.
+fn a(i: usize, row: usize, p: usize) -> f32 {
+    ((i + row * 7 + p * 5) % 9) as f32 - 4.0
+}
+
+fn b(i: usize, p: usize, col: usize) -> f32 {
+    ((i * 3 + p * 11 + col * 2) % 7) as f32 - 3.0
+}
+
+#[test]
+fn products_by_tensor_copies_are_clean_and_right() {
+    let mut seen = 0;
+    for (name, product) in products() {
+        let along_k = product.a.swizzle > 0;
+        let along_n = product.b.swizzle == 0;
+        for (number, (m, n, k, count, splits)) in CASES.into_iter().enumerate() {
+            let a_values = match along_k {
+                true => Operand::new(m, k, count, a),
+                false => Operand::new(k, m, count, |i, p, row| a(i, row, p)),
+            };
+            let b_values = match along_n {
+                true => Operand::new(k, n, count, b),
+                false => Operand::new(n, k, count, |i, col, p| b(i, p, col)),
+            };
+            // One of the epilogues: the others are the same text as the other family's.
+            let with_bias = number % 2 == 1;
+            let bias = (0..n).map(|col| col as f32).collect::<Vec<_>>();
+            let before = (0..m * n * count).map(|i| (i % 5) as f32).collect::<Vec<_>>();
+            let problem = Problem {
+                m: m as u32,
+                n: n as u32,
+                k: k as u32,
+                alpha: 2.0,
+                beta: -1.0,
+                bias: if with_bias { COL_BIAS } else { 0 },
+                activation: if with_bias { RELU } else { 0 },
+                c: [n as u64, 1],
+                batch: [0, 0, (m * n) as u64],
+                ..Problem::default()
+            };
+            let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as u32;
+            let grid =
+                [tiles(n, product.tile[1]), tiles(m, product.tile[0]), count as u32 * splits];
+            let config = LaunchConfig {
+                dynamic_shared: product.kernel.kernel.declaration.dynamic_shared.unwrap(),
+                cluster: [1, 1, splits],
+                ..LaunchConfig::new(grid, product.kernel.kernel.declaration.block.unwrap())
+            };
+            for order in
+                [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(number as u64 + 7)]
+            {
+                let mut c = before.clone();
+                let mut options = check::Options::default();
+                options.order = order;
+                options.workers = Some(1);
+                // SAFETY: the operands outlive the launch, and C has as many elements as the problem says.
+                let report = unsafe {
+                    let (c, bias) = (Out::new(c.as_mut_ptr(), c.len()), In::new(bias.as_ptr(), n));
+                    let maps = (a_values.map(product.a), b_values.map(product.b));
+                    let params = (problem, maps.0, maps.1, c, bias);
+                    check::launch(product.kernel.checked, &config, params, &options)
+                };
+                let report = report.unwrap();
+                assert!(report.is_clean(), "{name}, {m} x {n} x {k} by {splits}: {report}");
+                for (at, value) in c.iter().enumerate() {
+                    let (i, row, col) = (at / (m * n), at / n % m, at % n);
+                    let sum: f32 = (0..k).map(|p| a(i, row, p) * b(i, p, col)).sum();
+                    let expected = 2.0 * sum - before[at];
+                    let expected =
+                        if with_bias { (expected + col as f32).max(0.0) } else { expected };
+                    assert_eq!(
+                        *value, expected,
+                        "{name}, {m} x {n} x {k} by {splits}, {order}: product {i}, ({row}, {col})"
+                    );
+                }
+                seen += 1;
+            }
+        }
+    }
+    assert_eq!(seen, 8 * CASES.len() * 4);
+}

@@ -1,0 +1,154 @@
+//! Mbarriers and copies of boxes: phases end when all has come, and what comes is what was asked for.
+
+use simt::{LaunchConfig, cpu::Options, device::*};
+
+use super::{Aligned, launch_with, write};
+
+/// Sums rows of boxes of 8 x 16 elements that lie one below the other: a ring of two stages, filled by thread 0 of 32.
+#[kernel(block = (32), dynamic_shared = 2 * 512, shared = 32)]
+fn sum_of_boxes(count: u32, map: TensorMap<f32>, mut sums: Out<f32>) {
+    let mut tiles = dynamic_shared![f32];
+    let boxes = map.boxes::<8, 16, 64>();
+    let pipeline = pipeline![2];
+    let t = thread::thread_idx_x();
+    if t == 0 {
+        pipeline.init(32);
+    }
+    thread::sync_threads();
+    let (mut producer, mut consumer) = (pipeline.producer(), pipeline.consumer());
+    let mut next = 0;
+    let mut sum = 0.0;
+    for _ in 0..count {
+        while t == 0 && next < count.min(2) {
+            let stage = producer.acquire(512);
+            tiles.load_box(stage * 128, &boxes, (0, next * 8, 0), producer.full());
+            producer.advance();
+            next += 1;
+        }
+        let stage = consumer.wait();
+        // Lane t adds the four elements of group t % 4 of row t / 4, which lies where the swizzle has put it.
+        let (row, group) = (t as usize / 4, t as usize % 4);
+        let four: [f32; 4] = tiles.load128(stage * 128 + row * 16 + (group ^ (row / 2)) * 4);
+        sum += four[0] + 10.0 * four[1] + 100.0 * four[2] + 1000.0 * four[3];
+        consumer.release();
+        consumer.advance();
+        if t == 0 && next < count {
+            let stage = producer.acquire(512);
+            tiles.load_box(stage * 128, &boxes, (0, next * 8, 0), producer.full());
+            producer.advance();
+            next += 1;
+        }
+    }
+    sums[t as usize] = sum;
+}
+
+#[test]
+fn boxes_come_stage_after_stage() {
+    // 61 rows of 15 elements, 20 apart: the last box has five rows inside.
+    const PITCH: usize = 20;
+    let (rows, cols) = (61, 15);
+    let matrix = Aligned::<[f32; 61 * PITCH]>(std::array::from_fn(|i| (i % 7) as f32));
+    let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
+    // SAFETY: the matrix is as large as said.
+    let map =
+        unsafe { TensorMap::new(matrix.0.as_ptr(), [1, rows, cols], [0, PITCH], shape) }.unwrap();
+    let mut sums = vec![0.0; 32];
+    let config = LaunchConfig { dynamic_shared: 1024, ..LaunchConfig::new([1; 3], [32, 1, 1]) };
+    launch_with(&sum_of_boxes, config, (8, map, write(&mut sums)), &Options::default()).unwrap();
+    for (t, sum) in sums.iter().enumerate() {
+        let (row, group) = (t / 4, t % 4);
+        let element = |row: usize, col: usize| match row < rows && col < cols {
+            true => matrix.0[row * PITCH + col],
+            false => 0.0,
+        };
+        let places = (0..8 * 4).map(|i| (i / 4 * 8 + row, group * 4 + i % 4));
+        let factor = |col: usize| [1.0, 10.0, 100.0, 1000.0][col % 4];
+        let expected: f32 = places.map(|(row, col)| factor(col) * element(row, col)).sum();
+        assert_eq!(*sum, expected, "thread {t}");
+    }
+}
+
+/// Each block adds up its part of x, and the first of each cluster of four adds up those sums.
+#[kernel(block = (64), cluster = (4), dynamic_shared = 64 * 4, len(x = 256 * clusters, y = clusters))]
+fn sum_over_clusters(clusters: u32, x: In<f32>, mut y: Out<f32>) {
+    let mut parts = dynamic_shared![f32];
+    let _ = clusters;
+    let t = thread::thread_idx_x() as usize;
+    parts[t] = x[thread::block_idx_x() as usize * 64 + t];
+    cluster::sync();
+    if cluster::block_rank() == 0 && t == 0 {
+        let mut sum = 0.0;
+        for rank in 0..cluster::blocks() {
+            let part = parts.remote(rank);
+            for i in (0..64).step_by(4) {
+                let four: [f32; 4] = part.load128(i);
+                sum += four[0] + four[1] + four[2] + four[3];
+            }
+        }
+        y[thread::block_idx_x() as usize / 4] = sum;
+    }
+    cluster::sync();
+}
+
+#[test]
+fn blocks_of_a_cluster_reach_each_others_shared_memory() {
+    let x = (0..256 * 5).map(|i| (i % 11) as f32).collect::<Vec<_>>();
+    let mut y = vec![0.0; 5];
+    let config = LaunchConfig { dynamic_shared: 256, ..LaunchConfig::new([20, 1, 1], [64, 1, 1]) };
+    let params = (5, super::read(&x), write(&mut y));
+    launch_with(&sum_over_clusters, config, params, &Options::default()).unwrap();
+    let expected = x.chunks(256).map(|part| part.iter().sum::<f32>()).collect::<Vec<_>>();
+    assert_eq!(y, expected);
+}
+
+/// Copies two boxes and announces `bytes` of them.
+#[kernel(block = (32), dynamic_shared = 2 * 512, shared = 8)]
+fn announces(bytes: u32, map: TensorMap<f32>) {
+    let (mut tiles, full) = (dynamic_shared![f32], mbarriers![1]);
+    let boxes = map.boxes::<8, 16, 64>();
+    if thread::thread_idx_x() == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+        full.at(0).arrive_expect(bytes);
+        for i in 0..2 {
+            tiles.load_box(i * 128, &boxes, (0, 0, 0), full.at(0));
+        }
+    }
+    thread::sync_threads();
+    full.at(0).wait(0);
+}
+
+/// Initialises an mbarrier twice.
+#[kernel(block = (32), shared = 8)]
+fn initialises_twice(n: u32) {
+    let barriers = mbarriers![1];
+    if thread::thread_idx_x() == 0 {
+        barriers.at(0).init(n);
+        barriers.at(0).init(n);
+    }
+}
+
+#[test]
+fn what_does_not_add_up_is_a_fault_that_names_its_line() {
+    let matrix = Aligned::<[f32; 128]>([1.0; 128]);
+    let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
+    // SAFETY: the matrix is as large as said.
+    let map = unsafe { TensorMap::new(matrix.0.as_ptr(), [1, 8, 16], [0, 16], shape) }.unwrap();
+    let run = |bytes: u32| {
+        let config = LaunchConfig { dynamic_shared: 1024, ..LaunchConfig::new([1; 3], [32, 1, 1]) };
+        launch_with(&announces, config, (bytes, map), &Options::default())
+    };
+    run(1024).unwrap();
+    for (bytes, text) in [
+        // Nobody waits for a second phase, and that its bytes have come is seen at the end.
+        (512, "512 bytes have come more than were announced"),
+        (256, "256 bytes have come more than were announced"),
+        (1025, "waits for 0 of 1 arrivals and 1 bytes"),
+    ] {
+        let fault = super::fault(run(bytes)).to_string();
+        assert!(fault.contains(text) && fault.contains("simt/pipelines.rs"), "{bytes}: {fault}");
+    }
+    let twice = super::launch(&initialises_twice, [1; 3], [32, 1, 1], (1,));
+    let fault = super::fault(twice).to_string();
+    assert!(fault.contains("initialised before") && fault.contains("simt/pipelines.rs"), "{fault}");
+}

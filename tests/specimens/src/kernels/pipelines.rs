@@ -1,0 +1,580 @@
+//! Copies by the tensor memory accelerator, and the mbarriers that threads wait at for them.
+//!
+//! All of them have x as a matrix of sixteen columns. A box is four of its rows, and a block takes `rounds` boxes, one
+//! after another: thread `t` writes to y what lies at `63 - t` in each.
+
+use super::device::*;
+
+/// Rows and elements of a box, and bytes.
+const ROWS: u32 = 4;
+const BOX: usize = 64;
+const BYTES: u32 = 256;
+
+/// Boxes of a block, and the number of the first.
+#[inline(always)]
+fn boxes_of_block(n: u32) -> (u32, u32) {
+    let rounds = n / BOX as u32 / thread::grid_dim_x();
+    (rounds, thread::block_idx_x() * rounds)
+}
+
+/// A consumer reads a stage without waiting for it.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn read_without_a_wait(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    thread::sync_threads();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in first..first + rounds {
+            let stage = producer.acquire(BYTES);
+            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (first..first + rounds).map(|number| number as usize) {
+            let stage = number % 2;
+            y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// A consumer waits for one stage and reads the other.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn waits_for_another_stage(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    thread::sync_threads();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in first..first + rounds {
+            let stage = producer.acquire(BYTES);
+            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (first..first + rounds).map(|number| number as usize) {
+            let stage = 1 - consumer.wait();
+            y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// A stage is released before it has been read.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn released_before_the_read(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    thread::sync_threads();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in first..first + rounds {
+            let stage = producer.acquire(BYTES);
+            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (first..first + rounds).map(|number| number as usize) {
+            let stage = consumer.wait();
+            consumer.release();
+            y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            consumer.advance();
+        }
+    }
+}
+
+/// A lane releases a stage for its warp, which it does not wait for.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn released_for_the_warp(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(2);
+    }
+    thread::sync_threads();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in first..first + rounds {
+            let stage = producer.acquire(BYTES);
+            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (first..first + rounds).map(|number| number as usize) {
+            let stage = consumer.wait();
+            y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            if t.is_multiple_of(32) {
+                consumer.release();
+            }
+            consumer.advance();
+        }
+    }
+}
+
+/// The producer does not wait until a stage has been read.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 16, arch = 90, len(y = n))]
+pub fn filled_without_a_wait(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        full.at(1).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    for round in 0..rounds {
+        let (stage, parity) = (round as usize % 2, round / 2 % 2);
+        if t == 64 {
+            full.at(stage).arrive_expect(BYTES);
+            tiles.load_box(stage * BOX, &boxes, (0, (first + round) * ROWS, 0), full.at(stage));
+        }
+        full.at(stage).wait(parity);
+        if t < 64 {
+            y[(first + round) as usize * BOX + t] = tiles[stage * BOX + 63 - t];
+        }
+    }
+}
+
+/// One of 64 readers is not counted, so that a stage is filled before the last has read it.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn one_reader_too_few(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(63);
+    }
+    thread::sync_threads();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in first..first + rounds {
+            let stage = producer.acquire(BYTES);
+            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (first..first + rounds).map(|number| number as usize) {
+            let stage = consumer.wait();
+            // Every reader reads all of it.
+            let mut sum = 0.0;
+            for i in 0..BOX {
+                sum += tiles[stage * BOX + i];
+            }
+            y[number * BOX + t] = sum;
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// One of 64 threads that add to a sum is not counted, so that it is read before the last has added.
+#[kernel(block = (96), shared = 12, arch = 90, len(y = n))]
+pub fn one_addition_too_few(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut sum, added) = (shared![u32; 1], mbarriers![1]);
+    let _ = x;
+    let t = thread::thread_idx_x() as usize;
+    if t == 0 {
+        sum[0] = 0;
+        added.at(0).init(63);
+    }
+    thread::sync_threads();
+    let (rounds, first) = boxes_of_block(n);
+    if t < 64 {
+        sum.atomic_add(0, 1);
+        added.at(0).arrive();
+    } else if t == 64 {
+        added.at(0).wait(0);
+        for i in first as usize * BOX..(first + rounds) as usize * BOX {
+            y[i] = sum[0] as f32;
+        }
+    }
+}
+
+/// A reader is counted that there is not, and the producer waits for it in vain.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn one_reader_too_many(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(65);
+    }
+    thread::sync_threads();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in first..first + rounds {
+            let stage = producer.acquire(BYTES);
+            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (first..first + rounds).map(|number| number as usize) {
+            let stage = consumer.wait();
+            y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// More bytes are announced than come.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn bytes_that_never_come(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        full.at(0).arrive_expect(BYTES + 64);
+        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
+    }
+    full.at(0).wait(0);
+    y[first as usize * BOX + t] = tile[63 - t];
+}
+
+/// Fewer bytes are announced than come.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn bytes_not_announced(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        full.at(0).arrive_expect(BYTES - 64);
+        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
+    }
+    full.at(0).wait(0);
+    y[first as usize * BOX + t] = tile[63 - t];
+}
+
+/// Two boxes are copied, and the bytes of one are announced.
+#[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn bytes_of_one_box(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        full.at(0).arrive_expect(BYTES);
+        for i in 0..2 {
+            tiles.load_box(i * BOX, &boxes, (0, (first + i as u32) * ROWS, 0), full.at(0));
+        }
+    }
+    full.at(0).wait(0);
+    for i in 0..2 {
+        y[(first as usize + i) * BOX + t] = tiles[i * BOX + 63 - t];
+    }
+}
+
+/// Waits for parity 0 in every round: in the second, what it waits for has ended already.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn parity_not_turned(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    for number in first..first + rounds {
+        thread::sync_threads();
+        if t == 0 {
+            full.at(0).arrive_expect(BYTES);
+            tile.load_box(0, &boxes, (0, number * ROWS, 0), full.at(0));
+        }
+        full.at(0).wait(0);
+        y[number as usize * BOX + t] = tile[63 - t];
+    }
+}
+
+/// Others use mbarriers that one thread has initialised, and no barrier stands between.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn no_barrier_after_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+        full.at(0).arrive_expect(BYTES);
+        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
+    }
+    full.at(0).wait(0);
+    y[first as usize * BOX + t] = tile[63 - t];
+}
+
+/// Without `fence_init` a copy may come to an mbarrier that it does not see initialised.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn no_fence_after_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+    }
+    thread::sync_threads();
+    if t == 0 {
+        full.at(0).arrive_expect(BYTES);
+        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
+    }
+    full.at(0).wait(0);
+    y[first as usize * BOX + t] = tile[63 - t];
+}
+
+/// An mbarrier is initialised for each round, though it is one already.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn initialised_again(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    for number in first..first + rounds {
+        thread::sync_threads();
+        if t == 0 {
+            full.at(0).init(1);
+            mbarrier::fence_init();
+        }
+        thread::sync_threads();
+        if t == 0 {
+            full.at(0).arrive_expect(BYTES);
+            tile.load_box(0, &boxes, (0, number * ROWS, 0), full.at(0));
+        }
+        full.at(0).wait(0);
+        y[number as usize * BOX + t] = tile[63 - t];
+    }
+}
+
+/// Stages lie closer to each other than a box is large: the next one overwrites half of the last one.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn overlapping_stages(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    thread::sync_threads();
+    let mut producer = pipeline.producer();
+    let mut consumer = pipeline.consumer();
+    for number in first..first + rounds {
+        if t == 64 {
+            let stage = producer.acquire(BYTES);
+            tiles.load_box(stage * BOX / 2, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+        let stage = consumer.wait();
+        if t < 64 {
+            y[number as usize * BOX + t] = tiles[stage * BOX / 2 + 63 - t];
+            consumer.release();
+        }
+        consumer.advance();
+    }
+}
+
+/// A thread writes to a stage that others may still read.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn written_before_all_reads(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        full.at(0).arrive_expect(BYTES);
+        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
+    }
+    full.at(0).wait(0);
+    let value = tile[63 - t];
+    tile[t] = value + 1.0;
+    y[first as usize * BOX + t] = tile[t];
+}
+
+/// A copy to where a thread has written: the accelerator does not see that the write came first.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn written_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    tile[t] = 0.0;
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        full.at(0).arrive_expect(BYTES);
+        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
+    }
+    full.at(0).wait(0);
+    y[first as usize * BOX + t] = tile[63 - t];
+}
+
+/// The last copy is waited for by nobody: it may come when the block has ended.
+#[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 16, arch = 90, len(y = n))]
+pub fn ends_before_its_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        full.at(1).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        for i in 0..2 {
+            full.at(i).arrive_expect(BYTES);
+            tiles.load_box(i * BOX, &boxes, (0, (first + i as u32) * ROWS, 0), full.at(i));
+        }
+    }
+    full.at(0).wait(0);
+    y[first as usize * BOX + t] = tiles[63 - t];
+}
+
+/// A warp fills a ring of two stages, two others read it.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn producer_and_consumers(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    thread::sync_threads();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in first..first + rounds {
+            let stage = producer.acquire(BYTES);
+            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (first..first + rounds).map(|number| number as usize) {
+            let stage = consumer.wait();
+            y[number * BOX + t] = tiles[stage * BOX + 63 - t];
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// A lane waits and releases for its warp, and the warp waits for the lane; the first lane of all fills the ring, too.
+#[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn one_lane_for_its_warp(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if t == 0 {
+        pipeline.init(2);
+    }
+    thread::sync_threads();
+    let (mut producer, mut consumer) = (pipeline.producer(), pipeline.consumer());
+    for round in 0..rounds {
+        if t == 0 {
+            // One box ahead.
+            for ahead in
+                if round == 0 { 0..rounds.min(2) } else { round + 1..rounds.min(round + 2) }
+            {
+                let stage = producer.acquire(BYTES);
+                let row = (first + ahead) * ROWS;
+                tiles.load_box(stage * BOX, &boxes, (0, row, 0), producer.full());
+                producer.advance();
+            }
+        }
+        if t.is_multiple_of(32) {
+            consumer.wait();
+        }
+        warp::sync_warp(warp::ALL);
+        let stage = round as usize % 2;
+        y[(first + round) as usize * BOX + t] = tiles[stage * BOX + 63 - t];
+        warp::sync_warp(warp::ALL);
+        if t.is_multiple_of(32) {
+            consumer.release();
+        }
+        consumer.advance();
+    }
+}
+
+/// Boxes that begin in the middle of a row and end below the last one: what lies outside is zero.
+#[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn boxes_partly_outside(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let row = thread::block_idx_x() * ROWS;
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        full.at(0).arrive_expect(2 * BYTES);
+        tiles.load_box(0, &boxes, (0, row, 0), full.at(0));
+        tiles.load_box(BOX, &boxes, (0, row + 1, 8), full.at(0));
+    }
+    full.at(0).wait(0);
+    let i = row as usize * 16 + t;
+    if i < n as usize {
+        y[i] = tiles[t] + tiles[BOX + t];
+    }
+}
+
+/// A stage is written by threads when all have read it: a barrier stands between.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn written_after_all_reads(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        full.at(0).arrive_expect(BYTES);
+        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
+    }
+    full.at(0).wait(0);
+    let value = tile[63 - t];
+    thread::sync_threads();
+    tile[t] = value + 1.0;
+    thread::sync_threads();
+    y[first as usize * BOX + t] = tile[63 - t];
+}
