@@ -4,11 +4,14 @@
 
 use simt::{
     Declaration, Kernel,
-    checked::{In as CheckedIn, Out as CheckedOut},
-    device::{In, Out},
+    checked::{In as CheckedIn, Out as CheckedOut, TensorMap as CheckedTensorMap},
+    device::{BoxShape, In, Out, TensorMap},
 };
 
-use crate::{kernels::basic::BLOCK, problem::Problem};
+use crate::{
+    kernels::{basic::BLOCK, gemm_tma::SLAB},
+    problem::Problem,
+};
 
 /// A kernel on views in both versions: from the module tree, and from the same files below `checked`.
 macro_rules! views {
@@ -27,6 +30,38 @@ macro_rules! gemm {
             kernel: &crate::kernels::gemm::$name,
             checked: &crate::checked::kernels::gemm::$name,
         }
+    };
+}
+
+/// A general product by tensor copies, of `tile x tile` elements a block; `n` or `t` for A and for B, as in BLAS.
+macro_rules! tensor {
+    ($name:ident, $tile:literal, $slices:literal, $a:ident, $b:ident) => {
+        Contract::TensorProduct(TensorProduct {
+            tile: [$tile, $tile],
+            steps: (SLAB * $slices) as u32,
+            a: boxes!(a $a $tile),
+            b: boxes!(b $b $tile),
+            kernel: TensorKernel {
+                kernel: &crate::kernels::gemm_tma::$name,
+                checked: &crate::checked::kernels::gemm_tma::$name,
+            },
+        })
+    };
+}
+
+/// The boxes of an operand: along k, in spans of the swizzle; or along its outer side.
+macro_rules! boxes {
+    (a n $tile:literal) => {
+        BoxShape { rows: $tile, cols: SLAB, swizzle: SLAB * 4 }
+    };
+    (a t $tile:literal) => {
+        BoxShape { rows: SLAB, cols: $tile, swizzle: 0 }
+    };
+    (b n $tile:literal) => {
+        boxes!(a t $tile)
+    };
+    (b t $tile:literal) => {
+        boxes!(a n $tile)
     };
 }
 
@@ -242,6 +277,46 @@ pub static KERNELS: &[Entry] = &[
         }),
     },
     Entry {
+        summary: "general, 128 x 128 tiles by tensor copies, k over a cluster; A along k, B along n",
+        rung: None,
+        contract: tensor!(gemm_tma_128_nn, 128, 1, n, n),
+    },
+    Entry {
+        summary: "general, 128 x 128 tiles by tensor copies, k over a cluster; A and B along k",
+        rung: None,
+        contract: tensor!(gemm_tma_128_nt, 128, 1, n, t),
+    },
+    Entry {
+        summary: "general, 128 x 128 tiles by tensor copies, k over a cluster; A along m, B along n",
+        rung: None,
+        contract: tensor!(gemm_tma_128_tn, 128, 1, t, n),
+    },
+    Entry {
+        summary: "general, 128 x 128 tiles by tensor copies, k over a cluster; A along m, B along k",
+        rung: None,
+        contract: tensor!(gemm_tma_128_tt, 128, 1, t, t),
+    },
+    Entry {
+        summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A along k, B along n",
+        rung: None,
+        contract: tensor!(gemm_tma_64_nn, 64, 4, n, n),
+    },
+    Entry {
+        summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A and B along k",
+        rung: None,
+        contract: tensor!(gemm_tma_64_nt, 64, 4, n, t),
+    },
+    Entry {
+        summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A along m, B along n",
+        rung: None,
+        contract: tensor!(gemm_tma_64_tn, 64, 4, t, n),
+    },
+    Entry {
+        summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A along m, B along k",
+        rung: None,
+        contract: tensor!(gemm_tma_64_tt, 64, 4, t, t),
+    },
+    Entry {
         summary: "general product of f64, 64 x 64 tiles, 4 x 4 elements a thread",
         rung: None,
         contract: Contract::ProductF64(ProductF64 {
@@ -301,6 +376,11 @@ pub static KERNELS: &[Entry] = &[
         contract: program!(memories::constant_polynomial),
     },
     Entry {
+        summary: "matrices copied to where tensor copies can take them from",
+        rung: None,
+        contract: program!(gemm::pad::pad_rows),
+    },
+    Entry {
         summary: "the sums of the rows of a pitched array",
         rung: None,
         contract: program!(pitched::row_sums),
@@ -337,7 +417,11 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm/epilogue.rs", include_str!("kernels/gemm/epilogue.rs")),
     ("kernels/gemm/mod.rs", include_str!("kernels/gemm/mod.rs")),
     ("kernels/gemm/operand.rs", include_str!("kernels/gemm/operand.rs")),
+    ("kernels/gemm/pad.rs", include_str!("kernels/gemm/pad.rs")),
     ("kernels/gemm/real.rs", include_str!("kernels/gemm/real.rs")),
+    ("kernels/gemm_tma/fragment.rs", include_str!("kernels/gemm_tma/fragment.rs")),
+    ("kernels/gemm_tma/mod.rs", include_str!("kernels/gemm_tma/mod.rs")),
+    ("kernels/gemm_tma/parts.rs", include_str!("kernels/gemm_tma/parts.rs")),
     ("kernels/memories.rs", include_str!("kernels/memories.rs")),
     ("kernels/outer_product.rs", include_str!("kernels/outer_product.rs")),
     ("kernels/padded.rs", include_str!("kernels/padded.rs")),
@@ -396,6 +480,7 @@ impl Entry {
         match &self.contract {
             Contract::Product(product) => product.declaration(),
             Contract::ProductF64(product) => &product.kernel.kernel.declaration,
+            Contract::TensorProduct(product) => &product.kernel.kernel.declaration,
             Contract::Program(program) => program.declaration,
         }
     }
@@ -433,6 +518,8 @@ pub enum Contract {
     Product(Product),
     /// A product of f64.
     ProductF64(ProductF64),
+    /// A product of f32 of matrices that the tensor memory accelerator can copy.
+    TensorProduct(TensorProduct),
     /// Something else, with parameters of its own: whoever launches it names the kernel.
     Program(Program),
 }
@@ -502,6 +589,40 @@ pub type GemmParams<T, O = T> = (Problem, In<T>, In<T>, Out<O>, In<O>);
 /// Problem, A, B, C, bias as views that report every access.
 pub type CheckedGemmParams<T, O = T> =
     (Problem, CheckedIn<T>, CheckedIn<T>, CheckedOut<O>, CheckedIn<O>);
+
+/// A general product of f32 whose operands the tensor memory accelerator copies: their elements lie side by side along one
+/// side, and rows (or columns) and matrices begin at multiples of sixteen bytes. C's strides are any.
+///
+/// Blocks are as those of a [`GemmKernel`]; but several of them along z may be a cluster, which splits k.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TensorProduct {
+    /// Rows and columns of C that a block computes.
+    pub tile: [u32; 2],
+    /// Steps of k in a stage: a block of a cluster takes a number of whole ones.
+    pub steps: u32,
+    /// The boxes of A: of as many rows as the tile where A lies along k, and else of as many columns.
+    pub a: BoxShape,
+    /// The boxes of B: of as many columns as the tile where B lies along n, and else of as many rows.
+    pub b: BoxShape,
+    /// The kernel.
+    pub kernel: TensorKernel,
+}
+
+/// The kernel of a product by tensor copies.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorKernel {
+    /// The kernel.
+    pub kernel: &'static Kernel<TensorParams>,
+    /// The same source, compiled for [`simt::check::launch`].
+    pub checked: &'static Kernel<CheckedTensorParams>,
+}
+
+/// Problem, A, B, C, bias.
+pub type TensorParams = (Problem, TensorMap<f32>, TensorMap<f32>, Out<f32>, In<f32>);
+/// Problem, A, B, C, bias as views that report every access.
+pub type CheckedTensorParams =
+    (Problem, CheckedTensorMap<f32>, CheckedTensorMap<f32>, CheckedOut<f32>, CheckedIn<f32>);
 
 /// m, n, k, A, B, C with the matrices as views.
 pub type ViewParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);

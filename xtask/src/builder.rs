@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     check,
+    declaration::Declaration,
     environment::workspace_root,
     ptx::Module,
     toolchain::{self, Toolchain},
@@ -282,8 +283,10 @@ impl Ptx {
         );
         let mut done = 0;
         for kernel in module.kernels() {
-            text += &raw[done..kernel.params_end];
-            text += &check::declaration(kernel).map(|d| d.directives()).unwrap_or_default();
+            let declaration = check::declaration(kernel);
+            text += &raw[done..kernel.text.start];
+            text += &align_tensor_maps(&raw[kernel.text.start..kernel.params_end], declaration);
+            text += &declaration.map(|d| d.directives()).unwrap_or_default();
             done = kernel.params_end;
         }
         text += &raw[done..];
@@ -301,10 +304,40 @@ impl Ptx {
         self.target
     }
 
+    /// The text without the kernels that are not to stay.
+    pub(crate) fn with_kernels(&self, stays: impl Fn(&str) -> bool) -> String {
+        let (mut text, mut done) = (String::new(), 0);
+        for kernel in self.module.kernels().filter(|kernel| !stays(&kernel.name)) {
+            text += &self.text[done..kernel.text.start];
+            done = kernel.text.end;
+        }
+        text += &self.text[done..];
+        // Dynamic shared memory that nobody has.
+        let declares = |line: &&str| line.starts_with(".extern .shared ");
+        let Some(line) = text.lines().find(declares).map(str::to_owned) else { return text };
+        let name = line.split_whitespace().last().and_then(|word| word.split('[').next());
+        match name.is_some_and(|name| text.matches(name).count() > 1) {
+            true => text,
+            false => text.replacen(&line, "", 1),
+        }
+    }
+
     /// The text taken apart.
     pub fn module(&self) -> &Module {
         &self.module
     }
+}
+
+/// The head of a kernel, in which a parameter that is a tensor map is aligned as the accelerator wants it: Rust can
+/// say so of no parameter.
+fn align_tensor_maps(head: &str, declaration: Option<&Declaration>) -> String {
+    let mut head = head.to_owned();
+    let Some(Declaration { name, params, .. }) = declaration else { return head };
+    for (number, _) in params.iter().enumerate().filter(|(_, ty)| ty.starts_with("tensormap.")) {
+        let param = format!(" .b8 {name}_param_{number}[128]");
+        head = head.replace(&format!(".align 8{param}"), &format!(".align 64{param}"));
+    }
+    head
 }
 
 /// How the line of the header that names the compiler begins.

@@ -208,6 +208,14 @@ impl<'m> Kernel<'m> {
                 target.cpu()
             ));
         }
+        if target.compute_capability() < declaration.arch {
+            problems.push(format!(
+                "it declares arch={}, and this is the build for {}: keep it out with \
+                 `cfg(target_feature = \"sm_90a\")`",
+                declaration.arch.unwrap_or_default(),
+                target.cpu()
+            ));
+        }
         for written in [".reqntid", ".maxntid", ".minnctapersm", ".reqnctapercluster"] {
             let directives = [declaration.directives(), self.entry.directives.clone()];
             if directives.iter().all(|text| text.split_whitespace().any(|word| word == written)) {

@@ -35,6 +35,12 @@ pub struct Declaration {
     pub min_blocks: Option<u32>,
     /// Blocks of a cluster along x, y, z. `.reqnctapercluster`.
     pub cluster: Option<[u32; 3]>,
+    /// Bytes of dynamic shared memory that a launch gives it.
+    pub dynamic_shared: Option<u64>,
+    /// The compute capability that it needs, without its dot.
+    pub arch: Option<u32>,
+    /// The level at which ptxas is to optimise it.
+    pub opt_level: Option<u32>,
     /// The parameters' types in order: `u32`, `in.f32`, `out.f32`.
     pub params: Vec<String>,
 }
@@ -58,11 +64,14 @@ impl FromStr for Declaration {
                 "barriers" => declaration.barriers = Some(number(key, value)?),
                 "min_blocks" => declaration.min_blocks = Some(number(key, value)?),
                 "cluster" => declaration.cluster = Some(triple(key, value)?),
+                "dynamic_shared" => declaration.dynamic_shared = Some(number(key, value)?),
+                "arch" => declaration.arch = Some(number(key, value)?),
+                "opt_level" => declaration.opt_level = Some(number(key, value)?),
                 "params" if value.is_empty() => {}
                 "params" => declaration.params = value.split(',').map(Into::into).collect(),
                 _ => bail!(
                     "unknown key `{key}`: this builder knows name, block, shared, barriers, min_blocks, \
-                     cluster and params"
+                     cluster, dynamic_shared, arch, opt_level and params"
                 ),
             }
         }
@@ -90,6 +99,9 @@ impl Declaration {
                 self.block.is_some(),
                 "min_blocks={min_blocks} counts only together with `block`"
             );
+        }
+        if let Some(level) = self.opt_level {
+            ensure!(level <= 4, "opt_level={level}: the levels are 0 to 4");
         }
         if let Some(cluster) = self.cluster {
             ensure!(!cluster.contains(&0), "cluster={cluster:?}: at least 1 along each axis");
@@ -132,7 +144,8 @@ mod tests {
 
     #[test]
     fn everything_that_can_be_said() {
-        let said = "name=wide block=128,2,1 shared=2048 barriers=2 min_blocks=2 cluster=2,1,1 params=u32,in.f32";
+        let said = "name=wide block=128,2,1 shared=2048 barriers=2 min_blocks=2 cluster=2,1,1 \
+                    dynamic_shared=4096 arch=90 opt_level=1 params=u32,in.f32";
         let declaration: Declaration = said.parse().unwrap();
         assert_eq!(
             declaration,
@@ -143,6 +156,9 @@ mod tests {
                 barriers: Some(2),
                 min_blocks: Some(2),
                 cluster: Some([2, 1, 1]),
+                dynamic_shared: Some(4096),
+                arch: Some(90),
+                opt_level: Some(1),
                 params: vec!["u32".into(), "in.f32".into()],
             }
         );

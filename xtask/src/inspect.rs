@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use self::report::{Report, View};
 use crate::{
-    Target, build_ptx,
+    Target, build_ptx, check,
     environment::say,
     listing::sass::Nvdisasm,
     ptx::{Function, Module},
@@ -103,6 +103,13 @@ fn kernel<'m>(module: &'m Module, name: &str, file: &str) -> Result<&'m Function
     })
 }
 
+/// The level of optimisation that a kernel declares.
+fn level(ptx: &str, kernel: &str) -> Result<Option<u32>> {
+    let module = Module::parse(ptx)?;
+    let declared = module.function(kernel).and_then(check::declaration);
+    Ok(declared.and_then(|declared| declared.opt_level))
+}
+
 /// What NVIDIA's tools say of a kernel, as far as they are there.
 struct Machine {
     /// The assembler's release, and what it says.
@@ -132,7 +139,8 @@ impl Machine {
             );
             return Ok(machine);
         };
-        let (usages, cubin) = ptxas.assemble(ptx, options.target.cpu(), root)?;
+        let level = level(ptx, &options.kernel)?;
+        let (usages, cubin) = ptxas.assemble(ptx, options.target.cpu(), level, root)?;
         let usage = usages.into_iter().find(|usage| usage.kernel == options.kernel);
         let usage = usage.context("ptxas did not report on the kernel")?;
         machine.usage = Some((ptxas.release().into(), usage));

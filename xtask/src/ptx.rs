@@ -161,7 +161,12 @@ impl Statement {
 fn blank_comments(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(start) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
+    // (A search for each of the two would go to the end every time for the one that does not come again.)
+    let comment = |text: &str| {
+        let begins = |at: &usize| matches!(text.as_bytes().get(at + 1), Some(b'/' | b'*'));
+        text.match_indices('/').map(|(at, _)| at).find(begins)
+    };
+    while let Some(start) = comment(rest) {
         let (before, comment) = rest.split_at(start);
         let end = match comment.starts_with("//") {
             true => comment.find('\n'),

@@ -84,7 +84,13 @@ impl Ptxas {
 
     /// Assembles PTX for a GPU, in files that are called `name` and lie in the workspace's build folder.
     /// What the assembler said, and the file with the machine code.
-    fn run(&self, ptx: &str, cpu: &str, root: &Path, name: &str) -> Result<(String, PathBuf)> {
+    fn run(
+        &self,
+        ptx: &str,
+        (cpu, level): (&str, Option<u32>),
+        root: &Path,
+        name: &str,
+    ) -> Result<(String, PathBuf)> {
         let folder = root.join(BUILD_FOLDER);
         let source = folder.join(format!("{name}.{cpu}.ptx"));
         let result = source.with_extension("cubin");
@@ -93,6 +99,7 @@ impl Ptxas {
             .with_context(|| format!("cannot write {}", source.display()))?;
         let mut command = Command::new(self.path());
         command.arg(format!("-arch={cpu}"));
+        command.args(level.map(|level| format!("-O{level}")));
         command.args(["-v", "--warn-on-spills", "--warn-on-local-memory-usage", "-o"]).arg(&result);
         command.arg(&source);
         let done =
@@ -102,27 +109,43 @@ impl Ptxas {
         Ok((said.into_owned(), result))
     }
 
-    /// Assembles PTX. What each kernel comes to, and the file with the machine code.
+    /// Assembles PTX, at that level of optimisation. What each kernel comes to, and the file with the machine code.
     pub(crate) fn assemble(
         &self,
         ptx: &str,
         cpu: &str,
+        level: Option<u32>,
         root: &Path,
     ) -> Result<(Vec<Usage>, PathBuf)> {
-        let (said, result) = self.run(ptx, cpu, root, "inspect")?;
+        let (said, result) = self.run(ptx, (cpu, level), root, "inspect")?;
         Ok((usages(&said), result))
     }
 
-    /// Assembles PTX. What each kernel comes to, and a sentence for everything that is wrong.
+    /// Assembles PTX, each kernel at its level. What each comes to, and a sentence for everything that is wrong.
     pub fn check(&self, ptx: &Ptx, root: &Path) -> Result<(Vec<Usage>, Vec<String>)> {
-        let (said, _) = self.run(ptx.text(), ptx.target().cpu(), root, "ptxas")?;
-        let usages = usages(&said);
-        let mut problems = warnings(&said);
+        // Together with none that has dynamic shared memory: ptxas would round the others' up to its alignment.
+        let group = |kernel: &str| {
+            let declared = ptx.module().function(kernel).and_then(check::declaration);
+            declared.map_or((false, None), |d| (d.dynamic_shared.is_some(), d.opt_level))
+        };
+        let mut groups =
+            ptx.module().kernels().map(|kernel| group(&kernel.name)).collect::<Vec<_>>();
+        groups.sort_unstable();
+        groups.dedup();
+        let (mut usages, mut problems) = (Vec::new(), Vec::new());
+        for of in groups {
+            let text = ptx.with_kernels(|kernel| group(kernel) == of);
+            let (said, _) = self.run(&text, (ptx.target().cpu(), of.1), root, "ptxas")?;
+            usages.extend(self::usages(&said));
+            problems.extend(warnings(&said));
+        }
         for kernel in ptx.module().kernels() {
             let arrays = check::shared_arrays(ptx.module(), kernel);
             let declared = arrays.iter().filter_map(|array| array.bytes).sum::<u64>();
-            // Arrays start at multiples of their alignment.
-            let most = declared + arrays.iter().map(|array| array.align).sum::<u64>();
+            // Arrays start at multiples of their alignment; before dynamic ones ptxas rounds up to theirs.
+            let dynamic = ptx.module().shared.iter().filter(|array| array.bytes.is_none());
+            let most =
+                declared + arrays.iter().chain(dynamic).map(|array| array.align).sum::<u64>();
             match usages.iter().find(|usage| usage.kernel == kernel.name) {
                 Some(usage) => problems.extend(usage_problems(usage, declared..=most)),
                 None => {

@@ -11,6 +11,8 @@ pub mod async_copy;
 pub mod basic;
 pub mod blur;
 pub mod gemm;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod gemm_tma;
 pub mod memories;
 pub mod outer_product;
 pub mod padded;

@@ -206,6 +206,7 @@ fn arm(subject: &Subject, kernel: &Kernel, entry: &str, module: &str, place: &st
         Params::Views => "views",
         Params::Pointers => "pointers",
         Params::General => "general",
+        Params::Tensor => "tensor",
     };
     let ways = subject.ways().iter();
     let paths = ways.map(|(way, _)| format!("self::{module}_{way}::{place}::{entry}"));

@@ -73,6 +73,8 @@ pub enum Params {
     Pointers,
     /// As `In` and `Out`, with a `Problem` that says the rest.
     General,
+    /// As tensor maps. Nothing makes mistakes in these yet.
+    Tensor,
 }
 
 /// A kernel that uses shared memory, or several that are one text.
@@ -323,7 +325,11 @@ impl<'a> Functions<'a> {
         let is_problem =
             |ty: &Type| matches!(ty, Type::Path(ty) if last_segment(&ty.path) == "Problem");
         let kernel = is_kernel(attributes).then(|| {
-            if types().any(is_problem) {
+            let is_map =
+                |ty: &Type| matches!(ty, Type::Path(ty) if last_segment(&ty.path) == "TensorMap");
+            if types().any(is_map) {
+                Params::Tensor
+            } else if types().any(is_problem) {
                 Params::General
             } else if types().any(|ty| matches!(ty, Type::Ptr(_))) {
                 Params::Pointers

@@ -17,10 +17,21 @@ pub struct Epilogue<'a, T> {
 }
 
 impl<'a, T: Real> Epilogue<'a, T> {
-    /// That of this block's product.
+    /// That of the product of a block whose place along z is the product's.
     #[inline(always)]
     pub fn new(problem: &'a Problem, c: &'a mut Out<T>, bias: &'a In<T>) -> Self {
-        let start = thread::block_idx_z() as usize * problem.batch[2] as usize;
+        Epilogue::of_product(problem, thread::block_idx_z() as usize, c, bias)
+    }
+
+    /// That of a product of the batch.
+    #[inline(always)]
+    pub fn of_product(
+        problem: &'a Problem,
+        product: usize,
+        c: &'a mut Out<T>,
+        bias: &'a In<T>,
+    ) -> Self {
+        let start = product * problem.batch[2] as usize;
         let even = start.is_multiple_of(FOUR) && problem.c[0].is_multiple_of(FOUR as u64);
         let wide = problem.c[1] == 1 && even && c.is_aligned128();
         let (alpha, beta) = (T::from_f64(problem.alpha), T::from_f64(problem.beta));
@@ -33,19 +44,29 @@ impl<'a, T: Real> Epilogue<'a, T> {
         self.problem.bias == NO_BIAS && self.problem.activation == IDENTITY
     }
 
-    /// Makes elements of C of four sums, those of (row, col) to (row, col + 3), and writes those that are inside.
-    /// `SCALED` promises [`is_scaled_sum`](Self::is_scaled_sum).
+    /// Is there such an element of C?
+    #[inline(always)]
+    pub fn is_inside(&self, (row, col): (usize, usize)) -> bool {
+        row < self.problem.m as usize && col < self.problem.n as usize
+    }
+
+    /// Makes elements of C of four sums, those of (row, col), (row, col + STEP) and so on, and writes those that are
+    /// inside. `SCALED` promises [`is_scaled_sum`](Self::is_scaled_sum).
     #[inline(always)]
     #[track_caller]
-    pub fn finish<const SCALED: bool>(&mut self, (row, col): (usize, usize), sums: [T; FOUR]) {
-        let (m, n) = (self.problem.m as usize, self.problem.n as usize);
-        if row >= m || col >= n {
+    pub fn finish<const SCALED: bool, const STEP: usize>(
+        &mut self,
+        (row, col): (usize, usize),
+        sums: [T; FOUR],
+    ) {
+        if !self.is_inside((row, col)) {
             return;
         }
+        let n = self.problem.n as usize;
         let [between_rows, between_cols] = self.problem.c.map(|stride| stride as usize);
         let at = self.start + row * between_rows + col * between_cols;
         let mut four = sums.map(|sum| self.alpha * sum);
-        let wide = self.wide && col + FOUR <= n;
+        let wide = STEP == 1 && self.wide && col + FOUR <= n;
         // BLAS's rule: with `beta = 0` C may hold anything, NaN among it, and is not looked at.
         if self.beta != T::ZERO {
             if wide {
@@ -55,16 +76,16 @@ impl<'a, T: Real> Epilogue<'a, T> {
                 }
             } else {
                 for i in 0..FOUR {
-                    if col + i < n {
-                        four[i] = fma(self.beta, self.c[at + i * between_cols], four[i]);
+                    if col + i * STEP < n {
+                        four[i] = fma(self.beta, self.c[at + i * STEP * between_cols], four[i]);
                     }
                 }
             }
         }
         if !SCALED {
             for i in 0..FOUR {
-                if col + i < n {
-                    four[i] = self.activated(self.biased((row, col + i), four[i]));
+                if col + i * STEP < n {
+                    four[i] = self.activated(self.biased((row, col + i * STEP), four[i]));
                 }
             }
         }
@@ -72,8 +93,8 @@ impl<'a, T: Real> Epilogue<'a, T> {
             T::store(self.c, at, four);
         } else {
             for i in 0..FOUR {
-                if col + i < n {
-                    self.c[at + i * between_cols] = four[i];
+                if col + i * STEP < n {
+                    self.c[at + i * STEP * between_cols] = four[i];
                 }
             }
         }

@@ -17,6 +17,7 @@
 
 pub mod epilogue;
 pub mod operand;
+pub mod pad;
 pub mod real;
 
 use self::{
@@ -28,7 +29,7 @@ use super::device::*;
 use crate::problem::Problem;
 
 /// Elements of an operand that a thread copies in a phase, and rows and columns of a group of its elements of C.
-const FOUR: usize = 4;
+pub const FOUR: usize = 4;
 
 /// `EACH x EACH` elements of C for each thread of a block, and their way to memory. The tiles of all stages lie
 /// one after another in `STEPS = STAGES * DEPTH` rows, `PITCH` elements apart.
@@ -126,7 +127,7 @@ fn finish<T: Real, const EACH: usize, const SCALED: bool>(
             let at = (first_row + i / FOUR * apart + i % FOUR, first_col + group * apart);
             let mut four = [T::ZERO; FOUR];
             four.copy_from_slice(&sums[i][group * FOUR..group * FOUR + FOUR]);
-            epilogue.finish::<SCALED>(at, four);
+            epilogue.finish::<SCALED, 1>(at, four);
         }
     }
 }

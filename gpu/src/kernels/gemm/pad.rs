@@ -1,0 +1,44 @@
+//! Matrices copied to where their rows begin at multiples of sixteen bytes, for the tensor memory accelerator.
+//!
+//! * **A warp** copies 128 neighbouring elements of a row, a thread every 32nd of them: so that a warp's reads, and its
+//!   writes, are of neighbours.
+//! * **A block** of eight warps does so with eight rows, and then with those a grid further down.
+//!
+//! Every element is read once and written once, so the floor is `8 rows cols` bytes over the memory's bandwidth.
+
+use super::super::device::*;
+
+/// Warps of a block, and rows that it copies at once.
+const WARPS: usize = 8;
+/// Elements of a row that a warp copies.
+const RUN: usize = 128;
+
+/// `rows x cols` matrices, a layer of blocks each, from rows that are `from_pitch` elements apart, and matrices that are
+/// `from_step` apart, to others.
+#[kernel(block = (32, WARPS))]
+pub fn pad_rows(
+    rows: u32,
+    cols: u32,
+    from_pitch: u64,
+    from_step: u64,
+    to_pitch: u64,
+    to_step: u64,
+    from: In<f32>,
+    mut to: Out<f32>,
+) {
+    let matrix = thread::block_idx_z() as usize;
+    let first = thread::block_idx_x() as usize * RUN + thread::thread_idx_x() as usize;
+    let (from_start, to_start) = (matrix * from_step as usize, matrix * to_step as usize);
+    let mut row = thread::block_idx_y() as usize * WARPS + thread::thread_idx_y() as usize;
+    while row < rows as usize {
+        let from_row = from_start + row * from_pitch as usize;
+        let to_row = to_start + row * to_pitch as usize;
+        for i in 0..RUN / 32 {
+            let col = first + i * 32;
+            if col < cols as usize {
+                to[to_row + col] = from[from_row + col];
+            }
+        }
+        row += thread::grid_dim_y() as usize * WARPS;
+    }
+}
