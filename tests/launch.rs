@@ -1,7 +1,7 @@
 //! Wrong launches: refused before anything runs, with a message that names what is wrong.
 
 use gpu::kernels::{rust_cuda::rust_cuda_tiled16, tiled::tiled16};
-use host::{Buffer, Device, Layout, Matrix, Result, Stream, product};
+use host::{Boxes, Buffer, Device, Layout, Matrix, Result, Stream, product};
 use simt::{LaunchConfig, device::*};
 use tests::{cuda_devices, devices};
 
@@ -283,6 +283,93 @@ const ITS_OWN_FILE: &str = "
     ret;
 }
 ";
+
+const SHAPE: BoxShape = BoxShape { rows: 8, cols: 16, swizzle: 0 };
+
+/// Copies the box at (row, col) of each matrix, a block for each. It is in no PTX file.
+#[kernel(block = (32), dynamic_shared = 512, shared = 8, len(boxes = 128 * matrices))]
+fn copy_boxes(matrices: u32, row: u32, col: u32, map: TensorMap<f32>, mut boxes: Out<f32>) {
+    let _ = matrices;
+    let mut tile = dynamic_shared![f32];
+    let come = mbarriers![1];
+    let (block, t) = (thread::block_idx_x(), thread::thread_idx_x() as usize);
+    if t == 0 {
+        come.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        come.at(0).arrive_expect(512);
+        tile.load_box(0, &map.boxes::<8, 16, 0>(), (block, row, col), come.at(0));
+    }
+    come.at(0).wait(0);
+    for i in (t..128).step_by(32) {
+        boxes[block as usize * 128 + i] = tile[i];
+    }
+}
+
+/// A launch of `copy_boxes` at (row, col).
+fn launch_boxes(
+    device: &Device,
+    boxes: Boxes<f32>,
+    matrices: u32,
+    (row, col): (u32, u32),
+) -> Result<Vec<f32>> {
+    let mut c = device.upload(&vec![f32::NAN; 128 * matrices as usize])?;
+    let shape = LaunchConfig::new([matrices, 1, 1], [32, 1, 1]);
+    let config = LaunchConfig { dynamic_shared: 512, ..shape };
+    let arguments = (matrices, row, col, boxes, &mut c);
+    // SAFETY: each block writes 128 elements of its own, and so many are there.
+    unsafe { device.stream()?.launch(&copy_boxes, &config, arguments) }?;
+    c.to_vec()
+}
+
+/// Boxes of matrices with gaps between rows and between matrices, of a part of a matrix, and beyond its edges.
+#[test]
+fn boxes_of_matrices() {
+    let device = Device::cpu();
+    let (rows, cols, strides) = (20, 30, [700, 32]);
+    let values = (0..2000).map(|i| i as f32).collect::<Vec<_>>();
+    let buffer = device.upload(&values).unwrap();
+    let boxes = Boxes::new(buffer.view(4..).unwrap(), [2, rows, cols], strides, SHAPE).unwrap();
+    for first in [(0, 0), (5, 3), (15, 20), (19, 29), (20, 0), (0, 30)] {
+        let copied = launch_boxes(&device, boxes, 2, (first.0 as u32, first.1 as u32)).unwrap();
+        for (i, copied) in copied.into_iter().enumerate() {
+            let (matrix, row, col) = (i / 128, first.0 + i % 128 / 16, first.1 + i % 16);
+            let wanted = match row < rows && col < cols {
+                true => values[4 + matrix * strides[0] + row * strides[1] + col],
+                false => 0.0,
+            };
+            assert_eq!(copied, wanted, "{first:?}: element {i}");
+        }
+    }
+    let matrix = Matrix::from_row_major(&device, 40, 32, &values[..1280]).unwrap();
+    let part = Boxes::of(matrix.view().sub(10..40, 8..32).unwrap(), SHAPE).unwrap();
+    let copied = launch_boxes(&device, part, 1, (2, 4)).unwrap();
+    for (i, copied) in copied.into_iter().enumerate() {
+        assert_eq!(copied, values[(12 + i / 16) * 32 + 12 + i % 16], "element {i}");
+    }
+}
+
+#[test]
+fn boxes_that_cannot_be_copied() {
+    let device = Device::cpu();
+    let matrix = Matrix::<f32>::zeros(&device, 10, 18).unwrap();
+    for (view, what) in [
+        (
+            matrix.view(),
+            "72 bytes from one row to the next: a tensor map wants a multiple of sixteen below 2^40",
+        ),
+        (matrix.view().sub(0..0, 0..18).unwrap(), "0 rows: a tensor map has 1 to 4294967296"),
+    ] {
+        let error = launch_boxes(&device, Boxes::of(view, SHAPE).unwrap(), 1, (0, 0)).unwrap_err();
+        assert_eq!(error.to_string(), format!("kernel copy_boxes: map: {what}"));
+        assert_eq!(error.exit_code(), 2);
+    }
+    let part = Boxes::of(matrix.view().sub(0..1, 1..18).unwrap(), SHAPE).unwrap();
+    let error = launch_boxes(&device, part, 1, (0, 0)).unwrap_err().to_string();
+    assert!(error.starts_with("kernel copy_boxes: map: address 0x"), "{error}");
+}
 
 /// Nothing to compute is nothing to launch, and no error: a grid of no blocks never reaches a device.
 #[test]

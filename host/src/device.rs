@@ -280,6 +280,8 @@ impl Device {
                     block: properties.max_block_dim,
                     grid: properties.max_grid_dim,
                     shared: properties.max_shared_optin,
+                    // What every device of that kind allows (CUDA's "portable cluster size").
+                    cluster: if properties.capability >= (9, 0) { 8 } else { 1 },
                 }
             }
         }
@@ -328,7 +330,7 @@ impl Cuda {
         }
         let function = match own {
             Some(own) => own.module.function(name),
-            None => self.compile(name),
+            None => self.compile(declaration),
         }?;
         functions.insert(name, (*declaration, function.clone()));
         Ok(function)
@@ -357,12 +359,13 @@ impl Cuda {
 
     /// A kernel of the device's own PTX, compiled by the driver with as little else as it can be: all of them take it
     /// seconds.
-    fn compile(&self, kernel: &'static str) -> Result<cuda::Function> {
+    fn compile(&self, declaration: &Declaration) -> Result<cuda::Function> {
+        let Declaration { name: kernel, opt_level, .. } = *declaration;
         if split::shares_variables(self.ptx.text, kernel) {
             return self.variables()?.function(kernel);
         }
         let text = split::for_kernel(self.ptx.text, kernel);
-        cuda::Module::load(&self.context, self.ptx.file, &text)?.function(kernel)
+        cuda::Module::load_at(&self.context, self.ptx.file, &text, opt_level)?.function(kernel)
     }
 
     /// The kernels that share variables, and the variables.

@@ -2,7 +2,10 @@
 
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use simt::{
     Kernel, LaunchConfig, Params, Record,
@@ -23,6 +26,9 @@ use crate::{
 #[derive(Debug)]
 pub struct Stream {
     device: Device,
+    /// What products keep in the device's memory while they are computed. Those of a stream follow one another, and so one
+    /// memory does for all of them.
+    workspace: Mutex<Option<Buffer<f32>>>,
     #[cfg(feature = "cuda")]
     cuda: Option<Arc<cuda::Stream>>,
 }
@@ -51,6 +57,7 @@ impl Device {
         };
         Ok(Stream {
             device: self.clone(),
+            workspace: Mutex::default(),
             #[cfg(feature = "cuda")]
             cuda,
         })
@@ -76,6 +83,28 @@ impl Stream {
     #[cfg(feature = "cuda")]
     pub(crate) fn cuda(&self) -> Option<&Arc<cuda::Stream>> {
         self.cuda.as_ref()
+    }
+
+    /// Hands `launch` a memory of so many elements, which nobody else uses before what it launches on this stream. It is
+    /// kept for the next that asks.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; those of `launch`.
+    pub(crate) fn with_workspace<R>(
+        &self,
+        len: usize,
+        launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
+    ) -> Result<R> {
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        if workspace.as_ref().is_none_or(|memory| memory.len() < len) {
+            // The old one goes first: it may be what leaves no room.
+            *workspace = None;
+            *workspace = Some(self.device.uninit(len)?);
+        }
+        match &mut *workspace {
+            Some(memory) => launch(memory),
+            None => launch(&mut self.device.uninit(len)?),
+        }
     }
 
     /// Waits until all work on it has ended.
@@ -105,7 +134,8 @@ impl Stream {
     }
 
     /// Launches a kernel: `arguments` is the tuple of its arguments, numbers by value, `&Buffer` or a view
-    /// for what it reads, `&mut Buffer` or a mutable view for what it writes.
+    /// for what it reads, `&mut Buffer` or a mutable view for what it writes, [`Boxes`](crate::Boxes) for matrices
+    /// that it copies box by box.
     ///
     /// The types are checked by the compiler. Before anything is launched, the configuration is checked
     /// against what the kernel declares and the device allows, and each buffer against the length that
@@ -161,19 +191,15 @@ impl Stream {
                 if config.dynamic_shared > 0 {
                     function.set_max_dynamic_shared(config.dynamic_shared)?;
                 }
+                // A cluster that the kernel declares stands in its PTX.
+                let declared = kernel.declaration.cluster.is_some();
+                let cluster = if declared { [1; 3] } else { config.cluster };
+                let config = LaunchConfig { cluster, ..*config };
                 let mut slots = params.slots();
                 let mut pointers = slots.pointers().map(<*mut u64>::cast).collect::<Vec<_>>();
                 // SAFETY: the slots hold the values of the kernel's parameters (`Param`, and the
                 // declaration in the PTX is the source's). The rest is the caller's promise.
-                unsafe {
-                    function.launch(
-                        stream,
-                        config.grid,
-                        config.block,
-                        config.dynamic_shared,
-                        &mut pointers,
-                    )
-                }
+                unsafe { function.launch(stream, &config, &mut pointers) }
             }
         }
     }
@@ -244,7 +270,7 @@ impl From<Error> for Unbound {
 /// Something that can be passed for a kernel's parameter of type `P`.
 #[diagnostic::on_unimplemented(
     message = "the kernel's parameter is `{P}`, which `{Self}` cannot be passed for",
-    note = "numbers go by value, a `Record` by reference; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`"
+    note = "numbers go by value, a `Record` by reference; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`; `Boxes` for `TensorMap`"
 )]
 pub trait Argument<P> {
     #[doc(hidden)]
@@ -269,7 +295,11 @@ impl<R: Record> Argument<R> for &R {
     }
 }
 
-fn check_device(wanted: &Device, actual: &Device, name: &str) -> std::result::Result<(), Unbound> {
+pub(crate) fn check_device(
+    wanted: &Device,
+    actual: &Device,
+    name: &str,
+) -> std::result::Result<(), Unbound> {
     if wanted == actual {
         return Ok(());
     }

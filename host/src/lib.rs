@@ -80,6 +80,7 @@
 pub mod baseline;
 pub mod blocks;
 pub mod blur;
+mod boxes;
 mod buffer;
 pub mod check;
 #[cfg(feature = "cuda")]
@@ -115,6 +116,7 @@ pub mod verify;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use boxes::{BoxElement, BoxShape, Boxes};
 pub use buffer::{Buffer, BufferView, BufferViewMut, Pod};
 #[cfg(feature = "cuda")]
 pub use cuda::Properties as CudaProperties;

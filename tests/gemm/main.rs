@@ -18,6 +18,7 @@
 //! | `overlap` | C and what is read in one memory |
 //! | `memory` | memory that runs out |
 //! | `same_bits` | from every run, number of cores, order of fibers, kernel and device |
+//! | `tensor` | products by tensor copies: operands as they take them, k split over clusters |
 //! | `threads` | from several threads at once |
 //! | `algebra` | what holds of products whatever the numbers |
 //! | `random` | anything at all |
@@ -40,5 +41,6 @@ mod scalars;
 mod shapes;
 mod special;
 mod table;
+mod tensor;
 mod threads;
 mod wide;

@@ -23,6 +23,7 @@ const MODULES: &[(&str, &str)] = &[
     ("shapes", include_str!("shapes.rs")),
     ("special", include_str!("special.rs")),
     ("table", include_str!("table.rs")),
+    ("tensor", include_str!("tensor.rs")),
     ("threads", include_str!("threads.rs")),
     ("wide", include_str!("wide.rs")),
 ];

@@ -19,6 +19,9 @@
 //!   else is an error of the linker, "undefined symbol", cured by one more line in `symbols.rs`. The
 //!   compiler compares every line with `cust_raw`'s declaration.
 //!
+//! Of functions that are newer than `cust_raw`, which knows CUDA 11.4, nobody expects a symbol. Those that `host`
+//! calls are found in the same way, as functions of this crate: [`cuLaunchKernelEx`], [`cuTensorMapEncodeTiled`].
+//!
 //! The library is searched as `libcuda.so.1`, as any program would (`LD_LIBRARY_PATH`, then the system's
 //! directories), then where WSL and NixOS keep it. It is never unloaded. Only Linux is looked after.
 //!
@@ -29,7 +32,7 @@
 //! # Errors
 //! * Without the library every function returns `CUDA_ERROR_SHARED_OBJECT_INIT_FAILED` (303), and
 //!   [`driver`] says why. A function that the library lacks, because the driver is older than it, returns
-//!   `CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND` (302).
+//!   `CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND` (302); [`since`] knows which CUDA the newer ones came with.
 //! * `cust_raw`'s result type is an `enum` of CUDA 11.4, and any other number in it would be undefined
 //!   behaviour. A driver does return others: 46 for a device that another process holds exclusively, say.
 //!   They become `CUDA_ERROR_UNKNOWN` (999). [`take_failure`] has the number as the driver returned it,
@@ -43,8 +46,17 @@
 //! ```
 
 mod codes;
+mod later;
+mod launch_config;
 mod library;
 mod symbols;
+mod tensor_map;
 
 pub use codes::{Failure, error_name, error_text, take_failure};
+pub use later::{cuLaunchKernelEx, cuTensorMapEncodeTiled, since};
+pub use launch_config::{CUlaunchAttribute, CUlaunchConfig};
 pub use library::driver;
+pub use tensor_map::{
+    CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave,
+    CUtensorMapL2promotion, CUtensorMapSwizzle,
+};

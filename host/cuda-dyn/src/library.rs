@@ -79,3 +79,23 @@ impl Function {
         Ok(address)
     }
 }
+
+/// Calls the driver's function of that name, with arguments of these types.
+///
+/// Unsafe, for whoever uses it: the function has these arguments and an int for its result, and what it asks of them
+/// holds.
+macro_rules! call {
+    ($name:ident($($argument:ident: $type:ty),*)) => {{
+        type Driver = unsafe extern "C" fn($($type),*) -> std::ffi::c_int;
+        static FUNCTION: $crate::library::Function =
+            $crate::library::Function::new(stringify!($name));
+        let code = match FUNCTION.address() {
+            Ok(address) => {
+                std::mem::transmute::<*mut std::ffi::c_void, Driver>(address)($($argument),*)
+            }
+            Err(code) => code,
+        };
+        $crate::codes::result(stringify!($name), code)
+    }};
+}
+pub(crate) use call;

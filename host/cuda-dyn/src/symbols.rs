@@ -2,8 +2,8 @@
 
 #![allow(non_snake_case, reason = "the linker knows the driver's functions by these names")]
 
-use crate::codes::{description, result};
-use crate::library::Function;
+use crate::codes::description;
+use crate::library::call;
 use cust_raw::*;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
@@ -12,19 +12,10 @@ macro_rules! forward {
     ($(fn $name:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            static DRIVERS: Function = Function::new(stringify!($name));
-            let code = match DRIVERS.address() {
-                // SAFETY: the driver's function of that name has these arguments (cust_raw's bindings
-                // say so, see below) and an int for its result. What it asks of the arguments is
-                // passed on to the caller, by being `unsafe`.
-                Ok(address) => unsafe {
-                    std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(
-                        address,
-                    )($($argument),*)
-                },
-                Err(code) => code,
-            };
-            result(stringify!($name), code)
+            // SAFETY: the driver's function of that name has these arguments (cust_raw's bindings say so,
+            // see below) and an int for its result. What it asks of the arguments is passed on to the
+            // caller, by being `unsafe`.
+            unsafe { call!($name($($argument: $type),*)) }
         }
 
         const _: unsafe extern "C" fn($($type),*) -> CUresult = cust_raw::$name;

@@ -2,9 +2,72 @@
 
 mod fake;
 
-use cuda_dyn::{Failure, driver, error_name, error_text, take_failure};
+use cuda_dyn::{
+    CUlaunchAttribute, CUlaunchConfig, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill,
+    CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapSwizzle, Failure, cuLaunchKernelEx,
+    cuTensorMapEncodeTiled, driver, error_name, error_text, since, take_failure,
+};
 use cust::error::CudaError;
+use cust::sys::CUresult;
 use fake::{calls, with_driver};
+
+/// A current context of the first device.
+fn context() -> cust::context::Context {
+    cust::context::Context::new(cust::device::Device::get_device(0).unwrap()).unwrap()
+}
+
+/// Encodes two matrices of 100 rows and 60 columns, 64 floats apart, in boxes of 8 x 16, from that address on.
+fn encode(address: usize) -> (CUresult, CUtensorMap) {
+    let mut map = CUtensorMap::default();
+    let (extents, strides) = ([60, 100, 2], [256, 25600]);
+    let (box_extents, element_strides) = ([16, 8, 1], [1; 3]);
+    // SAFETY: three dimensions.
+    let result = unsafe {
+        cuTensorMapEncodeTiled(
+            &mut map,
+            CUtensorMapDataType::Float32,
+            3,
+            address as *mut _,
+            extents.as_ptr(),
+            strides.as_ptr(),
+            box_extents.as_ptr(),
+            element_strides.as_ptr(),
+            CUtensorMapInterleave::None,
+            CUtensorMapSwizzle::Bytes64,
+            CUtensorMapL2promotion::Bytes128,
+            CUtensorMapFloatOOBfill::Zeros,
+        )
+    };
+    (result, map)
+}
+
+/// Launches the driver's kernel `fill` in six blocks, in clusters of so many.
+fn launch(cluster: u32) -> CUresult {
+    let module = cust::module::Module::from_ptx("", &[]).unwrap();
+    // cust's own stream drops the flag that it shall not wait for the default stream.
+    let mut stream = std::ptr::null_mut();
+    // SAFETY: one handle is written.
+    let result = unsafe { cust::sys::cuStreamCreateWithPriority(&mut stream, 1, 0) };
+    assert_eq!(result, CUresult::CUDA_SUCCESS);
+    let mut words = [0u32; 6];
+    let (mut address, mut value, mut count) = (words.as_mut_ptr(), 7u32, 6u32);
+    let mut params = [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
+    let mut attribute = CUlaunchAttribute::cluster([cluster, 1, 1]);
+    let config = CUlaunchConfig {
+        grid: [6, 1, 1],
+        block: [1, 1, 1],
+        dynamic_shared: 0,
+        stream,
+        attributes: &mut attribute,
+        attribute_count: 1,
+    };
+    let function = module.get_function("fill").unwrap().to_raw();
+    // SAFETY: one attribute; the parameters are the kernel's, which ends before this returns.
+    let result =
+        unsafe { cuLaunchKernelEx(&config, function, params.as_mut_ptr(), std::ptr::null_mut()) };
+    assert_eq!(words, [if result == CUresult::CUDA_SUCCESS { 7 } else { 0 }; 6]);
+    result
+}
 
 with_driver! {
     fn without_a_library_every_call_says_so("no driver") {
@@ -55,6 +118,36 @@ with_driver! {
         assert_eq!(take_failure(), Some(Failure { function: "cuInit", code: 987 }));
         assert_eq!(error_name(987), "CUDA_ERROR");
         assert!(!error.to_string().is_empty());
+    }
+
+    fn a_tensor_map_is_encoded("") {
+        let _context = context();
+        let (result, map) = encode(0x1000);
+        assert_eq!(result, CUresult::CUDA_SUCCESS);
+        // The tests' driver makes of a description the description.
+        assert_eq!(map.opaque, [0x1000, 60, 100, 2, 256, 25600, 16, 8, 1, 7, 2, 2, 0, 0, 0, 0]);
+        assert_eq!(encode(0x1008).0, CUresult::CUDA_ERROR_INVALID_VALUE);
+        let failure = Failure { function: "cuTensorMapEncodeTiled", code: 1 };
+        assert_eq!(take_failure(), Some(failure));
+    }
+
+    fn a_launch_has_a_cluster("") {
+        let _context = context();
+        calls();
+        assert_eq!(launch(2), CUresult::CUDA_SUCCESS);
+        let calls = calls();
+        assert!(calls.contains(&"cluster [2, 1, 1]".to_owned()), "{calls:?}");
+        assert_eq!(launch(4), CUresult::CUDA_ERROR_INVALID_VALUE);
+        assert_eq!(take_failure(), Some(Failure { function: "cuLaunchKernelEx", code: 1 }));
+    }
+
+    fn later_functions_without_a_library("no driver") {
+        assert_eq!(encode(0x1000).0 as i32, 303);
+        let failure = Failure { function: "cuTensorMapEncodeTiled", code: 303 };
+        assert_eq!(take_failure(), Some(failure));
+        assert_eq!(since("cuTensorMapEncodeTiled"), Some((12, 0)));
+        assert_eq!(since("cuLaunchKernelEx"), Some((11, 8)));
+        assert_eq!(since("cuLaunchKernel"), None);
     }
 
     fn each_thread_has_its_own_failure("cuInit=803") {

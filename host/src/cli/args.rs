@@ -22,7 +22,7 @@ use host::{
 };
 
 pub(crate) use self::{
-    bench::{Bench, Group, Layouts, Vs},
+    bench::{Bench, BenchKernel, Group, Layouts, Vs},
     blur::Blur,
     check::Check,
     gemm::Gemm,

@@ -38,6 +38,9 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
             Contract::ProductF64(product) => {
                 ("C = A B in f64", Some(product.tile), Some(product.block))
             }
+            Contract::TensorProduct(product) => {
+                ("C = A B by tensor copies", Some(product.tile), declaration.block)
+            }
             _ => ("another program", None, declaration.block),
         };
         let line = KernelLine {

@@ -15,6 +15,8 @@ pub(super) const NO_DEVICE: i32 = 100;
 pub(super) const NOT_FOUND: i32 = 500;
 /// `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`.
 pub(super) const LAUNCH_OUT_OF_RESOURCES: i32 = 701;
+/// `CUDA_ERROR_INVALID_CLUSTER_SIZE`.
+pub(super) const INVALID_CLUSTER_SIZE: i32 = 912;
 
 /// A failed call, by the number that the driver gave: `cust` knows only those of CUDA 11.4.
 #[derive(Clone, Copy, Debug)]
@@ -50,13 +52,18 @@ impl Raw {
         };
         match self.code {
             // A function that this driver's library lacks, as cuda-dyn reports it.
-            302 => Error::NoDriver {
-                reason: format!(
-                    "{} has no function {}: the driver is too old, update it",
-                    cuda_dyn::driver().unwrap_or("libcuda.so.1"),
+            302 => {
+                let library = cuda_dyn::driver().unwrap_or("libcuda.so.1");
+                let needed = match cuda_dyn::since(self.call) {
+                    Some((major, minor)) => format!(" to one of CUDA {major}.{minor} or newer"),
+                    None => String::new(),
+                };
+                let reason = format!(
+                    "{library} has no function {}: the driver is too old, update it{needed}",
                     self.call
-                ),
-            },
+                );
+                Error::NoDriver { reason }
+            }
             46 => driver("; another process may hold the device for itself: see nvidia-smi"),
             // Faults of a kernel, and of the hardware, that end the context.
             214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 => driver(

@@ -1,13 +1,17 @@
 //! Kernels, and their launch.
 
-use super::failure::{INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, Raw, check_on, outcome};
+use super::failure::{
+    INVALID_CLUSTER_SIZE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, Raw, check_on, outcome,
+};
 use super::{Module, Stream};
 use crate::error::{Error, Result};
 use crate::ptx::Resources;
+use cuda_dyn::{CUlaunchAttribute, CUlaunchConfig, cuLaunchKernelEx};
 use cust::sys::{
     CUfunction, CUfunction_attribute_enum as Attribute, cuFuncGetAttribute, cuFuncSetAttribute,
     cuLaunchKernel,
 };
+use simt::LaunchConfig;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -92,10 +96,10 @@ impl Function {
     }
 
     /// Queues one launch in `stream` and returns at once. A fault in the kernel is seen by whoever waits
-    /// for it.
+    /// for it. A cluster of one block stands for none, or for the one that the kernel declares.
     ///
     /// # Errors
-    /// [`Error::Launch`] for a grid, a block or shared memory that this kernel cannot have here.
+    /// [`Error::Launch`] for a grid, a block, a cluster or shared memory that this kernel cannot have here.
     ///
     /// # Safety
     /// 1. `params` has one pointer for each of the kernel's parameters, in order, to a value of that
@@ -107,45 +111,63 @@ impl Function {
     pub(crate) unsafe fn launch(
         &self,
         stream: &Stream,
-        grid: [u32; 3],
-        block: [u32; 3],
-        dynamic_shared: u32,
+        config: &LaunchConfig,
         params: &mut [*mut c_void],
     ) -> Result<()> {
+        let LaunchConfig { grid, block, dynamic_shared, cluster } = *config;
         let context = self.module.context();
         context.make_current()?;
-        // SAFETY: function and stream live as long as the borrows; the driver refuses a stream of another
-        // device. The parameters are as the caller promises, and no extra options are given.
-        let result = unsafe {
-            cuLaunchKernel(
-                self.raw,
-                grid[0],
-                grid[1],
-                grid[2],
-                block[0],
-                block[1],
-                block[2],
+        let result = if cluster == [1; 3] {
+            // SAFETY: function and stream live as long as the borrows; the driver refuses a stream of
+            // another device. The parameters are as the caller promises, and no extra options are given.
+            unsafe {
+                cuLaunchKernel(
+                    self.raw,
+                    grid[0],
+                    grid[1],
+                    grid[2],
+                    block[0],
+                    block[1],
+                    block[2],
+                    dynamic_shared,
+                    stream.raw(),
+                    params.as_mut_ptr(),
+                    null_mut(),
+                )
+            }
+        } else {
+            let mut attribute = CUlaunchAttribute::cluster(cluster);
+            let config = CUlaunchConfig {
+                grid,
+                block,
                 dynamic_shared,
-                stream.raw(),
-                params.as_mut_ptr(),
-                null_mut(),
-            )
+                stream: stream.raw(),
+                attributes: &mut attribute,
+                attribute_count: 1,
+            };
+            // SAFETY: as above; the one attribute outlives the call.
+            unsafe { cuLaunchKernelEx(&config, self.raw, params.as_mut_ptr(), null_mut()) }
         };
         outcome(result).map_err(|raw| match raw.code {
-            INVALID_VALUE | LAUNCH_OUT_OF_RESOURCES => Error::Launch {
-                kernel: self.name,
-                what: self.refusal(raw, grid, block, dynamic_shared),
-            },
+            INVALID_VALUE | LAUNCH_OUT_OF_RESOURCES | INVALID_CLUSTER_SIZE => {
+                Error::Launch { kernel: self.name, what: self.refusal(raw, config) }
+            }
             _ => context.error(raw),
         })
     }
 
     /// The launch that the driver refused, with all that may be the reason.
-    fn refusal(&self, raw: Raw, grid: [u32; 3], block: [u32; 3], dynamic_shared: u32) -> String {
+    fn refusal(&self, raw: Raw, config: &LaunchConfig) -> String {
         let Attributes { registers, static_shared, max_threads, .. } = self.attributes;
+        let LaunchConfig { grid, block, dynamic_shared, cluster } = config;
+        let clusters = match cluster {
+            [1, 1, 1] => String::new(),
+            _ => format!(" in clusters {cluster:?}"),
+        };
         format!(
-            "grid {grid:?}, block {block:?} of at most {max_threads} threads with {registers} registers \
-             each, {dynamic_shared} bytes of dynamic and {static_shared} of static shared memory: {}",
+            "grid {grid:?}{clusters}, block {block:?} of at most {max_threads} threads with {registers} \
+             registers each, {dynamic_shared} bytes of dynamic and {static_shared} of static shared \
+             memory: {}",
             raw.words()
         )
     }

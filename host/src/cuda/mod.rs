@@ -23,6 +23,7 @@ mod module;
 mod pinned;
 mod rows;
 mod stream;
+mod tensor_map;
 #[cfg(test)]
 mod tests;
 mod uses;
@@ -37,6 +38,7 @@ pub(crate) use module::Module;
 pub(crate) use pinned::{PinnedMemory, Pitched, Way};
 pub(crate) use rows::{Side, copy_rows};
 pub(crate) use stream::Stream;
+pub(crate) use tensor_map::encode;
 pub(crate) use uses::Uses;
 
 use crate::error::{Error, Result};

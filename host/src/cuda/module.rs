@@ -34,12 +34,22 @@ impl Module {
     /// # Errors
     /// [`Error::Ptx`](crate::error::Error::Ptx) with the compiler's log where the driver does not take it.
     pub(crate) fn load(context: &Arc<Context>, name: &str, ptx: &str) -> Result<Self> {
+        Module::load_at(context, name, ptx, None)
+    }
+
+    /// The same, optimised at that level, 0 to 4; at the driver's highest where there is none.
+    pub(crate) fn load_at(
+        context: &Arc<Context>,
+        name: &str,
+        ptx: &str,
+        level: Option<u32>,
+    ) -> Result<Self> {
         let text = CString::new(ptx).map_err(|nul| {
             context.refusal(name, format!("it has a NUL byte at {}", nul.nul_position()))
         })?;
         context.make_current()?;
         let (mut errors, mut infos) = (Log::new(), Log::new());
-        let mut options = [
+        let mut options = vec![
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
             CUjit_option::CU_JIT_INFO_LOG_BUFFER,
@@ -47,10 +57,14 @@ impl Module {
         ];
         // Numbers stand in the place of the pointers, not behind them.
         let size = Log::BYTES as *mut c_void;
-        let mut values = [errors.start(), size, infos.start(), size];
+        let mut values = vec![errors.start(), size, infos.start(), size];
+        if let Some(level) = level {
+            options.push(CUjit_option::CU_JIT_OPTIMIZATION_LEVEL);
+            values.push(level as usize as *mut c_void);
+        }
         let mut raw = null_mut();
         // SAFETY: the text ends with NUL. Each of the options has its value: two buffers and their sizes,
-        // which outlive the call. The driver writes one handle, of the context made current.
+        // which outlive the call, and a number. The driver writes one handle, of the context made current.
         let result = unsafe {
             cuModuleLoadDataEx(
                 &mut raw,

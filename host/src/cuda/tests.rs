@@ -6,7 +6,10 @@ mod device;
 mod fake;
 
 use super::*;
+use crate::launch::Unbound;
 use fake::{calls, with_driver};
+use simt::device::{Out, TensorMap};
+use simt::{LaunchConfig, Params};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -25,8 +28,7 @@ fn fill(
     memory: &Memory,
     value: u32,
     count: u32,
-    grid: [u32; 3],
-    block: [u32; 3],
+    config: LaunchConfig,
 ) -> Result<()> {
     let module = Module::load(context, "test.ptx", PTX)?;
     let stream = Stream::new(context)?;
@@ -34,8 +36,59 @@ fn fill(
     let mut params: [*mut c_void; 3] =
         [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
     // SAFETY: the parameters are the kernel's, and it has written when this returns.
-    unsafe { module.function("fill")?.launch(&stream, grid, block, 0, &mut params) }?;
+    unsafe { module.function("fill")?.launch(&stream, &config, &mut params) }?;
     stream.synchronize()
+}
+
+/// Launches two blocks of a kernel that declares no cluster as one.
+fn launch_a_cluster() -> Result<()> {
+    let device = crate::Device::cuda(0)?;
+    let [a, b] = [0; 2].map(|_| device.zeros::<f32>(512).unwrap());
+    let mut c = device.zeros::<f32>(512)?;
+    let shape = LaunchConfig::new([2, 1, 1], [256, 1, 1]);
+    let config = LaunchConfig { cluster: [2, 1, 1], ..shape };
+    let kernel = &gpu::kernels::vec_add::vec_add;
+    // SAFETY: as many elements as threads.
+    unsafe { device.stream()?.launch(kernel, &config, (512, &a, &b, &mut c)) }
+}
+
+const SHAPE: crate::BoxShape = crate::BoxShape { rows: 8, cols: 16, swizzle: 64 };
+
+/// A kernel that the tests' driver does not run.
+#[simt::device::kernel(block = (32))]
+fn takes_boxes(map: TensorMap<f32>, mut c: Out<f32>) {
+    let _ = map;
+    c[0] = 1.0;
+}
+
+/// What a kernel is given of `boxes`.
+fn bind(
+    boxes: crate::Boxes<f32>,
+    stream: &crate::Stream,
+) -> std::result::Result<TensorMap<f32>, Unbound> {
+    crate::Argument::bind(boxes, stream, "map")
+}
+
+/// Launches that kernel.
+fn launch_boxes(
+    stream: &crate::Stream,
+    boxes: crate::Boxes<f32>,
+    c: &mut crate::Buffer<f32>,
+) -> Result<()> {
+    let ptx = format!("// {}", takes_boxes.declaration.to_ptx_comment());
+    // SAFETY: the tests' driver runs no kernels.
+    unsafe { stream.device().load_ptx("boxes.ptx", &ptx) }?;
+    // SAFETY: as above; on the CPU nothing is launched.
+    unsafe { stream.launch(&takes_boxes, &LaunchConfig::new([1; 3], [32, 1, 1]), (boxes, c)) }
+}
+
+/// The error of such a launch, and the address of the matrix.
+fn refuse_boxes() -> (Error, u64) {
+    let device = crate::Device::cuda(0).unwrap();
+    let (a, mut c) = (device.zeros::<f32>(2000).unwrap(), device.zeros::<f32>(32).unwrap());
+    let boxes = crate::Boxes::new(a.view(..).unwrap(), [1, 10, 18], [0, 64], SHAPE).unwrap();
+    calls();
+    (launch_boxes(&device.stream().unwrap(), boxes, &mut c).unwrap_err(), a.address())
 }
 
 with_driver! {
@@ -275,7 +328,7 @@ with_driver! {
         let mut pinned = device.pinned::<f32>(8).unwrap();
         let lines = crate::Lines { count: 1, len: 8, stride: 8 };
         streams[0].upload(&mut pinned, buffer.view_mut(..).unwrap(), lines).unwrap();
-        let (kernel, config) = (&gpu::kernels::vec_add::vec_add, simt::LaunchConfig::new([1, 1, 1], [256, 1, 1]));
+        let (kernel, config) = (&gpu::kernels::vec_add::vec_add, LaunchConfig::new([1, 1, 1], [256, 1, 1]));
         let (a, mut c) = (device.zeros::<f32>(8).unwrap(), device.zeros::<f32>(8).unwrap());
         // SAFETY: eight elements of each; nothing is launched.
         let error = unsafe { streams[1].launch(kernel, &config, (8, &buffer, &a, &mut c)) };
@@ -402,7 +455,7 @@ with_driver! {
         let (start, end) = (Event::new(&context).unwrap(), Event::new(&context).unwrap());
         let stream = Stream::new(&context).unwrap();
         start.record(&stream).unwrap();
-        fill(&context, &memory, 9, 2, [1, 1, 1], [2, 1, 1]).unwrap();
+        fill(&context, &memory, 9, 2, LaunchConfig::new([1, 1, 1], [2, 1, 1])).unwrap();
         end.record(&stream).unwrap();
         assert_eq!(Event::elapsed_us(&start, &end).unwrap(), 1500.0);
         let mut bytes = [0; 8];
@@ -447,6 +500,129 @@ with_driver! {
         }
     }
 
+    fn a_launch_in_clusters("kernels=1") {
+        use simt::device::*;
+        #[kernel(block = (32), cluster = (2))]
+        fn declares_a_cluster(mut c: Out<f32>) {
+            c[0] = 1.0;
+        }
+        const DECLARED: &str =
+            "// simt.kernel name=declares_a_cluster block=32,1,1 barriers=0 cluster=2,1,1 params=out.f32";
+        let device = crate::Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let [a, b] = [0; 2].map(|_| device.zeros::<f32>(512).unwrap());
+        let mut c = device.zeros::<f32>(512).unwrap();
+        let kernel = &gpu::kernels::vec_add::vec_add;
+        let mut launch = |cluster| {
+            let config = LaunchConfig { cluster, ..LaunchConfig::new([2, 1, 1], [256, 1, 1]) };
+            calls();
+            // SAFETY: as many elements as threads.
+            unsafe { stream.launch(kernel, &config, (512, &a, &b, &mut c)) }.unwrap();
+            let looked_up = |call: &String| call.starts_with("cuModule") || call.starts_with("cuFunc");
+            calls().into_iter().filter(|call| !looked_up(call)).collect::<Vec<_>>()
+        };
+        assert_eq!(launch([1, 1, 1]), ["cuLaunchKernel", "launch vec_add"]);
+        assert_eq!(launch([2, 1, 1]), ["cuLaunchKernelEx", "cluster [2, 1, 1]", "launch vec_add"]);
+        // What the kernel declares stands in its PTX; to say it again changes nothing.
+        // SAFETY: the tests' driver runs no kernels.
+        unsafe { device.load_ptx("declared.ptx", DECLARED) }.unwrap();
+        for cluster in [[1, 1, 1], [2, 1, 1]] {
+            let config = LaunchConfig { cluster, ..LaunchConfig::new([4, 1, 1], [32, 1, 1]) };
+            // SAFETY: as above.
+            unsafe { stream.launch(&declares_a_cluster, &config, (&mut c,)) }.unwrap();
+            let calls = calls();
+            assert!(calls.contains(&"cuLaunchKernel".to_owned()), "{calls:?}");
+            assert!(!calls.contains(&"cuLaunchKernelEx".to_owned()), "{calls:?}");
+        }
+    }
+
+    fn clusters_that_the_driver_refuses("") {
+        let context = open();
+        let memory = Memory::alloc(&context, 16).unwrap();
+        let shape = LaunchConfig::new([64, 1, 1], [1, 1, 1]);
+        for (cluster, code) in [([3, 1, 1], "VALUE (1)"), ([16, 1, 1], "CLUSTER_SIZE (912)")] {
+            let config = LaunchConfig { cluster, ..shape };
+            let error = fill(&context, &memory, 9, 1, config).unwrap_err();
+            assert!(matches!(error, Error::Launch { kernel: "fill", .. }), "{error}");
+            let text = error.to_string();
+            assert!(text.contains(&format!("grid [64, 1, 1] in clusters {cluster:?}, block")), "{text}");
+            assert!(text.contains(&format!("CUDA_ERROR_INVALID_{code}")), "{text}");
+        }
+    }
+
+    fn a_device_without_clusters("major=8 kernels=1") {
+        let text = launch_a_cluster().unwrap_err().to_string();
+        assert_eq!(text, "kernel vec_add: cluster = [2, 1, 1] has 2 blocks: must be 1 to 1");
+        assert!(!calls().iter().any(|call| call.starts_with("cuLaunch")));
+    }
+
+    fn a_driver_older_than_clusters("kernels=1 cuLaunchKernelEx=302") {
+        let error = launch_a_cluster().unwrap_err();
+        let expected = "no NVIDIA driver: libcuda.so.1 has no function cuLaunchKernelEx: the driver is too old, \
+                        update it to one of CUDA 11.8 or newer";
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.exit_code(), 3);
+    }
+
+    fn matrices_are_encoded_for_a_kernel("kernels=1") {
+        let device = crate::Device::cuda(0).unwrap();
+        let streams = [device.stream().unwrap(), device.stream().unwrap()];
+        let (mut a, mut c) = (device.zeros::<f32>(2000).unwrap(), device.zeros::<f32>(32).unwrap());
+        let start = a.address() + 16;
+        calls();
+        let boxes = || crate::Boxes::new(a.view(4..).unwrap(), [3, 10, 18], [640, 64], SHAPE).unwrap();
+        let mut slots = (bind(boxes(), &streams[0]).unwrap(),).slots();
+        assert_eq!(calls(), ["cuTensorMapEncodeTiled"]);
+        // SAFETY: a map is sixteen words.
+        let words = unsafe { *slots.pointers().next().unwrap().cast::<[u64; 16]>() };
+        // Extents, strides, the box; a float32, spans of 64 bytes, 256 bytes for the L2 cache.
+        assert_eq!(words, [start, 18, 10, 3, 256, 2560, 16, 8, 1, 7, 2, 3, 0, 0, 0, 0]);
+        // A launch reads them, as it reads a buffer.
+        launch_boxes(&streams[0], boxes(), &mut c).unwrap();
+        let launched = calls();
+        assert!(launched.contains(&"launch takes_boxes".to_owned()), "{launched:?}");
+        let mut pinned = device.pinned::<f32>(8).unwrap();
+        let lines = crate::Lines { count: 1, len: 8, stride: 8 };
+        streams[1].upload(&mut pinned, a.view_mut(..).unwrap(), lines).unwrap();
+        assert!(calls().contains(&"cuStreamWaitEvent".into()), "what is written was read");
+        let boxes = crate::Boxes::new(a.view(..).unwrap(), [1, 10, 18], [0, 64], SHAPE).unwrap();
+        launch_boxes(&streams[0], boxes, &mut c).unwrap();
+        assert!(calls().contains(&"cuStreamWaitEvent".into()), "what is read was written");
+    }
+
+    fn boxes_that_the_driver_refuses("kernels=1 cuTensorMapEncodeTiled=1") {
+        let (error, address) = refuse_boxes();
+        assert!(matches!(error, Error::Launch { .. }), "{error}");
+        let expected = format!("kernel takes_boxes: map: at {address:#x}, the driver takes no TensorDescription {{");
+        let text = error.to_string();
+        assert!(text.starts_with(&expected) && text.contains("extents: [18, 10, 1]"), "{text}");
+        assert!(!calls().iter().any(|call| call.starts_with("cuLaunch")));
+    }
+
+    fn boxes_on_a_device_without_the_accelerator("major=8 minor=9 kernels=1") {
+        let expected = "kernel takes_boxes: map: cuda:0 (Fake GPU) has compute capability 8.9, a tensor map needs 9.0";
+        assert_eq!(refuse_boxes().0.to_string(), expected);
+        assert!(!calls().contains(&"cuTensorMapEncodeTiled".into()));
+    }
+
+    fn a_driver_older_than_tensor_maps("kernels=1 cuTensorMapEncodeTiled=302") {
+        let expected = "no NVIDIA driver: libcuda.so.1 has no function cuTensorMapEncodeTiled: the driver is too old, \
+                        update it to one of CUDA 12.0 or newer";
+        assert_eq!(refuse_boxes().0.to_string(), expected);
+    }
+
+    fn boxes_elsewhere("kernels=1") {
+        let (gpu, cpu) = (crate::Device::cuda(0).unwrap(), crate::Device::cpu());
+        for (here, there) in [(&gpu, &cpu), (&cpu, &gpu)] {
+            let (a, mut c) = (there.zeros::<f32>(2000).unwrap(), here.zeros::<f32>(32).unwrap());
+            let boxes = crate::Boxes::new(a.view(..).unwrap(), [1, 10, 18], [0, 64], SHAPE).unwrap();
+            let error = launch_boxes(&here.stream().unwrap(), boxes, &mut c).unwrap_err();
+            let (here, there) = (here.name(), there.name());
+            let expected = format!("kernel takes_boxes: map lies on {there}, the launch is on {here}");
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
     fn a_kernel_that_is_not_there("") {
         let module = Module::load(&open(), "test.ptx", PTX).unwrap();
         let text = module.function("full").unwrap_err().to_string();
@@ -468,7 +644,7 @@ with_driver! {
         let context = open();
         let memory = Memory::alloc(&context, 16).unwrap();
         for (grid, block) in [([0, 1, 1], [1, 1, 1]), ([1, 1, 1], [64, 32, 1])] {
-            let error = fill(&context, &memory, 9, 1, grid, block).unwrap_err();
+            let error = fill(&context, &memory, 9, 1, LaunchConfig::new(grid, block)).unwrap_err();
             assert!(matches!(error, Error::Launch { kernel: "fill", .. }), "{error}");
             let text = error.to_string();
             assert!(text.contains(&format!("grid {grid:?}, block {block:?}")), "{text}");
@@ -482,7 +658,7 @@ with_driver! {
         let context = open();
         let mut memory = Memory::alloc(&context, 16).unwrap();
         for error in [
-            fill(&context, &memory, 9, 1, [1, 1, 1], [1, 1, 1]).unwrap_err(),
+            fill(&context, &memory, 9, 1, LaunchConfig::new([1; 3], [1; 3])).unwrap_err(),
             memory.read(0, &mut [0]).unwrap_err(),
             memory.write(0, &[0]).unwrap_err(),
         ] {

@@ -3,7 +3,9 @@
 //! Both are pure functions of what is asked for and where: [`candidates`] needs no device, and `--plan` prints it.
 //!
 //! **May it run** ([`Ineligible`]): a general kernel takes every product. A lesson's kernel takes `A B` of dense
-//! row-major matrices, one at a time, without scalars, bias or activation. None takes more workspace than it is allowed.
+//! row-major matrices, one at a time, without scalars, bias or activation. A kernel that takes its operands by tensor
+//! copies needs Hopper (or the CPU device), operands that lie the way it reads them, and, where their rows do not begin at
+//! multiples of sixteen bytes, a workspace to copy them to. None takes more workspace than it is allowed.
 //!
 //! **Is it the fastest**: the one with the shortest predicted time. A product is as many blocks as C has tiles, full
 //! ones at the edges too. The fullest of the multiprocessors decides: with `q` blocks it needs `q` times a block's
@@ -19,7 +21,8 @@ use serde::Serialize;
 
 use super::{
     Compute,
-    scalar::{self, Kernel, Scalar},
+    scalar::{self, Kernel, Scalar, Text},
+    tensor,
 };
 use crate::{
     buffer::Pod,
@@ -42,6 +45,11 @@ pub struct Request {
     pub strides: [[usize; 2]; 3],
     /// Products of a batch.
     pub batch: usize,
+    /// Do A, and B, and each of a batch's, begin at multiples of sixteen bytes?
+    pub aligned: [bool; 2],
+    /// How many blocks are to split k between them, of a kernel that can; as many as the device has room for where it
+    /// says nothing.
+    pub split_k: Option<u32>,
     /// How it is to be computed.
     pub compute: Compute,
     /// Is it `A B`, with `alpha = 1`, `beta = 0`, no bias and no activation?
@@ -57,6 +65,8 @@ impl Request {
             shape,
             strides,
             batch: 1,
+            aligned: [true; 2],
+            split_k: None,
             compute: Compute::default(),
             plain: true,
             workspace_limit: DEFAULT_WORKSPACE_LIMIT,
@@ -76,7 +86,13 @@ impl Request {
             return *self;
         }
         let turned = |[between_rows, between_cols]: [usize; 2]| [between_cols, between_rows];
-        Request { shape: self.shape.transposed(), strides: [b, a, c].map(turned), ..*self }
+        let [aligned_a, aligned_b] = self.aligned;
+        Request {
+            shape: self.shape.transposed(),
+            strides: [b, a, c].map(turned),
+            aligned: [aligned_b, aligned_a],
+            ..*self
+        }
     }
 
     /// Are A, B and C dense and row-major? A stride that nothing is reached by may be any.
@@ -132,6 +148,19 @@ pub enum Ineligible {
     Dense,
     /// It computes one product a launch.
     Batch,
+    /// It needs another GPU: of this compute capability, without its dot.
+    Arch(u32),
+    /// It takes the operand of that name (`A` or `B`) with its elements side by side along that side (`k`, `m` or `n`).
+    Along {
+        /// The operand.
+        operand: &'static str,
+        /// The side.
+        side: &'static str,
+    },
+    /// The accelerator does not count to this size of A or B.
+    TooLong(usize),
+    /// It does not split k.
+    Split,
     /// It needs more workspace than it may take.
     Workspace {
         /// Bytes that it needs.
@@ -149,6 +178,16 @@ impl fmt::Display for Ineligible {
             }
             Ineligible::Dense => f.write_str("takes dense row-major matrices alone"),
             Ineligible::Batch => f.write_str("computes one product a launch"),
+            Ineligible::Arch(arch) => {
+                write!(f, "needs a GPU of compute capability {}.{}", arch / 10, arch % 10)
+            }
+            Ineligible::Along { operand, side } => {
+                write!(f, "takes {operand} with its elements side by side along {side}")
+            }
+            Ineligible::TooLong(size) => {
+                write!(f, "takes sizes up to 2^31, and one of A or B is {size}")
+            }
+            Ineligible::Split => f.write_str("does not split k"),
             Ineligible::Workspace { needed, limit } => {
                 write!(f, "needs {needed} bytes of workspace, and may take {limit}")
             }
@@ -169,6 +208,8 @@ pub struct Candidate {
     pub predicted_us: Option<f64>,
     /// Bytes that it needs on the device besides its operands.
     pub workspace_bytes: u64,
+    /// Blocks that split k between them: a cluster.
+    pub split_k: u32,
 }
 
 /// The kernel of a product.
@@ -179,9 +220,11 @@ pub struct Choice {
     pub entry: &'static Entry,
     /// Why this one.
     pub reason: Reason,
-    /// Bytes that it needs on the device besides its operands, never more than the request's limit. No kernel of today
-    /// needs any.
+    /// Bytes that it needs on the device besides its operands, never more than the request's limit: for copies of operands
+    /// whose rows do not begin where the kernel needs them to.
     pub workspace_bytes: u64,
+    /// Blocks that split k between them: a cluster.
+    pub split_k: u32,
 }
 
 /// Why a kernel was taken.
@@ -275,24 +318,59 @@ fn predict<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> O
 }
 
 /// Why a kernel may not run, if so.
-fn ineligible<T, O>(kernel: &Kernel<T, O>, request: &Request) -> Option<Ineligible> {
+fn ineligible<T, O>(
+    kernel: &Kernel<T, O>,
+    request: &Request,
+    target: &Target,
+) -> Option<Ineligible> {
     // Every kernel of today computes in its operands' own type.
     let Compute::Native = request.compute;
-    let (needed, limit) = ((kernel.workspace_bytes)(request), request.workspace_limit);
-    match kernel.general {
-        None if !request.plain => Some(Ineligible::Plain),
-        None if request.batch > 1 => Some(Ineligible::Batch),
-        None if !request.is_dense() => Some(Ineligible::Dense),
-        _ if needed > limit => Some(Ineligible::Workspace { needed, limit }),
-        _ => None,
+    let (needed, limit) = (workspace_bytes(kernel, request), request.workspace_limit);
+    // The PTX for 9.0 runs on no other, and the one for newer devices is without these kernels.
+    let arch = kernel.entry.declaration().arch;
+    let arch = arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10));
+    let splits = request.split_k.is_some_and(|blocks| blocks > 1);
+    match kernel.text {
+        _ if arch.is_some() => arch.map(Ineligible::Arch),
+        Text::Lesson if !request.plain => Some(Ineligible::Plain),
+        Text::Lesson if request.batch > 1 => Some(Ineligible::Batch),
+        Text::Lesson if !request.is_dense() => Some(Ineligible::Dense),
+        Text::Lesson | Text::General(_) if splits => Some(Ineligible::Split),
+        Text::Lesson | Text::General(_) => None,
+        Text::Tensor(product) => {
+            let across = tensor::lies_across(product, request)
+                .map(|(operand, side)| Ineligible::Along { operand, side });
+            let too_long = || tensor::too_long(product, request).map(Ineligible::TooLong);
+            let no_room = || (needed > limit).then_some(Ineligible::Workspace { needed, limit });
+            across.or_else(too_long).or_else(no_room)
+        }
+    }
+}
+
+/// Bytes that a kernel needs on the device besides its operands.
+fn workspace_bytes<T, O>(kernel: &Kernel<T, O>, request: &Request) -> u64 {
+    match kernel.text {
+        Text::Tensor(product) => tensor::workspace_bytes(product, request),
+        Text::Lesson | Text::General(_) => 0,
+    }
+}
+
+/// Blocks that split k between them.
+fn split_k<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> u32 {
+    match kernel.text {
+        Text::Tensor(product) => tensor::split_k(product, request, target),
+        Text::Lesson | Text::General(_) => 1,
     }
 }
 
 fn candidate<T, O>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Candidate {
-    let ineligible = ineligible(&kernel, request);
-    let predicted_us = predict(&kernel, request, target);
-    let workspace_bytes = (kernel.workspace_bytes)(request);
-    Candidate { entry: kernel.entry, ineligible, predicted_us, workspace_bytes }
+    Candidate {
+        entry: kernel.entry,
+        ineligible: ineligible(&kernel, request, target),
+        predicted_us: predict(&kernel, request, target),
+        workspace_bytes: workspace_bytes(&kernel, request),
+        split_k: split_k(&kernel, request, target),
+    }
 }
 
 /// Every kernel for `T`, in the order of the registry.
@@ -316,19 +394,20 @@ pub(super) fn choose_kernel<T: Scalar<O>, O: Pod>(
 ) -> Result<(Kernel<T, O>, Choice)> {
     let request = &request.as_launched();
     let (kernel, reason) = match name {
-        Some(name) => (named(scalar::find::<T, O>(name)?, request)?, Reason::Named),
+        Some(name) => (named(scalar::find::<T, O>(name)?, request, target)?, Reason::Named),
         None => fastest(T::kernels(), request, target).ok_or_else(|| {
             let limit = format!("there is none for {} that takes such operands", T::NAME);
             Error::argument("kernel", "auto", limit)
         })?,
     };
-    let workspace_bytes = (kernel.workspace_bytes)(request);
-    Ok((kernel, Choice { entry: kernel.entry, reason, workspace_bytes }))
+    let workspace_bytes = workspace_bytes(&kernel, request);
+    let split_k = split_k(&kernel, request, target);
+    Ok((kernel, Choice { entry: kernel.entry, reason, workspace_bytes, split_k }))
 }
 
 /// The kernel that was asked for, if it may run.
-fn named<T, O>(kernel: Kernel<T, O>, request: &Request) -> Result<Kernel<T, O>> {
-    match ineligible(&kernel, request) {
+fn named<T, O>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Result<Kernel<T, O>> {
+    match ineligible(&kernel, request, target) {
         None => Ok(kernel),
         Some(why) => Err(Error::argument("kernel", kernel.entry.name(), why.to_string())),
     }
@@ -342,7 +421,7 @@ fn fastest<T, O>(
 ) -> Option<(Kernel<T, O>, Reason)> {
     // One pass without an allocation: this is on the way of every launch.
     let (mut best, mut next) = (None::<(f64, Kernel<T, O>)>, None::<(f64, Kernel<T, O>)>);
-    for kernel in kernels.filter(|kernel| ineligible(kernel, request).is_none()) {
+    for kernel in kernels.filter(|kernel| ineligible(kernel, request, target).is_none()) {
         let Some(time) = predict(&kernel, request, target) else { continue };
         let faster = |than: &Option<(f64, _)>| {
             than.as_ref().is_none_or(|(other, _)| time.total_cmp(other) == Ordering::Less)
@@ -366,47 +445,59 @@ fn fastest<T, O>(
 mod tests {
     use super::*;
 
-    /// A kernel like gemm_128, if it copied A to padded rows first.
-    fn copies_a() -> Kernel<f32> {
-        let workspace_bytes = |request: &Request| {
-            4 * (request.shape.m() * request.shape.k().next_multiple_of(4)) as u64
-        };
-        Kernel { workspace_bytes, ..scalar::find("gemm_128").unwrap() }
+    fn request(shape: [u64; 3], workspace_limit: u64) -> Request {
+        let [m, n, k] = shape;
+        Request { workspace_limit, ..Request::dense(Shape::new(m, n, k).unwrap()) }
     }
 
-    fn request(workspace_limit: u64) -> Request {
-        let shape = Shape::new(4096, 4096, 4095).unwrap();
-        Request { workspace_limit, ..Request::dense(shape) }
+    fn of(name: &str, request: &Request) -> Candidate {
+        let kernel = scalar::find::<f32, f32>(name).unwrap();
+        candidate(kernel, &request.as_launched(), &Target::H200)
     }
 
     #[test]
     fn a_workspace_beyond_the_limit_is_refused_with_both_figures() {
+        let nn = |limit| of("gemm_tma_128_nn", &request([4096, 4096, 4095], limit));
+        // A's rows have 4095 elements, B's 4096.
         let needed = 4 * 4096 * 4096;
-        let of = |limit| candidate(copies_a(), &request(limit), &Target::H200);
-        assert_eq!((of(needed).workspace_bytes, of(needed).ineligible), (needed, None));
-        let refused = of(needed - 1).ineligible.unwrap();
+        assert_eq!((nn(needed).workspace_bytes, nn(needed).ineligible), (needed, None));
+        let refused = nn(needed - 1).ineligible.unwrap();
         assert_eq!(refused, Ineligible::Workspace { needed, limit: needed - 1 });
         assert_eq!(refused.to_string(), "needs 67108864 bytes of workspace, and may take 67108863");
-        let error = named(copies_a(), &request(0)).unwrap_err().to_string();
-        assert_eq!(error, "kernel = gemm_128: needs 67108864 bytes of workspace, and may take 0");
-        // Transposed it is launched as B^T A^T, and what was B is what it copies.
-        let shape = Shape::new(100, 4096, 4095).unwrap();
-        let turned = Request { strides: [[1, 100], [1, 4095], [1, 100]], ..Request::dense(shape) };
-        let turned = candidate(copies_a(), &turned.as_launched(), &Target::H200);
-        assert_eq!(turned.workspace_bytes, needed);
+        let named = |limit| {
+            let request = request([4096, 4096, 4095], limit);
+            choose::<f32>(&request, &Target::H200, Some("gemm_tma_128_nn"))
+        };
+        assert_eq!(named(needed).unwrap().workspace_bytes, needed);
+        let error = named(0).unwrap_err().to_string();
+        let expected =
+            "kernel = gemm_tma_128_nn: needs 67108864 bytes of workspace, and may take 0";
+        assert_eq!(error, expected);
+        assert_eq!(of("gemm_128", &request([4096, 4096, 4095], 0)).workspace_bytes, 0);
+        // Both, in a batch; and one, where the other's rows are as they should be though its matrices are not.
+        let both = Request { batch: 3, ..request([10, 7, 5], 1 << 20) };
+        assert_eq!(of("gemm_tma_64_nn", &both).workspace_bytes, 4 * 3 * (10 * 8 + 5 * 8));
+        let beside = Request { aligned: [false, true], ..request([10, 8, 12], 1 << 20) };
+        assert_eq!(of("gemm_tma_64_nn", &beside).workspace_bytes, 4 * 10 * 12);
+        // Columns side by side: it is launched as B^T A^T, and what was B is A.
+        let turned =
+            Request { strides: [[1, 10], [1, 5], [1, 10]], ..request([10, 7, 5], 1 << 20) };
+        assert_eq!(of("gemm_tma_64_nn", &turned).workspace_bytes, 4 * (7 * 8 + 5 * 12));
     }
 
     #[test]
-    fn without_room_for_its_workspace_the_fastest_is_not_taken() {
-        let slower = || std::iter::once(scalar::find::<f32, f32>("gemm_64").unwrap());
-        let of = |limit| {
-            let kernels = slower().chain([copies_a()]);
-            let (kernel, reason) = fastest(kernels, &request(limit), &Target::H200).unwrap();
-            (kernel.entry.name(), reason == Reason::Only)
-        };
-        assert_eq!(of(DEFAULT_WORKSPACE_LIMIT), ("gemm_128", false));
-        assert_eq!(of(1 << 20), ("gemm_64", true));
-        let alone = std::iter::once(copies_a());
-        assert!(fastest(alone, &request(1 << 20), &Target::H200).is_none());
+    fn k_is_split_among_as_many_blocks_as_find_room() {
+        let split = |name, shape| of(name, &request(shape, 1 << 20)).split_k;
+        // 264 blocks are at work at once.
+        assert_eq!(split("gemm_tma_128_nn", [4096, 4096, 4096]), 1);
+        assert_eq!(split("gemm_tma_128_nn", [1024, 1024, 1024]), 4);
+        assert_eq!(split("gemm_tma_64_nn", [512, 512, 512]), 2);
+        // Each has four stages of 16 or 64 steps to do, and a cluster has eight blocks.
+        assert_eq!(split("gemm_tma_128_nn", [128, 128, 128]), 2);
+        assert_eq!(split("gemm_tma_64_nn", [64, 64, 4096]), 8);
+        assert_eq!(split("gemm_64", [64, 64, 4096]), 1);
+        let asked = Request { split_k: Some(3), ..request([4096, 4096, 4096], 0) };
+        assert_eq!(of("gemm_tma_128_nn", &asked).split_k, 3);
+        assert_eq!(of("gemm_128", &asked).ineligible, Some(Ineligible::Split));
     }
 }

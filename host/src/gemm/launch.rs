@@ -8,7 +8,8 @@ use simt::LaunchConfig;
 use super::{
     Activation, Batch, BatchMut, Bias, Choice, Gemm, Request, Scalar, Target,
     choice::choose_kernel,
-    scalar::{self, Kernel},
+    scalar::{self, Kernel, Text},
+    tensor::TensorOperands,
 };
 use crate::{
     buffer::{BufferView, Pod, Written},
@@ -51,7 +52,7 @@ pub(super) fn batch_of_borrows<T: Scalar<O>, O: Pod>(
 ) -> Result<Choice> {
     let operands = check(gemm, stream, a, b, c)?;
     let (kernel, choice) = choose(gemm, stream, &operands)?;
-    launch(gemm, stream, &kernel, operands)?;
+    launch(gemm, stream, &kernel, &choice, operands)?;
     Ok(choice)
 }
 
@@ -80,7 +81,7 @@ pub(super) fn array<T: Scalar<O>, O: Pod>(
     ready
         .into_iter()
         .map(|(kernel, choice, operands)| {
-            launch(gemm, stream, &kernel, operands)?;
+            launch(gemm, stream, &kernel, &choice, operands)?;
             Ok(choice)
         })
         .collect()
@@ -107,11 +108,19 @@ fn choose<T: Scalar<O>, O: Pod>(
         shape: *shape,
         strides,
         batch: *count,
+        aligned: [is_aligned(a), is_aligned(b)],
+        split_k: gemm.split_k,
         compute: gemm.compute,
         plain: gemm.is_plain(),
         workspace_limit: gemm.workspace_limit,
     };
     choose_kernel(&request, &Target::of(stream.device()), gemm.kernel)
+}
+
+/// Does each of its matrices begin at a multiple of sixteen bytes?
+fn is_aligned<T: Pod>(batch: &Batch<T>) -> bool {
+    let step = if batch.count > 1 { batch.step.wrapping_mul(size_of::<T>()) } else { 0 };
+    (batch.elements.address().addr() | step).is_multiple_of(16)
 }
 
 /// Checks all that must fit together, but that C is none of what is read.
@@ -231,6 +240,7 @@ fn launch<T: Scalar<O>, O: Pod>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
     kernel: &Kernel<T, O>,
+    choice: &Choice,
     operands: Operands<T, O>,
 ) -> Result<()> {
     let Operands { shape, count, a, b, mut c, bias } = operands;
@@ -245,9 +255,16 @@ fn launch<T: Scalar<O>, O: Pod>(
     if k == 0 && beta == 1.0 && stays {
         return Ok(());
     }
-    let Some(general) = kernel.general else {
-        return T::lesson(stream, kernel.entry, shape, a.elements, b.elements, c.elements);
+    // Where nothing is multiplied there is nothing to copy boxes of.
+    let instead = match kernel.text {
+        Text::Tensor(_) if k == 0 => Some(scalar::find("gemm_64")?),
+        _ => None,
     };
+    let kernel = instead.as_ref().unwrap_or(kernel);
+    if let Text::Lesson = kernel.text {
+        return T::lesson(stream, kernel.entry, shape, a.elements, b.elements, c.elements);
+    }
+    let split_k = if k == 0 { 1 } else { choice.split_k };
     let no_bias = stream.device().uninit(0)?;
     let (bias_kind, bias_elements) = match bias {
         None => (NO_BIAS, no_bias.view(..)?),
@@ -281,10 +298,11 @@ fn launch<T: Scalar<O>, O: Pod>(
         ..Problem::default()
     };
 
+    let strides = [(a.step, a.strides), (b.step, b.strides)];
     // A grid has so many rows of blocks and so many layers: a taller product, a larger batch takes several launches.
     let limits = stream.device().limits();
     let most_rows = (limits.grid[1] as usize).saturating_mul(kernel.tile[0] as usize);
-    let most_products = limits.grid[2] as usize;
+    let most_products = limits.grid[2] as usize / split_k as usize;
     for first in (0..count).step_by(most_products) {
         let products = most_products.min(count - first);
         for row in (0..shape.m()).step_by(most_rows) {
@@ -292,9 +310,12 @@ fn launch<T: Scalar<O>, O: Pod>(
             let grid = [
                 shape.n().div_ceil(kernel.tile[1] as usize) as u32,
                 m.div_ceil(kernel.tile[0] as usize) as u32,
-                products as u32,
+                products as u32 * split_k,
             ];
-            let config = LaunchConfig::new(grid, kernel.block);
+            let dynamic_shared = kernel.entry.declaration().dynamic_shared.unwrap_or(0);
+            let cluster = [1, 1, split_k];
+            let shape = LaunchConfig::new(grid, kernel.block);
+            let config = LaunchConfig { dynamic_shared, cluster, ..shape };
             let problem = Problem { m: m as u32, ..problem };
             // Of an A that nobody reads there may be no element.
             let a = rest(a.elements, first * a.step + row * a.strides[0])?;
@@ -310,7 +331,21 @@ fn launch<T: Scalar<O>, O: Pod>(
             // 2. No two elements of C are one, and each is written by the one thread that computes it.
             // 3. A and B are borrowed, C mutably, and `check_apart` has seen to foreign memory. Work on other streams
             //    is waited for.
-            unsafe { stream.launch(general.kernel, &config, (&problem, a, b, c, bias)) }?;
+            // (Of matrices that are copied as boxes, those keep inside them.)
+            unsafe {
+                match kernel.text {
+                    Text::General(general) => {
+                        stream.launch(general.kernel, &config, (&problem, a, b, c, bias))?;
+                    }
+                    Text::Tensor(product) => {
+                        let (problem, matrices) = (&problem, [a, b]);
+                        let operands =
+                            TensorOperands { problem, products, matrices, strides, c, bias };
+                        T::tensor(stream, product, &config, operands)?;
+                    }
+                    Text::Lesson => {}
+                }
+            }
         }
     }
     Ok(())

@@ -26,14 +26,18 @@
 //! # What comes out
 //! An element is one sum in the order of k, by fused multiply-adds in the operands' type, then
 //! `fma(beta, c, alpha * sum)`, the bias, the activation, each rounded. Every kernel gives the same bits, on every
-//! device, in every run, but for two things: a zero's sign where a product underflowed (tiles are filled up with zeros,
-//! and -0 + 0 is 0), and `rust_cuda_tiled16`, which is taken by name alone and rounds each product. Subnormal numbers are kept. The sign of a zero is what those operations make of it.
+//! device, in every run, but for three things: a zero's sign where a product underflowed (tiles are filled up with zeros,
+//! and -0 + 0 is 0); `rust_cuda_tiled16`, which is taken by name alone and rounds each product; and the kernels
+//! `gemm_tma_..`, which may put a sum together of parts: warps or blocks that split k ([`Gemm::split_k`]) add up each its
+//! own, and the parts are added in order. So they give the same bits in every run too, but others. Subnormal numbers are
+//! kept. The sign of a zero is what those operations make of it.
 
 mod batch;
 mod choice;
 mod launch;
 mod scalar;
 mod slices;
+mod tensor;
 
 use std::{fmt, marker::PhantomData};
 
@@ -43,6 +47,8 @@ pub use choice::{
     choose,
 };
 pub use scalar::Scalar;
+#[doc(hidden)]
+pub use scalar::Text;
 
 use self::choice::choose_kernel;
 use crate::{
@@ -103,6 +109,7 @@ pub struct Gemm<'a, T, O = T> {
     compute: Compute,
     kernel: Option<&'static str>,
     workspace_limit: u64,
+    split_k: Option<u32>,
     operands: PhantomData<T>,
 }
 
@@ -125,6 +132,7 @@ impl<T: Scalar> Gemm<'_, T> {
             compute: Compute::default(),
             kernel: None,
             workspace_limit: DEFAULT_WORKSPACE_LIMIT,
+            split_k: None,
             operands: PhantomData,
         }
     }
@@ -176,6 +184,24 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
     #[must_use]
     pub fn workspace_limit(self, bytes: u64) -> Self {
         Gemm { workspace_limit: bytes, ..self }
+    }
+
+    /// How many blocks split k between them, 1 to 8, of a kernel that can; others may not run then, but with 1. As many as
+    /// the device has room for where nothing else is said.
+    ///
+    /// Each adds up its own part of every sum, and the parts are added in order: the same bits in every run, but others
+    /// than without.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another number.
+    pub fn split_k(self, blocks: u32) -> Result<Self> {
+        match (1..=tensor::MOST_SPLITS).contains(&blocks) {
+            true => Ok(Gemm { split_k: Some(blocks), ..self }),
+            false => {
+                let limit = format!("must be 1 to {}", tensor::MOST_SPLITS);
+                Err(Error::argument("split_k", blocks, limit))
+            }
+        }
     }
 
     /// Puts the product on a stream and returns: A is `m x k`, B is `k x n`, C is `m x n`, in any layout. On the CPU
@@ -279,8 +305,8 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
     /// [`Error::Argument`] where a kernel was asked for that may not run.
     pub fn choose(&self, request: &Request, target: &Target) -> Result<Choice> {
         let plain = request.plain && self.is_plain();
-        let Gemm { compute, workspace_limit, .. } = *self;
-        let request = Request { plain, compute, workspace_limit, ..*request };
+        let Gemm { compute, workspace_limit, split_k, .. } = *self;
+        let request = Request { plain, compute, workspace_limit, split_k, ..*request };
         choose_kernel::<T, O>(&request, target, self.kernel).map(|(_, choice)| choice)
     }
 

@@ -1,8 +1,11 @@
 //! The types of a product, and the kernels that there are for each.
 
-use gpu::registry::{Contract, Entry, GemmKernel, KERNELS, Product, ProductF64, ProductKernel};
+use gpu::registry::{
+    Contract, Entry, GemmKernel, KERNELS, Product, ProductF64, ProductKernel, TensorProduct,
+};
+use simt::LaunchConfig;
 
-use super::Request;
+use super::tensor::{self, TensorOperands};
 use crate::{
     buffer::{BufferView, Pod, Written},
     error::{Error, Result},
@@ -35,6 +38,18 @@ pub trait Scalar<O: Pod = Self>: Pod + Send + Sync + private::Sealed<O> {
         b: BufferView<Self>,
         c: Written<O>,
     ) -> Result<()>;
+
+    /// Launches a kernel that takes its operands by tensor copies.
+    ///
+    /// # Safety
+    /// As for [`Stream::launch`].
+    #[doc(hidden)]
+    unsafe fn tensor(
+        stream: &Stream,
+        product: &TensorProduct,
+        config: &LaunchConfig,
+        operands: TensorOperands<Self, O>,
+    ) -> Result<()>;
 }
 
 mod private {
@@ -51,15 +66,19 @@ pub struct Kernel<T: 'static, O: 'static = T> {
     pub entry: &'static Entry,
     pub tile: [u32; 2],
     pub block: [u32; 3],
-    /// `None` of a lesson's: it computes `A B` of dense row-major matrices, and nothing else.
-    pub general: Option<GemmKernel<T, O>>,
-    /// Bytes that it needs on the device besides its operands, for a product as it is launched.
-    pub workspace_bytes: fn(&Request) -> u64,
+    pub text: Text<T, O>,
 }
 
-/// The workspace of a kernel that works in registers and shared memory, as all do today.
-fn no_workspace(_: &Request) -> u64 {
-    0
+/// What kind of kernel it is.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Text<T: 'static, O: 'static = T> {
+    /// A lesson's: it computes `A B` of dense row-major matrices, and nothing else.
+    Lesson,
+    /// It takes every product.
+    General(GemmKernel<T, O>),
+    /// It takes matrices that the tensor memory accelerator copies.
+    Tensor(&'static TensorProduct),
 }
 
 impl Scalar for f32 {
@@ -68,12 +87,15 @@ impl Scalar for f32 {
     fn kernels() -> impl Iterator<Item = Kernel<f32>> {
         KERNELS.iter().filter_map(|entry| match entry.contract {
             Contract::Product(Product { tile, block, kernel, .. }) => {
-                let general = match kernel {
-                    ProductKernel::Gemm(general) => Some(general),
-                    _ => None,
+                let text = match kernel {
+                    ProductKernel::Gemm(general) => Text::General(general),
+                    _ => Text::Lesson,
                 };
-                let workspace_bytes = no_workspace;
-                Some(Kernel { entry, tile, block, general, workspace_bytes })
+                Some(Kernel { entry, tile, block, text })
+            }
+            Contract::TensorProduct(ref product) => {
+                let block = entry.declaration().block.unwrap_or([1; 3]);
+                Some(Kernel { entry, tile: product.tile, block, text: Text::Tensor(product) })
             }
             _ => None,
         })
@@ -93,6 +115,16 @@ impl Scalar for f32 {
     ) -> Result<()> {
         product::multiply_written(stream, entry, shape, a, b, c)
     }
+
+    unsafe fn tensor(
+        stream: &Stream,
+        product: &TensorProduct,
+        config: &LaunchConfig,
+        operands: TensorOperands<f32, f32>,
+    ) -> Result<()> {
+        // SAFETY: the caller's.
+        unsafe { tensor::launch(stream, product, config, operands) }
+    }
 }
 
 impl Scalar for f64 {
@@ -101,8 +133,7 @@ impl Scalar for f64 {
     fn kernels() -> impl Iterator<Item = Kernel<f64>> {
         KERNELS.iter().filter_map(|entry| match entry.contract {
             Contract::ProductF64(ProductF64 { tile, block, kernel, .. }) => {
-                let (general, workspace_bytes) = (Some(kernel), no_workspace);
-                Some(Kernel { entry, tile, block, general, workspace_bytes })
+                Some(Kernel { entry, tile, block, text: Text::General(kernel) })
             }
             _ => None,
         })
@@ -121,6 +152,16 @@ impl Scalar for f64 {
         _: Written<f64>,
     ) -> Result<()> {
         Err(Error::argument("kernel", entry.name(), "no lesson computes in f64"))
+    }
+
+    unsafe fn tensor(
+        _: &Stream,
+        product: &TensorProduct,
+        _: &LaunchConfig,
+        _: TensorOperands<f64, f64>,
+    ) -> Result<()> {
+        let name = product.kernel.kernel.declaration.name;
+        Err(Error::argument("kernel", name, "computes in f32"))
     }
 }
 
@@ -154,7 +195,8 @@ mod tests {
     #[test]
     fn a_kernel_is_known_by_its_name_and_its_type() {
         assert_eq!(find::<f32, f32>("gemm_64").unwrap().tile, [64, 64]);
-        assert!(find::<f32, f32>("tiled16").unwrap().general.is_none());
+        assert!(matches!(find::<f32, f32>("tiled16").unwrap().text, Text::Lesson));
+        assert!(matches!(find::<f32, f32>("gemm_tma_64_nt").unwrap().text, Text::Tensor(_)));
         let error = find::<f64, f64>("gemm_64").unwrap_err().to_string();
         assert_eq!(error, "kernel = gemm_64: must be one of gemm_f64_64 for f64");
     }

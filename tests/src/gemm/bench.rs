@@ -43,6 +43,24 @@ impl<T: Number> Bench<T> {
     /// # Panics
     /// Where A, B, the bias, a guard band or padding has changed in a single bit.
     pub fn run(&mut self, case: &Case<T>, kernel: Option<&str>) -> Result<Vec<T>> {
+        self.run_as(case, |gemm| match kernel {
+            Some(kernel) => gemm.kernel(kernel),
+            None => Ok(gemm),
+        })
+    }
+
+    /// Runs a case by a product that `choose` has the last word on, as [`run`](Self::run).
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and those of `choose`.
+    ///
+    /// # Panics
+    /// As [`run`](Self::run).
+    pub fn run_as(
+        &mut self,
+        case: &Case<T>,
+        choose: impl for<'a> FnOnce(Gemm<'a, T>) -> Result<Gemm<'a, T>>,
+    ) -> Result<Vec<T>> {
         let (side, bias) = match &case.bias {
             Some((side, bias)) => (Some(*side), &bias[..]),
             None => (None, &[][..]),
@@ -67,9 +85,7 @@ impl<T: Number> Bench<T> {
             Some(Side::Row) => gemm.bias(Bias::PerRow(elements)),
             Some(Side::Col) => gemm.bias(Bias::PerCol(elements)),
         };
-        if let Some(kernel) = kernel {
-            gemm = gemm.kernel(kernel)?;
-        }
+        let gemm = choose(gemm)?;
         let stream = &self.stream;
         match case.c.place.count {
             None => {

@@ -4,7 +4,10 @@ use gpu::{
     problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS},
     registry::GemmKernel,
 };
-use host::{Activation, gemm::Scalar};
+use host::{
+    Activation,
+    gemm::{Scalar, Text},
+};
 use simt::{Kernel, LaunchConfig, ThreadFn, check, checked, cpu, device};
 
 use super::{Case, Number, Operand, Side, operand::BAND};
@@ -44,7 +47,8 @@ fn kernel<T: Number>(name: &str, case: &Case<T>) -> (GemmKernel<T>, LaunchConfig
     let [m, n, _] = case.sizes().map(|size| size as u32);
     let [rows, cols] = kernel.tile;
     let grid = [n.div_ceil(cols), m.div_ceil(rows), case.c.count() as u32];
-    (kernel.general.expect("a general kernel"), LaunchConfig::new(grid, kernel.block))
+    let Text::General(general) = kernel.text else { panic!("{name} is no general kernel") };
+    (general, LaunchConfig::new(grid, kernel.block))
 }
 
 /// Where the elements begin, and how many there are from the first to the last.

@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::LazyLock};
 
-use host::{Pod, gemm::Scalar};
+use host::{
+    Pod,
+    gemm::{Scalar, Text},
+};
 
 /// Not a number.
 pub const NAN: f64 = f64::NAN;
@@ -35,10 +38,16 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
 
     /// The general kernels for it.
     fn general() -> Vec<&'static str> {
-        let general = Self::kernels().filter(|kernel| kernel.general.is_some());
+        let general = Self::kernels().filter(|kernel| matches!(kernel.text, Text::General(_)));
         let names = general.map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
         assert!(!names.is_empty(), "no general kernel for {}: nothing would be tested", Self::NAME);
         names
+    }
+
+    /// The kernels for it that take their operands by tensor copies.
+    fn by_tensor_copies() -> Vec<&'static str> {
+        let tensor = Self::kernels().filter(|kernel| matches!(kernel.text, Text::Tensor(_)));
+        tensor.map(|kernel| kernel.entry.name()).collect()
     }
 }
 

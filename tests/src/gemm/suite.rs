@@ -1,5 +1,7 @@
 //! A case with every kernel on every device.
 
+use host::Error;
+
 use super::{Bench, Case, Number, Want, bytes, same_bits, table};
 use crate::{cuda_devices, devices};
 
@@ -11,7 +13,11 @@ const BIT_BY_BIT: usize = 1 << 18;
 pub struct Suite<T> {
     benches: Vec<Bench<T>>,
     kernels: Vec<&'static str>,
+    /// Kernels that take some cases and not others.
+    tensor: Vec<&'static str>,
     checked: usize,
+    /// Cases that one of those has taken.
+    by_tensor_copies: usize,
 }
 
 impl<T: Number> Default for Suite<T> {
@@ -24,13 +30,18 @@ impl<T: Number> Suite<T> {
     /// All that there is.
     pub fn new() -> Self {
         let benches = devices().iter().map(Bench::new).collect();
-        Suite { benches, kernels: T::general(), checked: 0 }
+        Suite::on(benches)
+    }
+
+    fn on(benches: Vec<Bench<T>>) -> Self {
+        let (kernels, tensor) = (T::general(), T::by_tensor_copies());
+        Suite { benches, kernels, tensor, checked: 0, by_tensor_copies: 0 }
     }
 
     /// On CUDA devices alone.
     pub fn cuda() -> Self {
         let benches = cuda_devices().iter().map(Bench::new).collect();
-        Suite { benches, kernels: T::general(), checked: 0 }
+        Suite::on(benches)
     }
 
     /// Is there no device?
@@ -40,7 +51,7 @@ impl<T: Number> Suite<T> {
 
     /// With these kernels alone.
     pub fn only(self, kernels: &[&'static str]) -> Self {
-        Suite { kernels: kernels.to_vec(), ..self }
+        Suite { kernels: kernels.to_vec(), tensor: Vec::new(), ..self }
     }
 
     /// Hands each device to `run` with each kernel: a case of another kind.
@@ -69,7 +80,8 @@ impl<T: Number> Suite<T> {
         self.check(case, &Want::bounded(case))
     }
 
-    /// With every kernel on every device C is what it should be, and has the same bits. Returns it.
+    /// With every kernel on every device C is what it should be, and with every general one it has the same bits. Returns
+    /// it.
     ///
     /// # Panics
     /// As [`Suite::exact`].
@@ -94,8 +106,23 @@ impl<T: Number> Suite<T> {
                 }
                 self.checked += 1;
             }
+            for kernel in &self.tensor {
+                let device = bench.device().to_string();
+                let context = || format!("{kernel} on {device}: {case}");
+                let c = match bench.run(case, Some(kernel)) {
+                    Err(Error::Argument { argument, .. }) if argument == "kernel" => continue,
+                    other => other.unwrap_or_else(|error| panic!("{error}\n{}", context())),
+                };
+                want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{}", context()));
+                self.by_tensor_copies += 1;
+            }
         }
         first.unwrap_or_default()
+    }
+
+    /// How many cases kernels have taken that take them by tensor copies.
+    pub fn by_tensor_copies(&self) -> usize {
+        self.by_tensor_copies
     }
 
     /// So many runs were asked for in docs/testing.md, for each kernel and device, by the test of that name.

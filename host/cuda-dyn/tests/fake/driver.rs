@@ -272,37 +272,59 @@ driver! {
         assert_eq!(attribute, 8);
         if value > (227 << 10) - 2048 { 1 } else { 0 }
     }
-    // The kernel `fill(u64 address, u32 value, u32 count)`.
     @context fn cuLaunchKernel(
         function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
         _shared: c_uint, stream: Handle, params: *mut Handle, extra: *mut Handle
     ) {
-        assert_eq!(stream as usize, 0x4000);
-        assert!(extra.is_null());
-        catch_up();
-        if let Some(index) = (function as usize).checked_sub(FIRST_KERNEL) {
-            let name = KERNELS.lock().unwrap()[index].clone();
-            called(&format!("launch {name}"));
-            match configured("kernels") {
-                Some(2) if name.starts_with("gemm_") => {
-                    multiply_batch(std::slice::from_raw_parts(params, 4), gz as usize);
-                }
-                Some(2) => multiply(std::slice::from_raw_parts(params, 6)),
-                _ => {}
+        launch(function, [gx, gy, gz], [bx, by, bz], stream, params, extra)
+    }
+    // A cluster is a line of its own in the log.
+    @context fn cuLaunchKernelEx(
+        config: *const LaunchConfig, function: Handle, params: *mut Handle, extra: *mut Handle
+    ) {
+        let LaunchConfig { grid, block, stream, attributes, attribute_count, .. } = *config;
+        for attribute in std::slice::from_raw_parts(attributes, attribute_count as usize) {
+            assert_eq!(attribute.id, 4, "an attribute that is no cluster's size");
+            let [cluster @ .., _] = attribute.cluster;
+            assert_eq!(attribute.rest, [0; 6]);
+            called(&format!("cluster {cluster:?}"));
+            if (0..3).any(|axis| cluster[axis] == 0 || grid[axis] % cluster[axis] != 0) {
+                return 1;
             }
-            return 0;
+            if cluster.iter().product::<c_uint>() > 8 {
+                return 912;
+            }
         }
-        assert_eq!(function as usize, 0x3000);
-        if gx * gy * gz == 0 {
+        launch(function, grid, block, stream, params, extra)
+    }
+    // What NVIDIA's documentation demands of a description is demanded here; the map is the description itself: the
+    // address, extents, strides and the box, each in words, and then the numbers.
+    @context fn cuTensorMapEncodeTiled(
+        map: *mut [u64; 16], data_type: c_uint, rank: c_uint, address: u64, extents: *const u64,
+        strides: *const u64, box_extents: *const u32, element_strides: *const u32,
+        interleave: c_uint, swizzle: c_uint, promotion: c_uint, fill: c_uint
+    ) {
+        assert!(map.addr().is_multiple_of(64) && rank == 3, "the tests' own maps have rank 3");
+        let extents = *extents.cast::<[u64; 3]>();
+        let strides = *strides.cast::<[u64; 2]>();
+        let [cols, rows, matrices] = (*box_extents.cast::<[u32; 3]>()).map(u64::from);
+        let element = [1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4][data_type as usize];
+        let span = [256 * element, 32, 64, 128][swizzle as usize];
+        assert_eq!((*element_strides.cast::<[u32; 3]>(), interleave, fill), ([1; 3], 0, 0));
+        let refused = address % 16 != 0
+            || extents.iter().any(|&extent| extent == 0 || extent > 1 << 32)
+            || strides.iter().any(|&stride| stride % 16 != 0 || stride >= 1 << 40)
+            || [cols, rows, matrices].iter().any(|&extent| extent == 0 || extent > 256)
+            || cols * element % 16 != 0
+            || cols * element > span;
+        if refused {
             return 1;
         }
-        if bx * by * bz > 1024 {
-            return 701;
-        }
-        let address = *(*params).cast::<u64>() as *mut u32;
-        let value = *(*params.add(1)).cast::<u32>();
-        let count = *(*params.add(2)).cast::<u32>();
-        std::slice::from_raw_parts_mut(address, count as usize).fill(value);
+        let [data_type, swizzle, promotion] = [data_type, swizzle, promotion].map(u64::from);
+        *map = [
+            address, extents[0], extents[1], extents[2], strides[0], strides[1], cols, rows, matrices,
+            data_type, swizzle, promotion, 0, 0, 0, 0,
+        ];
         0
     }
     @context fn cuStreamCreateWithPriority(stream: *mut Handle, flags: c_uint, _priority: c_int) {
@@ -378,6 +400,67 @@ fn allocate(address: &mut u64, bytes: usize) -> c_int {
     *address = unsafe { alloc(Layout::from_size_align_unchecked(bytes, 256)) } as u64;
     memory.insert(*address, bytes);
     0
+}
+
+/// Launches one of [`KERNELS`], or the kernel `fill(u64 address, u32 value, u32 count)`.
+unsafe fn launch(
+    function: Handle,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    stream: Handle,
+    params: *mut Handle,
+    extra: *mut Handle,
+) -> c_int {
+    unsafe {
+        assert_eq!(stream as usize, 0x4000);
+        assert!(extra.is_null());
+        catch_up();
+        if let Some(index) = (function as usize).checked_sub(FIRST_KERNEL) {
+            let name = KERNELS.lock().unwrap()[index].clone();
+            called(&format!("launch {name}"));
+            match configured("kernels") {
+                Some(2) if name.starts_with("gemm_") => {
+                    multiply_batch(std::slice::from_raw_parts(params, 4), grid[2] as usize);
+                }
+                Some(2) => multiply(std::slice::from_raw_parts(params, 6)),
+                _ => {}
+            }
+            return 0;
+        }
+        assert_eq!(function as usize, 0x3000);
+        if grid.contains(&0) {
+            return 1;
+        }
+        if block.iter().product::<c_uint>() > 1024 {
+            return 701;
+        }
+        let address = *(*params).cast::<u64>() as *mut u32;
+        let value = *(*params.add(1)).cast::<u32>();
+        let count = *(*params.add(2)).cast::<u32>();
+        std::slice::from_raw_parts_mut(address, count as usize).fill(value);
+        0
+    }
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared: c_uint,
+    stream: Handle,
+    attributes: *const Attribute,
+    attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute`, one of a cluster.
+#[repr(C)]
+struct Attribute {
+    id: c_uint,
+    pad: c_uint,
+    cluster: [c_uint; 4],
+    rest: [u64; 6],
 }
 
 /// `CUDA_MEMCPY2D`.
@@ -537,6 +620,7 @@ fn describe(code: c_int) -> Option<(&'static CStr, &'static CStr)> {
             c"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
             c"system has unsupported display driver / cuda driver combination",
         ),
+        912 => (c"CUDA_ERROR_INVALID_CLUSTER_SIZE", c"cluster misconfiguration"),
         _ => return None,
     })
 }

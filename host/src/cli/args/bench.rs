@@ -2,13 +2,80 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
-use clap::{Args, ValueEnum};
-use host::{Device, Shape, baseline::DenseBatch, timing};
+use clap::{Args, ValueEnum, builder::PossibleValue};
+use host::{
+    Device, Shape,
+    baseline::DenseBatch,
+    gpu::registry::{Contract, Entry, KERNELS},
+    names::must_be_one_of,
+    timing,
+};
 
 use super::{
-    DeviceChoice, KernelChoice, Verify, bytes::bytes_or_none, devices, kernels, name_of, seconds,
-    seed, size,
+    DeviceChoice, Offering, Verify, bytes::bytes_or_none, devices, name_of, seconds, seed, size,
 };
+
+/// A kernel to be timed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BenchKernel {
+    /// `None` for the one that a program gets.
+    pub(crate) entry: Option<&'static Entry>,
+    /// How many blocks are to split k.
+    pub(crate) split_k: Option<u32>,
+}
+
+impl BenchKernel {
+    pub(crate) const AUTO: BenchKernel = BenchKernel { entry: None, split_k: None };
+
+    pub(crate) fn of(entry: &'static Entry) -> Self {
+        BenchKernel { entry: Some(entry), split_k: None }
+    }
+}
+
+impl fmt::Display for BenchKernel {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.entry.map_or("auto", |entry| entry.name()))?;
+        self.split_k.map_or(Ok(()), |blocks| write!(f, ":{blocks}"))
+    }
+}
+
+/// Products of f32.
+fn products() -> impl Iterator<Item = &'static Entry> {
+    let is_product = |entry: &&Entry| {
+        matches!(entry.contract, Contract::Product(_) | Contract::TensorProduct(_))
+    };
+    KERNELS.iter().filter(is_product)
+}
+
+impl FromStr for BenchKernel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, blocks) = match text.trim().split_once(':') {
+            None => (text.trim(), None),
+            Some((name, blocks)) => (name, Some(blocks)),
+        };
+        let wrong = |blocks: &str| format!("{name}:{blocks}: blocks that split k must be a number");
+        let split_k = blocks.map(|blocks| blocks.parse().map_err(|_| wrong(blocks))).transpose()?;
+        if name == "auto" {
+            return Ok(BenchKernel { entry: None, split_k });
+        }
+        match products().find(|entry| entry.name() == name) {
+            Some(entry) => Ok(BenchKernel { entry: Some(entry), split_k }),
+            None => {
+                let names = products().map(Entry::name).collect::<Vec<_>>();
+                Err(format!("{}, or auto", must_be_one_of(name, &names)))
+            }
+        }
+    }
+}
+
+fn kernels() -> impl clap::builder::TypedValueParser<Value = BenchKernel> {
+    let named = products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
+    let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
+    let values = std::iter::once(auto).chain(named).collect();
+    Offering { parser: BenchKernel::from_str, values }
+}
 
 /// Flags of a benchmark.
 #[derive(Args, Clone, Debug)]
@@ -20,11 +87,12 @@ pub(crate) struct Bench {
     #[arg(long, value_delimiter = ',')]
     pub(crate) sizes: Vec<BenchSize>,
 
-    /// Kernels, separated by commas; without --vs the first is what the others are compared with [default: all, in
-    /// the order of `host kernels`; with --vs auto, the one that a program gets]
+    /// Kernels, separated by commas; without --vs the first is what the others are compared with. NAME:BLOCKS lets so many
+    /// blocks split k, where the kernel can [default: all lessons and general products, in the order of `host kernels`; with
+    /// --vs auto, the one that a program gets]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(value_parser = kernels(), hide_possible_values = true)]
-    pub(crate) kernels: Vec<KernelChoice>,
+    pub(crate) kernels: Vec<BenchKernel>,
 
     /// Compare with other libraries: cuBLAS and cublasLt on a GPU; on the CPU device nalgebra and the crate gemm
     #[arg(long, value_enum)]

@@ -206,7 +206,10 @@ fn steps(text: &str) -> Result<usize, String> {
 fn kernels() -> impl TypedValueParser<Value = String> {
     let products = || {
         KERNELS.iter().filter(|entry| {
-            matches!(entry.contract, Contract::Product(_) | Contract::ProductF64(_))
+            matches!(
+                entry.contract,
+                Contract::Product(_) | Contract::ProductF64(_) | Contract::TensorProduct(_)
+            )
         })
     };
     let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");

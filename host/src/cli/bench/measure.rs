@@ -8,8 +8,8 @@ use std::{
 
 use host::{
     Error, Gemm, Stream,
-    gemm::{DEFAULT_WORKSPACE_LIMIT, Request, Target},
-    gpu::registry,
+    gemm::{Choice, DEFAULT_WORKSPACE_LIMIT, Request, Target},
+    gpu::registry::{self, Contract},
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
     },
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::cli::{
     Failure,
-    args::{Bench, KernelChoice, name_of},
+    args::{Bench, BenchKernel, name_of},
     list::six_digits,
     note,
     steps::Steps,
@@ -132,27 +132,29 @@ impl Bencher<'_> {
         let limit = self.args.workspace_limit.unwrap_or(DEFAULT_WORKSPACE_LIMIT);
         let any = Gemm::new().workspace_limit(limit);
         let kernels = match (&self.args.kernels[..], self.args.vs) {
-            ([], Some(_)) => vec![KernelChoice::Auto],
-            ([], None) => {
-                registry::products().map(|(entry, _)| KernelChoice::Named(entry)).collect()
-            }
+            ([], Some(_)) => vec![BenchKernel::AUTO],
+            ([], None) => registry::products().map(|(entry, _)| BenchKernel::of(entry)).collect(),
             (asked, _) => asked.to_vec(),
         };
         let mut candidates = Vec::<Candidate>::new();
         let mut left_out = BTreeMap::<String, Vec<String>>::new();
         for kernel in kernels {
-            let (gemm, role, asked) = match kernel {
-                KernelChoice::Auto => (any, Role::Auto, false),
-                KernelChoice::Named(entry) => (any.kernel(entry.name())?, Role::Named, true),
+            let gemm = match kernel.split_k {
+                Some(blocks) => any.split_k(blocks)?,
+                None => any,
             };
-            match gemm.choose(&request, &target) {
+            let (gemm, role, asked) = match kernel.entry {
+                None => (gemm, Role::Auto, false),
+                Some(entry) => (gemm.kernel(entry.name())?, Role::Named, true),
+            };
+            let name = |choice: &Choice| match choice.split_k {
+                1 => choice.entry.name().to_owned(),
+                blocks => format!("{}:{blocks}", choice.entry.name()),
+            };
+            match gemm.choose(&request, &target).map(|choice| name(&choice)) {
                 // `auto` may have taken it already.
-                Ok(choice) if candidates.iter().any(|other| other.name == choice.entry.name()) => {}
-                Ok(choice) => candidates.push(Candidate {
-                    name: choice.entry.name().to_owned(),
-                    role,
-                    work: Work::Own(gemm),
-                }),
+                Ok(name) if candidates.iter().any(|other| other.name == name) => {}
+                Ok(name) => candidates.push(Candidate { name, role, work: Work::Own(gemm) }),
                 Err(Error::Argument { limit, .. }) if asked => {
                     left_out.entry(limit).or_default().push(kernel.to_string());
                 }
@@ -266,12 +268,19 @@ impl Bencher<'_> {
         if !verdict.nothing_wrong {
             let device = self.stream.device().name();
             let verify = name_of(&verify);
-            // The command's product is one, of row-major matrices.
-            note(format_args!(
-                "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {device} --kernel {own} --seed {seed} \
-                 --verify {verify}",
-                row.m, row.n, row.k
-            ));
+            // The command's product is one, of row-major matrices, and by no tensor copies.
+            match registry::find(own).map(|entry| &entry.contract) {
+                Some(Contract::Product(_)) => note(format_args!(
+                    "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {device} --kernel {own} \
+                     --seed {seed} --verify {verify}",
+                    row.m, row.n, row.k
+                )),
+                _ => note(format_args!(
+                    "reproduce: cargo run -p host -- bench --sizes {}x{}x{} --trans {} --device {device} \
+                     --kernels {own} --seed {seed} --verify {verify}",
+                    row.m, row.n, row.k, row.trans
+                )),
+            }
         }
         Ok(verdict)
     }

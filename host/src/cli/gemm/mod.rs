@@ -182,6 +182,7 @@ fn tile(entry: &Entry) -> [usize; 2] {
     let tile = match &entry.contract {
         Contract::Product(product) => product.tile,
         Contract::ProductF64(product) => product.tile,
+        Contract::TensorProduct(product) => product.tile,
         _ => [1, 1],
     };
     tile.map(|size| size as usize)

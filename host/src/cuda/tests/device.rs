@@ -7,6 +7,7 @@ use crate::{
     timing::Operands,
 };
 use fake::on_machine;
+use simt::device::TensorDescription;
 
 /// A kernel with the interface of the tests' own: `fill(address, value, count)`.
 const FILL: &str = "
@@ -36,6 +37,26 @@ const FILL: &str = "
 }
 ";
 
+/// A kernel of the same interface that writes each block's rank in its cluster.
+const RANKS: &str = "
+.version 7.8
+.target sm_90
+.address_size 64
+.visible .entry fill(.param .u64 address, .param .u32 value, .param .u32 count)
+{
+    .reg .b32 %rank, %block;
+    .reg .b64 %address, %offset;
+    ld.param.u64 %address, [address];
+    cvta.to.global.u64 %address, %address;
+    mov.u32 %block, %ctaid.x;
+    mov.u32 %rank, %cluster_ctarank;
+    mul.wide.u32 %offset, %block, 4;
+    add.u64 %address, %address, %offset;
+    st.global.u32 [%address], %rank;
+    ret;
+}
+";
+
 /// Device 0, where there is one.
 fn device() -> Option<Arc<Context>> {
     match device_count() {
@@ -61,12 +82,12 @@ fn fill(context: &Arc<Context>, address: u64, value: u32, count: u32, shared: u3
     let (mut address, mut value, mut count) = (address, value, count);
     let mut params: [*mut c_void; 3] =
         [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
+    let shape = LaunchConfig::new([count.div_ceil(256), 1, 1], [256, 1, 1]);
+    let config = LaunchConfig { dynamic_shared: shared, ..shape };
     start.record(&stream)?;
     // SAFETY: the parameters are the kernel's. All is waited for here, and a wrong address is what one of
     // the tests is after.
-    unsafe {
-        function.launch(&stream, [count.div_ceil(256), 1, 1], [256, 1, 1], shared, &mut params)
-    }?;
+    unsafe { function.launch(&stream, &config, &mut params) }?;
     end.record(&stream)?;
     Event::elapsed_us(&start, &end)
 }
@@ -110,6 +131,108 @@ on_machine! {
         let error = fill(&context, memory.address(), 1, 256, most + 1).unwrap_err();
         println!("{error}");
         assert!(matches!(error, Error::Launch { kernel: "fill", .. }), "{error}");
+    }
+
+    fn blocks_are_launched_in_clusters() {
+        let Some(context) = device() else { return };
+        if context.properties().capability < (9, 0) {
+            eprintln!("skipped: {} has no clusters", context.label());
+            return;
+        }
+        let function = Module::load(&context, "ranks.ptx", RANKS).unwrap().function("fill").unwrap();
+        let stream = Stream::new(&context).unwrap();
+        let mut memory = Memory::alloc(&context, 24 * 4).unwrap();
+        let (mut address, mut value, mut count) = (memory.address(), 0u32, 24u32);
+        let mut params: [*mut c_void; 3] =
+            [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
+        for (cluster, size) in [([1, 1, 1], 1), ([2, 1, 1], 2), ([8, 1, 1], 8)] {
+            memory.fill_u8(0, 0xff, 24 * 4).unwrap();
+            let config = LaunchConfig { cluster, ..LaunchConfig::new([24, 1, 1], [32, 1, 1]) };
+            // SAFETY: the parameters are the kernel's, with a word for each block, and all is waited for.
+            unsafe { function.launch(&stream, &config, &mut params) }.unwrap();
+            stream.synchronize().unwrap();
+            let mut bytes = [0; 24 * 4];
+            memory.read(0, &mut bytes).unwrap();
+            let ranks = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+            assert!(ranks.enumerate().all(|(block, rank)| rank as usize == block % size), "{bytes:?}");
+        }
+        for cluster in [[5, 1, 1], [1, 2, 1], [24, 1, 1]] {
+            let config = LaunchConfig { cluster, ..LaunchConfig::new([24, 1, 1], [32, 1, 1]) };
+            // SAFETY: as above.
+            let error = unsafe { function.launch(&stream, &config, &mut params) }.unwrap_err();
+            println!("{error}");
+            assert!(matches!(error, Error::Launch { kernel: "fill", .. }), "{error}");
+        }
+    }
+
+    fn matrices_are_encoded_and_what_the_accelerator_cannot_copy_is_not() {
+        use cuda_dyn::CUtensorMapDataType::Float32;
+        let Some(context) = device() else { return };
+        if context.properties().capability < (9, 0) {
+            eprintln!("skipped: {} has no tensor memory accelerator", context.label());
+            return;
+        }
+        let device = crate::Device::cuda(0).unwrap();
+        let stream = device.stream().unwrap();
+        let buffer = device.zeros::<f32>(1 << 20).unwrap();
+        let map = |start: usize, extents, strides| {
+            let boxes = crate::Boxes::new(buffer.view(start..).unwrap(), extents, strides, SHAPE).unwrap();
+            bind(boxes, &stream).unwrap_or_else(|error| panic!("{extents:?} {strides:?}: {error:?}"))
+        };
+        let words = |map| {
+            let mut slots = (map,).slots();
+            // SAFETY: a map is sixteen words.
+            unsafe { *slots.pointers().next().unwrap().cast::<[u64; 16]>() }
+        };
+        // The same gives the same, and each difference shows.
+        let first = words(map(0, [3, 10, 18], [640, 64]));
+        assert_ne!(first, [0; 16]);
+        assert_eq!(first, words(map(0, [3, 10, 18], [640, 64])));
+        for (start, extents, strides) in [
+            (4, [3, 10, 18], [640, 64]),
+            (0, [3, 10, 17], [640, 64]),
+            (0, [3, 9, 18], [640, 64]),
+            (0, [2, 10, 18], [640, 64]),
+            (0, [3, 10, 18], [644, 64]),
+            (0, [3, 10, 18], [640, 60]),
+        ] {
+            assert_ne!(first, words(map(start, extents, strides)), "{start} {extents:?} {strides:?}");
+        }
+        // Smaller than a box, a single row, column or element; matrices no whole number of rows apart, interleaved, or
+        // all one; rows that overlap.
+        let odd = [
+            ([1, 1, 1], [0, 0]),
+            ([1, 1, 18], [1, 1]),
+            ([1, 10, 1], [0, 4]),
+            ([7, 1, 1], [4, 0]),
+            ([2, 10, 18], [644, 64]),
+            ([2, 10, 18], [20, 64]),
+            ([5, 10, 18], [0, 64]),
+            ([1, 100, 18], [0, 4]),
+        ];
+        let refused = odd.into_iter().filter(|&(extents, strides)| {
+            let boxes = crate::Boxes::new(buffer.view(..).unwrap(), extents, strides, SHAPE).unwrap();
+            bind(boxes, &stream).is_err()
+        });
+        assert_eq!(refused.collect::<Vec<_>>(), []);
+        // What `TensorMap` would refuse before, the driver refuses, too.
+        let right = map(0, [3, 10, 18], [640, 64]).description();
+        let address = buffer.address();
+        assert_eq!(encode(&context, address, Float32, &right).unwrap().map(|map| map == first), Some(true));
+        assert_eq!(encode(&context, address + 4, Float32, &right).unwrap(), None);
+        let wrong = |change: fn(&mut TensorDescription)| {
+            let mut description = right;
+            change(&mut description);
+            encode(&context, address, Float32, &description).unwrap()
+        };
+        assert_eq!(wrong(|right| right.extents[1] = 0), None);
+        assert_eq!(wrong(|right| right.extents[0] = (1 << 32) + 1), None);
+        assert_eq!(wrong(|right| right.strides[0] += 8), None);
+        assert_eq!(wrong(|right| right.strides[1] = 1 << 40), None);
+        assert_eq!(wrong(|right| right.box_extents[1] = 257), None);
+        assert_eq!(wrong(|right| right.box_extents[0] = 15), None, "60 bytes");
+        assert_eq!(wrong(|right| right.swizzle = 32), None, "a row of 64 bytes");
+        assert_eq!(wrong(|right| right.swizzle = 16), None);
     }
 
     fn copies_go_on_while_the_host_does() {
@@ -212,6 +335,7 @@ on_machine! {
             (&raw mut b).cast(),
             (&raw mut c).cast(),
         ];
+        let config = LaunchConfig::new([4, 4, 1], [16, 16, 1]);
         // A few launches at a time, so that the driver's queue never fills up and makes the host wait.
         let time = |launch: &mut dyn FnMut()| {
             let begin = std::time::Instant::now();
@@ -224,7 +348,7 @@ on_machine! {
         for _ in 0..50 {
             raw.push(time(&mut || {
                 // SAFETY: the parameters are the kernel's, whose buffers live until the end of the test.
-                unsafe { function.launch(&raw_stream, [4, 4, 1], [16, 16, 1], 0, &mut params) }.unwrap();
+                unsafe { function.launch(&raw_stream, &config, &mut params) }.unwrap();
             }));
             product.push(time(&mut || {
                 multiply(&stream, entry, &operands.a, &operands.b, &mut operands.c).unwrap();

@@ -1,0 +1,67 @@
+//! What `cuLaunchKernelEx` is told of a launch.
+
+use cust_raw::CUstream;
+use std::ffi::c_uint;
+use std::mem::offset_of;
+
+/// `CUlaunchConfig`: the shape of a launch, its stream, and its attributes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct CUlaunchConfig {
+    /// Blocks of the grid along x, y, z.
+    pub grid: [c_uint; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [c_uint; 3],
+    /// Bytes of dynamic shared memory of a block.
+    pub dynamic_shared: c_uint,
+    /// The stream that it is queued in.
+    pub stream: CUstream,
+    /// The attributes. The driver reads them, though its pointer is to mutable ones.
+    pub attributes: *mut CUlaunchAttribute,
+    /// How many there are.
+    pub attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute`: one thing more about a launch.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct CUlaunchAttribute {
+    id: CUlaunchAttributeID,
+    value: CUlaunchAttributeValue,
+}
+
+impl CUlaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`: blocks of a cluster along x, y, z, which divide those of the grid.
+    pub const fn cluster([x, y, z]: [c_uint; 3]) -> Self {
+        let mut words = [0; 16];
+        (words[0], words[1], words[2]) = (x, y, z);
+        let (id, value) = (CUlaunchAttributeID::ClusterDimension, CUlaunchAttributeValue(words));
+        CUlaunchAttribute { id, value }
+    }
+}
+
+/// `CUlaunchAttributeID`, as far as there are such attributes here.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+enum CUlaunchAttributeID {
+    ClusterDimension = 4,
+}
+
+/// `CUlaunchAttributeValue`: in C a union of 64 bytes, with pointers in it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+struct CUlaunchAttributeValue([c_uint; 16]);
+
+// The layouts of `cuda.h`, the same from CUDA 11.8 to 13.
+const _: () = {
+    assert!(size_of::<CUlaunchConfig>() == 56 && align_of::<CUlaunchConfig>() == 8);
+    assert!(offset_of!(CUlaunchConfig, grid) == 0 && offset_of!(CUlaunchConfig, block) == 12);
+    assert!(offset_of!(CUlaunchConfig, dynamic_shared) == 24);
+    assert!(offset_of!(CUlaunchConfig, stream) == 32);
+    assert!(offset_of!(CUlaunchConfig, attributes) == 40);
+    assert!(offset_of!(CUlaunchConfig, attribute_count) == 48);
+    assert!(size_of::<CUlaunchAttribute>() == 72 && align_of::<CUlaunchAttribute>() == 8);
+    assert!(size_of::<CUlaunchAttributeID>() == 4 && offset_of!(CUlaunchAttribute, id) == 0);
+    assert!(size_of::<CUlaunchAttributeValue>() == 64);
+    assert!(offset_of!(CUlaunchAttribute, value) == 8);
+};

@@ -1,0 +1,297 @@
+//! Matrices of which a kernel copies boxes, by the tensor memory accelerator.
+
+#[cfg(feature = "cuda")]
+use cuda_dyn::CUtensorMapDataType;
+pub use simt::device::BoxShape;
+use simt::{Bf16, F16};
+
+#[cfg(feature = "cuda")]
+use crate::cuda;
+use crate::{
+    buffer::{BufferView, Pod},
+    device::Device,
+    error::{Error, Result},
+    launch::{Argument, Stream, Unbound, check_device},
+    matrix::MatrixView,
+};
+
+/// Matrices on a device, passed for a kernel's parameter of type [`TensorMap`](simt::device::TensorMap), and the shape of
+/// the boxes that the kernel copies of them.
+///
+/// Columns lie side by side. The accelerator wants the first element, rows and matrices to begin at multiples of
+/// sixteen bytes, and a GPU of compute capability 9.0 or newer; a launch refuses what is otherwise. What a box has
+/// outside the matrices is zero.
+///
+/// ```
+/// use host::{BoxShape, Boxes, Device, Matrix};
+///
+/// let device = Device::cpu();
+/// let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
+/// // A matrix, and its right half; of one that is column-major it would be the transpose.
+/// let matrix = Matrix::<f32>::zeros(&device, 100, 64)?;
+/// Boxes::of(matrix.view(), shape)?;
+/// Boxes::of(matrix.view().sub(0..100, 32..64)?, shape)?;
+///
+/// // Five matrices of 20 rows and 64 columns, one below the other.
+/// let buffer = device.zeros::<f32>(100 * 64)?;
+/// Boxes::new(buffer.view(..)?, [5, 20, 64], [20 * 64, 64], shape)?;
+/// # Ok::<(), host::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Boxes<'a, T> {
+    elements: BufferView<'a, T>,
+    /// Matrices, rows, columns.
+    extents: [usize; 3],
+    /// Elements from one matrix to the next, and from one row to the next.
+    strides: [usize; 2],
+    shape: BoxShape,
+}
+
+// Not derived: a view of anything can be copied.
+impl<T> Clone for Boxes<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Boxes<'_, T> {}
+
+impl<'a, T: Pod> Boxes<'a, T> {
+    /// So many matrices, rows and columns that begin with the first of `elements`, with `strides` elements from one
+    /// matrix to the next and from one row to the next.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where `elements` are too few.
+    pub fn new(
+        elements: BufferView<'a, T>,
+        extents: [usize; 3],
+        strides: [usize; 2],
+        shape: BoxShape,
+    ) -> Result<Self> {
+        let needed = match extents {
+            [0, _, _] | [_, 0, _] | [_, _, 0] => 0,
+            [matrices, rows, cols] => [(matrices, strides[0]), (rows, strides[1])]
+                .map(|(count, stride)| (count as u128 - 1).saturating_mul(stride as u128))
+                .into_iter()
+                .fold(cols as u128, u128::saturating_add),
+        };
+        if needed > elements.len() as u128 {
+            let limit =
+                format!("must be at least {needed} for extents {extents:?}, strides {strides:?}");
+            return Err(Error::argument("elements.len()", elements.len(), limit));
+        }
+        Ok(Boxes { elements, extents, strides, shape })
+    }
+
+    /// One matrix.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where its columns do not lie side by side.
+    pub fn of(matrix: MatrixView<'a, T>, shape: BoxShape) -> Result<Self> {
+        let (rows, cols, strides) = (matrix.rows(), matrix.cols(), matrix.strides());
+        if cols > 1 && strides[1] != 1 {
+            let limit = "boxes are copied of columns side by side, one element apart (a transpose's, perhaps)";
+            return Err(Error::argument("matrix.strides()", format!("{strides:?}"), limit));
+        }
+        Boxes::new(matrix.elements(), [1, rows, cols], [0, strides[0]], shape)
+    }
+
+    /// The device that they lie on.
+    pub fn device(&self) -> &'a Device {
+        self.elements.device()
+    }
+}
+
+/// An element that the tensor memory accelerator copies: a number of 8 to 64 bits.
+pub trait BoxElement: Pod {
+    /// What the driver calls it.
+    #[cfg(feature = "cuda")]
+    #[doc(hidden)]
+    const DATA_TYPE: CUtensorMapDataType;
+}
+
+macro_rules! box_elements {
+    ($($ty:ty => $data_type:ident;)*) => {$(
+        impl BoxElement for $ty {
+            #[cfg(feature = "cuda")]
+            const DATA_TYPE: CUtensorMapDataType = CUtensorMapDataType::$data_type;
+        }
+    )*};
+}
+
+// Copied bit by bit: the sign matters to reductions alone.
+box_elements! {
+    u8 => UInt8;
+    i8 => UInt8;
+    u16 => UInt16;
+    i16 => UInt16;
+    u32 => UInt32;
+    i32 => Int32;
+    u64 => UInt64;
+    i64 => Int64;
+    f32 => Float32;
+    f64 => Float64;
+    Bf16 => UInt16;
+    F16 => UInt16;
+}
+
+macro_rules! tensor_maps {
+    ($($half:ident)*) => {$(
+        impl<T: BoxElement> Argument<simt::$half::TensorMap<T>> for Boxes<'_, T> {
+            fn bind(
+                self,
+                stream: &Stream,
+                name: &str,
+            ) -> std::result::Result<simt::$half::TensorMap<T>, Unbound> {
+                check_device(stream.device(), self.device(), name)?;
+                let Boxes { elements, extents, strides, shape } = self;
+                // SAFETY: inside the buffer, as `new` has checked. The kernel runs while the buffer is borrowed
+                // (CPU), or the buffer's memory outlives the work that was launched before it is freed (CUDA).
+                let map = unsafe { simt::$half::TensorMap::new(elements.address(), extents, strides, shape) };
+                let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
+                #[cfg(feature = "cuda")]
+                let map = match stream.cuda() {
+                    None => map,
+                    Some(stream) => {
+                        let address = elements.address() as u64;
+                        let description = map.description();
+                        map.with_encoding(encode(stream, name, address, T::DATA_TYPE, &description)?)
+                    }
+                };
+                // What the launch reads is waited for when there will be one.
+                elements.address_on(stream)?;
+                Ok(map)
+            }
+        }
+    )*};
+}
+
+tensor_maps! { device checked }
+
+/// What a kernel on a GPU is given for the argument of that name.
+#[cfg(feature = "cuda")]
+fn encode(
+    stream: &cuda::Stream,
+    name: &str,
+    address: u64,
+    element: CUtensorMapDataType,
+    description: &simt::device::TensorDescription,
+) -> std::result::Result<[u64; 16], Unbound> {
+    let context = stream.context();
+    let (major, minor) = context.properties().capability;
+    if (major, minor) < (9, 0) {
+        let label = context.label();
+        let what =
+            format!("{label} has compute capability {major}.{minor}, a tensor map needs 9.0");
+        return Err(Unbound::Refused(format!("{name}: {what}")));
+    }
+    cuda::encode(context, address, element, description)?.ok_or_else(|| {
+        let what = format!("at {address:#x}, the driver takes no {description:?}");
+        Unbound::Refused(format!("{name}: {what}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use simt::device::TensorMap;
+
+    use super::*;
+    use crate::Matrix;
+
+    const SHAPE: BoxShape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
+
+    /// What a kernel that copies boxes of 8 x 16 is given.
+    fn bind(boxes: Boxes<f32>) -> std::result::Result<TensorMap<f32>, String> {
+        let stream = Device::cpu().stream().unwrap();
+        boxes.bind(&stream, "map").map_err(|unbound| match unbound {
+            Unbound::Refused(what) => what,
+            Unbound::Failed(error) => error.to_string(),
+        })
+    }
+
+    #[test]
+    fn matrices_are_described_innermost_first() {
+        let buffer = Device::cpu().zeros::<f32>(2000).unwrap();
+        let map =
+            bind(Boxes::new(buffer.view(4..).unwrap(), [3, 10, 18], [640, 64], SHAPE).unwrap());
+        let map = map.unwrap();
+        assert_eq!(map.as_ptr() as u64, buffer.address() + 16);
+        let description = map.description();
+        assert_eq!((description.extents, description.strides), ([18, 10, 3], [256, 2560]));
+        assert_eq!((description.box_extents, description.element), ([16, 8, 1], 4));
+        assert_eq!(description.swizzle, 64);
+        // A checked kernel is given the same.
+        let checked: std::result::Result<simt::checked::TensorMap<f32>, _> =
+            Boxes::new(buffer.view(4..).unwrap(), [3, 10, 18], [640, 64], SHAPE)
+                .unwrap()
+                .bind(&Device::cpu().stream().unwrap(), "map");
+        assert_eq!(checked.unwrap().description(), description);
+        // Strides that are not used are such as the driver may want them.
+        let one = bind(Boxes::new(buffer.view(..).unwrap(), [1, 10, 18], [1, 64], SHAPE).unwrap());
+        assert_eq!(one.unwrap().description().strides, [256, 2560]);
+        let row = bind(Boxes::new(buffer.view(..).unwrap(), [1, 1, 18], [1, 1], SHAPE).unwrap());
+        assert_eq!(row.unwrap().description().strides, [80, 80]);
+        let rows = bind(Boxes::new(buffer.view(..).unwrap(), [10, 1, 18], [64, 1], SHAPE).unwrap());
+        assert_eq!(rows.unwrap().description().strides, [80, 256]);
+    }
+
+    #[test]
+    fn a_view_is_described_as_it_lies() {
+        let matrix = Matrix::<f32>::zeros(&Device::cpu(), 10, 64).unwrap();
+        let part =
+            bind(Boxes::of(matrix.view().sub(2..10, 4..22).unwrap(), SHAPE).unwrap()).unwrap();
+        let description = part.description();
+        assert_eq!(part.as_ptr() as u64, matrix.buffer().address() + (2 * 64 + 4) * 4);
+        assert_eq!((description.extents, description.strides), ([18, 8, 1], [256, 2048]));
+        let error = Boxes::of(matrix.view().t(), SHAPE).unwrap_err().to_string();
+        assert!(
+            error.starts_with("matrix.strides() = [1, 64]: boxes are copied of columns"),
+            "{error}"
+        );
+        // Of one column there is nothing beside.
+        Boxes::of(matrix.view().sub(0..1, 0..10).unwrap().t(), SHAPE).unwrap();
+    }
+
+    #[test]
+    fn too_few_elements_are_named() {
+        let buffer = Device::cpu().zeros::<f32>(2000).unwrap();
+        let new = |extents, strides| {
+            Boxes::new(buffer.view(..).unwrap(), extents, strides, SHAPE)
+                .map_err(|error| error.to_string())
+        };
+        // 2 * 640 + 9 * 64 + 144 = 2000.
+        new([3, 10, 144], [640, 64]).unwrap();
+        let error = "elements.len() = 2000: must be at least 2001 for extents [3, 10, 145], strides [640, 64]";
+        assert_eq!(new([3, 10, 145], [640, 64]).unwrap_err(), error);
+        for (extents, strides) in [
+            ([usize::MAX; 3], [usize::MAX; 2]),
+            ([2, 1, 1], [usize::MAX, 0]),
+            ([1, usize::MAX, 1], [0, 2]),
+            ([1, 1, usize::MAX], [0, 0]),
+        ] {
+            let error = new(extents, strides).unwrap_err();
+            assert!(error.starts_with("elements.len() = 2000: must be at least "), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_the_accelerator_does_not_take_is_refused() {
+        let buffer = Device::cpu().zeros::<f32>(2000).unwrap();
+        for (start, extents, strides, what) in [
+            (3, [1, 10, 18], [0, 64], "is no multiple of sixteen bytes"),
+            (0, [1, 10, 18], [0, 18], "map: 72 bytes from one row to the next: a tensor map wants"),
+            (
+                0,
+                [2, 10, 18],
+                [201, 20],
+                "map: 804 bytes from one matrix to the next: a tensor map wants",
+            ),
+            (0, [1, 0, 18], [0, 20], "map: 0 rows: a tensor map has 1 to 2147483648"),
+            (0, [0, 1, 18], [0, 20], "map: 0 matrices: a tensor map has 1 to 2147483648"),
+            (0, [1, 1 << 33, 1], [0, 0], "map: 8589934592 rows: a tensor map has 1 to 2147483648"),
+        ] {
+            let boxes = Boxes::new(buffer.view(start..).unwrap(), extents, strides, SHAPE).unwrap();
+            let refused = bind(boxes).unwrap_err();
+            assert!(refused.starts_with("map: ") && refused.contains(what), "{refused}");
+        }
+    }
+}

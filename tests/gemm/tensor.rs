@@ -1,0 +1,219 @@
+//! Products by tensor copies: operands as they take them, of any size, with k split over clusters; and what is refused.
+//! (In the other tests they take every case that they can.)
+
+use host::{
+    Activation, Device, Gemm, Shape,
+    gemm::{Request, Scalar, Target, Text},
+};
+use tests::{
+    devices,
+    gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, bytes, counted},
+};
+
+/// The kernels, each with whether A lies along k, and B along n.
+fn kernels() -> impl Iterator<Item = (&'static str, bool, bool)> {
+    f32::kernels().filter_map(|kernel| match kernel.text {
+        Text::Tensor(product) => {
+            Some((kernel.entry.name(), product.a.swizzle > 0, product.b.swizzle == 0))
+        }
+        _ => None,
+    })
+}
+
+/// A matrix that lies along its rows or columns, which begin at multiples of sixteen bytes.
+fn place((rows, cols): (usize, usize), by_rows: bool) -> Place {
+    let (order, run) = if by_rows { (Order::Rows, cols) } else { (Order::Columns, rows) };
+    Place::padded((rows, cols), order, run.next_multiple_of(4) - run)
+}
+
+fn case([m, n, k]: [usize; 3], by_rows: (bool, bool), data: Data) -> Case<f32> {
+    let a = Operand::draw((m, k), place((m, k), by_rows.0), data, 51);
+    let b = Operand::draw((k, n), place((k, n), by_rows.1), data, 52);
+    Case::plain(a, b, Place::dense((m, n), Order::Rows))
+}
+
+/// Device by device, kernel by kernel: how many cases each.
+fn each(mut run: impl FnMut(&mut Bench<f32>, &str, (bool, bool)) -> usize) -> usize {
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::new(&device);
+        for (name, a, b) in kernels() {
+            count += run(&mut bench, name, (a, b));
+        }
+    }
+    count / devices().len() / kernels().count()
+}
+
+/// Rows that begin at multiples of sixteen bytes and not, whose operands are copied; one operand, both, matrices of a batch
+/// between which there is an odd number of elements.
+#[test]
+fn every_pitch() {
+    let count = each(|bench, name, by_rows| {
+        let (data, [m, n, k]) = (Data::exact(50), [67, 131, 50]);
+        let mut cases = Vec::new();
+        for (pad_a, pad_b) in [(0, 0), (1, 0), (0, 1), (2, 3)] {
+            let padded = |size: (usize, usize), by_rows: bool, extra: usize| {
+                let run = if by_rows { size.1 } else { size.0 };
+                let order = if by_rows { Order::Rows } else { Order::Columns };
+                Place::padded(size, order, run.next_multiple_of(4) - run + extra)
+            };
+            let [a, b] = [padded((m, k), by_rows.0, pad_a), padded((k, n), by_rows.1, pad_b)];
+            for start in [0, 3] {
+                let a = Operand::draw((m, k), a.at(start), data, 61);
+                let b = Operand::draw((k, n), b, data, 62);
+                cases.push(Case::plain(a, b, Place::dense((m, n), Order::Rows)));
+            }
+            let a = Operand::draw((m, k), a.batch(3, 80 * 80 + 1), data, 63);
+            let b = Operand::draw((k, n), b.batch(3, 0), data, 64);
+            let c = Place::dense((m, n), Order::Rows).batch(3, m * n);
+            cases.push(Case::plain(a, b, c).scaled(2.0, -1.0, data, 65));
+        }
+        for case in &cases {
+            for split in [1, 3] {
+                let c = bench.run_as(case, |gemm| gemm.kernel(name)?.split_k(split)).unwrap();
+                let right = Want::exact(case).check(&c);
+                right.unwrap_or_else(|wrong| panic!("{wrong}\n{name} by {split}: {case}"));
+            }
+        }
+        cases.len()
+    });
+    counted("tensor::every_pitch", count);
+}
+
+/// Tiles that are whole and not, fewer stages than blocks and more, with and without an epilogue.
+#[test]
+fn every_size_and_split() {
+    let shapes = [[1, 1, 1], [64, 64, 64], [128, 256, 96], [63, 130, 65], [200, 5, 513]];
+    let count = each(|bench, name, by_rows| {
+        let mut count = 0;
+        for shape @ [.., k] in shapes {
+            let plain = case(shape, by_rows, Data::exact(k));
+            let scaled = plain.clone().scaled(2.0, -1.0, Data::exact(k), 53);
+            let full = scaled.clone().biased(Side::Row, Data::exact(k), 54);
+            for case in [plain, scaled, full.activated(Activation::Relu)] {
+                for split in [1, 2, 3, 8] {
+                    let c = bench.run_as(&case, |gemm| gemm.kernel(name)?.split_k(split)).unwrap();
+                    let context = format!("{name}, split {split}: {case}");
+                    Want::exact(&case)
+                        .check(&c)
+                        .unwrap_or_else(|wrong| panic!("{wrong}\n{context}"));
+                    count += 1;
+                }
+            }
+        }
+        count
+    });
+    counted("tensor::every_size_and_split", count);
+}
+
+/// C may lie in any way; and A and B in a batch, one for all.
+#[test]
+fn every_place_of_c_and_batches() {
+    let count = each(|bench, name, by_rows| {
+        let (m, n, k) = (70, 40, 36);
+        let data = Data::exact(k);
+        let plain = case([m, n, k], by_rows, data);
+        let mut cases = [[40, 1], [43, 1], [1, 70], [2, 150], [90, 2]]
+            .map(|strides| {
+                let (a, b) = (plain.a.clone(), plain.b.clone());
+                Case::plain(a, b, Place::strided(strides)).scaled(1.0, 3.0, data, 55)
+            })
+            .to_vec();
+        for step in [0, 4 * 70 * 40] {
+            let batch = |size, by_rows, step| place(size, by_rows).batch(3, step);
+            let a = Operand::draw((m, k), batch((m, k), by_rows.0, step), data, 56);
+            let b = Operand::draw((k, n), batch((k, n), by_rows.1, 4 * 40 * 40), data, 57);
+            let c = Place::dense((m, n), Order::Rows).batch(3, m * n + 3);
+            cases.push(Case::plain(a, b, c).biased(Side::Col, data, 58));
+        }
+        for case in &cases {
+            // A C of columns exchanges A and B, and with them the kernel that takes them.
+            let c = match case.c.place.strides {
+                [1, _] => bench.run(case, None).unwrap(),
+                _ => bench.run(case, Some(name)).unwrap(),
+            };
+            let right = Want::exact(case).check(&c);
+            right.unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+        }
+        cases.len()
+    });
+    counted("tensor::every_place_of_c_and_batches", count);
+}
+
+/// Parts are added in one order: the same bits in every run and on any number of cores; and tiles whose sums no one
+/// splits have the bits of every other kernel.
+#[test]
+fn the_same_bits() {
+    let count = each(|bench, name, by_rows| {
+        let case = case([100, 90, 300], by_rows, Data::Uniform);
+        for split in [1, 4] {
+            let run = |bench: &mut Bench<f32>| {
+                bench.run_as(&case, |gemm| gemm.kernel(name)?.split_k(split)).unwrap()
+            };
+            let first = run(bench);
+            let bounded = Want::bounded(&case).check(&first);
+            bounded.unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+            let mut others = vec![run(bench), run(bench)];
+            if !bench.device().is_cuda() {
+                others.push(run(&mut Bench::new(&Device::cpu_with_workers(1))));
+            }
+            assert!(others.iter().all(|other| bytes(other) == bytes(&first)), "{name} by {split}");
+            let in_order = bench.run(&case, Some("gemm_64")).unwrap();
+            let whole = split == 1 && name.contains("128");
+            assert_eq!(bytes(&in_order) == bytes(&first), whole, "{name} by {split}");
+        }
+        2
+    });
+    counted("tensor::the_same_bits", count);
+}
+
+/// What such a kernel does not take, in words that say what it would take.
+#[test]
+fn what_is_refused() {
+    let shape = Shape::new(100, 60, 40).unwrap();
+    let request = Request::dense(shape);
+    let refusal = |gemm: host::Result<Gemm<f32>>, request: &Request, target: &Target| {
+        let choice = gemm.and_then(|gemm| gemm.choose(request, target));
+        choice.map_or_else(|error| error.to_string(), |choice| choice.entry.name().to_owned())
+    };
+    let of = |name: &str, request: &Request, target: &Target| {
+        refusal(Gemm::new().kernel(name), request, target)
+    };
+    let h200 = &Target::H200;
+    let nn = "gemm_tma_128_nn";
+    let mut count = 0;
+    let mut check = |said: String, expected: &str| {
+        assert_eq!(said, expected);
+        count += 1;
+    };
+    check(of(nn, &request, h200), nn);
+    check(of(nn, &request, &Target::cpu(2)), nn);
+    let mut ampere = Target::H200;
+    ampere.capability = (8, 6);
+    check(
+        of(nn, &request, &ampere),
+        "kernel = gemm_tma_128_nn: needs a GPU of compute capability 9.0",
+    );
+    check(
+        of("gemm_tma_64_tn", &request, h200),
+        "kernel = gemm_tma_64_tn: takes A with its elements side by side along m",
+    );
+    check(
+        of("gemm_tma_64_nt", &request, h200),
+        "kernel = gemm_tma_64_nt: takes B with its elements side by side along k",
+    );
+    // Operands whose rows begin anywhere are copied first, where there is room.
+    let odd = Request::dense(Shape::new(100, 61, 41).unwrap());
+    check(of(nn, &odd, h200), nn);
+    let room = Gemm::new().workspace_limit(4 * 100 * 44 + 4 * 41 * 64 - 1);
+    check(
+        refusal(room.kernel(nn), &odd, h200),
+        "kernel = gemm_tma_128_nn: needs 28096 bytes of workspace, and may take 28095",
+    );
+    let split = |blocks| Gemm::<f32>::new().split_k(blocks);
+    check(refusal(split(0), &request, h200), "split_k = 0: must be 1 to 8");
+    check(refusal(split(9), &request, h200), "split_k = 9: must be 1 to 8");
+    let general = split(2).and_then(|gemm| gemm.kernel("gemm_64"));
+    check(refusal(general, &request, h200), "kernel = gemm_64: does not split k");
+    counted("tensor::what_is_refused", count);
+}
