@@ -233,6 +233,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     pipelines::one_lane_for_its_warp[boxes](2048, 2): [];
     pipelines::boxes_partly_outside[boxes](352, 6): [];
     pipelines::written_after_all_reads[boxes](128, 2): [];
+    pipelines::fenced_before_the_copy[boxes](128, 2): [];
     clusters::remote_read_too_early(256, 4): [ReadAfterWrite, WriteAfterRead, Uninitialised];
     clusters::barrier_of_the_block_alone(256, 4): [ReadAfterWrite];
     clusters::ends_before_the_last_read(256, 4): [EndedBlock];

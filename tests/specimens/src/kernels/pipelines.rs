@@ -446,6 +446,27 @@ pub fn written_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     y[first as usize * BOX + t] = tile[63 - t];
 }
 
+/// The same with a proxy fence behind the write.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn fenced_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    tile[t] = 0.0;
+    fence_proxy_async();
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        full.at(0).arrive_expect(BYTES);
+        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
+    }
+    full.at(0).wait(0);
+    y[first as usize * BOX + t] = tile[63 - t];
+}
+
 /// The last copy is waited for by nobody: it may come when the block has ended.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 16, arch = 90, len(y = n))]
 pub fn ends_before_its_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {

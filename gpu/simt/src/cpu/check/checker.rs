@@ -537,7 +537,8 @@ impl<'a> Checker<'a> {
         block::current_cluster().begin(copy);
     }
 
-    /// A copy by the accelerator is to come to where a thread has written: no barrier tells the accelerator of that.
+    /// A copy by the accelerator is to come to where a thread has written: no barrier tells the accelerator of that without
+    /// a proxy fence.
     fn check_written_before(
         &self,
         array: &Array,
@@ -546,9 +547,10 @@ impl<'a> Checker<'a> {
     ) {
         let (thread, order) = (block::current(), self.order.borrow());
         let now = self.now(thread, &order, place);
-        if let Some(other) = array.ordered_write(&now, bytes, self.block_start.get()) {
+        let other = array.ordered_write(&now, bytes, self.block_start.get());
+        if let Some(other) = other.filter(|other| !order.is_behind_fence(thread.number, other)) {
             let (memory, element) = (memory_of(array), bytes.0 / array.declaration.element);
-            let detail = "a copy does not see what threads have written before, and there is no fence for it here";
+            let detail = "fence_proxy_async belongs behind the write, before the barrier";
             let (kind, other) = (Kind::WriteAfterWrite, Some(other));
             self.add(kind, memory, place, thread, Some(element), other, detail.to_owned());
         }
