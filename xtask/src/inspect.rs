@@ -84,7 +84,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let kernel = kernel(&module, &options.kernel, &file)?;
     let ptx =
         View::of_ptx(&text, kernel).with_context(|| format!("{file}: kernel `{}`", kernel.name))?;
-    let machine = Machine::of(root, &text, options)?;
+    let machine = Machine::of(root, &text, kernel, options)?;
     if options.sass && machine.sass.is_none() {
         bail!("--sass: {}", machine.missing.unwrap_or_default());
     }
@@ -103,13 +103,6 @@ fn kernel<'m>(module: &'m Module, name: &str, file: &str) -> Result<&'m Function
     })
 }
 
-/// The level of optimisation that a kernel declares.
-fn level(ptx: &str, kernel: &str) -> Result<Option<u32>> {
-    let module = Module::parse(ptx)?;
-    let declared = module.function(kernel).and_then(check::declaration);
-    Ok(declared.and_then(|declared| declared.opt_level))
-}
-
 /// What NVIDIA's tools say of a kernel, as far as they are there.
 struct Machine {
     /// The assembler's release, and what it says.
@@ -121,7 +114,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn of(root: &Path, ptx: &str, options: &Options) -> Result<Machine> {
+    fn of(root: &Path, ptx: &str, kernel: &Function, options: &Options) -> Result<Machine> {
         let mut machine = Machine { usage: None, sass: None, missing: None };
         let ptxas = match Ptxas::find(root) {
             None if options.fetch => Some(Ptxas::fetch(root)?),
@@ -139,7 +132,7 @@ impl Machine {
             );
             return Ok(machine);
         };
-        let level = level(ptx, &options.kernel)?;
+        let level = check::declaration(kernel).and_then(|declared| declared.opt_level);
         let (usages, cubin) = ptxas.assemble(ptx, options.target.cpu(), level, root)?;
         let usage = usages.into_iter().find(|usage| usage.kernel == options.kernel);
         let usage = usage.context("ptxas did not report on the kernel")?;

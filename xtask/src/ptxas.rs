@@ -142,10 +142,8 @@ impl Ptxas {
         for kernel in ptx.module().kernels() {
             let arrays = check::shared_arrays(ptx.module(), kernel);
             let declared = arrays.iter().filter_map(|array| array.bytes).sum::<u64>();
-            // Arrays start at multiples of their alignment; before dynamic ones ptxas rounds up to theirs.
-            let dynamic = ptx.module().shared.iter().filter(|array| array.bytes.is_none());
-            let most =
-                declared + arrays.iter().chain(dynamic).map(|array| array.align).sum::<u64>();
+            // Arrays start at multiples of their alignment.
+            let most = declared + arrays.iter().map(|array| array.align).sum::<u64>();
             match usages.iter().find(|usage| usage.kernel == kernel.name) {
                 Some(usage) => problems.extend(usage_problems(usage, declared..=most)),
                 None => {

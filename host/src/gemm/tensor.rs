@@ -48,6 +48,14 @@ impl Sides {
     fn padded_pitch(&self) -> usize {
         self.inner.1.next_multiple_of(UNIT)
     }
+
+    /// Elements of the copies of so many matrices that it takes, where these begin at multiples of sixteen bytes or not.
+    fn copied(&self, matrices: usize, aligned: bool) -> usize {
+        match aligned && self.is_even() {
+            true => 0,
+            false => matrices.saturating_mul(self.outer.0).saturating_mul(self.padded_pitch()),
+        }
+    }
 }
 
 /// A and B as a kernel reads them.
@@ -89,14 +97,9 @@ pub(super) fn too_long(product: &TensorProduct, request: &Request) -> Option<usi
 
 /// Bytes of the copies of those operands whose rows, or matrices, do not begin at multiples of sixteen bytes.
 pub(super) fn workspace_bytes(product: &TensorProduct, request: &Request) -> u64 {
-    let copied = sides_of(product, request).into_iter().zip(request.aligned);
-    let bytes = copied.map(|(sides, aligned)| match aligned && sides.is_even() {
-        true => 0,
-        false => [sides.outer.0, sides.padded_pitch(), size_of::<f32>()]
-            .into_iter()
-            .fold(request.batch as u64, |bytes, factor| bytes.saturating_mul(factor as u64)),
-    });
-    bytes.fold(0, u64::saturating_add)
+    let sides = sides_of(product, request).into_iter().zip(request.aligned);
+    let copied = sides.map(|(sides, aligned)| sides.copied(request.batch, aligned) as u64);
+    copied.fold(0, u64::saturating_add).saturating_mul(size_of::<f32>() as u64)
 }
 
 /// Blocks that split k between them: as many as were asked for, or as find room on the device beside those of the other
@@ -178,10 +181,7 @@ impl<'a> Source<'a> {
     fn new(elements: BufferView<'a, f32>, sides: Sides, step: usize, matrices: usize) -> Self {
         let even_step = matrices <= 1 || step.is_multiple_of(UNIT);
         let aligned = elements.address().addr().is_multiple_of(16);
-        let copied = match aligned && even_step && sides.is_even() {
-            true => 0,
-            false => matrices * sides.outer.0 * sides.padded_pitch(),
-        };
+        let copied = sides.copied(matrices, aligned && even_step);
         Source { elements, sides, step, copied }
     }
 

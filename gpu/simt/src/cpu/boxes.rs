@@ -1,5 +1,7 @@
 //! Boxes of a tensor as the tensor memory accelerator copies them: strides, zeros for what lies outside, the swizzle.
 
+use super::tensor_core::swizzle::Swizzle;
+
 /// What is copied: a box of `rows x cols` elements of one matrix, of which the first ones of both lie inside.
 #[derive(Clone, Copy, Debug)]
 pub struct BoxSource {
@@ -12,8 +14,7 @@ pub struct BoxSource {
     pub(super) cols_inside: usize,
     /// Bytes from one row to the next in global memory.
     pub(super) row_stride: usize,
-    /// Bytes of the swizzle's span: 0, 32, 64 or 128.
-    pub(super) swizzle: usize,
+    pub(super) swizzle: Swizzle,
 }
 
 impl BoxSource {
@@ -44,7 +45,8 @@ impl BoxSource {
                 let mut bytes = [0; 16];
                 let count = inside.saturating_sub(group).min(16);
                 let width = (row_bytes - group).min(16);
-                let place = swizzled(row * row_bytes + group, self.swizzle);
+                // It is one of the address, which is a multiple of its pattern's, and so one of the place in the box.
+                let place = self.swizzle.apply((row * row_bytes + group) as u32) as usize; // at most 512 KiB
                 // SAFETY: inside the matrix; and inside the box, whose groups the swizzle exchanges.
                 unsafe {
                     from.add(group).copy_to_nonoverlapping(bytes.as_mut_ptr(), count);
@@ -55,15 +57,6 @@ impl BoxSource {
     }
 }
 
-/// Where byte `offset` of a box lies, swizzled over spans of so many bytes: bits 4 and up of its address change with
-/// bits 7 and up, so that groups of sixteen bytes of neighbouring rows lie in different banks (PTX ISA, "Swizzling modes").
-pub(super) fn swizzled(offset: usize, span: usize) -> usize {
-    match span {
-        0 => offset,
-        _ => offset ^ ((offset >> 7) & (span / 16 - 1)) << 4,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,7 +64,9 @@ mod tests {
     #[test]
     fn the_swizzle_exchanges_groups_of_sixteen_bytes() {
         for span in [32, 64, 128] {
-            let mut places = (0..1024).step_by(16).map(|at| swizzled(at, span)).collect::<Vec<_>>();
+            let swizzled = |at: u32| Swizzle::of_span(span).apply(at) as usize;
+            let mut places = (0..1024).step_by(16).map(swizzled).collect::<Vec<_>>();
+            let span = span as usize;
             // The same group of eight rows of a span lies in as many different banks as there can be.
             let rows = 8 * span / 128;
             let mut column = (0..8).map(|row| places[row * span / 16] % 128).collect::<Vec<_>>();
@@ -81,9 +76,9 @@ mod tests {
             places.sort_unstable();
             assert!(places.iter().enumerate().all(|(i, place)| i * 16 == *place));
         }
-        assert_eq!(swizzled(0x80, 128), 0x90);
-        assert_eq!(swizzled(0x3f0, 128), 0x380);
-        assert_eq!(swizzled(0x180, 64), 0x1b0);
+        assert_eq!(Swizzle::Bytes128.apply(0x80), 0x90);
+        assert_eq!(Swizzle::Bytes128.apply(0x3f0), 0x380);
+        assert_eq!(Swizzle::Bytes64.apply(0x180), 0x1b0);
     }
 
     #[test]
@@ -97,7 +92,7 @@ mod tests {
             rows_inside: 2,
             cols_inside: 3,
             row_stride: 20,
-            swizzle: 0,
+            swizzle: Swizzle::None,
         };
         let mut tile = [u32::MAX; 12];
         // SAFETY: three columns from the second on, two rows of five.

@@ -73,7 +73,7 @@ impl Source {
             leading: self.offsets.0,
             stride: self.offsets.1,
             base_offset: 0,
-            swizzle: if self.span == 128 { Swizzle::Bytes128 } else { Swizzle::Bytes64 },
+            swizzle: Swizzle::of_span(self.span),
         };
         let major = if self.mn_major { Major::Mn } else { Major::K };
         let layout = Layout::new(descriptor, major, format).expect("elements of 16 bits");

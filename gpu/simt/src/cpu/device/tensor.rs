@@ -5,6 +5,7 @@ use crate::{
     cpu::{
         boxes::BoxSource,
         mode::{Fast, Mode},
+        tensor_core::swizzle::Swizzle,
     },
 };
 
@@ -206,7 +207,7 @@ pub(crate) mod maps {
                 rows_inside: inside(matrix, matrices).min(1) * inside(row, rows).min(ROWS),
                 cols_inside: inside(col, cols).min(COLS),
                 row_stride: strides[1] * size_of::<T>(),
-                swizzle: SWIZZLE,
+                swizzle: const { Swizzle::of_span(SWIZZLE as u32) },
             }
         }
     }

@@ -16,6 +16,17 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
+    /// The one within so many bytes: 32, 64, 128, or 0 for none.
+    pub const fn of_span(bytes: u32) -> Self {
+        match bytes {
+            0 => Swizzle::None,
+            32 => Swizzle::Bytes32,
+            64 => Swizzle::Bytes64,
+            128 => Swizzle::Bytes128,
+            _ => panic!("a swizzle is of 0, 32, 64 or 128 bytes"),
+        }
+    }
+
     /// Bytes within which chunks change places: one row of the pattern.
     pub const fn width(self) -> u32 {
         match self {
