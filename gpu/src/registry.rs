@@ -35,12 +35,13 @@ macro_rules! gemm {
 
 /// A general product by tensor copies, of `tile x tile` elements a block; `n` or `t` for A and for B, as in BLAS.
 macro_rules! tensor {
-    ($name:ident, $tile:literal, $slices:literal, $a:ident, $b:ident) => {
+    ($name:ident, $rows:literal, $cols:literal, $slabs:literal, $splits:literal, $a:ident, $b:ident) => {
         Contract::TensorProduct(TensorProduct {
-            tile: [$tile, $tile],
-            steps: (SLAB * $slices) as u32,
-            a: boxes!(a $a $tile),
-            b: boxes!(b $b $tile),
+            tile: [$rows, $cols],
+            steps: (SLAB * $slabs) as u32,
+            most_splits: $splits,
+            a: boxes!(a $a $rows),
+            b: boxes!(b $b $cols),
             kernel: TensorKernel {
                 kernel: &crate::kernels::gemm_tma::$name,
                 checked: &crate::checked::kernels::gemm_tma::$name,
@@ -277,44 +278,39 @@ pub static KERNELS: &[Entry] = &[
         }),
     },
     Entry {
-        summary: "general, 128 x 128 tiles by tensor copies, k over a cluster; A along k, B along n",
+        summary: "general, 128 x 128 tiles by tensor copies; A or B along k",
         rung: None,
-        contract: tensor!(gemm_tma_128_nn, 128, 1, n, n),
+        contract: tensor!(gemm_tma_128_nn, 128, 128, 1, 1, n, n),
     },
     Entry {
-        summary: "general, 128 x 128 tiles by tensor copies, k over a cluster; A and B along k",
+        summary: "general, 128 x 128 tiles by tensor copies; A along m, B along n",
         rung: None,
-        contract: tensor!(gemm_tma_128_nt, 128, 1, n, t),
+        contract: tensor!(gemm_tma_128_tn, 128, 128, 1, 1, t, n),
     },
     Entry {
-        summary: "general, 128 x 128 tiles by tensor copies, k over a cluster; A along m, B along n",
+        summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A or B along k",
         rung: None,
-        contract: tensor!(gemm_tma_128_tn, 128, 1, t, n),
-    },
-    Entry {
-        summary: "general, 128 x 128 tiles by tensor copies, k over a cluster; A along m, B along k",
-        rung: None,
-        contract: tensor!(gemm_tma_128_tt, 128, 1, t, t),
-    },
-    Entry {
-        summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A along k, B along n",
-        rung: None,
-        contract: tensor!(gemm_tma_64_nn, 64, 4, n, n),
-    },
-    Entry {
-        summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A and B along k",
-        rung: None,
-        contract: tensor!(gemm_tma_64_nt, 64, 4, n, t),
+        contract: tensor!(gemm_tma_64_nn, 64, 64, 2, 8, n, n),
     },
     Entry {
         summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A along m, B along n",
         rung: None,
-        contract: tensor!(gemm_tma_64_tn, 64, 4, t, n),
+        contract: tensor!(gemm_tma_64_tn, 64, 64, 2, 8, t, n),
     },
     Entry {
-        summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A along m, B along k",
+        summary: "general, 64 x 96 tiles by tensor copies; A or B along k",
         rung: None,
-        contract: tensor!(gemm_tma_64_tt, 64, 4, t, t),
+        contract: tensor!(gemm_tma_64x96_nn, 64, 96, 2, 1, n, n),
+    },
+    Entry {
+        summary: "general, 16 x 256 tiles by tensor copies, k over a cluster; A or B along k",
+        rung: None,
+        contract: tensor!(gemm_tma_16x256_nn, 16, 256, 1, 8, n, n),
+    },
+    Entry {
+        summary: "general, 256 x 16 tiles by tensor copies, k over a cluster; A or B along k",
+        rung: None,
+        contract: tensor!(gemm_tma_256x16_nn, 256, 16, 1, 8, n, n),
     },
     Entry {
         summary: "general product of f64, 64 x 64 tiles, 4 x 4 elements a thread",
@@ -379,6 +375,11 @@ pub static KERNELS: &[Entry] = &[
         summary: "matrices copied to where tensor copies can take them from",
         rung: None,
         contract: program!(gemm::pad::pad_rows),
+    },
+    Entry {
+        summary: "matrices copied likewise, turned over: columns become rows",
+        rung: None,
+        contract: program!(gemm::pad::turn_rows),
     },
     Entry {
         summary: "the sums of the rows of a pitched array",
@@ -601,6 +602,8 @@ pub struct TensorProduct {
     pub tile: [u32; 2],
     /// Steps of k in a stage: a block of a cluster takes a number of whole ones.
     pub steps: u32,
+    /// Blocks of a cluster that may split k, at most.
+    pub most_splits: u32,
     /// The boxes of A: of as many rows as the tile where A lies along k, and else of as many columns.
     pub a: BoxShape,
     /// The boxes of B: of as many columns as the tile where B lies along n, and else of as many rows.

@@ -21,6 +21,7 @@ use gpu::{
     registry::{Contract, Entry, GemmKernel, ProductKernel},
 };
 use simt::{
+    LaunchConfig,
     check::{Finding, Memory, Order, Profile, Report, Trace, shadow_bytes},
     checked::{In, Out},
 };
@@ -28,6 +29,7 @@ use simt::{
 use crate::{
     Device, INTERRUPTED, Matrix, Shape,
     error::{Error, Result},
+    gemm::watched::{self, workspace_bytes},
     operands,
     product::{Launch, launches, shape_of},
     verify::{Comparison, Criterion, compare},
@@ -175,6 +177,20 @@ impl From<Order> for Options {
     }
 }
 
+impl Options {
+    fn of_launch(self, device: &Device, config: &LaunchConfig) -> simt::check::Options<'static> {
+        let mut options = simt::check::Options::default();
+        options.order = self.order;
+        options.profile = self.profile;
+        options.trace = self.trace.map(|[x, y]| [x, y, 0]);
+        options.complete = true;
+        options.workers = Some(device.multiprocessors() as usize);
+        options.cancel = Some(&INTERRUPTED);
+        options.done = Some(crate::progress::begin(config.blocks()));
+        options
+    }
+}
+
 /// What [`multiply`] has seen.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -217,6 +233,24 @@ pub fn multiply(
     let shape = shape_of(entry, a, b, c)?;
     enough_memory(shadow(shape))?;
     let mut watched = Watched::default();
+    if let Contract::TensorProduct(_) = entry.contract {
+        // Where nothing is multiplied there is nothing to copy, as in `gemm`.
+        if shape.k() == 0 {
+            return multiply(crate::product::find("gemm_64")?, a, b, c, options);
+        }
+        let copies = workspace_bytes(entry, shape);
+        let their_shadow = shadow_bytes(copies as usize, size_of::<f32>()) as u64;
+        enough_memory(shadow(shape).saturating_add(copies).saturating_add(their_shadow))?;
+        let launch = |config: &_| options.of_launch(a.device(), config);
+        let (a, b) = (a.buffer().all(), b.buffer().all());
+        let c = c.buffer_mut();
+        for report in watched::multiply(entry, shape, [a, b], c, launch)? {
+            watched.findings.extend(report.findings);
+            watched.profiles.extend(report.profile);
+            watched.trace = watched.trace.or(report.trace);
+        }
+        return Ok(watched);
+    }
     for launch in launches(entry, shape, &simt::cpu::LIMITS)? {
         let report = launch_one(entry, &launch, a, b, c, options)?;
         watched.findings.extend(report.findings);
@@ -233,7 +267,7 @@ fn launch_one(
     a: &Matrix<f32>,
     b: &Matrix<f32>,
     c: &mut Matrix<f32>,
-    Options { order, profile, trace }: Options,
+    options: Options,
 ) -> Result<Report> {
     crate::check_interrupt()?;
     let Contract::Product(product) = &entry.contract else {
@@ -250,14 +284,8 @@ fn launch_one(
     // They were u32 before.
     let [m, n, k] = [m, n, k].map(|size| size as u32);
 
-    let mut options = simt::check::Options::default();
-    options.order = order;
-    options.profile = profile;
-    options.trace = trace.filter(|_| first_row == 0).map(|[x, y]| [x, y, 0]);
-    options.complete = true;
-    options.workers = Some(device.multiprocessors() as usize);
-    options.cancel = Some(&INTERRUPTED);
-    options.done = Some(crate::progress::begin(config.blocks()));
+    let trace = options.trace.filter(|_| first_row == 0);
+    let mut options = Options { trace, ..options }.of_launch(&device, config);
     // SAFETY:
     // 1. The views have these lengths, and lie in buffers that are borrowed until this returns, C's mutably.
     // 2. Products of the registry that take pointers dereference them in their own body alone, and the tests

@@ -332,6 +332,7 @@ impl Cuda {
             Some(own) => own.module.function(name),
             None => self.compile(declaration),
         }?;
+        let function = if declaration.dependent { function.dependent() } else { function };
         functions.insert(name, (*declaration, function.clone()));
         Ok(function)
     }

@@ -87,6 +87,7 @@ fn products_by_tensor_copies_are_clean_and_right() {
         let along_k = product.a.swizzle > 0;
         let along_n = product.b.swizzle == 0;
         for (number, (m, n, k, count, splits)) in CASES.into_iter().enumerate() {
+            let splits = splits.min(product.most_splits);
             let a_values = match along_k {
                 true => Operand::new(m, k, count, a),
                 false => Operand::new(k, m, count, |i, p, row| a(i, row, p)),
@@ -150,5 +151,5 @@ fn products_by_tensor_copies_are_clean_and_right() {
             }
         }
     }
-    assert_eq!(seen, 8 * CASES.len() * 4);
+    assert_eq!(seen, products().count() * CASES.len() * 4);
 }

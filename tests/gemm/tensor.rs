@@ -1,6 +1,8 @@
 //! Products by tensor copies: operands as they take them, of any size, with k split over clusters; and what is refused.
 //! (In the other tests they take every case that they can.)
 
+use std::collections::HashMap;
+
 use host::{
     Activation, Device, Gemm, Shape,
     gemm::{Request, Scalar, Target, Text},
@@ -36,7 +38,7 @@ fn case([m, n, k]: [usize; 3], by_rows: (bool, bool), data: Data) -> Case<f32> {
 fn each(mut run: impl FnMut(&mut Bench<f32>, &str, (bool, bool)) -> usize) -> usize {
     let mut count = 0;
     for device in devices() {
-        let mut bench = Bench::new(&device);
+        let mut bench = Bench::<f32>::new(&device);
         for (name, a, b) in kernels() {
             count += run(&mut bench, name, (a, b));
         }
@@ -127,17 +129,96 @@ fn every_place_of_c_and_batches() {
             cases.push(Case::plain(a, b, c).biased(Side::Col, data, 58));
         }
         for case in &cases {
-            // A C of columns exchanges A and B, and with them the kernel that takes them.
-            let c = match case.c.place.strides {
-                [1, _] => bench.run(case, None).unwrap(),
-                _ => bench.run(case, Some(name)).unwrap(),
-            };
+            let c = bench.run(case, Some(name)).unwrap();
             let right = Want::exact(case).check(&c);
             right.unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
         }
         cases.len()
     });
     counted("tensor::every_place_of_c_and_batches", count);
+}
+
+/// The ways in which A and B may lie: is it by rows?
+const WAYS: [(bool, bool); 4] = [(true, true), (true, false), (false, true), (false, false)];
+
+/// The kernels that take operands which lie in that way: those for A by columns and B by rows, and those for all others.
+fn takers(way: (bool, bool)) -> Vec<&'static str> {
+    let taken = |&(_, along_k, _): &(&str, bool, bool)| along_k != (way == (false, true));
+    let names = kernels().filter(taken).map(|(name, ..)| name).collect::<Vec<_>>();
+    assert!(!names.is_empty(), "{way:?}");
+    names
+}
+
+/// However A and B lie, and C: exchanged, copied, turned over, with all that changes with them.
+#[test]
+fn every_way_to_lie() {
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        // Rows at multiples of sixteen bytes; anywhere; and a first element that is at none.
+        for ([m, n, k], padded, start) in
+            [([37, 70, 45], true, 0), ([130, 67, 33], false, 0), ([5, 9, 130], false, 3)]
+        {
+            let data = Data::exact(k);
+            for (way, order) in WAYS.into_iter().flat_map(|way| Order::BOTH.map(|c| (way, c))) {
+                for (side, beta, count_of) in
+                    [(Side::Row, 0.0, None), (Side::Col, 3.0, None), (Side::Row, -1.0, Some(3))]
+                {
+                    let lies = |size: (usize, usize), by_rows: bool| {
+                        let order = if by_rows { Order::Rows } else { Order::Columns };
+                        let dense = Place::dense(size, order);
+                        let one = if padded { place(size, by_rows) } else { dense }.at(start);
+                        let step = one.extent(size) + 1;
+                        count_of.map_or(one, |of| one.batch(of, step))
+                    };
+                    let a = Operand::draw((m, k), lies((m, k), way.0), data, 71);
+                    let b = Operand::draw((k, n), lies((k, n), way.1), data, 72);
+                    let c = Place::padded((m, n), order, 2);
+                    let c = count_of.map_or(c, |of| c.batch(of, c.extent((m, n)) + 1));
+                    let case = Case::plain(a, b, c).scaled(2.0, beta, data, 73);
+                    let case = case.biased(side, data, 74).activated(Activation::Relu);
+                    let want = Want::exact(&case);
+                    for name in takers(way) {
+                        let c = bench.run(&case, Some(name)).unwrap();
+                        want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+                    }
+                    count += 1;
+                }
+            }
+        }
+    }
+    counted("tensor::every_way_to_lie", count / devices().len());
+}
+
+/// How operands lie changes no bit: of kernels with the same tiles, and of sums that none splits.
+#[test]
+fn the_same_bits_in_every_way() {
+    let [m, n, k] = [100, 90, 300];
+    let ways = || WAYS.into_iter().flat_map(|way| Order::BOTH.map(|order| (way, order)));
+    let cases = ways().map(|(way, order)| {
+        let mut case = case([m, n, k], way, Data::Uniform);
+        case.c = Operand::noise((m, n), Place::dense((m, n), order));
+        let case = case.scaled(0.7, 1.3, Data::Uniform, 75);
+        (way, case.biased(Side::Col, Data::Uniform, 76))
+    });
+    let cases = cases.collect::<Vec<_>>();
+    let tiles = |name: &'static str| name.rsplit_once('_').map(|(tiles, _)| tiles);
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        let in_order = bench.run(&cases[0].1, Some("gemm_64")).unwrap();
+        // The first bits of each kind of tiles and number of parts.
+        let mut first = HashMap::new();
+        for (way, case) in &cases {
+            for (name, split) in takers(*way).into_iter().flat_map(|name| [(name, 1), (name, 3)]) {
+                let c = bench.run_as(case, |gemm| gemm.kernel(name)?.split_k(split)).unwrap();
+                let first = first.entry((tiles(name), split)).or_insert_with(|| c.clone());
+                assert!(bytes(first) == bytes(&c), "{name} by {split}: {case}");
+                let whole = name.contains("128");
+                assert_eq!(bytes(&in_order) == bytes(&c), whole, "{name} by {split}: {case}");
+            }
+        }
+    }
+    counted("tensor::the_same_bits_in_every_way", cases.len());
 }
 
 /// Parts are added in one order: the same bits in every run and on any number of cores; and tiles whose sums no one
@@ -159,7 +240,7 @@ fn the_same_bits() {
             }
             assert!(others.iter().all(|other| bytes(other) == bytes(&first)), "{name} by {split}");
             let in_order = bench.run(&case, Some("gemm_64")).unwrap();
-            let whole = split == 1 && name.contains("128");
+            let whole = name.contains("128");
             assert_eq!(bytes(&in_order) == bytes(&first), whole, "{name} by {split}");
         }
         2
@@ -198,9 +279,36 @@ fn what_is_refused() {
         of("gemm_tma_64_tn", &request, h200),
         "kernel = gemm_tma_64_tn: takes A with its elements side by side along m",
     );
+    let [by_rows, by_cols] = [[[40, 1], [60, 1], [60, 1]], [[1, 100], [1, 40], [1, 100]]];
+    let across = |a: [usize; 2], b: [usize; 2]| Request::new(shape, [a, b, by_rows[2]]);
     check(
-        of("gemm_tma_64_nt", &request, h200),
-        "kernel = gemm_tma_64_nt: takes B with its elements side by side along k",
+        of(nn, &across(by_cols[0], by_rows[1]), h200),
+        "kernel = gemm_tma_128_nn: takes A with its elements side by side along k",
+    );
+    // What lies along neither side.
+    check(
+        of(nn, &across([80, 2], by_rows[1]), h200),
+        "kernel = gemm_tma_128_nn: takes A with its elements side by side along k",
+    );
+    check(
+        of(nn, &across(by_rows[0], [120, 2]), h200),
+        "kernel = gemm_tma_128_nn: takes B with its elements side by side along n",
+    );
+    check(
+        of(nn, &across(by_cols[0], [120, 2]), h200),
+        "kernel = gemm_tma_128_nn: takes B with its elements side by side along k",
+    );
+    check(
+        of("gemm_tma_64_tn", &across(by_cols[0], by_cols[1]), h200),
+        "kernel = gemm_tma_64_tn: takes B with its elements side by side along n",
+    );
+    // One operand is turned over: B, the smaller one.
+    let both_along_k = across(by_rows[0], by_cols[1]);
+    check(of(nn, &both_along_k, h200), nn);
+    let room = Gemm::new().workspace_limit(4 * 40 * 60 - 1);
+    check(
+        refusal(room.kernel(nn), &both_along_k, h200),
+        "kernel = gemm_tma_128_nn: needs 9600 bytes of workspace, and may take 9599",
     );
     // Operands whose rows begin anywhere are copied first, where there is room.
     let odd = Request::dense(Shape::new(100, 61, 41).unwrap());

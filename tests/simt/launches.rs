@@ -52,6 +52,30 @@ fn a_cancelled_launch_ends_at_a_barrier() {
     }
 }
 
+/// Adds one to what the launch before has left.
+#[kernel(block = (64), arch = 90, opt_level = 3, dependent)]
+fn counts_on(mut counts: Out<u32>) {
+    let t = thread::thread_idx_x() as usize;
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+    counts[t] += 1;
+}
+
+#[test]
+fn a_kernel_that_may_begin_early_runs_after_the_one_before() {
+    let declaration = &counts_on.declaration;
+    assert!(declaration.dependent && !exchange.declaration.dependent);
+    let comment = declaration.to_ptx_comment();
+    assert!(comment.ends_with(" arch=90 opt_level=3 dependent=true params=out.u32"), "{comment}");
+    assert!(!exchange.declaration.to_ptx_comment().contains("dependent"));
+    let mut counts = vec![0; 64];
+    let config = LaunchConfig::new([1, 1, 1], [64, 1, 1]);
+    for _ in 0..200 {
+        launch_with(&counts_on, config, (write(&mut counts),), &Options::default()).unwrap();
+    }
+    assert_eq!(counts, [200; 64]);
+}
+
 #[test]
 fn launches_from_several_threads_at_once() {
     scope(|scope| {

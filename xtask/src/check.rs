@@ -208,6 +208,16 @@ impl<'m> Kernel<'m> {
                 target.cpu()
             ));
         }
+        // The launch lets it begin early, so it would read what has not been written yet.
+        if declaration.dependent
+            && !self.reached.iter().any(|f| f.instructions().any(waits_for_earlier))
+        {
+            problems.push(
+                "it declares `dependent` and never waits for the kernel before it: call \
+                 `grid::wait_for_earlier` before it touches global memory"
+                    .into(),
+            );
+        }
         if target.compute_capability() < declaration.arch {
             problems.push(format!(
                 "it declares arch={}, and this is the build for {}: keep it out with \
@@ -241,6 +251,11 @@ fn is_barrier(statement: &Statement) -> bool {
     matches!(parts[0], "bar" | "barrier")
         && !parts.iter().any(|part| matches!(*part, "warp" | "cluster"))
         && parts.iter().any(|part| matches!(*part, "sync" | "red" | "arrive"))
+}
+
+/// Whether an instruction waits for the kernels before.
+fn waits_for_earlier(statement: &Statement) -> bool {
+    statement.opcode().eq(["griddepcontrol", "wait"])
 }
 
 /// Whether a statement sets aside or uses local memory.
@@ -338,6 +353,16 @@ mod tests {
             &(text + ".func wait()\n{ bar.sync 0; ret; }"),
             "3 barriers in the code, 2 declared",
         );
+    }
+
+    #[test]
+    fn a_dependent_kernel_that_does_not_wait() {
+        let text = changed(" params=", " dependent=true params=");
+        breaks(&text, "never waits for the kernel before it");
+        let other = text.replace("\tret;", "\tgriddepcontrol.launch_dependents;\n\tret;");
+        breaks(&other, "never waits for the kernel before it");
+        let waits = text.replace("\tret;", "\tgriddepcontrol.wait;\n\tret;");
+        assert_eq!(problems(&waits), Vec::<String>::new());
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct Declaration {
     pub arch: Option<u32>,
     /// The level at which ptxas is to optimise it.
     pub opt_level: Option<u32>,
+    /// May it begin before the kernel before it in its stream has ended?
+    pub dependent: bool,
     /// The parameters' types in order: `u32`, `in.f32`, `out.f32`.
     pub params: Vec<String>,
 }
@@ -67,11 +69,12 @@ impl FromStr for Declaration {
                 "dynamic_shared" => declaration.dynamic_shared = Some(number(key, value)?),
                 "arch" => declaration.arch = Some(number(key, value)?),
                 "opt_level" => declaration.opt_level = Some(number(key, value)?),
+                "dependent" => declaration.dependent = flag(key, value)?,
                 "params" if value.is_empty() => {}
                 "params" => declaration.params = value.split(',').map(Into::into).collect(),
                 _ => bail!(
                     "unknown key `{key}`: this builder knows name, block, shared, barriers, min_blocks, \
-                     cluster, dynamic_shared, arch, opt_level and params"
+                     cluster, dynamic_shared, arch, opt_level, dependent and params"
                 ),
             }
         }
@@ -130,6 +133,10 @@ fn number<T: FromStr>(key: &str, value: &str) -> Result<T> {
     value.parse().ok().with_context(|| format!("{key}={value}: not a number"))
 }
 
+fn flag(key: &str, value: &str) -> Result<bool> {
+    value.parse().ok().with_context(|| format!("{key}={value}: neither true nor false"))
+}
+
 fn triple(key: &str, value: &str) -> Result<[u32; 3]> {
     let numbers: Vec<u32> = value.split(',').map(|v| number(key, v)).collect::<Result<_>>()?;
     numbers
@@ -145,7 +152,7 @@ mod tests {
     #[test]
     fn everything_that_can_be_said() {
         let said = "name=wide block=128,2,1 shared=2048 barriers=2 min_blocks=2 cluster=2,1,1 \
-                    dynamic_shared=4096 arch=90 opt_level=1 params=u32,in.f32";
+                    dynamic_shared=4096 arch=90 opt_level=1 dependent=true params=u32,in.f32";
         let declaration: Declaration = said.parse().unwrap();
         assert_eq!(
             declaration,
@@ -159,6 +166,7 @@ mod tests {
                 dynamic_shared: Some(4096),
                 arch: Some(90),
                 opt_level: Some(1),
+                dependent: true,
                 params: vec!["u32".into(), "in.f32".into()],
             }
         );
@@ -189,6 +197,7 @@ mod tests {
             ("name=k params= min_blocks=2", "only together with `block`"),
             ("name=k params= cluster=2,0,1", "at least 1"),
             ("name=k params= barriers=-1", "not a number"),
+            ("name=k params= dependent=1", "neither true nor false"),
             ("name=k params= loud", "not `key=value`"),
         ] {
             let error = said.parse::<Declaration>().expect_err(said).to_string();

@@ -75,6 +75,9 @@ pub struct Declaration {
     pub arch: Option<u32>,
     /// The level at which the driver's compiler is to optimise it, 0 to 4; its highest where it says nothing.
     pub opt_level: Option<u32>,
+    /// May it begin before the kernel before it in its stream has ended? Then it calls
+    /// [`wait_for_earlier`](crate::device::grid::wait_for_earlier).
+    pub dependent: bool,
     /// Its parameters, in order.
     pub params: &'static [ParamDeclaration],
     /// The file that it stands in, as the compiler was given it.
@@ -101,6 +104,7 @@ impl Declaration {
             dynamic_shared: None,
             arch: None,
             opt_level: None,
+            dependent: false,
             params,
             file,
             line,
@@ -124,6 +128,7 @@ impl Declaration {
         word("dynamic_shared", self.dynamic_shared.map(|n| n.to_string()));
         word("arch", self.arch.map(|n| n.to_string()));
         word("opt_level", self.opt_level.map(|n| n.to_string()));
+        word("dependent", self.dependent.then(|| true.to_string()));
         word("params", Some(self.params.iter().map(|p| p.ty).collect::<Vec<_>>().join(",")));
         text
     }
@@ -254,10 +259,10 @@ impl Declaration {
             return Err(format!("block = {block:?} has {threads} threads: at most {limit}"));
         }
         if let Some(declared) = self.dynamic_shared
-            && declared != dynamic_shared
+            && declared > dynamic_shared
         {
             return Err(format!(
-                "dynamic shared memory = {dynamic_shared} bytes: the kernel declares {declared}"
+                "dynamic shared memory = {dynamic_shared} bytes: the kernel needs {declared}"
             ));
         }
         let shared = self.shared.unwrap_or(0) as u64 + u64::from(dynamic_shared);

@@ -12,7 +12,7 @@
 //! Each stage has two mbarriers. Both sides go round the ring by themselves, and at every round the parity of the
 //! phases that they wait for turns over: these types keep stage and parity, so that a kernel cannot confuse them.
 
-use crate::device::{Mbarrier, Mbarriers, fence_proxy_async, mbarrier, thread, warp};
+use crate::device::{Mbarrier, Mbarriers, fence_proxy_async, mbarrier, warp};
 
 /// The mbarriers of a ring of stages, made by [`pipeline!`](crate::pipeline).
 pub struct Pipeline<const STAGES: usize> {
@@ -85,8 +85,25 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
         let stage = self.turn.stage as usize;
         // In the first round nobody has read anything, and the phase before phase 0 counts as ended.
         self.pipeline.empty.at(stage).wait(self.turn.parity ^ 1);
-        self.pipeline.full.at(stage).arrive_expect(bytes);
+        self.announce(bytes);
         stage
+    }
+
+    /// Waits until the stage may be filled, a whole warp. Gives its number. One of its lanes then
+    /// [announces](Self::announce) the bytes.
+    #[inline(always)]
+    #[track_caller]
+    pub fn acquire_warp(&self) -> usize {
+        let stage = self.turn.stage as usize;
+        self.pipeline.empty.at(stage).wait_warp(self.turn.parity ^ 1);
+        stage
+    }
+
+    /// Announces so many bytes.
+    #[inline(always)]
+    #[track_caller]
+    pub fn announce(&self, bytes: u32) {
+        self.full().arrive_expect(bytes);
     }
 
     /// What the copies to this stage tell of their bytes.
@@ -118,6 +135,15 @@ impl<const STAGES: usize> Consumer<'_, STAGES> {
         stage
     }
 
+    /// [`wait`](Self::wait) for a warp, all of whose lanes come here.
+    #[inline(always)]
+    #[track_caller]
+    pub fn wait_warp(&self) -> usize {
+        let stage = self.turn.stage as usize;
+        self.pipeline.full.at(stage).wait_warp(self.turn.parity);
+        stage
+    }
+
     /// Says for the warp that the stage has been read: a warp is one of the pipeline's readers. All its lanes come here.
     ///
     /// What they read, others will write by the async proxy, and a barrier orders that only behind a proxy fence of those
@@ -127,7 +153,7 @@ impl<const STAGES: usize> Consumer<'_, STAGES> {
     pub fn release_warp(&self) {
         fence_proxy_async();
         warp::sync_warp(warp::ALL);
-        if thread::lane_id() == 0 {
+        if warp::elect() {
             self.release();
         }
     }

@@ -38,6 +38,15 @@ impl CUlaunchAttribute {
         let (id, value) = (CUlaunchAttributeID::ClusterDimension, CUlaunchAttributeValue(words));
         CUlaunchAttribute { id, value }
     }
+
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, allowed: the kernel may begin before the one before it in
+    /// the stream has ended, and waits for that itself.
+    pub const fn programmatic_stream_serialization() -> Self {
+        let mut words = [0; 16];
+        words[0] = 1; // programmaticStreamSerializationAllowed
+        let id = CUlaunchAttributeID::ProgrammaticStreamSerialization;
+        CUlaunchAttribute { id, value: CUlaunchAttributeValue(words) }
+    }
 }
 
 /// `CUlaunchAttributeID`, as far as there are such attributes here.
@@ -45,6 +54,7 @@ impl CUlaunchAttribute {
 #[repr(u32)]
 enum CUlaunchAttributeID {
     ClusterDimension = 4,
+    ProgrammaticStreamSerialization = 6,
 }
 
 /// `CUlaunchAttributeValue`: in C a union of 64 bytes, with pointers in it.

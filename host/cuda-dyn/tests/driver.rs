@@ -41,8 +41,8 @@ fn encode(address: usize) -> (CUresult, CUtensorMap) {
     (result, map)
 }
 
-/// Launches the driver's kernel `fill` in six blocks, in clusters of so many.
-fn launch(cluster: u32) -> CUresult {
+/// Launches the driver's kernel `fill` in six blocks, with these attributes.
+fn launch(attributes: &mut [CUlaunchAttribute]) -> CUresult {
     let module = cust::module::Module::from_ptx("", &[]).unwrap();
     // cust's own stream drops the flag that it shall not wait for the default stream.
     let mut stream = std::ptr::null_mut();
@@ -52,17 +52,16 @@ fn launch(cluster: u32) -> CUresult {
     let mut words = [0u32; 6];
     let (mut address, mut value, mut count) = (words.as_mut_ptr(), 7u32, 6u32);
     let mut params = [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
-    let mut attribute = CUlaunchAttribute::cluster([cluster, 1, 1]);
     let config = CUlaunchConfig {
         grid: [6, 1, 1],
         block: [1, 1, 1],
         dynamic_shared: 0,
         stream,
-        attributes: &mut attribute,
-        attribute_count: 1,
+        attributes: attributes.as_mut_ptr(),
+        attribute_count: attributes.len() as u32,
     };
     let function = module.get_function("fill").unwrap().to_raw();
-    // SAFETY: one attribute; the parameters are the kernel's, which ends before this returns.
+    // SAFETY: so many attributes; the parameters are the kernel's, which ends before this returns.
     let result =
         unsafe { cuLaunchKernelEx(&config, function, params.as_mut_ptr(), std::ptr::null_mut()) };
     assert_eq!(words, [if result == CUresult::CUDA_SUCCESS { 7 } else { 0 }; 6]);
@@ -131,13 +130,19 @@ with_driver! {
         assert_eq!(take_failure(), Some(failure));
     }
 
-    fn a_launch_has_a_cluster("") {
+    fn a_launch_has_attributes("") {
         let _context = context();
         calls();
-        assert_eq!(launch(2), CUresult::CUDA_SUCCESS);
+        let cluster = |blocks| CUlaunchAttribute::cluster([blocks, 1, 1]);
+        let dependent = CUlaunchAttribute::programmatic_stream_serialization();
+        assert_eq!(launch(&mut [cluster(2)]), CUresult::CUDA_SUCCESS);
+        assert!(calls().contains(&"cluster [2, 1, 1]".to_owned()));
+        assert_eq!(launch(&mut [dependent, cluster(3)]), CUresult::CUDA_SUCCESS);
         let calls = calls();
-        assert!(calls.contains(&"cluster [2, 1, 1]".to_owned()), "{calls:?}");
-        assert_eq!(launch(4), CUresult::CUDA_ERROR_INVALID_VALUE);
+        for attribute in ["dependent", "cluster [3, 1, 1]"] {
+            assert!(calls.contains(&attribute.to_owned()), "{calls:?}");
+        }
+        assert_eq!(launch(&mut [cluster(4)]), CUresult::CUDA_ERROR_INVALID_VALUE);
         assert_eq!(take_failure(), Some(Failure { function: "cuLaunchKernelEx", code: 1 }));
     }
 

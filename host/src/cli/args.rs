@@ -17,8 +17,8 @@ use clap::{
 use host::{
     Device, Shape,
     gemm::{Choice, Request, Target, choose},
-    gpu::registry::{self, Entry},
-    product,
+    gpu::registry::{Contract, Entry, KERNELS},
+    names::must_be_one_of,
 };
 
 pub(crate) use self::{
@@ -304,8 +304,7 @@ impl<P: TypedValueParser> TypedValueParser for Offering<P> {
 }
 
 fn kernels() -> impl TypedValueParser<Value = KernelChoice> {
-    let named =
-        registry::products().map(|(entry, _)| PossibleValue::new(entry.name()).help(entry.summary));
+    let named = products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
     let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
     let values = std::iter::once(auto).chain(named).collect();
     Offering { parser: KernelChoice::from_str, values }
@@ -335,11 +334,30 @@ impl FromStr for KernelChoice {
     }
 }
 
+/// The kernels that compute a product of f32, whatever operands they take.
+fn products() -> impl Iterator<Item = &'static Entry> {
+    KERNELS.iter().filter(|entry| is_lesson_or_general(entry) || is_by_tensor_copies(entry))
+}
+
+/// Is it a kernel whose every access can be counted and traced?
+pub(crate) fn is_lesson_or_general(entry: &Entry) -> bool {
+    matches!(entry.contract, Contract::Product(_))
+}
+
+fn is_by_tensor_copies(entry: &Entry) -> bool {
+    matches!(entry.contract, Contract::TensorProduct(_))
+}
+
 /// The kernel of that name; the error names `or_else` as well, which the caller takes.
 fn named(name: &str, or_else: &str) -> Result<KernelChoice, String> {
-    product::find(name).map(KernelChoice::Named).map_err(|error| match error {
-        host::Error::Argument { limit, .. } => format!("{limit}, or {or_else}"),
-        error => error.to_string(),
+    find(name, or_else).map(KernelChoice::Named)
+}
+
+/// The same, of a name that is no other word.
+fn find(name: &str, or_else: &str) -> Result<&'static Entry, String> {
+    products().find(|entry| entry.name() == name).ok_or_else(|| {
+        let names = products().map(Entry::name).collect::<Vec<_>>();
+        format!("{}, or {or_else}", must_be_one_of(name, &names))
     })
 }
 

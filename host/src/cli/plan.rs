@@ -3,8 +3,10 @@
 use std::{cmp::Ordering, io::Write};
 
 use host::{
-    gemm::{self, Candidate, Choice, Request, Target},
-    product, simt,
+    Gemm,
+    gemm::{self, Candidate, Choice, Launch, Request, Target},
+    gpu::registry,
+    simt,
 };
 use serde::Serialize;
 
@@ -24,10 +26,18 @@ struct Plan {
     m: usize,
     n: usize,
     k: usize,
-    /// One for each launch: blocks along x and y.
-    grids: Vec<[u32; 2]>,
+    /// One for each launch: blocks along x, y and z.
+    grids: Vec<[u32; 3]>,
     block: [u32; 3],
     shared_bytes: Option<usize>,
+    /// Besides, and known at the launch alone.
+    dynamic_shared_bytes: u32,
+    /// Blocks along x, y and z that run together.
+    cluster: [u32; 3],
+    /// Blocks that split k between them.
+    split_k: u32,
+    /// Launches that copy operands before.
+    copies: Vec<CopyLine>,
     /// Of A, B and C together.
     operand_bytes: u64,
     /// What the kernel needs besides.
@@ -35,6 +45,20 @@ struct Plan {
     /// What the choice is made for.
     multiprocessors: u32,
     candidates: Vec<CandidateLine>,
+}
+
+/// A launch that copies an operand to where the kernel can take it from.
+#[derive(Serialize)]
+struct CopyLine {
+    kernel: &'static str,
+    grid: [u32; 3],
+    block: [u32; 3],
+}
+
+impl From<&Launch> for CopyLine {
+    fn from(&Launch { kernel, config, .. }: &Launch) -> Self {
+        CopyLine { kernel, grid: config.grid, block: config.block }
+    }
 }
 
 /// A kernel that may or may not have been taken.
@@ -73,10 +97,18 @@ fn target(device: DeviceChoice) -> (Target, String) {
 pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let shape = args.sizes.shape()?;
     let (target, of) = target(args.device);
-    let Choice { entry, reason, workspace_bytes, .. } = args.kernel.resolve(shape, &target)?;
-    let candidates = gemm::candidates::<f32>(&Request::dense(shape), &target);
-    let launches = product::launches(entry, shape, &simt::cpu::LIMITS)?;
-    let declaration = entry.declaration();
+    let request = Request::dense(shape);
+    let Choice { entry, reason, workspace_bytes, split_k, .. } =
+        args.kernel.resolve(shape, &target)?;
+    let gemm = Gemm::<f32>::new().kernel(entry.name())?;
+    let (_, launches) = gemm.plan(&request, &target, &simt::cpu::LIMITS)?;
+    // Copies come before what they are for.
+    let launched = launches.last().map_or(entry.name(), |launch| launch.kernel);
+    let (launches, copies): (Vec<&Launch>, Vec<&Launch>) =
+        launches.iter().partition(|launch| launch.kernel == launched);
+    let first = launches.first().map(|launch| launch.config);
+    let candidates = gemm::candidates::<f32>(&request, &target);
+    let declaration = registry::find(launched).unwrap_or(entry).declaration();
     let plan = Plan {
         device: args.device.to_string(),
         kernel: entry.name(),
@@ -84,12 +116,13 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
-        grids: launches
-            .iter()
-            .map(|launch| [launch.config.grid[0], launch.config.grid[1]])
-            .collect(),
-        block: launches.first().map_or([0; 3], |launch| launch.config.block),
+        grids: launches.iter().map(|launch| launch.config.grid).collect(),
+        block: first.map_or([0; 3], |config| config.block),
         shared_bytes: declaration.shared,
+        dynamic_shared_bytes: first.map_or(0, |config| config.dynamic_shared),
+        cluster: first.map_or([1; 3], |config| config.cluster),
+        split_k,
+        copies: copies.into_iter().map(CopyLine::from).collect(),
         operand_bytes: shape.bytes(),
         workspace_bytes,
         multiprocessors: target.multiprocessors,
@@ -105,22 +138,35 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     };
     writeln!(out, "device    {place} (not looked at: a launch has the limits of any CUDA device)")?;
     writeln!(out, "kernel    {}: {} ({reason})", plan.kernel, entry.summary)?;
+    for CopyLine { kernel, grid, block: [x, y, z] } in &plan.copies {
+        let blocks = blocks(*grid);
+        writeln!(out, "copies    {kernel}: {blocks} blocks, each of {x} x {y} x {z} threads")?;
+    }
     match &plan.grids[..] {
         [] => writeln!(out, "launches  none: C is empty")?,
         [first, rest @ ..] => {
             let [x, y, z] = plan.block;
-            write!(out, "launches  {} of {} x {} blocks", 1 + rest.len(), first[0], first[1])?;
+            write!(out, "launches  {} of {} blocks", 1 + rest.len(), blocks(*first))?;
             if let Some(last) = rest.last() {
-                write!(
-                    out,
-                    " (the last {} x {}: a grid has at most 65535 rows)",
-                    last[0], last[1]
-                )?;
+                write!(out, " (the last {}: a grid has at most 65535 rows)", blocks(*last))?;
+            }
+            if plan.split_k > 1 {
+                write!(out, " in clusters of {} that split k", plan.split_k)?;
             }
             write!(out, ", each of {x} x {y} x {z} threads")?;
-            match plan.shared_bytes {
+            let dynamic = plan.dynamic_shared_bytes as usize;
+            match plan.shared_bytes.map(|bytes| bytes + dynamic) {
+                Some(bytes) if dynamic > 0 => {
+                    writeln!(out, " and {bytes} bytes of shared memory ({dynamic} dynamic)")?;
+                }
                 Some(bytes) => writeln!(out, " and {bytes} bytes of shared memory")?,
+                None if dynamic > 0 => {
+                    writeln!(out, " and {dynamic} bytes of dynamic shared memory")?;
+                }
                 None => writeln!(out)?,
+            }
+            if launched != plan.kernel {
+                writeln!(out, "          of {launched}: nothing is multiplied where k is 0")?;
             }
         }
     }
@@ -130,8 +176,15 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     by_time.retain(|candidate| candidate.predicted_us.is_some());
     by_time.sort_by(|a, b| a.predicted_us.partial_cmp(&b.predicted_us).unwrap_or(Ordering::Equal));
     writeln!(out, "predicted for {of}:")?;
+    let width = by_time.iter().map(|one| one.entry.name().len()).max().unwrap_or(0).max(16);
     for Candidate { entry, predicted_us, .. } in by_time {
-        writeln!(out, "  {:<16} {:>10.1} us", entry.name(), predicted_us.unwrap_or_default())?;
+        let us = predicted_us.unwrap_or_default();
+        writeln!(out, "  {:<width$} {us:>10.1} us", entry.name())?;
     }
     Ok(())
+}
+
+/// A grid for people: most have one layer.
+fn blocks([x, y, z]: [u32; 3]) -> String {
+    if z == 1 { format!("{x} x {y}") } else { format!("{x} x {y} x {z}") }
 }

@@ -133,7 +133,7 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
         writeln!(out, "{shape}   f32, row-major, seed {}", args.seed)?;
     }
     let mut clean = true;
-    for (number, entry) in args.kernel.entries(shape)?.into_iter().enumerate() {
+    for (number, entry) in args.kernel.to_count(shape)?.into_iter().enumerate() {
         if number > 0 && !args.json {
             writeln!(out)?;
         }

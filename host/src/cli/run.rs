@@ -6,7 +6,7 @@ use std::{
 };
 
 use host::{
-    Device, Error, Shape, Stream, gemm::Target, gpu::registry::Entry, operands, product,
+    Device, Error, Gemm, Shape, Stream, gemm::Target, gpu::registry::Entry, operands,
     timing::Operands, verify::Criterion,
 };
 use serde::Serialize;
@@ -95,10 +95,12 @@ fn run_on(
 ) -> Result<(), Failure> {
     let choice = args.kernel.resolve(shape, &Target::of(device))?;
     let entry = choice.entry;
-    check_memory(shape, shape.bytes(), args.verify != Verify::None, device)?;
+    let on_device = shape.bytes().saturating_add(choice.workspace_bytes);
+    check_memory(shape, on_device, args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
-    let test = Test { stream: device.stream()?, entry, shape, args, steps };
+    let gemm = Gemm::new().kernel(entry.name())?;
+    let test = Test { stream: device.stream()?, entry, gemm, shape, args, steps };
 
     let mut exact = None;
     let real = (args.init != Init::Int).then(|| test.product(args.init, iters, warmup));
@@ -189,6 +191,8 @@ struct Product {
 struct Test<'a> {
     stream: Stream,
     entry: &'a Entry,
+    /// The product by that kernel.
+    gemm: Gemm<'static, f32>,
     shape: Shape,
     args: &'a Run,
     steps: Steps,
@@ -255,7 +259,7 @@ impl Test<'_> {
         iters: u32,
         warmup: u32,
     ) -> Result<(Vec<f32>, Times), Error> {
-        let (stream, entry) = (&self.stream, self.entry);
+        let stream = &self.stream;
         let begin = Instant::now();
         let Operands { a, b, mut c } = Operands::upload(stream.device(), self.shape, a, b)?;
         let upload = begin.elapsed();
@@ -266,7 +270,7 @@ impl Test<'_> {
             c.buffer_mut().fill_bytes(0xff)?;
             let begin = Instant::now();
             let start = stream.record()?;
-            product::multiply(stream, entry, &a, &b, &mut c)?;
+            self.gemm.launch(stream, a.view(), b.view(), c.view_mut())?;
             let time = stream.record()?.since(&start)?;
             first_launch.get_or_insert(begin.elapsed());
             if number >= warmup.into() {

@@ -14,6 +14,10 @@ use cust::sys::{
 use simt::LaunchConfig;
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 /// What a kernel takes of a multiprocessor, as compiled. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +36,9 @@ pub(crate) struct Function {
     raw: CUfunction,
     name: &'static str,
     attributes: Attributes,
+    dependent: bool,
+    /// Dynamic shared memory that launches are allowed already: to ask the driver again takes longer than a launch.
+    allowed: Arc<AtomicU32>,
     module: Module,
 }
 
@@ -61,7 +68,20 @@ impl Function {
             static_shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
             max_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
         };
-        Ok(Function { raw, name, attributes, module })
+        let allowed = Arc::default();
+        Ok(Function { raw, name, attributes, dependent: false, allowed, module })
+    }
+
+    /// The same, launched so that it may begin before the kernel before it in the stream has ended (NVIDIA, *CUDA C++
+    /// Programming Guide*, "Programmatic Dependent Launch and Synchronization"), where the device can do that.
+    ///
+    /// The kernel waits by itself for the end of all before it (`griddepcontrol.wait`, which the builder looks for) before
+    /// it touches global memory. So it ends after them, and so does all that waits for its end: what is queued behind it,
+    /// events, [`super::Uses`], memory that is freed. What is not a kernel before it, as the wait for another stream's
+    /// event, it follows as any launch does.
+    pub(crate) fn dependent(self) -> Self {
+        let dependent = self.module.context().properties().capability >= (9, 0);
+        Function { dependent, ..self }
     }
 
     /// What the kernel takes of a multiprocessor, as the driver compiled it.
@@ -77,6 +97,9 @@ impl Function {
     /// # Errors
     /// [`Error::Launch`] where the device has less.
     pub(crate) fn set_max_dynamic_shared(&self, bytes: u32) -> Result<()> {
+        if bytes <= self.allowed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let context = self.module.context();
         let (limit, taken) = (context.properties().max_shared_optin, self.attributes.static_shared);
         let too_much = || Error::Launch {
@@ -91,8 +114,17 @@ impl Function {
         context.make_current()?;
         let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function lives as long as its module, which `self` keeps.
-        outcome(unsafe { cuFuncSetAttribute(self.raw, which, value) })
-            .map_err(|raw| if raw.code == INVALID_VALUE { too_much() } else { context.error(raw) })
+        outcome(unsafe { cuFuncSetAttribute(self.raw, which, value) }).map_err(|raw| {
+            if raw.code == INVALID_VALUE { too_much() } else { context.error(raw) }
+        })?;
+        // All that a multiprocessor has as shared memory, rather than as cache: for a launch of clusters the driver sets
+        // aside no more than one block needs, and then a second finds no place.
+        let which = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        // SAFETY: as above.
+        outcome(unsafe { cuFuncSetAttribute(self.raw, which, 100) })
+            .map_err(|raw| context.error(raw))?;
+        self.allowed.fetch_max(bytes, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Queues one launch in `stream` and returns at once. A fault in the kernel is seen by whoever waits
@@ -117,7 +149,14 @@ impl Function {
         let LaunchConfig { grid, block, dynamic_shared, cluster } = *config;
         let context = self.module.context();
         context.make_current()?;
-        let result = if cluster == [1; 3] {
+        // Room for all of them; as many are given as the launch has.
+        let mut attributes = [CUlaunchAttribute::programmatic_stream_serialization(); 2];
+        let mut attribute_count = usize::from(self.dependent);
+        if cluster != [1; 3] {
+            attributes[attribute_count] = CUlaunchAttribute::cluster(cluster);
+            attribute_count += 1;
+        }
+        let result = if attribute_count == 0 {
             // SAFETY: function and stream live as long as the borrows; the driver refuses a stream of
             // another device. The parameters are as the caller promises, and no extra options are given.
             unsafe {
@@ -136,16 +175,15 @@ impl Function {
                 )
             }
         } else {
-            let mut attribute = CUlaunchAttribute::cluster(cluster);
             let config = CUlaunchConfig {
                 grid,
                 block,
                 dynamic_shared,
                 stream: stream.raw(),
-                attributes: &mut attribute,
-                attribute_count: 1,
+                attributes: attributes.as_mut_ptr(),
+                attribute_count: attribute_count as u32, // at most 2
             };
-            // SAFETY: as above; the one attribute outlives the call.
+            // SAFETY: as above; the attributes outlive the call, and so many there are.
             unsafe { cuLaunchKernelEx(&config, self.raw, params.as_mut_ptr(), null_mut()) }
         };
         outcome(result).map_err(|raw| match raw.code {

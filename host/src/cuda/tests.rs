@@ -52,6 +52,32 @@ fn launch_a_cluster() -> Result<()> {
     unsafe { device.stream()?.launch(kernel, &config, (512, &a, &b, &mut c)) }
 }
 
+/// A kernel that the tests' driver does not run.
+#[simt::device::kernel(block = (32), dependent)]
+fn begins_early(mut c: Out<f32>) {
+    c[0] = 1.0;
+}
+
+/// The calls of two launches of that kernel, the second in clusters, if there are such.
+fn launch_dependent() -> Vec<Vec<String>> {
+    let device = crate::Device::cuda(0).unwrap();
+    let stream = device.stream().unwrap();
+    let mut c = device.zeros::<f32>(32).unwrap();
+    let ptx = format!("// {}", begins_early.declaration.to_ptx_comment());
+    // SAFETY: the tests' driver runs no kernels.
+    unsafe { device.load_ptx("early.ptx", &ptx) }.unwrap();
+    let clusters = (1..=device.limits().cluster.min(2)).map(|blocks| [blocks, 1, 1]);
+    let launches = clusters.map(|cluster| {
+        calls();
+        let config = LaunchConfig { cluster, ..LaunchConfig::new([4, 1, 1], [32, 1, 1]) };
+        // SAFETY: as above.
+        unsafe { stream.launch(&begins_early, &config, (&mut c,)) }.unwrap();
+        let looked_up = |call: &String| call.starts_with("cuModule") || call.starts_with("cuFunc");
+        calls().into_iter().filter(|call| !looked_up(call)).collect()
+    });
+    launches.collect()
+}
+
 const SHAPE: crate::BoxShape = crate::BoxShape { rows: 8, cols: 16, swizzle: 64 };
 
 /// A kernel that the tests' driver does not run.
@@ -534,6 +560,18 @@ with_driver! {
             assert!(calls.contains(&"cuLaunchKernel".to_owned()), "{calls:?}");
             assert!(!calls.contains(&"cuLaunchKernelEx".to_owned()), "{calls:?}");
         }
+    }
+
+    fn a_launch_that_may_begin_early("kernels=1") {
+        let calls = launch_dependent();
+        assert_eq!(calls, [
+            vec!["cuLaunchKernelEx", "dependent", "launch begins_early"],
+            vec!["cuLaunchKernelEx", "dependent", "cluster [2, 1, 1]", "launch begins_early"],
+        ]);
+    }
+
+    fn an_older_device_launches_it_plainly("major=8 kernels=1") {
+        assert_eq!(launch_dependent(), [["cuLaunchKernel", "launch begins_early"]]);
     }
 
     fn clusters_that_the_driver_refuses("") {

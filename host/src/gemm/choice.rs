@@ -4,8 +4,9 @@
 //!
 //! **May it run** ([`Ineligible`]): a general kernel takes every product. A lesson's kernel takes `A B` of dense
 //! row-major matrices, one at a time, without scalars, bias or activation. A kernel that takes its operands by tensor
-//! copies needs Hopper (or the CPU device), operands that lie the way it reads them, and, where their rows do not begin at
-//! multiples of sixteen bytes, a workspace to copy them to. None takes more workspace than it is allowed.
+//! copies needs Hopper (or the CPU device), operands that lie the way it reads them, perhaps with A and B exchanged
+//! ([`tensor`] has the table), and a workspace for copies of those that do not, or whose rows do not begin at multiples of
+//! sixteen bytes. None takes more workspace than it is allowed.
 //!
 //! **Is it the fastest**: the one with the shortest predicted time. A product is as many blocks as C has tiles, full
 //! ones at the edges too. The fullest of the multiprocessors decides: with `q` blocks it needs `q` times a block's
@@ -22,7 +23,7 @@ use serde::Serialize;
 use super::{
     Compute,
     scalar::{self, Kernel, Scalar, Text},
-    tensor,
+    tensor::{self, Orientation},
 };
 use crate::{
     buffer::Pod,
@@ -80,11 +81,16 @@ impl Request {
     }
 
     /// The same product as it is launched: where columns of C lie side by side, as `C^T = B^T A^T`.
-    fn as_launched(&self) -> Request {
-        let [a, b, c] = self.strides;
-        if !scalar::exchanges(self.strides, (self.shape.m(), self.shape.n())) {
-            return *self;
+    pub(super) fn as_launched(&self) -> Request {
+        match scalar::exchanges(self.strides, (self.shape.m(), self.shape.n())) {
+            true => self.exchanged(),
+            false => *self,
         }
+    }
+
+    /// The same product as `C^T = B^T A^T`.
+    pub(super) fn exchanged(&self) -> Request {
+        let [a, b, c] = self.strides;
         let turned = |[between_rows, between_cols]: [usize; 2]| [between_cols, between_rows];
         let [aligned_a, aligned_b] = self.aligned;
         Request {
@@ -221,10 +227,12 @@ pub struct Choice {
     /// Why this one.
     pub reason: Reason,
     /// Bytes that it needs on the device besides its operands, never more than the request's limit: for copies of operands
-    /// whose rows do not begin where the kernel needs them to.
+    /// that do not lie the way the kernel reads them, or whose rows do not begin where it needs them to.
     pub workspace_bytes: u64,
     /// Blocks that split k between them: a cluster.
     pub split_k: u32,
+    /// How it is given its operands.
+    pub(super) orientation: Orientation,
 }
 
 /// Why a kernel was taken.
@@ -272,14 +280,29 @@ fn microseconds(us: f64) -> String {
 }
 
 /// How fast a kernel is where it has enough to do, and with how little.
-struct Speed {
+pub(super) struct Speed {
     /// 10^9 FLOP a second of one multiprocessor of an H200, or of one core.
     gflops: f64,
     /// The share of that which one block alone comes to.
     alone: f64,
     /// Microseconds before the first and after the last operation.
-    fixed_us: f64,
+    pub(super) fixed_us: f64,
 }
+
+impl Speed {
+    /// Microseconds for blocks of so many operations each, so many of them on the fullest multiprocessor.
+    pub(super) fn time(&self, of_one: f64, on_the_fullest: f64) -> f64 {
+        let share = (self.alone * on_the_fullest).min(1.0);
+        if on_the_fullest == 0.0 {
+            0.0
+        } else {
+            on_the_fullest * of_one / (self.gflops * share) * 1e-3
+        }
+    }
+}
+
+/// The tensor kernels', where they were not measured: what splits k best hardly depends on it.
+const TENSOR: Speed = Speed { gflops: 400.0, alone: 0.87, fixed_us: 5.4 };
 
 /// What was measured, docs/measurements.md, "The choice of a kernel".
 fn speed(name: &str, cuda: bool) -> Option<Speed> {
@@ -290,6 +313,10 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         ("gemm_64", true) => (238.0, 0.65, 4.0),
         ("gemm_128", true) => (310.0, 0.87, 6.0),
         ("async_copy", true) => (322.0, 1.0, 6.0),
+        ("gemm_tma_128_nn" | "gemm_tma_128_tn", true) => (410.0, 0.87, 5.0),
+        ("gemm_tma_64_nn" | "gemm_tma_64_tn", true) => (400.0, 0.87, 5.4),
+        ("gemm_tma_64x96_nn", true) => (400.0, 1.0, 5.4),
+        ("gemm_tma_16x256_nn" | "gemm_tma_256x16_nn", true) => (380.0, 0.87, 5.4),
         ("gemm_f64_64", true) => (100.0, 0.3, 3.0),
         ("gemm_32", false) => (8.0, 1.0, 20.0),
         ("gemm_64", false) => (11.0, 1.0, 40.0),
@@ -302,19 +329,21 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
 
 /// The time that a kernel is predicted to take, in microseconds.
 fn predict<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> Option<f64> {
-    let Speed { gflops, alone, fixed_us } = speed(kernel.entry.name(), target.cuda)?;
+    let speed = speed(kernel.entry.name(), target.cuda)?;
+    if request.batch == 0 || request.shape.m() == 0 || request.shape.n() == 0 {
+        return Some(0.0);
+    }
+    if let Text::Tensor(product) = kernel.text {
+        let way = orientation(kernel, request);
+        return Some(tensor::split_k(product, way, request, target, &speed).1);
+    }
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
     let [rows, cols] = kernel.tile;
     let shape = request.shape;
     let blocks = tiles(shape.m(), rows) * tiles(shape.n(), cols) * request.batch as f64;
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * shape.k() as f64;
     let on_the_fullest = (blocks / f64::from(target.multiprocessors)).ceil();
-    let share = (alone * on_the_fullest).min(1.0);
-    Some(if blocks == 0.0 {
-        0.0
-    } else {
-        fixed_us + on_the_fullest * of_one / (gflops * share) * 1e-3
-    })
+    Some(speed.fixed_us + speed.time(of_one, on_the_fullest))
 }
 
 /// Why a kernel may not run, if so.
@@ -325,7 +354,6 @@ fn ineligible<T, O>(
 ) -> Option<Ineligible> {
     // Every kernel of today computes in its operands' own type.
     let Compute::Native = request.compute;
-    let (needed, limit) = (workspace_bytes(kernel, request), request.workspace_limit);
     // The PTX for 9.0 runs on no other, and the one for newer devices is without these kernels.
     let arch = kernel.entry.declaration().arch;
     let arch = arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10));
@@ -338,27 +366,33 @@ fn ineligible<T, O>(
         Text::Lesson | Text::General(_) if splits => Some(Ineligible::Split),
         Text::Lesson | Text::General(_) => None,
         Text::Tensor(product) => {
-            let across = tensor::lies_across(product, request)
-                .map(|(operand, side)| Ineligible::Along { operand, side });
-            let too_long = || tensor::too_long(product, request).map(Ineligible::TooLong);
-            let no_room = || (needed > limit).then_some(Ineligible::Workspace { needed, limit });
-            across.or_else(too_long).or_else(no_room)
+            let orientation = match tensor::orientation(product, request) {
+                Ok(orientation) => orientation,
+                Err((operand, side)) => return Some(Ineligible::Along { operand, side }),
+            };
+            let (needed, limit) = (orientation.workspace_bytes(), request.workspace_limit);
+            let too_long = tensor::too_long(request).map(Ineligible::TooLong);
+            too_long.or((needed > limit).then_some(Ineligible::Workspace { needed, limit }))
         }
     }
 }
 
-/// Bytes that a kernel needs on the device besides its operands.
-fn workspace_bytes<T, O>(kernel: &Kernel<T, O>, request: &Request) -> u64 {
+/// How a kernel is given its operands; as they are, where it does not take them.
+fn orientation<T, O>(kernel: &Kernel<T, O>, request: &Request) -> Orientation {
     match kernel.text {
-        Text::Tensor(product) => tensor::workspace_bytes(product, request),
-        Text::Lesson | Text::General(_) => 0,
+        Text::Tensor(product) => tensor::orientation(product, request).unwrap_or_default(),
+        Text::Lesson | Text::General(_) => Orientation::default(),
     }
 }
 
 /// Blocks that split k between them.
 fn split_k<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> u32 {
     match kernel.text {
-        Text::Tensor(product) => tensor::split_k(product, request, target),
+        Text::Tensor(product) => {
+            let way = orientation(kernel, request);
+            let speed = speed(kernel.entry.name(), target.cuda).unwrap_or(TENSOR);
+            tensor::split_k(product, way, request, target, &speed).0
+        }
         Text::Lesson | Text::General(_) => 1,
     }
 }
@@ -368,7 +402,7 @@ fn candidate<T, O>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> 
         entry: kernel.entry,
         ineligible: ineligible(&kernel, request, target),
         predicted_us: predict(&kernel, request, target),
-        workspace_bytes: workspace_bytes(&kernel, request),
+        workspace_bytes: orientation(&kernel, request).workspace_bytes(),
         split_k: split_k(&kernel, request, target),
     }
 }
@@ -400,9 +434,11 @@ pub(super) fn choose_kernel<T: Scalar<O>, O: Pod>(
             Error::argument("kernel", "auto", limit)
         })?,
     };
-    let workspace_bytes = workspace_bytes(&kernel, request);
+    let orientation = orientation(&kernel, request);
+    let workspace_bytes = orientation.workspace_bytes();
     let split_k = split_k(&kernel, request, target);
-    Ok((kernel, Choice { entry: kernel.entry, reason, workspace_bytes, split_k }))
+    let choice = Choice { entry: kernel.entry, reason, workspace_bytes, split_k, orientation };
+    Ok((kernel, choice))
 }
 
 /// The kernel that was asked for, if it may run.
@@ -486,18 +522,64 @@ mod tests {
     }
 
     #[test]
+    fn operands_are_put_before_a_kernel_as_it_reads_them() {
+        let (m, n, k) = (20, 12, 32);
+        let by_rows = [[k, 1], [n, 1], [n, 1]];
+        let by_cols = [[1, m], [1, k], [1, m]];
+        let request = |a: bool, b: bool, c: bool| {
+            let lies = |matrix: usize, by_rows_is: bool| {
+                if by_rows_is { by_rows[matrix] } else { by_cols[matrix] }
+            };
+            let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
+            Request::new(shape, [lies(0, a), lies(1, b), lies(2, c)])
+        };
+        let orientation = |name: &str, request: Request| {
+            let choice = choose::<f32>(&request, &Target::H200, Some(name)).ok()?;
+            let Orientation { exchanged, turned, .. } = choice.orientation;
+            Some((exchanged, turned, choice.workspace_bytes))
+        };
+        let [nn, tn] = ["gemm_tma_64_nn", "gemm_tma_64_tn"]
+            .map(|name| move |a, b, c| orientation(name, request(a, b, c)));
+        // A C of columns side by side is exchanged before, which the exchange here may undo.
+        assert_eq!(nn(true, true, true), Some((false, false, 0)));
+        assert_eq!(nn(true, true, false), Some((true, false, 0)));
+        assert_eq!(nn(false, false, true), Some((true, false, 0)));
+        assert_eq!(nn(false, false, false), Some((false, false, 0)));
+        // B, 12 x 32, is smaller than A, 20 x 32.
+        assert_eq!(nn(true, false, true), Some((false, true, 4 * 12 * 32)));
+        assert_eq!(nn(true, false, false), Some((true, true, 4 * 12 * 32)));
+        assert_eq!((nn(false, true, true), nn(false, true, false)), (None, None));
+        assert_eq!(tn(false, true, true), Some((false, false, 0)));
+        assert_eq!(tn(false, true, false), Some((false, false, 0)));
+        for (a, b) in [(true, true), (true, false), (false, false)] {
+            assert_eq!((tn(a, b, true), tn(a, b, false)), (None, None));
+        }
+        // A is as it should be, but for its rows, which are copied: they may as well be turned over.
+        let mut odd = request(true, false, true);
+        odd.strides[0][0] = 33;
+        assert_eq!(orientation("gemm_tma_64_nn", odd), Some((true, true, 4 * 20 * 32)));
+        odd.strides[1][1] = 33;
+        let both = 4 * (20 * 32 + 12 * 32);
+        assert_eq!(orientation("gemm_tma_64_nn", odd), Some((false, true, both)));
+        odd.workspace_limit = both - 1;
+        assert_eq!(orientation("gemm_tma_64_nn", odd), None);
+        // A row alone lies along both sides; exchanged, it is copied to rows of one element.
+        let row = Shape::new(1, n as u64, k as u64).unwrap();
+        let one = Request::new(row, [[1, 1], [1, k], [n, 1]]);
+        assert_eq!(orientation("gemm_tma_64_nn", one), Some((false, false, 4 * 32 * 4)));
+    }
+
+    #[test]
     fn k_is_split_among_as_many_blocks_as_find_room() {
         let split = |name, shape| of(name, &request(shape, 1 << 20)).split_k;
-        // 264 blocks are at work at once.
-        assert_eq!(split("gemm_tma_128_nn", [4096, 4096, 4096]), 1);
-        assert_eq!(split("gemm_tma_128_nn", [1024, 1024, 1024]), 4);
-        assert_eq!(split("gemm_tma_64_nn", [512, 512, 512]), 2);
-        // Each has four stages of 16 or 64 steps to do, and a cluster has eight blocks.
-        assert_eq!(split("gemm_tma_128_nn", [128, 128, 128]), 2);
+        // Where there is one tile, as far as a cluster goes.
         assert_eq!(split("gemm_tma_64_nn", [64, 64, 4096]), 8);
+        // Tiles of 128 x 128 elements split nothing.
+        assert_eq!(split("gemm_tma_128_nn", [128, 128, 4096]), 1);
         assert_eq!(split("gemm_64", [64, 64, 4096]), 1);
         let asked = Request { split_k: Some(3), ..request([4096, 4096, 4096], 0) };
-        assert_eq!(of("gemm_tma_128_nn", &asked).split_k, 3);
+        assert_eq!(of("gemm_tma_64_nn", &asked).split_k, 3);
+        assert_eq!(of("gemm_tma_128_nn", &asked).split_k, 1);
         assert_eq!(of("gemm_128", &asked).ineligible, Some(Ineligible::Split));
     }
 }

@@ -3,20 +3,20 @@
 use std::ops::Range;
 
 use gpu::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS};
-use simt::LaunchConfig;
+use simt::{LaunchConfig, Limits};
 
 use super::{
     Activation, Batch, BatchMut, Bias, Choice, Gemm, Request, Scalar, Target,
     choice::choose_kernel,
     scalar::{self, Kernel, Text},
-    tensor::TensorOperands,
+    tensor::{self, TensorOperands},
 };
 use crate::{
     buffer::{BufferView, Pod, Written},
     error::{Error, Result},
     launch::Stream,
     matrix::{MatrixView, MatrixViewMut},
-    product::Shape,
+    product::{self, Shape},
 };
 
 /// Operands whose C has its rows' elements side by side, where that can be had.
@@ -27,6 +27,18 @@ struct Operands<'a, T, O> {
     b: Batch<'a, T>,
     c: BatchMut<'a, O>,
     bias: Option<Bias<'a, O>>,
+}
+
+impl<T: Pod, O: Pod> Operands<'_, T, O> {
+    /// The same product as `C^T = B^T A^T`.
+    fn exchanged(self) -> Self {
+        let bias = self.bias.map(|bias| match bias {
+            Bias::PerRow(elements) => Bias::PerCol(elements),
+            Bias::PerCol(elements) => Bias::PerRow(elements),
+        });
+        let (a, b, c) = (self.b.t(), self.a.t(), self.c.t());
+        Operands { shape: self.shape.transposed(), a, b, c, bias, ..self }
+    }
 }
 
 /// [`Gemm::launch_batch`].
@@ -164,15 +176,9 @@ fn check<'a, T: Scalar<O>, O: Pod>(
     }
     let shape = Shape::new(a.size.0 as u64, b.size.1 as u64, a.size.1 as u64)?;
     let count = a.count;
-    if !scalar::exchanges([a.strides, b.strides, c.strides], c.size) {
-        return Ok(Operands { shape, count, a, b, c, bias: gemm.bias });
-    }
-    let shape = shape.transposed();
-    let bias = gemm.bias.map(|bias| match bias {
-        Bias::PerRow(elements) => Bias::PerCol(elements),
-        Bias::PerCol(elements) => Bias::PerRow(elements),
-    });
-    Ok(Operands { shape, count, a: b.t(), b: a.t(), c: c.t(), bias })
+    let exchanges = scalar::exchanges([a.strides, b.strides, c.strides], c.size);
+    let operands = Operands { shape, count, a, b, c, bias: gemm.bias };
+    Ok(if exchanges { operands.exchanged() } else { operands })
 }
 
 /// C shares no element with what is read. Between borrows that is so; foreign memory may be anywhere.
@@ -235,6 +241,131 @@ fn side_by_side<T, O>(a: &Batch<T>, a_start: usize, c: &BatchMut<O>, c_start: us
     leading == leading_of_c && a_width <= offset && c_width <= leading - offset
 }
 
+/// A launch that a product takes.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Launch {
+    /// The kernel: the one that was chosen, or one that copies an operand for it.
+    pub kernel: &'static str,
+    /// Blocks, threads, dynamic shared memory, blocks of a cluster.
+    pub config: LaunchConfig,
+}
+
+/// The launches that a product takes of operands that lie so, under these limits: none where C stays as it is. It is what
+/// [`launch`] goes by.
+pub(super) fn launches<T: Scalar<O>, O: Pod>(
+    gemm: &Gemm<T, O>,
+    kernel: &Kernel<T, O>,
+    choice: &Choice,
+    request: &Request,
+    on @ (limits, _): (&Limits, u32),
+) -> Result<Vec<Launch>> {
+    let request = request.as_launched();
+    let given = choice.orientation.apply(&request);
+    let Some(work) = Work::new(gemm, kernel, choice, given.shape, given.batch)? else {
+        return Ok(Vec::new());
+    };
+    let kernel = &work.kernel;
+    if let Text::Lesson = kernel.text {
+        let launches = product::launches(kernel.entry, given.shape, limits)?;
+        let name = kernel.entry.name();
+        return Ok(launches
+            .iter()
+            .map(|one| Launch { kernel: name, config: one.config })
+            .collect());
+    }
+    let mut launches = Vec::new();
+    for panel in panels(kernel, given.shape, given.batch, work.split_k, on) {
+        if let Text::Tensor(product) = kernel.text {
+            let sizes = [panel.rows, given.shape.n(), work.k];
+            let way = choice.orientation;
+            let copies = tensor::copies(product, way, &given, sizes, panel.products, limits);
+            launches.extend(copies.map(|(kernel, config)| Launch { kernel, config }));
+        }
+        launches.push(Launch { kernel: kernel.entry.name(), config: panel.config });
+    }
+    Ok(launches)
+}
+
+/// What there is to do of a product, whatever its operands.
+pub(super) struct Work<T: 'static, O: 'static> {
+    pub kernel: Kernel<T, O>,
+    /// The factor as it is computed with: what is zero then adds nothing.
+    alpha: f64,
+    beta: f64,
+    /// Zero where nothing is multiplied.
+    pub k: usize,
+    pub split_k: u32,
+}
+
+impl<T: Scalar<O>, O: Pod> Work<T, O> {
+    /// `None` where C stays as it is.
+    pub(super) fn new(
+        gemm: &Gemm<T, O>,
+        kernel: &Kernel<T, O>,
+        choice: &Choice,
+        shape: Shape,
+        count: usize,
+    ) -> Result<Option<Self>> {
+        let alpha = if shape.k() == 0 { 0.0 } else { T::rounded(gemm.alpha) };
+        let beta = T::rounded(gemm.beta);
+        let k = if alpha == 0.0 { 0 } else { shape.k() };
+        let stays = gemm.bias.is_none() && gemm.activation == Activation::Identity;
+        if shape.c_len() == 0 || count == 0 || k == 0 && beta == 1.0 && stays {
+            return Ok(None);
+        }
+        // Where nothing is multiplied there is nothing to copy boxes of.
+        let kernel = match kernel.text {
+            Text::Tensor(_) if k == 0 => scalar::find("gemm_64")?,
+            _ => *kernel,
+        };
+        let split_k = if k == 0 { 1 } else { choice.split_k };
+        Ok(Some(Work { kernel, alpha, beta, k, split_k }))
+    }
+}
+
+/// Rows of C, and products of a batch, that one launch computes.
+pub(super) struct Panel {
+    pub first_row: usize,
+    pub rows: usize,
+    pub first_product: usize,
+    pub products: usize,
+    pub config: LaunchConfig,
+}
+
+/// A grid has so many rows of blocks and so many layers: a taller product, a larger batch takes several launches.
+pub(super) fn panels<T, O>(
+    kernel: &Kernel<T, O>,
+    shape: Shape,
+    count: usize,
+    split_k: u32,
+    (limits, multiprocessors): (&Limits, u32),
+) -> impl Iterator<Item = Panel> {
+    let (tile, block) = (kernel.tile.map(|size| size as usize), kernel.block);
+    let declared = kernel.entry.declaration().dynamic_shared.unwrap_or(0);
+    let copies_boxes = matches!(kernel.text, Text::Tensor(_));
+    let most_rows = (limits.grid[1] as usize).saturating_mul(tile[0]);
+    let most_products = limits.grid[2] as usize / split_k as usize;
+    (0..count).step_by(most_products).flat_map(move |first_product| {
+        (0..shape.m()).step_by(most_rows).map(move |first_row| {
+            let products = most_products.min(count - first_product);
+            let rows = most_rows.min(shape.m() - first_row);
+            let grid = [
+                shape.n().div_ceil(tile[1]) as u32,
+                rows.div_ceil(tile[0]) as u32,
+                products as u32 * split_k,
+            ];
+            let dynamic_shared = match copies_boxes {
+                true => tensor::dynamic_shared(declared, grid, multiprocessors),
+                false => declared,
+            };
+            let cluster = [1, 1, split_k];
+            let config = LaunchConfig { dynamic_shared, cluster, ..LaunchConfig::new(grid, block) };
+            Panel { first_row, rows, first_product, products, config }
+        })
+    })
+}
+
 /// Launches what was checked.
 fn launch<T: Scalar<O>, O: Pod>(
     gemm: &Gemm<T, O>,
@@ -243,28 +374,17 @@ fn launch<T: Scalar<O>, O: Pod>(
     choice: &Choice,
     operands: Operands<T, O>,
 ) -> Result<()> {
+    let orientation = choice.orientation;
+    let operands = if orientation.exchanged { operands.exchanged() } else { operands };
     let Operands { shape, count, a, b, mut c, bias } = operands;
-    if shape.c_len() == 0 || count == 0 {
+    let Some(Work { kernel, alpha, beta, k, split_k }) =
+        Work::new(gemm, kernel, choice, shape, count)?
+    else {
         return Ok(());
-    }
-    // The factor as it is computed with: what is zero then adds nothing.
-    let alpha = if shape.k() == 0 { 0.0 } else { T::rounded(gemm.alpha) };
-    let beta = T::rounded(gemm.beta);
-    let k = if alpha == 0.0 { 0 } else { shape.k() };
-    let stays = bias.is_none() && gemm.activation == Activation::Identity;
-    if k == 0 && beta == 1.0 && stays {
-        return Ok(());
-    }
-    // Where nothing is multiplied there is nothing to copy boxes of.
-    let instead = match kernel.text {
-        Text::Tensor(_) if k == 0 => Some(scalar::find("gemm_64")?),
-        _ => None,
     };
-    let kernel = instead.as_ref().unwrap_or(kernel);
     if let Text::Lesson = kernel.text {
         return T::lesson(stream, kernel.entry, shape, a.elements, b.elements, c.elements);
     }
-    let split_k = if k == 0 { 1 } else { choice.split_k };
     let no_bias = stream.device().uninit(0)?;
     let (bias_kind, bias_elements) = match bias {
         None => (NO_BIAS, no_bias.view(..)?),
@@ -299,52 +419,43 @@ fn launch<T: Scalar<O>, O: Pod>(
     };
 
     let strides = [(a.step, a.strides), (b.step, b.strides)];
-    // A grid has so many rows of blocks and so many layers: a taller product, a larger batch takes several launches.
-    let limits = stream.device().limits();
-    let most_rows = (limits.grid[1] as usize).saturating_mul(kernel.tile[0] as usize);
-    let most_products = limits.grid[2] as usize / split_k as usize;
-    for first in (0..count).step_by(most_products) {
-        let products = most_products.min(count - first);
-        for row in (0..shape.m()).step_by(most_rows) {
-            let m = most_rows.min(shape.m() - row);
-            let grid = [
-                shape.n().div_ceil(kernel.tile[1] as usize) as u32,
-                m.div_ceil(kernel.tile[0] as usize) as u32,
-                products as u32 * split_k,
-            ];
-            let dynamic_shared = kernel.entry.declaration().dynamic_shared.unwrap_or(0);
-            let cluster = [1, 1, split_k];
-            let shape = LaunchConfig::new(grid, kernel.block);
-            let config = LaunchConfig { dynamic_shared, cluster, ..shape };
-            let problem = Problem { m: m as u32, ..problem };
-            // Of an A that nobody reads there may be no element.
-            let a = rest(a.elements, first * a.step + row * a.strides[0])?;
-            let b = rest(b.elements, first * b.step)?;
-            let c = rest_mut(&mut c.elements, first * c.step + row * c.strides[0])?;
-            let bias = match bias_kind {
-                ROW_BIAS => rest(bias_elements, row)?,
-                _ => bias_elements,
-            };
-            // SAFETY:
-            // 1. A general kernel keeps inside the sizes and strides of its problem, and the views reach from the
-            //    first to the last element of those; the tests run each with guard bands.
-            // 2. No two elements of C are one, and each is written by the one thread that computes it.
-            // 3. A and B are borrowed, C mutably, and `check_apart` has seen to foreign memory. Work on other streams
-            //    is waited for.
-            // (Of matrices that are copied as boxes, those keep inside them.)
-            unsafe {
-                match kernel.text {
-                    Text::General(general) => {
-                        stream.launch(general.kernel, &config, (&problem, a, b, c, bias))?;
-                    }
-                    Text::Tensor(product) => {
-                        let (problem, matrices) = (&problem, [a, b]);
-                        let operands =
-                            TensorOperands { problem, products, matrices, strides, c, bias };
-                        T::tensor(stream, product, &config, operands)?;
-                    }
-                    Text::Lesson => {}
+    let on = (&stream.device().limits(), stream.device().multiprocessors());
+    for panel in panels(&kernel, shape, count, split_k, on) {
+        let Panel { first_row: row, rows, first_product: first, products, config } = panel;
+        let problem = Problem { m: rows as u32, ..problem };
+        // Of an A that nobody reads there may be no element.
+        let a = rest(a.elements, first * a.step + row * a.strides[0])?;
+        let b = rest(b.elements, first * b.step)?;
+        let c = rest_mut(&mut c.elements, first * c.step + row * c.strides[0])?;
+        let bias = match bias_kind {
+            ROW_BIAS => rest(bias_elements, row)?,
+            _ => bias_elements,
+        };
+        // SAFETY:
+        // 1. A general kernel keeps inside the sizes and strides of its problem, and the views reach from the
+        //    first to the last element of those; the tests run each with guard bands.
+        // 2. No two elements of C are one, and each is written by the one thread that computes it.
+        // 3. A and B are borrowed, C mutably, and `check_apart` has seen to foreign memory. Work on other streams
+        //    is waited for.
+        // (Of matrices that are copied as boxes, those keep inside them.)
+        unsafe {
+            match kernel.text {
+                Text::General(general) => {
+                    stream.launch(general.kernel, &config, (&problem, a, b, c, bias))?;
                 }
+                Text::Tensor(product) => {
+                    let operands = TensorOperands {
+                        problem: &problem,
+                        products,
+                        matrices: [a, b],
+                        strides,
+                        orientation,
+                        c,
+                        bias,
+                    };
+                    T::tensor(stream, product, &config, operands)?;
+                }
+                Text::Lesson => {}
             }
         }
     }

@@ -38,6 +38,7 @@ mod launch;
 mod scalar;
 mod slices;
 mod tensor;
+pub(crate) mod watched;
 
 use std::{fmt, marker::PhantomData};
 
@@ -46,9 +47,12 @@ pub use choice::{
     Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Reason, Request, Target, candidates,
     choose,
 };
+pub use launch::Launch;
 pub use scalar::Scalar;
 #[doc(hidden)]
 pub use scalar::Text;
+
+use simt::Limits;
 
 use self::choice::choose_kernel;
 use crate::{
@@ -304,10 +308,32 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
     /// # Errors
     /// [`Error::Argument`] where a kernel was asked for that may not run.
     pub fn choose(&self, request: &Request, target: &Target) -> Result<Choice> {
+        let request = self.request(request);
+        choose_kernel::<T, O>(&request, target, self.kernel).map(|(_, choice)| choice)
+    }
+
+    /// The choice that would be made, and the launches that it takes, first to last, on a device with such limits.
+    ///
+    /// # Errors
+    /// As [`Gemm::choose`].
+    pub fn plan(
+        &self,
+        request: &Request,
+        target: &Target,
+        limits: &Limits,
+    ) -> Result<(Choice, Vec<Launch>)> {
+        let request = &self.request(request);
+        let (kernel, choice) = choose_kernel::<T, O>(request, target, self.kernel)?;
+        let launches =
+            launch::launches(self, &kernel, &choice, request, (limits, target.multiprocessors))?;
+        Ok((choice, launches))
+    }
+
+    /// The request with what this product says of itself.
+    fn request(&self, request: &Request) -> Request {
         let plain = request.plain && self.is_plain();
         let Gemm { compute, workspace_limit, split_k, .. } = *self;
-        let request = Request { plain, compute, workspace_limit, split_k, ..*request };
-        choose_kernel::<T, O>(&request, target, self.kernel).map(|(_, choice)| choice)
+        Request { plain, compute, workspace_limit, split_k, ..*request }
     }
 
     /// Is it `A B`, and nothing else?

@@ -196,7 +196,7 @@ mod tests {
     fn a_kernel_is_known_by_its_name_and_its_type() {
         assert_eq!(find::<f32, f32>("gemm_64").unwrap().tile, [64, 64]);
         assert!(matches!(find::<f32, f32>("tiled16").unwrap().text, Text::Lesson));
-        assert!(matches!(find::<f32, f32>("gemm_tma_64_nt").unwrap().text, Text::Tensor(_)));
+        assert!(matches!(find::<f32, f32>("gemm_tma_64_tn").unwrap().text, Text::Tensor(_)));
         let error = find::<f64, f64>("gemm_64").unwrap_err().to_string();
         assert_eq!(error, "kernel = gemm_64: must be one of gemm_f64_64 for f64");
     }

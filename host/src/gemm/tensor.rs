@@ -1,9 +1,26 @@
 //! Products by tensor copies: which operands they take, how k is split, and the launches.
+//!
+//! A kernel reads B along n, and A along k (`nn`) or along m (`tn`). What lies otherwise is put before it in another way
+//! ([`Orientation`]): `C = A B` is also `C^T = B^T A^T`, and a copy can be turned over.
+//!
+//! | A lies along | B along | | kernels |
+//! |---|---|---|---|
+//! | k | n | as it is | `nn` |
+//! | m | k | exchanged: B^T lies along k, A^T along m | `nn` |
+//! | k | k | with a copy of B turned over; or exchanged, and of A: of the smaller one | `nn` |
+//! | m | n | as it is, or exchanged: so that C lies along the kernel's columns | `tn` |
 
-use gpu::{kernels::gemm::pad::pad_rows, problem::Problem, registry::TensorProduct};
-use simt::{LaunchConfig, device::BoxShape};
+use gpu::{
+    kernels::gemm::pad::{pad_rows, turn_rows},
+    problem::Problem,
+    registry::TensorProduct,
+};
+use simt::{
+    Kernel, LaunchConfig, Limits,
+    device::{BoxShape, In, Out},
+};
 
-use super::choice::{Request, Target};
+use super::choice::{Request, Speed, Target};
 use crate::{
     boxes::Boxes,
     buffer::{BufferView, BufferViewMut, Written},
@@ -17,26 +34,107 @@ pub(super) const MOST_SPLITS: u32 = 8;
 /// Rows or columns of an operand: coordinates are signed numbers of 32 bits.
 const MOST: usize = 1 << 31;
 
-/// Stages that a block should have at least, or it is over before its copies are under way.
-const FEWEST_STAGES: u32 = 4;
+/// Microseconds that it takes a cluster to add up its parts of a sum; those of a byte that is read or written, and of one
+/// that is copied before; and the share of an H200's multiprocessors that clusters of four find place on. Measured:
+/// docs/measurements.md, "The choice of a kernel".
+const PARTS_US: f64 = 2.3;
+/// See [`PARTS_US`].
+const BYTE_US: f64 = 1e-6 / 3.2;
+/// See [`PARTS_US`].
+const COPY_US: f64 = 2e-6 / 3.2;
+/// See [`PARTS_US`].
+const IN_CLUSTERS: f64 = 124.0 / 132.0;
 
-/// Blocks that run on a multiprocessor at once, of all these kernels.
-const AT_ONCE: u32 = 2;
+/// A kernel that copies an operand: rows, columns, pitch and step before and behind, from, to.
+type CopyKernel = Kernel<(u32, u32, u64, u64, u64, u64, In<f32>, Out<f32>)>;
 
 /// Elements to whose multiples rows and matrices are padded: sixteen bytes.
 const UNIT: usize = 16 / size_of::<f32>();
 
+/// How a product is put before a kernel, so that its operands lie the way the kernel reads them. [`orientation`] alone makes
+/// one that is not the default: as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Orientation {
+    /// As `C^T = B^T A^T`: then the kernel's A is B^T, and its B is A^T.
+    pub exchanged: bool,
+    /// With a copy of the kernel's B that is turned over.
+    pub turned: bool,
+    /// Elements of all copies, turned over and not.
+    copied: usize,
+}
+
+impl Orientation {
+    /// What the kernel is given.
+    pub(super) fn apply(self, request: &Request) -> Request {
+        if self.exchanged { request.exchanged() } else { *request }
+    }
+
+    /// Bytes of copies.
+    pub(super) fn workspace_bytes(self) -> u64 {
+        (self.copied as u64).saturating_mul(size_of::<f32>() as u64)
+    }
+}
+
+/// The way with the least to copy; of those that copy as much, one in which C lies along the kernel's columns, so that it
+/// writes four elements at a time.
+///
+/// # Errors
+/// The operand that lies along neither side that would do, and along which it should: `A` or `B`, `k`, `m` or `n`.
+pub(super) fn orientation(
+    product: &TensorProduct,
+    request: &Request,
+) -> std::result::Result<Orientation, (&'static str, &'static str)> {
+    // A is read along m by kernels that take what an exchange does not change: nothing is turned over for these.
+    let turns = if product.a.swizzle > 0 { &[false, true][..] } else { &[false] };
+    let ways = [false, true].into_iter().flat_map(|exchanged| {
+        turns.iter().map(move |&turned| Orientation { exchanged, turned, copied: 0 })
+    });
+    let (mut best, mut fewest_across) = (None, (usize::MAX, ("A", "k")));
+    for way in ways {
+        let given = way.apply(request);
+        let sides = sides_of(product, way, &given);
+        let mut across = sides.iter().filter(|sides| !sides.lies());
+        if let Some(Sides { operand, inner: (side, ..), .. }) = across.next() {
+            let count = 1 + across.count();
+            // What is missing is said of the operands as they are, not of copies.
+            if !way.turned && count < fewest_across.0 {
+                fewest_across = (count, (operand, side));
+            }
+            continue;
+        }
+        let copied = sides.iter().zip(given.aligned);
+        let copied = copied.map(|(sides, aligned)| sides.copied(request.batch, aligned));
+        let copied = copied.fold(0, usize::saturating_add);
+        let cost = (copied, given.strides[2][1] != 1);
+        if best.is_none_or(|(least, _)| cost < least) {
+            best = Some((cost, Orientation { copied, ..way }));
+        }
+    }
+    best.map(|(_, way)| way).ok_or(fewest_across.1)
+}
+
 /// An operand as it is copied.
-struct Sides {
-    operand: &'static str,
+pub(super) struct Sides {
+    pub(super) operand: &'static str,
     /// The side along which its elements are to lie: its name, size and stride.
-    inner: (&'static str, usize, usize),
+    pub(super) inner: (&'static str, usize, usize),
     /// The other's size and stride.
-    outer: (usize, usize),
-    shape: BoxShape,
+    pub(super) outer: (usize, usize),
+    /// Is it copied turned over, so that its elements are to lie along the other side before?
+    turned: bool,
+    pub(super) shape: BoxShape,
 }
 
 impl Sides {
+    /// Does it lie the way it is to be copied? A side of one element is no obstacle.
+    fn lies(&self) -> bool {
+        let ((_, len, stride), (count, pitch)) = (self.inner, self.outer);
+        match self.turned {
+            true => count <= 1 || pitch == 1,
+            false => len <= 1 || stride == 1,
+        }
+    }
+
     /// Do rows begin at multiples of sixteen bytes, if the first does? And one behind the other: of rows that overlap, or are
     /// all one, NVIDIA's documentation does not say that the accelerator takes them.
     fn is_even(&self) -> bool {
@@ -44,14 +142,27 @@ impl Sides {
         count <= 1 || (pitch.is_multiple_of(UNIT) && pitch >= self.inner.1)
     }
 
+    /// The launch that makes a copy of so many matrices.
+    fn copy(&self, matrices: usize, limits: &Limits) -> (&'static CopyKernel, LaunchConfig) {
+        let (inner, outer) = (self.inner.1, self.outer.0);
+        // Of a block, and of rows further ones after these.
+        let (kernel, rows, cols, tile_rows, tile_cols) = match self.turned {
+            true => (&turn_rows, inner, outer, 32, 32),
+            false => (&pad_rows, outer, inner, 8, 128),
+        };
+        let limit = limits.grid[1] as usize;
+        let grid = [cols.div_ceil(tile_cols), rows.div_ceil(tile_rows).min(limit), matrices];
+        (kernel, LaunchConfig::new(grid.map(|blocks| blocks as u32), [32, 8, 1]))
+    }
+
     /// Elements from one row to the next of a copy.
-    fn padded_pitch(&self) -> usize {
+    pub(super) fn padded_pitch(&self) -> usize {
         self.inner.1.next_multiple_of(UNIT)
     }
 
     /// Elements of the copies of so many matrices that it takes, where these begin at multiples of sixteen bytes or not.
-    fn copied(&self, matrices: usize, aligned: bool) -> usize {
-        match aligned && self.is_even() {
+    pub(super) fn copied(&self, matrices: usize, aligned: bool) -> usize {
+        match !self.turned && aligned && self.is_even() {
             true => 0,
             false => matrices.saturating_mul(self.outer.0).saturating_mul(self.padded_pitch()),
         }
@@ -59,66 +170,122 @@ impl Sides {
 }
 
 /// A and B as a kernel reads them.
-fn sides(product: &TensorProduct, [m, n, k]: [usize; 3], strides: [[usize; 2]; 2]) -> [Sides; 2] {
-    let sides = |operand, shape: BoxShape, outer: (&'static str, usize, usize), k_stride| {
+pub(super) fn sides(
+    product: &TensorProduct,
+    way: Orientation,
+    [m, n, k]: [usize; 3],
+    strides: [[usize; 2]; 2],
+) -> [Sides; 2] {
+    // Named as in the request.
+    let names = [("A", "m"), ("B", "n")];
+    let [of_a, of_b] = if way.exchanged { [names[1], names[0]] } else { names };
+    let sides = |(operand, side), shape: BoxShape, turned, outer: (usize, usize), k_stride| {
         // Along k the boxes are swizzled.
         let (inner, outer) = match shape.swizzle > 0 {
-            true => (("k", k, k_stride), (outer.1, outer.2)),
-            false => (outer, (k, k_stride)),
+            true => (("k", k, k_stride), outer),
+            false => ((side, outer.0, outer.1), (k, k_stride)),
         };
-        Sides { operand, inner, outer, shape }
+        Sides { operand, inner, outer, turned, shape }
     };
     let [a, b] = strides;
-    [sides("A", product.a, ("m", m, a[0]), a[1]), sides("B", product.b, ("n", n, b[1]), b[0])]
+    [
+        sides(of_a, product.a, false, (m, a[0]), a[1]),
+        sides(of_b, product.b, way.turned, (n, b[1]), b[0]),
+    ]
 }
 
-fn sides_of(product: &TensorProduct, request: &Request) -> [Sides; 2] {
-    let (shape, [a, b, _]) = (request.shape, request.strides);
-    sides(product, [shape.m(), shape.n(), shape.k()], [a, b])
-}
-
-/// The operand that does not lie the way a kernel reads it, and along which side it should.
-pub(super) fn lies_across(
-    product: &TensorProduct,
-    request: &Request,
-) -> Option<(&'static str, &'static str)> {
-    sides_of(product, request).into_iter().find_map(|Sides { operand, inner, .. }| {
-        let (side, len, stride) = inner;
-        (len > 1 && stride != 1).then_some((operand, side))
-    })
+/// Those of a request that has been put before the kernel in that way.
+fn sides_of(product: &TensorProduct, way: Orientation, given: &Request) -> [Sides; 2] {
+    let (shape, [a, b, _]) = (given.shape, given.strides);
+    sides(product, way, [shape.m(), shape.n(), shape.k()], [a, b])
 }
 
 /// A size beyond what the accelerator counts to.
-pub(super) fn too_long(product: &TensorProduct, request: &Request) -> Option<usize> {
-    let sides = sides_of(product, request);
-    let sizes = sides.into_iter().flat_map(|Sides { inner, outer, .. }| [inner.1, outer.0]);
-    sizes.into_iter().find(|&size| size > MOST)
-}
-
-/// Bytes of the copies of those operands whose rows, or matrices, do not begin at multiples of sixteen bytes.
-pub(super) fn workspace_bytes(product: &TensorProduct, request: &Request) -> u64 {
-    let sides = sides_of(product, request).into_iter().zip(request.aligned);
-    let copied = sides.map(|(sides, aligned)| sides.copied(request.batch, aligned) as u64);
-    copied.fold(0, u64::saturating_add).saturating_mul(size_of::<f32>() as u64)
-}
-
-/// Blocks that split k between them: as many as were asked for, or as find room on the device beside those of the other
-/// tiles, as long as each has something to do.
-pub(super) fn split_k(product: &TensorProduct, request: &Request, target: &Target) -> u32 {
-    if let Some(blocks) = request.split_k {
-        return blocks.clamp(1, MOST_SPLITS);
-    }
+pub(super) fn too_long(request: &Request) -> Option<usize> {
     let shape = request.shape;
-    let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize).max(1) as u64;
-    let tiles = tiles(shape.m(), product.tile[0]) * tiles(shape.n(), product.tile[1]);
-    let tiles = tiles.saturating_mul(request.batch.max(1) as u64);
-    let room = u64::from(target.multiprocessors) * u64::from(AT_ONCE) / tiles;
-    let stages = (shape.k() as u64).div_ceil(product.steps.into());
-    let most = (stages / u64::from(FEWEST_STAGES)).min(MOST_SPLITS.into());
-    room.min(most).max(1) as u32
+    [shape.m(), shape.n(), shape.k()].into_iter().find(|&size| size > MOST)
 }
 
-/// What a launch is of.
+/// Blocks that split k between them: as many as were asked for, or as give the shortest time; and that time, in
+/// microseconds, of a kernel of which these speeds were measured.
+pub(super) fn split_k(
+    product: &TensorProduct,
+    way: Orientation,
+    request: &Request,
+    target: &Target,
+    speed: &Speed,
+) -> (u32, f64) {
+    let given = way.apply(request);
+    let blocks = match request.split_k {
+        Some(blocks) => blocks..=blocks,
+        None => 1..=MOST_SPLITS,
+    };
+    let blocks = blocks.map(|blocks| blocks.clamp(1, product.most_splits));
+    let timed = blocks.map(|blocks| (blocks, time(product, &given, target, speed, blocks)));
+    let first = (1, f64::INFINITY);
+    let (blocks, time) =
+        timed.fold(first, |best, timed| if timed.1 < best.1 { timed } else { best });
+    (blocks, time + way.workspace_bytes() as f64 * COPY_US)
+}
+
+/// The time of a product that has been put before the kernel, split so.
+fn time(
+    product: &TensorProduct,
+    given: &Request,
+    target: &Target,
+    speed: &Speed,
+    blocks: u32,
+) -> f64 {
+    let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
+    let ([rows, cols], shape) = (product.tile, given.shape);
+    let tiles = tiles(shape.m(), rows) * tiles(shape.n(), cols) * given.batch as f64;
+    // A block takes whole stages.
+    let steps = shape.k().div_ceil(product.steps as usize).div_ceil(blocks as usize);
+    let of_one = 2.0 * f64::from(rows) * f64::from(cols) * (steps * product.steps as usize) as f64;
+    // A cluster lies within one of the groups that multiprocessors come in, and leaves some of these over.
+    let multiprocessors = f64::from(target.multiprocessors);
+    let all = tiles * f64::from(blocks);
+    let usable = if blocks > 2 && all > multiprocessors { IN_CLUSTERS } else { 1.0 };
+    let each = all / (multiprocessors * usable);
+    // Of many blocks one after the other the last do not begin together, and few are left over.
+    let on_the_fullest = if each > 8.0 { each + 0.3 } else { each.ceil() };
+    let parts = if blocks > 1 { PARTS_US } else { 0.0 };
+    let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
+    let bytes = 4.0 * (m * k + k * n + m * n) * given.batch as f64;
+    speed.fixed_us + parts + speed.time(of_one, on_the_fullest).max(bytes * BYTE_US)
+}
+
+/// Dynamic shared memory for a launch of a kernel that declares so many bytes: more where all blocks find a multiprocessor
+/// for themselves, so that none gets two, be it the next launch's second, which begins early and would make it wait.
+pub(super) fn dynamic_shared(declared: u32, grid: [u32; 3], multiprocessors: u32) -> u32 {
+    /// More than half of what a multiprocessor of compute capability 9.0 has.
+    const MORE_THAN_HALF: u32 = 116 << 10;
+    let blocks = grid.iter().map(|&count| u64::from(count)).product::<u64>();
+    match blocks <= multiprocessors.into() {
+        true => declared.max(MORE_THAN_HALF),
+        false => declared,
+    }
+}
+
+/// The launches that copy operands before a launch of so many products of such sizes.
+pub(super) fn copies(
+    product: &TensorProduct,
+    way: Orientation,
+    given: &Request,
+    sizes: [usize; 3],
+    products: usize,
+    limits: &Limits,
+) -> impl Iterator<Item = (&'static str, LaunchConfig)> {
+    let [a, b, _] = given.strides;
+    let operands = sides(product, way, sizes, [a, b]).into_iter().zip(given.aligned);
+    let copied = operands.filter(move |(sides, aligned)| sides.copied(products, *aligned) > 0);
+    copied.map(move |(sides, _)| {
+        let (kernel, config) = sides.copy(products, limits);
+        (kernel.declaration.name, config)
+    })
+}
+
+/// What a launch is of: operands that have been put before the kernel in the way that `orientation` says.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct TensorOperands<'a, T, O> {
@@ -128,6 +295,7 @@ pub struct TensorOperands<'a, T, O> {
     pub(super) matrices: [BufferView<'a, T>; 2],
     /// From one matrix to the next, and within one.
     pub(super) strides: [(usize, [usize; 2]); 2],
+    pub(super) orientation: Orientation,
     pub(super) c: Written<'a, O>,
     pub(super) bias: BufferView<'a, O>,
 }
@@ -151,9 +319,9 @@ pub(super) unsafe fn launch(
     config: &LaunchConfig,
     operands: TensorOperands<f32, f32>,
 ) -> Result<()> {
-    let TensorOperands { problem, products, matrices, strides, c, bias } = operands;
+    let TensorOperands { problem, products, matrices, strides, orientation, c, bias } = operands;
     let sizes = [problem.m, problem.n, problem.k].map(|size| size as usize);
-    let [of_a, of_b] = sides(product, sizes, strides.map(|(_, strides)| strides));
+    let [of_a, of_b] = sides(product, orientation, sizes, strides.map(|(_, strides)| strides));
     let a = Source::new(matrices[0], of_a, strides[0].0, products);
     let b = Source::new(matrices[1], of_b, strides[1].0, products);
     let kernel = product.kernel.kernel;
@@ -207,19 +375,21 @@ impl<'a> Source<'a> {
         Boxes::new(copy, [matrices, count, len], [count * pitch, pitch], shape)
     }
 
-    /// Copies the operand to where its rows begin at multiples of sixteen bytes.
+    /// Copies the operand to where its rows begin at multiples of sixteen bytes, turned over where it is to be.
     fn copy(&self, stream: &Stream, matrices: usize, to: BufferViewMut<f32>) -> Result<()> {
-        let Sides { inner: (_, len, _), outer: (count, pitch), .. } = self.sides;
+        let Sides { inner: (_, len, stride), outer: (count, pitch), turned, .. } = self.sides;
         let padded = self.sides.padded_pitch();
-        let limit = stream.device().limits().grid[1] as usize;
-        // Eight rows a block, 128 elements of each; further rows after these.
-        let grid = [len.div_ceil(128), count.div_ceil(8).min(limit), matrices];
-        let config = LaunchConfig::new(grid.map(|blocks| blocks as u32), [32, 8, 1]);
+        // What are rows and columns before.
+        let (rows, cols, pitch) = match turned {
+            true => (len, count, stride),
+            false => (count, len, pitch),
+        };
+        let (kernel, config) = self.sides.copy(matrices, &stream.device().limits());
         let words = [pitch, self.step, padded, count * padded].map(|elements| elements as u64);
         let [from_pitch, from_step, to_pitch, to_step] = words;
-        let (rows, cols) = (count as u32, len as u32);
+        let (rows, cols) = (rows as u32, cols as u32);
         let arguments = (rows, cols, from_pitch, from_step, to_pitch, to_step, self.elements, to);
         // SAFETY: it reads what the operand has, and writes a copy of it, each element by a thread of its own.
-        unsafe { stream.launch(&pad_rows, &config, arguments) }
+        unsafe { stream.launch(kernel, &config, arguments) }
     }
 }

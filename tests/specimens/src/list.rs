@@ -242,6 +242,8 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     clusters::two_cluster_barriers(256, 4): [BarrierMismatch];
     clusters::remote_reads(256, 4): [];
     clusters::remote_arrivals(256, 4): [];
+    grids::read_before_the_wait(128, 2): [BeforeWait];
+    grids::one_more(100, 2): [];
 };
 
 /// The specimen of a name.

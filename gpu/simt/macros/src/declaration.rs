@@ -17,6 +17,7 @@ pub(crate) struct Attribute {
     pub(crate) dynamic_shared: Option<Expr>,
     pub(crate) arch: Option<Expr>,
     pub(crate) opt_level: Option<Expr>,
+    pub(crate) dependent: bool,
     pub(crate) len: Vec<Length>,
 }
 
@@ -44,6 +45,8 @@ impl Parse for Attribute {
                 parenthesized!(list in input);
                 let lengths = Punctuated::<Length, Token![,]>::parse_terminated(&list)?;
                 attribute.len = lengths.into_iter().collect();
+            } else if key == "dependent" {
+                once(std::mem::replace(&mut attribute.dependent, true))?;
             } else {
                 input.parse::<Token![=]>()?;
                 match key.to_string().as_str() {
@@ -59,7 +62,7 @@ impl Parse for Attribute {
                     "opt_level" => once(attribute.opt_level.replace(input.parse()?).is_some())?,
                     _ => {
                         let known = "block, shared, dynamic_shared, barriers, len, min_blocks, cluster, \
-                                     arch and opt_level";
+                                     arch, opt_level and dependent";
                         let message = format!("a kernel declares {known}, not `{key}`");
                         return Err(syn::Error::new(key.span(), message));
                     }

@@ -190,6 +190,9 @@ fn entry_point(
     if let Some(level) = &attribute.opt_level {
         word("opt_level", &[level]);
     }
+    if attribute.dependent {
+        text += " dependent=true";
+    }
     let kinds = params.iter().map(|param| param.kind.as_str()).collect::<Vec<_>>();
     text += &format!(" params={}", kinds.join(","));
     quote! {
@@ -326,6 +329,7 @@ fn declared_fields(attribute: &Attribute, barriers: &TokenStream) -> TokenStream
         ("dynamic_shared", attribute.dynamic_shared.as_ref().map(|n| some(quote!((#n) as u32)))),
         ("arch", attribute.arch.as_ref().map(|n| some(quote!((#n) as u32)))),
         ("opt_level", attribute.opt_level.as_ref().map(|n| some(quote!((#n) as u32)))),
+        ("dependent", attribute.dependent.then(|| quote!(true))),
     ];
     let assignments = fields.into_iter().filter_map(|(name, value)| {
         let name = format_ident!("{name}");

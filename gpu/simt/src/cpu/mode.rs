@@ -166,7 +166,7 @@ pub trait Mode: Copy + Debug + 'static {
 
     /// Sees an access to the shared memory of the block of that rank.
     #[track_caller]
-    fn remote(rank: u32);
+    fn remote(rank: u32, access: Access);
 
     /// Sees a fused multiply-add.
     #[track_caller]
@@ -231,7 +231,7 @@ impl Mode for Fast {
     }
 
     #[inline(always)]
-    fn remote(_: u32) {}
+    fn remote(_: u32, _: Access) {}
 
     #[inline(always)]
     fn fma() {}

@@ -56,7 +56,7 @@ pub(super) fn remote_address(address: u32, rank: u32) -> u32 {
     remote
 }
 
-/// Shared memory of another block of the cluster, which this one reads.
+/// Shared memory of another block of the cluster.
 #[derive(Clone, Copy)]
 pub struct Remote<T> {
     address: u32,
@@ -84,5 +84,20 @@ impl<T: Element> Remote<T> {
             );
         }
         Vector128::from_words([a, b, c, d]).into_array()
+    }
+
+    /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be a multiple of sixteen.
+    #[inline(always)]
+    pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
+        let place = self.address + (index * size_of::<T>()) as u32;
+        let [a, b, c, d]: [u32; 4] = Vector128::from_array(values).into_array();
+        // SAFETY: as in `load128`.
+        unsafe {
+            asm!(
+                "st.shared::cluster.v4.b32 [{}], {{{}, {}, {}, {}}};",
+                in(reg32) place, in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d,
+                options(nostack, preserves_flags),
+            );
+        }
     }
 }

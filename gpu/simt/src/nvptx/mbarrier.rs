@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use super::{cluster, shared::simt_shared_address};
+use super::{cluster, shared::simt_shared_address, warp};
 
 /// `N` barriers in shared memory, made by [`mbarriers!`](crate::mbarriers).
 pub struct Mbarriers<const N: usize>(u32);
@@ -77,6 +77,13 @@ impl Mbarrier {
     #[inline(always)]
     pub fn wait(self, parity: u32) {
         while !self.has_ended(parity) {}
+    }
+
+    /// [`wait`](Self::wait) for a warp, all of whose lanes come here and go on together. That is cheaper where a loop waits:
+    /// the compiler need not expect that lanes leave it one by one.
+    #[inline(always)]
+    pub fn wait_warp(self, parity: u32) {
+        while !warp::all(warp::ALL, self.has_ended(parity)) {}
     }
 
     #[inline(always)]

@@ -5,6 +5,8 @@ mod atomic;
 pub mod cluster;
 pub mod copies;
 #[cfg(target_feature = "sm_90a")]
+pub mod grid;
+#[cfg(target_feature = "sm_90a")]
 pub mod mbarrier;
 mod memory;
 #[cfg(target_feature = "sm_90a")]

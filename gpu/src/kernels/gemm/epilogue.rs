@@ -12,7 +12,7 @@ pub struct Epilogue<'a, T> {
     start: usize,
     alpha: T,
     beta: T,
-    /// Do four elements of a row begin at a multiple of sixteen bytes, wherever a group of four begins?
+    /// See [`is_wide`](Self::is_wide).
     wide: bool,
 }
 
@@ -44,21 +44,49 @@ impl<'a, T: Real> Epilogue<'a, T> {
         self.problem.bias == NO_BIAS && self.problem.activation == IDENTITY
     }
 
+    /// Do four elements of a row begin at a multiple of sixteen bytes, wherever a group of four begins?
+    #[inline(always)]
+    pub fn is_wide(&self) -> bool {
+        self.wide
+    }
+
     /// Is there such an element of C?
     #[inline(always)]
     pub fn is_inside(&self, (row, col): (usize, usize)) -> bool {
         row < self.problem.m as usize && col < self.problem.n as usize
     }
 
-    /// Makes elements of C of four sums, those of (row, col), (row, col + STEP) and so on, and writes those that are
-    /// inside. `SCALED` promises [`is_scaled_sum`](Self::is_scaled_sum).
+    /// Is a tile of C `alpha A B`, and all of it to be written? Then [`store`](Self::store) does it.
+    #[inline(always)]
+    pub fn is_scaled_tile(&self, (row, col): (usize, usize), (rows, cols): (usize, usize)) -> bool {
+        self.is_scaled_sum()
+            && self.beta == T::ZERO
+            && row + rows <= self.problem.m as usize
+            && col + cols <= self.problem.n as usize
+    }
+
+    /// Writes the elements of (row, col) to (row, col + 3) of four sums, in a tile that
+    /// [`is_scaled_tile`](Self::is_scaled_tile); by 128 bits, if C [`is_wide`](Self::is_wide).
     #[inline(always)]
     #[track_caller]
-    pub fn finish<const SCALED: bool, const STEP: usize>(
-        &mut self,
-        (row, col): (usize, usize),
-        sums: [T; FOUR],
-    ) {
+    pub fn store<const WIDE: bool>(&mut self, (row, col): (usize, usize), sums: [T; FOUR]) {
+        let [between_rows, between_cols] = self.problem.c.map(|stride| stride as usize);
+        let at = self.start + row * between_rows + col * between_cols;
+        let four = sums.map(|sum| self.alpha * sum);
+        if WIDE {
+            T::store(self.c, at, four);
+        } else {
+            for i in 0..FOUR {
+                self.c[at + i * between_cols] = four[i];
+            }
+        }
+    }
+
+    /// Makes elements of C of four sums, those of (row, col) to (row, col + 3), and writes those that are inside. `SCALED`
+    /// promises [`is_scaled_sum`](Self::is_scaled_sum).
+    #[inline(always)]
+    #[track_caller]
+    pub fn finish<const SCALED: bool>(&mut self, (row, col): (usize, usize), sums: [T; FOUR]) {
         if !self.is_inside((row, col)) {
             return;
         }
@@ -66,7 +94,7 @@ impl<'a, T: Real> Epilogue<'a, T> {
         let [between_rows, between_cols] = self.problem.c.map(|stride| stride as usize);
         let at = self.start + row * between_rows + col * between_cols;
         let mut four = sums.map(|sum| self.alpha * sum);
-        let wide = STEP == 1 && self.wide && col + FOUR <= n;
+        let wide = self.wide && col + FOUR <= n;
         // BLAS's rule: with `beta = 0` C may hold anything, NaN among it, and is not looked at.
         if self.beta != T::ZERO {
             if wide {
@@ -76,16 +104,16 @@ impl<'a, T: Real> Epilogue<'a, T> {
                 }
             } else {
                 for i in 0..FOUR {
-                    if col + i * STEP < n {
-                        four[i] = fma(self.beta, self.c[at + i * STEP * between_cols], four[i]);
+                    if col + i < n {
+                        four[i] = fma(self.beta, self.c[at + i * between_cols], four[i]);
                     }
                 }
             }
         }
         if !SCALED {
             for i in 0..FOUR {
-                if col + i * STEP < n {
-                    four[i] = self.activated(self.biased((row, col + i * STEP), four[i]));
+                if col + i < n {
+                    four[i] = self.activated(self.biased((row, col + i), four[i]));
                 }
             }
         }
@@ -93,8 +121,8 @@ impl<'a, T: Real> Epilogue<'a, T> {
             T::store(self.c, at, four);
         } else {
             for i in 0..FOUR {
-                if col + i * STEP < n {
-                    self.c[at + i * STEP * between_cols] = four[i];
+                if col + i < n {
+                    self.c[at + i * between_cols] = four[i];
                 }
             }
         }

@@ -127,7 +127,7 @@ fn finish<T: Real, const EACH: usize, const SCALED: bool>(
             let at = (first_row + i / FOUR * apart + i % FOUR, first_col + group * apart);
             let mut four = [T::ZERO; FOUR];
             four.copy_from_slice(&sums[i][group * FOUR..group * FOUR + FOUR]);
-            epilogue.finish::<SCALED, 1>(at, four);
+            epilogue.finish::<SCALED>(at, four);
         }
     }
 }

@@ -1,8 +1,15 @@
-//! Matrices copied to where their rows begin at multiples of sixteen bytes, for the tensor memory accelerator.
+//! Matrices copied to where their rows begin at multiples of sixteen bytes, for the tensor memory accelerator: as they are
+//! ([`pad_rows`]), or turned over, so that columns become rows ([`turn_rows`]).
 //!
+//! As they are:
 //! * **A warp** copies 128 neighbouring elements of a row, a thread every 32nd of them: so that a warp's reads, and its
 //!   writes, are of neighbours.
 //! * **A block** of eight warps does so with eight rows, and then with those a grid further down.
+//!
+//! Turned over:
+//! * **A warp** reads 32 neighbours of a row, and writes 32 neighbours of what was a column.
+//! * **A block** of eight warps takes 32 x 32 elements, which it turns over in shared memory, and then those a grid further
+//!   down.
 //!
 //! Every element is read once and written once, so the floor is `8 rows cols` bytes over the memory's bandwidth.
 
@@ -40,5 +47,49 @@ pub fn pad_rows(
             }
         }
         row += thread::grid_dim_y() as usize * WARPS;
+    }
+}
+
+/// Rows and columns that a block turns over at once: a warp's neighbours on both sides.
+const TILE: usize = 32;
+
+/// The transposes of `rows x cols` matrices, a layer of blocks each: from rows that are `from_pitch` elements apart, and
+/// matrices that are `from_step` apart, to `cols` rows of `rows` elements.
+#[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<f32>())]
+pub fn turn_rows(
+    rows: u32,
+    cols: u32,
+    from_pitch: u64,
+    from_step: u64,
+    to_pitch: u64,
+    to_step: u64,
+    from: In<f32>,
+    mut to: Out<f32>,
+) {
+    // A row is one element longer than it need be: so a column's elements lie in 32 different banks.
+    let mut tile = shared![f32; TILE, TILE + 1];
+    let (rows, cols) = (rows as usize, cols as usize);
+    let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    let matrix = thread::block_idx_z() as usize;
+    let (from_start, to_start) = (matrix * from_step as usize, matrix * to_step as usize);
+    let first_col = thread::block_idx_x() as usize * TILE;
+    let mut first_row = thread::block_idx_y() as usize * TILE;
+    while first_row < rows {
+        for i in 0..TILE / WARPS {
+            let (row, col) = (first_row + y + i * WARPS, first_col + x);
+            if row < rows && col < cols {
+                tile[(y + i * WARPS, x)] = from[from_start + row * from_pitch as usize + col];
+            }
+        }
+        thread::sync_threads();
+        for i in 0..TILE / WARPS {
+            let (row, col) = (first_row + x, first_col + y + i * WARPS);
+            if row < rows && col < cols {
+                to[to_start + col * to_pitch as usize + row] = tile[(x, y + i * WARPS)];
+            }
+        }
+        // The tile has been read: the next one may take its place.
+        thread::sync_threads();
+        first_row += thread::grid_dim_y() as usize * TILE;
     }
 }

@@ -1,35 +1,45 @@
-//! What a thread reads of a stage: four steps of k of its 8 rows of A and of its 16 columns of B.
+//! What a thread holds of a stage: its 8 rows of A and its 16 columns of B, for the step of k that it multiplies and for
+//! the one that comes next.
 //!
-//! A *slab* is 16 steps of k of an operand, and a *group* is four of those steps. Where the operand lies along k, 128
-//! bits of a slab are one row's (or column's) group; else they are four rows of one step. Either way it takes 8 reads for
-//! the rows of a group and 16 for the columns:
+//! A *slab* is 32 steps of k of an operand. B's elements lie side by side along n, so 128 bits are four columns of one
+//! step; A's lie along m, likewise, or along k: then 128 bits are four steps of one row, a *group*.
 //!
 //! ```text
-//!   along k                                       along the outer side
-//!     64 bytes a row, groups exchanged as the       a step's elements side by side, 64 or 128 of them
+//!   A along k                                     along the outer side
+//!     128 bytes a row, groups exchanged as the      a step's elements side by side, 64 or 128 of them
 //!     accelerator swizzles them:
-//!     group g of row r lies at g ^ (r / 2 % 4)
-//!   a thread has rows y, y + 8, y + 16, ...        rows 4y to 4y + 3, 4y + 32 to 4y + 35
-//!     (columns x, x + 4, x + 8, ...)                (columns 4x to 4x + 3, 4x + 16, ...)
+//!     group g of row r lies at g ^ r % 8
+//!   a thread has rows y, y + 8, y + 16, ...       rows 4y to 4y + 3, 4y + 32 to 4y + 35
+//!                                                 columns 4x to 4x + 3, 4x + 16, ...
 //! ```
 //!
-//! With these rows the eight lanes that differ in y read eight different groups of banks.
+//! With these rows the eight lanes that differ in y read eight different groups of banks. This is a warp of 8 x 4 lanes,
+//! whose part of a tile is 64 x 64 elements; with 2 x 16 lanes it is 16 x 256, with 32 x 1 256 x 16.
+//!
+//! # The order of the multiply-adds
+//!
+//! The register file has two banks, of the even and of the odd registers, and each gives one operand a cycle. A
+//! multiply-add has three, so at one a cycle it must have one in common with the multiply-add before it, which is kept
+//! ("reuse" in the listings), and the other two should lie in different banks. Hence:
+//!
+//! * **A row goes through all its columns, to and fro**: the row's element stays, and where the row changes the column's
+//!   stays. Then it is a matter of the accumulator and the new operand, which alternate between the banks from column to
+//!   column.
+//! * **Where the row changes** the new operand is A's. Along k, its bank is that of the step, for all rows, so a step's
+//!   columns are gone through in an order that ends, both ways, at those whose accumulators lie in the other bank.
+//!
+//! Measured: docs/measurements.md, "What a multiply-add costs".
 
 use core::marker::PhantomData;
 
 use super::{super::device::*, FOUR, Sums};
 
-/// Steps of k of a slab: 64 bytes of a row, the span of the swizzle.
-pub const SLAB: usize = 16;
-/// Rows and columns of C that a thread computes.
+/// Steps of k of a slab: 128 bytes of a row, the span of the swizzle.
+pub const SLAB: usize = 32;
+/// Steps of k that the main loop goes through at a time. Longer, and it does not fit the instruction cache.
+pub const STEPS: usize = 8;
+/// Rows of C that a thread computes; its columns are 12 or 16.
 pub const ROWS: usize = 8;
-/// See [`ROWS`].
-pub const COLS: usize = 16;
-/// Lanes of a warp that differ in their rows, and in their columns.
-const ROW_LANES: usize = 8;
-/// See [`ROW_LANES`].
-pub const COL_LANES: usize = 4;
-
 /// An operand in global memory, slab by slab.
 pub trait Operand {
     /// Does it lie along k?
@@ -46,7 +56,7 @@ pub trait Operand {
     );
 }
 
-impl<const TILE: usize> Operand for Boxes<f32, TILE, SLAB, 64> {
+impl<const TILE: usize> Operand for Boxes<f32, TILE, SLAB, 128> {
     const K_MAJOR: bool = true;
 
     #[inline(always)]
@@ -80,31 +90,35 @@ impl<const TILE: usize> Operand for Boxes<f32, SLAB, TILE, 0> {
     }
 }
 
-/// Where a thread finds its rows or columns: those of a slab of an operand, shared by `LANES` lanes of a warp.
+/// The row and the column of a lane in a warp of so many rows of lanes.
+#[inline(always)]
+pub fn place_of<const ROW_LANES: usize>(lane: usize) -> (usize, usize) {
+    const { assert!(ROW_LANES == 2 || ROW_LANES == 8 || ROW_LANES == 32) };
+    match ROW_LANES {
+        // Two by two lanes beside each other share rows and columns: so their 128-bit reads are put together.
+        8 => (lane / 2 % 2 + lane / 8 * 2, lane % 2 + lane / 4 % 2 * 2),
+        _ => (lane / (32 / ROW_LANES), lane % (32 / ROW_LANES)),
+    }
+}
+
+/// Where a thread finds its rows (or columns): those of a slab of an operand of which a tile has `TILE`, shared by `LANES`
+/// lanes of a warp.
 pub struct Places<O, const TILE: usize, const LANES: usize> {
     /// Its first row, and the lane's number among those that differ in rows.
     first: usize,
     lane: usize,
-    /// The first element that it reads of group 0, in the first stage.
+    /// The first element that it reads of step 0, in the first stage.
     start: usize,
     operand: PhantomData<O>,
 }
-
-/// A thread's rows of A.
-pub type Rows<A, const TILE: usize> = Places<A, TILE, ROW_LANES>;
-/// A thread's columns of B.
-pub type Cols<B, const TILE: usize> = Places<B, TILE, COL_LANES>;
 
 impl<O: Operand, const TILE: usize, const LANES: usize> Places<O, TILE, LANES> {
     /// Of a slab that begins with that element, of a warp whose part of the tile begins with row (column) `first`.
     #[inline(always)]
     pub fn new(slab: usize, first: usize, lane: usize) -> Self {
-        // Two by two lanes beside each other share rows and columns: so their 128-bit reads are put together.
-        let (y, x) = (lane / 2 % 2 + lane / 8 * 2, lane % 2 + lane / 4 % 2 * 2);
-        let lane = if LANES == ROW_LANES { y } else { x };
         let row = first + lane;
         let start = match O::K_MAJOR {
-            true => slab + row * SLAB + row / 2 % 4 * FOUR,
+            true => slab + row * SLAB + row % 8 * FOUR,
             false => slab + first + lane * FOUR,
         };
         Places { first, lane, start, operand: PhantomData }
@@ -119,164 +133,152 @@ impl<O: Operand, const TILE: usize, const LANES: usize> Places<O, TILE, LANES> {
         }
     }
 
-    /// 128 bits: of a group that lies along k four steps of the thread's i-th row (column); else four of its rows,
-    /// from the i-th on, of step p.
+    /// Where the thread reads its rows (columns) of the steps from `step` on, of the stage that begins with that element.
     #[inline(always)]
-    #[track_caller]
-    fn load<const GROUP: usize>(
-        &self,
-        tiles: &DynamicShared<f32>,
-        stage: usize,
-        i: usize,
-        p: usize,
-    ) -> Quad {
-        let at = match O::K_MAJOR {
-            true => {
-                // The next of four lanes' rows is four further: in every other one the groups lie the other way round.
-                let group = GROUP ^ (i * LANES / 2 % 4);
-                // Rows begin at multiples of four groups: exchanging groups is an exclusive or with the place.
-                ((stage + self.start) ^ (group * FOUR)) + i * LANES * SLAB
-            }
-            false => stage + self.start + (GROUP * FOUR + p) * TILE + i * LANES,
-        };
-        tiles.load128_in_order(at)
-    }
-
-    /// All the thread's rows in a group: for each step of k.
-    #[inline(always)]
-    #[track_caller]
-    fn load_group<const GROUP: usize>(
-        &self,
-        tiles: &DynamicShared<f32>,
-        stage: usize,
-    ) -> [[f32; ROWS]; FOUR] {
-        let mut rows = [[0.0; ROWS]; FOUR];
-        for i in 0..ROWS {
-            if O::K_MAJOR {
-                let steps = self.load::<GROUP>(tiles, stage, i, 0);
-                for p in 0..FOUR {
-                    rows[p][i] = steps[p];
-                }
-            } else if i % FOUR == 0 {
-                for p in 0..FOUR {
-                    let four = self.load::<GROUP>(tiles, stage, i, p);
-                    rows[p][i..i + FOUR].copy_from_slice(&four);
-                }
-            }
+    pub fn at(&self, stage: usize, step: usize) -> usize {
+        match O::K_MAJOR {
+            // Rows begin at multiples of eight groups: exchanging groups is an exclusive or with the place.
+            true => (stage + self.start) ^ step,
+            false => stage + self.start + step * TILE,
         }
-        rows
     }
 
-    /// The `number`th of the reads that bring the thread's columns in a group.
+    /// Four of its rows (columns), from the i-th on, `step` steps further.
     #[inline(always)]
     #[track_caller]
-    fn load_quad<const GROUP: usize>(
-        &self,
-        tiles: &DynamicShared<f32>,
-        stage: usize,
-        number: usize,
-    ) -> Quad {
-        let (i, p) = match O::K_MAJOR {
-            true => (number, 0),
-            false => (number % FOUR * FOUR, number / FOUR),
-        };
-        self.load::<GROUP>(tiles, stage, i, p)
+    fn load_beside(tiles: &DynamicShared<f32>, at: usize, i: usize, step: usize) -> [f32; FOUR] {
+        tiles.load128_in_order(at + step * TILE + i * LANES)
+    }
+
+    /// Four steps of its i-th row, from the `step`th on.
+    #[inline(always)]
+    #[track_caller]
+    fn load_along(tiles: &DynamicShared<f32>, at: usize, i: usize, step: usize) -> [f32; FOUR] {
+        // Of fewer than eight rows of lanes, a lane's rows are swizzled by what is theirs and what is the lane's.
+        let group = i * LANES % 8 * FOUR;
+        tiles.load128_in_order((at ^ step ^ group) + i * LANES * SLAB)
     }
 }
 
-/// What 128 bits are.
-type Quad = [f32; FOUR];
-/// Columns are read so many quads before they are multiplied, each of which is 32 multiply-adds. Quads that lie along k
-/// are all in use until the last of their four steps, and leave no registers for a second.
-const fn quads_ahead<B: Operand>() -> usize {
-    if B::K_MAJOR { 1 } else { MOST_AHEAD }
+/// Where a thread reads the next steps of its rows and columns.
+#[derive(Clone, Copy)]
+pub struct Steps {
+    pub rows: usize,
+    pub cols: usize,
 }
-const MOST_AHEAD: usize = 2;
-/// Quads of the columns of a group.
-const QUADS: usize = COLS;
 
-/// What a thread multiplies next: four steps of k of its rows, and the first quads of its columns.
-pub struct Fragment {
+/// What a thread multiplies: of its rows two steps in turn, or the group's four; of its columns two steps in turn.
+pub struct Fragment<Rows, Cols, const COLS: usize> {
     rows: [[f32; ROWS]; FOUR],
-    ahead: [Quad; MOST_AHEAD],
+    cols: [[f32; COLS]; 2],
+    places: PhantomData<(Rows, Cols)>,
 }
 
-impl Fragment {
-    /// Nothing comes next.
-    pub const NONE: Fragment =
-        Fragment { rows: [[0.0; ROWS]; FOUR], ahead: [[0.0; FOUR]; MOST_AHEAD] };
-
-    /// Of a group of a stage, which begins with that element.
+impl<
+    A: Operand,
+    B: Operand,
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const ROW_LANES: usize,
+    const COL_LANES: usize,
+    const COLS: usize,
+> Fragment<Places<A, TILE_ROWS, ROW_LANES>, Places<B, TILE_COLS, COL_LANES>, COLS>
+{
+    /// The first of those steps.
     #[inline(always)]
     #[track_caller]
-    pub fn load<const GROUP: usize, A: Operand, B: Operand, const TILE: usize>(
+    pub fn load(
+        _: &Places<A, TILE_ROWS, ROW_LANES>,
+        _: &Places<B, TILE_COLS, COL_LANES>,
         tiles: &DynamicShared<f32>,
-        stage: usize,
-        rows: &Rows<A, TILE>,
-        cols: &Cols<B, TILE>,
+        steps: Steps,
     ) -> Self {
-        let rows = rows.load_group::<GROUP>(tiles, stage);
-        let mut ahead = [[0.0; FOUR]; MOST_AHEAD];
-        for number in 0..quads_ahead::<B>() {
-            ahead[number] = cols.load_quad::<GROUP>(tiles, stage, number);
+        let (rows, cols) = ([[0.0; ROWS]; FOUR], [[0.0; COLS]; 2]);
+        let mut fragment = Fragment { rows, cols, places: PhantomData };
+        fragment.load_step::<0>(tiles, steps);
+        if A::K_MAJOR {
+            for i in 0..ROWS {
+                fragment.load_group::<0>(tiles, steps, i);
+            }
         }
-        Fragment { rows, ahead }
+        fragment
     }
 
-    /// Multiplies the rows by all columns of the group. `next` reads what comes then, when the columns' last quads have
-    /// been read.
+    /// The columns of a step, and the rows, if they lie along m.
     #[inline(always)]
     #[track_caller]
-    pub fn multiply_add<const GROUP: usize, B: Operand, const TILE: usize>(
-        mut self,
+    fn load_step<const STEP: usize>(&mut self, tiles: &DynamicShared<f32>, steps: Steps) {
+        for i in (0..COLS).step_by(FOUR) {
+            let four = Places::<B, TILE_COLS, COL_LANES>::load_beside(tiles, steps.cols, i, STEP);
+            self.cols[STEP % 2][i..i + FOUR].copy_from_slice(&four);
+        }
+        if !A::K_MAJOR {
+            for i in (0..ROWS).step_by(FOUR) {
+                let four =
+                    Places::<A, TILE_ROWS, ROW_LANES>::load_beside(tiles, steps.rows, i, STEP);
+                self.rows[STEP % 2][i..i + FOUR].copy_from_slice(&four);
+            }
+        }
+    }
+
+    /// The i-th row's group that begins with that step: rows that lie along k.
+    #[inline(always)]
+    #[track_caller]
+    fn load_group<const STEP: usize>(
+        &mut self,
         tiles: &DynamicShared<f32>,
-        stage: usize,
-        cols: &Cols<B, TILE>,
-        sums: &mut Sums,
-        next: impl FnOnce() -> Fragment,
-    ) -> Fragment {
-        let (mut next, mut following) = (Some(next), Fragment::NONE);
+        steps: Steps,
+        i: usize,
+    ) {
+        let four = Places::<A, TILE_ROWS, ROW_LANES>::load_along(tiles, steps.rows, i, STEP);
+        for p in 0..FOUR {
+            self.rows[p][i] = four[p];
+        }
+    }
+
+    /// Multiplies rows by columns, the steps from `now` on. `next` says where those begin that follow, of which the first
+    /// are in the fragment then.
+    #[inline(always)]
+    #[track_caller]
+    pub fn multiply_add(
+        &mut self,
+        tiles: &mut DynamicShared<f32>,
+        now: Steps,
+        sums: &mut Sums<COLS>,
+        next: impl FnOnce(&mut DynamicShared<f32>) -> Steps,
+    ) {
+        let mut next = Some(next);
         // As LLVM does not unroll so long a loop.
-        macro_rules! quads {
-            ($($number:literal)*) => {$(
-                let quad = self.ahead[$number % quads_ahead::<B>()];
-                if $number + quads_ahead::<B>() < QUADS {
-                    let read = cols.load_quad::<GROUP>(tiles, stage, $number + quads_ahead::<B>());
-                    self.ahead[$number % quads_ahead::<B>()] = read;
-                } else if let Some(next) = next.take() {
-                    following = next();
+        macro_rules! steps {
+            ($($step:literal)*) => {$(
+                let ahead = if $step + 1 < STEPS { now } else { next.take().map_or(now, |next| next(tiles)) };
+                self.load_step::<{ ($step + 1) % STEPS }>(tiles, ahead);
+                steps!(row $step, ahead; 0 1 2 3 4 5 6 7);
+            )*};
+            (row $step:literal, $ahead:ident; $($i:literal)*) => {$(
+                self.multiply_add_row::<$step, $i>(sums);
+                // The row's group has been used up.
+                if A::K_MAJOR && ($step + 1) % FOUR == 0 {
+                    self.load_group::<{ ($step + 1) % STEPS }>(tiles, $ahead, $i);
                 }
-                multiply_add_quad::<B, $number>(&self.rows, quad, sums);
             )*};
         }
-        quads! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
-        following
+        steps! { 0 1 2 3 4 5 6 7 }
+    }
+
+    /// One row by all columns.
+    #[inline(always)]
+    #[track_caller]
+    fn multiply_add_row<const STEP: usize, const I: usize>(&self, sums: &mut Sums<COLS>) {
+        let row = self.rows[if A::K_MAJOR { STEP % FOUR } else { STEP % 2 }][I];
+        for j in 0..COLS {
+            let j = if I.is_multiple_of(2) { j } else { COLS - 1 - j };
+            let j = if A::K_MAJOR { ENDS_EVEN[j] ^ (STEP % 2) } else { j };
+            sums[I][j] = fma_in_order(row, self.cols[STEP % 2][j], sums[I][j]);
+        }
     }
 }
 
-/// A quad of the columns by all that it meets: four steps of one column, or four columns of one step. To and fro, so that
-/// each multiply-add has an operand in common with the one before: the register file need not be asked for it again.
-#[inline(always)]
-#[track_caller]
-fn multiply_add_quad<B: Operand, const NUMBER: usize>(
-    rows: &[[f32; ROWS]; FOUR],
-    quad: Quad,
-    sums: &mut Sums,
-) {
-    if B::K_MAJOR {
-        for p in 0..FOUR {
-            for i in 0..ROWS {
-                let i = if p % 2 == 0 { i } else { ROWS - 1 - i };
-                sums[i][NUMBER] = fma_in_order(rows[p][i], quad[p], sums[i][NUMBER]);
-            }
-        }
-    } else {
-        let (p, first) = (NUMBER / FOUR, NUMBER % FOUR * FOUR);
-        for i in 0..ROWS {
-            for j in 0..FOUR {
-                let j = if i % 2 == 0 { j } else { FOUR - 1 - j };
-                sums[i][first + j] = fma_in_order(rows[p][i], quad[j], sums[i][first + j]);
-            }
-        }
-    }
-}
+/// An order of the columns, of all or of the first twelve, that begins and ends with an even one; of their neighbours, with
+/// an odd one.
+const ENDS_EVEN: [usize; 16] = [0, 1, 3, 2, 4, 5, 7, 6, 8, 9, 11, 10, 12, 13, 15, 14];

@@ -14,157 +14,201 @@
 //!
 //! ```text
 //!   stage of a 128 x 128 tile         of a 64 x 64 tile
-//!   A  128 rows x 16 steps of k       64 rows x 16 steps, four times: one for each warp
-//!   B  16 steps x 128 columns         16 steps x 64 columns, four times
+//!   A  128 rows x 32 steps of k       64 rows x 32 steps, twice: half a slab for each warp
+//!   B  32 steps x 128 columns         32 steps x 64 columns, twice
 //! ```
 //!
-//! A matrix's elements lie side by side along k or along its outer side, m or n: the accelerator takes both, and for each
-//! combination there is a kernel, named as in BLAS: `n` where A lies along k and where B lies along n, else `t`. Rows
-//! begin at multiples of sixteen bytes, or the accelerator does not take them.
+//! Elements of B lie side by side along n, those of A along k (`nn`, as in BLAS) or along m (`tn`). What lies otherwise the
+//! host puts before a kernel as B^T A^T, or copied and turned over ([`pad`](super::gemm::pad)). Rows begin at multiples of
+//! sixteen bytes, or the accelerator does not take them.
 
 mod fragment;
 mod parts;
 
 pub use self::fragment::SLAB;
-use self::fragment::{COLS, Cols, Fragment, Operand, ROWS, Rows};
+use self::fragment::{Fragment, Operand, Places, ROWS, STEPS, Steps, place_of};
 use super::{
     device::*,
     gemm::{FOUR, epilogue::Epilogue},
 };
 use crate::problem::Problem;
 
-/// Threads of a block: four warps.
-pub const THREADS: usize = 128;
-const WARPS: usize = THREADS / 32;
-/// Rows and columns of C that a warp computes.
-const WARP_TILE: usize = 64;
-
 /// A thread's elements of C.
-type Sums = [[f32; COLS]; ROWS];
+type Sums<const COLS: usize> = [[f32; COLS]; ROWS];
 
-/// A stage's elements: a slab of each operand for each of the `SLICES` that k is split into within the block.
-const fn stage_elements(tile: usize, slices: usize) -> usize {
-    2 * tile * SLAB * slices
-}
-
-/// A `TILE x TILE` tile of C, in stages of `SLICES` slabs of 16 steps of k, of which each warp takes one.
+/// A tile of C of so many rows and columns, of which a warp of `ROW_LANES x COL_LANES` lanes computes 8 rows and `COLS`
+/// columns a lane. The stages are `SLABS` slabs of 32 steps of k, whose steps the warps share that compute the same
+/// elements.
 #[inline(always)]
 #[track_caller]
-fn multiply<A: Operand, B: Operand, const TILE: usize, const SLICES: usize, const STAGES: usize>(
+fn multiply<
+    A: Operand,
+    B: Operand,
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const ROW_LANES: usize,
+    const COL_LANES: usize,
+    const COLS: usize,
+    const SLABS: usize,
+    const SLICES: usize,
+    const THREADS: usize,
+    const STAGES: usize,
+>(
     problem: &Problem,
     (a, b): (&A, &B),
     (c, bias): (&mut Out<f32>, &In<f32>),
     pipeline: &Pipeline<STAGES>,
 ) {
+    let (warps, warp_rows, warp_cols) = (THREADS / 32, ROW_LANES * ROWS, COL_LANES * COLS);
     const {
-        let tiles = TILE / WARP_TILE;
-        assert!(tiles * tiles * SLICES == WARPS, "each warp has a part of the tile, or of k");
+        let warps = TILE_ROWS / (ROW_LANES * ROWS) * (TILE_COLS / (COL_LANES * COLS));
+        assert!(warps * SLICES == THREADS / 32, "each warp has a part of the tile, or of k");
+        assert!(SLABS <= SLICES, "a warp's steps are of one slab");
     }
     let mut tiles = dynamic_shared![f32];
+    let (slab_a, slab_b) = (TILE_ROWS * SLAB, TILE_COLS * SLAB);
+    let stage_elements = (slab_a + slab_b) * SLABS;
+    let stage_steps = (SLAB * SLABS) as u32;
     let t = thread::thread_idx_x() as usize;
-    let (warp, lane) = (t / 32, t % 32);
-    let across = TILE / WARP_TILE;
-    let slice = warp / (across * across);
-    let (warp_row, warp_col) = (warp / across % across * WARP_TILE, warp % across * WARP_TILE);
-    let first_row = thread::block_idx_y() as usize * TILE;
-    let first_col = thread::block_idx_x() as usize * TILE;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
+    let (down, across) = (TILE_ROWS / warp_rows, TILE_COLS / warp_cols);
+    let (warp_row, warp_col) = (warp / across % down * warp_rows, warp % across * warp_cols);
+    let first_row = thread::block_idx_y() as usize * TILE_ROWS;
+    let first_col = thread::block_idx_x() as usize * TILE_COLS;
     // Blocks along z: those of a cluster share a product's tile, and each takes its part of the phases.
-    let (rank, blocks) = (cluster::block_rank(), cluster::blocks());
+    let (rank, blocks) = match SLICES {
+        1 => (0, 1),
+        _ => (cluster::block_rank(), cluster::blocks()),
+    };
     let product = thread::block_idx_z() / blocks;
-    let phases = problem.k.div_ceil((SLAB * SLICES) as u32);
+    let phases = problem.k.div_ceil(stage_steps);
     let (mut next, end) = (phases * rank / blocks, phases * (rank + 1) / blocks);
     let mut left = end - next;
 
     if t == 0 {
-        pipeline.init(WARPS as u32);
+        pipeline.init(warps as u32);
     }
     thread::sync_threads();
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
 
-    let tile_b = TILE * SLAB * SLICES;
     let mut producer = pipeline.producer();
-    let mut begin_copies = |tiles: &mut DynamicShared<f32>| {
-        let elements = stage_elements(TILE, SLICES);
-        let stage = producer.acquire((elements * size_of::<f32>()) as u32) * elements;
-        for slab in 0..SLICES {
-            let p = next * (SLAB * SLICES) as u32 + (slab * SLAB) as u32;
-            let at = stage + slab * TILE * SLAB;
-            a.load(tiles, at, product, (first_row as u32, p), producer.full());
-            b.load(tiles, at + tile_b, product, (first_col as u32, p), producer.full());
+    let mut fill = |tiles: &mut DynamicShared<f32>, by: usize| {
+        if warp == by {
+            let stage = producer.acquire_warp() * stage_elements;
+            if warp::elect() {
+                producer.announce((stage_elements * size_of::<f32>()) as u32);
+                for slab in 0..SLABS {
+                    let p = next * stage_steps + (slab * SLAB) as u32;
+                    let at = stage + slab * (slab_a + slab_b);
+                    a.load(tiles, at, product, (first_row as u32, p), producer.full());
+                    let at = at + slab_a;
+                    b.load(tiles, at, product, (first_col as u32, p), producer.full());
+                }
+            }
         }
         producer.advance();
         next += 1;
     };
-    // The last stage is left free: it is filled in the first phase, like those that follow.
-    if t == 0 {
-        for _ in 0..left.min(STAGES as u32 - 1) {
-            begin_copies(&mut tiles);
-        }
+    // The last stage is left free: it is filled when the first has been read, and so on.
+    for _ in 0..left.min(STAGES as u32 - 1) {
+        fill(&mut tiles, 0);
     }
 
-    let rows = Rows::<A, TILE>::new(slice * TILE * SLAB, warp_row, lane);
-    let cols = Cols::<B, TILE>::new(tile_b + slice * TILE * SLAB, warp_col, lane);
-    let mut sums: Sums = [[0.0; COLS]; ROWS];
+    // The warp's steps of a stage: of a slab those from `first` to `end`.
+    let slice = warp / (down * across);
+    let (slab, first) = (slice * SLABS / SLICES, slice * SLABS % SLICES * SLAB / SLICES);
+    let (first, end) = (first as u32, (first + SLAB * SLABS / SLICES) as u32);
+    let slab = slab * (slab_a + slab_b);
+    let (lane_row, lane_col) = place_of::<ROW_LANES>(lane);
+    let rows = Places::<A, TILE_ROWS, ROW_LANES>::new(slab, warp_row, lane_row);
+    let cols = Places::<B, TILE_COLS, COL_LANES>::new(slab + slab_a, warp_col, lane_col);
+    let mut sums: Sums<COLS> = [[0.0; COLS]; ROWS];
     let mut consumer = pipeline.consumer();
     if left > 0 {
-        let mut stage = consumer.wait() * stage_elements(TILE, SLICES);
-        let mut fragment = Fragment::load::<0, A, B, TILE>(&tiles, stage, &rows, &cols);
-        loop {
-            if t == 0 && left > STAGES as u32 - 1 {
-                begin_copies(&mut tiles);
-            }
-            // Four groups of four steps of k. Each reads the next one's elements before it multiplies its last.
-            let next = || Fragment::load::<1, A, B, TILE>(&tiles, stage, &rows, &cols);
-            fragment = fragment.multiply_add::<0, B, TILE>(&tiles, stage, &cols, &mut sums, next);
-            let next = || Fragment::load::<2, A, B, TILE>(&tiles, stage, &rows, &cols);
-            fragment = fragment.multiply_add::<1, B, TILE>(&tiles, stage, &cols, &mut sums, next);
-            let next = || Fragment::load::<3, A, B, TILE>(&tiles, stage, &rows, &cols);
-            fragment = fragment.multiply_add::<2, B, TILE>(&tiles, stage, &cols, &mut sums, next);
-            left -= 1;
-            let mut next_stage = stage;
-            fragment = fragment.multiply_add::<3, B, TILE>(&tiles, stage, &cols, &mut sums, || {
-                if left == 0 {
-                    return Fragment::NONE;
+        let steps = |stage, step: u32| Steps {
+            rows: rows.at(stage, step as usize),
+            cols: cols.at(stage, step as usize),
+        };
+        let mut stage = consumer.wait_warp() * stage_elements;
+        let mut step = first;
+        let mut now = steps(stage, step);
+        let mut fragment = Fragment::load(&rows, &cols, &tiles, now);
+        while left > 0 {
+            let mut next = now;
+            fragment.multiply_add(&mut tiles, now, &mut sums, |tiles| {
+                step += STEPS as u32;
+                if step == end {
+                    step = first;
+                    left -= 1;
+                    if left > 0 {
+                        consumer.release_warp();
+                        consumer.advance();
+                        // The warps take turns at filling the stages.
+                        if left >= STAGES as u32 - 1 {
+                            fill(tiles, left as usize % warps);
+                        }
+                        stage = consumer.wait_warp() * stage_elements;
+                    }
                 }
-                consumer.release_warp();
-                consumer.advance();
-                next_stage = consumer.wait() * stage_elements(TILE, SLICES);
-                Fragment::load::<0, A, B, TILE>(&tiles, next_stage, &rows, &cols)
+                next = steps(stage, step);
+                next
             });
-            stage = next_stage;
-            if left == 0 {
-                break;
-            }
+            now = next;
         }
     }
 
     let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
-    let is_whole = SLICES == 1 && blocks == 1;
-    if is_whole && epilogue.is_scaled_sum() {
-        for i in 0..ROWS {
-            let row = first_row + rows.outer(i);
-            for part in 0..COLS / FOUR {
-                let mut four = [0.0; FOUR];
-                four.copy_from_slice(&sums[i][part * FOUR..part * FOUR + FOUR]);
-                let col = first_col + cols.outer(part * FOUR);
-                match B::K_MAJOR {
-                    true => epilogue.finish::<true, { fragment::COL_LANES }>((row, col), four),
-                    false => epilogue.finish::<true, 1>((row, col), four),
-                }
-            }
+    let first = (first_row, first_col);
+    if SLICES == 1 && epilogue.is_scaled_tile(first, (TILE_ROWS, TILE_COLS)) {
+        match epilogue.is_wide() {
+            true => store::<A, B, _, _, _, _, _, true>(&mut epilogue, first, &rows, &cols, &sums),
+            false => store::<A, B, _, _, _, _, _, false>(&mut epilogue, first, &rows, &cols, &sums),
         }
         return;
     }
     // All have read the last stages, whose place the sums take.
     thread::sync_threads();
-    parts::store::<A, B, TILE>(&mut tiles, slice, (&rows, &cols), &sums);
-    cluster::sync();
-    parts::add::<TILE, SLICES>(&tiles, (rank, blocks), (first_row, first_col), &mut epilogue);
-    // Others may still read this block's.
-    cluster::sync();
+    parts::store(&mut tiles, slice, &rows, &cols, &sums);
+    parts::add::<A, TILE_ROWS, TILE_COLS, SLICES, THREADS>(
+        &mut tiles,
+        (rank, blocks),
+        first,
+        &mut epilogue,
+    );
+}
+
+/// Stores a thread's elements of a tile that is `alpha A B`.
+#[inline(always)]
+#[track_caller]
+fn store<
+    A: Operand,
+    B: Operand,
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const ROW_LANES: usize,
+    const COL_LANES: usize,
+    const COLS: usize,
+    const WIDE: bool,
+>(
+    epilogue: &mut Epilogue<f32>,
+    (first_row, first_col): (usize, usize),
+    rows: &Places<A, TILE_ROWS, ROW_LANES>,
+    cols: &Places<B, TILE_COLS, COL_LANES>,
+    sums: &Sums<COLS>,
+) {
+    for i in 0..ROWS {
+        for j in (0..COLS).step_by(FOUR) {
+            let four = [sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]];
+            epilogue.store::<WIDE>((first_row + rows.outer(i), first_col + cols.outer(j)), four);
+        }
+    }
 }
 
 /// 128 x 128 elements a block; A lies along k, B along n.
-#[kernel(block = (THREADS), dynamic_shared = 4 * 128 * 128, barriers = 2, min_blocks = 2, arch = 90, opt_level = 1)]
+#[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn gemm_tma_128_nn(
     problem: Problem,
     a: TensorMap<f32>,
@@ -172,25 +216,17 @@ pub fn gemm_tma_128_nn(
     mut c: Out<f32>,
     bias: In<f32>,
 ) {
-    let (a, b) = (a.boxes::<128, 16, 64>(), b.boxes::<16, 128, 0>());
-    multiply::<_, _, 128, 1, 4>(&problem, (&a, &b), (&mut c, &bias), &pipeline![4]);
-}
-
-/// 128 x 128 elements a block; A and B lie along k.
-#[kernel(block = (THREADS), dynamic_shared = 4 * 128 * 128, barriers = 2, min_blocks = 2, arch = 90, opt_level = 1)]
-pub fn gemm_tma_128_nt(
-    problem: Problem,
-    a: TensorMap<f32>,
-    b: TensorMap<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let (a, b) = (a.boxes::<128, 16, 64>(), b.boxes::<128, 16, 64>());
-    multiply::<_, _, 128, 1, 4>(&problem, (&a, &b), (&mut c, &bias), &pipeline![4]);
+    let (a, b) = (a.boxes::<128, 32, 128>(), b.boxes::<32, 128, 0>());
+    multiply::<_, _, 128, 128, 8, 4, 16, 1, 1, 128, 3>(
+        &problem,
+        (&a, &b),
+        (&mut c, &bias),
+        &pipeline![3],
+    );
 }
 
 /// 128 x 128 elements a block; A lies along m, B along n.
-#[kernel(block = (THREADS), dynamic_shared = 4 * 128 * 128, barriers = 2, min_blocks = 2, arch = 90, opt_level = 1)]
+#[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn gemm_tma_128_tn(
     problem: Problem,
     a: TensorMap<f32>,
@@ -198,25 +234,17 @@ pub fn gemm_tma_128_tn(
     mut c: Out<f32>,
     bias: In<f32>,
 ) {
-    let (a, b) = (a.boxes::<16, 128, 0>(), b.boxes::<16, 128, 0>());
-    multiply::<_, _, 128, 1, 4>(&problem, (&a, &b), (&mut c, &bias), &pipeline![4]);
-}
-
-/// 128 x 128 elements a block; A lies along m, B along k.
-#[kernel(block = (THREADS), dynamic_shared = 4 * 128 * 128, barriers = 2, min_blocks = 2, arch = 90, opt_level = 1)]
-pub fn gemm_tma_128_tt(
-    problem: Problem,
-    a: TensorMap<f32>,
-    b: TensorMap<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let (a, b) = (a.boxes::<16, 128, 0>(), b.boxes::<128, 16, 64>());
-    multiply::<_, _, 128, 1, 4>(&problem, (&a, &b), (&mut c, &bias), &pipeline![4]);
+    let (a, b) = (a.boxes::<32, 128, 0>(), b.boxes::<32, 128, 0>());
+    multiply::<_, _, 128, 128, 8, 4, 16, 1, 1, 128, 3>(
+        &problem,
+        (&a, &b),
+        (&mut c, &bias),
+        &pipeline![3],
+    );
 }
 
 /// 64 x 64 elements a block; A lies along k, B along n.
-#[kernel(block = (THREADS), dynamic_shared = 3 * 128 * 256, barriers = 2, min_blocks = 2, arch = 90, opt_level = 1)]
+#[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn gemm_tma_64_nn(
     problem: Problem,
     a: TensorMap<f32>,
@@ -224,25 +252,17 @@ pub fn gemm_tma_64_nn(
     mut c: Out<f32>,
     bias: In<f32>,
 ) {
-    let (a, b) = (a.boxes::<64, 16, 64>(), b.boxes::<16, 64, 0>());
-    multiply::<_, _, 64, 4, 3>(&problem, (&a, &b), (&mut c, &bias), &pipeline![3]);
-}
-
-/// 64 x 64 elements a block; A and B lie along k.
-#[kernel(block = (THREADS), dynamic_shared = 3 * 128 * 256, barriers = 2, min_blocks = 2, arch = 90, opt_level = 1)]
-pub fn gemm_tma_64_nt(
-    problem: Problem,
-    a: TensorMap<f32>,
-    b: TensorMap<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let (a, b) = (a.boxes::<64, 16, 64>(), b.boxes::<64, 16, 64>());
-    multiply::<_, _, 64, 4, 3>(&problem, (&a, &b), (&mut c, &bias), &pipeline![3]);
+    let (a, b) = (a.boxes::<64, 32, 128>(), b.boxes::<32, 64, 0>());
+    multiply::<_, _, 64, 64, 8, 4, 16, 2, 4, 128, 3>(
+        &problem,
+        (&a, &b),
+        (&mut c, &bias),
+        &pipeline![3],
+    );
 }
 
 /// 64 x 64 elements a block; A lies along m, B along n.
-#[kernel(block = (THREADS), dynamic_shared = 3 * 128 * 256, barriers = 2, min_blocks = 2, arch = 90, opt_level = 1)]
+#[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn gemm_tma_64_tn(
     problem: Problem,
     a: TensorMap<f32>,
@@ -250,19 +270,65 @@ pub fn gemm_tma_64_tn(
     mut c: Out<f32>,
     bias: In<f32>,
 ) {
-    let (a, b) = (a.boxes::<16, 64, 0>(), b.boxes::<16, 64, 0>());
-    multiply::<_, _, 64, 4, 3>(&problem, (&a, &b), (&mut c, &bias), &pipeline![3]);
+    let (a, b) = (a.boxes::<32, 64, 0>(), b.boxes::<32, 64, 0>());
+    multiply::<_, _, 64, 64, 8, 4, 16, 2, 4, 128, 3>(
+        &problem,
+        (&a, &b),
+        (&mut c, &bias),
+        &pipeline![3],
+    );
 }
 
-/// 64 x 64 elements a block; A lies along m, B along k.
-#[kernel(block = (THREADS), dynamic_shared = 3 * 128 * 256, barriers = 2, min_blocks = 2, arch = 90, opt_level = 1)]
-pub fn gemm_tma_64_tt(
+/// 64 x 96 elements a block of eight warps; A lies along k, B along n.
+#[kernel(block = (256), dynamic_shared = 4 * 256 * 160, barriers = 3, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
+pub fn gemm_tma_64x96_nn(
     problem: Problem,
     a: TensorMap<f32>,
     b: TensorMap<f32>,
     mut c: Out<f32>,
     bias: In<f32>,
 ) {
-    let (a, b) = (a.boxes::<16, 64, 0>(), b.boxes::<64, 16, 64>());
-    multiply::<_, _, 64, 4, 3>(&problem, (&a, &b), (&mut c, &bias), &pipeline![3]);
+    let (a, b) = (a.boxes::<64, 32, 128>(), b.boxes::<32, 96, 0>());
+    multiply::<_, _, 64, 96, 8, 4, 12, 2, 4, 256, 4>(
+        &problem,
+        (&a, &b),
+        (&mut c, &bias),
+        &pipeline![4],
+    );
+}
+
+/// 16 x 256 elements a block; A lies along k, B along n.
+#[kernel(block = (128), dynamic_shared = 3 * 128 * 272, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+pub fn gemm_tma_16x256_nn(
+    problem: Problem,
+    a: TensorMap<f32>,
+    b: TensorMap<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let (a, b) = (a.boxes::<16, 32, 128>(), b.boxes::<32, 256, 0>());
+    multiply::<_, _, 16, 256, 2, 16, 16, 1, 4, 128, 3>(
+        &problem,
+        (&a, &b),
+        (&mut c, &bias),
+        &pipeline![3],
+    );
+}
+
+/// 256 x 16 elements a block; A lies along k, B along n.
+#[kernel(block = (128), dynamic_shared = 3 * 128 * 272, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+pub fn gemm_tma_256x16_nn(
+    problem: Problem,
+    a: TensorMap<f32>,
+    b: TensorMap<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let (a, b) = (a.boxes::<256, 32, 128>(), b.boxes::<32, 16, 0>());
+    multiply::<_, _, 256, 16, 32, 1, 16, 1, 4, 128, 3>(
+        &problem,
+        (&a, &b),
+        (&mut c, &bias),
+        &pipeline![3],
+    );
 }

@@ -269,6 +269,11 @@ driver! {
         0
     }
     @context fn cuFuncSetAttribute(_function: Handle, attribute: c_int, value: c_int) {
+        // The part of a multiprocessor's memory that is shared memory, in hundredths.
+        if attribute == 9 {
+            assert!((-1..=100).contains(&value));
+            return 0;
+        }
         assert_eq!(attribute, 8);
         if value > (227 << 10) - 2048 { 1 } else { 0 }
     }
@@ -278,13 +283,18 @@ driver! {
     ) {
         launch(function, [gx, gy, gz], [bx, by, bz], stream, params, extra)
     }
-    // A cluster is a line of its own in the log.
+    // Each attribute is a line of its own in the log.
     @context fn cuLaunchKernelEx(
         config: *const LaunchConfig, function: Handle, params: *mut Handle, extra: *mut Handle
     ) {
         let LaunchConfig { grid, block, stream, attributes, attribute_count, .. } = *config;
         for attribute in std::slice::from_raw_parts(attributes, attribute_count as usize) {
-            assert_eq!(attribute.id, 4, "an attribute that is no cluster's size");
+            if attribute.id == 6 {
+                assert_eq!((attribute.cluster, attribute.rest), ([1, 0, 0, 0], [0; 6]));
+                called("dependent");
+                continue;
+            }
+            assert_eq!(attribute.id, 4, "an attribute that the tests' driver does not know");
             let [cluster @ .., _] = attribute.cluster;
             assert_eq!(attribute.rest, [0; 6]);
             called(&format!("cluster {cluster:?}"));

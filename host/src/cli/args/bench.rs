@@ -3,16 +3,11 @@
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum, builder::PossibleValue};
-use host::{
-    Device, Shape,
-    baseline::DenseBatch,
-    gpu::registry::{Contract, Entry, KERNELS},
-    names::must_be_one_of,
-    timing,
-};
+use host::{Device, Shape, baseline::DenseBatch, gpu::registry::Entry, timing};
 
 use super::{
-    DeviceChoice, Offering, Verify, bytes::bytes_or_none, devices, name_of, seconds, seed, size,
+    DeviceChoice, Offering, Verify, bytes::bytes_or_none, devices, find, name_of, products,
+    seconds, seed, size,
 };
 
 /// A kernel to be timed.
@@ -39,14 +34,6 @@ impl fmt::Display for BenchKernel {
     }
 }
 
-/// Products of f32.
-fn products() -> impl Iterator<Item = &'static Entry> {
-    let is_product = |entry: &&Entry| {
-        matches!(entry.contract, Contract::Product(_) | Contract::TensorProduct(_))
-    };
-    KERNELS.iter().filter(is_product)
-}
-
 impl FromStr for BenchKernel {
     type Err = String;
 
@@ -60,13 +47,7 @@ impl FromStr for BenchKernel {
         if name == "auto" {
             return Ok(BenchKernel { entry: None, split_k });
         }
-        match products().find(|entry| entry.name() == name) {
-            Some(entry) => Ok(BenchKernel { entry: Some(entry), split_k }),
-            None => {
-                let names = products().map(Entry::name).collect::<Vec<_>>();
-                Err(format!("{}, or auto", must_be_one_of(name, &names)))
-            }
-        }
+        find(name, "auto").map(|entry| BenchKernel { entry: Some(entry), split_k })
     }
 }
 

@@ -7,13 +7,15 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Shape, check,
-    gemm::Target,
+    Error, Shape, check,
+    gemm::{Candidate, Request, Target, candidates},
     gpu::registry::{self, Entry},
     simt::check::Order,
 };
 
-use super::{KernelChoice, Offering, Sizes, kernels, named, seed};
+use super::{
+    super::note, KernelChoice, Offering, Sizes, is_lesson_or_general, kernels, named, seed,
+};
 
 /// Flags of a check.
 #[derive(Args, Clone, Debug)]
@@ -50,7 +52,7 @@ const CHECK_EXIT_CODES: &str = "Exit codes: 0 nothing found, and C is right; 1 s
 impl Check {
     /// The kernels to check.
     pub(crate) fn entries(&self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
-        self.kernel.entries(shape)
+        self.kernel.to_check(shape)
     }
 
     /// The orders to check them in.
@@ -78,11 +80,43 @@ pub(crate) enum KernelOrAll {
 }
 
 impl KernelOrAll {
-    /// The kernels; `auto` is the one that an H200 would run.
-    pub(crate) fn entries(self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
+    /// The kernels that can be watched; `auto` is the one that an H200 would run.
+    fn to_check(self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
         match self {
-            KernelOrAll::All => Ok(registry::products().map(|(entry, _)| entry).collect()),
+            KernelOrAll::All => Ok(takes(shape).map(|candidate| candidate.entry).collect()),
             KernelOrAll::One(kernel) => Ok(vec![kernel.resolve(shape, &Target::H200)?.entry]),
+        }
+    }
+
+    /// The kernels whose accesses can be counted; `auto` is the one of these that an H200 would run.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for the name of another one.
+    pub(crate) fn to_count(self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
+        let kernel = match self {
+            KernelOrAll::All => return Ok(registry::products().map(|(entry, _)| entry).collect()),
+            KernelOrAll::One(kernel) => kernel,
+        };
+        let entry = kernel.resolve(shape, &Target::H200)?.entry;
+        if is_lesson_or_general(entry) {
+            return Ok(vec![entry]);
+        }
+        let what = "takes its operands by tensor copies, which are not counted";
+        let mut others = takes(shape)
+            .filter(|candidate| is_lesson_or_general(candidate.entry))
+            .filter_map(|candidate| Some((candidate.predicted_us?, candidate.entry)))
+            .collect::<Vec<_>>();
+        others.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        match (kernel, others.first()) {
+            (KernelChoice::Auto, Some((_, other))) => {
+                let (auto, other) = (entry.name(), other.name());
+                note(format_args!("note: an H200 would run {auto}, which {what}; {other} instead"));
+                Ok(others.into_iter().take(1).map(|(_, entry)| entry).collect())
+            }
+            _ => {
+                let limit = format!("{what}: `check --kernel {}` watches them", entry.name());
+                Err(Error::argument("--kernel", entry.name(), limit))
+            }
         }
     }
 }
@@ -97,6 +131,12 @@ impl FromStr for KernelOrAll {
             name => named(name, "auto or all").map(KernelOrAll::One),
         }
     }
+}
+
+/// The kernels that an H200 can run such a product by.
+fn takes(shape: Shape) -> impl Iterator<Item = Candidate> {
+    let candidates = candidates::<f32>(&Request::dense(shape), &Target::H200);
+    candidates.into_iter().filter(|candidate| candidate.ineligible.is_none())
 }
 
 pub(super) fn kernels_or_all() -> impl TypedValueParser<Value = KernelOrAll> {

@@ -12,11 +12,12 @@ use clap::{
 };
 use host::{
     Device, Shape,
-    gpu::registry::{Entry, TOY},
-    product,
+    gpu::registry::{self, Entry, TOY},
 };
 
-use super::{DeviceChoice, Offering, Verify, devices, kernels, seconds, seed, size};
+use super::{
+    DeviceChoice, Offering, Verify, devices, find, is_lesson_or_general, seconds, seed, size,
+};
 
 /// Flags of the ladder.
 #[derive(Args, Clone, Debug)]
@@ -209,18 +210,19 @@ impl FromStr for Explained {
         if name == TOY.name() {
             return Ok(Explained(&TOY));
         }
-        product::find(name).map(Explained).map_err(|error| match error {
-            host::Error::Argument { limit, .. } => format!("{limit}, or {}", TOY.name()),
-            error => error.to_string(),
-        })
+        match find(name, TOY.name())? {
+            entry if is_lesson_or_general(entry) => Ok(Explained(entry)),
+            _ => Err(format!(
+                "takes its operands by tensor copies, which are not counted and traced: `check --kernel {name}` \
+                 watches them"
+            )),
+        }
     }
 }
 
 fn kernels_and_toy() -> impl TypedValueParser<Value = Explained> {
-    let kernels = kernels();
-    let listed = kernels.possible_values().into_iter().flatten();
-    let mut values = listed.filter(|value| value.get_name() != "auto").collect::<Vec<_>>();
-    values.push(PossibleValue::new(TOY.name()).help(TOY.summary));
+    let listed = registry::products().map(|(entry, _)| entry).chain([&TOY]);
+    let values = listed.map(|entry| PossibleValue::new(entry.name()).help(entry.summary)).collect();
     Offering { parser: Explained::from_str, values }
 }
 

@@ -57,6 +57,58 @@ const RANKS: &str = "
 }
 ";
 
+/// The specimen `one_more`, as the builder writes it.
+const ONE_MORE: &str = "
+.version 8.3
+.target sm_90
+.address_size 64
+.visible .entry one_more(
+    .param .u32 one_more_param_0,
+    .param .u64 .ptr .align 1 one_more_param_1,
+    .param .u64 .ptr .align 1 one_more_param_2
+)
+.reqntid 64, 1, 1
+{
+    .reg .pred %p<3>;
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<16>;
+    ld.param.b32 %r1, [one_more_param_0];
+    ld.param.b64 %rd6, [one_more_param_1];
+    cvta.to.global.u64 %rd1, %rd6;
+    ld.param.b64 %rd7, [one_more_param_2];
+    cvta.to.global.u64 %rd2, %rd7;
+    // simt.kernel name=one_more block=64,1,1 barriers=1 arch=90 dependent=true params=u32,in.f32,out.f32
+    mov.u32 %r2, %tid.x;
+    cvt.u64.u32 %rd8, %r2;
+    mov.u32 %r3, %ctaid.x;
+    mul.wide.u32 %rd9, %r3, 64;
+    add.s64 %rd3, %rd9, %rd8;
+    griddepcontrol.launch_dependents;
+    setp.ne.b32 %p1, %r2, 0;
+    @%p1 bra $L2;
+    griddepcontrol.wait;
+$L2:
+    bar.sync 0;
+    cvt.u64.u32 %rd10, %r1;
+    setp.lt.u64 %p2, %rd3, %rd10;
+    @%p2 bra $L4;
+    bra.uni $L3;
+$L4:
+    not.b64 %rd11, %rd3;
+    shl.b64 %rd12, %rd11, 2;
+    add.s64 %rd13, %rd1, %rd12;
+    mul.wide.u32 %rd14, %r1, 4;
+    add.s64 %rd4, %rd13, %rd14;
+    shl.b64 %rd15, %rd3, 2;
+    add.s64 %rd5, %rd2, %rd15;
+    ld.global.b32 %r4, [%rd4];
+    add.rn.f32 %r5, %r4, 0f3F800000;
+    st.global.b32 [%rd5], %r5;
+$L3:
+    ret;
+}
+";
+
 /// Device 0, where there is one.
 fn device() -> Option<Arc<Context>> {
     match device_count() {
@@ -162,6 +214,32 @@ on_machine! {
             let error = unsafe { function.launch(&stream, &config, &mut params) }.unwrap_err();
             println!("{error}");
             assert!(matches!(error, Error::Launch { kernel: "fill", .. }), "{error}");
+        }
+    }
+
+    fn launches_that_may_begin_early_see_what_the_one_before_wrote() {
+        use specimens::kernels::grids::one_more;
+        let Some(context) = device() else { return };
+        if context.properties().capability < (9, 0) {
+            eprintln!("skipped: {} has no dependent launches", context.label());
+            return;
+        }
+        let device = crate::Device::cuda(0).unwrap();
+        // SAFETY: the kernel there is compiled of the source of the one that is launched.
+        unsafe { device.load_ptx("one_more.ptx", ONE_MORE) }.unwrap();
+        let stream = device.stream().unwrap();
+        // More blocks than run at once, and few, which all find a place beside those of the launch before.
+        for n in [1u32 << 21, 10_000, 64] {
+            let [mut x, mut y] = [0; 2].map(|_| device.zeros::<f32>(n as usize).unwrap());
+            let config = LaunchConfig::new([n.div_ceil(64), 1, 1], [64, 1, 1]);
+            for _ in 0..100 {
+                // SAFETY: `n` elements each; what a launch reads the one before has written, in the same stream.
+                unsafe {
+                    stream.launch(&one_more, &config, (n, &x, &mut y)).unwrap();
+                    stream.launch(&one_more, &config, (n, &y, &mut x)).unwrap();
+                }
+            }
+            assert!(x.to_vec().unwrap().iter().all(|&count| count == 200.0), "{n}");
         }
     }
 

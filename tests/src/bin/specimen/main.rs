@@ -182,7 +182,7 @@ fn short(message: &str) -> String {
 
 /// The first sentence of a kernel's documentation.
 fn about(name: &str) -> String {
-    const SOURCES: [&str; 8] = [
+    const SOURCES: [&str; 9] = [
         include_str!("../../../specimens/src/kernels/races.rs"),
         include_str!("../../../specimens/src/kernels/memory.rs"),
         include_str!("../../../specimens/src/kernels/barriers.rs"),
@@ -190,6 +190,7 @@ fn about(name: &str) -> String {
         include_str!("../../../specimens/src/kernels/copies.rs"),
         include_str!("../../../specimens/src/kernels/pipelines.rs"),
         include_str!("../../../specimens/src/kernels/clusters.rs"),
+        include_str!("../../../specimens/src/kernels/grids.rs"),
         include_str!("../../../specimens/src/kernels/clean.rs"),
     ];
     let function = format!("\npub fn {name}(");

@@ -4,7 +4,7 @@ mod units;
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     panic::Location,
     sync::{
         Mutex, PoisonError,
@@ -22,16 +22,21 @@ use super::{
     shared::{self, Array},
     trace::{Recorded, Trace, Tracer},
 };
-use crate::cpu::{
-    block::{self, BlockRun, Thread, WARP},
-    cluster,
-    fault::{Fault, FaultKind, Stop},
-    mode::{Access, ArrayDeclaration, Refused},
+use crate::{
+    Declaration,
+    cpu::{
+        block::{self, BlockRun, Thread, WARP},
+        cluster,
+        fault::{Fault, FaultKind, Stop},
+        mode::{Access, ArrayDeclaration, Refused},
+    },
 };
 
 /// A checked launch, as all its workers see it.
 pub(in crate::cpu) struct Watch<'a> {
     pub(super) kernel: &'static str,
+    /// May the kernel begin before the one before it has ended?
+    dependent: bool,
     pub(super) buffers: &'a [Buffer],
     /// Threads of a block, and those of whole warps; blocks of a cluster.
     threads: usize,
@@ -58,7 +63,7 @@ struct Collected {
 
 impl<'a> Watch<'a> {
     pub(super) fn new(
-        kernel: &'static str,
+        declaration: &Declaration,
         buffers: &'a [Buffer],
         (block, cluster): ([u32; 3], usize),
         profile: Option<u64>,
@@ -66,7 +71,8 @@ impl<'a> Watch<'a> {
     ) -> Self {
         let threads = block.iter().product::<u32>() as usize;
         Watch {
-            kernel,
+            kernel: declaration.name,
+            dependent: declaration.dependent,
             buffers,
             threads,
             block_stride: threads.next_multiple_of(WARP as usize),
@@ -174,6 +180,8 @@ pub struct Checker<'a> {
     late_uses: RefCell<BTreeMap<(u32, u32), LateUse>>,
     /// Mbarriers that only their block's threads see initialised: by whom, and where.
     not_fenced: RefCell<BTreeMap<cluster::Place, (u32, &'static Location<'static>)>>,
+    /// Ranks of the blocks of which a thread has waited for the grids before.
+    waited_for_earlier: RefCell<BTreeSet<u32>>,
     /// Until the first has ended it is not known whether the kernel uses `sync_warp`.
     ended_blocks: Cell<u64>,
     blocks: RefCell<Vec<(u32, Vec<[u32; 3]>)>>,
@@ -218,6 +226,7 @@ impl<'a> Checker<'a> {
             copies: RefCell::default(),
             late_uses: RefCell::default(),
             not_fenced: RefCell::default(),
+            waited_for_earlier: RefCell::default(),
             ended_blocks: Cell::new(0),
             blocks: RefCell::default(),
             findings: RefCell::default(),
@@ -252,6 +261,7 @@ impl<'a> Checker<'a> {
         self.block_start.set(self.clock.get());
         // What a block began and never waited for ends with it.
         self.copies.borrow_mut().clear();
+        self.waited_for_earlier.borrow_mut().clear();
         self.blocks.borrow_mut().push((self.clock.get(), indices));
     }
 
@@ -623,6 +633,11 @@ impl<'a> Checker<'a> {
         place: &'static Location<'static>,
     ) {
         let thread = block::current();
+        if self.watch.dependent && !self.waited_for_earlier.borrow().contains(&block::rank()) {
+            let (memory, element) = self.element(buffer, address);
+            let detail = "grid::wait_for_earlier belongs before it: the kernel is `dependent`";
+            self.add(Kind::BeforeWait, memory, place, thread, element, None, detail.to_owned());
+        }
         if self.tracing.get() {
             let (memory, element) = self.element(buffer, address);
             let size = buffer.regions.first().map_or(1, |region| region.element.max(1));

@@ -253,7 +253,8 @@ pub unsafe fn launch<P: CheckableParams>(
         );
         return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None, None));
     }
-    let watch = Watch::new(name, &buffers, (config.block, cluster), every, options.trace);
+    let watch =
+        Watch::new(&kernel.declaration, &buffers, (config.block, cluster), every, options.trace);
     let run_options = crate::cpu::Options {
         workers: options.workers,
         cancel: options.cancel,

@@ -184,8 +184,9 @@ impl Mode for Watched {
     }
 
     #[track_caller]
-    fn remote(rank: u32) {
-        checker().use_remote(rank, "a read", Location::caller());
+    fn remote(rank: u32, access: Access) {
+        let what = if access == Access::Write { "a write" } else { "a read" };
+        checker().use_remote(rank, what, Location::caller());
     }
 
     #[inline(always)]

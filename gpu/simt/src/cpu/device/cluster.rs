@@ -30,7 +30,7 @@ pub fn sync() {
     wait_for(Wait::Cluster, Location::caller());
 }
 
-/// Shared memory of another block of the cluster, which this one reads. That block must not have ended.
+/// Shared memory of another block of the cluster. That block must not have ended.
 pub type Remote<T> = remotes::Remote<T, Fast>;
 
 /// The type behind the name, generic in how accesses are carried out.
@@ -70,11 +70,30 @@ pub(crate) mod remotes {
                 // SAFETY: as many elements as are read.
                 return unsafe { *M::refuse_shared::<[T; N]>(self.tag, refused, Access::Read) };
             }
-            M::remote(self.rank);
+            M::remote(self.rank, Access::Read);
             // SAFETY: inside the other block's array, as just checked.
             unsafe {
                 M::shared::<T>(self.tag, index, N, Access::Read);
                 *self.base.add(index).cast()
+            }
+        }
+
+        /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be a multiple of
+        /// sixteen.
+        #[track_caller]
+        pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
+            const { sixteen_bytes::<T, N>() };
+            if !is_allowed(self.base, self.len, index, N) {
+                let refused = reason(self.len, index, N);
+                // SAFETY: as many elements as are written.
+                unsafe { *M::refuse_shared::<[T; N]>(self.tag, refused, Access::Write) = values };
+                return;
+            }
+            M::remote(self.rank, Access::Write);
+            // SAFETY: as in `load128`.
+            unsafe {
+                M::shared::<T>(self.tag, index, N, Access::Write);
+                *self.base.add(index).cast() = values;
             }
         }
     }

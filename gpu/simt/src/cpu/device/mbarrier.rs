@@ -5,6 +5,7 @@
 
 use std::panic::Location;
 
+use super::warp;
 use crate::cpu::{
     block::{self, current_cluster, wait_for},
     check,
@@ -119,6 +120,13 @@ impl Mbarrier {
         if let Some(checker) = checker {
             checker.waited(at, parity);
         }
+    }
+
+    /// [`wait`](Self::wait) for a warp, all of whose lanes come here and go on together.
+    #[track_caller]
+    pub fn wait_warp(self, parity: u32) {
+        self.wait(parity);
+        warp::sync_warp(warp::ALL);
     }
 
     /// Where it is in its cluster.

@@ -5,6 +5,7 @@
 
 pub mod cluster;
 pub mod copies;
+pub mod grid;
 pub mod mbarrier;
 mod memory;
 mod proxy;
@@ -43,6 +44,7 @@ pub use shared::{DynamicShared, Shared};
 /// | `dynamic_shared = bytes` | bytes of dynamic shared memory; a launch must give so many |
 /// | `arch = 90` | the compute capability that it needs, without its dot |
 /// | `opt_level = n` | the level at which the driver's compiler optimises it, 0 to 4 |
+/// | `dependent` | it may begin before the kernel before it in its stream has ended, and calls [`grid::wait_for_earlier`] |
 ///
 /// For `nvptx64` it makes the PTX entry point of the function's name. Elsewhere it makes a
 /// [`Kernel`](crate::Kernel) of that name, to be launched by [`cpu::launch`](crate::cpu::launch) or by a

@@ -218,6 +218,12 @@ impl Checker<'_> {
         self.late_uses.borrow_mut().insert((copy.to_place.0, engine), late_use);
     }
 
+    /// The running thread has waited for the grids before. That its block's other threads know of that, too, is not
+    /// looked at.
+    pub(in crate::cpu) fn waited_for_earlier(&self) {
+        self.waited_for_earlier.borrow_mut().insert(block::rank());
+    }
+
     /// The running thread has put a proxy fence behind what it knows.
     pub(in crate::cpu) fn fence_proxy(&self) {
         self.order_generally(|order| order.fence_proxy(block::current().number));

@@ -1,0 +1,164 @@
+//! A product by tensor copies on the CPU, with every access watched.
+
+use gpu::{problem::Problem, registry::Entry};
+use simt::{
+    LaunchConfig,
+    check::{Finding, Kind, Options, Report},
+    checked::{In, Out, TensorMap},
+};
+
+use super::{
+    Choice, Gemm, Request, Target,
+    choice::choose_kernel,
+    launch::{Panel, Work, panels},
+    scalar::{Kernel, Text},
+    tensor::{self, Sides},
+};
+use crate::{
+    buffer::{Buffer, BufferView, BufferViewMut},
+    device::Device,
+    error::{Error, Result},
+    product::Shape,
+};
+
+/// The choice of a kernel for dense row-major matrices, whatever workspace it needs: with k split as on an H200.
+fn choose(entry: &Entry, shape: Shape) -> Result<(Request, Kernel<f32>, Choice)> {
+    let request = Request { workspace_limit: u64::MAX, ..Request::dense(shape) };
+    let (kernel, choice) = choose_kernel(&request, &Target::H200, Some(entry.name()))?;
+    Ok((request, kernel, choice))
+}
+
+/// Bytes of the copies that the product of such a kernel takes; none of one that there is not.
+pub(crate) fn workspace_bytes(entry: &Entry, shape: Shape) -> u64 {
+    choose(entry, shape).map_or(0, |(.., choice)| choice.workspace_bytes)
+}
+
+/// Multiplies dense row-major matrices on the CPU, as an H200 would: in such clusters, and from copies where the kernel
+/// needs them, whose padding is NaN here. `options` are of each launch.
+///
+/// # Errors
+/// [`Error::Argument`] for a kernel that does not take such matrices; those of a launch.
+pub(crate) fn multiply<'o>(
+    entry: &Entry,
+    shape: Shape,
+    [a, b]: [BufferView<f32>; 2],
+    mut c: BufferViewMut<f32>,
+    options: impl Fn(&LaunchConfig) -> Options<'o>,
+) -> Result<Vec<Report>> {
+    let (request, kernel, choice) = choose(entry, shape)?;
+    let way = choice.orientation;
+    let given = way.apply(&request);
+    let [a, b] = if way.exchanged { [b, a] } else { [a, b] };
+    let gemm = Gemm::<f32>::new();
+    let Some(work) = Work::new(&gemm, &kernel, &choice, given.shape, 1)? else {
+        return Ok(Vec::new());
+    };
+    let Text::Tensor(product) = work.kernel.text else {
+        return Err(Error::argument(
+            "kernel",
+            entry.name(),
+            "must take its operands by tensor copies",
+        ));
+    };
+    let mut reports = Vec::new();
+    let (c_len, c) = (c.len(), c.address());
+    for panel in panels(&work.kernel, given.shape, 1, work.split_k, (&simt::cpu::LIMITS, 1)) {
+        crate::check_interrupt()?;
+        let Panel { first_row, rows, config, .. } = panel;
+        let sizes = [rows, given.shape.n(), work.k];
+        let [a_strides, b_strides, c_strides] = given.strides;
+        let [of_a, of_b] = tensor::sides(product, way, sizes, [a_strides, b_strides]);
+        let a_start = first_row * a_strides[0];
+        let a = Rows::new(a.view(a_start, a.len() - a_start)?, of_a)?;
+        let b = Rows::new(b, of_b)?;
+        let c_start = first_row * c_strides[0];
+        let problem = Problem {
+            m: rows as u32,
+            n: given.shape.n() as u32,
+            k: work.k as u32,
+            alpha: 1.0,
+            c: c_strides.map(|stride| stride as u64),
+            ..Problem::default()
+        };
+        // SAFETY:
+        // 1. A and B are borrowed or copies, and the maps keep inside them. Of C the kernel writes the elements that
+        //    the problem speaks of, from the panel's first on; it is borrowed mutably.
+        // 2. It takes no pointers.
+        // 3. and 4. hold for every kernel of the registry.
+        let report = unsafe {
+            let c = Out::uninit(c.wrapping_add(c_start), c_len - c_start);
+            let parameters = (problem, a.map()?, b.map()?, c, In::new(a.address(), 0));
+            simt::check::launch(product.kernel.checked, &config, parameters, &options(&config))
+        };
+        let mut report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
+        report
+            .findings
+            .retain(|finding| !a.is_padding("a", finding) && !b.is_padding("b", finding));
+        let columns = [("a", a.pitch), ("b", b.pitch), ("c", shape.n())];
+        for (name, columns) in columns {
+            let memory = Some(format!("buffer {name}"));
+            let of_it = report.findings.iter_mut().filter(|finding| finding.memory == memory);
+            of_it.for_each(|finding| finding.columns = Some(columns));
+        }
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
+/// An operand as the accelerator copies it.
+struct Rows<'a> {
+    elements: BufferView<'a, f32>,
+    /// Where the operand itself does not begin or go on at multiples of sixteen bytes, or is turned over.
+    copy: Option<Buffer<f32>>,
+    count: usize,
+    len: usize,
+    pitch: usize,
+    sides: Sides,
+}
+
+impl<'a> Rows<'a> {
+    fn new(elements: BufferView<'a, f32>, sides: Sides) -> Result<Self> {
+        let ((_, len, stride), (count, step)) = (sides.inner, sides.outer);
+        let aligned = elements.address().addr().is_multiple_of(16);
+        let copied = sides.copied(1, aligned);
+        if copied == 0 {
+            return Ok(Rows { elements, copy: None, count, len, pitch: step, sides });
+        }
+        let (from, pitch) = (elements.to_vec()?, sides.padded_pitch());
+        let mut to = vec![f32::NAN; copied];
+        for (row, to) in to.chunks_exact_mut(pitch).enumerate() {
+            let of_row = from.iter().skip(row * step).step_by(stride.max(1));
+            to.iter_mut().zip(of_row.take(len)).for_each(|(to, from)| *to = *from);
+        }
+        let copy = Some(Device::cpu().upload(&to)?);
+        Ok(Rows { elements, copy, count, len, pitch, sides })
+    }
+
+    fn address(&self) -> *const f32 {
+        match self.copy.as_ref().and_then(|copy| copy.view(..).ok()) {
+            Some(copy) => copy.address(),
+            None => self.elements.address(),
+        }
+    }
+
+    /// # Safety
+    /// The rows outlive the launch.
+    unsafe fn map(&self) -> Result<TensorMap<f32>> {
+        let extents = [1, self.count, self.len];
+        // SAFETY: so many elements, which nobody writes.
+        let map =
+            unsafe { TensorMap::new(self.address(), extents, [0, self.pitch], self.sides.shape) };
+        map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
+    }
+
+    /// Is it said of nothing but what lies between the rows that nobody reads it?
+    fn is_padding(&self, name: &str, finding: &Finding) -> bool {
+        let between = self.count.saturating_sub(1) * self.pitch.saturating_sub(self.len);
+        let memory = finding.memory.as_deref().and_then(|memory| memory.strip_prefix("buffer "));
+        between > 0
+            && finding.kind == Kind::NeverRead
+            && memory == Some(name)
+            && finding.detail.starts_with(&format!("{between} of "))
+            && finding.detail.ends_with(&format!("; element {} is the first", self.len))
+    }
+}
