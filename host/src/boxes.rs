@@ -20,7 +20,7 @@ use crate::{
 ///
 /// Columns lie side by side. The accelerator wants the first element, rows and matrices to begin at multiples of
 /// sixteen bytes, and a GPU of compute capability 9.0 or newer; a launch refuses what is otherwise. What a box has
-/// outside the matrices is zero.
+/// outside the matrices is zero. A box, too, begins at a multiple of sixteen bytes of a row, or the launch ends.
 ///
 /// ```
 /// use host::{BoxShape, Boxes, Device, Matrix};

@@ -130,6 +130,19 @@ fn what_is_waited_for_in_vain_says_what_is_missing() {
 }
 
 #[test]
+fn a_box_that_begins_at_no_multiple_of_sixteen_bytes_names_its_column() {
+    every_order_finds("begins_inside_sixteen_bytes", |finding| {
+        let detail = "read: a box that begins at column 6 of elements of 4 bytes: it must begin at a multiple of \
+                      sixteen bytes of the row";
+        finding.kind == Kind::Misaligned
+            && finding.memory.as_deref() == Some("buffer x")
+            && text(finding.place.as_ref())
+                == "tile.load_box(0, &boxes, (0, first * ROWS, 6), full.at(0));"
+            && finding.detail == detail
+    });
+}
+
+#[test]
 fn bytes_that_do_not_add_up_name_the_copy() {
     for (name, bytes) in [("bytes_not_announced", 64), ("bytes_of_one_box", 256)] {
         let wrong = format!("{bytes} bytes have come more than were announced");

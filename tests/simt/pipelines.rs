@@ -118,6 +118,68 @@ fn announces(bytes: u32, map: TensorMap<f32>) {
     full.at(0).wait(0);
 }
 
+/// Copies the box at (0, col).
+#[kernel(block = (32), dynamic_shared = 512, shared = 8)]
+fn copies_floats(col: u32, map: TensorMap<f32>) {
+    let (mut tile, full) = (dynamic_shared![f32], mbarriers![1]);
+    let boxes = map.boxes::<8, 16, 64>();
+    if thread::thread_idx_x() == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+        full.at(0).arrive_expect(512);
+        tile.load_box(0, &boxes, (0, 0, col), full.at(0));
+    }
+    thread::sync_threads();
+    full.at(0).wait(0);
+}
+
+/// The same of bytes.
+#[kernel(block = (32), dynamic_shared = 128, shared = 8)]
+fn copies_bytes(col: u32, map: TensorMap<u8>) {
+    let (mut tile, full) = (dynamic_shared![u8], mbarriers![1]);
+    let boxes = map.boxes::<8, 16, 0>();
+    if thread::thread_idx_x() == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+        full.at(0).arrive_expect(128);
+        tile.load_box(0, &boxes, (0, 0, col), full.at(0));
+    }
+    thread::sync_threads();
+    full.at(0).wait(0);
+}
+
+#[test]
+fn a_box_begins_at_a_multiple_of_sixteen_bytes() {
+    let floats = Aligned::<[f32; 256]>([1.0; 256]);
+    let bytes = Aligned::<[u8; 256]>([1; 256]);
+    let (extents, strides) = ([1, 8, 32], [0, 32]);
+    let shape = |swizzle| BoxShape { rows: 8, cols: 16, swizzle };
+    // SAFETY: the matrices are as large as said.
+    let (floats, bytes) = unsafe {
+        let floats = TensorMap::new(floats.0.as_ptr(), extents, strides, shape(64));
+        (floats.unwrap(), TensorMap::new(bytes.0.as_ptr(), extents, strides, shape(0)).unwrap())
+    };
+    let config =
+        |dynamic_shared| LaunchConfig { dynamic_shared, ..LaunchConfig::new([1; 3], [32, 1, 1]) };
+    let options = Options::default();
+    let run = |element: usize, col: u32| match element {
+        4 => launch_with(&copies_floats, config(512), (col, floats), &options),
+        _ => launch_with(&copies_bytes, config(128), (col, bytes), &options),
+    };
+    // Partly outside, and all of it, too.
+    for (element, col) in [(4, 0), (4, 4), (4, 28), (4, 36), (1, 0), (1, 16), (1, 48)] {
+        run(element, col).unwrap();
+    }
+    for (element, col) in [(4, 1), (4, 6), (4, 31), (4, 34), (1, 4), (1, 8), (1, 33)] {
+        let fault = super::fault(run(element, col)).to_string();
+        let expected = format!(
+            "a box that begins at column {col} of elements of {element} bytes: it must begin at a multiple of \
+             sixteen bytes of the row"
+        );
+        assert!(fault.contains(&expected) && fault.contains("simt/pipelines.rs"), "{fault}");
+    }
+}
+
 /// Initialises an mbarrier twice.
 #[kernel(block = (32), shared = 8)]
 fn initialises_twice(n: u32) {

@@ -218,6 +218,7 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     pipelines::one_reader_too_few[boxes](1024, 2): [WriteAfterRead];
     pipelines::one_addition_too_few[boxes](128, 2): [ReadAfterWrite, NeverRead];
     pipelines::one_reader_too_many[boxes](1024, 2): [Deadlock, NeverRead, NeverWritten];
+    pipelines::begins_inside_sixteen_bytes[boxes](128, 2): [Misaligned, Deadlock, NeverRead, NeverWritten];
     pipelines::bytes_that_never_come[boxes](128, 2): [Deadlock, NeverWritten];
     pipelines::bytes_not_announced[boxes](128, 2): [Transaction, NeverWritten];
     pipelines::bytes_of_one_box[boxes](256, 2): [Transaction, ReadAfterWrite];

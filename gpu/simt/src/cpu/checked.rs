@@ -18,6 +18,8 @@ pub type In<T> = device::views::In<T, Watched>;
 /// Global memory that the kernel writes (and may read), indexed like a slice.
 pub type Out<T> = device::views::Out<T, Watched>;
 /// A batch of matrices in global memory, which copies take boxes of. A kernel's parameter.
+///
+/// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
 pub type TensorMap<T> = device::tensor::maps::TensorMap<T, Watched>;
 /// The boxes of a [`TensorMap`].
 pub type Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =

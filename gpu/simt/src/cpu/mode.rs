@@ -49,6 +49,13 @@ pub enum Refused {
         /// The first element.
         index: usize,
     },
+    /// A box that begins where the tensor memory accelerator cannot begin.
+    BoxColumn {
+        /// The first column.
+        col: u32,
+        /// Bytes of an element.
+        element: usize,
+    },
 }
 
 impl std::fmt::Display for Refused {
@@ -68,6 +75,11 @@ impl std::fmt::Display for Refused {
             Refused::Misaligned { index } => {
                 write!(f, "128-bit access at index {index}: not 16-byte aligned")
             }
+            Refused::BoxColumn { col, element } => write!(
+                f,
+                "a box that begins at column {col} of elements of {element} bytes: it must begin at a multiple \
+                 of sixteen bytes of the row"
+            ),
         }
     }
 }
@@ -247,6 +259,7 @@ fn end(refused: Refused) -> ! {
         Refused::Outside { index, count, len } => outside(index, count, len),
         Refused::Outside2d { index, shape } => outside_2d(index.0, index.1, shape.0, shape.1),
         Refused::Misaligned { index } => misaligned(index),
+        Refused::BoxColumn { .. } => panic!("{refused}"),
     }
 }
 

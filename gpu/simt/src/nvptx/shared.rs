@@ -64,6 +64,10 @@ impl<T: Element> DynamicShared<T> {
     /// Begins to copy a box of global memory, whose first element is `(row, col)` of the `matrix`th, to the elements from
     /// `index` on: a multiple of 128 bytes, and of eight times the swizzle's span. Zeros take the place of what lies outside.
     ///
+    /// The box must begin at a multiple of sixteen bytes of a row: `col` times an element's bytes is one, also where it
+    /// lies outside. The launch ends otherwise (on an H200: an illegal instruction; NVIDIA's documentation does not say
+    /// it).
+    ///
     /// The copy goes on while the thread does; `done` is told of its bytes when they have come.
     #[inline(always)]
     pub fn load_box<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(

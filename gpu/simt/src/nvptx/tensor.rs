@@ -7,6 +7,8 @@ use crate::Element;
 
 /// A batch of matrices in global memory, which copies take boxes of. A kernel's parameter; the entry point makes it of
 /// [`TensorMapParam`].
+///
+/// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
 #[derive(Clone, Copy)]
 pub struct TensorMap<T> {
     address: u64,

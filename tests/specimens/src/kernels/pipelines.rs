@@ -240,6 +240,25 @@ pub fn one_reader_too_many(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
+/// A box begins at a column that is eight bytes behind a multiple of sixteen: the accelerator does not copy it.
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn begins_inside_sixteen_bytes(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        full.at(0).arrive_expect(BYTES);
+        tile.load_box(0, &boxes, (0, first * ROWS, 6), full.at(0));
+    }
+    full.at(0).wait(0);
+    y[first as usize * BOX + t] = tile[63 - t];
+}
+
 /// More bytes are announced than come.
 #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn bytes_that_never_come(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {

@@ -701,7 +701,7 @@ impl<'a> Checker<'a> {
     ) -> *mut u8 {
         assert!(bytes <= SCRATCH_BYTES, "{refused}, and an element of {bytes} bytes");
         let kind = match refused {
-            Refused::Misaligned { .. } => Kind::Misaligned,
+            Refused::Misaligned { .. } | Refused::BoxColumn { .. } => Kind::Misaligned,
             _ => Kind::OutOfBounds,
         };
         let does = if access == Access::Read { "read" } else { "write" };
@@ -712,7 +712,7 @@ impl<'a> Checker<'a> {
             thread: block::current().index,
             element: match refused {
                 Refused::Outside { index, .. } | Refused::Misaligned { index } => Some(index),
-                Refused::Outside2d { .. } => None,
+                Refused::Outside2d { .. } | Refused::BoxColumn { .. } => None,
             },
             other: None,
         };

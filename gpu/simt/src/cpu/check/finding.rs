@@ -121,7 +121,7 @@ pub enum Kind {
     Uninitialised,
     /// An access outside a buffer or a shared array.
     OutOfBounds,
-    /// A 128-bit access at an address that is no multiple of sixteen.
+    /// A 128-bit access at an address that is no multiple of sixteen, or a copy of a box that begins at none.
     Misaligned,
     /// A barrier that threads of the block never come to.
     BarrierSkipped,

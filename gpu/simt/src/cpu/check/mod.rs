@@ -9,7 +9,7 @@
 //!   launch, but for a cluster's. Atomic additions are no race with each other.
 //! * **reads of memory that nobody has written**, in shared memory by this block, in global memory at all
 //!   ([`Out::uninit`](crate::checked::Out)).
-//! * **accesses outside** a buffer or a shared array, and misaligned 128-bit ones. A read gives NaN.
+//! * **accesses outside** a buffer or a shared array, and misaligned ones of 128 bits or of boxes. A read gives NaN.
 //! * **barriers** that some threads of the block skip, or that they wait at in different places.
 //! * **copies by the tensor memory accelerator** that are not waited for, or whose mbarrier expects other bytes; blocks
 //!   that may end while their shared memory is in use; waits that never end.

@@ -112,6 +112,10 @@ pub(crate) mod arrays {
         /// from `index` on: a multiple of 128 bytes, and of eight times the swizzle's span. Zeros take the place of what
         /// lies outside.
         ///
+        /// The box must begin at a multiple of sixteen bytes of a row: `col` times an element's bytes is one, also
+        /// where it lies outside. The launch ends otherwise (on an H200: an illegal instruction; NVIDIA's documentation
+        /// does not say it).
+        ///
         /// The copy goes on while the thread does; `done` is told of its bytes when they have come.
         #[track_caller]
         pub fn load_box<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize>(
@@ -126,6 +130,11 @@ pub(crate) mod arrays {
             if index > self.len || count > self.len - index || !offset.is_multiple_of(align) {
                 let refused = reason(self.len, index, count);
                 M::refuse_shared::<T>(self.tag, refused, Access::Write);
+                return;
+            }
+            if !(col as usize * size_of::<T>()).is_multiple_of(16) {
+                let refused = Refused::BoxColumn { col, element: size_of::<T>() };
+                M::refuse_global::<T>(boxes.tag(), refused, Access::Read);
                 return;
             }
             let source = boxes.source((matrix, row, col));

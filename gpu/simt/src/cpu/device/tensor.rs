@@ -10,6 +10,8 @@ use crate::{
 };
 
 /// A batch of matrices in global memory, which copies take boxes of. A kernel's parameter.
+///
+/// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
 pub type TensorMap<T> = maps::TensorMap<T, Fast>;
 /// The boxes of a [`TensorMap`], of `ROWS x COLS` elements that lie in shared memory row by row, swizzled over spans of
 /// `SWIZZLE` bytes (0: not at all).
