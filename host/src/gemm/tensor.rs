@@ -34,14 +34,16 @@ pub(super) const MOST_SPLITS: u32 = 8;
 /// Rows or columns of an operand: coordinates are signed numbers of 32 bits.
 const MOST: usize = 1 << 31;
 
-/// Microseconds that it takes a cluster to add up its parts of a sum; those of a byte that is read or written, and of one
-/// that is copied before; and the share of an H200's multiprocessors that clusters of four find place on. Measured:
-/// docs/measurements.md, "The choice of a kernel".
+/// Microseconds that it takes a cluster to add up its parts of a sum; those of a byte that is read or written; of a copy
+/// that is launched before, and of each of its bytes; and the share of an H200's multiprocessors that clusters of four find
+/// place on. Measured: docs/measurements.md, "The choice of a kernel".
 const PARTS_US: f64 = 2.3;
 /// See [`PARTS_US`].
 const BYTE_US: f64 = 1e-6 / 3.2;
 /// See [`PARTS_US`].
-const COPY_US: f64 = 2e-6 / 3.2;
+const COPY_US: f64 = 5.0;
+/// See [`PARTS_US`].
+const COPY_BYTE_US: f64 = 1e-6;
 /// See [`PARTS_US`].
 const IN_CLUSTERS: f64 = 124.0 / 132.0;
 
@@ -59,8 +61,9 @@ pub(super) struct Orientation {
     pub exchanged: bool,
     /// With a copy of the kernel's B that is turned over.
     pub turned: bool,
-    /// Elements of all copies, turned over and not.
+    /// Elements of all copies, turned over and not; and how many copies there are.
     copied: usize,
+    copies: u32,
 }
 
 impl Orientation {
@@ -87,7 +90,7 @@ pub(super) fn orientation(
     // A is read along m by kernels that take what an exchange does not change: nothing is turned over for these.
     let turns = if product.a.swizzle > 0 { &[false, true][..] } else { &[false] };
     let ways = [false, true].into_iter().flat_map(|exchanged| {
-        turns.iter().map(move |&turned| Orientation { exchanged, turned, copied: 0 })
+        turns.iter().map(move |&turned| Orientation { exchanged, turned, ..Orientation::default() })
     });
     let (mut best, mut fewest_across) = (None, (usize::MAX, ("A", "k")));
     for way in ways {
@@ -104,10 +107,12 @@ pub(super) fn orientation(
         }
         let copied = sides.iter().zip(given.aligned);
         let copied = copied.map(|(sides, aligned)| sides.copied(request.batch, aligned));
-        let copied = copied.fold(0, usize::saturating_add);
+        let (copied, copies) = copied.fold((0, 0), |(all, copies), copied: usize| {
+            (copied.saturating_add(all), copies + u32::from(copied > 0))
+        });
         let cost = (copied, given.strides[2][1] != 1);
         if best.is_none_or(|(least, _)| cost < least) {
-            best = Some((cost, Orientation { copied, ..way }));
+            best = Some((cost, Orientation { copied, copies, ..way }));
         }
     }
     best.map(|(_, way)| way).ok_or(fewest_across.1)
@@ -225,7 +230,8 @@ pub(super) fn split_k(
     let first = (1, f64::INFINITY);
     let (blocks, time) =
         timed.fold(first, |best, timed| if timed.1 < best.1 { timed } else { best });
-    (blocks, time + way.workspace_bytes() as f64 * COPY_US)
+    let copies = f64::from(way.copies) * COPY_US + way.workspace_bytes() as f64 * COPY_BYTE_US;
+    (blocks, time + copies)
 }
 
 /// The time of a product that has been put before the kernel, split so.
@@ -248,7 +254,7 @@ fn time(
     let usable = if blocks > 2 && all > multiprocessors { IN_CLUSTERS } else { 1.0 };
     let each = all / (multiprocessors * usable);
     // Of many blocks one after the other the last do not begin together, and few are left over.
-    let on_the_fullest = if each > 8.0 { each + 0.3 } else { each.ceil() };
+    let on_the_fullest = if each > 4.0 { each + 0.3 } else { each.ceil() };
     let parts = if blocks > 1 { PARTS_US } else { 0.0 };
     let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
     let bytes = 4.0 * (m * k + k * n + m * n) * given.batch as f64;
