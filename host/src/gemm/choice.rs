@@ -13,7 +13,9 @@
 //! operations over its speed, which it only comes to with several blocks at work at once; with one it has a share of it,
 //! `alone`. Both numbers were measured, on one H200 and on a CPU core (docs/measurements.md says how); that other
 //! devices have others does not change who is ahead of whom where it matters, which is at sizes that fill the device
-//! with one tile and not with another.
+//! with one tile and not with another. To the time of a kernel by tensor copies belong also its cluster's sums, the
+//! bytes that it moves and those of copies ([`tensor`]). On the CPU device these kernels were not timed: there they are
+//! taken by name alone.
 
 use std::{cmp::Ordering, fmt};
 

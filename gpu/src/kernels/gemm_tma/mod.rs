@@ -3,24 +3,35 @@
 //! What [the other family](super::gemm) leaves on the table is the issue slots: on Hopper every instruction that is no
 //! multiply-add takes the place of one. So here
 //!
-//! * **the accelerator** copies the tiles, a box an instruction, which one thread gives: no addresses, no predicates, no
-//!   zeros for the edges; and a thread waits for a stage's mbarrier, not for a barrier of the block;
-//! * **a warp** computes 64 x 64 elements of C, **a thread** 8 x 16: 24 reads of 128 bits for 512 multiply-adds
-//!   ([`fragment`]), all in an order that neither compiler changes: what is read is there four steps of k later;
-//! * **a block** of four warps computes 128 x 128 elements; or 64 x 64, where C is small: then each of its warps takes a
-//!   quarter of the steps of k;
+//! * **the accelerator** copies the tiles, a box an instruction, which one lane gives: no addresses, no predicates, no
+//!   zeros for the edges; and a warp waits for a stage's mbarrier, not for a barrier of the block. The warps take turns at
+//!   filling the stages;
+//! * **a thread** computes 8 x 16 elements of C (8 x 12 of a tile of 64 x 96): 24 reads of 128 bits for 512 multiply-adds,
+//!   in an order that suits the register banks and that neither compiler changes: what is read is there a step of k later,
+//!   or four ([`fragment`]);
+//! * **a block** computes a tile. Where C is small or narrow, so is the tile: then warps that compute the same elements
+//!   share the steps of k;
 //! * **a cluster** shares a tile where there are fewer tiles than multiprocessors: its blocks split k between them. Parts
-//!   of a sum are added in a fixed order at the end ([`parts`]).
+//!   of a sum are added in a fixed order at the end ([`parts`]);
+//! * **a launch** begins while the one before it ends: a block says that the next may begin
+//!   ([`let_next_begin`](grid::let_next_begin)) as soon as its mbarriers are there, and waits
+//!   ([`wait_for_earlier`](grid::wait_for_earlier)) before its first access to global memory.
 //!
 //! ```text
-//!   stage of a 128 x 128 tile         of a 64 x 64 tile
-//!   A  128 rows x 32 steps of k       64 rows x 32 steps, twice: half a slab for each warp
-//!   B  32 steps x 128 columns         32 steps x 64 columns, twice
+//!   kernel                  warps  a warp's part  steps of k          stages  blocks a        a cluster
+//!                                                 a stage and a warp          multiprocessor  splits k
+//!   gemm_tma_128_nn, _tn      4       64 x 64         32    32           3          2            no
+//!   gemm_tma_64_nn, _tn       4       64 x 64         64    16           3          2            by 1 to 8
+//!   gemm_tma_64x96_nn         8       64 x 48         64    16           4          1            no
+//!   gemm_tma_16x256_nn        4       16 x 256        32     8           3          2            by 1 to 8
+//!   gemm_tma_256x16_nn        4      256 x 16         32     8           3          2            by 1 to 8
 //! ```
 //!
 //! Elements of B lie side by side along n, those of A along k (`nn`, as in BLAS) or along m (`tn`). What lies otherwise the
 //! host puts before a kernel as B^T A^T, or copied and turned over ([`pad`](super::gemm::pad)). Rows begin at multiples of
 //! sixteen bytes, or the accelerator does not take them.
+//!
+//! Measured, version by version: docs/measurements.md, "By tensor copies".
 
 mod fragment;
 mod parts;
