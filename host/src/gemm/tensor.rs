@@ -34,9 +34,8 @@ pub(super) const MOST_SPLITS: u32 = 8;
 /// Rows or columns of an operand: coordinates are signed numbers of 32 bits.
 const MOST: usize = 1 << 31;
 
-/// Microseconds that it takes a cluster to add up its parts of a sum; those of a byte that is read or written; of a copy
-/// that is launched before, and of each of its bytes; and the share of an H200's multiprocessors that clusters of four find
-/// place on. Measured: docs/measurements.md, "The choice of a kernel".
+/// Microseconds that it takes a cluster to add up its parts of a sum; those of a byte that is read or written; and of a copy
+/// that is launched before, and of each of its bytes. Measured: docs/measurements.md, "The choice of a kernel".
 const PARTS_US: f64 = 2.3;
 /// See [`PARTS_US`].
 const BYTE_US: f64 = 1e-6 / 3.2;
@@ -44,8 +43,6 @@ const BYTE_US: f64 = 1e-6 / 3.2;
 const COPY_US: f64 = 5.0;
 /// See [`PARTS_US`].
 const COPY_BYTE_US: f64 = 1e-6;
-/// See [`PARTS_US`].
-const IN_CLUSTERS: f64 = 124.0 / 132.0;
 
 /// A kernel that copies an operand: rows, columns, pitch and step before and behind, from, to.
 type CopyKernel = Kernel<(u32, u32, u64, u64, u64, u64, In<f32>, Out<f32>)>;
@@ -248,13 +245,17 @@ fn time(
     // A block takes whole stages.
     let steps = shape.k().div_ceil(product.steps as usize).div_ceil(blocks as usize);
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * (steps * product.steps as usize) as f64;
-    // A cluster lies within one of the groups that multiprocessors come in, and leaves some of these over.
     let multiprocessors = f64::from(target.multiprocessors);
-    let all = tiles * f64::from(blocks);
-    let usable = if blocks > 2 && all > multiprocessors { IN_CLUSTERS } else { 1.0 };
-    let each = all / (multiprocessors * usable);
-    // Of many blocks one after the other the last do not begin together, and few are left over.
-    let on_the_fullest = if each > 4.0 { each + 0.3 } else { each.ceil() };
+    let each = tiles * f64::from(blocks) / multiprocessors;
+    let on_the_fullest = match blocks {
+        // Of many blocks one after the other the last do not begin together, and few are left over.
+        1 if each > 4.0 => each + 0.3,
+        1 | 2 => each.ceil(),
+        // A cluster lies within one of the groups that multiprocessors come in. Where each block has one for itself it
+        // finds place; of two on each a few clusters do not, and come after all others.
+        _ if each <= 1.0 => 1.0,
+        _ => 2.0 * each.ceil(),
+    };
     let parts = if blocks > 1 { PARTS_US } else { 0.0 };
     let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
     let bytes = 4.0 * (m * k + k * n + m * n) * given.batch as f64;

@@ -80,7 +80,7 @@ pub(crate) struct Gemm {
     pub(crate) device_memory_limit: Option<u64>,
 
     /// Memory of the device for a kernel's workspace, on top of --device-memory-limit: kernels that need more are not
-    /// taken (today none needs any). Bytes, or with K, M, G or T [default: 256M]
+    /// taken. Bytes, or with K, M, G or T [default: 256M]
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none, allow_negative_numbers = true)]
     pub(crate) workspace_limit: Option<u64>,
 
