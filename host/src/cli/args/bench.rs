@@ -88,8 +88,8 @@ pub(crate) struct Bench {
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
-    /// Memory of the device for a kernel's workspace, beside the operands: kernels that need more are left out (today none
-    /// needs any). Bytes, or with K, M, G or T [default: 256M]
+    /// Memory of the device for a kernel's workspace, beside the operands: kernels that need more are left out. Bytes, or
+    /// with K, M, G or T [default: 256M]
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none, allow_negative_numbers = true)]
     pub(crate) workspace_limit: Option<u64>,
 
