@@ -160,6 +160,7 @@ fn it_says_what_it_does_when_asked() {
 fn usage_errors_name_the_argument_its_value_and_the_limit() {
     for (flag, value, limit) in [
         ("--kernel", "tiled17", "auto or all"),
+        ("--kernel", "gemm_tma_16", "did you mean gemm_tma_"),
         ("--every", "0", "1 to 4294967295"),
         ("--every", "-1", "1 to 4294967295"),
         ("--every", "4294967296", "1 to 4294967295"),

@@ -212,17 +212,18 @@ driver! {
         let image = CStr::from_ptr(image).to_str().unwrap();
         let logged = image.contains("bad instruction");
         for i in 0..count as usize {
-            let size = *values.add(i + 1) as usize;
+            let size = || *values.add(i + 1) as usize;
             match *options.add(i) {
                 // 5 and 3: buffers for errors and information, each followed by its size.
                 5 if logged => {
                     let text = b"ptxas application ptx input, line 7; fatal   : Parsing error\n\0";
-                    assert!(size >= text.len());
+                    assert!(size() >= text.len());
                     (*values.add(i)).cast::<u8>().copy_from(text.as_ptr(), text.len());
                     *values.add(i + 1) = (text.len() - 1) as Handle;
                 }
-                5 | 3 => assert!(size >= 1024),
+                5 | 3 => assert!(size() >= 1024),
                 4 | 6 => continue,
+                7 => assert!(*values.add(i) as usize <= 4, "a level of optimization"),
                 other => panic!("option {other}"),
             }
         }
@@ -429,6 +430,9 @@ unsafe fn launch(
             let name = KERNELS.lock().unwrap()[index].clone();
             called(&format!("launch {name}"));
             match configured("kernels") {
+                Some(2) if name.starts_with("gemm_tma_") => {
+                    unimplemented!("the tests' driver multiplies no boxes: {name}")
+                }
                 Some(2) if name.starts_with("gemm_") => {
                     multiply_batch(std::slice::from_raw_parts(params, 4), grid[2] as usize);
                 }
