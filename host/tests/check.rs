@@ -157,7 +157,11 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
         fails(check(&[flag, value]), 2, &[flag, &format!("'{value}'"), limit]);
     }
     fails(check(&["--order", "reverse", "--orders", "3"]), 2, &["--order", "cannot be used with"]);
-    fails(check(&["--kernel", "gemm_tma_64_tn"]), 2, &["gemm_tma_64_tn", "takes A with", "along m"]);
+    fails(
+        check(&["--kernel", "gemm_tma_64_tn"]),
+        2,
+        &["gemm_tma_64_tn", "takes A with", "along m"],
+    );
     fails(check(&["--device", "cuda"]), 2, &["--device"]);
     fails(host(&["check", "--m", "5", "--n", "5"]), 2, &["required", "--k"]);
     let sizes = ["check", "--m", "4294967295", "--n", "1", "--k", "4294967295"];

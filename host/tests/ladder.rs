@@ -304,5 +304,7 @@ fn the_toy_example_is_printed_by_running_it() {
     let outside = ["explain", "tiled2", "--trace", "--block", "0,7"];
     fails(host(&outside), 2, &["block = 0,7: the grid has 2 x 2 blocks"]);
     fails(host(&["explain", "tiled17"]), 2, &["'tiled17'", "tiled16", "or tiled2"]);
+    let by_copies = "'gemm_tma_64_nn'";
+    fails(host(&["explain", "gemm_tma_64_nn"]), 2, &[by_copies, "tensor copies", "not counted"]);
     fails(host(&["explain", "tiled16", "--m", "5"]), 2, &["--trace"]);
 }

@@ -129,11 +129,12 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
             _ => Where::Named(&GPUS[GPUS.len() - 1], NO_GPU),
         },
     };
+    let entries = args.kernel.to_count(shape)?;
     if !args.json {
         writeln!(out, "{shape}   f32, row-major, seed {}", args.seed)?;
     }
     let mut clean = true;
-    for (number, entry) in args.kernel.to_count(shape)?.into_iter().enumerate() {
+    for (number, entry) in entries.into_iter().enumerate() {
         if number > 0 && !args.json {
             writeln!(out)?;
         }

@@ -572,6 +572,38 @@ mod tests {
     }
 
     #[test]
+    fn on_an_h200_auto_takes_tensor_copies_where_there_is_enough_to_do() {
+        let auto = |shape, target: &Target| {
+            let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
+            let choice = choose::<f32>(&request, target, None).unwrap();
+            (choice.entry.name(), choice.split_k)
+        };
+        let ampere = Target { capability: (8, 0), ..Target::H200 };
+        for (shape, kernel, split_k) in [
+            ([4096, 4096, 4096], "gemm_tma_128_nn", 1),
+            ([2048, 2048, 2048], "gemm_tma_128_nn", 1),
+            ([1024, 1024, 1024], "gemm_tma_64_nn", 1),
+            ([512, 512, 512], "gemm_tma_64_nn", 2),
+            ([64, 64, 64], "tiled16", 1),
+        ] {
+            assert_eq!(auto(shape, &Target::H200), (kernel, split_k), "{shape:?}");
+            let (elsewhere, _) = auto(shape, &ampere);
+            assert!(!elsewhere.starts_with("gemm_tma_"), "{shape:?}: {elsewhere}");
+        }
+        // Few rows or columns: a tile that is as thin, and k split between as many as are worth it.
+        for (shape, kernel) in
+            [([16, 4096, 4096], "gemm_tma_16x256_nn"), ([4096, 16, 4096], "gemm_tma_256x16_nn")]
+        {
+            let (taken, split_k) = auto(shape, &Target::H200);
+            assert!(taken == kernel && split_k > 1, "{taken} by {split_k}");
+        }
+        assert_eq!(auto([1000, 700, 513], &Target::H200), ("gemm_tma_64x96_nn", 1));
+        let cpu = Target::cpu(2);
+        assert_eq!(auto([32, 32, 32], &cpu).0, "gemm_32");
+        assert_eq!(auto([1000, 700, 513], &cpu).0, "gemm_128");
+    }
+
+    #[test]
     fn k_is_split_among_as_many_blocks_as_find_room() {
         let split = |name, shape| of(name, &request(shape, 1 << 20)).split_k;
         // Where there is one tile, as far as a cluster goes.

@@ -493,6 +493,44 @@ mod tests {
         check_apart(&a, &a, &BatchMut::one(c), None).is_err()
     }
 
+    /// What would be launched of f32, dense and row-major: kernels, grids, clusters, dynamic shared memory.
+    fn planned(name: &str, shape: [u64; 3]) -> Vec<(&'static str, [u32; 3], [u32; 3], u32)> {
+        let [m, n, k] = shape;
+        let request = Request::dense(Shape::new(m, n, k).unwrap());
+        let gemm = Gemm::<f32>::new().kernel(name).unwrap();
+        let (_, launches) = gemm.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
+        let words = |Launch { kernel, config }: Launch| {
+            (kernel, config.grid, config.cluster, config.dynamic_shared)
+        };
+        launches.into_iter().map(words).collect()
+    }
+
+    #[test]
+    fn what_would_be_launched_is_known_before() {
+        let one = [1; 3];
+        assert_eq!(planned("gemm_64", [100, 70, 5]), [("gemm_64", [2, 2, 1], one, 0)]);
+        assert_eq!(planned("basic", [100, 70, 5]), [("basic", [5, 7, 1], one, 0)]);
+        // More shared memory than half of what a multiprocessor has, where there is one for each block.
+        let cluster = ("gemm_tma_64_nn", [8, 8, 2], [1, 1, 2], 116 << 10);
+        assert_eq!(planned("gemm_tma_64_nn", [512, 512, 512]), [cluster]);
+        // A's rows of 51 elements, and B's of 70, are copied before.
+        let copies = [("pad_rows", [1, 13, 1], one, 0), ("pad_rows", [1, 7, 1], one, 0)];
+        let [a, b] = copies;
+        let product = ("gemm_tma_128_nn", [1, 1, 1], one, 116 << 10);
+        assert_eq!(planned("gemm_tma_128_nn", [100, 70, 51]), [a, b, product]);
+        // Rows of blocks are 65535 at most.
+        let rows =
+            |m: u64| planned("gemm_32", [m, 8, 8]).iter().map(|one| one.1[1]).collect::<Vec<_>>();
+        assert_eq!(rows(65535 * 32 + 1), [65535, 1]);
+        // Where nothing is multiplied there is nothing to copy, and where C is empty nothing to do.
+        assert_eq!(planned("gemm_tma_64_nn", [30, 30, 0]), [("gemm_64", one, one, 0)]);
+        assert_eq!(planned("gemm_tma_64_nn", [0, 30, 30]), []);
+        let stays = Gemm::<f32>::new().alpha(0.0).beta(1.0);
+        let request = Request::dense(Shape::new(30, 30, 30).unwrap());
+        let (_, launches) = stays.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
+        assert!(launches.is_empty());
+    }
+
     /// A and C may be of types of different sizes: they are compared by bytes.
     #[test]
     fn blocks_of_columns_of_two_types() {
