@@ -233,12 +233,12 @@ fn a_plan_needs_no_device() {
     let cube = plan(["512"; 3], &[]);
     assert!(cube.contains("\nkernel    gemm_tma_64_nn: "), "{cube}");
     let launch = "1 of 8 x 8 x 2 blocks in clusters of 2 that split k, each of 128 x 1 x 1 threads and \
-                  98304 bytes of dynamic shared memory\n";
+                  118784 bytes of dynamic shared memory\n";
     assert!(cube.contains(launch), "{cube}");
     let object = &objects(&plan(["512"; 3], &["--json"]))[0];
     assert_eq!(object["grids"], serde_json::json!([[8, 8, 2]]));
     assert_eq!(object["cluster"], serde_json::json!([1, 1, 2]));
-    assert_eq!((&object["split_k"], &object["dynamic_shared_bytes"]), (&2.into(), &98304.into()));
+    assert_eq!((&object["split_k"], &object["dynamic_shared_bytes"]), (&2.into(), &118784.into()));
     let nothing = plan(["30", "30", "0"], &["--kernel", "gemm_tma_64_nn"]);
     assert!(nothing.contains("of gemm_64: nothing is multiplied"), "{nothing}");
 }

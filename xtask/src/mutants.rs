@@ -161,8 +161,10 @@ fn products(module: &KernelModule, registry: &str) -> Result<Vec<Kernel>> {
         if kernel.params == Params::Tensor {
             return false;
         }
-        let program = format!("program!({}::{})", module.name, kernel.name);
-        !registry.contains(&program)
+        // In a file of the module's own, or of a folder's.
+        let place = format!("program!({}::", module.name);
+        let name = format!("::{})", kernel.name);
+        !registry.lines().any(|line| line.contains(&place) && line.contains(&name))
     });
     if !general.is_empty() {
         let mut functions = BTreeSet::new();
