@@ -161,10 +161,10 @@ fn products(module: &KernelModule, registry: &str) -> Result<Vec<Kernel>> {
         if kernel.params == Params::Tensor {
             return false;
         }
-        // In a file of the module's own, or of a folder's.
-        let place = format!("program!({}::", module.name);
-        let name = format!("::{})", kernel.name);
-        !registry.lines().any(|line| line.contains(&place) && line.contains(&name))
+        // Of the module itself, or of a file in its folder.
+        let (place, name) = (format!("program!({}::", module.name), format!("::{}", kernel.name));
+        let mut programs = registry.match_indices(&place).map(|(at, _)| &registry[at..]);
+        !programs.any(|rest| rest.split(')').next().is_some_and(|path| path.ends_with(&name)))
     });
     if !general.is_empty() {
         let mut functions = BTreeSet::new();
