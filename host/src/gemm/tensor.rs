@@ -218,11 +218,10 @@ pub(super) fn split_k(
     speed: &Speed,
 ) -> (u32, f64) {
     let given = way.apply(request);
-    let blocks = match request.split_k {
+    let blocks = match request.split_k.map(|blocks| blocks.clamp(1, product.most_splits)) {
         Some(blocks) => blocks..=blocks,
-        None => 1..=MOST_SPLITS,
+        None => 1..=product.most_splits,
     };
-    let blocks = blocks.map(|blocks| blocks.clamp(1, product.most_splits));
     let timed = blocks.map(|blocks| (blocks, time(product, &given, target, speed, blocks)));
     let first = (1, f64::INFINITY);
     let (blocks, time) =

@@ -40,6 +40,7 @@ pub const SLAB: usize = 32;
 pub const STEPS: usize = 8;
 /// Rows of C that a thread computes; its columns are 12 or 16.
 pub const ROWS: usize = 8;
+
 /// An operand in global memory, slab by slab.
 pub trait Operand {
     /// Does it lie along k?
@@ -56,8 +57,11 @@ pub trait Operand {
     );
 }
 
-impl<const TILE: usize> Operand for Boxes<f32, TILE, SLAB, 128> {
-    const K_MAJOR: bool = true;
+/// Boxes along k are swizzled.
+impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Operand
+    for Boxes<f32, BOX_ROWS, BOX_COLS, SWIZZLE>
+{
+    const K_MAJOR: bool = SWIZZLE > 0;
 
     #[inline(always)]
     #[track_caller]
@@ -69,24 +73,12 @@ impl<const TILE: usize> Operand for Boxes<f32, TILE, SLAB, 128> {
         (outer, p): (u32, u32),
         done: Mbarrier,
     ) {
-        tiles.load_box(at, self, (product, outer, p), done);
-    }
-}
-
-impl<const TILE: usize> Operand for Boxes<f32, SLAB, TILE, 0> {
-    const K_MAJOR: bool = false;
-
-    #[inline(always)]
-    #[track_caller]
-    fn load(
-        &self,
-        tiles: &mut DynamicShared<f32>,
-        at: usize,
-        product: u32,
-        (outer, p): (u32, u32),
-        done: Mbarrier,
-    ) {
-        tiles.load_box(at, self, (product, p, outer), done);
+        const {
+            let steps = if SWIZZLE > 0 { BOX_COLS } else { BOX_ROWS };
+            assert!(steps == SLAB && (SWIZZLE == 0 || SWIZZLE == 4 * SLAB), "a slab's box");
+        }
+        let place = if Self::K_MAJOR { (product, outer, p) } else { (product, p, outer) };
+        tiles.load_box(at, self, place, done);
     }
 }
 
