@@ -33,22 +33,29 @@ macro_rules! gemm {
     };
 }
 
-/// A general product by tensor copies, of `tile x tile` elements a block; `n` or `t` for A and for B, as in BLAS.
+/// A general product by tensor copies, of such a tile a block; `n` or `t` for A and for B, as in BLAS. Which operands the
+/// producers copy element by element: `Boxes` none, `OddA` A, `Odd` both.
 macro_rules! tensor {
-    ($name:ident, $rows:literal, $cols:literal, $slabs:literal, $splits:literal, $a:ident, $b:ident) => {
+    ($name:ident, $rows:literal, $cols:literal, $steps:expr, $splits:literal, $a:ident, $b:ident) => {
+        tensor!($name, $rows, $cols, $steps, $splits, $a, $b, Boxes)
+    };
+    ($name:ident, $rows:literal, $cols:literal, $steps:expr, $splits:literal, $a:ident, $b:ident, $copies:ident) => {
         Contract::TensorProduct(TensorProduct {
             tile: [$rows, $cols],
-            steps: (SLAB * $slabs) as u32,
+            steps: $steps,
             most_splits: $splits,
             a: boxes!(a $a $rows),
             b: boxes!(b $b $cols),
-            kernel: TensorKernel {
+            kernel: TensorKernel::$copies {
                 kernel: &crate::kernels::gemm_tma::$name,
                 checked: &crate::checked::kernels::gemm_tma::$name,
             },
         })
     };
 }
+
+/// Steps of k of a slab.
+const SLAB_STEPS: u32 = SLAB as u32;
 
 /// The boxes of an operand: along k, in spans of the swizzle; or along its outer side.
 macro_rules! boxes {
@@ -280,37 +287,62 @@ pub static KERNELS: &[Entry] = &[
     Entry {
         summary: "general, 128 x 128 tiles by tensor copies; A or B along k",
         rung: None,
-        contract: tensor!(gemm_tma_128_nn, 128, 128, 1, 1, n, n),
+        contract: tensor!(gemm_tma_128_nn, 128, 128, SLAB_STEPS, 1, n, n),
     },
     Entry {
         summary: "general, 128 x 128 tiles by tensor copies; A along m, B along n",
         rung: None,
-        contract: tensor!(gemm_tma_128_tn, 128, 128, 1, 1, t, n),
+        contract: tensor!(gemm_tma_128_tn, 128, 128, SLAB_STEPS, 1, t, n),
     },
     Entry {
         summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A or B along k",
         rung: None,
-        contract: tensor!(gemm_tma_64_nn, 64, 64, 2, 8, n, n),
+        contract: tensor!(gemm_tma_64_nn, 64, 64, 2 * SLAB_STEPS, 8, n, n),
     },
     Entry {
         summary: "general, 64 x 64 tiles by tensor copies, k over a cluster; A along m, B along n",
         rung: None,
-        contract: tensor!(gemm_tma_64_tn, 64, 64, 2, 8, t, n),
+        contract: tensor!(gemm_tma_64_tn, 64, 64, 2 * SLAB_STEPS, 8, t, n),
     },
     Entry {
         summary: "general, 64 x 96 tiles by tensor copies; A or B along k",
         rung: None,
-        contract: tensor!(gemm_tma_64x96_nn, 64, 96, 2, 1, n, n),
+        contract: tensor!(gemm_tma_64x96_nn, 64, 96, 2 * SLAB_STEPS, 1, n, n),
+    },
+    Entry {
+        summary: "general, 72 x 80 tiles from rings with producers; A or B along k",
+        rung: None,
+        contract: tensor!(gemm_tma_72x80_nn, 72, 80, 8, 1, n, n),
+    },
+    Entry {
+        summary: "general, 72 x 80 tiles from rings with producers; A or B along k",
+        rung: None,
+        contract: tensor!(gemm_tma_72x80_nn1, 72, 80, 8, 1, n, n),
+    },
+    Entry {
+        summary: "general, 72 x 80 tiles from rings with producers; A's rows begin anywhere",
+        rung: None,
+        contract: tensor!(gemm_tma_72x80_on, 72, 80, 8, 1, n, n, OddA),
+    },
+    Entry {
+        summary: "general, 72 x 80 tiles from rings with producers; A's rows begin anywhere",
+        rung: None,
+        contract: tensor!(gemm_tma_72x80_on1, 72, 80, 8, 1, n, n, OddA),
+    },
+    Entry {
+        summary: "general, 72 x 80 tiles from rings with producers; A's and B's rows begin anywhere",
+        rung: None,
+        contract: tensor!(gemm_tma_72x80_oo, 72, 80, 8, 1, n, n, Odd),
     },
     Entry {
         summary: "general, 16 x 256 tiles by tensor copies, k over a cluster; A or B along k",
         rung: None,
-        contract: tensor!(gemm_tma_16x256_nn, 16, 256, 1, 8, n, n),
+        contract: tensor!(gemm_tma_16x256_nn, 16, 256, SLAB_STEPS, 8, n, n),
     },
     Entry {
         summary: "general, 256 x 16 tiles by tensor copies, k over a cluster; A or B along k",
         rung: None,
-        contract: tensor!(gemm_tma_256x16_nn, 256, 16, 1, 8, n, n),
+        contract: tensor!(gemm_tma_256x16_nn, 256, 16, SLAB_STEPS, 8, n, n),
     },
     Entry {
         summary: "general product of f64, 64 x 64 tiles, 4 x 4 elements a thread",
@@ -481,7 +513,7 @@ impl Entry {
         match &self.contract {
             Contract::Product(product) => product.declaration(),
             Contract::ProductF64(product) => &product.kernel.kernel.declaration,
-            Contract::TensorProduct(product) => &product.kernel.kernel.declaration,
+            Contract::TensorProduct(product) => product.kernel.declaration(),
             Contract::Program(program) => program.declaration,
         }
     }
@@ -612,13 +644,51 @@ pub struct TensorProduct {
     pub kernel: TensorKernel,
 }
 
-/// The kernel of a product by tensor copies.
+/// The kernel of a product by tensor copies: which operands its producers copy element by element, so that their rows may
+/// begin anywhere; the others are maps.
 #[derive(Clone, Copy, Debug)]
-pub struct TensorKernel {
-    /// The kernel.
-    pub kernel: &'static Kernel<TensorParams>,
-    /// The same source, compiled for [`simt::check::launch`].
-    pub checked: &'static Kernel<CheckedTensorParams>,
+pub enum TensorKernel {
+    /// None.
+    Boxes {
+        /// The kernel.
+        kernel: &'static Kernel<TensorParams>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedTensorParams>,
+    },
+    /// A.
+    OddA {
+        /// The kernel.
+        kernel: &'static Kernel<OddAParams>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedOddAParams>,
+    },
+    /// A and B.
+    Odd {
+        /// The kernel.
+        kernel: &'static Kernel<GemmParams<f32>>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedGemmParams<f32>>,
+    },
+}
+
+impl TensorKernel {
+    /// What the kernel says of itself.
+    pub fn declaration(&self) -> &'static Declaration {
+        match self {
+            TensorKernel::Boxes { kernel, .. } => &kernel.declaration,
+            TensorKernel::OddA { kernel, .. } => &kernel.declaration,
+            TensorKernel::Odd { kernel, .. } => &kernel.declaration,
+        }
+    }
+
+    /// May the rows of A, and of B, begin anywhere?
+    pub fn takes_odd_rows(&self) -> [bool; 2] {
+        match self {
+            TensorKernel::Boxes { .. } => [false; 2],
+            TensorKernel::OddA { .. } => [true, false],
+            TensorKernel::Odd { .. } => [true; 2],
+        }
+    }
 }
 
 /// Problem, A, B, C, bias.
@@ -626,6 +696,11 @@ pub type TensorParams = (Problem, TensorMap<f32>, TensorMap<f32>, Out<f32>, In<f
 /// Problem, A, B, C, bias as views that report every access.
 pub type CheckedTensorParams =
     (Problem, CheckedTensorMap<f32>, CheckedTensorMap<f32>, CheckedOut<f32>, CheckedIn<f32>);
+/// Problem, A, B, C, bias.
+pub type OddAParams = (Problem, In<f32>, TensorMap<f32>, Out<f32>, In<f32>);
+/// Problem, A, B, C, bias as views that report every access.
+pub type CheckedOddAParams =
+    (Problem, CheckedIn<f32>, CheckedTensorMap<f32>, CheckedOut<f32>, CheckedIn<f32>);
 
 /// m, n, k, A, B, C with the matrices as views.
 pub type ViewParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);

@@ -33,23 +33,44 @@ impl<const STAGES: usize> Pipeline<STAGES> {
     #[inline(always)]
     #[track_caller]
     pub fn init(&self, readers: u32) {
+        self.init_for(1, readers);
+    }
+
+    /// Gets it ready: a stage has been filled after so many arrivals and the bytes that they announced, and read when
+    /// `readers` have released it. As [`init`](Self::init), for stages that threads fill: each of them then arrives when its
+    /// copies have come ([`Mbarrier::arrive_after_copies`]).
+    #[inline(always)]
+    #[track_caller]
+    pub fn init_for(&self, arrivals: u32, readers: u32) {
         for stage in 0..STAGES {
-            self.full.at(stage).init(1);
+            self.full.at(stage).init(arrivals);
             self.empty.at(stage).init(readers);
         }
         mbarrier::fence_init();
     }
 
-    /// The side that fills, from the first stage on. One thread has it.
+    /// The side that fills, from the first stage on. One thread has it, or a warp.
     #[inline(always)]
     pub fn producer(&self) -> Producer<'_, STAGES> {
         Producer { pipeline: self, turn: Turn::default() }
+    }
+
+    /// One of several sides that fill, which take turns: every `n`-th stage is its, from the `first` on. One warp has it.
+    #[inline(always)]
+    pub fn producer_of(&self, first: usize) -> Producer<'_, STAGES> {
+        Producer { pipeline: self, turn: Turn { stage: first as u32, parity: 0 } }
     }
 
     /// The side that reads, from the first stage on. Every thread that reads has one.
     #[inline(always)]
     pub fn consumer(&self) -> Consumer<'_, STAGES> {
         Consumer { pipeline: self, turn: Turn::default() }
+    }
+
+    /// One of several sides that read, which take turns: as [`producer_of`](Self::producer_of).
+    #[inline(always)]
+    pub fn consumer_of(&self, first: usize) -> Consumer<'_, STAGES> {
+        Consumer { pipeline: self, turn: Turn { stage: first as u32, parity: 0 } }
     }
 }
 
@@ -66,6 +87,16 @@ impl Turn {
         self.stage += 1;
         if self.stage == STAGES as u32 {
             self.stage = 0;
+            self.parity ^= 1;
+        }
+    }
+
+    /// By so many stages, at most all.
+    #[inline(always)]
+    fn advance_by<const STAGES: usize>(&mut self, count: usize) {
+        self.stage += count as u32;
+        if self.stage >= STAGES as u32 {
+            self.stage -= STAGES as u32;
             self.parity ^= 1;
         }
     }
@@ -99,6 +130,16 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
         stage
     }
 
+    /// [`acquire_warp`](Self::acquire_warp) for a warp that does nothing but fill: it sleeps where it has to wait, and leaves
+    /// the scheduler to others.
+    #[inline(always)]
+    #[track_caller]
+    pub fn acquire_idle(&self) -> usize {
+        let stage = self.turn.stage as usize;
+        self.pipeline.empty.at(stage).wait_idle(self.turn.parity ^ 1);
+        stage
+    }
+
     /// Announces so many bytes.
     #[inline(always)]
     #[track_caller]
@@ -116,6 +157,12 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
     #[inline(always)]
     pub fn advance(&mut self) {
         self.turn.advance::<STAGES>();
+    }
+
+    /// Goes on to the stage `count` further, at most as many as there are.
+    #[inline(always)]
+    pub fn advance_by(&mut self, count: usize) {
+        self.turn.advance_by::<STAGES>(count);
     }
 }
 
@@ -170,5 +217,11 @@ impl<const STAGES: usize> Consumer<'_, STAGES> {
     #[inline(always)]
     pub fn advance(&mut self) {
         self.turn.advance::<STAGES>();
+    }
+
+    /// Goes on to the stage `count` further, at most as many as there are.
+    #[inline(always)]
+    pub fn advance_by(&mut self, count: usize) {
+        self.turn.advance_by::<STAGES>(count);
     }
 }

@@ -160,7 +160,7 @@ impl Scalar for f64 {
         _: &LaunchConfig,
         _: TensorOperands<f64, f64>,
     ) -> Result<()> {
-        let name = product.kernel.kernel.declaration.name;
+        let name = product.kernel.declaration().name;
         Err(Error::argument("kernel", name, "computes in f32"))
     }
 }

@@ -13,7 +13,7 @@
 use gpu::{
     kernels::gemm::pad::{pad_rows, turn_rows},
     problem::Problem,
-    registry::TensorProduct,
+    registry::{TensorKernel, TensorProduct},
 };
 use simt::{
     Kernel, LaunchConfig, Limits,
@@ -84,8 +84,10 @@ pub(super) fn orientation(
     product: &TensorProduct,
     request: &Request,
 ) -> std::result::Result<Orientation, (&'static str, &'static str)> {
-    // A is read along m by kernels that take what an exchange does not change: nothing is turned over for these.
-    let turns = if product.a.swizzle > 0 { &[false, true][..] } else { &[false] };
+    // A is read along m by kernels that take what an exchange does not change: nothing is turned over for these. Nor for
+    // those that take rows wherever they begin: a copy's begin where they should.
+    let [_, odd_b] = product.kernel.takes_odd_rows();
+    let turns = if product.a.swizzle > 0 && !odd_b { &[false, true][..] } else { &[false] };
     let ways = [false, true].into_iter().flat_map(|exchanged| {
         turns.iter().map(move |&turned| Orientation { exchanged, turned, ..Orientation::default() })
     });
@@ -124,6 +126,8 @@ pub(super) struct Sides {
     pub(super) outer: (usize, usize),
     /// Is it copied turned over, so that its elements are to lie along the other side before?
     turned: bool,
+    /// May its rows begin anywhere?
+    pub(super) odd: bool,
     pub(super) shape: BoxShape,
 }
 
@@ -164,7 +168,7 @@ impl Sides {
 
     /// Elements of the copies of so many matrices that it takes, where these begin at multiples of sixteen bytes or not.
     pub(super) fn copied(&self, matrices: usize, aligned: bool) -> usize {
-        match !self.turned && aligned && self.is_even() {
+        match !self.turned && (self.odd || aligned && self.is_even()) {
             true => 0,
             false => matrices.saturating_mul(self.outer.0).saturating_mul(self.padded_pitch()),
         }
@@ -181,18 +185,20 @@ pub(super) fn sides(
     // Named as in the request.
     let names = [("A", "m"), ("B", "n")];
     let [of_a, of_b] = if way.exchanged { [names[1], names[0]] } else { names };
-    let sides = |(operand, side), shape: BoxShape, turned, outer: (usize, usize), k_stride| {
+    let [odd_a, odd_b] = product.kernel.takes_odd_rows();
+    let sides = |(operand, side), (shape, odd): (BoxShape, bool), turned, outer, k_stride| {
+        let outer: (usize, usize) = outer;
         // Along k the boxes are swizzled.
         let (inner, outer) = match shape.swizzle > 0 {
             true => (("k", k, k_stride), outer),
             false => ((side, outer.0, outer.1), (k, k_stride)),
         };
-        Sides { operand, inner, outer, turned, shape }
+        Sides { operand, inner, outer, turned, odd, shape }
     };
     let [a, b] = strides;
     [
-        sides(of_a, product.a, false, (m, a[0]), a[1]),
-        sides(of_b, product.b, way.turned, (n, b[1]), b[0]),
+        sides(of_a, (product.a, odd_a), false, (m, a[0]), a[1]),
+        sides(of_b, (product.b, odd_b), way.turned, (n, b[1]), b[0]),
     ]
 }
 
@@ -330,11 +336,10 @@ pub(super) unsafe fn launch(
     let [of_a, of_b] = sides(product, orientation, sizes, strides.map(|(_, strides)| strides));
     let a = Source::new(matrices[0], of_a, strides[0].0, products);
     let b = Source::new(matrices[1], of_b, strides[1].0, products);
-    let kernel = product.kernel.kernel;
     if a.copied + b.copied == 0 {
-        let arguments = (problem, a.boxes(products)?, b.boxes(products)?, c, bias);
+        let maps = (|| a.boxes(products), || b.boxes(products));
         // SAFETY: the caller's.
-        return unsafe { stream.launch(kernel, config, arguments) };
+        return unsafe { begin(stream, product, config, (problem, &a, &b, c, bias), maps) };
     }
     stream.with_workspace(a.copied + b.copied, |workspace| {
         for (source, start) in [(&a, 0), (&b, a.copied)] {
@@ -344,11 +349,41 @@ pub(super) unsafe fn launch(
             }
         }
         let copies = workspace.view(..)?;
-        let boxes =
-            (a.boxes_or_copy(products, copies, 0)?, b.boxes_or_copy(products, copies, a.copied)?);
+        let maps = (
+            || a.boxes_or_copy(products, copies, 0),
+            || b.boxes_or_copy(products, copies, a.copied),
+        );
         // SAFETY: the caller's; and the copies are of the operands' size.
-        unsafe { stream.launch(kernel, config, (problem, boxes.0, boxes.1, c, bias)) }
+        unsafe { begin(stream, product, config, (problem, &a, &b, c, bias), maps) }
     })
+}
+
+/// Launches the kernel, with those maps of A and B that it takes.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+unsafe fn begin<'a>(
+    stream: &Stream,
+    product: &TensorProduct,
+    config: &LaunchConfig,
+    operands: (&Problem, &Source, &Source, Written<f32>, BufferView<f32>),
+    maps: (impl FnOnce() -> Result<Boxes<'a, f32>>, impl FnOnce() -> Result<Boxes<'a, f32>>),
+) -> Result<()> {
+    let (problem, a, b, c, bias) = operands;
+    // SAFETY: the caller's.
+    unsafe {
+        match product.kernel {
+            TensorKernel::Boxes { kernel, .. } => {
+                stream.launch(kernel, config, (problem, maps.0()?, maps.1()?, c, bias))
+            }
+            TensorKernel::OddA { kernel, .. } => {
+                stream.launch(kernel, config, (problem, a.elements, maps.1()?, c, bias))
+            }
+            TensorKernel::Odd { kernel, .. } => {
+                stream.launch(kernel, config, (problem, a.elements, b.elements, c, bias))
+            }
+        }
+    }
 }
 
 impl<'a> Source<'a> {

@@ -1,6 +1,9 @@
 //! A product by tensor copies on the CPU, with every access watched.
 
-use gpu::{problem::Problem, registry::Entry};
+use gpu::{
+    problem::Problem,
+    registry::{Entry, TensorKernel},
+};
 use simt::{
     LaunchConfig,
     check::{Finding, Kind, Options, Report},
@@ -77,6 +80,8 @@ pub(crate) fn multiply<'o>(
             n: given.shape.n() as u32,
             k: work.k as u32,
             alpha: 1.0,
+            a: a_strides.map(|stride| stride as u64),
+            b: b_strides.map(|stride| stride as u64),
             c: c_strides.map(|stride| stride as u64),
             ..Problem::default()
         };
@@ -87,8 +92,21 @@ pub(crate) fn multiply<'o>(
         // 3. and 4. hold for every kernel of the registry.
         let report = unsafe {
             let c = Out::uninit(c.wrapping_add(c_start), c_len - c_start);
-            let parameters = (problem, a.map()?, b.map()?, c, In::new(a.address(), 0));
-            simt::check::launch(product.kernel.checked, &config, parameters, &options(&config))
+            let (bias, options) = (In::new(a.address(), 0), options(&config));
+            match product.kernel {
+                TensorKernel::Boxes { checked, .. } => {
+                    let parameters = (problem, a.map()?, b.map()?, c, bias);
+                    simt::check::launch(checked, &config, parameters, &options)
+                }
+                TensorKernel::OddA { checked, .. } => {
+                    let parameters = (problem, a.view(), b.map()?, c, bias);
+                    simt::check::launch(checked, &config, parameters, &options)
+                }
+                TensorKernel::Odd { checked, .. } => {
+                    let parameters = (problem, a.view(), b.view(), c, bias);
+                    simt::check::launch(checked, &config, parameters, &options)
+                }
+            }
         };
         let mut report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
         report
@@ -139,6 +157,13 @@ impl<'a> Rows<'a> {
             Some(copy) => copy.address(),
             None => self.elements.address(),
         }
+    }
+
+    /// # Safety
+    /// The rows outlive the launch, and nobody writes them.
+    unsafe fn view(&self) -> In<f32> {
+        // SAFETY: the operand's elements; one that a kernel takes so is not copied.
+        unsafe { In::new(self.elements.address(), self.elements.len()) }
     }
 
     /// # Safety

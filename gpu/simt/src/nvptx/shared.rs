@@ -167,12 +167,47 @@ macro_rules! indexed {
                 Vector128::from_words([a, b, c, d]).into_array()
             }
 
+            /// [`load128_in_order`](Self::load128_in_order) of eight bytes, whose address must be a multiple of eight.
+            #[inline(always)]
+            pub fn load64_in_order<const N: usize>(&self, index: usize) -> [T; N] {
+                const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
+                // SAFETY: inside the array and aligned, as the kernel promises.
+                let place = simt_shared_address(unsafe { self.0.add(index) }.cast());
+                let (a, b): (u32, u32);
+                // SAFETY: as above, and volatile for the same reason; equal sizes, and every `T` may hold any bits.
+                unsafe {
+                    asm!(
+                        "ld.volatile.shared.v2.b32 {{{}, {}}}, [{}];",
+                        out(reg32) a, out(reg32) b, in(reg32) place,
+                        options(nostack, preserves_flags, readonly),
+                    );
+                    core::mem::transmute_copy(&[a, b])
+                }
+            }
+
             /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be
             /// a multiple of sixteen.
             #[inline(always)]
             pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 // SAFETY: as in `load128`.
                 unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
+            }
+
+            /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a multiple of
+            /// eight.
+            #[inline(always)]
+            pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
+                const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
+                // SAFETY: equal sizes; inside the array and aligned, as the kernel promises.
+                unsafe {
+                    let words: [u32; 2] = core::mem::transmute_copy(&values);
+                    let place = simt_shared_address(self.0.add(index).cast());
+                    asm!(
+                        "st.shared.v2.b32 [{}], {{{}, {}}};",
+                        in(reg32) place, in(reg32) words[0], in(reg32) words[1],
+                        options(nostack, preserves_flags),
+                    );
+                }
             }
 
             /// Begins to copy `N` elements of global memory, from `from` of `source` on, to those from

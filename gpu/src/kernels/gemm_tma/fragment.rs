@@ -38,13 +38,12 @@ use super::{super::device::*, FOUR, Sums};
 pub const SLAB: usize = 32;
 /// Steps of k that the main loop goes through at a time. Longer, and it does not fit the instruction cache.
 pub const STEPS: usize = 8;
-/// Rows of C that a thread computes; its columns are 12 or 16.
-pub const ROWS: usize = 8;
-
 /// An operand in global memory, slab by slab.
 pub trait Operand {
     /// Does it lie along k?
     const K_MAJOR: bool;
+    /// Bytes of a slab that the accelerator copies.
+    const BYTES: u32;
 
     /// Begins to copy the slab that begins with row (or column) `outer` and step `p` to the elements from `at` on.
     fn load(
@@ -62,6 +61,7 @@ impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Operand
     for Boxes<f32, BOX_ROWS, BOX_COLS, SWIZZLE>
 {
     const K_MAJOR: bool = SWIZZLE > 0;
+    const BYTES: u32 = (BOX_ROWS * BOX_COLS * size_of::<f32>()) as u32;
 
     #[inline(always)]
     #[track_caller]
@@ -116,11 +116,14 @@ impl<O: Operand, const TILE: usize, const LANES: usize> Places<O, TILE, LANES> {
         Places { first, lane, start, operand: PhantomData }
     }
 
-    /// The row (column) of the tile that is the thread's i-th.
+    /// The row (column) of the tile that is the i-th of the thread's `N`.
     #[inline(always)]
-    pub fn outer(&self, i: usize) -> usize {
+    pub fn outer<const N: usize>(&self, i: usize) -> usize {
         match O::K_MAJOR {
             true => self.first + self.lane + i * LANES,
+            false if i >= N / FOUR * FOUR => {
+                self.first + (N - 2) * LANES + self.lane * 2 + (i - (N - 2))
+            }
             false => self.first + self.lane * FOUR + i / FOUR * LANES * FOUR + i % FOUR,
         }
     }
@@ -135,11 +138,31 @@ impl<O: Operand, const TILE: usize, const LANES: usize> Places<O, TILE, LANES> {
         }
     }
 
-    /// Four of its rows (columns), from the i-th on, `step` steps further.
+    /// The same of its last two rows (columns), where their number is no multiple of four: there a lane's two lie beside the
+    /// next lane's two.
+    #[inline(always)]
+    pub fn tail(&self, at: usize) -> usize {
+        at - self.lane * 2
+    }
+
+    /// All of its `N` rows (columns), `step` steps further.
     #[inline(always)]
     #[track_caller]
-    fn load_beside(tiles: &DynamicShared<f32>, at: usize, i: usize, step: usize) -> [f32; FOUR] {
-        tiles.load128_in_order(at + step * TILE + i * LANES)
+    fn load_beside<const N: usize>(
+        tiles: &DynamicShared<f32>,
+        (at, tail): (usize, usize),
+        step: usize,
+        all: &mut [f32; N],
+    ) {
+        const { assert!(O::K_MAJOR || N.is_multiple_of(2), "fours, and perhaps two more") };
+        for i in (0..N / FOUR * FOUR).step_by(FOUR) {
+            let four: [f32; FOUR] = tiles.load128_in_order(at + step * TILE + i * LANES);
+            all[i..i + FOUR].copy_from_slice(&four);
+        }
+        if !N.is_multiple_of(FOUR) {
+            let two: [f32; 2] = tiles.load64_in_order(tail + step * TILE + (N - 2) * LANES);
+            all[N - 2..].copy_from_slice(&two);
+        }
     }
 
     /// Four steps of its i-th row, from the `step`th on.
@@ -157,10 +180,33 @@ impl<O: Operand, const TILE: usize, const LANES: usize> Places<O, TILE, LANES> {
 pub struct Steps {
     pub rows: usize,
     pub cols: usize,
+    /// Where the last two columns are, if their number is no multiple of four.
+    pub tail: usize,
+}
+
+impl Steps {
+    /// The steps from `step` on, of the stage that begins with that element.
+    #[inline(always)]
+    pub fn new<
+        A: Operand,
+        B: Operand,
+        const TILE_ROWS: usize,
+        const TILE_COLS: usize,
+        const ROW_LANES: usize,
+        const COL_LANES: usize,
+    >(
+        rows: &Places<A, TILE_ROWS, ROW_LANES>,
+        cols: &Places<B, TILE_COLS, COL_LANES>,
+        stage: usize,
+        step: usize,
+    ) -> Self {
+        let at = cols.at(stage, step);
+        Steps { rows: rows.at(stage, step), cols: at, tail: cols.tail(at) }
+    }
 }
 
 /// What a thread multiplies: of its rows two steps in turn, or the group's four; of its columns two steps in turn.
-pub struct Fragment<Rows, Cols, const COLS: usize> {
+pub struct Fragment<Rows, Cols, const ROWS: usize, const COLS: usize> {
     rows: [[f32; ROWS]; FOUR],
     cols: [[f32; COLS]; 2],
     places: PhantomData<(Rows, Cols)>,
@@ -173,8 +219,9 @@ impl<
     const TILE_COLS: usize,
     const ROW_LANES: usize,
     const COL_LANES: usize,
+    const ROWS: usize,
     const COLS: usize,
-> Fragment<Places<A, TILE_ROWS, ROW_LANES>, Places<B, TILE_COLS, COL_LANES>, COLS>
+> Fragment<Places<A, TILE_ROWS, ROW_LANES>, Places<B, TILE_COLS, COL_LANES>, ROWS, COLS>
 {
     /// The first of those steps.
     #[inline(always)]
@@ -200,16 +247,13 @@ impl<
     #[inline(always)]
     #[track_caller]
     fn load_step<const STEP: usize>(&mut self, tiles: &DynamicShared<f32>, steps: Steps) {
-        for i in (0..COLS).step_by(FOUR) {
-            let four = Places::<B, TILE_COLS, COL_LANES>::load_beside(tiles, steps.cols, i, STEP);
-            self.cols[STEP % 2][i..i + FOUR].copy_from_slice(&four);
-        }
+        let cols = &mut self.cols[STEP % 2];
+        let at = (steps.cols, steps.tail);
+        Places::<B, TILE_COLS, COL_LANES>::load_beside(tiles, at, STEP, cols);
         if !A::K_MAJOR {
-            for i in (0..ROWS).step_by(FOUR) {
-                let four =
-                    Places::<A, TILE_ROWS, ROW_LANES>::load_beside(tiles, steps.rows, i, STEP);
-                self.rows[STEP % 2][i..i + FOUR].copy_from_slice(&four);
-            }
+            let rows = &mut self.rows[STEP % 2];
+            let at = (steps.rows, steps.rows);
+            Places::<A, TILE_ROWS, ROW_LANES>::load_beside(tiles, at, STEP, rows);
         }
     }
 
@@ -236,7 +280,7 @@ impl<
         &mut self,
         tiles: &mut DynamicShared<f32>,
         now: Steps,
-        sums: &mut Sums<COLS>,
+        sums: &mut Sums<ROWS, COLS>,
         next: impl FnOnce(&mut DynamicShared<f32>) -> Steps,
     ) {
         let mut next = Some(next);
@@ -245,12 +289,14 @@ impl<
             ($($step:literal)*) => {$(
                 let ahead = if $step + 1 < STEPS { now } else { next.take().map_or(now, |next| next(tiles)) };
                 self.load_step::<{ ($step + 1) % STEPS }>(tiles, ahead);
-                steps!(row $step, ahead; 0 1 2 3 4 5 6 7);
+                steps!(row $step, ahead; 0 1 2 3 4 5 6 7 8);
             )*};
             (row $step:literal, $ahead:ident; $($i:literal)*) => {$(
-                self.multiply_add_row::<$step, $i>(sums);
+                if $i < ROWS {
+                    self.multiply_add_row::<$step, $i>(sums);
+                }
                 // The row's group has been used up.
-                if A::K_MAJOR && ($step + 1) % FOUR == 0 {
+                if $i < ROWS && A::K_MAJOR && ($step + 1) % FOUR == 0 {
                     self.load_group::<{ ($step + 1) % STEPS }>(tiles, $ahead, $i);
                 }
             )*};
@@ -261,16 +307,20 @@ impl<
     /// One row by all columns.
     #[inline(always)]
     #[track_caller]
-    fn multiply_add_row<const STEP: usize, const I: usize>(&self, sums: &mut Sums<COLS>) {
+    fn multiply_add_row<const STEP: usize, const I: usize>(&self, sums: &mut Sums<ROWS, COLS>) {
         let row = self.rows[if A::K_MAJOR { STEP % FOUR } else { STEP % 2 }][I];
         for j in 0..COLS {
             let j = if I.is_multiple_of(2) { j } else { COLS - 1 - j };
-            let j = if A::K_MAJOR { ENDS_EVEN[j] ^ (STEP % 2) } else { j };
+            let j = if A::K_MAJOR { ends_even(j, COLS) ^ (STEP % 2) } else { j };
             sums[I][j] = fma_in_order(row, self.cols[STEP % 2][j], sums[I][j]);
         }
     }
 }
 
-/// An order of the columns, of all or of the first twelve, that begins and ends with an even one; of their neighbours, with
-/// an odd one.
-const ENDS_EVEN: [usize; 16] = [0, 1, 3, 2, 4, 5, 7, 6, 8, 9, 11, 10, 12, 13, 15, 14];
+/// The j-th of so many columns in an order that begins and ends with an even one; the same of their neighbours, with an odd
+/// one. Columns are even in number, so in every second pair the two change places.
+const fn ends_even(j: usize, cols: usize) -> usize {
+    // Twelve: 0 1, 3 2, 4 5, 7 6, 8 9, 11 10. Ten: 0 1, 3 2, 4 5, 7 6, 9 8.
+    let changed = if cols.is_multiple_of(FOUR) || j + 2 < cols { j / 2 % 2 } else { 1 };
+    j ^ changed
+}

@@ -35,9 +35,10 @@
 
 mod fragment;
 mod parts;
+mod rings;
 
-pub use self::fragment::SLAB;
-use self::fragment::{Fragment, Operand, Places, ROWS, STEPS, Steps, place_of};
+pub use self::{fragment::SLAB, rings::*};
+use self::fragment::{Fragment, Operand, Places, STEPS, Steps, place_of};
 use super::{
     device::*,
     gemm::{FOUR, epilogue::Epilogue},
@@ -45,7 +46,10 @@ use super::{
 use crate::problem::Problem;
 
 /// A thread's elements of C.
-type Sums<const COLS: usize> = [[f32; COLS]; ROWS];
+type Sums<const ROWS: usize, const COLS: usize> = [[f32; COLS]; ROWS];
+
+/// Rows of C that a thread computes, where nothing else is said.
+const ROWS: usize = 8;
 
 /// A tile of C of so many rows and columns, of which a warp of `ROW_LANES x COL_LANES` lanes computes 8 rows and `COLS`
 /// columns a lane. The stages are `SLABS` slabs of 32 steps of k, whose steps the warps share that compute the same
@@ -136,13 +140,10 @@ fn multiply<
     let (lane_row, lane_col) = place_of::<ROW_LANES>(lane);
     let rows = Places::<A, TILE_ROWS, ROW_LANES>::new(slab, warp_row, lane_row);
     let cols = Places::<B, TILE_COLS, COL_LANES>::new(slab + slab_a, warp_col, lane_col);
-    let mut sums: Sums<COLS> = [[0.0; COLS]; ROWS];
+    let mut sums: Sums<ROWS, COLS> = [[0.0; COLS]; ROWS];
     let mut consumer = pipeline.consumer();
     if left > 0 {
-        let steps = |stage, step: u32| Steps {
-            rows: rows.at(stage, step as usize),
-            cols: cols.at(stage, step as usize),
-        };
+        let steps = |stage, step: u32| Steps::new(&rows, &cols, stage, step as usize);
         let mut stage = consumer.wait_warp() * stage_elements;
         let mut step = first;
         let mut now = steps(stage, step);
@@ -183,7 +184,7 @@ fn multiply<
     // All have read the last stages, whose place the sums take.
     thread::sync_threads();
     parts::store(&mut tiles, slice, &rows, &cols, &sums);
-    parts::add::<A, TILE_ROWS, TILE_COLS, SLICES, THREADS>(
+    parts::add::<TILE_ROWS, TILE_COLS, SLICES, THREADS>(
         &mut tiles,
         (rank, blocks),
         first,
@@ -208,12 +209,12 @@ fn store<
     (first_row, first_col): (usize, usize),
     rows: &Places<A, TILE_ROWS, ROW_LANES>,
     cols: &Places<B, TILE_COLS, COL_LANES>,
-    sums: &Sums<COLS>,
+    sums: &Sums<ROWS, COLS>,
 ) {
     for i in 0..ROWS {
         for j in (0..COLS).step_by(FOUR) {
             let four = [sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]];
-            epilogue.store::<WIDE>((first_row + rows.outer(i), first_col + cols.outer(j)), four);
+            epilogue.store::<WIDE>((first_row + rows.outer::<ROWS>(i), first_col + cols.outer::<COLS>(j)), four);
         }
     }
 }

@@ -9,23 +9,28 @@
 //!
 //! All in a fixed order, so that the result is the same in every run.
 
-use super::{super::device::*, Epilogue, FOUR, Operand, Places, ROWS, Sums};
+use super::{super::device::*, Epilogue, FOUR, Operand, Places, Sums};
 
 /// Groups of four columns of a tile.
 const fn groups(rows: usize, cols: usize) -> usize {
     rows * cols / FOUR
 }
 
-/// What a row's columns are exchanged by, each with the one that lies so far off: 8 x 4 lanes, which have eight rows and
-/// every fourth column, store to 32 banks.
-#[inline(always)]
-fn exchange<A: Operand, const TILE_COLS: usize>(row: usize) -> (usize, usize) {
-    let lane = if A::K_MAJOR { row } else { row / FOUR };
-    (if TILE_COLS > 16 { lane / FOUR % 2 * 16 } else { 0 }, lane % FOUR)
+/// Elements from one row of a part to the next. Of the lanes whose stores of 128 bits go together, eight at a time, those of
+/// the next row are to reach the other half of the banks where a row has four, and the next banks where it has one.
+const fn pitch(cols: usize) -> usize {
+    if cols <= 16 { cols + FOUR } else { (cols + 15) / 32 * 32 + 16 }
 }
 
-/// Stores a thread's sums, one by one: as vectors they would have to lie in fours of registers, whose banks are those of
-/// the columns that they are multiplied with.
+/// Four neighbours the way they are stored: the second, the first, the fourth, the third. For a vector's elements lie in
+/// registers side by side, and a sum's must not be in the bank of the column that it is multiplied with: columns come as
+/// vectors, too, of which the first element is in the even bank. So of the sums the second is.
+#[inline(always)]
+fn exchanged([a, b, c, d]: [f32; FOUR]) -> [f32; FOUR] {
+    [b, a, d, c]
+}
+
+/// Stores a thread's sums.
 #[inline(always)]
 #[track_caller]
 pub fn store<
@@ -35,20 +40,25 @@ pub fn store<
     const TILE_COLS: usize,
     const ROW_LANES: usize,
     const COL_LANES: usize,
+    const ROWS: usize,
     const COLS: usize,
 >(
     tiles: &mut DynamicShared<f32>,
     slice: usize,
     rows: &Places<A, TILE_ROWS, ROW_LANES>,
     cols: &Places<B, TILE_COLS, COL_LANES>,
-    sums: &Sums<COLS>,
+    sums: &Sums<ROWS, COLS>,
 ) {
     for i in 0..ROWS {
-        let row = rows.outer(i);
-        let (far, near) = exchange::<A, TILE_COLS>(row);
-        for j in 0..COLS {
-            let col = cols.outer(j) ^ far ^ near;
-            tiles[(slice * TILE_ROWS + row) * TILE_COLS + col] = sums[i][j];
+        let row = slice * TILE_ROWS + rows.outer::<ROWS>(i);
+        let (at, sums) = (row * pitch(TILE_COLS), &sums[i]);
+        for j in (0..COLS / FOUR * FOUR).step_by(FOUR) {
+            let four = exchanged([sums[j], sums[j + 1], sums[j + 2], sums[j + 3]]);
+            tiles.store128(at + cols.outer::<COLS>(j), four);
+        }
+        if !COLS.is_multiple_of(FOUR) {
+            let two = [sums[COLS - 1], sums[COLS - 2]];
+            tiles.store64(at + cols.outer::<COLS>(COLS - 2), two);
         }
     }
 }
@@ -56,21 +66,19 @@ pub fn store<
 /// The sum of the block's parts of a group of columns.
 #[inline(always)]
 #[track_caller]
-fn add_slices<A: Operand, const TILE_ROWS: usize, const TILE_COLS: usize, const SLICES: usize>(
+fn add_slices<const TILE_ROWS: usize, const TILE_COLS: usize, const SLICES: usize>(
     tiles: &DynamicShared<f32>,
     group: usize,
 ) -> [f32; FOUR] {
     let (row, col) = place::<TILE_COLS>(group);
-    let (far, near) = exchange::<A, TILE_COLS>(row);
     let mut sums = [0.0; FOUR];
     for slice in 0..SLICES {
-        let part: [f32; FOUR] = tiles.load128((slice * TILE_ROWS + row) * TILE_COLS + (col ^ far));
+        let part: [f32; FOUR] = tiles.load128((slice * TILE_ROWS + row) * pitch(TILE_COLS) + col);
         for i in 0..FOUR {
             sums[i] += part[i];
         }
     }
-    let pairs = if near % 2 == 0 { sums } else { [sums[1], sums[0], sums[3], sums[2]] };
-    if near < 2 { pairs } else { [pairs[2], pairs[3], pairs[0], pairs[1]] }
+    exchanged(sums)
 }
 
 /// The row and the first column of a group.
@@ -82,20 +90,35 @@ fn place<const TILE_COLS: usize>(group: usize) -> (usize, usize) {
 /// Groups that a thread works on at a time, so that it need not wait for each read by itself.
 const AT_ONCE: usize = 4;
 
-/// Does something with those of the groups from `first` to `end` that are the thread's, of so many threads. Past the end it
-/// is the last one again, said not to be the thread's.
+/// Those groups, from one of the thread's on, of so many threads, and which of them are the thread's: past the end it is the
+/// last one again, which is not.
 #[inline(always)]
-#[track_caller]
-fn for_each<const THREADS: usize>(
-    first: usize,
-    end: usize,
-    mut act: impl FnMut([(usize, bool); AT_ONCE]),
-) {
-    let mut group = first + thread::thread_idx_x() as usize;
-    while group < end {
-        let groups = [group, group + THREADS, group + 2 * THREADS, group + 3 * THREADS];
-        act(groups.map(|group| (group.min(end - 1), group < end)));
-        group += AT_ONCE * THREADS;
+fn at_once<const THREADS: usize>(group: usize, end: usize) -> [(usize, bool); AT_ONCE] {
+    let groups = [group, group + THREADS, group + 2 * THREADS, group + 3 * THREADS];
+    groups.map(|group| (group.min(end - 1), group < end))
+}
+
+/// Where a tile begins, and what it takes to finish it.
+struct Tile<'a, 'b, const ROWS: usize, const COLS: usize> {
+    first: (usize, usize),
+    epilogue: &'a mut Epilogue<'b, f32>,
+    /// Is the tile `alpha A B`, and all of it inside?
+    is_scaled: bool,
+}
+
+impl<const ROWS: usize, const COLS: usize> Tile<'_, '_, ROWS, COLS> {
+    /// Makes elements of C of a group's sums.
+    #[inline(always)]
+    #[track_caller]
+    fn finish(&mut self, (group, is_mine): (usize, bool), sums: [f32; FOUR]) {
+        let (row, col) = place::<COLS>(group);
+        let at = (self.first.0 + row, self.first.1 + col);
+        match self.is_scaled {
+            _ if !is_mine => {}
+            true if self.epilogue.is_wide() => self.epilogue.store::<true>(at, sums),
+            true => self.epilogue.store::<false>(at, sums),
+            false => self.epilogue.finish::<false>(at, sums),
+        }
     }
 }
 
@@ -103,7 +126,6 @@ fn for_each<const THREADS: usize>(
 #[inline(always)]
 #[track_caller]
 pub fn add<
-    A: Operand,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const SLICES: usize,
@@ -111,39 +133,36 @@ pub fn add<
 >(
     tiles: &mut DynamicShared<f32>,
     (rank, blocks): (u32, u32),
-    (first_row, first_col): (usize, usize),
+    first: (usize, usize),
     epilogue: &mut Epilogue<f32>,
 ) {
     let all = const { groups(TILE_ROWS, TILE_COLS) };
-    let is_scaled = epilogue.is_scaled_tile((first_row, first_col), (TILE_ROWS, TILE_COLS));
-    let mut finish = |(group, is_mine): (usize, bool), sums| {
-        let (row, col) = place::<TILE_COLS>(group);
-        let at = (first_row + row, first_col + col);
-        match is_scaled {
-            _ if !is_mine => {}
-            true if epilogue.is_wide() => epilogue.store::<true>(at, sums),
-            true => epilogue.store::<false>(at, sums),
-            false => epilogue.finish::<false>(at, sums),
-        }
-    };
+    let is_scaled = epilogue.is_scaled_tile(first, (TILE_ROWS, TILE_COLS));
+    let mut tile = Tile::<TILE_ROWS, TILE_COLS> { first, epilogue, is_scaled };
+    let thread = thread::thread_idx_x() as usize;
     if blocks == 1 {
         thread::sync_threads();
-        for_each::<THREADS>(0, all, |groups| {
+        let mut group = thread;
+        while group < all {
+            let groups = at_once::<THREADS>(group, all);
             let sums = groups
-                .map(|(group, _)| add_slices::<A, TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
+                .map(|(group, _)| add_slices::<TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
             for i in 0..AT_ONCE {
-                finish(groups[i], sums[i]);
+                tile.finish(groups[i], sums[i]);
             }
-        });
+            group += AT_ONCE * THREADS;
+        }
         return;
     }
     // What comes from the others is put behind this block's parts, where stages were: now all have read theirs.
     cluster::sync();
-    let received = SLICES * TILE_ROWS * TILE_COLS;
+    let received = SLICES * TILE_ROWS * pitch(TILE_COLS);
     let share = all.div_ceil(blocks as usize);
-    for_each::<THREADS>(0, all, |groups| {
+    let mut group = thread;
+    while group < all {
+        let groups = at_once::<THREADS>(group, all);
         let sums =
-            groups.map(|(group, _)| add_slices::<A, TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
+            groups.map(|(group, _)| add_slices::<TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
         for i in 0..AT_ONCE {
             let (group, is_mine) = groups[i];
             let (owner, place) = (group / share, rank as usize * share + group % share);
@@ -151,10 +170,14 @@ pub fn add<
                 tiles.remote(owner as u32).store128(received + place * FOUR, sums[i]);
             }
         }
-    });
+        group += AT_ONCE * THREADS;
+    }
     cluster::sync();
     let first = rank as usize * share;
-    for_each::<THREADS>(first, (first + share).min(all), |groups| {
+    let end = (first + share).min(all);
+    let mut group = first + thread;
+    while group < end {
+        let groups = at_once::<THREADS>(group, end);
         let mut sums = [[0.0; FOUR]; AT_ONCE];
         for rank in 0..blocks as usize {
             let parts: [[f32; FOUR]; AT_ONCE] = groups
@@ -166,7 +189,8 @@ pub fn add<
             }
         }
         for i in 0..AT_ONCE {
-            finish(groups[i], sums[i]);
+            tile.finish(groups[i], sums[i]);
         }
-    });
+        group += AT_ONCE * THREADS;
+    }
 }

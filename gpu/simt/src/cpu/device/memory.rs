@@ -18,12 +18,13 @@ pub type Out<T> = views::Out<T, Fast>;
 pub(super) fn is_allowed<T>(base: *const T, len: usize, index: usize, count: usize) -> bool {
     match count {
         1 => index < len,
-        _ => index <= len && count <= len - index && is_aligned(base, index),
+        _ => index <= len && count <= len - index && is_aligned(base, index, count),
     }
 }
 
-fn is_aligned<T>(base: *const T, index: usize) -> bool {
-    base.addr().wrapping_add(index * size_of::<T>()).is_multiple_of(16)
+fn is_aligned<T>(base: *const T, index: usize, count: usize) -> bool {
+    let bytes = if count * size_of::<T>() == 8 { 8 } else { 16 };
+    base.addr().wrapping_add(index * size_of::<T>()).is_multiple_of(bytes)
 }
 
 /// Why an access is not allowed.
@@ -133,6 +134,13 @@ pub(crate) mod views {
     }
 
     impl<T: Element, M: Mode> In<T, M> {
+        /// The elements from `index` on, of which there may be none.
+        #[inline(always)]
+        pub fn after(&self, index: usize) -> Self {
+            let len = self.len.saturating_sub(index);
+            In { base: self.base.wrapping_add(index), len, tag: self.tag }
+        }
+
         /// `N` elements from `index` on, in one access.
         #[inline(always)]
         #[track_caller]

@@ -223,12 +223,31 @@ pub(crate) mod arrays {
                     self.load128(index)
                 }
 
+                /// [`load128_in_order`](Self::load128_in_order) of eight bytes, whose address must be a multiple of eight.
+                #[inline(always)]
+                #[track_caller]
+                pub fn load64_in_order<const N: usize>(&self, index: usize) -> [T; N] {
+                    const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
+                    // SAFETY: inside the array, which lives as long as the block.
+                    unsafe { *self.at(index, N, Access::Read).cast() }
+                }
+
                 /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be
                 /// a multiple of sixteen.
                 #[inline(always)]
                 #[track_caller]
                 pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
                     const { sixteen_bytes::<T, N>() };
+                    // SAFETY: inside the array, which lives as long as the block.
+                    unsafe { *self.at(index, N, Access::Write).cast() = values }
+                }
+
+                /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a multiple of
+                /// eight.
+                #[inline(always)]
+                #[track_caller]
+                pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
+                    const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
                     // SAFETY: inside the array, which lives as long as the block.
                     unsafe { *self.at(index, N, Access::Write).cast() = values }
                 }
