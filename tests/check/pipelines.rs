@@ -16,6 +16,9 @@ fn text(place: Option<&Place>) -> &'static str {
         () if place.file.ends_with("kernels/clusters.rs") => {
             include_str!("../specimens/src/kernels/clusters.rs")
         }
+        () if place.file.ends_with("kernels/multicast.rs") => {
+            include_str!("../specimens/src/kernels/multicast.rs")
+        }
         () => panic!("{place} is in no specimen"),
     };
     source.lines().nth(place.line as usize - 1).expect("the line is there").trim()
@@ -96,6 +99,23 @@ fn races_are_found_in_every_order_and_name_both_lines() {
     }
 }
 
+/// The line of a copy to both blocks.
+const SEND: &str =
+    "tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);";
+
+#[test]
+fn a_copy_to_a_block_that_is_not_ready_names_both_lines() {
+    let read = "y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];";
+    every_order_finds("released_to_its_block_alone", |finding| {
+        let lines = [&finding.place, &finding.other_place].map(|place| text(place.as_ref()));
+        finding.kind == Kind::ReadAfterWrite && lines == [read, SEND]
+    });
+    every_order_finds("sent_before_the_init", |finding| {
+        let lines = [&finding.place, &finding.other_place].map(|place| text(place.as_ref()));
+        finding.kind == Kind::ReadAfterWrite && lines == [SEND, "pipeline.init(64);"]
+    });
+}
+
 #[test]
 fn a_stage_that_nobody_waits_for_is_a_race_or_has_never_been_filled() {
     every_order_finds("read_without_a_wait", |finding| match finding.kind {
@@ -174,6 +194,12 @@ fn the_end_of_a_block_names_what_it_comes_before() {
             "tiles.load_box(i * BOX, &boxes, (0, (first + i as u32) * ROWS, 0), full.at(i));",
             "a copy that comes, and block",
         ),
+        (
+            "sent_to_an_ended_block",
+            "tile.load_box_multicast(0, &boxes, (0, first * ROWS, 0), full.at(0), BOTH);",
+            "a copy that comes, and block",
+        ),
+        ("ends_without_a_drain", "consumer.release();", "an arrival, and block"),
         (
             "ends_before_the_last_read",
             "let four: [f32; 4] = other.load128(t / 4 * 4);",

@@ -214,3 +214,57 @@ fn what_does_not_add_up_is_a_fault_that_names_its_line() {
     let fault = super::fault(twice).to_string();
     assert!(fault.contains("initialised before") && fault.contains("simt/pipelines.rs"), "{fault}");
 }
+
+/// Copies a box to the blocks of its cluster that `blocks` names; each of these adds its rank and writes.
+#[kernel(block = (32), cluster = (4), dynamic_shared = 512, shared = 8, len(y = 4 * 128))]
+fn sends_a_box(blocks: u32, map: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, full) = (dynamic_shared![f32], mbarriers![1]);
+    let boxes = map.boxes::<8, 16, 0>();
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    let is_meant = blocks >> rank & 1 == 1;
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+        if is_meant {
+            full.at(0).arrive_expect(512);
+        }
+    }
+    cluster::sync();
+    if t == 0 && rank == 1 {
+        tile.load_box_multicast(0, &boxes, (0, 0, 0), full.at(0), blocks as u16);
+    }
+    if is_meant {
+        full.at(0).wait(0);
+        for i in (t..128).step_by(32) {
+            y[rank as usize * 128 + i] = tile[i] + rank as f32;
+        }
+    }
+    cluster::sync();
+}
+
+#[test]
+fn a_box_comes_to_each_block_that_is_named() {
+    let matrix = Aligned::<[f32; 128]>(std::array::from_fn(|i| 10.0 * i as f32));
+    let shape = BoxShape { rows: 8, cols: 16, swizzle: 0 };
+    // SAFETY: the matrix is as large as said.
+    let map = unsafe { TensorMap::new(matrix.0.as_ptr(), [1, 8, 16], [0, 16], shape) }.unwrap();
+    let config = LaunchConfig { dynamic_shared: 512, ..LaunchConfig::new([4, 1, 1], [32, 1, 1]) };
+    let run = |blocks: u32| {
+        let mut y = vec![-1.0; 512];
+        let params = (blocks, map, write(&mut y));
+        launch_with(&sends_a_box, config, params, &Options::default()).map(|()| y)
+    };
+    // The block that sends may be one of them or not.
+    for blocks in [0b0010, 0b1111, 0b1001, 0b0100] {
+        let expected = (0..4).flat_map(|rank| {
+            let is_meant = blocks >> rank & 1 == 1;
+            matrix.0.map(|value| if is_meant { value + rank as f32 } else { -1.0 })
+        });
+        assert_eq!(run(blocks).unwrap(), expected.collect::<Vec<_>>(), "{blocks:04b}");
+    }
+    for (blocks, text) in [(0, "0b0000000000000000"), (0b10001, "0b0000000000010001")] {
+        let fault = super::fault(run(blocks).map(|_| ())).to_string();
+        let expected = format!("a copy to the blocks {text}: the cluster has 4, a bit each");
+        assert!(fault.contains(&expected) && fault.contains("simt/pipelines.rs"), "{fault}");
+    }
+}

@@ -39,6 +39,15 @@ macro_rules! pipeline {
     };
 }
 
+/// A ring of so many stages in the shared memory of each block of a cluster, whose copies may go to several of the blocks:
+/// `cluster_pipeline![4]`. Hopper and later.
+#[macro_export]
+macro_rules! cluster_pipeline {
+    ($stages:expr) => {
+        $crate::device::ClusterPipeline::<{ $stages }>::declare()
+    };
+}
+
 /// An array in global memory that outlives launches, CUDA's `__device__` variable:
 /// `global! { pub static TOTALS: [u32; 4]; }`.
 ///

@@ -11,40 +11,122 @@
 //!
 //! Each stage has two mbarriers. Both sides go round the ring by themselves, and at every round the parity of the
 //! phases that they wait for turns over: these types keep stage and parity, so that a kernel cannot confuse them.
+//!
+//! # Of a cluster
+//! Where copies go to several blocks ([`load_box_multicast`](crate::device::DynamicShared::load_box_multicast)), each block
+//! has a ring, and all of them go round together:
+//!
+//! ```text
+//!   one thread  init, and then all threads of the cluster `cluster::sync`: the others' mbarriers are there
+//!   producer    acquire: waits until the readers of all blocks have read the stage, announces the bytes that come to
+//!               this block, whichever blocks send them
+//!               (begins copies to this block and to others, that tell `full()`)
+//!               advance
+//!               at the end drain: no block ends while another has something to tell it
+//!   consumer    wait, release: as above, but all blocks are told
+//! ```
 
-use crate::device::{Mbarrier, Mbarriers, fence_proxy_async, mbarrier, warp};
+use core::marker::PhantomData;
 
-/// The mbarriers of a ring of stages, made by [`pipeline!`](crate::pipeline).
-pub struct Pipeline<const STAGES: usize> {
+use crate::device::{Mbarrier, Mbarriers, cluster, fence_proxy_async, mbarrier, thread, warp};
+
+/// The mbarriers of a ring of stages, made by [`pipeline!`](crate::pipeline). `S` says who fills it: this block, or blocks of
+/// the cluster.
+pub struct Pipeline<const STAGES: usize, S = OfBlock> {
+    ring: Ring<STAGES>,
+    scope: PhantomData<S>,
+}
+
+/// The ring of a block of a cluster, whose blocks fill each other's, made by
+/// [`cluster_pipeline!`](crate::cluster_pipeline).
+pub type ClusterPipeline<const STAGES: usize> = Pipeline<STAGES, OfCluster>;
+
+struct Ring<const STAGES: usize> {
     full: Mbarriers<STAGES>,
     empty: Mbarriers<STAGES>,
 }
 
-impl<const STAGES: usize> Pipeline<STAGES> {
+/// Who fills a ring, and so is told that a stage has been read.
+pub trait Scope {
+    /// Who tells a block that a stage has been read, if each block has so many readers.
+    fn tellers(readers: u32) -> u32;
+
+    /// Tells it, as one thread.
+    fn tell(empty: Mbarrier);
+
+    /// Tells it once for a warp, all of whose lanes come here.
+    fn tell_warp(empty: Mbarrier);
+}
+
+/// The block itself.
+pub enum OfBlock {}
+
+impl Scope for OfBlock {
+    #[inline(always)]
+    fn tellers(readers: u32) -> u32 {
+        readers
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn tell(empty: Mbarrier) {
+        empty.arrive();
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn tell_warp(empty: Mbarrier) {
+        if warp::elect() {
+            empty.arrive();
+        }
+    }
+}
+
+/// Any block of the cluster. It is told of reads alone: the producer only overwrites what has been read.
+pub enum OfCluster {}
+
+impl Scope for OfCluster {
+    #[inline(always)]
+    fn tellers(readers: u32) -> u32 {
+        readers * cluster::blocks()
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn tell(empty: Mbarrier) {
+        for rank in 0..cluster::blocks() {
+            empty.arrive_remote_after_reads(rank);
+        }
+    }
+
+    // A lane for each block: one instruction tells them all.
+    #[inline(always)]
+    #[track_caller]
+    fn tell_warp(empty: Mbarrier) {
+        let lane = thread::lane_id();
+        if lane < cluster::blocks() {
+            empty.arrive_remote_after_reads(lane);
+        }
+    }
+}
+
+impl<const STAGES: usize, S: Scope> Pipeline<STAGES, S> {
     #[doc(hidden)]
     #[inline(always)]
     #[track_caller]
     pub fn declare() -> Self {
-        Pipeline { full: Mbarriers::declare(), empty: Mbarriers::declare() }
+        let ring = Ring { full: Mbarriers::declare(), empty: Mbarriers::declare() };
+        Pipeline { ring, scope: PhantomData }
     }
 
-    /// Gets it ready: a stage has been read when `readers` have released it. One thread of the block does this, and a
-    /// barrier follows.
+    /// Gets it ready: a stage has been read when `readers` have released it, of a cluster's ring so many of each block.
+    /// One thread of the block does this, and a barrier follows; of a cluster's ring the cluster's.
     #[inline(always)]
     #[track_caller]
     pub fn init(&self, readers: u32) {
-        self.init_for(1, readers);
-    }
-
-    /// Gets it ready: a stage has been filled after so many arrivals and the bytes that they announced, and read when
-    /// `readers` have released it. As [`init`](Self::init), for stages that threads fill: each of them then arrives when its
-    /// copies have come ([`Mbarrier::arrive_after_copies`]).
-    #[inline(always)]
-    #[track_caller]
-    pub fn init_for(&self, arrivals: u32, readers: u32) {
         for stage in 0..STAGES {
-            self.full.at(stage).init(arrivals);
-            self.empty.at(stage).init(readers);
+            self.ring.full.at(stage).init(1);
+            self.ring.empty.at(stage).init(S::tellers(readers));
         }
         mbarrier::fence_init();
     }
@@ -52,30 +134,32 @@ impl<const STAGES: usize> Pipeline<STAGES> {
     /// The side that fills, from the first stage on. One thread has it, or a warp.
     #[inline(always)]
     pub fn producer(&self) -> Producer<'_, STAGES> {
-        Producer { pipeline: self, turn: Turn::default() }
+        self.producer_of(0)
     }
 
-    /// One of several sides that fill, which take turns: every `n`-th stage is its, from the `first` on. One warp has it.
+    /// One of several sides that fill and take turns: from the stage `first` on, further by
+    /// [`advance_by`](Producer::advance_by).
     #[inline(always)]
     pub fn producer_of(&self, first: usize) -> Producer<'_, STAGES> {
-        Producer { pipeline: self, turn: Turn { stage: first as u32, parity: 0 } }
+        Producer { ring: &self.ring, turn: Turn { stage: first as u32, parity: 0 } }
     }
 
     /// The side that reads, from the first stage on. Every thread that reads has one.
     #[inline(always)]
-    pub fn consumer(&self) -> Consumer<'_, STAGES> {
-        Consumer { pipeline: self, turn: Turn::default() }
+    pub fn consumer(&self) -> Consumer<'_, STAGES, S> {
+        self.consumer_of(0)
     }
 
-    /// One of several sides that read, which take turns: as [`producer_of`](Self::producer_of).
+    /// One of several sides that read and take turns, as [`producer_of`](Self::producer_of).
     #[inline(always)]
-    pub fn consumer_of(&self, first: usize) -> Consumer<'_, STAGES> {
-        Consumer { pipeline: self, turn: Turn { stage: first as u32, parity: 0 } }
+    pub fn consumer_of(&self, first: usize) -> Consumer<'_, STAGES, S> {
+        let turn = Turn { stage: first as u32, parity: 0 };
+        Consumer { ring: &self.ring, turn, scope: PhantomData }
     }
 }
 
 /// A stage, and the parity of this round.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Turn {
     stage: u32,
     parity: u32,
@@ -104,19 +188,26 @@ impl Turn {
 
 /// The side of a ring that fills it.
 pub struct Producer<'a, const STAGES: usize> {
-    pipeline: &'a Pipeline<STAGES>,
+    ring: &'a Ring<STAGES>,
     turn: Turn,
 }
 
 impl<const STAGES: usize> Producer<'_, STAGES> {
-    /// Waits until the stage may be filled, and announces so many bytes. Gives its number.
+    /// Waits until the stage may be filled, and announces the bytes that will come. Gives its number.
     #[inline(always)]
     #[track_caller]
     pub fn acquire(&mut self, bytes: u32) -> usize {
+        let stage = self.wait();
+        self.announce(bytes);
+        stage
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn wait(&self) -> usize {
         let stage = self.turn.stage as usize;
         // In the first round nobody has read anything, and the phase before phase 0 counts as ended.
-        self.pipeline.empty.at(stage).wait(self.turn.parity ^ 1);
-        self.announce(bytes);
+        self.ring.empty.at(stage).wait(self.turn.parity ^ 1);
         stage
     }
 
@@ -126,17 +217,7 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
     #[track_caller]
     pub fn acquire_warp(&self) -> usize {
         let stage = self.turn.stage as usize;
-        self.pipeline.empty.at(stage).wait_warp(self.turn.parity ^ 1);
-        stage
-    }
-
-    /// [`acquire_warp`](Self::acquire_warp) for a warp that does nothing but fill: it sleeps where it has to wait, and leaves
-    /// the scheduler to others.
-    #[inline(always)]
-    #[track_caller]
-    pub fn acquire_idle(&self) -> usize {
-        let stage = self.turn.stage as usize;
-        self.pipeline.empty.at(stage).wait_idle(self.turn.parity ^ 1);
+        self.ring.empty.at(stage).wait_warp(self.turn.parity ^ 1);
         stage
     }
 
@@ -150,7 +231,7 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
     /// What the copies to this stage tell of their bytes.
     #[inline(always)]
     pub fn full(&self) -> Mbarrier {
-        self.pipeline.full.at(self.turn.stage as usize)
+        self.ring.full.at(self.turn.stage as usize)
     }
 
     /// Goes on to the next stage.
@@ -164,21 +245,43 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
     pub fn advance_by(&mut self, count: usize) {
         self.turn.advance_by::<STAGES>(count);
     }
+
+    /// Waits until all that has been filled has been read. A block of a cluster does this before it ends: then none of the
+    /// others has anything left to tell it, nor copies on their way to it.
+    #[inline(always)]
+    #[track_caller]
+    pub fn drain(mut self) {
+        for _ in 0..STAGES {
+            self.wait();
+            self.advance();
+        }
+    }
+
+    /// [`drain`](Self::drain) for a warp, all of whose lanes come here.
+    #[inline(always)]
+    #[track_caller]
+    pub fn drain_warp(mut self) {
+        for _ in 0..STAGES {
+            self.acquire_warp();
+            self.advance();
+        }
+    }
 }
 
 /// The side of a ring that reads it.
-pub struct Consumer<'a, const STAGES: usize> {
-    pipeline: &'a Pipeline<STAGES>,
+pub struct Consumer<'a, const STAGES: usize, S = OfBlock> {
+    ring: &'a Ring<STAGES>,
     turn: Turn,
+    scope: PhantomData<S>,
 }
 
-impl<const STAGES: usize> Consumer<'_, STAGES> {
+impl<const STAGES: usize, S: Scope> Consumer<'_, STAGES, S> {
     /// Waits until the stage's bytes have come. Gives its number.
     #[inline(always)]
     #[track_caller]
     pub fn wait(&self) -> usize {
         let stage = self.turn.stage as usize;
-        self.pipeline.full.at(stage).wait(self.turn.parity);
+        self.ring.full.at(stage).wait(self.turn.parity);
         stage
     }
 
@@ -187,7 +290,7 @@ impl<const STAGES: usize> Consumer<'_, STAGES> {
     #[track_caller]
     pub fn wait_warp(&self) -> usize {
         let stage = self.turn.stage as usize;
-        self.pipeline.full.at(stage).wait_warp(self.turn.parity);
+        self.ring.full.at(stage).wait_warp(self.turn.parity);
         stage
     }
 
@@ -200,9 +303,7 @@ impl<const STAGES: usize> Consumer<'_, STAGES> {
     pub fn release_warp(&self) {
         fence_proxy_async();
         warp::sync_warp(warp::ALL);
-        if warp::elect() {
-            self.release();
-        }
+        S::tell_warp(self.empty());
     }
 
     /// Says that the stage has been read, as one of the pipeline's readers: by this thread, which has put a proxy fence
@@ -210,7 +311,12 @@ impl<const STAGES: usize> Consumer<'_, STAGES> {
     #[inline(always)]
     #[track_caller]
     pub fn release(&self) {
-        self.pipeline.empty.at(self.turn.stage as usize).arrive();
+        S::tell(self.empty());
+    }
+
+    #[inline(always)]
+    fn empty(&self) -> Mbarrier {
+        self.ring.empty.at(self.turn.stage as usize)
     }
 
     /// Goes on to the next stage.

@@ -243,6 +243,13 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     clusters::two_cluster_barriers(256, 4): [BarrierMismatch];
     clusters::remote_reads(256, 4): [];
     clusters::remote_arrivals(256, 4): [];
+    multicast::released_to_its_block_alone[boxes](2048, 4): [ReadAfterWrite, WriteAfterWrite];
+    multicast::announces_its_own_copy_alone[boxes](2048, 4): [ReadAfterWrite, WriteAfterWrite, Transaction, Panic, NeverRead, NeverWritten];
+    multicast::sent_before_the_init[boxes](2048, 4): [ReadAfterWrite];
+    multicast::ends_without_a_drain[boxes](2048, 4): [EndedBlock];
+    multicast::sent_to_an_ended_block[boxes](128, 2): [EndedBlock, NeverRead, NeverWritten];
+    multicast::each_block_sends_half[boxes](2048, 4): [];
+    multicast::warps_of_both_blocks[boxes](2048, 4): [];
     grids::read_before_the_wait(128, 2): [BeforeWait];
     grids::one_more(100, 2): [];
 };

@@ -8,7 +8,7 @@
 use std::{fmt::Debug, panic::Location};
 
 use super::{
-    block::{current, current_cluster},
+    block::{current, current_cluster, shared_base},
     boxes::BoxSource,
     check,
     cluster::{Begun, Place},
@@ -161,19 +161,19 @@ pub trait Mode: Copy + Debug + 'static {
     /// Waits until at most the last `pending` groups of this thread's copies are on their way.
     fn wait_group(pending: u32);
 
-    /// Begins to copy a box from global memory to a shared array, from byte `offset` on, all inside the array; the
-    /// mbarrier `done` is told when it has come.
+    /// Begins to copy a box from global memory to a shared array, from a byte of it on, all inside the array; the
+    /// mbarrier `done` is told when it has come. All this in each block of the cluster whose bit of `blocks` is set.
     ///
     /// # Safety
-    /// It is inside, `to` is the address of its first byte, and the source is valid.
+    /// It is inside, `to` is the address of its first byte in this block, and the source is valid.
     #[track_caller]
     unsafe fn load_box(
-        array: Self::Shared,
+        array: (Self::Shared, usize),
         global: Self::Global,
         to: *mut u8,
-        offset: usize,
         source: BoxSource,
         done: Place,
+        blocks: u16,
     );
 
     /// Sees an access to the shared memory of the block of that rank.
@@ -232,13 +232,22 @@ impl Mode for Fast {
 
     // At once, as `copy_async`.
     #[track_caller]
-    unsafe fn load_box(_: (), _: (), to: *mut u8, _: usize, source: BoxSource, done: Place) {
-        // SAFETY: inside, as the caller promises.
-        unsafe { source.copy(to) };
+    unsafe fn load_box(
+        _: ((), usize),
+        _: (),
+        to: *mut u8,
+        source: BoxSource,
+        (_, done): Place,
+        blocks: u16,
+    ) {
         let bytes = source.bytes() as u32; // at most 256 x 256 elements
         let begun = Begun { thread: current(), at: Location::caller() };
-        if let Err(reason) = current_cluster().complete(done, bytes, begun) {
-            panic!("{reason}");
+        for rank in ranks(blocks) {
+            // SAFETY: inside, as the caller promises; each block's shared memory is as large.
+            unsafe { source.copy(in_block(to, rank)) };
+            if let Err(reason) = current_cluster().complete((rank, done), bytes, begun) {
+                panic!("{reason}");
+            }
         }
     }
 
@@ -247,6 +256,16 @@ impl Mode for Fast {
 
     #[inline(always)]
     fn fma() {}
+}
+
+/// The ranks of the blocks whose bits are set.
+pub(super) fn ranks(blocks: u16) -> impl Iterator<Item = u32> {
+    (0..u16::BITS).filter(move |rank| blocks >> rank & 1 == 1)
+}
+
+/// The same place of the shared memory of the block of that rank in this cluster.
+pub(super) fn in_block(place: *mut u8, rank: u32) -> *mut u8 {
+    current_cluster().shared(rank).wrapping_add(place.addr() - shared_base().addr())
 }
 
 /// Ends the launch. That this does not return must be seen where it is called: a loop with a way back from

@@ -28,7 +28,10 @@ pub use crate::{
     global, global_pointer, shared, shared_array,
 };
 #[cfg(target_feature = "sm_90a")]
-pub use crate::{mbarriers, pipeline, pipeline::Pipeline};
+pub use crate::{
+    cluster_pipeline, mbarriers, pipeline,
+    pipeline::{ClusterPipeline, Pipeline},
+};
 #[cfg(target_feature = "sm_90a")]
 pub use mbarrier::{Mbarrier, Mbarriers};
 pub use memory::{In, Out};

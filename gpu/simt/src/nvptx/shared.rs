@@ -82,6 +82,26 @@ impl<T: Element> DynamicShared<T> {
         boxes.load(to, (matrix, row, col), done);
     }
 
+    /// [`load_box`](Self::load_box) for several blocks of the cluster at once, those whose bit of `blocks` is set (bit 0 for
+    /// rank 0): the box is read once, and comes to the same place of each block's shared memory; the mbarrier of the same
+    /// place as `done` in each block is told of all its bytes. This block may be one of them or not.
+    ///
+    /// Each of them must have initialised that mbarrier, have had the place read, and not have ended: a
+    /// [`cluster_pipeline!`](crate::cluster_pipeline) keeps to that.
+    #[inline(always)]
+    pub fn load_box_multicast<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
+        &mut self,
+        index: usize,
+        boxes: &Boxes<T, ROWS, COLS, SWIZZLE>,
+        (matrix, row, col): (u32, u32, u32),
+        done: Mbarrier,
+        blocks: u16,
+    ) {
+        // SAFETY: inside, as the kernel promises.
+        let to = simt_shared_address(unsafe { self.0.add(index) }.cast());
+        boxes.load_multicast(to, (matrix, row, col), done, blocks);
+    }
+
     /// The operand of the tensor cores that lies so from element `index` on: a multiple of eight times the swizzle's
     /// span.
     #[inline(always)]

@@ -73,4 +73,31 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
             );
         }
     }
+
+    /// The same to the same place of each block whose bit of `blocks` is set, by its rank, whose own mbarrier is told (PTX
+    /// ISA, "cp.async.bulk.tensor", `.multicast::cluster`).
+    #[inline(always)]
+    pub(super) fn load_multicast(
+        &self,
+        to: u32,
+        (matrix, row, col): (u32, u32, u32),
+        done: Mbarrier,
+        blocks: u16,
+    ) {
+        // SAFETY: as in `load`, of each of these blocks, none of which has ended.
+        unsafe {
+            asm!(
+                "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes\
+                 .multicast::cluster [{}], [{}, {{{}, {}, {}}}], [{}], {};",
+                in(reg32) to,
+                in(reg64) self.address,
+                in(reg32) col,
+                in(reg32) row,
+                in(reg32) matrix,
+                in(reg32) done.address(),
+                in(reg16) blocks,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
 }

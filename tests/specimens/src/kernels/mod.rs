@@ -11,6 +11,8 @@ pub mod copies;
 pub mod grids;
 pub mod memory;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod multicast;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pipelines;
 pub mod races;
 pub mod warps;

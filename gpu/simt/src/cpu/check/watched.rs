@@ -13,7 +13,7 @@ use crate::cpu::{
     block,
     boxes::BoxSource,
     cluster::{Begun, BoxCopy, Place},
-    mode::{Access, Mode, Refused},
+    mode::{Access, Mode, Refused, in_block, ranks},
 };
 
 /// Every access is watched; what is wrong with it is reported, and the launch goes on.
@@ -162,12 +162,12 @@ impl Mode for Watched {
     #[inline(never)]
     #[track_caller]
     unsafe fn load_box(
-        array: SharedTag,
+        (array, offset): (SharedTag, usize),
         global: GlobalTag,
         to: *mut u8,
-        offset: usize,
         source: BoxSource,
-        done: Place,
+        (_, done): Place,
+        blocks: u16,
     ) {
         let place = Location::caller();
         // SAFETY: lives as long as the launch; the buffer too, where there is one.
@@ -177,10 +177,15 @@ impl Mode for Watched {
             let bytes = source.cols_inside * source.element;
             global_access(buffer, part.addr(), bytes, Access::Read, place);
         }
-        let to_place = (array.rank, (array.offset + offset) as u32); // below 227 KiB
+        let to_offset = (array.offset + offset) as u32; // below 227 KiB
         let begun = Begun { thread: block::current(), at: place };
-        let copy = BoxCopy { source, to, to_place, done, begun };
-        checker().begin_box(array, offset, copy);
+        for rank in ranks(blocks) {
+            // SAFETY: as above. Where this block has the array, so has each, once it declares it.
+            let array = unsafe { &*checker().array_of_block(rank, to_offset) };
+            let (to, done) = (in_block(to, rank), (rank, done));
+            let copy = BoxCopy { source, to, to_place: (rank, to_offset), done, begun };
+            checker().begin_box(array, offset, copy);
+        }
     }
 
     #[track_caller]

@@ -17,10 +17,10 @@ pub mod warp;
 pub mod warpgroup;
 
 pub use crate::{
-    Bf16, Element, F16, constant, dynamic_shared,
+    Bf16, Element, F16, cluster_pipeline, constant, dynamic_shared,
     float::{Float, fma, fma_in_order},
     global, global_pointer, mbarriers, pipeline,
-    pipeline::Pipeline,
+    pipeline::{ClusterPipeline, Pipeline},
     shared, shared_array,
 };
 pub use mbarrier::{Mbarrier, Mbarriers};

@@ -122,8 +122,48 @@ pub(crate) mod arrays {
             &mut self,
             index: usize,
             boxes: &Boxes<T, BOX_ROWS, BOX_COLS, SWIZZLE, M>,
+            place: (u32, u32, u32),
+            done: Mbarrier,
+        ) {
+            self.load_box_to(index, boxes, place, done, 1 << block::rank());
+        }
+
+        /// [`load_box`](Self::load_box) for several blocks of the cluster at once, those whose bit of `blocks` is set (bit 0
+        /// for rank 0): the box is read once, and comes to the same place of each block's shared memory; the mbarrier of the
+        /// same place as `done` in each block is told of all its bytes. This block may be one of them or not.
+        ///
+        /// Each of them must have initialised that mbarrier, have had the place read, and not have ended: a
+        /// [`cluster_pipeline!`](crate::cluster_pipeline) keeps to that. On the CPU the box comes to each of them at a time
+        /// of its own.
+        #[track_caller]
+        pub fn load_box_multicast<
+            const BOX_ROWS: usize,
+            const BOX_COLS: usize,
+            const SWIZZLE: usize,
+        >(
+            &mut self,
+            index: usize,
+            boxes: &Boxes<T, BOX_ROWS, BOX_COLS, SWIZZLE, M>,
+            place: (u32, u32, u32),
+            done: Mbarrier,
+            blocks: u16,
+        ) {
+            let count = block::current_cluster().blocks;
+            assert!(
+                blocks != 0 && u32::from(blocks) >> count == 0,
+                "a copy to the blocks {blocks:#018b}: the cluster has {count}, a bit each"
+            );
+            self.load_box_to(index, boxes, place, done, blocks);
+        }
+
+        #[track_caller]
+        fn load_box_to<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize>(
+            &mut self,
+            index: usize,
+            boxes: &Boxes<T, BOX_ROWS, BOX_COLS, SWIZZLE, M>,
             (matrix, row, col): (u32, u32, u32),
             done: Mbarrier,
+            blocks: u16,
         ) {
             let (count, align) = (BOX_ROWS * BOX_COLS, 128.max(8 * SWIZZLE));
             let offset = index * size_of::<T>();
@@ -141,7 +181,7 @@ pub(crate) mod arrays {
             // SAFETY: inside, as just checked; the map is valid (`TensorMap::new`).
             unsafe {
                 let to = self.base.add(index).cast();
-                M::load_box(self.tag, boxes.tag(), to, offset, source, done.place());
+                M::load_box((self.tag, offset), boxes.tag(), to, source, done.place(), blocks);
             }
         }
 

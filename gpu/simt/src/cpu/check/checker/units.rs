@@ -142,7 +142,8 @@ impl Checker<'_> {
         at: cluster::Place,
         place: &'static Location<'static>,
     ) {
-        let array = self.array_of(at);
+        // Another block may not have declared it yet: then nobody has written there.
+        let array = self.array_of_block(at.0, at.1);
         // SAFETY: as in `init_mbarrier`.
         if let Some(array) = unsafe { array.as_ref() } {
             self.watched(array, (at.1 as usize - array.offset, 8), Access::Read, place);

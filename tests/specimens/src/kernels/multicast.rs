@@ -1,0 +1,234 @@
+//! Copies that go to both blocks of a cluster.
+//!
+//! All of them have x as a matrix of sixteen columns. A box is four of its rows. A cluster of two blocks takes two boxes a
+//! round, of which each block copies one to both: thread `t` writes to y the other block's at `63 - t` and its own at `t`.
+
+use super::device::*;
+
+/// Rows and elements of a box, and bytes.
+const ROWS: u32 = 4;
+const BOX: usize = 64;
+const BYTES: u32 = 256;
+/// Both blocks.
+const BOTH: u16 = 0b11;
+
+/// Rounds of a cluster, and the number of its first box.
+#[inline(always)]
+fn rounds_of_cluster(n: u32) -> (u32, u32) {
+    let rounds = n / BOX as u32 / thread::grid_dim_x();
+    (rounds, thread::block_idx_x() / 2 * rounds * 2)
+}
+
+/// Where the box of that block lies in a stage.
+#[inline(always)]
+fn place_of(stage: usize, rank: u32) -> usize {
+    (stage * 2 + rank as usize) * BOX
+}
+
+/// A reader tells its own block alone that it has read a stage, and the other fills it.
+#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn released_to_its_block_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    let (rounds, first) = rounds_of_cluster(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    cluster::sync();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let at = place_of(producer.acquire(2 * BYTES), rank);
+            tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
+            producer.advance();
+        }
+        producer.drain();
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let stage = consumer.wait();
+            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
+            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// A block announces what it copies, and not what the other sends it.
+#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn announces_its_own_copy_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
+    let pipeline = cluster_pipeline![2];
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    let (rounds, first) = rounds_of_cluster(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    cluster::sync();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let at = place_of(producer.acquire(BYTES), rank);
+            tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
+            producer.advance();
+        }
+        producer.drain();
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let stage = consumer.wait();
+            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
+            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// The other block's mbarriers may not be there yet.
+#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn sent_before_the_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
+    let pipeline = cluster_pipeline![2];
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    let (rounds, first) = rounds_of_cluster(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    thread::sync_threads();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let at = place_of(producer.acquire(2 * BYTES), rank);
+            tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
+            producer.advance();
+        }
+        producer.drain();
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let stage = consumer.wait();
+            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
+            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// A block may end before the other's readers tell it that they have read.
+#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn ends_without_a_drain(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
+    let pipeline = cluster_pipeline![2];
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    let (rounds, first) = rounds_of_cluster(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    cluster::sync();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let at = place_of(producer.acquire(2 * BYTES), rank);
+            tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let stage = consumer.wait();
+            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
+            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// The first block waits for the copies, the second does not: they may come when it has ended.
+#[kernel(block = (64), cluster = (2), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
+pub fn sent_to_an_ended_block(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    let (_, first) = rounds_of_cluster(n);
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+        full.at(0).arrive_expect(BYTES);
+    }
+    cluster::sync();
+    if rank == 0 {
+        if t == 0 {
+            tile.load_box_multicast(0, &boxes, (0, first * ROWS, 0), full.at(0), BOTH);
+        }
+        full.at(0).wait(0);
+        y[first as usize * BOX + t] = tile[63 - t];
+    }
+}
+
+/// All blocks are told of what has been read, and wait for that before they end.
+#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn each_block_sends_half(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
+    let pipeline = cluster_pipeline![2];
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    let (rounds, first) = rounds_of_cluster(n);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    cluster::sync();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let at = place_of(producer.acquire(2 * BYTES), rank);
+            tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
+            producer.advance();
+        }
+        producer.drain();
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let stage = consumer.wait();
+            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
+            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// The same by whole warps: a lane of each tells one of the blocks.
+#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
+pub fn warps_of_both_blocks(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
+    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
+    let pipeline = cluster_pipeline![2];
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    let (rounds, first) = rounds_of_cluster(n);
+    if t == 0 {
+        pipeline.init(2);
+    }
+    cluster::sync();
+    if t >= 64 {
+        let mut producer = pipeline.producer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let at = place_of(producer.acquire_warp(), rank);
+            if warp::elect() {
+                producer.announce(2 * BYTES);
+                tiles.load_box_multicast(at, &boxes, (0, number * ROWS, 0), producer.full(), BOTH);
+            }
+            producer.advance();
+        }
+        producer.drain_warp();
+    } else {
+        let mut consumer = pipeline.consumer();
+        for number in (0..rounds).map(|round| first + 2 * round + rank) {
+            let stage = consumer.wait_warp();
+            let (own, other) = (place_of(stage, rank), place_of(stage, 1 - rank));
+            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            consumer.release_warp();
+            consumer.advance();
+        }
+    }
+}
