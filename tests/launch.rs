@@ -1,7 +1,7 @@
 //! Wrong launches: refused before anything runs, with a message that names what is wrong.
 
 use gpu::kernels::{rust_cuda::rust_cuda_tiled16, tiled::tiled16};
-use host::{Boxes, Buffer, Device, Layout, Matrix, Result, Stream, product};
+use host::{Boxes, BoxesMut, Buffer, Device, Layout, Matrix, Result, Stream, product};
 use simt::{LaunchConfig, device::*};
 use tests::{cuda_devices, devices};
 
@@ -369,6 +369,54 @@ fn boxes_that_cannot_be_copied() {
     let part = Boxes::of(matrix.view().sub(0..1, 1..18).unwrap(), SHAPE).unwrap();
     let error = launch_boxes(&device, part, 1, (0, 0)).unwrap_err().to_string();
     assert!(error.starts_with("kernel copy_boxes: map: address 0x"), "{error}");
+}
+
+/// Writes `value` to a box of 8 x 16 elements for each block, side by side from (row, 0) on. It is in no PTX file.
+#[kernel(block = (32), dynamic_shared = 512)]
+fn fill_boxes(row: u32, value: f32, map: TensorMapMut<f32>) {
+    let mut tile = dynamic_shared![f32];
+    let t = thread::thread_idx_x() as usize;
+    for i in (t..128).step_by(32) {
+        tile[i] = value;
+    }
+    fence_proxy_async();
+    thread::sync_threads();
+    if t == 0 {
+        tile.store_box(0, &map.boxes::<8, 16, 0>(), (0, row, thread::block_idx_x() * 16));
+        bulk::commit_group();
+        bulk::wait_group_read::<0>();
+    }
+}
+
+/// Boxes are written inside the part of a matrix that they are of, and nowhere else.
+#[test]
+fn boxes_that_are_written() {
+    let device = Device::cpu();
+    let mut matrix = Matrix::<f32>::zeros(&device, 20, 64).unwrap();
+    let shape = LaunchConfig::new([3, 1, 1], [32, 1, 1]);
+    let config = LaunchConfig { dynamic_shared: 512, ..shape };
+    let stream = device.stream().unwrap();
+    let mut fill = |rows: std::ops::Range<usize>, cols: std::ops::Range<usize>| {
+        let part = BoxesMut::of(matrix.view_mut().sub(rows, cols).unwrap(), SHAPE).unwrap();
+        // SAFETY: each block writes a box of its own.
+        unsafe { stream.launch(&fill_boxes, &config, (2, 5.0, part)) }
+    };
+    let error = fill(0..20, 1..40).unwrap_err().to_string();
+    assert!(error.starts_with("kernel fill_boxes: map: address 0x"), "{error}");
+    fill(5..12, 8..50).unwrap();
+    for (i, value) in matrix.to_row_major().unwrap().into_iter().enumerate() {
+        let is_inside = (7..12).contains(&(i / 64)) && (8..50).contains(&(i % 64));
+        assert_eq!(value, if is_inside { 5.0 } else { 0.0 }, "({}, {})", i / 64, i % 64);
+    }
+    let error = BoxesMut::of(matrix.view_mut().t(), SHAPE).unwrap_err().to_string();
+    assert!(
+        error.starts_with("matrix.strides() = [1, 64]: boxes are copied of columns"),
+        "{error}"
+    );
+    let mut buffer = device.zeros::<f32>(100).unwrap();
+    let error = BoxesMut::new(buffer.view_mut(..).unwrap(), [1, 10, 16], [0, 16], SHAPE);
+    let error = error.unwrap_err().to_string();
+    assert!(error.starts_with("elements.len() = 100: must be at least 160"), "{error}");
 }
 
 /// Nothing to compute is nothing to launch, and no error: a grid of no blocks never reaches a device.

@@ -8,11 +8,11 @@ use simt::{Bf16, F16};
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{
-    buffer::{BufferView, Pod},
+    buffer::{BufferView, BufferViewMut, Pod, Written},
     device::Device,
     error::{Error, Result},
     launch::{Argument, Stream, Unbound, check_device},
-    matrix::MatrixView,
+    matrix::{MatrixView, MatrixViewMut},
 };
 
 /// Matrices on a device, passed for a kernel's parameter of type [`TensorMap`](simt::device::TensorMap), and the shape of
@@ -67,18 +67,7 @@ impl<'a, T: Pod> Boxes<'a, T> {
         strides: [usize; 2],
         shape: BoxShape,
     ) -> Result<Self> {
-        let needed = match extents {
-            [0, _, _] | [_, 0, _] | [_, _, 0] => 0,
-            [matrices, rows, cols] => [(matrices, strides[0]), (rows, strides[1])]
-                .map(|(count, stride)| (count as u128 - 1).saturating_mul(stride as u128))
-                .into_iter()
-                .fold(cols as u128, u128::saturating_add),
-        };
-        if needed > elements.len() as u128 {
-            let limit =
-                format!("must be at least {needed} for extents {extents:?}, strides {strides:?}");
-            return Err(Error::argument("elements.len()", elements.len(), limit));
-        }
+        check_len(elements.len(), extents, strides)?;
         Ok(Boxes { elements, extents, strides, shape })
     }
 
@@ -87,18 +76,95 @@ impl<'a, T: Pod> Boxes<'a, T> {
     /// # Errors
     /// [`Error::Argument`] where its columns do not lie side by side.
     pub fn of(matrix: MatrixView<'a, T>, shape: BoxShape) -> Result<Self> {
-        let (rows, cols, strides) = (matrix.rows(), matrix.cols(), matrix.strides());
-        if cols > 1 && strides[1] != 1 {
-            let limit = "boxes are copied of columns side by side, one element apart (a transpose's, perhaps)";
-            return Err(Error::argument("matrix.strides()", format!("{strides:?}"), limit));
-        }
-        Boxes::new(matrix.elements(), [1, rows, cols], [0, strides[0]], shape)
+        let (extents, strides) = of_matrix(matrix)?;
+        Boxes::new(matrix.elements(), extents, strides, shape)
     }
 
     /// The device that they lie on.
     pub fn device(&self) -> &'a Device {
         self.elements.device()
     }
+}
+
+/// Matrices on a device that a kernel writes box by box, passed for a parameter of type
+/// [`TensorMapMut`](simt::device::TensorMapMut), and the shape of the boxes. Otherwise as [`Boxes`]; what a box has outside
+/// the matrices is not written.
+///
+/// ```
+/// use host::{BoxShape, BoxesMut, Device, Matrix};
+///
+/// let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
+/// let mut matrix = Matrix::<f32>::zeros(&Device::cpu(), 100, 64)?;
+/// BoxesMut::of(matrix.view_mut().sub(0..100, 32..64)?, shape)?;
+/// # Ok::<(), host::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct BoxesMut<'a, T> {
+    elements: Written<'a, T>,
+    /// As in [`Boxes`].
+    extents: [usize; 3],
+    strides: [usize; 2],
+    shape: BoxShape,
+}
+
+impl<'a, T: Pod> BoxesMut<'a, T> {
+    /// As [`Boxes::new`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn new(
+        elements: BufferViewMut<'a, T>,
+        extents: [usize; 3],
+        strides: [usize; 2],
+        shape: BoxShape,
+    ) -> Result<Self> {
+        check_len(elements.len(), extents, strides)?;
+        Ok(BoxesMut { elements: elements.into(), extents, strides, shape })
+    }
+
+    /// One matrix.
+    ///
+    /// # Errors
+    /// As [`Boxes::of`].
+    pub fn of(matrix: MatrixViewMut<'a, T>, shape: BoxShape) -> Result<Self> {
+        let (extents, strides) = of_matrix(matrix.as_view())?;
+        let elements = matrix.into_elements();
+        check_len(elements.len(), extents, strides)?;
+        Ok(BoxesMut { elements, extents, strides, shape })
+    }
+
+    /// The device that they lie on.
+    pub fn device(&self) -> &'a Device {
+        self.elements.device()
+    }
+}
+
+/// Are there elements for so many matrices, rows and columns?
+fn check_len(len: usize, extents: [usize; 3], strides: [usize; 2]) -> Result<()> {
+    let needed = match extents {
+        [0, _, _] | [_, 0, _] | [_, _, 0] => 0,
+        [matrices, rows, cols] => [(matrices, strides[0]), (rows, strides[1])]
+            .map(|(count, stride)| (count as u128 - 1).saturating_mul(stride as u128))
+            .into_iter()
+            .fold(cols as u128, u128::saturating_add),
+    };
+    if needed > len as u128 {
+        let limit =
+            format!("must be at least {needed} for extents {extents:?}, strides {strides:?}");
+        return Err(Error::argument("elements.len()", len, limit));
+    }
+    Ok(())
+}
+
+/// The extents and strides of one matrix.
+fn of_matrix<T: Pod>(matrix: MatrixView<T>) -> Result<([usize; 3], [usize; 2])> {
+    let (rows, cols, strides) = (matrix.rows(), matrix.cols(), matrix.strides());
+    if cols > 1 && strides[1] != 1 {
+        let limit =
+            "boxes are copied of columns side by side, one element apart (a transpose's, perhaps)";
+        return Err(Error::argument("matrix.strides()", format!("{strides:?}"), limit));
+    }
+    Ok(([1, rows, cols], [0, strides[0]]))
 }
 
 /// An element that the tensor memory accelerator copies: a number of 8 to 64 bits.
@@ -135,37 +201,45 @@ box_elements! {
 }
 
 macro_rules! tensor_maps {
-    ($($half:ident)*) => {$(
-        impl<T: BoxElement> Argument<simt::$half::TensorMap<T>> for Boxes<'_, T> {
+    ($($boxes:ident => $half:ident::$map:ident, |$elements:ident| $address:expr;)*) => {$(
+        impl<T: BoxElement> Argument<simt::$half::$map<T>> for $boxes<'_, T> {
+            #[allow(unused_mut, reason = "what is read can be asked for its address by any number")]
             fn bind(
                 self,
                 stream: &Stream,
                 name: &str,
-            ) -> std::result::Result<simt::$half::TensorMap<T>, Unbound> {
+            ) -> std::result::Result<simt::$half::$map<T>, Unbound> {
                 check_device(stream.device(), self.device(), name)?;
-                let Boxes { elements, extents, strides, shape } = self;
-                // SAFETY: inside the buffer, as `new` has checked. The kernel runs while the buffer is borrowed
-                // (CPU), or the buffer's memory outlives the work that was launched before it is freed (CUDA).
-                let map = unsafe { simt::$half::TensorMap::new(elements.address(), extents, strides, shape) };
+                let $boxes { elements: mut $elements, extents, strides, shape } = self;
+                let address = $address;
+                // SAFETY: inside the buffer, as `new` has checked, and borrowed as the kernel uses it. The kernel runs while
+                // the buffer is borrowed (CPU), or the buffer's memory outlives the work that was launched before it is
+                // freed (CUDA).
+                let map = unsafe { simt::$half::$map::new(address, extents, strides, shape) };
                 let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
                 #[cfg(feature = "cuda")]
                 let map = match stream.cuda() {
                     None => map,
                     Some(stream) => {
-                        let address = elements.address() as u64;
                         let description = map.description();
+                        let address = address as u64;
                         map.with_encoding(encode(stream, name, address, T::DATA_TYPE, &description)?)
                     }
                 };
-                // What the launch reads is waited for when there will be one.
-                elements.address_on(stream)?;
+                // What the launch reads or writes is waited for when there will be one.
+                $elements.address_on(stream)?;
                 Ok(map)
             }
         }
     )*};
 }
 
-tensor_maps! { device checked }
+tensor_maps! {
+    Boxes => device::TensorMap, |elements| elements.address();
+    Boxes => checked::TensorMap, |elements| elements.address();
+    BoxesMut => device::TensorMapMut, |elements| elements.as_view().address().cast_mut();
+    BoxesMut => checked::TensorMapMut, |elements| elements.as_view().address().cast_mut();
+}
 
 /// What a kernel on a GPU is given for the argument of that name.
 #[cfg(feature = "cuda")]

@@ -116,7 +116,7 @@ pub mod verify;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use boxes::{BoxElement, BoxShape, Boxes};
+pub use boxes::{BoxElement, BoxShape, Boxes, BoxesMut};
 pub use buffer::{Buffer, BufferView, BufferViewMut, Pod};
 #[cfg(feature = "cuda")]
 pub use cuda::Properties as CudaProperties;

@@ -19,6 +19,9 @@ fn text(place: Option<&Place>) -> &'static str {
         () if place.file.ends_with("kernels/multicast.rs") => {
             include_str!("../specimens/src/kernels/multicast.rs")
         }
+        () if place.file.ends_with("kernels/stores.rs") => {
+            include_str!("../specimens/src/kernels/stores.rs")
+        }
         () => panic!("{place} is in no specimen"),
     };
     source.lines().nth(place.line as usize - 1).expect("the line is there").trim()
@@ -116,6 +119,39 @@ fn a_copy_to_a_block_that_is_not_ready_names_both_lines() {
     });
 }
 
+/// The line of a copy to global memory.
+const STORE: &str = "tile.store_box(0, &boxes, (0, number * ROWS, 0));";
+
+#[test]
+fn a_copy_to_global_memory_that_is_not_waited_for_names_both_lines() {
+    let write = "tile[63 - t] = x[number as usize * BOX + t];";
+    let (in_turns, write_in_turns) = (
+        "tiles.store_box(tile, &boxes, (0, number * ROWS, 0));",
+        "tiles[tile + 63 - t] = x[number as usize * BOX + t];",
+    );
+    let first = "tile.store_box(0, &boxes, (0, first * ROWS, 0));";
+    for (name, kind, line, other) in [
+        ("written_under_a_store", Kind::WriteAfterRead, write, STORE),
+        ("waited_behind_the_barrier", Kind::WriteAfterRead, write, STORE),
+        ("one_store_too_few", Kind::WriteAfterRead, write_in_turns, in_turns),
+        (
+            "stored_without_a_fence",
+            Kind::ProxyFence,
+            first,
+            "tile[63 - t] = x[first as usize * BOX + t];",
+        ),
+        ("two_blocks_store", Kind::WriteAfterWrite, STORE, STORE),
+        ("stored_again_too_early", Kind::WriteAfterWrite, first, first),
+    ] {
+        every_order_finds(name, |finding| {
+            let lines = [&finding.place, &finding.other_place].map(|place| text(place.as_ref()));
+            finding.kind == kind && lines == [line, other]
+        });
+    }
+    // The output is what they meet in.
+    every_order_finds("two_blocks_store", |finding| finding.memory.as_deref() == Some("buffer y"));
+}
+
 #[test]
 fn a_stage_that_nobody_waits_for_is_a_race_or_has_never_been_filled() {
     every_order_finds("read_without_a_wait", |finding| match finding.kind {
@@ -151,6 +187,11 @@ fn what_is_waited_for_in_vain_says_what_is_missing() {
 
 #[test]
 fn a_box_that_begins_at_no_multiple_of_sixteen_bytes_names_its_column() {
+    every_order_finds("stored_inside_sixteen_bytes", |finding| {
+        finding.kind == Kind::Misaligned
+            && finding.memory.as_deref() == Some("buffer y")
+            && finding.detail.starts_with("write: a box that begins at column 6 of elements")
+    });
     every_order_finds("begins_inside_sixteen_bytes", |finding| {
         let detail = "read: a box that begins at column 6 of elements of 4 bytes: it must begin at a multiple of \
                       sixteen bytes of the row";
@@ -198,6 +239,16 @@ fn the_end_of_a_block_names_what_it_comes_before() {
             "sent_to_an_ended_block",
             "tile.load_box_multicast(0, &boxes, (0, first * ROWS, 0), full.at(0), BOTH);",
             "a copy that comes, and block",
+        ),
+        (
+            "ends_under_a_store",
+            "tile.store_box(0, &boxes, (0, first * ROWS, 0));",
+            "a copy that reads, and block",
+        ),
+        (
+            "stored_in_no_group",
+            "tile.store_box(0, &boxes, (0, first * ROWS, 0));",
+            "a copy that reads, and block",
         ),
         ("ends_without_a_drain", "consumer.release();", "an arrival, and block"),
         (

@@ -268,3 +268,46 @@ fn a_box_comes_to_each_block_that_is_named() {
         assert!(fault.contains(&expected) && fault.contains("simt/pipelines.rs"), "{fault}");
     }
 }
+
+/// Copies a tile of 8 x 16 elements, numbered from 0 on, to the box at (row, col).
+#[kernel(block = (32), dynamic_shared = 512)]
+fn stores_a_box(row: u32, col: u32, map: TensorMapMut<f32>) {
+    let mut tile = dynamic_shared![f32];
+    let t = thread::thread_idx_x() as usize;
+    // Group t % 4 of row t / 4 lies where the swizzle is to find it.
+    let (of_row, group) = (t / 4, t % 4);
+    let at = of_row * 16 + (group ^ (of_row / 2)) * 4;
+    tile.store128(at, std::array::from_fn::<f32, 4, _>(|i| (t * 4 + i) as f32));
+    fence_proxy_async();
+    thread::sync_threads();
+    if t == 0 {
+        tile.store_box(0, &map.boxes::<8, 16, 64>(), (1, row, col));
+        bulk::commit_group();
+        bulk::wait_group::<0>();
+    }
+}
+
+#[test]
+fn what_a_box_has_outside_is_not_written() {
+    // The second of two matrices of 12 x 18 elements, rows 20 apart.
+    const PITCH: usize = 20;
+    let shape = BoxShape { rows: 8, cols: 16, swizzle: 64 };
+    for (row, col) in [(0, 0), (4, 0), (5, 0), (11, 4), (0, 16), (12, 0), (0, 20)] {
+        let mut matrices = Aligned::<[f32; 2 * 12 * PITCH]>([-1.0; 2 * 12 * PITCH]);
+        let (extents, strides) = ([2, 12, 18], [12 * PITCH, PITCH]);
+        // SAFETY: the matrices are as large as said.
+        let map = unsafe { TensorMapMut::new(matrices.0.as_mut_ptr(), extents, strides, shape) };
+        let config = LaunchConfig { dynamic_shared: 512, ..LaunchConfig::new([1; 3], [32, 1, 1]) };
+        let params = (row as u32, col as u32, map.unwrap());
+        launch_with(&stores_a_box, config, params, &Options::default()).unwrap();
+        for (i, value) in matrices.0.into_iter().enumerate() {
+            let (matrix, i, j) = (i / (12 * PITCH), i / PITCH % 12, i % PITCH);
+            let is_inside = matrix == 1 && (row..row + 8).contains(&i) && j < 18;
+            let expected = match is_inside && (col..col + 16).contains(&j) {
+                true => ((i - row) * 16 + j - col) as f32,
+                false => -1.0,
+            };
+            assert_eq!(value, expected, "box ({row}, {col}): ({matrix}, {i}, {j})");
+        }
+    }
+}

@@ -333,7 +333,8 @@ impl Ptx {
 fn align_tensor_maps(head: &str, declaration: Option<&Declaration>) -> String {
     let mut head = head.to_owned();
     let Some(Declaration { name, params, .. }) = declaration else { return head };
-    for (number, _) in params.iter().enumerate().filter(|(_, ty)| ty.starts_with("tensormap.")) {
+    let is_map = |ty: &str| ty.starts_with("tensormap.") || ty.starts_with("tensormapmut.");
+    for (number, _) in params.iter().enumerate().filter(|(_, ty)| is_map(ty)) {
         let param = format!(" .b8 {name}_param_{number}[128]");
         head = head.replace(&format!(".align 8{param}"), &format!(".align 64{param}"));
     }

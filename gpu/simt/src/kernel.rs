@@ -6,7 +6,7 @@ use crate::{
     Element, Size,
     cpu::{
         device::{
-            tensor::maps::TensorMap,
+            tensor::maps::{TensorMap, TensorMapMut},
             views::{In, Out},
         },
         mode::Mode,
@@ -304,7 +304,7 @@ pub fn require_param<T: Param>() {}
 /// [`Param::push`] appends the value as the kernel's PTX entry reads it: from the first byte on, little-endian.
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot take a `{Self}`",
-    note = "it takes u32, i32, u64, i64, f32, f64, `In<T>`, `Out<T>`, raw pointers, and a `simt::Record`"
+    note = "it takes u32, i32, u64, i64, f32, f64, `In<T>`, `Out<T>`, tensor maps, raw pointers, and a `simt::Record`"
 )]
 pub unsafe trait Param: Copy + 'static {
     /// Appends the value as the driver is given it, in whole words.
@@ -370,6 +370,17 @@ unsafe impl<T: Element, M: Mode> Param for TensorMap<T, M> {
 
     fn elements(&self) -> Option<usize> {
         Some(self.len())
+    }
+}
+
+// SAFETY: as of a `TensorMap`.
+unsafe impl<T: Element, M: Mode> Param for TensorMapMut<T, M> {
+    fn push(&self, words: &mut Vec<u64>) {
+        self.0.push(words);
+    }
+
+    fn elements(&self) -> Option<usize> {
+        self.0.elements()
     }
 }
 

@@ -21,7 +21,12 @@ pub type BoxParams = (u32, device::TensorMap<f32>, device::Out<f32>);
 /// The same, for a checked launch.
 pub type CheckedBoxParams = (u32, checked::TensorMap<f32>, checked::Out<f32>);
 
-/// Columns of x, where boxes of it are copied.
+/// `n`, x, y as a matrix of [`COLS`] columns.
+pub type StoreParams = (u32, device::In<f32>, device::TensorMapMut<f32>);
+/// The same, for a checked launch.
+pub type CheckedStoreParams = (u32, checked::In<f32>, checked::TensorMapMut<f32>);
+
+/// Columns of x (or y), where boxes of it are copied.
 pub const COLS: usize = 16;
 /// Those boxes.
 pub const SHAPE: BoxShape = BoxShape { rows: 4, cols: COLS, swizzle: 0 };
@@ -33,6 +38,8 @@ pub enum Versions {
     Views(&'static Kernel<Params>, &'static Kernel<CheckedParams>),
     /// Of one that copies boxes of x.
     Boxes(&'static Kernel<BoxParams>, &'static Kernel<CheckedBoxParams>),
+    /// Of one that copies boxes to y.
+    Stores(&'static Kernel<StoreParams>, &'static Kernel<CheckedStoreParams>),
 }
 
 /// A kernel, how it is launched, and what a checked launch must find.
@@ -61,6 +68,7 @@ impl Specimen {
         match self.kernel {
             Versions::Views(kernel, _) => &kernel.declaration,
             Versions::Boxes(kernel, _) => &kernel.declaration,
+            Versions::Stores(kernel, _) => &kernel.declaration,
         }
     }
 
@@ -111,6 +119,13 @@ impl Specimen {
                     let params = (self.n, map.map_err(Stop::Config)?, out);
                     cpu::launch(kernel, &config, params, &options)
                 }
+                Versions::Stores(kernel, _) => {
+                    let extents = [1, y.len() / COLS, COLS];
+                    let map = device::TensorMapMut::new(y.as_mut_ptr(), extents, [0, COLS], SHAPE);
+                    let x = device::In::new(x.as_ptr(), x.len());
+                    let params = (self.n, x, map.map_err(Stop::Config)?);
+                    cpu::launch(kernel, &config, params, &options)
+                }
             }
         }
     }
@@ -143,6 +158,14 @@ impl Specimen {
                     let params = (self.n, map.map_err(Stop::Config)?, out);
                     check::launch(kernel, &config, params, options)
                 }
+                Versions::Stores(_, kernel) => {
+                    let (extents, strides) = ([1, y.len() / COLS, COLS], [0, COLS]);
+                    let y = y.as_mut_ptr();
+                    let map = checked::TensorMapMut::uninit(y, extents, strides, SHAPE);
+                    let x = checked::In::new(x.as_ptr(), x.len());
+                    let params = (self.n, x, map.map_err(Stop::Config)?);
+                    check::launch(kernel, &config, params, options)
+                }
             }
         }
     }
@@ -159,6 +182,7 @@ macro_rules! specimens {
         },)*]
     };
     (@ boxes $kernel:path, $checked:path) => { Versions::Boxes(&$kernel, &$checked) };
+    (@ stores $kernel:path, $checked:path) => { Versions::Stores(&$kernel, &$checked) };
     (@ $kernel:path, $checked:path) => { Versions::Views(&$kernel, &$checked) };
 }
 
@@ -250,6 +274,19 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     multicast::sent_to_an_ended_block[boxes](128, 2): [EndedBlock, NeverRead, NeverWritten];
     multicast::each_block_sends_half[boxes](2048, 4): [];
     multicast::warps_of_both_blocks[boxes](2048, 4): [];
+    stores::written_under_a_store[stores](1024, 2): [WriteAfterRead];
+    stores::waited_behind_the_barrier[stores](1024, 2): [WriteAfterRead];
+    stores::one_store_too_few[stores](1024, 2): [WriteAfterRead];
+    stores::stored_without_a_fence[stores](128, 2): [ProxyFence];
+    stores::stored_before_the_barrier[stores](128, 2): [ReadAfterWrite, WriteAfterRead, Uninitialised];
+    stores::ends_under_a_store[stores](128, 2): [EndedBlock];
+    stores::stored_in_no_group[stores](128, 2): [EndedBlock];
+    stores::two_blocks_store[stores](128, 4): [WriteAfterWrite];
+    stores::stored_again_too_early[stores](128, 2): [WriteAfterWrite];
+    stores::stored_inside_sixteen_bytes[stores](128, 2): [Misaligned, NeverWritten];
+    stores::stored_in_turns[stores](1024, 2): [];
+    stores::stored_again[stores](128, 2): [];
+    stores::stored_partly_outside[stores](352, 6): [];
     grids::read_before_the_wait(128, 2): [BeforeWait];
     grids::one_more(100, 2): [];
 };

@@ -78,7 +78,7 @@ impl Param {
 
     /// Is it a description that the tensor memory accelerator reads?
     fn is_tensor_map(&self) -> bool {
-        self.kind.starts_with("tensormap.")
+        self.kind.starts_with("tensormap.") || self.kind.starts_with("tensormapmut.")
     }
 
     /// Is it a buffer that knows its length?

@@ -2,9 +2,9 @@
 
 use super::tensor_core::swizzle::Swizzle;
 
-/// What is copied: a box of `rows x cols` elements of one matrix, of which the first ones of both lie inside.
+/// A box in global memory: `rows x cols` elements of one matrix, of which the first ones of both lie inside.
 #[derive(Clone, Copy, Debug)]
-pub struct BoxSource {
+pub struct GlobalBox {
     /// The first element, and bytes of one.
     pub(super) first: *const u8,
     pub(super) element: usize,
@@ -17,15 +17,15 @@ pub struct BoxSource {
     pub(super) swizzle: Swizzle,
 }
 
-impl BoxSource {
+impl GlobalBox {
     /// Bytes that it takes in shared memory.
     pub(super) fn bytes(&self) -> usize {
         self.rows * self.cols * self.element
     }
 
-    /// The parts of rows that are read: their addresses, all of `cols_inside` elements.
+    /// The parts of rows that lie inside: their addresses, all of `cols_inside` elements.
     pub(super) fn parts(&self) -> impl Iterator<Item = *const u8> {
-        let BoxSource { first, rows_inside, cols_inside, row_stride, .. } = *self;
+        let GlobalBox { first, rows_inside, cols_inside, row_stride, .. } = *self;
         let rows = if cols_inside > 0 { rows_inside } else { 0 };
         (0..rows).map(move |row| first.wrapping_add(row * row_stride))
     }
@@ -35,26 +35,55 @@ impl BoxSource {
     /// # Safety
     /// 1. What lies inside is valid.
     /// 2. `to` is valid for [`bytes`](Self::bytes), and aligned to eight spans of the swizzle.
-    pub(super) unsafe fn copy(&self, to: *mut u8) {
-        let row_bytes = self.cols * self.element;
-        for row in 0..self.rows {
-            let inside = if row < self.rows_inside { self.cols_inside * self.element } else { 0 };
-            let from = self.first.wrapping_add(row * self.row_stride);
-            // The swizzle moves groups of sixteen bytes.
-            for group in (0..row_bytes).step_by(16) {
-                let mut bytes = [0; 16];
-                let count = inside.saturating_sub(group).min(16);
-                let width = (row_bytes - group).min(16);
-                // It is one of the address, which is a multiple of its pattern's, and so one of the place in the box.
-                let place = self.swizzle.apply((row * row_bytes + group) as u32) as usize; // at most 512 KiB
-                // SAFETY: inside the matrix; and inside the box, whose groups the swizzle exchanges.
-                unsafe {
-                    from.add(group).copy_to_nonoverlapping(bytes.as_mut_ptr(), count);
-                    to.add(place).copy_from_nonoverlapping(bytes.as_ptr(), width);
-                }
+    pub(super) unsafe fn load(&self, to: *mut u8) {
+        for Group { global, inside, place, width } in self.groups() {
+            let mut bytes = [0; 16];
+            // SAFETY: inside the matrix; and inside the box, whose groups the swizzle exchanges.
+            unsafe {
+                global.copy_to_nonoverlapping(bytes.as_mut_ptr(), inside);
+                to.add(place).copy_from_nonoverlapping(bytes.as_ptr(), width);
             }
         }
     }
+
+    /// Copies it from where it lies as in shared memory. Nothing is written outside the matrix.
+    ///
+    /// # Safety
+    /// 1. What lies inside is valid, and may be written.
+    /// 2. `from` is valid for [`bytes`](Self::bytes).
+    pub(super) unsafe fn store(&self, from: *const u8) {
+        for Group { global, inside, place, .. } in self.groups() {
+            // SAFETY: as in `load`.
+            unsafe { from.add(place).copy_to_nonoverlapping(global.cast_mut(), inside) };
+        }
+    }
+
+    /// What the swizzle moves as one.
+    fn groups(&self) -> impl Iterator<Item = Group> {
+        let row_bytes = self.cols * self.element;
+        let groups = (0..self.rows)
+            .flat_map(move |row| (0..row_bytes).step_by(16).map(move |group| (row, group)));
+        groups.map(move |(row, group)| {
+            let inside = if row < self.rows_inside { self.cols_inside * self.element } else { 0 };
+            Group {
+                global: self.first.wrapping_add(row * self.row_stride + group),
+                inside: inside.saturating_sub(group).min(16),
+                // It is one of the address, which is a multiple of its pattern's, and so one of the place in the box.
+                place: self.swizzle.apply((row * row_bytes + group) as u32) as usize, // at most 512 KiB
+                width: (row_bytes - group).min(16),
+            }
+        })
+    }
+}
+
+/// Sixteen bytes of a row.
+struct Group {
+    /// Where they are in global memory, and how many of them lie inside.
+    global: *const u8,
+    inside: usize,
+    /// Where they are in the box, and how many of them.
+    place: usize,
+    width: usize,
 }
 
 #[cfg(test)]
@@ -84,7 +113,7 @@ mod tests {
     #[test]
     fn zeros_take_the_place_of_what_lies_outside() {
         let matrix = (0..15u32).collect::<Vec<_>>();
-        let source = BoxSource {
+        let source = GlobalBox {
             first: matrix[6..].as_ptr().cast(),
             element: 4,
             rows: 3,
@@ -96,8 +125,15 @@ mod tests {
         };
         let mut tile = [u32::MAX; 12];
         // SAFETY: three columns from the second on, two rows of five.
-        unsafe { source.copy(tile.as_mut_ptr().cast()) };
+        unsafe { source.load(tile.as_mut_ptr().cast()) };
         assert_eq!(tile, [6, 7, 8, 0, 11, 12, 13, 0, 0, 0, 0, 0]);
         assert_eq!((source.bytes(), source.parts().count()), (48, 2));
+        // And back: what lies outside stays as it is.
+        let mut written = [100u32; 15];
+        let target = GlobalBox { first: written[6..].as_mut_ptr().cast(), ..source };
+        // SAFETY: as above.
+        unsafe { target.store(tile.as_ptr().cast()) };
+        let expected = [100, 100, 100, 100, 100, 100, 6, 7, 8, 100, 100, 11, 12, 13, 100];
+        assert_eq!(written, expected);
     }
 }

@@ -5,7 +5,7 @@
 use super::{check::Watched, device};
 
 pub use super::device::{
-    ClusterPipeline, Float, Mbarrier, Mbarriers, Pipeline, cluster, cluster_pipeline,
+    ClusterPipeline, Float, Mbarrier, Mbarriers, Pipeline, bulk, cluster, cluster_pipeline,
     fence_proxy_async, grid, kernel, mbarrier, mbarriers, pipeline, shared_array, thread, warp,
     warpgroup,
 };
@@ -25,6 +25,13 @@ pub type TensorMap<T> = device::tensor::maps::TensorMap<T, Watched>;
 /// The boxes of a [`TensorMap`].
 pub type Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
     device::tensor::maps::Boxes<T, ROWS, COLS, SWIZZLE, Watched>;
+/// A batch of matrices in global memory, which copies write boxes of. A kernel's parameter.
+///
+/// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
+pub type TensorMapMut<T> = device::tensor::maps::TensorMapMut<T, Watched>;
+/// The boxes of a [`TensorMapMut`].
+pub type BoxesMut<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
+    device::tensor::maps::BoxesMut<T, ROWS, COLS, SWIZZLE, Watched>;
 /// An array in shared memory, made by [`shared!`].
 pub type Shared<T, const ROWS: usize, const COLS: usize = 1> =
     device::arrays::Shared<T, ROWS, COLS, Watched>;

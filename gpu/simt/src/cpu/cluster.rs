@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     block::{SHARED_BYTES, Thread},
-    boxes::BoxSource,
+    boxes::GlobalBox,
     mbarrier::Mbarrier,
     warpgroup::{Key, Operands, Request, Warpgroup},
 };
@@ -31,13 +31,41 @@ pub(super) type Place = (u32, u32);
 
 /// A copy by the tensor memory accelerator that is on its way.
 pub(super) struct BoxCopy {
-    pub(super) source: BoxSource,
+    pub(super) source: GlobalBox,
     /// Where it goes, and where that is in the cluster.
     pub(super) to: *mut u8,
     pub(super) to_place: Place,
     /// The mbarrier that is told of its bytes.
     pub(super) done: Place,
     pub(super) begun: Begun,
+}
+
+/// A copy by the accelerator to global memory that is on its way.
+pub(super) struct BoxStore {
+    pub(super) from: *const u8,
+    pub(super) target: GlobalBox,
+    /// The thread that began it, by its number, and the number of its group.
+    pub(super) thread: u32,
+    pub(super) group: usize,
+    /// What has been read, once it has been.
+    pub(super) data: Option<Vec<u8>>,
+}
+
+impl BoxStore {
+    /// Reads shared memory, if it has not yet.
+    fn read(&mut self) -> &[u8] {
+        self.data.get_or_insert_with(|| {
+            // SAFETY: inside the block's shared memory, as whoever began the copy has seen to. Nobody writes meanwhile: a worker does one thing at a time.
+            unsafe { std::slice::from_raw_parts(self.from, self.target.bytes()) }.to_vec()
+        })
+    }
+
+    /// Reads and writes.
+    fn end(mut self) {
+        let data = self.read().as_ptr();
+        // SAFETY: as large as the box, whose target is valid, as whoever began the copy has seen to.
+        unsafe { self.target.store(data) };
+    }
 }
 
 /// Who began a copy, and where.
@@ -55,6 +83,7 @@ pub(super) struct ClusterRun {
     /// The last copy that each mbarrier was told of.
     last_copies: RefCell<BTreeMap<Place, Begun>>,
     copies: RefCell<Vec<BoxCopy>>,
+    stores: RefCell<Vec<BoxStore>>,
     warpgroups: RefCell<BTreeMap<Key, Warpgroup>>,
     /// Products that are under way and have not read their operands.
     products: RefCell<Vec<(Key, u64)>>,
@@ -70,6 +99,7 @@ impl ClusterRun {
             mbarriers: RefCell::default(),
             last_copies: RefCell::default(),
             copies: RefCell::default(),
+            stores: RefCell::default(),
             warpgroups: RefCell::default(),
             products: RefCell::default(),
             shared,
@@ -158,6 +188,41 @@ impl ClusterRun {
     /// One of the copies on their way, which now comes.
     pub(super) fn take_copy(&self, number: usize) -> BoxCopy {
         self.copies.borrow_mut().remove(number)
+    }
+
+    /// A copy to global memory sets out.
+    pub(super) fn begin_store(&self, store: BoxStore) {
+        self.stores.borrow_mut().push(store);
+    }
+
+    /// How many of these are on their way.
+    pub(super) fn stores(&self) -> usize {
+        self.stores.borrow().len()
+    }
+
+    /// One of them reads shared memory, or writes, if it has read.
+    pub(super) fn advance_store(&self, number: usize) {
+        let mut stores = self.stores.borrow_mut();
+        if stores[number].data.is_none() {
+            stores[number].read();
+        } else {
+            stores.remove(number).end();
+        }
+    }
+
+    /// Those of a thread's groups before that one have read shared memory, or also `written`.
+    pub(super) fn end_stores(&self, thread: u32, group: usize, written: bool) {
+        let mut stores = self.stores.borrow_mut();
+        let is_meant = |store: &mut BoxStore| store.thread == thread && store.group < group;
+        if written {
+            stores.extract_if(.., is_meant).for_each(BoxStore::end);
+        } else {
+            stores.iter_mut().filter_map(|store| is_meant(store).then_some(store)).for_each(
+                |store| {
+                    store.read();
+                },
+            );
+        }
     }
 
     /// What a warpgroup has begun.

@@ -9,7 +9,7 @@ use std::{fmt::Debug, panic::Location};
 
 use super::{
     block::{current, current_cluster, shared_base},
-    boxes::BoxSource,
+    boxes::GlobalBox,
     check,
     cluster::{Begun, Place},
 };
@@ -171,9 +171,21 @@ pub trait Mode: Copy + Debug + 'static {
         array: (Self::Shared, usize),
         global: Self::Global,
         to: *mut u8,
-        source: BoxSource,
+        source: GlobalBox,
         done: Place,
         blocks: u16,
+    );
+
+    /// Begins to copy from a shared array, from a byte of it on, all inside the array, to a box of global memory.
+    ///
+    /// # Safety
+    /// It is inside, `from` is the address of its first byte, and the target is valid.
+    #[track_caller]
+    unsafe fn store_box(
+        array: (Self::Shared, usize),
+        global: Self::Global,
+        from: *const u8,
+        target: GlobalBox,
     );
 
     /// Sees an access to the shared memory of the block of that rank.
@@ -236,7 +248,7 @@ impl Mode for Fast {
         _: ((), usize),
         _: (),
         to: *mut u8,
-        source: BoxSource,
+        source: GlobalBox,
         (_, done): Place,
         blocks: u16,
     ) {
@@ -244,11 +256,17 @@ impl Mode for Fast {
         let begun = Begun { thread: current(), at: Location::caller() };
         for rank in ranks(blocks) {
             // SAFETY: inside, as the caller promises; each block's shared memory is as large.
-            unsafe { source.copy(in_block(to, rank)) };
+            unsafe { source.load(in_block(to, rank)) };
             if let Err(reason) = current_cluster().complete((rank, done), bytes, begun) {
                 panic!("{reason}");
             }
         }
+    }
+
+    // At once, as `copy_async`.
+    unsafe fn store_box(_: ((), usize), _: (), from: *const u8, target: GlobalBox) {
+        // SAFETY: inside, as the caller promises.
+        unsafe { target.store(from) };
     }
 
     #[inline(always)]

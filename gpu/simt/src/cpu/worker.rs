@@ -350,12 +350,17 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Lets a copy come, or a product read its operands, if there is one and it is its time; `must`: no thread can go on.
+    /// Lets a copy come or go, or a product read its operands, if there is one and it is its time; `must`: no thread can go on.
     fn land(&mut self, must: bool) -> Result<bool, Stop> {
-        let copies = self.cluster.copies();
-        let Some(number) = self.shuffle.copy(copies + self.cluster.products(), must) else {
+        let (copies, products) = (self.cluster.copies(), self.cluster.products());
+        let all = copies + products + self.cluster.stores();
+        let Some(number) = self.shuffle.copy(all, must) else {
             return Ok(false);
         };
+        if let Some(store) = number.checked_sub(copies + products) {
+            self.cluster.advance_store(store);
+            return Ok(true);
+        }
         if let Some(product) = number.checked_sub(copies) {
             self.cluster.read_sent_product(product);
             return Ok(true);
@@ -363,7 +368,7 @@ impl Scheduler<'_> {
         let copy = self.cluster.take_copy(number);
         let BoxCopy { source, to, done, begun, .. } = copy;
         // SAFETY: whoever began the copy has seen to source and target.
-        unsafe { source.copy(to) };
+        unsafe { source.load(to) };
         let ended = self.cluster.complete(done, source.bytes() as u32, begun);
         let ended = ended.map_err(|reason| self.wrong_copy(begun, reason))?;
         if let Some(checker) = self.checker {

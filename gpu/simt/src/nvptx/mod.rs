@@ -2,6 +2,8 @@
 
 mod atomic;
 #[cfg(target_feature = "sm_90a")]
+pub mod bulk;
+#[cfg(target_feature = "sm_90a")]
 pub mod cluster;
 pub mod copies;
 #[cfg(target_feature = "sm_90a")]
@@ -40,7 +42,7 @@ pub use proxy::fence_proxy_async;
 pub use shared::{DynamicShared, Shared};
 pub use simt_macros::kernel;
 #[cfg(target_feature = "sm_90a")]
-pub use tensor::{Boxes, TensorMap, TensorMapParam};
+pub use tensor::{Boxes, BoxesMut, TensorMap, TensorMapMut, TensorMapParam};
 pub use variable::{Constant, Global, GlobalPointer};
 
 #[doc(hidden)]

@@ -7,7 +7,7 @@ use core::{
 
 use super::memory::{In, Vector128};
 #[cfg(target_feature = "sm_90a")]
-use super::{Boxes, Mbarrier, cluster::Remote, warpgroup::Operand};
+use super::{Boxes, BoxesMut, Mbarrier, cluster::Remote, warpgroup::Operand};
 #[cfg(target_feature = "sm_90a")]
 use crate::operand::{Factor, Layout};
 use crate::{Atomic, Element};
@@ -100,6 +100,24 @@ impl<T: Element> DynamicShared<T> {
         // SAFETY: inside, as the kernel promises.
         let to = simt_shared_address(unsafe { self.0.add(index) }.cast());
         boxes.load_multicast(to, (matrix, row, col), done, blocks);
+    }
+
+    /// Begins to copy the elements from `index` on to a box of global memory, whose first element is `(row, col)` of the
+    /// `matrix`th; both as for [`load_box`](Self::load_box). What lies outside is not written.
+    ///
+    /// What threads have written here is copied if they have put a [`fence_proxy_async`](super::fence_proxy_async) behind it,
+    /// and a barrier follows. The copy goes on while the thread does: it belongs to the next of its groups
+    /// ([`bulk`](super::bulk)).
+    #[inline(always)]
+    pub fn store_box<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
+        &self,
+        index: usize,
+        boxes: &BoxesMut<T, ROWS, COLS, SWIZZLE>,
+        place: (u32, u32, u32),
+    ) {
+        // SAFETY: inside, as the kernel promises.
+        let from = simt_shared_address(unsafe { self.0.add(index) }.cast());
+        boxes.store(from, place);
     }
 
     /// The operand of the tensor cores that lies so from element `index` on: a multiple of eight times the swizzle's

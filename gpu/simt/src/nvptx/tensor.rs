@@ -101,3 +101,54 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
         }
     }
 }
+
+/// A batch of matrices in global memory, which copies write boxes of. A kernel's parameter, like [`TensorMap`].
+#[derive(Clone, Copy)]
+pub struct TensorMapMut<T>(TensorMap<T>);
+
+impl<T: Element> TensorMapMut<T> {
+    /// # Safety
+    /// 1. A [`TensorMapParam`] lies at the address.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub unsafe fn at(address: u64) -> Self {
+        // SAFETY: the caller's.
+        TensorMapMut(unsafe { TensorMap::at(address) })
+    }
+
+    /// Its boxes, as [`TensorMap::boxes`].
+    #[inline(always)]
+    pub fn boxes<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
+        &self,
+    ) -> BoxesMut<T, ROWS, COLS, SWIZZLE> {
+        BoxesMut(self.0.boxes())
+    }
+}
+
+/// The boxes of a [`TensorMapMut`].
+#[derive(Clone, Copy)]
+pub struct BoxesMut<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
+    Boxes<T, ROWS, COLS, SWIZZLE>,
+);
+
+impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
+    BoxesMut<T, ROWS, COLS, SWIZZLE>
+{
+    /// Begins to copy from shared memory to the box whose first element is (row, col) of a matrix. What lies outside is not
+    /// written (PTX ISA, "cp.async.bulk.tensor", `.bulk_group`).
+    #[inline(always)]
+    pub(super) fn store(&self, from: u32, (matrix, row, col): (u32, u32, u32)) {
+        // SAFETY: as in `Boxes::load`. Not `nomem`: it is no sooner than what precedes it.
+        unsafe {
+            asm!(
+                "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [{}, {{{}, {}, {}}}], [{}];",
+                in(reg64) self.0.address,
+                in(reg32) col,
+                in(reg32) row,
+                in(reg32) matrix,
+                in(reg32) from,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}

@@ -15,4 +15,6 @@ pub mod multicast;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pipelines;
 pub mod races;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod stores;
 pub mod warps;

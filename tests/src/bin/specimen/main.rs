@@ -5,7 +5,7 @@ mod agree;
 
 use std::{env, fmt::Write, fs, process::ExitCode};
 
-use host::{Boxes, Device, Shape};
+use host::{Boxes, BoxesMut, Device, Shape};
 use specimens::list::{COLS, SHAPE, SPECIMENS, Specimen, Versions, find};
 
 const USAGE: &str = "\
@@ -132,6 +132,12 @@ fn launch(
             let boxes = Boxes::new(x.view(..)?, [1, len / COLS, COLS], [0, COLS], SHAPE)?;
             // SAFETY: as above.
             unsafe { stream.launch(kernel, &config, (n, boxes, &mut y)) }
+        }
+        Versions::Stores(kernel, _) => {
+            let extents = [1, len / COLS, COLS];
+            let boxes = BoxesMut::new(y.view_mut(..)?, extents, [0, COLS], SHAPE)?;
+            // SAFETY: as above.
+            unsafe { stream.launch(kernel, &config, (n, &x, boxes)) }
         }
     }?;
     stream.synchronize()?;

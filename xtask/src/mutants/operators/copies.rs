@@ -9,12 +9,12 @@ use crate::mutants::{
 };
 
 impl Places<'_, '_> {
-    /// `wait_group::<N>()` left out, or with one more group that may be on its way; `commit_group()` left out.
+    /// `wait_group::<N>()` (or `wait_group_read`) left out, or with one more group that may be on its way; `commit_group()` left out.
     pub(super) fn group(&mut self, call: &ExprCall) {
         let Expr::Path(function) = &*call.func else { return };
         let Some(segment) = function.path.segments.last() else { return };
         let removed = match &*segment.ident.to_string() {
-            "wait_group" => Operator::RemoveWait,
+            "wait_group" | "wait_group_read" => Operator::RemoveWait,
             "commit_group" => Operator::RemoveCommit,
             _ => return,
         };

@@ -628,6 +628,18 @@ impl<'a> Checker<'a> {
     pub(super) fn global(
         &self,
         buffer: &Buffer,
+        bytes: (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        self.global_by(block::current().number, buffer, bytes, access, place);
+    }
+
+    /// The same by the thread, or engine, of that number, as the running thread has told it to.
+    fn global_by(
+        &self,
+        number: u32,
+        buffer: &Buffer,
         (address, bytes): (usize, usize),
         access: Access,
         place: &'static Location<'static>,
@@ -657,7 +669,8 @@ impl<'a> Checker<'a> {
             }
         }
         let order = self.order.borrow();
-        let now = self.now(thread, &order, place);
+        let clocks = (self.clock.get(), self.block_start.get());
+        let now = Now::new((self.worker, number), clocks, &order, place);
         let mut last = None;
         buffer.access(&now, (address, bytes), access, |at, wrong| {
             let (kind, other) = match wrong {

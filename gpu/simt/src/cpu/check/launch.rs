@@ -16,7 +16,11 @@ use super::{
 use crate::{
     Element, Kernel, LaunchConfig, Param, Params, Record,
     cpu::{
-        Stop, device,
+        Stop,
+        device::{
+            self,
+            tensor::maps::{TensorMap, TensorMapMut},
+        },
         launch::{LIMITS, bind, run_blocks},
         mode::Access,
         symbol::Symbol,
@@ -125,11 +129,12 @@ views! {
     Out: false;
 }
 
-impl<T: Element> Checkable for device::tensor::maps::TensorMap<T, Watched> {
+impl<T: Element> Checkable for TensorMap<T, Watched> {
     fn region(&self, param: usize) -> Option<Region> {
         let element = size_of::<T>();
         let (address, bytes) = (self.as_ptr().addr(), self.len() * element);
-        Some(Region { address, bytes, element, written: true, param, variable: None })
+        let written = self.tag.written;
+        Some(Region { address, bytes, element, written, param, variable: None })
     }
 
     fn attach(&mut self, buffers: &[Buffer]) {
@@ -138,6 +143,16 @@ impl<T: Element> Checkable for device::tensor::maps::TensorMap<T, Watched> {
         if let Some(buffer) = buffers.iter().find(holds) {
             self.tag.buffer = buffer;
         }
+    }
+}
+
+impl<T: Element> Checkable for TensorMapMut<T, Watched> {
+    fn region(&self, param: usize) -> Option<Region> {
+        self.0.region(param)
+    }
+
+    fn attach(&mut self, buffers: &[Buffer]) {
+        self.0.attach(buffers);
     }
 }
 
@@ -284,11 +299,9 @@ pub unsafe fn launch<P: CheckableParams>(
                 if region.variable.is_some() {
                     continue; // It outlives the launch, which need not touch all of it.
                 }
-                let output = kernel
-                    .declaration
-                    .params
-                    .get(region.param)
-                    .is_some_and(|param| param.ty.starts_with("out."));
+                let output = kernel.declaration.params.get(region.param).is_some_and(|param| {
+                    param.ty.starts_with("out.") || param.ty.starts_with("tensormapmut.")
+                });
                 let (kind, access) = match output {
                     true => (Kind::NeverWritten, Access::Write),
                     false => (Kind::NeverRead, Access::Read),

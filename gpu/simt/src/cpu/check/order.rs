@@ -9,7 +9,10 @@
 //! shared memory: it knows what all threads knew when they began the product, and whoever has waited for that knows that
 //! it has read.
 //!
-//! Tensor cores see what a thread wrote only if a proxy fence stands between. So a thread has a second clock for every
+//! So has each thread that copies boxes to global memory, and two: one that reads shared memory, and one that writes global
+//! memory, for which it waits apart.
+//!
+//! Tensor cores and copies see what a thread wrote only if a proxy fence stands between. So a thread has a second clock for every
 //! thread: how far it knows that what that thread did is behind a fence.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -38,6 +41,19 @@ pub(super) struct ThreadOrder {
     engines: Vec<u16>,
     mbarriers: BTreeMap<Place, Mbarrier>,
     warpgroups: BTreeMap<Key, Warpgroup>,
+    /// By the threads' numbers.
+    stores: BTreeMap<u32, Stores>,
+}
+
+/// What a thread copies to global memory.
+struct Stores {
+    /// Reads shared memory, and writes global memory.
+    reads: usize,
+    writes: usize,
+    /// What the thread knew when it began the last one.
+    known: Vec<u16>,
+    /// The engines' clock behind each group.
+    groups: Vec<u16>,
 }
 
 struct Warpgroup {
@@ -224,14 +240,74 @@ impl ThreadOrder {
         known[at] = known[at].max(clock);
     }
 
-    /// What is known to a thread, or to the engine of a warpgroup for the product that now reads.
+    /// A thread begins to copy a box to global memory. Gives the numbers by which the engines go that read and write it, and
+    /// the number of its group.
+    pub(super) fn begin_store(&mut self, number: u32) -> (u32, u32, usize) {
+        if !self.stores.contains_key(&number) {
+            let (reads, writes) = (self.add_engine(), self.add_engine());
+            let stores = Stores { reads, writes, known: Vec::new(), groups: Vec::new() };
+            self.stores.insert(number, stores);
+        }
+        // What the thread did before, the engines know.
+        self.tick(number);
+        let Some(stores) = self.stores.get_mut(&number) else { return (FIRST_ENGINE, 0, 0) };
+        stores.known.clone_from(&self.threads[number as usize]);
+        let [reads, writes] = [stores.reads, stores.writes].map(|at| FIRST_ENGINE + at as u32);
+        (reads, writes, stores.groups.len())
+    }
+
+    /// What it reads and writes has been taken note of.
+    pub(super) fn end_store(&mut self, number: u32) {
+        let Some(stores) = self.stores.get(&number) else { return };
+        for at in [stores.reads, stores.writes] {
+            self.engines[at] = (self.engines[at] + 1).min(LAST);
+        }
+    }
+
+    /// What a thread has begun to copy becomes a group.
+    pub(super) fn commit_stores(&mut self, number: u32) {
+        if let Some(stores) = self.stores.get_mut(&number) {
+            stores.groups.push(self.engines[stores.reads]);
+        }
+    }
+
+    /// A thread has waited for all but the last `pending` of its groups to have read, or also to have `written`. Gives how
+    /// many these are.
+    pub(super) fn waited_for_stores(
+        &mut self,
+        number: u32,
+        pending: usize,
+        written: bool,
+    ) -> usize {
+        let Some(stores) = self.stores.get(&number) else { return 0 };
+        let groups = stores.groups.len().saturating_sub(pending);
+        let Some(last) = groups.checked_sub(1) else { return 0 };
+        let (threads, clock) = (self.threads.len(), stores.groups[last]);
+        let known = &mut self.threads[number as usize];
+        for engine in [Some(stores.reads), written.then_some(stores.writes)].into_iter().flatten() {
+            let at = threads + engine;
+            if known.len() <= at {
+                known.resize(at + 1, 0);
+            }
+            known[at] = known[at].max(clock);
+        }
+        groups
+    }
+
+    /// What is known to a thread, to the engine of a warpgroup for the product that now reads, or to those of a thread's copies
+    /// for the one that it now begins.
     fn known_to(&self, number: u32) -> Option<&[u16]> {
         match number.checked_sub(FIRST_ENGINE) {
             None => self.threads.get(number as usize).map(Vec::as_slice),
             // An mbarrier's knows nothing: what it does was ordered when it was begun.
             Some(engine) => {
+                let engine = engine as usize;
+                let mut stores = self.stores.values();
+                if let Some(found) = stores.find(|s| s.reads == engine || s.writes == engine) {
+                    return Some(&found.known);
+                }
                 let mut warpgroups = self.warpgroups.values();
-                let found = warpgroups.find(|warpgroup| warpgroup.engine == engine as usize)?;
+                let found = warpgroups.find(|warpgroup| warpgroup.engine == engine)?;
                 Some(&found.reading)
             }
         }

@@ -83,13 +83,14 @@ impl<'a> Now<'a> {
     }
 
     /// Does `old` come before this access in every order of the threads? A copy that goes on comes before nothing,
-    /// not even before what its own thread does next; and one that has come only before what its mbarrier tells of it.
+    /// not even before what its own thread does next; and one that has come only before what its mbarrier tells of it. Nor
+    /// is what an engine does in order with what it does next, but for what a wait between has told.
     pub(super) fn is_ordered(&self, old: &Record) -> bool {
         let thread = self.record.thread();
         self.same_block(old)
             && !old.goes_on()
             && ((old.clock < self.record.clock && !old.is_engine())
-                || old.thread() == thread
+                || (old.thread() == thread && !old.is_engine())
                 || self.order.knows(thread, old))
     }
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::cpu::{
     block,
-    boxes::BoxSource,
+    boxes::GlobalBox,
     cluster::{Begun, BoxCopy, Place},
     mode::{Access, Mode, Refused, in_block, ranks},
 };
@@ -165,7 +165,7 @@ impl Mode for Watched {
         (array, offset): (SharedTag, usize),
         global: GlobalTag,
         to: *mut u8,
-        source: BoxSource,
+        source: GlobalBox,
         (_, done): Place,
         blocks: u16,
     ) {
@@ -186,6 +186,20 @@ impl Mode for Watched {
             let copy = BoxCopy { source, to, to_place: (rank, to_offset), done, begun };
             checker().begin_box(array, offset, copy);
         }
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn store_box(
+        (array, offset): (SharedTag, usize),
+        global: GlobalTag,
+        from: *const u8,
+        target: GlobalBox,
+    ) {
+        // SAFETY: as in `load_box`.
+        let (array, buffer) = unsafe { (&*array.array, global.buffer.as_ref()) };
+        let Some(buffer) = buffer else { return no_launch() };
+        checker().begin_store((array, offset), buffer, (from, target), Location::caller());
     }
 
     #[track_caller]

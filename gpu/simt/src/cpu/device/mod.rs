@@ -3,6 +3,7 @@
 //! This is the vocabulary as it stands on the CPU; for `nvptx64` the module of the same name has the same
 //! items, made of intrinsics.
 
+pub mod bulk;
 pub mod cluster;
 pub mod copies;
 pub mod grid;
@@ -50,6 +51,6 @@ pub use shared::{DynamicShared, Shared};
 /// [`Kernel`](crate::Kernel) of that name, to be launched by [`cpu::launch`](crate::cpu::launch) or by a
 /// GPU's driver. That is a static, so no local variable of the module can have the kernel's name.
 pub use simt_macros::kernel;
-pub use tensor::{BoxShape, Boxes, TensorDescription, TensorMap};
+pub use tensor::{BoxShape, Boxes, BoxesMut, TensorDescription, TensorMap, TensorMapMut};
 pub(crate) use variable::variables;
 pub use variable::{Constant, Global, GlobalPointer};

@@ -9,7 +9,7 @@ use super::{
     cluster::remotes::Remote,
     mbarrier::Mbarrier,
     memory::{is_allowed, one_element_or_sixteen_bytes, reason, sixteen_bytes, views::In},
-    tensor::maps::Boxes,
+    tensor::maps::{Boxes, BoxesMut},
     warpgroup::Operand,
 };
 use crate::{
@@ -165,24 +165,65 @@ pub(crate) mod arrays {
             done: Mbarrier,
             blocks: u16,
         ) {
-            let (count, align) = (BOX_ROWS * BOX_COLS, 128.max(8 * SWIZZLE));
             let offset = index * size_of::<T>();
-            if index > self.len || count > self.len - index || !offset.is_multiple_of(align) {
-                let refused = reason(self.len, index, count);
-                M::refuse_shared::<T>(self.tag, refused, Access::Write);
+            if !self.is_box_allowed(index, boxes, col, Access::Write) {
                 return;
             }
-            if !(col as usize * size_of::<T>()).is_multiple_of(16) {
-                let refused = Refused::BoxColumn { col, element: size_of::<T>() };
-                M::refuse_global::<T>(boxes.tag(), refused, Access::Read);
-                return;
-            }
-            let source = boxes.source((matrix, row, col));
+            let source = boxes.at((matrix, row, col));
             // SAFETY: inside, as just checked; the map is valid (`TensorMap::new`).
             unsafe {
                 let to = self.base.add(index).cast();
                 M::load_box((self.tag, offset), boxes.tag(), to, source, done.place(), blocks);
             }
+        }
+
+        /// Begins to copy the elements from `index` on to a box of global memory, whose first element is `(row, col)` of the
+        /// `matrix`th; both as for [`load_box`](Self::load_box). What lies outside is not written.
+        ///
+        /// What threads have written here is copied if they have put a [`fence_proxy_async`](crate::device::fence_proxy_async)
+        /// behind it, and a barrier follows. The copy goes on while the thread does: it belongs to the next of its groups
+        /// ([`bulk`](crate::device::bulk)).
+        #[track_caller]
+        pub fn store_box<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize>(
+            &self,
+            index: usize,
+            boxes: &BoxesMut<T, BOX_ROWS, BOX_COLS, SWIZZLE, M>,
+            (matrix, row, col): (u32, u32, u32),
+        ) {
+            let BoxesMut(boxes) = boxes;
+            if !self.is_box_allowed(index, boxes, col, Access::Read) {
+                return;
+            }
+            let (offset, target) = (index * size_of::<T>(), boxes.at((matrix, row, col)));
+            // SAFETY: inside, as just checked; the map is valid (`TensorMapMut::new`).
+            unsafe {
+                let from = self.base.add(index).cast();
+                M::store_box((self.tag, offset), boxes.tag(), from, target);
+            }
+        }
+
+        /// May a box lie here from `index` on, and begin at that column? `access` is what the copy does here.
+        #[track_caller]
+        fn is_box_allowed<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize>(
+            &self,
+            index: usize,
+            boxes: &Boxes<T, BOX_ROWS, BOX_COLS, SWIZZLE, M>,
+            col: u32,
+            access: Access,
+        ) -> bool {
+            let (count, align) = (BOX_ROWS * BOX_COLS, 128.max(8 * SWIZZLE));
+            let is_aligned = (index * size_of::<T>()).is_multiple_of(align);
+            if index > self.len || count > self.len - index || !is_aligned {
+                M::refuse_shared::<T>(self.tag, reason(self.len, index, count), access);
+                return false;
+            }
+            if !(col as usize * size_of::<T>()).is_multiple_of(16) {
+                let refused = Refused::BoxColumn { col, element: size_of::<T>() };
+                let in_global = if access == Access::Write { Access::Read } else { Access::Write };
+                M::refuse_global::<T>(boxes.tag(), refused, in_global);
+                return false;
+            }
+            true
         }
 
         /// The operand of the tensor cores that lies so from element `index` on: a multiple of eight times the

@@ -3,7 +3,7 @@
 use crate::{
     Element,
     cpu::{
-        boxes::BoxSource,
+        boxes::GlobalBox,
         mode::{Fast, Mode},
         tensor_core::swizzle::Swizzle,
     },
@@ -17,6 +17,14 @@ pub type TensorMap<T> = maps::TensorMap<T, Fast>;
 /// `SWIZZLE` bytes (0: not at all).
 pub type Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
     maps::Boxes<T, ROWS, COLS, SWIZZLE, Fast>;
+
+/// A batch of matrices in global memory, which copies write boxes of. A kernel's parameter.
+///
+/// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
+pub type TensorMapMut<T> = maps::TensorMapMut<T, Fast>;
+/// The boxes of a [`TensorMapMut`], as [`Boxes`].
+pub type BoxesMut<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
+    maps::BoxesMut<T, ROWS, COLS, SWIZZLE, Fast>;
 
 /// The shape of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -197,11 +205,11 @@ pub(crate) mod maps {
             self.map.tag
         }
 
-        pub(crate) fn source(&self, (matrix, row, col): (u32, u32, u32)) -> BoxSource {
+        pub(crate) fn at(&self, (matrix, row, col): (u32, u32, u32)) -> GlobalBox {
             let TensorMap { base, extents: [matrices, rows, cols], strides, .. } = self.map;
             let inside = |first: u32, extent: usize| extent.saturating_sub(first as usize);
             let at = matrix as usize * strides[0] + row as usize * strides[1];
-            BoxSource {
+            GlobalBox {
                 first: base.wrapping_add(at + col as usize).cast(),
                 element: size_of::<T>(),
                 rows: ROWS,
@@ -212,6 +220,99 @@ pub(crate) mod maps {
                 swizzle: const { Swizzle::of_span(SWIZZLE as u32) },
             }
         }
+    }
+
+    /// A batch of matrices in global memory, which copies write boxes of.
+    #[derive(Debug)]
+    pub struct TensorMapMut<T, M: Mode>(pub(crate) TensorMap<T, M>);
+
+    impl<T, M: Mode> Clone for TensorMapMut<T, M> {
+        fn clone(&self) -> Self {
+            *self
+        }
+    }
+
+    impl<T, M: Mode> Copy for TensorMapMut<T, M> {}
+
+    impl<T: Element, M: Mode> TensorMapMut<T, M> {
+        /// As [`TensorMap::new`].
+        ///
+        /// # Errors
+        /// As there.
+        ///
+        /// # Safety
+        /// 1. Where a kernel uses it, on the CPU in this process and else on the GPU, all of them are valid, and nobody
+        ///    else reads or writes them.
+        pub unsafe fn new(
+            base: *mut T,
+            extents: [usize; 3],
+            strides: [usize; 2],
+            shape: BoxShape,
+        ) -> Result<Self, String> {
+            // SAFETY: the caller's.
+            unsafe { TensorMap::new(base, extents, strides, shape) }.map(TensorMapMut)
+        }
+
+        /// The same of matrices whose elements hold no values yet.
+        ///
+        /// # Errors
+        /// As [`TensorMap::new`].
+        ///
+        /// # Safety
+        /// 1. As for `new`.
+        pub unsafe fn uninit(
+            base: *mut T,
+            extents: [usize; 3],
+            strides: [usize; 2],
+            shape: BoxShape,
+        ) -> Result<Self, String> {
+            // SAFETY: the caller's.
+            let TensorMapMut(map) = unsafe { Self::new(base, extents, strides, shape) }?;
+            Ok(TensorMapMut(TensorMap { tag: M::UNWRITTEN, ..map }))
+        }
+
+        /// What the driver is to encode.
+        pub fn description(&self) -> TensorDescription {
+            self.0.description()
+        }
+
+        /// The first element's address.
+        pub fn as_ptr(&self) -> *mut T {
+            self.0.base.cast_mut()
+        }
+
+        /// With what the driver has made of [`description`](Self::description), for a launch on a GPU.
+        #[must_use]
+        pub fn with_encoding(self, encoded: [u64; 16]) -> Self {
+            TensorMapMut(self.0.with_encoding(encoded))
+        }
+
+        /// Its boxes, which the launch must have made of this shape.
+        #[track_caller]
+        pub fn boxes<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
+            &self,
+        ) -> BoxesMut<T, ROWS, COLS, SWIZZLE, M> {
+            BoxesMut(self.0.boxes())
+        }
+    }
+
+    /// The boxes of a [`TensorMapMut`].
+    #[derive(Debug)]
+    pub struct BoxesMut<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize, M: Mode>(
+        pub(crate) Boxes<T, ROWS, COLS, SWIZZLE, M>,
+    );
+
+    impl<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize, M: Mode> Clone
+        for BoxesMut<T, ROWS, COLS, SWIZZLE, M>
+    {
+        fn clone(&self) -> Self {
+            *self
+        }
+    }
+
+    impl<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize, M: Mode> Copy
+        for BoxesMut<T, ROWS, COLS, SWIZZLE, M>
+    {
     }
 
     impl BoxShape {

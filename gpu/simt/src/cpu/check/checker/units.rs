@@ -5,8 +5,10 @@ use std::panic::Location;
 use super::{Checker, LateUse, POISON, memory_of};
 use crate::cpu::{
     block::{self, Thread, WARP},
+    boxes::GlobalBox,
     check::{
         finding::{Key, Kind, Seen},
+        global::Buffer,
         order::ThreadOrder,
         record::{Now, Record},
         shared::Array,
@@ -249,6 +251,43 @@ impl Checker<'_> {
         }
         self.order.borrow_mut().end_product(key, clock);
         block::current_cluster().warpgroup(key).set_clock(product, clock);
+    }
+
+    /// The running thread begins to copy from a shared array, from a byte of it on, to a box of global memory.
+    pub(in crate::cpu::check) fn begin_store(
+        &self,
+        (array, offset): (&Array, usize),
+        buffer: &Buffer,
+        (from, target): (*const u8, GlobalBox),
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
+        let (reads, writes, group) = self.order_generally(|order| order.begin_store(thread.number));
+        let at = (array.rank, (array.offset + offset) as u32); // below 227 KiB
+        self.read_by_engine(reads, at, target.bytes() as u32, place);
+        for part in target.parts() {
+            let bytes = target.cols_inside * target.element;
+            self.global_by(writes, buffer, (part.addr(), bytes), Access::Write, place);
+        }
+        let clock = self.order.borrow().clock(reads);
+        let (what, block) = ("a copy that reads", block::block_index());
+        let late_use = LateUse { clock, what, place, block, thread: thread.index };
+        self.late_uses.borrow_mut().insert((array.rank, reads), late_use);
+        self.order.borrow_mut().end_store(thread.number);
+        let store = cluster::BoxStore { from, target, thread: thread.number, group, data: None };
+        block::current_cluster().begin_store(store);
+    }
+
+    /// The running thread makes a group of the copies to global memory that it has begun.
+    pub(in crate::cpu) fn commit_stores(&self) {
+        self.order.borrow_mut().commit_stores(block::current().number);
+    }
+
+    /// The running thread waits until all but the last `pending` of its groups have read, or also `written`.
+    pub(in crate::cpu) fn wait_for_stores(&self, pending: u32, written: bool) {
+        let number = block::current().number;
+        let groups = self.order.borrow_mut().waited_for_stores(number, pending as usize, written);
+        block::current_cluster().end_stores(number, groups, written);
     }
 
     /// An engine reads shared memory, as the running thread has told it to.

@@ -1,0 +1,261 @@
+//! Copies of boxes to global memory.
+//!
+//! All of them have y as a matrix of sixteen columns. A box is four of its rows, and a block writes `rounds` boxes, one
+//! after another: thread `t` puts the box's element of x to `63 - t`, and thread 0 copies.
+
+use super::device::*;
+
+/// Rows and elements of a box, and bytes.
+const ROWS: u32 = 4;
+const BOX: usize = 64;
+const BYTES: u32 = 256;
+
+/// Boxes of a block, and the number of the first.
+#[inline(always)]
+fn boxes_of_block(n: u32) -> (u32, u32) {
+    let rounds = n / BOX as u32 / thread::grid_dim_x();
+    (rounds, thread::block_idx_x() * rounds)
+}
+
+/// The next box is written to where the last one may still be read.
+#[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
+pub fn written_under_a_store(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    for number in first..first + rounds {
+        thread::sync_threads();
+        tile[63 - t] = x[number as usize * BOX + t];
+        fence_proxy_async();
+        thread::sync_threads();
+        if t == 0 {
+            tile.store_box(0, &boxes, (0, number * ROWS, 0));
+            bulk::commit_group();
+        }
+    }
+    if t == 0 {
+        bulk::wait_group_read::<0>();
+    }
+}
+
+/// The thread that copies has waited, and the others write before they know of that.
+#[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
+pub fn waited_behind_the_barrier(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    for number in first..first + rounds {
+        thread::sync_threads();
+        if t == 0 {
+            bulk::wait_group_read::<0>();
+        }
+        tile[63 - t] = x[number as usize * BOX + t];
+        fence_proxy_async();
+        thread::sync_threads();
+        if t == 0 {
+            tile.store_box(0, &boxes, (0, number * ROWS, 0));
+            bulk::commit_group();
+        }
+    }
+    if t == 0 {
+        bulk::wait_group_read::<0>();
+    }
+}
+
+/// Two buffers take turns, and one group too many may still be reading.
+#[kernel(block = (64), dynamic_shared = 2 * BYTES, arch = 90, len(x = n))]
+pub fn one_store_too_few(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tiles, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    for number in first..first + rounds {
+        let tile = number as usize % 2 * BOX;
+        if t == 0 {
+            bulk::wait_group_read::<2>();
+        }
+        thread::sync_threads();
+        tiles[tile + 63 - t] = x[number as usize * BOX + t];
+        fence_proxy_async();
+        thread::sync_threads();
+        if t == 0 {
+            tiles.store_box(tile, &boxes, (0, number * ROWS, 0));
+            bulk::commit_group();
+        }
+    }
+    if t == 0 {
+        bulk::wait_group_read::<0>();
+    }
+}
+
+/// The accelerator does not see what threads have written, although a barrier stands between.
+#[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
+pub fn stored_without_a_fence(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    tile[63 - t] = x[first as usize * BOX + t];
+    thread::sync_threads();
+    if t == 0 {
+        tile.store_box(0, &boxes, (0, first * ROWS, 0));
+        bulk::commit_group();
+        bulk::wait_group_read::<0>();
+    }
+}
+
+/// No barrier stands between what threads write and the copy.
+#[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
+pub fn stored_before_the_barrier(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    tile[63 - t] = x[first as usize * BOX + t];
+    fence_proxy_async();
+    if t == 0 {
+        tile.store_box(0, &boxes, (0, first * ROWS, 0));
+        bulk::commit_group();
+        bulk::wait_group_read::<0>();
+    }
+}
+
+/// The block may end before its memory has been read.
+#[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
+pub fn ends_under_a_store(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    tile[63 - t] = x[first as usize * BOX + t];
+    fence_proxy_async();
+    thread::sync_threads();
+    if t == 0 {
+        tile.store_box(0, &boxes, (0, first * ROWS, 0));
+        bulk::commit_group();
+    }
+}
+
+/// A copy that is in no group is not waited for.
+#[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
+pub fn stored_in_no_group(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    tile[63 - t] = x[first as usize * BOX + t];
+    fence_proxy_async();
+    thread::sync_threads();
+    if t == 0 {
+        tile.store_box(0, &boxes, (0, first * ROWS, 0));
+        bulk::wait_group_read::<0>();
+    }
+}
+
+/// Two blocks write a box.
+#[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
+pub fn two_blocks_store(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let number = thread::block_idx_x() / 2;
+    tile[63 - t] = x[(number as usize * BOX + t) % n as usize];
+    fence_proxy_async();
+    thread::sync_threads();
+    if t == 0 {
+        tile.store_box(0, &boxes, (0, number * ROWS, 0));
+        bulk::commit_group();
+        bulk::wait_group_read::<0>();
+    }
+}
+
+/// A box is written again, and that the first copy has read its memory does not say that it has written.
+// The compiler unrolls the loop, with its two barriers.
+#[kernel(block = (64), dynamic_shared = BYTES, barriers = 4, arch = 90, len(x = n))]
+pub fn stored_again_too_early(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    for round in 0..2 {
+        tile[63 - t] = x[first as usize * BOX + t] * round as f32;
+        fence_proxy_async();
+        thread::sync_threads();
+        if t == 0 {
+            tile.store_box(0, &boxes, (0, first * ROWS, 0));
+            bulk::commit_group();
+            bulk::wait_group_read::<0>();
+        }
+        thread::sync_threads();
+    }
+}
+
+/// A box begins at a column that is eight bytes behind a multiple of sixteen: the accelerator does not copy it.
+#[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
+pub fn stored_inside_sixteen_bytes(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    tile[63 - t] = x[first as usize * BOX + t];
+    fence_proxy_async();
+    thread::sync_threads();
+    if t == 0 {
+        tile.store_box(0, &boxes, (0, first * ROWS, 6));
+        bulk::commit_group();
+        bulk::wait_group_read::<0>();
+    }
+}
+
+/// Two buffers take turns; the thread that copies waits for the last but one, and a barrier tells the others.
+#[kernel(block = (64), dynamic_shared = 2 * BYTES, arch = 90, len(x = n))]
+pub fn stored_in_turns(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tiles, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    for number in first..first + rounds {
+        let tile = number as usize % 2 * BOX;
+        if t == 0 {
+            bulk::wait_group_read::<1>();
+        }
+        thread::sync_threads();
+        tiles[tile + 63 - t] = x[number as usize * BOX + t];
+        fence_proxy_async();
+        thread::sync_threads();
+        if t == 0 {
+            tiles.store_box(tile, &boxes, (0, number * ROWS, 0));
+            bulk::commit_group();
+        }
+    }
+    if t == 0 {
+        bulk::wait_group_read::<0>();
+    }
+}
+
+/// A box is written again when the first copy has written.
+// The compiler unrolls the loop, with its two barriers.
+#[kernel(block = (64), dynamic_shared = BYTES, barriers = 4, arch = 90, len(x = n))]
+pub fn stored_again(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    for round in 0..2 {
+        tile[63 - t] = x[first as usize * BOX + t] * round as f32;
+        fence_proxy_async();
+        thread::sync_threads();
+        if t == 0 {
+            tile.store_box(0, &boxes, (0, first * ROWS, 0));
+            bulk::commit_group();
+            bulk::wait_group::<0>();
+        }
+        thread::sync_threads();
+    }
+}
+
+/// Boxes that end below the last row: what lies outside is not written.
+#[kernel(block = (64), dynamic_shared = BYTES, arch = 90, len(x = n))]
+pub fn stored_partly_outside(n: u32, x: In<f32>, y: TensorMapMut<f32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    let number = thread::block_idx_x();
+    tile[t] = x[(number as usize * BOX + t) % n as usize];
+    fence_proxy_async();
+    thread::sync_threads();
+    if t == 0 {
+        tile.store_box(0, &boxes, (0, number * ROWS, 0));
+        bulk::commit_group();
+        bulk::wait_group_read::<0>();
+    }
+}
