@@ -22,6 +22,9 @@ fn text(place: Option<&Place>) -> &'static str {
         () if place.file.ends_with("kernels/stores.rs") => {
             include_str!("../specimens/src/kernels/stores.rs")
         }
+        () if place.file.ends_with("kernels/named.rs") => {
+            include_str!("../specimens/src/kernels/named.rs")
+        }
         () => panic!("{place} is in no specimen"),
     };
     source.lines().nth(place.line as usize - 1).expect("the line is there").trim()
@@ -276,4 +279,47 @@ fn lanes_at_two_cluster_barriers() {
         let lines = [&finding.place, &finding.other_place].map(|place| text(place.as_ref()));
         finding.kind == Kind::BarrierMismatch && lines == ["cluster::sync();"; 2]
     });
+}
+
+#[test]
+fn threads_that_another_barrier_orders_are_in_a_race() {
+    for (name, one, other) in [
+        (
+            "barrier_of_its_half_alone",
+            "line[t] = x[i % n as usize];",
+            "y[i % n as usize] = line[127 - t];",
+        ),
+        ("arrives_before_it_writes", "line[t] = x[i];", "y[i] = line[127 - t];"),
+        ("arrives_and_does_not_wait", "line[t] = x[i];", "y[i] = line[127 - t];"),
+    ] {
+        every_order_finds(name, |finding| {
+            let lines = [&finding.place, &finding.other_place].map(|place| text(place.as_ref()));
+            lines == [one, other] || lines == [other, one]
+        });
+    }
+}
+
+#[test]
+fn a_named_barrier_that_is_used_wrongly_says_how() {
+    for (name, kind, detail) in [
+        (
+            "one_barrier_for_both_halves",
+            Kind::BarrierMismatch,
+            "this one may come before that round",
+        ),
+        (
+            "one_warp_too_many",
+            Kind::Deadlock,
+            "of id 1: its round 0 waits for 32 of 96 threads; threads of the block: ",
+        ),
+        (
+            "half_a_warp_comes",
+            Kind::Deadlock,
+            "waits for 32 of 128 threads, and for others of the warps of 16 that have come",
+        ),
+        ("arrives_again", Kind::Panic, "named barrier 1: a thread comes again"),
+        ("one_id_for_two", Kind::Panic, "an id is one barrier's"),
+    ] {
+        every_order_finds(name, |finding| finding.kind == kind && finding.detail.contains(detail));
+    }
 }

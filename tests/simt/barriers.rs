@@ -122,3 +122,72 @@ fn a_kernel_without_barriers() {
     launch(&no_barrier, [100, 1, 1], [128, 1, 1], (write(&mut c),)).unwrap();
     assert!(c.iter().zip(1..).all(|(&x, wanted)| x == wanted));
 }
+
+/// Two pairs of warps hand numbers round, `rounds` times: the first writes what the second has doubled.
+#[kernel(block = (128), shared = 2 * 64 * 4, len(c = blocks * 64))]
+pub fn handed_round(blocks: u32, rounds: u32, mut c: Out<u32>) {
+    let _ = blocks;
+    let (mut there, mut back) = (shared![u32; 64], shared![u32; 64]);
+    let turns = named_barriers![3, 2; 128];
+    let (full, empty) = (turns.at(0), turns.at(1));
+    let t = thread::thread_idx_x() as usize;
+    if t < 64 {
+        let mut value = t as u32;
+        for _ in 0..rounds {
+            there[t] = value;
+            full.arrive();
+            empty.sync();
+            value = back[63 - t] + 1;
+        }
+        c[thread::block_idx_x() as usize * 64 + t] = value;
+    } else {
+        for _ in 0..rounds {
+            full.sync();
+            back[t - 64] = 2 * there[t - 64];
+            empty.arrive();
+        }
+    }
+}
+
+#[test]
+fn some_warps_wait_for_others() {
+    for (blocks, rounds) in [(1, 0), (2, 1), (5, 20)] {
+        let mut c = vec![0; blocks as usize * 64];
+        launch(&handed_round, [blocks, 1, 1], [128, 1, 1], (blocks, rounds, write(&mut c)))
+            .unwrap();
+        let mut expected = (0..64).collect::<Vec<u32>>();
+        for _ in 0..rounds {
+            expected = (0..64).map(|t| 2 * expected[63 - t] + 1).collect();
+        }
+        assert!(c.chunks(64).all(|part| part == expected), "{blocks} blocks, {rounds} rounds");
+    }
+}
+
+/// A block of a warp and a half: the second warp counts like a whole one.
+#[kernel(block = (48), shared = 48 * 4, len(c = 48))]
+pub fn half_a_warp_more(mut c: Out<u32>) {
+    let (mut line, all) = (shared![u32; 48], named_barriers![15, 1; 64]);
+    let t = thread::thread_idx_x() as usize;
+    line[t] = t as u32;
+    all.at(0).sync();
+    c[t] = line[47 - t];
+}
+
+/// Comes with half of the threads that the barrier is for.
+#[kernel(block = (64))]
+pub fn waits_for_nobody(mut c: Out<u32>) {
+    let alone = named_barriers![7, 1; 128];
+    alone.at(0).sync();
+    c[0] = 1;
+}
+
+#[test]
+fn a_named_barrier_counts_warps() {
+    let mut c = vec![0; 48];
+    launch(&half_a_warp_more, [1; 3], [48, 1, 1], (write(&mut c),)).unwrap();
+    assert!((0..48).all(|t| c[t] == 47 - t as u32), "{c:?}");
+    let outcome = launch(&waits_for_nobody, [1; 3], [64, 1, 1], (write(&mut c),));
+    let fault = fault(outcome).to_string();
+    let expected = "of id 7: its round 0 waits for 64 of 128 threads; threads of the block: 64 at the named barrier 7 at ";
+    assert!(fault.contains(expected) && fault.contains("simt/barriers.rs"), "{fault}");
+}

@@ -245,12 +245,19 @@ fn place(function: &Function, statement: &Statement) -> String {
 }
 
 /// Whether an instruction is a barrier of the block, in any of PTX's spellings: `bar.sync`, `bar.red`,
-/// `bar.arrive`, `barrier.sync`, `barrier.cta.sync.aligned`. Not those of a warp or of a cluster.
+/// `bar.arrive`, `barrier.sync`, `barrier.cta.sync.aligned`. Not those of a warp or of a cluster, nor named barriers, which
+/// say for how many threads they are: they are for some of the block's warps.
 fn is_barrier(statement: &Statement) -> bool {
     let parts: Vec<&str> = statement.opcode().collect();
     matches!(parts[0], "bar" | "barrier")
         && !parts.iter().any(|part| matches!(*part, "warp" | "cluster"))
-        && parts.iter().any(|part| matches!(*part, "sync" | "red" | "arrive"))
+        && match () {
+            () if parts.contains(&"red") => true,
+            () if parts.contains(&"sync") || parts.contains(&"arrive") => {
+                !statement.text.contains(',')
+            }
+            () => false,
+        }
 }
 
 /// Whether an instruction waits for the kernels before.
@@ -338,6 +345,14 @@ mod tests {
         ] {
             let text = changed("\tret;", &format!("\t{barrier};\n\tret;"));
             breaks(&text, "3 barriers in the code, 2 declared");
+        }
+    }
+
+    #[test]
+    fn a_barrier_for_some_of_the_warps_is_not_counted() {
+        for barrier in ["bar.sync 1, 64", "barrier.cta.arrive.aligned %r5, 64"] {
+            let text = changed("\tret;", &format!("\t{barrier};\n\tret;"));
+            assert_eq!(problems(&text), Vec::<String>::new(), "{barrier}");
         }
     }
 

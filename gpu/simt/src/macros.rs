@@ -31,6 +31,17 @@ macro_rules! mbarriers {
     };
 }
 
+/// Barriers for some of a block's warps: `named_barriers![1, 2; 256]` are two, of the ids 1 and 2, for 256 threads each.
+///
+/// A block has the ids 1 to 15 (0 is [`sync_threads`](crate::device::thread::sync_threads)'s), and each is declared at one
+/// place of a kernel's code. Threads are whole warps: a multiple of 32.
+#[macro_export]
+macro_rules! named_barriers {
+    ($first:expr, $count:expr; $threads:expr) => {
+        $crate::device::NamedBarriers::<{ $first }, { $count }, { $threads }>::declare()
+    };
+}
+
 /// A ring of so many stages in shared memory, its barriers: `pipeline![4]`. Hopper and later.
 #[macro_export]
 macro_rules! pipeline {

@@ -287,6 +287,16 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     stores::stored_in_turns[stores](1024, 2): [];
     stores::stored_again[stores](128, 2): [];
     stores::stored_partly_outside[stores](352, 6): [];
+    named::barrier_of_its_half_alone(256, 2): [ReadAfterWrite, WriteAfterRead, Uninitialised];
+    named::one_barrier_for_both_halves(256, 2): [ReadAfterWrite, BarrierMismatch];
+    named::one_warp_too_many(256, 2): [Deadlock, NeverWritten];
+    named::half_a_warp_comes(256, 2): [Deadlock, NeverWritten];
+    named::arrives_before_it_writes(128, 2): [ReadAfterWrite];
+    named::arrives_and_does_not_wait(128, 2): [ReadAfterWrite, WriteAfterRead, Uninitialised];
+    named::arrives_again(128, 2): [Panic, NeverRead, NeverWritten];
+    named::one_id_for_two(256, 2): [Panic, NeverRead, NeverWritten];
+    named::halves_by_themselves(256, 2): [];
+    named::written_and_read_in_turns(1024, 2): [];
     grids::read_before_the_wait(128, 2): [BeforeWait];
     grids::one_more(100, 2): [];
 };

@@ -286,6 +286,12 @@ pub(super) fn rank() -> u32 {
     current_block().rank
 }
 
+/// How many lanes the running thread's warp has: the last one of a block may have fewer than others.
+pub(super) fn lanes_of_warp() -> usize {
+    let (warp, threads) = (current().warp(), current_block().threads().len());
+    (threads - (warp * WARP) as usize).min(WARP as usize)
+}
+
 /// Sets aside a shared array. Every thread declares the same arrays in the same order, and so is given
 /// the same addresses. (Plain arguments: a struct would take room on the stack of every thread, and that
 /// room costs time at every barrier.)

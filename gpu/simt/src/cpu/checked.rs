@@ -5,9 +5,9 @@
 use super::{check::Watched, device};
 
 pub use super::device::{
-    ClusterPipeline, Float, Mbarrier, Mbarriers, Pipeline, bulk, cluster, cluster_pipeline,
-    fence_proxy_async, grid, kernel, mbarrier, mbarriers, pipeline, shared_array, thread, warp,
-    warpgroup,
+    ClusterPipeline, Float, Mbarrier, Mbarriers, NamedBarrier, NamedBarriers, Pipeline, bulk,
+    cluster, cluster_pipeline, fence_proxy_async, grid, kernel, mbarrier, mbarriers,
+    named_barriers, pipeline, shared_array, thread, warp, warpgroup,
 };
 pub use crate::{
     Bf16, Element, F16, checked_constant as constant, checked_dynamic_shared as dynamic_shared,

@@ -12,6 +12,7 @@ use super::{
     block::{SHARED_BYTES, Thread},
     boxes::GlobalBox,
     mbarrier::Mbarrier,
+    named_barrier::{Arrival, NamedBarrier},
     warpgroup::{Key, Operands, Request, Warpgroup},
 };
 
@@ -22,6 +23,8 @@ pub(super) enum Wait {
     Mbarrier(Place, u32),
     /// The products of that warpgroup below that number: that their operands have been read.
     Products(Key, u64),
+    /// The end of a named barrier's round.
+    Named(Place),
     /// All threads of the cluster.
     Cluster,
 }
@@ -82,6 +85,8 @@ pub(super) struct ClusterRun {
     mbarriers: RefCell<BTreeMap<Place, Mbarrier>>,
     /// The last copy that each mbarrier was told of.
     last_copies: RefCell<BTreeMap<Place, Begun>>,
+    /// By their ids in the place of an address.
+    named: RefCell<BTreeMap<Place, NamedBarrier>>,
     copies: RefCell<Vec<BoxCopy>>,
     stores: RefCell<Vec<BoxStore>>,
     warpgroups: RefCell<BTreeMap<Key, Warpgroup>>,
@@ -98,6 +103,7 @@ impl ClusterRun {
             waits,
             mbarriers: RefCell::default(),
             last_copies: RefCell::default(),
+            named: RefCell::default(),
             copies: RefCell::default(),
             stores: RefCell::default(),
             warpgroups: RefCell::default(),
@@ -123,6 +129,7 @@ impl ClusterRun {
         match self.wait_of(thread).get() {
             Wait::Mbarrier(place, parity) => self.has_ended(place, parity).unwrap_or(true),
             Wait::Products(key, number) => self.warpgroup(key).have_been_read(number),
+            Wait::Named(at) => self.has_named_ended(at, thread.number),
             Wait::Cluster => false,
         }
     }
@@ -173,6 +180,41 @@ impl ClusterRun {
     /// What an mbarrier's phase waits for.
     pub(super) fn missing(&self, place: Place) -> String {
         self.with(place, |mbarrier| Ok(mbarrier.missing())).unwrap_or_else(|reason| reason)
+    }
+
+    /// A thread of a block declares a named barrier.
+    pub(super) fn declare_named(
+        &self,
+        at: Place,
+        threads: u32,
+        declared: &'static Location<'static>,
+    ) -> Result<(), String> {
+        let mut named = self.named.borrow_mut();
+        let barrier = named.entry(at).or_insert_with(|| NamedBarrier::new(threads, declared));
+        barrier.check_declaration(threads, declared)
+    }
+
+    /// Has the round of a named barrier ended that a thread has come to?
+    fn has_named_ended(&self, at: Place, thread: u32) -> bool {
+        self.named.borrow().get(&at).is_none_or(|barrier| barrier.has_ended(thread))
+    }
+
+    /// A thread comes to a named barrier. Gives all who have, if that ends the round.
+    pub(super) fn come_to_named(
+        &self,
+        at: Place,
+        arrival: Arrival,
+        lanes: usize,
+    ) -> Result<Option<Vec<Arrival>>, String> {
+        match self.named.borrow_mut().get_mut(&at) {
+            Some(barrier) => barrier.come(arrival, lanes),
+            None => Err("the block has not declared it".to_owned()),
+        }
+    }
+
+    /// What a named barrier's round waits for.
+    pub(super) fn missing_at_named(&self, at: Place) -> String {
+        self.named.borrow().get(&at).map(NamedBarrier::missing).unwrap_or_default()
     }
 
     /// A copy sets out.

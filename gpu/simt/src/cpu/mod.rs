@@ -30,6 +30,7 @@ mod launch;
 mod mbarrier;
 #[doc(hidden)]
 pub mod mode;
+mod named_barrier;
 mod order;
 pub mod symbol;
 #[allow(dead_code, reason = "no kernel multiplies tf32 yet, and the other sums are for comparison")]

@@ -532,6 +532,10 @@ impl Scheduler<'_> {
             Wait::Products(key, number) => {
                 ("wait for products", self.cluster.warpgroup(key).missing(number))
             }
+            Wait::Named(at) => {
+                let missing = self.cluster.missing_at_named(at);
+                ("sync of a named barrier", format!("of id {}: {missing}", at.1))
+            }
             Wait::Cluster => ("cluster::sync", "threads of the cluster never come".to_owned()),
         };
         let reason = format!("{missing}; {}", self.who_waits_where());
@@ -553,6 +557,7 @@ impl Scheduler<'_> {
                         format!("{} ({})", at("wait"), self.cluster.missing(place))
                     }
                     Wait::Products(..) => at("wait for products"),
+                    Wait::Named((_, id)) => at(&format!("named barrier {id}")),
                     Wait::Cluster => at("cluster::sync"),
                 },
                 State::Released => "not waiting".to_owned(),

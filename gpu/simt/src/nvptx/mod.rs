@@ -11,6 +11,7 @@ pub mod grid;
 #[cfg(target_feature = "sm_90a")]
 pub mod mbarrier;
 mod memory;
+mod named_barrier;
 #[cfg(target_feature = "sm_90a")]
 mod proxy;
 mod shared;
@@ -27,7 +28,7 @@ mod wgmma;
 pub use crate::{
     Bf16, Element, F16, constant, dynamic_shared,
     float::{Float, fma, fma_in_order},
-    global, global_pointer, shared, shared_array,
+    global, global_pointer, named_barriers, shared, shared_array,
 };
 #[cfg(target_feature = "sm_90a")]
 pub use crate::{
@@ -37,6 +38,7 @@ pub use crate::{
 #[cfg(target_feature = "sm_90a")]
 pub use mbarrier::{Mbarrier, Mbarriers};
 pub use memory::{In, Out};
+pub use named_barrier::{NamedBarrier, NamedBarriers};
 #[cfg(target_feature = "sm_90a")]
 pub use proxy::fence_proxy_async;
 pub use shared::{DynamicShared, Shared};

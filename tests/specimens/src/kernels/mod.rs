@@ -12,6 +12,7 @@ pub mod grids;
 pub mod memory;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod multicast;
+pub mod named;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pipelines;
 pub mod races;

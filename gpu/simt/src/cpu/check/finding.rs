@@ -125,7 +125,7 @@ pub enum Kind {
     Misaligned,
     /// A barrier that threads of the block never come to.
     BarrierSkipped,
-    /// Threads of a block that wait at different barriers.
+    /// Threads of a block that wait at different barriers, or come to a named one that may still be at its round before.
     BarrierMismatch,
     /// Threads that wait for each other, or a warp operation whose lanes do not come together.
     Deadlock,

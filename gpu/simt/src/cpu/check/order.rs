@@ -41,8 +41,16 @@ pub(super) struct ThreadOrder {
     engines: Vec<u16>,
     mbarriers: BTreeMap<Place, Mbarrier>,
     warpgroups: BTreeMap<Key, Warpgroup>,
+    named: BTreeMap<Place, NamedBarrier>,
     /// By the threads' numbers.
     stores: BTreeMap<u32, Stores>,
+}
+
+/// What those knew who have come to a named barrier, by their numbers: in this round, and in the last one.
+#[derive(Default)]
+struct NamedBarrier {
+    come: BTreeMap<u32, Vec<u16>>,
+    last: Vec<(u32, u16)>,
 }
 
 /// What a thread copies to global memory.
@@ -351,6 +359,32 @@ impl ThreadOrder {
         }
     }
 
+    /// A thread comes to a named barrier. Gives a thread of which it does not know that it came to the round before.
+    pub(super) fn come_to_named(&mut self, at: Place, number: u32) -> Option<u32> {
+        self.tick(number);
+        let known = &self.threads[number as usize];
+        let barrier = self.named.entry(at).or_default();
+        barrier.come.insert(number, known.clone());
+        let is_unknown = |&&(other, clock): &&(u32, u16)| known[other as usize] < clock;
+        barrier.last.iter().find(is_unknown).map(|(other, _)| *other)
+    }
+
+    /// A named barrier's round ends for all who have come; those who wait learn what they knew by then.
+    pub(super) fn end_named_round(&mut self, at: Place, all: &[u32], waiting: &[u32]) {
+        let Some(barrier) = self.named.get_mut(&at) else { return };
+        barrier.last.clear();
+        let mut joint = Vec::new();
+        for number in all {
+            if let Some(known) = barrier.come.remove(number) {
+                barrier.last.push((*number, known[*number as usize]));
+                learn(&mut joint, &known);
+            }
+        }
+        for &number in waiting {
+            learn(&mut self.threads[number as usize], &joint);
+        }
+    }
+
     /// The number by which the engine of an mbarrier goes.
     pub(super) fn engine(&self, place: Place) -> u32 {
         FIRST_ENGINE + self.mbarriers.get(&place).map_or(0, |mbarrier| mbarrier.engine as u32)
@@ -558,6 +592,44 @@ mod tests {
         let next = access(&order, engine);
         order.landed(FULL, false);
         assert!(!order.knows(33, &next));
+    }
+
+    #[test]
+    fn a_named_barrier_tells_those_who_wait_what_all_knew_when_they_came() {
+        let mut order = new(64);
+        let before = access(&order, 0);
+        assert_eq!(order.come_to_named((0, 1), 0), None);
+        let after = access(&order, 0);
+        assert_eq!(order.come_to_named((0, 1), 1), None);
+        order.end_named_round((0, 1), &[0, 1], &[1]);
+        assert!(order.knows(1, &before) && !order.knows(1, &after) && !order.knows(2, &before));
+        // Who comes next must know of both.
+        assert_eq!(order.come_to_named((0, 1), 2), Some(0));
+        assert_eq!(order.come_to_named((0, 1), 0), Some(1));
+        assert_eq!(order.come_to_named((0, 1), 1), None);
+        assert_eq!(order.come_to_named((0, 2), 3), None);
+    }
+
+    #[test]
+    fn a_copy_to_global_memory_is_known_to_have_read_and_to_have_written() {
+        let mut order = new(64);
+        let write = access(&order, 5);
+        let (reads, writes, group) = order.begin_store(5);
+        assert!(group == 0 && order.knows(reads, &write) && !order.is_behind_fence(reads, &write));
+        let (read, written) = (access(&order, reads), access(&order, writes));
+        order.end_store(5);
+        // One that is in no group is not waited for.
+        assert_eq!(order.waited_for_stores(5, 0, true), 0);
+        assert!(!order.knows(5, &read));
+        order.commit_stores(5);
+        assert_eq!(order.waited_for_stores(5, 1, true), 0);
+        assert_eq!(order.waited_for_stores(5, 0, false), 1);
+        assert!(order.knows(5, &read) && !order.knows(5, &written) && !order.knows(6, &read));
+        assert_eq!(order.waited_for_stores(5, 0, true), 1);
+        assert!(order.knows(5, &written));
+        order.fence_proxy(5);
+        let (reads, ..) = order.begin_store(5);
+        assert!(order.is_behind_fence(reads, &write) && order.knows(reads, &written));
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod copies;
 pub mod grid;
 pub mod mbarrier;
 mod memory;
+mod named_barrier;
 mod proxy;
 mod shared;
 pub(crate) mod tensor;
@@ -20,13 +21,14 @@ pub mod warpgroup;
 pub use crate::{
     Bf16, Element, F16, cluster_pipeline, constant, dynamic_shared,
     float::{Float, fma, fma_in_order},
-    global, global_pointer, mbarriers, pipeline,
+    global, global_pointer, mbarriers, named_barriers, pipeline,
     pipeline::{ClusterPipeline, Pipeline},
     shared, shared_array,
 };
 pub use mbarrier::{Mbarrier, Mbarriers};
 pub(crate) use memory::views;
 pub use memory::{In, Out};
+pub use named_barrier::{NamedBarrier, NamedBarriers};
 pub use proxy::fence_proxy_async;
 pub(crate) use shared::arrays;
 pub use shared::{DynamicShared, Shared};

@@ -1,6 +1,6 @@
 //! What a checker does about Hopper's units: clusters, mbarriers, copies of boxes, products of warpgroups.
 
-use std::panic::Location;
+use std::{collections::BTreeMap, panic::Location};
 
 use super::{Checker, LateUse, POISON, memory_of};
 use crate::cpu::{
@@ -10,11 +10,13 @@ use crate::cpu::{
         finding::{Key, Kind, Seen},
         global::Buffer,
         order::ThreadOrder,
+        profile::Operation,
         record::{Now, Record},
         shared::Array,
     },
     cluster,
     mode::Access,
+    named_barrier::Arrival,
     warpgroup::{Key as WarpgroupKey, Request},
 };
 
@@ -94,6 +96,68 @@ impl Checker<'_> {
         }
         let numbers = threads.iter().map(|thread| thread.number).collect::<Vec<_>>();
         self.order_generally(|order| order.join(&numbers));
+    }
+
+    /// The running thread comes to a named barrier.
+    pub(in crate::cpu) fn come_to_named(
+        &self,
+        at: cluster::Place,
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
+        let unknown = self.order_generally(|order| order.come_to_named(at, thread.number));
+        let Some(other) = unknown else { return };
+        let (block, index) = (block::block_index(), thread.index);
+        let other = block::current_block().threads()
+            [(other % self.watch.block_stride as u32) as usize]
+            .index;
+        let key = Key {
+            kind: Kind::BarrierMismatch,
+            memory: None,
+            place: Some(place),
+            other_place: None,
+            fault_place: String::new(),
+        };
+        let seen = Seen { block, thread: index, element: None, other: None };
+        self.findings.borrow_mut().add(key, seen, || {
+            format!(
+                "at named barrier {}, whose round before thread {other:?} has come to: this one may come before that \
+                 round has ended, and be counted in it",
+                at.1
+            )
+        });
+    }
+
+    /// Those have come to a named barrier for whom its round ends.
+    pub(in crate::cpu) fn end_named_round(&self, at: cluster::Place, come: &[Arrival]) {
+        let mut warps = BTreeMap::new();
+        for arrival in come {
+            let first = warps.entry(arrival.thread / WARP).or_insert(arrival);
+            if first.place != arrival.place {
+                let key = Key {
+                    kind: Kind::BarrierMismatch,
+                    memory: None,
+                    place: Some(first.place),
+                    other_place: Some(arrival.place),
+                    fault_place: String::new(),
+                };
+                let (block, thread) = (block::block_index(), block::current().index);
+                let seen = Seen { block, thread, element: None, other: None };
+                self.findings.borrow_mut().add(key, seen, || "lanes of a warp".to_owned());
+            }
+        }
+        if self.profiling.get() {
+            let mut profiler = self.profiler.borrow_mut();
+            for (warp, arrival) in &warps {
+                profiler.flush_one(*warp);
+                profiler.count(arrival.place, Operation::Barrier, 1);
+            }
+        }
+        let threads = |who: fn(&Arrival) -> bool| {
+            come.iter().filter(|one| who(one)).map(|one| one.thread).collect::<Vec<_>>()
+        };
+        let (all, waiting) = (threads(|_| true), threads(|one| one.waits));
+        self.order_generally(|order| order.end_named_round(at, &all, &waiting));
     }
 
     /// The running thread initialises an mbarrier of its block.

@@ -1,0 +1,86 @@
+//! Barriers for some of a block's warps: `bar.sync` and `bar.arrive` with an id.
+
+use std::panic::Location;
+
+use crate::cpu::{
+    block::{self, current_cluster, wait_for},
+    cluster::{Place, Wait},
+    named_barrier::Arrival,
+};
+
+/// `COUNT` barriers for `THREADS` threads each, made by [`named_barriers!`](crate::named_barriers).
+#[derive(Debug)]
+pub struct NamedBarriers<const FIRST: u32, const COUNT: u32, const THREADS: u32>(());
+
+impl<const FIRST: u32, const COUNT: u32, const THREADS: u32> NamedBarriers<FIRST, COUNT, THREADS> {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn declare() -> Self {
+        const {
+            assert!(FIRST >= 1 && COUNT >= 1 && FIRST + COUNT <= 16, "ids are 1 to 15");
+            assert!(THREADS.is_multiple_of(32) && THREADS >= 32 && THREADS <= 1024, "whole warps");
+        }
+        let place = Location::caller();
+        for id in FIRST..FIRST + COUNT {
+            // Not in a closure, which would not know the caller's place.
+            if let Err(reason) =
+                current_cluster().declare_named((block::rank(), id), THREADS, place)
+            {
+                panic!("the named barrier {id} is declared here {reason}");
+            }
+        }
+        NamedBarriers(())
+    }
+
+    /// One of them.
+    #[track_caller]
+    pub fn at(&self, index: usize) -> NamedBarrier<THREADS> {
+        assert!(index < COUNT as usize, "named barrier {index}: there are {COUNT}");
+        NamedBarrier { id: FIRST + index as u32 }
+    }
+}
+
+/// A barrier for some of the block's warps, `THREADS` threads together; which ones, only their coming says.
+///
+/// It goes from round to round: a round ends when so many threads have come, whole warps, and the next one begins. Who comes
+/// to it must know that the round before has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedBarrier<const THREADS: u32> {
+    id: u32,
+}
+
+impl<const THREADS: u32> NamedBarrier<THREADS> {
+    /// Comes, and waits until all have come; what they wrote before is then seen by this thread. All lanes of the warp come
+    /// here together.
+    #[track_caller]
+    pub fn sync(self) {
+        self.come(true, Location::caller());
+    }
+
+    /// Comes, and does not wait: what this thread wrote before is seen by those who do. All lanes of the warp come here
+    /// together.
+    #[track_caller]
+    pub fn arrive(self) {
+        self.come(false, Location::caller());
+    }
+
+    #[track_caller]
+    fn come(self, waits: bool, place: &'static Location<'static>) {
+        let (at, thread): (Place, _) = ((block::rank(), self.id), block::current().number);
+        let checker = block::checker();
+        if let Some(checker) = checker {
+            checker.come_to_named(at, place);
+        }
+        let (cluster, arrival) = (current_cluster(), Arrival { thread, waits, place });
+        match cluster.come_to_named(at, arrival, block::lanes_of_warp()) {
+            Err(reason) => panic!("named barrier {}: {reason}", self.id),
+            Ok(Some(come)) => {
+                if let Some(checker) = checker {
+                    checker.end_named_round(at, &come);
+                }
+            }
+            Ok(None) if waits => wait_for(Wait::Named(at), place),
+            Ok(None) => {}
+        }
+    }
+}
