@@ -58,7 +58,8 @@ impl BoxStore {
     /// Reads shared memory, if it has not yet.
     fn read(&mut self) -> &[u8] {
         self.data.get_or_insert_with(|| {
-            // SAFETY: inside the block's shared memory, as whoever began the copy has seen to. Nobody writes meanwhile: a worker does one thing at a time.
+            // SAFETY: inside the block's shared memory, as whoever began the copy has seen to. Nobody writes meanwhile: a
+            // worker does one thing at a time.
             unsafe { std::slice::from_raw_parts(self.from, self.target.bytes()) }.to_vec()
         })
     }

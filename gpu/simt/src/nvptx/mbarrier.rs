@@ -69,6 +69,20 @@ impl Mbarrier {
         }
     }
 
+    /// [`arrive_remote`](Self::arrive_remote) of a thread that has read what whoever waits is going to overwrite. Its writes
+    /// are not put in order: for their sake the other costs a fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for
+    /// sm_90), which a loop cannot afford.
+    #[inline(always)]
+    pub fn arrive_remote_after_reads(self, rank: u32) {
+        let place = cluster::remote_address(self.0, rank);
+        // SAFETY: as in `arrive_remote`. Without a scope it is a release in this block, behind which the values that were
+        // read have come; nothing is to be seen by the other block.
+        unsafe {
+            asm!("mbarrier.arrive.shared::cluster.b64 _, [{}];", in(reg32) place,
+                options(nostack, preserves_flags));
+        }
+    }
+
     /// Arrives, and announces `bytes` that copies will bring in this phase.
     #[inline(always)]
     pub fn arrive_expect(self, bytes: u32) {
