@@ -3,7 +3,7 @@
 //! The command's `kernels`, the tests, the benchmarks and the documentation's tables all read it.
 
 use simt::{
-    Declaration, Kernel,
+    Bf16, Declaration, Kernel,
     checked::{In as CheckedIn, Out as CheckedOut, TensorMap as CheckedTensorMap},
     device::{BoxShape, In, Out, TensorMap},
 };
@@ -347,10 +347,28 @@ pub static KERNELS: &[Entry] = &[
     Entry {
         summary: "general product of f64, 64 x 64 tiles, 4 x 4 elements a thread",
         rung: None,
-        contract: Contract::ProductF64(ProductF64 {
+        contract: Contract::ProductF64(GeneralProduct {
             block: [256, 1, 1],
             tile: [64, 64],
             kernel: gemm!(gemm_f64_64),
+        }),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread",
+        rung: None,
+        contract: Contract::ProductBf16(GeneralProduct {
+            block: [256, 1, 1],
+            tile: [64, 64],
+            kernel: gemm!(gemm_bf16_64),
+        }),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread",
+        rung: None,
+        contract: Contract::ProductBf16F32(GeneralProduct {
+            block: [256, 1, 1],
+            tile: [64, 64],
+            kernel: gemm!(gemm_bf16_f32_64),
         }),
     },
     Entry {
@@ -452,6 +470,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm/operand.rs", include_str!("kernels/gemm/operand.rs")),
     ("kernels/gemm/pad.rs", include_str!("kernels/gemm/pad.rs")),
     ("kernels/gemm/real.rs", include_str!("kernels/gemm/real.rs")),
+    ("kernels/gemm/stored.rs", include_str!("kernels/gemm/stored.rs")),
     ("kernels/gemm_tma/fragment.rs", include_str!("kernels/gemm_tma/fragment.rs")),
     ("kernels/gemm_tma/mod.rs", include_str!("kernels/gemm_tma/mod.rs")),
     ("kernels/gemm_tma/parts.rs", include_str!("kernels/gemm_tma/parts.rs")),
@@ -513,6 +532,8 @@ impl Entry {
         match &self.contract {
             Contract::Product(product) => product.declaration(),
             Contract::ProductF64(product) => &product.kernel.kernel.declaration,
+            Contract::ProductBf16(product) => &product.kernel.kernel.declaration,
+            Contract::ProductBf16F32(product) => &product.kernel.kernel.declaration,
             Contract::TensorProduct(product) => product.kernel.declaration(),
             Contract::Program(program) => program.declaration,
         }
@@ -550,7 +571,11 @@ pub enum Contract {
     /// A product of f32.
     Product(Product),
     /// A product of f64.
-    ProductF64(ProductF64),
+    ProductF64(GeneralProduct<f64>),
+    /// A product of bf16, with sums of f32 and C of bf16.
+    ProductBf16(GeneralProduct<Bf16>),
+    /// A product of bf16, with sums and C of f32.
+    ProductBf16F32(GeneralProduct<Bf16, f32>),
     /// A product of f32 of matrices that the tensor memory accelerator can copy.
     TensorProduct(TensorProduct),
     /// Something else, with parameters of its own: whoever launches it names the kernel.
@@ -593,16 +618,16 @@ pub enum ProductKernel {
     Gemm(GemmKernel<f32>),
 }
 
-/// A general product of f64: its kernel is told as much as one of f32.
+/// A general product of A and B of `T`, with C and the bias of `O`: its kernel is told as much as one of f32.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct ProductF64 {
+pub struct GeneralProduct<T: 'static, O: 'static = T> {
     /// Threads of a block.
     pub block: [u32; 3],
     /// Rows and columns of C that a block computes.
     pub tile: [u32; 2],
     /// The kernel.
-    pub kernel: GemmKernel<f64>,
+    pub kernel: GemmKernel<T, O>,
 }
 
 /// The kernel of a general product: its parameters are a [`Problem`], A and B of `T`, C and the bias of `O`.

@@ -85,6 +85,35 @@ macro_rules! halves {
                 <$software>::from_bits(self.0).to_f32()
             }
         }
+
+        impl From<$ty> for f32 {
+            #[inline(always)]
+            fn from(value: $ty) -> f32 {
+                value.to_f32()
+            }
+        }
+
+        impl From<$ty> for f64 {
+            #[inline(always)]
+            fn from(value: $ty) -> f64 {
+                value.to_f32().into()
+            }
+        }
+
+        // Of numbers, not of bits: both zeros are equal, and a NaN is not even equal to itself.
+        impl PartialEq for $ty {
+            #[inline(always)]
+            fn eq(&self, other: &$ty) -> bool {
+                self.to_f32() == other.to_f32()
+            }
+        }
+
+        impl PartialOrd for $ty {
+            #[inline(always)]
+            fn partial_cmp(&self, other: &$ty) -> Option<core::cmp::Ordering> {
+                self.to_f32().partial_cmp(&other.to_f32())
+            }
+        }
     )*};
 }
 

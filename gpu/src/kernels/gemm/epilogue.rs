@@ -1,22 +1,23 @@
 //! What happens to a thread's sums on their way to C.
 
-use super::{super::device::*, FOUR, real::Real};
+use super::{super::device::*, FOUR, real::Real, stored::Stored};
 use crate::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS};
 
-/// Where C lies, and what it becomes.
-pub struct Epilogue<'a, T> {
+/// Where C lies, and what it becomes. Everything is computed in the type that sums are kept in, and rounded to C's at the
+/// end.
+pub struct Epilogue<'a, T: Stored> {
     problem: &'a Problem,
     c: &'a mut Out<T>,
     bias: &'a In<T>,
     /// Where this product's C begins.
     start: usize,
-    alpha: T,
-    beta: T,
+    alpha: T::Real,
+    beta: T::Real,
     /// See [`is_wide`](Self::is_wide).
     wide: bool,
 }
 
-impl<'a, T: Real> Epilogue<'a, T> {
+impl<'a, T: Stored> Epilogue<'a, T> {
     /// That of the product of a block whose place along z is the product's.
     #[inline(always)]
     pub fn new(problem: &'a Problem, c: &'a mut Out<T>, bias: &'a In<T>) -> Self {
@@ -34,7 +35,7 @@ impl<'a, T: Real> Epilogue<'a, T> {
         let start = product * problem.batch[2] as usize;
         let even = start.is_multiple_of(FOUR) && problem.c[0].is_multiple_of(FOUR as u64);
         let wide = problem.c[1] == 1 && even && c.is_aligned128();
-        let (alpha, beta) = (T::from_f64(problem.alpha), T::from_f64(problem.beta));
+        let (alpha, beta) = (T::Real::from_f64(problem.alpha), T::Real::from_f64(problem.beta));
         Epilogue { problem, c, bias, start, alpha, beta, wide }
     }
 
@@ -44,7 +45,8 @@ impl<'a, T: Real> Epilogue<'a, T> {
         self.problem.bias == NO_BIAS && self.problem.activation == IDENTITY
     }
 
-    /// Do four elements of a row begin at a multiple of sixteen bytes, wherever a group of four begins?
+    /// Do four elements of a row begin at a multiple of four elements, and of f32 of sixteen bytes, wherever a group of four
+    /// begins?
     #[inline(always)]
     pub fn is_wide(&self) -> bool {
         self.wide
@@ -60,7 +62,7 @@ impl<'a, T: Real> Epilogue<'a, T> {
     #[inline(always)]
     pub fn is_scaled_tile(&self, (row, col): (usize, usize), (rows, cols): (usize, usize)) -> bool {
         self.is_scaled_sum()
-            && self.beta == T::ZERO
+            && self.beta == T::Real::ZERO
             && row + rows <= self.problem.m as usize
             && col + cols <= self.problem.n as usize
     }
@@ -69,7 +71,7 @@ impl<'a, T: Real> Epilogue<'a, T> {
     /// [`is_scaled_tile`](Self::is_scaled_tile); by 128 bits, if C [`is_wide`](Self::is_wide).
     #[inline(always)]
     #[track_caller]
-    pub fn store<const WIDE: bool>(&mut self, (row, col): (usize, usize), sums: [T; FOUR]) {
+    pub fn store<const WIDE: bool>(&mut self, (row, col): (usize, usize), sums: [T::Real; FOUR]) {
         let [between_rows, between_cols] = self.problem.c.map(|stride| stride as usize);
         let at = self.start + row * between_rows + col * between_cols;
         let four = sums.map(|sum| self.alpha * sum);
@@ -77,7 +79,7 @@ impl<'a, T: Real> Epilogue<'a, T> {
             T::store(self.c, at, four);
         } else {
             for i in 0..FOUR {
-                self.c[at + i * between_cols] = four[i];
+                self.c[at + i * between_cols] = T::nearest(four[i]);
             }
         }
     }
@@ -86,7 +88,11 @@ impl<'a, T: Real> Epilogue<'a, T> {
     /// promises [`is_scaled_sum`](Self::is_scaled_sum).
     #[inline(always)]
     #[track_caller]
-    pub fn finish<const SCALED: bool>(&mut self, (row, col): (usize, usize), sums: [T; FOUR]) {
+    pub fn finish<const SCALED: bool>(
+        &mut self,
+        (row, col): (usize, usize),
+        sums: [T::Real; FOUR],
+    ) {
         if !self.is_inside((row, col)) {
             return;
         }
@@ -96,7 +102,7 @@ impl<'a, T: Real> Epilogue<'a, T> {
         let mut four = sums.map(|sum| self.alpha * sum);
         let wide = self.wide && col + FOUR <= n;
         // BLAS's rule: with `beta = 0` C may hold anything, NaN among it, and is not looked at.
-        if self.beta != T::ZERO {
+        if self.beta != T::Real::ZERO {
             if wide {
                 let before = T::load(self.c, at);
                 for i in 0..FOUR {
@@ -105,7 +111,8 @@ impl<'a, T: Real> Epilogue<'a, T> {
             } else {
                 for i in 0..FOUR {
                     if col + i < n {
-                        four[i] = fma(self.beta, self.c[at + i * between_cols], four[i]);
+                        let at = at + i * between_cols;
+                        four[i] = fma(self.beta, self.c[at].widened(), four[i]);
                     }
                 }
             }
@@ -122,7 +129,7 @@ impl<'a, T: Real> Epilogue<'a, T> {
         } else {
             for i in 0..FOUR {
                 if col + i < n {
-                    self.c[at + i * between_cols] = four[i];
+                    self.c[at + i * between_cols] = T::nearest(four[i]);
                 }
             }
         }
@@ -130,19 +137,19 @@ impl<'a, T: Real> Epilogue<'a, T> {
 
     #[inline(always)]
     #[track_caller]
-    fn biased(&self, (row, col): (usize, usize), value: T) -> T {
+    fn biased(&self, (row, col): (usize, usize), value: T::Real) -> T::Real {
         match self.problem.bias {
-            ROW_BIAS => value + self.bias[row],
-            COL_BIAS => value + self.bias[col],
+            ROW_BIAS => value + self.bias[row].widened(),
+            COL_BIAS => value + self.bias[col].widened(),
             _ => value,
         }
     }
 
     #[inline(always)]
-    fn activated(&self, value: T) -> T {
+    fn activated(&self, value: T::Real) -> T::Real {
         match self.problem.activation {
             // Written so that NaN stays NaN.
-            RELU if value < T::ZERO => T::ZERO,
+            RELU if value < T::Real::ZERO => T::Real::ZERO,
             GELU => value.gelu(),
             _ => value,
         }

@@ -10,7 +10,8 @@
 //! * Before it writes them, it does with them what the [`epilogue`] says, while they are in registers.
 //!
 //! An element is one sum in the order of k, by fused multiply-adds, whatever the tile: all kernels give the same
-//! bits. (Steps past k add zeros, which can turn a -0 of underflow into 0.)
+//! bits. (Steps past k add zeros, which can turn a -0 of underflow into 0.) Operands of bf16 are widened to f32 on their way
+//! to shared memory ([`stored`]), and an element of C is rounded to bf16 once, at the end.
 //!
 //! A large tile reads less: its ratio is `TILE / 4` FLOP a byte of f32. A small one leaves fewer multiprocessors idle
 //! where C is small. Which to take is the host's choice.
@@ -19,11 +20,13 @@ pub mod epilogue;
 pub mod operand;
 pub mod pad;
 pub mod real;
+pub mod stored;
 
 use self::{
     epilogue::Epilogue,
     operand::{Operand, Which},
     real::Real,
+    stored::Stored,
 };
 use super::device::*;
 use crate::problem::Problem;
@@ -31,12 +34,16 @@ use crate::problem::Problem;
 /// Elements of an operand that a thread copies in a phase, and rows and columns of a group of its elements of C.
 pub const FOUR: usize = 4;
 
+/// Tiles of an operand in shared memory, in the type that they are computed in.
+type Tiles<S, const STEPS: usize, const PITCH: usize> = Shared<<S as Stored>::Real, STEPS, PITCH>;
+
 /// `EACH x EACH` elements of C for each thread of a block, and their way to memory. The tiles of all stages lie
 /// one after another in `STEPS = STAGES * DEPTH` rows, `PITCH` elements apart.
 #[inline(always)]
 #[track_caller]
 fn multiply<
-    T: Real,
+    S: Stored,
+    O: Stored<Real = S::Real>,
     const TILE: usize,
     const EACH: usize,
     const DEPTH: usize,
@@ -44,9 +51,9 @@ fn multiply<
     const PITCH: usize,
 >(
     problem: &Problem,
-    (a, b): (&In<T>, &In<T>),
-    (c, bias): (&mut Out<T>, &In<T>),
-    (mut tiles_a, mut tiles_b): (Shared<T, STEPS, PITCH>, Shared<T, STEPS, PITCH>),
+    (a, b): (&In<S>, &In<S>),
+    (c, bias): (&mut Out<O>, &In<O>),
+    (mut tiles_a, mut tiles_b): (Tiles<S, STEPS, PITCH>, Tiles<S, STEPS, PITCH>),
 ) {
     const {
         assert!(EACH.is_multiple_of(FOUR), "a thread's elements are groups of four by four");
@@ -74,7 +81,7 @@ fn multiply<
         b.begin_copies::<STEPS, PITCH, DEPTH>(&mut tiles_b, ahead * stage);
         copies::commit_group();
     }
-    let mut sums = [[T::ZERO; EACH]; EACH];
+    let mut sums = [[S::Real::ZERO; EACH]; EACH];
     let (mut now, mut free) = (0, end - stage);
     for _ in 0..problem.k.div_ceil(DEPTH as u32) {
         // Of this thread's copies those of this phase have come, and after the barrier everybody's have; and the
@@ -86,12 +93,12 @@ fn multiply<
         b.begin_copies::<STEPS, PITCH, DEPTH>(&mut tiles_b, free);
         copies::commit_group();
         for p in 0..DEPTH {
-            let (mut rows, mut cols) = ([T::ZERO; EACH], [T::ZERO; EACH]);
+            let (mut rows, mut cols) = ([S::Real::ZERO; EACH], [S::Real::ZERO; EACH]);
             for group in 0..EACH / FOUR {
                 let (at, start) = (now + p * PITCH + group * across * FOUR, group * FOUR);
-                let four = T::load_shared(&tiles_a, at + y * FOUR);
+                let four = S::Real::load_shared(&tiles_a, at + y * FOUR);
                 rows[start..start + FOUR].copy_from_slice(&four);
-                let four = T::load_shared(&tiles_b, at + x * FOUR);
+                let four = S::Real::load_shared(&tiles_b, at + x * FOUR);
                 cols[start..start + FOUR].copy_from_slice(&four);
             }
             for i in 0..EACH {
@@ -107,25 +114,25 @@ fn multiply<
     let mut epilogue = Epilogue::new(problem, c, bias);
     let first = (first_row + y * FOUR, first_col + x * FOUR);
     if epilogue.is_scaled_sum() {
-        finish::<T, EACH, true>(&mut epilogue, first, across * FOUR, &sums);
+        finish::<O, EACH, true>(&mut epilogue, first, across * FOUR, &sums);
     } else {
-        finish::<T, EACH, false>(&mut epilogue, first, across * FOUR, &sums);
+        finish::<O, EACH, false>(&mut epilogue, first, across * FOUR, &sums);
     }
 }
 
 /// Writes a thread's elements, whose groups are `apart` rows and columns apart.
 #[inline(always)]
 #[track_caller]
-fn finish<T: Real, const EACH: usize, const SCALED: bool>(
+fn finish<T: Stored, const EACH: usize, const SCALED: bool>(
     epilogue: &mut Epilogue<T>,
     (first_row, first_col): (usize, usize),
     apart: usize,
-    sums: &[[T; EACH]; EACH],
+    sums: &[[T::Real; EACH]; EACH],
 ) {
     for i in 0..EACH {
         for group in 0..EACH / FOUR {
             let at = (first_row + i / FOUR * apart + i % FOUR, first_col + group * apart);
-            let mut four = [T::ZERO; FOUR];
+            let mut four = [T::Real::ZERO; FOUR];
             four.copy_from_slice(&sums[i][group * FOUR..group * FOUR + FOUR]);
             epilogue.finish::<SCALED>(at, four);
         }
@@ -146,26 +153,47 @@ fn wait_for_all_but(pending: usize) {
 #[kernel(block = (64), shared = 2 * 32 * 36 * size_of::<f32>(), barriers = 1)]
 pub fn gemm_32(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
     let tiles = (shared![f32; 32, 36], shared![f32; 32, 36]);
-    multiply::<_, 32, 4, 8, 32, 36>(&problem, (&a, &b), (&mut c, &bias), tiles);
+    multiply::<_, _, 32, 4, 8, 32, 36>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// 64 x 64 elements a block of 256 threads.
 #[kernel(block = (256), shared = 2 * 64 * 68 * size_of::<f32>(), barriers = 1)]
 pub fn gemm_64(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
     let tiles = (shared![f32; 64, 68], shared![f32; 64, 68]);
-    multiply::<_, 64, 4, 16, 64, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+    multiply::<_, _, 64, 4, 16, 64, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// 128 x 128 elements a block of 256 threads.
 #[kernel(block = (256), shared = 2 * 32 * 132 * size_of::<f32>(), barriers = 1, min_blocks = 2)]
 pub fn gemm_128(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
     let tiles = (shared![f32; 32, 132], shared![f32; 32, 132]);
-    multiply::<_, 128, 8, 8, 32, 132>(&problem, (&a, &b), (&mut c, &bias), tiles);
+    multiply::<_, _, 128, 8, 8, 32, 132>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// 64 x 64 elements of f64 a block of 256 threads. More than two stages do not fit.
 #[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f64>(), barriers = 1)]
 pub fn gemm_f64_64(problem: Problem, a: In<f64>, b: In<f64>, mut c: Out<f64>, bias: In<f64>) {
     let tiles = (shared![f64; 32, 68], shared![f64; 32, 68]);
-    multiply::<_, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// 64 x 64 elements of bf16 a block of 256 threads, of bf16 operands by sums of f32: for any GPU and any operands, on CUDA
+/// cores. As fast as f32 at most.
+#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
+pub fn gemm_bf16_64(problem: Problem, a: In<Bf16>, b: In<Bf16>, mut c: Out<Bf16>, bias: In<Bf16>) {
+    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
+    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// The same with C and the bias of f32.
+#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
+pub fn gemm_bf16_f32_64(
+    problem: Problem,
+    a: In<Bf16>,
+    b: In<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
+    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }

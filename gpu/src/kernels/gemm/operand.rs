@@ -11,7 +11,7 @@
 //!   along k           columns of the tile: it is turned over   four, each to another row of the array
 //! ```
 
-use super::{super::device::*, FOUR, real::Real};
+use super::{super::device::*, FOUR, stored::Stored};
 use crate::problem::Problem;
 
 /// What a thread copies of A or of B: four elements of each of its block's tiles in turn.
@@ -40,7 +40,7 @@ pub enum Which {
     B,
 }
 
-impl<'a, T: Real> Operand<'a, T> {
+impl<'a, T: Stored> Operand<'a, T> {
     /// For a block whose tile of C begins at `first` on the operand's outer side.
     #[inline(always)]
     pub fn new<const TILE: usize, const DEPTH: usize, const PITCH: usize>(
@@ -88,7 +88,7 @@ impl<'a, T: Real> Operand<'a, T> {
     #[track_caller]
     pub fn begin_copies<const STEPS: usize, const PITCH: usize, const DEPTH: usize>(
         &mut self,
-        tiles: &mut Shared<T, STEPS, PITCH>,
+        tiles: &mut Shared<T::Real, STEPS, PITCH>,
         first: usize,
     ) {
         let (to, is_step) = (first + self.to, self.steps > 0);
@@ -97,7 +97,8 @@ impl<'a, T: Real> Operand<'a, T> {
         } else {
             for i in 0..FOUR {
                 let (to, from) = (to + i * self.to_step, self.from + i * self.from_step);
-                tiles.copy_async::<1>(to, self.matrix, from, is_step && (i as u32) < self.inside);
+                let valid = is_step && (i as u32) < self.inside;
+                T::copy_one(tiles, to, self.matrix, from, valid);
             }
         }
         self.from += self.to_next;

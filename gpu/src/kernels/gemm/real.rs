@@ -25,26 +25,11 @@ pub trait Real:
     /// same.
     fn error_function(self) -> Self;
 
-    /// Four elements of a view, by 128-bit accesses.
-    fn load(view: &Out<Self>, index: usize) -> [Self; FOUR];
-
-    /// Writes four elements by 128-bit accesses.
-    fn store(view: &mut Out<Self>, index: usize, four: [Self; FOUR]);
-
     /// Four elements of a shared array, by 128-bit accesses.
     fn load_shared<const ROWS: usize, const COLS: usize>(
         tile: &Shared<Self, ROWS, COLS>,
         index: usize,
     ) -> [Self; FOUR];
-
-    /// Begins to copy four elements to a shared array, by copies of sixteen bytes.
-    fn copy_four<const ROWS: usize, const COLS: usize>(
-        tile: &mut Shared<Self, ROWS, COLS>,
-        to: usize,
-        view: &In<Self>,
-        from: usize,
-        valid: bool,
-    );
 }
 
 macro_rules! reals {
@@ -83,58 +68,19 @@ macro_rules! reals {
 
             #[inline(always)]
             #[track_caller]
-            fn load(view: &Out<$real>, index: usize) -> [$real; FOUR] {
-                four!($real, |i| view.load128(index + i))
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            fn store(view: &mut Out<$real>, index: usize, four: [$real; FOUR]) {
-                const WIDE: usize = 16 / size_of::<$real>();
-                for i in (0..FOUR).step_by(WIDE) {
-                    let mut part = [0.0; WIDE];
-                    part.copy_from_slice(&four[i..i + WIDE]);
-                    view.store128(index + i, part);
-                }
-            }
-
-            #[inline(always)]
-            #[track_caller]
             fn load_shared<const ROWS: usize, const COLS: usize>(
                 tile: &Shared<$real, ROWS, COLS>,
                 index: usize,
             ) -> [$real; FOUR] {
-                four!($real, |i| tile.load128(index + i))
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            fn copy_four<const ROWS: usize, const COLS: usize>(
-                tile: &mut Shared<$real, ROWS, COLS>,
-                to: usize,
-                view: &In<$real>,
-                from: usize,
-                valid: bool,
-            ) {
-                const WIDE: usize = 16 / size_of::<$real>();
-                for i in (0..FOUR).step_by(WIDE) {
-                    tile.copy_async::<WIDE>(to + i, view, from + i, valid);
+                let mut four = [0.0; FOUR];
+                for i in (0..FOUR).step_by(16 / size_of::<$real>()) {
+                    let part: [$real; 16 / size_of::<$real>()] = tile.load128(index + i);
+                    four[i..i + part.len()].copy_from_slice(&part);
                 }
+                four
             }
         }
     )*};
-}
-
-/// Four elements in as many accesses of sixteen bytes as they take: one of f32, two of f64.
-macro_rules! four {
-    ($real:ident, |$i:ident| $load:expr) => {{
-        let mut four = [0.0; FOUR];
-        for $i in (0..FOUR).step_by(16 / size_of::<$real>()) {
-            let part: [$real; 16 / size_of::<$real>()] = $load;
-            four[$i..$i + part.len()].copy_from_slice(&part);
-        }
-        four
-    }};
 }
 
 reals! {
