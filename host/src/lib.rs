@@ -132,6 +132,7 @@ pub use pitched::{Pitched, Region};
 pub use product::Shape;
 pub use progress::{progress, work};
 pub use roof::Roof;
+pub use simt::Bf16;
 pub use symbol::{PointerSymbol, Symbol};
 pub use {gpu, occupancy, simt};
 

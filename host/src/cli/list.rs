@@ -38,6 +38,12 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
             Contract::ProductF64(product) => {
                 ("C = A B in f64", Some(product.tile), Some(product.block))
             }
+            Contract::ProductBf16(product) => {
+                ("C = A B in bf16", Some(product.tile), Some(product.block))
+            }
+            Contract::ProductBf16F32(product) => {
+                ("C = A B in bf16, C in f32", Some(product.tile), Some(product.block))
+            }
             Contract::TensorProduct(product) => {
                 ("C = A B by tensor copies", Some(product.tile), declaration.block)
             }

@@ -323,10 +323,13 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         ("gemm_tma_72x80_oo", true) => (395.0, 1.0, 5.4),
         ("gemm_tma_16x256_nn" | "gemm_tma_256x16_nn", true) => (360.0, 0.87, 5.4),
         ("gemm_f64_64", true) => (100.0, 0.3, 3.0),
+        // Not measured: they are the only ones of their types for every device, and as fast as this at least.
+        ("gemm_bf16_64" | "gemm_bf16_f32_64", true) => (100.0, 0.65, 4.0),
         ("gemm_32", false) => (8.0, 1.0, 20.0),
         ("gemm_64", false) => (11.0, 1.0, 40.0),
         ("gemm_128", false) => (16.0, 1.0, 40.0),
         ("gemm_f64_64", false) => (6.0, 1.0, 40.0),
+        ("gemm_bf16_64" | "gemm_bf16_f32_64", false) => (6.0, 1.0, 40.0),
         _ => return None,
     };
     Some(Speed { gflops, alone, fixed_us })

@@ -316,7 +316,7 @@ impl<T: Scalar<O>, O: Pod> Work<T, O> {
         }
         // Where nothing is multiplied there is nothing to copy boxes of.
         let kernel = match kernel.text {
-            Text::Tensor(_) if k == 0 => scalar::find("gemm_64")?,
+            Text::Tensor(_) if k == 0 => scalar::general()?,
             _ => *kernel,
         };
         let split_k = if k == 0 { 1 } else { choice.split_k };
@@ -523,7 +523,7 @@ mod tests {
             |m: u64| planned("gemm_32", [m, 8, 8]).iter().map(|one| one.1[1]).collect::<Vec<_>>();
         assert_eq!(rows(65535 * 32 + 1), [65535, 1]);
         // Where nothing is multiplied there is nothing to copy, and where C is empty nothing to do.
-        assert_eq!(planned("gemm_tma_64_nn", [30, 30, 0]), [("gemm_64", one, one, 0)]);
+        assert_eq!(planned("gemm_tma_64_nn", [30, 30, 0]), [("gemm_32", one, one, 0)]);
         assert_eq!(planned("gemm_tma_64_nn", [0, 30, 30]), []);
         let stays = Gemm::<f32>::new().alpha(0.0).beta(1.0);
         let request = Request::dense(Shape::new(30, 30, 30).unwrap());

@@ -25,7 +25,9 @@
 //!
 //! # What comes out
 //! An element is one sum in the order of k, by fused multiply-adds in the operands' type, then
-//! `fma(beta, c, alpha * sum)`, the bias, the activation, each rounded. Every kernel gives the same bits, on every
+//! `fma(beta, c, alpha * sum)`, the bias, the activation, each rounded. Operands of [`Bf16`](simt::Bf16) are widened to f32
+//! first, and everything is computed in that; where C is of bf16 too, it is rounded once more at the end, to the nearest.
+//! Every kernel gives the same bits, on every
 //! device, in every run, but for three things: a zero's sign where a product underflowed (tiles are filled up with zeros,
 //! and -0 + 0 is 0); `rust_cuda_tiled16`, which is taken by name alone and rounds each product; and the kernels
 //! `gemm_tma_..`, which may put a sum together of parts: warps or blocks that split k ([`Gemm::split_k`]) add up each its
@@ -62,11 +64,11 @@ use crate::{
     matrix::{MatrixView, MatrixViewMut, SliceView, SliceViewMut},
 };
 
-/// How a product is computed. Further modes will join: tensor cores, and f32 by their means.
+/// How a product is computed. Further modes will join: f32 by means of tensor cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compute {
-    /// Products and sums in the operands' own type.
+    /// Products and sums in the operands' own type; of bf16 in f32.
     #[default]
     Native,
 }
@@ -102,8 +104,8 @@ impl<'a, T> Bias<'a, T> {
     }
 }
 
-/// A general product, to be run any number of times: of operands of `T`, with C and the bias of `O`, which today is
-/// the same type ([`Scalar`]).
+/// A general product, to be run any number of times: of operands of `T`, with C and the bias of `O` ([`Scalar`] says which
+/// types go together).
 #[derive(Clone, Copy, Debug)]
 pub struct Gemm<'a, T, O = T> {
     alpha: f64,
@@ -124,10 +126,30 @@ impl<T: Scalar> Default for Gemm<'_, T> {
 }
 
 // Not for any `O`: from one operand's type the compiler is to know the other's and C's, as where `Matrix::zeros` makes C
-// and nothing says of what. A C of another type will have a constructor of its own.
+// and nothing says of what.
 impl<T: Scalar> Gemm<'_, T> {
     /// `C = A B`, with C of the operands' type.
     pub fn new() -> Self {
+        Gemm::of_types()
+    }
+}
+
+impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
+    /// `C = A B`, with C of a type that is named: `Gemm::<Bf16, f32>::of_types()`.
+    ///
+    /// ```
+    /// use host::{Bf16, Device, Gemm, Matrix};
+    ///
+    /// let device = Device::best().device;
+    /// let values = [1.0, 2.0, 3.0, 4.0].map(Bf16::from_f32);
+    /// let a = Matrix::from_row_major(&device, 2, 2, &values)?;
+    /// let mut c = Matrix::<f32>::zeros(&device, 2, 2)?;
+    /// let gemm = Gemm::<Bf16, f32>::of_types();
+    /// gemm.run(&device.stream()?, a.view(), a.view().t(), c.view_mut())?;
+    /// assert_eq!(c.to_row_major()?, [5.0, 11.0, 11.0, 25.0]);
+    /// # Ok::<(), host::Error>(())
+    /// ```
+    pub fn of_types() -> Self {
         Gemm {
             alpha: 1.0,
             beta: 0.0,
@@ -140,11 +162,9 @@ impl<T: Scalar> Gemm<'_, T> {
             operands: PhantomData,
         }
     }
-}
 
-impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
-    /// The factor of A B; it is rounded to the type that sums are kept in, which is the operands'. 1 where nothing else
-    /// is said.
+    /// The factor of A B; it is rounded to the type that sums are kept in, which is the operands', or f32 for bf16. 1 where
+    /// nothing else is said.
     #[must_use]
     pub fn alpha(self, alpha: impl Into<f64>) -> Self {
         Gemm { alpha: alpha.into(), ..self }

@@ -1,9 +1,9 @@
 //! The types of a product, and the kernels that there are for each.
 
 use gpu::registry::{
-    Contract, Entry, GemmKernel, KERNELS, Product, ProductF64, ProductKernel, TensorProduct,
+    Contract, Entry, GemmKernel, GeneralProduct, KERNELS, Product, ProductKernel, TensorProduct,
 };
-use simt::LaunchConfig;
+use simt::{Bf16, LaunchConfig};
 
 use super::tensor::{self, TensorOperands};
 use crate::{
@@ -14,10 +14,10 @@ use crate::{
     product::{self, Shape},
 };
 
-/// The type of a product's operands, with the type of its C and bias: f32 or f64, and C of the same. Others will join,
-/// and with them operands whose C may be of more than one type.
+/// The type of a product's operands, with the type of its C and bias: f32 or f64, and C of the same; [`Bf16`], and C of
+/// that or of f32.
 pub trait Scalar<O: Pod = Self>: Pod + Send + Sync + private::Sealed<O> {
-    /// Its name: `f32`.
+    /// Its name: `f32`, `bf16 with C of f32`.
     const NAME: &'static str;
 
     /// The kernels for it, in the order of the registry.
@@ -57,6 +57,8 @@ mod private {
     pub trait Sealed<O> {}
     impl Sealed<f32> for f32 {}
     impl Sealed<f64> for f64 {}
+    impl Sealed<super::Bf16> for super::Bf16 {}
+    impl Sealed<f32> for super::Bf16 {}
 }
 
 /// A kernel that computes products of `T`, with C and the bias of `O`.
@@ -127,42 +129,59 @@ impl Scalar for f32 {
     }
 }
 
-impl Scalar for f64 {
-    const NAME: &'static str = "f64";
+impl<T: Copy + 'static, O: Copy + 'static> Kernel<T, O> {
+    /// That of a general product of the registry.
+    fn general(entry: &'static Entry, product: &GeneralProduct<T, O>) -> Self {
+        let GeneralProduct { tile, block, kernel, .. } = *product;
+        Kernel { entry, tile, block, text: Text::General(kernel) }
+    }
+}
 
-    fn kernels() -> impl Iterator<Item = Kernel<f64>> {
-        KERNELS.iter().filter_map(|entry| match entry.contract {
-            Contract::ProductF64(ProductF64 { tile, block, kernel, .. }) => {
-                Some(Kernel { entry, tile, block, text: Text::General(kernel) })
+/// Types that have general products alone, of that contract, and sums of such a type.
+macro_rules! general {
+    ($($name:literal: $operand:ty => $c:ty, $contract:ident, $sum:ty;)*) => {$(
+        impl Scalar<$c> for $operand {
+            const NAME: &'static str = $name;
+
+            fn kernels() -> impl Iterator<Item = Kernel<$operand, $c>> {
+                KERNELS.iter().filter_map(|entry| match &entry.contract {
+                    Contract::$contract(product) => Some(Kernel::general(entry, product)),
+                    _ => None,
+                })
             }
-            _ => None,
-        })
-    }
 
-    fn rounded(value: f64) -> f64 {
-        value
-    }
+            fn rounded(value: f64) -> f64 {
+                (value as $sum).into()
+            }
 
-    fn lesson(
-        _: &Stream,
-        entry: &Entry,
-        _: Shape,
-        _: BufferView<f64>,
-        _: BufferView<f64>,
-        _: Written<f64>,
-    ) -> Result<()> {
-        Err(Error::argument("kernel", entry.name(), "no lesson computes in f64"))
-    }
+            fn lesson(
+                _: &Stream,
+                entry: &Entry,
+                _: Shape,
+                _: BufferView<$operand>,
+                _: BufferView<$operand>,
+                _: Written<$c>,
+            ) -> Result<()> {
+                Err(Error::argument("kernel", entry.name(), "lessons compute in f32"))
+            }
 
-    unsafe fn tensor(
-        _: &Stream,
-        product: &TensorProduct,
-        _: &LaunchConfig,
-        _: TensorOperands<f64, f64>,
-    ) -> Result<()> {
-        let name = product.kernel.declaration().name;
-        Err(Error::argument("kernel", name, "computes in f32"))
-    }
+            unsafe fn tensor(
+                _: &Stream,
+                product: &TensorProduct,
+                _: &LaunchConfig,
+                _: TensorOperands<$operand, $c>,
+            ) -> Result<()> {
+                let name = product.kernel.declaration().name;
+                Err(Error::argument("kernel", name, "computes in f32"))
+            }
+        }
+    )*};
+}
+
+general! {
+    "f64": f64 => f64, ProductF64, f64;
+    "bf16": Bf16 => Bf16, ProductBf16, f32;
+    "bf16 with C of f32": Bf16 => f32, ProductBf16F32, f32;
 }
 
 /// The kernel of that name.
@@ -171,6 +190,14 @@ pub(super) fn find<T: Scalar<O>, O: Pod>(name: &str) -> Result<Kernel<T, O>> {
         let names = T::kernels().map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
         let limit = format!("{} for {}", must_be_one_of(name, &names), T::NAME);
         Error::argument("kernel", name, limit)
+    })
+}
+
+/// The first of the general kernels, which take every product.
+pub(super) fn general<T: Scalar<O>, O: Pod>() -> Result<Kernel<T, O>> {
+    T::kernels().find(|kernel| matches!(kernel.text, Text::General(_))).ok_or_else(|| {
+        let limit = format!("there is none for {} that takes every product", T::NAME);
+        Error::argument("kernel", "auto", limit)
     })
 }
 
@@ -199,5 +226,9 @@ mod tests {
         assert!(matches!(find::<f32, f32>("gemm_tma_64_tn").unwrap().text, Text::Tensor(_)));
         let error = find::<f64, f64>("gemm_64").unwrap_err().to_string();
         assert_eq!(error, "kernel = gemm_64: must be one of gemm_f64_64 for f64");
+        assert_eq!(find::<Bf16, Bf16>("gemm_bf16_64").unwrap().tile, [64, 64]);
+        let error = find::<Bf16, f32>("tiled16").unwrap_err().to_string();
+        let limit = "must be one of gemm_bf16_f32_64 for bf16 with C of f32";
+        assert_eq!(error, format!("kernel = tiled16: {limit}"));
     }
 }
