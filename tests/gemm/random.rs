@@ -3,13 +3,16 @@
 
 use std::cell::{Cell, RefCell};
 
-use host::Activation;
+use host::{Activation, Bf16};
 use proptest::{
     prelude::*,
     sample::select,
     test_runner::{Config, FileFailurePersistence, TestError, TestRunner},
 };
-use tests::gemm::{Case, Data, Number, Operand, Order, Place, Random, Side, Suite, counted};
+use tests::{
+    devices,
+    gemm::{Bench, Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted},
+};
 
 const CASES: u32 = 500;
 
@@ -127,4 +130,51 @@ fn anything_of_f64_exact() {
 #[test]
 fn anything_of_f64_within_the_bound() {
     anything::<f64>("random::anything_of_f64_within_the_bound", regressions!("f64_bound"), false);
+}
+
+#[test]
+fn anything_of_bf16_exact() {
+    anything::<Bf16>("random::anything_of_bf16_exact", regressions!("bf16_exact"), true);
+}
+
+#[test]
+fn anything_of_bf16_within_the_bound() {
+    let regressions = regressions!("bf16_bound");
+    anything::<Bf16>("random::anything_of_bf16_within_the_bound", regressions, false);
+}
+
+/// With C of f32 a product of bf16 is what f32 makes of the same numbers, bit by bit; with C of bf16, that rounded once.
+#[test]
+fn anything_of_bf16_is_that_of_f32() {
+    let mut checked = 0;
+    for device in devices() {
+        let mut of_bf16 = Bench::<Bf16>::new(&device);
+        let mut of_both = Bench::<Bf16, f32>::of_types(&device);
+        let mut of_f32 = Bench::<f32>::new(&device);
+        let mut random = Random::new(3);
+        let sizes = [0, 1, 3, 16, 17, 33, 64, 65, 100, 129];
+        for _ in 0..CASES {
+            let sizes = [random.choose(&sizes), random.choose(&sizes), random.choose(&sizes)];
+            let narrow = case::<Bf16>(sizes, random.next(), false);
+            let both = narrow.widened();
+            let (a, b) = (both.a.widened(), both.b.widened());
+            let Case { c, alpha, beta, bias, activation, .. } = both.clone();
+            let wide = Case { a, b, c, alpha, beta, bias, activation };
+            let want = of_f32.run(&wide, Some("gemm_64")).unwrap();
+            let found = of_both.run(&both, Some("gemm_bf16_f32_64")).unwrap();
+            assert!(same(&found, &want), "{device}: {both}");
+            let found = of_bf16.run(&narrow, Some("gemm_bf16_64")).unwrap();
+            let want = want.into_iter().map(Bf16::from_f32).collect::<Vec<_>>();
+            assert!(same(&found, &want), "{device}: {narrow}");
+            checked += 1;
+        }
+    }
+    counted("random::anything_of_bf16_is_that_of_f32", checked / devices().len());
+}
+
+/// Are these the same bits, where they are numbers?
+fn same<T: Number>(found: &[T], want: &[T]) -> bool {
+    let nan = |x: &T| -> bool { (*x).into().is_nan() };
+    let same = |x: &T, y: &T| nan(x) && nan(y) || bytes(&[*x]) == bytes(&[*y]);
+    found.len() == want.len() && found.iter().zip(want).all(|(x, y)| same(x, y))
 }

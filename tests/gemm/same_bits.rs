@@ -2,7 +2,7 @@
 //! whose sums show every change of order.
 
 use host::{
-    Activation, Device,
+    Activation, Bf16, Device,
     check::orders,
     gemm::{Scalar, Text},
 };
@@ -110,6 +110,7 @@ fn any_order<T: Number>() -> usize {
 #[test]
 fn from_any_order_of_fibers() {
     counted("same_bits::from_any_order_of_fibers", any_order::<f32>() + any_order::<f64>());
+    any_order::<Bf16>();
 }
 
 fn any_processor<T: Number>() -> usize {
@@ -125,6 +126,7 @@ fn any_processor<T: Number>() -> usize {
 #[test]
 fn from_any_processor() {
     counted("same_bits::from_any_processor", any_processor::<f32>() + any_processor::<f64>());
+    any_processor::<Bf16>();
 }
 
 #[test]

@@ -2,20 +2,20 @@
 
 use host::{
     Batch, BatchMut, Bias, Buffer, Device, Gemm, MatrixView, MatrixViewMut, Result, SliceView,
-    SliceViewMut, Stream,
+    SliceViewMut, Stream, gemm::Scalar,
 };
 
 use super::{Case, Number, Operand, Place, Side};
 
 /// A device, a stream, and memory for A, B, C and a bias that is used again and again.
 #[derive(Debug)]
-pub struct Bench<T> {
+pub struct Bench<T, O = T> {
     device: Device,
     stream: Stream,
     a: Buffer<T>,
     b: Buffer<T>,
-    c: Buffer<T>,
-    bias: Buffer<T>,
+    c: Buffer<O>,
+    bias: Buffer<O>,
 }
 
 impl<T: Number> Bench<T> {
@@ -24,9 +24,25 @@ impl<T: Number> Bench<T> {
     /// # Panics
     /// Where the device refuses a stream.
     pub fn new(device: &Device) -> Self {
-        let empty = || device.zeros(0).unwrap();
+        Bench::of_types(device)
+    }
+}
+
+impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
+    /// One on that device, with C and the bias of a type that is named.
+    ///
+    /// # Panics
+    /// Where the device refuses a stream.
+    pub fn of_types(device: &Device) -> Self {
         let stream = device.stream().unwrap();
-        Bench { device: device.clone(), stream, a: empty(), b: empty(), c: empty(), bias: empty() }
+        Bench {
+            device: device.clone(),
+            stream,
+            a: device.zeros(0).unwrap(),
+            b: device.zeros(0).unwrap(),
+            c: device.zeros(0).unwrap(),
+            bias: device.zeros(0).unwrap(),
+        }
     }
 
     /// Its device.
@@ -42,7 +58,7 @@ impl<T: Number> Bench<T> {
     ///
     /// # Panics
     /// Where A, B, the bias, a guard band or padding has changed in a single bit.
-    pub fn run(&mut self, case: &Case<T>, kernel: Option<&str>) -> Result<Vec<T>> {
+    pub fn run(&mut self, case: &Case<T, O>, kernel: Option<&str>) -> Result<Vec<O>> {
         self.run_as(case, |gemm| match kernel {
             Some(kernel) => gemm.kernel(kernel),
             None => Ok(gemm),
@@ -58,29 +74,23 @@ impl<T: Number> Bench<T> {
     /// As [`run`](Self::run).
     pub fn run_as(
         &mut self,
-        case: &Case<T>,
-        choose: impl for<'a> FnOnce(Gemm<'a, T>) -> Result<Gemm<'a, T>>,
-    ) -> Result<Vec<T>> {
+        case: &Case<T, O>,
+        choose: impl for<'a> FnOnce(Gemm<'a, T, O>) -> Result<Gemm<'a, T, O>>,
+    ) -> Result<Vec<O>> {
         let (side, bias) = match &case.bias {
             Some((side, bias)) => (Some(*side), &bias[..]),
             None => (None, &[][..]),
         };
         let bias = Operand::dense((1, bias.len()), bias);
-        for (buffer, operand) in [
-            (&mut self.a, &case.a),
-            (&mut self.b, &case.b),
-            (&mut self.c, &case.c),
-            (&mut self.bias, &bias),
-        ] {
-            if buffer.len() < operand.stored.len() {
-                *buffer = self.device.uninit(operand.stored.len())?;
-            }
-            buffer.write(0, &operand.stored)?;
-        }
+        fill(&mut self.a, &case.a)?;
+        fill(&mut self.b, &case.b)?;
+        fill(&mut self.c, &case.c)?;
+        fill(&mut self.bias, &bias)?;
 
         let elements = self.bias.view(bias.range())?;
-        let mut gemm = Gemm::new().alpha(case.alpha).beta(case.beta).activation(case.activation);
-        gemm = match side {
+        let gemm = Gemm::of_types().alpha(case.alpha).beta(case.beta);
+        let gemm = gemm.activation(case.activation);
+        let gemm = match side {
             None => gemm,
             Some(Side::Row) => gemm.bias(Bias::PerRow(elements)),
             Some(Side::Col) => gemm.bias(Bias::PerCol(elements)),
@@ -99,13 +109,12 @@ impl<T: Number> Bench<T> {
             }
         }
 
-        for (name, buffer, operand) in
-            [("A", &self.a, &case.a), ("B", &self.b, &case.b), ("the bias", &self.bias, &bias)]
-        {
-            operand.unchanged(&read(buffer, operand)?).unwrap_or_else(|changed| {
-                panic!("{name}, which is read, has changed: {changed}: {case}")
-            });
-        }
+        let changed = |name: &str, changed: std::result::Result<(), String>| {
+            changed.unwrap_or_else(|at| panic!("{name}, which is read, has changed: {at}: {case}"));
+        };
+        changed("A", case.a.unchanged(&read(&self.a, &case.a)?));
+        changed("B", case.b.unchanged(&read(&self.b, &case.b)?));
+        changed("the bias", bias.unchanged(&read(&self.bias, &bias)?));
         let c = case.c.written(&read(&self.c, &case.c)?);
         Ok(c.unwrap_or_else(|changed| panic!("around C: {changed}: {case}")))
     }
@@ -129,6 +138,14 @@ impl<T: Number> Bench<T> {
         gemm.run_slices(&self.stream, a, b, c)?;
         Ok(case.c.written(&stored).unwrap_or_else(|changed| panic!("around C: {changed}: {case}")))
     }
+}
+
+/// Writes what is stored into a buffer, into a larger one where it does not fit.
+fn fill<T: Number>(buffer: &mut Buffer<T>, operand: &Operand<T>) -> Result<()> {
+    if buffer.len() < operand.stored.len() {
+        *buffer = buffer.device().uninit(operand.stored.len())?;
+    }
+    buffer.write(0, &operand.stored)
 }
 
 fn read<T: Number>(buffer: &Buffer<T>, operand: &Operand<T>) -> Result<Vec<T>> {

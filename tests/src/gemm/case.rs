@@ -20,21 +20,21 @@ impl Side {
     pub const BOTH: [Side; 2] = [Side::Row, Side::Col];
 }
 
-/// `C = activation(alpha A B + beta C + bias)`, with all that it needs.
+/// `C = activation(alpha A B + beta C + bias)`, with all that it needs: A and B of `T`, C and the bias of `O`.
 #[derive(Clone, Debug)]
-pub struct Case<T> {
+pub struct Case<T, O = T> {
     /// m x k.
     pub a: Operand<T>,
     /// k x n.
     pub b: Operand<T>,
     /// m x n: what it holds before.
-    pub c: Operand<T>,
+    pub c: Operand<O>,
     /// The factor of A B.
     pub alpha: f64,
     /// The factor of C.
     pub beta: f64,
     /// What is added.
-    pub bias: Option<(Side, Vec<T>)>,
+    pub bias: Option<(Side, Vec<O>)>,
     /// What is done at the end.
     pub activation: Activation,
 }
@@ -93,6 +93,15 @@ impl<T: Number> Case<T> {
         Case { c, ..self }
     }
 
+    /// The same product with C and the bias, the same numbers, of the type that it is computed in.
+    pub fn widened(&self) -> Case<T, T::Sum> {
+        let Case { a, b, alpha, beta, activation, .. } = self.clone();
+        let c = self.c.widened();
+        let bias = self.bias.as_ref();
+        let bias = bias.map(|(side, bias)| (*side, bias.iter().map(|x| x.widened()).collect()));
+        Case { a, b, c, alpha, beta, bias, activation }
+    }
+
     /// m, n, k.
     pub fn sizes(&self) -> [usize; 3] {
         [self.c.size.0, self.c.size.1, self.a.size.1]
@@ -100,21 +109,21 @@ impl<T: Number> Case<T> {
 
     /// Are A and B multiplied at all? Where not, they are not read.
     pub fn multiplies(&self) -> bool {
-        self.a.size.1 > 0 && T::nearest(self.alpha).into() != 0.0
+        self.a.size.1 > 0 && T::Sum::nearest(self.alpha).into() != 0.0
     }
 }
 
 /// All but the elements.
-impl<T: Number> fmt::Display for Case<T> {
+impl<T: Number, O: Number> fmt::Display for Case<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let [m, n, k] = self.sizes();
+        let [m, n, k] = [self.c.size.0, self.c.size.1, self.a.size.1];
         let Case { alpha, beta, activation, .. } = self;
         write!(f, "{} m={m} n={n} k={k} alpha={alpha:?} beta={beta:?}, {activation}", T::NAME)?;
         if let Some((side, _)) = self.bias {
             write!(f, ", bias per {side:?}")?;
         }
-        for (name, operand) in [("A", &self.a), ("B", &self.b), ("C", &self.c)] {
-            let Place { strides, offset, count, step, transposed } = operand.place;
+        for (name, place) in [("A", self.a.place), ("B", self.b.place), ("C", self.c.place)] {
+            let Place { strides, offset, count, step, transposed } = place;
             write!(f, ", {name} {strides:?} at {offset}")?;
             if let Some(count) = count {
                 write!(f, " x {count} step {step}")?;

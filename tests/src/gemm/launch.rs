@@ -78,7 +78,7 @@ pub fn watched<T: Number>(
     let report = unsafe {
         let (a, b) = (checked::In::new(a, a_len), checked::In::new(b, b_len));
         // With beta = 0 it must not be read: to the check it is as if nobody had written it.
-        let c = match T::nearest(case.beta).into() == 0.0 {
+        let c = match T::Sum::nearest(case.beta).into() == 0.0 {
             true => checked::Out::uninit(start, c_len),
             false => checked::Out::new(start, c_len),
         };

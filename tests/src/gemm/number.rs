@@ -3,7 +3,7 @@
 use std::{fmt, sync::LazyLock};
 
 use host::{
-    Pod,
+    Bf16, Pod,
     gemm::{Scalar, Text},
 };
 
@@ -12,8 +12,11 @@ pub const NAN: f64 = f64::NAN;
 /// More than any number.
 pub const INFINITY: f64 = f64::INFINITY;
 
-/// f32 or f64.
+/// f32, f64 or bf16.
 pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
+    /// What it is computed in.
+    type Sum: Number<Sum = Self::Sum>;
+
     /// The unit roundoff.
     const U: f64;
     /// The smallest positive number.
@@ -21,8 +24,14 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
     /// How much of an error bound is the reference's, which is computed in float64.
     const SLACK: f64;
 
-    /// The nearest number of this type.
+    /// The nearest number of this type; of bf16 by way of the nearest of f32.
     fn nearest(value: f64) -> Self;
+
+    /// The same number as what it is computed in.
+    fn widened(self) -> Self::Sum;
+
+    /// The nearest number of this type.
+    fn narrowed(sum: Self::Sum) -> Self;
 
     /// `self * b + c`, rounded once.
     fn fused(self, b: Self, c: Self) -> Self;
@@ -54,15 +63,34 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
 /// How many NaNs there are: a prime, so that no leading dimension meets the same ones in every row.
 const NOISE: usize = 65_521;
 
+/// [`Number::noise`] of numbers of such bits. The last bit is set, so that none of them is an infinity.
+macro_rules! noise {
+    ($bits:ident, $infinity:expr, $rest:expr, $from_bits:expr) => {{
+        let mut random = Random::new(1);
+        let next = |_| $infinity | random.next() as $bits & $rest | 1;
+        (0..NOISE).map(next).map($from_bits).collect()
+    }};
+}
+
 macro_rules! numbers {
     ($($number:ident, $bits:ident, $slack:expr, $infinity:expr, $rest:expr;)*) => {$(
         impl Number for $number {
+            type Sum = $number;
+
             const U: f64 = $number::EPSILON as f64 / 2.0;
             const TINY: f64 = $number::from_bits(1) as f64;
             const SLACK: f64 = $slack;
 
             fn nearest(value: f64) -> $number {
                 value as $number
+            }
+
+            fn widened(self) -> $number {
+                self
+            }
+
+            fn narrowed(sum: $number) -> $number {
+                sum
             }
 
             fn fused(self, b: $number, c: $number) -> $number {
@@ -78,12 +106,8 @@ macro_rules! numbers {
             }
 
             fn noise() -> &'static [$number] {
-                static POOL: LazyLock<Vec<$number>> = LazyLock::new(|| {
-                    let mut random = Random::new(1);
-                    // The last bit is set, so that none of them is an infinity.
-                    let next = |_| $infinity | random.next() as $bits & $rest | 1;
-                    (0..NOISE).map(next).map($number::from_bits).collect()
-                });
+                static POOL: LazyLock<Vec<$number>> =
+                    LazyLock::new(|| noise!($bits, $infinity, $rest, $number::from_bits));
                 &POOL
             }
         }
@@ -93,6 +117,44 @@ macro_rules! numbers {
 numbers! {
     f32, u32, 1.0, 0x7f80_0000, 0x807f_ffff;
     f64, u64, 2.0, 0x7ff0_0000_0000_0000, 0x800f_ffff_ffff_ffff;
+}
+
+impl Number for Bf16 {
+    type Sum = f32;
+
+    const U: f64 = 1.0 / 256.0;
+    const TINY: f64 = f32::from_bits(1 << 16) as f64;
+    const SLACK: f64 = 1.0;
+
+    fn nearest(value: f64) -> Bf16 {
+        Bf16::from_f32(value as f32)
+    }
+
+    fn widened(self) -> f32 {
+        self.to_f32()
+    }
+
+    fn narrowed(sum: f32) -> Bf16 {
+        Bf16::from_f32(sum)
+    }
+
+    fn fused(self, b: Bf16, c: Bf16) -> Bf16 {
+        Bf16::from_f32(self.to_f32().mul_add(b.to_f32(), c.to_f32()))
+    }
+
+    fn times(self, b: Bf16) -> Bf16 {
+        Bf16::from_f32(self.to_f32() * b.to_f32())
+    }
+
+    fn plus(self, b: Bf16) -> Bf16 {
+        Bf16::from_f32(self.to_f32() + b.to_f32())
+    }
+
+    fn noise() -> &'static [Bf16] {
+        static POOL: LazyLock<Vec<Bf16>> =
+            LazyLock::new(|| noise!(u16, 0x7f80, 0x807f, Bf16::from_bits));
+        &POOL
+    }
 }
 
 /// The elements' bytes, to be compared bit by bit.

@@ -145,6 +145,11 @@ impl<T: Number> Operand<T> {
         Operand::new(size, Place::dense(size, Order::Rows), |_, row, col| rows[row][col])
     }
 
+    /// The same numbers in the same places of the type that they are computed in, NaNs of its own around them.
+    pub fn widened(&self) -> Operand<T::Sum> {
+        Operand::new(self.size, self.place, |i, row, col| self.get(i, row, col).widened())
+    }
+
     /// How many matrices they are.
     pub fn count(&self) -> usize {
         self.place.count.unwrap_or(1)

@@ -29,12 +29,15 @@ pub struct Want {
 
 impl Want {
     /// `gamma(k + 5) (|alpha| |A| |B| + |beta| |C| + |bias|)` and some of the smallest numbers: a sum of k products in
-    /// any order, then the products by alpha and beta and the sums with C and the bias, one rounding to spare.
+    /// any order, then the products by alpha and beta and the sums with C and the bias, one rounding to spare. All of these
+    /// are of the type that it is computed in; where C is of another, an element is rounded once more.
+    ///
+    /// A sum by tensor cores, which cut off where others round, keeps to it too: docs/testing.md says why.
     pub fn bounded<T: Number>(case: &Case<T>) -> Self {
         Want::new(case, true)
     }
 
-    /// Not off at all: for integers.
+    /// Not off at all, but for C's own rounding: for integers.
     pub fn exact<T: Number>(case: &Case<T>) -> Self {
         assert!(case.activation != Activation::Gelu, "GELU is not exact");
         Want::new(case, false)
@@ -44,7 +47,8 @@ impl Want {
         let [m, n, k] = case.sizes();
         let len = case.c.count() * m * n;
         let (mut values, mut magnitudes) = (vec![0.0; len], vec![0.0; len]);
-        let (alpha, beta) = (T::nearest(case.alpha).into(), T::nearest(case.beta).into());
+        let [alpha, beta]: [f64; 2] =
+            [case.alpha, case.beta].map(|factor| T::Sum::nearest(factor).into());
         if case.multiplies() {
             let (a, b) = (case.a.values(), case.b.values());
             values = products(case, &a, &b, |x| x);
@@ -70,12 +74,20 @@ impl Want {
         let mut bounds = vec![0.0; len];
         if bounded {
             let roundings = k as f64 + 5.0;
-            let gamma = roundings * T::U / (1.0 - roundings * T::U) * T::SLACK;
-            let tiny = roundings * T::TINY * alpha.abs().max(1.0);
+            let u = T::Sum::U;
+            let gamma = roundings * u / (1.0 - roundings * u) * T::SLACK;
+            let tiny = roundings * T::Sum::TINY * alpha.abs().max(1.0);
             bounds = magnitudes.iter().map(|magnitude| gamma * magnitude + tiny).collect();
         }
         for (value, bound) in values.iter_mut().zip(&mut bounds) {
-            (*value, *bound) = activated::<T>(case.activation, *value, *bound);
+            (*value, *bound) = activated::<T::Sum>(case.activation, *value, *bound);
+            if size_of::<T>() == size_of::<T::Sum>() {
+                continue;
+            }
+            match bounded {
+                true => *bound += T::U * (value.abs() + *bound) + T::TINY,
+                false => *value = T::nearest(*value).into(),
+            }
         }
         Want { values, bounds, cols: n }
     }
@@ -161,29 +173,31 @@ fn plain_loops([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Vec<f64> {
 }
 
 /// What the library says comes out, bit by bit: a sum in the order of k by fused multiply-adds, then
-/// `fma(beta, c, alpha * sum)`, the bias, the activation. `None` for GELU.
+/// `fma(beta, c, alpha * sum)`, the bias, the activation, and C's own rounding. `None` for GELU.
 pub fn same_bits<T: Number>(case: &Case<T>) -> Option<Vec<T>> {
-    let zero = T::nearest(0.0);
-    let (alpha, beta) = (T::nearest(case.alpha), T::nearest(case.beta));
+    let zero = T::Sum::nearest(0.0);
+    let (alpha, beta) = (T::Sum::nearest(case.alpha), T::Sum::nearest(case.beta));
     let k = if case.multiplies() { case.a.size.1 } else { 0 };
     // Without products alpha is not looked at either.
     let alpha = if case.a.size.1 == 0 { zero } else { alpha };
     let element = |(i, row, col)| {
         let mut sum = zero;
         for p in 0..k {
-            sum = case.a.get(i, row, p).fused(case.b.get(i, p, col), sum);
+            let (a, b) = (case.a.get(i, row, p), case.b.get(i, p, col));
+            sum = a.widened().fused(b.widened(), sum);
         }
         let mut value = alpha.times(sum);
         if beta != zero {
-            value = beta.fused(case.c.get(i, row, col), value);
+            value = beta.fused(case.c.get(i, row, col).widened(), value);
         }
         if let Some((side, bias)) = &case.bias {
-            value = value.plus(bias[if *side == Side::Row { row } else { col }]);
+            value = value.plus(bias[if *side == Side::Row { row } else { col }].widened());
         }
-        if case.activation == Activation::Relu && value < zero { zero } else { value }
+        let value = if case.activation == Activation::Relu && value < zero { zero } else { value };
+        T::narrowed(value)
     };
     let stays = case.bias.is_none() && case.activation == Activation::Identity;
-    if stays && k == 0 && beta == T::nearest(1.0) {
+    if stays && k == 0 && beta == T::Sum::nearest(1.0) {
         return Some(case.c.values());
     }
     (case.activation != Activation::Gelu).then(|| case.c.places().map(element).collect())
