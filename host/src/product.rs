@@ -85,9 +85,15 @@ impl Shape {
         Shape { m: self.n, n: self.m, k: self.k }
     }
 
-    /// Bytes of A, B and C together.
+    /// Bytes of A, B and C of f32 together.
     pub fn bytes(&self) -> u64 {
-        (size_of::<f32>() * (self.a_len() + self.b_len() + self.c_len())) as u64
+        self.bytes_of::<f32, f32>()
+    }
+
+    /// Bytes of A and B of `T`, and of C of `O`, together.
+    pub fn bytes_of<T, O>(&self) -> u64 {
+        let operands = size_of::<T>() * (self.a_len() + self.b_len());
+        (operands + size_of::<O>() * self.c_len()) as u64
     }
 
     /// Floating-point operations of the product: a multiplication and an addition for each of m n k.

@@ -417,6 +417,13 @@ fn candidate<T, O>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> 
 
 /// Every kernel for `T`, in the order of the registry.
 pub fn candidates<T: Scalar>(request: &Request, target: &Target) -> Vec<Candidate> {
+    candidates_of::<T, T>(request, target)
+}
+
+pub(super) fn candidates_of<T: Scalar<O>, O: Pod>(
+    request: &Request,
+    target: &Target,
+) -> Vec<Candidate> {
     let request = request.as_launched();
     T::kernels().map(|kernel| candidate(kernel, &request, target)).collect()
 }

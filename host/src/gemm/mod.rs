@@ -332,6 +332,11 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         choose_kernel::<T, O>(&request, target, self.kernel).map(|(_, choice)| choice)
     }
 
+    /// Every kernel for these types, in the order of the registry.
+    pub fn candidates(&self, request: &Request, target: &Target) -> Vec<Candidate> {
+        choice::candidates_of::<T, O>(&self.request(request), target)
+    }
+
     /// The choice that would be made, and the launches that it takes, first to last, on a device with such limits.
     ///
     /// # Errors

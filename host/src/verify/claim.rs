@@ -19,6 +19,8 @@ use crate::{
 pub enum Format {
     /// IEEE's binary16.
     F16,
+    /// The upper half of an f32.
+    Bf16,
     /// IEEE's binary32.
     F32,
     /// IEEE's binary64.
@@ -30,6 +32,7 @@ impl Format {
     fn digits(self) -> i32 {
         match self {
             Format::F16 => 11,
+            Format::Bf16 => 8,
             Format::F32 => 24,
             Format::F64 => 53,
         }
@@ -47,6 +50,7 @@ impl Format {
     pub fn tiny(self) -> f64 {
         match self {
             Format::F16 => 2f64.powi(-24),
+            Format::Bf16 => 2f64.powi(-133),
             Format::F32 => f64::from(f32::from_bits(1)),
             Format::F64 => f64::from_bits(1),
         }
@@ -56,6 +60,7 @@ impl Format {
     pub fn largest(self) -> f64 {
         match self {
             Format::F16 => 65504.0,
+            Format::Bf16 => f32::from_bits(0x7f7f_0000).into(),
             Format::F32 => f32::MAX.into(),
             Format::F64 => f64::MAX,
         }
@@ -66,12 +71,16 @@ impl Format {
         match self {
             Format::F64 => value,
             Format::F32 => (value as f32).into(),
-            Format::F16 if value.abs() >= 65520.0 => f64::INFINITY.copysign(value),
-            Format::F16 => {
+            Format::F16 | Format::Bf16 => {
                 // Multiples of the last digit's weight, which is the same for all subnormal numbers.
                 let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
-                let last = 2f64.powi(exponent.max(-14) - 10);
-                (value / last).round_ties_even() * last
+                let least = if self == Format::F16 { -14 } else { -126 };
+                let last = 2f64.powi(exponent.clamp(least, 128) - (self.digits() - 1));
+                let nearest = (value / last).round_ties_even() * last;
+                match nearest.abs() > self.largest() {
+                    true => f64::INFINITY.copysign(value),
+                    false => nearest,
+                }
             }
         }
     }
@@ -241,6 +250,25 @@ impl<T: Pod + Default + Into<f64>> Source<f64> for Widened<'_, T> {
 #[cfg(all(test, feature = "npy"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_sixteen_bits_are_the_nearest() {
+        use simt::Bf16;
+        let numbers = (0..=u16::MAX).map(|bits| f64::from(Bf16::from_bits(bits)));
+        for value in numbers.filter(|value| value.is_finite()) {
+            assert_eq!(Format::Bf16.nearest(value), value);
+            // In the middle to the next one, which an f32 can be, and beside it.
+            let bits = (value as f32).to_bits();
+            for near in [bits | 0x7fff, bits | 0x8000, bits | 0x8001].map(f32::from_bits) {
+                let wanted = f64::from(Bf16::from_f32(near));
+                assert_eq!(Format::Bf16.nearest(near.into()), wanted, "{near}");
+            }
+        }
+        assert_eq!(Format::Bf16.nearest(3.39e38), Format::Bf16.largest());
+        assert_eq!(Format::Bf16.nearest(f64::MAX), f64::INFINITY);
+        assert_eq!(Format::Bf16.nearest(-3.4e38), f64::NEG_INFINITY);
+        assert!(Format::Bf16.nearest(f64::NAN).is_nan());
+    }
 
     #[test]
     fn halves_are_the_nearest() {

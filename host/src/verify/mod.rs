@@ -5,7 +5,8 @@
 //! 1. **Within the bound**, on real data: `|c - ref| <= gamma(k + 3) (|A| |B|) + (k + 3) tiny`, where
 //!    `gamma(n) = n u / (1 - n u)`, `u = 2^-24` and `tiny` is the smallest subnormal f32. This is the
 //!    a-priori bound for a sum of k products in any order (N. J. Higham, *Accuracy and Stability of
-//!    Numerical Algorithms*, 2nd ed., section 3.5), three roundings to spare.
+//!    Numerical Algorithms*, 2nd ed., section 3.5), three roundings to spare. A sum of bf16 products by Hopper's tensor
+//!    cores, which cut off where others round, keeps to it too: docs/testing.md says why.
 //! 2. **Exact**, on integers so small that every order of summation gives the same bits. The bound grows
 //!    with k, and at k = 4096 it lets a dropped product pass; this does not.
 //!
@@ -16,7 +17,7 @@
 //! [`sample()`] looks at some elements and at random projections of all.
 //!
 //! Both are of `C = A B` in slices. A [`Claim`] is the same of `C = alpha A B + beta C0`, of f32 and f64, rounded to
-//! another format perhaps, and of matrices that need not fit into memory: they are read in blocks. With alpha or beta
+//! another format perhaps (bf16, of a sum in f32), and of matrices that need not fit into memory: they are read in blocks. With alpha or beta
 //! the bound has `k + 5` in place of `k + 3`. A sum whose terms' absolute values are together beyond the type's
 //! largest number may overflow, and what is infinite or NaN then is counted and not called wrong.
 
@@ -187,23 +188,26 @@ pub fn compare(
     c: &[f32],
     criterion: Criterion,
 ) -> Result<Comparison> {
-    check_lengths(shape, a, b, c)?;
     slices(shape, a, b, c, |claim| claim.compare(criterion))
 }
 
-/// Does something with the claim that C is A B, all row-major.
-fn slices<R>(
+/// Does something with the claim that C is A B, all row-major; of bf16 their numbers as f32.
+///
+/// # Errors
+/// [`Error::Argument`] for an operand of another length than the shape asks for; those of `work`.
+pub fn slices<R>(
     shape: Shape,
     a: &[f32],
     b: &[f32],
     c: &[f32],
-    work: impl FnOnce(&Claim) -> Result<R>,
+    work: impl FnOnce(Claim) -> Result<R>,
 ) -> Result<R> {
+    check_lengths(shape, a, b, c)?;
     let dense = |rows, cols, values| Dense::new::<f32>(rows, cols, Layout::RowMajor, values);
     let (a, b) = (dense(shape.m(), shape.k(), a)?, dense(shape.k(), shape.n(), b)?);
     let c = dense(shape.m(), shape.n(), c)?;
     let (a, b, c) = (Widened(&a), Widened(&b), Widened(&c));
-    work(&Claim::product(&a, &b, &c))
+    work(Claim::product(&a, &b, &c))
 }
 
 fn check_lengths(shape: Shape, a: &[f32], b: &[f32], c: &[f32]) -> Result<()> {

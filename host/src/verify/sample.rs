@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::{
-    Claim, Comparison, Criterion, check_lengths,
+    Claim, Comparison, Criterion,
     full::{Block, add_panels, panels, parts},
     slices, within,
 };
@@ -58,7 +58,6 @@ pub fn sample(
     criterion: Criterion,
     seed: u64,
 ) -> Result<Sample> {
-    check_lengths(shape, a, b, c)?;
     slices(shape, a, b, c, |claim| claim.sample(criterion, seed))
 }
 
