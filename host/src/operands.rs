@@ -4,7 +4,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
-use crate::{error::Result, product::Shape};
+use crate::{error::Result, product::Shape, verify::Format};
 
 /// The largest integer below which every integer is an f32: sums of products up to it are exact, in any
 /// order of summation.
@@ -70,6 +70,15 @@ pub fn exact_magnitude(k: usize) -> Option<u32> {
         .map(|s| s as u32)
 }
 
+/// The same for a C that is rounded to a format of fewer digits: as far as there are such, integers whose sums it holds,
+/// so that not even the rounding hides a product that was dropped; else 1, for which sums are the smallest.
+pub fn exact_magnitude_in(k: usize, stored: Format) -> Option<u32> {
+    let largest = 1.0 / stored.roundoff();
+    let held = |s: &u32| k as f64 * f64::from(s * s) <= largest;
+    let exact = exact_magnitude(k)?;
+    Some((1..=exact).rev().find(held).unwrap_or(1))
+}
+
 /// `len` integers from -magnitude to magnitude and none of them 0, so that every product counts: a kernel
 /// that drops one gives another sum.
 ///
@@ -108,6 +117,10 @@ mod tests {
         assert_eq!(exact_magnitude(1 << 20), Some(3));
         assert_eq!(exact_magnitude((1 << 24) - 1), Some(1));
         assert_eq!(exact_magnitude(1 << 24), None);
+        let bf16 = |k| exact_magnitude_in(k, Format::Bf16);
+        assert_eq!([0, 4, 28, 64, 256, 4096].map(bf16), [8, 8, 3, 2, 1, 1].map(Some));
+        assert_eq!(bf16(1 << 24), None);
+        assert_eq!(exact_magnitude_in(1 << 20, Format::F32), Some(3));
         let integers = integers(7, 1000, 3).unwrap();
         assert!(integers.iter().all(|&x| x != 0.0 && x.abs() <= 3.0 && x.fract() == 0.0));
     }

@@ -70,12 +70,20 @@ fn number(row: &Value, key: &str) -> f64 {
 /// The columns that every row of a comparison has, whatever was measured, and how they fit together.
 #[track_caller]
 fn is_complete(row: &Value) {
-    for key in ["m", "n", "k", "batch"] {
-        assert!(row[key].as_u64().is_some_and(|size| size > 0), "{key}: {row}");
-    }
-    let words = [("dtype", "f32"), ("compute", "fp32")];
+    let words = [("dtype", "f32"), ("out_dtype", "f32"), ("compute", "fp32")];
     for (key, value) in words {
         assert_eq!(row[key], value, "{row}");
+    }
+    is_measured(row);
+    assert!(number(row, "err") < 3e-5 && number(row, "baseline_err") < 3e-5, "{row}");
+    assert_eq!(row["baseline_is_fp32"], true, "{row}");
+}
+
+/// The same of a row of any types.
+#[track_caller]
+fn is_measured(row: &Value) {
+    for key in ["m", "n", "k", "batch"] {
+        assert!(row[key].as_u64().is_some_and(|size| size > 0), "{key}: {row}");
     }
     for key in ["kernel", "baseline", "device", "description", "verify", "trans", "role"] {
         assert!(row[key].as_str().is_some_and(|words| !words.is_empty()), "{key}: {row}");
@@ -87,8 +95,6 @@ fn is_complete(row: &Value) {
     assert!(near(number(row, "tflops"), flop / time * 1e-6), "{row}");
     let baseline = number(row, "baseline_time_us");
     assert!(near(number(row, "baseline_tflops"), flop / baseline * 1e-6), "{row}");
-    assert!(number(row, "err") < 3e-5 && number(row, "baseline_err") < 3e-5, "{row}");
-    assert_eq!(row["baseline_is_fp32"], true, "{row}");
     assert_eq!(row["verified"], true, "{row}");
     assert!(number(row, "max_err_over_bound") <= 1.0 && number(row, "max_abs_err") >= 0.0, "{row}");
     let [low, ratio, high] = ["ratio_low", "ratio", "ratio_high"].map(|key| number(row, key));
@@ -157,6 +163,42 @@ fn nvidias_libraries_are_told_the_product() {
         let algorithm = lt["algorithm"].as_str().unwrap();
         assert!(algorithm.ends_with(" of 9"), "{algorithm}");
     }
+}
+
+/// The same of bf16: C is of bf16, whose rounding its error shows, or of f32.
+#[test]
+fn nvidias_libraries_are_told_the_types() {
+    let sizes = "20,7x5x9,3*4x6x5,2*8";
+    for (out_type, errors) in [("bf16", 5e-4..5e-3), ("f32", 0.0..1e-6)] {
+        let args = cuda(&["--vs", "cublas", "--sizes", sizes, "--trans", "nn,nt,tn,tt", "--json"]);
+        let args = [&args[..], &["--type", "bf16", "--out-type", out_type]].concat();
+        let (code, stdout, stderr) = finish(with_cublas("fp32", &args));
+        assert_eq!(code, 0, "{stderr}");
+        let rows = objects(&stdout);
+        assert_eq!(rows.len(), 4 * 4 * 3, "{stdout}");
+        for rows in rows.chunks(3) {
+            let names = [&rows[1]["kernel"], &rows[2]["kernel"]];
+            assert_eq!(names, ["cublas", "cublasLt"]);
+            for row in rows {
+                is_measured(row);
+                let types = ["dtype", "out_dtype", "compute"].map(|key| &row[key]);
+                assert_eq!(types, ["bf16", out_type, "fp32"]);
+                assert!(errors.contains(&number(row, "err")), "{row}");
+                assert!(errors.contains(&number(row, "baseline_err")), "{row}");
+                let shows = if out_type == "f32" { true.into() } else { Value::Null };
+                assert_eq!(row["baseline_is_fp32"], shows, "{row}");
+            }
+        }
+    }
+    // Where there are none of this type, it says so; types that do not go together are refused.
+    let args = cpu(&["--vs", "cpu", "--sizes", "9", "--type", "bf16"]);
+    let (code, stdout, stderr) = finish(host(&args));
+    assert!(code == 0 && stdout.contains("gemm_bf16_64"), "{stdout}");
+    assert!(stderr.contains("there is nothing to compare with"), "{stderr}");
+    let args = cpu(&["--sizes", "9", "--out-type", "bf16"]);
+    fails(host(&args), 2, &["--out-type = bf16: must be f32 with --type f32"]);
+    let args = cpu(&["--sizes", "9", "--type", "bf16", "--kernels", "gemm_64"]);
+    fails(host(&args), 2, &["kernel = gemm_64: must be one of gemm_bf16_64", "for bf16"]);
 }
 
 #[test]

@@ -77,7 +77,13 @@ fn a_product_runs_with_every_kernel_listed() {
             fails(host(&with(&["--kernel", name])), 2, &[name, "takes A with its elements", "m"]);
             continue;
         }
-        let (code, stdout, stderr) = finish(host(&with(&["--kernel", name])));
+        let contract = kernel["contract"].as_str().unwrap();
+        let types: &[&str] = match (contract.contains("bf16"), contract.contains("C in f32")) {
+            (false, _) => &[],
+            (true, false) => &["--type", "bf16"],
+            (true, true) => &["--type", "bf16", "--out-type", "f32"],
+        };
+        let (code, stdout, stderr) = finish(host(&with(&[&["--kernel", name], types].concat())));
         assert!(code == 0 && stdout.contains("verified"), "{name}: {stdout}{stderr}");
     }
 }
@@ -111,6 +117,46 @@ fn a_product_of_every_kind_of_data_is_verified() {
     assert!(stdout.contains("; 169 of 7000 elements must be NaN; exact on integers"), "{stdout}");
     let (_, stdout, _) = finish(host(&with(&["--verify", "sample"])));
     assert!(stdout.contains("in a sample (4096 elements, 16 random projections)"), "{stdout}");
+}
+
+/// Of bf16 C is right where it is the nearest of what f32 may make of it; of integers, where it is the exact sum's.
+#[test]
+fn a_product_of_bf16_is_verified() {
+    for (out_type, off) in [(None, 1e-3..1.0), (Some("bf16"), 1e-3..1.0), (Some("f32"), 0.0..1e-5)]
+    {
+        for init in ["uniform", "normal", "int", "nan"] {
+            for verify in ["full", "sample"] {
+                let mut args = vec!["--type", "bf16", "--init", init, "--verify", verify, "--json"];
+                args.extend(out_type.map(|c| ["--out-type", c]).into_iter().flatten());
+                let (code, stdout, stderr) = finish(host(&with(&args)));
+                assert_eq!(code, 0, "{args:?}: {stderr}");
+                let object = &objects(&stdout)[0];
+                let out_type = out_type.unwrap_or("bf16");
+                let types = ["dtype", "out_dtype"].map(|key| object[key].as_str().unwrap());
+                assert_eq!(types, ["bf16", out_type]);
+                let outcome = ["verified", "exact_on_integers"].map(|key| &object[key]);
+                assert_eq!(outcome, [true, true], "{stdout}");
+                let error = object["max_abs_err"].as_f64().unwrap();
+                assert!(
+                    if init == "int" { error == 0.0 } else { off.contains(&error) },
+                    "{stdout}"
+                );
+            }
+        }
+    }
+    let (_, stdout, _) = finish(host(&with(&["--type", "bf16", "--out-type", "f32"])));
+    assert!(stdout.contains("C 100x70   bf16, C f32, row-major, uniform, seed 1\n"), "{stdout}");
+    for (flags, words) in [
+        (&["--out-type", "bf16"][..], &["--out-type = bf16: must be f32 with --type f32"][..]),
+        (&["--type", "f16"], &["--type", "f32, bf16"]),
+        (
+            &["--type", "bf16", "--kernel", "tiled16"],
+            &["kernel = tiled16", "for bf16", "--type bf16"],
+        ),
+        (&["--kernel", "gemm_bf16_64"], &["kernel = gemm_bf16_64", "for f32"]),
+    ] {
+        fails(host(&with(flags)), 2, words);
+    }
 }
 
 #[test]
@@ -240,7 +286,12 @@ fn a_plan_needs_no_device() {
     assert_eq!(object["cluster"], serde_json::json!([1, 1, 2]));
     assert_eq!((&object["split_k"], &object["dynamic_shared_bytes"]), (&2.into(), &118784.into()));
     let nothing = plan(["30", "30", "0"], &["--kernel", "gemm_tma_64_nn"]);
-    assert!(nothing.contains("of gemm_64: nothing is multiplied"), "{nothing}");
+    assert!(nothing.contains("of gemm_32: nothing is multiplied"), "{nothing}");
+    // Types that there are fewer kernels for, and smaller ones.
+    let types = plan(["100", "70", "51"], &["--type", "bf16", "--out-type", "f32"]);
+    assert!(types.contains("C 100x70   bf16, C f32, row-major\n"), "{types}");
+    let bytes = 2 * (100 * 51 + 51 * 70) + 4 * 100 * 70;
+    assert!(types.contains(&format!("memory    {bytes} bytes for A, B and C")), "{types}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! cuBLAS's float32 product.
+//! cuBLAS's products: of float32, and of bfloat16 with sums of float32.
 
 use std::{
     ffi::{c_int, c_longlong, c_void},
@@ -10,7 +10,7 @@ use cust::sys::CUstream;
 use libloading::Library;
 
 use super::{
-    DenseBatch,
+    DataType, DenseBatch,
     library::{check, load, sizes, symbol, version},
 };
 use crate::{
@@ -69,10 +69,66 @@ type SgemmStridedBatched = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
+/// handle, transa, transb, m, n, k, alpha, A, its type, lda, strideA, B, its type, ldb, strideB, beta, C, its type, ldc,
+/// strideC, batchCount, arithmetic, algorithm.
+type GemmStridedBatchedEx = unsafe extern "C" fn(
+    Handle,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const c_void,
+    *const c_void,
+    c_int,
+    c_int,
+    c_longlong,
+    *const c_void,
+    c_int,
+    c_int,
+    c_longlong,
+    *const c_void,
+    *mut c_void,
+    c_int,
+    c_int,
+    c_longlong,
+    c_int,
+    c_int,
+    c_int,
+) -> c_int;
+/// handle, transa, transb, m, n, k, alpha, A, its type, lda, B, its type, ldb, beta, C, its type, ldc, arithmetic, algorithm.
+type GemmEx = unsafe extern "C" fn(
+    Handle,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const c_void,
+    *const c_void,
+    c_int,
+    c_int,
+    *const c_void,
+    c_int,
+    c_int,
+    *const c_void,
+    *mut c_void,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+) -> c_int;
+
+/// `CUBLAS_COMPUTE_32F`: sums and factors of float32.
+const COMPUTE_32F: c_int = 68;
+/// `CUBLAS_GEMM_DEFAULT`: its own choice of an algorithm.
+const GEMM_DEFAULT: c_int = -1;
+
 /// `CUBLAS_DEFAULT_MATH`: float32 as it is. (`NVIDIA_TF32_OVERRIDE=1` makes TF32 of it.)
 const DEFAULT_MATH: c_int = 0;
 
-/// cuBLAS on a stream, with its default arithmetic: float32, no tensor cores.
+/// cuBLAS on a stream, with its default arithmetic: of float32 no tensor cores, of bfloat16 their products, summed up in
+/// float32.
 #[derive(Debug)]
 pub struct Cublas<'a> {
     handle: Handle,
@@ -80,6 +136,8 @@ pub struct Cublas<'a> {
     context: Arc<cuda::Context>,
     sgemm: Sgemm,
     batched: SgemmStridedBatched,
+    gemm_ex: GemmEx,
+    batched_ex: GemmStridedBatchedEx,
     destroy: Destroy,
     name: &'static str,
     version: String,
@@ -101,15 +159,22 @@ impl<'a> Cublas<'a> {
         let (library, name) = load(&NAMES)?;
         // SAFETY: the types are those of the functions in cuBLAS's documentation, the same in each of the
         // releases named; the pointers are used while `_library` is loaded.
-        let (create, destroy, set_stream, set_math_mode, get_version, sgemm, batched) = unsafe {
+        let (create, destroy, set_stream, set_math_mode, get_version) = unsafe {
             (
                 symbol::<Create>(&library, name, "cublasCreate_v2")?,
                 symbol::<Destroy>(&library, name, "cublasDestroy_v2")?,
                 symbol::<SetStream>(&library, name, "cublasSetStream_v2")?,
                 symbol::<SetMathMode>(&library, name, "cublasSetMathMode")?,
                 symbol::<GetVersion>(&library, name, "cublasGetVersion_v2")?,
+            )
+        };
+        // SAFETY: as above; its enums are ints.
+        let (sgemm, batched, gemm_ex, batched_ex) = unsafe {
+            (
                 symbol::<Sgemm>(&library, name, "cublasSgemm_v2")?,
                 symbol::<SgemmStridedBatched>(&library, name, "cublasSgemmStridedBatched")?,
+                symbol::<GemmEx>(&library, name, "cublasGemmEx")?,
+                symbol::<GemmStridedBatchedEx>(&library, name, "cublasGemmStridedBatchedEx")?,
             )
         };
         let context = queue.context().clone();
@@ -124,6 +189,8 @@ impl<'a> Cublas<'a> {
             context,
             sgemm,
             batched,
+            gemm_ex,
+            batched_ex,
             destroy,
             name,
             version: String::new(),
@@ -161,17 +228,17 @@ impl<'a> Cublas<'a> {
         self.launch(&DenseBatch::one(shape), a, b, c)
     }
 
-    /// Products of dense matrices, by one call: `cublasSgemm`, or of several `cublasSgemmStridedBatched`. Returns at
-    /// once.
+    /// Products of dense matrices, by one call: `cublasSgemm`, or of several `cublasSgemmStridedBatched`; of other types
+    /// than f32 `cublasGemmEx`, `cublasGemmStridedBatchedEx`. Returns at once.
     ///
     /// # Errors
     /// As [`Cublas::multiply`].
-    pub fn launch(
+    pub fn launch<T: DataType, O: DataType>(
         &self,
         product: &DenseBatch,
-        a: BufferView<f32>,
-        b: BufferView<f32>,
-        mut c: BufferViewMut<f32>,
+        a: BufferView<T>,
+        b: BufferView<T>,
+        mut c: BufferViewMut<O>,
     ) -> Result<()> {
         product.check(self.stream, &a, &b, &c)?;
         let [m, n, k, count] = sizes(product)?;
@@ -181,7 +248,7 @@ impl<'a> Cublas<'a> {
         self.context.make_current()?;
         let (a, b) = (a.address_on(self.stream)?, b.address_on(self.stream)?);
         let c = c.address_on(self.stream)?;
-        let (one, zero) = (1.0, 0.0);
+        let (one, zero) = (1.0f32, 0.0f32);
         // cuBLAS's matrices are column-major. A row-major matrix read so is its transpose, and
         // C^T = B^T A^T: the operands change places. What lies transposed is transposed once more (`CUBLAS_OP_T` is
         // 1, `CUBLAS_OP_N` is 0), and its leading dimension is the other.
@@ -190,27 +257,91 @@ impl<'a> Cublas<'a> {
         let lda = if a_transposed { m } else { k }.max(1);
         let ldb = if b_transposed { k } else { n }.max(1);
         let handle = self.handle;
-        if count == 1 {
-            // SAFETY: A, B and C have m k, k n and m n elements on this device (`DenseBatch::check`), dense, as the
-            // leading dimensions say. They are borrowed for this call; that work queued on a stream is waited for
-            // before a buffer is freed is the driver's rule for every buffer. The factors are read at once: they
-            // lie in the host's memory, cuBLAS's default.
-            let status = unsafe {
-                (self.sgemm)(handle, of_b, of_a, n, m, k, &one, b, ldb, a, lda, &zero, c, n)
-            };
-            return check("cublasSgemm_v2", status);
-        }
         let shape = product.shape;
         let [step_a, step_b, step_c] =
             [shape.a_len(), shape.b_len(), shape.c_len()].map(|len| len as c_longlong);
-        // SAFETY: as above, of `count` matrices each, one right behind the other.
-        let status = unsafe {
-            (self.batched)(
-                handle, of_b, of_a, n, m, k, &one, b, ldb, step_b, a, lda, step_a, &zero, c, n,
-                step_c, count,
-            )
+        let is_f32 = T::CUDA == f32::CUDA && O::CUDA == f32::CUDA;
+        // SAFETY: A, B and C have m k, k n and m n elements on this device (`DenseBatch::check`), `count` times one right
+        // behind the other, dense, as the leading dimensions say, and of the types that are named, or of f32. They are
+        // borrowed for this call; that work queued on a stream is waited for before a buffer is freed is the driver's rule
+        // for every buffer. The factors, of f32 as the arithmetic wants them, are read at once: they lie in the host's
+        // memory, cuBLAS's default.
+        let (call, status) = unsafe {
+            match (is_f32, count) {
+                (true, 1) => {
+                    let (a, b, c) = (a.cast(), b.cast(), c.cast());
+                    let status = (self.sgemm)(
+                        handle, of_b, of_a, n, m, k, &one, b, ldb, a, lda, &zero, c, n,
+                    );
+                    ("cublasSgemm_v2", status)
+                }
+                (true, _) => {
+                    let (a, b, c) = (a.cast(), b.cast(), c.cast());
+                    let status = (self.batched)(
+                        handle, of_b, of_a, n, m, k, &one, b, ldb, step_b, a, lda, step_a, &zero,
+                        c, n, step_c, count,
+                    );
+                    ("cublasSgemmStridedBatched", status)
+                }
+                (false, 1) => {
+                    let (one, zero) = ((&raw const one).cast(), (&raw const zero).cast());
+                    let (a, b, c) = (a.cast(), b.cast(), c.cast());
+                    let status = (self.gemm_ex)(
+                        handle,
+                        of_b,
+                        of_a,
+                        n,
+                        m,
+                        k,
+                        one,
+                        b,
+                        T::CUDA,
+                        ldb,
+                        a,
+                        T::CUDA,
+                        lda,
+                        zero,
+                        c,
+                        O::CUDA,
+                        n,
+                        COMPUTE_32F,
+                        GEMM_DEFAULT,
+                    );
+                    ("cublasGemmEx", status)
+                }
+                (false, _) => {
+                    let (one, zero) = ((&raw const one).cast(), (&raw const zero).cast());
+                    let (a, b, c) = (a.cast(), b.cast(), c.cast());
+                    let status = (self.batched_ex)(
+                        handle,
+                        of_b,
+                        of_a,
+                        n,
+                        m,
+                        k,
+                        one,
+                        b,
+                        T::CUDA,
+                        ldb,
+                        step_b,
+                        a,
+                        T::CUDA,
+                        lda,
+                        step_a,
+                        zero,
+                        c,
+                        O::CUDA,
+                        n,
+                        step_c,
+                        count,
+                        COMPUTE_32F,
+                        GEMM_DEFAULT,
+                    );
+                    ("cublasGemmStridedBatchedEx", status)
+                }
+            }
         };
-        check("cublasSgemmStridedBatched", status)
+        check(call, status)
     }
 }
 

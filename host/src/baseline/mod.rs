@@ -1,7 +1,8 @@
 //! What a product is held against: NVIDIA's libraries. Nothing else uses them and nothing needs them: they are looked
 //! for when they are asked for, at run time.
 //!
-//! [`DenseBatch`] says which product, in words that ours, cuBLAS's and cublasLt's calls understand alike.
+//! [`DenseBatch`] says which product, in words that ours, cuBLAS's and cublasLt's calls understand alike; [`DataType`], of
+//! which elements.
 
 #[cfg(feature = "cuda")]
 mod cublas;
@@ -15,13 +16,31 @@ pub use self::{
     cublas::Cublas,
     lt::{CublasLt, Plan},
 };
+use simt::Bf16;
+
 use crate::{
-    buffer::{Buffer, BufferView, BufferViewMut},
+    buffer::{Buffer, BufferView, BufferViewMut, Pod},
     error::{Error, Result},
-    gemm::{Batch, BatchMut, Choice, Gemm},
+    gemm::{Batch, BatchMut, Choice, Gemm, Scalar},
     launch::Stream,
     product::Shape,
 };
+
+/// A type of elements that NVIDIA's libraries are asked for products of: of f32, and of [`Bf16`] with C of that or of f32.
+/// Sums are f32's.
+pub trait DataType: Pod {
+    /// Its number as a `cudaDataType_t`.
+    #[doc(hidden)]
+    const CUDA: i32;
+}
+
+impl DataType for f32 {
+    const CUDA: i32 = 0;
+}
+
+impl DataType for Bf16 {
+    const CUDA: i32 = 14;
+}
 
 /// `C = A B`, `count` times: each A, B and C is dense and lies right behind the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +80,9 @@ impl DenseBatch {
         self.shape.flop() * self.count as f64
     }
 
-    /// Bytes of all operands.
-    pub fn bytes(&self) -> u64 {
-        self.shape.bytes().saturating_mul(self.count as u64)
+    /// Bytes of all operands: A and B of `T`, C of `O`.
+    pub fn bytes_of<T, O>(&self) -> u64 {
+        self.shape.bytes_of::<T, O>().saturating_mul(self.count as u64)
     }
 
     /// Elements between rows and between columns, of A, of B and of C.
@@ -77,13 +96,13 @@ impl DenseBatch {
     ///
     /// # Errors
     /// As [`Gemm::launch_batch`].
-    pub fn launch(
+    pub fn launch<T: Scalar<O>, O: Pod>(
         &self,
-        gemm: &Gemm<f32>,
+        gemm: &Gemm<T, O>,
         stream: &Stream,
-        a: &Buffer<f32>,
-        b: &Buffer<f32>,
-        c: &mut Buffer<f32>,
+        a: &Buffer<T>,
+        b: &Buffer<T>,
+        c: &mut Buffer<O>,
     ) -> Result<Choice> {
         let DenseBatch { shape, count, .. } = *self;
         let (m, n, k) = (shape.m(), shape.n(), shape.k());
@@ -98,12 +117,12 @@ impl DenseBatch {
 
     /// Refuses operands that lie elsewhere than the stream, or have another length.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "for NVIDIA's libraries"))]
-    fn check(
+    fn check<T: Pod, O: Pod>(
         &self,
         stream: &Stream,
-        a: &BufferView<f32>,
-        b: &BufferView<f32>,
-        c: &BufferViewMut<f32>,
+        a: &BufferView<T>,
+        b: &BufferView<T>,
+        c: &BufferViewMut<O>,
     ) -> Result<()> {
         let own = stream.device();
         let operands =
@@ -147,7 +166,8 @@ mod tests {
             dense.launch(&Gemm::new(), &stream, &a, &b, &mut c).unwrap();
             let c = c.view(..).unwrap().to_vec().unwrap();
             assert_eq!(c, [4.0, 5.0, 10.0, 11.0, 8.0, 10.0, 20.0, 22.0], "{transposed:?}");
-            assert_eq!((dense.flop(), dense.bytes()), (48.0, 2 * 4 * (6 + 6 + 4)));
+            assert_eq!((dense.flop(), dense.bytes_of::<f32, f32>()), (48.0, 2 * 4 * (6 + 6 + 4)));
+            assert_eq!(dense.bytes_of::<Bf16, f32>(), 2 * (2 * (6 + 6) + 4 * 4));
         }
     }
 
@@ -156,6 +176,6 @@ mod tests {
         let shape = Shape::new(1 << 20, 1 << 20, 1 << 20).unwrap();
         let dense = DenseBatch { count: usize::MAX, ..DenseBatch::one(shape) };
         assert!(dense.lens().unwrap_err().to_string().starts_with("count = "));
-        assert_eq!(dense.bytes(), u64::MAX);
+        assert_eq!(dense.bytes_of::<f32, f32>(), u64::MAX);
     }
 }

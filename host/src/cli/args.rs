@@ -15,8 +15,8 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Device, Shape,
-    gemm::{Choice, Request, Target, choose},
+    Device, Gemm as GeneralProduct, Pod, Shape,
+    gemm::{Choice, Request, Scalar, Target},
     gpu::registry::{Contract, Entry, KERNELS},
     names::must_be_one_of,
 };
@@ -32,8 +32,8 @@ pub(crate) use self::{
 
 /// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the result.
 ///
-/// C = A B, where A is m x k, B is k x n and C is m x n, all row-major float32. The result goes to standard
-/// output; notes and progress go to standard error.
+/// C = A B, where A is m x k, B is k x n and C is m x n, all row-major, of float32 or bfloat16. The result goes to
+/// standard output; notes and progress go to standard error.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -172,6 +172,9 @@ pub(crate) struct Run {
     #[arg(value_parser = kernels(), hide_possible_values = true)]
     pub(crate) kernel: KernelChoice,
 
+    #[command(flatten)]
+    pub(crate) types: TypeFlags,
+
     /// Elements of A and B
     #[arg(long, value_enum, default_value_t = Init::Uniform)]
     pub(crate) init: Init,
@@ -205,8 +208,8 @@ pub(crate) struct Run {
 impl Run {
     /// The command line that does the same again, on that device.
     pub(crate) fn to_command(&self, device: &str) -> String {
-        let Run { sizes, kernel, seed, .. } = self;
-        let mut line = format!("cargo run -p host -- {sizes} --device {device}");
+        let Run { sizes, kernel, types, seed, .. } = self;
+        let mut line = format!("cargo run -p host -- {sizes}{types} --device {device}");
         line += &format!(" --kernel {kernel} --init {} --seed {seed}", name_of(&self.init));
         line += &format!(" --verify {}", name_of(&self.verify));
         for (flag, value) in [("iters", self.iters), ("warmup", self.warmup)] {
@@ -215,6 +218,60 @@ impl Run {
             }
         }
         line
+    }
+}
+
+/// The types of a product's matrices.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct TypeFlags {
+    /// Type of A and B; products of bf16 are summed up in f32
+    #[arg(long = "type", value_enum, value_name = "f32|bf16", default_value_t = ElementType::F32)]
+    #[arg(hide_possible_values = true)]
+    operands: ElementType,
+
+    /// Type of C: bf16 or f32 where A and B are of bf16 [default: that of A and B]
+    #[arg(long = "out-type", value_enum, value_name = "f32|bf16", hide_possible_values = true)]
+    c: Option<ElementType>,
+}
+
+/// A type of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ElementType {
+    /// IEEE's 32 bits
+    F32,
+    /// Its upper half: 8 bits of exponent, 7 of fraction
+    Bf16,
+}
+
+/// The types of A and B, and of C, that go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Types {
+    F32,
+    Bf16,
+    /// With C of f32.
+    Bf16F32,
+}
+
+impl TypeFlags {
+    pub(crate) fn types(self) -> host::Result<Types> {
+        match (self.operands, self.c) {
+            (ElementType::F32, None | Some(ElementType::F32)) => Ok(Types::F32),
+            (ElementType::Bf16, None | Some(ElementType::Bf16)) => Ok(Types::Bf16),
+            (ElementType::Bf16, Some(ElementType::F32)) => Ok(Types::Bf16F32),
+            (ElementType::F32, Some(ElementType::Bf16)) => {
+                Err(host::Error::argument("--out-type", "bf16", "must be f32 with --type f32"))
+            }
+        }
+    }
+}
+
+/// As flags, where they say another thing than the default.
+impl fmt::Display for TypeFlags {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if self.operands != ElementType::F32 {
+            write!(f, " --type {}", name_of(&self.operands))?;
+        }
+        self.c.map_or(Ok(()), |c| write!(f, " --out-type {}", name_of(&c)))
     }
 }
 
@@ -304,7 +361,7 @@ impl<P: TypedValueParser> TypedValueParser for Offering<P> {
 }
 
 fn kernels() -> impl TypedValueParser<Value = KernelChoice> {
-    let named = products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
+    let named = all_products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
     let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
     let values = std::iter::once(auto).chain(named).collect();
     Offering { parser: KernelChoice::from_str, values }
@@ -329,7 +386,7 @@ impl FromStr for KernelChoice {
         let name = name.trim(); // as in `basic, tiled16`
         match name {
             "auto" => Ok(KernelChoice::Auto),
-            _ => named(name, "auto"),
+            _ => find(name, "auto").map(KernelChoice::Named),
         }
     }
 }
@@ -337,6 +394,11 @@ impl FromStr for KernelChoice {
 /// The kernels that compute a product of f32, whatever operands they take.
 fn products() -> impl Iterator<Item = &'static Entry> {
     KERNELS.iter().filter(|entry| is_lesson_or_general(entry) || is_by_tensor_copies(entry))
+}
+
+/// The kernels that compute a product of any type.
+fn all_products() -> impl Iterator<Item = &'static Entry> {
+    KERNELS.iter().filter(|entry| !matches!(entry.contract, Contract::Program(_)))
 }
 
 /// Is it a kernel whose every access can be counted and traced?
@@ -348,15 +410,23 @@ fn is_by_tensor_copies(entry: &Entry) -> bool {
     matches!(entry.contract, Contract::TensorProduct(_))
 }
 
-/// The kernel of that name; the error names `or_else` as well, which the caller takes.
+/// The kernel for products of f32 of that name; the error names `or_else` as well, which the caller takes.
 fn named(name: &str, or_else: &str) -> Result<KernelChoice, String> {
-    find(name, or_else).map(KernelChoice::Named)
+    of_name(products().collect(), name, or_else).map(KernelChoice::Named)
 }
 
-/// The same, of a name that is no other word.
+/// The same of a kernel for products of any type: whether it is one of the types that are asked for is seen later.
 fn find(name: &str, or_else: &str) -> Result<&'static Entry, String> {
-    products().find(|entry| entry.name() == name).ok_or_else(|| {
-        let names = products().map(Entry::name).collect::<Vec<_>>();
+    of_name(all_products().collect(), name, or_else)
+}
+
+fn of_name(
+    entries: Vec<&'static Entry>,
+    name: &str,
+    or_else: &str,
+) -> Result<&'static Entry, String> {
+    entries.iter().copied().find(|entry| entry.name() == name).ok_or_else(|| {
+        let names = entries.iter().map(|entry| entry.name()).collect::<Vec<_>>();
         format!("{}, or {or_else}", must_be_one_of(name, &names))
     })
 }
@@ -371,13 +441,18 @@ impl fmt::Display for KernelChoice {
 }
 
 impl KernelChoice {
-    /// The kernel for a product of f32 there, and why.
-    pub(crate) fn resolve(self, shape: Shape, target: &Target) -> host::Result<Choice> {
-        let name = match self {
-            KernelChoice::Auto => None,
-            KernelChoice::Named(entry) => Some(entry.name()),
+    /// The kernel for a product of such types there, and why.
+    pub(crate) fn resolve<T: Scalar<O>, O: Pod>(
+        self,
+        shape: Shape,
+        target: &Target,
+    ) -> host::Result<Choice> {
+        let gemm = GeneralProduct::<T, O>::of_types();
+        let gemm = match self {
+            KernelChoice::Auto => gemm,
+            KernelChoice::Named(entry) => gemm.kernel(entry.name())?,
         };
-        choose::<f32>(&Request::dense(shape), target, name)
+        gemm.choose(&Request::dense(shape), target)
     }
 }
 

@@ -15,6 +15,7 @@ mod plan;
 mod profile;
 mod run;
 mod steps;
+mod types;
 mod verification;
 
 use std::{

@@ -3,8 +3,8 @@
 use std::{cmp::Ordering, io::Write};
 
 use host::{
-    Gemm,
-    gemm::{self, Candidate, Choice, Launch, Request, Target},
+    Bf16, Gemm,
+    gemm::{Candidate, Choice, Launch, Request, Scalar, Target},
     gpu::registry,
     simt,
 };
@@ -12,8 +12,9 @@ use serde::Serialize;
 
 use super::{
     Failure,
-    args::{DeviceChoice, Run},
+    args::{DeviceChoice, Run, Types},
     list::{json, optional_in_six_digits},
+    types::{Value, words},
 };
 
 /// What would run; also the object of `--json`.
@@ -95,19 +96,30 @@ fn target(device: DeviceChoice) -> (Target, String) {
 
 /// Prints the plan for the device asked for. No device is opened: CUDA's limits are the same for all.
 pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
+    match args.types.types()? {
+        Types::F32 => plan_of::<f32, f32>(args, out),
+        Types::Bf16 => plan_of::<Bf16, Bf16>(args, out),
+        Types::Bf16F32 => plan_of::<Bf16, f32>(args, out),
+    }
+}
+
+fn plan_of<T: Scalar<O> + Value, O: Value>(
+    args: &Run,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let shape = args.sizes.shape()?;
     let (target, of) = target(args.device);
     let request = Request::dense(shape);
     let Choice { entry, reason, workspace_bytes, split_k, .. } =
-        args.kernel.resolve(shape, &target)?;
-    let gemm = Gemm::<f32>::new().kernel(entry.name())?;
+        args.kernel.resolve::<T, O>(shape, &target)?;
+    let gemm = Gemm::<T, O>::of_types().kernel(entry.name())?;
     let (_, launches) = gemm.plan(&request, &target, &simt::cpu::LIMITS)?;
     // Copies come before what they are for.
     let launched = launches.last().map_or(entry.name(), |launch| launch.kernel);
     let (launches, copies): (Vec<&Launch>, Vec<&Launch>) =
         launches.iter().partition(|launch| launch.kernel == launched);
     let first = launches.first().map(|launch| launch.config);
-    let candidates = gemm::candidates::<f32>(&request, &target);
+    let candidates = gemm.candidates(&request, &target);
     let declaration = registry::find(launched).unwrap_or(entry).declaration();
     let plan = Plan {
         device: args.device.to_string(),
@@ -123,7 +135,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
         cluster: first.map_or([1; 3], |config| config.cluster),
         split_k,
         copies: copies.into_iter().map(CopyLine::from).collect(),
-        operand_bytes: shape.bytes(),
+        operand_bytes: shape.bytes_of::<T, O>(),
         workspace_bytes,
         multiprocessors: target.multiprocessors,
         candidates: candidates.iter().map(CandidateLine::from).collect(),
@@ -131,7 +143,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     if args.json {
         return json(out, &plan);
     }
-    writeln!(out, "{shape}   f32, row-major")?;
+    writeln!(out, "{shape}   {}, row-major", words(T::TYPE, O::TYPE))?;
     let place = match args.device {
         DeviceChoice::Auto => "a GPU where there is one, otherwise the CPU".to_owned(),
         choice => choice.to_string(),

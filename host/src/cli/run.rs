@@ -6,17 +6,21 @@ use std::{
 };
 
 use host::{
-    Device, Error, Gemm, Shape, Stream, gemm::Target, gpu::registry::Entry, operands,
-    timing::Operands, verify::Criterion,
+    Bf16, Device, Error, Gemm, Matrix, Shape, Stream,
+    gemm::{Scalar, Target},
+    gpu::registry::Entry,
+    operands,
+    verify::Criterion,
 };
 use serde::Serialize;
 
 use super::{
     Failure,
-    args::{Init, Run, Verify, name_of},
+    args::{Init, Run, Types, Verify, name_of},
     list::{in_six_digits, json},
     note,
     steps::Steps,
+    types::{Value, words},
     verification::Verification,
 };
 
@@ -30,7 +34,9 @@ struct Report {
     m: usize,
     n: usize,
     k: usize,
+    /// Of A and B, and of C.
     dtype: &'static str,
+    out_dtype: &'static str,
     init: String,
     seed: u64,
     iters: u32,
@@ -70,8 +76,14 @@ struct Report {
 /// One run of the command. A failure says how to see it again.
 pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let shape = args.sizes.shape()?;
+    let types = args.types.types()?;
     let device = super::open(args.device)?;
-    run_on(args, steps, shape, &device, out).map_err(|failure| {
+    let outcome = match types {
+        Types::F32 => run_on::<f32, f32>(args, steps, shape, &device, out),
+        Types::Bf16 => run_on::<Bf16, Bf16>(args, steps, shape, &device, out),
+        Types::Bf16F32 => run_on::<Bf16, f32>(args, steps, shape, &device, out),
+    };
+    outcome.map_err(|failure| {
         let again = args.to_command(&device.name());
         match failure {
             Failure::Error(error, _) if !matches!(error, Error::Interrupted) => {
@@ -86,20 +98,20 @@ pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), 
     })
 }
 
-fn run_on(
+fn run_on<T: Scalar<O> + Value, O: Value>(
     args: &Run,
     steps: Steps,
     shape: Shape,
     device: &Device,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let choice = args.kernel.resolve(shape, &Target::of(device))?;
+    let choice = args.kernel.resolve::<T, O>(shape, &Target::of(device))?;
     let entry = choice.entry;
-    let on_device = shape.bytes().saturating_add(choice.workspace_bytes);
+    let on_device = shape.bytes_of::<T, O>().saturating_add(choice.workspace_bytes);
     check_memory(shape, on_device, args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
-    let gemm = Gemm::new().kernel(entry.name())?;
+    let gemm = Gemm::<T, O>::of_types().kernel(entry.name())?;
     let test = Test { stream: device.stream()?, entry, gemm, shape, args, steps };
 
     let mut exact = None;
@@ -128,7 +140,8 @@ fn run_on(
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
-        dtype: "f32",
+        dtype: T::TYPE,
+        out_dtype: O::TYPE,
         init: name_of(&args.init),
         seed: args.seed,
         iters,
@@ -188,11 +201,11 @@ struct Product {
 }
 
 /// A kernel and a shape on a device.
-struct Test<'a> {
+struct Test<'a, T: 'static, O: 'static> {
     stream: Stream,
     entry: &'a Entry,
     /// The product by that kernel.
-    gemm: Gemm<'static, f32>,
+    gemm: Gemm<'static, T, O>,
     shape: Shape,
     args: &'a Run,
     steps: Steps,
@@ -201,7 +214,7 @@ struct Test<'a> {
 /// How the run is called that must be exact.
 const EXACT: &str = "integers";
 
-impl Test<'_> {
+impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
     /// A run on operands of that kind.
     fn product(&self, init: Init, iters: u32, warmup: u32) -> Result<Product, Error> {
         let (shape, seeds) = (self.shape, [self.args.seed, operands::seed_of_b(self.args.seed)]);
@@ -212,6 +225,8 @@ impl Test<'_> {
                 _ => operands::uniform,
             };
             let (mut a, mut b) = (draw(seeds[0], shape.a_len())?, draw(seeds[1], shape.b_len())?);
+            T::round(&mut a);
+            T::round(&mut b);
             if init == Init::Nan {
                 operands::sprinkle_nan(self.args.seed, shape, &mut a, &mut b);
             }
@@ -224,7 +239,9 @@ impl Test<'_> {
     /// that no sum of k integers is sure to be.
     fn exact(&self, iters: u32, warmup: u32) -> Result<Option<Product>, Error> {
         let (shape, seed) = (self.shape, self.args.seed);
-        let Some(magnitude) = operands::exact_magnitude(shape.k()) else { return Ok(None) };
+        let Some(magnitude) = operands::exact_magnitude_in(shape.k(), O::FORMAT) else {
+            return Ok(None);
+        };
         let (a, b) = self.step(EXACT, "operands", || {
             let draw = |seed, len| operands::integers(seed, len, magnitude);
             Ok((draw(seed, shape.a_len())?, draw(operands::seed_of_b(seed), shape.b_len())?))
@@ -245,7 +262,8 @@ impl Test<'_> {
         let kernel = format!("kernel {}", self.entry.name());
         let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;
         let verification = self.step(name, "verification", || {
-            Verification::run(self.args.verify, self.shape, [a, b, &c], criterion, self.args.seed)
+            let Run { verify, seed, .. } = *self.args;
+            Verification::run(verify, self.shape, [a, b, &c], O::FORMAT, criterion, seed)
         })?;
         Ok(Product { times, verification })
     }
@@ -260,8 +278,12 @@ impl Test<'_> {
         warmup: u32,
     ) -> Result<(Vec<f32>, Times), Error> {
         let stream = &self.stream;
+        let (device, shape) = (stream.device(), self.shape);
+        let (a, b) = (T::narrowed(a), T::narrowed(b));
         let begin = Instant::now();
-        let Operands { a, b, mut c } = Operands::upload(stream.device(), self.shape, a, b)?;
+        let a = Matrix::from_row_major(device, shape.m(), shape.k(), &a)?;
+        let b = Matrix::from_row_major(device, shape.k(), shape.n(), &b)?;
+        let mut c = Matrix::<O>::zeros(device, shape.m(), shape.n())?;
         let upload = begin.elapsed();
         let mut first_launch = None;
         let mut times = Vec::new();
@@ -287,16 +309,16 @@ impl Test<'_> {
             upload,
             download: begin.elapsed(),
         };
-        Ok((c, times))
+        Ok((O::widened(c), times))
     }
 
     /// A step of the run of that name: a kernel runs twice, on other operands.
-    fn step<T>(
+    fn step<R>(
         &self,
         run: &str,
         what: &str,
-        work: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        work: impl FnOnce() -> Result<R, Error>,
+    ) -> Result<R, Error> {
         self.steps.step(&format!("{run}: {what}"), work)
     }
 }
@@ -346,7 +368,8 @@ fn print(
     shape: Shape,
 ) -> Result<(), Failure> {
     let Report { init, seed, .. } = report;
-    writeln!(out, "{shape}   f32, row-major, {init}, seed {seed}")?;
+    let types = words(report.dtype, report.out_dtype);
+    writeln!(out, "{shape}   {types}, row-major, {init}, seed {seed}")?;
     writeln!(out, "device    {device}")?;
     writeln!(out, "kernel    {}: {} ({})", entry.name(), entry.summary, report.reason)?;
     if shape.c_len() == 0 {

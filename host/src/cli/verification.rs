@@ -2,7 +2,7 @@
 
 use host::{
     Device, Error, Shape,
-    verify::{Claim, Comparison, Criterion, Sample, compare, sample},
+    verify::{Claim, Comparison, Criterion, Format, Sample, slices},
 };
 
 use super::{args::Verify, note};
@@ -15,33 +15,34 @@ pub(super) enum Verification {
 }
 
 impl Verification {
-    /// Compares `[a, b, c]` as far as is asked for. Where that is left open: all of C, if three products in
-    /// float64 take no longer than a person waits.
+    /// Compares `[a, b, c]`, C's elements those of a format, as far as is asked for. Where that is left open: all of C, if
+    /// three products in float64 take no longer than a person waits.
     pub(super) fn run(
         verify: Verify,
         shape: Shape,
         [a, b, c]: [&[f32]; 3],
+        stored: Format,
+        criterion: Criterion,
+        seed: u64,
+    ) -> Result<Option<Verification>, Error> {
+        slices(shape, a, b, c, |mut claim| {
+            claim.stored = stored;
+            Verification::of_claim(verify, shape, &claim, criterion, seed)
+        })
+    }
+
+    /// The same of any claim.
+    pub(super) fn of_claim(
+        verify: Verify,
+        shape: Shape,
+        claim: &Claim,
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
         Ok(match full(verify, shape) {
             None => None,
-            Some(true) => Some(Verification::Full(compare(shape, a, b, c, criterion)?)),
-            Some(false) => Some(Verification::Sample(sample(shape, a, b, c, criterion, seed)?)),
-        })
-    }
-
-    /// The same of any claim, which is held to the bound.
-    pub(super) fn of_claim(
-        verify: Verify,
-        shape: Shape,
-        claim: &Claim,
-        seed: u64,
-    ) -> Result<Option<Verification>, Error> {
-        Ok(match full(verify, shape) {
-            None => None,
-            Some(true) => Some(Verification::Full(claim.compare(Criterion::Bound)?)),
-            Some(false) => Some(Verification::Sample(claim.sample(Criterion::Bound, seed)?)),
+            Some(true) => Some(Verification::Full(claim.compare(criterion)?)),
+            Some(false) => Some(Verification::Sample(claim.sample(criterion, seed)?)),
         })
     }
 

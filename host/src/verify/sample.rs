@@ -67,7 +67,8 @@ impl Claim<'_> {
     /// The projections are R. Freivalds' check (*Probabilistic machines can use less running time*, 1977): for
     /// a vector x of random signs, C x = alpha A (B x) + beta C0 x. Under [`Criterion::Exact`] a wrong row passes all
     /// sixteen with a probability of at most 2^-16. Under [`Criterion::Bound`] a row may be off by the sum of its
-    /// elements' bounds, so a single wrong element can hide there; the exact run on integers is the sharp one.
+    /// elements' bounds, so a single wrong element can hide there; the exact run on integers is the sharp one. (Where C was
+    /// rounded to another format, a row may be off by that under both.)
     ///
     /// Each matrix is read once, block by block; B twice if there is a NaN or an infinity in it. That takes some
     /// hundred bytes for each row and column, and half a GiB at most for the elements.
@@ -155,21 +156,19 @@ impl Claim<'_> {
                 wrong[row] |= !self.may_overflow(size, magnitude) && magnitude < largest;
                 continue;
             }
-            let bound = match bounds {
-                None => 0.0,
-                Some(bounds) => {
-                    // The bounds of a row's elements, summed, and the rounding of this check itself.
-                    let own = (n + k) as f64 * f64::EPSILON * magnitude;
-                    let stored = match self.stored == self.computed {
-                        true => 0.0,
-                        false => {
-                            let Stored { roundoff, tiny } = Stored::of(self);
-                            2.0 * roundoff * c.x.weights[row] + n as f64 * tiny
-                        }
-                    };
-                    bounds.of(magnitude) + n as f64 * bounds.least + own + stored
+            let stored = match self.stored == self.computed {
+                true => 0.0,
+                false => {
+                    let Stored { roundoff, tiny } = Stored::of(self);
+                    2.0 * roundoff * c.x.weights[row] + n as f64 * tiny
                 }
             };
+            let bound = stored
+                + bounds.map_or(0.0, |bounds| {
+                    // The bounds of a row's elements, summed, and the rounding of this check itself.
+                    let own = (n + k) as f64 * f64::EPSILON * magnitude;
+                    bounds.of(magnitude) + n as f64 * bounds.least + own
+                });
             let (got, _) = c.row(row);
             wrong[row] |= (0..PROJECTIONS).any(|i| {
                 let want = self.alpha * product[i] + self.beta * added[i];

@@ -15,19 +15,57 @@ const STREAM: usize = 0x4000;
 const WORKSPACE: usize = 32 << 20;
 const NOT_SUPPORTED: c_int = 15;
 
+/// `CUDA_R_32F`, `CUDA_R_16BF`.
+const F32: c_int = 0;
+const BF16: c_int = 14;
+/// `CUBLAS_COMPUTE_32F`.
+const COMPUTE_32F: c_int = 68;
+/// `CUBLAS_GEMM_DEFAULT`.
+const GEMM_DEFAULT: c_int = -1;
+
+/// Bytes of an element.
+fn bytes_of(kind: c_int) -> usize {
+    match kind {
+        F32 => 4,
+        BF16 => 2,
+        other => panic!("elements of type {other}"),
+    }
+}
+
 /// A column-major matrix, transposed or not, and the step to the next one.
 #[derive(Clone, Copy)]
 struct Matrix {
-    start: *mut f32,
+    start: *mut c_void,
+    kind: c_int,
     leading: usize,
     transposed: bool,
     step: usize,
 }
 
 impl Matrix {
-    unsafe fn at(&self, index: usize, row: usize, col: usize) -> *mut f32 {
+    unsafe fn place(&self, index: usize, row: usize, col: usize) -> *mut c_void {
         let (row, col) = if self.transposed { (col, row) } else { (row, col) };
-        unsafe { self.start.add(index * self.step + row + col * self.leading) }
+        let element = index * self.step + row + col * self.leading;
+        unsafe { self.start.byte_add(element * bytes_of(self.kind)) }
+    }
+
+    unsafe fn read(&self, index: usize, row: usize, col: usize) -> f32 {
+        let place = unsafe { self.place(index, row, col) };
+        match self.kind {
+            BF16 => f32::from_bits(u32::from(unsafe { *place.cast::<u16>() }) << 16),
+            _ => unsafe { *place.cast() },
+        }
+    }
+
+    unsafe fn write(&self, index: usize, row: usize, col: usize, value: f32) {
+        let place = unsafe { self.place(index, row, col) };
+        // The nearest of bf16, of two the even one.
+        let bits = value.to_bits();
+        let nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+        match self.kind {
+            BF16 => unsafe { *place.cast::<u16>() = nearest as u16 },
+            _ => unsafe { *place.cast::<f32>() = value },
+        }
     }
 }
 
@@ -41,11 +79,13 @@ unsafe fn multiply([m, n, k, count]: [usize; 4], [a, b, c]: [Matrix; 3]) {
     if computes == "nothing" {
         return;
     }
+    // What cuBLAS has of bf16.
+    assert!(a.kind == b.kind && (a.kind == BF16 || c.kind == F32), "CUBLAS_STATUS_NOT_SUPPORTED");
     for index in 0..count {
         for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
             unsafe {
-                let product = |p| factor(*a.at(index, row, p)) * factor(*b.at(index, p, col));
-                *c.at(index, row, col) = (0..k).map(product).sum();
+                let product = |p| factor(a.read(index, row, p)) * factor(b.read(index, p, col));
+                c.write(index, row, col, (0..k).map(product).sum());
             }
         }
     }
@@ -99,6 +139,52 @@ unsafe extern "C" fn cublasSgemmStridedBatched(
     a: *mut f32, lda: c_int, step_a: c_longlong, b: *mut f32, ldb: c_int, step_b: c_longlong,
     beta: *const f32, c: *mut f32, ldc: c_int, step_c: c_longlong, count: c_int,
 ) -> c_int {
+    let f32s = |matrix: *mut f32| matrix.cast::<c_void>();
+    unsafe {
+        strided_batched(
+            handle, [of_a, of_b], [m, n, k, count], alpha, [f32s(a), f32s(b), f32s(c)], [F32; 3],
+            [lda, ldb, ldc], [step_a, step_b, step_c], beta,
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasGemmEx(
+    handle: Handle, of_a: c_int, of_b: c_int, m: c_int, n: c_int, k: c_int, alpha: *const f32,
+    a: *mut c_void, kind_a: c_int, lda: c_int, b: *mut c_void, kind_b: c_int, ldb: c_int,
+    beta: *const f32, c: *mut c_void, kind_c: c_int, ldc: c_int, compute: c_int, algorithm: c_int,
+) -> c_int {
+    unsafe {
+        cublasGemmStridedBatchedEx(
+            handle, of_a, of_b, m, n, k, alpha, a, kind_a, lda, 0, b, kind_b, ldb, 0, beta, c,
+            kind_c, ldc, 0, 1, compute, algorithm,
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cublasGemmStridedBatchedEx(
+    handle: Handle, of_a: c_int, of_b: c_int, m: c_int, n: c_int, k: c_int, alpha: *const f32,
+    a: *mut c_void, kind_a: c_int, lda: c_int, step_a: c_longlong, b: *mut c_void, kind_b: c_int,
+    ldb: c_int, step_b: c_longlong, beta: *const f32, c: *mut c_void, kind_c: c_int, ldc: c_int,
+    step_c: c_longlong, count: c_int, compute: c_int, algorithm: c_int,
+) -> c_int {
+    assert_eq!((compute, algorithm), (COMPUTE_32F, GEMM_DEFAULT));
+    unsafe {
+        strided_batched(
+            handle, [of_a, of_b], [m, n, k, count], alpha, [a, b, c], [kind_a, kind_b, kind_c],
+            [lda, ldb, ldc], [step_a, step_b, step_c], beta,
+        )
+    }
+}
+
+/// What all four of cuBLAS's functions do.
+unsafe fn strided_batched(
+    handle: Handle, [of_a, of_b]: [c_int; 2], [m, n, k, count]: [c_int; 4], alpha: *const f32,
+    starts: [*mut c_void; 3], kinds: [c_int; 3], leading: [c_int; 3], steps: [c_longlong; 3],
+    beta: *const f32,
+) -> c_int {
+    let [lda, ldb, ldc] = leading;
     assert_eq!(handle as usize, HANDLE);
     assert_eq!(unsafe { (*alpha, *beta) }, (1.0, 0.0));
     // What cuBLAS refuses with CUBLAS_STATUS_INVALID_VALUE.
@@ -106,13 +192,14 @@ unsafe extern "C" fn cublasSgemmStridedBatched(
     if lda < rows(of_a, m, k) || ldb < rows(of_b, k, n) || ldc < m {
         return 7;
     }
-    let matrix = |start, leading, of, step| Matrix {
-        start,
-        leading: leading as usize,
-        transposed: [false, true][of as usize],
-        step: step as usize,
-    };
-    let matrices = [matrix(a, lda, of_a, step_a), matrix(b, ldb, of_b, step_b), matrix(c, ldc, 0, step_c)];
+    let transposed = [of_a, of_b, 0].map(|of| [false, true][of as usize]);
+    let matrices = [0, 1, 2].map(|i| Matrix {
+        start: starts[i],
+        kind: kinds[i],
+        leading: leading[i] as usize,
+        transposed: transposed[i],
+        step: steps[i] as usize,
+    });
     unsafe { multiply([m, n, k, count].map(|size| size as usize), matrices) };
     0
 }
@@ -124,6 +211,7 @@ struct Operation {
 
 /// `cublasLtMatrixLayout_t`.
 struct Layout {
+    kind: c_int,
     rows: usize,
     cols: usize,
     leading: usize,
@@ -211,10 +299,9 @@ unsafe extern "C" fn cublasLtMatmulDescSetAttribute(
 unsafe extern "C" fn cublasLtMatrixLayoutCreate(
     place: *mut Handle, kind: c_int, rows: u64, cols: u64, leading: i64,
 ) -> c_int {
-    assert_eq!(kind, 0, "CUDA_R_32F");
     assert!(leading as u64 >= rows, "column-major");
     let [rows, cols, leading] = [rows, cols, leading as u64].map(|size| size as usize);
-    unsafe { make(place, Layout { rows, cols, leading, count: 1, step: 0 }) }
+    unsafe { make(place, Layout { kind, rows, cols, leading, count: 1, step: 0 }) }
 }
 
 #[unsafe(no_mangle)]
@@ -272,8 +359,9 @@ unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
     let Preference { workspace, alignments } = unsafe { &*preference.cast::<Preference>() };
     assert_eq!(*workspace, WORKSPACE);
     for (layout, alignment) in [a, b, c, d].into_iter().zip(alignments) {
-        let Layout { step, .. } = unsafe { &*layout.cast::<Layout>() };
-        assert!(alignment.is_power_of_two() && (4 * step).is_multiple_of(*alignment));
+        let Layout { kind, step, .. } = unsafe { &*layout.cast::<Layout>() };
+        let bytes = bytes_of(*kind) * step;
+        assert!(alignment.is_power_of_two() && bytes.is_multiple_of(*alignment));
     }
     let count = wanted.min(10);
     for index in 0..count {
@@ -293,8 +381,8 @@ unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cublasLtMatmul(
-    handle: Handle, operation: Handle, alpha: *const f32, a: *mut f32, of_a: Handle, b: *mut f32,
-    of_b: Handle, beta: *const f32, c: *const f32, of_c: Handle, d: *mut f32, of_d: Handle,
+    handle: Handle, operation: Handle, alpha: *const f32, a: *mut c_void, of_a: Handle, b: *mut c_void,
+    of_b: Handle, beta: *const f32, c: *const c_void, of_c: Handle, d: *mut c_void, of_d: Handle,
     algorithm: *const [u64; 8], workspace: Handle, bytes: usize, stream: Handle,
 ) -> c_int {
     assert_eq!((handle as usize, stream as usize, bytes), (HANDLE, STREAM, WORKSPACE));
@@ -319,6 +407,7 @@ unsafe extern "C" fn cublasLtMatmul(
         assert_eq!((of_a.count, of_b.count), (count, count));
         let matrix = |start, layout: &Layout, transposed| Matrix {
             start,
+            kind: layout.kind,
             leading: layout.leading,
             transposed,
             step: layout.step,

@@ -434,7 +434,9 @@ unsafe fn launch(
                     unimplemented!("the tests' driver multiplies no boxes: {name}")
                 }
                 Some(2) if name.starts_with("gemm_") => {
-                    multiply_batch(std::slice::from_raw_parts(params, 4), grid[2] as usize);
+                    let of_bf16 = name.starts_with("gemm_bf16_");
+                    let bf16 = [of_bf16, of_bf16, of_bf16 && !name.starts_with("gemm_bf16_f32_")];
+                    multiply_batch(std::slice::from_raw_parts(params, 4), grid[2] as usize, bf16);
                 }
                 Some(2) => multiply(std::slice::from_raw_parts(params, 6)),
                 _ => {}
@@ -591,8 +593,30 @@ struct Problem {
     steps: [u64; 3],
 }
 
-/// `C = A B`, `count` times, from the addresses of the problem and of the addresses of A, B and C.
-unsafe fn multiply_batch(params: &[Handle], count: usize) {
+/// The element of that number, of bf16 or of f32.
+unsafe fn read(start: *const u8, index: usize, bf16: bool) -> f32 {
+    unsafe {
+        match bf16 {
+            true => f32::from_bits(u32::from(*start.cast::<u16>().add(index)) << 16),
+            false => *start.cast::<f32>().add(index),
+        }
+    }
+}
+
+/// Writes it: of bf16 the nearest, of two the even one.
+unsafe fn write(start: *mut u8, index: usize, bf16: bool, value: f32) {
+    let bits = value.to_bits();
+    let nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    unsafe {
+        match bf16 {
+            true => *start.cast::<u16>().add(index) = nearest as u16,
+            false => *start.cast::<f32>().add(index) = value,
+        }
+    }
+}
+
+/// `C = A B`, `count` times, from the addresses of the problem and of the addresses of A, B and C, each of bf16 or of f32.
+unsafe fn multiply_batch(params: &[Handle], count: usize, bf16: [bool; 3]) {
     unsafe {
         let problem = &*params[0].cast::<Problem>();
         let Problem { bias: 0, activation: 0, alpha: 1.0, beta: 0.0, .. } = *problem else {
@@ -600,15 +624,18 @@ unsafe fn multiply_batch(params: &[Handle], count: usize) {
         };
         let [m, n, k] = problem.sizes.map(|size| size as usize);
         for index in 0..count {
-            let element = |operand: usize, row: usize, col: usize| {
+            let place = |operand: usize, row: usize, col: usize| {
                 let [between_rows, between_cols] = problem.strides[operand].map(|it| it as usize);
-                let start = *params[1 + operand].cast::<*mut f32>();
                 let step = problem.steps[operand] as usize;
-                start.add(index * step + row * between_rows + col * between_cols)
+                index * step + row * between_rows + col * between_cols
+            };
+            let start = |operand: usize| *params[1 + operand].cast::<*mut u8>();
+            let element = |operand: usize, row: usize, col: usize| {
+                read(start(operand), place(operand, row, col), bf16[operand])
             };
             for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
-                let products = (0..k).map(|i| *element(0, row, i) * *element(1, i, col));
-                *element(2, row, col) = products.sum();
+                let sum = (0..k).map(|i| element(0, row, i) * element(1, i, col)).sum();
+                write(start(2), place(2, row, col), bf16[2], sum);
             }
         }
     }

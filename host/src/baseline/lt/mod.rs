@@ -1,8 +1,8 @@
-//! cublasLt's float32 product, by any of the algorithms that its heuristics propose.
+//! cublasLt's products of float32, and of bfloat16 with sums of float32, by any of the algorithms that its heuristics propose.
 
 mod functions;
 
-use std::{cell::RefCell, ffi::c_int, fmt, ptr::null_mut, sync::Arc};
+use std::{cell::RefCell, ffi::c_int, fmt, marker::PhantomData, ptr::null_mut, sync::Arc};
 
 use cust::sys::CUstream;
 use libloading::Library;
@@ -13,7 +13,7 @@ use self::functions::{
     Proposal, R_32F, set,
 };
 use super::{
-    DenseBatch,
+    DataType, DenseBatch,
     library::{check, load, sizes, version},
 };
 use crate::{
@@ -32,7 +32,7 @@ const WORKSPACE_BYTES: usize = 32 << 20;
 /// Bytes at whose multiples a buffer begins, and the most that the heuristics ask about.
 const ALIGNMENT: usize = 256;
 
-/// cublasLt on a stream: float32 with float32 sums (`CUBLAS_COMPUTE_32F`), no tensor cores, 32 MiB of workspace.
+/// cublasLt on a stream: float32 sums (`CUBLAS_COMPUTE_32F`), of float32 without tensor cores; 32 MiB of workspace.
 pub struct CublasLt<'a> {
     handle: Opaque,
     stream: &'a Stream,
@@ -98,7 +98,11 @@ impl<'a> CublasLt<'a> {
     ///
     /// # Errors
     /// [`Error::Argument`] for sizes beyond cuBLAS's integers; [`Error::Driver`] for cublasLt's own.
-    pub fn plan(&self, product: DenseBatch, most: usize) -> Result<Plan<'_>> {
+    pub fn plan<T: DataType, O: DataType>(
+        &self,
+        product: DenseBatch,
+        most: usize,
+    ) -> Result<Plan<'_, T, O>> {
         let [m, n, k, count] = sizes(&product)?;
         self.context.make_current()?;
         let functions = &self.functions;
@@ -109,6 +113,7 @@ impl<'a> CublasLt<'a> {
             operation: null_mut(),
             layouts: [null_mut(); 3],
             proposals: Vec::new(),
+            types: PhantomData,
         };
         if m == 0 || n == 0 || count == 0 {
             return Ok(plan);
@@ -128,14 +133,14 @@ impl<'a> CublasLt<'a> {
         let (m, n, k): (u64, u64, u64) = (size(m), size(n), size(k));
         let shape = product.shape;
         let matrices = [
-            (if of_b { (k, n) } else { (n, k) }, shape.b_len()),
-            (if of_a { (m, k) } else { (k, m) }, shape.a_len()),
-            ((n, m), shape.c_len()),
+            (T::CUDA, if of_b { (k, n) } else { (n, k) }, shape.b_len()),
+            (T::CUDA, if of_a { (m, k) } else { (k, m) }, shape.a_len()),
+            (O::CUDA, (n, m), shape.c_len()),
         ];
-        for (layout, ((rows, cols), step)) in plan.layouts.iter_mut().zip(matrices) {
+        for (layout, (element, (rows, cols), step)) in plan.layouts.iter_mut().zip(matrices) {
             let leading = rows.max(1) as i64;
             // SAFETY: one description is written.
-            let status = unsafe { (functions.layout_create)(layout, R_32F, rows, cols, leading) };
+            let status = unsafe { (functions.layout_create)(layout, element, rows, cols, leading) };
             check("cublasLtMatrixLayoutCreate", status)?;
             if count > 1 {
                 let step = step as i64;
@@ -156,7 +161,11 @@ impl<'a> CublasLt<'a> {
     }
 
     /// What the heuristics propose, and can run.
-    fn proposals(&self, plan: &Plan, most: usize) -> Result<Vec<Proposal>> {
+    fn proposals<T: DataType, O: DataType>(
+        &self,
+        plan: &Plan<T, O>,
+        most: usize,
+    ) -> Result<Vec<Proposal>> {
         let functions = &self.functions;
         let mut preference = Preference { raw: null_mut(), destroy: functions.preference_destroy };
         // SAFETY: one preference is written.
@@ -170,10 +179,10 @@ impl<'a> CublasLt<'a> {
         check("cublasLtMatmulPreferenceSetAttribute", status)?;
         // Buffers begin at multiples of 256 bytes, a batch's next matrix where the one before ends.
         let DenseBatch { shape, count, .. } = plan.product;
-        let [b, a, c] = [shape.b_len(), shape.a_len(), shape.c_len()];
-        for (attribute, len) in (PREF_MIN_ALIGNMENT_A_BYTES..).zip([b, a, c, c]) {
-            let value =
-                if count > 1 { alignment(len * size_of::<f32>()) } else { ALIGNMENT as u32 };
+        let [b, a] = [shape.b_len(), shape.a_len()].map(|len| len * size_of::<T>());
+        let c = shape.c_len() * size_of::<O>();
+        for (attribute, step) in (PREF_MIN_ALIGNMENT_A_BYTES..).zip([b, a, c, c]) {
+            let value = if count > 1 { alignment(step) } else { ALIGNMENT as u32 };
             // SAFETY: the attribute is a number of 32 bits, which is copied.
             let status =
                 unsafe { set(functions.preference_set, preference.raw, attribute, &value) };
@@ -235,22 +244,23 @@ impl Drop for Preference {
 }
 
 /// A product described to cublasLt, and the algorithms that it proposes for it, the one that it thinks best first.
-pub struct Plan<'l> {
+pub struct Plan<'l, T, O> {
     lt: &'l CublasLt<'l>,
     product: DenseBatch,
     operation: Opaque,
     /// Of B, A and C.
     layouts: [Opaque; 3],
     proposals: Vec<Proposal>,
+    types: PhantomData<fn(T) -> O>,
 }
 
-impl fmt::Debug for Plan<'_> {
+impl<T, O> fmt::Debug for Plan<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "Plan({:?}, {} algorithms)", self.product, self.proposals.len())
     }
 }
 
-impl Plan<'_> {
+impl<T: DataType, O: DataType> Plan<'_, T, O> {
     /// How many algorithms there are.
     pub fn algorithms(&self) -> usize {
         self.proposals.len()
@@ -264,9 +274,9 @@ impl Plan<'_> {
     pub fn launch(
         &self,
         algorithm: usize,
-        a: BufferView<f32>,
-        b: BufferView<f32>,
-        mut c: BufferViewMut<f32>,
+        a: BufferView<T>,
+        b: BufferView<T>,
+        mut c: BufferViewMut<O>,
     ) -> Result<()> {
         let CublasLt { handle, stream, functions, queue, .. } = self.lt;
         self.product.check(stream, &a, &b, &c)?;
@@ -277,10 +287,10 @@ impl Plan<'_> {
         self.lt.context.make_current()?;
         let (a, b) = (a.address_on(stream)?, b.address_on(stream)?);
         let c = c.address_on(stream)?;
-        for (name, address) in [("a", a), ("b", b), ("c", c.cast_const())] {
-            if !address.addr().is_multiple_of(ALIGNMENT) {
+        for (name, address) in [("a", a.addr()), ("b", b.addr()), ("c", c.addr())] {
+            if !address.is_multiple_of(ALIGNMENT) {
                 let limit = format!("must begin at a multiple of {ALIGNMENT} bytes");
-                return Err(Error::argument(name, format!("at {:#x}", address.addr()), limit));
+                return Err(Error::argument(name, format!("at {address:#x}"), limit));
             }
         }
         let mut workspace = self.lt.workspace.borrow_mut();
@@ -314,7 +324,7 @@ impl Plan<'_> {
     }
 }
 
-impl Drop for Plan<'_> {
+impl<T, O> Drop for Plan<'_, T, O> {
     fn drop(&mut self) {
         let Functions { desc_destroy, layout_destroy, .. } = self.lt.functions;
         let layouts = self.layouts.map(|layout| (layout_destroy, layout));

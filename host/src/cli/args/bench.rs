@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum, builder::PossibleValue};
 use host::{Device, Shape, baseline::DenseBatch, gpu::registry::Entry, timing};
 
 use super::{
-    DeviceChoice, Offering, Verify, bytes::bytes_or_none, devices, find, name_of, products,
-    seconds, seed, size,
+    DeviceChoice, Offering, TypeFlags, Verify, all_products, bytes::bytes_or_none, devices, find,
+    name_of, seconds, seed, size,
 };
 
 /// A kernel to be timed.
@@ -52,7 +52,7 @@ impl FromStr for BenchKernel {
 }
 
 fn kernels() -> impl clap::builder::TypedValueParser<Value = BenchKernel> {
-    let named = products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
+    let named = all_products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
     let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
     let values = std::iter::once(auto).chain(named).collect();
     Offering { parser: BenchKernel::from_str, values }
@@ -82,6 +82,9 @@ pub(crate) struct Bench {
     /// How A and B lie, separated by commas: n row by row, t transposed, A's letter first
     #[arg(long, value_name = "nn|nt|tn|tt", value_delimiter = ',', default_value = "nn")]
     pub(crate) trans: Vec<Layouts>,
+
+    #[command(flatten)]
+    pub(crate) types: TypeFlags,
 
     /// Where to run: auto takes a GPU where there is one
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]

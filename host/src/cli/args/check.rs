@@ -84,7 +84,9 @@ impl KernelOrAll {
     fn to_check(self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
         match self {
             KernelOrAll::All => Ok(takes(shape).map(|candidate| candidate.entry).collect()),
-            KernelOrAll::One(kernel) => Ok(vec![kernel.resolve(shape, &Target::H200)?.entry]),
+            KernelOrAll::One(kernel) => {
+                Ok(vec![kernel.resolve::<f32, f32>(shape, &Target::H200)?.entry])
+            }
         }
     }
 
@@ -97,7 +99,7 @@ impl KernelOrAll {
             KernelOrAll::All => return Ok(registry::products().map(|(entry, _)| entry).collect()),
             KernelOrAll::One(kernel) => kernel,
         };
-        let entry = kernel.resolve(shape, &Target::H200)?.entry;
+        let entry = kernel.resolve::<f32, f32>(shape, &Target::H200)?.entry;
         if is_lesson_or_general(entry) {
             return Ok(vec![entry]);
         }

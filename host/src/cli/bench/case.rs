@@ -2,7 +2,7 @@
 
 use host::{Buffer, Device, Shape, baseline::DenseBatch, operands};
 
-use crate::cli::{Failure, args::Group};
+use crate::cli::{Failure, args::Group, types::Value};
 
 /// A product, or a batch of them, and the group of sizes that it is of.
 #[derive(Clone, Debug)]
@@ -17,8 +17,8 @@ impl Case {
     }
 
     /// How many sets of operands together exceed twice the device's L2 cache.
-    pub(super) fn sets(&self, device: &Device) -> u64 {
-        match (device.l2_bytes(), self.product.bytes()) {
+    pub(super) fn sets<T, O>(&self, device: &Device) -> u64 {
+        match (device.l2_bytes(), self.product.bytes_of::<T, O>()) {
             (0, _) => 1,
             (l2, bytes) => (2 * l2 / bytes.max(1) + 1).clamp(2, 1000),
         }
@@ -26,13 +26,13 @@ impl Case {
 }
 
 /// Operands on a device.
-pub(super) struct Set {
-    pub(super) a: Buffer<f32>,
-    pub(super) b: Buffer<f32>,
-    pub(super) c: Buffer<f32>,
+pub(super) struct Set<T, O> {
+    pub(super) a: Buffer<T>,
+    pub(super) b: Buffer<T>,
+    pub(super) c: Buffer<O>,
 }
 
-impl Set {
+impl<T: Value, O: Value> Set<T, O> {
     /// Operands of these elements, each matrix row by row; on the device they lie as the product says. C is zero.
     pub(super) fn upload(
         device: &Device,
@@ -41,8 +41,8 @@ impl Set {
     ) -> Result<Self, Failure> {
         let DenseBatch { shape, transposed, .. } = *product;
         let put = |values: &[f32], rows: usize, cols: usize, transposed: bool| match transposed {
-            false => device.upload(values),
-            true => device.upload(&transpose(values, rows, cols)),
+            false => device.upload(&T::narrowed(values)),
+            true => device.upload(&T::narrowed(&transpose(values, rows, cols))),
         };
         Ok(Set {
             a: put(a, shape.m(), shape.k(), transposed[0])?,
@@ -57,23 +57,28 @@ impl Set {
         product: &DenseBatch,
         seed: u64,
     ) -> Result<Self, Failure> {
-        let [a, b] = draw(product, seed, None)?;
+        let [a, b] = draw::<T>(product, seed, None)?;
         // Random numbers are as random transposed.
         let [_, _, c] = product.lens()?;
+        let [a, b] = [T::narrowed(&a), T::narrowed(&b)];
         Ok(Set { a: device.upload(&a)?, b: device.upload(&b)?, c: device.zeros(c)? })
     }
 }
 
-/// A and B, uniform or integers of a magnitude.
-pub(super) fn draw(
+/// A and B of numbers of `T`, uniform or integers of a magnitude.
+pub(super) fn draw<T: Value>(
     product: &DenseBatch,
     seed: u64,
     integers: Option<u32>,
 ) -> host::Result<[Vec<f32>; 2]> {
     let [a, b, _] = product.lens()?;
-    let draw = |seed, len| match integers {
-        None => operands::uniform(seed, len),
-        Some(magnitude) => operands::integers(seed, len, magnitude),
+    let draw = |seed, len| -> host::Result<Vec<f32>> {
+        let mut values = match integers {
+            None => operands::uniform(seed, len),
+            Some(magnitude) => operands::integers(seed, len, magnitude),
+        }?;
+        T::round(&mut values);
+        Ok(values)
     };
     Ok([draw(seed, a)?, draw(operands::seed_of_b(seed), b)?])
 }

@@ -1,12 +1,12 @@
 //! What kernels are held against: other people's libraries.
 
-use host::{Buffer, Stream, baseline::DenseBatch};
+use host::{Bf16, Buffer, Stream, baseline::DenseBatch, gemm::Scalar};
 
 use super::{case::Set, cpu};
-use crate::cli::{args::Vs, note};
+use crate::cli::{args::Vs, note, types::Value};
 
-/// A library on a stream.
-pub(super) trait Library {
+/// A library on a stream, for products of A and B of `T` and C of `O`.
+pub(super) trait Library<T, O> {
     /// As rows name it.
     fn name(&self) -> &'static str;
 
@@ -14,16 +14,19 @@ pub(super) trait Library {
     fn version(&self) -> String;
 
     /// What it does for a product; `None` where it has nothing for it.
-    fn prepare<'l>(&'l self, product: &DenseBatch) -> host::Result<Option<Box<dyn Ready + 'l>>>;
+    fn prepare<'l>(
+        &'l self,
+        product: &DenseBatch,
+    ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>>;
 }
 
 /// A library ready for a product.
-pub(super) trait Ready {
+pub(super) trait Ready<T, O> {
     /// The product, put on the stream.
-    fn launch(&self, set: &mut Set) -> host::Result<()>;
+    fn launch(&self, set: &mut Set<T, O>) -> host::Result<()>;
 
     /// Takes the fastest of its algorithms on these operands, where it has several.
-    fn choose(&mut self, _stream: &Stream, _sets: &mut [Set]) -> host::Result<()> {
+    fn choose(&mut self, _stream: &Stream, _sets: &mut [Set<T, O>]) -> host::Result<()> {
         Ok(())
     }
 
@@ -33,8 +36,32 @@ pub(super) trait Ready {
     }
 }
 
+/// A type of operands whose products are timed, with C of `O`.
+pub(super) trait Compared<O: Value>: Scalar<O> + Value {
+    /// The libraries that compute them on the CPU.
+    fn on_cpu() -> Vec<Box<dyn Library<Self, O>>> {
+        Vec::new()
+    }
+}
+
+impl Compared<f32> for f32 {
+    fn on_cpu() -> Vec<Box<dyn Library<f32, f32>>> {
+        let (nalgebra, gemm) = (cpu::nalgebra, cpu::gemm);
+        vec![
+            Box::new(OnCpu { name: "nalgebra", product: nalgebra, takes: cpu::is_for_nalgebra }),
+            Box::new(OnCpu { name: "gemm", product: gemm, takes: |_| true }),
+        ]
+    }
+}
+
+impl Compared<Bf16> for Bf16 {}
+impl Compared<f32> for Bf16 {}
+
 /// The libraries to compare with. Of those that are not there a note says so.
-pub(super) fn open<'a>(vs: Vs, stream: &'a Stream) -> host::Result<Vec<Box<dyn Library + 'a>>> {
+pub(super) fn open<'a, T: Compared<O>, O: Value>(
+    vs: Vs,
+    stream: &'a Stream,
+) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
     match (vs, stream.device().is_cuda()) {
         (Vs::Cublas, true) => nvidia::open(stream),
         (Vs::Cpu, true) => {
@@ -42,19 +69,19 @@ pub(super) fn open<'a>(vs: Vs, stream: &'a Stream) -> host::Result<Vec<Box<dyn L
             Err(host::Error::argument("--vs", "cpu", limit))
         }
         (vs, false) => {
-            if vs == Vs::Cublas {
-                note(format_args!(
+            let libraries = T::on_cpu();
+            match (vs, libraries.is_empty()) {
+                (_, true) => note(format_args!(
+                    "note: there is nothing to compare with: cuBLAS runs on a GPU alone, and nalgebra and the crate gemm \
+                     know no {}",
+                    T::TYPE
+                )),
+                (Vs::Cublas, false) => note(format_args!(
                     "note: cuBLAS runs on a GPU alone; nalgebra (one core) and the crate gemm stand in, for scale"
-                ));
+                )),
+                (Vs::Cpu, false) => {}
             }
-            Ok(vec![
-                Box::new(OnCpu {
-                    name: "nalgebra",
-                    product: cpu::nalgebra,
-                    takes: cpu::is_for_nalgebra,
-                }),
-                Box::new(OnCpu { name: "gemm", product: cpu::gemm, takes: |_| true }),
-            ])
+            Ok(libraries)
         }
     }
 }
@@ -71,7 +98,7 @@ struct OnCpu {
     takes: fn(&DenseBatch) -> bool,
 }
 
-impl Library for OnCpu {
+impl Library<f32, f32> for OnCpu {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -80,7 +107,10 @@ impl Library for OnCpu {
         "as in Cargo.lock".to_owned()
     }
 
-    fn prepare<'l>(&'l self, product: &DenseBatch) -> host::Result<Option<Box<dyn Ready + 'l>>> {
+    fn prepare<'l>(
+        &'l self,
+        product: &DenseBatch,
+    ) -> host::Result<Option<Box<dyn Ready<f32, f32> + 'l>>> {
         Ok(match (self.takes)(product) {
             true => Some(Box::new((self.product, *product))),
             false => None,
@@ -88,8 +118,8 @@ impl Library for OnCpu {
     }
 }
 
-impl Ready for (Product, DenseBatch) {
-    fn launch(&self, Set { a, b, c }: &mut Set) -> host::Result<()> {
+impl Ready<f32, f32> for (Product, DenseBatch) {
+    fn launch(&self, Set { a, b, c }: &mut Set<f32, f32>) -> host::Result<()> {
         (self.0)(&self.1, a, b, c)
     }
 }
@@ -104,18 +134,20 @@ mod nvidia {
         timing::{self, Candidate},
     };
 
-    use super::{super::case::Set, Library, Ready, note};
+    use super::{super::case::Set, Library, Ready, Value, note};
 
     /// Algorithms that cublasLt is asked for.
     const ALGORITHMS: usize = 16;
 
-    pub(super) fn open<'a>(stream: &'a Stream) -> host::Result<Vec<Box<dyn Library + 'a>>> {
+    pub(super) fn open<'a, T: Value, O: Value>(
+        stream: &'a Stream,
+    ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
         if std::env::var_os("NVIDIA_TF32_OVERRIDE").is_some_and(|value| value != "0") {
             note(format_args!(
                 "note: NVIDIA_TF32_OVERRIDE is set: cuBLAS may compute in TF32, which its error will show"
             ));
         }
-        let mut libraries = Vec::<Box<dyn Library>>::new();
+        let mut libraries = Vec::<Box<dyn Library<T, O>>>::new();
         match Cublas::open(stream) {
             Ok(cublas) => libraries.push(Box::new(cublas)),
             Err(error) => left_out(error)?,
@@ -143,7 +175,7 @@ mod nvidia {
         }
     }
 
-    impl Library for Cublas<'_> {
+    impl<T: Value, O: Value> Library<T, O> for Cublas<'_> {
         fn name(&self) -> &'static str {
             "cublas"
         }
@@ -155,18 +187,18 @@ mod nvidia {
         fn prepare<'l>(
             &'l self,
             product: &DenseBatch,
-        ) -> host::Result<Option<Box<dyn Ready + 'l>>> {
+        ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>> {
             Ok(Some(Box::new((self, *product))))
         }
     }
 
-    impl Ready for (&Cublas<'_>, DenseBatch) {
-        fn launch(&self, Set { a, b, c }: &mut Set) -> host::Result<()> {
+    impl<T: Value, O: Value> Ready<T, O> for (&Cublas<'_>, DenseBatch) {
+        fn launch(&self, Set { a, b, c }: &mut Set<T, O>) -> host::Result<()> {
             self.0.launch(&self.1, a.view(..)?, b.view(..)?, c.view_mut(..)?)
         }
     }
 
-    impl Library for CublasLt<'_> {
+    impl<T: Value, O: Value> Library<T, O> for CublasLt<'_> {
         fn name(&self) -> &'static str {
             "cublasLt"
         }
@@ -178,7 +210,7 @@ mod nvidia {
         fn prepare<'l>(
             &'l self,
             product: &DenseBatch,
-        ) -> host::Result<Option<Box<dyn Ready + 'l>>> {
+        ) -> host::Result<Option<Box<dyn Ready<T, O> + 'l>>> {
             let plan = match self.plan(*product, ALGORITHMS) {
                 Ok(plan) => plan,
                 // That it has no algorithm for a product is no reason to end.
@@ -196,23 +228,23 @@ mod nvidia {
     }
 
     /// cublasLt's algorithms for a product.
-    struct Algorithms<'l> {
-        plan: Plan<'l>,
+    struct Algorithms<'l, T, O> {
+        plan: Plan<'l, T, O>,
         taken: usize,
     }
 
-    impl Algorithms<'_> {
-        fn run(&self, algorithm: usize, Set { a, b, c }: &mut Set) -> host::Result<()> {
+    impl<T: Value, O: Value> Algorithms<'_, T, O> {
+        fn run(&self, algorithm: usize, Set { a, b, c }: &mut Set<T, O>) -> host::Result<()> {
             self.plan.launch(algorithm, a.view(..)?, b.view(..)?, c.view_mut(..)?)
         }
     }
 
-    impl Ready for Algorithms<'_> {
-        fn launch(&self, set: &mut Set) -> host::Result<()> {
+    impl<T: Value, O: Value> Ready<T, O> for Algorithms<'_, T, O> {
+        fn launch(&self, set: &mut Set<T, O>) -> host::Result<()> {
             self.run(self.taken, set)
         }
 
-        fn choose(&mut self, stream: &Stream, sets: &mut [Set]) -> host::Result<()> {
+        fn choose(&mut self, stream: &Stream, sets: &mut [Set<T, O>]) -> host::Result<()> {
             // What the heuristics propose may still be refused when it is launched.
             let mut works = Vec::new();
             for algorithm in 0..self.plan.algorithms() {
@@ -251,9 +283,11 @@ mod nvidia {
 mod nvidia {
     use host::Stream;
 
-    use super::{Library, note};
+    use super::{Library, Value, note};
 
-    pub(super) fn open<'a>(_: &'a Stream) -> host::Result<Vec<Box<dyn Library + 'a>>> {
+    pub(super) fn open<'a, T: Value, O: Value>(
+        _: &'a Stream,
+    ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
         note(format_args!("note: no cuBLAS: host was built without its feature `cuda`"));
         Ok(Vec::new())
     }

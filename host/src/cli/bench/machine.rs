@@ -44,13 +44,13 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn of(
+    pub(super) fn of<T, O>(
         args: &Bench,
         device: &Device,
-        libraries: &[Box<dyn Library + '_>],
+        libraries: &[Box<dyn Library<T, O> + '_>],
     ) -> host::Result<Self> {
         let (_, memory_bytes) = device.memory()?;
-        let version = |library: &dyn Library| (library.name().to_owned(), library.version());
+        let version = |library: &dyn Library<T, O>| (library.name().to_owned(), library.version());
         let cuda = Device::cuda_version().ok().filter(|_| device.is_cuda());
         Ok(Machine {
             date: date(SystemTime::now()),

@@ -13,12 +13,12 @@ use host::{
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
     },
-    verify::Criterion,
+    verify::{Criterion, Format},
 };
 
 use super::{
     case::{Case, Set, draw},
-    library::{Library, Ready},
+    library::{Compared, Library, Ready},
     row::{Role, Row, row_of},
     verdict::{Reference, Verdict},
 };
@@ -28,29 +28,33 @@ use crate::cli::{
     list::six_digits,
     note,
     steps::Steps,
+    types::Value,
 };
 
 /// Measures sizes, one after another.
-pub(super) struct Bencher<'a> {
+pub(super) struct Bencher<'a, T, O> {
     pub(super) args: &'a Bench,
     pub(super) steps: Steps,
     pub(super) stream: &'a Stream,
-    pub(super) libraries: &'a [Box<dyn Library + 'a>],
+    pub(super) libraries: &'a [Box<dyn Library<T, O> + 'a>],
 }
+
+/// What to compare with, sets of operands on the device, and how long the copies of the first took.
+type Prepared<T, O> = (Reference<T, O>, Vec<Set<T, O>>, Duration);
 
 /// Something that is verified and timed.
-struct Candidate<'l> {
+struct Candidate<'l, T: 'static, O: 'static> {
     name: String,
     role: Role,
-    work: Work<'l>,
+    work: Work<'l, T, O>,
 }
 
-enum Work<'l> {
-    Own(Gemm<'static, f32>),
-    Library(Box<dyn Ready + 'l>),
+enum Work<'l, T: 'static, O: 'static> {
+    Own(Gemm<'static, T, O>),
+    Library(Box<dyn Ready<T, O> + 'l>),
 }
 
-impl Bencher<'_> {
+impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
     /// A row for each candidate. `name` is that of the size in steps.
     pub(super) fn case(&self, name: &str, case: &Case) -> Result<Vec<Row>, Failure> {
         let Bencher { steps, stream, args, .. } = *self;
@@ -69,7 +73,7 @@ impl Bencher<'_> {
         }
         let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
         for candidate in &candidates {
-            let mut row = row_of(case, device, args.seed);
+            let mut row = row_of::<T, O>(case, device, args.seed);
             row.kernel.clone_from(&candidate.name);
             row.role = candidate.role;
             row.operand_sets = sets.len();
@@ -108,7 +112,10 @@ impl Bencher<'_> {
                 row.baseline_time_us = told.time_us;
                 row.baseline_tflops = told.tflops;
                 row.baseline_err = told.err;
-                row.baseline_is_fp32 = verdicts[baseline].is_fp32();
+                row.baseline_is_fp32 = match O::FORMAT {
+                    Format::F32 => verdicts[baseline].is_fp32(),
+                    _ => None,
+                };
             }
             for &(number, measurement) in &measured {
                 let ratio = measurement.speed_over(than);
@@ -124,19 +131,25 @@ impl Bencher<'_> {
     }
 
     /// The kernels asked for, as far as they take such operands, and the libraries, as far as they have something.
-    fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_>>, Failure> {
+    fn candidates(&self, case: &Case) -> Result<Vec<Candidate<'_, T, O>>, Failure> {
         let product = &case.product;
         let target = Target::of(self.stream.device());
         let mut request = Request::new(product.shape, product.strides());
         request.batch = product.count;
         let limit = self.args.workspace_limit.unwrap_or(DEFAULT_WORKSPACE_LIMIT);
-        let any = Gemm::new().workspace_limit(limit);
+        let any = Gemm::<T, O>::of_types().workspace_limit(limit);
         let kernels = match (&self.args.kernels[..], self.args.vs) {
             ([], Some(_)) => vec![BenchKernel::AUTO],
-            ([], None) => registry::products().map(|(entry, _)| BenchKernel::of(entry)).collect(),
+            ([], None) => any
+                .candidates(&request, &target)
+                .into_iter()
+                .map(|candidate| candidate.entry)
+                .filter(|entry| !matches!(entry.contract, Contract::TensorProduct(_)))
+                .map(BenchKernel::of)
+                .collect(),
             (asked, _) => asked.to_vec(),
         };
-        let mut candidates = Vec::<Candidate>::new();
+        let mut candidates = Vec::<Candidate<T, O>>::new();
         let mut left_out = BTreeMap::<String, Vec<String>>::new();
         for kernel in kernels {
             let gemm = match kernel.split_k {
@@ -162,7 +175,7 @@ impl Bencher<'_> {
             }
         }
         for (why, kernels) in left_out {
-            let size = row_of(case, self.stream.device(), self.args.seed).size();
+            let size = row_of::<T, O>(case, self.stream.device(), self.args.seed).size();
             note(format_args!("note: {size}: without {}: {why}", kernels.join(", ")));
         }
         for library in self.libraries {
@@ -175,15 +188,15 @@ impl Bencher<'_> {
     }
 
     /// What to compare with, operands on the device, and how long the copies of the first took.
-    fn operands(&self, case: &Case) -> Result<(Reference, Vec<Set>, Duration), Failure> {
+    fn operands(&self, case: &Case) -> Result<Prepared<T, O>, Failure> {
         let Bencher { stream, args, .. } = *self;
         let (device, product) = (stream.device(), &case.product);
-        let real = draw(product, args.seed, None)?;
+        let real = draw::<T>(product, args.seed, None)?;
         let begin = Instant::now();
         let mut sets = vec![Set::upload(device, product, real.each_ref().map(|one| &one[..]))?];
         stream.synchronize()?;
         let upload = begin.elapsed();
-        for set in 1..case.sets(device) {
+        for set in 1..case.sets::<T, O>(device) {
             sets.push(Set::uniform(device, product, args.seed.wrapping_add(set))?);
         }
         let seconds = if args.vs.is_some() { 1.0 } else { 30.0 };
@@ -191,7 +204,12 @@ impl Bencher<'_> {
         Ok((reference, sets, upload))
     }
 
-    fn launch(&self, case: &Case, candidate: &Candidate, set: &mut Set) -> host::Result<()> {
+    fn launch(
+        &self,
+        case: &Case,
+        candidate: &Candidate<T, O>,
+        set: &mut Set<T, O>,
+    ) -> host::Result<()> {
         match &candidate.work {
             Work::Own(gemm) => {
                 let Set { a, b, c } = set;
@@ -206,15 +224,15 @@ impl Bencher<'_> {
         &self,
         name: &str,
         case: &Case,
-        candidate: &Candidate,
-        reference: &mut Reference,
-        set: &mut Set,
+        candidate: &Candidate<T, O>,
+        reference: &mut Reference<T, O>,
+        set: &mut Set<T, O>,
         row: &mut Row,
     ) -> Result<Verdict, Failure> {
         let (product, verify, seed) = (&case.product, reference.verify, self.args.seed);
         let [of_real, of_integers] = &mut reference.known;
         let own = &candidate.name;
-        let run = |set: &mut Set| -> Result<(Duration, Duration, Vec<f32>), Failure> {
+        let run = |set: &mut Set<T, O>| -> Result<(Duration, Duration, Vec<f32>), Failure> {
             set.c.fill_bytes(0xff)?;
             let begin = Instant::now();
             self.launch(case, candidate, set)?;
@@ -222,7 +240,7 @@ impl Bencher<'_> {
             let first_launch = begin.elapsed();
             let begin = Instant::now();
             let c = set.c.to_vec()?;
-            Ok((first_launch, begin.elapsed(), c))
+            Ok((first_launch, begin.elapsed(), O::widened(c)))
         };
         let step = format!("{name}: {own} once, on uniform data");
         let real = self.steps.step(&step, || {
@@ -233,7 +251,7 @@ impl Bencher<'_> {
                 row.algorithm = ready.algorithm();
             }
             let [a, b] = &reference.real;
-            of_real.compare(product, verify, [a, b], c, Criterion::Bound, seed)
+            of_real.compare(product, verify, [a, b], c, O::FORMAT, Criterion::Bound, seed)
         })?;
         let step = format!("{name}: {own} once, on integers");
         // Of a library the error on real numbers is what counts.
@@ -241,7 +259,7 @@ impl Bencher<'_> {
         let exact = integers.map(|([a, b], set)| {
             self.steps.step(&step, || {
                 let (_, _, c) = run(set)?;
-                of_integers.compare(product, verify, [a, b], c, Criterion::Exact, seed)
+                of_integers.compare(product, verify, [a, b], c, O::FORMAT, Criterion::Exact, seed)
             })
         });
         let exact = exact.transpose()?;
@@ -267,16 +285,16 @@ impl Bencher<'_> {
         }
         if !verdict.nothing_wrong {
             let device = self.stream.device().name();
-            let verify = name_of(&verify);
+            let (verify, types) = (name_of(&verify), self.args.types);
             // The command's product is one, of row-major matrices, and by no tensor copies.
             match registry::find(own).map(|entry| &entry.contract) {
                 Some(Contract::Product(_)) => note(format_args!(
-                    "reproduce: cargo run -p host -- --m {} --n {} --k {} --device {device} --kernel {own} \
+                    "reproduce: cargo run -p host -- --m {} --n {} --k {}{types} --device {device} --kernel {own} \
                      --seed {seed} --verify {verify}",
                     row.m, row.n, row.k
                 )),
                 _ => note(format_args!(
-                    "reproduce: cargo run -p host -- bench --sizes {}x{}x{} --trans {} --device {device} \
+                    "reproduce: cargo run -p host -- bench --sizes {}x{}x{} --trans {}{types} --device {device} \
                      --kernels {own} --seed {seed} --verify {verify}",
                     row.m, row.n, row.k, row.trans
                 )),
@@ -290,8 +308,8 @@ impl Bencher<'_> {
         &self,
         name: &str,
         case: &Case,
-        candidates: &[&Candidate],
-        sets: &mut [Set],
+        candidates: &[&Candidate<T, O>],
+        sets: &mut [Set<T, O>],
     ) -> Result<(Vec<Measurement>, Option<Telemetry>), Failure> {
         if candidates.is_empty() {
             return Ok((Vec::new(), None));

@@ -28,16 +28,19 @@ mod verdict;
 
 use std::{io::Write, time::Instant};
 
-use host::Device;
+use host::{Bf16, Device, Gemm};
 
-use self::{case::Case, machine::Machine, measure::Bencher, record::Folder, row::Row};
+use self::{
+    case::Case, library::Compared, machine::Machine, measure::Bencher, record::Folder, row::Row,
+};
 use super::{
     Failure,
-    args::{Bench, Verify},
+    args::{Bench, Types, Verify},
     list::json,
     note,
     run::check_bytes,
     steps::Steps,
+    types::{Value, words},
 };
 
 /// Times every kernel asked for at every size asked for, or reads what was timed once, and shows it.
@@ -51,7 +54,11 @@ pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<
             (rows, record::machine(path))
         }
         None => {
-            let (rows, machine) = measure(args, steps, out)?;
+            let (rows, machine) = match args.types.types()? {
+                Types::F32 => measure::<f32, f32>(args, steps, out),
+                Types::Bf16 => measure::<Bf16, Bf16>(args, steps, out),
+                Types::Bf16F32 => measure::<Bf16, f32>(args, steps, out),
+            }?;
             (rows, Some(machine))
         }
     };
@@ -73,33 +80,38 @@ fn show(args: &Bench, rows: &[Row], out: &mut impl Write) -> Result<(), Failure>
     if args.json {
         return rows.iter().try_for_each(|row| json(out, row));
     }
-    if let Some(Row { device, description, .. }) = rows.first() {
-        table::head(out, device, description)?;
+    if let Some(row) = rows.first() {
+        table::head(out, &words(&row.dtype, &row.out_dtype), &row.device, &row.description)?;
     }
     let mut sizes = rows.chunk_by(|one, other| one.size() == other.size());
     Ok(sizes.try_for_each(|rows| table::rows(out, rows))?)
 }
 
 /// Measures, and shows each size when it is done.
-fn measure(
+fn measure<T: Compared<O>, O: Value>(
     args: &Bench,
     steps: Steps,
     out: &mut impl Write,
 ) -> Result<(Vec<Row>, Machine), Failure> {
     let begin = Instant::now();
+    // Kernels of other types are refused here, those that do not take a product when it comes.
+    let named = args.kernels.iter().filter_map(|kernel| kernel.entry);
+    named
+        .map(|entry| Gemm::<T, O>::of_types().kernel(entry.name()))
+        .collect::<Result<Vec<_>, _>>()?;
     let device = super::open(args.device)?;
     let stream = device.stream()?;
     // All sizes are looked at before the first one runs.
     let cases = args.products_on(&device)?.into_iter().map(Case::new).collect::<Vec<_>>();
-    cases.iter().try_for_each(|case| check_memory(args, case, &device))?;
+    cases.iter().try_for_each(|case| check_memory::<T, O>(args, case, &device))?;
     let libraries = match args.vs {
-        Some(vs) => library::open(vs, &stream)?,
+        Some(vs) => library::open::<T, O>(vs, &stream)?,
         None => Vec::new(),
     };
     let mut machine = Machine::of(args, &device, &libraries)?;
     let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries };
     if !args.json {
-        table::head(out, &device.name(), &device.description())?;
+        table::head(out, &words(T::TYPE, O::TYPE), &device.name(), &device.description())?;
     }
     let mut all = Vec::new();
     for (number, case) in (1..).zip(&cases) {
@@ -121,16 +133,17 @@ fn measure(
 }
 
 /// Refuses a size that does not fit, before anything has begun.
-fn check_memory(args: &Bench, case: &Case, device: &Device) -> Result<(), Failure> {
-    let bytes = case.product.bytes();
+fn check_memory<T, O>(args: &Bench, case: &Case, device: &Device) -> Result<(), Failure> {
+    let bytes = case.product.bytes_of::<T, O>();
     let verify = args.verify != Verify::None;
     // Uniform operands in sets, and one of integers; and what a library works in.
-    let sets = case.sets(device) + u64::from(verify);
+    let sets = case.sets::<T, O>(device) + u64::from(verify);
     let workspace = if args.vs.is_some() { 32 << 20 } else { 0 };
     let on_device = bytes.saturating_mul(sets).saturating_add(workspace);
-    // The operands are drawn here first, real and integers, a C of each is kept, and verification has B twice in
-    // float64.
+    // The operands are drawn here first, real and integers, of f32 whatever they become, a C of each is kept, and
+    // verification has B twice in float64.
     let wide = if verify { 16 * case.product.shape.b_len() as u64 } else { 0 };
-    let on_host = bytes.saturating_mul(3).saturating_add(wide);
+    let drawn = case.product.bytes_of::<f32, f32>();
+    let on_host = drawn.saturating_mul(3).saturating_add(wide);
     Ok(check_bytes(on_host, on_device, device)?)
 }

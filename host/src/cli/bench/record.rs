@@ -66,7 +66,7 @@ impl Folder {
 }
 
 /// The columns of results.csv: the fields of a row, in their order.
-const COLUMNS: [&str; 46] = [
+const COLUMNS: [&str; 47] = [
     "device",
     "description",
     "group",
@@ -76,6 +76,7 @@ const COLUMNS: [&str; 46] = [
     "batch",
     "trans",
     "dtype",
+    "out_dtype",
     "compute",
     "kernel",
     "role",
@@ -166,8 +167,10 @@ pub(super) fn machine(path: &Path) -> Option<Machine> {
 
 /// What is wrong with a recorded row that a table or a picture could not be made of.
 fn cannot_be_shown(row: &Row) -> Option<String> {
+    let types = [Some(&row.dtype), Some(&row.out_dtype)];
     let words = [Some(&row.kernel), Some(&row.description), Some(&row.device), Some(&row.trans)];
-    let words = words.into_iter().chain([row.baseline.as_ref(), row.group.as_ref()]).flatten();
+    let words = words.into_iter().chain(types);
+    let words = words.chain([row.baseline.as_ref(), row.group.as_ref()]).flatten();
     for words in words {
         if words.chars().any(char::is_control) {
             return Some(format!("{words:?}: must be without control characters"));

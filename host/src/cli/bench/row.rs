@@ -1,10 +1,10 @@
 //! What is said of one kernel at one size: a line of `--json`, of results.jsonl and results.csv.
 
-use host::{Roof, timing::telemetry::Telemetry};
+use host::{Bf16, Roof, timing::telemetry::Telemetry, verify::Format};
 use serde::{Deserialize, Serialize};
 
 use super::case::Case;
-use crate::cli::{args::Layouts, list::six_digits};
+use crate::cli::{args::Layouts, list::six_digits, types::Value};
 
 /// A kernel at a size, or a library that kernels are held against. Read back from a recorded run, too.
 ///
@@ -23,7 +23,10 @@ pub(super) struct Row {
     pub(super) batch: usize,
     /// How A and B lie: `n` row by row, `t` transposed.
     pub(super) trans: String,
+    /// Of A and B, and of C, which older records do not say.
     pub(super) dtype: String,
+    #[serde(default = "f32_name")]
+    pub(super) out_dtype: String,
     /// What it computes in.
     pub(super) compute: String,
     pub(super) kernel: String,
@@ -41,7 +44,7 @@ pub(super) struct Row {
     pub(super) baseline_time_us: Option<f64>,
     pub(super) baseline_tflops: Option<f64>,
     pub(super) baseline_err: Option<f64>,
-    /// Does the baseline's error show float32? Not where TF32 was let in.
+    /// Does the baseline's error show float32? Not where TF32 was let in; `null` where C is rounded to less.
     pub(super) baseline_is_fp32: Option<bool>,
     /// The baseline's time over its own, round by round: the median, and its 95 % interval.
     pub(super) ratio: Option<f64>,
@@ -77,7 +80,7 @@ pub(super) struct Row {
     pub(super) power_w_high: Option<u32>,
     pub(super) temperature_c: Option<u32>,
     pub(super) limited_by: Option<String>,
-    /// The device's peak of float32, and what its memory delivers.
+    /// The device's peak, of float32 or of bfloat16 by tensor cores, and what its memory delivers.
     pub(super) roof_tflops: Option<f64>,
     pub(super) roof_memory_gb_per_s: Option<f64>,
 }
@@ -95,9 +98,18 @@ pub(super) enum Role {
     Baseline,
 }
 
-/// What each row of a size says alike.
-pub(super) fn row_of(case: &Case, device: &host::Device, seed: u64) -> Row {
+/// What C is of in records that do not say.
+fn f32_name() -> String {
+    f32::TYPE.to_owned()
+}
+
+/// What each row of a size says alike, of products of A and B of `T` with C of `O`.
+pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, seed: u64) -> Row {
     let (shape, roof) = (case.product.shape, Roof::of(device));
+    let peak = roof.and_then(|roof| match T::FORMAT {
+        Format::Bf16 => roof.bf16_gflops,
+        _ => Some(roof.fp32_gflops),
+    });
     Row {
         device: device.name(),
         description: device.description(),
@@ -107,10 +119,11 @@ pub(super) fn row_of(case: &Case, device: &host::Device, seed: u64) -> Row {
         k: shape.k(),
         batch: case.product.count,
         trans: Layouts(case.product.transposed).to_string(),
-        dtype: "f32".to_owned(),
+        dtype: T::TYPE.to_owned(),
+        out_dtype: O::TYPE.to_owned(),
         compute: "fp32".to_owned(),
         seed,
-        roof_tflops: roof.map(|roof| six_digits(roof.fp32_gflops * 1e-3)),
+        roof_tflops: peak.map(|gflops| six_digits(gflops * 1e-3)),
         roof_memory_gb_per_s: roof.and_then(|roof| roof.memory_gb_per_s).map(six_digits),
         ..Row::default()
     }
@@ -133,7 +146,8 @@ impl Row {
     /// Operations for each byte of A, B and C, moved once.
     pub(super) fn flop_per_byte(&self) -> f64 {
         let [m, n, k] = [self.m, self.n, self.k].map(|size| size as f64);
-        2.0 * m * n * k / (4.0 * (m * k + k * n + m * n))
+        let bytes = |name: &str| if name == Bf16::TYPE { 2.0 } else { 4.0 };
+        2.0 * m * n * k / (bytes(&self.dtype) * (m * k + k * n) + bytes(&self.out_dtype) * m * n)
     }
 
     /// Was it compared, and found wrong?
@@ -158,6 +172,7 @@ impl Row {
             && self.role == other.role
             && (self.kernel == other.kernel || self.role == Role::Auto)
             && self.dtype == other.dtype
+            && self.out_dtype == other.out_dtype
             && self.compute == other.compute
     }
 }

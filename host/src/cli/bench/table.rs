@@ -6,8 +6,13 @@ use super::row::{Role, Row};
 use crate::cli::{draw::pen::speed, run::duration};
 
 /// The words above the columns.
-pub(super) fn head(out: &mut impl Write, device: &str, description: &str) -> io::Result<()> {
-    writeln!(out, "C = A B, f32, on {device}: {description}")?;
+pub(super) fn head(
+    out: &mut impl Write,
+    types: &str,
+    device: &str,
+    description: &str,
+) -> io::Result<()> {
+    writeln!(out, "C = A B, {types}, on {device}: {description}")?;
     writeln!(
         out,
         "{:<22} {:<18} {:>11} {:>15} {:>8} {:>9}  {:<23} baseline",

@@ -4,14 +4,16 @@ use host::{
     Device,
     baseline::DenseBatch,
     operands,
-    verify::{Comparison, Criterion},
+    verify::{Comparison, Criterion, Format},
 };
 
 use super::{
     case::{Set, draw, of_batch},
     row::Row,
 };
-use crate::cli::{Failure, args::Verify, list::six_digits, verification::Verification};
+use crate::cli::{
+    Failure, args::Verify, list::six_digits, types::Value, verification::Verification,
+};
 
 /// The relative error that a float32 sum of k products stays below: it grows with the root of k, and is a tenth of
 /// TF32's, which does not, up to k = 2^24 / 100.
@@ -22,19 +24,22 @@ fn fp32_level(k: usize) -> f64 {
 /// An error that no arithmetic of tensor cores comes to: C is another product, or none.
 const NO_PRODUCT: f64 = 0.05;
 
+/// A and B of integers, where the product is exact: here, and on the device.
+type Integers<T, O> = ([Vec<f32>; 2], Set<T, O>);
+
 /// What to compare with.
-pub(super) struct Reference {
+pub(super) struct Reference<T, O> {
     /// A and B, uniform.
     pub(super) real: [Vec<f32>; 2],
-    /// The same sizes filled with integers, where the product is exact: here, and on the device.
-    pub(super) integers: Option<([Vec<f32>; 2], Set)>,
+    /// The same sizes filled with integers.
+    pub(super) integers: Option<Integers<T, O>>,
     /// All of C, or a sample; nothing for [`Verify::None`].
     pub(super) verify: Verify,
     /// Of real numbers, and of integers.
     pub(super) known: [Known; 2],
 }
 
-impl Reference {
+impl<T: Value, O: Value> Reference<T, O> {
     /// Draws integers, and settles how much to compare: what takes more than `seconds` is sampled.
     pub(super) fn new(
         device: &Device,
@@ -49,11 +54,11 @@ impl Reference {
             Verify::Auto => Verify::Sample,
             asked => asked,
         };
-        let magnitude = operands::exact_magnitude(product.shape.k());
+        let magnitude = operands::exact_magnitude_in(product.shape.k(), O::FORMAT);
         let integers = match magnitude.filter(|_| verify != Verify::None) {
             None => None,
             Some(magnitude) => {
-                let [a, b] = draw(product, seed, Some(magnitude))?;
+                let [a, b] = draw::<T>(product, seed, Some(magnitude))?;
                 let set = Set::upload(device, product, [&a, &b])?;
                 Some(([a, b], set))
             }
@@ -67,11 +72,12 @@ fn estimate(product: &DenseBatch) -> f64 {
     3.0 * product.flop() / (5e9 * f64::from(Device::cpu().multiprocessors()))
 }
 
-/// Compares products of a batch: all of them, or the first, one in the middle and the last.
+/// Compares products of a batch, whose C is of a format: all of them, or the first, one in the middle and the last.
 fn compare(
     product: &DenseBatch,
     verify: Verify,
     [a, b, c]: [&[f32]; 3],
+    stored: Format,
     criterion: Criterion,
     seed: u64,
 ) -> Result<Vec<Verification>, Failure> {
@@ -84,7 +90,7 @@ fn compare(
     let mut found = Vec::new();
     for index in which {
         let of_one = of_batch(shape, index, [a, b, c]);
-        found.extend(Verification::run(verify, shape, of_one, criterion, seed)?);
+        found.extend(Verification::run(verify, shape, of_one, stored, criterion, seed)?);
     }
     Ok(found)
 }
@@ -101,6 +107,7 @@ impl Known {
         verify: Verify,
         [a, b]: [&[f32]; 2],
         c: Vec<f32>,
+        stored: Format,
         criterion: Criterion,
         seed: u64,
     ) -> Result<Vec<Verification>, Failure> {
@@ -110,7 +117,7 @@ impl Known {
         {
             return Ok(found.clone());
         }
-        let found = compare(product, verify, [a, b, &c], criterion, seed)?;
+        let found = compare(product, verify, [a, b, &c], stored, criterion, seed)?;
         self.0 = Some((c, found.clone()));
         Ok(found)
     }
@@ -161,7 +168,7 @@ impl Verdict {
         self.err().is_none_or(|err| err <= NO_PRODUCT)
     }
 
-    /// Does its error show float32?
+    /// Does its error show float32, of sums of float32 that were not rounded to less?
     pub(super) fn is_fp32(&self) -> Option<bool> {
         self.err().map(|err| err <= fp32_level(self.k))
     }
@@ -194,7 +201,7 @@ mod tests {
     /// A x B with each factor rounded to `bits` of a significand.
     fn rounded(bits: u32) -> Verdict {
         let product = DenseBatch::one(Shape::new(40, 30, 200).unwrap());
-        let [a, b] = draw(&product, 1, None).unwrap();
+        let [a, b] = draw::<f32>(&product, 1, None).unwrap();
         let round = |x: f32| {
             let unit = 2f32.powi(x.abs().log2().floor() as i32 + 1 - bits as i32);
             (x / unit).round() * unit
@@ -206,7 +213,8 @@ mod tests {
                 *c += round(a[row * 200 + p]) * round(b[p * 30 + col]);
             }
         }
-        let found = compare(&product, Verify::Full, [&a, &b, &c], Criterion::Bound, 1).unwrap();
+        let found = compare(&product, Verify::Full, [&a, &b, &c], Format::F32, Criterion::Bound, 1)
+            .unwrap();
         Verdict::new(&product, Verify::Full, &found, None, false)
     }
 
@@ -228,7 +236,15 @@ mod tests {
         let mut known = Known::default();
         let mut right = |c: [f32; 4]| {
             let c = c.to_vec();
-            let found = known.compare(&product, Verify::Full, [&a, &b], c, Criterion::Exact, 1);
+            let found = known.compare(
+                &product,
+                Verify::Full,
+                [&a, &b],
+                c,
+                Format::F32,
+                Criterion::Exact,
+                1,
+            );
             found.unwrap().iter().all(Verification::passed)
         };
         assert!(right(a) && right(a));
@@ -238,14 +254,15 @@ mod tests {
     #[test]
     fn one_wrong_product_of_a_batch_is_found() {
         let product = DenseBatch { count: 5, ..DenseBatch::one(Shape::new(3, 3, 3).unwrap()) };
-        let [a, b] = draw(&product, 1, Some(3)).unwrap();
+        let [a, b] = draw::<f32>(&product, 1, Some(3)).unwrap();
         let mut c = vec![0.0f32; 45];
         for (index, c) in c.iter_mut().enumerate() {
             let (start, row, col) = (index / 9 * 9, index / 3 % 3, index % 3);
             *c = (0..3).map(|p| a[start + row * 3 + p] * b[start + p * 3 + col]).sum();
         }
         let verdict = |c: &[f32], verify| {
-            let found = compare(&product, verify, [&a, &b, c], Criterion::Exact, 1).unwrap();
+            let found =
+                compare(&product, verify, [&a, &b, c], Format::F32, Criterion::Exact, 1).unwrap();
             Verdict::new(&product, verify, &found, Some(&found), true)
         };
         assert_eq!(verdict(&c, Verify::Full).verified, Some(true));

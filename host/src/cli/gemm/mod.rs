@@ -14,7 +14,7 @@ use host::{
     gemm::{Choice, DEFAULT_WORKSPACE_LIMIT, Request, Scalar, Target, choose},
     gpu::registry::{Contract, Entry},
     npy::{Dtype, Element, Header, Reader, Writer},
-    verify::Claim,
+    verify::{Claim, Criterion},
 };
 
 use self::{
@@ -335,6 +335,6 @@ where
         let mut claim = Claim::product(a, b, &c);
         (claim.alpha, claim.beta, claim.before) = (alpha, beta, before);
         (claim.computed, claim.stored) = (computed, stored);
-        Verification::of_claim(args.verify, files.shape, &claim, args.seed)
+        Verification::of_claim(args.verify, files.shape, &claim, Criterion::Bound, args.seed)
     })
 }

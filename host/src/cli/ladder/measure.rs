@@ -7,7 +7,7 @@ use host::{
     gpu::registry,
     product,
     timing::{self, Candidate as Timed, Measurement, Operands, Rounds, telemetry::Watch},
-    verify::Criterion,
+    verify::{Criterion, Format},
 };
 
 use super::{
@@ -193,7 +193,8 @@ impl Tester<'_> {
         self.stream.synchronize()?;
         let c = operands.c.to_row_major()?;
         let (shape, seed) = (self.shape, self.args.seed);
-        let found = Verification::run(self.verify, shape, [a, b, &c], criterion, seed)?;
+        let found =
+            Verification::run(self.verify, shape, [a, b, &c], Format::F32, criterion, seed)?;
         found.ok_or_else(|| {
             host::Error::argument("--verify", "none", "every rung is verified: full or sample")
                 .into()

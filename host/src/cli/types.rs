@@ -1,0 +1,59 @@
+//! The types of a product's matrices, and their numbers as f32, in which operands are drawn and results compared: it has
+//! all numbers of bf16.
+
+use std::borrow::Cow;
+
+use host::{Bf16, baseline::DataType, verify::Format};
+
+/// A type of elements that a command's product can be of.
+pub(super) trait Value: DataType + Send + Sync {
+    /// As on the command line.
+    const TYPE: &'static str;
+    const FORMAT: Format;
+
+    /// Puts the nearest number of this type in place of each.
+    fn round(values: &mut [f32]);
+
+    /// Numbers of this type as elements.
+    fn narrowed(values: &[f32]) -> Cow<'_, [Self]>;
+
+    /// Elements as f32.
+    fn widened(values: Vec<Self>) -> Vec<f32>;
+}
+
+impl Value for f32 {
+    const TYPE: &'static str = "f32";
+    const FORMAT: Format = Format::F32;
+
+    fn round(_: &mut [f32]) {}
+
+    fn narrowed(values: &[f32]) -> Cow<'_, [f32]> {
+        Cow::Borrowed(values)
+    }
+
+    fn widened(values: Vec<f32>) -> Vec<f32> {
+        values
+    }
+}
+
+impl Value for Bf16 {
+    const TYPE: &'static str = "bf16";
+    const FORMAT: Format = Format::Bf16;
+
+    fn round(values: &mut [f32]) {
+        values.iter_mut().for_each(|value| *value = Bf16::from_f32(*value).to_f32());
+    }
+
+    fn narrowed(values: &[f32]) -> Cow<'_, [Bf16]> {
+        values.iter().map(|&value| Bf16::from_f32(value)).collect()
+    }
+
+    fn widened(values: Vec<Bf16>) -> Vec<f32> {
+        values.into_iter().map(Bf16::to_f32).collect()
+    }
+}
+
+/// The types of A and B, and of C, for people: `bf16, C f32`.
+pub(super) fn words(operands: &str, c: &str) -> String {
+    if operands == c { c.to_owned() } else { format!("{operands}, C {c}") }
+}
