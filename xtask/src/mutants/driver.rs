@@ -250,6 +250,7 @@ fn main() {
         let (block, [rows, cols]) = match &entry.contract {
             Contract::Product(product) => (product.block, product.tile),
             Contract::ProductF64(product) => (product.block, product.tile),
+            Contract::ProductBf16(product) => (product.block, product.tile),
             _ => panic!("this driver knows products"),
         };
         let config = |[m, n, _]: [usize; 3]| {

@@ -257,9 +257,9 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm"],
         operator: "weaken-comparison",
-        line: "RELU if value < T::ZERO => T::ZERO,",
-        from: "value < T::ZERO",
-        to: "value <= T::ZERO",
+        line: "RELU if value < T::Real::ZERO => T::Real::ZERO,",
+        from: "value < T::Real::ZERO",
+        to: "value <= T::Real::ZERO",
         reason: "zero becomes zero",
     },
     Equivalent {

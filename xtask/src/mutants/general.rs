@@ -7,11 +7,11 @@ use gpu::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS};
 use gpu::registry::CheckedGemmParams;
 use simt::check::{self, Options, Order};
 use simt::checked::{In, Out};
-use simt::{Element, Kernel, LaunchConfig};
+use simt::{Bf16, Element, Kernel, LaunchConfig};
 
-/// f32 or f64.
+/// f32, f64 or bf16.
 pub trait Number: Element + Into<f64> + 'static {
-    /// The unit roundoff.
+    /// The unit roundoff of what it is computed in.
     const ROUNDOFF: f64;
     /// A NaN that no arithmetic makes.
     const UNTOUCHED: Self;
@@ -41,6 +41,19 @@ macro_rules! numbers {
 numbers! {
     f32, 0x7fed_cba9;
     f64, 0x7ffe_dcba_9876_5432;
+}
+
+impl Number for Bf16 {
+    const ROUNDOFF: f64 = f32::ROUNDOFF;
+    const UNTOUCHED: Bf16 = Bf16::from_bits(0x7fed);
+
+    fn of(value: f64) -> Bf16 {
+        Bf16::from_f32(value as f32)
+    }
+
+    fn is_untouched(self) -> bool {
+        self.to_bits() == Bf16::UNTOUCHED.to_bits()
+    }
 }
 
 /// `C = activation(alpha A B + beta C + bias)`, so many times.
@@ -384,7 +397,9 @@ where
             COL_BIAS => bias.get([0, 0, col]),
             _ => 0.0,
         };
-        let [low, high] = activated::<T>(case.activation, case.alpha * sum + scaled + bias);
+        let ends = activated::<T>(case.activation, case.alpha * sum + scaled + bias);
+        // C's own rounding keeps the order.
+        let [low, high] = ends.map(|end| -> f64 { T::of(end).into() });
         let got = c.get(at);
         let right = low <= got && got <= high || low.is_nan() && got.is_nan();
         if !right || c.all[c.index(at)].is_untouched() {
