@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(error, "kernel = gemm_64: must be one of gemm_f64_64 for f64");
         assert_eq!(find::<Bf16, Bf16>("gemm_bf16_64").unwrap().tile, [64, 64]);
         let error = find::<Bf16, f32>("tiled16").unwrap_err().to_string();
-        let limit = "must be one of gemm_bf16_f32_64 for bf16 with C of f32";
-        assert_eq!(error, format!("kernel = tiled16: {limit}"));
+        assert!(error.starts_with("kernel = tiled16: must be one of gemm_bf16_f32_64"), "{error}");
+        assert!(error.ends_with(" for bf16 with C of f32"), "{error}");
     }
 }
