@@ -8,3 +8,4 @@ mod profile;
 mod raw;
 mod registry;
 mod tensor;
+mod wgmma;

@@ -13,6 +13,8 @@ pub mod blur;
 pub mod gemm;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod gemm_tma;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod gemm_wgmma;
 pub mod memories;
 pub mod outer_product;
 pub mod padded;

@@ -258,6 +258,18 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
+    /// [`for_each_pair`](Self::for_each_pair) of 64 columns, the `PART`th: what is too much at a time is done part by part.
+    /// Columns are counted from the part's first.
+    #[track_caller]
+    pub fn for_each_pair_of<const PART: usize>(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
+        const { assert!(64 * PART < N, "N columns are N / 64 parts") };
+        let (_, thread) = own();
+        for i in (32 * PART..32 * PART + 32).step_by(2) {
+            let (row, col) = fragment::accumulator(thread, i);
+            act(row as u32, (col % 64) as u32, [self.0[i], self.0[i + 1]]);
+        }
+    }
+
     /// Calls `act` with row, column and value of each of this thread's elements.
     #[track_caller]
     pub fn for_each(&self, mut act: impl FnMut(u32, u32, f32)) {

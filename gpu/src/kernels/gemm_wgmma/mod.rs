@@ -1,0 +1,197 @@
+//! The general product of bf16 on Hopper's tensor cores: sums of f32.
+//!
+//! An instruction of the tensor cores (`wgmma`) multiplies 64 rows of A by up to 256 columns of B, both in shared memory,
+//! and adds to sums in the registers of four warps, a *warpgroup*. In the time in which it does 16 steps of k of 64 x 256,
+//! 128 cycles, a multiprocessor must be brought what the next one multiplies. Hence:
+//!
+//! * **a tile** is 128 x 256 elements of C: two warpgroups compute 64 rows each and share the columns of B. What they read
+//!   from the second-level cache is 48 KiB for 64 steps of k, and the tensor cores take 1024 cycles for it;
+//! * **a third warpgroup** does nothing but begin copies (one lane of it), as far ahead as there are stages. It gives its
+//!   registers up to the others, which have 128 sums a thread;
+//! * **a product is always under way**: a warpgroup begins the next stage's before it waits for the one before to end, and
+//!   only then says that that one's stage may be filled again;
+//! * **a block** goes on to its next tile ([`walk`]) with the ring of stages as it is: while sums are written
+//!   ([`output`]), the next tile's first stages are filled.
+//!
+//! ```text
+//!   kernel                   warpgroups   a warpgroup's part   stages of 64 steps   blocks a multiprocessor
+//!   gemm_wgmma_128x256_..       2 + 1          64 x 256               4                       1
+//! ```
+//!
+//! Operands lie along k or across it: `nn`, `nt`, `tn`, `tt`, as in BLAS. The tensor cores read both ways, and the rest
+//! does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, and k is
+//! not 0: of nothing there is no tensor map.
+//!
+//! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
+//! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
+
+mod operand;
+mod output;
+mod walk;
+
+use self::{
+    operand::{AcrossK, AlongK, GROUP, Operand},
+    walk::Walk,
+};
+use super::{
+    device::{warpgroup::*, *},
+    gemm::epilogue::Epilogue,
+};
+use crate::problem::Problem;
+
+/// Steps of k in a stage: 128 bytes, the widest span of the swizzle.
+pub const DEPTH: usize = 64;
+
+/// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 rows and one more.
+/// `STAGED` is the rows of what is on its way to C: 16 for each warp.
+#[inline(always)]
+#[track_caller]
+fn multiply<
+    A: Operand,
+    B: Operand,
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const STAGES: usize,
+    const STAGED: usize,
+>(
+    problem: &Problem,
+    (a, b): (&A, &B),
+    (c, bias): (&mut Out<f32>, &In<f32>),
+    pipeline: &Pipeline<STAGES>,
+    staged: &mut Shared<f32, STAGED, { output::COLS }>,
+) {
+    const {
+        assert!(TILE_ROWS.is_multiple_of(GROUP) && TILE_COLS.is_multiple_of(GROUP));
+        assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
+    }
+    let mut tiles = dynamic_shared![Bf16];
+    let (len_a, len_b) = (TILE_ROWS * DEPTH, TILE_COLS * DEPTH);
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
+    let (group, warp) = (warp / 4, warp % 4);
+    let groups = TILE_ROWS / GROUP;
+    let product = thread::block_idx_z();
+    let stages = problem.k.div_ceil(DEPTH as u32);
+    let mut walk = Walk::new::<TILE_ROWS, TILE_COLS>(problem);
+
+    if t == 0 {
+        pipeline.init(groups as u32);
+    }
+    thread::sync_threads();
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+
+    if group == groups {
+        give_registers::<40>();
+        if warp > 0 {
+            return;
+        }
+        let mut producer = pipeline.producer();
+        while let Some((row, col)) = walk.next::<TILE_ROWS, TILE_COLS>() {
+            for stage in 0..stages {
+                let at = producer.acquire_warp() * (len_a + len_b);
+                if warp::elect() {
+                    let p = stage * DEPTH as u32;
+                    producer.announce(((len_a + len_b) * size_of::<Bf16>()) as u32);
+                    a.load(&mut tiles, at, product, (row, p), producer.full());
+                    b.load(&mut tiles, at + len_a, product, (col, p), producer.full());
+                }
+                producer.advance();
+            }
+        }
+        return;
+    }
+
+    take_registers::<232>();
+    let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+    // What is begun, and what has been read: a stage behind.
+    let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
+    let mut release = || {
+        // The tensor cores have read for all of the warpgroup.
+        if warp == 0 && warp::elect() {
+            read.release();
+        }
+        read.advance();
+    };
+    while let Some((row, col)) = walk.next::<TILE_ROWS, TILE_COLS>() {
+        let mut sums = Accumulators::<TILE_COLS>::zeroed();
+        for stage in 0..stages {
+            let at = next.wait_warp() * (len_a + len_b);
+            let rows = tiles.operand::<A::Layout>(at + group * GROUP * DEPTH);
+            let cols = tiles.operand::<B::Layout>(at + len_a);
+            sums.multiply_add(rows, cols);
+            commit();
+            next.advance();
+            if stage > 0 {
+                wait::<1>();
+                release();
+            }
+        }
+        let sums = sums.wait::<0>();
+        release();
+        let first = (row as usize + group * GROUP, col as usize);
+        output::store(sums, staged, &mut epilogue, first);
+    }
+}
+
+/// 128 x 256 elements a block; A lies along k, B along n.
+#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x256_nn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AcrossK::<256>::new(&b));
+    let mut staged = shared![f32; 128, output::COLS];
+    let out = (&mut c, &bias);
+    multiply::<_, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+}
+
+/// 128 x 256 elements a block; A and B lie along k.
+#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x256_nt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AlongK::<256>::new(&b));
+    let mut staged = shared![f32; 128, output::COLS];
+    let out = (&mut c, &bias);
+    multiply::<_, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+}
+
+/// 128 x 256 elements a block; A lies along m, B along n.
+#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x256_tn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<256>::new(&b));
+    let mut staged = shared![f32; 128, output::COLS];
+    let out = (&mut c, &bias);
+    multiply::<_, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+}
+
+/// 128 x 256 elements a block; A lies along m, B along k.
+#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x256_tt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AlongK::<256>::new(&b));
+    let mut staged = shared![f32; 128, output::COLS];
+    let out = (&mut c, &bias);
+    multiply::<_, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+}

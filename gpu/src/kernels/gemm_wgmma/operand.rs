@@ -1,0 +1,95 @@
+//! How A and B come to shared memory: always in boxes whose rows are 128 bytes, a span of the swizzle.
+//!
+//! ```text
+//!   AlongK   k side by side (A row-major, B column-major): one box, TILE rows (columns of B) by 64 steps of k
+//!   AcrossK  m side by side (n of B): boxes of 64 steps of k by 64 rows (columns of B), TILE / 64 of them
+//! ```
+//!
+//! Either way 64 rows (columns of B) and all steps of a stage take the same 8 KiB, one after the other.
+
+use super::{
+    super::device::{warpgroup::*, *},
+    DEPTH,
+};
+
+/// Bytes of a box's row: the span of the swizzle, as wide as there is.
+const SPAN: usize = 2 * DEPTH;
+
+/// Rows of A, or columns of B, that lie together in shared memory.
+pub const GROUP: usize = 64;
+
+/// An operand in global memory.
+pub trait Operand {
+    /// How a stage's part of it lies in shared memory.
+    type Layout: Layout;
+
+    /// Begins to copy a tile's rows of A (columns of B) from `outer` on, and the steps of k from `p` on, to the elements
+    /// from `at` on.
+    fn load(
+        &self,
+        tiles: &mut DynamicShared<Bf16>,
+        at: usize,
+        product: u32,
+        first: (u32, u32),
+        done: Mbarrier,
+    );
+}
+
+/// An operand whose steps of k lie side by side, of which a tile has `TILE` rows (columns of B).
+pub struct AlongK<const TILE: usize>(Boxes<Bf16, TILE, DEPTH, SPAN>);
+
+impl<const TILE: usize> AlongK<TILE> {
+    /// That of the map.
+    #[inline(always)]
+    pub fn new(map: &TensorMap<Bf16>) -> Self {
+        AlongK(map.boxes())
+    }
+}
+
+impl<const TILE: usize> Operand for AlongK<TILE> {
+    type Layout = KMajor<DEPTH>;
+
+    #[inline(always)]
+    #[track_caller]
+    fn load(
+        &self,
+        tiles: &mut DynamicShared<Bf16>,
+        at: usize,
+        product: u32,
+        (outer, p): (u32, u32),
+        done: Mbarrier,
+    ) {
+        tiles.load_box(at, &self.0, (product, outer, p), done);
+    }
+}
+
+/// An operand whose rows (columns of B) lie side by side, of which a tile has `TILE`.
+pub struct AcrossK<const TILE: usize>(Boxes<Bf16, DEPTH, GROUP, SPAN>);
+
+impl<const TILE: usize> AcrossK<TILE> {
+    /// That of the map.
+    #[inline(always)]
+    pub fn new(map: &TensorMap<Bf16>) -> Self {
+        AcrossK(map.boxes())
+    }
+}
+
+impl<const TILE: usize> Operand for AcrossK<TILE> {
+    type Layout = MnMajor<DEPTH>;
+
+    #[inline(always)]
+    #[track_caller]
+    fn load(
+        &self,
+        tiles: &mut DynamicShared<Bf16>,
+        at: usize,
+        product: u32,
+        (outer, p): (u32, u32),
+        done: Mbarrier,
+    ) {
+        for group in 0..TILE / GROUP {
+            let place = (product, p, outer + (group * GROUP) as u32);
+            tiles.load_box(at + group * GROUP * DEPTH, &self.0, place, done);
+        }
+    }
+}

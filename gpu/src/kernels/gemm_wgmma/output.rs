@@ -1,0 +1,78 @@
+//! A tile's sums on their way from a warpgroup's registers to C, 64 columns at a time, by way of shared memory.
+//!
+//! The tensor cores leave a thread two neighbouring elements of a row, and eight columns further the next two: four lanes
+//! together have 32 bytes of a row. Put down in shared memory and taken up again, a lane has four neighbours, and sixteen
+//! lanes a whole row of 64: what is written is as long as it can be, the same code serves C of any type and any epilogue,
+//! and a loop can go over it, which over registers it cannot.
+//!
+//! A warp's sixteen rows are its own, so no other warp is waited for.
+
+use super::super::{
+    device::{warpgroup::Fragment, *},
+    gemm::{FOUR, epilogue::Epilogue},
+};
+
+/// Columns that are on their way at a time.
+pub const COLS: usize = 64;
+/// Rows of a warp.
+pub const ROWS: usize = 16;
+
+/// The place of the first of four columns. As they come from the registers, eight rows and every other column of eight are
+/// stored at a time: these lie in 32 banks if four rows' groups of eight columns are exchanged, and the other four rows'
+/// neighbours.
+#[inline(always)]
+fn place(row: usize, col: usize) -> usize {
+    row * COLS + (col ^ (row % 4 * 8))
+}
+
+/// Are a row's neighbours exchanged?
+#[inline(always)]
+fn exchanged(row: usize) -> usize {
+    row / 4 % 2
+}
+
+/// Writes the sums of 64 x `N` elements of C, the first of which is (row, col).
+#[inline(always)]
+#[track_caller]
+pub fn store<const N: usize, const STAGED: usize>(
+    sums: &Fragment<N>,
+    staged: &mut Shared<f32, STAGED, COLS>,
+    epilogue: &mut Epilogue<f32>,
+    (first_row, first_col): (usize, usize),
+) {
+    let t = thread::thread_idx_x() as usize;
+    let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
+    let base = warp * ROWS * COLS;
+    let first_row = first_row + warp % 4 * ROWS;
+    let whole = epilogue.is_scaled_tile((first_row, first_col), (ROWS, N));
+    // As in a loop over registers, LLVM must not be left the choice.
+    macro_rules! parts {
+        ($($part:literal)*) => {$(
+            if const { $part * COLS < N } {
+                sums.for_each_pair_of::<$part>(|row, col, pair| {
+                    let row = row as usize % ROWS;
+                    let at = base + place(row, col as usize);
+                    staged[at ^ exchanged(row)] = pair[0];
+                    staged[at ^ exchanged(row) ^ 1] = pair[1];
+                });
+                warp::sync_warp(warp::ALL);
+                for i in 0..ROWS / 2 {
+                    let (row, col) = (2 * i + lane / 16, lane % 16 * FOUR);
+                    let four: [f32; FOUR] = staged.load128(base + place(row, col));
+                    let four = match exchanged(row) {
+                        0 => four,
+                        _ => [four[1], four[0], four[3], four[2]],
+                    };
+                    let at = (first_row + row, first_col + $part * COLS + col);
+                    match whole {
+                        true if epilogue.is_wide() => epilogue.store::<true>(at, four),
+                        true => epilogue.store::<false>(at, four),
+                        false => epilogue.finish::<false>(at, four),
+                    }
+                }
+                warp::sync_warp(warp::ALL);
+            }
+        )*};
+    }
+    parts! { 0 1 2 3 }
+}

@@ -1,0 +1,240 @@
+//! Products of bf16 on tensor cores, as the kernels are launched: operands that lie either way, tiles that are whole and
+//! not, several of them a block.
+
+use gpu::{
+    checked::kernels::gemm_wgmma as watched,
+    kernels::gemm_wgmma as kernels,
+    problem::{COL_BIAS, Problem, RELU},
+};
+use simt::{
+    Bf16, Kernel, LaunchConfig,
+    check::{self, Order},
+    checked, cpu,
+    device::{self, BoxShape},
+};
+
+type Product = Kernel<(
+    Problem,
+    device::TensorMap<Bf16>,
+    device::TensorMap<Bf16>,
+    device::Out<f32>,
+    device::In<f32>,
+)>;
+type Watched = Kernel<(
+    Problem,
+    checked::TensorMap<Bf16>,
+    checked::TensorMap<Bf16>,
+    checked::Out<f32>,
+    checked::In<f32>,
+)>;
+
+/// A kernel, and whether A and B lie along k.
+type Case = (&'static Product, &'static Watched, [bool; 2]);
+
+const TILE: [usize; 2] = [128, 256];
+
+static CASES: [Case; 4] = [
+    (&kernels::gemm_wgmma_128x256_nn, &watched::gemm_wgmma_128x256_nn, [true, false]),
+    (&kernels::gemm_wgmma_128x256_nt, &watched::gemm_wgmma_128x256_nt, [true, true]),
+    (&kernels::gemm_wgmma_128x256_tn, &watched::gemm_wgmma_128x256_tn, [false, false]),
+    (&kernels::gemm_wgmma_128x256_tt, &watched::gemm_wgmma_128x256_tt, [false, true]),
+];
+
+/// Sixteen bytes, aligned.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Eight(#[allow(dead_code, reason = "only its address is used")] [u16; 8]);
+
+/// An operand: `outer` rows of A (columns of B) and `k` steps, that lie along k or across it.
+struct Operand {
+    values: Vec<Eight>,
+    extents: [usize; 3],
+    pitch: usize,
+    shape: BoxShape,
+}
+
+impl Operand {
+    fn new(
+        [outer, k]: [usize; 2],
+        along_k: bool,
+        tile: usize,
+        value: impl Fn(usize, usize) -> Bf16,
+    ) -> Self {
+        let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
+        let pitch = cols.next_multiple_of(8);
+        let at = |row: usize, col: usize| match () {
+            // What is between the rows is no zero: nobody may read it.
+            _ if col >= cols => Bf16::from_f32(f32::NAN),
+            _ if along_k => value(row, col),
+            _ => value(col, row),
+        };
+        let places = (0..rows * pitch / 8).map(|i| (i * 8 / pitch, i * 8 % pitch));
+        let values = places
+            .map(|(row, col)| Eight(std::array::from_fn(|i| at(row, col + i).to_bits())))
+            .collect();
+        let rows_of_box = if along_k { tile } else { 64 };
+        let shape = BoxShape { rows: rows_of_box, cols: 64, swizzle: 128 };
+        Operand { values, extents: [1, rows, cols], pitch, shape }
+    }
+
+    fn map(&self) -> device::TensorMap<Bf16> {
+        let start = self.values.as_ptr().cast();
+        // SAFETY: so many elements, and nobody writes them.
+        unsafe { device::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }.unwrap()
+    }
+
+    fn checked_map(&self) -> checked::TensorMap<Bf16> {
+        let start = self.values.as_ptr().cast();
+        // SAFETY: as in `map`.
+        unsafe { checked::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }
+            .unwrap()
+    }
+}
+
+/// Small integers, whose sums are exact.
+fn integer(row: usize, col: usize, salt: usize) -> f32 {
+    ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
+}
+
+/// C, and its operands in f64.
+struct Given {
+    problem: Problem,
+    a: Operand,
+    b: Operand,
+    c: Vec<f32>,
+    bias: Vec<f32>,
+    expected: Vec<f64>,
+    /// The sum of the absolute values of what is added.
+    magnitudes: Vec<f64>,
+}
+
+impl Given {
+    /// A product of elements that `value` gives by row, column and 1 for A, 2 for B, 3 for C.
+    fn new(
+        case: &Case,
+        [m, n, k]: [usize; 3],
+        (alpha, beta): (f64, f64),
+        full: bool,
+        value: impl Fn(usize, usize, usize) -> f32,
+    ) -> Self {
+        let value = |row, col, salt| Bf16::from_f32(value(row, col, salt));
+        let mut problem = Problem { alpha, beta, ..Problem::dense(m as u32, n as u32, k as u32) };
+        if full {
+            (problem.bias, problem.activation) = (COL_BIAS, RELU);
+        }
+        let a = Operand::new([m, k], case.2[0], TILE[0], |row, p| value(row, p, 1));
+        let b = Operand::new([n, k], case.2[1], TILE[1], |col, p| value(p, col, 2));
+        // With beta = 0 it is not looked at.
+        let c_at = |row, col| if beta == 0.0 { f32::NAN } else { value(row, col, 3).to_f32() };
+        let c = (0..m * n).map(|i| c_at(i / n, i % n)).collect::<Vec<_>>();
+        let bias = (0..n).map(|col| if full { col as f32 - 7.0 } else { 0.0 }).collect::<Vec<_>>();
+        let (mut expected, mut magnitudes) = (Vec::new(), Vec::new());
+        let wide = |row, col, salt| f64::from(value(row, col, salt).to_f32());
+        for (i, c) in c.iter().enumerate() {
+            let (row, col) = (i / n, i % n);
+            let products = || (0..k).map(|p| wide(row, p, 1) * wide(p, col, 2));
+            let before = if beta == 0.0 { 0.0 } else { beta * f64::from(*c) };
+            let sum = alpha * products().sum::<f64>() + before + f64::from(bias[col]);
+            expected.push(if full { sum.max(0.0) } else { sum });
+            magnitudes.push(products().map(|product| (alpha * product).abs()).sum::<f64>());
+        }
+        Given { problem, a, b, c, bias, expected, magnitudes }
+    }
+
+    fn config(&self, case: &Case, blocks: u32) -> LaunchConfig {
+        let declaration = &case.0.declaration;
+        let dynamic_shared = declaration.dynamic_shared.unwrap();
+        LaunchConfig {
+            dynamic_shared,
+            ..LaunchConfig::new([blocks, 1, 1], declaration.block.unwrap())
+        }
+    }
+
+    fn run(&self, case: &Case, blocks: u32) -> Vec<f32> {
+        let mut c = self.c.clone();
+        // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
+        unsafe {
+            let (out, bias) = (
+                device::Out::new(c.as_mut_ptr(), c.len()),
+                device::In::new(self.bias.as_ptr(), self.bias.len()),
+            );
+            let params = (self.problem, self.a.map(), self.b.map(), out, bias);
+            let config = self.config(case, blocks);
+            cpu::launch(case.0, &config, params, &cpu::Options::default()).unwrap();
+        }
+        c
+    }
+
+    fn run_watched(&self, case: &Case, blocks: u32, order: Order) -> Vec<f32> {
+        let mut c = self.c.clone();
+        let mut options = check::Options::default();
+        options.order = order;
+        options.complete = true;
+        // SAFETY: as in `run`.
+        let report = unsafe {
+            let (out, bias) = (
+                checked::Out::new(c.as_mut_ptr(), c.len()),
+                checked::In::new(self.bias.as_ptr(), self.bias.len()),
+            );
+            let params = (self.problem, self.a.checked_map(), self.b.checked_map(), out, bias);
+            check::launch(case.1, &self.config(case, blocks), params, &options)
+        };
+        let report = report.unwrap();
+        assert!(report.is_clean(), "{}: {report}", case.0.declaration.name);
+        c
+    }
+
+    fn is_exact(&self, case: &Case, c: &[f32]) {
+        let n = self.problem.n as usize;
+        for (i, (&got, &want)) in c.iter().zip(&self.expected).enumerate() {
+            let name = case.0.declaration.name;
+            assert_eq!(f64::from(got), want, "{name}: element ({}, {})", i / n, i % n);
+        }
+    }
+}
+
+#[test]
+fn integers_are_exact_whatever_way_operands_lie() {
+    for case in &CASES {
+        for (shape, blocks, scales, full) in [
+            ([200, 300, 130], 1, (1.0, 0.0), false),
+            ([200, 304, 64], 3, (2.0, -1.0), false),
+            ([128, 256, 192], 1, (1.0, 0.0), false),
+            ([37, 9, 8], 2, (1.0, 1.0), true),
+        ] {
+            let given = Given::new(case, shape, scales, full, integer);
+            given.is_exact(case, &given.run(case, blocks));
+        }
+    }
+}
+
+#[test]
+fn checked_launches_are_clean_in_every_order() {
+    for (case, order) in
+        CASES.iter().zip([Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)])
+    {
+        // Four tiles of the one block, and more stages than the ring has.
+        let given = Given::new(case, [200, 304, 136], (2.0, 1.0), true, integer);
+        given.is_exact(case, &given.run_watched(case, 1, order));
+    }
+}
+
+/// The sum is cut off at each of `k / 16` steps, and each of 16 products once more: 2^-23 of the greatest sum each at
+/// most.
+#[test]
+fn real_numbers_are_within_the_bound_of_truncated_sums() {
+    let case = &CASES[0];
+    let [m, n, k] = [70, 40, 1000];
+    let real = |row: usize, col: usize, salt: usize| {
+        let bits = (row * 2_654_435_761 + col * 40_503 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    let given = Given::new(case, [m, n, k], (1.0, 0.0), false, real);
+    let c = given.run(case, 1);
+    let steps = k.div_ceil(16) as f64;
+    for (i, &c) in c.iter().enumerate() {
+        let bound = (steps + 17.0) * 2f64.powi(-23) * given.magnitudes[i];
+        let error = (f64::from(c) - given.expected[i]).abs();
+        assert!(error <= bound, "element {i}: {c} is {error:e} off, over {bound:e}");
+    }
+}
