@@ -24,10 +24,10 @@ type Product = Kernel<(Problem, TensorMap<Bf16>, TensorMap<Bf16>, Out<f32>, In<f
 type Variant = ([usize; 2], &'static Product, [bool; 2]);
 
 static VARIANTS: [Variant; 4] = [
-    ([128, 256], &gemm_wgmma_128x256_nn, [true, false]),
-    ([128, 256], &gemm_wgmma_128x256_nt, [true, true]),
-    ([128, 256], &gemm_wgmma_128x256_tn, [false, false]),
-    ([128, 256], &gemm_wgmma_128x256_tt, [false, true]),
+    ([128, 256], &gemm_wgmma_f32_128x256_nn, [true, false]),
+    ([128, 256], &gemm_wgmma_f32_128x256_nt, [true, true]),
+    ([128, 256], &gemm_wgmma_f32_128x256_tn, [false, false]),
+    ([128, 256], &gemm_wgmma_f32_128x256_tt, [false, true]),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -34,10 +34,10 @@ type Case = (&'static Product, &'static Watched, [bool; 2]);
 const TILE: [usize; 2] = [128, 256];
 
 static CASES: [Case; 4] = [
-    (&kernels::gemm_wgmma_128x256_nn, &watched::gemm_wgmma_128x256_nn, [true, false]),
-    (&kernels::gemm_wgmma_128x256_nt, &watched::gemm_wgmma_128x256_nt, [true, true]),
-    (&kernels::gemm_wgmma_128x256_tn, &watched::gemm_wgmma_128x256_tn, [false, false]),
-    (&kernels::gemm_wgmma_128x256_tt, &watched::gemm_wgmma_128x256_tt, [false, true]),
+    (&kernels::gemm_wgmma_f32_128x256_nn, &watched::gemm_wgmma_f32_128x256_nn, [true, false]),
+    (&kernels::gemm_wgmma_f32_128x256_nt, &watched::gemm_wgmma_f32_128x256_nt, [true, true]),
+    (&kernels::gemm_wgmma_f32_128x256_tn, &watched::gemm_wgmma_f32_128x256_tn, [false, false]),
+    (&kernels::gemm_wgmma_f32_128x256_tt, &watched::gemm_wgmma_f32_128x256_tt, [false, true]),
 ];
 
 /// Sixteen bytes, aligned.

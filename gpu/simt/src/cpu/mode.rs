@@ -44,10 +44,12 @@ pub enum Refused {
         /// Rows and columns.
         shape: (usize, usize),
     },
-    /// A 128-bit access at an address that is no multiple of sixteen.
+    /// An access to several elements at an address that is no multiple of their bytes.
     Misaligned {
         /// The first element.
         index: usize,
+        /// Bytes of all.
+        bytes: usize,
     },
     /// A box that begins where the tensor memory accelerator cannot begin.
     BoxColumn {
@@ -72,8 +74,9 @@ impl std::fmt::Display for Refused {
                 f,
                 "index {index:?} is outside: the shared array has {shape:?} rows and columns"
             ),
-            Refused::Misaligned { index } => {
-                write!(f, "128-bit access at index {index}: not 16-byte aligned")
+            Refused::Misaligned { index, bytes } => {
+                let bits = 8 * bytes;
+                write!(f, "{bits}-bit access at index {index}: not {bytes}-byte aligned")
             }
             Refused::BoxColumn { col, element } => write!(
                 f,
@@ -295,7 +298,7 @@ fn end(refused: Refused) -> ! {
     match refused {
         Refused::Outside { index, count, len } => outside(index, count, len),
         Refused::Outside2d { index, shape } => outside_2d(index.0, index.1, shape.0, shape.1),
-        Refused::Misaligned { index } => misaligned(index),
+        Refused::Misaligned { index, bytes } => misaligned(index, bytes),
         Refused::BoxColumn { .. } => panic!("{refused}"),
     }
 }
@@ -314,6 +317,6 @@ fn outside_2d(row: usize, col: usize, rows: usize, cols: usize) -> ! {
 
 #[cold]
 #[track_caller]
-fn misaligned(index: usize) -> ! {
-    panic!("{}", Refused::Misaligned { index })
+fn misaligned(index: usize, bytes: usize) -> ! {
+    panic!("{}", Refused::Misaligned { index, bytes })
 }

@@ -55,6 +55,16 @@ macro_rules! view {
                 // SAFETY: inside the buffer and aligned, as the kernel promises; not checked here.
                 unsafe { *(self.0.add(index) as *const Vector128) }.into_array()
             }
+
+            /// The `N` elements from `index` on, eight bytes in one access. Their address must be a
+            /// multiple of eight.
+            #[inline(always)]
+            pub fn load64<const N: usize>(&self, index: usize) -> [T; N] {
+                const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
+                // SAFETY: inside the buffer and aligned, as the kernel promises; equal sizes, and every `T` in a view may
+                // hold any bits.
+                unsafe { core::mem::transmute_copy(&*(self.0.add(index) as *const u64)) }
+            }
         }
 
         impl<T: Element> Index<usize> for $name<T> {
@@ -115,6 +125,15 @@ impl<T: Element> Out<T> {
     pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
         // SAFETY: as in `load128`.
         unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
+    }
+
+    /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a
+    /// multiple of eight.
+    #[inline(always)]
+    pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
+        const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
+        // SAFETY: as in `load64`.
+        unsafe { *(self.0.add(index) as *mut u64) = core::mem::transmute_copy(&values) }
     }
 
     /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the element

@@ -3,7 +3,7 @@
 //! ```text
 //!              computed in   to shared memory                        to C
 //!   f32, f64   itself        asynchronous copies, past registers     accesses of sixteen bytes where they are aligned
-//!   Bf16       f32           through registers, where it is widened  rounded to the nearest, one by one
+//!   Bf16       f32           through registers, where it is widened  rounded to the nearest, of eight bytes likewise
 //! ```
 //!
 //! An asynchronous copy moves at least four bytes, and changes none: elements of two bytes could begin anywhere between.
@@ -131,19 +131,13 @@ impl Stored for Bf16 {
     #[inline(always)]
     #[track_caller]
     fn load(view: &Out<Bf16>, index: usize) -> [f32; FOUR] {
-        let mut four = [0.0; FOUR];
-        for i in 0..FOUR {
-            four[i] = view[index + i].to_f32();
-        }
-        four
+        view.load64::<FOUR>(index).map(Bf16::to_f32)
     }
 
     #[inline(always)]
     #[track_caller]
     fn store(view: &mut Out<Bf16>, index: usize, four: [f32; FOUR]) {
-        for i in 0..FOUR {
-            view[index + i] = Bf16::from_f32(four[i]);
-        }
+        view.store64(index, four.map(Bf16::from_f32));
     }
 
     #[inline(always)]

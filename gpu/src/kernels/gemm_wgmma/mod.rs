@@ -35,7 +35,7 @@ use self::{
 };
 use super::{
     device::{warpgroup::*, *},
-    gemm::epilogue::Epilogue,
+    gemm::{epilogue::Epilogue, stored::Stored},
 };
 use crate::problem::Problem;
 
@@ -49,6 +49,7 @@ pub const DEPTH: usize = 64;
 fn multiply<
     A: Operand,
     B: Operand,
+    C: Stored<Real = f32>,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const STAGES: usize,
@@ -56,7 +57,7 @@ fn multiply<
 >(
     problem: &Problem,
     (a, b): (&A, &B),
-    (c, bias): (&mut Out<f32>, &In<f32>),
+    (c, bias): (&mut Out<C>, &In<C>),
     pipeline: &Pipeline<STAGES>,
     staged: &mut Shared<f32, STAGED, { output::COLS }>,
 ) {
@@ -136,9 +137,65 @@ fn multiply<
     }
 }
 
-/// 128 x 256 elements a block; A lies along k, B along n.
+/// 128 x 256 elements a tile, C of bf16; A lies along k, B along n.
 #[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
 pub fn gemm_wgmma_128x256_nn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AcrossK::<256>::new(&b));
+    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
+    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+}
+
+/// 128 x 256 elements a tile, C of bf16; A and B lie along k.
+#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x256_nt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AlongK::<256>::new(&b));
+    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
+    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+}
+
+/// 128 x 256 elements a tile, C of bf16; A lies along m, B along n.
+#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x256_tn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<256>::new(&b));
+    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
+    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+}
+
+/// 128 x 256 elements a tile, C of bf16; A lies along m, B along k.
+#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x256_tt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AlongK::<256>::new(&b));
+    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
+    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+}
+
+/// 128 x 256 elements a tile, C of f32; A lies along k, B along n.
+#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_f32_128x256_nn(
     problem: Problem,
     a: TensorMap<Bf16>,
     b: TensorMap<Bf16>,
@@ -146,14 +203,13 @@ pub fn gemm_wgmma_128x256_nn(
     bias: In<f32>,
 ) {
     let operands = (&AlongK::<128>::new(&a), &AcrossK::<256>::new(&b));
-    let mut staged = shared![f32; 128, output::COLS];
-    let out = (&mut c, &bias);
-    multiply::<_, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
+    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
 }
 
-/// 128 x 256 elements a block; A and B lie along k.
+/// 128 x 256 elements a tile, C of f32; A and B lie along k.
 #[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x256_nt(
+pub fn gemm_wgmma_f32_128x256_nt(
     problem: Problem,
     a: TensorMap<Bf16>,
     b: TensorMap<Bf16>,
@@ -161,14 +217,13 @@ pub fn gemm_wgmma_128x256_nt(
     bias: In<f32>,
 ) {
     let operands = (&AlongK::<128>::new(&a), &AlongK::<256>::new(&b));
-    let mut staged = shared![f32; 128, output::COLS];
-    let out = (&mut c, &bias);
-    multiply::<_, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
+    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
 }
 
-/// 128 x 256 elements a block; A lies along m, B along n.
+/// 128 x 256 elements a tile, C of f32; A lies along m, B along n.
 #[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x256_tn(
+pub fn gemm_wgmma_f32_128x256_tn(
     problem: Problem,
     a: TensorMap<Bf16>,
     b: TensorMap<Bf16>,
@@ -176,14 +231,13 @@ pub fn gemm_wgmma_128x256_tn(
     bias: In<f32>,
 ) {
     let operands = (&AcrossK::<128>::new(&a), &AcrossK::<256>::new(&b));
-    let mut staged = shared![f32; 128, output::COLS];
-    let out = (&mut c, &bias);
-    multiply::<_, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
+    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
 }
 
-/// 128 x 256 elements a block; A lies along m, B along k.
+/// 128 x 256 elements a tile, C of f32; A lies along m, B along k.
 #[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x256_tt(
+pub fn gemm_wgmma_f32_128x256_tt(
     problem: Problem,
     a: TensorMap<Bf16>,
     b: TensorMap<Bf16>,
@@ -191,7 +245,6 @@ pub fn gemm_wgmma_128x256_tt(
     bias: In<f32>,
 ) {
     let operands = (&AcrossK::<128>::new(&a), &AlongK::<256>::new(&b));
-    let mut staged = shared![f32; 128, output::COLS];
-    let out = (&mut c, &bias);
-    multiply::<_, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
+    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
 }

@@ -9,7 +9,7 @@
 
 use super::super::{
     device::{warpgroup::Fragment, *},
-    gemm::{FOUR, epilogue::Epilogue},
+    gemm::{FOUR, epilogue::Epilogue, stored::Stored},
 };
 
 /// Columns that are on their way at a time.
@@ -34,45 +34,51 @@ fn exchanged(row: usize) -> usize {
 /// Writes the sums of 64 x `N` elements of C, the first of which is (row, col).
 #[inline(always)]
 #[track_caller]
-pub fn store<const N: usize, const STAGED: usize>(
+pub fn store<C: Stored<Real = f32>, const N: usize, const STAGED: usize>(
     sums: &Fragment<N>,
     staged: &mut Shared<f32, STAGED, COLS>,
-    epilogue: &mut Epilogue<f32>,
+    epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
 ) {
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
     let base = warp * ROWS * COLS;
     let first_row = first_row + warp % 4 * ROWS;
-    let whole = epilogue.is_scaled_tile((first_row, first_col), (ROWS, N));
-    // As in a loop over registers, LLVM must not be left the choice.
-    macro_rules! parts {
-        ($($part:literal)*) => {$(
-            if const { $part * COLS < N } {
-                sums.for_each_pair_of::<$part>(|row, col, pair| {
-                    let row = row as usize % ROWS;
-                    let at = base + place(row, col as usize);
-                    staged[at ^ exchanged(row)] = pair[0];
-                    staged[at ^ exchanged(row) ^ 1] = pair[1];
-                });
-                warp::sync_warp(warp::ALL);
-                for i in 0..ROWS / 2 {
-                    let (row, col) = (2 * i + lane / 16, lane % 16 * FOUR);
-                    let four: [f32; FOUR] = staged.load128(base + place(row, col));
-                    let four = match exchanged(row) {
-                        0 => four,
-                        _ => [four[1], four[0], four[3], four[2]],
-                    };
-                    let at = (first_row + row, first_col + $part * COLS + col);
-                    match whole {
-                        true if epilogue.is_wide() => epilogue.store::<true>(at, four),
-                        true => epilogue.store::<false>(at, four),
-                        false => epilogue.finish::<false>(at, four),
-                    }
-                }
-                warp::sync_warp(warp::ALL);
+    let whole = epilogue.is_scaled_tile((first_row, first_col), (ROWS, N)) && epilogue.is_wide();
+    for part in 0..N / COLS {
+        let mut put = |row: u32, col: u32, [first, second]: [f32; 2]| {
+            let row = row as usize % ROWS;
+            let at = (base + place(row, col as usize)) ^ exchanged(row);
+            staged[at] = first;
+            staged[at ^ 1] = second;
+        };
+        // A register has no number that is computed.
+        match part {
+            0 => sums.for_each_pair_of::<0>(&mut put),
+            1 => sums.for_each_pair_of::<1>(&mut put),
+            2 => sums.for_each_pair_of::<2>(&mut put),
+            _ => sums.for_each_pair_of::<3>(&mut put),
+        }
+        warp::sync_warp(warp::ALL);
+        let (first_of_lane, col) = (lane / 16, lane % 16 * FOUR);
+        let four = |row: usize| {
+            let four: [f32; FOUR] = staged.load128(base + place(row, col));
+            match exchanged(row) {
+                0 => four,
+                _ => [four[1], four[0], four[3], four[2]],
             }
-        )*};
+        };
+        let at = |row: usize| (first_row + row, first_col + part * COLS + col);
+        if whole {
+            for i in 0..ROWS / 2 {
+                let row = 2 * i + first_of_lane;
+                epilogue.store::<true>(at(row), four(row));
+            }
+        } else {
+            for row in (first_of_lane..ROWS).step_by(2) {
+                epilogue.finish::<false>(at(row), four(row));
+            }
+        }
+        warp::sync_warp(warp::ALL);
     }
-    parts! { 0 1 2 3 }
 }

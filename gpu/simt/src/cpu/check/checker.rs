@@ -724,7 +724,7 @@ impl<'a> Checker<'a> {
             block: block::block_index(),
             thread: block::current().index,
             element: match refused {
-                Refused::Outside { index, .. } | Refused::Misaligned { index } => Some(index),
+                Refused::Outside { index, .. } | Refused::Misaligned { index, .. } => Some(index),
                 Refused::Outside2d { .. } | Refused::BoxColumn { .. } => None,
             },
             other: None,

@@ -66,7 +66,7 @@ pub(crate) mod remotes {
         pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
             const { sixteen_bytes::<T, N>() };
             if !is_allowed(self.base, self.len, index, N) {
-                let refused = reason(self.len, index, N);
+                let refused = reason::<T>(self.len, index, N);
                 // SAFETY: as many elements as are read.
                 return unsafe { *M::refuse_shared::<[T; N]>(self.tag, refused, Access::Read) };
             }
@@ -84,7 +84,7 @@ pub(crate) mod remotes {
         pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
             const { sixteen_bytes::<T, N>() };
             if !is_allowed(self.base, self.len, index, N) {
-                let refused = reason(self.len, index, N);
+                let refused = reason::<T>(self.len, index, N);
                 // SAFETY: as many elements as are written.
                 unsafe { *M::refuse_shared::<[T; N]>(self.tag, refused, Access::Write) = values };
                 return;

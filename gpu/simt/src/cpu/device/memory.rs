@@ -18,21 +18,24 @@ pub type Out<T> = views::Out<T, Fast>;
 pub(super) fn is_allowed<T>(base: *const T, len: usize, index: usize, count: usize) -> bool {
     match count {
         1 => index < len,
-        _ => index <= len && count <= len - index && is_aligned(base, index, count),
+        _ => {
+            let address = base.addr().wrapping_add(index * size_of::<T>());
+            index <= len && count <= len - index && address.is_multiple_of(alignment::<T>(count))
+        }
     }
 }
 
-fn is_aligned<T>(base: *const T, index: usize, count: usize) -> bool {
-    let bytes = if count * size_of::<T>() == 8 { 8 } else { 16 };
-    base.addr().wrapping_add(index * size_of::<T>()).is_multiple_of(bytes)
+/// Bytes of whose multiples so many elements must begin, to be moved in one access.
+fn alignment<T>(count: usize) -> usize {
+    (count * size_of::<T>()).min(16)
 }
 
 /// Why an access is not allowed.
 #[inline(always)]
-pub(super) fn reason(len: usize, index: usize, count: usize) -> Refused {
+pub(super) fn reason<T>(len: usize, index: usize, count: usize) -> Refused {
     match index > len || len - index < count {
         true => Refused::Outside { index, count, len },
-        false => Refused::Misaligned { index },
+        false => Refused::Misaligned { index, bytes: alignment::<T>(count) },
     }
 }
 
@@ -91,7 +94,7 @@ pub(crate) mod views {
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
                     let base = self.base as *mut T;
                     if !is_allowed(base, self.len, index, count) {
-                        let refused = reason(self.len, index, count);
+                        let refused = reason::<T>(self.len, index, count);
                         return M::refuse_global(self.tag, refused, access);
                     }
                     // SAFETY: inside, as just checked.
@@ -121,6 +124,16 @@ pub(crate) mod views {
                 #[track_caller]
                 pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
                     const { sixteen_bytes::<T, N>() };
+                    // SAFETY: inside the buffer, which is valid (`new`).
+                    unsafe { *self.at(index, N, Access::Read).cast() }
+                }
+
+                /// The `N` elements from `index` on, eight bytes in one access. Their address must be a
+                /// multiple of eight.
+                #[inline(always)]
+                #[track_caller]
+                pub fn load64<const N: usize>(&self, index: usize) -> [T; N] {
+                    const { eight_bytes::<T, N>() };
                     // SAFETY: inside the buffer, which is valid (`new`).
                     unsafe { *self.at(index, N, Access::Read).cast() }
                 }
@@ -186,6 +199,16 @@ pub(crate) mod views {
             unsafe { *self.at(index, N, Access::Write).cast() = values }
         }
 
+        /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a
+        /// multiple of eight.
+        #[inline(always)]
+        #[track_caller]
+        pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
+            const { eight_bytes::<T, N>() };
+            // SAFETY: inside the buffer, which is valid (`new`).
+            unsafe { *self.at(index, N, Access::Write).cast() = values }
+        }
+
         /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the
         /// element was before. The order in which threads add is not fixed, so a sum of floats may
         /// differ from run to run.
@@ -204,6 +227,11 @@ pub(crate) mod views {
 /// A 128-bit access moves sixteen bytes.
 pub(super) const fn sixteen_bytes<T, const N: usize>() {
     assert!(N * size_of::<T>() == 16, "a 128-bit access moves sixteen bytes");
+}
+
+/// A 64-bit access moves eight bytes.
+const fn eight_bytes<T, const N: usize>() {
+    assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes");
 }
 
 /// An asynchronous copy moves one element of four or eight bytes, or sixteen bytes.

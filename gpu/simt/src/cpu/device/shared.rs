@@ -214,7 +214,7 @@ pub(crate) mod arrays {
             let (count, align) = (BOX_ROWS * BOX_COLS, 128.max(8 * SWIZZLE));
             let is_aligned = (index * size_of::<T>()).is_multiple_of(align);
             if index > self.len || count > self.len - index || !is_aligned {
-                M::refuse_shared::<T>(self.tag, reason(self.len, index, count), access);
+                M::refuse_shared::<T>(self.tag, reason::<T>(self.len, index, count), access);
                 return false;
             }
             if !(col as usize * size_of::<T>()).is_multiple_of(16) {
@@ -276,7 +276,7 @@ pub(crate) mod arrays {
                 #[track_caller]
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
                     if !is_allowed(self.base, self.len(), index, count) {
-                        let refused = reason(self.len(), index, count);
+                        let refused = reason::<T>(self.len(), index, count);
                         return M::refuse_shared(self.tag, refused, access);
                     }
                     // SAFETY: inside, as just checked.
@@ -356,7 +356,7 @@ pub(crate) mod arrays {
                         false => unsafe { std::mem::zeroed() },
                     };
                     if !is_allowed(self.base, self.len(), index, N) {
-                        let refused = reason(self.len(), index, N);
+                        let refused = reason::<T>(self.len(), index, N);
                         M::refuse_shared::<T>(self.tag, refused, Access::Write);
                         return;
                     }

@@ -48,7 +48,7 @@ pub(crate) mod variables {
         fn at(&self, index: usize, access: Access) -> *mut T {
             let (base, tag) = (self.first(), M::global_at(self.first().cast(), self.name));
             if !is_allowed(base, N, index, 1) {
-                return M::refuse_global(tag, reason(N, index, 1), access);
+                return M::refuse_global(tag, reason::<T>(N, index, 1), access);
             }
             // SAFETY: inside, as just checked.
             unsafe {
@@ -111,7 +111,7 @@ pub(crate) mod variables {
                 // SAFETY: inside, as just checked.
                 true => unsafe { base.add(index) },
                 // No kernel writes it, so there is nothing else to be watched.
-                false => M::refuse_global(M::WRITTEN, reason(N, index, 1), Access::Read),
+                false => M::refuse_global(M::WRITTEN, reason::<T>(N, index, 1), Access::Read),
             };
             // SAFETY: inside the array, which nobody writes while a kernel runs; every bit pattern is an
             // element.
