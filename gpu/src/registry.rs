@@ -9,7 +9,7 @@ use simt::{
 };
 
 use crate::{
-    kernels::{basic::BLOCK, gemm_tma::SLAB},
+    kernels::{basic::BLOCK, gemm_tma::SLAB, gemm_wgmma::DEPTH},
     problem::Problem,
 };
 
@@ -46,6 +46,9 @@ macro_rules! tensor {
             most_splits: $splits,
             a: boxes!(a $a $rows),
             b: boxes!(b $b $cols),
+            along_k: [along_k!(a $a), along_k!(b $b)],
+            is_one_of_four: false,
+            walks: false,
             kernel: TensorKernel::$copies {
                 kernel: &crate::kernels::gemm_tma::$name,
                 checked: &crate::checked::kernels::gemm_tma::$name,
@@ -56,6 +59,48 @@ macro_rules! tensor {
 
 /// Steps of k of a slab.
 const SLAB_STEPS: u32 = SLAB as u32;
+
+/// A general product of bf16 on tensor cores, likewise.
+macro_rules! wgmma {
+    ($contract:ident, $name:ident, $rows:literal, $cols:literal, $a:ident, $b:ident) => {
+        Contract::$contract(TensorProduct {
+            tile: [$rows, $cols],
+            steps: DEPTH as u32,
+            most_splits: 1,
+            a: wgmma_boxes(along_k!(a $a), $rows),
+            b: wgmma_boxes(along_k!(b $b), $cols),
+            along_k: [along_k!(a $a), along_k!(b $b)],
+            is_one_of_four: true,
+            walks: true,
+            kernel: TensorKernel::Boxes {
+                kernel: &crate::kernels::gemm_wgmma::$name,
+                checked: &crate::checked::kernels::gemm_wgmma::$name,
+            },
+        })
+    };
+}
+
+/// Does an operand lie along k?
+macro_rules! along_k {
+    (a n) => {
+        true
+    };
+    (a t) => {
+        false
+    };
+    (b n) => {
+        false
+    };
+    (b t) => {
+        true
+    };
+}
+
+/// The boxes of an operand of tensor cores.
+const fn wgmma_boxes(along_k: bool, tile: usize) -> BoxShape {
+    let rows = if along_k { tile } else { DEPTH };
+    BoxShape { rows, cols: DEPTH, swizzle: 2 * DEPTH }
+}
 
 /// The boxes of an operand: along k, in spans of the swizzle; or along its outer side.
 macro_rules! boxes {
@@ -372,6 +417,46 @@ pub static KERNELS: &[Entry] = &[
         }),
     },
     Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A along k, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_nn, 128, 256, n, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A and B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_nt, 128, 256, n, t),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A along m, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_tn, 128, 256, t, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A along m, B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_tt, 128, 256, t, t),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A along k, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_nn, 128, 256, n, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A and B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_nt, 128, 256, n, t),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A along m, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_tn, 128, 256, t, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A along m, B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_tt, 128, 256, t, t),
+    },
+    Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
         rung: None,
         contract: program!(padded::padded16),
@@ -474,6 +559,10 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_tma/fragment.rs", include_str!("kernels/gemm_tma/fragment.rs")),
     ("kernels/gemm_tma/mod.rs", include_str!("kernels/gemm_tma/mod.rs")),
     ("kernels/gemm_tma/parts.rs", include_str!("kernels/gemm_tma/parts.rs")),
+    ("kernels/gemm_wgmma/mod.rs", include_str!("kernels/gemm_wgmma/mod.rs")),
+    ("kernels/gemm_wgmma/operand.rs", include_str!("kernels/gemm_wgmma/operand.rs")),
+    ("kernels/gemm_wgmma/output.rs", include_str!("kernels/gemm_wgmma/output.rs")),
+    ("kernels/gemm_wgmma/walk.rs", include_str!("kernels/gemm_wgmma/walk.rs")),
     ("kernels/memories.rs", include_str!("kernels/memories.rs")),
     ("kernels/outer_product.rs", include_str!("kernels/outer_product.rs")),
     ("kernels/padded.rs", include_str!("kernels/padded.rs")),
@@ -535,6 +624,8 @@ impl Entry {
             Contract::ProductBf16(product) => &product.kernel.kernel.declaration,
             Contract::ProductBf16F32(product) => &product.kernel.kernel.declaration,
             Contract::TensorProduct(product) => product.kernel.declaration(),
+            Contract::TensorProductBf16(product) => product.kernel.declaration(),
+            Contract::TensorProductBf16F32(product) => product.kernel.declaration(),
             Contract::Program(program) => program.declaration,
         }
     }
@@ -577,7 +668,11 @@ pub enum Contract {
     /// A product of bf16, with sums and C of f32.
     ProductBf16F32(GeneralProduct<Bf16, f32>),
     /// A product of f32 of matrices that the tensor memory accelerator can copy.
-    TensorProduct(TensorProduct),
+    TensorProduct(TensorProduct<f32>),
+    /// The same of bf16, on tensor cores, with sums of f32 and C of bf16.
+    TensorProductBf16(TensorProduct<Bf16>),
+    /// The same with C of f32.
+    TensorProductBf16F32(TensorProduct<Bf16, f32>),
     /// Something else, with parameters of its own: whoever launches it names the kernel.
     Program(Program),
 }
@@ -648,55 +743,64 @@ pub type GemmParams<T, O = T> = (Problem, In<T>, In<T>, Out<O>, In<O>);
 pub type CheckedGemmParams<T, O = T> =
     (Problem, CheckedIn<T>, CheckedIn<T>, CheckedOut<O>, CheckedIn<O>);
 
-/// A general product of f32 whose operands the tensor memory accelerator copies: their elements lie side by side along one
-/// side, and rows (or columns) and matrices begin at multiples of sixteen bytes. C's strides are any.
+/// A general product of A and B of `T`, with C and the bias of `O`, whose operands the tensor memory accelerator copies: their
+/// elements lie side by side along one side, and rows (or columns) and matrices begin at multiples of sixteen bytes. C's
+/// strides are any.
 ///
-/// Blocks are as those of a [`GemmKernel`]; but several of them along z may be a cluster, which splits k.
+/// Blocks are as those of a [`GemmKernel`]; but several of them along z may be a cluster, which splits k; or a block
+/// [walks](Self::walks).
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct TensorProduct {
+pub struct TensorProduct<T: 'static, O: 'static = T> {
     /// Rows and columns of C that a block computes.
     pub tile: [u32; 2],
     /// Steps of k in a stage: a block of a cluster takes a number of whole ones.
     pub steps: u32,
     /// Blocks of a cluster that may split k, at most.
     pub most_splits: u32,
-    /// The boxes of A: of as many rows as the tile where A lies along k, and else of as many columns.
+    /// The boxes of A.
     pub a: BoxShape,
-    /// The boxes of B: of as many columns as the tile where B lies along n, and else of as many rows.
+    /// The boxes of B.
     pub b: BoxShape,
+    /// Do A, and B, lie along k? A lies along m otherwise, B along n.
+    pub along_k: [bool; 2],
+    /// Are there kernels like it for the other three ways in which A and B may lie? Then operands are taken as they are.
+    pub is_one_of_four: bool,
+    /// Does a block go on to further tiles? Then all blocks of a product are along x, as many as there are tiles or
+    /// fewer.
+    pub walks: bool,
     /// The kernel.
-    pub kernel: TensorKernel,
+    pub kernel: TensorKernel<T, O>,
 }
 
 /// The kernel of a product by tensor copies: which operands its producers copy element by element, so that their rows may
 /// begin anywhere; the others are maps.
 #[derive(Clone, Copy, Debug)]
-pub enum TensorKernel {
+pub enum TensorKernel<T: 'static, O: 'static = T> {
     /// None.
     Boxes {
         /// The kernel.
-        kernel: &'static Kernel<TensorParams>,
+        kernel: &'static Kernel<TensorParams<T, O>>,
         /// The same source, compiled for [`simt::check::launch`].
-        checked: &'static Kernel<CheckedTensorParams>,
+        checked: &'static Kernel<CheckedTensorParams<T, O>>,
     },
     /// A.
     OddA {
         /// The kernel.
-        kernel: &'static Kernel<OddAParams>,
+        kernel: &'static Kernel<OddAParams<T, O>>,
         /// The same source, compiled for [`simt::check::launch`].
-        checked: &'static Kernel<CheckedOddAParams>,
+        checked: &'static Kernel<CheckedOddAParams<T, O>>,
     },
     /// A and B.
     Odd {
         /// The kernel.
-        kernel: &'static Kernel<GemmParams<f32>>,
+        kernel: &'static Kernel<GemmParams<T, O>>,
         /// The same source, compiled for [`simt::check::launch`].
-        checked: &'static Kernel<CheckedGemmParams<f32>>,
+        checked: &'static Kernel<CheckedGemmParams<T, O>>,
     },
 }
 
-impl TensorKernel {
+impl<T, O> TensorKernel<T, O> {
     /// What the kernel says of itself.
     pub fn declaration(&self) -> &'static Declaration {
         match self {
@@ -717,15 +821,15 @@ impl TensorKernel {
 }
 
 /// Problem, A, B, C, bias.
-pub type TensorParams = (Problem, TensorMap<f32>, TensorMap<f32>, Out<f32>, In<f32>);
+pub type TensorParams<T, O = T> = (Problem, TensorMap<T>, TensorMap<T>, Out<O>, In<O>);
 /// Problem, A, B, C, bias as views that report every access.
-pub type CheckedTensorParams =
-    (Problem, CheckedTensorMap<f32>, CheckedTensorMap<f32>, CheckedOut<f32>, CheckedIn<f32>);
+pub type CheckedTensorParams<T, O = T> =
+    (Problem, CheckedTensorMap<T>, CheckedTensorMap<T>, CheckedOut<O>, CheckedIn<O>);
 /// Problem, A, B, C, bias.
-pub type OddAParams = (Problem, In<f32>, TensorMap<f32>, Out<f32>, In<f32>);
+pub type OddAParams<T, O = T> = (Problem, In<T>, TensorMap<T>, Out<O>, In<O>);
 /// Problem, A, B, C, bias as views that report every access.
-pub type CheckedOddAParams =
-    (Problem, CheckedIn<f32>, CheckedTensorMap<f32>, CheckedOut<f32>, CheckedIn<f32>);
+pub type CheckedOddAParams<T, O = T> =
+    (Problem, CheckedIn<T>, CheckedTensorMap<T>, CheckedOut<O>, CheckedIn<O>);
 
 /// m, n, k, A, B, C with the matrices as views.
 pub type ViewParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);

@@ -3,7 +3,7 @@
 
 use gpu::{
     problem::{COL_BIAS, Problem, RELU},
-    registry::{Contract, KERNELS, TensorProduct},
+    registry::{Contract, KERNELS, TensorKernel, TensorProduct},
 };
 use simt::{
     LaunchConfig,
@@ -21,7 +21,7 @@ const CASES: [(usize, usize, usize, usize, u32); 5] = [
     (70, 70, 80, 2, 3),
 ];
 
-fn products() -> impl Iterator<Item = (&'static str, &'static TensorProduct)> {
+fn products() -> impl Iterator<Item = (&'static str, &'static TensorProduct<f32>)> {
     KERNELS.iter().filter_map(|entry| match &entry.contract {
         Contract::TensorProduct(product) => Some((entry.name(), product)),
         _ => None,
@@ -84,8 +84,9 @@ fn b(i: usize, p: usize, col: usize) -> f32 {
 fn products_by_tensor_copies_are_clean_and_right() {
     let mut seen = 0;
     for (name, product) in products() {
-        let along_k = product.a.swizzle > 0;
-        let along_n = product.b.swizzle == 0;
+        let TensorKernel::Boxes { kernel, checked } = product.kernel else { continue };
+        let along_k = product.along_k[0];
+        let along_n = !product.along_k[1];
         for (number, (m, n, k, count, splits)) in CASES.into_iter().enumerate() {
             let splits = splits.min(product.most_splits);
             let a_values = match along_k {
@@ -116,9 +117,9 @@ fn products_by_tensor_copies_are_clean_and_right() {
             let grid =
                 [tiles(n, product.tile[1]), tiles(m, product.tile[0]), count as u32 * splits];
             let config = LaunchConfig {
-                dynamic_shared: product.kernel.kernel.declaration.dynamic_shared.unwrap(),
+                dynamic_shared: kernel.declaration.dynamic_shared.unwrap(),
                 cluster: [1, 1, splits],
-                ..LaunchConfig::new(grid, product.kernel.kernel.declaration.block.unwrap())
+                ..LaunchConfig::new(grid, kernel.declaration.block.unwrap())
             };
             for order in
                 [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(number as u64 + 7)]
@@ -132,7 +133,7 @@ fn products_by_tensor_copies_are_clean_and_right() {
                     let (c, bias) = (Out::new(c.as_mut_ptr(), c.len()), In::new(bias.as_ptr(), n));
                     let maps = (a_values.map(product.a), b_values.map(product.b));
                     let params = (problem, maps.0, maps.1, c, bias);
-                    check::launch(product.kernel.checked, &config, params, &options)
+                    check::launch(checked, &config, params, &options)
                 };
                 let report = report.unwrap();
                 assert!(report.is_clean(), "{name}, {m} x {n} x {k} by {splits}: {report}");

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use host::{
-    Activation, Device, Gemm, Shape,
+    Activation, Bf16, Device, Gemm, Shape,
     gemm::{Request, Scalar, Target, Text},
 };
 use tests::{
@@ -16,7 +16,8 @@ use tests::{
 fn kernels() -> impl Iterator<Item = (&'static str, bool, bool)> {
     f32::kernels().filter_map(|kernel| match kernel.text {
         Text::Tensor(product) => {
-            Some((kernel.entry.name(), product.a.swizzle > 0, product.b.swizzle == 0))
+            let [a, b] = product.along_k;
+            Some((kernel.entry.name(), a, !b))
         }
         _ => None,
     })
@@ -188,6 +189,67 @@ fn every_way_to_lie() {
         }
     }
     counted("tensor::every_way_to_lie", count / devices().len());
+}
+
+/// The same of bf16 on tensor cores: of the four kernels exactly one takes each way, and gives C whatever way that lies.
+#[test]
+fn every_way_to_lie_on_tensor_cores() {
+    let mut count = 0;
+    let place = |size: (usize, usize), by_rows: bool| {
+        let (order, run) = if by_rows { (Order::Rows, size.1) } else { (Order::Columns, size.0) };
+        Place::padded(size, order, run.next_multiple_of(8) - run)
+    };
+    for device in devices() {
+        let mut bench = Bench::<Bf16>::new(&device);
+        for [m, n, k] in [[37, 70, 45], [130, 300, 200], [300, 129, 8]] {
+            let data = Data::exact(k);
+            for (way, order) in WAYS.into_iter().flat_map(|way| Order::BOTH.map(|c| (way, c))) {
+                for (side, beta, count_of) in
+                    [(Side::Row, 0.0, None), (Side::Col, 3.0, None), (Side::Row, -1.0, Some(3))]
+                {
+                    let lies = |size: (usize, usize), by_rows: bool| {
+                        let one = place(size, by_rows);
+                        let step = one.extent(size).next_multiple_of(8);
+                        count_of.map_or(one, |of| one.batch(of, step))
+                    };
+                    let a = Operand::draw((m, k), lies((m, k), way.0), data, 71);
+                    let b = Operand::draw((k, n), lies((k, n), way.1), data, 72);
+                    let c = Place::padded((m, n), order, 2);
+                    let c = count_of.map_or(c, |of| c.batch(of, c.extent((m, n)) + 1));
+                    let case = Case::plain(a, b, c).scaled(2.0, beta, data, 73);
+                    let case = case.biased(side, data, 74).activated(Activation::Relu);
+                    let want = Want::exact(&case);
+                    let mut takers = 0;
+                    for way in ["nn", "nt", "tn", "tt"] {
+                        let name = format!("gemm_wgmma_128x256_{way}");
+                        let Ok(c) = bench.run(&case, Some(&name)) else { continue };
+                        want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+                        takers += 1;
+                    }
+                    assert_eq!(takers, 1, "{case}");
+                    count += 1;
+                }
+            }
+        }
+    }
+    counted("tensor::every_way_to_lie_on_tensor_cores", count / devices().len());
+}
+
+/// Rows that begin anywhere are refused, and another kernel is taken.
+#[test]
+fn rows_that_tensor_cores_do_not_take() {
+    let aligned = Request::dense(Shape::new(256, 512, 128).unwrap());
+    let odd = Request::dense(Shape::new(256, 512, 129).unwrap());
+    let choice = |request, name: Option<&str>| {
+        let gemm = name.map_or(Ok(Gemm::<Bf16>::new()), |name| Gemm::new().kernel(name));
+        let choice = gemm.and_then(|gemm| gemm.choose(request, &Target::H200));
+        choice.map_or_else(|error| error.to_string(), |choice| choice.entry.name().to_owned())
+    };
+    let name = "gemm_wgmma_128x256_nn";
+    assert_eq!(choice(&aligned, None), name);
+    assert_eq!(choice(&odd, None), "gemm_bf16_64");
+    let what = "takes A and B whose rows, or columns, begin at multiples of sixteen bytes";
+    assert_eq!(choice(&odd, Some(name)), format!("kernel = {name}: {what}"));
 }
 
 /// How operands lie changes no bit: of kernels with the same tiles, and of sums that none splits.

@@ -47,6 +47,12 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
             Contract::TensorProduct(product) => {
                 ("C = A B by tensor copies", Some(product.tile), declaration.block)
             }
+            Contract::TensorProductBf16(product) => {
+                ("C = A B in bf16 on tensor cores", Some(product.tile), declaration.block)
+            }
+            Contract::TensorProductBf16F32(product) => {
+                ("C = A B in bf16 on tensor cores, C in f32", Some(product.tile), declaration.block)
+            }
             _ => ("another program", None, declaration.block),
         };
         let line = KernelLine {

@@ -167,6 +167,8 @@ pub enum Ineligible {
     },
     /// The accelerator does not count to this size of A or B.
     TooLong(usize),
+    /// It takes operands whose rows, columns and matrices begin at multiples of sixteen bytes.
+    Uneven,
     /// It does not split k.
     Split,
     /// It needs more workspace than it may take.
@@ -195,6 +197,9 @@ impl fmt::Display for Ineligible {
             Ineligible::TooLong(size) => {
                 write!(f, "takes sizes up to 2^31, and one of A or B is {size}")
             }
+            Ineligible::Uneven => f.write_str(
+                "takes A and B whose rows, or columns, begin at multiples of sixteen bytes",
+            ),
             Ineligible::Split => f.write_str("does not split k"),
             Ineligible::Workspace { needed, limit } => {
                 write!(f, "needs {needed} bytes of workspace, and may take {limit}")
@@ -323,6 +328,8 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         ("gemm_tma_72x80_oo", true) => (395.0, 1.0, 5.4),
         ("gemm_tma_16x256_nn" | "gemm_tma_256x16_nn", true) => (360.0, 0.87, 5.4),
         ("gemm_f64_64", true) => (100.0, 0.3, 3.0),
+        // What such kernels are known to come to on a GPU like this.
+        (name, true) if name.starts_with("gemm_wgmma_") => (6000.0, 1.0, 6.0),
         // Not measured: they are the only ones of their types for every device, and as fast as this at least.
         ("gemm_bf16_64" | "gemm_bf16_f32_64", true) => (100.0, 0.65, 4.0),
         ("gemm_32", false) => (8.0, 1.0, 20.0),
@@ -378,6 +385,9 @@ fn ineligible<T, O>(
                 Ok(orientation) => orientation,
                 Err((operand, side)) => return Some(Ineligible::Along { operand, side }),
             };
+            if product.is_one_of_four && orientation.needs_copies() {
+                return Some(Ineligible::Uneven);
+            }
             let (needed, limit) = (orientation.workspace_bytes(), request.workspace_limit);
             let too_long = tensor::too_long(request).map(Ineligible::TooLong);
             too_long.or((needed > limit).then_some(Ineligible::Workspace { needed, limit }))

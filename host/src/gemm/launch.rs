@@ -344,17 +344,22 @@ pub(super) fn panels<T, O>(
     let (tile, block) = (kernel.tile.map(|size| size as usize), kernel.block);
     let declared = kernel.entry.declaration().dynamic_shared.unwrap_or(0);
     let copies_boxes = matches!(kernel.text, Text::Tensor(_));
-    let most_rows = (limits.grid[1] as usize).saturating_mul(tile[0]);
+    let walks = matches!(kernel.text, Text::Tensor(product) if product.walks);
+    let most_rows = match walks {
+        true => shape.m(),
+        false => (limits.grid[1] as usize).saturating_mul(tile[0]),
+    };
     let most_products = limits.grid[2] as usize / split_k as usize;
     (0..count).step_by(most_products).flat_map(move |first_product| {
         (0..shape.m()).step_by(most_rows).map(move |first_row| {
             let products = most_products.min(count - first_product);
             let rows = most_rows.min(shape.m() - first_row);
-            let grid = [
-                shape.n().div_ceil(tile[1]) as u32,
-                rows.div_ceil(tile[0]) as u32,
-                products as u32 * split_k,
-            ];
+            let (across, down) = (shape.n().div_ceil(tile[1]), rows.div_ceil(tile[0]));
+            let [across, down] = match walks {
+                true => [across.saturating_mul(down).min(multiprocessors as usize), 1],
+                false => [across, down],
+            };
+            let grid = [across as u32, down as u32, products as u32 * split_k];
             let dynamic_shared = match copies_boxes {
                 true => tensor::dynamic_shared(declared, grid, multiprocessors),
                 false => declared,

@@ -46,7 +46,7 @@ pub trait Scalar<O: Pod = Self>: Pod + Send + Sync + private::Sealed<O> {
     #[doc(hidden)]
     unsafe fn tensor(
         stream: &Stream,
-        product: &TensorProduct,
+        product: &TensorProduct<Self, O>,
         config: &LaunchConfig,
         operands: TensorOperands<Self, O>,
     ) -> Result<()>;
@@ -80,25 +80,22 @@ pub enum Text<T: 'static, O: 'static = T> {
     /// It takes every product.
     General(GemmKernel<T, O>),
     /// It takes matrices that the tensor memory accelerator copies.
-    Tensor(&'static TensorProduct),
+    Tensor(&'static TensorProduct<T, O>),
 }
 
 impl Scalar for f32 {
     const NAME: &'static str = "f32";
 
     fn kernels() -> impl Iterator<Item = Kernel<f32>> {
-        KERNELS.iter().filter_map(|entry| match entry.contract {
-            Contract::Product(Product { tile, block, kernel, .. }) => {
+        KERNELS.iter().filter_map(|entry| match &entry.contract {
+            &Contract::Product(Product { tile, block, kernel, .. }) => {
                 let text = match kernel {
                     ProductKernel::Gemm(general) => Text::General(general),
                     _ => Text::Lesson,
                 };
                 Some(Kernel { entry, tile, block, text })
             }
-            Contract::TensorProduct(ref product) => {
-                let block = entry.declaration().block.unwrap_or([1; 3]);
-                Some(Kernel { entry, tile: product.tile, block, text: Text::Tensor(product) })
-            }
+            Contract::TensorProduct(product) => Some(Kernel::tensor(entry, product)),
             _ => None,
         })
     }
@@ -120,7 +117,7 @@ impl Scalar for f32 {
 
     unsafe fn tensor(
         stream: &Stream,
-        product: &TensorProduct,
+        product: &TensorProduct<f32>,
         config: &LaunchConfig,
         operands: TensorOperands<f32, f32>,
     ) -> Result<()> {
@@ -135,17 +132,25 @@ impl<T: Copy + 'static, O: Copy + 'static> Kernel<T, O> {
         let GeneralProduct { tile, block, kernel, .. } = *product;
         Kernel { entry, tile, block, text: Text::General(kernel) }
     }
+
+    /// That of a product by tensor copies.
+    fn tensor(entry: &'static Entry, product: &'static TensorProduct<T, O>) -> Self {
+        let block = entry.declaration().block.unwrap_or([1; 3]);
+        Kernel { entry, tile: product.tile, block, text: Text::Tensor(product) }
+    }
 }
 
-/// Types that have general products alone, of that contract, and sums of such a type.
-macro_rules! general {
-    ($($name:literal: $operand:ty => $c:ty, $contract:ident, $sum:ty;)*) => {$(
+/// Types that have no lessons: the contracts of their general products, and of those by tensor copies, if there are; and the
+/// type of their sums.
+macro_rules! without_lessons {
+    ($($name:literal: $operand:ty => $c:ty, $sum:ty, $contract:ident $(, $tensor:ident)?;)*) => {$(
         impl Scalar<$c> for $operand {
             const NAME: &'static str = $name;
 
             fn kernels() -> impl Iterator<Item = Kernel<$operand, $c>> {
                 KERNELS.iter().filter_map(|entry| match &entry.contract {
                     Contract::$contract(product) => Some(Kernel::general(entry, product)),
+                    $(Contract::$tensor(product) => Some(Kernel::tensor(entry, product)),)?
                     _ => None,
                 })
             }
@@ -166,22 +171,22 @@ macro_rules! general {
             }
 
             unsafe fn tensor(
-                _: &Stream,
-                product: &TensorProduct,
-                _: &LaunchConfig,
-                _: TensorOperands<$operand, $c>,
+                stream: &Stream,
+                product: &TensorProduct<$operand, $c>,
+                config: &LaunchConfig,
+                operands: TensorOperands<$operand, $c>,
             ) -> Result<()> {
-                let name = product.kernel.declaration().name;
-                Err(Error::argument("kernel", name, "computes in f32"))
+                // SAFETY: the caller's.
+                unsafe { tensor::launch_as_is(stream, product, config, operands) }
             }
         }
     )*};
 }
 
-general! {
-    "f64": f64 => f64, ProductF64, f64;
-    "bf16": Bf16 => Bf16, ProductBf16, f32;
-    "bf16 with C of f32": Bf16 => f32, ProductBf16F32, f32;
+without_lessons! {
+    "f64": f64 => f64, f64, ProductF64;
+    "bf16": Bf16 => Bf16, f32, ProductBf16, TensorProductBf16;
+    "bf16 with C of f32": Bf16 => f32, f32, ProductBf16F32, TensorProductBf16F32;
 }
 
 /// The kernel of that name.

@@ -9,6 +9,9 @@
 //! | m | k | exchanged: B^T lies along k, A^T along m | `nn` |
 //! | k | k | with a copy of B turned over; or exchanged, and of A: of the smaller one | `nn` |
 //! | m | n | as it is, or exchanged: so that C lies along the kernel's columns | `tn` |
+//!
+//! That is of f32. Tensor cores read bf16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
+//! what lies its way.
 
 use gpu::{
     kernels::gemm::pad::{pad_rows, turn_rows},
@@ -22,8 +25,8 @@ use simt::{
 
 use super::choice::{Request, Speed, Target};
 use crate::{
-    boxes::Boxes,
-    buffer::{BufferView, BufferViewMut, Written},
+    boxes::{BoxElement, Boxes},
+    buffer::{BufferView, BufferViewMut, Pod, Written},
     error::Result,
     launch::Stream,
 };
@@ -47,8 +50,10 @@ const COPY_BYTE_US: f64 = 1e-6;
 /// A kernel that copies an operand: rows, columns, pitch and step before and behind, from, to.
 type CopyKernel = Kernel<(u32, u32, u64, u64, u64, u64, In<f32>, Out<f32>)>;
 
-/// Elements to whose multiples rows and matrices are padded: sixteen bytes.
-const UNIT: usize = 16 / size_of::<f32>();
+/// Elements at whose multiples rows and matrices begin: sixteen bytes.
+const fn unit<T>() -> usize {
+    16 / size_of::<T>()
+}
 
 /// How a product is put before a kernel, so that its operands lie the way the kernel reads them. [`orientation`] alone makes
 /// one that is not the default: as they are.
@@ -69,9 +74,14 @@ impl Orientation {
         if self.exchanged { request.exchanged() } else { *request }
     }
 
-    /// Bytes of copies.
+    /// Bytes of copies: these are of f32.
     pub(super) fn workspace_bytes(self) -> u64 {
         (self.copied as u64).saturating_mul(size_of::<f32>() as u64)
+    }
+
+    /// Is an operand to be copied?
+    pub(super) fn needs_copies(self) -> bool {
+        self.copies > 0
     }
 }
 
@@ -80,15 +90,20 @@ impl Orientation {
 ///
 /// # Errors
 /// The operand that lies along neither side that would do, and along which it should: `A` or `B`, `k`, `m` or `n`.
-pub(super) fn orientation(
-    product: &TensorProduct,
+pub(super) fn orientation<T, O>(
+    product: &TensorProduct<T, O>,
     request: &Request,
 ) -> std::result::Result<Orientation, (&'static str, &'static str)> {
     // A is read along m by kernels that take what an exchange does not change: nothing is turned over for these. Nor for
-    // those that take rows wherever they begin: a copy's begin where they should.
-    let [_, odd_b] = product.kernel.takes_odd_rows();
-    let turns = if product.a.swizzle > 0 && !odd_b { &[false, true][..] } else { &[false] };
-    let ways = [false, true].into_iter().flat_map(|exchanged| {
+    // those that take rows wherever they begin: a copy's begin where they should. And where there is a kernel for every
+    // way, nothing is done for any.
+    let (one_of_four, [_, odd_b]) = (product.is_one_of_four, product.kernel.takes_odd_rows());
+    let turns = match product.along_k[0] && !odd_b && !one_of_four {
+        true => &[false, true][..],
+        false => &[false],
+    };
+    let exchanges = if one_of_four { &[false][..] } else { &[false, true] };
+    let ways = exchanges.iter().flat_map(|&exchanged| {
         turns.iter().map(move |&turned| Orientation { exchanged, turned, ..Orientation::default() })
     });
     let (mut best, mut fewest_across) = (None, (usize::MAX, ("A", "k")));
@@ -128,6 +143,8 @@ pub(super) struct Sides {
     turned: bool,
     /// May its rows begin anywhere?
     pub(super) odd: bool,
+    /// See [`unit`].
+    unit: usize,
     pub(super) shape: BoxShape,
 }
 
@@ -145,7 +162,7 @@ impl Sides {
     /// all one, NVIDIA's documentation does not say that the accelerator takes them.
     fn is_even(&self) -> bool {
         let (count, pitch) = self.outer;
-        count <= 1 || (pitch.is_multiple_of(UNIT) && pitch >= self.inner.1)
+        count <= 1 || (pitch.is_multiple_of(self.unit) && pitch >= self.inner.1)
     }
 
     /// The launch that makes a copy of so many matrices.
@@ -163,7 +180,7 @@ impl Sides {
 
     /// Elements from one row to the next of a copy.
     pub(super) fn padded_pitch(&self) -> usize {
-        self.inner.1.next_multiple_of(UNIT)
+        self.inner.1.next_multiple_of(self.unit)
     }
 
     /// Elements of the copies of so many matrices that it takes, where these begin at multiples of sixteen bytes or not.
@@ -176,8 +193,8 @@ impl Sides {
 }
 
 /// A and B as a kernel reads them.
-pub(super) fn sides(
-    product: &TensorProduct,
+pub(super) fn sides<T, O>(
+    product: &TensorProduct<T, O>,
     way: Orientation,
     [m, n, k]: [usize; 3],
     strides: [[usize; 2]; 2],
@@ -185,25 +202,22 @@ pub(super) fn sides(
     // Named as in the request.
     let names = [("A", "m"), ("B", "n")];
     let [of_a, of_b] = if way.exchanged { [names[1], names[0]] } else { names };
-    let [odd_a, odd_b] = product.kernel.takes_odd_rows();
-    let sides = |(operand, side), (shape, odd): (BoxShape, bool), turned, outer, k_stride| {
-        let outer: (usize, usize) = outer;
-        // Along k the boxes are swizzled.
-        let (inner, outer) = match shape.swizzle > 0 {
+    let odd = product.kernel.takes_odd_rows();
+    let shapes = [product.a, product.b];
+    let sides = |number: usize, (operand, side), turned, outer: (usize, usize), k_stride| {
+        let (inner, outer) = match product.along_k[number] {
             true => (("k", k, k_stride), outer),
             false => ((side, outer.0, outer.1), (k, k_stride)),
         };
-        Sides { operand, inner, outer, turned, odd, shape }
+        let (odd, shape) = (odd[number], shapes[number]);
+        Sides { operand, inner, outer, turned, odd, unit: unit::<T>(), shape }
     };
     let [a, b] = strides;
-    [
-        sides(of_a, (product.a, odd_a), false, (m, a[0]), a[1]),
-        sides(of_b, (product.b, odd_b), way.turned, (n, b[1]), b[0]),
-    ]
+    [sides(0, of_a, false, (m, a[0]), a[1]), sides(1, of_b, way.turned, (n, b[1]), b[0])]
 }
 
 /// Those of a request that has been put before the kernel in that way.
-fn sides_of(product: &TensorProduct, way: Orientation, given: &Request) -> [Sides; 2] {
+fn sides_of<T, O>(product: &TensorProduct<T, O>, way: Orientation, given: &Request) -> [Sides; 2] {
     let (shape, [a, b, _]) = (given.shape, given.strides);
     sides(product, way, [shape.m(), shape.n(), shape.k()], [a, b])
 }
@@ -216,8 +230,8 @@ pub(super) fn too_long(request: &Request) -> Option<usize> {
 
 /// Blocks that split k between them: as many as were asked for, or as give the shortest time; and that time, in
 /// microseconds, of a kernel of which these speeds were measured.
-pub(super) fn split_k(
-    product: &TensorProduct,
+pub(super) fn split_k<T, O>(
+    product: &TensorProduct<T, O>,
     way: Orientation,
     request: &Request,
     target: &Target,
@@ -237,8 +251,8 @@ pub(super) fn split_k(
 }
 
 /// The time of a product that has been put before the kernel, split so.
-fn time(
-    product: &TensorProduct,
+fn time<T, O>(
+    product: &TensorProduct<T, O>,
     given: &Request,
     target: &Target,
     speed: &Speed,
@@ -263,7 +277,8 @@ fn time(
     };
     let parts = if blocks > 1 { PARTS_US } else { 0.0 };
     let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
-    let bytes = 4.0 * (m * k + k * n + m * n) * given.batch as f64;
+    let read = size_of::<T>() as f64 * (m * k + k * n);
+    let bytes = (read + size_of::<O>() as f64 * m * n) * given.batch as f64;
     speed.fixed_us + parts + speed.time(of_one, on_the_fullest).max(bytes * BYTE_US)
 }
 
@@ -280,8 +295,8 @@ pub(super) fn dynamic_shared(declared: u32, grid: [u32; 3], multiprocessors: u32
 }
 
 /// The launches that copy operands before a launch of so many products of such sizes.
-pub(super) fn copies(
-    product: &TensorProduct,
+pub(super) fn copies<T, O>(
+    product: &TensorProduct<T, O>,
     way: Orientation,
     given: &Request,
     sizes: [usize; 3],
@@ -313,12 +328,32 @@ pub struct TensorOperands<'a, T, O> {
 }
 
 /// An operand of a launch.
-struct Source<'a> {
-    elements: BufferView<'a, f32>,
+struct Source<'a, T> {
+    elements: BufferView<'a, T>,
     sides: Sides,
     step: usize,
     /// Elements of its copy, where it needs one.
     copied: usize,
+}
+
+/// Launches with operands as they are: they lie the way the kernel reads them ([`Orientation::needs_copies`]).
+///
+/// # Safety
+/// As for [`Stream::launch`].
+pub(super) unsafe fn launch_as_is<T: BoxElement, O: Pod>(
+    stream: &Stream,
+    product: &TensorProduct<T, O>,
+    config: &LaunchConfig,
+    operands: TensorOperands<T, O>,
+) -> Result<()> {
+    let TensorOperands { problem, products, matrices, strides, orientation, c, bias } = operands;
+    let sizes = [problem.m, problem.n, problem.k].map(|size| size as usize);
+    let [of_a, of_b] = sides(product, orientation, sizes, strides.map(|(_, strides)| strides));
+    let a = Source::new(matrices[0], of_a, strides[0].0, products);
+    let b = Source::new(matrices[1], of_b, strides[1].0, products);
+    let maps = (|| a.boxes(products), || b.boxes(products));
+    // SAFETY: the caller's.
+    unsafe { begin(stream, product, config, (problem, &a, &b, c, bias), maps) }
 }
 
 /// Copies operands that need it, and launches.
@@ -327,7 +362,7 @@ struct Source<'a> {
 /// As for [`Stream::launch`].
 pub(super) unsafe fn launch(
     stream: &Stream,
-    product: &TensorProduct,
+    product: &TensorProduct<f32>,
     config: &LaunchConfig,
     operands: TensorOperands<f32, f32>,
 ) -> Result<()> {
@@ -362,12 +397,12 @@ pub(super) unsafe fn launch(
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-unsafe fn begin<'a>(
+unsafe fn begin<'a, T: BoxElement, O: Pod>(
     stream: &Stream,
-    product: &TensorProduct,
+    product: &TensorProduct<T, O>,
     config: &LaunchConfig,
-    operands: (&Problem, &Source, &Source, Written<f32>, BufferView<f32>),
-    maps: (impl FnOnce() -> Result<Boxes<'a, f32>>, impl FnOnce() -> Result<Boxes<'a, f32>>),
+    operands: (&Problem, &Source<T>, &Source<T>, Written<O>, BufferView<O>),
+    maps: (impl FnOnce() -> Result<Boxes<'a, T>>, impl FnOnce() -> Result<Boxes<'a, T>>),
 ) -> Result<()> {
     let (problem, a, b, c, bias) = operands;
     // SAFETY: the caller's.
@@ -386,20 +421,22 @@ unsafe fn begin<'a>(
     }
 }
 
-impl<'a> Source<'a> {
-    fn new(elements: BufferView<'a, f32>, sides: Sides, step: usize, matrices: usize) -> Self {
-        let even_step = matrices <= 1 || step.is_multiple_of(UNIT);
+impl<'a, T: Pod> Source<'a, T> {
+    fn new(elements: BufferView<'a, T>, sides: Sides, step: usize, matrices: usize) -> Self {
+        let even_step = matrices <= 1 || step.is_multiple_of(sides.unit);
         let aligned = elements.address().addr().is_multiple_of(16);
         let copied = sides.copied(matrices, aligned && even_step);
         Source { elements, sides, step, copied }
     }
 
     /// The operand as it lies.
-    fn boxes(&self, matrices: usize) -> Result<Boxes<'a, f32>> {
+    fn boxes(&self, matrices: usize) -> Result<Boxes<'a, T>> {
         let Sides { inner: (_, len, _), outer: (count, pitch), shape, .. } = self.sides;
         Boxes::new(self.elements, [matrices, count, len], [self.step, pitch], shape)
     }
+}
 
+impl<'a> Source<'a, f32> {
     /// The operand, or its copy among others, which begins there.
     fn boxes_or_copy(
         &self,

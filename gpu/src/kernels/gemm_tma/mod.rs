@@ -37,8 +37,8 @@ mod fragment;
 mod parts;
 mod rings;
 
-pub use self::{fragment::SLAB, rings::*};
 use self::fragment::{Fragment, Operand, Places, STEPS, Steps, place_of};
+pub use self::{fragment::SLAB, rings::*};
 use super::{
     device::*,
     gemm::{FOUR, epilogue::Epilogue},
@@ -214,7 +214,10 @@ fn store<
     for i in 0..ROWS {
         for j in (0..COLS).step_by(FOUR) {
             let four = [sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]];
-            epilogue.store::<WIDE>((first_row + rows.outer::<ROWS>(i), first_col + cols.outer::<COLS>(j)), four);
+            epilogue.store::<WIDE>(
+                (first_row + rows.outer::<ROWS>(i), first_col + cols.outer::<COLS>(j)),
+                four,
+            );
         }
     }
 }

@@ -145,8 +145,8 @@ pub fn add<
         let mut group = thread;
         while group < all {
             let groups = at_once::<THREADS>(group, all);
-            let sums = groups
-                .map(|(group, _)| add_slices::<TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
+            let sums =
+                groups.map(|(group, _)| add_slices::<TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
             for i in 0..AT_ONCE {
                 tile.finish(groups[i], sums[i]);
             }

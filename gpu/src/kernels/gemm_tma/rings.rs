@@ -289,13 +289,7 @@ pub fn gemm_tma_72x80_on(
 
 /// 72 x 80 elements a block; A and B row by row, their rows wherever they begin.
 #[kernel(block = (THREADS), dynamic_shared = STAGES * STAGE * size_of::<f32>(), barriers = 3, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
-pub fn gemm_tma_72x80_oo(
-    problem: Problem,
-    a: In<f32>,
-    b: In<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
+pub fn gemm_tma_72x80_oo(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
     let (a, b) = (rows_of_a(&problem, &a), rows_of_b(&problem, &b));
     multiply::<_, _, 0>(&problem, (&a, &b), (&mut c, &bias), &pipeline![11]);
 }
@@ -324,7 +318,6 @@ pub fn gemm_tma_72x80_on1(
     multiply::<_, _, 1>(&problem, (&a, &b.boxes::<32, 80, 0>()), (&mut c, &bias), &pipeline![11]);
 }
 
-
 /// 72 x 80 elements a block; A and B row by row.
 #[kernel(block = (THREADS), dynamic_shared = STAGES * STAGE * size_of::<f32>(), barriers = 3, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
 pub fn gemm_tma_72x80_nn1(
@@ -337,4 +330,3 @@ pub fn gemm_tma_72x80_nn1(
     let (a, b) = (a.boxes::<72, 32, 128>(), b.boxes::<32, 80, 0>());
     multiply::<_, _, 1>(&problem, (&a, &b), (&mut c, &bias), &pipeline![11]);
 }
-
