@@ -48,7 +48,7 @@ macro_rules! tensor {
             b: boxes!(b $b $cols),
             along_k: [along_k!(a $a), along_k!(b $b)],
             is_one_of_four: false,
-            walks: false,
+            walkers: None,
             kernel: TensorKernel::$copies {
                 kernel: &crate::kernels::gemm_tma::$name,
                 checked: &crate::checked::kernels::gemm_tma::$name,
@@ -62,16 +62,16 @@ const SLAB_STEPS: u32 = SLAB as u32;
 
 /// A general product of bf16 on tensor cores, likewise.
 macro_rules! wgmma {
-    ($contract:ident, $name:ident, $rows:literal, $cols:literal, $a:ident, $b:ident) => {
+    ($contract:ident, $name:ident, $rows:literal, $cols:literal, $blocks:literal, $a:ident, $b:ident) => {
         Contract::$contract(TensorProduct {
             tile: [$rows, $cols],
             steps: DEPTH as u32,
             most_splits: 1,
-            a: wgmma_boxes(along_k!(a $a), $rows),
-            b: wgmma_boxes(along_k!(b $b), $cols),
+            a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
+            b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
             along_k: [along_k!(a $a), along_k!(b $b)],
             is_one_of_four: true,
-            walks: true,
+            walkers: Some($blocks),
             kernel: TensorKernel::Boxes {
                 kernel: &crate::kernels::gemm_wgmma::$name,
                 checked: &crate::checked::kernels::gemm_wgmma::$name,
@@ -419,42 +419,82 @@ pub static KERNELS: &[Entry] = &[
     Entry {
         summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A along k, B along n",
         rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_nn, 128, 256, n, n),
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_nn, 128, 256, 1, n, n),
     },
     Entry {
         summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A and B along k",
         rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_nt, 128, 256, n, t),
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_nt, 128, 256, 1, n, t),
     },
     Entry {
         summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A along m, B along n",
         rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_tn, 128, 256, t, n),
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_tn, 128, 256, 1, t, n),
     },
     Entry {
         summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A along m, B along k",
         rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_tt, 128, 256, t, t),
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_tt, 128, 256, 1, t, t),
     },
     Entry {
         summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A along k, B along n",
         rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_nn, 128, 256, n, n),
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_nn, 128, 256, 1, n, n),
     },
     Entry {
         summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A and B along k",
         rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_nt, 128, 256, n, t),
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_nt, 128, 256, 1, n, t),
     },
     Entry {
         summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A along m, B along n",
         rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_tn, 128, 256, t, n),
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_tn, 128, 256, 1, t, n),
     },
     Entry {
         summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A along m, B along k",
         rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_tt, 128, 256, t, t),
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_tt, 128, 256, 1, t, t),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 256 x 256 tiles of two blocks; A along k, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_256x256_nn, 256, 256, 2, n, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 256 x 256 tiles of two blocks; A and B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_256x256_nt, 256, 256, 2, n, t),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 256 x 256 tiles of two blocks; A along m, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_256x256_tn, 256, 256, 2, t, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 256 x 256 tiles of two blocks; A along m, B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_256x256_tt, 256, 256, 2, t, t),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 256 x 256 tiles of two blocks; A along k, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_256x256_nn, 256, 256, 2, n, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 256 x 256 tiles of two blocks; A and B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_256x256_nt, 256, 256, 2, n, t),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 256 x 256 tiles of two blocks; A along m, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_256x256_tn, 256, 256, 2, t, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 256 x 256 tiles of two blocks; A along m, B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_256x256_tt, 256, 256, 2, t, t),
     },
     Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
@@ -747,8 +787,8 @@ pub type CheckedGemmParams<T, O = T> =
 /// elements lie side by side along one side, and rows (or columns) and matrices begin at multiples of sixteen bytes. C's
 /// strides are any.
 ///
-/// Blocks are as those of a [`GemmKernel`]; but several of them along z may be a cluster, which splits k; or a block
-/// [walks](Self::walks).
+/// Blocks are as those of a [`GemmKernel`]; but several of them along z may be a cluster, which splits k; or a block goes
+/// on to [further tiles](Self::walkers).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TensorProduct<T: 'static, O: 'static = T> {
@@ -766,9 +806,9 @@ pub struct TensorProduct<T: 'static, O: 'static = T> {
     pub along_k: [bool; 2],
     /// Are there kernels like it for the other three ways in which A and B may lie? Then operands are taken as they are.
     pub is_one_of_four: bool,
-    /// Does a block go on to further tiles? Then all blocks of a product are along x, as many as there are tiles or
-    /// fewer.
-    pub walks: bool,
+    /// Where a block goes on to further tiles: how many blocks, which are a cluster, share a tile. Then all blocks of a
+    /// product are along x, as many as its tiles take or fewer.
+    pub walkers: Option<u32>,
     /// The kernel.
     pub kernel: TensorKernel<T, O>,
 }

@@ -2,43 +2,32 @@
 //! not, several of them a block.
 
 use gpu::{
-    checked::kernels::gemm_wgmma as watched,
-    kernels::gemm_wgmma as kernels,
     problem::{COL_BIAS, Problem, RELU},
+    registry::{Contract, KERNELS, TensorKernel, TensorProduct},
 };
 use simt::{
-    Bf16, Kernel, LaunchConfig,
+    Bf16, LaunchConfig,
     check::{self, Order},
     checked, cpu,
     device::{self, BoxShape},
 };
 
-type Product = Kernel<(
-    Problem,
-    device::TensorMap<Bf16>,
-    device::TensorMap<Bf16>,
-    device::Out<f32>,
-    device::In<f32>,
-)>;
-type Watched = Kernel<(
-    Problem,
-    checked::TensorMap<Bf16>,
-    checked::TensorMap<Bf16>,
-    checked::Out<f32>,
-    checked::In<f32>,
-)>;
+type Case = TensorProduct<Bf16, f32>;
 
-/// A kernel, and whether A and B lie along k.
-type Case = (&'static Product, &'static Watched, [bool; 2]);
+/// The kernels whose C is of f32: those of bf16 are the same text.
+fn cases() -> Vec<&'static Case> {
+    let cases = KERNELS.iter().filter_map(|entry| match &entry.contract {
+        Contract::TensorProductBf16F32(product) => Some(product),
+        _ => None,
+    });
+    let cases = cases.collect::<Vec<_>>();
+    assert!(cases.len() >= 8, "{}", cases.len());
+    cases
+}
 
-const TILE: [usize; 2] = [128, 256];
-
-static CASES: [Case; 4] = [
-    (&kernels::gemm_wgmma_f32_128x256_nn, &watched::gemm_wgmma_f32_128x256_nn, [true, false]),
-    (&kernels::gemm_wgmma_f32_128x256_nt, &watched::gemm_wgmma_f32_128x256_nt, [true, true]),
-    (&kernels::gemm_wgmma_f32_128x256_tn, &watched::gemm_wgmma_f32_128x256_tn, [false, false]),
-    (&kernels::gemm_wgmma_f32_128x256_tt, &watched::gemm_wgmma_f32_128x256_tt, [false, true]),
-];
+fn name(case: &Case) -> &'static str {
+    case.kernel.declaration().name
+}
 
 /// Sixteen bytes, aligned.
 #[derive(Clone, Copy)]
@@ -57,7 +46,7 @@ impl Operand {
     fn new(
         [outer, k]: [usize; 2],
         along_k: bool,
-        tile: usize,
+        shape: BoxShape,
         value: impl Fn(usize, usize) -> Bf16,
     ) -> Self {
         let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
@@ -72,8 +61,6 @@ impl Operand {
         let values = places
             .map(|(row, col)| Eight(std::array::from_fn(|i| at(row, col + i).to_bits())))
             .collect();
-        let rows_of_box = if along_k { tile } else { 64 };
-        let shape = BoxShape { rows: rows_of_box, cols: 64, swizzle: 128 };
         Operand { values, extents: [1, rows, cols], pitch, shape }
     }
 
@@ -122,8 +109,8 @@ impl Given {
         if full {
             (problem.bias, problem.activation) = (COL_BIAS, RELU);
         }
-        let a = Operand::new([m, k], case.2[0], TILE[0], |row, p| value(row, p, 1));
-        let b = Operand::new([n, k], case.2[1], TILE[1], |col, p| value(p, col, 2));
+        let a = Operand::new([m, k], case.along_k[0], case.a, |row, p| value(row, p, 1));
+        let b = Operand::new([n, k], case.along_k[1], case.b, |col, p| value(p, col, 2));
         // With beta = 0 it is not looked at.
         let c_at = |row, col| if beta == 0.0 { f32::NAN } else { value(row, col, 3).to_f32() };
         let c = (0..m * n).map(|i| c_at(i / n, i % n)).collect::<Vec<_>>();
@@ -142,15 +129,16 @@ impl Given {
     }
 
     fn config(&self, case: &Case, blocks: u32) -> LaunchConfig {
-        let declaration = &case.0.declaration;
+        let declaration = case.kernel.declaration();
         let dynamic_shared = declaration.dynamic_shared.unwrap();
         LaunchConfig {
             dynamic_shared,
-            ..LaunchConfig::new([blocks, 1, 1], declaration.block.unwrap())
+            ..LaunchConfig::new([blocks * case.walkers.unwrap(), 1, 1], declaration.block.unwrap())
         }
     }
 
     fn run(&self, case: &Case, blocks: u32) -> Vec<f32> {
+        let TensorKernel::Boxes { kernel, .. } = case.kernel else { panic!("{case:?}") };
         let mut c = self.c.clone();
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
         unsafe {
@@ -160,12 +148,13 @@ impl Given {
             );
             let params = (self.problem, self.a.map(), self.b.map(), out, bias);
             let config = self.config(case, blocks);
-            cpu::launch(case.0, &config, params, &cpu::Options::default()).unwrap();
+            cpu::launch(kernel, &config, params, &cpu::Options::default()).unwrap();
         }
         c
     }
 
     fn run_watched(&self, case: &Case, blocks: u32, order: Order) -> Vec<f32> {
+        let TensorKernel::Boxes { checked, .. } = case.kernel else { panic!("{case:?}") };
         let mut c = self.c.clone();
         let mut options = check::Options::default();
         options.order = order;
@@ -177,25 +166,24 @@ impl Given {
                 checked::In::new(self.bias.as_ptr(), self.bias.len()),
             );
             let params = (self.problem, self.a.checked_map(), self.b.checked_map(), out, bias);
-            check::launch(case.1, &self.config(case, blocks), params, &options)
+            check::launch(checked, &self.config(case, blocks), params, &options)
         };
         let report = report.unwrap();
-        assert!(report.is_clean(), "{}: {report}", case.0.declaration.name);
+        assert!(report.is_clean(), "{}: {report}", name(case));
         c
     }
 
     fn is_exact(&self, case: &Case, c: &[f32]) {
         let n = self.problem.n as usize;
         for (i, (&got, &want)) in c.iter().zip(&self.expected).enumerate() {
-            let name = case.0.declaration.name;
-            assert_eq!(f64::from(got), want, "{name}: element ({}, {})", i / n, i % n);
+            assert_eq!(f64::from(got), want, "{}: element ({}, {})", name(case), i / n, i % n);
         }
     }
 }
 
 #[test]
 fn integers_are_exact_whatever_way_operands_lie() {
-    for case in &CASES {
+    for case in cases() {
         for (shape, blocks, scales, full) in [
             ([200, 300, 130], 1, (1.0, 0.0), false),
             ([200, 304, 64], 3, (2.0, -1.0), false),
@@ -210,12 +198,13 @@ fn integers_are_exact_whatever_way_operands_lie() {
 
 #[test]
 fn checked_launches_are_clean_in_every_order() {
-    for (case, order) in
-        CASES.iter().zip([Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)])
-    {
-        // Four tiles of the one block, and more stages than the ring has.
-        let given = Given::new(case, [200, 304, 136], (2.0, 1.0), true, integer);
-        given.is_exact(case, &given.run_watched(case, 1, order));
+    let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
+    for (case, order) in cases().into_iter().zip(orders.into_iter().cycle()) {
+        // Several tiles of the one block (or cluster), and more stages than the ring has; and one below the last row.
+        for shape in [[200, 304, 136], [264, 256, 64]] {
+            let given = Given::new(case, shape, (2.0, 1.0), true, integer);
+            given.is_exact(case, &given.run_watched(case, 1, order));
+        }
     }
 }
 
@@ -223,7 +212,7 @@ fn checked_launches_are_clean_in_every_order() {
 /// most.
 #[test]
 fn real_numbers_are_within_the_bound_of_truncated_sums() {
-    let case = &CASES[0];
+    let case = cases()[0];
     let [m, n, k] = [70, 40, 1000];
     let real = |row: usize, col: usize, salt: usize| {
         let bits = (row * 2_654_435_761 + col * 40_503 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);

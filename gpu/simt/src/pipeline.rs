@@ -315,6 +315,13 @@ impl<const STAGES: usize, S: Scope> Consumer<'_, STAGES, S> {
         S::tell_warp(self.empty());
     }
 
+    /// [`release_warp`](Self::release_warp) of a stage that tensor cores alone have read: they need no fence.
+    #[inline(always)]
+    #[track_caller]
+    pub fn release_multiplied(&self) {
+        S::tell_warp(self.empty());
+    }
+
     /// Says that the stage has been read, as one of the pipeline's readers: by this thread, which has put a proxy fence
     /// behind its own reads, or by tensor cores, which need none.
     #[inline(always)]

@@ -344,10 +344,13 @@ pub(super) fn panels<T, O>(
     let (tile, block) = (kernel.tile.map(|size| size as usize), kernel.block);
     let declared = kernel.entry.declaration().dynamic_shared.unwrap_or(0);
     let copies_boxes = matches!(kernel.text, Text::Tensor(_));
-    let walks = matches!(kernel.text, Text::Tensor(product) if product.walks);
-    let most_rows = match walks {
-        true => shape.m(),
-        false => (limits.grid[1] as usize).saturating_mul(tile[0]),
+    let walkers = match kernel.text {
+        Text::Tensor(product) => product.walkers,
+        _ => None,
+    };
+    let most_rows = match walkers {
+        Some(_) => shape.m(),
+        None => (limits.grid[1] as usize).saturating_mul(tile[0]),
     };
     let most_products = limits.grid[2] as usize / split_k as usize;
     (0..count).step_by(most_products).flat_map(move |first_product| {
@@ -355,16 +358,20 @@ pub(super) fn panels<T, O>(
             let products = most_products.min(count - first_product);
             let rows = most_rows.min(shape.m() - first_row);
             let (across, down) = (shape.n().div_ceil(tile[1]), rows.div_ceil(tile[0]));
-            let [across, down] = match walks {
-                true => [across.saturating_mul(down).min(multiprocessors as usize), 1],
-                false => [across, down],
+            let [across, down] = match walkers.map(|blocks| blocks as usize) {
+                // A cluster at least, where the device is smaller than one.
+                Some(blocks) => {
+                    let clusters = (multiprocessors as usize / blocks).max(1);
+                    [across.saturating_mul(down).min(clusters) * blocks, 1]
+                }
+                None => [across, down],
             };
             let grid = [across as u32, down as u32, products as u32 * split_k];
             let dynamic_shared = match copies_boxes {
                 true => tensor::dynamic_shared(declared, grid, multiprocessors),
                 false => declared,
             };
-            let cluster = [1, 1, split_k];
+            let cluster = [walkers.unwrap_or(1), 1, split_k];
             let config = LaunchConfig { dynamic_shared, cluster, ..LaunchConfig::new(grid, block) };
             Panel { first_row, rows, first_product, products, config }
         })

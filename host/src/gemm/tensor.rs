@@ -260,7 +260,10 @@ fn time<T, O>(
 ) -> f64 {
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
     let ([rows, cols], shape) = (product.tile, given.shape);
+    // Blocks that share a tile have a part of its rows each.
+    let sharing = product.walkers.unwrap_or(1);
     let tiles = tiles(shape.m(), rows) * tiles(shape.n(), cols) * given.batch as f64;
+    let (tiles, rows) = (tiles * f64::from(sharing), rows / sharing);
     // A block takes whole stages.
     let steps = shape.k().div_ceil(product.steps as usize).div_ceil(blocks as usize);
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * (steps * product.steps as usize) as f64;

@@ -157,11 +157,15 @@ mod tests {
                 );
                 let Resources { registers, shared } = ptx.resources(entry.name()).expect(&what);
                 assert!((1..=255).contains(&registers), "{what}");
-                if let Some(declared) = entry.declaration().shared {
-                    assert_eq!(shared as usize, declared, "{what}");
+                let declared = entry.declaration().shared;
+                match entry.declaration().dynamic_shared {
+                    None => assert!(declared.is_none_or(|declared| declared == shared as usize)),
+                    // What is before dynamic shared memory, which begins at a multiple of that, is left free.
+                    Some(_) => {
+                        let declared = declared.unwrap_or(1).next_multiple_of(1024);
+                        assert_eq!(shared as usize, declared, "{what}");
+                    }
                 }
-                // Before dynamic shared memory, which begins at a multiple of that, the rest is left free.
-                assert!(entry.declaration().dynamic_shared.is_none() || shared == 1024, "{what}");
             }
         }
         assert_eq!(SM_80.resources("no_such_kernel"), None);

@@ -136,7 +136,8 @@ mod tests {
                     _ => head.to_owned(),
                 };
                 assert!(text.starts_with(&head), "{kernel}");
-                assert_eq!(has_it, kernel.contains("_tma_"), "{kernel}");
+                let entry = gpu::registry::find(kernel).unwrap();
+                assert_eq!(has_it, entry.declaration().dynamic_shared.is_some(), "{kernel}");
                 let tail = ptx.text.rsplit("\n}\n").next().unwrap();
                 assert!(text.ends_with(tail), "{kernel}");
             }

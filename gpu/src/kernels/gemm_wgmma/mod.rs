@@ -11,16 +11,21 @@
 //! * **a product is always under way**: a warpgroup begins the next stage's before it waits for the one before to end, and
 //!   only then says that that one's stage may be filled again;
 //! * **a block** goes on to its next tile ([`walk`]) with the ring of stages as it is: while sums are written
-//!   ([`output`]), the next tile's first stages are filled.
+//!   ([`output`]), the next tile's first stages are filled;
+//! * **two blocks of a cluster** may have tiles one below the other. Each copies half of their columns of B, to both
+//!   (*multicast*): then 32 KiB a block and stage are read from the second-level cache, in place of 48.
 //!
 //! ```text
-//!   kernel                   warpgroups   a warpgroup's part   stages of 64 steps   blocks a multiprocessor
-//!   gemm_wgmma_128x256_..       2 + 1          64 x 256               4                       1
+//!   kernel                       warpgroups   a warpgroup's part   stages of 64 steps   blocks of a cluster
+//!   gemm_wgmma[_f32]_128x256_..     2 + 1          64 x 256               4                  1
+//!   gemm_wgmma[_f32]_256x256_..     2 + 1          64 x 256               4                  2
 //! ```
 //!
+//! A multiprocessor has one block. C is of bf16, or of f32 (`_f32`).
+//!
 //! Operands lie along k or across it: `nn`, `nt`, `tn`, `tt`, as in BLAS. The tensor cores read both ways, and the rest
-//! does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, and k is
-//! not 0: of nothing there is no tensor map.
+//! does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, and k is not 0: of
+//! nothing there is no tensor map.
 //!
 //! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
@@ -43,27 +48,32 @@ use crate::problem::Problem;
 pub const DEPTH: usize = 64;
 
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 rows and one more.
-/// `STAGED` is the rows of what is on its way to C: 16 for each warp.
+/// `BLOCKS` blocks of a cluster have tiles one below the other. `STAGED` is the rows of what is on its way to C: 16 for each
+/// warp.
 #[inline(always)]
 #[track_caller]
 fn multiply<
     A: Operand,
     B: Operand,
     C: Stored<Real = f32>,
+    S: Scope,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
+    const BLOCKS: usize,
     const STAGES: usize,
     const STAGED: usize,
 >(
     problem: &Problem,
     (a, b): (&A, &B),
     (c, bias): (&mut Out<C>, &In<C>),
-    pipeline: &Pipeline<STAGES>,
+    pipeline: &Pipeline<STAGES, S>,
     staged: &mut Shared<f32, STAGED, { output::COLS }>,
 ) {
     const {
         assert!(TILE_ROWS.is_multiple_of(GROUP) && TILE_COLS.is_multiple_of(GROUP));
         assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
+        assert!(A::TILE == TILE_ROWS, "a block copies its own rows");
+        assert!(B::TILE * BLOCKS == TILE_COLS, "a cluster's blocks copy columns for each other");
     }
     let mut tiles = dynamic_shared![Bf16];
     let (len_a, len_b) = (TILE_ROWS * DEPTH, TILE_COLS * DEPTH);
@@ -74,12 +84,16 @@ fn multiply<
     let groups = TILE_ROWS / GROUP;
     let product = thread::block_idx_z();
     let stages = problem.k.div_ceil(DEPTH as u32);
-    let mut walk = Walk::new::<TILE_ROWS, TILE_COLS>(problem);
+    let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
+    let mut walk = Walk::<TILE_ROWS, TILE_COLS, BLOCKS>::new(problem, rank);
 
     if t == 0 {
         pipeline.init(groups as u32);
     }
-    thread::sync_threads();
+    match BLOCKS {
+        1 => thread::sync_threads(),
+        _ => cluster::sync(),
+    }
     // Up to here nothing of this launch depends on the ones before it.
     grid::let_next_begin();
     grid::wait_for_earlier();
@@ -90,17 +104,22 @@ fn multiply<
             return;
         }
         let mut producer = pipeline.producer();
-        while let Some((row, col)) = walk.next::<TILE_ROWS, TILE_COLS>() {
+        let first_col = rank * B::TILE as u32;
+        while let Some((row, col)) = walk.next() {
             for stage in 0..stages {
                 let at = producer.acquire_warp() * (len_a + len_b);
                 if warp::elect() {
                     let p = stage * DEPTH as u32;
                     producer.announce(((len_a + len_b) * size_of::<Bf16>()) as u32);
-                    a.load(&mut tiles, at, product, (row, p), producer.full());
-                    b.load(&mut tiles, at + len_a, product, (col, p), producer.full());
+                    a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
+                    let (at, col) = (at + len_a + first_col as usize * DEPTH, col + first_col);
+                    b.load::<BLOCKS>(&mut tiles, at, product, (col, p), producer.full());
                 }
                 producer.advance();
             }
+        }
+        if BLOCKS > 1 {
+            producer.drain_warp();
         }
         return;
     }
@@ -111,12 +130,12 @@ fn multiply<
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     let mut release = || {
         // The tensor cores have read for all of the warpgroup.
-        if warp == 0 && warp::elect() {
-            read.release();
+        if warp == 0 {
+            read.release_multiplied();
         }
         read.advance();
     };
-    while let Some((row, col)) = walk.next::<TILE_ROWS, TILE_COLS>() {
+    while let Some((row, col)) = walk.next() {
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
         for stage in 0..stages {
             let at = next.wait_warp() * (len_a + len_b);
@@ -147,8 +166,8 @@ pub fn gemm_wgmma_128x256_nn(
     bias: In<Bf16>,
 ) {
     let operands = (&AlongK::<128>::new(&a), &AcrossK::<256>::new(&b));
-    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
-    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
 }
 
 /// 128 x 256 elements a tile, C of bf16; A and B lie along k.
@@ -161,8 +180,8 @@ pub fn gemm_wgmma_128x256_nt(
     bias: In<Bf16>,
 ) {
     let operands = (&AlongK::<128>::new(&a), &AlongK::<256>::new(&b));
-    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
-    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
 }
 
 /// 128 x 256 elements a tile, C of bf16; A lies along m, B along n.
@@ -175,8 +194,8 @@ pub fn gemm_wgmma_128x256_tn(
     bias: In<Bf16>,
 ) {
     let operands = (&AcrossK::<128>::new(&a), &AcrossK::<256>::new(&b));
-    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
-    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
 }
 
 /// 128 x 256 elements a tile, C of bf16; A lies along m, B along k.
@@ -189,8 +208,8 @@ pub fn gemm_wgmma_128x256_tt(
     bias: In<Bf16>,
 ) {
     let operands = (&AcrossK::<128>::new(&a), &AlongK::<256>::new(&b));
-    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
-    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
 }
 
 /// 128 x 256 elements a tile, C of f32; A lies along k, B along n.
@@ -203,8 +222,8 @@ pub fn gemm_wgmma_f32_128x256_nn(
     bias: In<f32>,
 ) {
     let operands = (&AlongK::<128>::new(&a), &AcrossK::<256>::new(&b));
-    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
-    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
 }
 
 /// 128 x 256 elements a tile, C of f32; A and B lie along k.
@@ -217,8 +236,8 @@ pub fn gemm_wgmma_f32_128x256_nt(
     bias: In<f32>,
 ) {
     let operands = (&AlongK::<128>::new(&a), &AlongK::<256>::new(&b));
-    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
-    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
 }
 
 /// 128 x 256 elements a tile, C of f32; A lies along m, B along n.
@@ -231,8 +250,8 @@ pub fn gemm_wgmma_f32_128x256_tn(
     bias: In<f32>,
 ) {
     let operands = (&AcrossK::<128>::new(&a), &AcrossK::<256>::new(&b));
-    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
-    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
 }
 
 /// 128 x 256 elements a tile, C of f32; A lies along m, B along k.
@@ -245,6 +264,118 @@ pub fn gemm_wgmma_f32_128x256_tt(
     bias: In<f32>,
 ) {
     let operands = (&AcrossK::<128>::new(&a), &AlongK::<256>::new(&b));
-    let (out, mut staged) = ((&mut c, &bias), shared![f32; 128, 64]);
-    multiply::<_, _, _, 128, 256, 4, 128>(&problem, operands, out, &pipeline![4], &mut staged);
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 256 x 256 elements for two blocks of a cluster, C of bf16; A lies along k, B along n.
+#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_256x256_nn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AcrossK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 256 x 256 elements for two blocks of a cluster, C of bf16; A and B lie along k.
+#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_256x256_nt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AlongK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 256 x 256 elements for two blocks of a cluster, C of bf16; A lies along m, B along n.
+#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_256x256_tn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 256 x 256 elements for two blocks of a cluster, C of bf16; A lies along m, B along k.
+#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_256x256_tt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AlongK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 256 x 256 elements for two blocks of a cluster, C of f32; A lies along k, B along n.
+#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_f32_256x256_nn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AcrossK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 256 x 256 elements for two blocks of a cluster, C of f32; A and B lie along k.
+#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_f32_256x256_nt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AlongK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 256 x 256 elements for two blocks of a cluster, C of f32; A lies along m, B along n.
+#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_f32_256x256_tn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 256 x 256 elements for two blocks of a cluster, C of f32; A lies along m, B along k.
+#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_f32_256x256_tt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AlongK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
 }

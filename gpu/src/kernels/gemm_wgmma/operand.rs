@@ -23,9 +23,12 @@ pub trait Operand {
     /// How a stage's part of it lies in shared memory.
     type Layout: Layout;
 
-    /// Begins to copy a tile's rows of A (columns of B) from `outer` on, and the steps of k from `p` on, to the elements
-    /// from `at` on.
-    fn load(
+    /// Rows of A (columns of B) that it copies at a time.
+    const TILE: usize;
+
+    /// Begins to copy rows of A (columns of B) from `outer` on, and the steps of k from `p` on, to the elements from `at`
+    /// on: of each of the `BLOCKS` blocks of the cluster.
+    fn load<const BLOCKS: usize>(
         &self,
         tiles: &mut DynamicShared<Bf16>,
         at: usize,
@@ -33,6 +36,22 @@ pub trait Operand {
         first: (u32, u32),
         done: Mbarrier,
     );
+}
+
+/// Begins to copy a box to each block of the cluster.
+#[inline(always)]
+#[track_caller]
+fn load_box<const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
+    tiles: &mut DynamicShared<Bf16>,
+    at: usize,
+    boxes: &Boxes<Bf16, ROWS, COLS, SPAN>,
+    place: (u32, u32, u32),
+    done: Mbarrier,
+) {
+    match BLOCKS {
+        1 => tiles.load_box(at, boxes, place, done),
+        _ => tiles.load_box_multicast(at, boxes, place, done, const { (1 << BLOCKS) - 1 }),
+    }
 }
 
 /// An operand whose steps of k lie side by side, of which a tile has `TILE` rows (columns of B).
@@ -49,9 +68,11 @@ impl<const TILE: usize> AlongK<TILE> {
 impl<const TILE: usize> Operand for AlongK<TILE> {
     type Layout = KMajor<DEPTH>;
 
+    const TILE: usize = TILE;
+
     #[inline(always)]
     #[track_caller]
-    fn load(
+    fn load<const BLOCKS: usize>(
         &self,
         tiles: &mut DynamicShared<Bf16>,
         at: usize,
@@ -59,7 +80,7 @@ impl<const TILE: usize> Operand for AlongK<TILE> {
         (outer, p): (u32, u32),
         done: Mbarrier,
     ) {
-        tiles.load_box(at, &self.0, (product, outer, p), done);
+        load_box::<_, _, BLOCKS>(tiles, at, &self.0, (product, outer, p), done);
     }
 }
 
@@ -77,9 +98,11 @@ impl<const TILE: usize> AcrossK<TILE> {
 impl<const TILE: usize> Operand for AcrossK<TILE> {
     type Layout = MnMajor<DEPTH>;
 
+    const TILE: usize = TILE;
+
     #[inline(always)]
     #[track_caller]
-    fn load(
+    fn load<const BLOCKS: usize>(
         &self,
         tiles: &mut DynamicShared<Bf16>,
         at: usize,
@@ -89,7 +112,7 @@ impl<const TILE: usize> Operand for AcrossK<TILE> {
     ) {
         for group in 0..TILE / GROUP {
             let place = (product, p, outer + (group * GROUP) as u32);
-            tiles.load_box(at + group * GROUP * DEPTH, &self.0, place, done);
+            load_box::<_, _, BLOCKS>(tiles, at + group * GROUP * DEPTH, &self.0, place, done);
         }
     }
 }

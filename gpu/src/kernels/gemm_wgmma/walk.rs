@@ -1,7 +1,7 @@
 //! Which tiles of C a block computes, and in which order.
 //!
 //! There are as many blocks as multiprocessors, or fewer, and tile `i` is that of block `i % blocks`: at any time the blocks
-//! work at neighbouring tiles. Those should share what they read, so that it comes from the second-level cache. So tiles
+//! work at neighbouring tiles. (A cluster's blocks have tiles one below the other, and are here a block with one tile.) Those should share what they read, so that it comes from the second-level cache. So tiles
 //! are numbered in bands of about 2048 rows of C, down a column of the band before the next column: what 132 blocks work
 //! at is then close to a square.
 //!
@@ -19,40 +19,43 @@ use crate::problem::Problem;
 /// Rows of C in a band.
 const BAND: u32 = 2048;
 
-/// The tiles of a block that are still to come.
+/// The tiles of a block, of `ROWS x COLS` elements, that are still to come; it is one of a cluster of `BLOCKS` blocks.
 #[derive(Clone, Copy)]
-pub struct Walk {
+pub struct Walk<const ROWS: usize, const COLS: usize, const BLOCKS: usize> {
     next: u32,
-    /// Tiles of C: down and across.
+    /// The block's number in its cluster.
+    rank: u32,
+    /// A cluster's tiles of C: down and across.
     down: u32,
     across: u32,
 }
 
-impl Walk {
-    /// All tiles of this block.
+impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS, BLOCKS> {
+    /// All tiles of the block of that rank in its cluster.
     #[inline(always)]
-    pub fn new<const TILE_ROWS: usize, const TILE_COLS: usize>(problem: &Problem) -> Self {
+    pub fn new(problem: &Problem, rank: u32) -> Self {
         Walk {
-            next: thread::block_idx_x(),
-            down: problem.m.div_ceil(TILE_ROWS as u32),
-            across: problem.n.div_ceil(TILE_COLS as u32),
+            next: thread::block_idx_x() / BLOCKS as u32,
+            rank,
+            down: problem.m.div_ceil((BLOCKS * ROWS) as u32),
+            across: problem.n.div_ceil(COLS as u32),
         }
     }
 
-    /// The next tile's first row and column.
+    /// The next tile's first row and column. All blocks of a cluster go on together: a tile may lie below the last row.
     #[inline(always)]
-    pub fn next<const TILE_ROWS: usize, const TILE_COLS: usize>(&mut self) -> Option<(u32, u32)> {
+    pub fn next(&mut self) -> Option<(u32, u32)> {
         let tile = self.next;
         if tile >= self.down * self.across {
             return None;
         }
-        self.next += thread::grid_dim_x();
-        let most = const { BAND / TILE_ROWS as u32 };
+        self.next += thread::grid_dim_x() / BLOCKS as u32;
+        let most = const { BAND / (BLOCKS * ROWS) as u32 };
         // Neither is zero where there are tiles, which the compiler cannot know.
         let first = tile / (most * self.across).max(1) * most;
         let rows = most.min(self.down - first).max(1);
         let in_band = tile - first * self.across;
         let (row, col) = (first + in_band % rows, in_band / rows);
-        Some((row * TILE_ROWS as u32, col * TILE_COLS as u32))
+        Some(((row * BLOCKS as u32 + self.rank) * ROWS as u32, col * COLS as u32))
     }
 }
