@@ -497,6 +497,46 @@ pub static KERNELS: &[Entry] = &[
         contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_256x256_tt, 256, 256, 2, t, t),
     },
     Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 128 tiles; A along k, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x128_nn, 128, 128, 1, n, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 128 tiles; A and B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x128_nt, 128, 128, 1, n, t),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 128 tiles; A along m, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x128_tn, 128, 128, 1, t, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 128 tiles; A along m, B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x128_tt, 128, 128, 1, t, t),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 128 x 128 tiles; A along k, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x128_nn, 128, 128, 1, n, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 128 x 128 tiles; A and B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x128_nt, 128, 128, 1, n, t),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 128 x 128 tiles; A along m, B along n",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x128_tn, 128, 128, 1, t, n),
+    },
+    Entry {
+        summary: "general product of bf16, C of f32, on tensor cores, 128 x 128 tiles; A along m, B along k",
+        rung: None,
+        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x128_tt, 128, 128, 1, t, t),
+    },
+    Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
         rung: None,
         contract: program!(padded::padded16),

@@ -21,7 +21,7 @@ fn cases() -> Vec<&'static Case> {
         _ => None,
     });
     let cases = cases.collect::<Vec<_>>();
-    assert!(cases.len() >= 8, "{}", cases.len());
+    assert!(cases.len() >= 12, "{}", cases.len());
     cases
 }
 

@@ -226,7 +226,7 @@ fn every_way_to_lie_on_tensor_cores() {
                         want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
                         takers += 1;
                     }
-                    assert_eq!(takers, 2, "{case}");
+                    assert_eq!(takers, 3, "{case}");
                     count += 1;
                 }
             }
@@ -246,7 +246,9 @@ fn rows_that_tensor_cores_do_not_take() {
         choice.map_or_else(|error| error.to_string(), |choice| choice.entry.name().to_owned())
     };
     let name = "gemm_wgmma_128x256_nn";
-    assert_eq!(choice(&aligned, None), "gemm_wgmma_256x256_nn");
+    assert_eq!(choice(&aligned, None), "gemm_wgmma_128x128_nn");
+    let large = Request::dense(Shape::new(4096, 4096, 4096).unwrap());
+    assert_eq!(choice(&large, None), "gemm_wgmma_256x256_nn");
     assert_eq!(choice(&odd, None), "gemm_bf16_64");
     let what = "takes A and B whose rows, or columns, begin at multiples of sixteen bytes";
     assert_eq!(choice(&odd, Some(name)), format!("kernel = {name}: {what}"));

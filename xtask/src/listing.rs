@@ -106,9 +106,9 @@ impl Listing {
         (self.0[part.start].line, self.0[part.end - 1].line)
     }
 
-    /// The innermost loop with the most multiply-adds. Loops without any do not make the one around them
-    /// an outer one: waiting for a copy is such a loop. Where no loop multiplies and adds in one
-    /// instruction, the longest innermost loop.
+    /// The innermost loop with the most multiply-adds; where tensor cores do these, with the most of theirs.
+    /// Loops without any do not make the one around them an outer one: waiting for a copy is such a loop.
+    /// Where no loop multiplies and adds in one instruction, the longest innermost loop.
     ///
     /// A loop is what lies between a backward branch and its target. A block that the assembler has
     /// moved behind the kernel's end is not part of it.
@@ -120,7 +120,12 @@ impl Listing {
                 ends.insert(start, index + 1);
             }
         }
-        let multiply_adds = |part: &Range<usize>| self.mix_of(part.clone()).multiply_adds();
+        // One instruction of the tensor cores multiplies more than all others of the kernel.
+        let on_tensor_cores = self.mix().count(Kind::Tensor) > 0;
+        let multiply_adds = |part: &Range<usize>| match on_tensor_cores {
+            true => self.mix_of(part.clone()).count(Kind::Tensor),
+            false => self.mix_of(part.clone()).multiply_adds(),
+        };
         let loops: Vec<Range<usize>> = ends.into_iter().map(|(start, end)| start..end).collect();
         let working: Vec<_> = loops.iter().filter(|part| multiply_adds(part) > 0).collect();
         let chosen = if working.is_empty() { loops.iter().collect() } else { working };

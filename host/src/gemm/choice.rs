@@ -332,6 +332,9 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x256_") => {
             (6100.0, 1.0, 6.0)
         }
+        (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_128x128_") => {
+            (5000.0, 1.0, 6.0)
+        }
         (name, true) if name.starts_with("gemm_wgmma_") => (6000.0, 1.0, 6.0),
         // Not measured: they are the only ones of their types for every device, and as fast as this at least.
         ("gemm_bf16_64" | "gemm_bf16_f32_64", true) => (100.0, 0.65, 4.0),

@@ -19,9 +19,11 @@
 //!   kernel                       warpgroups   a warpgroup's part   stages of 64 steps   blocks of a cluster
 //!   gemm_wgmma[_f32]_128x256_..     2 + 1          64 x 256               4                  1
 //!   gemm_wgmma[_f32]_256x256_..     2 + 1          64 x 256               4                  2
+//!   gemm_wgmma[_f32]_128x128_..     2 + 1          64 x 128               6                  1
 //! ```
 //!
-//! A multiprocessor has one block. C is of bf16, or of f32 (`_f32`).
+//! A multiprocessor has one block. C is of bf16, or of f32 (`_f32`). The smaller tile is for where there are fewer of the
+//! larger than multiprocessors.
 //!
 //! Operands lie along k or across it: `nn`, `nt`, `tn`, `tt`, as in BLAS. The tensor cores read both ways, and the rest
 //! does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, and k is not 0: of
@@ -378,4 +380,116 @@ pub fn gemm_wgmma_f32_256x256_tt(
     let operands = (&AcrossK::<128>::new(&a), &AlongK::<128>::new(&b));
     let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
     multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 128 x 128 elements a tile, C of bf16; A lies along k, B along n.
+#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x128_nn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AcrossK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 128 x 128 elements a tile, C of bf16; A and B lie along k.
+#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x128_nt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AlongK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 128 x 128 elements a tile, C of bf16; A lies along m, B along n.
+#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x128_tn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 128 x 128 elements a tile, C of bf16; A lies along m, B along k.
+#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_128x128_tt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AlongK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 128 x 128 elements a tile, C of f32; A lies along k, B along n.
+#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_f32_128x128_nn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AcrossK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 128 x 128 elements a tile, C of f32; A and B lie along k.
+#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_f32_128x128_nt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AlongK::<128>::new(&a), &AlongK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 128 x 128 elements a tile, C of f32; A lies along m, B along n.
+#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_f32_128x128_tn(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
+}
+
+/// 128 x 128 elements a tile, C of f32; A lies along m, B along k.
+#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_f32_128x128_tt(
+    problem: Problem,
+    a: TensorMap<Bf16>,
+    b: TensorMap<Bf16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let operands = (&AcrossK::<128>::new(&a), &AlongK::<128>::new(&b));
+    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
+    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
 }
