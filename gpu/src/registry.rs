@@ -597,6 +597,16 @@ pub static KERNELS: &[Entry] = &[
         contract: program!(gemm::pad::turn_rows),
     },
     Entry {
+        summary: "matrices of bf16 copied to where tensor copies can take them from",
+        rung: None,
+        contract: program!(gemm::pad::pad_rows_bf16),
+    },
+    Entry {
+        summary: "matrices of bf16 copied likewise, turned over: columns become rows",
+        rung: None,
+        contract: program!(gemm::pad::turn_rows_bf16),
+    },
+    Entry {
         summary: "the sums of the rows of a pitched array",
         rung: None,
         contract: program!(pitched::row_sums),
@@ -844,7 +854,8 @@ pub struct TensorProduct<T: 'static, O: 'static = T> {
     pub b: BoxShape,
     /// Do A, and B, lie along k? A lies along m otherwise, B along n.
     pub along_k: [bool; 2],
-    /// Are there kernels like it for the other three ways in which A and B may lie? Then operands are taken as they are.
+    /// Are there kernels like it for the other three ways in which A and B may lie? Then nothing is exchanged or turned over
+    /// for it; a copy has rows at multiples of sixteen bytes, and is else as the operand is.
     pub is_one_of_four: bool,
     /// Where a block goes on to further tiles: how many blocks, which are a cluster, share a tile. Then all blocks of a
     /// product are along x, as many as its tiles take or fewer.

@@ -66,6 +66,15 @@ pub struct BufferViewMut<'a, T> {
     len: usize,
 }
 
+impl<T: Pod> Buffer<T> {
+    /// The same memory as elements of another type, as many as fit. It is not somebody else's, so that it begins where any
+    /// element may.
+    pub(crate) fn cast<U: Pod>(self) -> Buffer<U> {
+        let len = self.len * size_of::<T>() / size_of::<U>();
+        Buffer { device: self.device, len, storage: self.storage, element: PhantomData }
+    }
+}
+
 impl Device {
     /// A buffer of zeros.
     ///

@@ -28,7 +28,7 @@ pub struct Stream {
     device: Device,
     /// What products keep in the device's memory while they are computed. Those of a stream follow one another, and so one
     /// memory does for all of them.
-    workspace: Mutex<Option<Buffer<f32>>>,
+    workspace: Mutex<Option<Buffer<u8>>>,
     #[cfg(feature = "cuda")]
     cuda: Option<Arc<cuda::Stream>>,
 }
@@ -90,21 +90,22 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; those of `launch`.
-    pub(crate) fn with_workspace<R>(
+    pub(crate) fn with_workspace<T: Pod, R>(
         &self,
         len: usize,
-        launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
+        launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-        if workspace.as_ref().is_none_or(|memory| memory.len() < len) {
-            // The old one goes first: it may be what leaves no room.
-            *workspace = None;
-            *workspace = Some(self.device.uninit(len)?);
-        }
-        match &mut *workspace {
-            Some(memory) => launch(memory),
-            None => launch(&mut self.device.uninit(len)?),
-        }
+        // What is too small goes first: it may be what leaves no room.
+        let kept =
+            workspace.take().map(Buffer::cast).filter(|memory: &Buffer<T>| memory.len() >= len);
+        let mut memory = match kept {
+            Some(memory) => memory,
+            None => self.device.uninit(len)?,
+        };
+        let outcome = launch(&mut memory);
+        *workspace = Some(memory.cast());
+        outcome
     }
 
     /// Waits until all work on it has ended.

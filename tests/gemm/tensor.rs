@@ -235,23 +235,50 @@ fn every_way_to_lie_on_tensor_cores() {
     counted("tensor::every_way_to_lie_on_tensor_cores", count / devices().len());
 }
 
-/// Rows that begin anywhere are refused, and another kernel is taken.
+/// Rows, matrices and first elements that begin anywhere are copied to where tensor cores take them, if there is room.
 #[test]
-fn rows_that_tensor_cores_do_not_take() {
-    let aligned = Request::dense(Shape::new(256, 512, 128).unwrap());
+fn rows_anywhere_on_tensor_cores() {
+    let even = Request::dense(Shape::new(256, 512, 128).unwrap());
     let odd = Request::dense(Shape::new(256, 512, 129).unwrap());
-    let choice = |request, name: Option<&str>| {
-        let gemm = name.map_or(Ok(Gemm::<Bf16>::new()), |name| Gemm::new().kernel(name));
-        let choice = gemm.and_then(|gemm| gemm.choose(request, &Target::H200));
-        choice.map_or_else(|error| error.to_string(), |choice| choice.entry.name().to_owned())
-    };
     let name = "gemm_wgmma_128x256_nn";
-    assert_eq!(choice(&aligned, None), "gemm_wgmma_128x128_nn");
-    let large = Request::dense(Shape::new(4096, 4096, 4096).unwrap());
-    assert_eq!(choice(&large, None), "gemm_wgmma_256x256_nn");
-    assert_eq!(choice(&odd, None), "gemm_bf16_64");
-    let what = "takes A and B whose rows, or columns, begin at multiples of sixteen bytes";
-    assert_eq!(choice(&odd, Some(name)), format!("kernel = {name}: {what}"));
+    let named = Gemm::<Bf16>::new().kernel(name).unwrap();
+    let chosen = |request| named.choose(request, &Target::H200).unwrap();
+    let auto = Gemm::<Bf16>::new().choose(&odd, &Target::H200).unwrap().entry.name();
+    assert!(auto.starts_with("gemm_wgmma_"), "{auto}");
+    assert_eq!((chosen(&even).entry.name(), chosen(&even).workspace_bytes), (name, 0));
+    // Rows of A have 129 elements; those of B, 512, are as they should be.
+    let needed = 2 * 256 * 136;
+    assert_eq!((chosen(&odd).entry.name(), chosen(&odd).workspace_bytes), (name, needed));
+    let little = Gemm::<Bf16>::new().workspace_limit(needed - 1);
+    let choice = little.choose(&odd, &Target::H200).unwrap();
+    assert_eq!(choice.entry.name(), "gemm_bf16_64");
+
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<Bf16>::new(&device);
+        for (way, name) in WAYS.into_iter().flat_map(|way| {
+            let letter = |is: bool, letters: [&'static str; 2]| letters[usize::from(is)];
+            // A row by row lies along k, B row by row along n.
+            let name = [letter(way.0, ["t", "n"]), letter(way.1, ["t", "n"])].concat();
+            [0, 3].map(|padding| ((way, padding), format!("gemm_wgmma_128x256_{name}")))
+        }) {
+            let ((a_by_rows, b_by_rows), padding) = way;
+            let [m, n, k] = [37, 75, 45];
+            let lies = |size: (usize, usize), by_rows: bool| {
+                let order = if by_rows { Order::Rows } else { Order::Columns };
+                let one = Place::padded(size, order, padding).at(1);
+                one.batch(2, one.extent(size) + 1)
+            };
+            let data = Data::exact(k);
+            let a = Operand::draw((m, k), lies((m, k), a_by_rows), data, 75);
+            let b = Operand::draw((k, n), lies((k, n), b_by_rows), data, 76);
+            let case = Case::plain(a, b, lies((m, n), true));
+            let c = bench.run(&case, Some(&name)).unwrap();
+            Want::exact(&case).check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+            count += 1;
+        }
+    }
+    counted("tensor::rows_anywhere_on_tensor_cores", count / devices().len());
 }
 
 /// How operands lie changes no bit: of kernels with the same tiles, and of sums that none splits.

@@ -167,8 +167,6 @@ pub enum Ineligible {
     },
     /// The accelerator does not count to this size of A or B.
     TooLong(usize),
-    /// It takes operands whose rows, columns and matrices begin at multiples of sixteen bytes.
-    Uneven,
     /// It does not split k.
     Split,
     /// It needs more workspace than it may take.
@@ -197,9 +195,6 @@ impl fmt::Display for Ineligible {
             Ineligible::TooLong(size) => {
                 write!(f, "takes sizes up to 2^31, and one of A or B is {size}")
             }
-            Ineligible::Uneven => f.write_str(
-                "takes A and B whose rows, or columns, begin at multiples of sixteen bytes",
-            ),
             Ineligible::Split => f.write_str("does not split k"),
             Ineligible::Workspace { needed, limit } => {
                 write!(f, "needs {needed} bytes of workspace, and may take {limit}")
@@ -391,9 +386,6 @@ fn ineligible<T, O>(
                 Ok(orientation) => orientation,
                 Err((operand, side)) => return Some(Ineligible::Along { operand, side }),
             };
-            if product.is_one_of_four && orientation.needs_copies() {
-                return Some(Ineligible::Uneven);
-            }
             let (needed, limit) = (orientation.workspace_bytes(), request.workspace_limit);
             let too_long = tensor::too_long(request).map(Ineligible::TooLong);
             too_long.or((needed > limit).then_some(Ineligible::Workspace { needed, limit }))

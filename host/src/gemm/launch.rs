@@ -279,7 +279,8 @@ pub(super) fn launches<T: Scalar<O>, O: Pod>(
         if let Text::Tensor(product) = kernel.text {
             let sizes = [panel.rows, given.shape.n(), work.k];
             let way = choice.orientation;
-            let copies = tensor::copies(product, way, &given, sizes, panel.products, limits);
+            let copies =
+                tensor::copies(product, way, &given, sizes, panel.products, limits)?.into_iter();
             launches.extend(copies.map(|(kernel, config)| Launch { kernel, config }));
         }
         launches.push(Launch { kernel: kernel.entry.name(), config: panel.config });
@@ -465,7 +466,7 @@ fn launch<T: Scalar<O>, O: Pod>(
                         c,
                         bias,
                     };
-                    T::tensor(stream, product, &config, operands)?;
+                    tensor::launch(stream, product, &config, operands)?;
                 }
                 Text::Lesson => {}
             }

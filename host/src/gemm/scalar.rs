@@ -1,12 +1,16 @@
 //! The types of a product, and the kernels that there are for each.
 
-use gpu::registry::{
-    Contract, Entry, GemmKernel, GeneralProduct, KERNELS, Product, ProductKernel, TensorProduct,
+use gpu::{
+    kernels::gemm::pad::{pad_rows, pad_rows_bf16, turn_rows, turn_rows_bf16},
+    registry::{
+        Contract, Entry, GemmKernel, GeneralProduct, KERNELS, Product, ProductKernel, TensorProduct,
+    },
 };
-use simt::{Bf16, LaunchConfig};
+use simt::Bf16;
 
-use super::tensor::{self, TensorOperands};
+use super::tensor::CopyKernel;
 use crate::{
+    boxes::BoxElement,
     buffer::{BufferView, Pod, Written},
     error::{Error, Result},
     launch::Stream,
@@ -16,7 +20,7 @@ use crate::{
 
 /// The type of a product's operands, with the type of its C and bias: f32 or f64, and C of the same; [`Bf16`], and C of
 /// that or of f32.
-pub trait Scalar<O: Pod = Self>: Pod + Send + Sync + private::Sealed<O> {
+pub trait Scalar<O: Pod = Self>: BoxElement + Send + Sync + private::Sealed<O> {
     /// Its name: `f32`, `bf16 with C of f32`.
     const NAME: &'static str;
 
@@ -39,17 +43,10 @@ pub trait Scalar<O: Pod = Self>: Pod + Send + Sync + private::Sealed<O> {
         c: Written<O>,
     ) -> Result<()>;
 
-    /// Launches a kernel that takes its operands by tensor copies.
-    ///
-    /// # Safety
-    /// As for [`Stream::launch`].
+    /// The kernels that copy operands for those that take them by tensor copies, as they are and turned over; none where
+    /// there are none of these.
     #[doc(hidden)]
-    unsafe fn tensor(
-        stream: &Stream,
-        product: &TensorProduct<Self, O>,
-        config: &LaunchConfig,
-        operands: TensorOperands<Self, O>,
-    ) -> Result<()>;
+    fn copies() -> Option<[&'static CopyKernel<Self>; 2]>;
 }
 
 mod private {
@@ -115,14 +112,8 @@ impl Scalar for f32 {
         product::multiply_written(stream, entry, shape, a, b, c)
     }
 
-    unsafe fn tensor(
-        stream: &Stream,
-        product: &TensorProduct<f32>,
-        config: &LaunchConfig,
-        operands: TensorOperands<f32, f32>,
-    ) -> Result<()> {
-        // SAFETY: the caller's.
-        unsafe { tensor::launch(stream, product, config, operands) }
+    fn copies() -> Option<[&'static CopyKernel<f32>; 2]> {
+        Some([&pad_rows, &turn_rows])
     }
 }
 
@@ -141,9 +132,9 @@ impl<T: Copy + 'static, O: Copy + 'static> Kernel<T, O> {
 }
 
 /// Types that have no lessons: the contracts of their general products, and of those by tensor copies, if there are; and the
-/// type of their sums.
+/// type of their sums; and the kernels that copy operands for these.
 macro_rules! without_lessons {
-    ($($name:literal: $operand:ty => $c:ty, $sum:ty, $contract:ident $(, $tensor:ident)?;)*) => {$(
+    ($($name:literal: $operand:ty => $c:ty, $sum:ty, [$contract:ident $(, $tensor:ident)?], $copies:expr;)*) => {$(
         impl Scalar<$c> for $operand {
             const NAME: &'static str = $name;
 
@@ -170,23 +161,19 @@ macro_rules! without_lessons {
                 Err(Error::argument("kernel", entry.name(), "lessons compute in f32"))
             }
 
-            unsafe fn tensor(
-                stream: &Stream,
-                product: &TensorProduct<$operand, $c>,
-                config: &LaunchConfig,
-                operands: TensorOperands<$operand, $c>,
-            ) -> Result<()> {
-                // SAFETY: the caller's.
-                unsafe { tensor::launch_as_is(stream, product, config, operands) }
+            fn copies() -> Option<[&'static CopyKernel<$operand>; 2]> {
+                $copies
             }
         }
     )*};
 }
 
 without_lessons! {
-    "f64": f64 => f64, f64, ProductF64;
-    "bf16": Bf16 => Bf16, f32, ProductBf16, TensorProductBf16;
-    "bf16 with C of f32": Bf16 => f32, f32, ProductBf16F32, TensorProductBf16F32;
+    "f64": f64 => f64, f64, [ProductF64], None;
+    "bf16": Bf16 => Bf16, f32, [ProductBf16, TensorProductBf16],
+        Some([&pad_rows_bf16, &turn_rows_bf16]);
+    "bf16 with C of f32": Bf16 => f32, f32, [ProductBf16F32, TensorProductBf16F32],
+        Some([&pad_rows_bf16, &turn_rows_bf16]);
 }
 
 /// The kernel of that name.

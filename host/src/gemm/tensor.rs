@@ -11,23 +11,22 @@
 //! | m | n | as it is, or exchanged: so that C lies along the kernel's columns | `tn` |
 //!
 //! That is of f32. Tensor cores read bf16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
-//! what lies its way.
+//! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes.
 
-use gpu::{
-    kernels::gemm::pad::{pad_rows, turn_rows},
-    problem::Problem,
-    registry::{TensorKernel, TensorProduct},
-};
+use gpu::{problem::Problem, registry::TensorProduct};
 use simt::{
     Kernel, LaunchConfig, Limits,
     device::{BoxShape, In, Out},
 };
 
-use super::choice::{Request, Speed, Target};
+use super::{
+    choice::{Request, Speed, Target},
+    scalar::Scalar,
+};
 use crate::{
     boxes::{BoxElement, Boxes},
     buffer::{BufferView, BufferViewMut, Pod, Written},
-    error::Result,
+    error::{Error, Result},
     launch::Stream,
 };
 
@@ -48,7 +47,7 @@ const COPY_US: f64 = 5.0;
 const COPY_BYTE_US: f64 = 1e-6;
 
 /// A kernel that copies an operand: rows, columns, pitch and step before and behind, from, to.
-type CopyKernel = Kernel<(u32, u32, u64, u64, u64, u64, In<f32>, Out<f32>)>;
+pub type CopyKernel<T> = Kernel<(u32, u32, u64, u64, u64, u64, In<T>, Out<T>)>;
 
 /// Elements at whose multiples rows and matrices begin: sixteen bytes.
 const fn unit<T>() -> usize {
@@ -63,8 +62,8 @@ pub(super) struct Orientation {
     pub exchanged: bool,
     /// With a copy of the kernel's B that is turned over.
     pub turned: bool,
-    /// Elements of all copies, turned over and not; and how many copies there are.
-    copied: usize,
+    /// Bytes of all copies, turned over and not; and how many copies there are.
+    copied: u64,
     copies: u32,
 }
 
@@ -74,14 +73,9 @@ impl Orientation {
         if self.exchanged { request.exchanged() } else { *request }
     }
 
-    /// Bytes of copies: these are of f32.
+    /// Bytes of copies.
     pub(super) fn workspace_bytes(self) -> u64 {
-        (self.copied as u64).saturating_mul(size_of::<f32>() as u64)
-    }
-
-    /// Is an operand to be copied?
-    pub(super) fn needs_copies(self) -> bool {
-        self.copies > 0
+        self.copied
     }
 }
 
@@ -94,14 +88,10 @@ pub(super) fn orientation<T, O>(
     product: &TensorProduct<T, O>,
     request: &Request,
 ) -> std::result::Result<Orientation, (&'static str, &'static str)> {
-    // A is read along m by kernels that take what an exchange does not change: nothing is turned over for these. Nor for
-    // those that take rows wherever they begin: a copy's begin where they should. And where there is a kernel for every
-    // way, nothing is done for any.
-    let (one_of_four, [_, odd_b]) = (product.is_one_of_four, product.kernel.takes_odd_rows());
-    let turns = match product.along_k[0] && !odd_b && !one_of_four {
-        true => &[false, true][..],
-        false => &[false],
-    };
+    // A is read along m by kernels that take what an exchange does not change: nothing is turned over for these. And where
+    // there is a kernel for every way, nothing is done for any.
+    let one_of_four = product.is_one_of_four;
+    let turns = if product.along_k[0] && !one_of_four { &[false, true][..] } else { &[false] };
     let exchanges = if one_of_four { &[false][..] } else { &[false, true] };
     let ways = exchanges.iter().flat_map(|&exchanged| {
         turns.iter().map(move |&turned| Orientation { exchanged, turned, ..Orientation::default() })
@@ -124,6 +114,7 @@ pub(super) fn orientation<T, O>(
         let (copied, copies) = copied.fold((0, 0), |(all, copies), copied: usize| {
             (copied.saturating_add(all), copies + u32::from(copied > 0))
         });
+        let copied = (copied as u64).saturating_mul(size_of::<T>() as u64);
         let cost = (copied, given.strides[2][1] != 1);
         if best.is_none_or(|(least, _)| cost < least) {
             best = Some((cost, Orientation { copied, copies, ..way }));
@@ -141,8 +132,6 @@ pub(super) struct Sides {
     pub(super) outer: (usize, usize),
     /// Is it copied turned over, so that its elements are to lie along the other side before?
     turned: bool,
-    /// May its rows begin anywhere?
-    pub(super) odd: bool,
     /// See [`unit`].
     unit: usize,
     pub(super) shape: BoxShape,
@@ -165,17 +154,25 @@ impl Sides {
         count <= 1 || (pitch.is_multiple_of(self.unit) && pitch >= self.inner.1)
     }
 
-    /// The launch that makes a copy of so many matrices.
-    fn copy(&self, matrices: usize, limits: &Limits) -> (&'static CopyKernel, LaunchConfig) {
+    /// The launch that makes a copy of so many matrices of `T`.
+    fn copy<T: Scalar<O>, O: Pod>(
+        &self,
+        matrices: usize,
+        limits: &Limits,
+    ) -> Result<(&'static CopyKernel<T>, LaunchConfig)> {
+        let Some([pad_rows, turn_rows]) = T::copies() else {
+            let limit = format!("must lie as the kernel reads it: there is no copy of {}", T::NAME);
+            return Err(Error::argument(self.operand, "a matrix", limit));
+        };
         let (inner, outer) = (self.inner.1, self.outer.0);
         // Of a block, and of rows further ones after these.
         let (kernel, rows, cols, tile_rows, tile_cols) = match self.turned {
-            true => (&turn_rows, inner, outer, 32, 32),
-            false => (&pad_rows, outer, inner, 8, 128),
+            true => (turn_rows, inner, outer, 32, 32),
+            false => (pad_rows, outer, inner, 8, 128),
         };
         let limit = limits.grid[1] as usize;
         let grid = [cols.div_ceil(tile_cols), rows.div_ceil(tile_rows).min(limit), matrices];
-        (kernel, LaunchConfig::new(grid.map(|blocks| blocks as u32), [32, 8, 1]))
+        Ok((kernel, LaunchConfig::new(grid.map(|blocks| blocks as u32), [32, 8, 1])))
     }
 
     /// Elements from one row to the next of a copy.
@@ -185,7 +182,7 @@ impl Sides {
 
     /// Elements of the copies of so many matrices that it takes, where these begin at multiples of sixteen bytes or not.
     pub(super) fn copied(&self, matrices: usize, aligned: bool) -> usize {
-        match !self.turned && (self.odd || aligned && self.is_even()) {
+        match !self.turned && aligned && self.is_even() {
             true => 0,
             false => matrices.saturating_mul(self.outer.0).saturating_mul(self.padded_pitch()),
         }
@@ -202,18 +199,18 @@ pub(super) fn sides<T, O>(
     // Named as in the request.
     let names = [("A", "m"), ("B", "n")];
     let [of_a, of_b] = if way.exchanged { [names[1], names[0]] } else { names };
-    let odd = product.kernel.takes_odd_rows();
-    let shapes = [product.a, product.b];
-    let sides = |number: usize, (operand, side), turned, outer: (usize, usize), k_stride| {
-        let (inner, outer) = match product.along_k[number] {
+    let sides = |(operand, side), along_k, shape, turned, outer: (usize, usize), k_stride| {
+        let (inner, outer) = match along_k {
             true => (("k", k, k_stride), outer),
             false => ((side, outer.0, outer.1), (k, k_stride)),
         };
-        let (odd, shape) = (odd[number], shapes[number]);
-        Sides { operand, inner, outer, turned, odd, unit: unit::<T>(), shape }
+        Sides { operand, inner, outer, turned, unit: unit::<T>(), shape }
     };
-    let [a, b] = strides;
-    [sides(0, of_a, false, (m, a[0]), a[1]), sides(1, of_b, way.turned, (n, b[1]), b[0])]
+    let ([a, b], along_k) = (strides, product.along_k);
+    [
+        sides(of_a, along_k[0], product.a, false, (m, a[0]), a[1]),
+        sides(of_b, along_k[1], product.b, way.turned, (n, b[1]), b[0]),
+    ]
 }
 
 /// Those of a request that has been put before the kernel in that way.
@@ -298,27 +295,28 @@ pub(super) fn dynamic_shared(declared: u32, grid: [u32; 3], multiprocessors: u32
 }
 
 /// The launches that copy operands before a launch of so many products of such sizes.
-pub(super) fn copies<T, O>(
+pub(super) fn copies<T: Scalar<O>, O: Pod>(
     product: &TensorProduct<T, O>,
     way: Orientation,
     given: &Request,
     sizes: [usize; 3],
     products: usize,
     limits: &Limits,
-) -> impl Iterator<Item = (&'static str, LaunchConfig)> {
+) -> Result<Vec<(&'static str, LaunchConfig)>> {
     let [a, b, _] = given.strides;
     let operands = sides(product, way, sizes, [a, b]).into_iter().zip(given.aligned);
     let copied = operands.filter(move |(sides, aligned)| sides.copied(products, *aligned) > 0);
-    copied.map(move |(sides, _)| {
-        let (kernel, config) = sides.copy(products, limits);
-        (kernel.declaration.name, config)
-    })
+    copied
+        .map(|(sides, _)| {
+            let (kernel, config) = sides.copy::<T, O>(products, limits)?;
+            Ok((kernel.declaration.name, config))
+        })
+        .collect()
 }
 
 /// What a launch is of: operands that have been put before the kernel in the way that `orientation` says.
-#[doc(hidden)]
 #[derive(Debug)]
-pub struct TensorOperands<'a, T, O> {
+pub(super) struct TensorOperands<'a, T, O> {
     pub(super) problem: &'a Problem,
     pub(super) products: usize,
     /// A and B.
@@ -339,11 +337,11 @@ struct Source<'a, T> {
     copied: usize,
 }
 
-/// Launches with operands as they are: they lie the way the kernel reads them ([`Orientation::needs_copies`]).
+/// Copies operands that need it, and launches.
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-pub(super) unsafe fn launch_as_is<T: BoxElement, O: Pod>(
+pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
     stream: &Stream,
     product: &TensorProduct<T, O>,
     config: &LaunchConfig,
@@ -354,77 +352,28 @@ pub(super) unsafe fn launch_as_is<T: BoxElement, O: Pod>(
     let [of_a, of_b] = sides(product, orientation, sizes, strides.map(|(_, strides)| strides));
     let a = Source::new(matrices[0], of_a, strides[0].0, products);
     let b = Source::new(matrices[1], of_b, strides[1].0, products);
-    let maps = (|| a.boxes(products), || b.boxes(products));
-    // SAFETY: the caller's.
-    unsafe { begin(stream, product, config, (problem, &a, &b, c, bias), maps) }
-}
-
-/// Copies operands that need it, and launches.
-///
-/// # Safety
-/// As for [`Stream::launch`].
-pub(super) unsafe fn launch(
-    stream: &Stream,
-    product: &TensorProduct<f32>,
-    config: &LaunchConfig,
-    operands: TensorOperands<f32, f32>,
-) -> Result<()> {
-    let TensorOperands { problem, products, matrices, strides, orientation, c, bias } = operands;
-    let sizes = [problem.m, problem.n, problem.k].map(|size| size as usize);
-    let [of_a, of_b] = sides(product, orientation, sizes, strides.map(|(_, strides)| strides));
-    let a = Source::new(matrices[0], of_a, strides[0].0, products);
-    let b = Source::new(matrices[1], of_b, strides[1].0, products);
+    let kernel = product.kernel.kernel;
     if a.copied + b.copied == 0 {
-        let maps = (|| a.boxes(products), || b.boxes(products));
+        let arguments = (problem, a.boxes(products)?, b.boxes(products)?, c, bias);
         // SAFETY: the caller's.
-        return unsafe { begin(stream, product, config, (problem, &a, &b, c, bias), maps) };
+        return unsafe { stream.launch(kernel, config, arguments) };
     }
     stream.with_workspace(a.copied + b.copied, |workspace| {
         for (source, start) in [(&a, 0), (&b, a.copied)] {
             if source.copied > 0 {
                 let to = workspace.view_mut(start..start + source.copied)?;
-                source.copy(stream, products, to)?;
+                source.copy::<O>(stream, products, to)?;
             }
         }
         let copies = workspace.view(..)?;
-        let maps = (
-            || a.boxes_or_copy(products, copies, 0),
-            || b.boxes_or_copy(products, copies, a.copied),
-        );
+        let boxes =
+            (a.boxes_or_copy(products, copies, 0)?, b.boxes_or_copy(products, copies, a.copied)?);
         // SAFETY: the caller's; and the copies are of the operands' size.
-        unsafe { begin(stream, product, config, (problem, &a, &b, c, bias), maps) }
+        unsafe { stream.launch(kernel, config, (problem, boxes.0, boxes.1, c, bias)) }
     })
 }
 
-/// Launches the kernel, with those maps of A and B that it takes.
-///
-/// # Safety
-/// As for [`Stream::launch`].
-unsafe fn begin<'a, T: BoxElement, O: Pod>(
-    stream: &Stream,
-    product: &TensorProduct<T, O>,
-    config: &LaunchConfig,
-    operands: (&Problem, &Source<T>, &Source<T>, Written<O>, BufferView<O>),
-    maps: (impl FnOnce() -> Result<Boxes<'a, T>>, impl FnOnce() -> Result<Boxes<'a, T>>),
-) -> Result<()> {
-    let (problem, a, b, c, bias) = operands;
-    // SAFETY: the caller's.
-    unsafe {
-        match product.kernel {
-            TensorKernel::Boxes { kernel, .. } => {
-                stream.launch(kernel, config, (problem, maps.0()?, maps.1()?, c, bias))
-            }
-            TensorKernel::OddA { kernel, .. } => {
-                stream.launch(kernel, config, (problem, a.elements, maps.1()?, c, bias))
-            }
-            TensorKernel::Odd { kernel, .. } => {
-                stream.launch(kernel, config, (problem, a.elements, b.elements, c, bias))
-            }
-        }
-    }
-}
-
-impl<'a, T: Pod> Source<'a, T> {
+impl<'a, T: BoxElement> Source<'a, T> {
     fn new(elements: BufferView<'a, T>, sides: Sides, step: usize, matrices: usize) -> Self {
         let even_step = matrices <= 1 || step.is_multiple_of(sides.unit);
         let aligned = elements.address().addr().is_multiple_of(16);
@@ -437,16 +386,14 @@ impl<'a, T: Pod> Source<'a, T> {
         let Sides { inner: (_, len, _), outer: (count, pitch), shape, .. } = self.sides;
         Boxes::new(self.elements, [matrices, count, len], [self.step, pitch], shape)
     }
-}
 
-impl<'a> Source<'a, f32> {
     /// The operand, or its copy among others, which begins there.
     fn boxes_or_copy(
         &self,
         matrices: usize,
-        copies: BufferView<'a, f32>,
+        copies: BufferView<'a, T>,
         start: usize,
-    ) -> Result<Boxes<'a, f32>> {
+    ) -> Result<Boxes<'a, T>> {
         if self.copied == 0 {
             return self.boxes(matrices);
         }
@@ -457,7 +404,10 @@ impl<'a> Source<'a, f32> {
     }
 
     /// Copies the operand to where its rows begin at multiples of sixteen bytes, turned over where it is to be.
-    fn copy(&self, stream: &Stream, matrices: usize, to: BufferViewMut<f32>) -> Result<()> {
+    fn copy<O: Pod>(&self, stream: &Stream, matrices: usize, to: BufferViewMut<T>) -> Result<()>
+    where
+        T: Scalar<O>,
+    {
         let Sides { inner: (_, len, stride), outer: (count, pitch), turned, .. } = self.sides;
         let padded = self.sides.padded_pitch();
         // What are rows and columns before.
@@ -465,7 +415,7 @@ impl<'a> Source<'a, f32> {
             true => (len, count, stride),
             false => (count, len, pitch),
         };
-        let (kernel, config) = self.sides.copy(matrices, &stream.device().limits());
+        let (kernel, config) = self.sides.copy::<T, O>(matrices, &stream.device().limits())?;
         let words = [pitch, self.step, padded, count * padded].map(|elements| elements as u64);
         let [from_pitch, from_step, to_pitch, to_step] = words;
         let (rows, cols) = (rows as u32, cols as u32);

@@ -11,7 +11,8 @@
 //! * **A block** of eight warps takes 32 x 32 elements, which it turns over in shared memory, and then those a grid further
 //!   down.
 //!
-//! Every element is read once and written once, so the floor is `8 rows cols` bytes over the memory's bandwidth.
+//! Every element is read once and written once, so the floor is `8 rows cols` bytes of f32, half of that of bf16, over the
+//! memory's bandwidth.
 
 use super::super::device::*;
 
@@ -20,18 +21,18 @@ const WARPS: usize = 8;
 /// Elements of a row that a warp copies.
 const RUN: usize = 128;
 
-/// `rows x cols` matrices, a layer of blocks each, from rows that are `from_pitch` elements apart, and matrices that are
-/// `from_step` apart, to others.
-#[kernel(block = (32, WARPS))]
-pub fn pad_rows(
-    rows: u32,
-    cols: u32,
-    from_pitch: u64,
-    from_step: u64,
-    to_pitch: u64,
-    to_step: u64,
-    from: In<f32>,
-    mut to: Out<f32>,
+/// Elements from one row to the next, and from one matrix to the next.
+type Strides = (u64, u64);
+
+/// What [`pad_rows`] does, of any element.
+#[inline(always)]
+#[track_caller]
+fn pad<T: Element>(
+    (rows, cols): (u32, u32),
+    (from_pitch, from_step): Strides,
+    (to_pitch, to_step): Strides,
+    from: &In<T>,
+    to: &mut Out<T>,
 ) {
     let matrix = thread::block_idx_z() as usize;
     let first = thread::block_idx_x() as usize * RUN + thread::thread_idx_x() as usize;
@@ -50,13 +51,10 @@ pub fn pad_rows(
     }
 }
 
-/// Rows and columns that a block turns over at once: a warp's neighbours on both sides.
-const TILE: usize = 32;
-
-/// The transposes of `rows x cols` matrices, a layer of blocks each: from rows that are `from_pitch` elements apart, and
-/// matrices that are `from_step` apart, to `cols` rows of `rows` elements.
-#[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<f32>())]
-pub fn turn_rows(
+/// `rows x cols` matrices, a layer of blocks each, from rows that are `from_pitch` elements apart, and matrices that are
+/// `from_step` apart, to others.
+#[kernel(block = (32, WARPS))]
+pub fn pad_rows(
     rows: u32,
     cols: u32,
     from_pitch: u64,
@@ -66,8 +64,39 @@ pub fn turn_rows(
     from: In<f32>,
     mut to: Out<f32>,
 ) {
-    // A row is one element longer than it need be: so a column's elements lie in 32 different banks.
-    let mut tile = shared![f32; TILE, TILE + 1];
+    pad((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to);
+}
+
+/// [`pad_rows`] of bf16.
+#[kernel(block = (32, WARPS))]
+pub fn pad_rows_bf16(
+    rows: u32,
+    cols: u32,
+    from_pitch: u64,
+    from_step: u64,
+    to_pitch: u64,
+    to_step: u64,
+    from: In<Bf16>,
+    mut to: Out<Bf16>,
+) {
+    pad((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to);
+}
+
+/// Rows and columns that a block turns over at once: a warp's neighbours on both sides.
+const TILE: usize = 32;
+
+/// What [`turn_rows`] does, of any element. A row of the tile is one element longer than it need be: so a column's elements
+/// lie in 32 different banks, those of bf16 too, which are 16.5 words apart.
+#[inline(always)]
+#[track_caller]
+fn turn<T: Element>(
+    (rows, cols): (u32, u32),
+    (from_pitch, from_step): Strides,
+    (to_pitch, to_step): Strides,
+    from: &In<T>,
+    to: &mut Out<T>,
+    mut tile: Shared<T, TILE, { TILE + 1 }>,
+) {
     let (rows, cols) = (rows as usize, cols as usize);
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let matrix = thread::block_idx_z() as usize;
@@ -92,4 +121,37 @@ pub fn turn_rows(
         thread::sync_threads();
         first_row += thread::grid_dim_y() as usize * TILE;
     }
+}
+
+/// The transposes of `rows x cols` matrices, a layer of blocks each: from rows that are `from_pitch` elements apart, and
+/// matrices that are `from_step` apart, to `cols` rows of `rows` elements.
+#[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<f32>(), barriers = 2)]
+pub fn turn_rows(
+    rows: u32,
+    cols: u32,
+    from_pitch: u64,
+    from_step: u64,
+    to_pitch: u64,
+    to_step: u64,
+    from: In<f32>,
+    mut to: Out<f32>,
+) {
+    let tile = shared![f32; TILE, TILE + 1];
+    turn((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to, tile);
+}
+
+/// [`turn_rows`] of bf16.
+#[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<Bf16>(), barriers = 2)]
+pub fn turn_rows_bf16(
+    rows: u32,
+    cols: u32,
+    from_pitch: u64,
+    from_step: u64,
+    to_pitch: u64,
+    to_step: u64,
+    from: In<Bf16>,
+    mut to: Out<Bf16>,
+) {
+    let tile = shared![Bf16; TILE, TILE + 1];
+    turn((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to, tile);
 }
