@@ -33,13 +33,9 @@ macro_rules! gemm {
     };
 }
 
-/// A general product by tensor copies, of such a tile a block; `n` or `t` for A and for B, as in BLAS. Which operands the
-/// producers copy element by element: `Boxes` none, `OddA` A, `Odd` both.
+/// A general product by tensor copies, of such a tile a block; `n` or `t` for A and for B, as in BLAS.
 macro_rules! tensor {
     ($name:ident, $rows:literal, $cols:literal, $steps:expr, $splits:literal, $a:ident, $b:ident) => {
-        tensor!($name, $rows, $cols, $steps, $splits, $a, $b, Boxes)
-    };
-    ($name:ident, $rows:literal, $cols:literal, $steps:expr, $splits:literal, $a:ident, $b:ident, $copies:ident) => {
         Contract::TensorProduct(TensorProduct {
             tile: [$rows, $cols],
             steps: $steps,
@@ -49,7 +45,7 @@ macro_rules! tensor {
             along_k: [along_k!(a $a), along_k!(b $b)],
             is_one_of_four: false,
             walkers: None,
-            kernel: TensorKernel::$copies {
+            kernel: TensorKernel::Boxes {
                 kernel: &crate::kernels::gemm_tma::$name,
                 checked: &crate::checked::kernels::gemm_tma::$name,
             },
@@ -350,34 +346,27 @@ pub static KERNELS: &[Entry] = &[
         contract: tensor!(gemm_tma_64_tn, 64, 64, 2 * SLAB_STEPS, 8, t, n),
     },
     Entry {
-        summary: "general, 64 x 96 tiles by tensor copies; A or B along k",
-        rung: None,
-        contract: tensor!(gemm_tma_64x96_nn, 64, 96, 2 * SLAB_STEPS, 1, n, n),
-    },
-    Entry {
         summary: "general, 72 x 80 tiles from rings with producers; A or B along k",
         rung: None,
         contract: tensor!(gemm_tma_72x80_nn, 72, 80, 8, 1, n, n),
     },
     Entry {
-        summary: "general, 72 x 80 tiles from rings with producers; A or B along k",
-        rung: None,
-        contract: tensor!(gemm_tma_72x80_nn1, 72, 80, 8, 1, n, n),
-    },
-    Entry {
         summary: "general, 72 x 80 tiles from rings with producers; A's rows begin anywhere",
         rung: None,
-        contract: tensor!(gemm_tma_72x80_on, 72, 80, 8, 1, n, n, OddA),
-    },
-    Entry {
-        summary: "general, 72 x 80 tiles from rings with producers; A's rows begin anywhere",
-        rung: None,
-        contract: tensor!(gemm_tma_72x80_on1, 72, 80, 8, 1, n, n, OddA),
-    },
-    Entry {
-        summary: "general, 72 x 80 tiles from rings with producers; A's and B's rows begin anywhere",
-        rung: None,
-        contract: tensor!(gemm_tma_72x80_oo, 72, 80, 8, 1, n, n, Odd),
+        contract: Contract::TensorProduct(TensorProduct {
+            tile: [72, 80],
+            steps: 8,
+            most_splits: 1,
+            a: BoxShape { rows: 72 / 4, cols: SLAB, swizzle: SLAB * 4 },
+            b: BoxShape { rows: SLAB + 4, cols: 80, swizzle: 0 },
+            along_k: [true, false],
+            is_one_of_four: false,
+            walkers: None,
+            kernel: TensorKernel::ShiftedA {
+                kernel: &crate::kernels::gemm_tma::gemm_tma_72x80_on,
+                checked: &crate::checked::kernels::gemm_tma::gemm_tma_72x80_on,
+            },
+        }),
     },
     Entry {
         summary: "general, 16 x 256 tiles by tensor copies, k over a cluster; A or B along k",
@@ -649,6 +638,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_tma/fragment.rs", include_str!("kernels/gemm_tma/fragment.rs")),
     ("kernels/gemm_tma/mod.rs", include_str!("kernels/gemm_tma/mod.rs")),
     ("kernels/gemm_tma/parts.rs", include_str!("kernels/gemm_tma/parts.rs")),
+    ("kernels/gemm_tma/rings.rs", include_str!("kernels/gemm_tma/rings.rs")),
     ("kernels/gemm_wgmma/mod.rs", include_str!("kernels/gemm_wgmma/mod.rs")),
     ("kernels/gemm_wgmma/operand.rs", include_str!("kernels/gemm_wgmma/operand.rs")),
     ("kernels/gemm_wgmma/output.rs", include_str!("kernels/gemm_wgmma/output.rs")),
@@ -864,30 +854,23 @@ pub struct TensorProduct<T: 'static, O: 'static = T> {
     pub kernel: TensorKernel<T, O>,
 }
 
-/// The kernel of a product by tensor copies: which operands its producers copy element by element, so that their rows may
-/// begin anywhere; the others are maps.
+/// The kernel of a product by tensor copies.
 #[derive(Clone, Copy, Debug)]
 pub enum TensorKernel<T: 'static, O: 'static = T> {
-    /// None.
+    /// It takes a map of A and one of B.
     Boxes {
         /// The kernel.
         kernel: &'static Kernel<TensorParams<T, O>>,
         /// The same source, compiled for [`simt::check::launch`].
         checked: &'static Kernel<CheckedTensorParams<T, O>>,
     },
-    /// A.
-    OddA {
+    /// A's rows begin anywhere, the first at a multiple of sixteen bytes: there are maps of every fourth row of A, which
+    /// begin at the multiple before.
+    ShiftedA {
         /// The kernel.
-        kernel: &'static Kernel<OddAParams<T, O>>,
+        kernel: &'static Kernel<ShiftedParams<T, O>>,
         /// The same source, compiled for [`simt::check::launch`].
-        checked: &'static Kernel<CheckedOddAParams<T, O>>,
-    },
-    /// A and B.
-    Odd {
-        /// The kernel.
-        kernel: &'static Kernel<GemmParams<T, O>>,
-        /// The same source, compiled for [`simt::check::launch`].
-        checked: &'static Kernel<CheckedGemmParams<T, O>>,
+        checked: &'static Kernel<CheckedShiftedParams<T, O>>,
     },
 }
 
@@ -896,18 +879,13 @@ impl<T, O> TensorKernel<T, O> {
     pub fn declaration(&self) -> &'static Declaration {
         match self {
             TensorKernel::Boxes { kernel, .. } => &kernel.declaration,
-            TensorKernel::OddA { kernel, .. } => &kernel.declaration,
-            TensorKernel::Odd { kernel, .. } => &kernel.declaration,
+            TensorKernel::ShiftedA { kernel, .. } => &kernel.declaration,
         }
     }
 
-    /// May the rows of A, and of B, begin anywhere?
-    pub fn takes_odd_rows(&self) -> [bool; 2] {
-        match self {
-            TensorKernel::Boxes { .. } => [false; 2],
-            TensorKernel::OddA { .. } => [true, false],
-            TensorKernel::Odd { .. } => [true; 2],
-        }
+    /// May A's rows begin anywhere?
+    pub fn shifts_a(&self) -> bool {
+        matches!(self, TensorKernel::ShiftedA { .. })
     }
 }
 
@@ -916,11 +894,20 @@ pub type TensorParams<T, O = T> = (Problem, TensorMap<T>, TensorMap<T>, Out<O>, 
 /// Problem, A, B, C, bias as views that report every access.
 pub type CheckedTensorParams<T, O = T> =
     (Problem, CheckedTensorMap<T>, CheckedTensorMap<T>, CheckedOut<O>, CheckedIn<O>);
-/// Problem, A, B, C, bias.
-pub type OddAParams<T, O = T> = (Problem, In<T>, TensorMap<T>, Out<O>, In<O>);
-/// Problem, A, B, C, bias as views that report every access.
-pub type CheckedOddAParams<T, O = T> =
-    (Problem, CheckedIn<T>, CheckedTensorMap<T>, CheckedOut<O>, CheckedIn<O>);
+/// Problem, A four times, B, C, bias.
+pub type ShiftedParams<T, O = T> =
+    (Problem, TensorMap<T>, TensorMap<T>, TensorMap<T>, TensorMap<T>, TensorMap<T>, Out<O>, In<O>);
+/// Problem, A four times, B, C, bias as views that report every access.
+pub type CheckedShiftedParams<T, O = T> = (
+    Problem,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
+    CheckedOut<O>,
+    CheckedIn<O>,
+);
 
 /// m, n, k, A, B, C with the matrices as views.
 pub type ViewParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);

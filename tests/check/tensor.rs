@@ -13,12 +13,13 @@ use simt::{
 };
 
 /// m, n, k, products, blocks that split k.
-const CASES: [(usize, usize, usize, usize, u32); 5] = [
+const CASES: [(usize, usize, usize, usize, u32); 6] = [
     (64, 128, 16, 1, 1),
     (37, 90, 150, 1, 1),
     (130, 20, 333, 1, 4),
     (1, 1, 1, 2, 1),
     (70, 70, 80, 2, 3),
+    (75, 82, 600, 1, 1),
 ];
 
 fn products() -> impl Iterator<Item = (&'static str, &'static TensorProduct<f32>)> {
@@ -33,12 +34,14 @@ fn products() -> impl Iterator<Item = (&'static str, &'static TensorProduct<f32>
 #[repr(align(16))]
 struct Four(#[allow(dead_code, reason = "only its address is used")] [f32; 4]);
 
-/// A batch of matrices whose rows lie along `inner`, padded to multiples of four elements.
+/// A batch of matrices whose rows lie along `inner`, padded to multiples of four elements; where they may begin anywhere, by
+/// three elements.
 struct Operand {
     values: Vec<Four>,
     inner: usize,
     outer: usize,
     pitch: usize,
+    step: usize,
     count: usize,
 }
 
@@ -47,27 +50,44 @@ impl Operand {
         outer: usize,
         inner: usize,
         count: usize,
+        anywhere: bool,
         value: impl Fn(usize, usize, usize) -> f32,
     ) -> Self {
-        let pitch = inner.next_multiple_of(4);
-        // What lies between the rows is not to be read.
-        let mut values = vec![f32::NAN; pitch * outer * count];
+        let pitch = if anywhere { inner + 3 } else { inner.next_multiple_of(4) };
+        let step = (pitch * outer).next_multiple_of(4);
+        // What lies between the rows is not to be read, or to count for nothing.
+        let mut values = vec![f32::NAN; step * count];
         for i in 0..count {
             for row in 0..outer {
                 for col in 0..inner {
-                    values[(i * outer + row) * pitch + col] = value(i, row, col);
+                    values[i * step + row * pitch + col] = value(i, row, col);
                 }
             }
         }
         let values = values.chunks(4).map(|four| Four([four[0], four[1], four[2], four[3]]));
-        Operand { values: values.collect(), inner, outer, pitch, count }
+        Operand { values: values.collect(), inner, outer, pitch, step, count }
     }
 
     fn map(&self, shape: device::BoxShape) -> TensorMap<f32> {
-        let (extents, strides) =
-            ([self.count, self.outer, self.inner], [self.outer * self.pitch, self.pitch]);
+        let (extents, strides) = ([self.count, self.outer, self.inner], [self.step, self.pitch]);
         // SAFETY: so many elements, and nobody writes them.
         unsafe { TensorMap::new(self.values.as_ptr().cast(), extents, strides, shape) }.unwrap()
+    }
+}
+
+impl Operand {
+    /// Of every fourth row, from the multiple of four elements on before the first of these.
+    fn shifted_maps(&self, shape: device::BoxShape) -> [TensorMap<f32>; 4] {
+        [0, 1, 2, 3].map(|first| {
+            let (start, rows) = match self.outer.saturating_sub(first) {
+                0 => (0, 1),
+                rows => (first * self.pitch, rows.div_ceil(4)),
+            };
+            let extents = [self.count, rows, self.inner + start % 4];
+            let base = self.values.as_ptr().cast::<f32>().wrapping_add(start / 4 * 4);
+            // SAFETY: as in `map`.
+            unsafe { TensorMap::new(base, extents, [self.step, 4 * self.pitch], shape) }.unwrap()
+        })
     }
 }
 
@@ -84,18 +104,17 @@ fn b(i: usize, p: usize, col: usize) -> f32 {
 fn products_by_tensor_copies_are_clean_and_right() {
     let mut seen = 0;
     for (name, product) in products() {
-        let TensorKernel::Boxes { kernel, checked } = product.kernel else { continue };
         let along_k = product.along_k[0];
         let along_n = !product.along_k[1];
         for (number, (m, n, k, count, splits)) in CASES.into_iter().enumerate() {
             let splits = splits.min(product.most_splits);
             let a_values = match along_k {
-                true => Operand::new(m, k, count, a),
-                false => Operand::new(k, m, count, |i, p, row| a(i, row, p)),
+                true => Operand::new(m, k, count, product.kernel.shifts_a(), a),
+                false => Operand::new(k, m, count, false, |i, p, row| a(i, row, p)),
             };
             let b_values = match along_n {
-                true => Operand::new(k, n, count, b),
-                false => Operand::new(n, k, count, |i, col, p| b(i, p, col)),
+                true => Operand::new(k, n, count, false, b),
+                false => Operand::new(n, k, count, false, |i, col, p| b(i, p, col)),
             };
             // One of the epilogues: the others are the same text as the other family's.
             let with_bias = number % 2 == 1;
@@ -109,6 +128,7 @@ fn products_by_tensor_copies_are_clean_and_right() {
                 beta: -1.0,
                 bias: if with_bias { COL_BIAS } else { 0 },
                 activation: if with_bias { RELU } else { 0 },
+                a: [a_values.pitch as u64, 1],
                 c: [n as u64, 1],
                 batch: [0, 0, (m * n) as u64],
                 ..Problem::default()
@@ -117,9 +137,9 @@ fn products_by_tensor_copies_are_clean_and_right() {
             let grid =
                 [tiles(n, product.tile[1]), tiles(m, product.tile[0]), count as u32 * splits];
             let config = LaunchConfig {
-                dynamic_shared: kernel.declaration.dynamic_shared.unwrap(),
+                dynamic_shared: product.kernel.declaration().dynamic_shared.unwrap(),
                 cluster: [1, 1, splits],
-                ..LaunchConfig::new(grid, kernel.declaration.block.unwrap())
+                ..LaunchConfig::new(grid, product.kernel.declaration().block.unwrap())
             };
             for order in
                 [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(number as u64 + 7)]
@@ -131,9 +151,18 @@ fn products_by_tensor_copies_are_clean_and_right() {
                 // SAFETY: the operands outlive the launch, and C has as many elements as the problem says.
                 let report = unsafe {
                     let (c, bias) = (Out::new(c.as_mut_ptr(), c.len()), In::new(bias.as_ptr(), n));
-                    let maps = (a_values.map(product.a), b_values.map(product.b));
-                    let params = (problem, maps.0, maps.1, c, bias);
-                    check::launch(checked, &config, params, &options)
+                    let b_map = b_values.map(product.b);
+                    match product.kernel {
+                        TensorKernel::Boxes { checked, .. } => {
+                            let params = (problem, a_values.map(product.a), b_map, c, bias);
+                            check::launch(checked, &config, params, &options)
+                        }
+                        TensorKernel::ShiftedA { checked, .. } => {
+                            let [a0, a1, a2, a3] = a_values.shifted_maps(product.a);
+                            let params = (problem, a0, a1, a2, a3, b_map, c, bias);
+                            check::launch(checked, &config, params, &options)
+                        }
+                    }
                 };
                 let report = report.unwrap();
                 assert!(report.is_clean(), "{name}, {m} x {n} x {k} by {splits}: {report}");

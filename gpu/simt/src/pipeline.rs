@@ -140,35 +140,30 @@ impl<const STAGES: usize, S: Scope> Pipeline<STAGES, S> {
         mbarrier::fence_init();
     }
 
+    /// A ring of some of its stages, from that one on. So a block has several rings, each with a side that fills: two that
+    /// took turns at one ring could be two rounds apart, and parities would not tell.
+    #[inline(always)]
+    #[track_caller]
+    pub fn part<const PART: usize>(&self, first: usize) -> Pipeline<PART, S> {
+        let ring = Ring { full: self.ring.full.part(first), empty: self.ring.empty.part(first) };
+        Pipeline { ring, scope: PhantomData }
+    }
+
     /// The side that fills, from the first stage on. One thread has it, or a warp.
     #[inline(always)]
     pub fn producer(&self) -> Producer<'_, STAGES> {
-        self.producer_of(0)
-    }
-
-    /// One of several sides that fill and take turns: from the stage `first` on, further by
-    /// [`advance_by`](Producer::advance_by).
-    #[inline(always)]
-    pub fn producer_of(&self, first: usize) -> Producer<'_, STAGES> {
-        Producer { ring: &self.ring, turn: Turn { stage: first as u32, parity: 0 } }
+        Producer { ring: &self.ring, turn: Turn::default() }
     }
 
     /// The side that reads, from the first stage on. Every thread that reads has one.
     #[inline(always)]
     pub fn consumer(&self) -> Consumer<'_, STAGES, S> {
-        self.consumer_of(0)
-    }
-
-    /// One of several sides that read and take turns, as [`producer_of`](Self::producer_of).
-    #[inline(always)]
-    pub fn consumer_of(&self, first: usize) -> Consumer<'_, STAGES, S> {
-        let turn = Turn { stage: first as u32, parity: 0 };
-        Consumer { ring: &self.ring, turn, scope: PhantomData }
+        Consumer { ring: &self.ring, turn: Turn::default(), scope: PhantomData }
     }
 }
 
 /// A stage, and the parity of this round.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Turn {
     stage: u32,
     parity: u32,
@@ -180,16 +175,6 @@ impl Turn {
         self.stage += 1;
         if self.stage == STAGES as u32 {
             self.stage = 0;
-            self.parity ^= 1;
-        }
-    }
-
-    /// By so many stages, at most all.
-    #[inline(always)]
-    fn advance_by<const STAGES: usize>(&mut self, count: usize) {
-        self.stage += count as u32;
-        if self.stage >= STAGES as u32 {
-            self.stage -= STAGES as u32;
             self.parity ^= 1;
         }
     }
@@ -247,12 +232,6 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
     #[inline(always)]
     pub fn advance(&mut self) {
         self.turn.advance::<STAGES>();
-    }
-
-    /// Goes on to the stage `count` further, at most as many as there are.
-    #[inline(always)]
-    pub fn advance_by(&mut self, count: usize) {
-        self.turn.advance_by::<STAGES>(count);
     }
 
     /// Waits until all that has been filled has been read. A block of a cluster does this before it ends: then none of the
@@ -339,11 +318,5 @@ impl<const STAGES: usize, S: Scope> Consumer<'_, STAGES, S> {
     #[inline(always)]
     pub fn advance(&mut self) {
         self.turn.advance::<STAGES>();
-    }
-
-    /// Goes on to the stage `count` further, at most as many as there are.
-    #[inline(always)]
-    pub fn advance_by(&mut self, count: usize) {
-        self.turn.advance_by::<STAGES>(count);
     }
 }

@@ -13,7 +13,10 @@
 //! That is of f32. Tensor cores read bf16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
 //! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes.
 
-use gpu::{problem::Problem, registry::TensorProduct};
+use gpu::{
+    problem::Problem,
+    registry::{TensorKernel, TensorProduct},
+};
 use simt::{
     Kernel, LaunchConfig, Limits,
     device::{BoxShape, In, Out},
@@ -132,6 +135,8 @@ pub(super) struct Sides {
     pub(super) outer: (usize, usize),
     /// Is it copied turned over, so that its elements are to lie along the other side before?
     turned: bool,
+    /// May its rows begin anywhere, but the first?
+    shifted: bool,
     /// See [`unit`].
     unit: usize,
     pub(super) shape: BoxShape,
@@ -182,7 +187,7 @@ impl Sides {
 
     /// Elements of the copies of so many matrices that it takes, where these begin at multiples of sixteen bytes or not.
     pub(super) fn copied(&self, matrices: usize, aligned: bool) -> usize {
-        match !self.turned && aligned && self.is_even() {
+        match !self.turned && aligned && (self.shifted || self.is_even()) {
             true => 0,
             false => matrices.saturating_mul(self.outer.0).saturating_mul(self.padded_pitch()),
         }
@@ -199,18 +204,18 @@ pub(super) fn sides<T, O>(
     // Named as in the request.
     let names = [("A", "m"), ("B", "n")];
     let [of_a, of_b] = if way.exchanged { [names[1], names[0]] } else { names };
-    let sides = |(operand, side), along_k, shape, turned, outer: (usize, usize), k_stride| {
-        let (inner, outer) = match along_k {
+    let shapes = [product.a, product.b];
+    let shifted = [product.kernel.shifts_a(), false];
+    let sides = |number: usize, (operand, side), turned, outer: (usize, usize), k_stride| {
+        let (inner, outer) = match product.along_k[number] {
             true => (("k", k, k_stride), outer),
             false => ((side, outer.0, outer.1), (k, k_stride)),
         };
-        Sides { operand, inner, outer, turned, unit: unit::<T>(), shape }
+        let (shape, shifted) = (shapes[number], shifted[number]);
+        Sides { operand, inner, outer, turned, shifted, unit: unit::<T>(), shape }
     };
-    let ([a, b], along_k) = (strides, product.along_k);
-    [
-        sides(of_a, along_k[0], product.a, false, (m, a[0]), a[1]),
-        sides(of_b, along_k[1], product.b, way.turned, (n, b[1]), b[0]),
-    ]
+    let [a, b] = strides;
+    [sides(0, of_a, false, (m, a[0]), a[1]), sides(1, of_b, way.turned, (n, b[1]), b[0])]
 }
 
 /// Those of a request that has been put before the kernel in that way.
@@ -332,6 +337,7 @@ pub(super) struct TensorOperands<'a, T, O> {
 struct Source<'a, T> {
     elements: BufferView<'a, T>,
     sides: Sides,
+    matrices: usize,
     step: usize,
     /// Elements of its copy, where it needs one.
     copied: usize,
@@ -352,11 +358,10 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
     let [of_a, of_b] = sides(product, orientation, sizes, strides.map(|(_, strides)| strides));
     let a = Source::new(matrices[0], of_a, strides[0].0, products);
     let b = Source::new(matrices[1], of_b, strides[1].0, products);
-    let kernel = product.kernel.kernel;
     if a.copied + b.copied == 0 {
-        let arguments = (problem, a.boxes(products)?, b.boxes(products)?, c, bias);
+        let operands = (problem, a.as_it_lies(), b.as_it_lies(), c, bias);
         // SAFETY: the caller's.
-        return unsafe { stream.launch(kernel, config, arguments) };
+        return unsafe { begin(stream, product, config, operands) };
     }
     stream.with_workspace(a.copied + b.copied, |workspace| {
         for (source, start) in [(&a, 0), (&b, a.copied)] {
@@ -366,11 +371,87 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
             }
         }
         let copies = workspace.view(..)?;
-        let boxes =
-            (a.boxes_or_copy(products, copies, 0)?, b.boxes_or_copy(products, copies, a.copied)?);
+        let (a, b) = (a.or_copy(copies, 0)?, b.or_copy(copies, a.copied)?);
         // SAFETY: the caller's; and the copies are of the operands' size.
-        unsafe { stream.launch(kernel, config, (problem, boxes.0, boxes.1, c, bias)) }
+        unsafe { begin(stream, product, config, (problem, a, b, c, bias)) }
     })
+}
+
+/// Launches the kernel.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+unsafe fn begin<T: BoxElement, O: Pod>(
+    stream: &Stream,
+    product: &TensorProduct<T, O>,
+    config: &LaunchConfig,
+    (problem, a, b, c, bias): (&Problem, Rows<T>, Rows<T>, Written<O>, BufferView<O>),
+) -> Result<()> {
+    // SAFETY: the caller's.
+    unsafe {
+        match product.kernel {
+            TensorKernel::Boxes { kernel, .. } => {
+                stream.launch(kernel, config, (problem, a.boxes()?, b.boxes()?, c, bias))
+            }
+            TensorKernel::ShiftedA { kernel, .. } => {
+                // It asks where rows begin.
+                let problem = Problem { a: [a.pitch as u64, 1], ..*problem };
+                let [a0, a1, a2, a3] = a.shifted_boxes()?;
+                stream.launch(kernel, config, (&problem, a0, a1, a2, a3, b.boxes()?, c, bias))
+            }
+        }
+    }
+}
+
+/// Matrices as the accelerator is given them: so many rows of so many elements, which are so far apart.
+struct Rows<'a, T> {
+    elements: BufferView<'a, T>,
+    matrices: usize,
+    step: usize,
+    count: usize,
+    pitch: usize,
+    len: usize,
+    shape: BoxShape,
+}
+
+impl<'a, T: BoxElement> Rows<'a, T> {
+    fn boxes(&self) -> Result<Boxes<'a, T>> {
+        let extents = [self.matrices, self.count, self.len];
+        Boxes::new(self.elements, extents, [self.step, self.pitch], self.shape)
+    }
+
+    /// Of every fourth row, from the multiple of sixteen bytes on that the first of these begins at or behind.
+    fn shifted_boxes(&self) -> Result<[Boxes<'a, T>; 4]> {
+        let boxes = |first: usize| {
+            let Shifted { start, rows, len } =
+                Shifted::new::<T>(first, self.count, self.len, self.pitch);
+            let elements = self.elements.view(start, self.elements.len() - start)?;
+            let strides = [self.step, 4 * self.pitch];
+            Boxes::new(elements, [self.matrices, rows, len], strides, self.shape)
+        };
+        Ok([boxes(0)?, boxes(1)?, boxes(2)?, boxes(3)?])
+    }
+}
+
+/// Every fourth row of a matrix that begins at a multiple of sixteen bytes, as a matrix that does, too.
+pub(super) struct Shifted {
+    /// Its first element.
+    pub(super) start: usize,
+    pub(super) rows: usize,
+    /// Elements of a row, those included that lie before it.
+    pub(super) len: usize,
+}
+
+impl Shifted {
+    /// From the `first` row on, below four. Where there is no such row, it is the first one alone, which nobody asks for.
+    pub(super) fn new<T>(first: usize, count: usize, len: usize, pitch: usize) -> Self {
+        let (start, rows) = match count.checked_sub(first) {
+            None | Some(0) => (0, 1),
+            Some(rows) => (first * pitch, rows.div_ceil(4)),
+        };
+        let shift = start % unit::<T>();
+        Shifted { start: start - shift, rows, len: len + shift }
+    }
 }
 
 impl<'a, T: BoxElement> Source<'a, T> {
@@ -378,29 +459,24 @@ impl<'a, T: BoxElement> Source<'a, T> {
         let even_step = matrices <= 1 || step.is_multiple_of(sides.unit);
         let aligned = elements.address().addr().is_multiple_of(16);
         let copied = sides.copied(matrices, aligned && even_step);
-        Source { elements, sides, step, copied }
+        Source { elements, sides, matrices, step, copied }
     }
 
-    /// The operand as it lies.
-    fn boxes(&self, matrices: usize) -> Result<Boxes<'a, T>> {
+    fn as_it_lies(&self) -> Rows<'a, T> {
         let Sides { inner: (_, len, _), outer: (count, pitch), shape, .. } = self.sides;
-        Boxes::new(self.elements, [matrices, count, len], [self.step, pitch], shape)
+        let &Source { elements, matrices, step, .. } = self;
+        Rows { elements, matrices, step, count, pitch, len, shape }
     }
 
     /// The operand, or its copy among others, which begins there.
-    fn boxes_or_copy(
-        &self,
-        matrices: usize,
-        copies: BufferView<'a, T>,
-        start: usize,
-    ) -> Result<Boxes<'a, T>> {
+    fn or_copy(&self, copies: BufferView<'a, T>, start: usize) -> Result<Rows<'a, T>> {
+        let rows = self.as_it_lies();
         if self.copied == 0 {
-            return self.boxes(matrices);
+            return Ok(rows);
         }
-        let Sides { inner: (_, len, _), outer: (count, _), shape, .. } = self.sides;
         let pitch = self.sides.padded_pitch();
-        let copy = copies.view(start, self.copied)?;
-        Boxes::new(copy, [matrices, count, len], [count * pitch, pitch], shape)
+        let elements = copies.view(start, self.copied)?;
+        Ok(Rows { elements, step: rows.count * pitch, pitch, ..rows })
     }
 
     /// Copies the operand to where its rows begin at multiples of sixteen bytes, turned over where it is to be.

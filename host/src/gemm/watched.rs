@@ -15,7 +15,7 @@ use super::{
     choice::choose_kernel,
     launch::{Panel, Work, panels},
     scalar::{Kernel, Text},
-    tensor::{self, Sides},
+    tensor::{self, Shifted, Sides},
 };
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut},
@@ -80,8 +80,6 @@ pub(crate) fn multiply<'o>(
             n: given.shape.n() as u32,
             k: work.k as u32,
             alpha: 1.0,
-            a: a_strides.map(|stride| stride as u64),
-            b: b_strides.map(|stride| stride as u64),
             c: c_strides.map(|stride| stride as u64),
             ..Problem::default()
         };
@@ -98,12 +96,10 @@ pub(crate) fn multiply<'o>(
                     let parameters = (problem, a.map()?, b.map()?, c, bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
-                TensorKernel::OddA { checked, .. } => {
-                    let parameters = (problem, a.view(), b.map()?, c, bias);
-                    simt::check::launch(checked, &config, parameters, &options)
-                }
-                TensorKernel::Odd { checked, .. } => {
-                    let parameters = (problem, a.view(), b.view(), c, bias);
+                TensorKernel::ShiftedA { checked, .. } => {
+                    let problem = Problem { a: [a.pitch as u64, 1], ..problem };
+                    let [a0, a1, a2, a3] = a.shifted_maps()?;
+                    let parameters = (problem, a0, a1, a2, a3, b.map()?, c, bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
             }
@@ -160,13 +156,6 @@ impl<'a> Rows<'a> {
     }
 
     /// # Safety
-    /// The rows outlive the launch, and nobody writes them.
-    unsafe fn view(&self) -> In<f32> {
-        // SAFETY: the operand's elements; one that a kernel takes so is not copied.
-        unsafe { In::new(self.elements.address(), self.elements.len()) }
-    }
-
-    /// # Safety
     /// The rows outlive the launch.
     unsafe fn map(&self) -> Result<TensorMap<f32>> {
         let extents = [1, self.count, self.len];
@@ -174,6 +163,23 @@ impl<'a> Rows<'a> {
         let map =
             unsafe { TensorMap::new(self.address(), extents, [0, self.pitch], self.sides.shape) };
         map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
+    }
+
+    /// Of every fourth row.
+    ///
+    /// # Safety
+    /// The rows outlive the launch.
+    unsafe fn shifted_maps(&self) -> Result<[TensorMap<f32>; 4]> {
+        let map = |first: usize| {
+            let Shifted { start, rows, len } =
+                Shifted::new::<f32>(first, self.count, self.len, self.pitch);
+            let strides = [0, 4 * self.pitch];
+            let (base, shape) = (self.address().wrapping_add(start), self.sides.shape);
+            // SAFETY: as in `map`.
+            let map = unsafe { TensorMap::new(base, [1, rows, len], strides, shape) };
+            map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
+        };
+        Ok([map(0)?, map(1)?, map(2)?, map(3)?])
     }
 
     /// Is it said of nothing but what lies between the rows that nobody reads it?

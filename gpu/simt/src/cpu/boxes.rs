@@ -2,7 +2,8 @@
 
 use super::tensor_core::swizzle::Swizzle;
 
-/// A box in global memory: `rows x cols` elements of one matrix, of which the first ones of both lie inside.
+/// A box in global memory: `rows x cols` elements of one matrix, of which the first columns lie inside, and rows in the
+/// middle.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalBox {
     /// The first element, and bytes of one.
@@ -10,6 +11,8 @@ pub struct GlobalBox {
     pub(super) element: usize,
     pub(super) rows: usize,
     pub(super) cols: usize,
+    /// Rows that lie before the matrix, and those after them that lie inside.
+    pub(super) rows_before: usize,
     pub(super) rows_inside: usize,
     pub(super) cols_inside: usize,
     /// Bytes from one row to the next in global memory.
@@ -25,18 +28,18 @@ impl GlobalBox {
 
     /// The parts of rows that lie inside: their addresses, all of `cols_inside` elements.
     pub(super) fn parts(&self) -> impl Iterator<Item = *const u8> {
-        let GlobalBox { first, rows_inside, cols_inside, row_stride, .. } = *self;
+        let GlobalBox { first, rows_before, rows_inside, cols_inside, row_stride, .. } = *self;
         let rows = if cols_inside > 0 { rows_inside } else { 0 };
-        (0..rows).map(move |row| first.wrapping_add(row * row_stride))
+        (rows_before..rows_before + rows).map(move |row| first.wrapping_add(row * row_stride))
     }
 
     /// Copies it to shared memory.
     ///
     /// # Safety
     /// 1. What lies inside is valid.
-    /// 2. `to` is valid for [`bytes`](Self::bytes), and aligned to eight spans of the swizzle.
+    /// 2. `to` is valid for [`bytes`](Self::bytes).
     pub(super) unsafe fn load(&self, to: *mut u8) {
-        for Group { global, inside, place, width } in self.groups() {
+        for Group { global, inside, place, width } in self.groups(to) {
             let mut bytes = [0; 16];
             // SAFETY: inside the matrix; and inside the box, whose groups the swizzle exchanges.
             unsafe {
@@ -52,24 +55,28 @@ impl GlobalBox {
     /// 1. What lies inside is valid, and may be written.
     /// 2. `from` is valid for [`bytes`](Self::bytes).
     pub(super) unsafe fn store(&self, from: *const u8) {
-        for Group { global, inside, place, .. } in self.groups() {
+        for Group { global, inside, place, .. } in self.groups(from) {
             // SAFETY: as in `load`.
             unsafe { from.add(place).copy_to_nonoverlapping(global.cast_mut(), inside) };
         }
     }
 
-    /// What the swizzle moves as one.
-    fn groups(&self) -> impl Iterator<Item = Group> {
+    /// What the swizzle moves as one, of a box that lies there in shared memory.
+    fn groups(&self, shared: *const u8) -> impl Iterator<Item = Group> {
         let row_bytes = self.cols * self.element;
         let groups = (0..self.rows)
             .flat_map(move |row| (0..row_bytes).step_by(16).map(move |group| (row, group)));
+        // The pattern is one of the address, and repeats after at most 1024 bytes; a block's memory begins at a multiple.
+        let start = (shared.addr() % 1024) as u32;
         groups.map(move |(row, group)| {
-            let inside = if row < self.rows_inside { self.cols_inside * self.element } else { 0 };
+            let is_inside =
+                row.checked_sub(self.rows_before).is_some_and(|row| row < self.rows_inside);
+            let inside = if is_inside { self.cols_inside * self.element } else { 0 };
+            let address = start + (row * row_bytes + group) as u32; // at most 512 KiB
             Group {
                 global: self.first.wrapping_add(row * self.row_stride + group),
                 inside: inside.saturating_sub(group).min(16),
-                // It is one of the address, which is a multiple of its pattern's, and so one of the place in the box.
-                place: self.swizzle.apply((row * row_bytes + group) as u32) as usize, // at most 512 KiB
+                place: (self.swizzle.apply(address) - start) as usize,
                 width: (row_bytes - group).min(16),
             }
         })
@@ -118,6 +125,7 @@ mod tests {
             element: 4,
             rows: 3,
             cols: 4,
+            rows_before: 0,
             rows_inside: 2,
             cols_inside: 3,
             row_stride: 20,

@@ -93,18 +93,6 @@ impl Mbarrier {
         }
     }
 
-    /// Arrives once the copies have come that this thread has begun
-    /// ([`copy_async`](super::Shared::copy_async)) and not yet waited for or arrived for: then they are there for whoever
-    /// waits for this phase. PTX ISA, "cp.async.mbarrier.arrive", `.noinc`.
-    #[inline(always)]
-    pub fn arrive_after_copies(self) {
-        // SAFETY: as in `init`.
-        unsafe {
-            asm!("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{}];", in(reg32) self.0,
-                options(nostack, preserves_flags));
-        }
-    }
-
     /// Waits for the end of the phase of that parity. It has ended where the other parity's is the current one.
     #[inline(always)]
     pub fn wait(self, parity: u32) {
@@ -116,16 +104,6 @@ impl Mbarrier {
     #[inline(always)]
     pub fn wait_warp(self, parity: u32) {
         while !warp::all(warp::ALL, self.has_ended(parity)) {}
-    }
-
-    /// [`wait_warp`](Self::wait_warp) that sleeps a quarter of a microsecond or so between two looks: for a warp with nothing
-    /// else to do, whose looks would take the place of other warps' instructions.
-    #[inline(always)]
-    pub fn wait_idle(self, parity: u32) {
-        while !warp::all(warp::ALL, self.has_ended(parity)) {
-            // SAFETY: touches no memory.
-            unsafe { asm!("nanosleep.u32 256;", options(nomem, nostack, preserves_flags)) };
-        }
     }
 
     #[inline(always)]

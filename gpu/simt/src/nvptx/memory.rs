@@ -85,12 +85,6 @@ view! {
 }
 
 impl<T: Element> In<T> {
-    /// The elements from `index` on, of which there may be none.
-    #[inline(always)]
-    pub fn after(&self, index: usize) -> Self {
-        In(self.0.wrapping_add(index))
-    }
-
     /// The address of an element, which may lie outside if it is not used.
     #[inline(always)]
     pub(super) fn address(&self, index: usize) -> *const T {

@@ -62,7 +62,8 @@ impl<T: Element> DynamicShared<T> {
 #[cfg(target_feature = "sm_90a")]
 impl<T: Element> DynamicShared<T> {
     /// Begins to copy a box of global memory, whose first element is `(row, col)` of the `matrix`th, to the elements from
-    /// `index` on: a multiple of 128 bytes, and of eight times the swizzle's span. Zeros take the place of what lies outside.
+    /// `index` on: a multiple of 128 bytes. Zeros take the place of what lies outside. The swizzle is one of the address. `row`
+    /// is a signed number: as `u32` those before the first are what `wrapping_sub` makes of them.
     ///
     /// The box must begin at a multiple of sixteen bytes of a row: `col` times an element's bytes is one, also where it
     /// lies outside. The launch ends otherwise (on an H200: an illegal instruction; NVIDIA's documentation does not say

@@ -42,8 +42,10 @@ pub const STEPS: usize = 8;
 pub trait Operand {
     /// Does it lie along k?
     const K_MAJOR: bool;
-    /// Bytes of a slab that the accelerator copies.
+    /// Bytes of a slab.
     const BYTES: u32;
+    /// Do its rows begin anywhere? See [`Shifted`].
+    const SHIFTED: bool = false;
 
     /// Begins to copy the slab that begins with row (or column) `outer` and step `p` to the elements from `at` on.
     fn load(
@@ -75,10 +77,49 @@ impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Operand
     ) {
         const {
             let steps = if SWIZZLE > 0 { BOX_COLS } else { BOX_ROWS };
-            assert!(steps == SLAB && (SWIZZLE == 0 || SWIZZLE == 4 * SLAB), "a slab's box");
+            let steps_before = SWIZZLE == 0 && steps == SLAB + FOUR;
+            assert!(steps == SLAB || steps_before, "a slab's box");
+            assert!(SWIZZLE == 0 || SWIZZLE == 4 * SLAB, "a slab's box");
         }
         let place = if Self::K_MAJOR { (product, outer, p) } else { (product, p, outer) };
         tiles.load_box(at, self, place, done);
+    }
+}
+
+/// Rows that lie along k and begin anywhere, though the accelerator takes them at multiples of sixteen bytes alone.
+///
+/// Of rows r, r + 4, r + 8, ... each begins as many elements behind such a multiple as the others, up to three: its *shift*.
+/// So they are a matrix of their own that begins at the multiple before, with a box of its own:
+///
+/// ```text
+///   map 0   rows 0, 4, 8, ...    k:        0  1  2  3 | 4  5  6  7 | ...      shift 0
+///   map 1   rows 1, 5, 9, ...    k:    *   0  1  2  3   4  5  6   ...         shift 1, of rows of 513 elements
+///   map 2   rows 2, 6, ...       k: *  *   0  1  2  3   4  5   ...            shift 2
+/// ```
+///
+/// A thread's rows are all of one map, so it just works so many steps behind: what it reads of A at step t belongs to step
+/// t - shift of k, and so it reads that row of B. `*` is the end of the row before, and multiplied by zeros.
+pub struct Shifted<const ROWS: usize>(pub [Boxes<f32, ROWS, SLAB, { 4 * SLAB }>; FOUR]);
+
+impl<const ROWS: usize> Operand for Shifted<ROWS> {
+    const K_MAJOR: bool = true;
+    const BYTES: u32 = (FOUR * ROWS * SLAB * size_of::<f32>()) as u32;
+    const SHIFTED: bool = true;
+
+    #[inline(always)]
+    #[track_caller]
+    fn load(
+        &self,
+        tiles: &mut DynamicShared<f32>,
+        at: usize,
+        product: u32,
+        (outer, p): (u32, u32),
+        done: Mbarrier,
+    ) {
+        for map in 0..FOUR {
+            let place = (product, outer / FOUR as u32, p);
+            tiles.load_box(at + map * ROWS * SLAB, &self.0[map], place, done);
+        }
     }
 }
 
@@ -99,8 +140,9 @@ pub struct Places<O, const TILE: usize, const LANES: usize> {
     /// Its first row, and the lane's number among those that differ in rows.
     first: usize,
     lane: usize,
-    /// The first element that it reads of step 0, in the first stage.
-    start: usize,
+    /// The first element that it reads of step 0, in the first stage; of shifted rows, whose swizzle is not that of the
+    /// lane alone, by every fourth row.
+    starts: [usize; FOUR],
     operand: PhantomData<O>,
 }
 
@@ -109,11 +151,18 @@ impl<O: Operand, const TILE: usize, const LANES: usize> Places<O, TILE, LANES> {
     #[inline(always)]
     pub fn new(slab: usize, first: usize, lane: usize) -> Self {
         let row = first + lane;
-        let start = match O::K_MAJOR {
-            true => slab + row * SLAB + row % 8 * FOUR,
-            false => slab + first + lane * FOUR,
+        let starts = match (O::SHIFTED, O::K_MAJOR) {
+            (true, _) => {
+                const { assert!(!O::SHIFTED || LANES == 8 && TILE.is_multiple_of(8)) };
+                // A map's rows lie side by side.
+                let row = row % FOUR * (TILE / FOUR) + row / FOUR;
+                let phase = |i| (row + i * LANES / FOUR) % 8 * FOUR;
+                [0, 1, 2, 3].map(|i| slab + row * SLAB + phase(i))
+            }
+            (_, true) => [slab + row * SLAB + row % 8 * FOUR; FOUR],
+            (_, false) => [slab + first + lane * FOUR; FOUR],
         };
-        Places { first, lane, start, operand: PhantomData }
+        Places { first, lane, starts, operand: PhantomData }
     }
 
     /// The row (column) of the tile that is the i-th of the thread's `N`.
@@ -130,12 +179,12 @@ impl<O: Operand, const TILE: usize, const LANES: usize> Places<O, TILE, LANES> {
 
     /// Where the thread reads its rows (columns) of the steps from `step` on, of the stage that begins with that element.
     #[inline(always)]
-    pub fn at(&self, stage: usize, step: usize) -> usize {
-        match O::K_MAJOR {
+    pub fn at(&self, stage: usize, step: usize) -> [usize; FOUR] {
+        self.starts.map(|start| match O::K_MAJOR {
             // Rows begin at multiples of eight groups: exchanging groups is an exclusive or with the place.
-            true => (stage + self.start) ^ step,
-            false => stage + self.start + step * TILE,
-        }
+            true => (stage + start) ^ step,
+            false => stage + start + step * TILE,
+        })
     }
 
     /// The same of its last two rows (columns), where their number is no multiple of four: there a lane's two lie beside the
@@ -168,17 +217,25 @@ impl<O: Operand, const TILE: usize, const LANES: usize> Places<O, TILE, LANES> {
     /// Four steps of its i-th row, from the `step`th on.
     #[inline(always)]
     #[track_caller]
-    fn load_along(tiles: &DynamicShared<f32>, at: usize, i: usize, step: usize) -> [f32; FOUR] {
+    fn load_along(
+        tiles: &DynamicShared<f32>,
+        at: [usize; FOUR],
+        i: usize,
+        step: usize,
+    ) -> [f32; FOUR] {
+        if O::SHIFTED {
+            return tiles.load128_in_order((at[i % FOUR] ^ step) + i * LANES / FOUR * SLAB);
+        }
         // Of fewer than eight rows of lanes, a lane's rows are swizzled by what is theirs and what is the lane's.
         let group = i * LANES % 8 * FOUR;
-        tiles.load128_in_order((at ^ step ^ group) + i * LANES * SLAB)
+        tiles.load128_in_order((at[0] ^ step ^ group) + i * LANES * SLAB)
     }
 }
 
 /// Where a thread reads the next steps of its rows and columns.
 #[derive(Clone, Copy)]
 pub struct Steps {
-    pub rows: usize,
+    pub rows: [usize; FOUR],
     pub cols: usize,
     /// Where the last two columns are, if their number is no multiple of four.
     pub tail: usize,
@@ -200,7 +257,7 @@ impl Steps {
         stage: usize,
         step: usize,
     ) -> Self {
-        let at = cols.at(stage, step);
+        let [at, ..] = cols.at(stage, step);
         Steps { rows: rows.at(stage, step), cols: at, tail: cols.tail(at) }
     }
 }
@@ -243,6 +300,16 @@ impl<
         fragment
     }
 
+    /// Of rows that begin with so many elements of others: what is there counts as zero.
+    #[inline(always)]
+    pub fn clear_before(&mut self, shift: u32) {
+        for step in 0..FOUR - 1 {
+            for i in 0..ROWS {
+                self.rows[step][i] = if (step as u32) < shift { 0.0 } else { self.rows[step][i] };
+            }
+        }
+    }
+
     /// The columns of a step, and the rows, if they lie along m.
     #[inline(always)]
     #[track_caller]
@@ -252,7 +319,7 @@ impl<
         Places::<B, TILE_COLS, COL_LANES>::load_beside(tiles, at, STEP, cols);
         if !A::K_MAJOR {
             let rows = &mut self.rows[STEP % 2];
-            let at = (steps.rows, steps.rows);
+            let at = (steps.rows[0], steps.rows[0]);
             Places::<A, TILE_ROWS, ROW_LANES>::load_beside(tiles, at, STEP, rows);
         }
     }

@@ -6,7 +6,7 @@
 //! * **the accelerator** copies the tiles, a box an instruction, which one lane gives: no addresses, no predicates, no
 //!   zeros for the edges; and a warp waits for a stage's mbarrier, not for a barrier of the block. The warps take turns at
 //!   filling the stages;
-//! * **a thread** computes 8 x 16 elements of C (8 x 12 of a tile of 64 x 96): 24 reads of 128 bits for 512 multiply-adds,
+//! * **a thread** computes 8 x 16 elements of C: 24 reads of 128 bits for 512 multiply-adds,
 //!   in an order that suits the register banks and that neither compiler changes: what is read is there a step of k later,
 //!   or four ([`fragment`]);
 //! * **a block** computes a tile. Where C is small or narrow, so is the tile: then warps that compute the same elements
@@ -22,14 +22,16 @@
 //!                                                 a stage and a warp          multiprocessor  splits k
 //!   gemm_tma_128_nn, _tn      4       64 x 64         32    32           3          2            no
 //!   gemm_tma_64_nn, _tn       4       64 x 64         64    16           3          2            by 1 to 8
-//!   gemm_tma_64x96_nn         8       64 x 48         64    16           4          1            no
 //!   gemm_tma_16x256_nn        4       16 x 256        32     8           3          2            by 1 to 8
 //!   gemm_tma_256x16_nn        4      256 x 16         32     8           3          2            by 1 to 8
 //! ```
 //!
+//! For one wave of blocks there is another arrangement, with producers: [`rings`].
+//!
 //! Elements of B lie side by side along n, those of A along k (`nn`, as in BLAS) or along m (`tn`). What lies otherwise the
 //! host puts before a kernel as B^T A^T, or copied and turned over ([`pad`](super::gemm::pad)). Rows begin at multiples of
-//! sixteen bytes, or the accelerator does not take them.
+//! sixteen bytes, or the accelerator does not take them; but there is a way ([`Shifted`](fragment::Shifted)), of which one
+//! kernel makes use.
 //!
 //! Measured, version by version: docs/measurements.md, "By tensor copies".
 
@@ -184,7 +186,7 @@ fn multiply<
     // All have read the last stages, whose place the sums take.
     thread::sync_threads();
     parts::store(&mut tiles, slice, &rows, &cols, &sums);
-    parts::add::<TILE_ROWS, TILE_COLS, SLICES, THREADS>(
+    parts::add::<TILE_ROWS, TILE_COLS, SLICES, THREADS, 4>(
         &mut tiles,
         (rank, blocks),
         first,
@@ -291,24 +293,6 @@ pub fn gemm_tma_64_tn(
         (&a, &b),
         (&mut c, &bias),
         &pipeline![3],
-    );
-}
-
-/// 64 x 96 elements a block of eight warps; A lies along k, B along n.
-#[kernel(block = (256), dynamic_shared = 4 * 256 * 160, barriers = 3, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
-pub fn gemm_tma_64x96_nn(
-    problem: Problem,
-    a: TensorMap<f32>,
-    b: TensorMap<f32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let (a, b) = (a.boxes::<64, 32, 128>(), b.boxes::<32, 96, 0>());
-    multiply::<_, _, 64, 96, 8, 4, 12, 2, 4, 256, 4>(
-        &problem,
-        (&a, &b),
-        (&mut c, &bias),
-        &pipeline![4],
     );
 }
 

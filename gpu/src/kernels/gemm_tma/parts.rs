@@ -87,15 +87,21 @@ fn place<const TILE_COLS: usize>(group: usize) -> (usize, usize) {
     (group / (TILE_COLS / FOUR), group % (TILE_COLS / FOUR) * FOUR)
 }
 
-/// Groups that a thread works on at a time, so that it need not wait for each read by itself.
-const AT_ONCE: usize = 4;
-
-/// Those groups, from one of the thread's on, of so many threads, and which of them are the thread's: past the end it is the
+/// Groups from one of the thread's on, of so many threads: `COUNT` of them are worked on at a time, so that it need not wait
+/// for each read by itself. And which of them are the thread's: past the end it is the
 /// last one again, which is not.
 #[inline(always)]
-fn at_once<const THREADS: usize>(group: usize, end: usize) -> [(usize, bool); AT_ONCE] {
-    let groups = [group, group + THREADS, group + 2 * THREADS, group + 3 * THREADS];
-    groups.map(|group| (group.min(end - 1), group < end))
+fn of_thread<const COUNT: usize>(
+    group: usize,
+    threads: usize,
+    end: usize,
+) -> [(usize, bool); COUNT] {
+    let mut groups = [(0, false); COUNT];
+    for i in 0..COUNT {
+        let group = group + i * threads;
+        groups[i] = (group.min(end - 1), group < end);
+    }
+    groups
 }
 
 /// Where a tile begins, and what it takes to finish it.
@@ -122,7 +128,8 @@ impl<const ROWS: usize, const COLS: usize> Tile<'_, '_, ROWS, COLS> {
     }
 }
 
-/// Adds up the parts that all warps have stored, and finishes the tile. All threads of the cluster come here.
+/// Adds up the parts that all warps have stored, a thread `AT_ONCE` groups at a time, and finishes the tile. All threads of the
+/// cluster come here.
 #[inline(always)]
 #[track_caller]
 pub fn add<
@@ -130,6 +137,7 @@ pub fn add<
     const TILE_COLS: usize,
     const SLICES: usize,
     const THREADS: usize,
+    const AT_ONCE: usize,
 >(
     tiles: &mut DynamicShared<f32>,
     (rank, blocks): (u32, u32),
@@ -144,7 +152,7 @@ pub fn add<
         thread::sync_threads();
         let mut group = thread;
         while group < all {
-            let groups = at_once::<THREADS>(group, all);
+            let groups = of_thread::<AT_ONCE>(group, THREADS, all);
             let sums =
                 groups.map(|(group, _)| add_slices::<TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
             for i in 0..AT_ONCE {
@@ -156,11 +164,11 @@ pub fn add<
     }
     // What comes from the others is put behind this block's parts, where stages were: now all have read theirs.
     cluster::sync();
-    let received = SLICES * TILE_ROWS * pitch(TILE_COLS);
+    let received = const { (SLICES * TILE_ROWS - 1) * pitch(TILE_COLS) + TILE_COLS };
     let share = all.div_ceil(blocks as usize);
     let mut group = thread;
     while group < all {
-        let groups = at_once::<THREADS>(group, all);
+        let groups = of_thread::<AT_ONCE>(group, THREADS, all);
         let sums =
             groups.map(|(group, _)| add_slices::<TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
         for i in 0..AT_ONCE {
@@ -177,7 +185,7 @@ pub fn add<
     let end = (first + share).min(all);
     let mut group = first + thread;
     while group < end {
-        let groups = at_once::<THREADS>(group, end);
+        let groups = of_thread::<AT_ONCE>(group, THREADS, end);
         let mut sums = [[0.0; FOUR]; AT_ONCE];
         for rank in 0..blocks as usize {
             let parts: [[f32; FOUR]; AT_ONCE] = groups

@@ -100,14 +100,6 @@ impl Mbarrier {
         self.arrive_at(block::rank(), bytes, Location::caller());
     }
 
-    /// Arrives once the copies have come that this thread has begun
-    /// ([`copy_async`](super::Shared::copy_async)) and not yet waited for or arrived for: then they are there for whoever
-    /// waits for this phase. PTX ISA, "cp.async.mbarrier.arrive", `.noinc`.
-    #[track_caller]
-    pub fn arrive_after_copies(self) {
-        self.arrive();
-    }
-
     #[track_caller]
     fn arrive_at(self, rank: u32, bytes: u32, place: &'static Location<'static>) {
         let at = (rank, self.offset);
@@ -152,13 +144,6 @@ impl Mbarrier {
     pub fn wait_warp(self, parity: u32) {
         self.wait(parity);
         warp::sync_warp(warp::ALL);
-    }
-
-    /// [`wait_warp`](Self::wait_warp) that sleeps a quarter of a microsecond or so between two looks: for a warp with nothing
-    /// else to do, whose looks would take the place of other warps' instructions.
-    #[track_caller]
-    pub fn wait_idle(self, parity: u32) {
-        self.wait_warp(parity);
     }
 
     /// Where it is in its cluster.

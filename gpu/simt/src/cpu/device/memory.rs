@@ -147,13 +147,6 @@ pub(crate) mod views {
     }
 
     impl<T: Element, M: Mode> In<T, M> {
-        /// The elements from `index` on, of which there may be none.
-        #[inline(always)]
-        pub fn after(&self, index: usize) -> Self {
-            let len = self.len.saturating_sub(index);
-            In { base: self.base.wrapping_add(index), len, tag: self.tag }
-        }
-
         /// `N` elements from `index` on, in one access.
         #[inline(always)]
         #[track_caller]

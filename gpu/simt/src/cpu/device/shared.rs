@@ -109,8 +109,8 @@ pub(crate) mod arrays {
         }
 
         /// Begins to copy a box of global memory, whose first element is `(row, col)` of the `matrix`th, to the elements
-        /// from `index` on: a multiple of 128 bytes, and of eight times the swizzle's span. Zeros take the place of what
-        /// lies outside.
+        /// from `index` on: a multiple of 128 bytes. Zeros take the place of what lies outside. The swizzle is one of the
+        /// address. `row` is a signed number: as `u32` those before the first are what `wrapping_sub` makes of them.
         ///
         /// The box must begin at a multiple of sixteen bytes of a row: `col` times an element's bytes is one, also
         /// where it lies outside. The launch ends otherwise (on an H200: an illegal instruction; NVIDIA's documentation
@@ -211,8 +211,8 @@ pub(crate) mod arrays {
             col: u32,
             access: Access,
         ) -> bool {
-            let (count, align) = (BOX_ROWS * BOX_COLS, 128.max(8 * SWIZZLE));
-            let is_aligned = (index * size_of::<T>()).is_multiple_of(align);
+            let count = BOX_ROWS * BOX_COLS;
+            let is_aligned = (index * size_of::<T>()).is_multiple_of(128);
             if index > self.len || count > self.len - index || !is_aligned {
                 M::refuse_shared::<T>(self.tag, reason::<T>(self.len, index, count), access);
                 return false;

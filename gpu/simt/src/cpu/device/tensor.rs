@@ -208,13 +208,18 @@ pub(crate) mod maps {
         pub(crate) fn at(&self, (matrix, row, col): (u32, u32, u32)) -> GlobalBox {
             let TensorMap { base, extents: [matrices, rows, cols], strides, .. } = self.map;
             let inside = |first: u32, extent: usize| extent.saturating_sub(first as usize);
-            let at = matrix as usize * strides[0] + row as usize * strides[1];
+            // A row is a signed number: a box may begin before the first.
+            let before = (row as i32).min(0).unsigned_abs() as usize;
+            let rows_before = before.min(ROWS);
+            let rows_inside = inside(row.cast_signed().max(0) as u32, rows).min(ROWS - rows_before);
+            let first = base.wrapping_add(matrix as usize * strides[0] + col as usize);
             GlobalBox {
-                first: base.wrapping_add(at + col as usize).cast(),
+                first: first.wrapping_offset(row as i32 as isize * strides[1] as isize).cast(),
                 element: size_of::<T>(),
                 rows: ROWS,
                 cols: COLS,
-                rows_inside: inside(matrix, matrices).min(1) * inside(row, rows).min(ROWS),
+                rows_before,
+                rows_inside: inside(matrix, matrices).min(1) * rows_inside,
                 cols_inside: inside(col, cols).min(COLS),
                 row_stride: strides[1] * size_of::<T>(),
                 swizzle: const { Swizzle::of_span(SWIZZLE as u32) },
