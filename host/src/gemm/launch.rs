@@ -360,10 +360,12 @@ pub(super) fn panels<T, O>(
             let rows = most_rows.min(shape.m() - first_row);
             let (across, down) = (shape.n().div_ceil(tile[1]), rows.div_ceil(tile[0]));
             let [across, down] = match walkers.map(|blocks| blocks as usize) {
-                // A cluster at least, where the device is smaller than one.
+                // A cluster at least, where the device is smaller than one. Not more of them than it takes to be done in
+                // as many rounds: then neighbours stay neighbours, and the power is others'.
                 Some(blocks) => {
-                    let clusters = (multiprocessors as usize / blocks).max(1);
-                    [across.saturating_mul(down).min(clusters) * blocks, 1]
+                    let most = (multiprocessors as usize / blocks).max(1);
+                    let tiles = across.saturating_mul(down);
+                    [tiles.div_ceil(tiles.div_ceil(most).max(1)) * blocks, 1]
                 }
                 None => [across, down],
             };

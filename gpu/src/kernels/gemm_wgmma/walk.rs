@@ -1,9 +1,10 @@
 //! Which tiles of C a block computes, and in which order.
 //!
-//! There are as many blocks as multiprocessors, or fewer, and tile `i` is that of block `i % blocks`: at any time the blocks
-//! work at neighbouring tiles. (A cluster's blocks have tiles one below the other, and are here a block with one tile.) Those should share what they read, so that it comes from the second-level cache. So tiles
-//! are numbered in bands of about 2048 rows of C, down a column of the band before the next column: what 132 blocks work
-//! at is then close to a square.
+//! There are as many blocks as multiprocessors, or as many fewer as make no difference (4096 x 4096 is four rounds of 128).
+//! Tile `i` is that of block `i % blocks`, so at any time the blocks work at neighbouring tiles. (A cluster's blocks have
+//! tiles one below the other, and are here a block with one tile.) Those should share what they read, so that it comes from
+//! the second-level cache: tiles are numbered in bands of about 2048 rows of C, down a column of the band before the next
+//! column, and what 132 blocks work at is then close to a square.
 //!
 //! ```text
 //!   band 0   0  4  8 12 ..      (bands of four tiles here)
