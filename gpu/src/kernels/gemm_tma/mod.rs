@@ -185,8 +185,8 @@ fn multiply<
     }
     // All have read the last stages, whose place the sums take.
     thread::sync_threads();
-    parts::store(&mut tiles, slice, &rows, &cols, &sums);
-    parts::add::<TILE_ROWS, TILE_COLS, SLICES, THREADS, 4>(
+    parts::store::<_, _, _, _, _, _, _, _, SLICES>(&mut tiles, slice, &rows, &cols, &sums);
+    parts::add::<A, TILE_ROWS, TILE_COLS, SLICES, THREADS, 4>(
         &mut tiles,
         (rank, blocks),
         first,

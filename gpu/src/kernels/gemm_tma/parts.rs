@@ -30,6 +30,13 @@ fn exchanged([a, b, c, d]: [f32; FOUR]) -> [f32; FOUR] {
     [b, a, d, c]
 }
 
+/// Are sums stored as vectors? Where they usually come this way. Else it is not worth binding the sums' registers, unless A's
+/// rows come as vectors, too: measured by what ptxas makes of the main loop.
+#[inline(always)]
+fn stores_vectors<A: Operand>(slices: usize) -> bool {
+    slices > 1 || !A::K_MAJOR
+}
+
 /// Stores a thread's sums.
 #[inline(always)]
 #[track_caller]
@@ -42,6 +49,7 @@ pub fn store<
     const COL_LANES: usize,
     const ROWS: usize,
     const COLS: usize,
+    const SLICES: usize,
 >(
     tiles: &mut DynamicShared<f32>,
     slice: usize,
@@ -54,7 +62,15 @@ pub fn store<
         let (at, sums) = (row * pitch(TILE_COLS), &sums[i]);
         for j in (0..COLS / FOUR * FOUR).step_by(FOUR) {
             let four = exchanged([sums[j], sums[j + 1], sums[j + 2], sums[j + 3]]);
-            tiles.store128(at + cols.outer::<COLS>(j), four);
+            let at = at + cols.outer::<COLS>(j);
+            if stores_vectors::<A>(SLICES) {
+                tiles.store128(at, four);
+            } else {
+                // The compiler would make a vector of them, too, if it saw that they are neighbours.
+                for e in 0..FOUR {
+                    tiles[at + (e ^ row % FOUR)] = four[e];
+                }
+            }
         }
         if !COLS.is_multiple_of(FOUR) {
             let two = [sums[COLS - 1], sums[COLS - 2]];
@@ -66,7 +82,7 @@ pub fn store<
 /// The sum of the block's parts of a group of columns.
 #[inline(always)]
 #[track_caller]
-fn add_slices<const TILE_ROWS: usize, const TILE_COLS: usize, const SLICES: usize>(
+fn add_slices<A: Operand, const TILE_ROWS: usize, const TILE_COLS: usize, const SLICES: usize>(
     tiles: &DynamicShared<f32>,
     group: usize,
 ) -> [f32; FOUR] {
@@ -78,7 +94,22 @@ fn add_slices<const TILE_ROWS: usize, const TILE_COLS: usize, const SLICES: usiz
             sums[i] += part[i];
         }
     }
+    let sums = match stores_vectors::<A>(SLICES) {
+        true => sums,
+        false => [0, 1, 2, 3].map(|e| turned(sums, row % FOUR, e)),
+    };
     exchanged(sums)
+}
+
+/// The element at `e ^ by`, of registers, which have no number that is computed.
+#[inline(always)]
+fn turned([a, b, c, d]: [f32; FOUR], by: usize, e: usize) -> f32 {
+    match e ^ by {
+        0 => a,
+        1 => b,
+        2 => c,
+        _ => d,
+    }
 }
 
 /// The row and the first column of a group.
@@ -133,6 +164,7 @@ impl<const ROWS: usize, const COLS: usize> Tile<'_, '_, ROWS, COLS> {
 #[inline(always)]
 #[track_caller]
 pub fn add<
+    A: Operand,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const SLICES: usize,
@@ -153,8 +185,8 @@ pub fn add<
         let mut group = thread;
         while group < all {
             let groups = of_thread::<AT_ONCE>(group, THREADS, all);
-            let sums =
-                groups.map(|(group, _)| add_slices::<TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
+            let sums = groups
+                .map(|(group, _)| add_slices::<A, TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
             for i in 0..AT_ONCE {
                 tile.finish(groups[i], sums[i]);
             }
@@ -170,7 +202,7 @@ pub fn add<
     while group < all {
         let groups = of_thread::<AT_ONCE>(group, THREADS, all);
         let sums =
-            groups.map(|(group, _)| add_slices::<TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
+            groups.map(|(group, _)| add_slices::<A, TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
         for i in 0..AT_ONCE {
             let (group, is_mine) = groups[i];
             let (owner, place) = (group / share, rank as usize * share + group % share);

@@ -133,11 +133,11 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
     // All have read the last stages, whose place the sums take.
     thread::sync_threads();
     if consumer.is_some() {
-        parts::store(&mut tiles, number, &rows, &cols, &sums);
+        parts::store::<_, _, _, _, _, _, _, _, RINGS>(&mut tiles, number, &rows, &cols, &sums);
     }
     let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
     let first = (first_row as usize, first_col as usize);
-    parts::add::<{ TILE.0 }, { TILE.1 }, RINGS, THREADS, 4>(
+    parts::add::<A, { TILE.0 }, { TILE.1 }, RINGS, THREADS, 4>(
         &mut tiles,
         (0, 1),
         first,
