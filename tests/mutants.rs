@@ -103,7 +103,7 @@ const SAMPLES: [Sample; 36] = [
     sample("gemm", "index-plus-one", "first + self.to", 1, ("both", "uninitialised")),
     sample("gemm", "weaken-comparison", "strides.0 == 1", 1, ("both", "out-of-bounds")),
     // and what is done to C at the end.
-    sample("gemm", "weaken-comparison", "self.beta != T::ZERO", 1, ("both", "uninitialised")),
+    sample("gemm", "weaken-comparison", "self.beta != T::Real::ZERO", 1, ("both", "uninitialised")),
     sample("gemm", "halve-index", "row", 1, ("verification", "")),
     sample("gemm", "drop-operand", "erf < -1.0 ||", 1, ("verification", "")),
 ];

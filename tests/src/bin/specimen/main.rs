@@ -188,14 +188,17 @@ fn short(message: &str) -> String {
 
 /// The first sentence of a kernel's documentation.
 fn about(name: &str) -> String {
-    const SOURCES: [&str; 9] = [
+    const SOURCES: [&str; 12] = [
         include_str!("../../../specimens/src/kernels/races.rs"),
         include_str!("../../../specimens/src/kernels/memory.rs"),
         include_str!("../../../specimens/src/kernels/barriers.rs"),
         include_str!("../../../specimens/src/kernels/warps.rs"),
+        include_str!("../../../specimens/src/kernels/named.rs"),
         include_str!("../../../specimens/src/kernels/copies.rs"),
         include_str!("../../../specimens/src/kernels/pipelines.rs"),
         include_str!("../../../specimens/src/kernels/clusters.rs"),
+        include_str!("../../../specimens/src/kernels/multicast.rs"),
+        include_str!("../../../specimens/src/kernels/stores.rs"),
         include_str!("../../../specimens/src/kernels/grids.rs"),
         include_str!("../../../specimens/src/kernels/clean.rs"),
     ];
