@@ -31,7 +31,7 @@ const fn sample(
 const BARRIER: &str = "thread::sync_threads()";
 const POINTERS: &str = "rust_cuda_tiled16";
 
-const SAMPLES: [Sample; 36] = [
+const SAMPLES: [Sample; 41] = [
     // The first barrier and the second.
     sample("tiled16", "remove-barrier", BARRIER, 2, ("both", "write-after-read")),
     sample("tiled32", "remove-barrier", BARRIER, 2, ("both", "write-after-read")),
@@ -106,6 +106,19 @@ const SAMPLES: [Sample; 36] = [
     sample("gemm", "weaken-comparison", "self.beta != T::Real::ZERO", 1, ("both", "uninitialised")),
     sample("gemm", "halve-index", "row", 1, ("verification", "")),
     sample("gemm", "drop-operand", "erf < -1.0 ||", 1, ("verification", "")),
+    // Tensor copies and tensor cores: what orders them,
+    sample("gemm_wgmma", "remove-barrier", "cluster::sync()", 1, ("check", "read-after-write")),
+    sample("gemm_wgmma", "remove-wait", "wait::<1>()", 1, ("both", "write-after-read")),
+    sample("gemm_wgmma", "wait-for-less", "1", 1, ("both", "write-after-read")),
+    sample("gemm_wgmma", "remove-commit", "commit()", 1, ("both", "write-after-read")),
+    // and which tile a block takes.
+    sample(
+        "gemm_wgmma",
+        "halve-block-index",
+        "thread::block_idx_x()",
+        1,
+        ("both", "write-after-write"),
+    ),
 ];
 
 impl Sample {

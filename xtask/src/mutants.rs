@@ -5,8 +5,8 @@
 //! knows no expected result, and, apart from that, has its result compared with the exact one. Two rates come
 //! out: of the mistakes that anything finds, and of those that the checker finds.
 //!
-//! The general product is one text that several kernels are made of, in a folder of files: a mistake in it is one
-//! mutant of `gemm`, and run with [those kernels](entries) that may show it.
+//! A general product is one text that several kernels are made of, in a folder of files: a mistake in it is one mutant of
+//! `gemm`, `gemm_tma` or `gemm_wgmma`, and run with [those kernels](entries) that may show it.
 //!
 //! | module | its one idea |
 //! |---|---|
@@ -16,6 +16,7 @@
 //! | `program` | all mutants compiled into one program, but for those that do not compile |
 //! | `driver.rs` | that program's own part: launches a mutant and looks at what comes out |
 //! | `general.rs` | its part for the general product: strides, batches, what is done to C at the end |
+//! | `tensor.rs` | its part for general products by tensor copies, on tensor cores and not |
 //! | `process` | one mutant, run in a process of its own |
 //! | `equivalent` | mutants that are no mistakes, each with the reason |
 //! | `report` | who found what, and the rates |
@@ -138,19 +139,32 @@ fn registry(root: &Path) -> Result<String> {
     fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The kernels of the general product that mutants of it are run with: a small one; one that has two stages where the
-/// first has four; and one whose elements are not stored as what they are computed in. What else they differ in, sizes and
+/// The modules of general products, and the kernels that mutants of each are run with. What the others differ in, sizes and
 /// types, is the same text in all of them: no mistake that an operator makes there is found by another kernel alone.
-const GENERAL: [&str; 3] = ["gemm_32", "gemm_f64_64", "gemm_bf16_64"];
+const GENERAL: [(&str, &[&str]); 3] = [
+    // A small one; one that has two stages where the first has four; and one whose elements are not stored as what they are
+    // computed in.
+    ("gemm", &["gemm_32", "gemm_f64_64", "gemm_bf16_64"]),
+    // Two with producers, of which one has rows that begin anywhere; one whose warps and blocks share k; and one whose warps
+    // write what they have computed.
+    ("gemm_tma", &["gemm_tma_72x80_on", "gemm_tma_72x80_nn", "gemm_tma_64_nn", "gemm_tma_128_nn"]),
+    // One block a tile, and two of a cluster; B across k, and along it.
+    ("gemm_wgmma", &["gemm_wgmma_f32_128x128_nn", "gemm_wgmma_f32_256x256_nt"]),
+];
 
 /// Those that a mistake in this file is run with, one after another until the checker finds it.
 fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
-    match (kernel.params, file) {
+    match (&*kernel.name, file) {
         // Stages are told apart in the kernels' own file alone, and types in another, which makes no mistakes with those
         // that are stored as they are computed in: their text is a macro's.
-        (Params::General, "mod.rs") => &kernel.entries[..2],
-        (Params::General, "stored.rs") => &kernel.entries[2..],
-        (Params::General, _) => &kernel.entries[..1],
+        ("gemm", "mod.rs") => &kernel.entries[..2],
+        ("gemm", "stored.rs") => &kernel.entries[2..],
+        ("gemm", _) => &kernel.entries[..1],
+        // Each of the two arrangements is a file, and they share the others: what a thread holds, and the parts of a sum.
+        ("gemm_tma", "rings.rs") => &kernel.entries[..2],
+        ("gemm_tma", "mod.rs") => &kernel.entries[2..],
+        ("gemm_tma", "parts.rs") => &kernel.entries[1..3],
+        ("gemm_tma", _) => &kernel.entries[..2],
         _ => &kernel.entries,
     }
 }
@@ -159,27 +173,26 @@ fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
 /// launches products, at any size. Those of a general product are one.
 fn products(module: &KernelModule, registry: &str) -> Result<Vec<Kernel>> {
     let (general, mut kernels) =
-        module.kernels().into_iter().partition::<Vec<_>, _>(|k| k.params == Params::General);
+        module.kernels().into_iter().partition::<Vec<_>, _>(|k| k.params.are_general());
     kernels.retain(|kernel| {
-        if kernel.params == Params::Tensor {
-            return false;
-        }
         // Of the module itself, or of a file in its folder.
         let (place, name) = (format!("program!({}::", module.name), format!("::{}", kernel.name));
         let mut programs = registry.match_indices(&place).map(|(at, _)| &registry[at..]);
         !programs.any(|rest| rest.split(')').next().is_some_and(|path| path.ends_with(&name)))
     });
-    if !general.is_empty() {
+    if let Some(first) = general.first() {
+        let known = GENERAL.iter().find(|(name, _)| *name == module.name);
+        let (_, names) = known.with_context(|| format!("which kernels of `{}`?", module.name))?;
         let mut functions = BTreeSet::new();
-        for name in GENERAL {
-            let kernel = general.iter().find(|kernel| kernel.name == name);
+        for name in *names {
+            let kernel = general.iter().find(|kernel| kernel.name == *name);
             let kernel = kernel.with_context(|| format!("no `{name}` in `{}`", module.name))?;
             functions.extend(&kernel.functions);
         }
         kernels.push(Kernel {
             name: module.name.clone(),
-            params: Params::General,
-            entries: GENERAL.map(Into::into).into(),
+            params: first.params,
+            entries: names.iter().map(ToString::to_string).collect(),
             functions: functions.into_iter().collect(),
         });
     }
@@ -247,8 +260,8 @@ pub fn outcomes(
 fn found(program: &Program, module: &str, params: Params, kernels: &[String]) -> Result<Findings> {
     // A general product's launches are checked, and what comes out of them compared.
     let stages = match params {
-        Params::General => &["both"][..],
-        Params::Views | Params::Pointers | Params::Tensor => &["check", "verify"],
+        Params::General | Params::Tensor => &["both"][..],
+        Params::Views | Params::Pointers => &["check", "verify"],
     };
     let mut all = Findings::default();
     for stage in stages {
@@ -338,6 +351,9 @@ mod tests {
             ("blur_shared", false),
             ("gemm", true),
             ("gemm_32", false),
+            ("gemm_tma", true),
+            ("gemm_wgmma", true),
+            ("gemm_wgmma_f32_128x128_nn", false),
         ] {
             assert_eq!(kernels.contains(&name.to_owned()), is_product, "{name}: {kernels:?}");
         }

@@ -5,7 +5,7 @@
 //! * `verify`: as every test runs a kernel, and C is compared with the exact product. The first difference
 //!   is printed.
 //!
-//! Or one mutant of the general product, `both` at once: [`general`].
+//! Or one mutant of a general product, `both` at once: [`general`], and by tensor copies [`tensor`].
 //!
 //! `cargo xtask mutants` compiles this file together with all mutants and starts it once for each. A mutant
 //! may end the process, or never end: so whatever was printed counts, and `done` as the last line says that
@@ -17,9 +17,10 @@ extern crate cuda_std as simt;
 
 mod general;
 mod table;
+mod tensor;
 
 use gpu::problem; // the general product imports it as `crate::problem`
-use gpu::registry::{self, Contract};
+use gpu::registry::{self, Contract, Entry};
 use simt::LaunchConfig;
 use simt::check::{Options, Order, Report};
 use simt::cpu::Stop;
@@ -28,7 +29,7 @@ use simt::cpu::Stop;
 pub enum Runs {
     Product(Product),
     /// What the checker found, and what is wrong with C.
-    General(fn(block: [u32; 3], tile: usize) -> (Vec<String>, Option<String>)),
+    General(fn(entry: &Entry) -> (Vec<String>, Option<String>)),
 }
 
 /// A kernel that takes A, B, C and their sizes.
@@ -231,7 +232,15 @@ macro_rules! pointers {
 #[macro_export]
 macro_rules! general {
     ($checked:path) => {
-        $crate::Runs::General(|block, tile| $crate::general::run(&$checked, block, tile))
+        $crate::Runs::General(|entry| $crate::general::run(&$checked, entry))
+    };
+}
+
+/// Launches a kernel of the general product by tensor copies.
+#[macro_export]
+macro_rules! tensor {
+    ($checked:path) => {
+        $crate::Runs::General(|entry| $crate::tensor::run(&$checked, entry))
     };
 }
 
@@ -247,21 +256,17 @@ fn main() {
     for kernel in kernels {
         let runs = table::find(mutant, kernel).expect("no such mutant");
         let entry = registry::find(kernel).expect("the kernel is not in the registry");
-        let (block, [rows, cols]) = match &entry.contract {
-            Contract::Product(product) => (product.block, product.tile),
-            Contract::ProductF64(product) => (product.block, product.tile),
-            Contract::ProductBf16(product) => (product.block, product.tile),
-            _ => panic!("this driver knows products"),
-        };
         let config = |[m, n, _]: [usize; 3]| {
+            let Contract::Product(product) = &entry.contract else { panic!("no product of views") };
+            let [rows, cols] = product.tile;
             let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), 1];
-            LaunchConfig::new(grid, block)
+            LaunchConfig::new(grid, product.block)
         };
         match (stage.as_str(), runs) {
             ("check", Runs::Product(product)) => check(&product, config),
             ("verify", Runs::Product(product)) => verify(&product, config),
             ("both", Runs::General(run)) => {
-                let (found, wrong) = run(block, rows as usize);
+                let (found, wrong) = run(entry);
                 found.iter().for_each(|kind| println!("found {kind}"));
                 wrong.iter().for_each(|wrong| println!("wrong {kernel}, {wrong}"));
                 if !found.is_empty() {

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use gpu::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS};
-use gpu::registry::CheckedGemmParams;
+use gpu::registry::{CheckedGemmParams, Contract, Entry};
 use simt::check::{self, Options, Order};
 use simt::checked::{In, Out};
 use simt::{Bf16, Element, Kernel, LaunchConfig};
@@ -277,12 +277,19 @@ impl<T: Number> Matrix<T> {
 /// wrong with C until then.
 pub fn run<T: Number>(
     kernel: &Kernel<CheckedGemmParams<T>>,
-    block: [u32; 3],
-    tile: usize,
+    entry: &Entry,
 ) -> (Vec<String>, Option<String>)
 where
     CheckedGemmParams<T>: check::CheckableParams,
 {
+    // Tiles are as high as wide.
+    let (block, [tile, _]) = match &entry.contract {
+        Contract::ProductF64(product) => (product.block, product.tile),
+        Contract::ProductBf16(product) => (product.block, product.tile),
+        Contract::Product(product) => (product.block, product.tile),
+        _ => panic!("no general product"),
+    };
+    let tile = tile as usize;
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     let mut wrong = None;
     for (number, case) in cases(tile).iter().enumerate() {

@@ -238,6 +238,7 @@ mod tests {
         let body = "thread::sync_threads(); if i < n {}";
         assert_eq!(of(Operator::RemoveBarrier, body), ["thread::sync_threads() -> ()"]);
         assert_eq!(of(Operator::RemoveBarrier, "sync_warp(mask);"), ["sync_warp(mask) -> ()"]);
+        assert_eq!(of(Operator::RemoveBarrier, "cluster::sync();"), ["cluster::sync() -> ()"]);
         assert_eq!(
             of(Operator::BranchBarrier, body),
             [
@@ -322,6 +323,12 @@ mod tests {
         let less = "{ STAGES - 2 } -> { 1 + { STAGES - 2 } }";
         assert_eq!(of(Operator::WaitForLess, body), [less]);
         assert_eq!(of(Operator::RemoveCommit, body), ["copies::commit_group() -> ()"]);
+
+        // Of products of tensor cores.
+        let body = "commit(); wait::<1>();";
+        assert_eq!(of(Operator::RemoveCommit, body), ["commit() -> ()"]);
+        assert_eq!(of(Operator::RemoveWait, body), ["wait::<1>() -> ()"]);
+        assert_eq!(of(Operator::WaitForLess, body), ["1 -> { 1 + 1 }"]);
     }
 
     #[test]

@@ -21,8 +21,11 @@ use super::{
 use crate::environment::{cargo, clean};
 
 /// What the program runs a mutant with.
-const DRIVER: [(&str, &str); 2] =
-    [("main.rs", include_str!("driver.rs")), ("general.rs", include_str!("general.rs"))];
+const DRIVER: [(&str, &str); 3] = [
+    ("main.rs", include_str!("driver.rs")),
+    ("general.rs", include_str!("general.rs")),
+    ("tensor.rs", include_str!("tensor.rs")),
+];
 
 /// A kernel module, with those of its kernels and mutants that the program is to hold.
 pub struct Subject {
@@ -47,9 +50,10 @@ impl Subject {
 
     /// The vocabularies that its mutants are compiled with.
     fn ways(&self) -> &'static [(&'static str, &'static str)] {
-        let is_general = self.kernels.iter().all(|kernel| kernel.params == Params::General);
+        let are_checked = self.kernels.iter().all(|kernel| kernel.params.are_general());
         match self.module.takes_device_from_above() {
-            true if is_general => &WAYS[1..],
+            // All their launches are.
+            true if are_checked => &WAYS[1..],
             true => &WAYS,
             // A file that names the library itself is the same both times.
             false => &WAYS[..1],

@@ -73,8 +73,15 @@ pub enum Params {
     Pointers,
     /// As `In` and `Out`, with a `Problem` that says the rest.
     General,
-    /// As tensor maps. Nothing makes mistakes in these yet.
+    /// As tensor maps, with a `Problem`.
     Tensor,
+}
+
+impl Params {
+    /// Are they those of a general product, which is several kernels of one text?
+    pub fn are_general(self) -> bool {
+        matches!(self, Params::General | Params::Tensor)
+    }
 }
 
 /// A kernel that uses shared memory, or several that are one text.

@@ -10,17 +10,18 @@ use crate::mutants::{
 
 impl Places<'_, '_> {
     /// `sync_threads()` left out, or reached by some threads only: by the first column of the block's, or
-    /// by those for which a condition holds that the function has anyway. `sync_warp(mask)` left out.
+    /// by those for which a condition holds that the function has anyway. `sync_warp(mask)`, and `sync()` of a
+    /// cluster, left out.
     pub(super) fn barrier(&mut self, call: &ExprCall) {
         let name = called(call).unwrap_or_default();
-        if !["sync_threads", "sync_warp"].contains(&&*name) {
+        if !["sync_threads", "sync_warp", "sync"].contains(&&*name) {
             return;
         }
         let (file, function) = (self.mutants.file, self.number);
         let (place, text) = (range(call), file.text_of(call));
         let edit = |text: &str| vec![Edit::new(place.clone(), text)];
         self.mutants.add(Operator::RemoveBarrier, function, "", edit("()"));
-        if name == "sync_warp" {
+        if name != "sync_threads" {
             return;
         }
         let first = format!("{} == 0", text.replacen("sync_threads", "thread_idx_x", 1));

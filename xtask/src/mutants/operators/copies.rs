@@ -1,4 +1,4 @@
-//! Mistakes with asynchronous copies: with their groups, and with the stages that they go to.
+//! Mistakes with asynchronous copies, and with products of tensor cores: with their groups, and with the stages that they go to.
 
 use syn::{Expr, ExprCall, ExprPath, GenericArgument, Pat, PathArguments};
 
@@ -9,13 +9,14 @@ use crate::mutants::{
 };
 
 impl Places<'_, '_> {
-    /// `wait_group::<N>()` (or `wait_group_read`) left out, or with one more group that may be on its way; `commit_group()` left out.
+    /// `wait_group::<N>()` (or `wait_group_read`, or `wait` of products) left out, or with one more group that may be on its
+    /// way; `commit_group()` (or `commit`) left out.
     pub(super) fn group(&mut self, call: &ExprCall) {
         let Expr::Path(function) = &*call.func else { return };
         let Some(segment) = function.path.segments.last() else { return };
         let removed = match &*segment.ident.to_string() {
-            "wait_group" | "wait_group_read" => Operator::RemoveWait,
-            "commit_group" => Operator::RemoveCommit,
+            "wait_group" | "wait_group_read" | "wait" => Operator::RemoveWait,
+            "commit_group" | "commit" => Operator::RemoveCommit,
             _ => return,
         };
         self.mutants.add(removed, self.number, "", vec![Edit::new(range(call), "()")]);

@@ -9,11 +9,18 @@ use crate::mutants::{
 };
 
 /// Which arguments are indices.
-const INDICES: [(&str, &[usize]); 10] = [
+const INDICES: [(&str, &[usize]); 16] = [
     ("add", &[0]),
     ("load128", &[0]),
     ("store128", &[0]),
+    ("store64", &[0]),
+    ("load128_in_order", &[0]),
+    ("load64_in_order", &[0]),
     ("copy_async", &[0, 2]),
+    // Of tensor copies, and of what tensor cores multiply.
+    ("load_box", &[0]),
+    ("load_box_multicast", &[0]),
+    ("operand", &[0]),
     // Of the kernels that copy asynchronously: stages.
     ("begin", &[4]),
     ("begin_copies", &[1]),

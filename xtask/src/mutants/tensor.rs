@@ -1,0 +1,305 @@
+//! Runs one mutant of a product by tensor copies in check mode: f32, and bf16 on tensor cores. What the checker finds is
+//! told, and where C is not the exact product of small integers.
+
+use std::fmt;
+
+use gpu::problem::{COL_BIAS, IDENTITY, NO_BIAS, Problem, RELU};
+use gpu::registry::{CheckedShiftedParams, CheckedTensorParams, Contract, Entry, TensorProduct};
+use simt::check::{self, CheckableParams, Options, Order};
+use simt::checked::{In, Out, TensorMap};
+use simt::device::BoxShape;
+use simt::{Declaration, Kernel, LaunchConfig};
+
+use crate::general::Number;
+
+/// What the registry says of a kernel.
+struct Layout {
+    declaration: &'static Declaration,
+    tile: [usize; 2],
+    most_splits: u32,
+    walkers: Option<u32>,
+    boxes: [BoxShape; 2],
+    along_k: [bool; 2],
+    shifts_a: bool,
+}
+
+impl Layout {
+    fn of(entry: &Entry) -> Self {
+        fn layout<T, O>(product: &TensorProduct<T, O>) -> Layout {
+            Layout {
+                declaration: product.kernel.declaration(),
+                tile: product.tile.map(|size| size as usize),
+                most_splits: product.most_splits,
+                walkers: product.walkers,
+                boxes: [product.a, product.b],
+                along_k: product.along_k,
+                shifts_a: product.kernel.shifts_a(),
+            }
+        }
+        match &entry.contract {
+            Contract::TensorProduct(product) => layout(product),
+            Contract::TensorProductBf16F32(product) => layout(product),
+            _ => panic!("this driver knows products by tensor copies whose C is of f32"),
+        }
+    }
+}
+
+/// `C = activation(2 A B + beta C + bias)`, so many times; with `full` a bias of the columns, ReLU and beta = -1, else
+/// beta = 0 and nothing else.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    /// m, n, k.
+    sizes: [usize; 3],
+    count: usize,
+    /// Blocks that split k; of a kernel whose blocks go on to further tiles, how many (or how many clusters) there are.
+    blocks: u32,
+    full: bool,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Case { sizes: [m, n, k], count, blocks, full } = self;
+        write!(f, "{count} of m, n, k = {m}, {n}, {k}, by {blocks}")?;
+        f.write_str(if *full { ", beta -1, bias, ReLU" } else { "" })
+    }
+}
+
+/// The first is run in every order of the threads, each of the others in one.
+fn cases(layout: &Layout) -> Vec<Case> {
+    let [rows, cols] = layout.tile;
+    let case = |sizes, blocks, full| Case { sizes, count: 1, blocks, full };
+    let mut cases = match layout.walkers {
+        // Several tiles of a block, and parts of tiles; more stages than a ring has, the last in part.
+        Some(walkers) => vec![
+            case([rows + 9, cols + 12, 136], 1, true),
+            case([rows, cols - 3, 472], 1, false),
+            // Two rows of two tiles for three blocks; C's rows begin anywhere, also where all of a tile is inside.
+            case([rows + 1, 2 * cols - 3, 72], 3, false),
+            // More than a band of tiles: 2048 rows.
+            case([2048 + rows / walkers as usize - 5, cols + 4, 8], 3, false),
+        ],
+        // Parts of tiles; more slabs than there are stages, of one ring and of four of them.
+        None => vec![
+            case([rows + 5, cols + 10, 110], 1, true),
+            case([rows, cols, 332], 1, false),
+            // Of one tile all elements are inside, of another not; C's rows begin anywhere.
+            case([rows + 2, cols + 3, 129], 1, false),
+            // Slabs that are whole. A row of A is 163 elements further than the one before: each of four is shifted in
+            // another way.
+            case([rows - 3, cols / 2, 160], 1, true),
+        ],
+    };
+    cases.push(Case { count: 2, ..case([4, 6, 8], 1, true) });
+    cases.push(case([1, 1, 1], 1, false));
+    if layout.most_splits > 1 {
+        cases.push(case([rows - 1, cols + 4, 333], 2, true));
+        cases.push(Case { count: 2, ..case([rows / 2, cols, 100], 3, false) });
+    }
+    cases
+}
+
+/// Sixteen bytes, where the accelerator's matrices begin.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Sixteen([u8; 16]);
+
+/// A batch of matrices whose rows lie along `inner`. They begin at multiples of sixteen bytes, or anywhere. What lies
+/// between them is NaN: nobody is to read it, or it is to count for nothing.
+struct Operand {
+    values: Vec<Sixteen>,
+    count: usize,
+    outer: usize,
+    inner: usize,
+    pitch: usize,
+    step: usize,
+    shape: BoxShape,
+}
+
+impl Operand {
+    fn new<T: Number>(
+        [count, outer, inner]: [usize; 3],
+        anywhere: bool,
+        shape: BoxShape,
+        value: impl Fn(usize, usize, usize) -> f32,
+    ) -> Self {
+        let together = 16 / size_of::<T>();
+        let pitch = if anywhere { inner + 3 } else { inner.next_multiple_of(together) };
+        let step = (pitch * outer).next_multiple_of(together);
+        let mut values = vec![Sixteen([0; 16]); step * count / together];
+        // SAFETY: as many elements of T as the sixteens have bytes for, aligned for each of them.
+        let elements = unsafe {
+            std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<T>(), step * count)
+        };
+        for (at, element) in elements.iter_mut().enumerate() {
+            let (i, row, col) = (at / step, at % step / pitch, at % step % pitch);
+            let is_inside = row < outer && col < inner;
+            *element = if is_inside { T::of(value(i, row, col).into()) } else { T::UNTOUCHED };
+        }
+        Operand { values, count, outer, inner, pitch, step, shape }
+    }
+
+    fn map<T: Number>(&self) -> TensorMap<T> {
+        let (extents, strides) = ([self.count, self.outer, self.inner], [self.step, self.pitch]);
+        // SAFETY: so many elements, and nobody writes them.
+        unsafe { TensorMap::new(self.values.as_ptr().cast(), extents, strides, self.shape) }
+            .expect("what the accelerator takes")
+    }
+
+    /// Of every fourth row, from the multiple of four elements on before the first of these.
+    fn shifted_maps(&self) -> [TensorMap<f32>; 4] {
+        [0, 1, 2, 3].map(|first| {
+            let (start, rows) = match self.outer.saturating_sub(first) {
+                0 => (0, 1),
+                rows => (first * self.pitch, rows.div_ceil(4)),
+            };
+            let extents = [self.count, rows, self.inner + start % 4];
+            let base = self.values.as_ptr().cast::<f32>().wrapping_add(start / 4 * 4);
+            // SAFETY: as in `map`.
+            unsafe { TensorMap::new(base, extents, [self.step, 4 * self.pitch], self.shape) }
+                .expect("what the accelerator takes")
+        })
+    }
+}
+
+/// The parameters of a kernel.
+pub trait Parameters: CheckableParams {
+    type Operand: Number;
+
+    fn new(problem: Problem, a: &Operands, c: Out<f32>, bias: In<f32>) -> Self;
+}
+
+/// A and B.
+pub struct Operands([Operand; 2]);
+
+impl<T: Number> Parameters for CheckedTensorParams<T, f32>
+where
+    CheckedTensorParams<T, f32>: CheckableParams,
+{
+    type Operand = T;
+
+    fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
+        (problem, a.map(), b.map(), c, bias)
+    }
+}
+
+impl Parameters for CheckedShiftedParams<f32> {
+    type Operand = f32;
+
+    fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
+        let [a0, a1, a2, a3] = a.shifted_maps();
+        (problem, a0, a1, a2, a3, b.map(), c, bias)
+    }
+}
+
+/// Stops at the first launch in which the checker finds something, or C is wrong: the kinds of what it found, and what was
+/// wrong.
+pub fn run<P: Parameters>(kernel: &Kernel<P>, entry: &Entry) -> (Vec<String>, Option<String>) {
+    let layout = Layout::of(entry);
+    let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
+    let mut wrong = None;
+    for (number, case) in cases(&layout).iter().enumerate() {
+        let orders = match number {
+            0 => &orders[..],
+            _ => &orders[number % 4..][..1],
+        };
+        for &order in orders {
+            let (found, off) = launch(kernel, &layout, case, order);
+            wrong = wrong.or_else(|| off.map(|off| format!("{case}: {off}")));
+            if !found.is_empty() {
+                return (found, wrong);
+            }
+        }
+    }
+    (vec![], wrong)
+}
+
+/// A small integer that is not zero, for each element another.
+fn integer(salt: usize, i: usize, outer: usize, p: usize) -> f32 {
+    let hash = (((salt * 5 + i) * 4099 + outer) * 8209 + p).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0][(hash >> 40) % 6]
+}
+
+fn launch<P: Parameters>(
+    kernel: &Kernel<P>,
+    layout: &Layout,
+    case: &Case,
+    order: Order,
+) -> (Vec<String>, Option<String>) {
+    let Case { sizes: [m, n, k], count, blocks, full } = *case;
+    let operand = |which: usize, outer: usize| {
+        let shape = layout.boxes[which];
+        let anywhere = which == 0 && layout.shifts_a;
+        match layout.along_k[which] {
+            true => Operand::new::<P::Operand>([count, outer, k], anywhere, shape, |i, row, p| {
+                integer(which, i, row, p)
+            }),
+            false => Operand::new::<P::Operand>([count, k, outer], anywhere, shape, |i, p, row| {
+                integer(which, i, row, p)
+            }),
+        }
+    };
+    let operands = Operands([operand(0, m), operand(1, n)]);
+    // With beta = 0 it is not to be read, and each element is to be written.
+    let before = |at: usize| if full { (at % 5) as f32 - 2.0 } else { f32::UNTOUCHED };
+    let mut c = (0..count * m * n).map(before).collect::<Vec<_>>();
+    let bias = (0..n).map(|col| (col % 64) as f32 - 32.0).collect::<Vec<_>>();
+    let problem = Problem {
+        m: m as u32,
+        n: n as u32,
+        k: k as u32,
+        bias: if full { COL_BIAS } else { NO_BIAS },
+        activation: if full { RELU } else { IDENTITY },
+        alpha: 2.0,
+        beta: if full { -1.0 } else { 0.0 },
+        a: [operands.0[0].pitch as u64, 1],
+        c: [n as u64, 1],
+        batch: [0, 0, (m * n) as u64],
+        ..Problem::default()
+    };
+    let declaration = layout.declaration;
+    let tiles = [n.div_ceil(layout.tile[1]) as u32, m.div_ceil(layout.tile[0]) as u32];
+    let grid = match layout.walkers {
+        Some(together) => [blocks * together, 1, count as u32],
+        None => [tiles[0], tiles[1], count as u32 * blocks],
+    };
+    let config = LaunchConfig {
+        dynamic_shared: declaration.dynamic_shared.expect("the stages"),
+        cluster: if layout.walkers.is_none() { [1, 1, blocks] } else { [1, 1, 1] },
+        ..LaunchConfig::new(grid, declaration.block.expect("a kernel by tensor copies says it"))
+    };
+    let mut options = Options::default();
+    options.order = order;
+    // SAFETY: the operands outlive the launch, and C has as many elements as the problem says; what a mutant does beyond
+    // that is refused, and reported.
+    let report = unsafe {
+        let written = match full {
+            true => Out::new(c.as_mut_ptr(), c.len()),
+            false => Out::uninit(c.as_mut_ptr(), c.len()),
+        };
+        let bias = In::new(bias.as_ptr(), if full { n } else { 0 });
+        check::launch(kernel, &config, P::new(problem, &operands, written, bias), &options)
+    };
+    let report = report.expect("a launch");
+    let found = report.findings.iter().map(|finding| finding.kind.name().into()).collect();
+
+    for i in 0..count {
+        let line = |which, outer| (0..k).map(move |p| integer(which, i, outer, p));
+        let columns = (0..n).map(|col| line(1, col).collect::<Vec<_>>()).collect::<Vec<_>>();
+        for row in 0..m {
+            let a = line(0, row).collect::<Vec<_>>();
+            for col in 0..n {
+                // Integers below 2^24: exact in any order.
+                let sum = a.iter().zip(&columns[col]).map(|(a, b)| a * b).sum::<f32>();
+                let at = (i * m + row) * n + col;
+                let want = match full {
+                    true => (2.0 * sum - before(at) + bias[col]).max(0.0),
+                    false => 2.0 * sum,
+                };
+                if c[at] != want {
+                    return (found, Some(format!("C{:?} = {}, not {want}", [i, row, col], c[at])));
+                }
+            }
+        }
+    }
+    (found, None)
+}
