@@ -2,6 +2,7 @@
 //! not, several of them a block.
 
 use gpu::{
+    kernels::gemm::stored::Stored,
     problem::{COL_BIAS, Problem, RELU},
     registry::{Contract, KERNELS, TensorKernel, TensorProduct},
 };
@@ -12,20 +13,37 @@ use simt::{
     device::{self, BoxShape},
 };
 
-type Case = TensorProduct<Bf16, f32>;
+/// Tile shapes, times ways in which operands lie: there is a kernel for each with C of f32, and one with C of bf16, whose
+/// texts differ in C's type alone.
+const TEXTS: usize = 3 * 4;
 
-/// The kernels whose C is of f32: those of bf16 are the same text.
-fn cases() -> Vec<&'static Case> {
-    let cases = KERNELS.iter().filter_map(|entry| match &entry.contract {
-        Contract::TensorProductBf16F32(product) => Some(product),
-        _ => None,
-    });
-    let cases = cases.collect::<Vec<_>>();
-    assert!(cases.len() >= 12, "{}", cases.len());
-    cases
+type Case<O> = TensorProduct<Bf16, O>;
+
+/// A type of C.
+trait OfC: Stored<Real = f32> {
+    /// The kernels that write C of it, in an order that is the same for each type.
+    fn cases() -> Vec<&'static Case<Self>>;
 }
 
-fn name(case: &Case) -> &'static str {
+macro_rules! of_c {
+    ($($c:ty: $contract:ident)*) => {$(
+        impl OfC for $c {
+            fn cases() -> Vec<&'static Case<$c>> {
+                let cases = KERNELS.iter().filter_map(|entry| match &entry.contract {
+                    Contract::$contract(product) => Some(product),
+                    _ => None,
+                });
+                let cases = cases.collect::<Vec<_>>();
+                assert_eq!(cases.len(), TEXTS);
+                cases
+            }
+        }
+    )*};
+}
+
+of_c!(f32: TensorProductBf16F32 Bf16: TensorProductBf16);
+
+fn name<O: Copy>(case: &Case<O>) -> &'static str {
     case.kernel.declaration().name
 }
 
@@ -84,21 +102,22 @@ fn integer(row: usize, col: usize, salt: usize) -> f32 {
 }
 
 /// C, and its operands in f64.
-struct Given {
+struct Given<O> {
     problem: Problem,
     a: Operand,
     b: Operand,
-    c: Vec<f32>,
-    bias: Vec<f32>,
+    c: Vec<O>,
+    bias: Vec<O>,
+    /// Before it is rounded to the type of C.
     expected: Vec<f64>,
     /// The sum of the absolute values of what is added.
     magnitudes: Vec<f64>,
 }
 
-impl Given {
+impl<O: OfC> Given<O> {
     /// A product of elements that `value` gives by row, column and 1 for A, 2 for B, 3 for C.
     fn new(
-        case: &Case,
+        case: &Case<O>,
         [m, n, k]: [usize; 3],
         (alpha, beta): (f64, f64),
         full: bool,
@@ -113,22 +132,30 @@ impl Given {
         let b = Operand::new([n, k], case.along_k[1], case.b, |col, p| value(p, col, 2));
         // With beta = 0 it is not looked at.
         let c_at = |row, col| if beta == 0.0 { f32::NAN } else { value(row, col, 3).to_f32() };
-        let c = (0..m * n).map(|i| c_at(i / n, i % n)).collect::<Vec<_>>();
-        let bias = (0..n).map(|col| if full { col as f32 - 7.0 } else { 0.0 }).collect::<Vec<_>>();
-        let (mut expected, mut magnitudes) = (Vec::new(), Vec::new());
+        let c = (0..m * n).map(|i| O::nearest(c_at(i / n, i % n))).collect::<Vec<_>>();
+        let bias_at = |col| if full { col as f32 - 7.0 } else { 0.0 };
+        let bias = (0..n).map(|col| O::nearest(bias_at(col))).collect::<Vec<_>>();
+        // Rounded to bf16 beforehand, not in the innermost loop: without optimisation that would take longer than the launch.
         let wide = |row, col, salt| f64::from(value(row, col, salt).to_f32());
+        let a_rows = (0..m * k).map(|i| wide(i / k, i % k, 1)).collect::<Vec<_>>();
+        let b_cols = (0..n * k).map(|i| wide(i % k, i / k, 2)).collect::<Vec<_>>();
+        let (mut expected, mut magnitudes) = (Vec::new(), Vec::new());
         for (i, c) in c.iter().enumerate() {
             let (row, col) = (i / n, i % n);
-            let products = || (0..k).map(|p| wide(row, p, 1) * wide(p, col, 2));
-            let before = if beta == 0.0 { 0.0 } else { beta * f64::from(*c) };
-            let sum = alpha * products().sum::<f64>() + before + f64::from(bias[col]);
+            let (mut sum, mut magnitude) = (0.0, 0.0);
+            for (x, y) in a_rows[row * k..][..k].iter().zip(&b_cols[col * k..][..k]) {
+                sum += x * y;
+                magnitude += (x * y).abs();
+            }
+            let before = if beta == 0.0 { 0.0 } else { beta * f64::from(c.widened()) };
+            let sum = alpha * sum + before + f64::from(bias[col].widened());
             expected.push(if full { sum.max(0.0) } else { sum });
-            magnitudes.push(products().map(|product| (alpha * product).abs()).sum::<f64>());
+            magnitudes.push(alpha.abs() * magnitude);
         }
         Given { problem, a, b, c, bias, expected, magnitudes }
     }
 
-    fn config(&self, case: &Case, blocks: u32) -> LaunchConfig {
+    fn config(&self, case: &Case<O>, blocks: u32) -> LaunchConfig {
         let declaration = case.kernel.declaration();
         let dynamic_shared = declaration.dynamic_shared.unwrap();
         LaunchConfig {
@@ -137,8 +164,8 @@ impl Given {
         }
     }
 
-    fn run(&self, case: &Case, blocks: u32) -> Vec<f32> {
-        let TensorKernel::Boxes { kernel, .. } = case.kernel else { panic!("{case:?}") };
+    fn run(&self, case: &Case<O>, blocks: u32) -> Vec<O> {
+        let TensorKernel::Boxes { kernel, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
         unsafe {
@@ -153,8 +180,8 @@ impl Given {
         c
     }
 
-    fn run_watched(&self, case: &Case, blocks: u32, order: Order) -> Vec<f32> {
-        let TensorKernel::Boxes { checked, .. } = case.kernel else { panic!("{case:?}") };
+    fn run_watched(&self, case: &Case<O>, blocks: u32, order: Order) -> Vec<O> {
+        let TensorKernel::Boxes { checked, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         let mut options = check::Options::default();
         options.order = order;
@@ -169,21 +196,23 @@ impl Given {
             check::launch(checked, &self.config(case, blocks), params, &options)
         };
         let report = report.unwrap();
-        assert!(report.is_clean(), "{}: {report}", name(case));
+        assert!(report.is_clean(), "{}, {order}: {report}", name(case));
         c
     }
 
-    fn is_exact(&self, case: &Case, c: &[f32]) {
+    /// Of integers whose sums f32 holds: C of bf16 is these, rounded once.
+    fn is_exact(&self, case: &Case<O>, c: &[O]) {
         let n = self.problem.n as usize;
         for (i, (&got, &want)) in c.iter().zip(&self.expected).enumerate() {
-            assert_eq!(f64::from(got), want, "{}: element ({}, {})", name(case), i / n, i % n);
+            let (got, want) = (got.widened(), O::nearest(want as f32).widened());
+            assert_eq!(got, want, "{}: element ({}, {})", name(case), i / n, i % n);
         }
     }
 }
 
 #[test]
 fn integers_are_exact_whatever_way_operands_lie() {
-    for case in cases() {
+    for case in f32::cases() {
         for (shape, blocks, scales, full) in [
             ([200, 300, 130], 1, (1.0, 0.0), false),
             ([200, 304, 64], 3, (2.0, -1.0), false),
@@ -196,14 +225,33 @@ fn integers_are_exact_whatever_way_operands_lie() {
     }
 }
 
+/// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has.
+fn is_clean<O: OfC>(text: usize, order: Order, shape: [usize; 3]) {
+    let case = O::cases()[text];
+    let given = Given::new(case, shape, (2.0, 1.0), true, integer);
+    given.is_exact(case, &given.run_watched(case, 1, order));
+}
+
 #[test]
 fn checked_launches_are_clean_in_every_order() {
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
-    for (case, order) in cases().into_iter().zip(orders.into_iter().cycle()) {
-        // Several tiles of the one block (or cluster), and more stages than the ring has; and one below the last row.
-        for shape in [[200, 304, 136], [264, 256, 64]] {
-            let given = Given::new(case, shape, (2.0, 1.0), true, integer);
-            given.is_exact(case, &given.run_watched(case, 1, order));
+    for (text, order) in (0..TEXTS).zip(orders.into_iter().cycle()) {
+        // The second has a tile below the last row.
+        is_clean::<f32>(text, order, [200, 304, 136]);
+        is_clean::<Bf16>(text, order, [264, 256, 64]);
+    }
+}
+
+/// Each text in all ten orders, with C of f32 in five and of bf16 in the others.
+#[test]
+fn checked_launches_are_clean_in_ten_random_orders() {
+    for seed in 1..=10 {
+        for text in 0..TEXTS {
+            let order = Order::Random(seed);
+            match (seed as usize + text) % 2 {
+                0 => is_clean::<f32>(text, order, [200, 304, 136]),
+                _ => is_clean::<Bf16>(text, order, [200, 304, 136]),
+            }
         }
     }
 }
@@ -212,7 +260,7 @@ fn checked_launches_are_clean_in_every_order() {
 /// most.
 #[test]
 fn real_numbers_are_within_the_bound_of_truncated_sums() {
-    let case = cases()[0];
+    let case = f32::cases()[0];
     let [m, n, k] = [70, 40, 1000];
     let real = |row: usize, col: usize, salt: usize| {
         let bits = (row * 2_654_435_761 + col * 40_503 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
