@@ -17,28 +17,33 @@
 use std::{fmt, num::NonZeroU32};
 
 use gpu::{
+    kernels::gemm::stored::Stored,
     problem::Problem,
     registry::{Contract, Entry, GemmKernel, ProductKernel},
 };
 use simt::{
-    LaunchConfig,
+    Bf16, LaunchConfig,
     check::{Finding, Memory, Order, Profile, Report, Trace, shadow_bytes},
     checked::{In, Out},
 };
 
 use crate::{
     Device, INTERRUPTED, Matrix, Shape,
+    buffer::Pod,
     error::{Error, Result},
-    gemm::watched::{self, workspace_bytes},
+    gemm::{
+        Scalar,
+        watched::{self, workspace_bytes},
+    },
     operands,
     product::{Launch, launches, shape_of},
-    verify::{Comparison, Criterion, compare},
+    verify::{Comparison, Criterion, Format, slices},
 };
 
 /// What A and B hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// Real numbers from [-1, 1): C must lie within the bound of a float32 sum.
+    /// Real numbers from [-1, 1), rounded to the operands' type: C must lie within the bound of a float32 sum.
     Uniform,
     /// Integers so small that C must be exact.
     Integers,
@@ -95,10 +100,12 @@ pub fn kernel(entry: &Entry, shape: Shape, orders: &[Order], seed: u64) -> Resul
     products(shape, orders).into_iter().map(one).collect()
 }
 
-/// Checks a kernel in one order, on operands drawn from `seed`: [`multiply`], and C compared.
+/// Checks a kernel in one order, on operands drawn from `seed`, which are of the type that it takes: [`multiply`], or
+/// the same of bf16, and C compared.
 ///
 /// # Errors
-/// [`Error::Argument`] for integers where k is too large for an exact sum; [`Error::OutOfMemory`] before
+/// [`Error::Argument`] for a kernel that does not compute a product of f32 or bf16, or does not take dense row-major
+/// matrices, and for integers where k is too large for an exact sum; [`Error::OutOfMemory`] before
 /// anything is drawn, and [`Error::Interrupted`].
 pub fn product(
     entry: &Entry,
@@ -107,21 +114,59 @@ pub fn product(
     order: Order,
     seed: u64,
 ) -> Result<Checked> {
+    let given = (shape, data, order, seed);
+    match entry.contract {
+        Contract::ProductBf16(_) | Contract::TensorProductBf16(_) => {
+            let multiply = |a: &_, b: &_, c: &mut _| watch(entry, shape, a, b, c, order.into());
+            product_of::<Bf16, Bf16>(given, Format::Bf16, multiply)
+        }
+        Contract::ProductBf16F32(_) | Contract::TensorProductBf16F32(_) => {
+            let multiply = |a: &_, b: &_, c: &mut _| watch(entry, shape, a, b, c, order.into());
+            product_of::<Bf16, f32>(given, Format::F32, multiply)
+        }
+        _ => {
+            let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
+            product_of::<f32, f32>(given, Format::F32, multiply)
+        }
+    }
+}
+
+/// The same for operands of `T` and C of `O`, whose format is `stored`.
+fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
+    (shape, data, order, seed): (Shape, Data, Order, u64),
+    stored: Format,
+    multiply: impl FnOnce(&Matrix<T>, &Matrix<T>, &mut Matrix<O>) -> Result<Watched>,
+) -> Result<Checked> {
     enough_memory(bytes(shape))?;
-    let (criterion, a, b) = draw(shape, data, seed)?;
+    let (criterion, mut a, mut b) = draw(shape, data, stored, seed)?;
     let device = Device::cpu();
-    let a_matrix = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;
-    let b_matrix = Matrix::from_row_major(&device, shape.k(), shape.n(), &b)?;
+    let rounded = |values: &mut [f32], rows, cols| {
+        let elements = values.iter().map(|&value| T::nearest(value)).collect::<Vec<_>>();
+        // What is compared with is the product of what is multiplied.
+        values.iter_mut().zip(&elements).for_each(|(value, element)| *value = element.widened());
+        Matrix::from_row_major(&device, rows, cols, &elements)
+    };
+    let a_matrix = rounded(&mut a, shape.m(), shape.k())?;
+    let b_matrix = rounded(&mut b, shape.k(), shape.n())?;
     let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
     // An element that nobody writes is wrong, too.
     c.buffer_mut().fill_bytes(0xff)?;
-    let findings = multiply(entry, &a_matrix, &b_matrix, &mut c, order)?.findings;
-    let comparison = compare(shape, &a, &b, &c.to_row_major()?, criterion)?;
+    let findings = multiply(&a_matrix, &b_matrix, &mut c)?.findings;
+    let c = c.to_row_major()?.into_iter().map(O::widened).collect::<Vec<_>>();
+    let comparison = slices(shape, &a, &b, &c, |mut claim| {
+        claim.stored = stored;
+        claim.compare(criterion)
+    })?;
     Ok(Checked { data, order, findings, comparison })
 }
 
-/// A, B, and what C must keep to.
-pub(crate) fn draw(shape: Shape, data: Data, seed: u64) -> Result<(Criterion, Vec<f32>, Vec<f32>)> {
+/// A, B, and what C must keep to, whose format is `stored`.
+pub(crate) fn draw(
+    shape: Shape,
+    data: Data,
+    stored: Format,
+    seed: u64,
+) -> Result<(Criterion, Vec<f32>, Vec<f32>)> {
     let (seeds, lens) = ([seed, operands::seed_of_b(seed)], [shape.a_len(), shape.b_len()]);
     match data {
         Data::Uniform => {
@@ -129,7 +174,7 @@ pub(crate) fn draw(shape: Shape, data: Data, seed: u64) -> Result<(Criterion, Ve
             Ok((Criterion::Bound, draw(0)?, draw(1)?))
         }
         Data::Integers => {
-            let magnitude = operands::exact_magnitude(shape.k()).ok_or_else(|| {
+            let magnitude = operands::exact_magnitude_in(shape.k(), stored).ok_or_else(|| {
                 let limit = "must be below 2^24: no longer sum of integers is sure to be exact";
                 Error::argument("k", shape.k(), limit)
             })?;
@@ -139,7 +184,7 @@ pub(crate) fn draw(shape: Shape, data: Data, seed: u64) -> Result<(Criterion, Ve
     }
 }
 
-/// Bytes that [`multiply`] needs: the matrices, and for each of their elements a shadow that remembers who
+/// Bytes that [`multiply`] needs, of bf16 fewer: the matrices, and for each of their elements a shadow that remembers who
 /// came there.
 pub fn bytes(shape: Shape) -> u64 {
     shape.bytes().saturating_add(shadow(shape))
@@ -203,6 +248,15 @@ pub struct Watched {
     pub trace: Option<Trace>,
 }
 
+impl Watched {
+    /// What the next launch did.
+    fn add(&mut self, report: Report) {
+        self.findings.extend(report.findings);
+        self.profiles.extend(report.profile);
+        self.trace = self.trace.take().or(report.trace);
+    }
+}
+
 /// As [`product::multiply`](crate::product::multiply) on the CPU device, and says what the kernel did wrong.
 /// What C held before counts as not written.
 ///
@@ -234,28 +288,32 @@ pub fn multiply(
     enough_memory(shadow(shape))?;
     let mut watched = Watched::default();
     if let Contract::TensorProduct(_) = entry.contract {
-        // Where nothing is multiplied there is nothing to copy, as in `gemm`.
-        if shape.k() == 0 {
-            return multiply(crate::product::find("gemm_64")?, a, b, c, options);
-        }
-        let copies = workspace_bytes(entry, shape);
-        let their_shadow = shadow_bytes(copies as usize, size_of::<f32>()) as u64;
-        enough_memory(shadow(shape).saturating_add(copies).saturating_add(their_shadow))?;
-        let launch = |config: &_| options.of_launch(a.device(), config);
-        let (a, b) = (a.buffer().all(), b.buffer().all());
-        let c = c.buffer_mut();
-        for report in watched::multiply(entry, shape, [a, b], c, launch)? {
-            watched.findings.extend(report.findings);
-            watched.profiles.extend(report.profile);
-            watched.trace = watched.trace.or(report.trace);
-        }
-        return Ok(watched);
+        return watch(entry, shape, a, b, c, options);
     }
     for launch in launches(entry, shape, &simt::cpu::LIMITS)? {
         let report = launch_one(entry, &launch, a, b, c, options)?;
-        watched.findings.extend(report.findings);
-        watched.profiles.extend(report.profile);
-        watched.trace = watched.trace.or(report.trace);
+        watched.add(report);
+    }
+    Ok(watched)
+}
+
+/// The same by a kernel that is no lesson, of dense row-major matrices on the CPU that fit together.
+fn watch<T: Scalar<O>, O: Pod>(
+    entry: &Entry,
+    shape: Shape,
+    a: &Matrix<T>,
+    b: &Matrix<T>,
+    c: &mut Matrix<O>,
+    options: Options,
+) -> Result<Watched> {
+    let copies = workspace_bytes::<T, O>(entry, shape);
+    let their_shadow = shadow_bytes(copies as usize, size_of::<T>()) as u64;
+    enough_memory(shadow(shape).saturating_add(copies).saturating_add(their_shadow))?;
+    let launch = |config: &_| options.of_launch(a.device(), config);
+    let operands = [a.buffer().all(), b.buffer().all()];
+    let mut watched = Watched::default();
+    for report in watched::multiply(entry, shape, operands, c.buffer_mut(), launch)? {
+        watched.add(report);
     }
     Ok(watched)
 }
@@ -395,6 +453,21 @@ mod tests {
         let checked = product(entry, shape, Data::Integers, Order::Reverse, 1).unwrap();
         assert!(checked.findings.is_empty(), "{:?}", checked.findings);
         assert_eq!((checked.comparison.passed(), checked.comparison.elements), (true, 1_048_565));
+    }
+
+    #[test]
+    fn c_of_bf16_is_compared_too() {
+        let given = (shape(5, 4, 3), Data::Integers, Order::Forward, 1);
+        let leave =
+            |_: &Matrix<Bf16>, _: &Matrix<Bf16>, _: &mut Matrix<Bf16>| Ok(Watched::default());
+        assert_eq!(product_of(given, Format::Bf16, leave).unwrap().comparison.wrong, 20);
+        let mut kernels = gpu::registry::KERNELS.iter();
+        let entry = kernels.find(|entry| entry.name() == "gemm_wgmma_128x128_nn").unwrap();
+        for data in [Data::Uniform, Data::Integers] {
+            let checked = product(entry, shape(5, 4, 3), data, Order::Reverse, 1).unwrap();
+            assert!(checked.findings.is_empty(), "{:?}", checked.findings);
+            assert_eq!((checked.comparison.passed(), checked.comparison.elements), (true, 20));
+        }
     }
 
     #[test]

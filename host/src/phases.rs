@@ -25,6 +25,7 @@ use crate::{
     check::{self, Data, Options},
     error::{Error, Result},
     product::launches,
+    verify::Format,
 };
 
 /// A block of a product, phase by phase.
@@ -153,7 +154,7 @@ pub fn of_block(entry: &Entry, shape: Shape, block: [u32; 2], seed: u64) -> Resu
         return Err(Error::argument("block", format!("{},{}", block[0], block[1]), limit));
     }
     check::enough_memory(crate::profile::bytes(entry, shape))?;
-    let (_, a, b) = check::draw(shape, Data::Uniform, seed)?;
+    let (_, a, b) = check::draw(shape, Data::Uniform, Format::F32, seed)?;
     let device = Device::cpu();
     let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;
     let b = Matrix::from_row_major(&device, shape.k(), shape.n(), &b)?;

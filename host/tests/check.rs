@@ -56,6 +56,32 @@ fn all_kernels_or_the_preferred_one() {
     assert_eq!(stdout.matches("\nverified ").count(), all.len(), "{stdout}");
 }
 
+/// The name of a kernel says the types of its matrices.
+#[test]
+fn kernels_of_bf16_are_checked_on_operands_of_bf16() {
+    for (kernel, words) in [
+        ("gemm_wgmma_128x128_nn", "bf16"),
+        ("gemm_wgmma_f32_256x256_nn", "bf16, C f32"),
+        ("gemm_bf16_64", "bf16"),
+        ("gemm_bf16_f32_64", "bf16, C f32"),
+    ] {
+        for k in ["17", "0"] {
+            let sizes = ["check", "--m", "40", "--n", "33", "--k", k, "--kernel", kernel];
+            let (code, stdout, stderr) = finish(host(&sizes));
+            assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+            let first = format!("= C 40x33   {words}, row-major, seed 1\n");
+            for part in [&*first, "\nclean ", "\nverified ", "; exact on integers in each order\n"]
+            {
+                assert!(stdout.contains(part), "{kernel}, {part}: {stdout}");
+            }
+        }
+    }
+    let (code, stdout, _) = finish(check(&["--json", "--kernel", "gemm_wgmma_f32_128x256_nn"]));
+    let object = &objects(&stdout)[0];
+    assert_eq!((code, &object["dtype"], &object["out_dtype"]), (0, &"bf16".into(), &"f32".into()));
+    assert_eq!((&object["clean"], &object["verified"]), (&true.into(), &true.into()), "{stdout}");
+}
+
 #[test]
 fn json_is_one_object_with_the_agreed_keys() {
     let (code, stdout, stderr) = finish(check(&["--json", "--kernel", "basic", "--seed", "9"]));
@@ -64,7 +90,7 @@ fn json_is_one_object_with_the_agreed_keys() {
     for (key, value) in [("m", 40), ("n", 33), ("k", 17), ("seed", 9)] {
         assert_eq!(object[key], value, "{key}");
     }
-    for (key, value) in [("kernel", "basic"), ("dtype", "f32")] {
+    for (key, value) in [("kernel", "basic"), ("dtype", "f32"), ("out_dtype", "f32")] {
         assert_eq!(object[key], value, "{key}");
     }
     for key in ["clean", "verified", "exact_on_integers"] {
@@ -144,7 +170,7 @@ fn help_says_what_is_found_and_what_the_exit_codes_mean() {
 fn usage_errors_name_the_argument_its_value_and_the_limit() {
     for (flag, value, limit) in [
         ("--kernel", "tiled17", "did you mean tiled16? It must be one of basic, "),
-        ("--kernel", "tiled17", "gemm_tma_256x16_nn, or auto or all"),
+        ("--kernel", "tiled17", "gemm_wgmma_f32_128x128_tt, or auto or all"),
         ("--order", "backward", "forward, reverse, or random:SEED"),
         ("--order", "random", "random:SEED"),
         ("--order", "random:-1", "0 to 2^64 - 1"),
@@ -157,11 +183,16 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
         fails(check(&[flag, value]), 2, &[flag, &format!("'{value}'"), limit]);
     }
     fails(check(&["--order", "reverse", "--orders", "3"]), 2, &["--order", "cannot be used with"]);
-    fails(
-        check(&["--kernel", "gemm_tma_64_tn"]),
-        2,
-        &["gemm_tma_64_tn", "takes A with", "along m"],
-    );
+    for (kernel, operand, side) in [
+        ("gemm_tma_64_tn", "A", "m"),
+        ("gemm_wgmma_128x128_tn", "A", "m"),
+        ("gemm_wgmma_f32_256x256_nt", "B", "k"),
+    ] {
+        let along = [kernel, &format!("takes {operand} with"), &format!("along {side}")];
+        fails(check(&["--kernel", kernel]), 2, &along);
+    }
+    // Products of f64 are not checked.
+    fails(check(&["--kernel", "gemm_f64_64"]), 2, &["'gemm_f64_64'", "must be one of basic, "]);
     fails(check(&["--device", "cuda"]), 2, &["--device"]);
     fails(host(&["check", "--m", "5", "--n", "5"]), 2, &["required", "--k"]);
     let sizes = ["check", "--m", "4294967295", "--n", "1", "--k", "4294967295"];

@@ -172,6 +172,9 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
     }
     let by_copies = ["--kernel = gemm_tma_64_nn", "tensor copies", "check --kernel gemm_tma_64_nn"];
     fails(host(&args(&["--kernel", "gemm_tma_64_nn"])), 2, &by_copies);
+    let of_bf16 =
+        ["--kernel = gemm_bf16_64: must be a kernel of f32", "check --kernel gemm_bf16_64"];
+    fails(host(&args(&["--kernel", "gemm_bf16_64"])), 2, &of_bf16);
     // Of those that it can show, the one that comes next.
     let auto = ["profile", "--m", "512", "--n", "512", "--k", "512", "--every", "64", "--json"];
     let (_, stdout, stderr) = finish(host(&auto));

@@ -252,6 +252,27 @@ pub(crate) enum Types {
     Bf16F32,
 }
 
+impl Types {
+    /// Those of a kernel; none of one that computes something else, or in f64.
+    pub(crate) fn of(entry: &Entry) -> Option<Self> {
+        match entry.contract {
+            Contract::Product(_) | Contract::TensorProduct(_) => Some(Types::F32),
+            Contract::ProductBf16(_) | Contract::TensorProductBf16(_) => Some(Types::Bf16),
+            Contract::ProductBf16F32(_) | Contract::TensorProductBf16F32(_) => Some(Types::Bf16F32),
+            _ => None,
+        }
+    }
+
+    /// That of A and B, and that of C, as on the command line.
+    pub(crate) fn names(self) -> [&'static str; 2] {
+        match self {
+            Types::F32 => ["f32", "f32"],
+            Types::Bf16 => ["bf16", "bf16"],
+            Types::Bf16F32 => ["bf16", "f32"],
+        }
+    }
+}
+
 impl TypeFlags {
     pub(crate) fn types(self) -> host::Result<Types> {
         match (self.operands, self.c) {
@@ -391,11 +412,6 @@ impl FromStr for KernelChoice {
     }
 }
 
-/// The kernels that compute a product of f32, whatever operands they take.
-fn products() -> impl Iterator<Item = &'static Entry> {
-    KERNELS.iter().filter(|entry| is_lesson_or_general(entry) || is_by_tensor_copies(entry))
-}
-
 /// The kernels that compute a product of any type.
 fn all_products() -> impl Iterator<Item = &'static Entry> {
     KERNELS.iter().filter(|entry| !matches!(entry.contract, Contract::Program(_)))
@@ -406,13 +422,10 @@ pub(crate) fn is_lesson_or_general(entry: &Entry) -> bool {
     matches!(entry.contract, Contract::Product(_))
 }
 
-fn is_by_tensor_copies(entry: &Entry) -> bool {
-    matches!(entry.contract, Contract::TensorProduct(_))
-}
-
-/// The kernel for products of f32 of that name; the error names `or_else` as well, which the caller takes.
+/// The kernel for products of f32 or bf16 of that name; the error names `or_else` as well, which the caller takes.
 fn named(name: &str, or_else: &str) -> Result<KernelChoice, String> {
-    of_name(products().collect(), name, or_else).map(KernelChoice::Named)
+    let entries = KERNELS.iter().filter(|entry| Types::of(entry).is_some()).collect();
+    of_name(entries, name, or_else).map(KernelChoice::Named)
 }
 
 /// The same of a kernel for products of any type: whether it is one of the types that are asked for is seen later.

@@ -19,6 +19,7 @@ use super::{
     note,
     run::check_memory,
     steps::Steps,
+    types::words,
     verification::Verification,
 };
 
@@ -29,7 +30,9 @@ struct Line<'a> {
     m: usize,
     n: usize,
     k: usize,
+    /// Of A and B, and of C.
     dtype: &'static str,
+    out_dtype: &'static str,
     seed: u64,
     orders: Vec<String>,
     /// Was nothing found? `null` where nothing was launched.
@@ -52,7 +55,8 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
     check_memory(shape, check::bytes(shape), true, &Device::cpu())?;
     let (orders, entries) = (args.orders(), args.entries(shape)?);
     if !args.json {
-        writeln!(out, "{shape}   f32, row-major, seed {}", args.seed)?;
+        let [operands, c] = args.types().names();
+        writeln!(out, "{shape}   {}, row-major, seed {}", words(operands, c), args.seed)?;
         let s = if orders.len() == 1 { "" } else { "s" };
         let (count, names) = (orders.len(), findings::names(&orders));
         writeln!(out, "checked   every access, on the CPU, in {count} order{s}: {names}")?;
@@ -87,13 +91,15 @@ fn check_kernel(
     let seen = check::merge(seen);
     let [real, exact] = [Data::Uniform, Data::Integers].map(|data| worst(&products, data));
     let right = products.iter().all(|product| product.comparison.wrong == 0);
+    let [dtype, out_dtype] = args.types().names();
     let something = shape.c_len() > 0;
     let line = Line {
         kernel: entry.name(),
         m: shape.m(),
         n: shape.n(),
         k: shape.k(),
-        dtype: "f32",
+        dtype,
+        out_dtype,
         seed: args.seed,
         orders: orders.iter().map(Order::to_string).collect(),
         clean: something.then_some(seen.is_empty()),
@@ -198,6 +204,7 @@ mod tests {
             n,
             k,
             dtype: "f32",
+            out_dtype: "f32",
             seed,
             orders,
             clean: Some(clean),

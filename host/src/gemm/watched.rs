@@ -1,8 +1,8 @@
-//! A product by tensor copies on the CPU, with every access watched.
+//! A product by tensor copies, or by a general kernel, on the CPU, with every access watched.
 
 use gpu::{
     problem::Problem,
-    registry::{Entry, TensorKernel},
+    registry::{Entry, GemmKernel, TensorKernel},
 };
 use simt::{
     LaunchConfig,
@@ -11,57 +11,54 @@ use simt::{
 };
 
 use super::{
-    Choice, Gemm, Request, Target,
+    Choice, Gemm, Request, Scalar, Target,
     choice::choose_kernel,
     launch::{Panel, Work, panels},
     scalar::{Kernel, Text},
     tensor::{self, Shifted, Sides},
 };
 use crate::{
-    buffer::{Buffer, BufferView, BufferViewMut},
+    boxes::BoxElement,
+    buffer::{Buffer, BufferView, BufferViewMut, Pod},
     device::Device,
     error::{Error, Result},
     product::Shape,
 };
 
 /// The choice of a kernel for dense row-major matrices, whatever workspace it needs: with k split as on an H200.
-fn choose(entry: &Entry, shape: Shape) -> Result<(Request, Kernel<f32>, Choice)> {
+fn choose<T: Scalar<O>, O: Pod>(
+    entry: &Entry,
+    shape: Shape,
+) -> Result<(Request, Kernel<T, O>, Choice)> {
     let request = Request { workspace_limit: u64::MAX, ..Request::dense(shape) };
     let (kernel, choice) = choose_kernel(&request, &Target::H200, Some(entry.name()))?;
     Ok((request, kernel, choice))
 }
 
 /// Bytes of the copies that the product of such a kernel takes; none of one that there is not.
-pub(crate) fn workspace_bytes(entry: &Entry, shape: Shape) -> u64 {
-    choose(entry, shape).map_or(0, |(.., choice)| choice.workspace_bytes)
+pub(crate) fn workspace_bytes<T: Scalar<O>, O: Pod>(entry: &Entry, shape: Shape) -> u64 {
+    choose::<T, O>(entry, shape).map_or(0, |(.., choice)| choice.workspace_bytes)
 }
 
 /// Multiplies dense row-major matrices on the CPU, as an H200 would: in such clusters, and from copies where the kernel
-/// needs them, whose padding is NaN here. `options` are of each launch.
+/// needs them, whose padding is NaN here. `options` are of each launch. Where k is 0 it is a general kernel that writes C.
 ///
 /// # Errors
 /// [`Error::Argument`] for a kernel that does not take such matrices; those of a launch.
-pub(crate) fn multiply<'o>(
+pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
     entry: &Entry,
     shape: Shape,
-    [a, b]: [BufferView<f32>; 2],
-    mut c: BufferViewMut<f32>,
+    [a, b]: [BufferView<T>; 2],
+    mut c: BufferViewMut<O>,
     options: impl Fn(&LaunchConfig) -> Options<'o>,
 ) -> Result<Vec<Report>> {
-    let (request, kernel, choice) = choose(entry, shape)?;
+    let (request, kernel, choice) = choose::<T, O>(entry, shape)?;
     let way = choice.orientation;
     let given = way.apply(&request);
     let [a, b] = if way.exchanged { [b, a] } else { [a, b] };
-    let gemm = Gemm::<f32>::new();
+    let gemm = Gemm::<T, O>::of_types();
     let Some(work) = Work::new(&gemm, &kernel, &choice, given.shape, 1)? else {
         return Ok(Vec::new());
-    };
-    let Text::Tensor(product) = work.kernel.text else {
-        return Err(Error::argument(
-            "kernel",
-            entry.name(),
-            "must take its operands by tensor copies",
-        ));
     };
     let mut reports = Vec::new();
     let (c_len, c) = (c.len(), c.address());
@@ -70,36 +67,60 @@ pub(crate) fn multiply<'o>(
         let Panel { first_row, rows, config, .. } = panel;
         let sizes = [rows, given.shape.n(), work.k];
         let [a_strides, b_strides, c_strides] = given.strides;
-        let [of_a, of_b] = tensor::sides(product, way, sizes, [a_strides, b_strides]);
         let a_start = first_row * a_strides[0];
-        let a = Rows::new(a.view(a_start, a.len() - a_start)?, of_a)?;
-        let b = Rows::new(b, of_b)?;
+        let a = a.view(a_start, a.len() - a_start)?;
         let c_start = first_row * c_strides[0];
         let problem = Problem {
             m: rows as u32,
             n: given.shape.n() as u32,
             k: work.k as u32,
             alpha: 1.0,
+            a: a_strides.map(|stride| stride as u64),
+            b: b_strides.map(|stride| stride as u64),
             c: c_strides.map(|stride| stride as u64),
             ..Problem::default()
         };
+        let product = match work.kernel.text {
+            Text::Tensor(product) => product,
+            Text::General(GemmKernel { checked, .. }) => {
+                // SAFETY: as below, of A and B themselves.
+                let report = unsafe {
+                    let no_bias = In::new(c.cast_const(), 0);
+                    let c = Out::uninit(c.wrapping_add(c_start), c_len - c_start);
+                    let [a, b] = [a, b].map(|of| In::new(of.address(), of.len()));
+                    let parameters = (problem, a, b, c, no_bias);
+                    simt::check::launch(checked, &config, parameters, &options(&config))
+                };
+                let report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
+                let [of_a, of_b] = [a_strides, b_strides].map(|strides| strides[0]);
+                reports.push(with_columns(report, [of_a, of_b, shape.n()]));
+                continue;
+            }
+            Text::Lesson => {
+                let limit = "must be a general one, or take its operands by tensor copies";
+                return Err(Error::argument("kernel", entry.name(), limit));
+            }
+        };
+        let [of_a, of_b] = tensor::sides(product, way, sizes, [a_strides, b_strides]);
+        let (a, b) = (Rows::new(a, of_a)?, Rows::new(b, of_b)?);
         // SAFETY:
         // 1. A and B are borrowed or copies, and the maps keep inside them. Of C the kernel writes the elements that
         //    the problem speaks of, from the panel's first on; it is borrowed mutably.
         // 2. It takes no pointers.
         // 3. and 4. hold for every kernel of the registry.
         let report = unsafe {
+            let no_bias = In::new(c.cast_const(), 0);
             let c = Out::uninit(c.wrapping_add(c_start), c_len - c_start);
-            let (bias, options) = (In::new(a.address(), 0), options(&config));
+            let options = options(&config);
             match product.kernel {
                 TensorKernel::Boxes { checked, .. } => {
-                    let parameters = (problem, a.map()?, b.map()?, c, bias);
+                    let parameters = (problem, a.map()?, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
                 TensorKernel::ShiftedA { checked, .. } => {
                     let problem = Problem { a: [a.pitch as u64, 1], ..problem };
                     let [a0, a1, a2, a3] = a.shifted_maps()?;
-                    let parameters = (problem, a0, a1, a2, a3, b.map()?, c, bias);
+                    let parameters = (problem, a0, a1, a2, a3, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
             }
@@ -108,30 +129,34 @@ pub(crate) fn multiply<'o>(
         report
             .findings
             .retain(|finding| !a.is_padding("a", finding) && !b.is_padding("b", finding));
-        let columns = [("a", a.pitch), ("b", b.pitch), ("c", shape.n())];
-        for (name, columns) in columns {
-            let memory = Some(format!("buffer {name}"));
-            let of_it = report.findings.iter_mut().filter(|finding| finding.memory == memory);
-            of_it.for_each(|finding| finding.columns = Some(columns));
-        }
-        reports.push(report);
+        reports.push(with_columns(report, [a.pitch, b.pitch, shape.n()]));
     }
     Ok(reports)
 }
 
+/// An element of A, B or C is known by its row and column: they have so many columns.
+fn with_columns(mut report: Report, columns: [usize; 3]) -> Report {
+    for (name, columns) in ["a", "b", "c"].into_iter().zip(columns) {
+        let memory = Some(format!("buffer {name}"));
+        let of_it = report.findings.iter_mut().filter(|finding| finding.memory == memory);
+        of_it.for_each(|finding| finding.columns = Some(columns));
+    }
+    report
+}
+
 /// An operand as the accelerator copies it.
-struct Rows<'a> {
-    elements: BufferView<'a, f32>,
+struct Rows<'a, T> {
+    elements: BufferView<'a, T>,
     /// Where the operand itself does not begin or go on at multiples of sixteen bytes, or is turned over.
-    copy: Option<Buffer<f32>>,
+    copy: Option<Buffer<T>>,
     count: usize,
     len: usize,
     pitch: usize,
     sides: Sides,
 }
 
-impl<'a> Rows<'a> {
-    fn new(elements: BufferView<'a, f32>, sides: Sides) -> Result<Self> {
+impl<'a, T: BoxElement> Rows<'a, T> {
+    fn new(elements: BufferView<'a, T>, sides: Sides) -> Result<Self> {
         let ((_, len, stride), (count, step)) = (sides.inner, sides.outer);
         let aligned = elements.address().addr().is_multiple_of(16);
         let copied = sides.copied(1, aligned);
@@ -139,7 +164,9 @@ impl<'a> Rows<'a> {
             return Ok(Rows { elements, copy: None, count, len, pitch: step, sides });
         }
         let (from, pitch) = (elements.to_vec()?, sides.padded_pitch());
-        let mut to = vec![f32::NAN; copied];
+        let mut to = vec![T::zeroed(); copied];
+        // All bits set: NaN, of every type.
+        bytemuck::cast_slice_mut::<T, u8>(&mut to).fill(0xff);
         for (row, to) in to.chunks_exact_mut(pitch).enumerate() {
             let of_row = from.iter().skip(row * step).step_by(stride.max(1));
             to.iter_mut().zip(of_row.take(len)).for_each(|(to, from)| *to = *from);
@@ -148,7 +175,7 @@ impl<'a> Rows<'a> {
         Ok(Rows { elements, copy, count, len, pitch, sides })
     }
 
-    fn address(&self) -> *const f32 {
+    fn address(&self) -> *const T {
         match self.copy.as_ref().and_then(|copy| copy.view(..).ok()) {
             Some(copy) => copy.address(),
             None => self.elements.address(),
@@ -157,7 +184,7 @@ impl<'a> Rows<'a> {
 
     /// # Safety
     /// The rows outlive the launch.
-    unsafe fn map(&self) -> Result<TensorMap<f32>> {
+    unsafe fn map(&self) -> Result<TensorMap<T>> {
         let extents = [1, self.count, self.len];
         // SAFETY: so many elements, which nobody writes.
         let map =
@@ -169,10 +196,10 @@ impl<'a> Rows<'a> {
     ///
     /// # Safety
     /// The rows outlive the launch.
-    unsafe fn shifted_maps(&self) -> Result<[TensorMap<f32>; 4]> {
+    unsafe fn shifted_maps(&self) -> Result<[TensorMap<T>; 4]> {
         let map = |first: usize| {
             let Shifted { start, rows, len } =
-                Shifted::new::<f32>(first, self.count, self.len, self.pitch);
+                Shifted::new::<T>(first, self.count, self.len, self.pitch);
             let strides = [0, 4 * self.pitch];
             let (base, shape) = (self.address().wrapping_add(start), self.sides.shape);
             // SAFETY: as in `map`.

@@ -36,6 +36,7 @@ use crate::{
     check::{self, Data, Options},
     error::Result,
     product::launches,
+    verify::Format,
 };
 
 /// A product that was counted.
@@ -56,7 +57,7 @@ pub struct Profiled {
 /// [`Error::Interrupted`](crate::Error::Interrupted).
 pub fn product(entry: &Entry, shape: Shape, every: NonZeroU32, seed: u64) -> Result<Profiled> {
     check::enough_memory(bytes(entry, shape))?;
-    let (_, a, b) = check::draw(shape, Data::Uniform, seed)?;
+    let (_, a, b) = check::draw(shape, Data::Uniform, Format::F32, seed)?;
     let device = Device::cpu();
     let a = Matrix::from_row_major(&device, shape.m(), shape.k(), &a)?;
     let b = Matrix::from_row_major(&device, shape.k(), shape.n(), &b)?;

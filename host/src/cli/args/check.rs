@@ -7,14 +7,14 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Error, Shape, check,
+    Bf16, Error, Shape, check,
     gemm::{Candidate, Request, Target, candidates},
     gpu::registry::{self, Entry},
     simt::check::Order,
 };
 
 use super::{
-    super::note, KernelChoice, Offering, Sizes, is_lesson_or_general, kernels, named, seed,
+    super::note, KernelChoice, Offering, Sizes, Types, is_lesson_or_general, kernels, named, seed,
 };
 
 /// Flags of a check.
@@ -24,7 +24,7 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 
-    /// A kernel's name (`host kernels` lists them), or all; auto takes the one that a product takes
+    /// A kernel's name (`host kernels` lists them), of f32 or bf16; or of f32 all, or auto: the one that a product takes
     #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
     #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
     pub(crate) kernel: KernelOrAll,
@@ -53,6 +53,11 @@ impl Check {
     /// The kernels to check.
     pub(crate) fn entries(&self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
         self.kernel.to_check(shape)
+    }
+
+    /// The types of their matrices.
+    pub(crate) fn types(&self) -> Types {
+        self.kernel.types()
     }
 
     /// The orders to check them in.
@@ -85,8 +90,21 @@ impl KernelOrAll {
         match self {
             KernelOrAll::All => Ok(takes(shape).map(|candidate| candidate.entry).collect()),
             KernelOrAll::One(kernel) => {
-                Ok(vec![kernel.resolve::<f32, f32>(shape, &Target::H200)?.entry])
+                let choice = match self.types() {
+                    Types::F32 => kernel.resolve::<f32, f32>(shape, &Target::H200),
+                    Types::Bf16 => kernel.resolve::<Bf16, Bf16>(shape, &Target::H200),
+                    Types::Bf16F32 => kernel.resolve::<Bf16, f32>(shape, &Target::H200),
+                };
+                Ok(vec![choice?.entry])
             }
+        }
+    }
+
+    /// The types that a kernel which is named takes; else f32.
+    fn types(self) -> Types {
+        match self {
+            KernelOrAll::One(KernelChoice::Named(entry)) => Types::of(entry).unwrap_or(Types::F32),
+            _ => Types::F32,
         }
     }
 
@@ -99,6 +117,13 @@ impl KernelOrAll {
             KernelOrAll::All => return Ok(registry::products().map(|(entry, _)| entry).collect()),
             KernelOrAll::One(kernel) => kernel,
         };
+        if let (KernelChoice::Named(entry), Types::Bf16 | Types::Bf16F32) = (kernel, self.types()) {
+            let name = entry.name();
+            let limit = format!(
+                "must be a kernel of f32, whose accesses alone are counted: `check --kernel {name}` watches those of bf16"
+            );
+            return Err(Error::argument("--kernel", name, limit));
+        }
         let entry = kernel.resolve::<f32, f32>(shape, &Target::H200)?.entry;
         if is_lesson_or_general(entry) {
             return Ok(vec![entry]);
