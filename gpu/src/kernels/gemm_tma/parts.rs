@@ -68,7 +68,7 @@ pub fn store<
             } else {
                 // The compiler would make a vector of them, too, if it saw that they are neighbours.
                 for e in 0..FOUR {
-                    tiles[at + (e ^ row % FOUR)] = four[e];
+                    tiles[at + (e ^ (row % FOUR))] = four[e];
                 }
             }
         }
