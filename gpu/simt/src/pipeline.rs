@@ -124,17 +124,8 @@ impl<const STAGES: usize, S: Scope> Pipeline<STAGES, S> {
     #[inline(always)]
     #[track_caller]
     pub fn init(&self, readers: u32) {
-        self.init_for(1, readers);
-    }
-
-    /// Gets it ready: a stage has been filled after so many arrivals and the bytes that they announced, and read when
-    /// `readers` have released it. As [`init`](Self::init), for stages that threads fill: each of them then arrives when its
-    /// copies have come ([`Mbarrier::arrive_after_copies`]).
-    #[inline(always)]
-    #[track_caller]
-    pub fn init_for(&self, arrivals: u32, readers: u32) {
         for stage in 0..STAGES {
-            self.ring.full.at(stage).init(arrivals);
+            self.ring.full.at(stage).init(1);
             self.ring.empty.at(stage).init(S::tellers(readers));
         }
         mbarrier::fence_init();

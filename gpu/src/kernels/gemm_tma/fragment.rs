@@ -1,12 +1,12 @@
-//! What a thread holds of a stage: its 8 rows of A and its 16 columns of B, for the step of k that it multiplies and for
-//! the one that comes next.
+//! What a thread holds of a stage: its 8 (or 9) rows of A and its 16 (or 10) columns of B, for the step of k that it
+//! multiplies and for the one that comes next; of an A along k for four steps.
 //!
 //! A *slab* is 32 steps of k of an operand. B's elements lie side by side along n, so 128 bits are four columns of one
 //! step; A's lie along m, likewise, or along k: then 128 bits are four steps of one row, a *group*.
 //!
 //! ```text
 //!   A along k                                     along the outer side
-//!     128 bytes a row, groups exchanged as the      a step's elements side by side, 64 or 128 of them
+//!     128 bytes a row, groups exchanged as the      a step's elements side by side, all of a tile
 //!     accelerator swizzles them:
 //!     group g of row r lies at g ^ r % 8
 //!   a thread has rows y, y + 8, y + 16, ...       rows 4y to 4y + 3, 4y + 32 to 4y + 35

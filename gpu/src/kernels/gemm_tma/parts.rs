@@ -30,8 +30,8 @@ fn exchanged([a, b, c, d]: [f32; FOUR]) -> [f32; FOUR] {
     [b, a, d, c]
 }
 
-/// Are sums stored as vectors? Where they usually come this way. Else it is not worth binding the sums' registers, unless A's
-/// rows come as vectors, too: measured by what ptxas makes of the main loop.
+/// Are sums stored as vectors? Where they usually come this way. Else it is not worth binding the sums' registers, unless
+/// A's registers are vectors of rows (not of steps): measured by what ptxas makes of the main loop.
 #[inline(always)]
 fn stores_vectors<A: Operand>(slices: usize) -> bool {
     slices > 1 || !A::K_MAJOR

@@ -12,7 +12,7 @@
 //!
 //! * **A slab** is 32 steps of k of the tile's rows of A and columns of B. The last one may have fewer steps; then its
 //!   consumers multiply as many as there are, to eight.
-//! * **A producer** has a ring of two stages, of a slab each. Rings know nothing of each other: no barrier is of the block.
+//! * **A producer** has a ring of two stages, of a slab each. Rings know nothing of each other: no barrier in the loop is the block's.
 //! * **Two consumers** each compute half of the tile's columns, 9 x 10 elements a thread.
 //! * **The parts** of the sum that the rings have are added up at the end, by all twelve warps ([`parts`](super::parts)).
 //!
@@ -71,7 +71,7 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
     let consumer = warp.checked_sub(RINGS);
     let number = consumer.map_or(warp, |consumer| consumer / CONSUMERS);
     let (ring, first_stage) = (pipeline.part::<STAGES>(number * STAGES), number * STAGES * STAGE);
-    // Steps of k, to the last one of the lanes that are furthest behind; and steps of B that these reach back.
+    // Steps of k, to the last one of the lanes that are furthest behind, by three; and steps of B that these reach back.
     let (steps, back) = if A::SHIFTED { (problem.k + 3, FOUR) } else { (problem.k, 0) };
     // The first step of the ring's next slab.
     let mut p = (number * SLAB) as u32;
