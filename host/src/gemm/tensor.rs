@@ -152,11 +152,11 @@ impl Sides {
         }
     }
 
-    /// Do rows begin at multiples of sixteen bytes, if the first does? And one behind the other: of rows that overlap, or are
-    /// all one, NVIDIA's documentation does not say that the accelerator takes them.
+    /// Do rows begin at multiples of sixteen bytes, if the first does and they must? And one behind the other: of rows that
+    /// overlap, or are all one, NVIDIA's documentation does not say that the accelerator takes them.
     fn is_even(&self) -> bool {
         let (count, pitch) = self.outer;
-        count <= 1 || (pitch.is_multiple_of(self.unit) && pitch >= self.inner.1)
+        count <= 1 || ((self.shifted || pitch.is_multiple_of(self.unit)) && pitch >= self.inner.1)
     }
 
     /// The launch that makes a copy of so many matrices of `T`.
@@ -187,7 +187,7 @@ impl Sides {
 
     /// Elements of the copies of so many matrices that it takes, where these begin at multiples of sixteen bytes or not.
     pub(super) fn copied(&self, matrices: usize, aligned: bool) -> usize {
-        match !self.turned && aligned && (self.shifted || self.is_even()) {
+        match !self.turned && aligned && self.is_even() {
             true => 0,
             false => matrices.saturating_mul(self.outer.0).saturating_mul(self.padded_pitch()),
         }
