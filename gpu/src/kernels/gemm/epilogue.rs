@@ -58,17 +58,28 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         row < self.problem.m as usize && col < self.problem.n as usize
     }
 
+    /// Is C `alpha A B`?
+    #[inline(always)]
+    pub fn is_scaled(&self) -> bool {
+        self.is_scaled_sum() && self.beta == T::Real::ZERO
+    }
+
+    /// Are all of four neighbours, the first of which is (row, col), to be written?
+    #[inline(always)]
+    pub fn are_four_inside(&self, (row, col): (usize, usize)) -> bool {
+        row < self.problem.m as usize && col + FOUR <= self.problem.n as usize
+    }
+
     /// Is a tile of C `alpha A B`, and all of it to be written? Then [`store`](Self::store) does it.
     #[inline(always)]
     pub fn is_scaled_tile(&self, (row, col): (usize, usize), (rows, cols): (usize, usize)) -> bool {
-        self.is_scaled_sum()
-            && self.beta == T::Real::ZERO
+        self.is_scaled()
             && row + rows <= self.problem.m as usize
             && col + cols <= self.problem.n as usize
     }
 
-    /// Writes the elements of (row, col) to (row, col + 3) of four sums, in a tile that
-    /// [`is_scaled_tile`](Self::is_scaled_tile); by 128 bits, if C [`is_wide`](Self::is_wide).
+    /// Writes the elements of (row, col) to (row, col + 3) of four sums, where C [`is_scaled`](Self::is_scaled) and all four
+    /// are [inside](Self::are_four_inside); by 128 bits, if C [`is_wide`](Self::is_wide).
     #[inline(always)]
     #[track_caller]
     pub fn store<const WIDE: bool>(&mut self, (row, col): (usize, usize), sums: [T::Real; FOUR]) {

@@ -47,6 +47,9 @@ pub trait Operand {
     /// Do its rows begin anywhere? See [`Shifted`].
     const SHIFTED: bool = false;
 
+    /// Has the description of the operand ready for the first copy.
+    fn prefetch(&self);
+
     /// Begins to copy the slab that begins with row (or column) `outer` and step `p` to the elements from `at` on.
     fn load(
         &self,
@@ -64,6 +67,11 @@ impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Operand
 {
     const K_MAJOR: bool = SWIZZLE > 0;
     const BYTES: u32 = (BOX_ROWS * BOX_COLS * size_of::<f32>()) as u32;
+
+    #[inline(always)]
+    fn prefetch(&self) {
+        Boxes::prefetch(self);
+    }
 
     #[inline(always)]
     #[track_caller]
@@ -105,6 +113,13 @@ impl<const ROWS: usize> Operand for Shifted<ROWS> {
     const K_MAJOR: bool = true;
     const BYTES: u32 = (FOUR * ROWS * SLAB * size_of::<f32>()) as u32;
     const SHIFTED: bool = true;
+
+    #[inline(always)]
+    fn prefetch(&self) {
+        for map in 0..FOUR {
+            self.0[map].prefetch();
+        }
+    }
 
     #[inline(always)]
     #[track_caller]
@@ -339,8 +354,8 @@ impl<
         }
     }
 
-    /// Multiplies rows by columns, the steps from `now` on. `next` says where those begin that follow, of which the first
-    /// are in the fragment then.
+    /// Multiplies rows by columns, the steps from `now` on; if these are the last and no more than `FOUR`, only so many. `next`
+    /// says where those begin that follow, of which the first are in the fragment then.
     #[inline(always)]
     #[track_caller]
     pub fn multiply_add(
@@ -348,12 +363,16 @@ impl<
         tiles: &mut DynamicShared<f32>,
         now: Steps,
         sums: &mut Sums<ROWS, COLS>,
+        are_last_four: bool,
         next: impl FnOnce(&mut DynamicShared<f32>) -> Steps,
     ) {
         let mut next = Some(next);
         // As LLVM does not unroll so long a loop.
         macro_rules! steps {
             ($($step:literal)*) => {$(
+                if $step == FOUR && are_last_four {
+                    return;
+                }
                 let ahead = if $step + 1 < STEPS { now } else { next.take().map_or(now, |next| next(tiles)) };
                 self.load_step::<{ ($step + 1) % STEPS }>(tiles, ahead);
                 steps!(row $step, ahead; 0 1 2 3 4 5 6 7 8);

@@ -106,6 +106,10 @@ fn multiply<
     if t == 0 {
         pipeline.init(warps as u32);
     }
+    if t == 32 {
+        a.prefetch();
+        b.prefetch();
+    }
     thread::sync_threads();
     // Up to here nothing of this launch depends on the ones before it.
     grid::let_next_begin();
@@ -152,7 +156,7 @@ fn multiply<
         let mut fragment = Fragment::load(&rows, &cols, &tiles, now);
         while left > 0 {
             let mut next = now;
-            fragment.multiply_add(&mut tiles, now, &mut sums, |tiles| {
+            fragment.multiply_add(&mut tiles, now, &mut sums, false, |tiles| {
                 step += STEPS as u32;
                 if step == end {
                     step = first;
@@ -185,9 +189,11 @@ fn multiply<
     }
     // All have read the last stages, whose place the sums take.
     thread::sync_threads();
-    parts::store::<_, _, _, _, _, _, _, _, SLICES>(&mut tiles, slice, &rows, &cols, &sums);
+    let part = const { parts::part(TILE_ROWS, TILE_COLS) };
+    parts::store::<_, _, _, _, _, _, _, _, SLICES>(&mut tiles, slice * part, &rows, &cols, &sums);
     parts::add::<A, TILE_ROWS, TILE_COLS, SLICES, THREADS, 4>(
         &mut tiles,
+        part,
         (rank, blocks),
         first,
         &mut epilogue,

@@ -22,6 +22,11 @@ const fn pitch(cols: usize) -> usize {
     if cols <= 16 { cols + FOUR } else { (cols + 15) / 32 * 32 + 16 }
 }
 
+/// Elements of a warp's part of a tile.
+pub const fn part(rows: usize, cols: usize) -> usize {
+    rows * pitch(cols)
+}
+
 /// Four neighbours the way they are stored: the second, the first, the fourth, the third. For a vector's elements lie in
 /// registers side by side, and a sum's must not be in the bank of the column that it is multiplied with: columns come as
 /// vectors, too, of which the first element is in the even bank. So of the sums the second is.
@@ -37,7 +42,7 @@ fn stores_vectors<A: Operand>(slices: usize) -> bool {
     slices > 1 || !A::K_MAJOR
 }
 
-/// Stores a thread's sums.
+/// Stores a thread's sums, of the part that begins with that element.
 #[inline(always)]
 #[track_caller]
 pub fn store<
@@ -52,14 +57,14 @@ pub fn store<
     const SLICES: usize,
 >(
     tiles: &mut DynamicShared<f32>,
-    slice: usize,
+    start: usize,
     rows: &Places<A, TILE_ROWS, ROW_LANES>,
     cols: &Places<B, TILE_COLS, COL_LANES>,
     sums: &Sums<ROWS, COLS>,
 ) {
     for i in 0..ROWS {
-        let row = slice * TILE_ROWS + rows.outer::<ROWS>(i);
-        let (at, sums) = (row * pitch(TILE_COLS), &sums[i]);
+        let row = rows.outer::<ROWS>(i);
+        let (at, sums) = (start + row * pitch(TILE_COLS), &sums[i]);
         for j in (0..COLS / FOUR * FOUR).step_by(FOUR) {
             let four = exchanged([sums[j], sums[j + 1], sums[j + 2], sums[j + 3]]);
             let at = at + cols.outer::<COLS>(j);
@@ -82,16 +87,17 @@ pub fn store<
 /// The sum of the block's parts of a group of columns.
 #[inline(always)]
 #[track_caller]
-fn add_slices<A: Operand, const TILE_ROWS: usize, const TILE_COLS: usize, const SLICES: usize>(
+fn add_slices<A: Operand, const TILE_COLS: usize, const SLICES: usize>(
     tiles: &DynamicShared<f32>,
+    part: usize,
     group: usize,
 ) -> [f32; FOUR] {
     let (row, col) = place::<TILE_COLS>(group);
     let mut sums = [0.0; FOUR];
     for slice in 0..SLICES {
-        let part: [f32; FOUR] = tiles.load128((slice * TILE_ROWS + row) * pitch(TILE_COLS) + col);
+        let four: [f32; FOUR] = tiles.load128(slice * part + row * pitch(TILE_COLS) + col);
         for i in 0..FOUR {
-            sums[i] += part[i];
+            sums[i] += four[i];
         }
     }
     let sums = match stores_vectors::<A>(SLICES) {
@@ -139,8 +145,9 @@ fn of_thread<const COUNT: usize>(
 struct Tile<'a, 'b, const ROWS: usize, const COLS: usize> {
     first: (usize, usize),
     epilogue: &'a mut Epilogue<'b, f32>,
-    /// Is the tile `alpha A B`, and all of it inside?
+    /// Is C `alpha A B`? And is all of the tile inside?
     is_scaled: bool,
+    is_whole: bool,
 }
 
 impl<const ROWS: usize, const COLS: usize> Tile<'_, '_, ROWS, COLS> {
@@ -150,7 +157,8 @@ impl<const ROWS: usize, const COLS: usize> Tile<'_, '_, ROWS, COLS> {
     fn finish(&mut self, (group, is_mine): (usize, bool), sums: [f32; FOUR]) {
         let (row, col) = place::<COLS>(group);
         let at = (self.first.0 + row, self.first.1 + col);
-        match self.is_scaled {
+        // C's last tiles are to take no longer than the others.
+        match self.is_whole || self.is_scaled && self.epilogue.are_four_inside(at) {
             _ if !is_mine => {}
             true if self.epilogue.is_wide() => self.epilogue.store::<true>(at, sums),
             true => self.epilogue.store::<false>(at, sums),
@@ -159,8 +167,8 @@ impl<const ROWS: usize, const COLS: usize> Tile<'_, '_, ROWS, COLS> {
     }
 }
 
-/// Adds up the parts that all warps have stored, a thread `AT_ONCE` groups at a time, and finishes the tile. All threads of the
-/// cluster come here.
+/// Adds up the parts that all warps have stored, `part` elements from one to the next, a thread `AT_ONCE` groups at a time, and
+/// finishes the tile. All threads of the cluster come here.
 #[inline(always)]
 #[track_caller]
 pub fn add<
@@ -172,21 +180,23 @@ pub fn add<
     const AT_ONCE: usize,
 >(
     tiles: &mut DynamicShared<f32>,
+    part: usize,
     (rank, blocks): (u32, u32),
     first: (usize, usize),
     epilogue: &mut Epilogue<f32>,
 ) {
     let all = const { groups(TILE_ROWS, TILE_COLS) };
-    let is_scaled = epilogue.is_scaled_tile(first, (TILE_ROWS, TILE_COLS));
-    let mut tile = Tile::<TILE_ROWS, TILE_COLS> { first, epilogue, is_scaled };
+    let is_scaled = epilogue.is_scaled();
+    let is_whole = epilogue.is_scaled_tile(first, (TILE_ROWS, TILE_COLS));
+    let mut tile = Tile::<TILE_ROWS, TILE_COLS> { first, epilogue, is_scaled, is_whole };
     let thread = thread::thread_idx_x() as usize;
     if blocks == 1 {
         thread::sync_threads();
         let mut group = thread;
         while group < all {
             let groups = of_thread::<AT_ONCE>(group, THREADS, all);
-            let sums = groups
-                .map(|(group, _)| add_slices::<A, TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
+            let sums =
+                groups.map(|(group, _)| add_slices::<A, TILE_COLS, SLICES>(tiles, part, group));
             for i in 0..AT_ONCE {
                 tile.finish(groups[i], sums[i]);
             }
@@ -196,13 +206,12 @@ pub fn add<
     }
     // What comes from the others is put behind this block's parts, where stages were: now all have read theirs.
     cluster::sync();
-    let received = const { (SLICES * TILE_ROWS - 1) * pitch(TILE_COLS) + TILE_COLS };
+    let received = (SLICES - 1) * part + (TILE_ROWS - 1) * pitch(TILE_COLS) + TILE_COLS;
     let share = all.div_ceil(blocks as usize);
     let mut group = thread;
     while group < all {
         let groups = of_thread::<AT_ONCE>(group, THREADS, all);
-        let sums =
-            groups.map(|(group, _)| add_slices::<A, TILE_ROWS, TILE_COLS, SLICES>(tiles, group));
+        let sums = groups.map(|(group, _)| add_slices::<A, TILE_COLS, SLICES>(tiles, part, group));
         for i in 0..AT_ONCE {
             let (group, is_mine) = groups[i];
             let (owner, place) = (group / share, rank as usize * share + group % share);

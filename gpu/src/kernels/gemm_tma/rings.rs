@@ -4,17 +4,22 @@
 //! is no multiply-add shows. So twelve warps divide the work:
 //!
 //! ```text
-//!   slabs 0, 4, 8, ...     producer: warp 0     consumers: warps 4 and 5
-//!   slabs 1, 5, 9, ...               warp 1                warps 6 and 7
-//!   slabs 2, 6, 10, ...              warp 2                warps 8 and 9
-//!   slabs 3, 7, 11, ...              warp 3                warps 10 and 11
+//!   slabs 4, 8, 12, ...    producer: warp 0     consumers: warps 4 and 5
+//!   slabs 5, 9, 13, ...              warp 1                warps 6 and 7
+//!   slabs 6, 10, 14, ...             warp 2                warps 8 and 9
+//!   slabs 7, 11, 15, ...             warp 3                warps 10 and 11
 //! ```
 //!
 //! * **A slab** is 32 steps of k of the tile's rows of A and columns of B. The last one may have fewer steps; then its
 //!   consumers multiply as many as there are, to eight.
-//! * **A producer** has a ring of two stages, of a slab each. Rings know nothing of each other: no barrier in the loop is the block's.
+//! * **A producer** has a ring of two stages, of a slab each. Behind the first slabs rings know nothing of each other: no
+//!   barrier in the loop is the block's.
 //! * **Two consumers** each compute half of the tile's columns, 9 x 10 elements a thread.
-//! * **The parts** of the sum that the rings have are added up at the end, by all twelve warps ([`parts`](super::parts)).
+//! * **The first slabs**, 0 to 3, one in each ring, are for all: every ring's consumers multiply a quarter of each. All
+//!   blocks begin at once, and to send four slabs to each of them takes the second-level cache 1.8 us; so multiplying begins
+//!   when one has come.
+//! * **The parts** of the sum that the rings have are stored where their stages were, by each ring as soon as it is done, and
+//!   added up at the end by all twelve warps ([`parts`](super::parts)).
 //!
 //! Tiles of 72 x 80 cover 1000 x 700 with 126 blocks for 132 multiprocessors, 96 % of whose elements are C's.
 
@@ -36,6 +41,12 @@ const LANES: (usize, usize) = (8, 4);
 const RINGS: usize = 4;
 const CONSUMERS: usize = TILE.1 / (LANES.1 * EACH.1);
 const STAGES: usize = 2;
+/// The last of the first slabs, which are for all; and the last of those that come after them in each ring.
+const FIRST: u32 = RINGS as u32 - 1;
+const LAST_AFTER: u32 = FIRST + RINGS as u32;
+/// Groups of four steps of a round of the main loop, and rounds of a slab.
+const ROUND: u32 = (STEPS / FOUR) as u32;
+const ROUNDS: u32 = (SLAB / STEPS) as u32;
 const THREADS: usize = 32 * RINGS * (1 + CONSUMERS);
 /// Elements of a slab of A, and of a step of B.
 const SLAB_A: usize = TILE.0 * SLAB;
@@ -60,8 +71,17 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
     let (first_row, first_col) =
         (thread::block_idx_y() * TILE.0 as u32, thread::block_idx_x() * TILE.1 as u32);
     let product = thread::block_idx_z();
+    // Readers of the first slabs, all of them.
+    let (begun, together) =
+        (mbarriers![1], named_barriers![1, RINGS as u32; 32 * CONSUMERS as u32]);
     if t == 0 {
         pipeline.init(CONSUMERS as u32);
+        begun.at(0).init((RINGS * CONSUMERS) as u32);
+        mbarrier::fence_init();
+    }
+    if t == 32 {
+        a.prefetch();
+        b.prefetch();
     }
     thread::sync_threads();
     // Up to here nothing of this launch depends on the ones before it.
@@ -70,75 +90,142 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
 
     let consumer = warp.checked_sub(RINGS);
     let number = consumer.map_or(warp, |consumer| consumer / CONSUMERS);
-    let (ring, first_stage) = (pipeline.part::<STAGES>(number * STAGES), number * STAGES * STAGE);
+    let ring = |number: usize| pipeline.part::<STAGES>(number * STAGES);
+    let stage_of = |ring: usize, stage: usize| (ring * STAGES + stage) * STAGE;
     // Steps of k, to the last one of the lanes that are furthest behind, by three; and steps of B that these reach back.
     let (steps, back) = if A::SHIFTED { (problem.k + 3, FOUR) } else { (problem.k, 0) };
-    // The first step of the ring's next slab.
-    let mut p = (number * SLAB) as u32;
-    let further = (RINGS * SLAB) as u32;
+    let slabs = steps.div_ceil(SLAB as u32);
 
     let (lane_row, lane_col) = place_of::<{ LANES.0 }>(lane);
     let shift = if A::SHIFTED { lane_row as u32 % 4 * problem.a[0] as u32 % 4 } else { 0 };
-    let first_b = first_stage + SLAB_A + (back - shift as usize) * STEP_B;
+    let first_b = SLAB_A + (back - shift as usize) * STEP_B;
     let of_warp = consumer.unwrap_or(0) % CONSUMERS * (LANES.1 * EACH.1);
-    let rows = Places::<A, { TILE.0 }, { LANES.0 }>::new(first_stage, 0, lane_row);
+    let rows = Places::<A, { TILE.0 }, { LANES.0 }>::new(0, 0, lane_row);
     let cols = Places::<B, { TILE.1 }, { LANES.1 }>::new(first_b, of_warp, lane_col);
     let mut sums = [[0.0; EACH.1]; EACH.0];
+    let tell = || {
+        if warp::elect() {
+            begun.at(0).arrive();
+        }
+    };
     if consumer.is_none() {
+        let load = |tiles: &mut DynamicShared<f32>, at: usize, slab: u32, full: Mbarrier| {
+            let p = slab * SLAB as u32;
+            a.load(tiles, at, product, (first_row, p), full);
+            b.load(tiles, at + SLAB_A, product, (first_col, p.wrapping_sub(back as u32)), full);
+        };
+        // The first two slabs of each ring by one lane, so that they come in this order.
+        let first = (RINGS * STAGES) as u32;
+        if warp == 0 && warp::elect() {
+            for slab in 0..first.min(slabs) {
+                let (number, stage) = (slab as usize % RINGS, slab as usize / RINGS);
+                let stage_alone = pipeline.part::<1>(number * STAGES + stage);
+                let producer = stage_alone.producer();
+                producer.announce(A::BYTES + B::BYTES);
+                load(&mut tiles, stage_of(number, stage), slab, producer.full());
+            }
+        }
+        let (ring, mut slab) = (ring(number), first + number as u32);
         let mut producer = ring.producer();
-        while p < steps {
-            let at = first_stage + producer.acquire_warp() * STAGE;
+        for _ in 0..STAGES {
+            producer.advance();
+        }
+        if slab < slabs {
+            begun.at(0).wait_warp(0);
+        }
+        while slab < slabs {
+            let at = stage_of(number, producer.acquire_warp());
             if warp::elect() {
                 producer.announce(A::BYTES + B::BYTES);
-                a.load(&mut tiles, at, product, (first_row, p), producer.full());
-                let of_b = (first_col, p.wrapping_sub(back as u32));
-                b.load(&mut tiles, at + SLAB_A, product, of_b, producer.full());
+                load(&mut tiles, at, slab, producer.full());
             }
             producer.advance();
-            p += further;
+            slab += RINGS as u32;
         }
         // Something here, or the compiler clears the sums in each round of the loop.
         warp::sync_warp(warp::ALL);
-    } else if p < steps {
+    } else {
+        let of_all = |slab: u32| pipeline.part::<1>(slab as usize * STAGES);
+        let ring = ring(number);
         let mut consumer = ring.consumer();
         let steps_of = |stage, step: u32| Steps::new(&rows, &cols, stage, step as usize);
-        let mut stage = consumer.wait_warp() * STAGE;
-        let (mut left, mut step, mut ended) = (steps - p, 0, false);
-        let mut now = steps_of(stage, step);
-        let mut fragment = Fragment::load(&rows, &cols, &tiles, now);
-        if A::SHIFTED && p == 0 {
-            fragment.clear_before(shift);
-        }
-        while !ended {
-            let mut next = now;
-            fragment.multiply_add(&mut tiles, now, &mut sums, |_| {
-                step += STEPS as u32;
-                if step >= left.min(SLAB as u32) {
-                    step = 0;
-                    ended = left <= further;
-                    if !ended {
-                        left -= further;
-                        consumer.release_warp();
-                        consumer.advance();
-                        stage = consumer.wait_warp() * STAGE;
+        // The ring's quarter of the first slabs, a round of the loop. Further slabs are four rounds.
+        let quarter = (number * STEPS) as u32;
+        // Counted in groups of four steps: as lanes are behind, a few steps may be left over, and then half a round is enough.
+        let least = const { if A::SHIFTED { FOUR } else { STEPS } } as u32;
+        let groups_of = |steps: u32, most: u32| {
+            let groups = steps.next_multiple_of(least) / FOUR as u32;
+            if groups < most { groups } else { most }
+        };
+        let (mut slab, mut step) = (0, quarter);
+        if quarter < steps {
+            of_all(slab).consumer().wait_warp();
+            let mut stage = stage_of(0, 0);
+            let mut groups = groups_of(steps - quarter, ROUND);
+            let mut now = steps_of(stage, step);
+            let mut fragment = Fragment::load(&rows, &cols, &tiles, now);
+            if A::SHIFTED && number == 0 {
+                fragment.clear_before(shift);
+            }
+            let mut ended = false;
+            while !ended {
+                let mut next = now;
+                let half = A::SHIFTED && groups == 1;
+                ended = half;
+                fragment.multiply_add(&mut tiles, now, &mut sums, half, |_| {
+                    step += STEPS as u32;
+                    groups -= ROUND;
+                    if groups == 0 {
+                        slab += match slab {
+                            0..FIRST => 1,
+                            FIRST => 1 + number as u32,
+                            _ => RINGS as u32,
+                        };
+                        let is_for_all = slab <= FIRST;
+                        step = if is_for_all { quarter } else { 0 };
+                        let p = slab * SLAB as u32 + step;
+                        ended = p >= steps;
+                        if is_for_all && !ended {
+                            groups = groups_of(steps - p, ROUND);
+                            of_all(slab).consumer().wait_warp();
+                            stage = stage_of(slab as usize, 0);
+                        } else if !ended {
+                            groups = groups_of(steps - p, ROUNDS * ROUND);
+                            consumer.release_warp();
+                            if slab <= LAST_AFTER {
+                                tell();
+                            }
+                            consumer.advance();
+                            stage = stage_of(number, consumer.wait_warp());
+                        }
                     }
-                }
-                next = steps_of(stage, step);
-                next
-            });
-            now = next;
+                    next = steps_of(stage, step);
+                    next
+                });
+                now = next;
+            }
         }
-    }
-
-    // All have read the last stages, whose place the sums take.
-    thread::sync_threads();
-    if consumer.is_some() {
-        parts::store::<_, _, _, _, _, _, _, _, RINGS>(&mut tiles, number, &rows, &cols, &sums);
+        if slab <= LAST_AFTER {
+            fence_proxy_async();
+            warp::sync_warp(warp::ALL);
+            tell();
+        }
+        begun.at(0).wait_warp(0);
+        // All have read the first slabs, and then the ring's consumers its stages, whose place their part takes.
+        together.at(number).sync();
+        parts::store::<_, _, _, _, _, _, _, _, RINGS>(
+            &mut tiles,
+            stage_of(number, 0),
+            &rows,
+            &cols,
+            &sums,
+        );
     }
     let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
     let first = (first_row as usize, first_col as usize);
     parts::add::<A, { TILE.0 }, { TILE.1 }, RINGS, THREADS, 4>(
         &mut tiles,
+        STAGES * STAGE,
         (0, 1),
         first,
         &mut epilogue,
@@ -146,7 +233,7 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
 }
 
 /// 72 x 80 elements a block; A lies along k, B along n.
-#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * STAGE * size_of::<f32>(), barriers = 3, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
 pub fn gemm_tma_72x80_nn(
     problem: Problem,
     a: TensorMap<f32>,
@@ -159,7 +246,7 @@ pub fn gemm_tma_72x80_nn(
 }
 
 /// 72 x 80 elements a block; A lies along k, its rows begin anywhere; B along n. The maps are of every fourth row of A.
-#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * SHIFTED_STAGE * size_of::<f32>(), barriers = 3, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * SHIFTED_STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
 pub fn gemm_tma_72x80_on(
     problem: Problem,
     a0: TensorMap<f32>,

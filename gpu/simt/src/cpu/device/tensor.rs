@@ -205,6 +205,10 @@ pub(crate) mod maps {
             self.map.tag
         }
 
+        /// Has the accelerator fetch the map, so that the first copy need not wait for it. A kernel's parameters are there
+        /// before any grid, so this may come before [`wait_for_earlier`](crate::device::grid::wait_for_earlier). A hint.
+        pub fn prefetch(&self) {}
+
         pub(crate) fn at(&self, (matrix, row, col): (u32, u32, u32)) -> GlobalBox {
             let TensorMap { base, extents: [matrices, rows, cols], strides, .. } = self.map;
             let inside = |first: u32, extent: usize| extent.saturating_sub(first as usize);
