@@ -3,7 +3,7 @@
 //! The command's `kernels`, the tests, the benchmarks and the documentation's tables all read it.
 
 use simt::{
-    Bf16, Declaration, Kernel,
+    Bf16, Declaration, F16, Kernel,
     checked::{In as CheckedIn, Out as CheckedOut, TensorMap as CheckedTensorMap},
     device::{BoxShape, In, Out, TensorMap},
 };
@@ -56,24 +56,57 @@ macro_rules! tensor {
 /// Steps of k of a slab.
 const SLAB_STEPS: u32 = SLAB as u32;
 
-/// A general product of bf16 on tensor cores, likewise.
+/// A general product on tensor cores, as an entry of its own: A and B of a type, C of another; such a tile, of so many blocks;
+/// `n` or `t` for A and for B.
 macro_rules! wgmma {
-    ($contract:ident, $name:ident, $rows:literal, $cols:literal, $blocks:literal, $a:ident, $b:ident) => {
-        Contract::$contract(TensorProduct {
-            tile: [$rows, $cols],
-            steps: DEPTH as u32,
-            most_splits: 1,
-            a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
-            b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
-            along_k: [along_k!(a $a), along_k!(b $b)],
-            is_one_of_four: true,
-            walkers: Some($blocks),
-            kernel: TensorKernel::Boxes {
-                kernel: &crate::kernels::gemm_wgmma::$name,
-                checked: &crate::checked::kernels::gemm_wgmma::$name,
-            },
-        })
+    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
+        Entry {
+            summary: concat!(
+                "general product of ", stringify!($t), ", C of ", stringify!($c), ", on tensor cores, ",
+                $rows, " x ", $cols, " tiles", of_blocks!($blocks), "; ", lie!($a $b)
+            ),
+            rung: None,
+            contract: wgmma_contract!($t $c)(TensorProduct {
+                tile: [$rows, $cols],
+                steps: DEPTH as u32,
+                most_splits: 1,
+                a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
+                b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
+                along_k: [along_k!(a $a), along_k!(b $b)],
+                is_one_of_four: true,
+                walkers: Some($blocks),
+                kernel: TensorKernel::Boxes {
+                    kernel: &crate::kernels::gemm_wgmma::$name,
+                    checked: &crate::checked::kernels::gemm_wgmma::$name,
+                },
+            }),
+        }
     };
+}
+
+/// The contract of such types.
+#[rustfmt::skip]
+macro_rules! wgmma_contract {
+    (bf16 bf16) => { Contract::TensorProductBf16 };
+    (bf16 f32) => { Contract::TensorProductBf16F32 };
+    (f16 f16) => { Contract::TensorProductF16 };
+    (f16 f32) => { Contract::TensorProductF16F32 };
+}
+
+/// How many blocks a tile is of, in words.
+#[rustfmt::skip]
+macro_rules! of_blocks {
+    (1) => { "" };
+    (2) => { " of two blocks" };
+}
+
+/// How operands lie, in words.
+#[rustfmt::skip]
+macro_rules! lie {
+    (n n) => { "A along k, B along n" };
+    (n t) => { "A and B along k" };
+    (t n) => { "A along m, B along n" };
+    (t t) => { "A along m, B along k" };
 }
 
 /// Does an operand lie along k?
@@ -406,125 +439,71 @@ pub static KERNELS: &[Entry] = &[
         }),
     },
     Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A along k, B along n",
+        summary: "general product of f16, C of f16, on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread",
         rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_nn, 128, 256, 1, n, n),
+        contract: Contract::ProductF16(GeneralProduct {
+            block: [256, 1, 1],
+            tile: [64, 64],
+            kernel: gemm!(gemm_f16_64),
+        }),
     },
     Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A and B along k",
+        summary: "general product of f16, C of f32, on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread",
         rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_nt, 128, 256, 1, n, t),
+        contract: Contract::ProductF16F32(GeneralProduct {
+            block: [256, 1, 1],
+            tile: [64, 64],
+            kernel: gemm!(gemm_f16_f32_64),
+        }),
     },
-    Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A along m, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_tn, 128, 256, 1, t, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 256 tiles; A along m, B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x256_tt, 128, 256, 1, t, t),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A along k, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_nn, 128, 256, 1, n, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A and B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_nt, 128, 256, 1, n, t),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A along m, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_tn, 128, 256, 1, t, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 128 x 256 tiles; A along m, B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x256_tt, 128, 256, 1, t, t),
-    },
-    Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 256 x 256 tiles of two blocks; A along k, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_256x256_nn, 256, 256, 2, n, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 256 x 256 tiles of two blocks; A and B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_256x256_nt, 256, 256, 2, n, t),
-    },
-    Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 256 x 256 tiles of two blocks; A along m, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_256x256_tn, 256, 256, 2, t, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 256 x 256 tiles of two blocks; A along m, B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_256x256_tt, 256, 256, 2, t, t),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 256 x 256 tiles of two blocks; A along k, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_256x256_nn, 256, 256, 2, n, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 256 x 256 tiles of two blocks; A and B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_256x256_nt, 256, 256, 2, n, t),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 256 x 256 tiles of two blocks; A along m, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_256x256_tn, 256, 256, 2, t, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 256 x 256 tiles of two blocks; A along m, B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_256x256_tt, 256, 256, 2, t, t),
-    },
-    Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 128 tiles; A along k, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x128_nn, 128, 128, 1, n, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 128 tiles; A and B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x128_nt, 128, 128, 1, n, t),
-    },
-    Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 128 tiles; A along m, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x128_tn, 128, 128, 1, t, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of bf16, on tensor cores, 128 x 128 tiles; A along m, B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16, gemm_wgmma_128x128_tt, 128, 128, 1, t, t),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 128 x 128 tiles; A along k, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x128_nn, 128, 128, 1, n, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 128 x 128 tiles; A and B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x128_nt, 128, 128, 1, n, t),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 128 x 128 tiles; A along m, B along n",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x128_tn, 128, 128, 1, t, n),
-    },
-    Entry {
-        summary: "general product of bf16, C of f32, on tensor cores, 128 x 128 tiles; A along m, B along k",
-        rung: None,
-        contract: wgmma!(TensorProductBf16F32, gemm_wgmma_f32_128x128_tt, 128, 128, 1, t, t),
-    },
+    wgmma! { gemm_wgmma_128x256_nn:           bf16 bf16, 128 x 256 of 1, n n },
+    wgmma! { gemm_wgmma_128x256_nt:           bf16 bf16, 128 x 256 of 1, n t },
+    wgmma! { gemm_wgmma_128x256_tn:           bf16 bf16, 128 x 256 of 1, t n },
+    wgmma! { gemm_wgmma_128x256_tt:           bf16 bf16, 128 x 256 of 1, t t },
+    wgmma! { gemm_wgmma_f32_128x256_nn:       bf16 f32, 128 x 256 of 1, n n },
+    wgmma! { gemm_wgmma_f32_128x256_nt:       bf16 f32, 128 x 256 of 1, n t },
+    wgmma! { gemm_wgmma_f32_128x256_tn:       bf16 f32, 128 x 256 of 1, t n },
+    wgmma! { gemm_wgmma_f32_128x256_tt:       bf16 f32, 128 x 256 of 1, t t },
+    wgmma! { gemm_wgmma_f16_128x256_nn:       f16 f16, 128 x 256 of 1, n n },
+    wgmma! { gemm_wgmma_f16_128x256_nt:       f16 f16, 128 x 256 of 1, n t },
+    wgmma! { gemm_wgmma_f16_128x256_tn:       f16 f16, 128 x 256 of 1, t n },
+    wgmma! { gemm_wgmma_f16_128x256_tt:       f16 f16, 128 x 256 of 1, t t },
+    wgmma! { gemm_wgmma_f16_f32_128x256_nn:   f16 f32, 128 x 256 of 1, n n },
+    wgmma! { gemm_wgmma_f16_f32_128x256_nt:   f16 f32, 128 x 256 of 1, n t },
+    wgmma! { gemm_wgmma_f16_f32_128x256_tn:   f16 f32, 128 x 256 of 1, t n },
+    wgmma! { gemm_wgmma_f16_f32_128x256_tt:   f16 f32, 128 x 256 of 1, t t },
+    wgmma! { gemm_wgmma_256x256_nn:           bf16 bf16, 256 x 256 of 2, n n },
+    wgmma! { gemm_wgmma_256x256_nt:           bf16 bf16, 256 x 256 of 2, n t },
+    wgmma! { gemm_wgmma_256x256_tn:           bf16 bf16, 256 x 256 of 2, t n },
+    wgmma! { gemm_wgmma_256x256_tt:           bf16 bf16, 256 x 256 of 2, t t },
+    wgmma! { gemm_wgmma_f32_256x256_nn:       bf16 f32, 256 x 256 of 2, n n },
+    wgmma! { gemm_wgmma_f32_256x256_nt:       bf16 f32, 256 x 256 of 2, n t },
+    wgmma! { gemm_wgmma_f32_256x256_tn:       bf16 f32, 256 x 256 of 2, t n },
+    wgmma! { gemm_wgmma_f32_256x256_tt:       bf16 f32, 256 x 256 of 2, t t },
+    wgmma! { gemm_wgmma_f16_256x256_nn:       f16 f16, 256 x 256 of 2, n n },
+    wgmma! { gemm_wgmma_f16_256x256_nt:       f16 f16, 256 x 256 of 2, n t },
+    wgmma! { gemm_wgmma_f16_256x256_tn:       f16 f16, 256 x 256 of 2, t n },
+    wgmma! { gemm_wgmma_f16_256x256_tt:       f16 f16, 256 x 256 of 2, t t },
+    wgmma! { gemm_wgmma_f16_f32_256x256_nn:   f16 f32, 256 x 256 of 2, n n },
+    wgmma! { gemm_wgmma_f16_f32_256x256_nt:   f16 f32, 256 x 256 of 2, n t },
+    wgmma! { gemm_wgmma_f16_f32_256x256_tn:   f16 f32, 256 x 256 of 2, t n },
+    wgmma! { gemm_wgmma_f16_f32_256x256_tt:   f16 f32, 256 x 256 of 2, t t },
+    wgmma! { gemm_wgmma_128x128_nn:           bf16 bf16, 128 x 128 of 1, n n },
+    wgmma! { gemm_wgmma_128x128_nt:           bf16 bf16, 128 x 128 of 1, n t },
+    wgmma! { gemm_wgmma_128x128_tn:           bf16 bf16, 128 x 128 of 1, t n },
+    wgmma! { gemm_wgmma_128x128_tt:           bf16 bf16, 128 x 128 of 1, t t },
+    wgmma! { gemm_wgmma_f32_128x128_nn:       bf16 f32, 128 x 128 of 1, n n },
+    wgmma! { gemm_wgmma_f32_128x128_nt:       bf16 f32, 128 x 128 of 1, n t },
+    wgmma! { gemm_wgmma_f32_128x128_tn:       bf16 f32, 128 x 128 of 1, t n },
+    wgmma! { gemm_wgmma_f32_128x128_tt:       bf16 f32, 128 x 128 of 1, t t },
+    wgmma! { gemm_wgmma_f16_128x128_nn:       f16 f16, 128 x 128 of 1, n n },
+    wgmma! { gemm_wgmma_f16_128x128_nt:       f16 f16, 128 x 128 of 1, n t },
+    wgmma! { gemm_wgmma_f16_128x128_tn:       f16 f16, 128 x 128 of 1, t n },
+    wgmma! { gemm_wgmma_f16_128x128_tt:       f16 f16, 128 x 128 of 1, t t },
+    wgmma! { gemm_wgmma_f16_f32_128x128_nn:   f16 f32, 128 x 128 of 1, n n },
+    wgmma! { gemm_wgmma_f16_f32_128x128_nt:   f16 f32, 128 x 128 of 1, n t },
+    wgmma! { gemm_wgmma_f16_f32_128x128_tn:   f16 f32, 128 x 128 of 1, t n },
+    wgmma! { gemm_wgmma_f16_f32_128x128_tt:   f16 f32, 128 x 128 of 1, t t },
     Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
         rung: None,
@@ -586,14 +565,14 @@ pub static KERNELS: &[Entry] = &[
         contract: program!(gemm::pad::turn_rows),
     },
     Entry {
-        summary: "matrices of bf16 copied to where tensor copies can take them from",
+        summary: "matrices of two-byte elements copied to where tensor copies can take them from",
         rung: None,
-        contract: program!(gemm::pad::pad_rows_bf16),
+        contract: program!(gemm::pad::pad_rows_u16),
     },
     Entry {
-        summary: "matrices of bf16 copied likewise, turned over: columns become rows",
+        summary: "matrices of two-byte elements copied likewise, turned over: columns become rows",
         rung: None,
-        contract: program!(gemm::pad::turn_rows_bf16),
+        contract: program!(gemm::pad::turn_rows_u16),
     },
     Entry {
         summary: "the sums of the rows of a pitched array",
@@ -639,6 +618,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_tma/mod.rs", include_str!("kernels/gemm_tma/mod.rs")),
     ("kernels/gemm_tma/parts.rs", include_str!("kernels/gemm_tma/parts.rs")),
     ("kernels/gemm_tma/rings.rs", include_str!("kernels/gemm_tma/rings.rs")),
+    ("kernels/gemm_wgmma/entries.rs", include_str!("kernels/gemm_wgmma/entries.rs")),
     ("kernels/gemm_wgmma/mod.rs", include_str!("kernels/gemm_wgmma/mod.rs")),
     ("kernels/gemm_wgmma/operand.rs", include_str!("kernels/gemm_wgmma/operand.rs")),
     ("kernels/gemm_wgmma/output.rs", include_str!("kernels/gemm_wgmma/output.rs")),
@@ -703,9 +683,13 @@ impl Entry {
             Contract::ProductF64(product) => &product.kernel.kernel.declaration,
             Contract::ProductBf16(product) => &product.kernel.kernel.declaration,
             Contract::ProductBf16F32(product) => &product.kernel.kernel.declaration,
+            Contract::ProductF16(product) => &product.kernel.kernel.declaration,
+            Contract::ProductF16F32(product) => &product.kernel.kernel.declaration,
             Contract::TensorProduct(product) => product.kernel.declaration(),
             Contract::TensorProductBf16(product) => product.kernel.declaration(),
             Contract::TensorProductBf16F32(product) => product.kernel.declaration(),
+            Contract::TensorProductF16(product) => product.kernel.declaration(),
+            Contract::TensorProductF16F32(product) => product.kernel.declaration(),
             Contract::Program(program) => program.declaration,
         }
     }
@@ -747,12 +731,20 @@ pub enum Contract {
     ProductBf16(GeneralProduct<Bf16>),
     /// A product of bf16, with sums and C of f32.
     ProductBf16F32(GeneralProduct<Bf16, f32>),
+    /// A product of f16, with sums of f32 and C of f16.
+    ProductF16(GeneralProduct<F16>),
+    /// A product of f16, with sums and C of f32.
+    ProductF16F32(GeneralProduct<F16, f32>),
     /// A product of f32 of matrices that the tensor memory accelerator can copy.
     TensorProduct(TensorProduct<f32>),
     /// The same of bf16, on tensor cores, with sums of f32 and C of bf16.
     TensorProductBf16(TensorProduct<Bf16>),
     /// The same with C of f32.
     TensorProductBf16F32(TensorProduct<Bf16, f32>),
+    /// That of f16, with C of f16.
+    TensorProductF16(TensorProduct<F16>),
+    /// The same with C of f32.
+    TensorProductF16F32(TensorProduct<F16, f32>),
     /// Something else, with parameters of its own: whoever launches it names the kernel.
     Program(Program),
 }

@@ -352,6 +352,30 @@ impl<T: Pod> Argument<*mut T> for BufferViewMut<'_, T> {
     }
 }
 
+/// Elements passed for others of as many bytes, of which a kernel moves every bit as it is and asks for no more.
+pub(crate) struct Bits<V>(pub(crate) V);
+
+impl<T: Pod, B: Pod> Argument<In<B>> for Bits<BufferView<'_, T>> {
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<In<B>, Unbound> {
+        const { assert!(size_of::<T>() == size_of::<B>() && align_of::<T>() == align_of::<B>()) };
+        let Bits(view) = self;
+        check_device(stream.device(), view.device(), name)?;
+        // SAFETY: as for a view of the elements themselves, whose bytes, aligned alike, are elements of any `Pod`.
+        Ok(unsafe { In::new(view.address_on(stream)?.cast(), view.len()) })
+    }
+}
+
+impl<T: Pod, B: Pod> Argument<Out<B>> for Bits<BufferViewMut<'_, T>> {
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<Out<B>, Unbound> {
+        const { assert!(size_of::<T>() == size_of::<B>() && align_of::<T>() == align_of::<B>()) };
+        let Bits(mut view) = self;
+        check_device(stream.device(), view.device(), name)?;
+        let len = view.len();
+        // SAFETY: as for a view of the elements themselves; and every `Pod` may be written to their bytes.
+        Ok(unsafe { Out::new(view.address_on(stream)?.cast(), len) })
+    }
+}
+
 macro_rules! whole_buffers {
     ($($(#[$mut:tt])? $buffer:ty => $view:ident => $($param:ty)*;)*) => {$($(
         impl<T: Pod> Argument<$param> for $buffer {

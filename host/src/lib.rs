@@ -25,7 +25,7 @@
 //! nothing; one that is written can be [split](MatrixViewMut::split_rows_at) in two. A [`SliceView`] is a matrix in this
 //! machine's memory: a slice, or with the features `nalgebra` and `ndarray` one of theirs.
 //!
-//! **Products**: [`Gemm`] is `C = activation(alpha op(A) op(B) + beta C + bias)`, f32, f64 or bf16, one or a batch.
+//! **Products**: [`Gemm`] is `C = activation(alpha op(A) op(B) + beta C + bias)`, f32, f64, bf16 or f16, one or a batch.
 //!
 //! ```
 //! use host::{Activation, Bias, Device, Gemm, Matrix};
@@ -132,7 +132,7 @@ pub use pitched::{Pitched, Region};
 pub use product::Shape;
 pub use progress::{progress, work};
 pub use roof::Roof;
-pub use simt::Bf16;
+pub use simt::{Bf16, F16};
 pub use symbol::{PointerSymbol, Symbol};
 pub use {gpu, occupancy, simt};
 

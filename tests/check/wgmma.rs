@@ -1,4 +1,4 @@
-//! Products of bf16 on tensor cores, as the kernels are launched: operands that lie either way, tiles that are whole and
+//! Products of bf16 and f16 on tensor cores, as the kernels are launched: operands that lie either way, tiles that are whole and
 //! not, several of them a block.
 
 use gpu::{
@@ -7,28 +7,28 @@ use gpu::{
     registry::{Contract, KERNELS, TensorKernel, TensorProduct},
 };
 use simt::{
-    Bf16, LaunchConfig,
+    Bf16, F16, LaunchConfig,
     check::{self, Order},
     checked, cpu,
     device::{self, BoxShape},
 };
 
-/// Tile shapes, times ways in which operands lie: there is a kernel for each with C of f32, and one with C of bf16, whose
-/// texts differ in C's type alone.
+/// Tile shapes, times ways in which operands lie: there is a kernel for each of every pair of types, whose texts differ in
+/// the types alone.
 const TEXTS: usize = 3 * 4;
 
-type Case<O> = TensorProduct<Bf16, O>;
+type Case<T, O> = TensorProduct<T, O>;
 
-/// A type of C.
-trait OfC: Stored<Real = f32> {
-    /// The kernels that write C of it, in an order that is the same for each type.
-    fn cases() -> Vec<&'static Case<Self>>;
+/// A type of A and B, with a type of C.
+trait With<O>: Stored<Real = f32> {
+    /// The kernels that compute it, in an order that is the same for all types.
+    fn cases() -> Vec<&'static Case<Self, O>>;
 }
 
-macro_rules! of_c {
-    ($($c:ty: $contract:ident)*) => {$(
-        impl OfC for $c {
-            fn cases() -> Vec<&'static Case<$c>> {
+macro_rules! cases {
+    ($($t:ty, $c:ty: $contract:ident;)*) => {$(
+        impl With<$c> for $t {
+            fn cases() -> Vec<&'static Case<$t, $c>> {
                 let cases = KERNELS.iter().filter_map(|entry| match &entry.contract {
                     Contract::$contract(product) => Some(product),
                     _ => None,
@@ -41,54 +41,58 @@ macro_rules! of_c {
     )*};
 }
 
-of_c!(f32: TensorProductBf16F32 Bf16: TensorProductBf16);
+cases! {
+    Bf16, Bf16: TensorProductBf16;
+    Bf16, f32: TensorProductBf16F32;
+    F16, F16: TensorProductF16;
+    F16, f32: TensorProductF16F32;
+}
 
-fn name<O: Copy>(case: &Case<O>) -> &'static str {
+fn name<T: Copy, O: Copy>(case: &Case<T, O>) -> &'static str {
     case.kernel.declaration().name
 }
 
 /// Sixteen bytes, aligned.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
-struct Eight(#[allow(dead_code, reason = "only its address is used")] [u16; 8]);
+struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
 
 /// An operand: `outer` rows of A (columns of B) and `k` steps, that lie along k or across it.
-struct Operand {
-    values: Vec<Eight>,
+struct Operand<T> {
+    values: Vec<Eight<T>>,
     extents: [usize; 3],
     pitch: usize,
     shape: BoxShape,
 }
 
-impl Operand {
+impl<T: Stored<Real = f32>> Operand<T> {
     fn new(
         [outer, k]: [usize; 2],
         along_k: bool,
         shape: BoxShape,
-        value: impl Fn(usize, usize) -> Bf16,
+        value: impl Fn(usize, usize) -> T,
     ) -> Self {
         let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
         let pitch = cols.next_multiple_of(8);
         let at = |row: usize, col: usize| match () {
             // What is between the rows is no zero: nobody may read it.
-            _ if col >= cols => Bf16::from_f32(f32::NAN),
+            _ if col >= cols => T::nearest(f32::NAN),
             _ if along_k => value(row, col),
             _ => value(col, row),
         };
         let places = (0..rows * pitch / 8).map(|i| (i * 8 / pitch, i * 8 % pitch));
-        let values = places
-            .map(|(row, col)| Eight(std::array::from_fn(|i| at(row, col + i).to_bits())))
-            .collect();
+        let values =
+            places.map(|(row, col)| Eight(std::array::from_fn(|i| at(row, col + i)))).collect();
         Operand { values, extents: [1, rows, cols], pitch, shape }
     }
 
-    fn map(&self) -> device::TensorMap<Bf16> {
+    fn map(&self) -> device::TensorMap<T> {
         let start = self.values.as_ptr().cast();
         // SAFETY: so many elements, and nobody writes them.
         unsafe { device::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }.unwrap()
     }
 
-    fn checked_map(&self) -> checked::TensorMap<Bf16> {
+    fn checked_map(&self) -> checked::TensorMap<T> {
         let start = self.values.as_ptr().cast();
         // SAFETY: as in `map`.
         unsafe { checked::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }
@@ -102,10 +106,10 @@ fn integer(row: usize, col: usize, salt: usize) -> f32 {
 }
 
 /// C, and its operands in f64.
-struct Given<O> {
+struct Given<T, O> {
     problem: Problem,
-    a: Operand,
-    b: Operand,
+    a: Operand<T>,
+    b: Operand<T>,
     c: Vec<O>,
     bias: Vec<O>,
     /// Before it is rounded to the type of C.
@@ -114,16 +118,16 @@ struct Given<O> {
     magnitudes: Vec<f64>,
 }
 
-impl<O: OfC> Given<O> {
+impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
     /// A product of elements that `value` gives by row, column and 1 for A, 2 for B, 3 for C.
     fn new(
-        case: &Case<O>,
+        case: &Case<T, O>,
         [m, n, k]: [usize; 3],
         (alpha, beta): (f64, f64),
         full: bool,
         value: impl Fn(usize, usize, usize) -> f32,
     ) -> Self {
-        let value = |row, col, salt| Bf16::from_f32(value(row, col, salt));
+        let value = |row, col, salt| T::nearest(value(row, col, salt));
         let mut problem = Problem { alpha, beta, ..Problem::dense(m as u32, n as u32, k as u32) };
         if full {
             (problem.bias, problem.activation) = (COL_BIAS, RELU);
@@ -131,12 +135,12 @@ impl<O: OfC> Given<O> {
         let a = Operand::new([m, k], case.along_k[0], case.a, |row, p| value(row, p, 1));
         let b = Operand::new([n, k], case.along_k[1], case.b, |col, p| value(p, col, 2));
         // With beta = 0 it is not looked at.
-        let c_at = |row, col| if beta == 0.0 { f32::NAN } else { value(row, col, 3).to_f32() };
+        let c_at = |row, col| if beta == 0.0 { f32::NAN } else { value(row, col, 3).widened() };
         let c = (0..m * n).map(|i| O::nearest(c_at(i / n, i % n))).collect::<Vec<_>>();
         let bias_at = |col| if full { col as f32 - 7.0 } else { 0.0 };
         let bias = (0..n).map(|col| O::nearest(bias_at(col))).collect::<Vec<_>>();
-        // Rounded to bf16 beforehand, not in the innermost loop: without optimisation that would take longer than the launch.
-        let wide = |row, col, salt| f64::from(value(row, col, salt).to_f32());
+        // Rounded beforehand, not in the innermost loop: without optimisation that would take longer than the launch.
+        let wide = |row, col, salt| f64::from(value(row, col, salt).widened());
         let a_rows = (0..m * k).map(|i| wide(i / k, i % k, 1)).collect::<Vec<_>>();
         let b_cols = (0..n * k).map(|i| wide(i % k, i / k, 2)).collect::<Vec<_>>();
         let (mut expected, mut magnitudes) = (Vec::new(), Vec::new());
@@ -155,7 +159,7 @@ impl<O: OfC> Given<O> {
         Given { problem, a, b, c, bias, expected, magnitudes }
     }
 
-    fn config(&self, case: &Case<O>, blocks: u32) -> LaunchConfig {
+    fn config(&self, case: &Case<T, O>, blocks: u32) -> LaunchConfig {
         let declaration = case.kernel.declaration();
         let dynamic_shared = declaration.dynamic_shared.unwrap();
         LaunchConfig {
@@ -164,7 +168,7 @@ impl<O: OfC> Given<O> {
         }
     }
 
-    fn run(&self, case: &Case<O>, blocks: u32) -> Vec<O> {
+    fn run(&self, case: &Case<T, O>, blocks: u32) -> Vec<O> {
         let TensorKernel::Boxes { kernel, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
@@ -180,7 +184,7 @@ impl<O: OfC> Given<O> {
         c
     }
 
-    fn run_watched(&self, case: &Case<O>, blocks: u32, order: Order) -> Vec<O> {
+    fn run_watched(&self, case: &Case<T, O>, blocks: u32, order: Order) -> Vec<O> {
         let TensorKernel::Boxes { checked, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         let mut options = check::Options::default();
@@ -200,8 +204,8 @@ impl<O: OfC> Given<O> {
         c
     }
 
-    /// Of integers whose sums f32 holds: C of bf16 is these, rounded once.
-    fn is_exact(&self, case: &Case<O>, c: &[O]) {
+    /// Of integers whose sums f32 holds: C of 16 bits is these, rounded once.
+    fn is_exact(&self, case: &Case<T, O>, c: &[O]) {
         let n = self.problem.n as usize;
         for (i, (&got, &want)) in c.iter().zip(&self.expected).enumerate() {
             let (got, want) = (got.widened(), O::nearest(want as f32).widened());
@@ -210,9 +214,8 @@ impl<O: OfC> Given<O> {
     }
 }
 
-#[test]
-fn integers_are_exact_whatever_way_operands_lie() {
-    for case in f32::cases() {
+fn integers_are_exact<T: With<f32>>() {
+    for case in T::cases() {
         for (shape, blocks, scales, full) in [
             ([200, 300, 130], 1, (1.0, 0.0), false),
             ([200, 304, 64], 3, (2.0, -1.0), false),
@@ -225,42 +228,61 @@ fn integers_are_exact_whatever_way_operands_lie() {
     }
 }
 
+#[test]
+fn integers_are_exact_whatever_way_operands_lie() {
+    integers_are_exact::<Bf16>();
+    integers_are_exact::<F16>();
+}
+
 /// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has.
-fn is_clean<O: OfC>(text: usize, order: Order, shape: [usize; 3]) {
-    let case = O::cases()[text];
+fn is_clean<T: With<O>, O: Stored<Real = f32>>(text: usize, order: Order, shape: [usize; 3]) {
+    let case = T::cases()[text];
     let given = Given::new(case, shape, (2.0, 1.0), true, integer);
     given.is_exact(case, &given.run_watched(case, 1, order));
 }
 
-#[test]
-fn checked_launches_are_clean_in_every_order() {
+fn is_clean_in_every_order<T: With<f32> + With<T>>() {
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     for (text, order) in (0..TEXTS).zip(orders.into_iter().cycle()) {
         // The second has a tile below the last row.
-        is_clean::<f32>(text, order, [200, 304, 136]);
-        is_clean::<Bf16>(text, order, [264, 256, 64]);
+        is_clean::<T, f32>(text, order, [200, 304, 136]);
+        is_clean::<T, T>(text, order, [264, 256, 64]);
     }
 }
 
-/// Each text in all ten orders, with C of f32 in five and of bf16 in the others.
 #[test]
-fn checked_launches_are_clean_in_ten_random_orders() {
+fn checked_launches_are_clean_in_every_order() {
+    is_clean_in_every_order::<Bf16>();
+    is_clean_in_every_order::<F16>();
+}
+
+/// Each text in all ten orders, with C of f32 in five and of the operands' type in the others.
+fn is_clean_in_ten_random_orders<T: With<f32> + With<T>>() {
     for seed in 1..=10 {
         for text in 0..TEXTS {
             let order = Order::Random(seed);
             match (seed as usize + text) % 2 {
-                0 => is_clean::<f32>(text, order, [200, 304, 136]),
-                _ => is_clean::<Bf16>(text, order, [200, 304, 136]),
+                0 => is_clean::<T, f32>(text, order, [200, 304, 136]),
+                _ => is_clean::<T, T>(text, order, [200, 304, 136]),
             }
         }
     }
 }
 
+#[test]
+fn checked_launches_are_clean_in_ten_random_orders() {
+    is_clean_in_ten_random_orders::<Bf16>();
+}
+
+#[test]
+fn checked_launches_of_f16_are_clean_in_ten_random_orders() {
+    is_clean_in_ten_random_orders::<F16>();
+}
+
 /// The sum is cut off at each of `k / 16` steps, and each of 16 products once more: 2^-23 of the greatest sum each at
 /// most.
-#[test]
-fn real_numbers_are_within_the_bound_of_truncated_sums() {
-    let case = f32::cases()[0];
+fn real_numbers_are_within_the_bound<T: With<f32>>() {
+    let case = T::cases()[0];
     let [m, n, k] = [70, 40, 1000];
     let real = |row: usize, col: usize, salt: usize| {
         let bits = (row * 2_654_435_761 + col * 40_503 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -274,4 +296,35 @@ fn real_numbers_are_within_the_bound_of_truncated_sums() {
         let error = (f64::from(c) - given.expected[i]).abs();
         assert!(error <= bound, "element {i}: {c} is {error:e} off, over {bound:e}");
     }
+}
+
+#[test]
+fn real_numbers_are_within_the_bound_of_truncated_sums() {
+    real_numbers_are_within_the_bound::<Bf16>();
+    real_numbers_are_within_the_bound::<F16>();
+}
+
+/// Of f16 a product may have bits down to 2^-48, and subnormal numbers are what they are; C of f16 is infinite from where
+/// the nearest number would be 2^16.
+#[test]
+fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
+    let case = <F16 as With<f32>>::cases()[0];
+    let tiny = 2f32.powi(-24);
+    let given = Given::new(case, [40, 24, 33], (1.0, 0.0), false, |row, col, salt| match salt {
+        // Multiples of the least number there is, all of them subnormal.
+        1 => tiny * (1 + row * 3 + col) as f32,
+        _ => (row % 2 + col + 1) as f32,
+    });
+    given.is_exact(case, &given.run(case, 1));
+    let case = <F16 as With<F16>>::cases()[0];
+    // 32 sums of 65504 + 8 i: from i = 2 on, 65520, nearer to 2^16 or as near.
+    let given =
+        Given::new(case, [32, 8, 2], (1.0, 0.0), false, |row, col, salt| match (salt, col) {
+            (1, 0) => 65504.0,
+            (1, _) => 8.0 * row as f32,
+            _ => 1.0,
+        });
+    let c = given.run(case, 1);
+    given.is_exact(case, &c);
+    assert_eq!((c[8].to_f32(), c[16].to_f32()), (65504.0, f32::INFINITY));
 }

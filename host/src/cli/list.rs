@@ -44,6 +44,12 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
             Contract::ProductBf16F32(product) => {
                 ("C = A B in bf16, C in f32", Some(product.tile), Some(product.block))
             }
+            Contract::ProductF16(product) => {
+                ("C = A B in f16", Some(product.tile), Some(product.block))
+            }
+            Contract::ProductF16F32(product) => {
+                ("C = A B in f16, C in f32", Some(product.tile), Some(product.block))
+            }
             Contract::TensorProduct(product) => {
                 ("C = A B by tensor copies", Some(product.tile), declaration.block)
             }
@@ -52,6 +58,12 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
             }
             Contract::TensorProductBf16F32(product) => {
                 ("C = A B in bf16 on tensor cores, C in f32", Some(product.tile), declaration.block)
+            }
+            Contract::TensorProductF16(product) => {
+                ("C = A B in f16 on tensor cores", Some(product.tile), declaration.block)
+            }
+            Contract::TensorProductF16F32(product) => {
+                ("C = A B in f16 on tensor cores, C in f32", Some(product.tile), declaration.block)
             }
             _ => ("another program", None, declaration.block),
         };

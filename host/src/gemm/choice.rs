@@ -330,12 +330,16 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         }
         (name, true) if name.starts_with("gemm_wgmma_") => (6000.0, 1.0, 6.0),
         // Not measured: they are the only ones of their types for every device, and as fast as this at least.
-        ("gemm_bf16_64" | "gemm_bf16_f32_64", true) => (100.0, 0.65, 4.0),
+        ("gemm_bf16_64" | "gemm_bf16_f32_64" | "gemm_f16_64" | "gemm_f16_f32_64", true) => {
+            (100.0, 0.65, 4.0)
+        }
         ("gemm_32", false) => (8.0, 1.0, 20.0),
         ("gemm_64", false) => (11.0, 1.0, 40.0),
         ("gemm_128", false) => (16.0, 1.0, 40.0),
         ("gemm_f64_64", false) => (6.0, 1.0, 40.0),
-        ("gemm_bf16_64" | "gemm_bf16_f32_64", false) => (6.0, 1.0, 40.0),
+        ("gemm_bf16_64" | "gemm_bf16_f32_64" | "gemm_f16_64" | "gemm_f16_f32_64", false) => {
+            (6.0, 1.0, 40.0)
+        }
         _ => return None,
     };
     Some(Speed { gflops, alone, fixed_us })

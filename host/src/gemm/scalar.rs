@@ -1,12 +1,12 @@
 //! The types of a product, and the kernels that there are for each.
 
 use gpu::{
-    kernels::gemm::pad::{pad_rows, pad_rows_bf16, turn_rows, turn_rows_bf16},
+    kernels::gemm::pad::{pad_rows, pad_rows_u16, turn_rows, turn_rows_u16},
     registry::{
         Contract, Entry, GemmKernel, GeneralProduct, KERNELS, Product, ProductKernel, TensorProduct,
     },
 };
-use simt::Bf16;
+use simt::{Bf16, F16};
 
 use super::tensor::CopyKernel;
 use crate::{
@@ -18,11 +18,15 @@ use crate::{
     product::{self, Shape},
 };
 
-/// The type of a product's operands, with the type of its C and bias: f32 or f64, and C of the same; [`Bf16`], and C of
-/// that or of f32.
+/// The type of a product's operands, with the type of its C and bias: f32 or f64, and C of the same; [`Bf16`] or [`F16`],
+/// and C of that or of f32.
 pub trait Scalar<O: Pod = Self>: BoxElement + Send + Sync + private::Sealed<O> {
     /// Its name: `f32`, `bf16 with C of f32`.
     const NAME: &'static str;
+
+    /// What it is copied as: any elements of its size.
+    #[doc(hidden)]
+    type Bits: Pod;
 
     /// The kernels for it, in the order of the registry.
     #[doc(hidden)]
@@ -46,7 +50,7 @@ pub trait Scalar<O: Pod = Self>: BoxElement + Send + Sync + private::Sealed<O> {
     /// The kernels that copy operands for those that take them by tensor copies, as they are and turned over; none where
     /// there are none of these.
     #[doc(hidden)]
-    fn copies() -> Option<[&'static CopyKernel<Self>; 2]>;
+    fn copies() -> Option<[&'static CopyKernel<Self::Bits>; 2]>;
 }
 
 mod private {
@@ -56,6 +60,8 @@ mod private {
     impl Sealed<f64> for f64 {}
     impl Sealed<super::Bf16> for super::Bf16 {}
     impl Sealed<f32> for super::Bf16 {}
+    impl Sealed<super::F16> for super::F16 {}
+    impl Sealed<f32> for super::F16 {}
 }
 
 /// A kernel that computes products of `T`, with C and the bias of `O`.
@@ -82,6 +88,8 @@ pub enum Text<T: 'static, O: 'static = T> {
 
 impl Scalar for f32 {
     const NAME: &'static str = "f32";
+
+    type Bits = f32;
 
     fn kernels() -> impl Iterator<Item = Kernel<f32>> {
         KERNELS.iter().filter_map(|entry| match &entry.contract {
@@ -131,12 +139,16 @@ impl<T: Copy + 'static, O: Copy + 'static> Kernel<T, O> {
     }
 }
 
+const OF_TWO_BYTES: Option<[&CopyKernel<u16>; 2]> = Some([&pad_rows_u16, &turn_rows_u16]);
+
 /// Types that have no lessons: the contracts of their general products, and of those by tensor copies, if there are; and the
-/// type of their sums; and the kernels that copy operands for these.
+/// type of their sums; and what their operands are copied as, and the kernels that do it.
 macro_rules! without_lessons {
-    ($($name:literal: $operand:ty => $c:ty, $sum:ty, [$contract:ident $(, $tensor:ident)?], $copies:expr;)*) => {$(
+    ($($name:literal: $operand:ty => $c:ty, $sum:ty, [$contract:ident $(, $tensor:ident)?], $bits:ty, $copies:expr;)*) => {$(
         impl Scalar<$c> for $operand {
             const NAME: &'static str = $name;
+
+            type Bits = $bits;
 
             fn kernels() -> impl Iterator<Item = Kernel<$operand, $c>> {
                 KERNELS.iter().filter_map(|entry| match &entry.contract {
@@ -161,7 +173,7 @@ macro_rules! without_lessons {
                 Err(Error::argument("kernel", entry.name(), "lessons compute in f32"))
             }
 
-            fn copies() -> Option<[&'static CopyKernel<$operand>; 2]> {
+            fn copies() -> Option<[&'static CopyKernel<$bits>; 2]> {
                 $copies
             }
         }
@@ -169,11 +181,11 @@ macro_rules! without_lessons {
 }
 
 without_lessons! {
-    "f64": f64 => f64, f64, [ProductF64], None;
-    "bf16": Bf16 => Bf16, f32, [ProductBf16, TensorProductBf16],
-        Some([&pad_rows_bf16, &turn_rows_bf16]);
-    "bf16 with C of f32": Bf16 => f32, f32, [ProductBf16F32, TensorProductBf16F32],
-        Some([&pad_rows_bf16, &turn_rows_bf16]);
+    "f64": f64 => f64, f64, [ProductF64], f64, None;
+    "bf16": Bf16 => Bf16, f32, [ProductBf16, TensorProductBf16], u16, OF_TWO_BYTES;
+    "bf16 with C of f32": Bf16 => f32, f32, [ProductBf16F32, TensorProductBf16F32], u16, OF_TWO_BYTES;
+    "f16": F16 => F16, f32, [ProductF16, TensorProductF16], u16, OF_TWO_BYTES;
+    "f16 with C of f32": F16 => f32, f32, [ProductF16F32, TensorProductF16F32], u16, OF_TWO_BYTES;
 }
 
 /// The kernel of that name.
@@ -222,5 +234,8 @@ mod tests {
         let error = find::<Bf16, f32>("tiled16").unwrap_err().to_string();
         assert!(error.starts_with("kernel = tiled16: must be one of gemm_bf16_f32_64"), "{error}");
         assert!(error.ends_with(" for bf16 with C of f32"), "{error}");
+        assert_eq!(find::<F16, f32>("gemm_f16_f32_64").unwrap().tile, [64, 64]);
+        let error = find::<F16, F16>("gemm_bf16_64").unwrap_err().to_string();
+        assert!(error.contains("must be one of gemm_f16_64, gemm_wgmma_f16_128x256_nn"), "{error}");
     }
 }

@@ -10,7 +10,7 @@
 //! | k | k | with a copy of B turned over; or exchanged, and of A: of the smaller one | `nn` |
 //! | m | n | as it is, or exchanged: so that C lies along the kernel's columns | `tn` |
 //!
-//! That is of f32. Tensor cores read bf16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
+//! That is of f32. Tensor cores read bf16 and f16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
 //! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes.
 
 use gpu::{
@@ -30,7 +30,7 @@ use crate::{
     boxes::{BoxElement, Boxes},
     buffer::{BufferView, BufferViewMut, Pod, Written},
     error::{Error, Result},
-    launch::Stream,
+    launch::{Bits, Stream},
 };
 
 /// Blocks of a cluster that every device allows which has clusters.
@@ -164,7 +164,7 @@ impl Sides {
         &self,
         matrices: usize,
         limits: &Limits,
-    ) -> Result<(&'static CopyKernel<T>, LaunchConfig)> {
+    ) -> Result<(&'static CopyKernel<T::Bits>, LaunchConfig)> {
         let Some([pad_rows, turn_rows]) = T::copies() else {
             let limit = format!("must lie as the kernel reads it: there is no copy of {}", T::NAME);
             return Err(Error::argument(self.operand, "a matrix", limit));
@@ -495,7 +495,8 @@ impl<'a, T: BoxElement> Source<'a, T> {
         let words = [pitch, self.step, padded, count * padded].map(|elements| elements as u64);
         let [from_pitch, from_step, to_pitch, to_step] = words;
         let (rows, cols) = (rows as u32, cols as u32);
-        let arguments = (rows, cols, from_pitch, from_step, to_pitch, to_step, self.elements, to);
+        let (from, to) = (Bits(self.elements), Bits(to));
+        let arguments = (rows, cols, from_pitch, from_step, to_pitch, to_step, from, to);
         // SAFETY: it reads what the operand has, and writes a copy of it, each element by a thread of its own.
         unsafe { stream.launch(kernel, &config, arguments) }
     }

@@ -59,6 +59,8 @@ pub struct Function<'a> {
     pub block: &'a Block,
     /// Made a kernel by its attribute, with parameters of this kind.
     pub kernel: Option<Params>,
+    /// The names that a macro gives it, where one makes it a kernel again and again.
+    entries: Vec<String>,
     /// Functions of this module, or of others, that it names.
     names: HashSet<String>,
     declares_shared: bool,
@@ -129,11 +131,13 @@ impl KernelModule {
 
     /// Its functions, methods too.
     pub fn functions(&self) -> Vec<Function<'_>> {
-        let mut functions = Functions { found: Vec::new(), file: 0 };
+        let mut functions = Functions { found: Vec::new(), file: 0, entries: Vec::new() };
         for (number, file) in self.files.iter().enumerate() {
             functions.file = number;
+            functions.entries = Vec::new();
             functions.visit_file(&file.parsed);
             for Expansion { name, kind } in &file.expansions {
+                functions.entries = file.calls(name).map(|(_, first)| first).collect();
                 match kind {
                     ExpansionKind::Items(items) => functions.visit_file(items),
                     ExpansionKind::Block(block) => functions.add(name.clone(), None, None, block),
@@ -146,8 +150,8 @@ impl KernelModule {
     /// The kernels that use shared memory, themselves or in a function that they call.
     pub fn kernels(&self) -> Vec<Kernel> {
         let functions = self.functions();
-        let kernels = functions.iter().enumerate().filter_map(|(index, function)| {
-            let params = function.kernel?;
+        let kernels = functions.iter().enumerate().flat_map(|(index, function)| {
+            let Some(params) = function.kernel else { return Vec::new() };
             // A function counts once it is reached; the list grows while it is gone through.
             let mut reached = vec![index];
             let mut next = 0;
@@ -160,8 +164,15 @@ impl KernelModule {
                 }
             }
             let shared = reached.iter().any(|&index| functions[index].declares_shared);
-            let (name, entries) = (function.name.clone(), vec![function.name.clone()]);
-            shared.then_some(Kernel { name, params, entries, functions: reached })
+            let kernel = |name: &String| {
+                let (name, entries) = (name.clone(), vec![name.clone()]);
+                Kernel { name, params, entries, functions: reached.clone() }
+            };
+            match (shared, function.entries.is_empty()) {
+                (false, _) => Vec::new(),
+                (true, true) => vec![kernel(&function.name)],
+                (true, false) => function.entries.iter().map(kernel).collect(),
+            }
         });
         kernels.collect()
     }
@@ -210,6 +221,7 @@ impl KernelFile {
             Item::Fn(function) => {
                 is_kernel(&function.attrs) && !wanted(&function.sig.ident.to_string())
             }
+            Item::Macro(call) => self.makes_kernels(call) && !wanted(&first_word(call)),
             _ => false,
         };
         let mut text = self.text.clone();
@@ -225,6 +237,27 @@ impl KernelFile {
         self.expansions.iter().any(|expansion| expansion.name == name)
     }
 
+    /// The calls of a macro of this file, beside functions, each with the first word that it is given.
+    fn calls(&self, name: &str) -> impl Iterator<Item = (&ItemMacro, String)> {
+        self.parsed.items.iter().filter_map(move |item| match item {
+            Item::Macro(call) if call.ident.is_none() && last_segment(&call.mac.path) == name => {
+                Some((call, first_word(call)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Is it a call of a macro of this file that makes kernels of what it is given, the name first?
+    fn makes_kernels(&self, call: &ItemMacro) -> bool {
+        let name = last_segment(&call.mac.path);
+        let expansions = self.expansions.iter().filter(|expansion| expansion.name == name);
+        let mut items = expansions.flat_map(|expansion| match &expansion.kind {
+            ExpansionKind::Items(file) => &file.items[..],
+            ExpansionKind::Block(_) => &[],
+        });
+        items.any(|item| matches!(item, Item::Fn(function) if is_kernel(&function.attrs)))
+    }
+
     /// The text of a piece of syntax.
     pub fn text_of(&self, piece: &impl Spanned) -> &str {
         &self.text[range(piece)]
@@ -236,6 +269,11 @@ impl KernelFile {
         let end = self.text[byte..].find('\n').map_or(self.text.len(), |length| byte + length);
         self.text[start..end].trim()
     }
+}
+
+/// The first word that a macro is given.
+fn first_word(call: &ItemMacro) -> String {
+    call.mac.tokens.clone().into_iter().next().map(|word| word.to_string()).unwrap_or_default()
 }
 
 /// What the rules of a macro expand to, where that is items or a block.
@@ -300,6 +338,8 @@ fn is_kernel(attributes: &[Attribute]) -> bool {
 struct Functions<'a> {
     found: Vec<Function<'a>>,
     file: usize,
+    /// What a kernel is called, where the functions are a macro's.
+    entries: Vec<String>,
 }
 
 impl<'a> Functions<'a> {
@@ -314,7 +354,17 @@ impl<'a> Functions<'a> {
         uses.visit_block(block);
         let Uses { names, shared: declares_shared } = uses;
         let file = self.file;
-        self.found.push(Function { name, file, generics, block, kernel, names, declares_shared });
+        let entries = if kernel.is_some() { self.entries.clone() } else { Vec::new() };
+        self.found.push(Function {
+            name,
+            file,
+            generics,
+            block,
+            kernel,
+            entries,
+            names,
+            declares_shared,
+        });
     }
 
     fn add_function(

@@ -10,8 +10,8 @@
 //! * Before it writes them, it does with them what the [`epilogue`] says, while they are in registers.
 //!
 //! An element is one sum in the order of k, by fused multiply-adds, whatever the tile: all kernels give the same
-//! bits. (Steps past k add zeros, which can turn a -0 of underflow into 0.) Operands of bf16 are widened to f32 on their way
-//! to shared memory ([`stored`]), and an element of C is rounded to bf16 once, at the end.
+//! bits. (Steps past k add zeros, which can turn a -0 of underflow into 0.) Operands of bf16 and f16 are widened to f32 on
+//! their way to shared memory ([`stored`]), and an element of such a C is rounded once, at the end.
 //!
 //! A large tile reads less: its ratio is `TILE / 4` FLOP a byte of f32. A small one leaves fewer multiprocessors idle
 //! where C is small. Which to take is the host's choice.
@@ -194,6 +194,20 @@ pub fn gemm_bf16_f32_64(
     mut c: Out<f32>,
     bias: In<f32>,
 ) {
+    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
+    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// 64 x 64 elements of f16 a block of 256 threads, as [`gemm_bf16_64`] of bf16.
+#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
+pub fn gemm_f16_64(problem: Problem, a: In<F16>, b: In<F16>, mut c: Out<F16>, bias: In<F16>) {
+    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
+    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// The same with C and the bias of f32.
+#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
+pub fn gemm_f16_f32_64(problem: Problem, a: In<F16>, b: In<F16>, mut c: Out<f32>, bias: In<f32>) {
     let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }

@@ -11,7 +11,7 @@
 //! * **A block** of eight warps takes 32 x 32 elements, which it turns over in shared memory, and then those a grid further
 //!   down.
 //!
-//! Every element is read once and written once, so the floor is `8 rows cols` bytes of f32, half of that of bf16, over the
+//! Every element is read once and written once, so the floor is `8 rows cols` bytes of f32, half of that of two bytes, over the
 //! memory's bandwidth.
 
 use super::super::device::*;
@@ -67,17 +67,17 @@ pub fn pad_rows(
     pad((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to);
 }
 
-/// [`pad_rows`] of bf16.
+/// [`pad_rows`] of any elements of two bytes.
 #[kernel(block = (32, WARPS))]
-pub fn pad_rows_bf16(
+pub fn pad_rows_u16(
     rows: u32,
     cols: u32,
     from_pitch: u64,
     from_step: u64,
     to_pitch: u64,
     to_step: u64,
-    from: In<Bf16>,
-    mut to: Out<Bf16>,
+    from: In<u16>,
+    mut to: Out<u16>,
 ) {
     pad((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to);
 }
@@ -86,7 +86,7 @@ pub fn pad_rows_bf16(
 const TILE: usize = 32;
 
 /// What [`turn_rows`] does, of any element. A row of the tile is one element longer than it need be: so a column's elements
-/// lie in 32 different banks, those of bf16 too, which are 16.5 words apart.
+/// lie in 32 different banks, those of two bytes too, which are 16.5 words apart.
 #[inline(always)]
 #[track_caller]
 fn turn<T: Element>(
@@ -140,18 +140,18 @@ pub fn turn_rows(
     turn((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to, tile);
 }
 
-/// [`turn_rows`] of bf16.
-#[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<Bf16>(), barriers = 2)]
-pub fn turn_rows_bf16(
+/// [`turn_rows`] of any elements of two bytes.
+#[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<u16>(), barriers = 2)]
+pub fn turn_rows_u16(
     rows: u32,
     cols: u32,
     from_pitch: u64,
     from_step: u64,
     to_pitch: u64,
     to_step: u64,
-    from: In<Bf16>,
-    mut to: Out<Bf16>,
+    from: In<u16>,
+    mut to: Out<u16>,
 ) {
-    let tile = shared![Bf16; TILE, TILE + 1];
+    let tile = shared![u16; TILE, TILE + 1];
     turn((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to, tile);
 }

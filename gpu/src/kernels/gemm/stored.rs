@@ -3,14 +3,14 @@
 //! ```text
 //!              computed in   to shared memory                        to C
 //!   f32, f64   itself        asynchronous copies, past registers     accesses of sixteen bytes where they are aligned
-//!   Bf16       f32           through registers, where it is widened  rounded to the nearest, of eight bytes likewise
+//!   Bf16, F16  f32           through registers, where it is widened  rounded to the nearest, of eight bytes likewise
 //! ```
 //!
 //! An asynchronous copy moves at least four bytes, and changes none: elements of two bytes could begin anywhere between.
 
 use super::{super::device::*, FOUR, real::Real};
 
-/// f32, f64 or [`Bf16`].
+/// f32, f64, [`Bf16`] or [`F16`].
 pub trait Stored: Element {
     /// The type that it is computed in.
     type Real: Real;
@@ -115,54 +115,60 @@ macro_rules! reals {
 
 reals! { f32 f64 }
 
-impl Stored for Bf16 {
-    type Real = f32;
+macro_rules! halves {
+    ($($half:ident)*) => {$(
+        impl Stored for $half {
+            type Real = f32;
 
-    #[inline(always)]
-    fn widened(self) -> f32 {
-        self.to_f32()
-    }
+            #[inline(always)]
+            fn widened(self) -> f32 {
+                self.to_f32()
+            }
 
-    #[inline(always)]
-    fn nearest(value: f32) -> Bf16 {
-        Bf16::from_f32(value)
-    }
+            #[inline(always)]
+            fn nearest(value: f32) -> $half {
+                $half::from_f32(value)
+            }
 
-    #[inline(always)]
-    #[track_caller]
-    fn load(view: &Out<Bf16>, index: usize) -> [f32; FOUR] {
-        view.load64::<FOUR>(index).map(Bf16::to_f32)
-    }
+            #[inline(always)]
+            #[track_caller]
+            fn load(view: &Out<$half>, index: usize) -> [f32; FOUR] {
+                view.load64::<FOUR>(index).map($half::to_f32)
+            }
 
-    #[inline(always)]
-    #[track_caller]
-    fn store(view: &mut Out<Bf16>, index: usize, four: [f32; FOUR]) {
-        view.store64(index, four.map(Bf16::from_f32));
-    }
+            #[inline(always)]
+            #[track_caller]
+            fn store(view: &mut Out<$half>, index: usize, four: [f32; FOUR]) {
+                view.store64(index, four.map($half::from_f32));
+            }
 
-    #[inline(always)]
-    #[track_caller]
-    fn copy_one<const ROWS: usize, const COLS: usize>(
-        tile: &mut Shared<f32, ROWS, COLS>,
-        to: usize,
-        view: &In<Bf16>,
-        from: usize,
-        valid: bool,
-    ) {
-        tile[to] = if valid { view[from].to_f32() } else { 0.0 };
-    }
+            #[inline(always)]
+            #[track_caller]
+            fn copy_one<const ROWS: usize, const COLS: usize>(
+                tile: &mut Shared<f32, ROWS, COLS>,
+                to: usize,
+                view: &In<$half>,
+                from: usize,
+                valid: bool,
+            ) {
+                tile[to] = if valid { view[from].to_f32() } else { 0.0 };
+            }
 
-    #[inline(always)]
-    #[track_caller]
-    fn copy_four<const ROWS: usize, const COLS: usize>(
-        tile: &mut Shared<f32, ROWS, COLS>,
-        to: usize,
-        view: &In<Bf16>,
-        from: usize,
-        valid: bool,
-    ) {
-        for i in 0..FOUR {
-            Bf16::copy_one(tile, to + i, view, from + i, valid);
+            #[inline(always)]
+            #[track_caller]
+            fn copy_four<const ROWS: usize, const COLS: usize>(
+                tile: &mut Shared<f32, ROWS, COLS>,
+                to: usize,
+                view: &In<$half>,
+                from: usize,
+                valid: bool,
+            ) {
+                for i in 0..FOUR {
+                    $half::copy_one(tile, to + i, view, from + i, valid);
+                }
+            }
         }
-    }
+    )*};
 }
+
+halves! { Bf16 F16 }

@@ -1,4 +1,4 @@
-//! The general product of bf16 on Hopper's tensor cores: sums of f32.
+//! The general product of bf16 and of f16 on Hopper's tensor cores: sums of f32.
 //!
 //! An instruction of the tensor cores (`wgmma`) multiplies 64 rows of A by up to 256 columns of B, both in shared memory,
 //! and adds to sums in the registers of four warps, a *warpgroup*. In the time in which it does 16 steps of k of 64 x 256,
@@ -16,28 +16,29 @@
 //!   (*multicast*): then 32 KiB a block and stage are read from the second-level cache, in place of 48.
 //!
 //! ```text
-//!   kernel                       warpgroups   a warpgroup's part   stages of 64 steps   blocks of a cluster
-//!   gemm_wgmma[_f32]_128x256_..     2 + 1          64 x 256               4                  1
-//!   gemm_wgmma[_f32]_256x256_..     2 + 1          64 x 256               4                  2
-//!   gemm_wgmma[_f32]_128x128_..     2 + 1          64 x 128               6                  1
+//!   kernel               warpgroups   a warpgroup's part   stages of 64 steps   blocks of a cluster
+//!   gemm_wgmma_128x256      2 + 1          64 x 256               4                  1
+//!   gemm_wgmma_256x256      2 + 1          64 x 256               4                  2
+//!   gemm_wgmma_128x128      2 + 1          64 x 128               6                  1
 //! ```
 //!
-//! A multiprocessor has one block. C is of bf16, or of f32 (`_f32`). The smaller tile is for where there are fewer of the
-//! larger than multiprocessors.
-//!
-//! Operands lie along k or across it: `nn`, `nt`, `tn`, `tt`, as in BLAS. The tensor cores read both ways, and the rest
-//! does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, and k is not 0: of
+//! A multiprocessor has one block. The smaller tile is for where there are fewer of the larger than multiprocessors. There is
+//! each for every type of A and B, and of C, which is of the same or of f32; and for every way in which A and B may lie,
+//! along k or across it: `nn`, `nt`, `tn`, `tt`, as in BLAS. [`entries`] lists them all. The tensor cores read both ways,
+//! and the rest does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, and k is not 0: of
 //! nothing there is no tensor map.
 //!
 //! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
 
+mod entries;
 mod operand;
 mod output;
 mod walk;
 
+pub use self::entries::*;
 use self::{
-    operand::{AcrossK, AlongK, GROUP, Operand},
+    operand::{GROUP, Operand},
     walk::Walk,
 };
 use super::{
@@ -56,7 +57,7 @@ pub const DEPTH: usize = 64;
 #[track_caller]
 fn multiply<
     A: Operand,
-    B: Operand,
+    B: Operand<Element = A::Element>,
     C: Stored<Real = f32>,
     S: Scope,
     const TILE_ROWS: usize,
@@ -77,7 +78,7 @@ fn multiply<
         assert!(A::TILE == TILE_ROWS, "a block copies its own rows");
         assert!(B::TILE * BLOCKS == TILE_COLS, "a cluster's blocks copy columns for each other");
     }
-    let mut tiles = dynamic_shared![Bf16];
+    let mut tiles = dynamic_shared![A::Element];
     let (len_a, len_b) = (TILE_ROWS * DEPTH, TILE_COLS * DEPTH);
     let t = thread::thread_idx_x() as usize;
     // Through a shuffle, so that the compiler sees that it is the same for all lanes.
@@ -112,7 +113,7 @@ fn multiply<
                 let at = producer.acquire_warp() * (len_a + len_b);
                 if warp::elect() {
                     let p = stage * DEPTH as u32;
-                    producer.announce(((len_a + len_b) * size_of::<Bf16>()) as u32);
+                    producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
                     a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
                     let (at, col) = (at + len_a + first_col as usize * DEPTH, col + first_col);
                     b.load::<BLOCKS>(&mut tiles, at, product, (col, p), producer.full());
@@ -156,340 +157,4 @@ fn multiply<
         let first = (row as usize + group * GROUP, col as usize);
         output::store(sums, staged, &mut epilogue, first);
     }
-}
-
-/// 128 x 256 elements a tile, C of bf16; A lies along k, B along n.
-#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x256_nn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AcrossK::<256>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 256 elements a tile, C of bf16; A and B lie along k.
-#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x256_nt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AlongK::<256>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 256 elements a tile, C of bf16; A lies along m, B along n.
-#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x256_tn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<256>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 256 elements a tile, C of bf16; A lies along m, B along k.
-#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x256_tt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AlongK::<256>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 256 elements a tile, C of f32; A lies along k, B along n.
-#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_128x256_nn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AcrossK::<256>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 256 elements a tile, C of f32; A and B lie along k.
-#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_128x256_nt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AlongK::<256>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 256 elements a tile, C of f32; A lies along m, B along n.
-#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_128x256_tn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<256>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 256 elements a tile, C of f32; A lies along m, B along k.
-#[kernel(block = (384), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_128x256_tt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AlongK::<256>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 1, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 256 x 256 elements for two blocks of a cluster, C of bf16; A lies along k, B along n.
-#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_256x256_nn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AcrossK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 256 x 256 elements for two blocks of a cluster, C of bf16; A and B lie along k.
-#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_256x256_nt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AlongK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 256 x 256 elements for two blocks of a cluster, C of bf16; A lies along m, B along n.
-#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_256x256_tn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 256 x 256 elements for two blocks of a cluster, C of bf16; A lies along m, B along k.
-#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_256x256_tt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AlongK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 256 x 256 elements for two blocks of a cluster, C of f32; A lies along k, B along n.
-#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_256x256_nn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AcrossK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 256 x 256 elements for two blocks of a cluster, C of f32; A and B lie along k.
-#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_256x256_nt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AlongK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 256 x 256 elements for two blocks of a cluster, C of f32; A lies along m, B along n.
-#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_256x256_tn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 256 x 256 elements for two blocks of a cluster, C of f32; A lies along m, B along k.
-#[kernel(block = (384), cluster = (2), dynamic_shared = 4 * 2 * 64 * (128 + 256), shared = 128 * 256 + 64, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_256x256_tt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AlongK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), cluster_pipeline![4], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 256, 2, 4, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 128 elements a tile, C of bf16; A lies along k, B along n.
-#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x128_nn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AcrossK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 128 elements a tile, C of bf16; A and B lie along k.
-#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x128_nt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AlongK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 128 elements a tile, C of bf16; A lies along m, B along n.
-#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x128_tn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 128 elements a tile, C of bf16; A lies along m, B along k.
-#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_128x128_tt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AlongK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 128 elements a tile, C of f32; A lies along k, B along n.
-#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_128x128_nn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AcrossK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 128 elements a tile, C of f32; A and B lie along k.
-#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_128x128_nt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AlongK::<128>::new(&a), &AlongK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 128 elements a tile, C of f32; A lies along m, B along n.
-#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_128x128_tn(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AcrossK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
-}
-
-/// 128 x 128 elements a tile, C of f32; A lies along m, B along k.
-#[kernel(block = (384), dynamic_shared = 6 * 2 * 64 * (128 + 128), shared = 128 * 256 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_f32_128x128_tt(
-    problem: Problem,
-    a: TensorMap<Bf16>,
-    b: TensorMap<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let operands = (&AcrossK::<128>::new(&a), &AlongK::<128>::new(&b));
-    let (out, ring, mut staged) = ((&mut c, &bias), pipeline![6], shared![f32; 128, 64]);
-    multiply::<_, _, _, _, 128, 128, 1, 6, 128>(&problem, operands, out, &ring, &mut staged);
 }

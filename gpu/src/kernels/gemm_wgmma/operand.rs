@@ -20,6 +20,9 @@ pub const GROUP: usize = 64;
 
 /// An operand in global memory.
 pub trait Operand {
+    /// What it is of.
+    type Element: Factor;
+
     /// How a stage's part of it lies in shared memory.
     type Layout: Layout;
 
@@ -30,7 +33,7 @@ pub trait Operand {
     /// on: of each of the `BLOCKS` blocks of the cluster.
     fn load<const BLOCKS: usize>(
         &self,
-        tiles: &mut DynamicShared<Bf16>,
+        tiles: &mut DynamicShared<Self::Element>,
         at: usize,
         product: u32,
         first: (u32, u32),
@@ -41,10 +44,10 @@ pub trait Operand {
 /// Begins to copy a box to each block of the cluster.
 #[inline(always)]
 #[track_caller]
-fn load_box<const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
-    tiles: &mut DynamicShared<Bf16>,
+fn load_box<T: Factor, const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
+    tiles: &mut DynamicShared<T>,
     at: usize,
-    boxes: &Boxes<Bf16, ROWS, COLS, SPAN>,
+    boxes: &Boxes<T, ROWS, COLS, SPAN>,
     place: (u32, u32, u32),
     done: Mbarrier,
 ) {
@@ -55,17 +58,18 @@ fn load_box<const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
 }
 
 /// An operand whose steps of k lie side by side, of which a tile has `TILE` rows (columns of B).
-pub struct AlongK<const TILE: usize>(Boxes<Bf16, TILE, DEPTH, SPAN>);
+pub struct AlongK<T: Factor, const TILE: usize>(Boxes<T, TILE, DEPTH, SPAN>);
 
-impl<const TILE: usize> AlongK<TILE> {
+impl<T: Factor, const TILE: usize> AlongK<T, TILE> {
     /// That of the map.
     #[inline(always)]
-    pub fn new(map: &TensorMap<Bf16>) -> Self {
+    pub fn new(map: &TensorMap<T>) -> Self {
         AlongK(map.boxes())
     }
 }
 
-impl<const TILE: usize> Operand for AlongK<TILE> {
+impl<T: Factor, const TILE: usize> Operand for AlongK<T, TILE> {
+    type Element = T;
     type Layout = KMajor<DEPTH>;
 
     const TILE: usize = TILE;
@@ -74,28 +78,29 @@ impl<const TILE: usize> Operand for AlongK<TILE> {
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,
-        tiles: &mut DynamicShared<Bf16>,
+        tiles: &mut DynamicShared<T>,
         at: usize,
         product: u32,
         (outer, p): (u32, u32),
         done: Mbarrier,
     ) {
-        load_box::<_, _, BLOCKS>(tiles, at, &self.0, (product, outer, p), done);
+        load_box::<_, _, _, BLOCKS>(tiles, at, &self.0, (product, outer, p), done);
     }
 }
 
 /// An operand whose rows (columns of B) lie side by side, of which a tile has `TILE`.
-pub struct AcrossK<const TILE: usize>(Boxes<Bf16, DEPTH, GROUP, SPAN>);
+pub struct AcrossK<T: Factor, const TILE: usize>(Boxes<T, DEPTH, GROUP, SPAN>);
 
-impl<const TILE: usize> AcrossK<TILE> {
+impl<T: Factor, const TILE: usize> AcrossK<T, TILE> {
     /// That of the map.
     #[inline(always)]
-    pub fn new(map: &TensorMap<Bf16>) -> Self {
+    pub fn new(map: &TensorMap<T>) -> Self {
         AcrossK(map.boxes())
     }
 }
 
-impl<const TILE: usize> Operand for AcrossK<TILE> {
+impl<T: Factor, const TILE: usize> Operand for AcrossK<T, TILE> {
+    type Element = T;
     type Layout = MnMajor<DEPTH>;
 
     const TILE: usize = TILE;
@@ -104,7 +109,7 @@ impl<const TILE: usize> Operand for AcrossK<TILE> {
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,
-        tiles: &mut DynamicShared<Bf16>,
+        tiles: &mut DynamicShared<T>,
         at: usize,
         product: u32,
         (outer, p): (u32, u32),
@@ -112,7 +117,7 @@ impl<const TILE: usize> Operand for AcrossK<TILE> {
     ) {
         for group in 0..TILE / GROUP {
             let place = (product, p, outer + (group * GROUP) as u32);
-            load_box::<_, _, BLOCKS>(tiles, at + group * GROUP * DEPTH, &self.0, place, done);
+            load_box::<_, _, _, BLOCKS>(tiles, at + group * GROUP * DEPTH, &self.0, place, done);
         }
     }
 }
