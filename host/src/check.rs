@@ -22,7 +22,7 @@ use gpu::{
     registry::{Contract, Entry, GemmKernel, ProductKernel},
 };
 use simt::{
-    Bf16, LaunchConfig,
+    Bf16, F16, LaunchConfig,
     check::{Finding, Memory, Order, Profile, Report, Trace, shadow_bytes},
     checked::{In, Out},
 };
@@ -101,10 +101,10 @@ pub fn kernel(entry: &Entry, shape: Shape, orders: &[Order], seed: u64) -> Resul
 }
 
 /// Checks a kernel in one order, on operands drawn from `seed`, which are of the type that it takes: [`multiply`], or
-/// the same of bf16, and C compared.
+/// the same of bf16 or f16, and C compared.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel that does not compute a product of f32 or bf16, or does not take dense row-major
+/// [`Error::Argument`] for a kernel that does not compute a product of f32, bf16 or f16, or does not take dense row-major
 /// matrices, and for integers where k is too large for an exact sum; [`Error::OutOfMemory`] before
 /// anything is drawn, and [`Error::Interrupted`].
 pub fn product(
@@ -123,6 +123,14 @@ pub fn product(
         Contract::ProductBf16F32(_) | Contract::TensorProductBf16F32(_) => {
             let multiply = |a: &_, b: &_, c: &mut _| watch(entry, shape, a, b, c, order.into());
             product_of::<Bf16, f32>(given, Format::F32, multiply)
+        }
+        Contract::ProductF16(_) | Contract::TensorProductF16(_) => {
+            let multiply = |a: &_, b: &_, c: &mut _| watch(entry, shape, a, b, c, order.into());
+            product_of::<F16, F16>(given, Format::F16, multiply)
+        }
+        Contract::ProductF16F32(_) | Contract::TensorProductF16F32(_) => {
+            let multiply = |a: &_, b: &_, c: &mut _| watch(entry, shape, a, b, c, order.into());
+            product_of::<F16, f32>(given, Format::F32, multiply)
         }
         _ => {
             let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
@@ -184,7 +192,7 @@ pub(crate) fn draw(
     }
 }
 
-/// Bytes that [`multiply`] needs, of bf16 fewer: the matrices, and for each of their elements a shadow that remembers who
+/// Bytes that [`multiply`] needs, of bf16 and f16 fewer: the matrices, and for each of their elements a shadow that remembers who
 /// came there.
 pub fn bytes(shape: Shape) -> u64 {
     shape.bytes().saturating_add(shadow(shape))

@@ -8,8 +8,8 @@ use crate::Device;
 pub struct Roof {
     /// Multiply-adds of float32, two FLOP each, at the highest clock.
     pub fp32_gflops: f64,
-    /// Those of bfloat16 by tensor cores, with sums of float32, dense.
-    pub bf16_gflops: Option<f64>,
+    /// Those of bfloat16 or IEEE's binary16 by tensor cores, with sums of float32, dense.
+    pub half_gflops: Option<f64>,
     /// What global memory delivers at its highest clock, in 10^9 bytes a second.
     pub memory_gb_per_s: Option<f64>,
 }
@@ -42,7 +42,7 @@ impl Roof {
             |each: u32| 2.0 * f64::from(each * multiprocessors) * f64::from(clock_khz) * 1e-6;
         Some(Roof {
             fp32_gflops: gflops(fp32_lanes(capability)?),
-            bf16_gflops: bf16_products(capability).map(gflops),
+            half_gflops: half_products(capability).map(gflops),
             // Two transfers a clock.
             memory_gb_per_s: memory
                 .filter(|&(khz, bits)| khz > 0 && bits > 0)
@@ -68,10 +68,10 @@ fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
     }
 }
 
-/// Multiply-adds of bfloat16 that a multiprocessor's tensor cores do in each clock: NVIDIA, *A100 Tensor Core GPU
+/// Multiply-adds of bfloat16, or of IEEE's binary16, that a multiprocessor's tensor cores do in each clock: NVIDIA, *A100 Tensor Core GPU
 /// Architecture* and *H100 Tensor Core GPU Architecture*, where peaks are divided by multiprocessors and clocks.
 #[cfg(any(feature = "cuda", test))]
-fn bf16_products(capability: (u32, u32)) -> Option<u32> {
+fn half_products(capability: (u32, u32)) -> Option<u32> {
     match capability {
         (8, 0) => Some(1024),
         (9, 0) => Some(2048),
@@ -88,7 +88,7 @@ mod tests {
         let a100 = Roof::of_clocks((8, 0), 108, 1_410_000, Some((1_215_000, 5120))).unwrap();
         assert!((a100.fp32_gflops - 19_491.84).abs() < 1e-6, "{a100:?}");
         // NVIDIA says 312 TFLOPS.
-        assert!((a100.bf16_gflops.unwrap() - 311_869.44).abs() < 1e-6, "{a100:?}");
+        assert!((a100.half_gflops.unwrap() - 311_869.44).abs() < 1e-6, "{a100:?}");
         assert!((a100.memory_gb_per_s.unwrap() - 1555.2).abs() < 1e-6, "{a100:?}");
         let h200 = Roof::of_clocks((9, 0), 132, 1_980_000, None).unwrap();
         assert!((h200.fp32_gflops - 66_908.16).abs() < 1e-6, "{h200:?}");
@@ -100,7 +100,7 @@ mod tests {
     /// 1,500 GFLOPS and 200 GB/s give 50 GFLOPS, 3.3 %, where each FLOP needs four bytes.
     #[test]
     fn memory_limits_what_uses_each_number_once() {
-        let roof = Roof { fp32_gflops: 1500.0, bf16_gflops: None, memory_gb_per_s: Some(200.0) };
+        let roof = Roof { fp32_gflops: 1500.0, half_gflops: None, memory_gb_per_s: Some(200.0) };
         assert_eq!(roof.gflops_at(0.25), 50.0);
         assert_eq!((1000.0 * roof.gflops_at(0.25) / roof.fp32_gflops).round(), 33.0);
         assert_eq!(roof.gflops_at(100.0), 1500.0);

@@ -16,7 +16,7 @@ pub use self::{
     cublas::Cublas,
     lt::{CublasLt, Plan},
 };
-use simt::Bf16;
+use simt::{Bf16, F16};
 
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
@@ -26,7 +26,8 @@ use crate::{
     product::Shape,
 };
 
-/// A type of elements that NVIDIA's libraries are asked for products of: of f32, and of [`Bf16`] with C of that or of f32.
+/// A type of elements that NVIDIA's libraries are asked for products of: of f32, and of [`Bf16`]
+/// or [`F16`] with C of that or of f32.
 /// Sums are f32's.
 pub trait DataType: Pod {
     /// Its number as a `cudaDataType_t`.
@@ -40,6 +41,10 @@ impl DataType for f32 {
 
 impl DataType for Bf16 {
     const CUDA: i32 = 14;
+}
+
+impl DataType for F16 {
+    const CUDA: i32 = 2;
 }
 
 /// `C = A B`, `count` times: each A, B and C is dense and lies right behind the one before.

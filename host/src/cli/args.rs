@@ -224,13 +224,13 @@ impl Run {
 /// The types of a product's matrices.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TypeFlags {
-    /// Type of A and B; products of bf16 are summed up in f32
-    #[arg(long = "type", value_enum, value_name = "f32|bf16", default_value_t = ElementType::F32)]
+    /// Type of A and B; products of bf16 and f16 are summed up in f32
+    #[arg(long = "type", value_enum, value_name = "f32|bf16|f16", default_value_t = ElementType::F32)]
     #[arg(hide_possible_values = true)]
     operands: ElementType,
 
-    /// Type of C: bf16 or f32 where A and B are of bf16 [default: that of A and B]
-    #[arg(long = "out-type", value_enum, value_name = "f32|bf16", hide_possible_values = true)]
+    /// Type of C: f32, or that of A and B [default: that of A and B]
+    #[arg(long = "out-type", value_enum, value_name = "f32|bf16|f16", hide_possible_values = true)]
     c: Option<ElementType>,
 }
 
@@ -241,6 +241,8 @@ pub(crate) enum ElementType {
     F32,
     /// Its upper half: 8 bits of exponent, 7 of fraction
     Bf16,
+    /// IEEE's 16 bits: 5 of exponent, 10 of fraction
+    F16,
 }
 
 /// The types of A and B, and of C, that go together.
@@ -250,6 +252,9 @@ pub(crate) enum Types {
     Bf16,
     /// With C of f32.
     Bf16F32,
+    F16,
+    /// With C of f32.
+    F16F32,
 }
 
 impl Types {
@@ -259,6 +264,8 @@ impl Types {
             Contract::Product(_) | Contract::TensorProduct(_) => Some(Types::F32),
             Contract::ProductBf16(_) | Contract::TensorProductBf16(_) => Some(Types::Bf16),
             Contract::ProductBf16F32(_) | Contract::TensorProductBf16F32(_) => Some(Types::Bf16F32),
+            Contract::ProductF16(_) | Contract::TensorProductF16(_) => Some(Types::F16),
+            Contract::ProductF16F32(_) | Contract::TensorProductF16F32(_) => Some(Types::F16F32),
             _ => None,
         }
     }
@@ -269,18 +276,27 @@ impl Types {
             Types::F32 => ["f32", "f32"],
             Types::Bf16 => ["bf16", "bf16"],
             Types::Bf16F32 => ["bf16", "f32"],
+            Types::F16 => ["f16", "f16"],
+            Types::F16F32 => ["f16", "f32"],
         }
     }
 }
 
 impl TypeFlags {
     pub(crate) fn types(self) -> host::Result<Types> {
-        match (self.operands, self.c) {
-            (ElementType::F32, None | Some(ElementType::F32)) => Ok(Types::F32),
-            (ElementType::Bf16, None | Some(ElementType::Bf16)) => Ok(Types::Bf16),
-            (ElementType::Bf16, Some(ElementType::F32)) => Ok(Types::Bf16F32),
-            (ElementType::F32, Some(ElementType::Bf16)) => {
-                Err(host::Error::argument("--out-type", "bf16", "must be f32 with --type f32"))
+        use ElementType::{Bf16, F16, F32};
+        match (self.operands, self.c.unwrap_or(self.operands)) {
+            (F32, F32) => Ok(Types::F32),
+            (Bf16, Bf16) => Ok(Types::Bf16),
+            (Bf16, F32) => Ok(Types::Bf16F32),
+            (F16, F16) => Ok(Types::F16),
+            (F16, F32) => Ok(Types::F16F32),
+            (F32, c) => {
+                Err(host::Error::argument("--out-type", name_of(&c), "must be f32 with --type f32"))
+            }
+            (operands, c) => {
+                let limit = format!("must be {0} or f32 with --type {0}", name_of(&operands));
+                Err(host::Error::argument("--out-type", name_of(&c), limit))
             }
         }
     }
@@ -422,7 +438,7 @@ pub(crate) fn is_lesson_or_general(entry: &Entry) -> bool {
     matches!(entry.contract, Contract::Product(_))
 }
 
-/// The kernel for products of f32 or bf16 of that name; the error names `or_else` as well, which the caller takes.
+/// The kernel for products of f32, bf16 or f16 of that name; the error names `or_else` as well, which the caller takes.
 fn named(name: &str, or_else: &str) -> Result<KernelChoice, String> {
     let entries = KERNELS.iter().filter(|entry| Types::of(entry).is_some()).collect();
     of_name(entries, name, or_else).map(KernelChoice::Named)

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, io::Write};
 
 use host::{
-    Bf16, Gemm,
+    Bf16, F16, Gemm,
     gemm::{Candidate, Choice, Launch, Request, Scalar, Target},
     gpu::registry,
     simt,
@@ -100,6 +100,8 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
         Types::F32 => plan_of::<f32, f32>(args, out),
         Types::Bf16 => plan_of::<Bf16, Bf16>(args, out),
         Types::Bf16F32 => plan_of::<Bf16, f32>(args, out),
+        Types::F16 => plan_of::<F16, F16>(args, out),
+        Types::F16F32 => plan_of::<F16, f32>(args, out),
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use host::{
-    Bf16, Device, Error, Gemm, Matrix, Shape, Stream,
+    Bf16, Device, Error, F16, Gemm, Matrix, Shape, Stream,
     gemm::{Scalar, Target},
     gpu::registry::Entry,
     operands,
@@ -82,6 +82,8 @@ pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), 
         Types::F32 => run_on::<f32, f32>(args, steps, shape, &device, out),
         Types::Bf16 => run_on::<Bf16, Bf16>(args, steps, shape, &device, out),
         Types::Bf16F32 => run_on::<Bf16, f32>(args, steps, shape, &device, out),
+        Types::F16 => run_on::<F16, F16>(args, steps, shape, &device, out),
+        Types::F16F32 => run_on::<F16, f32>(args, steps, shape, &device, out),
     };
     outcome.map_err(|failure| {
         let again = args.to_command(&device.name());

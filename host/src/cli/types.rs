@@ -1,9 +1,9 @@
 //! The types of a product's matrices, and their numbers as f32, in which operands are drawn and results compared: it has
-//! all numbers of bf16.
+//! all numbers of bf16 and f16.
 
 use std::borrow::Cow;
 
-use host::{Bf16, baseline::DataType, verify::Format};
+use host::{Bf16, F16, baseline::DataType, verify::Format};
 
 /// A type of elements that a command's product can be of.
 pub(super) trait Value: DataType + Send + Sync {
@@ -36,22 +36,28 @@ impl Value for f32 {
     }
 }
 
-impl Value for Bf16 {
-    const TYPE: &'static str = "bf16";
-    const FORMAT: Format = Format::Bf16;
+macro_rules! halves {
+    ($($half:ident $name:literal)*) => {$(
+        impl Value for $half {
+            const TYPE: &'static str = $name;
+            const FORMAT: Format = Format::$half;
 
-    fn round(values: &mut [f32]) {
-        values.iter_mut().for_each(|value| *value = Bf16::from_f32(*value).to_f32());
-    }
+            fn round(values: &mut [f32]) {
+                values.iter_mut().for_each(|value| *value = $half::from_f32(*value).to_f32());
+            }
 
-    fn narrowed(values: &[f32]) -> Cow<'_, [Bf16]> {
-        values.iter().map(|&value| Bf16::from_f32(value)).collect()
-    }
+            fn narrowed(values: &[f32]) -> Cow<'_, [$half]> {
+                values.iter().map(|&value| $half::from_f32(value)).collect()
+            }
 
-    fn widened(values: Vec<Bf16>) -> Vec<f32> {
-        values.into_iter().map(Bf16::to_f32).collect()
-    }
+            fn widened(values: Vec<$half>) -> Vec<f32> {
+                values.into_iter().map($half::to_f32).collect()
+            }
+        }
+    )*};
 }
+
+halves! { Bf16 "bf16" F16 "f16" }
 
 /// The types of A and B, and of C, for people: `bf16, C f32`.
 pub(super) fn words(operands: &str, c: &str) -> String {

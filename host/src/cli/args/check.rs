@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Bf16, Error, Shape, check,
+    Bf16, Error, F16, Shape, check,
     gemm::{Candidate, Request, Target, candidates},
     gpu::registry::{self, Entry},
     simt::check::Order,
@@ -24,7 +24,7 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 
-    /// A kernel's name (`host kernels` lists them), of f32 or bf16; or of f32 all, or auto: the one that a product takes
+    /// A kernel's name (`host kernels` lists them), of f32, bf16 or f16; or of f32 all, or auto: the one that a product takes
     #[arg(long, value_name = "auto|all|NAME", default_value = "auto")]
     #[arg(value_parser = kernels_or_all(), hide_possible_values = true)]
     pub(crate) kernel: KernelOrAll,
@@ -94,6 +94,8 @@ impl KernelOrAll {
                     Types::F32 => kernel.resolve::<f32, f32>(shape, &Target::H200),
                     Types::Bf16 => kernel.resolve::<Bf16, Bf16>(shape, &Target::H200),
                     Types::Bf16F32 => kernel.resolve::<Bf16, f32>(shape, &Target::H200),
+                    Types::F16 => kernel.resolve::<F16, F16>(shape, &Target::H200),
+                    Types::F16F32 => kernel.resolve::<F16, f32>(shape, &Target::H200),
                 };
                 Ok(vec![choice?.entry])
             }
@@ -117,10 +119,11 @@ impl KernelOrAll {
             KernelOrAll::All => return Ok(registry::products().map(|(entry, _)| entry).collect()),
             KernelOrAll::One(kernel) => kernel,
         };
-        if let (KernelChoice::Named(entry), Types::Bf16 | Types::Bf16F32) = (kernel, self.types()) {
+        let [of, _] = self.types().names();
+        if let (KernelChoice::Named(entry), "bf16" | "f16") = (kernel, of) {
             let name = entry.name();
             let limit = format!(
-                "must be a kernel of f32, whose accesses alone are counted: `check --kernel {name}` watches those of bf16"
+                "must be a kernel of f32, whose accesses alone are counted: `check --kernel {name}` watches those of {of}"
             );
             return Err(Error::argument("--kernel", name, limit));
         }

@@ -1,6 +1,6 @@
 //! What kernels are held against: other people's libraries.
 
-use host::{Bf16, Buffer, Stream, baseline::DenseBatch, gemm::Scalar};
+use host::{Bf16, Buffer, F16, Stream, baseline::DenseBatch, gemm::Scalar};
 
 use super::{case::Set, cpu};
 use crate::cli::{args::Vs, note, types::Value};
@@ -56,6 +56,8 @@ impl Compared<f32> for f32 {
 
 impl Compared<Bf16> for Bf16 {}
 impl Compared<f32> for Bf16 {}
+impl Compared<F16> for F16 {}
+impl Compared<f32> for F16 {}
 
 /// The libraries to compare with. Of those that are not there a note says so.
 pub(super) fn open<'a, T: Compared<O>, O: Value>(

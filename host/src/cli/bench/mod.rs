@@ -28,7 +28,7 @@ mod verdict;
 
 use std::{io::Write, time::Instant};
 
-use host::{Bf16, Device, Gemm};
+use host::{Bf16, Device, F16, Gemm};
 
 use self::{
     case::Case, library::Compared, machine::Machine, measure::Bencher, record::Folder, row::Row,
@@ -58,6 +58,8 @@ pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<
                 Types::F32 => measure::<f32, f32>(args, steps, out),
                 Types::Bf16 => measure::<Bf16, Bf16>(args, steps, out),
                 Types::Bf16F32 => measure::<Bf16, f32>(args, steps, out),
+                Types::F16 => measure::<F16, F16>(args, steps, out),
+                Types::F16F32 => measure::<F16, f32>(args, steps, out),
             }?;
             (rows, Some(machine))
         }

@@ -1,6 +1,6 @@
 //! What is said of one kernel at one size: a line of `--json`, of results.jsonl and results.csv.
 
-use host::{Bf16, Roof, timing::telemetry::Telemetry, verify::Format};
+use host::{Bf16, F16, Roof, timing::telemetry::Telemetry, verify::Format};
 use serde::{Deserialize, Serialize};
 
 use super::case::Case;
@@ -80,7 +80,7 @@ pub(super) struct Row {
     pub(super) power_w_high: Option<u32>,
     pub(super) temperature_c: Option<u32>,
     pub(super) limited_by: Option<String>,
-    /// The device's peak, of float32 or of bfloat16 by tensor cores, and what its memory delivers.
+    /// The device's peak, of float32 or of sixteen bits by tensor cores, and what its memory delivers.
     pub(super) roof_tflops: Option<f64>,
     pub(super) roof_memory_gb_per_s: Option<f64>,
 }
@@ -107,7 +107,7 @@ fn f32_name() -> String {
 pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, seed: u64) -> Row {
     let (shape, roof) = (case.product.shape, Roof::of(device));
     let peak = roof.and_then(|roof| match T::FORMAT {
-        Format::Bf16 => roof.bf16_gflops,
+        Format::Bf16 | Format::F16 => roof.half_gflops,
         _ => Some(roof.fp32_gflops),
     });
     Row {
@@ -146,7 +146,7 @@ impl Row {
     /// Operations for each byte of A, B and C, moved once.
     pub(super) fn flop_per_byte(&self) -> f64 {
         let [m, n, k] = [self.m, self.n, self.k].map(|size| size as f64);
-        let bytes = |name: &str| if name == Bf16::TYPE { 2.0 } else { 4.0 };
+        let bytes = |name: &str| if [Bf16::TYPE, F16::TYPE].contains(&name) { 2.0 } else { 4.0 };
         2.0 * m * n * k / (bytes(&self.dtype) * (m * k + k * n) + bytes(&self.out_dtype) * m * n)
     }
 
