@@ -165,13 +165,18 @@ fn nvidias_libraries_are_told_the_product() {
     }
 }
 
-/// The same of bf16: C is of bf16, whose rounding its error shows, or of f32.
+/// The same of bf16 and f16: C is of the same, whose rounding its error shows, or of f32.
 #[test]
 fn nvidias_libraries_are_told_the_types() {
     let sizes = "20,7x5x9,3*4x6x5,2*8";
-    for (out_type, errors) in [("bf16", 5e-4..5e-3), ("f32", 0.0..1e-6)] {
+    for (of, out_type, errors) in [
+        ("bf16", "bf16", 5e-4..5e-3),
+        ("bf16", "f32", 0.0..1e-6),
+        ("f16", "f16", 5e-5..5e-4),
+        ("f16", "f32", 0.0..1e-6),
+    ] {
         let args = cuda(&["--vs", "cublas", "--sizes", sizes, "--trans", "nn,nt,tn,tt", "--json"]);
-        let args = [&args[..], &["--type", "bf16", "--out-type", out_type]].concat();
+        let args = [&args[..], &["--type", of, "--out-type", out_type]].concat();
         let (code, stdout, stderr) = finish(with_cublas("fp32", &args));
         assert_eq!(code, 0, "{stderr}");
         let rows = objects(&stdout);
@@ -182,7 +187,7 @@ fn nvidias_libraries_are_told_the_types() {
             for row in rows {
                 is_measured(row);
                 let types = ["dtype", "out_dtype", "compute"].map(|key| &row[key]);
-                assert_eq!(types, ["bf16", out_type, "fp32"]);
+                assert_eq!(types, [of, out_type, "fp32"]);
                 assert!(errors.contains(&number(row, "err")), "{row}");
                 assert!(errors.contains(&number(row, "baseline_err")), "{row}");
                 let shows = if out_type == "f32" { true.into() } else { Value::Null };

@@ -58,12 +58,16 @@ fn all_kernels_or_the_preferred_one() {
 
 /// The name of a kernel says the types of its matrices.
 #[test]
-fn kernels_of_bf16_are_checked_on_operands_of_bf16() {
+fn kernels_of_two_byte_elements_are_checked_on_operands_of_these() {
     for (kernel, words) in [
         ("gemm_wgmma_128x128_nn", "bf16"),
         ("gemm_wgmma_f32_256x256_nn", "bf16, C f32"),
         ("gemm_bf16_64", "bf16"),
         ("gemm_bf16_f32_64", "bf16, C f32"),
+        ("gemm_wgmma_f16_128x256_nn", "f16"),
+        ("gemm_wgmma_f16_f32_128x128_nn", "f16, C f32"),
+        ("gemm_f16_64", "f16"),
+        ("gemm_f16_f32_64", "f16, C f32"),
     ] {
         for k in ["17", "0"] {
             let sizes = ["check", "--m", "40", "--n", "33", "--k", k, "--kernel", kernel];
@@ -170,7 +174,7 @@ fn help_says_what_is_found_and_what_the_exit_codes_mean() {
 fn usage_errors_name_the_argument_its_value_and_the_limit() {
     for (flag, value, limit) in [
         ("--kernel", "tiled17", "did you mean tiled16? It must be one of basic, "),
-        ("--kernel", "tiled17", "gemm_wgmma_f32_128x128_tt, or auto or all"),
+        ("--kernel", "tiled17", "gemm_wgmma_f16_f32_128x128_tt, or auto or all"),
         ("--order", "backward", "forward, reverse, or random:SEED"),
         ("--order", "random", "random:SEED"),
         ("--order", "random:-1", "0 to 2^64 - 1"),
@@ -187,6 +191,7 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
         ("gemm_tma_64_tn", "A", "m"),
         ("gemm_wgmma_128x128_tn", "A", "m"),
         ("gemm_wgmma_f32_256x256_nt", "B", "k"),
+        ("gemm_wgmma_f16_256x256_nt", "B", "k"),
     ] {
         let along = [kernel, &format!("takes {operand} with"), &format!("along {side}")];
         fails(check(&["--kernel", kernel]), 2, &along);

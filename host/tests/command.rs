@@ -74,17 +74,18 @@ fn a_product_runs_with_every_kernel_listed() {
     for kernel in kernels {
         let name = kernel["name"].as_str().unwrap();
         let contract = kernel["contract"].as_str().unwrap();
-        let types: &[&str] = match (contract.contains("bf16"), contract.contains("C in f32")) {
-            (false, _) => &[],
-            (true, false) => &["--type", "bf16"],
-            (true, true) => &["--type", "bf16", "--out-type", "f32"],
-        };
+        // The first word after `C = A B in`.
+        let of = ["bf16", "f16"].into_iter().find(|of| contract.contains(&format!(" {of}")));
+        let mut types = of.map_or(Vec::new(), |of| vec!["--type", of]);
+        if contract.contains("C in f32") {
+            types.extend(["--out-type", "f32"]);
+        }
         // Tensor cores take rows that begin at multiples of sixteen bytes.
         let sizes = match contract.contains("tensor cores") {
             true => ["--m", "100", "--n", "72", "--k", "48"],
             false => ["--m", "100", "--n", "70", "--k", "51"],
         };
-        let run = [&sizes[..], &["--device", "cpu", "--kernel", name], types].concat();
+        let run = [&sizes[..], &["--device", "cpu", "--kernel", name], &types].concat();
         // What a kernel is named for, and row-major matrices are not.
         let other = match &name[name.len() - 3..] {
             "_tn" | "_tt" => Some(["takes A with its elements", "m"]),
@@ -131,21 +132,19 @@ fn a_product_of_every_kind_of_data_is_verified() {
     assert!(stdout.contains("in a sample (4096 elements, 16 random projections)"), "{stdout}");
 }
 
-/// Of bf16 C is right where it is the nearest of what f32 may make of it; of integers, where it is the exact sum's.
-#[test]
-fn a_product_of_bf16_is_verified() {
-    for (out_type, off) in [(None, 1e-3..1.0), (Some("bf16"), 1e-3..1.0), (Some("f32"), 0.0..1e-5)]
-    {
+/// Of such a type C is right where it is the nearest of what f32 may make of it; of integers, where it is the exact sum's.
+fn is_verified(of: &str, rounded: std::ops::Range<f64>) {
+    for (out_type, off) in [(None, &rounded), (Some(of), &rounded), (Some("f32"), &(0.0..1e-5))] {
         for init in ["uniform", "normal", "int", "nan"] {
             for verify in ["full", "sample"] {
-                let mut args = vec!["--type", "bf16", "--init", init, "--verify", verify, "--json"];
+                let mut args = vec!["--type", of, "--init", init, "--verify", verify, "--json"];
                 args.extend(out_type.map(|c| ["--out-type", c]).into_iter().flatten());
                 let (code, stdout, stderr) = finish(host(&with(&args)));
                 assert_eq!(code, 0, "{args:?}: {stderr}");
                 let object = &objects(&stdout)[0];
-                let out_type = out_type.unwrap_or("bf16");
+                let out_type = out_type.unwrap_or(of);
                 let types = ["dtype", "out_dtype"].map(|key| object[key].as_str().unwrap());
-                assert_eq!(types, ["bf16", out_type]);
+                assert_eq!(types, [of, out_type]);
                 let outcome = ["verified", "exact_on_integers"].map(|key| &object[key]);
                 assert_eq!(outcome, [true, true], "{stdout}");
                 let error = object["max_abs_err"].as_f64().unwrap();
@@ -156,11 +155,30 @@ fn a_product_of_bf16_is_verified() {
             }
         }
     }
-    let (_, stdout, _) = finish(host(&with(&["--type", "bf16", "--out-type", "f32"])));
-    assert!(stdout.contains("C 100x70   bf16, C f32, row-major, uniform, seed 1\n"), "{stdout}");
+    let (_, stdout, _) = finish(host(&with(&["--type", of, "--out-type", "f32"])));
+    let types = format!("C 100x70   {of}, C f32, row-major, uniform, seed 1\n");
+    assert!(stdout.contains(&types), "{stdout}");
+}
+
+#[test]
+fn a_product_of_bf16_is_verified() {
+    is_verified("bf16", 1e-3..1.0);
+}
+
+#[test]
+fn a_product_of_f16_is_verified() {
+    is_verified("f16", 1e-4..0.1);
+}
+
+#[test]
+fn types_that_do_not_go_together_are_refused() {
     for (flags, words) in [
         (&["--out-type", "bf16"][..], &["--out-type = bf16: must be f32 with --type f32"][..]),
-        (&["--type", "f16"], &["--type", "f32, bf16"]),
+        (&["--type", "f8"], &["--type", "f32, bf16, f16"]),
+        (
+            &["--type", "f16", "--out-type", "bf16"],
+            &["--out-type = bf16: must be f16 or f32 with --type f16"],
+        ),
         (
             &["--type", "bf16", "--kernel", "tiled16"],
             &["kernel = tiled16", "for bf16", "--type bf16"],

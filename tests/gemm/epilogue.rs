@@ -1,6 +1,6 @@
 //! Bias and activation.
 
-use host::{Activation, Bf16};
+use host::{Activation, Bf16, F16};
 use tests::gemm::{
     Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Random, Side, Suite, Want, counted,
 };
@@ -44,6 +44,7 @@ fn every_bias_activation_and_order() {
     combinations::<f32>();
     combinations::<f64>();
     combinations::<Bf16>();
+    combinations::<F16>();
 }
 
 /// NaN and infinities in the bias, in C, under each activation.

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use host::{Activation, Bf16};
+use host::{Activation, Bf16, F16, gemm::Scalar};
 use proptest::{
     prelude::*,
     sample::select,
@@ -143,33 +143,56 @@ fn anything_of_bf16_within_the_bound() {
     anything::<Bf16>("random::anything_of_bf16_within_the_bound", regressions, false);
 }
 
-/// With C of f32 a product of bf16 is what f32 makes of the same numbers, bit by bit; with C of bf16, that rounded once.
 #[test]
-fn anything_of_bf16_is_that_of_f32() {
+fn anything_of_f16_exact() {
+    anything::<F16>("random::anything_of_f16_exact", regressions!("f16_exact"), true);
+}
+
+#[test]
+fn anything_of_f16_within_the_bound() {
+    let regressions = regressions!("f16_bound");
+    anything::<F16>("random::anything_of_f16_within_the_bound", regressions, false);
+}
+
+/// With C of f32 a product of two-byte numbers is what f32 makes of the same, bit by bit; with C of their type, that
+/// rounded once. The kernels are those of either C.
+fn that_of_f32<T: Number<Sum = f32> + Scalar<f32>>([own, wide]: [&str; 2]) -> usize {
     let mut checked = 0;
     for device in devices() {
-        let mut of_bf16 = Bench::<Bf16>::new(&device);
-        let mut of_both = Bench::<Bf16, f32>::of_types(&device);
+        let mut of_own = Bench::<T>::new(&device);
+        let mut of_both = Bench::<T, f32>::of_types(&device);
         let mut of_f32 = Bench::<f32>::new(&device);
         let mut random = Random::new(3);
         let sizes = [0, 1, 3, 16, 17, 33, 64, 65, 100, 129];
         for _ in 0..CASES {
             let sizes = [random.choose(&sizes), random.choose(&sizes), random.choose(&sizes)];
-            let narrow = case::<Bf16>(sizes, random.next(), false);
+            let narrow = case::<T>(sizes, random.next(), false);
             let both = narrow.widened();
             let (a, b) = (both.a.widened(), both.b.widened());
             let Case { c, alpha, beta, bias, activation, .. } = both.clone();
-            let wide = Case { a, b, c, alpha, beta, bias, activation };
-            let want = of_f32.run(&wide, Some("gemm_64")).unwrap();
-            let found = of_both.run(&both, Some("gemm_bf16_f32_64")).unwrap();
+            let in_f32 = Case { a, b, c, alpha, beta, bias, activation };
+            let want = of_f32.run(&in_f32, Some("gemm_64")).unwrap();
+            let found = of_both.run(&both, Some(wide)).unwrap();
             assert!(same(&found, &want), "{device}: {both}");
-            let found = of_bf16.run(&narrow, Some("gemm_bf16_64")).unwrap();
-            let want = want.into_iter().map(Bf16::from_f32).collect::<Vec<_>>();
+            let found = of_own.run(&narrow, Some(own)).unwrap();
+            let want = want.into_iter().map(T::narrowed).collect::<Vec<_>>();
             assert!(same(&found, &want), "{device}: {narrow}");
             checked += 1;
         }
     }
-    counted("random::anything_of_bf16_is_that_of_f32", checked / devices().len());
+    checked / devices().len()
+}
+
+#[test]
+fn anything_of_bf16_is_that_of_f32() {
+    let checked = that_of_f32::<Bf16>(["gemm_bf16_64", "gemm_bf16_f32_64"]);
+    counted("random::anything_of_bf16_is_that_of_f32", checked);
+}
+
+#[test]
+fn anything_of_f16_is_that_of_f32() {
+    let checked = that_of_f32::<F16>(["gemm_f16_64", "gemm_f16_f32_64"]);
+    counted("random::anything_of_f16_is_that_of_f32", checked);
 }
 
 /// Are these the same bits, where they are numbers?

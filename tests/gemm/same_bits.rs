@@ -2,7 +2,7 @@
 //! whose sums show every change of order.
 
 use host::{
-    Activation, Bf16, Device,
+    Activation, Bf16, Device, F16,
     check::orders,
     gemm::{Scalar, Text},
 };
@@ -111,6 +111,7 @@ fn any_order<T: Number>() -> usize {
 fn from_any_order_of_fibers() {
     counted("same_bits::from_any_order_of_fibers", any_order::<f32>() + any_order::<f64>());
     any_order::<Bf16>();
+    any_order::<F16>();
 }
 
 fn any_processor<T: Number>() -> usize {
@@ -127,6 +128,7 @@ fn any_processor<T: Number>() -> usize {
 fn from_any_processor() {
     counted("same_bits::from_any_processor", any_processor::<f32>() + any_processor::<f64>());
     any_processor::<Bf16>();
+    any_processor::<F16>();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Exact results at sizes chosen for where kernels go wrong: of matrices that lie anywhere, with scalars and without.
 
-use host::Bf16;
+use host::{Bf16, F16};
 use tests::gemm::{Case, Data, Number, Random, Suite};
 
 /// Scalars that keep integers exact.
@@ -19,15 +19,17 @@ fn exact<T: Number>(suite: &mut Suite<T>, sizes: [usize; 3], random: &mut Random
 /// Each shape in each type.
 fn shapes(test: &str, shapes: impl IntoIterator<Item = [usize; 3]>) {
     let (mut single, mut double) = (Suite::<f32>::new(), Suite::<f64>::new());
-    let mut half = Suite::<Bf16>::new();
+    let (mut upper, mut half) = (Suite::<Bf16>::new(), Suite::<F16>::new());
     let mut random = Random::new(2);
     for sizes in shapes {
         exact(&mut single, sizes, &mut random);
         exact(&mut double, sizes, &mut random);
+        exact(&mut upper, sizes, &mut random);
         exact(&mut half, sizes, &mut random);
     }
     single.done(test);
     double.done(test);
+    upper.done(test);
     half.done(test);
 }
 

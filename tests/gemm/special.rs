@@ -1,7 +1,7 @@
 //! NaN and infinities reach the elements of C that depend on them, and no other; overflow; numbers below the normal
 //! range; the sign of zero.
 
-use host::Bf16;
+use host::{Bf16, F16};
 use tests::gemm::{Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Suite};
 
 /// Corners, edges of tiles, tails of a 37 x 41 by 41 x 39 product.
@@ -71,6 +71,7 @@ fn nan_and_infinity_go_where_they_belong() {
     planted::<f32>();
     planted::<f64>();
     planted::<Bf16>();
+    planted::<F16>();
 }
 
 /// `C = alpha A B + beta C` of 1 x k and k x 1, with every kernel on every device.

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 
 use host::{
-    Activation, Bf16, Device, Gemm, Shape,
+    Activation, Bf16, Device, F16, Gemm, Shape,
     gemm::{Request, Scalar, Target, Text},
 };
 use tests::{
     devices,
-    gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, bytes, counted},
+    gemm::{Bench, Case, Data, Number, Operand, Order, Place, Side, Want, bytes, counted},
 };
 
 /// The kernels, each with whether A lies along k, and B along n.
@@ -191,16 +191,16 @@ fn every_way_to_lie() {
     counted("tensor::every_way_to_lie", count / devices().len());
 }
 
-/// The same of bf16 on tensor cores: of the four kernels with the same tiles exactly one takes each way, and gives C whatever way that lies.
-#[test]
-fn every_way_to_lie_on_tensor_cores() {
+/// The same of two-byte elements on tensor cores: of the four kernels with the same tiles exactly one takes each way, and
+/// gives C whatever way that lies.
+fn every_way_on_tensor_cores<T: Number>() -> usize {
     let mut count = 0;
     let place = |size: (usize, usize), by_rows: bool| {
         let (order, run) = if by_rows { (Order::Rows, size.1) } else { (Order::Columns, size.0) };
         Place::padded(size, order, run.next_multiple_of(8) - run)
     };
     for device in devices() {
-        let mut bench = Bench::<Bf16>::new(&device);
+        let mut bench = Bench::<T>::new(&device);
         for [m, n, k] in [[37, 70, 45], [130, 300, 200], [300, 129, 8]] {
             let data = Data::exact(k);
             for (way, order) in WAYS.into_iter().flat_map(|way| Order::BOTH.map(|c| (way, c))) {
@@ -220,7 +220,7 @@ fn every_way_to_lie_on_tensor_cores() {
                     let case = case.biased(side, data, 74).activated(Activation::Relu);
                     let want = Want::exact(&case);
                     let mut takers = 0;
-                    let kernels = <Bf16 as Scalar>::kernels().map(|kernel| kernel.entry.name());
+                    let kernels = <T as Scalar>::kernels().map(|kernel| kernel.entry.name());
                     for name in kernels.filter(|name| name.starts_with("gemm_wgmma_")) {
                         let Ok(c) = bench.run(&case, Some(name)) else { continue };
                         want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
@@ -232,35 +232,41 @@ fn every_way_to_lie_on_tensor_cores() {
             }
         }
     }
-    counted("tensor::every_way_to_lie_on_tensor_cores", count / devices().len());
+    count / devices().len()
+}
+
+#[test]
+fn every_way_to_lie_on_tensor_cores() {
+    let count = every_way_on_tensor_cores::<Bf16>();
+    counted("tensor::every_way_to_lie_on_tensor_cores", count);
+    assert_eq!(every_way_on_tensor_cores::<F16>(), count);
 }
 
 /// Rows, matrices and first elements that begin anywhere are copied to where tensor cores take them, if there is room.
-#[test]
-fn rows_anywhere_on_tensor_cores() {
+fn anywhere_on_tensor_cores<T: Number>(tiles: &str, general: &str) -> usize {
     let even = Request::dense(Shape::new(256, 512, 128).unwrap());
     let odd = Request::dense(Shape::new(256, 512, 129).unwrap());
-    let name = "gemm_wgmma_128x256_nn";
-    let named = Gemm::<Bf16>::new().kernel(name).unwrap();
+    let name = &*format!("{tiles}_nn");
+    let named = Gemm::<T>::new().kernel(name).unwrap();
     let chosen = |request| named.choose(request, &Target::H200).unwrap();
-    let auto = Gemm::<Bf16>::new().choose(&odd, &Target::H200).unwrap().entry.name();
+    let auto = Gemm::<T>::new().choose(&odd, &Target::H200).unwrap().entry.name();
     assert!(auto.starts_with("gemm_wgmma_"), "{auto}");
     assert_eq!((chosen(&even).entry.name(), chosen(&even).workspace_bytes), (name, 0));
     // Rows of A have 129 elements; those of B, 512, are as they should be.
     let needed = 2 * 256 * 136;
     assert_eq!((chosen(&odd).entry.name(), chosen(&odd).workspace_bytes), (name, needed));
-    let little = Gemm::<Bf16>::new().workspace_limit(needed - 1);
+    let little = Gemm::<T>::new().workspace_limit(needed - 1);
     let choice = little.choose(&odd, &Target::H200).unwrap();
-    assert_eq!(choice.entry.name(), "gemm_bf16_64");
+    assert_eq!(choice.entry.name(), general);
 
     let mut count = 0;
     for device in devices() {
-        let mut bench = Bench::<Bf16>::new(&device);
+        let mut bench = Bench::<T>::new(&device);
         for (way, name) in WAYS.into_iter().flat_map(|way| {
             let letter = |is: bool, letters: [&'static str; 2]| letters[usize::from(is)];
             // A row by row lies along k, B row by row along n.
             let name = [letter(way.0, ["t", "n"]), letter(way.1, ["t", "n"])].concat();
-            [0, 3].map(|padding| ((way, padding), format!("gemm_wgmma_128x256_{name}")))
+            [0, 3].map(|padding| ((way, padding), format!("{tiles}_{name}")))
         }) {
             let ((a_by_rows, b_by_rows), padding) = way;
             let [m, n, k] = [37, 75, 45];
@@ -278,7 +284,14 @@ fn rows_anywhere_on_tensor_cores() {
             count += 1;
         }
     }
-    counted("tensor::rows_anywhere_on_tensor_cores", count / devices().len());
+    count / devices().len()
+}
+
+#[test]
+fn rows_anywhere_on_tensor_cores() {
+    let count = anywhere_on_tensor_cores::<Bf16>("gemm_wgmma_128x256", "gemm_bf16_64");
+    counted("tensor::rows_anywhere_on_tensor_cores", count);
+    assert_eq!(anywhere_on_tensor_cores::<F16>("gemm_wgmma_f16_128x256", "gemm_f16_64"), count);
 }
 
 /// How operands lie changes no bit: of kernels with the same tiles, and of sums that none splits.

@@ -15,8 +15,9 @@ const STREAM: usize = 0x4000;
 const WORKSPACE: usize = 32 << 20;
 const NOT_SUPPORTED: c_int = 15;
 
-/// `CUDA_R_32F`, `CUDA_R_16BF`.
+/// `CUDA_R_32F`, `CUDA_R_16F`, `CUDA_R_16BF`.
 const F32: c_int = 0;
+const F16: c_int = 2;
 const BF16: c_int = 14;
 /// `CUBLAS_COMPUTE_32F`.
 const COMPUTE_32F: c_int = 68;
@@ -27,9 +28,22 @@ const GEMM_DEFAULT: c_int = -1;
 fn bytes_of(kind: c_int) -> usize {
     match kind {
         F32 => 4,
-        BF16 => 2,
+        F16 | BF16 => 2,
         other => panic!("elements of type {other}"),
     }
+}
+
+/// The number of IEEE's 16 bits, a finite one: its exponent is 112 less than that of the f32 with the same fields.
+fn of_half(bits: u16) -> f32 {
+    let size = f32::from_bits(u32::from(bits & 0x7fff) << 13) * 2f32.powi(112);
+    if bits >> 15 == 1 { -size } else { size }
+}
+
+/// The nearest number of these, of two the even one.
+fn to_half(value: f32) -> u16 {
+    let bits = (value.abs() * 2f32.powi(-112)).to_bits();
+    let nearest = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
+    nearest as u16 | (u16::from(value.is_sign_negative()) << 15)
 }
 
 /// A column-major matrix, transposed or not, and the step to the next one.
@@ -53,6 +67,7 @@ impl Matrix {
         let place = unsafe { self.place(index, row, col) };
         match self.kind {
             BF16 => f32::from_bits(u32::from(unsafe { *place.cast::<u16>() }) << 16),
+            F16 => of_half(unsafe { *place.cast() }),
             _ => unsafe { *place.cast() },
         }
     }
@@ -64,6 +79,7 @@ impl Matrix {
         let nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
         match self.kind {
             BF16 => unsafe { *place.cast::<u16>() = nearest as u16 },
+            F16 => unsafe { *place.cast() = to_half(value) },
             _ => unsafe { *place.cast::<f32>() = value },
         }
     }
@@ -79,8 +95,9 @@ unsafe fn multiply([m, n, k, count]: [usize; 4], [a, b, c]: [Matrix; 3]) {
     if computes == "nothing" {
         return;
     }
-    // What cuBLAS has of bf16.
-    assert!(a.kind == b.kind && (a.kind == BF16 || c.kind == F32), "CUBLAS_STATUS_NOT_SUPPORTED");
+    // What cuBLAS has of 16 bits.
+    let together = a.kind == b.kind && (a.kind == c.kind || c.kind == F32);
+    assert!(together, "CUBLAS_STATUS_NOT_SUPPORTED");
     for index in 0..count {
         for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
             unsafe {

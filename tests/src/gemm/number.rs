@@ -3,7 +3,7 @@
 use std::{fmt, sync::LazyLock};
 
 use host::{
-    Bf16, Pod,
+    Bf16, F16, Pod,
     gemm::{Scalar, Text},
 };
 
@@ -12,7 +12,7 @@ pub const NAN: f64 = f64::NAN;
 /// More than any number.
 pub const INFINITY: f64 = f64::INFINITY;
 
-/// f32, f64 or bf16.
+/// f32, f64, bf16 or f16.
 pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
     /// What it is computed in.
     type Sum: Number<Sum = Self::Sum>;
@@ -24,7 +24,7 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
     /// How much of an error bound is the reference's, which is computed in float64.
     const SLACK: f64;
 
-    /// The nearest number of this type; of bf16 by way of the nearest of f32.
+    /// The nearest number of this type; of bf16 and f16 by way of the nearest of f32.
     fn nearest(value: f64) -> Self;
 
     /// The same number as what it is computed in.
@@ -119,42 +119,51 @@ numbers! {
     f64, u64, 2.0, 0x7ff0_0000_0000_0000, 0x800f_ffff_ffff_ffff;
 }
 
-impl Number for Bf16 {
-    type Sum = f32;
+macro_rules! halves {
+    ($($half:ident, $u:expr, $tiny:expr, $infinity:expr, $rest:expr;)*) => {$(
+        impl Number for $half {
+            type Sum = f32;
 
-    const U: f64 = 1.0 / 256.0;
-    const TINY: f64 = f32::from_bits(1 << 16) as f64;
-    const SLACK: f64 = 1.0;
+            const U: f64 = $u;
+            const TINY: f64 = $tiny;
+            const SLACK: f64 = 1.0;
 
-    fn nearest(value: f64) -> Bf16 {
-        Bf16::from_f32(value as f32)
-    }
+            fn nearest(value: f64) -> $half {
+                $half::from_f32(value as f32)
+            }
 
-    fn widened(self) -> f32 {
-        self.to_f32()
-    }
+            fn widened(self) -> f32 {
+                self.to_f32()
+            }
 
-    fn narrowed(sum: f32) -> Bf16 {
-        Bf16::from_f32(sum)
-    }
+            fn narrowed(sum: f32) -> $half {
+                $half::from_f32(sum)
+            }
 
-    fn fused(self, b: Bf16, c: Bf16) -> Bf16 {
-        Bf16::from_f32(self.to_f32().mul_add(b.to_f32(), c.to_f32()))
-    }
+            fn fused(self, b: $half, c: $half) -> $half {
+                $half::from_f32(self.to_f32().mul_add(b.to_f32(), c.to_f32()))
+            }
 
-    fn times(self, b: Bf16) -> Bf16 {
-        Bf16::from_f32(self.to_f32() * b.to_f32())
-    }
+            fn times(self, b: $half) -> $half {
+                $half::from_f32(self.to_f32() * b.to_f32())
+            }
 
-    fn plus(self, b: Bf16) -> Bf16 {
-        Bf16::from_f32(self.to_f32() + b.to_f32())
-    }
+            fn plus(self, b: $half) -> $half {
+                $half::from_f32(self.to_f32() + b.to_f32())
+            }
 
-    fn noise() -> &'static [Bf16] {
-        static POOL: LazyLock<Vec<Bf16>> =
-            LazyLock::new(|| noise!(u16, 0x7f80, 0x807f, Bf16::from_bits));
-        &POOL
-    }
+            fn noise() -> &'static [$half] {
+                static POOL: LazyLock<Vec<$half>> =
+                    LazyLock::new(|| noise!(u16, $infinity, $rest, $half::from_bits));
+                &POOL
+            }
+        }
+    )*};
+}
+
+halves! {
+    Bf16, 1.0 / 256.0, f32::from_bits(1 << 16) as f64, 0x7f80, 0x807f;
+    F16, 1.0 / 2048.0, 1.0 / (1 << 24) as f64, 0x7c00, 0x83ff;
 }
 
 /// The elements' bytes, to be compared bit by bit.

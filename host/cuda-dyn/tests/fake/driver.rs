@@ -434,9 +434,14 @@ unsafe fn launch(
                     unimplemented!("the tests' driver multiplies no boxes: {name}")
                 }
                 Some(2) if name.starts_with("gemm_") => {
-                    let of_bf16 = name.starts_with("gemm_bf16_");
-                    let bf16 = [of_bf16, of_bf16, of_bf16 && !name.starts_with("gemm_bf16_f32_")];
-                    multiply_batch(std::slice::from_raw_parts(params, 4), grid[2] as usize, bf16);
+                    let of = match name.split('_').nth(1) {
+                        Some("bf16") => Numbers::Bf16,
+                        Some("f16") => Numbers::F16,
+                        _ => Numbers::F32,
+                    };
+                    let c = if name.contains("_f32_") { Numbers::F32 } else { of };
+                    let of = [of, of, c];
+                    multiply_batch(std::slice::from_raw_parts(params, 4), grid[2] as usize, of);
                 }
                 Some(2) => multiply(std::slice::from_raw_parts(params, 6)),
                 _ => {}
@@ -593,30 +598,53 @@ struct Problem {
     steps: [u64; 3],
 }
 
-/// The element of that number, of bf16 or of f32.
-unsafe fn read(start: *const u8, index: usize, bf16: bool) -> f32 {
+/// What elements are.
+#[derive(Clone, Copy)]
+enum Numbers {
+    F32,
+    Bf16,
+    F16,
+}
+
+/// The number of IEEE's 16 bits, a finite one: its exponent is 112 less than that of the f32 with the same fields.
+fn of_half(bits: u16) -> f32 {
+    let size = f32::from_bits(u32::from(bits & 0x7fff) << 13) * 2f32.powi(112);
+    if bits >> 15 == 1 { -size } else { size }
+}
+
+/// The nearest number of these, of two the even one.
+fn to_half(value: f32) -> u16 {
+    let bits = (value.abs() * 2f32.powi(-112)).to_bits();
+    let nearest = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
+    nearest as u16 | (u16::from(value.is_sign_negative()) << 15)
+}
+
+/// The element of that number.
+unsafe fn read(start: *const u8, index: usize, of: Numbers) -> f32 {
     unsafe {
-        match bf16 {
-            true => f32::from_bits(u32::from(*start.cast::<u16>().add(index)) << 16),
-            false => *start.cast::<f32>().add(index),
+        match of {
+            Numbers::Bf16 => f32::from_bits(u32::from(*start.cast::<u16>().add(index)) << 16),
+            Numbers::F16 => of_half(*start.cast::<u16>().add(index)),
+            Numbers::F32 => *start.cast::<f32>().add(index),
         }
     }
 }
 
-/// Writes it: of bf16 the nearest, of two the even one.
-unsafe fn write(start: *mut u8, index: usize, bf16: bool, value: f32) {
+/// Writes it: of 16 bits the nearest, of two the even one.
+unsafe fn write(start: *mut u8, index: usize, of: Numbers, value: f32) {
     let bits = value.to_bits();
     let nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     unsafe {
-        match bf16 {
-            true => *start.cast::<u16>().add(index) = nearest as u16,
-            false => *start.cast::<f32>().add(index) = value,
+        match of {
+            Numbers::Bf16 => *start.cast::<u16>().add(index) = nearest as u16,
+            Numbers::F16 => *start.cast::<u16>().add(index) = to_half(value),
+            Numbers::F32 => *start.cast::<f32>().add(index) = value,
         }
     }
 }
 
-/// `C = A B`, `count` times, from the addresses of the problem and of the addresses of A, B and C, each of bf16 or of f32.
-unsafe fn multiply_batch(params: &[Handle], count: usize, bf16: [bool; 3]) {
+/// `C = A B`, `count` times, from the addresses of the problem and of the addresses of A, B and C, each of these numbers.
+unsafe fn multiply_batch(params: &[Handle], count: usize, of: [Numbers; 3]) {
     unsafe {
         let problem = &*params[0].cast::<Problem>();
         let Problem { bias: 0, activation: 0, alpha: 1.0, beta: 0.0, .. } = *problem else {
@@ -631,11 +659,11 @@ unsafe fn multiply_batch(params: &[Handle], count: usize, bf16: [bool; 3]) {
             };
             let start = |operand: usize| *params[1 + operand].cast::<*mut u8>();
             let element = |operand: usize, row: usize, col: usize| {
-                read(start(operand), place(operand, row, col), bf16[operand])
+                read(start(operand), place(operand, row, col), of[operand])
             };
             for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
                 let sum = (0..k).map(|i| element(0, row, i) * element(1, i, col)).sum();
-                write(start(2), place(2, row, col), bf16[2], sum);
+                write(start(2), place(2, row, col), of[2], sum);
             }
         }
     }
