@@ -120,6 +120,27 @@ fn overflow() {
     suite.done("special::overflow");
 }
 
+/// Sums of f16 are of f32, so that C alone is infinite: from 65520 on, which lies as near to 2^16 as to 65504, the largest.
+#[test]
+fn overflow_of_f16() {
+    let mut suite = Suite::<F16>::new();
+    let large = 65504.0;
+    for (a, b, scalars, want) in [
+        (&[large, 16.0 - 2f64.powi(-7)][..], &[1.0, 1.0][..], [1.0, 0.0, 0.0], large),
+        (&[large, 16.0], &[1.0, 1.0], [1.0, 0.0, 0.0], INFINITY),
+        (&[256.0], &[-256.0], [1.0, 0.0, 0.0], -INFINITY),
+        // Not in between, by a sum, a product or beta.
+        (&[large, large, -large], &[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], large),
+        (&[large], &[large], [2f64.powi(-16), 0.0, 0.0], 65472.0),
+        (&[-large], &[1.0], [1.0, 2.0, large], large),
+        (&[16.0], &[1.0], [1.0, 1.0, large], INFINITY),
+    ] {
+        let got = single(&mut suite, a, b, scalars);
+        assert_eq!(got, want, "{a:?} {b:?} {scalars:?}");
+    }
+    suite.done("special::overflow_of_f16");
+}
+
 /// Numbers below the normal range are kept: none is flushed to zero, neither read nor made.
 #[test]
 fn subnormal_numbers_are_kept() {
@@ -142,6 +163,27 @@ fn subnormal_numbers_are_kept() {
         assert_eq!(got, want, "{a:?} {b:?} {scalars:?}");
     }
     suite.done("special::subnormal_numbers_are_kept");
+}
+
+/// The same of f16, whose products have bits down to 2^-48: C is rounded to multiples of its least number.
+#[test]
+fn subnormal_numbers_of_f16_are_kept() {
+    let mut suite = Suite::<F16>::new();
+    let (normal, tiny) = (2f64.powi(-14), 2f64.powi(-24));
+    for (a, b, scalars, want) in [
+        (&[tiny][..], &[1.0][..], [1.0, 0.0, 0.0], tiny),
+        (&[normal, -normal / 4.0], &[1.0, 1.0], [1.0, 0.0, 0.0], normal * 0.75),
+        (&[2f64.powi(-12)], &[2f64.powi(-12)], [1.0, 0.0, 0.0], tiny),
+        (&[tiny], &[tiny], [2f64.powi(24), 0.0, 0.0], tiny),
+        (&[tiny], &[1.0], [3.0, 4.0, tiny], 7.0 * tiny),
+        // A tie goes to the even neighbour.
+        (&[tiny], &[0.5], [1.0, 0.0, 0.0], 0.0),
+        (&[tiny * 3.0], &[0.5], [1.0, 0.0, 0.0], 2.0 * tiny),
+    ] {
+        let got = single(&mut suite, a, b, scalars);
+        assert_eq!(got, want, "{a:?} {b:?} {scalars:?}");
+    }
+    suite.done("special::subnormal_numbers_of_f16_are_kept");
 }
 
 /// A sum begins with +0, so that a sum of zeros is +0, whatever theirs; the rest is what the operations make of it.
