@@ -749,6 +749,21 @@ pub enum Contract {
     Program(Program),
 }
 
+impl Contract {
+    /// Do A, and B, lie column by column where this kernel takes them as they are? Else row by row, as C does.
+    pub fn by_columns(&self) -> [bool; 2] {
+        let [a, b] = match self {
+            Contract::TensorProduct(product) => product.along_k,
+            Contract::TensorProductBf16(product) => product.along_k,
+            Contract::TensorProductBf16F32(product) => product.along_k,
+            Contract::TensorProductF16(product) => product.along_k,
+            Contract::TensorProductF16F32(product) => product.along_k,
+            _ => return [false; 2],
+        };
+        [!a, b]
+    }
+}
+
 /// A kernel that is no product.
 #[derive(Debug)]
 #[non_exhaustive]

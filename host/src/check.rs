@@ -100,12 +100,11 @@ pub fn kernel(entry: &Entry, shape: Shape, orders: &[Order], seed: u64) -> Resul
     products(shape, orders).into_iter().map(one).collect()
 }
 
-/// Checks a kernel in one order, on operands drawn from `seed`, which are of the type that it takes: [`multiply`], or
-/// the same of bf16 or f16, and C compared.
+/// Checks a kernel in one order, on operands drawn from `seed`, which are of the type that it takes, and lie as it reads
+/// them: [`multiply`], or the same of bf16 or f16 or of columns, and C compared.
 ///
 /// # Errors
-/// [`Error::Argument`] for a kernel that does not compute a product of f32, bf16 or f16, or does not take dense row-major
-/// matrices, and for integers where k is too large for an exact sum; [`Error::OutOfMemory`] before
+/// [`Error::Argument`] for a kernel that does not compute a product of f32, bf16 or f16, and for integers where k is too large for an exact sum; [`Error::OutOfMemory`] before
 /// anything is drawn, and [`Error::Interrupted`].
 pub fn product(
     entry: &Entry,
@@ -117,45 +116,65 @@ pub fn product(
     let given = (shape, data, order, seed);
     match entry.contract {
         Contract::ProductBf16(_) | Contract::TensorProductBf16(_) => {
-            let multiply = |a: &_, b: &_, c: &mut _| watch(entry, shape, a, b, c, order.into());
-            product_of::<Bf16, Bf16>(given, Format::Bf16, multiply)
+            product_by::<Bf16, Bf16>(entry, given, Format::Bf16)
         }
         Contract::ProductBf16F32(_) | Contract::TensorProductBf16F32(_) => {
-            let multiply = |a: &_, b: &_, c: &mut _| watch(entry, shape, a, b, c, order.into());
-            product_of::<Bf16, f32>(given, Format::F32, multiply)
+            product_by::<Bf16, f32>(entry, given, Format::F32)
         }
         Contract::ProductF16(_) | Contract::TensorProductF16(_) => {
-            let multiply = |a: &_, b: &_, c: &mut _| watch(entry, shape, a, b, c, order.into());
-            product_of::<F16, F16>(given, Format::F16, multiply)
+            product_by::<F16, F16>(entry, given, Format::F16)
         }
         Contract::ProductF16F32(_) | Contract::TensorProductF16F32(_) => {
-            let multiply = |a: &_, b: &_, c: &mut _| watch(entry, shape, a, b, c, order.into());
-            product_of::<F16, f32>(given, Format::F32, multiply)
+            product_by::<F16, f32>(entry, given, Format::F32)
         }
+        Contract::TensorProduct(_) => product_by::<f32, f32>(entry, given, Format::F32),
         _ => {
             let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
-            product_of::<f32, f32>(given, Format::F32, multiply)
+            product_of::<f32, f32>(given, Format::F32, [false; 2], multiply)
         }
     }
 }
 
-/// The same for operands of `T` and C of `O`, whose format is `stored`.
+/// A shape, and what it is drawn and run by.
+type Given = (Shape, Data, Order, u64);
+
+/// By a kernel that is no lesson, whose operands lie as it reads them.
+fn product_by<T, O>(entry: &Entry, given: Given, stored: Format) -> Result<Checked>
+where
+    T: Scalar<O> + Stored<Real = f32>,
+    O: Pod + Stored<Real = f32>,
+{
+    let (shape, _, order, _) = given;
+    let by_columns = entry.contract.by_columns();
+    let multiply =
+        |a: &_, b: &_, c: &mut _| watch(entry, shape, by_columns, [a, b], c, order.into());
+    product_of::<T, O>(given, stored, by_columns, multiply)
+}
+
+/// The same for operands of `T` and C of `O`, whose format is `stored`. An operand that lies by columns is handed on as its
+/// transpose.
 fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
-    (shape, data, order, seed): (Shape, Data, Order, u64),
+    (shape, data, order, seed): Given,
     stored: Format,
+    [a_by_columns, b_by_columns]: [bool; 2],
     multiply: impl FnOnce(&Matrix<T>, &Matrix<T>, &mut Matrix<O>) -> Result<Watched>,
 ) -> Result<Checked> {
     enough_memory(bytes(shape))?;
     let (criterion, mut a, mut b) = draw(shape, data, stored, seed)?;
     let device = Device::cpu();
-    let rounded = |values: &mut [f32], rows, cols| {
+    let rounded = |values: &mut [f32], rows: usize, cols: usize, by_columns: bool| {
         let elements = values.iter().map(|&value| T::nearest(value)).collect::<Vec<_>>();
         // What is compared with is the product of what is multiplied.
         values.iter_mut().zip(&elements).for_each(|(value, element)| *value = element.widened());
+        if by_columns {
+            let places = (0..cols).flat_map(|col| (0..rows).map(move |row| row * cols + col));
+            let turned = places.map(|place| elements[place]).collect::<Vec<_>>();
+            return Matrix::from_row_major(&device, cols, rows, &turned);
+        }
         Matrix::from_row_major(&device, rows, cols, &elements)
     };
-    let a_matrix = rounded(&mut a, shape.m(), shape.k())?;
-    let b_matrix = rounded(&mut b, shape.k(), shape.n())?;
+    let a_matrix = rounded(&mut a, shape.m(), shape.k(), a_by_columns)?;
+    let b_matrix = rounded(&mut b, shape.k(), shape.n(), b_by_columns)?;
     let mut c = Matrix::zeros(&device, shape.m(), shape.n())?;
     // An element that nobody writes is wrong, too.
     c.buffer_mut().fill_bytes(0xff)?;
@@ -296,7 +315,7 @@ pub fn multiply(
     enough_memory(shadow(shape))?;
     let mut watched = Watched::default();
     if let Contract::TensorProduct(_) = entry.contract {
-        return watch(entry, shape, a, b, c, options);
+        return watch(entry, shape, [false; 2], [a, b], c, options);
     }
     for launch in launches(entry, shape, &simt::cpu::LIMITS)? {
         let report = launch_one(entry, &launch, a, b, c, options)?;
@@ -305,22 +324,23 @@ pub fn multiply(
     Ok(watched)
 }
 
-/// The same by a kernel that is no lesson, of dense row-major matrices on the CPU that fit together.
+/// The same by a kernel that is no lesson, of dense matrices on the CPU that fit together; of those of A and B that lie by
+/// columns they are the transposes.
 fn watch<T: Scalar<O>, O: Pod>(
     entry: &Entry,
     shape: Shape,
-    a: &Matrix<T>,
-    b: &Matrix<T>,
+    by_columns: [bool; 2],
+    [a, b]: [&Matrix<T>; 2],
     c: &mut Matrix<O>,
     options: Options,
 ) -> Result<Watched> {
-    let copies = workspace_bytes::<T, O>(entry, shape);
+    let copies = workspace_bytes::<T, O>(entry, shape, by_columns);
     let their_shadow = shadow_bytes(copies as usize, size_of::<T>()) as u64;
     enough_memory(shadow(shape).saturating_add(copies).saturating_add(their_shadow))?;
     let launch = |config: &_| options.of_launch(a.device(), config);
     let operands = [a.buffer().all(), b.buffer().all()];
     let mut watched = Watched::default();
-    for report in watched::multiply(entry, shape, operands, c.buffer_mut(), launch)? {
+    for report in watched::multiply(entry, shape, by_columns, operands, c.buffer_mut(), launch)? {
         watched.add(report);
     }
     Ok(watched)
@@ -468,7 +488,10 @@ mod tests {
         let given = (shape(5, 4, 3), Data::Integers, Order::Forward, 1);
         let leave =
             |_: &Matrix<Bf16>, _: &Matrix<Bf16>, _: &mut Matrix<Bf16>| Ok(Watched::default());
-        assert_eq!(product_of(given, Format::Bf16, leave).unwrap().comparison.wrong, 20);
+        assert_eq!(
+            product_of(given, Format::Bf16, [false; 2], leave).unwrap().comparison.wrong,
+            20
+        );
         let mut kernels = gpu::registry::KERNELS.iter();
         let entry = kernels.find(|entry| entry.name() == "gemm_wgmma_128x128_nn").unwrap();
         for data in [Data::Uniform, Data::Integers] {

@@ -86,6 +86,29 @@ fn kernels_of_two_byte_elements_are_checked_on_operands_of_these() {
     assert_eq!((&object["clean"], &object["verified"]), (&true.into(), &true.into()), "{stdout}");
 }
 
+/// And the ways in which A and B lie for it.
+#[test]
+fn operands_lie_as_the_kernel_reads_them() {
+    for (kernel, trans, lie) in [
+        ("gemm_tma_64_tn", "tn", "f32, A column-major"),
+        ("gemm_tma_128_tn", "tn", "f32, A column-major"),
+        ("gemm_wgmma_128x128_tn", "tn", "bf16, A column-major"),
+        ("gemm_wgmma_f32_256x256_nt", "nt", "bf16, C f32, B column-major"),
+        ("gemm_wgmma_f16_128x256_tt", "tt", "f16, A and B column-major"),
+    ] {
+        for k in ["17", "0"] {
+            let sizes = ["check", "--m", "40", "--n", "33", "--k", k, "--kernel", kernel];
+            let (code, stdout, stderr) = finish(host(&sizes));
+            assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+            for part in [&*format!("= C 40x33   {lie}, seed 1\n"), "\nclean ", "\nverified "] {
+                assert!(stdout.contains(part), "{kernel}, {part}: {stdout}");
+            }
+        }
+        let (_, stdout, _) = finish(check(&["--json", "--kernel", kernel]));
+        assert_eq!(objects(&stdout)[0]["trans"], trans, "{stdout}");
+    }
+}
+
 #[test]
 fn json_is_one_object_with_the_agreed_keys() {
     let (code, stdout, stderr) = finish(check(&["--json", "--kernel", "basic", "--seed", "9"]));
@@ -94,7 +117,9 @@ fn json_is_one_object_with_the_agreed_keys() {
     for (key, value) in [("m", 40), ("n", 33), ("k", 17), ("seed", 9)] {
         assert_eq!(object[key], value, "{key}");
     }
-    for (key, value) in [("kernel", "basic"), ("dtype", "f32"), ("out_dtype", "f32")] {
+    for (key, value) in
+        [("kernel", "basic"), ("dtype", "f32"), ("out_dtype", "f32"), ("trans", "nn")]
+    {
         assert_eq!(object[key], value, "{key}");
     }
     for key in ["clean", "verified", "exact_on_integers"] {
@@ -187,15 +212,6 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
         fails(check(&[flag, value]), 2, &[flag, &format!("'{value}'"), limit]);
     }
     fails(check(&["--order", "reverse", "--orders", "3"]), 2, &["--order", "cannot be used with"]);
-    for (kernel, operand, side) in [
-        ("gemm_tma_64_tn", "A", "m"),
-        ("gemm_wgmma_128x128_tn", "A", "m"),
-        ("gemm_wgmma_f32_256x256_nt", "B", "k"),
-        ("gemm_wgmma_f16_256x256_nt", "B", "k"),
-    ] {
-        let along = [kernel, &format!("takes {operand} with"), &format!("along {side}")];
-        fails(check(&["--kernel", kernel]), 2, &along);
-    }
     // Products of f64 are not checked.
     fails(check(&["--kernel", "gemm_f64_64"]), 2, &["'gemm_f64_64'", "must be one of basic, "]);
     fails(check(&["--device", "cuda"]), 2, &["--device"]);

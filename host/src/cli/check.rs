@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{
     Failure,
-    args::Check,
+    args::{Check, Layouts},
     findings::{self, FindingLine},
     list::{in_six_digits, json},
     note,
@@ -33,6 +33,8 @@ struct Line<'a> {
     /// Of A and B, and of C.
     dtype: &'static str,
     out_dtype: &'static str,
+    /// How A and B lie: `n` row by row, `t` column by column.
+    trans: String,
     seed: u64,
     orders: Vec<String>,
     /// Was nothing found? `null` where nothing was launched.
@@ -56,7 +58,17 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
     let (orders, entries) = (args.orders(), args.entries(shape)?);
     if !args.json {
         let [operands, c] = args.types().names();
-        writeln!(out, "{shape}   {}, row-major, seed {}", words(operands, c), args.seed)?;
+        // Of several all are of rows.
+        let lie = match &entries[..] {
+            [entry] => match entry.contract.by_columns() {
+                [false, false] => "row-major",
+                [true, false] => "A column-major",
+                [false, true] => "B column-major",
+                [true, true] => "A and B column-major",
+            },
+            _ => "row-major",
+        };
+        writeln!(out, "{shape}   {}, {lie}, seed {}", words(operands, c), args.seed)?;
         let s = if orders.len() == 1 { "" } else { "s" };
         let (count, names) = (orders.len(), findings::names(&orders));
         writeln!(out, "checked   every access, on the CPU, in {count} order{s}: {names}")?;
@@ -100,6 +112,7 @@ fn check_kernel(
         k: shape.k(),
         dtype,
         out_dtype,
+        trans: Layouts(entry.contract.by_columns()).to_string(),
         seed: args.seed,
         orders: orders.iter().map(Order::to_string).collect(),
         clean: something.then_some(seen.is_empty()),

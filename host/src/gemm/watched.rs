@@ -18,6 +18,7 @@ use super::{
     tensor::{self, Shifted, Sides},
 };
 use crate::{
+    baseline::DenseBatch,
     boxes::BoxElement,
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
     device::Device,
@@ -25,22 +26,29 @@ use crate::{
     product::Shape,
 };
 
-/// The choice of a kernel for dense row-major matrices, whatever workspace it needs: with k split as on an H200.
+/// The choice of a kernel for dense matrices, whatever workspace it needs: with k split as on an H200. A and B lie row by row
+/// or by columns.
 fn choose<T: Scalar<O>, O: Pod>(
     entry: &Entry,
     shape: Shape,
+    by_columns: [bool; 2],
 ) -> Result<(Request, Kernel<T, O>, Choice)> {
-    let request = Request { workspace_limit: u64::MAX, ..Request::dense(shape) };
+    let dense = DenseBatch { transposed: by_columns, ..DenseBatch::one(shape) };
+    let request = Request { workspace_limit: u64::MAX, ..Request::new(shape, dense.strides()) };
     let (kernel, choice) = choose_kernel(&request, &Target::H200, Some(entry.name()))?;
     Ok((request, kernel, choice))
 }
 
 /// Bytes of the copies that the product of such a kernel takes; none of one that there is not.
-pub(crate) fn workspace_bytes<T: Scalar<O>, O: Pod>(entry: &Entry, shape: Shape) -> u64 {
-    choose::<T, O>(entry, shape).map_or(0, |(.., choice)| choice.workspace_bytes)
+pub(crate) fn workspace_bytes<T: Scalar<O>, O: Pod>(
+    entry: &Entry,
+    shape: Shape,
+    by_columns: [bool; 2],
+) -> u64 {
+    choose::<T, O>(entry, shape, by_columns).map_or(0, |(.., choice)| choice.workspace_bytes)
 }
 
-/// Multiplies dense row-major matrices on the CPU, as an H200 would: in such clusters, and from copies where the kernel
+/// Multiplies dense matrices on the CPU, of which A and B lie by columns or else, like C, by rows, as an H200 would: in such clusters, and from copies where the kernel
 /// needs them, whose padding is NaN here. `options` are of each launch. Where k is 0 it is a general kernel that writes C.
 ///
 /// # Errors
@@ -48,11 +56,12 @@ pub(crate) fn workspace_bytes<T: Scalar<O>, O: Pod>(entry: &Entry, shape: Shape)
 pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
     entry: &Entry,
     shape: Shape,
+    by_columns: [bool; 2],
     [a, b]: [BufferView<T>; 2],
     mut c: BufferViewMut<O>,
     options: impl Fn(&LaunchConfig) -> Options<'o>,
 ) -> Result<Vec<Report>> {
-    let (request, kernel, choice) = choose::<T, O>(entry, shape)?;
+    let (request, kernel, choice) = choose::<T, O>(entry, shape, by_columns)?;
     let way = choice.orientation;
     let given = way.apply(&request);
     let [a, b] = if way.exchanged { [b, a] } else { [a, b] };

@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Bf16, Error, F16, Shape, check,
+    Error, Shape, check,
     gemm::{Candidate, Request, Target, candidates},
     gpu::registry::{self, Entry},
     simt::check::Order,
@@ -89,15 +89,10 @@ impl KernelOrAll {
     fn to_check(self, shape: Shape) -> host::Result<Vec<&'static Entry>> {
         match self {
             KernelOrAll::All => Ok(takes(shape).map(|candidate| candidate.entry).collect()),
-            KernelOrAll::One(kernel) => {
-                let choice = match self.types() {
-                    Types::F32 => kernel.resolve::<f32, f32>(shape, &Target::H200),
-                    Types::Bf16 => kernel.resolve::<Bf16, Bf16>(shape, &Target::H200),
-                    Types::Bf16F32 => kernel.resolve::<Bf16, f32>(shape, &Target::H200),
-                    Types::F16 => kernel.resolve::<F16, F16>(shape, &Target::H200),
-                    Types::F16F32 => kernel.resolve::<F16, f32>(shape, &Target::H200),
-                };
-                Ok(vec![choice?.entry])
+            // Its operands will be of its types, and lie as it reads them.
+            KernelOrAll::One(KernelChoice::Named(entry)) => Ok(vec![entry]),
+            KernelOrAll::One(auto) => {
+                Ok(vec![auto.resolve::<f32, f32>(shape, &Target::H200)?.entry])
             }
         }
     }
