@@ -218,6 +218,7 @@ mod tests {
             k,
             dtype: "f32",
             out_dtype: "f32",
+            trans: "nn".to_owned(),
             seed,
             orders,
             clean: Some(clean),

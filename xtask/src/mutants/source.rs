@@ -506,4 +506,30 @@ mod tests {
         assert_eq!(file.text_of(load), "four!($real, |i| self[i + $end])");
         assert_eq!(file.text_of(four), "for $i in 0..4 { $load; }");
     }
+
+    #[test]
+    fn kernels_that_a_macro_makes_one_a_call() {
+        let text = "
+            macro_rules! entry {
+                ($name:ident: $rows:literal) => { entry! { @ $name: $rows } };
+                (@ $name:ident: $rows:literal) => {
+                    #[kernel] pub fn $name(problem: Problem) { shared![f32; $rows]; multiply(); }
+                };
+            }
+            entry! { one: 1 }
+            entry! { two: 2 }
+            other! { three: 3 }
+            fn multiply() {}
+        ";
+        let module = KernelModule::of("k", text);
+        let kernels = module.kernels();
+        let names = kernels.iter().map(|kernel| kernel.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["one", "two"]);
+        assert!(kernels.iter().all(|kernel| kernel.params == Params::General));
+        // The macro's function and the other, of which there is one each.
+        assert!(kernels.iter().all(|kernel| kernel.functions.len() == 2));
+        let without = module.files[0].with_kernels(|name| name == "two");
+        assert!(!without.contains("entry! { one") && without.contains("entry! { two: 2 }"));
+        assert!(without.contains("other! { three: 3 }") && without.contains("fn multiply"));
+    }
 }
