@@ -14,9 +14,10 @@ use super::{
 };
 use crate::problem::Problem;
 
-/// A kernel. Two warpgroups (of 64 rows each) and the one that copies have 128 threads each. Shared memory holds the ring,
+/// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring,
 /// 32-bit sums on their way to C, and the ring's barriers: two of eight bytes a stage.
 macro_rules! entry {
+    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
     ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
         entry! { @ $name [barriers = 1] pipeline: $t -> $c, $rows x $cols of 1, $($rest)* }
     };
@@ -27,8 +28,10 @@ macro_rules! entry {
         @ $name:ident [$($together:tt)*] $ring:ident: $t:ident -> $c:ident,
         $rows:tt x $cols:tt of $blocks:tt, $stages:tt stages, $a:ident, $b:ident
     ) => {
-        #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
-            " elements for as many blocks as ", $blocks, "; A lies [`", stringify!($a), "`], B [`", stringify!($b), "`].")]
+        #[doc = concat!(
+            "A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`]; A lies [`", stringify!($a), "`], B [`",
+            stringify!($b), "`]; tiles of ", $rows, " x ", $cols, " elements, blocks of a cluster for each: ", $blocks, "."
+        )]
         #[kernel(
             block = (128 * ($rows / $blocks / GROUP + 1)),
             $($together)*,
