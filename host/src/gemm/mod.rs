@@ -29,13 +29,14 @@
 //! [`F16`](simt::F16) are widened to f32 first, and everything is computed in that; where C is of their type too, it is
 //! rounded once more at the end, to the nearest: of f16 what would be 65520 or more is infinite, though no sum before has
 //! overflowed.
-//! Every kernel gives the same bits, on every
-//! device, in every run, but for four things: a zero's sign where a product underflowed (tiles are filled up with zeros,
-//! and -0 + 0 is 0); `rust_cuda_tiled16`, which is taken by name alone and rounds each product; the kernels
-//! `gemm_tma_..`, which may put a sum together of parts: warps or blocks that split k ([`Gemm::split_k`]) add up each its
-//! own, and the parts are added in order; and the kernels `gemm_wgmma_..` of bf16 and f16, whose tensor cores add 16 products and
-//! the sum before at a time, and cut off what is beyond 25 bits behind the greatest and beyond an f32, so that sums are a
-//! little too small. So these give the same bits in every run too, but others. Subnormal numbers are kept. The sign of a zero is what those operations make of it.
+//!
+//! Every kernel gives the same bits, on every device, in every run, but for four things: a zero's sign where a product
+//! underflowed (tiles are filled up with zeros, and -0 + 0 is 0); `rust_cuda_tiled16`, which is taken by name alone and
+//! rounds each product; the kernels `gemm_tma_..`, which may put a sum together of parts: warps or blocks that split k
+//! ([`Gemm::split_k`]) add up each its own, and the parts are added in order; and the kernels `gemm_wgmma_..` of bf16 and
+//! f16, whose tensor cores add 16 products and the sum before at a time, and cut off what is beyond 25 bits behind the
+//! greatest and beyond an f32, so that sums are a little too small. So these give the same bits in every run too, but
+//! others. Subnormal numbers are kept. The sign of a zero is what those operations make of it.
 
 mod batch;
 mod choice;
