@@ -5,7 +5,11 @@
 /// # Safety
 /// 1. Every pattern of its bytes is a valid value, and it has no padding.
 /// 2. It is aligned to at most sixteen bytes.
-pub unsafe trait Element: Copy + 'static {}
+pub unsafe trait Element: Copy + 'static {
+    /// Do copies of boxes round it to tf32?
+    #[doc(hidden)]
+    const IS_TF32: bool = false;
+}
 
 macro_rules! elements {
     ($($ty:ty)*) => {$(
@@ -121,6 +125,73 @@ halves! {
     // The conversion from bf16 is of Hopper and later; the upper half of a word is one everywhere.
     Bf16: "{{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 {}, {{zero, {}}}; }}", "cvt.rn.bf16.f32", half::bf16;
     F16: "cvt.f32.f16 {}, {};", "cvt.rn.f16.f32", half::f16;
+}
+
+/// An `f32` as the tensor cores multiply it: 8 bits of exponent, and of the fraction the upper 10. They do not look at the 13
+/// bits below, so that a number that was not rounded before is cut off.
+///
+/// Matrices hold `f32`; a box that is copied of them as `Tf32` is rounded on its way.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+pub struct Tf32(u32);
+
+// SAFETY: the bits of an `f32`, of which every pattern is a number.
+unsafe impl Element for Tf32 {
+    const IS_TF32: bool = true;
+}
+
+// SAFETY: as above.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl bytemuck::Zeroable for Tf32 {}
+// SAFETY: as above.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl bytemuck::Pod for Tf32 {}
+
+impl Tf32 {
+    /// The bits that are below a tf32.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(crate) const BELOW: u32 = (1 << 13) - 1;
+
+    /// The number of these bits.
+    #[inline(always)]
+    pub const fn from_bits(bits: u32) -> Self {
+        Tf32(bits)
+    }
+
+    /// Its bits.
+    #[inline(always)]
+    pub const fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    /// The nearest number, of two that are equally near the one further from zero.
+    #[inline(always)]
+    pub fn from_f32(value: f32) -> Self {
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let bits: u32;
+            // SAFETY: arithmetic.
+            unsafe {
+                core::arch::asm!("cvt.rna.tf32.f32 {}, {};", out(reg32) bits, in(reg32) value,
+                    options(pure, nomem, nostack, preserves_flags));
+            }
+            Tf32(bits)
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        match value.is_nan() {
+            true => Tf32(0x7fff_ffff),
+            // Half of the last bit is added. A carry out of the fraction is the next exponent; out of the greatest,
+            // infinity.
+            false => Tf32((value.to_bits() + (1 << 12)) & !Tf32::BELOW),
+        }
+    }
+
+    /// The same number as an `f32`, what the tensor cores do not look at cut off.
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[inline(always)]
+    pub fn to_f32(self) -> f32 {
+        f32::from_bits(self.0 & !Tf32::BELOW)
+    }
 }
 
 /// An element that threads may add to without losing each other's additions.

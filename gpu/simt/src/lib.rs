@@ -82,6 +82,6 @@ pub use kernel::*;
 #[doc(hidden)]
 pub use size::Size;
 
-pub use element::{Atomic, Bf16, Element, F16, Shuffle};
+pub use element::{Atomic, Bf16, Element, F16, Shuffle, Tf32};
 // Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.
 pub use device::{kernel, thread};

@@ -3,28 +3,47 @@
 //! ```text
 //!   KMajor<DEPTH>    a row of A (a column of B) is DEPTH elements of k, side by side: a box of
 //!                    boxes::<ROWS, DEPTH, {2 * DEPTH}>, swizzled over its row
+//!   KMajor<DEPTH, 4> the same of tf32, whose elements have four bytes: boxes::<ROWS, DEPTH, {4 * DEPTH}>
 //!   MnMajor<DEPTH>   for each of DEPTH steps of k 64 rows of A (columns of B), side by side: a box of
 //!                    boxes::<DEPTH, 64, 128>; the next 64 are the next box
 //! ```
+//!
+//! An instruction multiplies 32 bytes of k: 16 steps of 16 bits, 8 of tf32. Of tf32 it reads K-major operands alone.
 
 use core::marker::PhantomData;
 
-use crate::{Bf16, Element, F16};
+use crate::{Bf16, Element, F16, Tf32};
 
 /// A number that the tensor cores multiply.
 #[allow(private_bounds, reason = "nobody else implements it")]
 pub trait Factor: Element + Sealed {
-    /// Is it the upper half of an `f32`, and not IEEE's number of 16 bits?
     #[doc(hidden)]
-    const IS_BF16: bool;
+    const NUMBERS: Numbers;
+
+    /// Steps of k that an instruction multiplies.
+    #[doc(hidden)]
+    const STEP: usize = 32 / size_of::<Self>();
+}
+
+/// The formats, by name: the instruction's.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    Bf16,
+    F16,
+    Tf32,
 }
 
 impl Factor for Bf16 {
-    const IS_BF16: bool = true;
+    const NUMBERS: Numbers = Numbers::Bf16;
 }
 
 impl Factor for F16 {
-    const IS_BF16: bool = false;
+    const NUMBERS: Numbers = Numbers::F16;
+}
+
+impl Factor for Tf32 {
+    const NUMBERS: Numbers = Numbers::Tf32;
 }
 
 /// How an operand lies in shared memory.
@@ -32,6 +51,9 @@ impl Factor for F16 {
 pub trait Layout: Copy + Sealed + 'static {
     /// Steps of k.
     const DEPTH: usize;
+    /// Bytes of an element.
+    #[doc(hidden)]
+    const BYTES: usize;
     /// Do its rows (columns of B) lie side by side, and not its steps of k? (1 or 0, as the instruction wants it.)
     #[doc(hidden)]
     const MN_MAJOR: u32;
@@ -41,26 +63,28 @@ pub trait Layout: Copy + Sealed + 'static {
     /// The descriptor's offsets in bytes: the leading dimension's, the stride dimension's.
     #[doc(hidden)]
     const OFFSETS: (u32, u32);
-    /// Bytes from what one instruction multiplies, 16 steps of k, to what the next does.
+    /// Bytes from what one instruction multiplies, 32 bytes of k, to what the next does.
     #[doc(hidden)]
     const ADVANCE: u32;
 }
 
-/// Steps of k side by side, `DEPTH` of them: 64 or 32.
+/// Steps of k side by side, `DEPTH` of them, each of `BYTES` bytes: 128 or 64 in all.
 #[derive(Clone, Copy, Debug)]
-pub struct KMajor<const DEPTH: usize>(PhantomData<()>);
+pub struct KMajor<const DEPTH: usize, const BYTES: usize = 2>(PhantomData<()>);
 
 /// Rows of A (columns of B) side by side, in boxes of 64 by `DEPTH` steps of k, a multiple of 16 up to 256.
 #[derive(Clone, Copy, Debug)]
 pub struct MnMajor<const DEPTH: usize>(PhantomData<()>);
 
-impl<const DEPTH: usize> Layout for KMajor<DEPTH> {
+impl<const DEPTH: usize, const BYTES: usize> Layout for KMajor<DEPTH, BYTES> {
     const DEPTH: usize = {
-        assert!(DEPTH == 64 || DEPTH == 32, "a row is 128 or 64 bytes, a span of the swizzle");
+        let row = DEPTH * BYTES;
+        assert!(row == 128 || row == 64, "a row is 128 or 64 bytes, a span of the swizzle");
         DEPTH
     };
+    const BYTES: usize = BYTES;
     const MN_MAJOR: u32 = 0;
-    const SPAN: u32 = 2 * Self::DEPTH as u32;
+    const SPAN: u32 = (Self::DEPTH * BYTES) as u32;
     // One instruction's steps lie within the span, so that nothing leads along k.
     const OFFSETS: (u32, u32) = (16, 8 * Self::SPAN);
     const ADVANCE: u32 = 32;
@@ -74,6 +98,7 @@ impl<const DEPTH: usize> Layout for MnMajor<DEPTH> {
         );
         DEPTH
     };
+    const BYTES: usize = 2;
     const MN_MAJOR: u32 = 1;
     const SPAN: u32 = 128;
     const OFFSETS: (u32, u32) = (128 * Self::DEPTH as u32, 8 * 128);
@@ -84,5 +109,6 @@ trait Sealed {}
 
 impl Sealed for Bf16 {}
 impl Sealed for F16 {}
-impl<const DEPTH: usize> Sealed for KMajor<DEPTH> {}
+impl Sealed for Tf32 {}
+impl<const DEPTH: usize, const BYTES: usize> Sealed for KMajor<DEPTH, BYTES> {}
 impl<const DEPTH: usize> Sealed for MnMajor<DEPTH> {}

@@ -1,6 +1,7 @@
 //! Boxes of a tensor as the tensor memory accelerator copies them: strides, zeros for what lies outside, the swizzle.
 
 use super::tensor_core::swizzle::Swizzle;
+use crate::Tf32;
 
 /// A box in global memory: `rows x cols` elements of one matrix, of which the first columns lie inside, and rows in the
 /// middle.
@@ -18,6 +19,8 @@ pub struct GlobalBox {
     /// Bytes from one row to the next in global memory.
     pub(super) row_stride: usize,
     pub(super) swizzle: Swizzle,
+    /// Are its elements f32 that a load rounds to tf32?
+    pub(super) rounds: bool,
 }
 
 impl GlobalBox {
@@ -44,6 +47,9 @@ impl GlobalBox {
             // SAFETY: inside the matrix; and inside the box, whose groups the swizzle exchanges.
             unsafe {
                 global.copy_to_nonoverlapping(bytes.as_mut_ptr(), inside);
+                if self.rounds {
+                    round_to_tf32(&mut bytes);
+                }
                 to.add(place).copy_from_nonoverlapping(bytes.as_ptr(), width);
             }
         }
@@ -80,6 +86,14 @@ impl GlobalBox {
                 width: (row_bytes - group).min(16),
             }
         })
+    }
+}
+
+/// What the accelerator makes of four f32 where the tensor map's type is tf32: NVIDIA's documentation says that it rounds
+/// them, and not which way.
+fn round_to_tf32(bytes: &mut [u8; 16]) {
+    for bytes in bytes.as_chunks_mut::<4>().0 {
+        *bytes = Tf32::from_f32(f32::from_ne_bytes(*bytes)).to_bits().to_ne_bytes();
     }
 }
 
@@ -130,6 +144,7 @@ mod tests {
             cols_inside: 3,
             row_stride: 20,
             swizzle: Swizzle::None,
+            rounds: false,
         };
         let mut tile = [u32::MAX; 12];
         // SAFETY: three columns from the second on, two rows of five.

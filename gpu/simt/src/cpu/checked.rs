@@ -10,8 +10,9 @@ pub use super::device::{
     named_barriers, pipeline, shared_array, thread, warp, warpgroup,
 };
 pub use crate::{
-    Bf16, Element, F16, checked_constant as constant, checked_dynamic_shared as dynamic_shared,
-    checked_global as global, checked_global_pointer as global_pointer, checked_shared as shared,
+    Bf16, Element, F16, Tf32, checked_constant as constant,
+    checked_dynamic_shared as dynamic_shared, checked_global as global,
+    checked_global_pointer as global_pointer, checked_shared as shared,
 };
 
 /// Global memory that the kernel reads, indexed like a slice.

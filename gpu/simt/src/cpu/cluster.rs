@@ -279,8 +279,9 @@ impl ClusterRun {
         key: Key,
         thread: usize,
         request: Request,
+        registers: &[u32],
     ) -> Result<(u64, bool), String> {
-        self.warpgroup(key).begin(thread, request)
+        self.warpgroup(key).begin(thread, request, registers)
     }
 
     /// A product that all have begun reads its operands.

@@ -8,15 +8,12 @@ use std::{collections::VecDeque, panic::Location, rc::Rc};
 use super::tensor_core::{
     descriptor::Descriptor,
     format::Format,
-    fragment::{ROWS, THREADS},
+    fragment::{self, ROWS, THREADS},
     layout::{Layout, Major},
     operand::OperandB,
     step::{Accumulation, Step},
     swizzle::Swizzle,
 };
-
-/// Steps of k of an instruction, for operands of 16 bits.
-const STEP: usize = 16;
 
 /// A warpgroup of a cluster: its block's rank, and its number there.
 pub(super) type Key = (u32, u32);
@@ -33,36 +30,48 @@ pub(super) struct Source {
     pub(super) span: u32,
     /// Leading and stride dimension's offset.
     pub(super) offsets: (u32, u32),
-    /// Bytes from 16 steps of k to the next.
+    /// Bytes from one instruction's steps of k to the next's.
     pub(super) advance: u32,
 }
 
 /// A product as a thread begins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
-    pub(super) is_bf16: bool,
+    pub(super) format: Format,
     pub(super) columns: usize,
-    pub(super) depth: usize,
+    /// Instructions, and the number of the first of them in the operands in shared memory.
+    pub(super) steps: usize,
+    pub(super) first: usize,
     /// Is it added to what was there?
     pub(super) kept: bool,
-    pub(super) a: Source,
+    /// None where it is in registers.
+    pub(super) a: Option<Source>,
     pub(super) b: Source,
     pub(super) place: &'static Location<'static>,
 }
 
-/// Operands as they were read.
+/// Operands as they were read: each instruction's A and B.
 pub(super) struct Operands {
     format: Format,
     kept: bool,
-    steps: Vec<([[f32; STEP]; ROWS], OperandB<STEP>)>,
+    steps: Steps,
 }
+
+/// By the steps of k of an instruction.
+enum Steps {
+    Eight(Vec<One<8>>),
+    Sixteen(Vec<One<16>>),
+}
+
+/// The operands of an instruction.
+type One<const K: usize> = ([[f32; K]; ROWS], OperandB<K>);
 
 impl Source {
     /// Calls `set` with each element: row of A (column of B), step of k, value.
     ///
     /// # Safety
     /// 1. It lies inside the shared memory that begins at `shared`.
-    unsafe fn decode(
+    unsafe fn decode<const K: usize>(
         &self,
         shared: *const u8,
         (count, number, format): (usize, usize, Format),
@@ -76,19 +85,22 @@ impl Source {
             swizzle: Swizzle::of_span(self.span),
         };
         let major = if self.mn_major { Major::Mn } else { Major::K };
-        let layout = Layout::new(descriptor, major, format).expect("elements of 16 bits");
-        // Sixteen bytes lie together: eight elements along the major dimension.
-        let (outer, inner) = if self.mn_major { (STEP, count) } else { (count, STEP) };
+        let layout = Layout::new(descriptor, major, format).expect("of tf32 K-major ones alone");
+        // Sixteen bytes lie together: elements along the major dimension.
+        let (outer, inner) = if self.mn_major { (K, count) } else { (count, K) };
+        let bytes = format.bytes() as usize;
         for one in 0..outer {
-            for first in (0..inner).step_by(8) {
+            for first in (0..inner).step_by(16 / bytes) {
                 let at = |other: usize| if self.mn_major { (other, one) } else { (one, other) };
                 let (i, k) = at(first);
                 let address = layout.address(i as u32, k as u32) as usize;
                 // SAFETY: inside, as the caller promises.
-                let bits = unsafe { shared.add(address).cast::<[u16; 8]>().read_unaligned() };
-                for (number, bits) in bits.into_iter().enumerate() {
+                let together = unsafe { shared.add(address).cast::<[u8; 16]>().read_unaligned() };
+                for (number, element) in together.chunks_exact(bytes).enumerate() {
+                    let mut bits = [0; 4];
+                    bits[..bytes].copy_from_slice(element);
                     let (i, k) = at(first + number);
-                    set(i, k, format.decode(bits.into()));
+                    set(i, k, format.decode(u32::from_le_bytes(bits)));
                 }
             }
         }
@@ -96,25 +108,57 @@ impl Source {
 }
 
 impl Request {
-    /// Reads the operands.
+    /// Reads the operands; of A the `registers` of all threads, where it is there.
     ///
     /// # Safety
     /// 1. They lie inside the shared memory that begins at `shared`.
-    unsafe fn read(&self, shared: *const u8) -> Operands {
-        let format = if self.is_bf16 { Format::Bf16 } else { Format::F16 };
-        let step = |number| {
-            let (mut a, mut b) = ([[0.0; STEP]; ROWS], OperandB::new(self.columns));
+    unsafe fn read(&self, shared: *const u8, registers: &[Vec<u32>]) -> Operands {
+        // SAFETY: the caller's.
+        let steps = unsafe {
+            match self.format {
+                Format::Tf32 => Steps::Eight(self.read_steps(shared, registers)),
+                Format::F16 | Format::Bf16 => Steps::Sixteen(self.read_steps(shared, registers)),
+            }
+        };
+        Operands { format: self.format, kept: self.kept, steps }
+    }
+
+    /// # Safety
+    /// As for [`read`](Self::read).
+    unsafe fn read_steps<const K: usize>(
+        &self,
+        shared: *const u8,
+        registers: &[Vec<u32>],
+    ) -> Vec<One<K>> {
+        let format = self.format;
+        let step = |step| {
+            let (mut a, mut b) = ([[0.0; K]; ROWS], OperandB::new(self.columns));
+            let number = self.first + step;
+            match self.a {
+                // SAFETY: inside, as the caller promises.
+                Some(source) => unsafe {
+                    source.decode::<K>(shared, (ROWS, number, format), |i, k, value| {
+                        a[i][k] = value;
+                    });
+                },
+                None => {
+                    for (thread, registers) in registers.iter().enumerate() {
+                        for (i, &bits) in registers[4 * step..4 * step + 4].iter().enumerate() {
+                            let (row, k) = fragment::operand_a(format, thread, i);
+                            a[row][k] = format.decode(bits);
+                        }
+                    }
+                }
+            }
             // SAFETY: inside, as the caller promises.
             unsafe {
-                self.a.decode(shared, (ROWS, number, format), |i, k, value| a[i][k] = value);
-                self.b.decode(shared, (self.columns, number, format), |i, k, value| {
+                self.b.decode::<K>(shared, (self.columns, number, format), |i, k, value| {
                     b.set(k, i, value);
                 });
             }
             (a, b)
         };
-        let steps = (0..self.depth / STEP).map(step).collect();
-        Operands { format, kept: self.kept, steps }
+        (0..self.steps).map(step).collect()
     }
 }
 
@@ -124,7 +168,14 @@ impl Operands {
         if !self.kept {
             d.fill(0.0);
         }
-        for (a, b) in &self.steps {
+        match &self.steps {
+            Steps::Eight(steps) => self.add_steps(steps, thread, d),
+            Steps::Sixteen(steps) => self.add_steps(steps, thread, d),
+        }
+    }
+
+    fn add_steps<const K: usize>(&self, steps: &[One<K>], thread: usize, d: &mut [f32]) {
+        for (a, b) in steps {
             let accumulation = Accumulation::Truncating;
             Step { format: self.format, accumulation, a, b }.multiply_accumulate(thread, d);
         }
@@ -145,6 +196,8 @@ struct Product {
     /// Threads that have begun it, and that have added their part.
     begun: usize,
     added: usize,
+    /// What each thread holds of A, where A is in registers: four of an instruction.
+    registers: Vec<Vec<u32>>,
     operands: Option<Rc<Operands>>,
     /// What the checker knows it by.
     clock: u16,
@@ -170,13 +223,21 @@ impl Warpgroup {
         &mut self.threads[thread]
     }
 
-    /// A thread begins a product. Gives its number, and whether it is the last thread to do so.
-    pub(super) fn begin(&mut self, thread: usize, request: Request) -> Result<(u64, bool), String> {
+    /// A thread begins a product, with its part of an A in registers. Gives its number, and whether it is the last thread to
+    /// do so.
+    pub(super) fn begin(
+        &mut self,
+        thread: usize,
+        request: Request,
+        registers: &[u32],
+    ) -> Result<(u64, bool), String> {
         let part = self.part(thread);
         let number = part.begun;
         part.begun += 1;
         if number == self.first + self.products.len() as u64 {
-            let product = Product { request, begun: 0, added: 0, operands: None, clock: 0 };
+            let registers = vec![Vec::new(); if request.a.is_none() { THREADS } else { 0 }];
+            let (begun, added, clock) = (0, 0, 0);
+            let product = Product { request, begun, added, registers, operands: None, clock };
             self.products.push_back(product);
         }
         let product = self.product(number).expect("not all have begun it, let alone added");
@@ -186,6 +247,9 @@ impl Warpgroup {
             return Err(format!(
                 "all threads of a warpgroup multiply together: another is at {place}, {what}"
             ));
+        }
+        if request.a.is_none() {
+            product.registers[thread] = registers.to_vec();
         }
         product.begun += 1;
         Ok((number, product.begun == THREADS))
@@ -198,7 +262,8 @@ impl Warpgroup {
     pub(super) unsafe fn read(&mut self, number: u64, shared: *const u8) {
         if let Some(product) = self.product(number) {
             // SAFETY: inside, as was checked before it was begun.
-            product.operands = Some(Rc::new(unsafe { product.request.read(shared) }));
+            let operands = unsafe { product.request.read(shared, &product.registers) };
+            product.operands = Some(Rc::new(operands));
         }
     }
 

@@ -10,6 +10,11 @@ use crate::{Atomic, Element};
 #[repr(simd)]
 pub(super) struct Vector128([u32; 4]);
 
+/// Eight bytes, likewise of two 32-bit registers. (A `u64` would be put together of them first.)
+#[derive(Clone, Copy)]
+#[repr(simd)]
+pub(super) struct Vector64(#[allow(dead_code, reason = "moved whole")] [u32; 2]);
+
 impl Vector128 {
     /// From four words.
     #[inline(always)]

@@ -5,7 +5,7 @@ use core::{
     ops::{Index, IndexMut},
 };
 
-use super::memory::{In, Vector128};
+use super::memory::{In, Vector64, Vector128};
 #[cfg(target_feature = "sm_90a")]
 use super::{Boxes, BoxesMut, Mbarrier, cluster::Remote, warpgroup::Operand};
 #[cfg(target_feature = "sm_90a")]
@@ -239,13 +239,7 @@ macro_rules! indexed {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
                 // SAFETY: equal sizes; inside the array and aligned, as the kernel promises.
                 unsafe {
-                    let words: [u32; 2] = core::mem::transmute_copy(&values);
-                    let place = simt_shared_address(self.0.add(index).cast());
-                    asm!(
-                        "st.shared.v2.b32 [{}], {{{}, {}}};",
-                        in(reg32) place, in(reg32) words[0], in(reg32) words[1],
-                        options(nostack, preserves_flags),
-                    );
+                    *(self.0.add(index) as *mut Vector64) = core::mem::transmute_copy(&values);
                 }
             }
 

@@ -11,6 +11,7 @@
 use core::{arch::asm, marker::PhantomData};
 
 use super::{thread, wgmma};
+use crate::Tf32;
 pub use crate::operand::{Factor, KMajor, Layout, MnMajor};
 
 /// Each thread of this warp may use `REGISTERS` registers from here on, more than before: it waits until others of
@@ -70,11 +71,12 @@ impl<T: Factor, L: Layout> Operand<T, L> {
 
     #[inline(always)]
     pub(super) fn new(address: u32) -> Self {
+        const { assert!(L::BYTES == size_of::<T>(), "the layout is one of such elements") };
         let descriptor = u64::from((address & 0x3ffff) >> 4) | Self::CONSTANTS;
         Operand { descriptor, kind: PhantomData }
     }
 
-    /// Of the `number`th 16 steps of k.
+    /// Of the `number`th instruction's steps of k.
     #[inline(always)]
     fn step(self, number: u64) -> u64 {
         self.descriptor + number * const { L::ADVANCE as u64 / 16 }
@@ -130,13 +132,41 @@ impl<const N: usize> Accumulators<N> {
         wgmma_fence();
         macro_rules! steps {
             ($($step:literal)*) => {$(
-                if const { $step * 16 < A::DEPTH } {
+                if const { $step * T::STEP < A::DEPTH } {
                     let kept = if $step == 0 { kept } else { true };
                     wgmma::multiply_add::<N, T, A, B>(&mut self.0.0, a.step($step), b.step($step), kept);
                 }
             )*};
         }
         steps! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
+    }
+
+    /// Begins to multiply A in registers, of `STEPS` times 8 steps of k, and that part of B which begins at the `first` times
+    /// 8th step of k; and to add the product. `a` has for each 8 steps what a thread holds of them: with g = lane / 4 and t =
+    /// lane % 4, of the 16 rows of its warp (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4) (PTX ISA, the figure of wgmma's
+    /// fragment A of tf32).
+    ///
+    /// The registers are read while the thread goes on: for the next product there are others, until this one has been waited
+    /// for.
+    #[inline(always)]
+    pub fn multiply_add_registers<B: Layout, const STEPS: usize>(
+        &mut self,
+        a: &[[Tf32; 4]; STEPS],
+        b: Operand<Tf32, B>,
+        first: usize,
+    ) {
+        const { assert!(STEPS <= 4, "a row of B has four times eight steps") };
+        // What was done to the accumulators and to A's registers before is done.
+        wgmma_fence();
+        macro_rules! steps {
+            ($($step:literal)*) => {$(
+                if const { $step < STEPS } {
+                    let b = b.step((first + $step) as u64);
+                    wgmma::multiply_add_registers::<N>(&mut self.0.0, a[$step], b);
+                }
+            )*};
+        }
+        steps! { 0 1 2 3 }
     }
 
     /// Waits until at most the last `PENDING` groups of this warpgroup are under way, and gives the sums. Of these
@@ -205,6 +235,20 @@ impl<const N: usize> Fragment<N> {
                 col + 8 * (i as u32 % 16 / 2),
                 [self.0[2 * i], self.0[2 * i + 1]],
             );
+        });
+    }
+
+    /// Calls `act` with row and column of the first of four elements, and these, for those of the `PART`th 64 columns: in
+    /// two rows, eight apart, two elements beside each other. Columns are counted from the part's first.
+    #[inline(always)]
+    pub fn for_each_square_of<const PART: usize>(
+        &self,
+        mut act: impl FnMut(u32, u32, [[f32; 2]; 2]),
+    ) {
+        let (row, col) = place();
+        wgmma::each_square!(|i| if i < N / 8 && i / 8 == PART {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|j| self.0[4 * i + j]);
+            act(row, col + 8 * (i as u32 % 8), [[a, b], [c, d]]);
         });
     }
 

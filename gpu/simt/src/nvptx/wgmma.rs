@@ -5,7 +5,10 @@
 
 use core::arch::asm;
 
-use crate::operand::{Factor, Layout};
+use crate::{
+    Tf32,
+    operand::{Factor, Layout, Numbers},
+};
 
 /// Accumulators of a thread at most. Those that an instruction does not have are never used, and so take no register.
 pub(super) const MOST: usize = 128;
@@ -39,6 +42,15 @@ macro_rules! each_pair {
     };
 }
 
+/// Does something for each number of four accumulators, two of either row.
+macro_rules! each_square {
+    (|$i:ident| $then:expr) => {
+        $crate::device::wgmma::numbered! { $i $then;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+        }
+    };
+}
+
 macro_rules! numbered {
     ($i:ident $then:expr; $($number:literal)*) => {$({
         let $i: usize = $number;
@@ -46,7 +58,7 @@ macro_rules! numbered {
     })*};
 }
 
-pub(super) use {each, each_pair, numbered};
+pub(super) use {each, each_pair, each_square, numbered};
 
 macro_rules! instruction {
     ($name:ident $columns:literal $ty:literal [$first:literal $($i:literal)*]) => {
@@ -76,6 +88,32 @@ macro_rules! instruction {
     };
 }
 
+/// Of tf32: with A in shared memory, or in registers. There are no bits for the operands' major.
+macro_rules! tf32 {
+    ($name:ident $columns:literal $register:ident $ty:ty, ($($a:ident),*) $of_a:literal [$first:literal $($i:literal)*]) => {
+        #[inline(always)]
+        fn $name(d: &mut [f32; MOST], [$($a),*]: $ty, b: u64, kept: bool) {
+            // SAFETY: as in `instruction`; registers of A hold what they do until the product has been waited for, as
+            // ptxas sees to.
+            unsafe {
+                asm!(
+                    "{{ .reg .pred kept; setp.ne.b32 kept, {kept}, 0;",
+                    concat!(
+                        "wgmma.mma_async.sync.aligned.m64n", $columns, "k8.f32.tf32.tf32",
+                        " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, ", $of_a, ", {b}, kept, 1, 1; }}",
+                    ),
+                    inout(reg32) d[$first],
+                    $(inout(reg32) d[$i],)*
+                    $($a = in($register) $a,)*
+                    b = in(reg64) b,
+                    kept = in(reg32) u32::from(kept),
+                    options(nostack, preserves_flags),
+                );
+            }
+        }
+    };
+}
+
 macro_rules! finish {
     ($name:ident [$first:literal $($i:literal)*]) => {
         #[inline(always)]
@@ -97,11 +135,17 @@ macro_rules! finish {
 macro_rules! instructions {
     ([$($d:literal)*]) => {};
     (
-        [$($d:literal)*] $columns:literal $bf16:ident $f16:ident $finish:ident [$($more:literal)*]
+        [$($d:literal)*] $columns:literal $bf16:ident $f16:ident $tf32:ident $registers:ident $finish:ident
+        [$($more:literal)*]
         $($rest:tt)*
     ) => {
         instruction! { $bf16 $columns "bf16" [$($d)* $($more)*] }
         instruction! { $f16 $columns "f16" [$($d)* $($more)*] }
+        tf32! { $tf32 $columns reg64 [u64; 1], (a) "{a}" [$($d)* $($more)*] }
+        tf32! {
+            $registers $columns reg32 [u32; 4], (a0, a1, a2, a3) "{{{a0}, {a1}, {a2}, {a3}}}"
+            [$($d)* $($more)*]
+        }
         finish! { $finish [$($d)* $($more)*] }
         instructions! { [$($d)* $($more)*] $($rest)* }
     };
@@ -109,18 +153,18 @@ macro_rules! instructions {
 
 instructions! {
     []
-    64 bf16_64 f16_64 finish_64 [
+    64 bf16_64 f16_64 tf32_64 tf32_registers_64 finish_64 [
         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     ]
-    128 bf16_128 f16_128 finish_128 [
+    128 bf16_128 f16_128 tf32_128 tf32_registers_128 finish_128 [
         32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60
         61 62 63
     ]
-    192 bf16_192 f16_192 finish_192 [
+    192 bf16_192 f16_192 tf32_192 tf32_registers_192 finish_192 [
         64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92
         93 94 95
     ]
-    256 bf16_256 f16_256 finish_256 [
+    256 bf16_256 f16_256 tf32_256 tf32_registers_256 finish_256 [
         96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118
         119 120 121 122 123 124 125 126 127
     ]
@@ -135,15 +179,32 @@ pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
     b: u64,
     kept: bool,
 ) {
-    match (N, T::IS_BF16) {
-        (64, true) => bf16_64::<A, B>(d, a, b, kept),
-        (64, false) => f16_64::<A, B>(d, a, b, kept),
-        (128, true) => bf16_128::<A, B>(d, a, b, kept),
-        (128, false) => f16_128::<A, B>(d, a, b, kept),
-        (192, true) => bf16_192::<A, B>(d, a, b, kept),
-        (192, false) => f16_192::<A, B>(d, a, b, kept),
-        (256, true) => bf16_256::<A, B>(d, a, b, kept),
-        (256, false) => f16_256::<A, B>(d, a, b, kept),
+    match (N, T::NUMBERS) {
+        (64, Numbers::Bf16) => bf16_64::<A, B>(d, a, b, kept),
+        (64, Numbers::F16) => f16_64::<A, B>(d, a, b, kept),
+        (64, Numbers::Tf32) => tf32_64(d, [a], b, kept),
+        (128, Numbers::Bf16) => bf16_128::<A, B>(d, a, b, kept),
+        (128, Numbers::F16) => f16_128::<A, B>(d, a, b, kept),
+        (128, Numbers::Tf32) => tf32_128(d, [a], b, kept),
+        (192, Numbers::Bf16) => bf16_192::<A, B>(d, a, b, kept),
+        (192, Numbers::F16) => f16_192::<A, B>(d, a, b, kept),
+        (192, Numbers::Tf32) => tf32_192(d, [a], b, kept),
+        (256, Numbers::Bf16) => bf16_256::<A, B>(d, a, b, kept),
+        (256, Numbers::F16) => f16_256::<A, B>(d, a, b, kept),
+        (256, Numbers::Tf32) => tf32_256(d, [a], b, kept),
+        _ => const { valid(N) },
+    }
+}
+
+/// Begins to add the product of A in registers and B, of one instruction, to the first `N / 2`.
+#[inline(always)]
+pub(super) fn multiply_add_registers<const N: usize>(d: &mut [f32; MOST], a: [Tf32; 4], b: u64) {
+    let a = a.map(Tf32::to_bits);
+    match N {
+        64 => tf32_registers_64(d, a, b, true),
+        128 => tf32_registers_128(d, a, b, true),
+        192 => tf32_registers_192(d, a, b, true),
+        256 => tf32_registers_256(d, a, b, true),
         _ => const { valid(N) },
     }
 }

@@ -19,7 +19,7 @@ pub mod warp;
 pub mod warpgroup;
 
 pub use crate::{
-    Bf16, Element, F16, cluster_pipeline, constant, dynamic_shared,
+    Bf16, Element, F16, Tf32, cluster_pipeline, constant, dynamic_shared,
     float::{Float, fma, fma_in_order},
     global, global_pointer, mbarriers, named_barriers, pipeline,
     pipeline::{ClusterPipeline, Pipeline, Scope},

@@ -227,6 +227,7 @@ pub(crate) mod maps {
                 cols_inside: inside(col, cols).min(COLS),
                 row_stride: strides[1] * size_of::<T>(),
                 swizzle: const { Swizzle::of_span(SWIZZLE as u32) },
+                rounds: T::IS_TF32,
             }
         }
     }

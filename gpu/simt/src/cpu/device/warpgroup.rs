@@ -14,10 +14,14 @@ use std::{marker::PhantomData, mem::size_of, panic::Location};
 use crate::cpu::{
     block::{self, current_cluster, wait_for},
     cluster::Wait,
-    tensor_core::fragment::{self, THREADS},
+    tensor_core::{
+        format::Format,
+        fragment::{self, THREADS},
+    },
     warpgroup::{Key, Request, Source},
 };
 pub use crate::operand::{Factor, KMajor, Layout, MnMajor};
+use crate::{Tf32, operand::Numbers};
 
 /// Each thread of this warp may use `REGISTERS` registers from here on, more than before: it waits until others of
 /// the block have given them up. A multiple of 8, from 24 to 256; every warp of the warpgroup does it.
@@ -50,6 +54,7 @@ impl<T: Factor, L: Layout> Operand<T, L> {
     /// Panics where it does not begin as the swizzle wants it.
     #[track_caller]
     pub(crate) fn new(start: usize, end: usize) -> Self {
+        const { assert!(L::BYTES == size_of::<T>(), "the layout is one of such elements") };
         let align = 8 * L::SPAN;
         let start = start as u32; // below 227 KiB, and the end too
         assert!(
@@ -76,6 +81,15 @@ impl<T: Factor, L: Layout> Operand<T, L> {
             offsets: L::OFFSETS,
             advance: L::ADVANCE,
         }
+    }
+}
+
+/// What an operand's numbers are called here.
+fn format<T: Factor>() -> Format {
+    match T::NUMBERS {
+        Numbers::Bf16 => Format::Bf16,
+        Numbers::F16 => Format::F16,
+        Numbers::Tf32 => Format::Tf32,
     }
 }
 
@@ -144,20 +158,52 @@ impl<const N: usize> Accumulators<N> {
         b: Operand<T, B>,
     ) {
         const { assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k") };
-        let place = Location::caller();
-        let (key, thread) = own();
         let request = Request {
-            is_bf16: T::IS_BF16,
+            format: format::<T>(),
             columns: N,
-            depth: A::DEPTH,
+            steps: A::DEPTH / T::STEP,
+            first: 0,
             kept,
-            a: a.source(fragment::ROWS),
+            a: Some(a.source(fragment::ROWS)),
             b: b.source(N),
-            place,
+            place: Location::caller(),
         };
+        self.begin(request, &[]);
+    }
+
+    /// Begins to multiply A in registers, of `STEPS` times 8 steps of k, and that part of B which begins at the `first` times
+    /// 8th step of k; and to add the product. `a` has for each 8 steps what a thread holds of them: with g = lane / 4 and t =
+    /// lane % 4, of the 16 rows of its warp (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4) (PTX ISA, the figure of wgmma's
+    /// fragment A of tf32).
+    #[track_caller]
+    pub fn multiply_add_registers<B: Layout, const STEPS: usize>(
+        &mut self,
+        a: &[[Tf32; 4]; STEPS],
+        b: Operand<Tf32, B>,
+        first: usize,
+    ) {
+        assert!((first + STEPS) * Tf32::STEP <= B::DEPTH, "B has {} steps of k", B::DEPTH);
+        let request = Request {
+            format: Format::Tf32,
+            columns: N,
+            steps: STEPS,
+            first,
+            kept: true,
+            a: None,
+            b: b.source(N),
+            place: Location::caller(),
+        };
+        let registers = a.as_flattened().iter().map(|number| number.to_bits());
+        self.begin(request, &registers.collect::<Vec<_>>());
+    }
+
+    #[track_caller]
+    fn begin(&mut self, request: Request, registers: &[u32]) {
+        let (key, thread) = own();
         let cluster = current_cluster();
-        let (number, all) =
-            cluster.begin_product(key, thread, request).unwrap_or_else(|reason| panic!("{reason}"));
+        let (number, all) = cluster
+            .begin_product(key, thread, request, registers)
+            .unwrap_or_else(|reason| panic!("{reason}"));
         self.under_way.push(number);
         match block::checker() {
             None if all => cluster.read_product(key, number),
@@ -266,6 +312,21 @@ impl<const N: usize> Fragment<N> {
         for i in (32 * PART..N / 2).step_by(2).take(16) {
             let (row, col) = fragment::accumulator(thread, i);
             act(row as u32, (col % 64) as u32, [self.0[i], self.0[i + 1]]);
+        }
+    }
+
+    /// Calls `act` with row and column of the first of four elements, and these, for those of the `PART`th 64 columns: in
+    /// two rows, eight apart, two elements beside each other. Columns are counted from the part's first.
+    #[track_caller]
+    pub fn for_each_square_of<const PART: usize>(
+        &self,
+        mut act: impl FnMut(u32, u32, [[f32; 2]; 2]),
+    ) {
+        let (_, thread) = own();
+        for i in (32 * PART..N / 2).step_by(4).take(8) {
+            let (row, col) = fragment::accumulator(thread, i);
+            let [a, b, c, d] = [0, 1, 2, 3].map(|j| self.0[i + j]);
+            act(row as u32, (col % 64) as u32, [[a, b], [c, d]]);
         }
     }
 

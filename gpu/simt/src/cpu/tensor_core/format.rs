@@ -1,5 +1,7 @@
 //! The numbers that operands consist of.
 
+use crate::Tf32;
+
 /// An operand's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
@@ -10,10 +12,6 @@ pub enum Format {
     /// An `f32` of whose fraction only the upper 10 bits are read.
     Tf32,
 }
-
-/// The bits of an `f32` that are below a tf32, and half of a tf32's last bit.
-const BELOW_TF32: u32 = (1 << 13) - 1;
-const HALF_OF_TF32: u32 = 1 << 12;
 
 impl Format {
     /// Bytes of an element in memory.
@@ -45,7 +43,7 @@ impl Format {
         match self {
             Format::F16 => half::f16::from_bits(bits as u16).to_f32(),
             Format::Bf16 => half::bf16::from_bits(bits as u16).to_f32(),
-            Format::Tf32 => f32::from_bits(bits & !BELOW_TF32),
+            Format::Tf32 => Tf32::from_bits(bits).to_f32(),
         }
     }
 
@@ -55,9 +53,7 @@ impl Format {
         match self {
             Format::F16 => half::f16::from_f32(value).to_bits().into(),
             Format::Bf16 => half::bf16::from_f32(value).to_bits().into(),
-            Format::Tf32 if value.is_nan() => 0x7fff_ffff,
-            // A carry out of the fraction is the next exponent; out of the greatest, infinity.
-            Format::Tf32 => (value.to_bits() + HALF_OF_TF32) & !BELOW_TF32,
+            Format::Tf32 => Tf32::from_f32(value).to_bits(),
         }
     }
 }

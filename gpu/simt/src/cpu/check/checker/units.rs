@@ -310,7 +310,7 @@ impl Checker<'_> {
             all.then(|| order.read_product(key, product))
         });
         let Some((engine, clock)) = read else { return };
-        for operand in [request.a, request.b] {
+        for operand in request.a.into_iter().chain([request.b]) {
             self.read_by_engine(engine, (key.0, operand.start), operand.bytes, request.place);
         }
         self.order.borrow_mut().end_product(key, clock);
