@@ -3,13 +3,13 @@
 //! The command's `kernels`, the tests, the benchmarks and the documentation's tables all read it.
 
 use simt::{
-    Bf16, Declaration, F16, Kernel,
+    Bf16, Declaration, F16, Kernel, Tf32,
     checked::{In as CheckedIn, Out as CheckedOut, TensorMap as CheckedTensorMap},
     device::{BoxShape, In, Out, TensorMap},
 };
 
 use crate::{
-    kernels::{basic::BLOCK, gemm_tma::SLAB, gemm_wgmma::DEPTH},
+    kernels::{basic::BLOCK, gemm_tma::SLAB, gemm_wgmma::DEPTH, gemm_wgmma_tf32},
     problem::Problem,
 };
 
@@ -107,6 +107,26 @@ macro_rules! lie {
     (n t) => { "A and B along k" };
     (t n) => { "A along m, B along n" };
     (t t) => { "A along m, B along k" };
+}
+
+/// A general product of f32 with factors of tf32, on tensor cores; A along k, B along n.
+macro_rules! wgmma_tf32 {
+    ($name:ident, $rows:literal, $cols:literal) => {
+        Contract::TensorProduct(TensorProduct {
+            tile: [$rows, $cols],
+            steps: gemm_wgmma_tf32::DEPTH as u32,
+            most_splits: 1,
+            a: BoxShape { rows: $rows, cols: gemm_wgmma_tf32::DEPTH, swizzle: 128 },
+            b: BoxShape { rows: gemm_wgmma_tf32::DEPTH, cols: 32, swizzle: 128 },
+            along_k: [true, false],
+            is_one_of_four: false,
+            walkers: Some(1),
+            kernel: TensorKernel::Tf32 {
+                kernel: &crate::kernels::gemm_wgmma_tf32::$name,
+                checked: &crate::checked::kernels::gemm_wgmma_tf32::$name,
+            },
+        })
+    };
 }
 
 /// Does an operand lie along k?
@@ -505,6 +525,21 @@ pub static KERNELS: &[Entry] = &[
     wgmma! { gemm_wgmma_f16_f32_128x128_tn:   f16 f32, 128 x 128 of 1, t n },
     wgmma! { gemm_wgmma_f16_f32_128x128_tt:   f16 f32, 128 x 128 of 1, t t },
     Entry {
+        summary: "general product of f32 with factors of tf32, on tensor cores, 256 x 128 tiles",
+        rung: None,
+        contract: wgmma_tf32!(gemm_wgmma_tf32_256x128_nn, 256, 128),
+    },
+    Entry {
+        summary: "general product of f32 with factors of tf32, on tensor cores, 128 x 128 tiles",
+        rung: None,
+        contract: wgmma_tf32!(gemm_wgmma_tf32_128x128_nn, 128, 128),
+    },
+    Entry {
+        summary: "general product of f32 with factors of tf32, on tensor cores, 128 x 64 tiles",
+        rung: None,
+        contract: wgmma_tf32!(gemm_wgmma_tf32_128x64_nn, 128, 64),
+    },
+    Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
         rung: None,
         contract: program!(padded::padded16),
@@ -623,6 +658,9 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_wgmma/operand.rs", include_str!("kernels/gemm_wgmma/operand.rs")),
     ("kernels/gemm_wgmma/output.rs", include_str!("kernels/gemm_wgmma/output.rs")),
     ("kernels/gemm_wgmma/walk.rs", include_str!("kernels/gemm_wgmma/walk.rs")),
+    ("kernels/gemm_wgmma_tf32/columns.rs", include_str!("kernels/gemm_wgmma_tf32/columns.rs")),
+    ("kernels/gemm_wgmma_tf32/mod.rs", include_str!("kernels/gemm_wgmma_tf32/mod.rs")),
+    ("kernels/gemm_wgmma_tf32/output.rs", include_str!("kernels/gemm_wgmma_tf32/output.rs")),
     ("kernels/memories.rs", include_str!("kernels/memories.rs")),
     ("kernels/outer_product.rs", include_str!("kernels/outer_product.rs")),
     ("kernels/padded.rs", include_str!("kernels/padded.rs")),
@@ -674,6 +712,11 @@ impl Entry {
     /// The kernel's name: in Rust, in the PTX and on the command line.
     pub fn name(&self) -> &'static str {
         self.declaration().name
+    }
+
+    /// Does it round factors of f32 to tf32?
+    pub fn is_tf32(&self) -> bool {
+        matches!(&self.contract, Contract::TensorProduct(product) if product.kernel.is_tf32())
     }
 
     /// What the kernel says of itself.
@@ -879,6 +922,14 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
         /// The same source, compiled for [`simt::check::launch`].
         checked: &'static Kernel<CheckedShiftedParams<T, O>>,
     },
+    /// It takes maps as [`Boxes`](TensorKernel::Boxes), of f32 that are rounded to tf32 as they are copied: `T` is f32. It
+    /// takes any of its operands turned over, too.
+    Tf32 {
+        /// The kernel.
+        kernel: &'static Kernel<TensorParams<Tf32, O>>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedTensorParams<Tf32, O>>,
+    },
 }
 
 impl<T, O> TensorKernel<T, O> {
@@ -887,12 +938,18 @@ impl<T, O> TensorKernel<T, O> {
         match self {
             TensorKernel::Boxes { kernel, .. } => &kernel.declaration,
             TensorKernel::ShiftedA { kernel, .. } => &kernel.declaration,
+            TensorKernel::Tf32 { kernel, .. } => &kernel.declaration,
         }
     }
 
     /// May A's rows begin anywhere?
     pub fn shifts_a(&self) -> bool {
         matches!(self, TensorKernel::ShiftedA { .. })
+    }
+
+    /// Are operands rounded to tf32?
+    pub fn is_tf32(&self) -> bool {
+        matches!(self, TensorKernel::Tf32 { .. })
     }
 }
 

@@ -3,7 +3,7 @@
 #[cfg(feature = "cuda")]
 use cuda_dyn::CUtensorMapDataType;
 pub use simt::device::BoxShape;
-use simt::{Bf16, F16};
+use simt::{Bf16, F16, Tf32};
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
@@ -198,19 +198,25 @@ box_elements! {
     f64 => Float64;
     Bf16 => UInt16;
     F16 => UInt16;
+    // The one that is not: it holds f32, which are rounded.
+    Tf32 => TFloat32;
 }
 
+/// [`Boxes`] of f32 that are rounded to tf32 as they are copied: for a parameter of `TensorMap<Tf32>`.
+#[derive(Debug)]
+pub(crate) struct Rounded<'a, T>(pub(crate) Boxes<'a, T>);
+
 macro_rules! tensor_maps {
-    ($($boxes:ident => $half:ident::$map:ident, |$elements:ident| $address:expr;)*) => {$(
-        impl<T: BoxElement> Argument<simt::$half::$map<T>> for $boxes<'_, T> {
+    ($($boxes:ident$(($inner:ident))? => $half:ident::$map:ident<$element:ty>, |$elements:ident| $address:expr;)*) => {$(
+        impl<T: BoxElement> Argument<simt::$half::$map<$element>> for $boxes<'_, T> {
             #[allow(unused_mut, reason = "what is read can be asked for its address by any number")]
             fn bind(
                 self,
                 stream: &Stream,
                 name: &str,
-            ) -> std::result::Result<simt::$half::$map<T>, Unbound> {
-                check_device(stream.device(), self.device(), name)?;
-                let $boxes { elements: mut $elements, extents, strides, shape } = self;
+            ) -> std::result::Result<simt::$half::$map<$element>, Unbound> {
+                tensor_maps!(@parts self $boxes $($inner)? { elements: mut $elements, extents, strides, shape });
+                check_device(stream.device(), $elements.device(), name)?;
                 let address = $address;
                 // SAFETY: inside the buffer, as `new` has checked, and borrowed as the kernel uses it. The kernel runs while
                 // the buffer is borrowed (CPU), or the buffer's memory outlives the work that was launched before it is
@@ -221,9 +227,9 @@ macro_rules! tensor_maps {
                 let map = match stream.cuda() {
                     None => map,
                     Some(stream) => {
+                        let (address, element) = (address as u64, <$element>::DATA_TYPE);
                         let description = map.description();
-                        let address = address as u64;
-                        map.with_encoding(encode(stream, name, address, T::DATA_TYPE, &description)?)
+                        map.with_encoding(encode(stream, name, address, element, &description)?)
                     }
                 };
                 // What the launch reads or writes is waited for when there will be one.
@@ -232,13 +238,20 @@ macro_rules! tensor_maps {
             }
         }
     )*};
+    (@parts $boxes_of:ident $boxes:ident { $($field:tt)* }) => {
+        let $boxes { $($field)* } = $boxes_of;
+    };
+    (@parts $boxes_of:ident $outer:ident $boxes:ident { $($field:tt)* }) => {
+        let $outer($boxes { $($field)* }) = $boxes_of;
+    };
 }
 
 tensor_maps! {
-    Boxes => device::TensorMap, |elements| elements.address();
-    Boxes => checked::TensorMap, |elements| elements.address();
-    BoxesMut => device::TensorMapMut, |elements| elements.as_view().address().cast_mut();
-    BoxesMut => checked::TensorMapMut, |elements| elements.as_view().address().cast_mut();
+    Boxes => device::TensorMap<T>, |elements| elements.address();
+    Boxes => checked::TensorMap<T>, |elements| elements.address();
+    BoxesMut => device::TensorMapMut<T>, |elements| elements.as_view().address().cast_mut();
+    BoxesMut => checked::TensorMapMut<T>, |elements| elements.as_view().address().cast_mut();
+    Rounded(Boxes) => device::TensorMap<Tf32>, |elements| elements.address().cast();
 }
 
 /// What a kernel on a GPU is given for the argument of that name.

@@ -130,7 +130,8 @@ pub fn product(
         Contract::TensorProduct(_) => product_by::<f32, f32>(entry, given, Format::F32),
         _ => {
             let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
-            product_of::<f32, f32>(given, Format::F32, [false; 2], multiply)
+            let factors = entry.is_tf32().then_some(Format::Tf32);
+            product_of::<f32, f32>(given, (factors, Format::F32), [false; 2], multiply)
         }
     }
 }
@@ -148,14 +149,14 @@ where
     let by_columns = entry.contract.by_columns();
     let multiply =
         |a: &_, b: &_, c: &mut _| watch(entry, shape, by_columns, [a, b], c, order.into());
-    product_of::<T, O>(given, stored, by_columns, multiply)
+    product_of::<T, O>(given, (None, stored), by_columns, multiply)
 }
 
-/// The same for operands of `T` and C of `O`, whose format is `stored`. An operand that lies by columns is handed on as its
+/// The same for operands of `T`, which are rounded to `factors`, and C of `O`, whose format is `stored`. An operand that lies by columns is handed on as its
 /// transpose.
 fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
     (shape, data, order, seed): Given,
-    stored: Format,
+    (factors, stored): (Option<Format>, Format),
     [a_by_columns, b_by_columns]: [bool; 2],
     multiply: impl FnOnce(&Matrix<T>, &Matrix<T>, &mut Matrix<O>) -> Result<Watched>,
 ) -> Result<Checked> {
@@ -181,7 +182,7 @@ fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
     let findings = multiply(&a_matrix, &b_matrix, &mut c)?.findings;
     let c = c.to_row_major()?.into_iter().map(O::widened).collect::<Vec<_>>();
     let comparison = slices(shape, &a, &b, &c, |mut claim| {
-        claim.stored = stored;
+        (claim.factors, claim.stored) = (factors, stored);
         claim.compare(criterion)
     })?;
     Ok(Checked { data, order, findings, comparison })
@@ -489,7 +490,7 @@ mod tests {
         let leave =
             |_: &Matrix<Bf16>, _: &Matrix<Bf16>, _: &mut Matrix<Bf16>| Ok(Watched::default());
         assert_eq!(
-            product_of(given, Format::Bf16, [false; 2], leave).unwrap().comparison.wrong,
+            product_of(given, (None, Format::Bf16), [false; 2], leave).unwrap().comparison.wrong,
             20
         );
         let mut kernels = gpu::registry::KERNELS.iter();

@@ -9,3 +9,4 @@ mod raw;
 mod registry;
 mod tensor;
 mod wgmma;
+mod wgmma_tf32;

@@ -19,6 +19,7 @@
 //! | `memory` | memory that runs out |
 //! | `same_bits` | from every run, number of cores, order of fibers, kernel and device |
 //! | `tensor` | products by tensor copies: operands as they take them, k split over clusters |
+//! | `tf32` | factors that may be rounded to tf32 |
 //! | `threads` | from several threads at once |
 //! | `algebra` | what holds of products whatever the numbers |
 //! | `random` | anything at all |
@@ -42,5 +43,6 @@ mod shapes;
 mod special;
 mod table;
 mod tensor;
+mod tf32;
 mod threads;
 mod wide;

@@ -15,6 +15,8 @@ pub mod gemm;
 pub mod gemm_tma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod gemm_wgmma;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod gemm_wgmma_tf32;
 pub mod memories;
 pub mod outer_product;
 pub mod padded;

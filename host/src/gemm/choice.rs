@@ -169,6 +169,8 @@ pub enum Ineligible {
     TooLong(usize),
     /// It does not split k.
     Split,
+    /// It rounds factors to tf32, which [`Compute::Tf32`] allows.
+    Tf32,
     /// It needs more workspace than it may take.
     Workspace {
         /// Bytes that it needs.
@@ -196,6 +198,7 @@ impl fmt::Display for Ineligible {
                 write!(f, "takes sizes up to 2^31, and one of A or B is {size}")
             }
             Ineligible::Split => f.write_str("does not split k"),
+            Ineligible::Tf32 => f.write_str("rounds factors to tf32, which compute = tf32 allows"),
             Ineligible::Workspace { needed, limit } => {
                 write!(f, "needs {needed} bytes of workspace, and may take {limit}")
             }
@@ -321,6 +324,10 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         ("gemm_tma_72x80_on", true) => (389.0, 1.0, 4.2),
         ("gemm_tma_16x256_nn" | "gemm_tma_256x16_nn", true) => (360.0, 0.87, 5.4),
         ("gemm_f64_64", true) => (100.0, 0.3, 3.0),
+        // Not measured: by tf32's rate, half of bf16's.
+        ("gemm_wgmma_tf32_256x128_nn", true) => (3000.0, 1.0, 6.0),
+        ("gemm_wgmma_tf32_128x128_nn", true) => (2700.0, 1.0, 6.0),
+        ("gemm_wgmma_tf32_128x64_nn", true) => (2200.0, 1.0, 6.0),
         // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x256_") => {
             (6100.0, 1.0, 6.0)
@@ -370,8 +377,6 @@ fn ineligible<T, O>(
     request: &Request,
     target: &Target,
 ) -> Option<Ineligible> {
-    // Every kernel of today computes in its operands' own type.
-    let Compute::Native = request.compute;
     // The PTX for 9.0 runs on no other, and the one for newer devices is without these kernels.
     let arch = kernel.entry.declaration().arch;
     let arch = arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10));
@@ -388,6 +393,9 @@ fn ineligible<T, O>(
                 Ok(orientation) => orientation,
                 Err((operand, side)) => return Some(Ineligible::Along { operand, side }),
             };
+            if product.kernel.is_tf32() && request.compute != Compute::Tf32 {
+                return Some(Ineligible::Tf32);
+            }
             let (needed, limit) = (orientation.workspace_bytes(), request.workspace_limit);
             let too_long = tensor::too_long(request).map(Ineligible::TooLong);
             too_long.or((needed > limit).then_some(Ineligible::Workspace { needed, limit }))
@@ -560,7 +568,7 @@ mod tests {
         };
         let orientation = |name: &str, request: Request| {
             let choice = choose::<f32>(&request, &Target::H200, Some(name)).ok()?;
-            let Orientation { exchanged, turned, .. } = choice.orientation;
+            let Orientation { exchanged, turned: [_, turned], .. } = choice.orientation;
             Some((exchanged, turned, choice.workspace_bytes))
         };
         let [nn, tn] = ["gemm_tma_64_nn", "gemm_tma_64_tn"]

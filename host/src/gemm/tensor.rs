@@ -10,7 +10,8 @@
 //! | k | k | with a copy of B turned over; or exchanged, and of A: of the smaller one | `nn` |
 //! | m | n | as it is, or exchanged: so that C lies along the kernel's columns | `tn` |
 //!
-//! That is of f32. Tensor cores read bf16 and f16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
+//! That is of f32. Kernels that round it to tf32 are all `nn`, and what lies as `tn` is put before them with a copy of A or B
+//! turned over. Tensor cores read bf16 and f16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
 //! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes.
 
 use gpu::{
@@ -27,7 +28,7 @@ use super::{
     scalar::Scalar,
 };
 use crate::{
-    boxes::{BoxElement, Boxes},
+    boxes::{BoxElement, Boxes, Rounded},
     buffer::{BufferView, BufferViewMut, Pod, Written},
     error::{Error, Result},
     launch::{Bits, Stream},
@@ -63,8 +64,8 @@ const fn unit<T>() -> usize {
 pub(super) struct Orientation {
     /// As `C^T = B^T A^T`: then the kernel's A is B^T, and its B is A^T.
     pub exchanged: bool,
-    /// With a copy of the kernel's B that is turned over.
-    pub turned: bool,
+    /// With a copy of the kernel's A, or B, that is turned over.
+    pub turned: [bool; 2],
     /// Bytes of all copies, turned over and not; and how many copies there are.
     copied: u64,
     copies: u32,
@@ -94,7 +95,12 @@ pub(super) fn orientation<T, O>(
     // A is read along m by kernels that take what an exchange does not change: nothing is turned over for these. And where
     // there is a kernel for every way, nothing is done for any.
     let one_of_four = product.is_one_of_four;
-    let turns = if product.along_k[0] && !one_of_four { &[false, true][..] } else { &[false] };
+    let turns = match product.along_k[0] && !one_of_four {
+        // Tensor cores pay for a copy of A, too: it is small beside what else there would be.
+        true if product.kernel.is_tf32() => &[[false; 2], [false, true], [true, false]][..],
+        true => &[[false; 2], [false, true]],
+        false => &[[false; 2]],
+    };
     let exchanges = if one_of_four { &[false][..] } else { &[false, true] };
     let ways = exchanges.iter().flat_map(|&exchanged| {
         turns.iter().map(move |&turned| Orientation { exchanged, turned, ..Orientation::default() })
@@ -107,7 +113,7 @@ pub(super) fn orientation<T, O>(
         if let Some(Sides { operand, inner: (side, ..), .. }) = across.next() {
             let count = 1 + across.count();
             // What is missing is said of the operands as they are, not of copies.
-            if !way.turned && count < fewest_across.0 {
+            if way.turned == [false; 2] && count < fewest_across.0 {
                 fewest_across = (count, (operand, side));
             }
             continue;
@@ -215,7 +221,8 @@ pub(super) fn sides<T, O>(
         Sides { operand, inner, outer, turned, shifted, unit: unit::<T>(), shape }
     };
     let [a, b] = strides;
-    [sides(0, of_a, false, (m, a[0]), a[1]), sides(1, of_b, way.turned, (n, b[1]), b[0])]
+    let [turned_a, turned_b] = way.turned;
+    [sides(0, of_a, turned_a, (m, a[0]), a[1]), sides(1, of_b, turned_b, (n, b[1]), b[0])]
 }
 
 /// Those of a request that has been put before the kernel in that way.
@@ -392,6 +399,10 @@ unsafe fn begin<T: BoxElement, O: Pod>(
         match product.kernel {
             TensorKernel::Boxes { kernel, .. } => {
                 stream.launch(kernel, config, (problem, a.boxes()?, b.boxes()?, c, bias))
+            }
+            TensorKernel::Tf32 { kernel, .. } => {
+                let [a, b] = [Rounded(a.boxes()?), Rounded(b.boxes()?)];
+                stream.launch(kernel, config, (problem, a, b, c, bias))
             }
             TensorKernel::ShiftedA { kernel, .. } => {
                 // It asks where rows begin.

@@ -11,7 +11,7 @@ use simt::{
 };
 
 use super::{
-    Choice, Gemm, Request, Scalar, Target,
+    Choice, Compute, Gemm, Request, Scalar, Target,
     choice::choose_kernel,
     launch::{Panel, Work, panels},
     scalar::{Kernel, Text},
@@ -34,7 +34,9 @@ fn choose<T: Scalar<O>, O: Pod>(
     by_columns: [bool; 2],
 ) -> Result<(Request, Kernel<T, O>, Choice)> {
     let dense = DenseBatch { transposed: by_columns, ..DenseBatch::one(shape) };
-    let request = Request { workspace_limit: u64::MAX, ..Request::new(shape, dense.strides()) };
+    let request = Request::new(shape, dense.strides());
+    // Whoever names a kernel of tf32 wants it.
+    let request = Request { workspace_limit: u64::MAX, compute: Compute::Tf32, ..request };
     let (kernel, choice) = choose_kernel(&request, &Target::H200, Some(entry.name()))?;
     Ok((request, kernel, choice))
 }
@@ -126,6 +128,10 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                     let parameters = (problem, a.map()?, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
+                TensorKernel::Tf32 { checked, .. } => {
+                    let parameters = (problem, a.map()?, b.map()?, c, no_bias);
+                    simt::check::launch(checked, &config, parameters, &options)
+                }
                 TensorKernel::ShiftedA { checked, .. } => {
                     let problem = Problem { a: [a.pitch as u64, 1], ..problem };
                     let [a0, a1, a2, a3] = a.shifted_maps()?;
@@ -193,11 +199,11 @@ impl<'a, T: BoxElement> Rows<'a, T> {
 
     /// # Safety
     /// The rows outlive the launch.
-    unsafe fn map(&self) -> Result<TensorMap<T>> {
-        let extents = [1, self.count, self.len];
-        // SAFETY: so many elements, which nobody writes.
+    unsafe fn map<U: BoxElement>(&self) -> Result<TensorMap<U>> {
+        let (extents, strides) = ([1, self.count, self.len], [0, self.pitch]);
+        // SAFETY: so many elements, which nobody writes. (`U` is `T`; or that is f32, and tf32 what it is rounded to.)
         let map =
-            unsafe { TensorMap::new(self.address(), extents, [0, self.pitch], self.sides.shape) };
+            unsafe { TensorMap::new(self.address().cast(), extents, strides, self.sides.shape) };
         map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
     }
 

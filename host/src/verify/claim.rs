@@ -21,6 +21,8 @@ pub enum Format {
     F16,
     /// The upper half of an f32.
     Bf16,
+    /// An f32 of whose fraction the upper 10 bits are left.
+    Tf32,
     /// IEEE's binary32.
     F32,
     /// IEEE's binary64.
@@ -31,7 +33,7 @@ impl Format {
     /// Bits of the significand, the hidden one included.
     fn digits(self) -> i32 {
         match self {
-            Format::F16 => 11,
+            Format::F16 | Format::Tf32 => 11,
             Format::Bf16 => 8,
             Format::F32 => 24,
             Format::F64 => 53,
@@ -51,6 +53,7 @@ impl Format {
         match self {
             Format::F16 => 2f64.powi(-24),
             Format::Bf16 => 2f64.powi(-133),
+            Format::Tf32 => 2f64.powi(-136),
             Format::F32 => f64::from(f32::from_bits(1)),
             Format::F64 => f64::from_bits(1),
         }
@@ -61,6 +64,7 @@ impl Format {
         match self {
             Format::F16 => 65504.0,
             Format::Bf16 => f32::from_bits(0x7f7f_0000).into(),
+            Format::Tf32 => f32::from_bits(0x7f7f_e000).into(),
             Format::F32 => f32::MAX.into(),
             Format::F64 => f64::MAX,
         }
@@ -71,7 +75,7 @@ impl Format {
         match self {
             Format::F64 => value,
             Format::F32 => (value as f32).into(),
-            Format::F16 | Format::Bf16 => {
+            Format::F16 | Format::Bf16 | Format::Tf32 => {
                 // Multiples of the last digit's weight, which is the same for all subnormal numbers.
                 let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
                 let least = if self == Format::F16 { -14 } else { -126 };
@@ -114,6 +118,9 @@ pub struct Claim<'a> {
     pub alpha: f64,
     /// beta, as it was computed with.
     pub beta: f64,
+    /// What A and B were rounded to before they were multiplied, where that was less than they are of. That they are not so
+    /// small that this underflows is taken for granted.
+    pub factors: Option<Format>,
     /// What it was computed in.
     pub computed: Format,
     /// What C was rounded to in the end.
@@ -125,7 +132,8 @@ impl<'a> Claim<'a> {
     pub fn product(a: &'a dyn Source<f64>, b: &'a dyn Source<f64>, c: &'a dyn Source<f64>) -> Self {
         let format = Format::F32;
         let (computed, stored) = (format, format);
-        Claim { a, b, before: None, c, alpha: 1.0, beta: 0.0, computed, stored }
+        let (factors, before) = (None, None);
+        Claim { a, b, before, c, alpha: 1.0, beta: 0.0, factors, computed, stored }
     }
 
     /// Its sizes.
@@ -162,15 +170,25 @@ impl<'a> Claim<'a> {
     /// `gamma(k + 3) magnitude + (k + 3) tiny`, with `k + 5` in place of `k + 3` where there is alpha or beta, and
     /// twice that for a result in f64, whose reference is no better; infinite where k is so large that the bound
     /// says nothing.
+    ///
+    /// Rounded factors make of each product one that is off by `2 u + u²`, with their roundoff `u`. Then tensor cores have
+    /// added, which cut off the sum and each of 8 products, 25 bits below the greatest: as `k + 20` roundings to the nearest
+    /// at most.
     pub(super) fn bounds(&self, k: usize) -> Bounds {
-        let (roundings, format) = (self.roundings(k), self.computed);
+        let (mut roundings, format) = (self.roundings(k), self.computed);
+        let mut of_factors = 0.0;
+        if let Some(factors) = self.factors {
+            let u = factors.roundoff();
+            of_factors = 2.0 * u + u * u;
+            roundings += 17.0;
+        }
         let gamma = match roundings * format.roundoff() {
             small if small < 1.0 => small / (1.0 - small),
             _ => f64::INFINITY,
         };
         let times = if format == Format::F64 { 2.0 } else { 1.0 };
         let least = roundings * format.tiny() * self.alpha.abs().max(1.0);
-        Bounds { gamma: times * gamma, least: times * least }
+        Bounds { gamma: times * (of_factors + gamma * (1.0 + of_factors)), least: times * least }
     }
 
     /// May a sum whose terms have these absolute values together, before alpha and in the end, have become too large?

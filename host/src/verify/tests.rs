@@ -52,8 +52,17 @@ impl Case {
             row_major.read(0..m, 0..n, layout, &mut values).unwrap();
             let c = Dense::new(m, n, layout, values).unwrap();
             let (alpha, beta) = self.factors;
-            let claim =
-                Claim { a: &a, b: &b, before: Some(&before), c: &c, alpha, beta, computed, stored };
+            let claim = Claim {
+                a: &a,
+                b: &b,
+                before: Some(&before),
+                c: &c,
+                alpha,
+                beta,
+                factors: None,
+                computed,
+                stored,
+            };
             let sample = claim.sample(Criterion::Bound, 7).unwrap();
             all.push((claim.compare(Criterion::Bound).unwrap(), sample));
         }

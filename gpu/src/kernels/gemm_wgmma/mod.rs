@@ -34,7 +34,7 @@
 mod entries;
 mod operand;
 mod output;
-mod walk;
+pub(super) mod walk;
 
 pub use self::entries::*;
 use self::{

@@ -1,0 +1,71 @@
+//! Columns of B on their way from shared memory to the registers that the tensor cores read them from.
+//!
+//! Of 8 steps of k a thread holds four elements: with g = lane / 4 and t = lane % 4, the instruction's rows g and g + 8 (of
+//! the warp's 16) at step t, and both at step t + 4. Which columns of B are these rows is free, as long as C's columns
+//! follow. If rows g and g + 8 are neighbouring columns, a load of 64 bits brings both.
+//!
+//! Such a load is served to half a warp at a time: 16 lanes, four steps by four pairs. They should take 128 different bytes
+//! modulo 128. A step's row of a box is 32 columns, eight *chunks* of sixteen bytes, and the swizzle puts chunk c of step p to
+//! c ^ (p % 8). Four steps of one chunk then are four places of the same half of the row; so half a warp takes its two
+//! chunks from both halves:
+//!
+//! ```text
+//!   chunk (4 columns)     0   1   2   3   4   5   6   7     32 columns: two warps'
+//!   g, of an even warp   0,1 4,5         2,3 6,7
+//!   g, of an odd warp            0,1 4,5         2,3 6,7
+//! ```
+
+use super::{super::device::*, DEPTH};
+
+/// Columns of a box: a row of it is 128 bytes, a span of the swizzle.
+pub const SPAN: usize = 32;
+
+/// Columns of a chunk, which the swizzle moves together.
+const CHUNK: usize = 4;
+
+/// The columns of a thread.
+pub struct Columns {
+    /// Where its elements of the first 4 steps of k are in a stage's columns of B, and of the next 4.
+    places: [usize; 2],
+}
+
+impl Columns {
+    /// Those of a lane of a warpgroup's warp; the warpgroup's are the 64 from `first` on.
+    #[inline(always)]
+    pub fn new(first: usize, warp: usize, lane: usize) -> Self {
+        let (pair, step) = (lane / 4, lane % 4);
+        let chunk = warp % 2 * 2 + pair / 4 + pair / 2 % 2 * 4;
+        let span = (first + warp / 2 * SPAN) * DEPTH;
+        let place = |step: usize| span + step * SPAN + (chunk ^ step) * CHUNK + pair % 2 * 2;
+        Columns { places: [place(step), place(step + 4)] }
+    }
+
+    /// What the tensor cores are to have of the `HALF`th 16 steps of k, 8 at a time. B's columns begin at element `at`.
+    #[inline(always)]
+    #[track_caller]
+    pub fn load<const HALF: usize>(
+        &self,
+        tiles: &DynamicShared<Tf32>,
+        at: usize,
+    ) -> [[Tf32; 4]; 2] {
+        let eight = |number: usize| {
+            let at = at + number * 8 * SPAN;
+            let [first, next] = self.places.map(|place| tiles.load64_in_order::<2>(at + place));
+            [first[0], first[1], next[0], next[1]]
+        };
+        [eight(2 * HALF), eight(2 * HALF + 1)]
+    }
+
+    /// Where among a warp's columns, from left to right, those of rows g and g + 8 of the instruction stand.
+    #[inline(always)]
+    pub fn order(g: usize) -> usize {
+        g / 2 % 2 * 8 + g / 4 * 4 + g % 2 * 2
+    }
+
+    /// The column of a warpgroup's 64 that is a warp's number `order` from left to right, a multiple of 4: there are eight
+    /// neighbours, and sixteen columns further another eight.
+    #[inline(always)]
+    pub fn column(warp: usize, order: usize) -> usize {
+        warp / 2 * SPAN + warp % 2 * 8 + order / 8 * 16 + order % 8
+    }
+}

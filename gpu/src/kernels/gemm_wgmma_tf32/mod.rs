@@ -1,0 +1,198 @@
+//! The general product of f32 on Hopper's tensor cores: factors of tf32, sums of f32.
+//!
+//! A tf32 is an f32 of whose fraction 10 bits are left. The accelerator that copies boxes rounds to it, so C's error is that
+//! of factors with 11 bits, about 3e-4; and the tensor cores do half as many operations a cycle as of bf16. What makes this
+//! kernel another than bf16's ([`gemm_wgmma`](super::gemm_wgmma), where tiles, stages, the producer and the walk are
+//! explained) is that of tf32 the tensor cores read *K-major* operands alone: in shared memory, steps of k lie side by side.
+//! A of k side by side does, and B, whose columns lie side by side, does not.
+//!
+//! But one operand may come from registers, which any thread can load from anywhere. That is the instruction's A, so what
+//! is multiplied is
+//!
+//! ```text
+//!   C^T = B^T A^T     n of C are the instruction's 64 rows, in registers ([`columns`])
+//!                     m of C are its columns, up to 256, K-major in shared memory as they lie
+//!
+//!   kernel                      warpgroups   a warpgroup's part (m x n)   stages of 32 steps
+//!   gemm_wgmma_tf32_256x128_nn    2 + 1           256 x 64                       4
+//!   gemm_wgmma_tf32_128x128_nn    2 + 1           128 x 64                       6
+//!   gemm_wgmma_tf32_128x64_nn     1 + 1           128 x 64                       8
+//! ```
+//!
+//! * **A warpgroup has columns of C for itself**, 64 of them: what goes through registers is loaded once. Two such groups
+//!   read the same rows of A. For 64 x 256 a stage is 512 cycles of the tensor cores, and eight loads of 64 bits a thread.
+//! * **A stage is two products**, of 16 steps of k each, from two sets of registers: while one is under way, the other's
+//!   are loaded. A set is loaded again when the product that reads it has been waited for.
+//! * **The sums are C's transpose**, and are turned over on their way to C ([`output`]).
+//!
+//! Operands that lie otherwise are turned over before, or exchanged with each other, by the host. Rows begin at multiples of
+//! sixteen bytes, and k is not 0.
+//!
+//! The sums are rounded as of bf16, 8 products at a time.
+
+mod columns;
+mod output;
+
+use self::columns::{Columns, SPAN};
+use super::{
+    device::{warpgroup::*, *},
+    gemm::epilogue::Epilogue,
+    gemm_wgmma::walk::Walk,
+};
+use crate::problem::Problem;
+
+/// Steps of k in a stage: 128 bytes, the widest span of the swizzle.
+pub const DEPTH: usize = 32;
+
+/// Columns of C of a warpgroup.
+const GROUP: usize = 64;
+
+/// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 columns and one more.
+/// `STAGED` is the rows of what is on its way to C: 64 for each warp.
+#[inline(always)]
+#[track_caller]
+fn multiply<
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const STAGES: usize,
+    const STAGED: usize,
+>(
+    problem: &Problem,
+    (a, b): (&TensorMap<Tf32>, &TensorMap<Tf32>),
+    (c, bias): (&mut Out<f32>, &In<f32>),
+    pipeline: &Pipeline<STAGES>,
+    staged: &mut Shared<f32, STAGED, { output::COLS }>,
+) {
+    const {
+        assert!(TILE_COLS.is_multiple_of(GROUP));
+        assert!(STAGED == TILE_COLS / GROUP * 4 * output::ROWS, "each warp has a part");
+    }
+    let rows_of_a = a.boxes::<TILE_ROWS, DEPTH, { 4 * DEPTH }>();
+    let cols_of_b = b.boxes::<DEPTH, SPAN, { 4 * SPAN }>();
+    let mut tiles = dynamic_shared![Tf32];
+    let (len_a, len_b) = (TILE_ROWS * DEPTH, TILE_COLS * DEPTH);
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
+    let (group, warp) = (warp / 4, warp % 4);
+    let groups = TILE_COLS / GROUP;
+    let product = thread::block_idx_z();
+    let stages = problem.k.div_ceil(DEPTH as u32);
+    let mut walk = Walk::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
+
+    if t == 0 {
+        // Every warp reads columns of B for itself.
+        pipeline.init(4 * groups as u32);
+    }
+    thread::sync_threads();
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+
+    if group == groups {
+        // With one other warpgroup there are registers enough.
+        if groups > 1 {
+            give_registers::<40>();
+        }
+        if warp > 0 {
+            return;
+        }
+        let mut producer = pipeline.producer();
+        while let Some((row, col)) = walk.next() {
+            for stage in 0..stages {
+                let at = producer.acquire_warp() * (len_a + len_b);
+                if warp::elect() {
+                    let p = stage * DEPTH as u32;
+                    producer.announce(((len_a + len_b) * size_of::<Tf32>()) as u32);
+                    tiles.load_box(at, &rows_of_a, (product, row, p), producer.full());
+                    for span in 0..TILE_COLS / SPAN {
+                        let (at, col) =
+                            (at + len_a + span * SPAN * DEPTH, col + (span * SPAN) as u32);
+                        tiles.load_box(at, &cols_of_b, (product, p, col), producer.full());
+                    }
+                }
+                producer.advance();
+            }
+        }
+        return;
+    }
+
+    if groups > 1 {
+        take_registers::<232>();
+    }
+    let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+    let columns = Columns::new(group * GROUP, warp, t % 32);
+    // What is begun, and what has been read: a stage behind.
+    let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
+    while let Some((row, col)) = walk.next() {
+        let mut sums = Accumulators::<TILE_ROWS>::zeroed();
+        for stage in 0..stages {
+            let at = next.wait_warp() * (len_a + len_b);
+            let rows = tiles.operand::<KMajor<DEPTH, 4>>(at);
+            next.advance();
+
+            // The first product of the stage before has ended: its registers may be loaded again.
+            wait::<1>();
+            let first = columns.load::<0>(&tiles, at + len_a);
+            sums.multiply_add_registers(&first, rows, 0);
+            commit();
+
+            // And so has the second. (No branch may stand before what follows, or ptxas does not see that these are others'
+            // registers, and lets products begin one after the other: C7513.)
+            wait::<1>();
+            let second = columns.load::<1>(&tiles, at + len_a);
+            sums.multiply_add_registers(&second, rows, 2);
+            commit();
+
+            // With it all of that stage has been read.
+            if stage > 0 {
+                read.release_warp();
+                read.advance();
+            }
+        }
+        let sums = sums.wait::<0>();
+        read.release_warp();
+        read.advance();
+        let first = (row as usize, col as usize + group * GROUP);
+        output::store(sums, staged, &mut epilogue, first, problem.m as usize);
+    }
+}
+
+/// 256 x 128 elements a tile; A lies along k, B along n.
+#[kernel(block = (384), dynamic_shared = 4 * 4 * 32 * (256 + 128), shared = 8 * 64 * 64 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_tf32_256x128_nn(
+    problem: Problem,
+    a: TensorMap<Tf32>,
+    b: TensorMap<Tf32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let (ring, mut staged) = (pipeline![4], shared![f32; 8 * 64, 16]);
+    multiply::<256, 128, _, _>(&problem, (&a, &b), (&mut c, &bias), &ring, &mut staged);
+}
+
+/// 128 x 128 elements a tile; A lies along k, B along n.
+#[kernel(block = (384), dynamic_shared = 6 * 4 * 32 * (128 + 128), shared = 8 * 64 * 64 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_tf32_128x128_nn(
+    problem: Problem,
+    a: TensorMap<Tf32>,
+    b: TensorMap<Tf32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let (ring, mut staged) = (pipeline![6], shared![f32; 8 * 64, 16]);
+    multiply::<128, 128, _, _>(&problem, (&a, &b), (&mut c, &bias), &ring, &mut staged);
+}
+
+/// 128 x 64 elements a tile; A lies along k, B along n.
+#[kernel(block = (256), dynamic_shared = 8 * 4 * 32 * (128 + 64), shared = 4 * 64 * 64 + 128, barriers = 1, min_blocks = 1, arch = 90, dependent)]
+pub fn gemm_wgmma_tf32_128x64_nn(
+    problem: Problem,
+    a: TensorMap<Tf32>,
+    b: TensorMap<Tf32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let (ring, mut staged) = (pipeline![8], shared![f32; 4 * 64, 16]);
+    multiply::<128, 64, _, _>(&problem, (&a, &b), (&mut c, &bias), &ring, &mut staged);
+}

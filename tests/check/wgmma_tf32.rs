@@ -1,0 +1,236 @@
+//! Products of f32 with factors of tf32 on tensor cores, as the kernels are launched: tiles that are whole and not, several
+//! of them a block; factors that are rounded to the nearest as they are copied.
+
+use gpu::{
+    problem::{COL_BIAS, Problem, RELU},
+    registry::{Contract, KERNELS, TensorKernel, TensorProduct},
+};
+use simt::{
+    LaunchConfig, Tf32,
+    check::{self, Order},
+    checked, cpu,
+    device::{self, BoxShape},
+};
+
+fn cases() -> Vec<&'static TensorProduct<f32>> {
+    let cases = KERNELS.iter().filter_map(|entry| match &entry.contract {
+        Contract::TensorProduct(product) if product.kernel.is_tf32() => Some(product),
+        _ => None,
+    });
+    let cases = cases.collect::<Vec<_>>();
+    assert_eq!(cases.len(), 3);
+    cases
+}
+
+fn name(case: &TensorProduct<f32>) -> &'static str {
+    case.kernel.declaration().name
+}
+
+/// Sixteen bytes, aligned.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Four([f32; 4]);
+
+/// A row-major matrix whose rows begin at multiples of sixteen bytes. What is between them is NaN: nobody may read it.
+struct Operand {
+    values: Vec<Four>,
+    rows: usize,
+    cols: usize,
+    shape: BoxShape,
+}
+
+impl Operand {
+    fn new(
+        (rows, cols): (usize, usize),
+        shape: BoxShape,
+        value: impl Fn(usize, usize) -> f32,
+    ) -> Self {
+        let fours = cols.div_ceil(4);
+        let at = |row, col| if col < cols { value(row, col) } else { f32::NAN };
+        let four = |i: usize| Four(std::array::from_fn(|lane| at(i / fours, i % fours * 4 + lane)));
+        Operand { values: (0..rows * fours).map(four).collect(), rows, cols, shape }
+    }
+
+    fn at(&self, row: usize, col: usize) -> f32 {
+        self.values[row * self.cols.div_ceil(4) + col / 4].0[col % 4]
+    }
+
+    fn map(&self) -> device::TensorMap<Tf32> {
+        let (extents, strides) = ([1, self.rows, self.cols], [0, self.cols.next_multiple_of(4)]);
+        // SAFETY: so many elements, and nobody writes them.
+        unsafe { device::TensorMap::new(self.values.as_ptr().cast(), extents, strides, self.shape) }
+            .unwrap()
+    }
+
+    fn checked_map(&self) -> checked::TensorMap<Tf32> {
+        let (extents, strides) = ([1, self.rows, self.cols], [0, self.cols.next_multiple_of(4)]);
+        // SAFETY: as in `map`.
+        unsafe {
+            checked::TensorMap::new(self.values.as_ptr().cast(), extents, strides, self.shape)
+        }
+        .unwrap()
+    }
+}
+
+/// Small integers, whose sums are exact.
+fn integer(row: usize, col: usize, salt: usize) -> f32 {
+    ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
+}
+
+/// From -1 to 1, with all 24 bits.
+fn real(row: usize, col: usize, salt: usize) -> f32 {
+    let bits = (row << 40 | col << 20 | salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let bits = (bits ^ bits >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
+}
+
+/// C and its operands.
+struct Given {
+    problem: Problem,
+    a: Operand,
+    b: Operand,
+    c: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl Given {
+    fn new(
+        case: &TensorProduct<f32>,
+        [m, n, k]: [usize; 3],
+        (alpha, beta): (f64, f64),
+        full: bool,
+        value: fn(usize, usize, usize) -> f32,
+    ) -> Self {
+        let mut problem = Problem { alpha, beta, ..Problem::dense(m as u32, n as u32, k as u32) };
+        if full {
+            (problem.bias, problem.activation) = (COL_BIAS, RELU);
+        }
+        let a = Operand::new((m, k), case.a, |row, p| value(row, p, 1));
+        let b = Operand::new((k, n), case.b, |p, col| value(p, col, 2));
+        // With beta = 0 it is not looked at.
+        let c_at = |i: usize| if beta == 0.0 { f32::NAN } else { value(i / n, i % n, 3) };
+        let c = (0..m * n).map(c_at).collect();
+        let bias = (0..n).map(|col| if full { col as f32 - 7.0 } else { 0.0 }).collect();
+        Given { problem, a, b, c, bias }
+    }
+
+    fn config(&self, case: &TensorProduct<f32>, blocks: u32) -> LaunchConfig {
+        let declaration = case.kernel.declaration();
+        let dynamic_shared = declaration.dynamic_shared.unwrap();
+        let config = LaunchConfig::new([blocks, 1, 1], declaration.block.unwrap());
+        LaunchConfig { dynamic_shared, ..config }
+    }
+
+    fn run(&self, case: &TensorProduct<f32>, blocks: u32) -> Vec<f32> {
+        let TensorKernel::Tf32 { kernel, .. } = case.kernel else { panic!("{}", name(case)) };
+        let mut c = self.c.clone();
+        // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
+        unsafe {
+            let out = device::Out::new(c.as_mut_ptr(), c.len());
+            let bias = device::In::new(self.bias.as_ptr(), self.bias.len());
+            let params = (self.problem, self.a.map(), self.b.map(), out, bias);
+            let config = self.config(case, blocks);
+            cpu::launch(kernel, &config, params, &cpu::Options::default()).unwrap();
+        }
+        c
+    }
+
+    fn run_watched(&self, case: &TensorProduct<f32>, blocks: u32, order: Order) -> Vec<f32> {
+        let TensorKernel::Tf32 { checked, .. } = case.kernel else { panic!("{}", name(case)) };
+        let mut c = self.c.clone();
+        let mut options = check::Options::default();
+        options.order = order;
+        // Of a bias that there is not nothing is read, nor what lies between rows.
+        let Problem { n, k, bias, .. } = self.problem;
+        options.complete = bias == COL_BIAS && n % 4 == 0 && k % 4 == 0;
+        // SAFETY: as in `run`.
+        let report = unsafe {
+            let out = checked::Out::new(c.as_mut_ptr(), c.len());
+            let bias = checked::In::new(self.bias.as_ptr(), self.bias.len());
+            let params = (self.problem, self.a.checked_map(), self.b.checked_map(), out, bias);
+            check::launch(checked, &self.config(case, blocks), params, &options)
+        };
+        let report = report.unwrap();
+        assert!(report.is_clean(), "{}, {order}: {report}", name(case));
+        c
+    }
+
+    /// What element `i` of C should be of these factors, and the sum of the absolute values of what is added.
+    fn expected(&self, i: usize, factor: fn(f32) -> f32) -> (f64, f64) {
+        let Problem { n, k, alpha, beta, activation, .. } = self.problem;
+        let (row, col) = (i / n as usize, i % n as usize);
+        let (mut sum, mut magnitude) = (0.0, 0.0);
+        for p in 0..k as usize {
+            let [a, b] = [self.a.at(row, p), self.b.at(p, col)].map(factor).map(f64::from);
+            let product = a * b;
+            sum += product;
+            magnitude += product.abs();
+        }
+        let before = if beta == 0.0 { 0.0 } else { beta * f64::from(self.c[i]) };
+        let sum = alpha * sum + before + f64::from(self.bias[col]);
+        (if activation == RELU { sum.max(0.0) } else { sum }, magnitude)
+    }
+
+    fn is_exact(&self, case: &TensorProduct<f32>, c: &[f32]) {
+        let n = self.problem.n as usize;
+        for (i, &got) in c.iter().enumerate() {
+            let (want, _) = self.expected(i, |value| value);
+            assert_eq!(f64::from(got), want, "{}: element ({}, {})", name(case), i / n, i % n);
+        }
+    }
+}
+
+#[test]
+fn integers_are_exact_and_no_access_is_out_of_order() {
+    let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
+    for (number, case) in cases().into_iter().enumerate() {
+        for (shape, blocks, scales, full) in [
+            ([260, 132, 130], 1, (1.0, 0.0), false),
+            ([130, 300, 280], 3, (2.0, -1.0), false),
+            ([256, 128, 96], 1, (1.0, 0.0), false),
+            ([37, 9, 8], 2, (1.0, 1.0), true),
+            ([3, 70, 300], 1, (2.0, 1.0), true),
+        ] {
+            let given = Given::new(case, shape, scales, full, integer);
+            given.is_exact(case, &given.run(case, blocks));
+            let order = orders[(number + shape[0]) % 4];
+            given.is_exact(case, &given.run_watched(case, blocks, order));
+        }
+    }
+}
+
+#[test]
+fn checked_launches_are_clean_in_ten_random_orders() {
+    for case in cases() {
+        let given = Given::new(case, [270, 140, 300], (2.0, 1.0), true, integer);
+        for seed in 1..=10 {
+            given.is_exact(case, &given.run_watched(case, 1, Order::Random(seed)));
+        }
+    }
+}
+
+/// Of factors that were rounded to the nearest, of two that are equally near away from zero, the sum is cut off at each of
+/// `k / 8` steps, and each of 8 products once more: 2^-23 of the greatest sum each at most. And C's error is that of such
+/// factors, half of that of factors that are cut off.
+#[test]
+fn factors_are_rounded_to_the_nearest_and_sums_cut_off() {
+    let case = cases()[0];
+    let k = 1000;
+    let given = Given::new(case, [70, 40, k], (1.0, 0.0), false, real);
+    let c = given.run(case, 1);
+    let steps = k.div_ceil(8) as f64;
+    let (mut error, mut of_cut_off, mut size) = (0.0, 0.0, 0.0);
+    for (i, &c) in c.iter().enumerate() {
+        let (want, magnitude) = given.expected(i, |value| Tf32::from_f32(value).to_f32());
+        let bound = (steps + 9.0) * 2f64.powi(-23) * magnitude;
+        let off = (f64::from(c) - want).abs();
+        assert!(off <= bound, "element {i}: {c} is {off:e} off, over {bound:e}");
+        let (exact, _) = given.expected(i, |value| value);
+        let (cut_off, _) = given.expected(i, |value| Tf32::from_bits(value.to_bits()).to_f32());
+        error += (f64::from(c) - exact).powi(2);
+        of_cut_off += (cut_off - exact).powi(2);
+        size += exact.powi(2);
+    }
+    let [error, of_cut_off] = [error, of_cut_off].map(|sum: f64| (sum / size).sqrt());
+    assert!((1e-4..4e-4).contains(&error) && error < 0.6 * of_cut_off, "{error:e} {of_cut_off:e}");
+}

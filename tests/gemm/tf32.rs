@@ -1,0 +1,96 @@
+//! Factors of f32 that may be rounded to tf32: operands that lie any way, and when such a kernel is taken.
+
+use host::{
+    Activation, Compute, Gemm, Shape,
+    gemm::{Request, Scalar, Target, Text},
+};
+use tests::{
+    devices,
+    gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, counted},
+};
+
+/// The kernels.
+fn kernels() -> impl Iterator<Item = &'static str> {
+    f32::kernels().filter_map(|kernel| match kernel.text {
+        Text::Tensor(product) if product.kernel.is_tf32() => Some(kernel.entry.name()),
+        _ => None,
+    })
+}
+
+/// Four ways, both orders of C, both biases, a batch; rows and first elements that begin at multiples of sixteen bytes and
+/// not; tiles whole and not.
+#[test]
+fn every_way_to_lie() {
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        for ([m, n, k], padding) in [([37, 70, 45], 0), ([130, 300, 200], 1), ([300, 132, 8], 4)] {
+            let data = Data::exact(k);
+            for way in 0..8 {
+                let order = |bit: usize| match way >> bit & 1 {
+                    0 => Order::Rows,
+                    _ => Order::Columns,
+                };
+                let lies = |size: (usize, usize), bit| {
+                    let one = Place::padded(size, order(bit), padding);
+                    if padding == 1 { one.at(3) } else { one }
+                };
+                for (side, beta, count_of) in [(Side::Row, 0.0, None), (Side::Col, -1.0, Some(2))] {
+                    let many = |size, place: Place| match count_of {
+                        Some(of) => place.batch(of, place.extent(size).next_multiple_of(4)),
+                        None => place,
+                    };
+                    let operand = |size, bit, salt| {
+                        Operand::draw(size, many(size, lies(size, bit)), data, salt)
+                    };
+                    let (a, b) = (operand((m, k), 0, 81), operand((k, n), 1, 82));
+                    let c = many((m, n), Place::padded((m, n), order(2), 2));
+                    let case = Case::plain(a, b, c).scaled(2.0, beta, data, 83);
+                    let case = case.biased(side, data, 84).activated(Activation::Relu);
+                    let want = Want::exact(&case);
+                    for name in kernels() {
+                        let run =
+                            |gemm: Gemm<'static, f32>| gemm.compute(Compute::Tf32).kernel(name);
+                        let c = bench.run_as(&case, run).unwrap();
+                        want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+                    }
+                    count += 1;
+                }
+            }
+        }
+    }
+    counted("tf32::every_way_to_lie", count / devices().len());
+}
+
+/// Where it may not, no product is rounded; where it may, on Hopper alone; and of other types nothing changes.
+#[test]
+fn only_where_it_may() {
+    let tf32 = Gemm::<f32>::new().compute(Compute::Tf32);
+    let ampere = {
+        let mut target = Target::H200;
+        target.capability = (8, 0);
+        target
+    };
+    let mut count = 0;
+    for size in [1, 100, 512, 1024, 4096] {
+        let request = Request::dense(Shape::new(size, size, size).unwrap());
+        let taken = |gemm: &Gemm<f32>, target| {
+            let entry = gemm.choose(&request, target).unwrap().entry;
+            (entry.name(), entry.is_tf32())
+        };
+        assert!(!taken(&Gemm::new(), &Target::H200).1, "{size}");
+        assert_eq!(taken(&tf32, &Target::H200).1, size >= 512, "{size}");
+        for target in [&ampere, &Target::cpu(2)] {
+            assert_eq!(taken(&tf32, target), taken(&Gemm::new(), target), "{size}");
+        }
+        count += 4;
+    }
+    let request = Request::dense(Shape::new(100, 100, 100).unwrap());
+    let name = "gemm_wgmma_tf32_128x64_nn";
+    let refused = Gemm::<f32>::new().kernel(name).unwrap().choose(&request, &Target::H200);
+    let expected = format!("kernel = {name}: rounds factors to tf32, which compute = tf32 allows");
+    assert_eq!(refused.unwrap_err().to_string(), expected);
+    let chosen = |gemm: Gemm<f64>| gemm.choose(&request, &Target::H200).unwrap().entry.name();
+    assert_eq!(chosen(Gemm::new().compute(Compute::Tf32)), chosen(Gemm::new()));
+    counted("tf32::only_where_it_may", count + 2);
+}
