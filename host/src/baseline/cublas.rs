@@ -17,6 +17,7 @@ use crate::{
     buffer::{BufferView, BufferViewMut},
     cuda,
     error::{Error, Result},
+    gemm::Compute,
     launch::Stream,
     matrix::Matrix,
 };
@@ -121,14 +122,16 @@ type GemmEx = unsafe extern "C" fn(
 
 /// `CUBLAS_COMPUTE_32F`: sums and factors of float32.
 const COMPUTE_32F: c_int = 68;
+/// `CUBLAS_COMPUTE_32F_FAST_TF32`: factors of float32 may be rounded to TF32 for tensor cores.
+const COMPUTE_32F_FAST_TF32: c_int = 77;
 /// `CUBLAS_GEMM_DEFAULT`: its own choice of an algorithm.
 const GEMM_DEFAULT: c_int = -1;
 
 /// `CUBLAS_DEFAULT_MATH`: float32 as it is. (`NVIDIA_TF32_OVERRIDE=1` makes TF32 of it.)
 const DEFAULT_MATH: c_int = 0;
 
-/// cuBLAS on a stream, with its default arithmetic: of float32 no tensor cores, of bfloat16 their products, summed up in
-/// float32.
+/// cuBLAS on a stream, with its default arithmetic: of float32 no tensor cores (unless [`Cublas::compute`] lets it), of
+/// bfloat16 their products, summed up in float32.
 #[derive(Debug)]
 pub struct Cublas<'a> {
     handle: Handle,
@@ -139,6 +142,7 @@ pub struct Cublas<'a> {
     gemm_ex: GemmEx,
     batched_ex: GemmStridedBatchedEx,
     destroy: Destroy,
+    compute: Compute,
     name: &'static str,
     version: String,
     /// Keeps the code behind the pointers above; unloaded last.
@@ -192,6 +196,7 @@ impl<'a> Cublas<'a> {
             gemm_ex,
             batched_ex,
             destroy,
+            compute: Compute::Native,
             name,
             version: String::new(),
             _library: library,
@@ -205,6 +210,13 @@ impl<'a> Cublas<'a> {
         check("cublasGetVersion_v2", unsafe { get_version(handle, &mut number) })?;
         cublas.version = version(number.unsigned_abs() as usize);
         Ok(cublas)
+    }
+
+    /// How it may compute products of float32: [`Compute::Tf32`] is `CUBLAS_COMPUTE_32F_FAST_TF32`.
+    #[must_use]
+    pub fn compute(mut self, compute: Compute) -> Self {
+        self.compute = compute;
+        self
     }
 
     /// The name under which the library was found.
@@ -229,7 +241,7 @@ impl<'a> Cublas<'a> {
     }
 
     /// Products of dense matrices, by one call: `cublasSgemm`, or of several `cublasSgemmStridedBatched`; of other types
-    /// than f32 `cublasGemmEx`, `cublasGemmStridedBatchedEx`. Returns at once.
+    /// than f32, and where they may be rounded, `cublasGemmEx`, `cublasGemmStridedBatchedEx`. Returns at once.
     ///
     /// # Errors
     /// As [`Cublas::multiply`].
@@ -260,7 +272,9 @@ impl<'a> Cublas<'a> {
         let shape = product.shape;
         let [step_a, step_b, step_c] =
             [shape.a_len(), shape.b_len(), shape.c_len()].map(|len| len as c_longlong);
-        let is_f32 = T::CUDA == f32::CUDA && O::CUDA == f32::CUDA;
+        let of_f32 = T::CUDA == f32::CUDA && O::CUDA == f32::CUDA;
+        let is_f32 = of_f32 && self.compute == Compute::Native;
+        let arithmetic = if of_f32 { COMPUTE_32F_FAST_TF32 } else { COMPUTE_32F };
         // SAFETY: A, B and C have m k, k n and m n elements on this device (`DenseBatch::check`), `count` times one right
         // behind the other, dense, as the leading dimensions say, and of the types that are named, or of f32. They are
         // borrowed for this call; that work queued on a stream is waited for before a buffer is freed is the driver's rule
@@ -304,7 +318,7 @@ impl<'a> Cublas<'a> {
                         c,
                         O::CUDA,
                         n,
-                        COMPUTE_32F,
+                        arithmetic,
                         GEMM_DEFAULT,
                     );
                     ("cublasGemmEx", status)
@@ -334,7 +348,7 @@ impl<'a> Cublas<'a> {
                         n,
                         step_c,
                         count,
-                        COMPUTE_32F,
+                        arithmetic,
                         GEMM_DEFAULT,
                     );
                     ("cublasGemmStridedBatchedEx", status)

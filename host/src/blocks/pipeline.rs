@@ -25,7 +25,7 @@ use crate::{
     buffer::Buffer,
     device::Device,
     error::{Error, Result},
-    gemm::{Choice, DEFAULT_WORKSPACE_LIMIT, Gemm, Scalar},
+    gemm::{Choice, Compute, DEFAULT_WORKSPACE_LIMIT, Gemm, Scalar},
     launch::Stream,
     matrix::{Layout, MatrixView, MatrixViewMut},
     pinned::{Lines, Pinned},
@@ -49,6 +49,8 @@ pub struct Product<'a, T> {
     pub b: &'a dyn Source<T>,
     /// C as it was, m x n; needed where `beta` is not 0.
     pub c: Option<&'a dyn Source<T>>,
+    /// How it may be computed.
+    pub compute: Compute,
     /// Bytes of the device's memory that the kernel may take besides the plan's.
     pub workspace_limit: u64,
 }
@@ -82,7 +84,8 @@ impl<'a, T> Product<'a, T> {
     /// `C = A B`.
     pub fn new(kernel: &'a str, a: &'a dyn Source<T>, b: &'a dyn Source<T>) -> Self {
         let workspace_limit = DEFAULT_WORKSPACE_LIMIT;
-        Product { alpha: 1.0, beta: 0.0, kernel, a, b, c: None, workspace_limit }
+        let compute = Compute::default();
+        Product { alpha: 1.0, beta: 0.0, kernel, a, b, c: None, compute, workspace_limit }
     }
 }
 
@@ -268,7 +271,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
             (0..count).map(|_| Place::new(device, len)).collect::<Result<Vec<_>>>()
         };
         let gemm = Gemm::new().alpha(product.alpha).kernel(product.kernel)?;
-        let gemm = gemm.workspace_limit(product.workspace_limit);
+        let gemm = gemm.compute(product.compute).workspace_limit(product.workspace_limit);
         Ok(Stage {
             plan,
             layouts: [product.a.layout(), product.b.layout(), out],

@@ -15,7 +15,7 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Device, Gemm as GeneralProduct, Pod, Shape,
+    Compute, Device, Gemm as GeneralProduct, Pod, Shape,
     gemm::{Choice, Request, Scalar, Target},
     gpu::registry::{Contract, Entry, KERNELS},
     names::must_be_one_of,
@@ -232,6 +232,29 @@ pub(crate) struct TypeFlags {
     /// Type of C: f32, or that of A and B [default: that of A and B]
     #[arg(long = "out-type", value_enum, value_name = "f32|bf16|f16", hide_possible_values = true)]
     c: Option<ElementType>,
+
+    /// How f32 is multiplied: tf32 lets tensor cores round factors to 10 bits of fraction; fp32 does not
+    #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
+    #[arg(value_name = "fp32|tf32")]
+    compute: ComputeMode,
+}
+
+/// How f32 is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ComputeMode {
+    /// As it is
+    Fp32,
+    /// Rounded to tf32, where there are tensor cores for it
+    Tf32,
+}
+
+impl From<ComputeMode> for Compute {
+    fn from(mode: ComputeMode) -> Compute {
+        match mode {
+            ComputeMode::Fp32 => Compute::Native,
+            ComputeMode::Tf32 => Compute::Tf32,
+        }
+    }
 }
 
 /// A type of elements.
@@ -283,7 +306,21 @@ impl Types {
 }
 
 impl TypeFlags {
+    /// How it may be computed.
+    pub(crate) fn compute(self) -> Compute {
+        self.compute.into()
+    }
+
+    /// Its name: `fp32`.
+    pub(crate) fn compute_name(self) -> String {
+        name_of(&self.compute)
+    }
+
     pub(crate) fn types(self) -> host::Result<Types> {
+        if self.compute == ComputeMode::Tf32 && self.operands != ElementType::F32 {
+            let limit = "must be fp32: what is no f32 is not rounded to tf32";
+            return Err(host::Error::argument("--compute", "tf32", limit));
+        }
         use ElementType::{Bf16, F16, F32};
         match (self.operands, self.c.unwrap_or(self.operands)) {
             (F32, F32) => Ok(Types::F32),
@@ -307,6 +344,9 @@ impl fmt::Display for TypeFlags {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         if self.operands != ElementType::F32 {
             write!(f, " --type {}", name_of(&self.operands))?;
+        }
+        if self.compute != ComputeMode::Fp32 {
+            write!(f, " --compute {}", name_of(&self.compute))?;
         }
         self.c.map_or(Ok(()), |c| write!(f, " --out-type {}", name_of(&c)))
     }
@@ -470,13 +510,14 @@ impl fmt::Display for KernelChoice {
 }
 
 impl KernelChoice {
-    /// The kernel for a product of such types there, and why.
+    /// The kernel for a product of such types there, computed so, and why.
     pub(crate) fn resolve<T: Scalar<O>, O: Pod>(
         self,
         shape: Shape,
+        compute: Compute,
         target: &Target,
     ) -> host::Result<Choice> {
-        let gemm = GeneralProduct::<T, O>::of_types();
+        let gemm = GeneralProduct::<T, O>::of_types().compute(compute);
         let gemm = match self {
             KernelChoice::Auto => gemm,
             KernelChoice::Named(entry) => gemm.kernel(entry.name())?,

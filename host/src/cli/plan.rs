@@ -113,8 +113,8 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     let (target, of) = target(args.device);
     let request = Request::dense(shape);
     let Choice { entry, reason, workspace_bytes, split_k, .. } =
-        args.kernel.resolve::<T, O>(shape, &target)?;
-    let gemm = Gemm::<T, O>::of_types().kernel(entry.name())?;
+        args.kernel.resolve::<T, O>(shape, args.types.compute(), &target)?;
+    let gemm = Gemm::<T, O>::of_types().compute(args.types.compute()).kernel(entry.name())?;
     let (_, launches) = gemm.plan(&request, &target, &simt::cpu::LIMITS)?;
     // Copies come before what they are for.
     let launched = launches.last().map_or(entry.name(), |launch| launch.kernel);

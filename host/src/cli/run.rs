@@ -37,6 +37,8 @@ struct Report {
     /// Of A and B, and of C.
     dtype: &'static str,
     out_dtype: &'static str,
+    /// `fp32` or `tf32`: what factors of f32 may have been rounded to.
+    compute: String,
     init: String,
     seed: u64,
     iters: u32,
@@ -107,13 +109,13 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     device: &Device,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let choice = args.kernel.resolve::<T, O>(shape, &Target::of(device))?;
+    let choice = args.kernel.resolve::<T, O>(shape, args.types.compute(), &Target::of(device))?;
     let entry = choice.entry;
     let on_device = shape.bytes_of::<T, O>().saturating_add(choice.workspace_bytes);
     check_memory(shape, on_device, args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
-    let gemm = Gemm::<T, O>::of_types().kernel(entry.name())?;
+    let gemm = Gemm::<T, O>::of_types().compute(args.types.compute()).kernel(entry.name())?;
     let test = Test { stream: device.stream()?, entry, gemm, shape, args, steps };
 
     let mut exact = None;
@@ -144,6 +146,7 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
         k: shape.k(),
         dtype: T::TYPE,
         out_dtype: O::TYPE,
+        compute: args.types.compute_name(),
         init: name_of(&args.init),
         seed: args.seed,
         iters,
@@ -264,8 +267,9 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         let kernel = format!("kernel {}", self.entry.name());
         let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;
         let verification = self.step(name, "verification", || {
-            let Run { verify, seed, .. } = *self.args;
-            Verification::run(verify, self.shape, [a, b, &c], O::FORMAT, criterion, seed)
+            let Run { verify, seed, types, .. } = *self.args;
+            let how = (types.compute(), O::FORMAT);
+            Verification::run(verify, self.shape, [a, b, &c], how, criterion, seed)
         })?;
         Ok(Product { times, verification })
     }
@@ -371,6 +375,7 @@ fn print(
 ) -> Result<(), Failure> {
     let Report { init, seed, .. } = report;
     let types = words(report.dtype, report.out_dtype);
+    let types = if report.compute == "tf32" { format!("{types} as tf32") } else { types };
     writeln!(out, "{shape}   {types}, row-major, {init}, seed {seed}")?;
     writeln!(out, "device    {device}")?;
     writeln!(out, "kernel    {}: {} ({})", entry.name(), entry.summary, report.reason)?;

@@ -1,7 +1,7 @@
 //! Is C right? As much of an answer as was asked for.
 
 use host::{
-    Device, Error, Shape,
+    Compute, Device, Error, Shape,
     verify::{Claim, Comparison, Criterion, Format, Sample, slices},
 };
 
@@ -15,18 +15,19 @@ pub(super) enum Verification {
 }
 
 impl Verification {
-    /// Compares `[a, b, c]`, C's elements those of a format, as far as is asked for. Where that is left open: all of C, if
+    /// Compares `[a, b, c]`, computed so, C's elements those of a format, as far as is asked for. Where that is left open: all of C, if
     /// three products in float64 take no longer than a person waits.
     pub(super) fn run(
         verify: Verify,
         shape: Shape,
         [a, b, c]: [&[f32]; 3],
-        stored: Format,
+        (compute, stored): (Compute, Format),
         criterion: Criterion,
         seed: u64,
     ) -> Result<Option<Verification>, Error> {
         slices(shape, a, b, c, |mut claim| {
             claim.stored = stored;
+            claim.factors = factors(compute);
             Verification::of_claim(verify, shape, &claim, criterion, seed)
         })
     }
@@ -105,6 +106,11 @@ impl Verification {
             ));
         }
     }
+}
+
+/// What factors may have been rounded to. (Of a product that was not, the bound is wider than it need be.)
+pub(super) fn factors(compute: Compute) -> Option<Format> {
+    matches!(compute, Compute::Tf32).then_some(Format::Tf32)
 }
 
 /// Is all of C to be compared, or a sample? `None` for nothing.

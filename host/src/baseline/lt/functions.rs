@@ -10,6 +10,8 @@ use crate::error::Result;
 
 // Of `cublasLt.h`, the same in releases 11 to 13.
 pub(super) const COMPUTE_32F: c_int = 68;
+/// `CUBLAS_COMPUTE_32F_FAST_TF32`.
+pub(super) const COMPUTE_32F_FAST_TF32: c_int = 77;
 /// Type of the factors.
 pub(super) const R_32F: c_int = 0;
 pub(super) const DESC_TRANSA: c_int = 3;

@@ -8,9 +8,9 @@ use cust::sys::CUstream;
 use libloading::Library;
 
 use self::functions::{
-    COMPUTE_32F, DESC_TRANSA, DESC_TRANSB, Destroy, Functions, LAYOUT_BATCH_COUNT,
-    LAYOUT_STRIDED_BATCH_OFFSET, Opaque, PREF_MAX_WORKSPACE_BYTES, PREF_MIN_ALIGNMENT_A_BYTES,
-    Proposal, R_32F, set,
+    COMPUTE_32F, COMPUTE_32F_FAST_TF32, DESC_TRANSA, DESC_TRANSB, Destroy, Functions,
+    LAYOUT_BATCH_COUNT, LAYOUT_STRIDED_BATCH_OFFSET, Opaque, PREF_MAX_WORKSPACE_BYTES,
+    PREF_MIN_ALIGNMENT_A_BYTES, Proposal, R_32F, set,
 };
 use super::{
     DataType, DenseBatch,
@@ -20,6 +20,7 @@ use crate::{
     buffer::{Buffer, BufferView, BufferViewMut},
     cuda,
     error::{Error, Result},
+    gemm::Compute,
     launch::Stream,
 };
 
@@ -32,13 +33,15 @@ const WORKSPACE_BYTES: usize = 32 << 20;
 /// Bytes at whose multiples a buffer begins, and the most that the heuristics ask about.
 const ALIGNMENT: usize = 256;
 
-/// cublasLt on a stream: float32 sums (`CUBLAS_COMPUTE_32F`), of float32 without tensor cores; 32 MiB of workspace.
+/// cublasLt on a stream: float32 sums (`CUBLAS_COMPUTE_32F`), of float32 without tensor cores unless
+/// [`CublasLt::compute`] lets it; 32 MiB of workspace.
 pub struct CublasLt<'a> {
     handle: Opaque,
     stream: &'a Stream,
     context: Arc<cuda::Context>,
     queue: CUstream,
     functions: Functions,
+    compute: Compute,
     /// Of this handle alone, whose products run one after another.
     workspace: RefCell<Buffer<f32>>,
     name: &'static str,
@@ -77,10 +80,18 @@ impl<'a> CublasLt<'a> {
             context,
             queue: queue.raw(),
             functions,
+            compute: Compute::Native,
             workspace: RefCell::new(workspace),
             name,
             _library: library,
         })
+    }
+
+    /// How it may compute products of float32: [`Compute::Tf32`] is `CUBLAS_COMPUTE_32F_FAST_TF32`.
+    #[must_use]
+    pub fn compute(mut self, compute: Compute) -> Self {
+        self.compute = compute;
+        self
     }
 
     /// The name under which the library was found.
@@ -118,8 +129,12 @@ impl<'a> CublasLt<'a> {
         if m == 0 || n == 0 || count == 0 {
             return Ok(plan);
         }
+        let arithmetic = match self.compute {
+            Compute::Tf32 if T::CUDA == f32::CUDA && O::CUDA == f32::CUDA => COMPUTE_32F_FAST_TF32,
+            _ => COMPUTE_32F,
+        };
         // SAFETY: one description is written.
-        let status = unsafe { (functions.desc_create)(&mut plan.operation, COMPUTE_32F, R_32F) };
+        let status = unsafe { (functions.desc_create)(&mut plan.operation, arithmetic, R_32F) };
         check("cublasLtMatmulDescCreate", status)?;
         // Its matrices are column-major, so the operands change places (`Cublas::launch`): its A is B, its B is A.
         let [of_a, of_b] = product.transposed;

@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Error, Shape, check,
+    Compute, Error, Shape, check,
     gemm::{Candidate, Request, Target, candidates},
     gpu::registry::{self, Entry},
     simt::check::Order,
@@ -92,7 +92,7 @@ impl KernelOrAll {
             // Its operands will be of its types, and lie as it reads them.
             KernelOrAll::One(KernelChoice::Named(entry)) => Ok(vec![entry]),
             KernelOrAll::One(auto) => {
-                Ok(vec![auto.resolve::<f32, f32>(shape, &Target::H200)?.entry])
+                Ok(vec![auto.resolve::<f32, f32>(shape, Compute::Native, &Target::H200)?.entry])
             }
         }
     }
@@ -122,7 +122,7 @@ impl KernelOrAll {
             );
             return Err(Error::argument("--kernel", name, limit));
         }
-        let entry = kernel.resolve::<f32, f32>(shape, &Target::H200)?.entry;
+        let entry = kernel.resolve::<f32, f32>(shape, Compute::Native, &Target::H200)?.entry;
         if is_lesson_or_general(entry) {
             return Ok(vec![entry]);
         }

@@ -14,7 +14,7 @@ use host::{
 };
 
 use super::{
-    DeviceChoice, Offering, Verify,
+    ComputeMode, DeviceChoice, Offering, Verify,
     bytes::{bytes, bytes_or_none},
     devices, name_of, seed,
 };
@@ -63,6 +63,11 @@ pub(crate) struct Gemm {
     /// Which elements of the file lie side by side: a row's, or a column's
     #[arg(long, value_enum, default_value_t = Order::C)]
     pub(crate) out_order: Order,
+
+    /// How float32 is multiplied: tf32 lets tensor cores round factors to 10 bits of fraction; fp32 does not
+    #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
+    #[arg(value_name = "fp32|tf32")]
+    pub(crate) compute: ComputeMode,
 
     /// A kernel's name (`host kernels` lists them); auto takes the one that is predicted to be the fastest
     #[arg(long, value_name = "auto|NAME", default_value = "auto")]
@@ -173,6 +178,9 @@ impl Gemm {
             let _ = write!(line, " --out-type {}", name_of(&out_type));
         }
         let _ = write!(line, " --out-order {}", name_of(&self.out_order));
+        if self.compute != ComputeMode::Fp32 {
+            let _ = write!(line, " --compute {}", name_of(&self.compute));
+        }
         let _ = write!(line, " --kernel {kernel} --device {device}");
         if let Some(limit) = self.device_memory_limit {
             let _ = write!(line, " --device-memory-limit {limit}");

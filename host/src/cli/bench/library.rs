@@ -1,6 +1,6 @@
 //! What kernels are held against: other people's libraries.
 
-use host::{Bf16, Buffer, F16, Stream, baseline::DenseBatch, gemm::Scalar};
+use host::{Bf16, Buffer, Compute, F16, Stream, baseline::DenseBatch, gemm::Scalar};
 
 use super::{case::Set, cpu};
 use crate::cli::{args::Vs, note, types::Value};
@@ -62,10 +62,11 @@ impl Compared<f32> for F16 {}
 /// The libraries to compare with. Of those that are not there a note says so.
 pub(super) fn open<'a, T: Compared<O>, O: Value>(
     vs: Vs,
+    compute: Compute,
     stream: &'a Stream,
 ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
     match (vs, stream.device().is_cuda()) {
-        (Vs::Cublas, true) => nvidia::open(stream),
+        (Vs::Cublas, true) => nvidia::open(compute, stream),
         (Vs::Cpu, true) => {
             let limit = "nalgebra and gemm run on the CPU: --device cpu, or --vs cublas";
             Err(host::Error::argument("--vs", "cpu", limit))
@@ -131,7 +132,7 @@ mod nvidia {
     use std::cell::RefCell;
 
     use host::{
-        Error, Stream,
+        Compute, Error, Stream,
         baseline::{Cublas, CublasLt, DenseBatch, Plan},
         timing::{self, Candidate},
     };
@@ -142,6 +143,7 @@ mod nvidia {
     const ALGORITHMS: usize = 16;
 
     pub(super) fn open<'a, T: Value, O: Value>(
+        compute: Compute,
         stream: &'a Stream,
     ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
         if std::env::var_os("NVIDIA_TF32_OVERRIDE").is_some_and(|value| value != "0") {
@@ -151,11 +153,11 @@ mod nvidia {
         }
         let mut libraries = Vec::<Box<dyn Library<T, O>>>::new();
         match Cublas::open(stream) {
-            Ok(cublas) => libraries.push(Box::new(cublas)),
+            Ok(cublas) => libraries.push(Box::new(cublas.compute(compute))),
             Err(error) => left_out(error)?,
         }
         match CublasLt::open(stream) {
-            Ok(lt) => libraries.push(Box::new(lt)),
+            Ok(lt) => libraries.push(Box::new(lt.compute(compute))),
             Err(error) => left_out(error)?,
         }
         for library in &libraries {
@@ -283,11 +285,12 @@ mod nvidia {
 
 #[cfg(not(feature = "cuda"))]
 mod nvidia {
-    use host::Stream;
+    use host::{Compute, Stream};
 
     use super::{Library, Value, note};
 
     pub(super) fn open<'a, T: Value, O: Value>(
+        _: Compute,
         _: &'a Stream,
     ) -> host::Result<Vec<Box<dyn Library<T, O> + 'a>>> {
         note(format_args!("note: no cuBLAS: host was built without its feature `cuda`"));

@@ -73,7 +73,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         }
         let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
         for candidate in &candidates {
-            let mut row = row_of::<T, O>(case, device, args.seed);
+            let mut row = row_of::<T, O>(case, device, args);
             row.kernel.clone_from(&candidate.name);
             row.role = candidate.role;
             row.operand_sets = sets.len();
@@ -137,7 +137,8 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let mut request = Request::new(product.shape, product.strides());
         request.batch = product.count;
         let limit = self.args.workspace_limit.unwrap_or(DEFAULT_WORKSPACE_LIMIT);
-        let any = Gemm::<T, O>::of_types().workspace_limit(limit);
+        let compute = self.args.types.compute();
+        let any = Gemm::<T, O>::of_types().compute(compute).workspace_limit(limit);
         let kernels = match (&self.args.kernels[..], self.args.vs) {
             ([], Some(_)) => vec![BenchKernel::AUTO],
             ([], None) => any
@@ -175,7 +176,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             }
         }
         for (why, kernels) in left_out {
-            let size = row_of::<T, O>(case, self.stream.device(), self.args.seed).size();
+            let size = row_of::<T, O>(case, self.stream.device(), self.args).size();
             note(format_args!("note: {size}: without {}: {why}", kernels.join(", ")));
         }
         for library in self.libraries {
@@ -232,6 +233,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let (product, verify, seed) = (&case.product, reference.verify, self.args.seed);
         let [of_real, of_integers] = &mut reference.known;
         let own = &candidate.name;
+        let how = (self.args.types.compute(), O::FORMAT);
         let run = |set: &mut Set<T, O>| -> Result<(Duration, Duration, Vec<f32>), Failure> {
             set.c.fill_bytes(0xff)?;
             let begin = Instant::now();
@@ -251,7 +253,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                 row.algorithm = ready.algorithm();
             }
             let [a, b] = &reference.real;
-            of_real.compare(product, verify, [a, b], c, O::FORMAT, Criterion::Bound, seed)
+            of_real.compare(product, verify, [a, b], c, how, Criterion::Bound, seed)
         })?;
         let step = format!("{name}: {own} once, on integers");
         // Of a library the error on real numbers is what counts.
@@ -259,7 +261,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let exact = integers.map(|([a, b], set)| {
             self.steps.step(&step, || {
                 let (_, _, c) = run(set)?;
-                of_integers.compare(product, verify, [a, b], c, O::FORMAT, Criterion::Exact, seed)
+                of_integers.compare(product, verify, [a, b], c, how, Criterion::Exact, seed)
             })
         });
         let exact = exact.transpose()?;

@@ -107,7 +107,7 @@ fn measure<T: Compared<O>, O: Value>(
     let cases = args.products_on(&device)?.into_iter().map(Case::new).collect::<Vec<_>>();
     cases.iter().try_for_each(|case| check_memory::<T, O>(args, case, &device))?;
     let libraries = match args.vs {
-        Some(vs) => library::open::<T, O>(vs, &stream)?,
+        Some(vs) => library::open::<T, O>(vs, args.types.compute(), &stream)?,
         None => Vec::new(),
     };
     let mut machine = Machine::of(args, &device, &libraries)?;

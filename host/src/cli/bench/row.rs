@@ -1,10 +1,14 @@
 //! What is said of one kernel at one size: a line of `--json`, of results.jsonl and results.csv.
 
-use host::{Bf16, F16, Roof, timing::telemetry::Telemetry, verify::Format};
+use host::{Bf16, Compute, F16, Roof, timing::telemetry::Telemetry, verify::Format};
 use serde::{Deserialize, Serialize};
 
 use super::case::Case;
-use crate::cli::{args::Layouts, list::six_digits, types::Value};
+use crate::cli::{
+    args::{Bench, Layouts},
+    list::six_digits,
+    types::Value,
+};
 
 /// A kernel at a size, or a library that kernels are held against. Read back from a recorded run, too.
 ///
@@ -104,10 +108,12 @@ fn f32_name() -> String {
 }
 
 /// What each row of a size says alike, of products of A and B of `T` with C of `O`.
-pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, seed: u64) -> Row {
+pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, args: &Bench) -> Row {
     let (shape, roof) = (case.product.shape, Roof::of(device));
-    let peak = roof.and_then(|roof| match T::FORMAT {
-        Format::Bf16 | Format::F16 => roof.half_gflops,
+    let peak = roof.and_then(|roof| match (T::FORMAT, args.types.compute()) {
+        (Format::Bf16 | Format::F16, _) => roof.half_gflops,
+        // Twice as many bits, half as many products: on every GPU that has both.
+        (_, Compute::Tf32) => roof.half_gflops.map(|gflops| gflops / 2.0),
         _ => Some(roof.fp32_gflops),
     });
     Row {
@@ -121,8 +127,8 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, see
         trans: Layouts(case.product.transposed).to_string(),
         dtype: T::TYPE.to_owned(),
         out_dtype: O::TYPE.to_owned(),
-        compute: "fp32".to_owned(),
-        seed,
+        compute: args.types.compute_name(),
+        seed: args.seed,
         roof_tflops: peak.map(|gflops| six_digits(gflops * 1e-3)),
         roof_memory_gb_per_s: roof.and_then(|roof| roof.memory_gb_per_s).map(six_digits),
         ..Row::default()

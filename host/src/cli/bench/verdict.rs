@@ -1,7 +1,7 @@
 //! Is a candidate's C right, and how exact?
 
 use host::{
-    Device,
+    Compute, Device,
     baseline::DenseBatch,
     operands,
     verify::{Comparison, Criterion, Format},
@@ -72,12 +72,12 @@ fn estimate(product: &DenseBatch) -> f64 {
     3.0 * product.flop() / (5e9 * f64::from(Device::cpu().multiprocessors()))
 }
 
-/// Compares products of a batch, whose C is of a format: all of them, or the first, one in the middle and the last.
+/// Compares products of a batch, computed so, whose C is of a format: all of them, or the first, one in the middle and the last.
 fn compare(
     product: &DenseBatch,
     verify: Verify,
     [a, b, c]: [&[f32]; 3],
-    stored: Format,
+    how: (Compute, Format),
     criterion: Criterion,
     seed: u64,
 ) -> Result<Vec<Verification>, Failure> {
@@ -90,7 +90,7 @@ fn compare(
     let mut found = Vec::new();
     for index in which {
         let of_one = of_batch(shape, index, [a, b, c]);
-        found.extend(Verification::run(verify, shape, of_one, stored, criterion, seed)?);
+        found.extend(Verification::run(verify, shape, of_one, how, criterion, seed)?);
     }
     Ok(found)
 }
@@ -107,7 +107,7 @@ impl Known {
         verify: Verify,
         [a, b]: [&[f32]; 2],
         c: Vec<f32>,
-        stored: Format,
+        how: (Compute, Format),
         criterion: Criterion,
         seed: u64,
     ) -> Result<Vec<Verification>, Failure> {
@@ -117,7 +117,7 @@ impl Known {
         {
             return Ok(found.clone());
         }
-        let found = compare(product, verify, [a, b, &c], stored, criterion, seed)?;
+        let found = compare(product, verify, [a, b, &c], how, criterion, seed)?;
         self.0 = Some((c, found.clone()));
         Ok(found)
     }
@@ -213,8 +213,15 @@ mod tests {
                 *c += round(a[row * 200 + p]) * round(b[p * 30 + col]);
             }
         }
-        let found = compare(&product, Verify::Full, [&a, &b, &c], Format::F32, Criterion::Bound, 1)
-            .unwrap();
+        let found = compare(
+            &product,
+            Verify::Full,
+            [&a, &b, &c],
+            (Compute::Native, Format::F32),
+            Criterion::Bound,
+            1,
+        )
+        .unwrap();
         Verdict::new(&product, Verify::Full, &found, None, false)
     }
 
@@ -241,7 +248,7 @@ mod tests {
                 Verify::Full,
                 [&a, &b],
                 c,
-                Format::F32,
+                (Compute::Native, Format::F32),
                 Criterion::Exact,
                 1,
             );
@@ -261,8 +268,15 @@ mod tests {
             *c = (0..3).map(|p| a[start + row * 3 + p] * b[start + p * 3 + col]).sum();
         }
         let verdict = |c: &[f32], verify| {
-            let found =
-                compare(&product, verify, [&a, &b, c], Format::F32, Criterion::Exact, 1).unwrap();
+            let found = compare(
+                &product,
+                verify,
+                [&a, &b, c],
+                (Compute::Native, Format::F32),
+                Criterion::Exact,
+                1,
+            )
+            .unwrap();
             Verdict::new(&product, verify, &found, Some(&found), true)
         };
         assert_eq!(verdict(&c, Verify::Full).verified, Some(true));

@@ -23,17 +23,21 @@ use self::{
 };
 use super::{
     Failure,
-    args::{DeviceChoice, Gemm, Verify},
+    args::{ComputeMode, DeviceChoice, Gemm, Verify},
     list::json,
     note,
     steps::Steps,
-    verification::Verification,
+    verification::{Verification, factors},
 };
 
 /// Multiplies files. What cannot be multiplied, or not be written, is told before anything is computed.
 pub(super) fn gemm(args: &Gemm, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let files = Files::open(args)?;
     match files.dtype {
+        Dtype::F8 if args.compute == ComputeMode::Tf32 => {
+            let limit = "must be fp32 where an operand is of float64";
+            Err(Error::argument("--compute", "tf32", limit).into())
+        }
         Dtype::F8 => multiply::<f64>(args, &files, steps, out),
         _ => multiply::<f32>(args, &files, steps, out),
     }
@@ -146,6 +150,7 @@ impl Planned {
         loop {
             let mut request = Request::new(shape, strides);
             request.plain = plain;
+            request.compute = args.compute.into();
             request.workspace_limit = workspace_limit;
             let named = |error| match error {
                 Error::Argument { value, limit, .. } => Error::argument("--kernel", value, limit),
@@ -261,6 +266,7 @@ where
         files.with_sources(|Sources { a, b, c }: Sources<T>| {
             let mut product = Product::new(choice.entry.name(), a, b);
             (product.alpha, product.beta, product.c) = (factors.alpha, factors.beta, c);
+            product.compute = args.compute.into();
             product.workspace_limit = *workspace_limit;
             product.run(device, blocks, &mut writer)
         })
@@ -335,6 +341,7 @@ where
         let mut claim = Claim::product(a, b, &c);
         (claim.alpha, claim.beta, claim.before) = (alpha, beta, before);
         (claim.computed, claim.stored) = (computed, stored);
+        claim.factors = factors(args.compute.into());
         Verification::of_claim(args.verify, files.shape, &claim, Criterion::Bound, args.seed)
     })
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use host::{
-    Device, Shape, Stream,
+    Compute, Device, Shape, Stream,
     gpu::registry,
     product,
     timing::{self, Candidate as Timed, Measurement, Operands, Rounds, telemetry::Watch},
@@ -193,8 +193,8 @@ impl Tester<'_> {
         self.stream.synchronize()?;
         let c = operands.c.to_row_major()?;
         let (shape, seed) = (self.shape, self.args.seed);
-        let found =
-            Verification::run(self.verify, shape, [a, b, &c], Format::F32, criterion, seed)?;
+        let how = (Compute::Native, Format::F32);
+        let found = Verification::run(self.verify, shape, [a, b, &c], how, criterion, seed)?;
         found.ok_or_else(|| {
             host::Error::argument("--verify", "none", "every rung is verified: full or sample")
                 .into()
