@@ -49,9 +49,9 @@ fn every_way_to_lie() {
                     let case = case.biased(side, data, 84).activated(Activation::Relu);
                     let want = Want::exact(&case);
                     for name in kernels() {
-                        let run =
-                            |gemm: Gemm<'static, f32>| gemm.compute(Compute::Tf32).kernel(name);
-                        let c = bench.run_as(&case, run).unwrap();
+                        let c = bench
+                            .run_as(&case, |gemm| gemm.compute(Compute::Tf32).kernel(name))
+                            .unwrap();
                         want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
                     }
                     count += 1;

@@ -15,7 +15,7 @@
 //!   g, of an odd warp            0,1 4,5         2,3 6,7
 //! ```
 
-use super::{super::device::*, DEPTH};
+use super::{super::device::*, DEPTH, STEP};
 
 /// Columns of a box: a row of it is 128 bytes, a span of the swizzle.
 pub const SPAN: usize = 32;
@@ -40,20 +40,13 @@ impl Columns {
         Columns { places: [place(step), place(step + 4)] }
     }
 
-    /// What the tensor cores are to have of the `HALF`th 16 steps of k, 8 at a time. B's columns begin at element `at`.
+    /// What the tensor cores are to have of the `number`th 8 steps of k. B's columns begin at element `at`.
     #[inline(always)]
     #[track_caller]
-    pub fn load<const HALF: usize>(
-        &self,
-        tiles: &DynamicShared<Tf32>,
-        at: usize,
-    ) -> [[Tf32; 4]; 2] {
-        let eight = |number: usize| {
-            let at = at + number * 8 * SPAN;
-            let [first, next] = self.places.map(|place| tiles.load64_in_order::<2>(at + place));
-            [first[0], first[1], next[0], next[1]]
-        };
-        [eight(2 * HALF), eight(2 * HALF + 1)]
+    pub fn load(&self, tiles: &DynamicShared<Tf32>, at: usize, number: usize) -> [Tf32; 4] {
+        let at = at + number * STEP * SPAN;
+        let [first, next] = self.places.map(|place| tiles.load64_in_order::<2>(at + place));
+        [first[0], first[1], next[0], next[1]]
     }
 
     /// Where among a warp's columns, from left to right, those of rows g and g + 8 of the instruction stand.

@@ -21,7 +21,7 @@
 //!
 //! * **A warpgroup has columns of C for itself**, 64 of them: what goes through registers is loaded once. Two such groups
 //!   read the same rows of A. For 64 x 256 a stage is 512 cycles of the tensor cores, and eight loads of 64 bits a thread.
-//! * **A stage is two products**, of 16 steps of k each, from two sets of registers: while one is under way, the other's
+//! * **A stage is four products**, of 8 steps of k each, from four sets of registers: while three are under way, the fourth's
 //!   are loaded. A set is loaded again when the product that reads it has been waited for.
 //! * **The sums are C's transpose**, and are turned over on their way to C ([`output`]).
 //!
@@ -43,6 +43,9 @@ use crate::problem::Problem;
 
 /// Steps of k in a stage: 128 bytes, the widest span of the swizzle.
 pub const DEPTH: usize = 32;
+
+/// Steps of k of a product.
+const STEP: usize = 8;
 
 /// Columns of C of a warpgroup.
 const GROUP: usize = 64;
@@ -131,20 +134,17 @@ fn multiply<
             let rows = tiles.operand::<KMajor<DEPTH, 4>>(at);
             next.advance();
 
-            // The first product of the stage before has ended: its registers may be loaded again.
-            wait::<1>();
-            let first = columns.load::<0>(&tiles, at + len_a);
-            sums.multiply_add_registers(&first, rows, 0);
-            commit();
+            // (No branch may stand between two products, or ptxas does not see that they read other registers, and lets
+            // each begin after the one before has ended: C7513.)
+            for step in 0..DEPTH / STEP {
+                // All but the last three have ended, also the one whose registers are loaded again.
+                wait::<3>();
+                let eight = columns.load(&tiles, at + len_a, step);
+                sums.multiply_add_registers(&[eight], rows, step);
+                commit();
+            }
 
-            // And so has the second. (No branch may stand before what follows, or ptxas does not see that these are others'
-            // registers, and lets products begin one after the other: C7513.)
-            wait::<1>();
-            let second = columns.load::<1>(&tiles, at + len_a);
-            sums.multiply_add_registers(&second, rows, 2);
-            commit();
-
-            // With it all of that stage has been read.
+            // And with these all of the stage before has been read.
             if stage > 0 {
                 read.release_warp();
                 read.advance();
