@@ -194,6 +194,14 @@ impl Tf32 {
     }
 }
 
+#[cfg(not(target_arch = "nvptx64"))]
+impl From<Tf32> for f64 {
+    #[inline(always)]
+    fn from(value: Tf32) -> f64 {
+        value.to_f32().into()
+    }
+}
+
 /// An element that threads may add to without losing each other's additions.
 pub trait Atomic: Element {
     /// Adds `value` to what is at `place` and gives what it was before.

@@ -7,7 +7,7 @@ use gpu::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS};
 use gpu::registry::{CheckedGemmParams, Contract, Entry};
 use simt::check::{self, Options, Order};
 use simt::checked::{In, Out};
-use simt::{Bf16, Element, Kernel, LaunchConfig};
+use simt::{Bf16, Element, Kernel, LaunchConfig, Tf32};
 
 /// f32, f64 or bf16.
 pub trait Number: Element + Into<f64> + 'static {
@@ -41,6 +41,19 @@ macro_rules! numbers {
 numbers! {
     f32, 0x7fed_cba9;
     f64, 0x7ffe_dcba_9876_5432;
+}
+
+impl Number for Tf32 {
+    const ROUNDOFF: f64 = f32::ROUNDOFF;
+    const UNTOUCHED: Tf32 = Tf32::from_bits(0x7fff_e001);
+
+    fn of(value: f64) -> Tf32 {
+        Tf32::from_f32(value as f32)
+    }
+
+    fn is_untouched(self) -> bool {
+        self.to_bits() == Tf32::UNTOUCHED.to_bits()
+    }
 }
 
 impl Number for Bf16 {
