@@ -85,7 +85,8 @@ fn a_product_runs_with_every_kernel_listed() {
             true => ["--m", "100", "--n", "72", "--k", "48"],
             false => ["--m", "100", "--n", "70", "--k", "51"],
         };
-        let run = [&sizes[..], &["--device", "cpu", "--kernel", name], &types].concat();
+        let compute: &[&str] = if contract.contains("tf32") { &["--compute", "tf32"] } else { &[] };
+        let run = [&sizes[..], &["--device", "cpu", "--kernel", name], &types, compute].concat();
         // What a kernel is named for, and row-major matrices are not.
         let other = match &name[name.len() - 3..] {
             "_tn" | "_tt" => Some(["takes A with its elements", "m"]),
@@ -317,6 +318,12 @@ fn a_plan_needs_no_device() {
     assert_eq!((&object["split_k"], &object["dynamic_shared_bytes"]), (&2.into(), &118784.into()));
     let nothing = plan(["30", "30", "0"], &["--kernel", "gemm_tma_64_nn"]);
     assert!(nothing.contains("of gemm_32: nothing is multiplied"), "{nothing}");
+    // f32 is not rounded unless that is asked for, and other types not at all.
+    let tf32 = ["--compute", "tf32"];
+    let rounded = plan(["1024"; 3], &tf32);
+    assert!(rounded.contains("\nkernel    gemm_wgmma_tf32_128x64_nn: "), "{rounded}");
+    let of_bf16 = [&["--m", "8", "--n", "8", "--k", "8", "--type", "bf16"], &tf32[..]].concat();
+    fails(host(&of_bf16), 2, &["--compute", "tf32", "must be fp32"]);
     // Types that there are fewer kernels for, and smaller ones.
     let types = plan(["100", "70", "51"], &["--type", "bf16", "--out-type", "f32"]);
     assert!(types.contains("C 100x70   bf16, C f32, row-major\n"), "{types}");

@@ -141,7 +141,7 @@ fn registry(root: &Path) -> Result<String> {
 
 /// The modules of general products, and the kernels that mutants of each are run with. What the others differ in, sizes and
 /// types, is the same text in all of them: no mistake that an operator makes there is found by another kernel alone.
-const GENERAL: [(&str, &[&str]); 3] = [
+const GENERAL: [(&str, &[&str]); 4] = [
     // A small one; one that has two stages where the first has four; and one whose elements are not stored as what they are
     // computed in.
     ("gemm", &["gemm_32", "gemm_f64_64", "gemm_bf16_64"]),
@@ -150,6 +150,8 @@ const GENERAL: [(&str, &[&str]); 3] = [
     ("gemm_tma", &["gemm_tma_72x80_on", "gemm_tma_72x80_nn", "gemm_tma_64_nn", "gemm_tma_128_nn"]),
     // One block a tile, and two of a cluster; B across k, and along it.
     ("gemm_wgmma", &["gemm_wgmma_f32_128x128_nn", "gemm_wgmma_f32_256x256_nt"]),
+    // One warpgroup that multiplies: the least to do.
+    ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn"]),
 ];
 
 /// Those that a mistake in this file is run with, one after another until the checker finds it.
