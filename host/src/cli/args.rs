@@ -317,11 +317,11 @@ impl TypeFlags {
     }
 
     pub(crate) fn types(self) -> host::Result<Types> {
-        if self.compute == ComputeMode::Tf32 && self.operands != ElementType::F32 {
+        use ElementType::{Bf16, F16, F32};
+        if self.compute == ComputeMode::Tf32 && self.operands != F32 {
             let limit = "must be fp32: what is no f32 is not rounded to tf32";
             return Err(host::Error::argument("--compute", "tf32", limit));
         }
-        use ElementType::{Bf16, F16, F32};
         match (self.operands, self.c.unwrap_or(self.operands)) {
             (F32, F32) => Ok(Types::F32),
             (Bf16, Bf16) => Ok(Types::Bf16),
