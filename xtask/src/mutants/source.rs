@@ -1,5 +1,5 @@
 //! The kernel files: which kernels they hold, and which functions a kernel is made of. Functions that a macro makes
-//! are taken from its definition.
+//! are taken from its definition, and the names of the kernels among them from its calls, whose first word they are.
 
 use std::{
     collections::HashSet,
