@@ -17,8 +17,9 @@ pub struct Problem {
     pub bias: u32,
     /// What becomes of each element at the end: [`IDENTITY`], [`RELU`] or [`GELU`].
     pub activation: u32,
-    /// Nothing: the fields that follow begin at multiples of eight bytes.
-    pub reserved: u32,
+    /// Products of the launch, for kernels whose blocks go on from tile to tile and from product to product. Of the others
+    /// blocks along z take products.
+    pub products: u32,
     /// Factor of A B, rounded to the type that the kernel keeps its sums in.
     pub alpha: f64,
     /// Factor of C, rounded likewise. With 0 C is not read.
@@ -29,7 +30,7 @@ pub struct Problem {
     pub b: [u64; 2],
     /// C's strides, in elements.
     pub c: [u64; 2],
-    /// Elements from one product's A, B and C to the next one's. Blocks along z take products.
+    /// Elements from one product's A, B and C to the next one's.
     pub batch: [u64; 3],
 }
 
@@ -38,7 +39,7 @@ impl Problem {
     pub fn dense(m: u32, n: u32, k: u32) -> Self {
         let row_major = |cols: u32| [cols.into(), 1];
         let (a, b, c) = (row_major(k), row_major(n), row_major(n));
-        Problem { m, n, k, alpha: 1.0, a, b, c, ..Problem::default() }
+        Problem { m, n, k, products: 1, alpha: 1.0, a, b, c, ..Problem::default() }
     }
 }
 

@@ -56,20 +56,26 @@ macro_rules! tensor {
 /// Steps of k of a slab.
 const SLAB_STEPS: u32 = SLAB as u32;
 
-/// A general product on tensor cores, as an entry of its own: A and B of a type, C of another; such a tile, of so many blocks;
-/// `n` or `t` for A and for B.
+/// A general product on tensor cores, as an entry of its own: A and B of a type, C of another; such a tile, of so many blocks,
+/// or whose k so many may split; `n` or `t` for A and for B.
 macro_rules! wgmma {
     ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
+        wgmma! { @ $name: $t $c, $rows x $cols of $blocks in 1, $a $b }
+    };
+    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt in $parts:tt, $a:ident $b:ident) => {
+        wgmma! { @ $name: $t $c, $rows x $cols of 1 in $parts, $a $b }
+    };
+    (@ $name:ident: $t:ident $c:ident, $rows:tt x $cols:tt of $blocks:tt in $parts:tt, $a:ident $b:ident) => {
         Entry {
             summary: concat!(
                 "general product of ", stringify!($t), ", C of ", stringify!($c), ", on tensor cores, ",
-                $rows, " x ", $cols, " tiles", of_blocks!($blocks), "; ", lie!($a $b)
+                $rows, " x ", $cols, " tiles", of_blocks!($blocks $parts), "; ", lie!($a $b)
             ),
             rung: None,
             contract: wgmma_contract!($t $c)(TensorProduct {
                 tile: [$rows, $cols],
                 steps: DEPTH as u32,
-                most_splits: 1,
+                most_splits: $parts,
                 a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
                 b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
                 along_k: [along_k!(a $a), along_k!(b $b)],
@@ -96,8 +102,9 @@ macro_rules! wgmma_contract {
 /// How many blocks a tile is of, in words.
 #[rustfmt::skip]
 macro_rules! of_blocks {
-    (1) => { "" };
-    (2) => { " of two blocks" };
+    (1 1) => { "" };
+    (2 1) => { " of two blocks" };
+    (1 8) => { ", k over a cluster" };
 }
 
 /// How operands lie, in words.
@@ -508,22 +515,70 @@ pub static KERNELS: &[Entry] = &[
     wgmma! { gemm_wgmma_f16_f32_256x256_nt:   f16 f32, 256 x 256 of 2, n t },
     wgmma! { gemm_wgmma_f16_f32_256x256_tn:   f16 f32, 256 x 256 of 2, t n },
     wgmma! { gemm_wgmma_f16_f32_256x256_tt:   f16 f32, 256 x 256 of 2, t t },
-    wgmma! { gemm_wgmma_128x128_nn:           bf16 bf16, 128 x 128 of 1, n n },
-    wgmma! { gemm_wgmma_128x128_nt:           bf16 bf16, 128 x 128 of 1, n t },
-    wgmma! { gemm_wgmma_128x128_tn:           bf16 bf16, 128 x 128 of 1, t n },
-    wgmma! { gemm_wgmma_128x128_tt:           bf16 bf16, 128 x 128 of 1, t t },
-    wgmma! { gemm_wgmma_f32_128x128_nn:       bf16 f32, 128 x 128 of 1, n n },
-    wgmma! { gemm_wgmma_f32_128x128_nt:       bf16 f32, 128 x 128 of 1, n t },
-    wgmma! { gemm_wgmma_f32_128x128_tn:       bf16 f32, 128 x 128 of 1, t n },
-    wgmma! { gemm_wgmma_f32_128x128_tt:       bf16 f32, 128 x 128 of 1, t t },
-    wgmma! { gemm_wgmma_f16_128x128_nn:       f16 f16, 128 x 128 of 1, n n },
-    wgmma! { gemm_wgmma_f16_128x128_nt:       f16 f16, 128 x 128 of 1, n t },
-    wgmma! { gemm_wgmma_f16_128x128_tn:       f16 f16, 128 x 128 of 1, t n },
-    wgmma! { gemm_wgmma_f16_128x128_tt:       f16 f16, 128 x 128 of 1, t t },
-    wgmma! { gemm_wgmma_f16_f32_128x128_nn:   f16 f32, 128 x 128 of 1, n n },
-    wgmma! { gemm_wgmma_f16_f32_128x128_nt:   f16 f32, 128 x 128 of 1, n t },
-    wgmma! { gemm_wgmma_f16_f32_128x128_tn:   f16 f32, 128 x 128 of 1, t n },
-    wgmma! { gemm_wgmma_f16_f32_128x128_tt:   f16 f32, 128 x 128 of 1, t t },
+    wgmma! { gemm_wgmma_128x128_nn:           bf16 bf16, 128 x 128 in 8, n n },
+    wgmma! { gemm_wgmma_128x128_nt:           bf16 bf16, 128 x 128 in 8, n t },
+    wgmma! { gemm_wgmma_128x128_tn:           bf16 bf16, 128 x 128 in 8, t n },
+    wgmma! { gemm_wgmma_128x128_tt:           bf16 bf16, 128 x 128 in 8, t t },
+    wgmma! { gemm_wgmma_f32_128x128_nn:       bf16 f32, 128 x 128 in 8, n n },
+    wgmma! { gemm_wgmma_f32_128x128_nt:       bf16 f32, 128 x 128 in 8, n t },
+    wgmma! { gemm_wgmma_f32_128x128_tn:       bf16 f32, 128 x 128 in 8, t n },
+    wgmma! { gemm_wgmma_f32_128x128_tt:       bf16 f32, 128 x 128 in 8, t t },
+    wgmma! { gemm_wgmma_f16_128x128_nn:       f16 f16, 128 x 128 in 8, n n },
+    wgmma! { gemm_wgmma_f16_128x128_nt:       f16 f16, 128 x 128 in 8, n t },
+    wgmma! { gemm_wgmma_f16_128x128_tn:       f16 f16, 128 x 128 in 8, t n },
+    wgmma! { gemm_wgmma_f16_128x128_tt:       f16 f16, 128 x 128 in 8, t t },
+    wgmma! { gemm_wgmma_f16_f32_128x128_nn:   f16 f32, 128 x 128 in 8, n n },
+    wgmma! { gemm_wgmma_f16_f32_128x128_nt:   f16 f32, 128 x 128 in 8, n t },
+    wgmma! { gemm_wgmma_f16_f32_128x128_tn:   f16 f32, 128 x 128 in 8, t n },
+    wgmma! { gemm_wgmma_f16_f32_128x128_tt:   f16 f32, 128 x 128 in 8, t t },
+    wgmma! { gemm_wgmma_64x128_nn:           bf16 bf16, 64 x 128 in 8, n n },
+    wgmma! { gemm_wgmma_64x128_nt:           bf16 bf16, 64 x 128 in 8, n t },
+    wgmma! { gemm_wgmma_64x128_tn:           bf16 bf16, 64 x 128 in 8, t n },
+    wgmma! { gemm_wgmma_64x128_tt:           bf16 bf16, 64 x 128 in 8, t t },
+    wgmma! { gemm_wgmma_f32_64x128_nn:       bf16 f32, 64 x 128 in 8, n n },
+    wgmma! { gemm_wgmma_f32_64x128_nt:       bf16 f32, 64 x 128 in 8, n t },
+    wgmma! { gemm_wgmma_f32_64x128_tn:       bf16 f32, 64 x 128 in 8, t n },
+    wgmma! { gemm_wgmma_f32_64x128_tt:       bf16 f32, 64 x 128 in 8, t t },
+    wgmma! { gemm_wgmma_f16_64x128_nn:       f16 f16, 64 x 128 in 8, n n },
+    wgmma! { gemm_wgmma_f16_64x128_nt:       f16 f16, 64 x 128 in 8, n t },
+    wgmma! { gemm_wgmma_f16_64x128_tn:       f16 f16, 64 x 128 in 8, t n },
+    wgmma! { gemm_wgmma_f16_64x128_tt:       f16 f16, 64 x 128 in 8, t t },
+    wgmma! { gemm_wgmma_f16_f32_64x128_nn:   f16 f32, 64 x 128 in 8, n n },
+    wgmma! { gemm_wgmma_f16_f32_64x128_nt:   f16 f32, 64 x 128 in 8, n t },
+    wgmma! { gemm_wgmma_f16_f32_64x128_tn:   f16 f32, 64 x 128 in 8, t n },
+    wgmma! { gemm_wgmma_f16_f32_64x128_tt:   f16 f32, 64 x 128 in 8, t t },
+    wgmma! { gemm_wgmma_128x64_nn:           bf16 bf16, 128 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_128x64_nt:           bf16 bf16, 128 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_128x64_tn:           bf16 bf16, 128 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_128x64_tt:           bf16 bf16, 128 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_f32_128x64_nn:       bf16 f32, 128 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_f32_128x64_nt:       bf16 f32, 128 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_f32_128x64_tn:       bf16 f32, 128 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_f32_128x64_tt:       bf16 f32, 128 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_f16_128x64_nn:       f16 f16, 128 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_f16_128x64_nt:       f16 f16, 128 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_f16_128x64_tn:       f16 f16, 128 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_f16_128x64_tt:       f16 f16, 128 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_f16_f32_128x64_nn:   f16 f32, 128 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_f16_f32_128x64_nt:   f16 f32, 128 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_f16_f32_128x64_tn:   f16 f32, 128 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_f16_f32_128x64_tt:   f16 f32, 128 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_64x64_nn:            bf16 bf16, 64 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_64x64_nt:            bf16 bf16, 64 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_64x64_tn:            bf16 bf16, 64 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_64x64_tt:            bf16 bf16, 64 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_f32_64x64_nn:        bf16 f32, 64 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_f32_64x64_nt:        bf16 f32, 64 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_f32_64x64_tn:        bf16 f32, 64 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_f32_64x64_tt:        bf16 f32, 64 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_f16_64x64_nn:        f16 f16, 64 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_f16_64x64_nt:        f16 f16, 64 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_f16_64x64_tn:        f16 f16, 64 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_f16_64x64_tt:        f16 f16, 64 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_f16_f32_64x64_nn:    f16 f32, 64 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_f16_f32_64x64_nt:    f16 f32, 64 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_f16_f32_64x64_tn:    f16 f32, 64 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_f16_f32_64x64_tt:    f16 f32, 64 x 64 in 8, t t },
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 256 x 128 tiles",
         rung: None,
@@ -657,6 +712,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_wgmma/mod.rs", include_str!("kernels/gemm_wgmma/mod.rs")),
     ("kernels/gemm_wgmma/operand.rs", include_str!("kernels/gemm_wgmma/operand.rs")),
     ("kernels/gemm_wgmma/output.rs", include_str!("kernels/gemm_wgmma/output.rs")),
+    ("kernels/gemm_wgmma/parts.rs", include_str!("kernels/gemm_wgmma/parts.rs")),
     ("kernels/gemm_wgmma/walk.rs", include_str!("kernels/gemm_wgmma/walk.rs")),
     ("kernels/gemm_wgmma_tf32/columns.rs", include_str!("kernels/gemm_wgmma_tf32/columns.rs")),
     ("kernels/gemm_wgmma_tf32/mod.rs", include_str!("kernels/gemm_wgmma_tf32/mod.rs")),
@@ -897,8 +953,9 @@ pub struct TensorProduct<T: 'static, O: 'static = T> {
     /// Are there kernels like it for the other three ways in which A and B may lie? Then nothing is exchanged or turned over
     /// for it; a copy has rows at multiples of sixteen bytes, and is else as the operand is.
     pub is_one_of_four: bool,
-    /// Where a block goes on to further tiles: how many blocks, which are a cluster, share a tile. Then all blocks of a
-    /// product are along x, as many as its tiles take or fewer.
+    /// Where a block goes on to further tiles, and from product to product: how many blocks, which are a cluster, share a
+    /// tile. Then all blocks are along x, as many as the tiles of all products take or fewer; where a cluster along z splits
+    /// k, as many as they take.
     pub walkers: Option<u32>,
     /// The kernel.
     pub kernel: TensorKernel<T, O>,

@@ -15,9 +15,19 @@ use simt::{
 
 /// Tile shapes, times ways in which operands lie: there is a kernel for each of every pair of types, whose texts differ in
 /// the types alone.
-const TEXTS: usize = 3 * 4;
+const TEXTS: usize = 6 * 4;
 
 type Case<T, O> = TensorProduct<T, O>;
+
+/// How a product's work is shared.
+#[derive(Clone, Copy)]
+enum Work {
+    /// So many blocks, or clusters, have all tiles.
+    Walkers(u32),
+    /// Each tile has a cluster, whose so many blocks split k.
+    Parts(u32),
+}
+use Work::{Parts, Walkers};
 
 /// A type of A and B, with a type of C.
 trait With<O>: Stored<Real = f32> {
@@ -159,16 +169,23 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
         Given { problem, a, b, c, bias, expected, magnitudes }
     }
 
-    fn config(&self, case: &Case<T, O>, blocks: u32) -> LaunchConfig {
+    /// So many blocks (or clusters) that go on from tile to tile; or one for each tile, whose k so many share.
+    fn config(&self, case: &Case<T, O>, work: Work) -> LaunchConfig {
         let declaration = case.kernel.declaration();
         let dynamic_shared = declaration.dynamic_shared.unwrap();
-        LaunchConfig {
-            dynamic_shared,
-            ..LaunchConfig::new([blocks * case.walkers.unwrap(), 1, 1], declaration.block.unwrap())
-        }
+        let (grid, cluster) = match work {
+            Walkers(blocks) => ([blocks * case.walkers.unwrap(), 1, 1], [1; 3]),
+            Parts(parts) => {
+                let Problem { m, n, .. } = self.problem;
+                let [rows, cols] = case.tile;
+                ([m.div_ceil(rows) * n.div_ceil(cols), 1, parts], [1, 1, parts])
+            }
+        };
+        let config = LaunchConfig::new(grid, declaration.block.unwrap());
+        LaunchConfig { dynamic_shared, cluster, ..config }
     }
 
-    fn run(&self, case: &Case<T, O>, blocks: u32) -> Vec<O> {
+    fn run(&self, case: &Case<T, O>, work: Work) -> Vec<O> {
         let TensorKernel::Boxes { kernel, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
@@ -178,13 +195,13 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                 device::In::new(self.bias.as_ptr(), self.bias.len()),
             );
             let params = (self.problem, self.a.map(), self.b.map(), out, bias);
-            let config = self.config(case, blocks);
+            let config = self.config(case, work);
             cpu::launch(kernel, &config, params, &cpu::Options::default()).unwrap();
         }
         c
     }
 
-    fn run_watched(&self, case: &Case<T, O>, blocks: u32, order: Order) -> Vec<O> {
+    fn run_watched(&self, case: &Case<T, O>, work: Work, order: Order) -> Vec<O> {
         let TensorKernel::Boxes { checked, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         let mut options = check::Options::default();
@@ -197,7 +214,7 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                 checked::In::new(self.bias.as_ptr(), self.bias.len()),
             );
             let params = (self.problem, self.a.checked_map(), self.b.checked_map(), out, bias);
-            check::launch(checked, &self.config(case, blocks), params, &options)
+            check::launch(checked, &self.config(case, work), params, &options)
         };
         let report = report.unwrap();
         assert!(report.is_clean(), "{}, {order}: {report}", name(case));
@@ -223,7 +240,11 @@ fn integers_are_exact<T: With<f32>>() {
             ([37, 9, 8], 2, (1.0, 1.0), true),
         ] {
             let given = Given::new(case, shape, scales, full, integer);
-            given.is_exact(case, &given.run(case, blocks));
+            given.is_exact(case, &given.run(case, Walkers(blocks)));
+            if case.most_splits > 1 {
+                // By as many as there are stages, and by more.
+                given.is_exact(case, &given.run(case, Parts(3)));
+            }
         }
     }
 }
@@ -234,19 +255,35 @@ fn integers_are_exact_whatever_way_operands_lie() {
     integers_are_exact::<F16>();
 }
 
-/// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has.
-fn is_clean<T: With<O>, O: Stored<Real = f32>>(text: usize, order: Order, shape: [usize; 3]) {
+fn is_clean<T: With<O>, O: Stored<Real = f32>>(
+    text: usize,
+    order: Order,
+    shape: [usize; 3],
+    work: Work,
+) {
     let case = T::cases()[text];
     let given = Given::new(case, shape, (2.0, 1.0), true, integer);
-    given.is_exact(case, &given.run_watched(case, 1, order));
+    given.is_exact(case, &given.run_watched(case, work, order));
+}
+
+/// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has. And of a kernel
+/// that can, k split: two tiles, of which one is whole along m or n.
+fn both_are_clean<T: With<O>, O: Stored<Real = f32>>(text: usize, order: Order) {
+    let case = T::cases()[text];
+    let [rows, cols] = case.tile.map(|size| size as usize);
+    is_clean::<T, O>(text, order, [rows + 72, cols + 48, 136], Walkers(1));
+    if case.most_splits > 1 {
+        let parts = 2 + text % 3;
+        is_clean::<T, O>(text, order, [rows - 24, cols + 24, 200], Parts(parts as u32));
+    }
 }
 
 fn is_clean_in_every_order<T: With<f32> + With<T>>() {
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     for (text, order) in (0..TEXTS).zip(orders.into_iter().cycle()) {
         // The second has a tile below the last row.
-        is_clean::<T, f32>(text, order, [200, 304, 136]);
-        is_clean::<T, T>(text, order, [264, 256, 64]);
+        both_are_clean::<T, f32>(text, order);
+        is_clean::<T, T>(text, order, [264, 256, 64], Walkers(1));
     }
 }
 
@@ -262,8 +299,8 @@ fn is_clean_in_ten_random_orders<T: With<f32> + With<T>>() {
         for text in 0..TEXTS {
             let order = Order::Random(seed);
             match (seed as usize + text) % 2 {
-                0 => is_clean::<T, f32>(text, order, [200, 304, 136]),
-                _ => is_clean::<T, T>(text, order, [200, 304, 136]),
+                0 => both_are_clean::<T, f32>(text, order),
+                _ => both_are_clean::<T, T>(text, order),
             }
         }
     }
@@ -289,7 +326,7 @@ fn real_numbers_are_within_the_bound<T: With<f32>>() {
         (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
     };
     let given = Given::new(case, [m, n, k], (1.0, 0.0), false, real);
-    let c = given.run(case, 1);
+    let c = given.run(case, Walkers(1));
     let steps = k.div_ceil(16) as f64;
     for (i, &c) in c.iter().enumerate() {
         let bound = (steps + 17.0) * 2f64.powi(-23) * given.magnitudes[i];
@@ -315,7 +352,7 @@ fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
         1 => tiny * (1 + row * 3 + col) as f32,
         _ => (row % 2 + col + 1) as f32,
     });
-    given.is_exact(case, &given.run(case, 1));
+    given.is_exact(case, &given.run(case, Walkers(1)));
     let case = <F16 as With<F16>>::cases()[0];
     // 32 sums of 65504 + 8 i: from i = 2 on, 65520, nearer to 2^16 or as near.
     let given =
@@ -324,7 +361,7 @@ fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
             (1, _) => 8.0 * row as f32,
             _ => 1.0,
         });
-    let c = given.run(case, 1);
+    let c = given.run(case, Walkers(1));
     given.is_exact(case, &c);
     assert_eq!((c[8].to_f32(), c[16].to_f32()), (65504.0, f32::INFINITY));
 }

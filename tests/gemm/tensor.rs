@@ -224,9 +224,12 @@ fn every_way_on_tensor_cores<T: Number>() -> usize {
                     for name in kernels.filter(|name| name.starts_with("gemm_wgmma_")) {
                         let Ok(c) = bench.run(&case, Some(name)) else { continue };
                         want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+                        let c = bench.run_as(&case, |gemm| gemm.kernel(name)?.split_k(3)).unwrap();
+                        let right = want.check(&c);
+                        right.unwrap_or_else(|wrong| panic!("{wrong}\n{name} by 3: {case}"));
                         takers += 1;
                     }
-                    assert_eq!(takers, 3, "{case}");
+                    assert_eq!(takers, 6, "{case}");
                     count += 1;
                 }
             }

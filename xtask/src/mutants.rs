@@ -148,7 +148,7 @@ const GENERAL: [(&str, &[&str]); 4] = [
     // Two with producers, of which one has rows that begin anywhere; one whose warps and blocks share k; and one whose warps
     // write what they have computed.
     ("gemm_tma", &["gemm_tma_72x80_on", "gemm_tma_72x80_nn", "gemm_tma_64_nn", "gemm_tma_128_nn"]),
-    // One block a tile, and two of a cluster; B across k, and along it.
+    // One block a tile, of which several may split k; two of a cluster; B across k, and along it.
     ("gemm_wgmma", &["gemm_wgmma_f32_128x128_nn", "gemm_wgmma_f32_256x256_nt"]),
     // One warpgroup that multiplies: the least to do.
     ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn"]),

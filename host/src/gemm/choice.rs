@@ -335,6 +335,16 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_128x128_") => {
             (5000.0, 1.0, 6.0)
         }
+        // Not measured. Of 64 x 64 elements three blocks are to be at work at once.
+        (name, true)
+            if name.starts_with("gemm_wgmma_")
+                && (name.contains("_64x128_") || name.contains("_128x64_")) =>
+        {
+            (3800.0, 1.0, 6.0)
+        }
+        (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_64x64_") => {
+            (2800.0, 0.5, 6.0)
+        }
         (name, true) if name.starts_with("gemm_wgmma_") => (6000.0, 1.0, 6.0),
         // Not measured: they are the only ones of their types for every device, and as fast as this at least.
         ("gemm_bf16_64" | "gemm_bf16_f32_64" | "gemm_f16_64" | "gemm_f16_f32_64", true) => {

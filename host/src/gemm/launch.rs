@@ -353,23 +353,34 @@ pub(super) fn panels<T, O>(
         Some(_) => shape.m(),
         None => (limits.grid[1] as usize).saturating_mul(tile[0]),
     };
-    let most_products = limits.grid[2] as usize / split_k as usize;
+    let most_products = match walkers {
+        // Tiles of all products are counted by 32 bits.
+        Some(_) => {
+            let tiles = shape.n().div_ceil(tile[1]).saturating_mul(shape.m().div_ceil(tile[0]));
+            (limits.grid[0] as usize / tiles).max(1)
+        }
+        None => limits.grid[2] as usize / split_k as usize,
+    };
+    // Blocks that a multiprocessor has at a time.
+    let together = kernel.entry.declaration().min_blocks.unwrap_or(1);
     (0..count).step_by(most_products).flat_map(move |first_product| {
         (0..shape.m()).step_by(most_rows).map(move |first_row| {
             let products = most_products.min(count - first_product);
             let rows = most_rows.min(shape.m() - first_row);
             let (across, down) = (shape.n().div_ceil(tile[1]), rows.div_ceil(tile[0]));
-            let [across, down] = match walkers.map(|blocks| blocks as usize) {
+            let [across, down, layers] = match walkers.map(|blocks| blocks as usize) {
+                // A cluster that splits k has one tile.
+                Some(_) if split_k > 1 => [across * down * products, 1, 1],
                 // A cluster at least, where the device is smaller than one. Not more of them than it takes to be done in
                 // as many rounds: then neighbours stay neighbours, and the power is others'.
                 Some(blocks) => {
-                    let most = (multiprocessors as usize / blocks).max(1);
-                    let tiles = across.saturating_mul(down);
-                    [tiles.div_ceil(tiles.div_ceil(most).max(1)) * blocks, 1]
+                    let most = ((multiprocessors * together) as usize / blocks).max(1);
+                    let tiles = across.saturating_mul(down).saturating_mul(products);
+                    [tiles.div_ceil(tiles.div_ceil(most).max(1)) * blocks, 1, 1]
                 }
-                None => [across, down],
+                None => [across, down, products],
             };
-            let grid = [across as u32, down as u32, products as u32 * split_k];
+            let grid = [across as u32, down as u32, layers as u32 * split_k];
             let dynamic_shared = match copies_boxes {
                 true => tensor::dynamic_shared(declared, grid, multiprocessors),
                 false => declared,
@@ -437,7 +448,7 @@ fn launch<T: Scalar<O>, O: Pod>(
     let on = (&stream.device().limits(), stream.device().multiprocessors());
     for panel in panels(&kernel, shape, count, split_k, on) {
         let Panel { first_row: row, rows, first_product: first, products, config } = panel;
-        let problem = Problem { m: rows as u32, ..problem };
+        let problem = Problem { m: rows as u32, products: products as u32, ..problem };
         // Of an A that nobody reads there may be no element.
         let a = rest(a.elements, first * a.step + row * a.strides[0])?;
         let b = rest(b.elements, first * b.step)?;

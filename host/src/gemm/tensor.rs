@@ -43,6 +43,16 @@ const MOST: usize = 1 << 31;
 /// Microseconds that it takes a cluster to add up its parts of a sum; those of a byte that is read or written; and of a copy
 /// that is launched before, and of each of its bytes. Measured: docs/measurements.md, "The choice of a kernel".
 const PARTS_US: f64 = 2.3;
+/// The same of tiles whose blocks have their parts sent to them, with one barrier. Not measured.
+const SENT_PARTS_US: f64 = 1.2;
+/// Of an element of a tile on its way from tensor cores' registers through shared memory, eight bytes there and back at 128 a
+/// cycle: meanwhile the block multiplies nothing. Computed.
+const ELEMENT_US: f64 = 3.5e-5;
+/// How much more than its share of the bandwidth a multiprocessor can draw; and what part of the shorter of two, copies and
+/// products, does not go on beside the longer. Not measured.
+const MORE_THAN_SHARE: f64 = 1.2;
+/// See [`MORE_THAN_SHARE`].
+const APART: f64 = 0.25;
 /// See [`PARTS_US`].
 const BYTE_US: f64 = 1e-6 / 3.2;
 /// See [`PARTS_US`].
@@ -287,11 +297,22 @@ fn time<T, O>(
         _ if each <= 1.0 => 1.0,
         _ => 2.0 * each.ceil(),
     };
-    let parts = if blocks > 1 { PARTS_US } else { 0.0 };
     let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
     let read = size_of::<T>() as f64 * (m * k + k * n);
     let bytes = (read + size_of::<O>() as f64 * m * n) * given.batch as f64;
-    speed.fixed_us + parts + speed.time(of_one, on_the_fullest).max(bytes * BYTE_US)
+    let multiplied = speed.time(of_one, on_the_fullest);
+    let beside = |multiplied: f64, copied: f64, apart: f64| {
+        multiplied.max(copied) + apart * multiplied.min(copied)
+    };
+    let (parts, time) = match product.walkers {
+        None => (PARTS_US, beside(multiplied, bytes * BYTE_US, 0.0)),
+        Some(_) => {
+            let written = on_the_fullest * f64::from(rows * cols) * ELEMENT_US / f64::from(blocks);
+            let drawing = (MORE_THAN_SHARE * each).min(1.0);
+            (SENT_PARTS_US, beside(multiplied + written, bytes * BYTE_US / drawing, APART))
+        }
+    };
+    speed.fixed_us + time + if blocks > 1 { parts } else { 0.0 }
 }
 
 /// Dynamic shared memory for a launch of a kernel that declares so many bytes: more where all blocks find a multiprocessor

@@ -383,14 +383,6 @@ pub const EQUIVALENT: &[Equivalent] = &[
         reason: "no number of an unsigned type is below zero",
     },
     Equivalent {
-        kernels: &["gemm_wgmma"],
-        operator: "strengthen-comparison",
-        line: "if tile >= self.down * self.across {",
-        from: "tile >= self.down * self.across",
-        to: "tile > self.down * self.across",
-        reason: "the tile after the last lies outside of C, and none of it is written",
-    },
-    Equivalent {
         kernels: &["gemm_tma"],
         operator: "weaken-comparison",
         line: "if t == 0 {",

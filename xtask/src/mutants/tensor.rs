@@ -51,15 +51,17 @@ struct Case {
     /// m, n, k.
     sizes: [usize; 3],
     count: usize,
-    /// Blocks that split k; of a kernel whose blocks go on to further tiles, how many (or how many clusters) there are.
+    /// Of a kernel whose blocks go on to further tiles: how many blocks (or how many clusters) there are.
     blocks: u32,
+    /// Blocks that split k.
+    parts: u32,
     full: bool,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Case { sizes: [m, n, k], count, blocks, full } = self;
-        write!(f, "{count} of m, n, k = {m}, {n}, {k}, by {blocks}")?;
+        let Case { sizes: [m, n, k], count, blocks, parts, full } = self;
+        write!(f, "{count} of m, n, k = {m}, {n}, {k}, by {blocks} in {parts}")?;
         f.write_str(if *full { ", beta -1, bias, ReLU" } else { "" })
     }
 }
@@ -67,7 +69,7 @@ impl fmt::Display for Case {
 /// The first is run in every order of the threads, each of the others in one.
 fn cases(layout: &Layout) -> Vec<Case> {
     let [rows, cols] = layout.tile;
-    let case = |sizes, blocks, full| Case { sizes, count: 1, blocks, full };
+    let case = |sizes, blocks, full| Case { sizes, count: 1, blocks, parts: 1, full };
     let mut cases = match layout.walkers {
         // Several tiles of a block, and parts of tiles; more stages than a ring has, the last in part.
         Some(walkers) => vec![
@@ -93,8 +95,8 @@ fn cases(layout: &Layout) -> Vec<Case> {
     cases.push(Case { count: 2, ..case([4, 6, 96], 1, true) });
     cases.push(case([1, 1, 1], 1, false));
     if layout.most_splits > 1 {
-        cases.push(case([rows - 1, cols + 4, 333], 2, true));
-        cases.push(Case { count: 2, ..case([rows / 2, cols, 100], 3, false) });
+        cases.push(Case { parts: 2, ..case([rows - 1, cols + 4, 333], 1, true) });
+        cases.push(Case { count: 2, parts: 3, ..case([rows / 2, cols, 100], 1, false) });
     }
     cases
 }
@@ -226,7 +228,7 @@ fn launch<P: Parameters>(
     case: &Case,
     order: Order,
 ) -> (Vec<String>, Option<String>) {
-    let Case { sizes: [m, n, k], count, blocks, full } = *case;
+    let Case { sizes: [m, n, k], count, blocks, parts, full } = *case;
     let operand = |which: usize, outer: usize| {
         let shape = layout.boxes[which];
         let anywhere = which == 0 && layout.shifts_a;
@@ -252,6 +254,7 @@ fn launch<P: Parameters>(
         activation: if full { RELU } else { IDENTITY },
         alpha: 2.0,
         beta: if full { -1.0 } else { 0.0 },
+        products: count as u32,
         a: [operands.0[0].pitch as u64, 1],
         c: [n as u64, 1],
         batch: [0, 0, (m * n) as u64],
@@ -260,12 +263,13 @@ fn launch<P: Parameters>(
     let declaration = layout.declaration;
     let tiles = [n.div_ceil(layout.tile[1]) as u32, m.div_ceil(layout.tile[0]) as u32];
     let grid = match layout.walkers {
-        Some(together) => [blocks * together, 1, count as u32],
-        None => [tiles[0], tiles[1], count as u32 * blocks],
+        Some(_) if parts > 1 => [tiles[0] * tiles[1] * count as u32, 1, parts],
+        Some(together) => [blocks * together, 1, 1],
+        None => [tiles[0], tiles[1], count as u32 * parts],
     };
     let config = LaunchConfig {
         dynamic_shared: declaration.dynamic_shared.expect("the stages"),
-        cluster: if layout.walkers.is_none() { [1, 1, blocks] } else { [1, 1, 1] },
+        cluster: [1, 1, parts],
         ..LaunchConfig::new(grid, declaration.block.expect("a kernel by tensor copies says it"))
     };
     let mut options = Options::default();

@@ -5,8 +5,8 @@
 use super::{check::Watched, device};
 
 pub use super::device::{
-    ClusterPipeline, Float, Mbarrier, Mbarriers, NamedBarrier, NamedBarriers, Pipeline, Scope,
-    bulk, cluster, cluster_pipeline, fence_proxy_async, grid, kernel, mbarrier, mbarriers,
+    ClusterPipeline, Consumer, Float, Mbarrier, Mbarriers, NamedBarrier, NamedBarriers, Pipeline,
+    Scope, bulk, cluster, cluster_pipeline, fence_proxy_async, grid, kernel, mbarrier, mbarriers,
     named_barriers, pipeline, shared_array, thread, warp, warpgroup,
 };
 pub use crate::{

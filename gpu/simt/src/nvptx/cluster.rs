@@ -9,6 +9,8 @@ use crate::Element;
 unsafe extern "C" {
     #[link_name = "llvm.nvvm.barrier.cluster.arrive.aligned"]
     safe fn barrier_cluster_arrive();
+    #[link_name = "llvm.nvvm.barrier.cluster.arrive.relaxed.aligned"]
+    safe fn barrier_cluster_arrive_relaxed();
     #[link_name = "llvm.nvvm.barrier.cluster.wait.aligned"]
     safe fn barrier_cluster_wait();
 }
@@ -41,6 +43,20 @@ registers! {
 #[inline(always)]
 pub fn sync() {
     barrier_cluster_arrive();
+    barrier_cluster_wait();
+}
+
+/// Says that this thread is here, and goes on; all threads of the cluster do, and later [`wait`]. What it wrote before is not
+/// seen by others for that, which is what makes it cheap: a release takes a fence of the whole GPU (`MEMBAR.ALL.GPU` in the
+/// machine code for sm_90). It tells that a block has begun, before which nobody may reach its shared memory.
+#[inline(always)]
+pub fn arrive_relaxed() {
+    barrier_cluster_arrive_relaxed();
+}
+
+/// Waits until every thread of the cluster has said that it is here ([`arrive_relaxed`]).
+#[inline(always)]
+pub fn wait() {
     barrier_cluster_wait();
 }
 
@@ -96,6 +112,22 @@ impl<T: Element> Remote<T> {
             asm!(
                 "st.shared::cluster.v4.b32 [{}], {{{}, {}, {}, {}}};",
                 in(reg32) place, in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a multiple of eight.
+    #[inline(always)]
+    pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
+        const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
+        let place = self.address + (index * size_of::<T>()) as u32;
+        // SAFETY: as in `load128`; equal sizes, and every `T` may hold any bits.
+        unsafe {
+            let words: [u32; 2] = core::mem::transmute_copy(&values);
+            asm!(
+                "st.shared::cluster.v2.b32 [{}], {{{}, {}}};",
+                in(reg32) place, in(reg32) words[0], in(reg32) words[1],
                 options(nostack, preserves_flags),
             );
         }

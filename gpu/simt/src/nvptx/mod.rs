@@ -33,7 +33,7 @@ pub use crate::{
 #[cfg(target_feature = "sm_90a")]
 pub use crate::{
     cluster_pipeline, mbarriers, pipeline,
-    pipeline::{ClusterPipeline, Pipeline, Scope},
+    pipeline::{ClusterPipeline, Consumer, Pipeline, Scope},
 };
 #[cfg(target_feature = "sm_90a")]
 pub use mbarrier::{Mbarrier, Mbarriers};

@@ -48,6 +48,15 @@ impl<T: Element, const ROWS: usize, const COLS: usize> Shared<T, ROWS, COLS> {
     }
 }
 
+#[cfg(target_feature = "sm_90a")]
+impl<T: Element, const ROWS: usize, const COLS: usize> Shared<T, ROWS, COLS> {
+    /// The same array of the block of that rank in this cluster.
+    #[inline(always)]
+    pub fn remote(&self, rank: u32) -> Remote<T> {
+        Remote::new(simt_shared_address(self.0.cast()), rank)
+    }
+}
+
 /// The shared memory whose size the launch gives, made by [`dynamic_shared!`].
 pub struct DynamicShared<T>(*mut T);
 

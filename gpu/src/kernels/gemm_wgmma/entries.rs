@@ -5,18 +5,48 @@
 //!   the name                     A, B -> C      C's tile, and     of the      how A lies, and B
 //!                                               of how many blocks ring
 //! ```
+//!
+//! `in parts`, in place of so many blocks: of [small tiles](parts), whose k a cluster may split.
 
 use super::{
     super::device::*,
     DEPTH, multiply,
     operand::{AcrossK, AlongK, GROUP},
-    output,
+    output, parts,
 };
 use crate::problem::Problem;
 
 /// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring,
 /// 32-bit sums on their way to C, and the ring's barriers: two of eight bytes a stage.
 macro_rules! entry {
+    ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt in parts, $stages:tt stages, $a:ident, $b:ident) => {
+        #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
+            " elements, whose k a cluster may split; A lies [`", stringify!($a), "`], B [`", stringify!($b), "`].")]
+        #[kernel(
+            // A warpgroup for 64 rows, and the warp that copies.
+            block = (128 * ($rows / GROUP) + 32),
+            dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<$t>(),
+            shared = parts::rows($rows) * parts::pitch($rows, $cols) * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            barriers = 1,
+            min_blocks = parts::blocks($rows, $cols),
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: Problem,
+            a: TensorMap<$t>,
+            b: TensorMap<$t>,
+            mut c: Out<$c>,
+            bias: In<$c>,
+        ) {
+            const STAGED: usize = parts::rows($rows);
+            const PITCH: usize = parts::pitch($rows, $cols);
+            let operands = (&$a::<_, $rows>::new(&a), &$b::<_, $cols>::new(&b));
+            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; STAGED, PITCH];
+            parts::multiply::<_, _, _, $rows, $cols, $stages, STAGED, PITCH>(&problem, operands, out, &ring, &mut staged);
+        }
+    };
     // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
     ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
         entry! { @ $name [barriers = 1] pipeline: $t -> $c, $rows x $cols of 1, $($rest)* }
@@ -93,19 +123,70 @@ entry! { gemm_wgmma_f16_f32_256x256_nt:   F16 -> f32,   256 x 256 of 2, 4 stages
 entry! { gemm_wgmma_f16_f32_256x256_tn:   F16 -> f32,   256 x 256 of 2, 4 stages, AcrossK, AcrossK }
 entry! { gemm_wgmma_f16_f32_256x256_tt:   F16 -> f32,   256 x 256 of 2, 4 stages, AcrossK, AlongK }
 
-entry! { gemm_wgmma_128x128_nn:           Bf16 -> Bf16, 128 x 128 of 1, 6 stages, AlongK, AcrossK }
-entry! { gemm_wgmma_128x128_nt:           Bf16 -> Bf16, 128 x 128 of 1, 6 stages, AlongK, AlongK }
-entry! { gemm_wgmma_128x128_tn:           Bf16 -> Bf16, 128 x 128 of 1, 6 stages, AcrossK, AcrossK }
-entry! { gemm_wgmma_128x128_tt:           Bf16 -> Bf16, 128 x 128 of 1, 6 stages, AcrossK, AlongK }
-entry! { gemm_wgmma_f32_128x128_nn:       Bf16 -> f32,  128 x 128 of 1, 6 stages, AlongK, AcrossK }
-entry! { gemm_wgmma_f32_128x128_nt:       Bf16 -> f32,  128 x 128 of 1, 6 stages, AlongK, AlongK }
-entry! { gemm_wgmma_f32_128x128_tn:       Bf16 -> f32,  128 x 128 of 1, 6 stages, AcrossK, AcrossK }
-entry! { gemm_wgmma_f32_128x128_tt:       Bf16 -> f32,  128 x 128 of 1, 6 stages, AcrossK, AlongK }
-entry! { gemm_wgmma_f16_128x128_nn:       F16 -> F16,   128 x 128 of 1, 6 stages, AlongK, AcrossK }
-entry! { gemm_wgmma_f16_128x128_nt:       F16 -> F16,   128 x 128 of 1, 6 stages, AlongK, AlongK }
-entry! { gemm_wgmma_f16_128x128_tn:       F16 -> F16,   128 x 128 of 1, 6 stages, AcrossK, AcrossK }
-entry! { gemm_wgmma_f16_128x128_tt:       F16 -> F16,   128 x 128 of 1, 6 stages, AcrossK, AlongK }
-entry! { gemm_wgmma_f16_f32_128x128_nn:   F16 -> f32,   128 x 128 of 1, 6 stages, AlongK, AcrossK }
-entry! { gemm_wgmma_f16_f32_128x128_nt:   F16 -> f32,   128 x 128 of 1, 6 stages, AlongK, AlongK }
-entry! { gemm_wgmma_f16_f32_128x128_tn:   F16 -> f32,   128 x 128 of 1, 6 stages, AcrossK, AcrossK }
-entry! { gemm_wgmma_f16_f32_128x128_tt:   F16 -> f32,   128 x 128 of 1, 6 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_128x128_nn:           Bf16 -> Bf16, 128 x 128 in parts, 5 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_128x128_nt:           Bf16 -> Bf16, 128 x 128 in parts, 5 stages, AlongK, AlongK }
+entry! { gemm_wgmma_128x128_tn:           Bf16 -> Bf16, 128 x 128 in parts, 5 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_128x128_tt:           Bf16 -> Bf16, 128 x 128 in parts, 5 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f32_128x128_nn:       Bf16 -> f32,  128 x 128 in parts, 5 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f32_128x128_nt:       Bf16 -> f32,  128 x 128 in parts, 5 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f32_128x128_tn:       Bf16 -> f32,  128 x 128 in parts, 5 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f32_128x128_tt:       Bf16 -> f32,  128 x 128 in parts, 5 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_128x128_nn:       F16 -> F16,   128 x 128 in parts, 5 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f16_128x128_nt:       F16 -> F16,   128 x 128 in parts, 5 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_128x128_tn:       F16 -> F16,   128 x 128 in parts, 5 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f16_128x128_tt:       F16 -> F16,   128 x 128 in parts, 5 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_f32_128x128_nn:   F16 -> f32,   128 x 128 in parts, 5 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f16_f32_128x128_nt:   F16 -> f32,   128 x 128 in parts, 5 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_f32_128x128_tn:   F16 -> f32,   128 x 128 in parts, 5 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f16_f32_128x128_tt:   F16 -> f32,   128 x 128 in parts, 5 stages, AcrossK, AlongK }
+
+entry! { gemm_wgmma_64x128_nn:           Bf16 -> Bf16, 64 x 128 in parts, 7 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_64x128_nt:           Bf16 -> Bf16, 64 x 128 in parts, 7 stages, AlongK, AlongK }
+entry! { gemm_wgmma_64x128_tn:           Bf16 -> Bf16, 64 x 128 in parts, 7 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_64x128_tt:           Bf16 -> Bf16, 64 x 128 in parts, 7 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f32_64x128_nn:       Bf16 -> f32,  64 x 128 in parts, 7 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f32_64x128_nt:       Bf16 -> f32,  64 x 128 in parts, 7 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f32_64x128_tn:       Bf16 -> f32,  64 x 128 in parts, 7 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f32_64x128_tt:       Bf16 -> f32,  64 x 128 in parts, 7 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_64x128_nn:       F16 -> F16,   64 x 128 in parts, 7 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f16_64x128_nt:       F16 -> F16,   64 x 128 in parts, 7 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_64x128_tn:       F16 -> F16,   64 x 128 in parts, 7 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f16_64x128_tt:       F16 -> F16,   64 x 128 in parts, 7 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_f32_64x128_nn:   F16 -> f32,   64 x 128 in parts, 7 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f16_f32_64x128_nt:   F16 -> f32,   64 x 128 in parts, 7 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_f32_64x128_tn:   F16 -> f32,   64 x 128 in parts, 7 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f16_f32_64x128_tt:   F16 -> f32,   64 x 128 in parts, 7 stages, AcrossK, AlongK }
+
+entry! { gemm_wgmma_128x64_nn:           Bf16 -> Bf16, 128 x 64 in parts, 7 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_128x64_nt:           Bf16 -> Bf16, 128 x 64 in parts, 7 stages, AlongK, AlongK }
+entry! { gemm_wgmma_128x64_tn:           Bf16 -> Bf16, 128 x 64 in parts, 7 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_128x64_tt:           Bf16 -> Bf16, 128 x 64 in parts, 7 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f32_128x64_nn:       Bf16 -> f32,  128 x 64 in parts, 7 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f32_128x64_nt:       Bf16 -> f32,  128 x 64 in parts, 7 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f32_128x64_tn:       Bf16 -> f32,  128 x 64 in parts, 7 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f32_128x64_tt:       Bf16 -> f32,  128 x 64 in parts, 7 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_128x64_nn:       F16 -> F16,   128 x 64 in parts, 7 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f16_128x64_nt:       F16 -> F16,   128 x 64 in parts, 7 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_128x64_tn:       F16 -> F16,   128 x 64 in parts, 7 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f16_128x64_tt:       F16 -> F16,   128 x 64 in parts, 7 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_f32_128x64_nn:   F16 -> f32,   128 x 64 in parts, 7 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f16_f32_128x64_nt:   F16 -> f32,   128 x 64 in parts, 7 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_f32_128x64_tn:   F16 -> f32,   128 x 64 in parts, 7 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f16_f32_128x64_tt:   F16 -> f32,   128 x 64 in parts, 7 stages, AcrossK, AlongK }
+
+entry! { gemm_wgmma_64x64_nn:            Bf16 -> Bf16, 64 x 64 in parts, 3 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_64x64_nt:            Bf16 -> Bf16, 64 x 64 in parts, 3 stages, AlongK, AlongK }
+entry! { gemm_wgmma_64x64_tn:            Bf16 -> Bf16, 64 x 64 in parts, 3 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_64x64_tt:            Bf16 -> Bf16, 64 x 64 in parts, 3 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f32_64x64_nn:        Bf16 -> f32,  64 x 64 in parts, 3 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f32_64x64_nt:        Bf16 -> f32,  64 x 64 in parts, 3 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f32_64x64_tn:        Bf16 -> f32,  64 x 64 in parts, 3 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f32_64x64_tt:        Bf16 -> f32,  64 x 64 in parts, 3 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_64x64_nn:        F16 -> F16,   64 x 64 in parts, 3 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f16_64x64_nt:        F16 -> F16,   64 x 64 in parts, 3 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_64x64_tn:        F16 -> F16,   64 x 64 in parts, 3 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f16_64x64_tt:        F16 -> F16,   64 x 64 in parts, 3 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_f32_64x64_nn:    F16 -> f32,   64 x 64 in parts, 3 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f16_f32_64x64_nt:    F16 -> f32,   64 x 64 in parts, 3 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_f32_64x64_tn:    F16 -> f32,   64 x 64 in parts, 3 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f16_f32_64x64_tt:    F16 -> f32,   64 x 64 in parts, 3 stages, AcrossK, AlongK }

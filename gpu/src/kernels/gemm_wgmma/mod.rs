@@ -19,14 +19,13 @@
 //!   kernel               warpgroups   a warpgroup's part   stages of 64 steps   blocks of a cluster
 //!   gemm_wgmma_128x256      2 + 1          64 x 256               4                  1
 //!   gemm_wgmma_256x256      2 + 1          64 x 256               4                  2
-//!   gemm_wgmma_128x128      2 + 1          64 x 128               6                  1
 //! ```
 //!
-//! A multiprocessor has one block. The smaller tile is for where there are fewer of the larger than multiprocessors. There is
-//! each for every type of A and B, and of C, which is of the same or of f32; and for every way in which A and B may lie,
-//! along k or across it: `nn`, `nt`, `tn`, `tt`, as in BLAS. [`entries`] lists them all. The tensor cores read both ways,
-//! and the rest does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, and k is not 0: of
-//! nothing there is no tensor map.
+//! A multiprocessor has one block. Smaller tiles, for where there are fewer of these than multiprocessors, are another text
+//! ([`parts`]). There is each for every type of A and B, and of C, which is of the same or of f32; and for every way in which
+//! A and B may lie, along k or across it: `nn`, `nt`, `tn`, `tt`, as in BLAS. [`entries`] lists them all. The tensor cores
+//! read both ways, and the rest does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, and k is not 0:
+//! of nothing there is no tensor map.
 //!
 //! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
@@ -34,6 +33,7 @@
 mod entries;
 mod operand;
 mod output;
+mod parts;
 pub(super) mod walk;
 
 pub use self::entries::*;
@@ -85,7 +85,6 @@ fn multiply<
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let (group, warp) = (warp / 4, warp % 4);
     let groups = TILE_ROWS / GROUP;
-    let product = thread::block_idx_z();
     let stages = problem.k.div_ceil(DEPTH as u32);
     let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
     let mut walk = Walk::<TILE_ROWS, TILE_COLS, BLOCKS>::new(problem, rank);
@@ -108,7 +107,7 @@ fn multiply<
         }
         let mut producer = pipeline.producer();
         let first_col = rank * B::TILE as u32;
-        while let Some((row, col)) = walk.next() {
+        while let Some((product, row, col)) = walk.next() {
             for stage in 0..stages {
                 let at = producer.acquire_warp() * (len_a + len_b);
                 if warp::elect() {
@@ -128,9 +127,41 @@ fn multiply<
     }
 
     take_registers::<232>();
-    let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
-    // What is begun, and what has been read: a stage behind.
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
+    while let Some((product, row, col)) = walk.next() {
+        let mut sums = Accumulators::<TILE_COLS>::zeroed();
+        let sums = add_products::<A, B, S, TILE_ROWS, TILE_COLS, STAGES>(
+            &tiles,
+            (group, warp),
+            stages,
+            (&mut next, &mut read),
+            &mut sums,
+        );
+        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let first = (row as usize + group * GROUP, col as usize);
+        output::store(sums, staged, &mut epilogue, first);
+    }
+}
+
+/// Adds the products of so many stages of the ring, for a warpgroup of that number: 64 rows of the tile. Of the ring's two
+/// turns the one is at what is begun next, the other at what has been read: a stage behind.
+#[inline(always)]
+#[track_caller]
+fn add_products<
+    'a,
+    A: Operand,
+    B: Operand<Element = A::Element>,
+    S: Scope,
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const STAGES: usize,
+>(
+    tiles: &DynamicShared<A::Element>,
+    (group, warp): (usize, usize),
+    stages: u32,
+    (next, read): (&mut Consumer<STAGES, S>, &mut Consumer<STAGES, S>),
+    sums: &'a mut Accumulators<TILE_COLS>,
+) -> &'a Fragment<TILE_COLS> {
     let mut release = || {
         // The tensor cores have read for all of the warpgroup.
         if warp == 0 {
@@ -138,23 +169,21 @@ fn multiply<
         }
         read.advance();
     };
-    while let Some((row, col)) = walk.next() {
-        let mut sums = Accumulators::<TILE_COLS>::zeroed();
-        for stage in 0..stages {
-            let at = next.wait_warp() * (len_a + len_b);
-            let rows = tiles.operand::<A::Layout>(at + group * GROUP * DEPTH);
-            let cols = tiles.operand::<B::Layout>(at + len_a);
-            sums.multiply_add(rows, cols);
-            commit();
-            next.advance();
-            if stage > 0 {
-                wait::<1>();
-                release();
-            }
+    for stage in 0..stages {
+        let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * DEPTH);
+        let rows = tiles.operand::<A::Layout>(at + group * GROUP * DEPTH);
+        let cols = tiles.operand::<B::Layout>(at + TILE_ROWS * DEPTH);
+        sums.multiply_add(rows, cols);
+        commit();
+        next.advance();
+        if stage > 0 {
+            wait::<1>();
+            release();
         }
-        let sums = sums.wait::<0>();
-        release();
-        let first = (row as usize + group * GROUP, col as usize);
-        output::store(sums, staged, &mut epilogue, first);
     }
+    let sums = sums.wait::<0>();
+    if stages > 0 {
+        release();
+    }
+    sums
 }

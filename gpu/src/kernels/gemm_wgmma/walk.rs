@@ -1,5 +1,8 @@
 //! Which tiles of C a block computes, and in which order.
 //!
+//! The tiles of a batch are one product's after the other's, so a block goes on from a product to the next as from a tile to
+//! the next: its ring stays full, and what there is little of in each product there may be enough of in all.
+//!
 //! There are as many blocks as multiprocessors, or as many fewer as make no difference (4096 x 4096 is four rounds of 128).
 //! Tile `i` is that of block `i % blocks`, so at any time the blocks work at neighbouring tiles. (A cluster's blocks have
 //! tiles one below the other, and are here a block with one tile.) Those should share what they read, so that it comes from
@@ -29,34 +32,36 @@ pub struct Walk<const ROWS: usize, const COLS: usize, const BLOCKS: usize> {
     /// A cluster's tiles of C: down and across.
     down: u32,
     across: u32,
+    /// Of all products.
+    tiles: u32,
 }
 
 impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS, BLOCKS> {
     /// All tiles of the block of that rank in its cluster.
     #[inline(always)]
     pub fn new(problem: &Problem, rank: u32) -> Self {
-        Walk {
-            next: thread::block_idx_x() / BLOCKS as u32,
-            rank,
-            down: problem.m.div_ceil((BLOCKS * ROWS) as u32),
-            across: problem.n.div_ceil(COLS as u32),
-        }
+        let down = problem.m.div_ceil((BLOCKS * ROWS) as u32);
+        let across = problem.n.div_ceil(COLS as u32);
+        let next = thread::block_idx_x() / BLOCKS as u32;
+        Walk { next, rank, down, across, tiles: down * across * problem.products }
     }
 
-    /// The next tile's first row and column. All blocks of a cluster go on together: a tile may lie below the last row.
+    /// The next tile's product, first row and first column. All blocks of a cluster go on together: a tile may lie below the
+    /// last row.
     #[inline(always)]
-    pub fn next(&mut self) -> Option<(u32, u32)> {
-        let tile = self.next;
-        if tile >= self.down * self.across {
+    pub fn next(&mut self) -> Option<(u32, u32, u32)> {
+        if self.next >= self.tiles {
             return None;
         }
+        // Neither this nor what is divided by below is zero where there are tiles, which the compiler cannot know.
+        let of_product = (self.down * self.across).max(1);
+        let (product, tile) = (self.next / of_product, self.next % of_product);
         self.next += thread::grid_dim_x() / BLOCKS as u32;
         let most = const { BAND / (BLOCKS * ROWS) as u32 };
-        // Neither is zero where there are tiles, which the compiler cannot know.
         let first = tile / (most * self.across).max(1) * most;
         let rows = most.min(self.down - first).max(1);
         let in_band = tile - first * self.across;
         let (row, col) = (first + in_band % rows, in_band / rows);
-        Some(((row * BLOCKS as u32 + self.rank) * ROWS as u32, col * COLS as u32))
+        Some((product, (row * BLOCKS as u32 + self.rank) * ROWS as u32, col * COLS as u32))
     }
 }

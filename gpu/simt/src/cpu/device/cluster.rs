@@ -30,6 +30,18 @@ pub fn sync() {
     wait_for(Wait::Cluster, Location::caller());
 }
 
+/// Says that this thread is here, and goes on; all threads of the cluster do, and later [`wait`]. What it wrote before is not
+/// seen by others for that. It tells that a block has begun, before which nobody may reach its shared memory.
+///
+/// On the CPU that is so of all blocks of a cluster from the start, and this does nothing: the wait is a [`sync`].
+pub fn arrive_relaxed() {}
+
+/// Waits until every thread of the cluster has said that it is here ([`arrive_relaxed`]).
+#[track_caller]
+pub fn wait() {
+    sync();
+}
+
 /// Shared memory of another block of the cluster. That block must not have ended.
 pub type Remote<T> = remotes::Remote<T, Fast>;
 
@@ -83,6 +95,18 @@ pub(crate) mod remotes {
         #[track_caller]
         pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
             const { sixteen_bytes::<T, N>() };
+            self.store(index, values);
+        }
+
+        /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a multiple of eight.
+        #[track_caller]
+        pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
+            const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
+            self.store(index, values);
+        }
+
+        #[track_caller]
+        fn store<const N: usize>(&mut self, index: usize, values: [T; N]) {
             if !is_allowed(self.base, self.len, index, N) {
                 let refused = reason::<T>(self.len, index, N);
                 // SAFETY: as many elements as are written.

@@ -22,7 +22,7 @@ pub use crate::{
     Bf16, Element, F16, Tf32, cluster_pipeline, constant, dynamic_shared,
     float::{Float, fma, fma_in_order},
     global, global_pointer, mbarriers, named_barriers, pipeline,
-    pipeline::{ClusterPipeline, Pipeline, Scope},
+    pipeline::{ClusterPipeline, Consumer, Pipeline, Scope},
     shared, shared_array,
 };
 pub use mbarrier::{Mbarrier, Mbarriers};

@@ -65,6 +65,12 @@ pub(crate) mod arrays {
             ROWS * COLS
         }
 
+        /// The same array of the block of that rank in this cluster.
+        #[track_caller]
+        pub fn remote(&self, rank: u32) -> Remote<T, M> {
+            Remote::new(self.base, ROWS * COLS, rank)
+        }
+
         /// The place of an element. A column past the row's end would be an element of the next row: on
         /// the GPU silently so.
         #[inline(always)]
