@@ -148,8 +148,11 @@ const GENERAL: [(&str, &[&str]); 4] = [
     // Two with producers, of which one has rows that begin anywhere; one whose warps and blocks share k; and one whose warps
     // write what they have computed.
     ("gemm_tma", &["gemm_tma_72x80_on", "gemm_tma_72x80_nn", "gemm_tma_64_nn", "gemm_tma_128_nn"]),
-    // One block a tile, of which several may split k; two of a cluster; B across k, and along it.
-    ("gemm_wgmma", &["gemm_wgmma_f32_128x128_nn", "gemm_wgmma_f32_256x256_nt"]),
+    // Blocks that may split k; of the other text one block a tile, and two of a cluster; B across k, and along it.
+    (
+        "gemm_wgmma",
+        &["gemm_wgmma_f32_128x128_nn", "gemm_wgmma_f32_128x256_nn", "gemm_wgmma_f32_256x256_nt"],
+    ),
     // One warpgroup that multiplies: the least to do.
     ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn"]),
 ];
@@ -167,6 +170,8 @@ fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
         ("gemm_tma", "mod.rs") => &kernel.entries[2..],
         ("gemm_tma", "parts.rs") => &kernel.entries[1..3],
         ("gemm_tma", _) => &kernel.entries[..2],
+        ("gemm_wgmma", "parts.rs") => &kernel.entries[..1],
+        ("gemm_wgmma", "output.rs") => &kernel.entries[1..2],
         _ => &kernel.entries,
     }
 }
