@@ -504,6 +504,7 @@ fn rest_mut<'a, T: Pod>(elements: &'a mut Written<T>, start: usize) -> Result<Wr
 mod tests {
     use super::*;
     use crate::Device;
+    use simt::Bf16;
 
     /// Rows of 40 bytes, of which A has five f32 from `a` on and C two f64 from `c` on.
     fn shares(a: u64, c: u64) -> bool {
@@ -555,6 +556,27 @@ mod tests {
         let request = Request::dense(Shape::new(30, 30, 30).unwrap());
         let (_, launches) = stays.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
         assert!(launches.is_empty());
+    }
+
+    #[test]
+    fn blocks_go_on_from_product_to_product_unless_they_split_k() {
+        let planned = |name, batch, shape: [u64; 3], split_k| {
+            let [m, n, k] = shape;
+            let request = Request { batch, ..Request::dense(Shape::new(m, n, k).unwrap()) };
+            let gemm = Gemm::<Bf16>::new().kernel(name).unwrap().split_k(split_k).unwrap();
+            let (_, launches) = gemm.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
+            let words = |one: Launch| (one.config.grid, one.config.cluster);
+            launches.into_iter().map(words).collect::<Vec<_>>()
+        };
+        let one = [1; 3];
+        // Three blocks a multiprocessor: 396 would need three rounds, and so do 342.
+        let small = "gemm_wgmma_64x64_nn";
+        assert_eq!(planned(small, 1024, [64, 64, 64], 1), [([342, 1, 1], one)]);
+        assert_eq!(planned(small, 10, [64, 104, 256], 3), [([20, 1, 3], [1, 1, 3])]);
+        // Two blocks have a tile, and do not split k.
+        let large = "gemm_wgmma_256x256_nn";
+        assert_eq!(planned(large, 5, [512, 512, 64], 3), [([40, 1, 1], [2, 1, 1])]);
+        assert_eq!(planned(large, 40, [512, 512, 64], 1), [([108, 1, 1], [2, 1, 1])]);
     }
 
     /// A and C may be of types of different sizes: they are compared by bytes.
