@@ -79,7 +79,6 @@ fn multiply<
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let (group, warp) = (warp / 4, warp % 4);
     let groups = TILE_COLS / GROUP;
-    let product = thread::block_idx_z();
     let stages = problem.k.div_ceil(DEPTH as u32);
     let mut walk = Walk::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
 
@@ -101,7 +100,7 @@ fn multiply<
             return;
         }
         let mut producer = pipeline.producer();
-        while let Some((row, col)) = walk.next() {
+        while let Some((product, row, col)) = walk.next() {
             for stage in 0..stages {
                 let at = producer.acquire_warp() * (len_a + len_b);
                 if warp::elect() {
@@ -123,11 +122,10 @@ fn multiply<
     if groups > 1 {
         take_registers::<232>();
     }
-    let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
     let columns = Columns::new(group * GROUP, warp, t % 32);
     // What is begun, and what has been read: a stage behind.
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
-    while let Some((row, col)) = walk.next() {
+    while let Some((product, row, col)) = walk.next() {
         let mut sums = Accumulators::<TILE_ROWS>::zeroed();
         for stage in 0..stages {
             let at = next.wait_warp() * (len_a + len_b);
@@ -154,6 +152,7 @@ fn multiply<
         read.release_warp();
         read.advance();
         let first = (row as usize, col as usize + group * GROUP);
+        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         output::store(sums, staged, &mut epilogue, first, problem.m as usize);
     }
 }
