@@ -34,7 +34,7 @@ pub struct Bf16(u16);
 pub struct F16(u16);
 
 macro_rules! halves {
-    ($($ty:ident: $to_instruction:literal, $from_instruction:literal, $software:ty;)*) => {$(
+    ($($ty:ident: $to_instruction:literal, $from_instruction:literal, $from_two:literal, $software:ty;)*) => {$(
         // SAFETY: sixteen bits, of which every pattern is a number.
         #[cfg(not(target_arch = "nvptx64"))]
         unsafe impl bytemuck::Zeroable for $ty {}
@@ -70,6 +70,25 @@ macro_rules! halves {
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
                 $ty(<$software>::from_f32(value).to_bits())
+            }
+
+            /// [`from_f32`](Self::from_f32) of two: one instruction, four times as fast as two of those, which ptxas gives to
+            /// the unit of square roots (`F2F`).
+            #[inline(always)]
+            pub fn from_two_f32([first, second]: [f32; 2]) -> [Self; 2] {
+                #[cfg(target_arch = "nvptx64")]
+                {
+                    let word: u32;
+                    // SAFETY: arithmetic.
+                    unsafe {
+                        core::arch::asm!(concat!($from_two, " {}, {}, {};"), out(reg32) word,
+                            in(reg32) second, in(reg32) first,
+                            options(pure, nomem, nostack, preserves_flags));
+                    }
+                    [$ty(word as u16), $ty((word >> 16) as u16)]
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                [Self::from_f32(first), Self::from_f32(second)]
             }
 
             /// The same number as an `f32`.
@@ -123,8 +142,8 @@ macro_rules! halves {
 
 halves! {
     // The conversion from bf16 is of Hopper and later; the upper half of a word is one everywhere.
-    Bf16: "{{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 {}, {{zero, {}}}; }}", "cvt.rn.bf16.f32", half::bf16;
-    F16: "cvt.f32.f16 {}, {};", "cvt.rn.f16.f32", half::f16;
+    Bf16: "{{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 {}, {{zero, {}}}; }}", "cvt.rn.bf16.f32", "cvt.rn.bf16x2.f32", half::bf16;
+    F16: "cvt.f32.f16 {}, {};", "cvt.rn.f16.f32", "cvt.rn.f16x2.f32", half::f16;
 }
 
 /// An `f32` as the tensor cores multiply it: 8 bits of exponent, and of the fraction the upper 10. They do not look at the 13

@@ -1,6 +1,9 @@
 //! Views of global memory: one pointer in the kernel's parameter list.
 
-use core::ops::{Index, IndexMut};
+use core::{
+    arch::asm,
+    ops::{Index, IndexMut},
+};
 
 use crate::{Atomic, Element};
 
@@ -51,6 +54,12 @@ macro_rules! view {
             #[inline(always)]
             pub fn is_aligned128(&self) -> bool {
                 self.0 as usize % 16 == 0
+            }
+
+            /// Whole elements between the last multiple of sixteen bytes and the first element.
+            #[inline(always)]
+            pub fn misalignment128(&self) -> usize {
+                self.0 as usize % 16 / size_of::<T>()
             }
 
             /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a
@@ -133,6 +142,34 @@ impl<T: Element> Out<T> {
         const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
         // SAFETY: as in `load64`.
         unsafe { *(self.0.add(index) as *mut u64) = core::mem::transmute_copy(&values) }
+    }
+
+    /// Writes `N` elements from `index` on where that is `valid`, four or eight bytes in one access. Their address must be
+    /// a multiple of as many. There is no branch around it, so reads that stand before it are not moved into one.
+    #[inline(always)]
+    pub fn store_if<const N: usize>(&mut self, index: usize, values: [T; N], valid: bool) {
+        const { assert!(matches!(N * size_of::<T>(), 4 | 8), "four or eight bytes") };
+        let place = self.0.wrapping_add(index);
+        // SAFETY: inside the buffer and aligned where it is valid, as the kernel promises; equal sizes, of whichever of the
+        // two it is.
+        unsafe {
+            if N * size_of::<T>() == 4 {
+                let word: u32 = core::mem::transmute_copy(&values);
+                asm!(
+                    "{{ .reg .pred valid; setp.ne.b32 valid, {}, 0; @valid st.global.b32 [{}], {}; }}",
+                    in(reg32) u32::from(valid), in(reg64) place, in(reg32) word,
+                    options(nostack, preserves_flags),
+                );
+            } else {
+                let words: [u32; 2] = core::mem::transmute_copy(&values);
+                asm!(
+                    "{{ .reg .pred valid; setp.ne.b32 valid, {}, 0; \
+                     @valid st.global.v2.b32 [{}], {{{}, {}}}; }}",
+                    in(reg32) u32::from(valid), in(reg64) place, in(reg32) words[0], in(reg32) words[1],
+                    options(nostack, preserves_flags),
+                );
+            }
+        }
     }
 
     /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the element

@@ -95,6 +95,53 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         }
     }
 
+    /// Is C `alpha A B`, and do a row's elements lie side by side? Then [`store_two`](Self::store_two) and
+    /// [`store_one`](Self::store_one) write it.
+    #[inline(always)]
+    pub fn is_scaled_in_rows(&self) -> bool {
+        self.is_scaled_sum() && self.beta == T::Real::ZERO && self.problem.c[1] == 1
+    }
+
+    /// Rows and columns of C from (row, col) on.
+    #[inline(always)]
+    pub fn left(&self, (row, col): (usize, usize)) -> (usize, usize) {
+        let (m, n) = (self.problem.m as usize, self.problem.n as usize);
+        (m.saturating_sub(row), n.saturating_sub(col))
+    }
+
+    /// The place of (row, col), where a row's elements lie side by side.
+    #[inline(always)]
+    pub fn place(&self, (row, col): (usize, usize)) -> usize {
+        self.start + row * self.between_rows() + col
+    }
+
+    /// From one row's place to the next one's.
+    #[inline(always)]
+    pub fn between_rows(&self) -> usize {
+        self.problem.c[0] as usize
+    }
+
+    /// Elements by which a place lies behind a multiple of two: none or one.
+    #[inline(always)]
+    pub fn behind_pair(&self, place: usize) -> usize {
+        (self.c.misalignment128() + place) % 2
+    }
+
+    /// Writes two neighbours where that is `valid`, the first of which lies at a multiple of two elements, if C
+    /// [`is_scaled_in_rows`](Self::is_scaled_in_rows).
+    #[inline(always)]
+    #[track_caller]
+    pub fn store_two(&mut self, place: usize, sums: [T::Real; 2], valid: bool) {
+        T::store_two(self.c, place, sums.map(|sum| self.alpha * sum), valid);
+    }
+
+    /// Writes one element, likewise.
+    #[inline(always)]
+    #[track_caller]
+    pub fn store_one(&mut self, place: usize, sum: T::Real) {
+        self.c[place] = T::nearest(self.alpha * sum);
+    }
+
     /// Makes elements of C of four sums, those of (row, col) to (row, col + 3), and writes those that are inside. `SCALED`
     /// promises [`is_scaled_sum`](Self::is_scaled_sum).
     #[inline(always)]

@@ -66,7 +66,7 @@ macro_rules! entry {
             block = (128 * ($rows / $blocks / GROUP + 1)),
             $($together)*,
             dynamic_shared = $stages * DEPTH * ($rows / $blocks + $cols) * size_of::<$t>(),
-            shared = $rows / $blocks * output::COLS * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            shared = $rows / $blocks * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             min_blocks = 1,
             arch = 90,
             dependent
@@ -83,7 +83,7 @@ macro_rules! entry {
             const COPIED: usize = $cols / $blocks;
             let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, COPIED>::new(&b));
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
-            let mut staged = shared![f32; ROWS, output::COLS];
+            let mut staged = shared![f32; ROWS, output::PITCH];
             multiply::<_, _, _, _, ROWS, $cols, $blocks, $stages, ROWS>(&problem, operands, out, &ring, &mut staged);
         }
     };

@@ -70,7 +70,7 @@ fn multiply<
     (a, b): (&A, &B),
     (c, bias): (&mut Out<C>, &In<C>),
     pipeline: &Pipeline<STAGES, S>,
-    staged: &mut Shared<f32, STAGED, { output::COLS }>,
+    staged: &mut Shared<f32, STAGED, { output::PITCH }>,
 ) {
     const {
         assert!(TILE_ROWS.is_multiple_of(GROUP) && TILE_COLS.is_multiple_of(GROUP));

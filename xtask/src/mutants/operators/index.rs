@@ -9,11 +9,12 @@ use crate::mutants::{
 };
 
 /// Which arguments are indices.
-const INDICES: [(&str, &[usize]); 16] = [
+const INDICES: [(&str, &[usize]); 18] = [
     ("add", &[0]),
     ("load128", &[0]),
     ("store128", &[0]),
     ("store64", &[0]),
+    ("store_if", &[0]),
     ("load128_in_order", &[0]),
     ("load64_in_order", &[0]),
     ("copy_async", &[0, 2]),
@@ -27,6 +28,7 @@ const INDICES: [(&str, &[usize]); 16] = [
     // Of their types, after the type itself.
     ("load", &[1]),
     ("store", &[1]),
+    ("store_two", &[1]),
     ("load_shared", &[1]),
     ("copy_four", &[1, 3]),
 ];

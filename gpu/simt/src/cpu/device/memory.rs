@@ -89,6 +89,12 @@ pub(crate) mod views {
                     self.base.addr().is_multiple_of(16)
                 }
 
+                /// Whole elements between the last multiple of sixteen bytes and the first element.
+                #[inline(always)]
+                pub fn misalignment128(&self) -> usize {
+                    self.base.addr() % 16 / size_of::<T>()
+                }
+
                 #[inline(always)]
                 #[track_caller]
                 fn at(&self, index: usize, count: usize, access: Access) -> *mut T {
@@ -200,6 +206,19 @@ pub(crate) mod views {
             const { eight_bytes::<T, N>() };
             // SAFETY: inside the buffer, which is valid (`new`).
             unsafe { *self.at(index, N, Access::Write).cast() = values }
+        }
+
+        /// Writes `N` elements from `index` on where that is `valid`, four or eight bytes in one access. Their address
+        /// must be a multiple of as many. There is no branch around it, so reads that stand before it are not moved
+        /// into one.
+        #[inline(always)]
+        #[track_caller]
+        pub fn store_if<const N: usize>(&mut self, index: usize, values: [T; N], valid: bool) {
+            const { assert!(matches!(N * size_of::<T>(), 4 | 8), "four or eight bytes") };
+            if valid {
+                // SAFETY: inside the buffer, which is valid (`new`).
+                unsafe { *self.at(index, N, Access::Write).cast() = values }
+            }
         }
 
         /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the
