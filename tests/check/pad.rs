@@ -1,10 +1,11 @@
-//! The copies that are made for products by tensor copies: right and clean in every order, at any size; and turning over
-//! costs no bank conflict.
+//! The copies that are made for products by tensor copies: right and clean in every order, at any size, from rows that begin
+//! anywhere; and turning over costs no bank conflict.
 
 use std::num::NonZeroU32;
 
+use gpu::kernels::gemm::pad::PAD_BYTES;
 use simt::{
-    Kernel, LaunchConfig,
+    Element, Kernel, LaunchConfig,
     check::{self, Operation, Options, Order, Profile},
     checked::{In, Out},
 };
@@ -20,21 +21,54 @@ const CASES: [(usize, usize, usize, usize, u32); 7] = [
     (150, 5, 5, 1, 2),
 ];
 
-type Params = (u32, u32, u64, u64, u64, u64, In<f32>, Out<f32>);
+type Params<T> = (u32, u32, u64, u64, u64, u64, In<T>, Out<T>);
 
-/// Copies with that kernel, and checks what comes out.
-fn copy(
-    kernel: &Kernel<Params>,
+/// An element that can be told from others.
+trait Numbered: Element + PartialEq + std::fmt::Debug {
+    fn of(number: usize) -> Self;
+}
+
+impl Numbered for f32 {
+    fn of(number: usize) -> f32 {
+        number as f32
+    }
+}
+
+impl Numbered for u16 {
+    fn of(number: usize) -> u16 {
+        number as u16
+    }
+}
+
+/// Sixteen bytes, aligned.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Sixteen(#[allow(dead_code, reason = "only its address is used")] [u8; 16]);
+
+/// Copies with that kernel, from the `start`th element behind a multiple of sixteen bytes on, and checks what comes out.
+fn copy<T: Numbered>(
+    kernel: &Kernel<Params<T>>,
     (rows, cols, pitch, matrices, grid_rows): (usize, usize, usize, usize, u32),
+    start: usize,
     turned: bool,
     options: &Options,
 ) -> Option<Profile> {
-    let (tile_cols, to) = if turned { (32, (cols, rows)) } else { (128, (rows, cols)) };
-    let to_pitch = to.1.next_multiple_of(4);
+    let unit = 16 / size_of::<T>();
+    let (tile_cols, to) =
+        if turned { (32, (cols, rows)) } else { (PAD_BYTES / size_of::<T>(), (rows, cols)) };
+    let to_pitch = to.1.next_multiple_of(unit);
     let (step, to_step) = (rows * pitch + 3, to.0 * to_pitch);
     let last = (matrices - 1) * step + (rows - 1) * pitch + cols;
-    let from = (0..last).map(|i| i as f32).collect::<Vec<_>>();
-    let mut copied = vec![f32::NAN; matrices * to_step];
+    let mut memory = vec![Sixteen([0; 16]); (start + last).div_ceil(unit)];
+    // SAFETY: as many elements as the sixteens have bytes for, of which every pattern is one.
+    let from =
+        unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr().cast::<T>().add(start), last) };
+    from.iter_mut().enumerate().for_each(|(i, element)| *element = T::of(i));
+    let mut copies = vec![Sixteen([0xff; 16]); matrices * to_step / unit];
+    // SAFETY: as above.
+    let copied = unsafe {
+        std::slice::from_raw_parts_mut(copies.as_mut_ptr().cast::<T>(), matrices * to_step)
+    };
     let grid = [cols.div_ceil(tile_cols) as u32, grid_rows, matrices as u32];
     let config = LaunchConfig::new(grid, [32, 8, 1]);
     let sizes = (rows as u32, cols as u32);
@@ -49,29 +83,58 @@ fn copy(
         check::launch(kernel, &config, params, options)
     };
     let report = report.expect("not cancelled");
-    let context = format!("{rows} x {cols}, {matrices} of them, turned: {turned}");
+    let context = format!("{rows} x {cols}, {matrices} of them from {start}, turned: {turned}");
     assert!(report.is_clean(), "{context}: {report}");
     for (at, value) in copied.iter().enumerate() {
         let (i, row, col) = (at / to_step, at / to_pitch % to.0, at % to_pitch);
         let (from_row, from_col) = if turned { (col, row) } else { (row, col) };
         let expected = from.get(i * step + from_row * pitch + from_col).filter(|_| col < to.1);
-        // What pads a row stays as it was.
-        let right = expected.map_or(value.is_nan(), |expected| value == expected);
-        assert!(right, "{context}: element ({row}, {col}) of matrix {i} is {value}");
+        // What pads a row may be anything.
+        let right = expected.is_none_or(|expected| value == expected);
+        assert!(right, "{context}: element ({row}, {col}) of matrix {i} is {value:?}");
     }
     report.profile
 }
 
 #[test]
 fn copies_are_clean_and_right() {
-    use gpu::checked::kernels::gemm::pad::{pad_rows, turn_rows};
+    use gpu::checked::kernels::gemm::pad::{pad_rows, pad_rows_u16, turn_rows, turn_rows_u16};
     for case in CASES {
-        for order in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)] {
+        for (start, order) in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)]
+            .into_iter()
+            .cycle()
+            .enumerate()
+            .take(8)
+        {
             let mut options = Options::default();
             options.order = order;
-            copy(&pad_rows, case, false, &options);
-            copy(&turn_rows, case, true, &options);
+            copy(&pad_rows, case, start % 4, false, &options);
+            copy(&pad_rows_u16, case, start, false, &options);
+            copy(&turn_rows, case, start % 4, true, &options);
+            copy(&turn_rows_u16, case, start, true, &options);
         }
+    }
+}
+
+/// A warp's 512 bytes are read by two accesses and written by one, wherever rows begin. (The ends of the operand come element
+/// by element.)
+#[test]
+fn padding_moves_sixteen_bytes_an_access() {
+    use gpu::checked::kernels::gemm::pad::pad_rows_u16;
+    let mut options = Options::default();
+    options.profile = NonZeroU32::new(1);
+    let (rows, cols) = (64, 512);
+    for (pitch, start) in [(512, 0), (513, 3)] {
+        let case = (rows, cols, pitch, 1, 4);
+        let profile = copy(&pad_rows_u16, case, start, false, &options).expect("it was asked for");
+        let requests = |operation| {
+            let lines = profile.lines.iter().filter(|line| line.operation == operation);
+            lines.map(|line| line.requests).sum::<u64>()
+        };
+        let warps = (rows * cols * 2 / 512) as u64;
+        assert_eq!(requests(Operation::GlobalStore), warps);
+        let loads = requests(Operation::GlobalLoad);
+        assert!((2 * warps..2 * warps + 32).contains(&loads), "{loads} for {warps} of 512 bytes");
     }
 }
 
@@ -81,7 +144,8 @@ fn turning_over_is_coalesced_and_without_bank_conflicts() {
     use gpu::checked::kernels::gemm::pad::turn_rows;
     let mut options = Options::default();
     options.profile = NonZeroU32::new(1);
-    let profile = copy(&turn_rows, (64, 96, 96, 1, 2), true, &options).expect("it was asked for");
+    let profile =
+        copy(&turn_rows, (64, 96, 96, 1, 2), 0, true, &options).expect("it was asked for");
     let requests = 64 * 96 / 32;
     for (operation, units) in [
         (Operation::GlobalLoad, 4),

@@ -15,6 +15,7 @@
 //! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes.
 
 use gpu::{
+    kernels::gemm::pad::{PAD_BYTES, PAD_ROWS},
     problem::Problem,
     registry::{TensorKernel, TensorProduct},
 };
@@ -189,7 +190,7 @@ impl Sides {
         // Of a block, and of rows further ones after these.
         let (kernel, rows, cols, tile_rows, tile_cols) = match self.turned {
             true => (turn_rows, inner, outer, 32, 32),
-            false => (pad_rows, outer, inner, 8, 128),
+            false => (pad_rows, outer, inner, PAD_ROWS, PAD_BYTES / size_of::<T>()),
         };
         let limit = limits.grid[1] as usize;
         let grid = [cols.div_ceil(tile_cols), rows.div_ceil(tile_rows).min(limit), matrices];

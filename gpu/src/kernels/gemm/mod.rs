@@ -18,6 +18,7 @@
 
 pub mod epilogue;
 pub mod operand;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pad;
 pub mod real;
 pub mod stored;
