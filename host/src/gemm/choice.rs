@@ -324,28 +324,28 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         ("gemm_tma_72x80_on", true) => (389.0, 1.0, 4.2),
         ("gemm_tma_16x256_nn" | "gemm_tma_256x16_nn", true) => (360.0, 0.87, 5.4),
         ("gemm_f64_64", true) => (100.0, 0.3, 3.0),
-        // Not measured: by tf32's rate, half of bf16's.
-        ("gemm_wgmma_tf32_256x128_nn", true) => (3000.0, 1.0, 6.0),
-        ("gemm_wgmma_tf32_128x128_nn", true) => (2700.0, 1.0, 6.0),
-        ("gemm_wgmma_tf32_128x64_nn", true) => (2200.0, 1.0, 6.0),
+        // Fitted to 1024³ and 2048³.
+        ("gemm_wgmma_tf32_256x128_nn", true) => (3100.0, 1.0, 4.5),
+        ("gemm_wgmma_tf32_128x128_nn", true) => (2700.0, 1.0, 4.5),
+        ("gemm_wgmma_tf32_128x64_nn", true) => (1950.0, 1.0, 4.0),
         // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x256_") => {
-            (6100.0, 1.0, 6.0)
+            (6100.0, 1.0, 4.5)
         }
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_128x128_") => {
-            (5000.0, 1.0, 6.0)
+            (5000.0, 1.0, 4.5)
         }
-        // Not measured. Of 64 x 64 elements three blocks are to be at work at once.
+        // Fitted to 512³, 1024³ and 16 x 4096 x 4096.
         (name, true)
             if name.starts_with("gemm_wgmma_")
                 && (name.contains("_64x128_") || name.contains("_128x64_")) =>
         {
-            (3800.0, 1.0, 6.0)
+            (5700.0, 1.0, 4.0)
         }
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_64x64_") => {
-            (2800.0, 0.5, 6.0)
+            (2800.0, 0.5, 4.0)
         }
-        (name, true) if name.starts_with("gemm_wgmma_") => (6000.0, 1.0, 6.0),
+        (name, true) if name.starts_with("gemm_wgmma_") => (6000.0, 1.0, 4.5),
         // Not measured: they are the only ones of their types for every device, and as fast as this at least.
         ("gemm_bf16_64" | "gemm_bf16_f32_64" | "gemm_f16_64" | "gemm_f16_f32_64", true) => {
             (100.0, 0.65, 4.0)

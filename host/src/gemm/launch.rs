@@ -7,7 +7,7 @@ use simt::{LaunchConfig, Limits};
 
 use super::{
     Activation, Batch, BatchMut, Bias, Choice, Gemm, Request, Scalar, Target,
-    choice::choose_kernel,
+    recent::choose_again,
     scalar::{self, Kernel, Text},
     tensor::{self, TensorOperands},
 };
@@ -126,7 +126,7 @@ fn choose<T: Scalar<O>, O: Pod>(
         plain: gemm.is_plain(),
         workspace_limit: gemm.workspace_limit,
     };
-    choose_kernel(&request, &Target::of(stream.device()), gemm.kernel)
+    choose_again(&request, &Target::of(stream.device()), gemm.kernel)
 }
 
 /// Does each of its matrices begin at a multiple of sixteen bytes?

@@ -41,6 +41,7 @@
 mod batch;
 mod choice;
 mod launch;
+mod recent;
 mod scalar;
 mod slices;
 mod tensor;

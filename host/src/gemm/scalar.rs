@@ -28,9 +28,15 @@ pub trait Scalar<O: Pod = Self>: BoxElement + Send + Sync + private::Sealed<O> {
     #[doc(hidden)]
     type Bits: Pod;
 
+    /// The kernel of an entry of the registry, if it is for this type.
+    #[doc(hidden)]
+    fn kernel(entry: &'static Entry) -> Option<Kernel<Self, O>>;
+
     /// The kernels for it, in the order of the registry.
     #[doc(hidden)]
-    fn kernels() -> impl Iterator<Item = Kernel<Self, O>>;
+    fn kernels() -> impl Iterator<Item = Kernel<Self, O>> {
+        KERNELS.iter().filter_map(Self::kernel)
+    }
 
     /// A factor as it is computed with: the nearest number of the type that sums are kept in.
     #[doc(hidden)]
@@ -91,8 +97,8 @@ impl Scalar for f32 {
 
     type Bits = f32;
 
-    fn kernels() -> impl Iterator<Item = Kernel<f32>> {
-        KERNELS.iter().filter_map(|entry| match &entry.contract {
+    fn kernel(entry: &'static Entry) -> Option<Kernel<f32>> {
+        match &entry.contract {
             &Contract::Product(Product { tile, block, kernel, .. }) => {
                 let text = match kernel {
                     ProductKernel::Gemm(general) => Text::General(general),
@@ -102,7 +108,7 @@ impl Scalar for f32 {
             }
             Contract::TensorProduct(product) => Some(Kernel::tensor(entry, product)),
             _ => None,
-        })
+        }
     }
 
     fn rounded(value: f64) -> f64 {
@@ -150,12 +156,12 @@ macro_rules! without_lessons {
 
             type Bits = $bits;
 
-            fn kernels() -> impl Iterator<Item = Kernel<$operand, $c>> {
-                KERNELS.iter().filter_map(|entry| match &entry.contract {
+            fn kernel(entry: &'static Entry) -> Option<Kernel<$operand, $c>> {
+                match &entry.contract {
                     Contract::$contract(product) => Some(Kernel::general(entry, product)),
                     $(Contract::$tensor(product) => Some(Kernel::tensor(entry, product)),)?
                     _ => None,
-                })
+                }
             }
 
             fn rounded(value: f64) -> f64 {

@@ -44,15 +44,16 @@ const MOST: usize = 1 << 31;
 /// Microseconds that it takes a cluster to add up its parts of a sum; those of a byte that is read or written; and of a copy
 /// that is launched before, and of each of its bytes. Measured: docs/measurements.md, "The choice of a kernel".
 const PARTS_US: f64 = 2.3;
-/// The same of tiles whose blocks have their parts sent to them, with one barrier. Not measured.
-const SENT_PARTS_US: f64 = 1.2;
 /// Of an element of a tile on its way from tensor cores' registers through shared memory, eight bytes there and back at 128 a
 /// cycle: meanwhile the block multiplies nothing. Computed.
 const ELEMENT_US: f64 = 3.5e-5;
-/// How much more than its share of the bandwidth a multiprocessor can draw; and what part of the shorter of two, copies and
-/// products, does not go on beside the longer. Not measured.
-const MORE_THAN_SHARE: f64 = 1.2;
-/// See [`MORE_THAN_SHARE`].
+/// Microseconds for a byte that such kernels read or write; how much more than its share of the bandwidth a multiprocessor can
+/// draw; and what part of the shorter of two, copies and products, does not go on beside the longer. Fitted to products of
+/// 16, 64 and 128 rows or columns.
+const STREAMED_BYTE_US: f64 = 1e-6 / 4.2;
+/// See [`STREAMED_BYTE_US`].
+const MORE_THAN_SHARE: f64 = 3.5;
+/// See [`STREAMED_BYTE_US`].
 const APART: f64 = 0.25;
 /// See [`PARTS_US`].
 const BYTE_US: f64 = 1e-6 / 3.2;
@@ -310,10 +311,17 @@ fn time<T, O>(
         Some(_) => {
             let written = on_the_fullest * f64::from(rows * cols) * ELEMENT_US / f64::from(blocks);
             let drawing = (MORE_THAN_SHARE * each).min(1.0);
-            (SENT_PARTS_US, beside(multiplied + written, bytes * BYTE_US / drawing, APART))
+            let streamed = bytes * STREAMED_BYTE_US / drawing;
+            (sent_parts_us(product.tile), beside(multiplied + written, streamed, APART))
         }
     };
     speed.fixed_us + time + if blocks > 1 { parts } else { 0.0 }
+}
+
+/// [`PARTS_US`] of tiles of tensor cores, whose blocks have their parts sent to them.
+fn sent_parts_us([rows, cols]: [u32; 2]) -> f64 {
+    // 64 x 128 and 128 x 128 at 512 x 512 x 512 and 16 x 4096 x 4096, 128 x 64 at 4096 x 16 x 4096.
+    if rows > cols { 2.0 } else { 5.0 }
 }
 
 /// Dynamic shared memory for a launch of a kernel that declares so many bytes: more where all blocks find a multiprocessor

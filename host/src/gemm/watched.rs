@@ -85,6 +85,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
             m: rows as u32,
             n: given.shape.n() as u32,
             k: work.k as u32,
+            products: 1,
             alpha: 1.0,
             a: a_strides.map(|stride| stride as u64),
             b: b_strides.map(|stride| stride as u64),
