@@ -168,7 +168,8 @@ fn nvidias_libraries_are_told_the_product() {
 /// The same of bf16 and f16: C is of the same, whose rounding its error shows, or of f32.
 #[test]
 fn nvidias_libraries_are_told_the_types() {
-    let sizes = "20,7x5x9,3*4x6x5,2*8";
+    // (The fake driver knows no tensor copies, which rows of whole sixteen bytes would be taken by.)
+    let sizes = "20,7x5x9,3*4x6x5,2*9";
     for (of, out_type, errors) in [
         ("bf16", "bf16", 5e-4..5e-3),
         ("bf16", "f32", 0.0..1e-6),

@@ -24,6 +24,7 @@ const MODULES: &[(&str, &str)] = &[
     ("special", include_str!("special.rs")),
     ("table", include_str!("table.rs")),
     ("tensor", include_str!("tensor.rs")),
+    ("tf32", include_str!("tf32.rs")),
     ("threads", include_str!("threads.rs")),
     ("wide", include_str!("wide.rs")),
 ];

@@ -294,9 +294,9 @@ fn time<T, O>(
         // Of many blocks one after the other the last do not begin together, and few are left over.
         1 if each > 4.0 => each + 0.3,
         1 | 2 => each.ceil(),
-        // A cluster lies within one of the groups that multiprocessors come in. Where each block has one for itself it
-        // finds place; of two on each a few clusters do not, and come after all others.
-        _ if each <= 1.0 => 1.0,
+        // A cluster lies within one of the groups that multiprocessors come in, where a few are left over: of 32 clusters
+        // of four with a multiprocessor a block not all find place, and some come after all others.
+        _ if each <= 0.93 => 1.0,
         _ => 2.0 * each.ceil(),
     };
     let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
@@ -312,16 +312,15 @@ fn time<T, O>(
             let written = on_the_fullest * f64::from(rows * cols) * ELEMENT_US / f64::from(blocks);
             let drawing = (MORE_THAN_SHARE * each).min(1.0);
             let streamed = bytes * STREAMED_BYTE_US / drawing;
-            (sent_parts_us(product.tile), beside(multiplied + written, streamed, APART))
+            (sent_parts_us(shape.n()), beside(multiplied + written, streamed, APART))
         }
     };
     speed.fixed_us + time + if blocks > 1 { parts } else { 0.0 }
 }
 
-/// [`PARTS_US`] of tiles of tensor cores, whose blocks have their parts sent to them.
-fn sent_parts_us([rows, cols]: [u32; 2]) -> f64 {
-    // 64 x 128 and 128 x 128 at 512 x 512 x 512 and 16 x 4096 x 4096, 128 x 64 at 4096 x 16 x 4096.
-    if rows > cols { 2.0 } else { 5.0 }
+/// [`PARTS_US`] of tiles of tensor cores, whose blocks have their parts sent to them. Measured of C of 16 and of 4096 columns.
+fn sent_parts_us(n: usize) -> f64 {
+    if n <= 64 { 2.0 } else { 5.0 }
 }
 
 /// Dynamic shared memory for a launch of a kernel that declares so many bytes: more where all blocks find a multiprocessor
