@@ -89,11 +89,21 @@ impl GlobalBox {
     }
 }
 
-/// What the accelerator makes of four f32 where the tensor map's type is tf32: NVIDIA's documentation says that it rounds
-/// them, and not which way.
+/// What the accelerator makes of four f32 where the tensor map's type is tf32: the nearest, of two that are as near the even
+/// one, as an H200 did with halves of the last bit, with the greatest f32 and with subnormal numbers (docs/measurements.md,
+/// "tf32 on tensor cores"; NVIDIA's documentation says that it rounds, and not which way). What it makes of NaN was not tried.
 fn round_to_tf32(bytes: &mut [u8; 16]) {
+    const DROPPED: u32 = 13;
     for bytes in bytes.as_chunks_mut::<4>().0 {
-        *bytes = Tf32::from_f32(f32::from_ne_bytes(*bytes)).to_bits().to_ne_bytes();
+        let value = f32::from_ne_bytes(*bytes);
+        let bits = value.to_bits();
+        let just_below_half = (1 << (DROPPED - 1)) - 1;
+        let rounded = match value.is_nan() {
+            true => Tf32::from_f32(value).to_bits(),
+            // A carry out of the fraction is the next exponent; out of the greatest, infinity.
+            false => (bits + just_below_half + (bits >> DROPPED & 1)) >> DROPPED << DROPPED,
+        };
+        *bytes = rounded.to_ne_bytes();
     }
 }
 
@@ -129,6 +139,26 @@ mod tests {
         assert_eq!(Swizzle::Bytes128.apply(0x80), 0x90);
         assert_eq!(Swizzle::Bytes128.apply(0x3f0), 0x380);
         assert_eq!(Swizzle::Bytes64.apply(0x180), 0x1b0);
+    }
+
+    /// What came out on an H200.
+    #[test]
+    fn tf32_is_rounded_to_the_nearest_and_even_one() {
+        let (last, half) = (2f32.powi(-10), 2f32.powi(-11));
+        for (value, expected) in [
+            (1.0 + half, 1.0),
+            (1.0 + 3.0 * half, 1.0 + 2.0 * last),
+            (1.0 + half + 2f32.powi(-20), 1.0 + last),
+            (-1.0 - half, -1.0),
+            (1.0 + half / 2.0, 1.0),
+            (f32::MAX, f32::INFINITY),
+            (f32::from_bits(0x0008_0100), f32::from_bits(0x0008_0000)),
+        ] {
+            let mut bytes = [0; 16];
+            bytes[4..8].copy_from_slice(&value.to_ne_bytes());
+            round_to_tf32(&mut bytes);
+            assert_eq!(bytes.as_chunks::<4>().0[1], expected.to_ne_bytes(), "{value}");
+        }
     }
 
     #[test]
