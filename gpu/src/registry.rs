@@ -714,6 +714,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_wgmma/output.rs", include_str!("kernels/gemm_wgmma/output.rs")),
     ("kernels/gemm_wgmma/parts.rs", include_str!("kernels/gemm_wgmma/parts.rs")),
     ("kernels/gemm_wgmma/walk.rs", include_str!("kernels/gemm_wgmma/walk.rs")),
+    ("kernels/gemm_wgmma/words.rs", include_str!("kernels/gemm_wgmma/words.rs")),
     ("kernels/gemm_wgmma_tf32/columns.rs", include_str!("kernels/gemm_wgmma_tf32/columns.rs")),
     ("kernels/gemm_wgmma_tf32/mod.rs", include_str!("kernels/gemm_wgmma_tf32/mod.rs")),
     ("kernels/gemm_wgmma_tf32/output.rs", include_str!("kernels/gemm_wgmma_tf32/output.rs")),

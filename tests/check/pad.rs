@@ -11,12 +11,13 @@ use simt::{
 };
 
 /// Rows, columns, elements from row to row, matrices, rows of blocks: fewer of these than there are tiles, too.
-const CASES: [(usize, usize, usize, usize, u32); 7] = [
+const CASES: [(usize, usize, usize, usize, u32); 8] = [
     (1, 1, 1, 1, 1),
     (32, 32, 32, 1, 1),
     (33, 31, 31, 1, 2),
     (7, 130, 133, 3, 1),
     (100, 65, 70, 2, 4),
+    (9, 1100, 1103, 2, 1),
     (100, 65, 70, 2, 1),
     (150, 5, 5, 1, 2),
 ];
@@ -116,25 +117,25 @@ fn copies_are_clean_and_right() {
     }
 }
 
-/// A warp's 512 bytes are read by two accesses and written by one, wherever rows begin. (The ends of the operand come element
-/// by element.)
+/// A warp's 2048 bytes are read by five accesses and written by four, wherever rows begin. (The ends of the operand come
+/// element by element.)
 #[test]
 fn padding_moves_sixteen_bytes_an_access() {
     use gpu::checked::kernels::gemm::pad::pad_rows_u16;
     let mut options = Options::default();
     options.profile = NonZeroU32::new(1);
-    let (rows, cols) = (64, 512);
-    for (pitch, start) in [(512, 0), (513, 3)] {
+    let (rows, cols) = (64, 1024);
+    for (pitch, start) in [(1024, 0), (1025, 3)] {
         let case = (rows, cols, pitch, 1, 4);
         let profile = copy(&pad_rows_u16, case, start, false, &options).expect("it was asked for");
         let requests = |operation| {
             let lines = profile.lines.iter().filter(|line| line.operation == operation);
             lines.map(|line| line.requests).sum::<u64>()
         };
-        let warps = (rows * cols * 2 / 512) as u64;
-        assert_eq!(requests(Operation::GlobalStore), warps);
+        let warps = (rows * cols * 2 / 2048) as u64;
+        assert_eq!(requests(Operation::GlobalStore), 4 * warps);
         let loads = requests(Operation::GlobalLoad);
-        assert!((2 * warps..2 * warps + 32).contains(&loads), "{loads} for {warps} of 512 bytes");
+        assert!((5 * warps..5 * warps + 32).contains(&loads), "{loads} for {warps} of 2048 bytes");
     }
 }
 

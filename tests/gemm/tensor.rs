@@ -423,7 +423,7 @@ fn what_is_refused() {
     let room = Gemm::new().workspace_limit(4 * 100 * 44 + 4 * 41 * 64 - 1);
     check(
         refusal(room.kernel(nn), &odd, h200),
-        "kernel = gemm_tma_128_nn: needs 28096 bytes of workspace, and may take 28095",
+        "kernel = gemm_tma_128_nn: needs 28160 bytes of workspace, and may take 28095",
     );
     let split = |blocks| Gemm::<f32>::new().split_k(blocks);
     check(refusal(split(0), &request, h200), "split_k = 0: must be 1 to 8");

@@ -1,4 +1,4 @@
-//! 128-bit accesses, and the fused multiply-add.
+//! Accesses of several elements, and the fused multiply-add.
 
 use super::*;
 
@@ -40,6 +40,27 @@ fn sixteen_bytes_at_a_time() {
     }
 }
 
+/// Each thread writes two neighbours behind as many elements as the view's first lies behind sixteen bytes, unless it is the
+/// one that is left out.
+#[kernel(block = (8))]
+fn pairs(left_out: u32, mut to: Out<f32>) {
+    let t = thread::thread_idx_x();
+    let at = to.misalignment128() % 2 + 2 * t as usize;
+    to.store_if(at, [t as f32, -(t as f32)], t != left_out);
+}
+
+#[test]
+fn two_elements_where_that_is_valid() {
+    let mut to = Aligned([9.0f32; 64]);
+    launch(&pairs, [1, 1, 1], [8, 1, 1], (3, write(&mut to.0[1..18]))).unwrap();
+    for (at, &value) in to.0.iter().enumerate() {
+        let t = at.wrapping_sub(2) / 2;
+        let sign = if at % 2 == 0 { 1.0 } else { -1.0 };
+        let expected = if t < 8 && t != 3 { sign * t as f32 } else { 9.0 };
+        assert_eq!(value, expected, "element {at}");
+    }
+}
+
 #[kernel]
 fn multiply_add(x: f32, y: f64, mut single: Out<f32>, mut double: Out<f64>) {
     // Rounded twice, the difference from the rounded square would be zero.
@@ -76,4 +97,21 @@ fn numbers_arrive_as_they_were_given() {
     launch(&parameters, [1, 1, 1], [1, 1, 1], params).unwrap();
     let wide = 1_099_511_627_776.0;
     assert_eq!(out, [4_294_967_295.0, -1.0, wide, -wide, 0.5, -0.25]);
+}
+
+/// Each thread writes four elements, unless it is the one that is left out.
+#[kernel(block = (8))]
+fn fours(left_out: u32, mut to: Out<f32>) {
+    let t = thread::thread_idx_x();
+    to.store_if(4 * t as usize, [t as f32, 1.0, 2.0, 3.0], t != left_out);
+}
+
+#[test]
+fn four_elements_where_that_is_valid() {
+    let mut to = Aligned([9.0f32; 64]);
+    launch(&fours, [1, 1, 1], [8, 1, 1], (5, write(&mut to.0[..32]))).unwrap();
+    for (at, &value) in to.0.iter().enumerate() {
+        let expected = [(at / 4) as f32, 1.0, 2.0, 3.0][at % 4];
+        assert_eq!(value, if at < 32 && at / 4 != 5 { expected } else { 9.0 }, "element {at}");
+    }
 }

@@ -171,7 +171,7 @@ fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
         ("gemm_tma", "parts.rs") => &kernel.entries[1..3],
         ("gemm_tma", _) => &kernel.entries[..2],
         ("gemm_wgmma", "parts.rs") => &kernel.entries[..1],
-        ("gemm_wgmma", "output.rs") => &kernel.entries[1..2],
+        ("gemm_wgmma", "output.rs" | "words.rs") => &kernel.entries[1..2],
         _ => &kernel.entries,
     }
 }

@@ -289,7 +289,7 @@ pub(super) struct Speed {
     /// 10^9 FLOP a second of one multiprocessor of an H200, or of one core.
     gflops: f64,
     /// The share of that which one block alone comes to.
-    alone: f64,
+    pub(super) alone: f64,
     /// Microseconds before the first and after the last operation.
     pub(super) fixed_us: f64,
 }
@@ -555,15 +555,20 @@ mod tests {
             "kernel = gemm_tma_128_nn: needs 67108864 bytes of workspace, and may take 0";
         assert_eq!(error, expected);
         assert_eq!(of("gemm_128", &request([4096, 4096, 4095], 0)).workspace_bytes, 0);
-        // Both, in a batch; and one, where the other's rows are as they should be though its matrices are not.
+        // Both, in a batch; and one, where the other's rows are as they should be though its matrices are not: whole lines, of
+        // 32 elements.
+        let lines = |elements: u64| 4 * elements.next_multiple_of(32);
         let both = Request { batch: 3, ..request([10, 7, 5], 1 << 20) };
-        assert_eq!(of("gemm_tma_64_nn", &both).workspace_bytes, 4 * 3 * (10 * 8 + 5 * 8));
+        assert_eq!(
+            of("gemm_tma_64_nn", &both).workspace_bytes,
+            lines(3 * 10 * 8) + lines(3 * 5 * 8)
+        );
         let beside = Request { aligned: [false, true], ..request([10, 8, 12], 1 << 20) };
-        assert_eq!(of("gemm_tma_64_nn", &beside).workspace_bytes, 4 * 10 * 12);
+        assert_eq!(of("gemm_tma_64_nn", &beside).workspace_bytes, lines(10 * 12));
         // Columns side by side: it is launched as B^T A^T, and what was B is A.
         let turned =
             Request { strides: [[1, 10], [1, 5], [1, 10]], ..request([10, 7, 5], 1 << 20) };
-        assert_eq!(of("gemm_tma_64_nn", &turned).workspace_bytes, 4 * (7 * 8 + 5 * 12));
+        assert_eq!(of("gemm_tma_64_nn", &turned).workspace_bytes, lines(7 * 8) + lines(5 * 12));
     }
 
     #[test]
@@ -657,6 +662,7 @@ mod tests {
             ([16, 4096, 4096], "64x128", 1),
             ([64, 4096, 4096], "64x128", 1),
             ([128, 4096, 4096], "64x128", 1),
+            ([8192, 8192, 64], "256x256", 1),
             ([4096, 16, 4096], "128x64", 3),
         ] {
             let request = request(shape, DEFAULT_WORKSPACE_LIMIT);

@@ -77,6 +77,8 @@ fn cases(layout: &Layout) -> Vec<Case> {
             case([rows, cols - 3, 472], 1, false),
             // Two rows of two tiles for three blocks; C's rows begin anywhere, also where all of a tile is inside.
             case([rows + 1, 2 * cols - 3, 72], 3, false),
+            // C's rows begin at multiples of sixteen bytes.
+            case([rows + 1, 2 * cols - 4, 72], 3, false),
             // More than a band of tiles: 2048 rows.
             case([2048 + rows / walkers as usize - 5, cols + 4, 8], 3, false),
         ],

@@ -144,30 +144,43 @@ impl<T: Element> Out<T> {
         unsafe { *(self.0.add(index) as *mut u64) = core::mem::transmute_copy(&values) }
     }
 
-    /// Writes `N` elements from `index` on where that is `valid`, four or eight bytes in one access. Their address must be
-    /// a multiple of as many. There is no branch around it, so reads that stand before it are not moved into one.
+    /// Writes `N` elements from `index` on where that is `valid`, four, eight or sixteen bytes in one access. Their address
+    /// must be a multiple of as many. There is no branch around it, so reads that stand before it are not moved into one.
     #[inline(always)]
     pub fn store_if<const N: usize>(&mut self, index: usize, values: [T; N], valid: bool) {
-        const { assert!(matches!(N * size_of::<T>(), 4 | 8), "four or eight bytes") };
+        const { assert!(matches!(N * size_of::<T>(), 4 | 8 | 16), "four, eight or sixteen bytes") };
         let place = self.0.wrapping_add(index);
         // SAFETY: inside the buffer and aligned where it is valid, as the kernel promises; equal sizes, of whichever of the
-        // two it is.
+        // three it is.
         unsafe {
-            if N * size_of::<T>() == 4 {
-                let word: u32 = core::mem::transmute_copy(&values);
-                asm!(
-                    "{{ .reg .pred valid; setp.ne.b32 valid, {}, 0; @valid st.global.b32 [{}], {}; }}",
-                    in(reg32) u32::from(valid), in(reg64) place, in(reg32) word,
-                    options(nostack, preserves_flags),
-                );
-            } else {
-                let words: [u32; 2] = core::mem::transmute_copy(&values);
-                asm!(
-                    "{{ .reg .pred valid; setp.ne.b32 valid, {}, 0; \
-                     @valid st.global.v2.b32 [{}], {{{}, {}}}; }}",
-                    in(reg32) u32::from(valid), in(reg64) place, in(reg32) words[0], in(reg32) words[1],
-                    options(nostack, preserves_flags),
-                );
+            match N * size_of::<T>() {
+                4 => {
+                    let word: u32 = core::mem::transmute_copy(&values);
+                    asm!(
+                        "{{ .reg .pred valid; setp.ne.b32 valid, {}, 0; @valid st.global.b32 [{}], {}; }}",
+                        in(reg32) u32::from(valid), in(reg64) place, in(reg32) word,
+                        options(nostack, preserves_flags),
+                    );
+                }
+                8 => {
+                    let words: [u32; 2] = core::mem::transmute_copy(&values);
+                    asm!(
+                        "{{ .reg .pred valid; setp.ne.b32 valid, {}, 0; \
+                         @valid st.global.v2.b32 [{}], {{{}, {}}}; }}",
+                        in(reg32) u32::from(valid), in(reg64) place, in(reg32) words[0], in(reg32) words[1],
+                        options(nostack, preserves_flags),
+                    );
+                }
+                _ => {
+                    let words: [u32; 4] = core::mem::transmute_copy(&values);
+                    asm!(
+                        "{{ .reg .pred valid; setp.ne.b32 valid, {}, 0; \
+                         @valid st.global.v4.b32 [{}], {{{}, {}, {}, {}}}; }}",
+                        in(reg32) u32::from(valid), in(reg64) place, in(reg32) words[0], in(reg32) words[1],
+                        in(reg32) words[2], in(reg32) words[3],
+                        options(nostack, preserves_flags),
+                    );
+                }
             }
         }
     }

@@ -99,7 +99,29 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     /// [`store_one`](Self::store_one) write it.
     #[inline(always)]
     pub fn is_scaled_in_rows(&self) -> bool {
-        self.is_scaled_sum() && self.beta == T::Real::ZERO && self.problem.c[1] == 1
+        self.is_scaled() && self.problem.c[1] == 1
+    }
+
+    /// Do rows, whose elements lie side by side, begin at multiples of sixteen bytes, and have such a multiple? Then C is as
+    /// many pieces of sixteen bytes, none of which lies partly inside.
+    #[inline(always)]
+    pub fn lies_by_16_bytes(&self) -> bool {
+        let piece = const { 16 / size_of::<T>() };
+        let [between_rows, between_cols] = self.problem.c;
+        let elements = self.start | between_rows as usize | self.problem.n as usize;
+        between_cols == 1 && elements.is_multiple_of(piece) && self.c.is_aligned128()
+    }
+
+    /// What products are multiplied with.
+    #[inline(always)]
+    pub fn alpha(&self) -> T::Real {
+        self.alpha
+    }
+
+    /// C itself, for what writes it in its own way.
+    #[inline(always)]
+    pub fn c(&mut self) -> &mut Out<T> {
+        self.c
     }
 
     /// Rows and columns of C from (row, col) on.

@@ -2,11 +2,12 @@
 //! ([`pad_rows`]), or turned over, so that columns become rows ([`turn_rows`]).
 //!
 //! As they are:
-//! * **A thread** writes sixteen bytes of a row at once. Where a row begins anywhere, these lie in two such pieces of what it
-//!   reads, and it takes them out of both ([`shifted`]); so no access is of fewer bytes.
-//! * **A warp** copies 512 neighbouring bytes of two rows: each thread has begun four reads before it waits for one, which
-//!   makes 32 KiB on their way to a multiprocessor. The memory's bandwidth takes 15 of them (2 TB/s read for a microsecond).
-//! * **A block** of eight warps does so with sixteen rows, and then with those a grid further down.
+//! * **A thread** writes sixteen bytes of a row at once. Where a row begins anywhere, these lie in two such *pieces* of what is
+//!   read: its own, and the one of the next lane, which hands it over ([`warp::shuffle`]). So no access is of fewer bytes,
+//!   and every piece is read once.
+//! * **A warp** copies 2 KiB of a row: each thread has begun four reads before it waits for one, and one more brings the
+//!   piece behind the last.
+//! * **A block** of eight warps does so with eight rows, and then with those a grid further down.
 //!
 //! Turned over:
 //! * **A warp** reads 32 neighbours of a row, and writes 32 neighbours of what was a column.
@@ -22,53 +23,78 @@ use super::super::device::*;
 
 /// Warps of a block.
 const WARPS: usize = 8;
-/// Rows that a warp copies at a time: neighbours among a block's are `WARPS` apart.
-const EACH: usize = 2;
+/// Pieces that a thread copies at a time, 512 bytes of the row from one to the next.
+const EACH: usize = 4;
 
 /// Rows that a block copies at a time.
-pub const PAD_ROWS: usize = WARPS * EACH;
+pub const PAD_ROWS: usize = WARPS;
 /// Bytes of a row that a block copies.
-pub const PAD_BYTES: usize = 32 * 16;
+pub const PAD_BYTES: usize = EACH * 32 * 16;
 
 /// Elements from one row to the next, and from one matrix to the next.
 type Strides = (u64, u64);
 
-/// The `N` elements from index `at` on, sixteen bytes whose address is a multiple of sixteen. Where they reach beyond the
-/// view, whose elements are `len`, they are read one by one, and what is outside may be any.
-#[inline(always)]
-#[track_caller]
-fn piece<T: Element, const N: usize>(from: &In<T>, at: usize, len: usize) -> [T; N] {
-    // What begins before the first element has a huge index.
-    if at <= len.wrapping_sub(N) && len >= N {
-        return from.load128(at);
+/// Sixteen bytes.
+type Piece = [u32; 4];
+
+/// An element as a part of a piece.
+trait InPieces: Element {
+    /// `N` of them.
+    fn piece<const N: usize>(elements: [Self; N]) -> Piece;
+    /// And back.
+    fn elements<const N: usize>(piece: Piece) -> [Self; N];
+}
+
+impl InPieces for f32 {
+    #[inline(always)]
+    fn piece<const N: usize>(elements: [f32; N]) -> Piece {
+        core::array::from_fn(|i| elements[i].to_bits())
     }
-    core::array::from_fn(|i| from[at.wrapping_add(i).min(len - 1)])
+
+    #[inline(always)]
+    fn elements<const N: usize>(piece: Piece) -> [f32; N] {
+        core::array::from_fn(|i| f32::from_bits(piece[i]))
+    }
 }
 
-/// `N` elements of two pieces, one behind the other, from the one of that number on: below `N`, and the same for a warp.
+impl InPieces for u16 {
+    #[inline(always)]
+    fn piece<const N: usize>(elements: [u16; N]) -> Piece {
+        core::array::from_fn(|i| u32::from(elements[2 * i]) | u32::from(elements[2 * i + 1]) << 16)
+    }
+
+    #[inline(always)]
+    fn elements<const N: usize>(piece: Piece) -> [u16; N] {
+        core::array::from_fn(|i| (piece[i / 2] >> (16 * (i % 2))) as u16)
+    }
+}
+
+/// Sixteen bytes of two pieces, one behind the other, from that byte on: a multiple of the size of an element, below sixteen,
+/// and the same for a warp.
 ///
-/// A register has no number that is computed. So all of them move up by half a piece or not, then by a quarter or not, and
-/// so on: a choice each.
+/// A register has no number that is computed. So all words move up by two or not, by one or not, and by a half: a choice each.
 #[inline(always)]
-fn shifted<T: Element, const N: usize>(first: [T; N], second: [T; N], by: usize) -> [T; N] {
-    let mut both = [first, second];
-    let mut move_up = |bit: usize| {
-        if bit < N && by & bit != 0 {
-            for i in 0..2 * N - bit {
-                both[i / N][i % N] = both[(i + bit) / N][(i + bit) % N];
-            }
-        }
-    };
-    move_up(4);
-    move_up(2);
-    move_up(1);
-    both[0]
+fn shifted(first: Piece, second: Piece, bytes: usize) -> Piece {
+    let [a, b, c, d] = second;
+    let [mut w0, mut w1, mut w2, mut w3] = first;
+    let [mut w4, mut w5] = [a, b];
+    if bytes & 8 != 0 {
+        [w0, w1, w2, w3, w4, w5] = [w2, w3, a, b, c, d];
+    }
+    if bytes & 4 != 0 {
+        [w0, w1, w2, w3, w4] = [w1, w2, w3, w4, w5];
+    }
+    if bytes & 2 != 0 {
+        [w0, w1, w2, w3] =
+            [(w0, w1), (w1, w2), (w2, w3), (w3, w4)].map(|(low, high)| low >> 16 | high << 16);
+    }
+    [w0, w1, w2, w3]
 }
 
-/// What [`pad_rows`] does, of any element, of which `N` are sixteen bytes.
+/// What [`pad_rows`] does, of any element, of which `N` are a piece.
 #[inline(always)]
 #[track_caller]
-fn pad<T: Element, const N: usize>(
+fn pad<T: InPieces, const N: usize>(
     (rows, cols): (u32, u32),
     (from_pitch, from_step): Strides,
     (to_pitch, to_step): Strides,
@@ -84,31 +110,59 @@ fn pad<T: Element, const N: usize>(
     let (from_start, to_start) = (matrix * from_step as usize, matrix * to_step as usize);
     let last = (thread::grid_dim_z() as usize - 1) * from_step as usize + (rows - 1) * from_pitch;
     let len = last + cols;
-    let col = (thread::block_idx_x() as usize * 32 + thread::thread_idx_x() as usize) * N;
-    if col >= cols {
-        return;
-    }
-    let mut first_row = thread::block_idx_y() as usize * PAD_ROWS + thread::thread_idx_y() as usize;
-    while first_row < rows {
-        let pieces: [_; EACH] = core::array::from_fn(|i| {
-            // A row below the last is read as the last one, so that no read depends on whether there is one.
-            let row = (first_row + i * WARPS).min(rows - 1);
-            let at = from_start + row * from_pitch + col;
-            let shift = (from.misalignment128() + at) % N;
-            let at = at.wrapping_sub(shift);
-            // A row that begins at a multiple of sixteen bytes is in the first piece alone.
-            let next = if shift == 0 { at } else { at.wrapping_add(N) };
-            (piece::<T, N>(from, at, len), piece::<T, N>(from, next, len), shift)
-        });
+    let lane = thread::thread_idx_x() as usize;
+    let first = thread::block_idx_x() as usize * (EACH * 32);
+    let mut row = thread::block_idx_y() as usize * PAD_ROWS + thread::thread_idx_y() as usize;
+    while row < rows {
+        let (at, to_row) = (from_start + row * from_pitch, to_start + row * to_pitch);
+        if at < N || at + cols + N > len {
+            // Whole pieces may reach beyond the view. So elements come one by one.
+            let end = cols.min((first + EACH * 32) * N);
+            copy_elements((from, at), (to, to_row), first * N + lane, end);
+            row += thread::grid_dim_y() as usize * PAD_ROWS;
+            continue;
+        }
+        // The row begins as many elements behind its first piece.
+        let shift = (from.misalignment128() + at) % N;
+        let last = (shift + cols - 1) / N;
+        // Behind the row's last piece that one is read again, so that no read depends on whether there is one.
+        let read = |number: usize| T::piece::<N>(from.load128(at - shift + number.min(last) * N));
+        let own: [Piece; EACH] = core::array::from_fn(|i| read(first + 32 * i + lane));
+        let behind = read(first + 32 * EACH);
         for i in 0..EACH {
-            let row = first_row + i * WARPS;
-            if row < rows {
+            // The last lane's next piece is the first one's of the next 512 bytes.
+            let further = if i + 1 < EACH { own[i + 1] } else { behind };
+            let handed = if lane == 0 { further } else { own[i] };
+            let next = handed.map(|word| warp::shuffle(warp::ALL, word, lane as u32 + 1));
+            let col = (first + 32 * i + lane) * N;
+            if col < cols {
                 // Rows of the copy are whole pieces: at the end of one lies what is behind it in the operand.
-                let (first, second, shift) = pieces[i];
-                to.store128(to_start + row * to_pitch + col, shifted(first, second, shift));
+                let piece = shifted(own[i], next, shift * size_of::<T>());
+                to.store128::<N>(to_row + col, T::elements(piece));
             }
         }
-        first_row += thread::grid_dim_y() as usize * PAD_ROWS;
+        row += thread::grid_dim_y() as usize * PAD_ROWS;
+    }
+}
+
+/// Copies every 32nd element of a row, from `col` to before `end`.
+#[inline(always)]
+#[track_caller]
+fn copy_elements<T: Element>(
+    (from, from_row): (&In<T>, usize),
+    (to, to_row): (&mut Out<T>, usize),
+    mut col: usize,
+    end: usize,
+) {
+    while col < end {
+        // No read depends on whether there is an element, so that all are begun before one is waited for.
+        let read: [T; 4] = core::array::from_fn(|i| from[from_row + (col + 32 * i).min(end - 1)]);
+        for i in 0..4 {
+            if col + 32 * i < end {
+                to[to_row + col + 32 * i] = read[i];
+            }
+        }
+        col += 4 * 32;
     }
 }
 

@@ -71,12 +71,14 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
     let (first_row, first_col) =
         (thread::block_idx_y() * TILE.0 as u32, thread::block_idx_x() * TILE.1 as u32);
     let product = thread::block_idx_z();
-    // Readers of the first slabs, all of them.
-    let (begun, together) =
-        (mbarriers![1], named_barriers![1, RINGS as u32; 32 * CONSUMERS as u32]);
+    // Readers of the first slabs, all of them; and of a ring.
+    let (begun, read) = (mbarriers![1], mbarriers![4]);
     if t == 0 {
         pipeline.init(CONSUMERS as u32);
         begun.at(0).init((32 * RINGS * CONSUMERS) as u32);
+        for ring in 0..RINGS {
+            read.at(ring).init(32 * CONSUMERS as u32);
+        }
         mbarrier::fence_init();
     }
     if t == 32 {
@@ -208,7 +210,8 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
         }
         begun.at(0).wait_warp(0);
         // All have read the first slabs, and then the ring's consumers its stages, whose place their part takes.
-        together.at(number).sync();
+        read.at(number).arrive();
+        read.at(number).wait_warp(0);
         parts::store::<_, _, _, _, _, _, _, _, RINGS>(
             &mut tiles,
             stage_of(number, 0),

@@ -35,15 +35,17 @@ mod operand;
 mod output;
 mod parts;
 pub(super) mod walk;
+mod words;
 
 pub use self::entries::*;
 use self::{
     operand::{GROUP, Operand},
     walk::Walk,
+    words::InWords,
 };
 use super::{
     device::{warpgroup::*, *},
-    gemm::{epilogue::Epilogue, stored::Stored},
+    gemm::epilogue::Epilogue,
 };
 use crate::problem::Problem;
 
@@ -58,7 +60,7 @@ pub const DEPTH: usize = 64;
 fn multiply<
     A: Operand,
     B: Operand<Element = A::Element>,
-    C: Stored<Real = f32>,
+    C: InWords,
     S: Scope,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
@@ -89,6 +91,11 @@ fn multiply<
     let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
     let mut walk = Walk::<TILE_ROWS, TILE_COLS, BLOCKS>::new(problem, rank);
 
+    // By a warp that does not prepare the ring meanwhile.
+    if t == 32 {
+        a.prefetch();
+        b.prefetch();
+    }
     if t == 0 {
         pipeline.init(groups as u32);
     }

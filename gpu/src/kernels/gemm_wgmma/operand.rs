@@ -29,6 +29,9 @@ pub trait Operand {
     /// Rows of A (columns of B) that it copies at a time.
     const TILE: usize;
 
+    /// Fetches the map, so that the first copy does not wait for it.
+    fn prefetch(&self);
+
     /// Begins to copy rows of A (columns of B) from `outer` on, and the steps of k from `p` on, to the elements from `at`
     /// on: of each of the `BLOCKS` blocks of the cluster.
     fn load<const BLOCKS: usize>(
@@ -75,6 +78,11 @@ impl<T: Factor, const TILE: usize> Operand for AlongK<T, TILE> {
     const TILE: usize = TILE;
 
     #[inline(always)]
+    fn prefetch(&self) {
+        self.0.prefetch();
+    }
+
+    #[inline(always)]
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,
@@ -104,6 +112,11 @@ impl<T: Factor, const TILE: usize> Operand for AcrossK<T, TILE> {
     type Layout = MnMajor<DEPTH>;
 
     const TILE: usize = TILE;
+
+    #[inline(always)]
+    fn prefetch(&self) {
+        self.0.prefetch();
+    }
 
     #[inline(always)]
     #[track_caller]

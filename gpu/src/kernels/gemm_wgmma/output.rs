@@ -5,6 +5,8 @@
 //! what is written is as long as it can be, the same code serves C of any type and any epilogue, and a loop can go over it,
 //! which over registers it cannot.
 //!
+//! Where rows of C begin at multiples of sixteen bytes and nothing is added to it, there is a shorter way ([`words`]).
+//!
 //! A lane writes two neighbours at once, of bf16 four bytes, of f32 eight: an access that must begin at a multiple of its
 //! size. Rows of C may begin anywhere, so a lane takes up the two that lie at such a multiple *in C*, whichever they are of
 //! the row:
@@ -20,9 +22,12 @@
 //!
 //! A warp's sixteen rows are its own, so no other warp is waited for.
 
-use super::super::{
-    device::{warpgroup::Fragment, *},
-    gemm::{FOUR, epilogue::Epilogue, stored::Stored},
+use super::{
+    super::{
+        device::{warpgroup::Fragment, *},
+        gemm::{FOUR, epilogue::Epilogue, stored::Stored},
+    },
+    words::{self, InWords},
 };
 
 /// Columns that are on their way at a time.
@@ -44,7 +49,7 @@ fn place(row: usize, col: usize) -> usize {
 /// Writes the sums of 64 x `N` elements of C, the first of which is (row, col).
 #[inline(always)]
 #[track_caller]
-pub fn store<C: Stored<Real = f32>, const N: usize, const STAGED: usize>(
+pub fn store<C: InWords, const N: usize, const STAGED: usize>(
     sums: &Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
     epilogue: &mut Epilogue<C>,
@@ -55,12 +60,15 @@ pub fn store<C: Stored<Real = f32>, const N: usize, const STAGED: usize>(
     let base = warp * ROWS * PITCH;
     let first_row = first_row + warp % 4 * ROWS;
     let scaled = epilogue.is_scaled_in_rows();
-    let (rows, cols) = epilogue.left((first_row, first_col));
+    if scaled && epilogue.lies_by_16_bytes() {
+        words::store(sums, staged, base, epilogue, (first_row, first_col));
+        return;
+    }
+    let (_, cols) = epilogue.left((first_row, first_col));
     // By how much rows begin behind pairs: the even ones and the odd ones, for from a row to the second after it there is an
     // even number of elements.
     let behind = [first_row, first_row + 1]
         .map(|row| epilogue.behind_pair(epilogue.place((row, first_col))));
-    let whole = rows >= ROWS && cols >= N && behind == [0; 2];
     for part in 0..cols.div_ceil(COLS).min(N / COLS) {
         let mut put = |row: u32, col: u32, [first, second]: [f32; 2]| {
             // Put so, all but the lane's part is known to the compiler.
@@ -79,19 +87,17 @@ pub fn store<C: Stored<Real = f32>, const N: usize, const STAGED: usize>(
         warp::sync_warp(warp::ALL);
         let first = (first_row, first_col + part * COLS);
         match scaled {
-            true if whole => store_pairs::<_, true, STAGED>(staged, base, epilogue, first, [0; 2]),
-            true => store_pairs::<_, false, STAGED>(staged, base, epilogue, first, behind),
+            true => store_pairs(staged, base, epilogue, first, behind),
             false => finish(staged, base, epilogue, first),
         }
         warp::sync_warp(warp::ALL);
     }
 }
 
-/// Writes a warp's elements, if C is `alpha A B` and a row's elements lie side by side. `WHOLE` promises that all are inside
-/// and that rows begin at pairs.
+/// Writes a warp's elements, if C is `alpha A B` and a row's elements lie side by side.
 #[inline(always)]
 #[track_caller]
-fn store_pairs<C: Stored<Real = f32>, const WHOLE: bool, const STAGED: usize>(
+fn store_pairs<C: Stored<Real = f32>, const STAGED: usize>(
     staged: &Shared<f32, STAGED, PITCH>,
     base: usize,
     epilogue: &mut Epilogue<C>,
@@ -100,7 +106,7 @@ fn store_pairs<C: Stored<Real = f32>, const WHOLE: bool, const STAGED: usize>(
 ) {
     let lane = thread::thread_idx_x() as usize % 32;
     let left = epilogue.left(first);
-    let (rows, cols) = if WHOLE { (ROWS, COLS) } else { (left.0.min(ROWS), left.1.min(COLS)) };
+    let (rows, cols) = (left.0.min(ROWS), left.1.min(COLS));
     // Behind a pair by one, the first of two is the odd column before the lane's even one. (Of a lane that has no such
     // column, any.)
     let (even, odd) = (base + lane, behind.map(|behind| base + COLS / 2 + lane - behind));
@@ -120,12 +126,12 @@ fn store_pairs<C: Stored<Real = f32>, const WHOLE: bool, const STAGED: usize>(
             pairs[i] = if behind[i % 2] == 0 { two } else { [two[1], two[0]] };
         }
         for i in 0..8 {
-            let valid = WHOLE || ((eight + i) as u32) < rows_of_lane[i % 2];
+            let valid = ((eight + i) as u32) < rows_of_lane[i % 2];
             epilogue.store_two(to[i % 2], pairs[i], valid);
             to[i % 2] += 2 * epilogue.between_rows();
         }
     }
-    if WHOLE || cols == 0 {
+    if cols == 0 {
         return;
     }
     // A lane for each row's first element and one for its last, where it is the second of a pair, or the first.

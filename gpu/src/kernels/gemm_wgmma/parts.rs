@@ -98,6 +98,11 @@ pub fn multiply<
     let (first, end) = (all * rank / parts, all * (rank + 1) / parts);
     let mut walk = Walk::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
 
+    // By a warp that does not prepare the ring meanwhile.
+    if t == 32 {
+        a.prefetch();
+        b.prefetch();
+    }
     if t == 0 {
         pipeline.init((warps / 4) as u32);
     }
