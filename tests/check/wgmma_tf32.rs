@@ -192,6 +192,8 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
             ([260, 132, 130], 1, (1.0, 0.0), false),
             ([130, 300, 280], 3, (2.0, -1.0), false),
             ([256, 128, 96], 1, (1.0, 0.0), false),
+            // C's rows begin anywhere.
+            ([261, 133, 40], 2, (2.0, 0.0), false),
             ([37, 9, 8], 2, (1.0, 1.0), true),
             ([3, 70, 300], 1, (2.0, 1.0), true),
         ] {

@@ -94,7 +94,7 @@ fn pad<T: Element, const N: usize>(
             // A row below the last is read as the last one, so that no read depends on whether there is one.
             let row = (first_row + i * WARPS).min(rows - 1);
             let at = from_start + row * from_pitch + col;
-            let shift = (from.misalignment128() + at) % N;
+            let shift = (from.misalignment::<16>() + at) % N;
             let at = at.wrapping_sub(shift);
             // A row that begins at a multiple of sixteen bytes is in the first piece alone.
             let next = if shift == 0 { at } else { at.wrapping_add(N) };
