@@ -18,7 +18,7 @@ fn cases() -> Vec<&'static TensorProduct<f32>> {
         _ => None,
     });
     let cases = cases.collect::<Vec<_>>();
-    assert_eq!(cases.len(), 3);
+    assert_eq!(cases.len(), 5);
     cases
 }
 
@@ -84,6 +84,13 @@ fn real(row: usize, col: usize, salt: usize) -> f32 {
     (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
 }
 
+/// How a launch is divided: so many blocks that go on from tile to tile, or so many for each tile that split k.
+#[derive(Clone, Copy)]
+enum Split {
+    Blocks(u32),
+    Parts(u32),
+}
+
 /// C and its operands.
 struct Given {
     problem: Problem,
@@ -114,14 +121,20 @@ impl Given {
         Given { problem, a, b, c, bias }
     }
 
-    fn config(&self, case: &TensorProduct<f32>, blocks: u32) -> LaunchConfig {
+    fn config(&self, case: &TensorProduct<f32>, split: Split) -> LaunchConfig {
         let declaration = case.kernel.declaration();
         let dynamic_shared = declaration.dynamic_shared.unwrap();
-        let config = LaunchConfig::new([blocks, 1, 1], declaration.block.unwrap());
-        LaunchConfig { dynamic_shared, ..config }
+        let Problem { m, n, .. } = self.problem;
+        let [rows, cols] = case.tile;
+        let (blocks, parts) = match split {
+            Split::Blocks(blocks) => (blocks, 1),
+            Split::Parts(parts) => (m.div_ceil(rows) * n.div_ceil(cols), parts),
+        };
+        let config = LaunchConfig::new([blocks, 1, parts], declaration.block.unwrap());
+        LaunchConfig { dynamic_shared, cluster: [1, 1, parts], ..config }
     }
 
-    fn run(&self, case: &TensorProduct<f32>, blocks: u32) -> Vec<f32> {
+    fn run(&self, case: &TensorProduct<f32>, split: Split) -> Vec<f32> {
         let TensorKernel::Tf32 { kernel, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
@@ -129,13 +142,13 @@ impl Given {
             let out = device::Out::new(c.as_mut_ptr(), c.len());
             let bias = device::In::new(self.bias.as_ptr(), self.bias.len());
             let params = (self.problem, self.a.map(), self.b.map(), out, bias);
-            let config = self.config(case, blocks);
+            let config = self.config(case, split);
             cpu::launch(kernel, &config, params, &cpu::Options::default()).unwrap();
         }
         c
     }
 
-    fn run_watched(&self, case: &TensorProduct<f32>, blocks: u32, order: Order) -> Vec<f32> {
+    fn run_watched(&self, case: &TensorProduct<f32>, split: Split, order: Order) -> Vec<f32> {
         let TensorKernel::Tf32 { checked, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         let mut options = check::Options::default();
@@ -148,7 +161,7 @@ impl Given {
             let out = checked::Out::new(c.as_mut_ptr(), c.len());
             let bias = checked::In::new(self.bias.as_ptr(), self.bias.len());
             let params = (self.problem, self.a.checked_map(), self.b.checked_map(), out, bias);
-            check::launch(checked, &self.config(case, blocks), params, &options)
+            check::launch(checked, &self.config(case, split), params, &options)
         };
         let report = report.unwrap();
         assert!(report.is_clean(), "{}, {order}: {report}", name(case));
@@ -199,9 +212,33 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
         ] {
             let given = Given::new(case, shape, scales, full, integer);
             let exact = given.exact();
-            given.is_exact(case, &given.run(case, blocks), &exact);
+            let split = Split::Blocks(blocks);
+            given.is_exact(case, &given.run(case, split), &exact);
             let order = orders[(number + shape[0]) % 4];
-            given.is_exact(case, &given.run_watched(case, blocks, order), &exact);
+            given.is_exact(case, &given.run_watched(case, split, order), &exact);
+        }
+    }
+}
+
+/// As many parts as there are rows or not, one of them without a step of k; more stages than the ring has.
+#[test]
+fn blocks_of_a_cluster_split_k() {
+    let orders = [Order::Forward, Order::Reverse, Order::Random(3)];
+    for case in cases().into_iter().filter(|case| case.most_splits > 1) {
+        for (number, (shape, parts, scales, full)) in [
+            ([16, 64, 200], 2, (1.0, 0.0), false),
+            ([70, 133, 1200], 2, (2.0, 0.0), false),
+            ([21, 70, 300], 3, (2.0, -1.0), true),
+            ([7, 9, 40], 8, (1.0, 0.0), true),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let given = Given::new(case, shape, scales, full, integer);
+            let (exact, split) = (given.exact(), Split::Parts(parts));
+            given.is_exact(case, &given.run(case, split), &exact);
+            let order = orders[number % 3];
+            given.is_exact(case, &given.run_watched(case, split, order), &exact);
         }
     }
 }
@@ -209,11 +246,32 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
 #[test]
 fn checked_launches_are_clean_in_ten_random_orders() {
     for case in cases() {
-        let given = Given::new(case, [270, 140, 300], (2.0, 1.0), true, integer);
+        let shape = if case.most_splits > 1 { [70, 70, 300] } else { [270, 140, 300] };
+        let given = Given::new(case, shape, (2.0, 1.0), true, integer);
         let exact = given.exact();
         for seed in 1..=10 {
-            let c = given.run_watched(case, 1, Order::Random(seed));
+            let parts = 1 + seed as u32 % 3;
+            let split = match case.most_splits {
+                1 => Split::Blocks(1),
+                _ => Split::Parts(parts),
+            };
+            let c = given.run_watched(case, split, Order::Random(seed));
             given.is_exact(case, &c, &exact);
+        }
+    }
+}
+
+/// Sums of real numbers, which depend on the order in which parts are added: the same in every order of the threads.
+#[test]
+fn parts_are_added_in_the_order_of_ranks() {
+    for case in cases().into_iter().filter(|case| case.most_splits > 1) {
+        let given = Given::new(case, [20, 70, 700], (1.0, 0.0), false, real);
+        for parts in [1, 3] {
+            let bits = |c: Vec<f32>| c.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+            let first = bits(given.run_watched(case, Split::Parts(parts), Order::Forward));
+            for order in [Order::Reverse, Order::Random(4), Order::Random(5)] {
+                assert_eq!(bits(given.run_watched(case, Split::Parts(parts), order)), first);
+            }
         }
     }
 }
@@ -226,7 +284,7 @@ fn factors_are_rounded_to_the_nearest_and_sums_cut_off() {
     let case = cases()[0];
     let k = 1000;
     let given = Given::new(case, [70, 40, k], (1.0, 0.0), false, real);
-    let c = given.run(case, 1);
+    let c = given.run(case, Split::Blocks(1));
     let steps = k.div_ceil(8) as f64;
     let (mut error, mut of_cut_off, mut size) = (0.0, 0.0, 0.0);
     for (i, &c) in c.iter().enumerate() {

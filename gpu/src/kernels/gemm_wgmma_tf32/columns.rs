@@ -20,6 +20,9 @@ use super::{super::device::*, DEPTH, STEP};
 /// Columns of a box: a row of it is 128 bytes, a span of the swizzle.
 pub const SPAN: usize = 32;
 
+/// Columns of a warp.
+pub const COLS_OF_WARP: usize = 16;
+
 /// Columns of a chunk, which the swizzle moves together.
 const CHUNK: usize = 4;
 

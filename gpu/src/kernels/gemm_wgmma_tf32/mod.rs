@@ -19,6 +19,8 @@
 //!   gemm_wgmma_tf32_128x64_nn     1 + 1           128 x 64                       8
 //! ```
 //!
+//! Of few rows or few columns of C smaller tiles take less: another text ([`narrow`]).
+//!
 //! * **A warpgroup has columns of C for itself**, 64 of them: what goes through registers is loaded once. Two such groups
 //!   read the same rows of A. For 64 x 256 a stage is 512 cycles of the tensor cores, and eight loads of 64 bits a thread.
 //! * **A stage is four products**, of 8 steps of k each, from four sets of registers: while three are under way, the fourth's
@@ -31,6 +33,7 @@
 //! The sums are rounded as of bf16, 8 products at a time.
 
 mod columns;
+mod narrow;
 mod output;
 
 use self::columns::{Columns, SPAN};
@@ -189,6 +192,39 @@ macro_rules! wide {
     };
 }
 
+/// A kernel of [`narrow::multiply`], likewise.
+macro_rules! narrow {
+    ($name:ident: $rows:literal x $cols:literal, $stages:literal stages) => {
+        #[doc = concat!(
+            $rows, " x ", $cols, " elements a tile, whose k a cluster may split; A lies along k, B along n."
+        )]
+        #[kernel(
+            block = (narrow::THREADS),
+            dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<Tf32>(),
+            shared = narrow::rows($rows) * $cols * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            barriers = 1,
+            min_blocks = 1,
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: Problem,
+            a: TensorMap<Tf32>,
+            b: TensorMap<Tf32>,
+            mut c: Out<f32>,
+            bias: In<f32>,
+        ) {
+            let (operands, out, ring) = ((&a, &b), (&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; narrow::rows($rows), $cols];
+            let together = named_barriers![1, 1; narrow::MULTIPLYING];
+            narrow::multiply::<$rows, $cols, _, _>(&problem, operands, out, &ring, &mut staged, together.at(0));
+        }
+    };
+}
+
 wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128, 2 of 4 stages }
 wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128, 2 of 6 stages }
 wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64, 1 of 8 stages }
+
+narrow! { gemm_wgmma_tf32_16x64_nn: 16 x 64, 16 stages }
+narrow! { gemm_wgmma_tf32_64x32_nn: 64 x 32, 16 stages }
