@@ -596,9 +596,9 @@ pub static KERNELS: &[Entry] = &[
         contract: wgmma_tf32!(gemm_wgmma_tf32_128x64_nn, 128 x 64 in 1),
     },
     Entry {
-        summary: "general product of f32 with factors of tf32, on tensor cores, 16 x 64 tiles, k over a cluster",
+        summary: "general product of f32 with factors of tf32, on tensor cores, 32 x 32 tiles, k over a cluster",
         rung: None,
-        contract: wgmma_tf32!(gemm_wgmma_tf32_16x64_nn, 16 x 64 in 8),
+        contract: wgmma_tf32!(gemm_wgmma_tf32_32x32_nn, 32 x 32 in 8),
     },
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 64 x 32 tiles, k over a cluster",

@@ -1,13 +1,15 @@
 //! Products of f32 with factors of tf32 on tensor cores, as the kernels are launched: tiles that are whole and not, several
 //! of them a block; factors that are rounded to the nearest as they are copied.
 
+use std::num::NonZeroU32;
+
 use gpu::{
     problem::{COL_BIAS, Problem, RELU},
     registry::{Contract, KERNELS, TensorKernel, TensorProduct},
 };
 use simt::{
     LaunchConfig, Tf32,
-    check::{self, Order},
+    check::{self, Operation, Order, Profile, Report},
     checked, cpu,
     device::{self, BoxShape},
 };
@@ -149,13 +151,34 @@ impl Given {
     }
 
     fn run_watched(&self, case: &TensorProduct<f32>, split: Split, order: Order) -> Vec<f32> {
-        let TensorKernel::Tf32 { checked, .. } = case.kernel else { panic!("{}", name(case)) };
-        let mut c = self.c.clone();
         let mut options = check::Options::default();
         options.order = order;
+        self.watch(case, split, options).0
+    }
+
+    fn profile(&self, case: &TensorProduct<f32>, split: Split) -> Profile {
+        let mut options = check::Options::default();
+        options.profile = NonZeroU32::new(1);
+        self.watch(case, split, options).1.profile.expect("it was asked for")
+    }
+
+    fn watch(
+        &self,
+        case: &TensorProduct<f32>,
+        split: Split,
+        mut options: check::Options,
+    ) -> (Vec<f32>, Report) {
+        let TensorKernel::Tf32 { checked, .. } = case.kernel else { panic!("{}", name(case)) };
+        // From a multiple of 128 bytes on, as the counts take it.
+        let len = self.c.len();
+        let mut memory = vec![0.0; len + 32];
+        let start = memory.as_ptr().align_offset(128);
+        let c = &mut memory[start..start + len];
+        c.copy_from_slice(&self.c);
         // Of a bias that there is not nothing is read, nor what lies between rows.
         let Problem { n, k, bias, .. } = self.problem;
         options.complete = bias == COL_BIAS && n % 4 == 0 && k % 4 == 0;
+        let order = options.order;
         // SAFETY: as in `run`.
         let report = unsafe {
             let out = checked::Out::new(c.as_mut_ptr(), c.len());
@@ -165,7 +188,7 @@ impl Given {
         };
         let report = report.unwrap();
         assert!(report.is_clean(), "{}, {order}: {report}", name(case));
-        c
+        (c.to_vec(), report)
     }
 
     /// What element `i` of C should be of these factors, and the sum of the absolute values of what is added.
@@ -226,7 +249,7 @@ fn blocks_of_a_cluster_split_k() {
     let orders = [Order::Forward, Order::Reverse, Order::Random(3)];
     for case in cases().into_iter().filter(|case| case.most_splits > 1) {
         for (number, (shape, parts, scales, full)) in [
-            ([16, 64, 200], 2, (1.0, 0.0), false),
+            ([64, 64, 200], 2, (1.0, 0.0), false),
             ([70, 133, 1200], 2, (2.0, 0.0), false),
             ([21, 70, 300], 3, (2.0, -1.0), true),
             ([7, 9, 40], 8, (1.0, 0.0), true),
@@ -257,6 +280,30 @@ fn checked_launches_are_clean_in_ten_random_orders() {
             };
             let c = given.run_watched(case, split, Order::Random(seed));
             given.is_exact(case, &c, &exact);
+        }
+    }
+}
+
+/// There is no bank conflict; and a row of 64 columns, wherever it begins, is written in nine sectors at most.
+#[test]
+fn accesses_are_as_few_as_can_be() {
+    for case in cases() {
+        let splits = case.most_splits > 1;
+        for n in [128, 133] {
+            let shape = if splits { [40, n, 64] } else { [300, n, 64] };
+            let given = Given::new(case, shape, (1.0, 0.0), false, integer);
+            let profile =
+                given.profile(case, if splits { Split::Parts(2) } else { Split::Blocks(1) });
+            for line in &profile.lines {
+                let is_shared =
+                    matches!(line.operation, Operation::SharedLoad | Operation::SharedStore);
+                // As many wavefronts as 32 lanes' bytes are lines of 128.
+                let most = line.requests * u64::from(line.width / 4);
+                assert!(!is_shared || line.units <= most, "{}: {line:?}", name(case));
+            }
+            let sectors = profile.total(Operation::GlobalStore, |line| line.units);
+            let most = shape[0] * (9 * (n / 64) + n % 64);
+            assert!(splits || sectors <= most as f64, "{}: {sectors} of {most}", name(case));
         }
     }
 }

@@ -154,7 +154,7 @@ const GENERAL: [(&str, &[&str]); 4] = [
         &["gemm_wgmma_f32_128x128_nn", "gemm_wgmma_f32_128x256_nn", "gemm_wgmma_f32_256x256_nt"],
     ),
     // Of either text the least tile.
-    ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn", "gemm_wgmma_tf32_16x64_nn"]),
+    ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn", "gemm_wgmma_tf32_32x32_nn"]),
 ];
 
 /// Those that a mistake in this file is run with, one after another until the checker finds it.

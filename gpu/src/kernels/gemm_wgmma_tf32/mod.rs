@@ -226,5 +226,5 @@ wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128, 2 of 4 stages }
 wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128, 2 of 6 stages }
 wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64, 1 of 8 stages }
 
-narrow! { gemm_wgmma_tf32_16x64_nn: 16 x 64, 16 stages }
+narrow! { gemm_wgmma_tf32_32x32_nn: 32 x 32, 20 stages }
 narrow! { gemm_wgmma_tf32_64x32_nn: 64 x 32, 16 stages }

@@ -1,19 +1,19 @@
 //! Tiles of few rows or few columns, whose steps of k the blocks of a cluster may split between them.
 //!
 //! ```text
-//!   kernel                      warpgroups   tile (m x n)   stages of 32 steps   for
-//!   gemm_wgmma_tf32_16x64_nn         2          16 x 64             16           few rows
-//!   gemm_wgmma_tf32_64x32_nn         2          64 x 32             16           few columns
+//!   kernel                      warpgroups   tile (m x n)   stages of 32 steps
+//!   gemm_wgmma_tf32_32x32_nn         2          32 x 32             20
+//!   gemm_wgmma_tf32_64x32_nn         2          64 x 32             16
 //! ```
 //!
-//! A product of few rows is a stream of B from global memory, and one of few columns a stream of A: 16 x 4096 x 4096 are 64
-//! tiles of 16 x 64, whose multiprocessors draw a megabyte of B each. What is multiplied besides does not count, as long as
-//! it takes less time than the stream:
+//! A product of few rows is a stream of B from global memory, and one of few columns a stream of A, which all
+//! multiprocessors are to draw together: 16 x 4096 x 4096, and 4096 x 16 x 4096, are 128 tiles of 32 x 32. What is
+//! multiplied besides does not count, as long as it takes less time than the stream, and what lies outside of A or B the
+//! accelerator puts down as zeros by itself, and reads nothing:
 //!
-//! * **Few rows** are few columns of the instruction, 16: it takes an eighth of the time that it takes for 128.
+//! * **Few rows** are few columns of the instruction, 32: it takes a quarter of the time that it takes for 128.
 //! * **Few columns** are few of its 64 rows. Of a tile of 32 columns, which are a span of the swizzle, half of the warps
-//!   multiply what the other half does, and nobody looks at their sums. What lies outside of B, the accelerator puts down as
-//!   zeros by itself.
+//!   multiply what the other half does, and nobody looks at their sums.
 //! * **The warpgroups take the stages in turn**, so that one waits for its stage, loads from it or waits for its products while
 //!   the other multiplies. A product begins and ends within its stage.
 //!
