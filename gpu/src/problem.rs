@@ -4,7 +4,7 @@
 ///
 /// Element (row, col) of a matrix stands at `row * strides[0] + col * strides[1]`, so that a transpose, a part of
 /// a matrix and a leading dimension are nothing but strides.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Problem {
     /// Rows of A and C.
@@ -34,12 +34,32 @@ pub struct Problem {
     pub batch: [u64; 3],
 }
 
+impl Default for Problem {
+    /// One product of empty matrices: sizes, strides and factors are 0.
+    fn default() -> Self {
+        Problem {
+            m: 0,
+            n: 0,
+            k: 0,
+            bias: NO_BIAS,
+            activation: IDENTITY,
+            products: 1,
+            alpha: 0.0,
+            beta: 0.0,
+            a: [0; 2],
+            b: [0; 2],
+            c: [0; 2],
+            batch: [0; 3],
+        }
+    }
+}
+
 impl Problem {
     /// `C = A B`, once, of dense row-major matrices.
     pub fn dense(m: u32, n: u32, k: u32) -> Self {
         let row_major = |cols: u32| [cols.into(), 1];
         let (a, b, c) = (row_major(k), row_major(n), row_major(n));
-        Problem { m, n, k, products: 1, alpha: 1.0, a, b, c, ..Problem::default() }
+        Problem { m, n, k, alpha: 1.0, a, b, c, ..Problem::default() }
     }
 }
 

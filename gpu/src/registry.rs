@@ -116,13 +116,14 @@ macro_rules! lie {
     (t t) => { "A along m, B along k" };
 }
 
-/// A general product of f32 with factors of tf32, on tensor cores; A along k, B along n.
+/// A general product of f32 with factors of tf32, on tensor cores, such a tile a block, whose k so many may split; A along
+/// k, B along n.
 macro_rules! wgmma_tf32 {
-    ($name:ident, $rows:literal, $cols:literal) => {
+    ($name:ident, $rows:literal x $cols:literal in $splits:literal) => {
         Contract::TensorProduct(TensorProduct {
             tile: [$rows, $cols],
             steps: gemm_wgmma_tf32::DEPTH as u32,
-            most_splits: 1,
+            most_splits: $splits,
             a: BoxShape { rows: $rows, cols: gemm_wgmma_tf32::DEPTH, swizzle: 128 },
             b: BoxShape { rows: gemm_wgmma_tf32::DEPTH, cols: 32, swizzle: 128 },
             along_k: [true, false],
@@ -582,17 +583,27 @@ pub static KERNELS: &[Entry] = &[
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 256 x 128 tiles",
         rung: None,
-        contract: wgmma_tf32!(gemm_wgmma_tf32_256x128_nn, 256, 128),
+        contract: wgmma_tf32!(gemm_wgmma_tf32_256x128_nn, 256 x 128 in 1),
     },
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 128 x 128 tiles",
         rung: None,
-        contract: wgmma_tf32!(gemm_wgmma_tf32_128x128_nn, 128, 128),
+        contract: wgmma_tf32!(gemm_wgmma_tf32_128x128_nn, 128 x 128 in 1),
     },
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 128 x 64 tiles",
         rung: None,
-        contract: wgmma_tf32!(gemm_wgmma_tf32_128x64_nn, 128, 64),
+        contract: wgmma_tf32!(gemm_wgmma_tf32_128x64_nn, 128 x 64 in 1),
+    },
+    Entry {
+        summary: "general product of f32 with factors of tf32, on tensor cores, 32 x 32 tiles, k over a cluster",
+        rung: None,
+        contract: wgmma_tf32!(gemm_wgmma_tf32_32x32_nn, 32 x 32 in 8),
+    },
+    Entry {
+        summary: "general product of f32 with factors of tf32, on tensor cores, 64 x 32 tiles, k over a cluster",
+        rung: None,
+        contract: wgmma_tf32!(gemm_wgmma_tf32_64x32_nn, 64 x 32 in 8),
     },
     Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
@@ -717,6 +728,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_wgmma/words.rs", include_str!("kernels/gemm_wgmma/words.rs")),
     ("kernels/gemm_wgmma_tf32/columns.rs", include_str!("kernels/gemm_wgmma_tf32/columns.rs")),
     ("kernels/gemm_wgmma_tf32/mod.rs", include_str!("kernels/gemm_wgmma_tf32/mod.rs")),
+    ("kernels/gemm_wgmma_tf32/narrow.rs", include_str!("kernels/gemm_wgmma_tf32/narrow.rs")),
     ("kernels/gemm_wgmma_tf32/output.rs", include_str!("kernels/gemm_wgmma_tf32/output.rs")),
     ("kernels/memories.rs", include_str!("kernels/memories.rs")),
     ("kernels/outer_product.rs", include_str!("kernels/outer_product.rs")),

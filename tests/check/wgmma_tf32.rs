@@ -1,13 +1,15 @@
 //! Products of f32 with factors of tf32 on tensor cores, as the kernels are launched: tiles that are whole and not, several
 //! of them a block; factors that are rounded to the nearest as they are copied.
 
+use std::num::NonZeroU32;
+
 use gpu::{
     problem::{COL_BIAS, Problem, RELU},
     registry::{Contract, KERNELS, TensorKernel, TensorProduct},
 };
 use simt::{
     LaunchConfig, Tf32,
-    check::{self, Order},
+    check::{self, Operation, Order, Profile, Report},
     checked, cpu,
     device::{self, BoxShape},
 };
@@ -18,7 +20,7 @@ fn cases() -> Vec<&'static TensorProduct<f32>> {
         _ => None,
     });
     let cases = cases.collect::<Vec<_>>();
-    assert_eq!(cases.len(), 3);
+    assert_eq!(cases.len(), 5);
     cases
 }
 
@@ -84,6 +86,13 @@ fn real(row: usize, col: usize, salt: usize) -> f32 {
     (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
 }
 
+/// How a launch is divided: so many blocks that go on from tile to tile, or so many for each tile that split k.
+#[derive(Clone, Copy)]
+enum Split {
+    Blocks(u32),
+    Parts(u32),
+}
+
 /// C and its operands.
 struct Given {
     problem: Problem,
@@ -114,14 +123,20 @@ impl Given {
         Given { problem, a, b, c, bias }
     }
 
-    fn config(&self, case: &TensorProduct<f32>, blocks: u32) -> LaunchConfig {
+    fn config(&self, case: &TensorProduct<f32>, split: Split) -> LaunchConfig {
         let declaration = case.kernel.declaration();
         let dynamic_shared = declaration.dynamic_shared.unwrap();
-        let config = LaunchConfig::new([blocks, 1, 1], declaration.block.unwrap());
-        LaunchConfig { dynamic_shared, ..config }
+        let Problem { m, n, .. } = self.problem;
+        let [rows, cols] = case.tile;
+        let (blocks, parts) = match split {
+            Split::Blocks(blocks) => (blocks, 1),
+            Split::Parts(parts) => (m.div_ceil(rows) * n.div_ceil(cols), parts),
+        };
+        let config = LaunchConfig::new([blocks, 1, parts], declaration.block.unwrap());
+        LaunchConfig { dynamic_shared, cluster: [1, 1, parts], ..config }
     }
 
-    fn run(&self, case: &TensorProduct<f32>, blocks: u32) -> Vec<f32> {
+    fn run(&self, case: &TensorProduct<f32>, split: Split) -> Vec<f32> {
         let TensorKernel::Tf32 { kernel, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
@@ -129,30 +144,51 @@ impl Given {
             let out = device::Out::new(c.as_mut_ptr(), c.len());
             let bias = device::In::new(self.bias.as_ptr(), self.bias.len());
             let params = (self.problem, self.a.map(), self.b.map(), out, bias);
-            let config = self.config(case, blocks);
+            let config = self.config(case, split);
             cpu::launch(kernel, &config, params, &cpu::Options::default()).unwrap();
         }
         c
     }
 
-    fn run_watched(&self, case: &TensorProduct<f32>, blocks: u32, order: Order) -> Vec<f32> {
-        let TensorKernel::Tf32 { checked, .. } = case.kernel else { panic!("{}", name(case)) };
-        let mut c = self.c.clone();
+    fn run_watched(&self, case: &TensorProduct<f32>, split: Split, order: Order) -> Vec<f32> {
         let mut options = check::Options::default();
         options.order = order;
+        self.watch(case, split, options).0
+    }
+
+    fn profile(&self, case: &TensorProduct<f32>, split: Split) -> Profile {
+        let mut options = check::Options::default();
+        options.profile = NonZeroU32::new(1);
+        self.watch(case, split, options).1.profile.expect("it was asked for")
+    }
+
+    fn watch(
+        &self,
+        case: &TensorProduct<f32>,
+        split: Split,
+        mut options: check::Options,
+    ) -> (Vec<f32>, Report) {
+        let TensorKernel::Tf32 { checked, .. } = case.kernel else { panic!("{}", name(case)) };
+        // From a multiple of 128 bytes on, as the counts take it.
+        let len = self.c.len();
+        let mut memory = vec![0.0; len + 32];
+        let start = memory.as_ptr().align_offset(128);
+        let c = &mut memory[start..start + len];
+        c.copy_from_slice(&self.c);
         // Of a bias that there is not nothing is read, nor what lies between rows.
         let Problem { n, k, bias, .. } = self.problem;
         options.complete = bias == COL_BIAS && n % 4 == 0 && k % 4 == 0;
+        let order = options.order;
         // SAFETY: as in `run`.
         let report = unsafe {
             let out = checked::Out::new(c.as_mut_ptr(), c.len());
             let bias = checked::In::new(self.bias.as_ptr(), self.bias.len());
             let params = (self.problem, self.a.checked_map(), self.b.checked_map(), out, bias);
-            check::launch(checked, &self.config(case, blocks), params, &options)
+            check::launch(checked, &self.config(case, split), params, &options)
         };
         let report = report.unwrap();
         assert!(report.is_clean(), "{}, {order}: {report}", name(case));
-        c
+        (c.to_vec(), report)
     }
 
     /// What element `i` of C should be of these factors, and the sum of the absolute values of what is added.
@@ -192,14 +228,40 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
             ([260, 132, 130], 1, (1.0, 0.0), false),
             ([130, 300, 280], 3, (2.0, -1.0), false),
             ([256, 128, 96], 1, (1.0, 0.0), false),
+            // C's rows begin anywhere.
+            ([261, 133, 40], 2, (2.0, 0.0), false),
             ([37, 9, 8], 2, (1.0, 1.0), true),
             ([3, 70, 300], 1, (2.0, 1.0), true),
         ] {
             let given = Given::new(case, shape, scales, full, integer);
             let exact = given.exact();
-            given.is_exact(case, &given.run(case, blocks), &exact);
+            let split = Split::Blocks(blocks);
+            given.is_exact(case, &given.run(case, split), &exact);
             let order = orders[(number + shape[0]) % 4];
-            given.is_exact(case, &given.run_watched(case, blocks, order), &exact);
+            given.is_exact(case, &given.run_watched(case, split, order), &exact);
+        }
+    }
+}
+
+/// As many parts as there are rows or not, one of them without a step of k; more stages than the ring has.
+#[test]
+fn blocks_of_a_cluster_split_k() {
+    let orders = [Order::Forward, Order::Reverse, Order::Random(3)];
+    for case in cases().into_iter().filter(|case| case.most_splits > 1) {
+        for (number, (shape, parts, scales, full)) in [
+            ([64, 64, 200], 2, (1.0, 0.0), false),
+            ([70, 133, 1200], 2, (2.0, 0.0), false),
+            ([21, 70, 300], 3, (2.0, -1.0), true),
+            ([7, 9, 40], 8, (1.0, 0.0), true),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let given = Given::new(case, shape, scales, full, integer);
+            let (exact, split) = (given.exact(), Split::Parts(parts));
+            given.is_exact(case, &given.run(case, split), &exact);
+            let order = orders[number % 3];
+            given.is_exact(case, &given.run_watched(case, split, order), &exact);
         }
     }
 }
@@ -207,11 +269,56 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
 #[test]
 fn checked_launches_are_clean_in_ten_random_orders() {
     for case in cases() {
-        let given = Given::new(case, [270, 140, 300], (2.0, 1.0), true, integer);
+        let shape = if case.most_splits > 1 { [70, 70, 300] } else { [270, 140, 300] };
+        let given = Given::new(case, shape, (2.0, 1.0), true, integer);
         let exact = given.exact();
         for seed in 1..=10 {
-            let c = given.run_watched(case, 1, Order::Random(seed));
+            let parts = 1 + seed as u32 % 3;
+            let split = match case.most_splits {
+                1 => Split::Blocks(1),
+                _ => Split::Parts(parts),
+            };
+            let c = given.run_watched(case, split, Order::Random(seed));
             given.is_exact(case, &c, &exact);
+        }
+    }
+}
+
+/// There is no bank conflict; and a row of 64 columns, wherever it begins, is written in nine sectors at most.
+#[test]
+fn accesses_are_as_few_as_can_be() {
+    for case in cases() {
+        let splits = case.most_splits > 1;
+        for n in [128, 133] {
+            let shape = if splits { [40, n, 64] } else { [300, n, 64] };
+            let given = Given::new(case, shape, (1.0, 0.0), false, integer);
+            let profile =
+                given.profile(case, if splits { Split::Parts(2) } else { Split::Blocks(1) });
+            for line in &profile.lines {
+                let is_shared =
+                    matches!(line.operation, Operation::SharedLoad | Operation::SharedStore);
+                // As many wavefronts as 32 lanes' bytes are lines of 128.
+                let most = line.requests * u64::from(line.width / 4);
+                assert!(!is_shared || line.units <= most, "{}: {line:?}", name(case));
+            }
+            let sectors = profile.total(Operation::GlobalStore, |line| line.units);
+            let most = shape[0] * (9 * (n / 64) + n % 64);
+            assert!(splits || sectors <= most as f64, "{}: {sectors} of {most}", name(case));
+        }
+    }
+}
+
+/// Sums of real numbers, which depend on the order in which parts are added: the same in every order of the threads.
+#[test]
+fn parts_are_added_in_the_order_of_ranks() {
+    for case in cases().into_iter().filter(|case| case.most_splits > 1) {
+        let given = Given::new(case, [20, 70, 700], (1.0, 0.0), false, real);
+        for parts in [1, 3] {
+            let bits = |c: Vec<f32>| c.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+            let first = bits(given.run_watched(case, Split::Parts(parts), Order::Forward));
+            for order in [Order::Reverse, Order::Random(4), Order::Random(5)] {
+                assert_eq!(bits(given.run_watched(case, Split::Parts(parts), order)), first);
+            }
         }
     }
 }
@@ -224,7 +331,7 @@ fn factors_are_rounded_to_the_nearest_and_sums_cut_off() {
     let case = cases()[0];
     let k = 1000;
     let given = Given::new(case, [70, 40, k], (1.0, 0.0), false, real);
-    let c = given.run(case, 1);
+    let c = given.run(case, Split::Blocks(1));
     let steps = k.div_ceil(8) as f64;
     let (mut error, mut of_cut_off, mut size) = (0.0, 0.0, 0.0);
     for (i, &c) in c.iter().enumerate() {

@@ -9,11 +9,16 @@ use tests::{
     gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, counted},
 };
 
-/// The kernels.
-fn kernels() -> impl Iterator<Item = &'static str> {
-    f32::kernels().filter_map(|kernel| match kernel.text {
-        Text::Tensor(product) if product.kernel.is_tf32() => Some(kernel.entry.name()),
+/// The kernels, with k whole, and in three parts where it may be split.
+fn kernels() -> impl Iterator<Item = (&'static str, u32)> {
+    let of_tf32 = f32::kernels().filter_map(|kernel| match kernel.text {
+        Text::Tensor(product) if product.kernel.is_tf32() => {
+            Some((kernel.entry.name(), product.most_splits))
+        }
         _ => None,
+    });
+    of_tf32.flat_map(|(name, most)| {
+        [1, 3].into_iter().filter(move |&split| split <= most).map(move |split| (name, split))
     })
 }
 
@@ -47,19 +52,45 @@ fn every_way_to_lie() {
                     let c = many((m, n), Place::padded((m, n), order(2), 2));
                     let case = Case::plain(a, b, c).scaled(2.0, beta, data, 83);
                     let case = case.biased(side, data, 84).activated(Activation::Relu);
-                    let want = Want::exact(&case);
-                    for name in kernels() {
-                        let c = bench
-                            .run_as(&case, |gemm| gemm.compute(Compute::Tf32).kernel(name))
-                            .unwrap();
-                        want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
-                    }
+                    check(&mut bench, &case);
                     count += 1;
                 }
             }
         }
     }
     counted("tf32::every_way_to_lie", count / devices().len());
+}
+
+/// Runs all kernels.
+fn check(bench: &mut Bench<f32>, case: &Case<f32>) {
+    let want = Want::exact(case);
+    for (name, split) in kernels() {
+        let c = bench
+            .run_as(case, |gemm| gemm.compute(Compute::Tf32).kernel(name)?.split_k(split))
+            .unwrap();
+        want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name} by {split}: {case}"));
+    }
+}
+
+/// `C = 2 A B` whose rows begin at multiples of sixteen bytes and not, and are side by side; tiles whole and not.
+#[test]
+fn rows_of_c_anywhere() {
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        for [m, n, k] in [[256, 256, 40], [300, 133, 36], [17, 65, 8]] {
+            let data = Data::exact(k);
+            for (padding, first) in [(0, 0), (1, 0), (4, 3), (7, 5)] {
+                let dense = |size| Place::padded(size, Order::Rows, 0);
+                let a = Operand::draw((m, k), dense((m, k)), data, 85);
+                let b = Operand::draw((k, n), dense((k, n)), data, 86);
+                let c = Place::padded((m, n), Order::Rows, padding).at(first);
+                check(&mut bench, &Case::plain(a, b, c).scaled(2.0, 0.0, data, 87));
+                count += 1;
+            }
+        }
+    }
+    counted("tf32::rows_of_c_anywhere", count / devices().len());
 }
 
 /// Where it may not, no product is rounded; where it may, on Hopper alone; and of other types nothing changes.

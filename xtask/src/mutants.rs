@@ -153,8 +153,8 @@ const GENERAL: [(&str, &[&str]); 4] = [
         "gemm_wgmma",
         &["gemm_wgmma_f32_128x128_nn", "gemm_wgmma_f32_128x256_nn", "gemm_wgmma_f32_256x256_nt"],
     ),
-    // One warpgroup that multiplies: the least to do.
-    ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn"]),
+    // Of either text the least tile.
+    ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn", "gemm_wgmma_tf32_32x32_nn"]),
 ];
 
 /// Those that a mistake in this file is run with, one after another until the checker finds it.
@@ -172,6 +172,8 @@ fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
         ("gemm_tma", _) => &kernel.entries[..2],
         ("gemm_wgmma", "parts.rs") => &kernel.entries[..1],
         ("gemm_wgmma", "output.rs" | "words.rs") => &kernel.entries[1..2],
+        ("gemm_wgmma_tf32", "narrow.rs") => &kernel.entries[1..],
+        ("gemm_wgmma_tf32", "mod.rs" | "output.rs") => &kernel.entries[..1],
         _ => &kernel.entries,
     }
 }

@@ -56,10 +56,10 @@ macro_rules! view {
                 self.0 as usize % 16 == 0
             }
 
-            /// Whole elements between the last multiple of sixteen bytes and the first element.
+            /// Whole elements between the last multiple of so many bytes and the first element.
             #[inline(always)]
-            pub fn misalignment128(&self) -> usize {
-                self.0 as usize % 16 / size_of::<T>()
+            pub fn misalignment<const BYTES: usize>(&self) -> usize {
+                self.0 as usize % BYTES / size_of::<T>()
             }
 
             /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a

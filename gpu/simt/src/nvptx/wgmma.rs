@@ -15,7 +15,7 @@ pub(super) const MOST: usize = 128;
 
 /// Is there an instruction of so many columns here?
 pub(super) const fn valid(columns: usize) {
-    assert!(matches!(columns, 64 | 128 | 192 | 256), "64, 128, 192 or 256 columns");
+    assert!(matches!(columns, 32 | 64 | 128 | 192 | 256), "32, 64, 128, 192 or 256 columns");
 }
 
 /// Does something for each number of an accumulator.
@@ -131,7 +131,7 @@ macro_rules! finish {
     };
 }
 
-/// Each line has the accumulators of the one before, and 32 more.
+/// Each line has the accumulators of the one before, and more.
 macro_rules! instructions {
     ([$($d:literal)*]) => {};
     (
@@ -153,8 +153,9 @@ macro_rules! instructions {
 
 instructions! {
     []
+    32 bf16_32 f16_32 tf32_32 tf32_registers_32 finish_32 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]
     64 bf16_64 f16_64 tf32_64 tf32_registers_64 finish_64 [
-        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+        16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     ]
     128 bf16_128 f16_128 tf32_128 tf32_registers_128 finish_128 [
         32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60
@@ -180,6 +181,9 @@ pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
     kept: bool,
 ) {
     match (N, T::NUMBERS) {
+        (32, Numbers::Bf16) => bf16_32::<A, B>(d, a, b, kept),
+        (32, Numbers::F16) => f16_32::<A, B>(d, a, b, kept),
+        (32, Numbers::Tf32) => tf32_32(d, [a], b, kept),
         (64, Numbers::Bf16) => bf16_64::<A, B>(d, a, b, kept),
         (64, Numbers::F16) => f16_64::<A, B>(d, a, b, kept),
         (64, Numbers::Tf32) => tf32_64(d, [a], b, kept),
@@ -201,6 +205,7 @@ pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
 pub(super) fn multiply_add_registers<const N: usize>(d: &mut [f32; MOST], a: [Tf32; 4], b: u64) {
     let a = a.map(Tf32::to_bits);
     match N {
+        32 => tf32_registers_32(d, a, b, true),
         64 => tf32_registers_64(d, a, b, true),
         128 => tf32_registers_128(d, a, b, true),
         192 => tf32_registers_192(d, a, b, true),
@@ -213,6 +218,7 @@ pub(super) fn multiply_add_registers<const N: usize>(d: &mut [f32; MOST], a: [Tf
 #[inline(always)]
 pub(super) fn finish<const N: usize>(d: &mut [f32; MOST]) {
     match N {
+        32 => finish_32(d),
         64 => finish_64(d),
         128 => finish_128(d),
         192 => finish_192(d),

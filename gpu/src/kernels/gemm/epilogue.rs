@@ -3,6 +3,9 @@
 use super::{super::device::*, FOUR, real::Real, stored::Stored};
 use crate::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS};
 
+/// Bytes of a line of the caches.
+const LINE: usize = 128;
+
 /// Where C lies, and what it becomes. Everything is computed in the type that sums are kept in, and rounded to C's at the
 /// end.
 pub struct Epilogue<'a, T: Stored> {
@@ -95,8 +98,8 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         }
     }
 
-    /// Is C `alpha A B`, and do a row's elements lie side by side? Then [`store_two`](Self::store_two) and
-    /// [`store_one`](Self::store_one) write it.
+    /// Is C `alpha A B`, and do a row's elements lie side by side? Then [`store_two`](Self::store_two),
+    /// [`store_one`](Self::store_one) and, of f32, [`store_one_if`](Self::store_one_if) write it.
     #[inline(always)]
     pub fn is_scaled_in_rows(&self) -> bool {
         self.is_scaled() && self.problem.c[1] == 1
@@ -146,7 +149,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     /// Elements by which a place lies behind a multiple of two: none or one.
     #[inline(always)]
     pub fn behind_pair(&self, place: usize) -> usize {
-        (self.c.misalignment128() + place) % 2
+        (self.c.misalignment::<16>() + place) % 2
     }
 
     /// Writes two neighbours where that is `valid`, the first of which lies at a multiple of two elements, if C
@@ -162,6 +165,12 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     #[track_caller]
     pub fn store_one(&mut self, place: usize, sum: T::Real) {
         self.c[place] = T::nearest(self.alpha * sum);
+    }
+
+    /// Elements by which a place lies behind a multiple of 128 bytes, a line of the caches: four sectors of 32 bytes.
+    #[inline(always)]
+    pub fn behind_line(&self, place: usize) -> usize {
+        (self.c.misalignment::<LINE>() + place) % (LINE / size_of::<T>())
     }
 
     /// Makes elements of C of four sums, those of (row, col) to (row, col + 3), and writes those that are inside. `SCALED`
@@ -233,5 +242,14 @@ impl<'a, T: Stored> Epilogue<'a, T> {
             GELU => value.gelu(),
             _ => value,
         }
+    }
+}
+
+impl Epilogue<'_, f32> {
+    /// Writes one element where that is `valid`, if C [`is_scaled_in_rows`](Self::is_scaled_in_rows).
+    #[inline(always)]
+    #[track_caller]
+    pub fn store_one_if(&mut self, place: usize, sum: f32, valid: bool) {
+        self.c.store_if(place, [self.alpha * sum], valid);
     }
 }

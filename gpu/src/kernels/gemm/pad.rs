@@ -123,7 +123,7 @@ fn pad<T: InPieces, const N: usize>(
             continue;
         }
         // The row begins as many elements behind its first piece.
-        let shift = (from.misalignment128() + at) % N;
+        let shift = (from.misalignment::<16>() + at) % N;
         let last = (shift + cols - 1) / N;
         // Behind the row's last piece that one is read again, so that no read depends on whether there is one.
         let read = |number: usize| T::piece::<N>(from.load128(at - shift + number.min(last) * N));

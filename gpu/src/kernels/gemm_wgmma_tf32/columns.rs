@@ -20,6 +20,9 @@ use super::{super::device::*, DEPTH, STEP};
 /// Columns of a box: a row of it is 128 bytes, a span of the swizzle.
 pub const SPAN: usize = 32;
 
+/// Columns of a warp.
+pub const COLS_OF_WARP: usize = 16;
+
 /// Columns of a chunk, which the swizzle moves together.
 const CHUNK: usize = 4;
 
@@ -33,10 +36,10 @@ impl Columns {
     /// Those of a lane of a warpgroup's warp; the warpgroup's are the 64 from `first` on.
     #[inline(always)]
     pub fn new(first: usize, warp: usize, lane: usize) -> Self {
-        let (pair, step) = (lane / 4, lane % 4);
-        let chunk = warp % 2 * 2 + pair / 4 + pair / 2 % 2 * 4;
+        let (g, step) = (lane / 4, lane % 4);
+        let chunk = Columns::chunk(warp, g);
         let span = (first + warp / 2 * SPAN) * DEPTH;
-        let place = |step: usize| span + step * SPAN + (chunk ^ step) * CHUNK + pair % 2 * 2;
+        let place = |step: usize| span + step * SPAN + (chunk ^ step) * CHUNK + g % 2 * 2;
         Columns { places: [place(step), place(step + 4)] }
     }
 
@@ -49,16 +52,15 @@ impl Columns {
         [first[0], first[1], next[0], next[1]]
     }
 
-    /// Where among a warp's columns, from left to right, those of rows g and g + 8 of the instruction stand.
+    /// The column of a warpgroup's 64 that is row g of the instruction, of a warp's 16; row g + 8 is its neighbour.
     #[inline(always)]
-    pub fn order(g: usize) -> usize {
-        g / 2 % 2 * 8 + g / 4 * 4 + g % 2 * 2
+    pub fn column(warp: usize, g: usize) -> usize {
+        warp / 2 * SPAN + Columns::chunk(warp, g) * CHUNK + g % 2 * 2
     }
 
-    /// The column of a warpgroup's 64 that is a warp's number `order` from left to right, a multiple of 4: there are eight
-    /// neighbours, and sixteen columns further another eight.
+    /// The chunk of a span that it lies in.
     #[inline(always)]
-    pub fn column(warp: usize, order: usize) -> usize {
-        warp / 2 * SPAN + warp % 2 * 8 + order / 8 * 16 + order % 8
+    fn chunk(warp: usize, g: usize) -> usize {
+        warp % 2 * 2 + g / 4 + g / 2 % 2 * 4
     }
 }

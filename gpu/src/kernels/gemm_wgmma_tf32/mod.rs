@@ -19,6 +19,8 @@
 //!   gemm_wgmma_tf32_128x64_nn     1 + 1           128 x 64                       8
 //! ```
 //!
+//! Of few rows or few columns of C smaller tiles take less: another text ([`narrow`]).
+//!
 //! * **A warpgroup has columns of C for itself**, 64 of them: what goes through registers is loaded once. Two such groups
 //!   read the same rows of A. For 64 x 256 a stage is 512 cycles of the tensor cores, and eight loads of 64 bits a thread.
 //! * **A stage is four products**, of 8 steps of k each, from four sets of registers: while three are under way, the fourth's
@@ -31,6 +33,7 @@
 //! The sums are rounded as of bf16, 8 products at a time.
 
 mod columns;
+mod narrow;
 mod output;
 
 use self::columns::{Columns, SPAN};
@@ -51,7 +54,8 @@ const STEP: usize = 8;
 const GROUP: usize = 64;
 
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 columns and one more.
-/// `STAGED` is the rows of what is on its way to C: 64 for each warp.
+/// `STAGED` is the rows of what is on its way to C: 64 for each warpgroup, whose warps wait for each other at one of the
+/// `GROUPS` barriers.
 #[inline(always)]
 #[track_caller]
 fn multiply<
@@ -59,16 +63,18 @@ fn multiply<
     const TILE_COLS: usize,
     const STAGES: usize,
     const STAGED: usize,
+    const GROUPS: u32,
 >(
     problem: &Problem,
     (a, b): (&TensorMap<Tf32>, &TensorMap<Tf32>),
     (c, bias): (&mut Out<f32>, &In<f32>),
     pipeline: &Pipeline<STAGES>,
-    staged: &mut Shared<f32, STAGED, { output::COLS }>,
+    staged: &mut Shared<f32, STAGED, GROUP>,
+    barriers: &NamedBarriers<1, GROUPS, 128>,
 ) {
     const {
-        assert!(TILE_COLS.is_multiple_of(GROUP));
-        assert!(STAGED == TILE_COLS / GROUP * 4 * output::ROWS, "each warp has a part");
+        assert!(TILE_COLS == GROUPS as usize * GROUP);
+        assert!(STAGED == GROUPS as usize * output::ROWS, "each warpgroup has a part");
     }
     let rows_of_a = a.boxes::<TILE_ROWS, DEPTH, { 4 * DEPTH }>();
     let cols_of_b = b.boxes::<DEPTH, SPAN, { 4 * SPAN }>();
@@ -153,45 +159,72 @@ fn multiply<
         read.advance();
         let first = (row as usize, col as usize + group * GROUP);
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
-        output::store(sums, staged, &mut epilogue, first, problem.m as usize);
+        output::store(sums, staged, &mut epilogue, first, barriers.at(group));
     }
 }
 
-/// 256 x 128 elements a tile; A lies along k, B along n.
-#[kernel(block = (384), dynamic_shared = 4 * 4 * 32 * (256 + 128), shared = 8 * 64 * 64 + 64, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_tf32_256x128_nn(
-    problem: Problem,
-    a: TensorMap<Tf32>,
-    b: TensorMap<Tf32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let (ring, mut staged) = (pipeline![4], shared![f32; 8 * 64, 16]);
-    multiply::<256, 128, _, _>(&problem, (&a, &b), (&mut c, &bias), &ring, &mut staged);
+/// A kernel of [`multiply`]: C's tile, warpgroups that multiply, stages of the ring. Shared memory holds the ring, sums on their
+/// way to C, and the ring's barriers: two of eight bytes a stage.
+macro_rules! wide {
+    ($name:ident: $rows:literal x $cols:literal, $groups:literal of $stages:literal stages) => {
+        #[doc = concat!($rows, " x ", $cols, " elements a tile; A lies along k, B along n.")]
+        #[kernel(
+            block = (128 * ($groups + 1)),
+            dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<Tf32>(),
+            shared = $groups * output::ROWS * GROUP * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            barriers = 1,
+            min_blocks = 1,
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: Problem,
+            a: TensorMap<Tf32>,
+            b: TensorMap<Tf32>,
+            mut c: Out<f32>,
+            bias: In<f32>,
+        ) {
+            let (operands, out, ring) = ((&a, &b), (&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; $groups * output::ROWS, GROUP];
+            let barriers = named_barriers![1, $groups; 128];
+            multiply::<$rows, $cols, _, _, _>(&problem, operands, out, &ring, &mut staged, &barriers);
+        }
+    };
 }
 
-/// 128 x 128 elements a tile; A lies along k, B along n.
-#[kernel(block = (384), dynamic_shared = 6 * 4 * 32 * (128 + 128), shared = 8 * 64 * 64 + 96, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_tf32_128x128_nn(
-    problem: Problem,
-    a: TensorMap<Tf32>,
-    b: TensorMap<Tf32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let (ring, mut staged) = (pipeline![6], shared![f32; 8 * 64, 16]);
-    multiply::<128, 128, _, _>(&problem, (&a, &b), (&mut c, &bias), &ring, &mut staged);
+/// A kernel of [`narrow::multiply`], likewise.
+macro_rules! narrow {
+    ($name:ident: $rows:literal x $cols:literal, $stages:literal stages) => {
+        #[doc = concat!(
+            $rows, " x ", $cols, " elements a tile, whose k a cluster may split; A lies along k, B along n."
+        )]
+        #[kernel(
+            block = (narrow::THREADS),
+            dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<Tf32>(),
+            shared = narrow::rows($rows) * $cols * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            barriers = 1,
+            min_blocks = 1,
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: Problem,
+            a: TensorMap<Tf32>,
+            b: TensorMap<Tf32>,
+            mut c: Out<f32>,
+            bias: In<f32>,
+        ) {
+            let (operands, out, ring) = ((&a, &b), (&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; narrow::rows($rows), $cols];
+            let together = named_barriers![1, 1; narrow::MULTIPLYING];
+            narrow::multiply::<$rows, $cols, _, _>(&problem, operands, out, &ring, &mut staged, together.at(0));
+        }
+    };
 }
 
-/// 128 x 64 elements a tile; A lies along k, B along n.
-#[kernel(block = (256), dynamic_shared = 8 * 4 * 32 * (128 + 64), shared = 4 * 64 * 64 + 128, barriers = 1, min_blocks = 1, arch = 90, dependent)]
-pub fn gemm_wgmma_tf32_128x64_nn(
-    problem: Problem,
-    a: TensorMap<Tf32>,
-    b: TensorMap<Tf32>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let (ring, mut staged) = (pipeline![8], shared![f32; 4 * 64, 16]);
-    multiply::<128, 64, _, _>(&problem, (&a, &b), (&mut c, &bias), &ring, &mut staged);
-}
+wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128, 2 of 4 stages }
+wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128, 2 of 6 stages }
+wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64, 1 of 8 stages }
+
+narrow! { gemm_wgmma_tf32_32x32_nn: 32 x 32, 20 stages }
+narrow! { gemm_wgmma_tf32_64x32_nn: 64 x 32, 16 stages }

@@ -1,10 +1,20 @@
 //! A tile's sums on their way from a warpgroup's registers to C, 64 rows at a time, by way of shared memory.
 //!
 //! The tensor cores have computed C's transpose: a thread's registers hold, of two of C's columns, two neighbouring rows
-//! of every eight. Put down in shared memory as rows of C and taken up again, a lane has four neighbours of a row, and a
-//! loop can go over them. A warp's 16 columns are twice eight, 32 bytes each: whole sectors of C's memory.
+//! of every eight. Put down in shared memory as rows of C they are all of the warpgroup's 64 columns, side by side; each of
+//! its warps takes up 16 rows.
 //!
-//! A warp's columns are its own, so no other warp is waited for.
+//! Where C's rows begin at multiples of sixteen bytes a lane writes four neighbours. Rows may begin anywhere, though, and
+//! what reaches the second-level cache as a part of a sector, 32 bytes, costs more there than a whole one. So neighbouring
+//! lanes write neighbouring elements, and of a row's 64 columns those in the middle are a line of C's memory, 128 bytes. The
+//! lanes that are left over before the row's first element write its last ones:
+//!
+//! ```text
+//!   columns of a row that begins 5 elements behind a line
+//!     0 .. 26       27 .. 58      59 .. 63
+//!     lane 5 .. 31                lane 0 .. 4      the first store
+//!                   lane 0 .. 31                   the second
+//! ```
 
 use super::{
     super::{
@@ -17,40 +27,49 @@ use super::{
 
 /// Rows of C that are on their way at a time.
 pub const ROWS: usize = 64;
-/// Columns of a warp.
-pub const COLS: usize = 16;
+/// Those that a warp writes.
+const ROWS_OF_WARP: usize = ROWS / 4;
+/// Elements of a store of one element a lane.
+const LANES: usize = 32;
 
-/// The place of an element. A half of a warp stores pairs of elements: of four columns' pairs, four rows that are two apart. All
-/// even rows begin in the same bank, so of every other such row chunks of four elements are exchanged, and every other two
-/// of them are exchanged with their odd neighbours: then these are 32 banks.
+/// Where in its row of shared memory an element stands. A half of a warp puts down pairs of elements: of four columns' pairs,
+/// which are in two chunks of four elements, sixteen apart, four rows that are two apart. If all rows begin in the same bank,
+/// these take 32 banks when of each of the rows chunks are exchanged in another way.
 #[inline(always)]
-fn place(row: usize, col: usize) -> usize {
-    let (eight, row) = (row / 8, row % 8);
-    (eight * 8 + (row ^ (row / 4))) * COLS + (col ^ (row / 2 % 2 * FOUR))
+pub fn exchanged(row: usize, col: usize) -> usize {
+    col ^ (row / 2 % 4 * FOUR)
 }
 
-/// Writes the sums of `N` x 64 elements of C, the first of which is (row, col). C has `m` rows.
+/// The place of an element.
+#[inline(always)]
+fn place(row: usize, col: usize) -> usize {
+    row * GROUP + exchanged(row, col)
+}
+
+/// Writes the sums of `N` x 64 elements of C, the first of which is (row, col).
 #[inline(always)]
 #[track_caller]
 pub fn store<const N: usize, const STAGED: usize>(
     sums: &Fragment<N>,
-    staged: &mut Shared<f32, STAGED, COLS>,
+    staged: &mut Shared<f32, STAGED, GROUP>,
     epilogue: &mut Epilogue<f32>,
-    (first_row, first_col): (usize, usize),
-    m: usize,
+    first @ (first_row, first_col): (usize, usize),
+    together: NamedBarrier<128>,
 ) {
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
-    let base = warp * ROWS * COLS;
-    let whole = epilogue.is_scaled_tile((first_row, first_col), (N, GROUP)) && epilogue.is_wide();
-    let (row_of_lane, order) = (lane / 4, lane % 4 * FOUR);
-    let col = first_col + Columns::column(warp % 4, order);
-    for part in 0..N / ROWS {
-        // The fragment's rows are C's columns.
-        let mut put = |col: u32, row: u32, [first, second]: [[f32; 2]; 2]| {
-            let (row, col) = (row as usize, Columns::order(col as usize % COLS));
-            staged.store64(base + place(row, col), [first[0], second[0]]);
-            staged.store64(base + place(row + 1, col), [first[1], second[1]]);
+    let (base, warp) = (warp / 4 * (ROWS * GROUP), warp % 4);
+    let col_of_lane = Columns::column(warp, lane / 4);
+    let own = base + warp * ROWS_OF_WARP * GROUP;
+    let fours = epilogue.is_scaled_tile(first, (N, GROUP)) && epilogue.is_wide();
+    let in_rows = epilogue.is_scaled_in_rows();
+    let (rows, _) = epilogue.left(first);
+    for part in 0..rows.div_ceil(ROWS).min(N / ROWS) {
+        let mut put = |_: u32, row: u32, [first, second]: [[f32; 2]; 2]| {
+            // Put so, all but the lane's part is known to the compiler.
+            let row = lane % 4 * 2 + row as usize / 8 * 8;
+            staged.store64(base + place(row, col_of_lane), [first[0], second[0]]);
+            staged.store64(base + place(row + 1, col_of_lane), [first[1], second[1]]);
         };
         // A register has no number that is computed.
         match part {
@@ -59,21 +78,85 @@ pub fn store<const N: usize, const STAGED: usize>(
             2 => sums.for_each_square_of::<2>(&mut put),
             _ => sums.for_each_square_of::<3>(&mut put),
         }
-        warp::sync_warp(warp::ALL);
-        let four = |row: usize| staged.load128::<FOUR>(base + place(row, order));
-        let at = |row: usize| (first_row + part * ROWS + row, col);
-        if whole {
-            for i in 0..ROWS / 8 {
-                let row = 8 * i + row_of_lane;
-                epilogue.store::<true>(at(row), four(row));
-            }
-        } else {
-            // As many rows as there are: a number that the compiler does not know, and does not unroll the loop by.
-            let rows = m.saturating_sub(first_row + part * ROWS).min(ROWS);
-            for row in (row_of_lane..rows).step_by(8) {
-                epilogue.finish::<false>(at(row), four(row));
-            }
+        together.sync();
+        let first = (first_row + part * ROWS + warp * ROWS_OF_WARP, first_col);
+        match () {
+            () if fours => store_fours(staged, own, epilogue, first),
+            () if in_rows => store_rows(staged, own, epilogue, first),
+            () => finish(staged, own, epilogue, first),
         }
-        warp::sync_warp(warp::ALL);
+        together.sync();
     }
+}
+
+/// Writes a warp's rows, all of which are inside, if C is `alpha A B` and its rows begin at multiples of sixteen bytes.
+#[inline(always)]
+#[track_caller]
+fn store_fours<const STAGED: usize>(
+    staged: &Shared<f32, STAGED, GROUP>,
+    own: usize,
+    epilogue: &mut Epilogue<f32>,
+    (first_row, first_col): (usize, usize),
+) {
+    let (row_of_lane, col) = four_of_lane();
+    for i in 0..ROWS_OF_WARP / 2 {
+        let row = 2 * i + row_of_lane;
+        let four = staged.load128(own + place(row, col));
+        epilogue.store::<true>((first_row + row, first_col + col), four);
+    }
+}
+
+/// Writes a warp's rows, if C is `alpha A B` and a row's elements lie side by side.
+#[inline(always)]
+#[track_caller]
+fn store_rows<const STAGED: usize>(
+    staged: &Shared<f32, STAGED, GROUP>,
+    own: usize,
+    epilogue: &mut Epilogue<f32>,
+    first: (usize, usize),
+) {
+    let lane = thread::thread_idx_x() as usize % 32;
+    let (rows, cols) = epilogue.left(first);
+    let mut to = epilogue.place(first);
+    // Eight rows are read before one is written, so that no read is waited for alone.
+    for eight in (0..ROWS_OF_WARP).step_by(8) {
+        let (mut at, mut two) = ([0; 8], [[0.0; 2]; 8]);
+        for i in 0..8 {
+            let behind = epilogue.behind_line(to + i * epilogue.between_rows());
+            at[i] = lane.wrapping_sub(behind) % GROUP;
+            let at_col = |col: usize| staged[own + place(eight + i, col)];
+            two[i] = [at_col(at[i]), at_col(at[i] ^ LANES)];
+        }
+        for i in 0..8 {
+            let (row, col) = (eight + i, [at[i], at[i] ^ LANES]);
+            epilogue.store_one_if(to + col[0], two[i][0], row < rows && col[0] < cols);
+            epilogue.store_one_if(to + col[1], two[i][1], row < rows && col[1] < cols);
+            to += epilogue.between_rows();
+        }
+    }
+}
+
+/// Writes a warp's rows, whatever C is and however it lies.
+#[inline(always)]
+#[track_caller]
+fn finish<const STAGED: usize>(
+    staged: &Shared<f32, STAGED, GROUP>,
+    own: usize,
+    epilogue: &mut Epilogue<f32>,
+    first @ (first_row, first_col): (usize, usize),
+) {
+    let (row_of_lane, col) = four_of_lane();
+    // As many rows as there are: a number that the compiler does not know, and does not unroll the loop by.
+    let rows = epilogue.left(first).0.min(ROWS_OF_WARP);
+    for row in (row_of_lane..rows).step_by(2) {
+        let four = staged.load128(own + place(row, col));
+        epilogue.finish::<false>((first_row + row, first_col + col), four);
+    }
+}
+
+/// The row, of two, and the first of four columns that a lane takes up.
+#[inline(always)]
+fn four_of_lane() -> (usize, usize) {
+    let lane = thread::thread_idx_x() as usize % 32;
+    (lane / (GROUP / FOUR), lane % (GROUP / FOUR) * FOUR)
 }

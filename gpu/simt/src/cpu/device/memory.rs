@@ -89,10 +89,10 @@ pub(crate) mod views {
                     self.base.addr().is_multiple_of(16)
                 }
 
-                /// Whole elements between the last multiple of sixteen bytes and the first element.
+                /// Whole elements between the last multiple of so many bytes and the first element.
                 #[inline(always)]
-                pub fn misalignment128(&self) -> usize {
-                    self.base.addr() % 16 / size_of::<T>()
+                pub fn misalignment<const BYTES: usize>(&self) -> usize {
+                    self.base.addr() % BYTES / size_of::<T>()
                 }
 
                 #[inline(always)]

@@ -106,7 +106,7 @@ fn own() -> (Key, usize) {
     ((block::rank(), group), linear as usize % THREADS)
 }
 
-/// The sums of 64 x `N` elements that a warpgroup's products are added to, a thread's part of them. `N` is 64, 128,
+/// The sums of 64 x `N` elements that a warpgroup's products are added to, a thread's part of them. `N` is 32, 64, 128,
 /// 192 or 256. It takes N / 2 registers.
 ///
 /// They can be read after [`wait`](Self::wait). Products that go on while others' sums are read (`PENDING` above 0) begin
@@ -283,7 +283,7 @@ pub struct Fragment<const N: usize>([f32; MOST]);
 impl<const N: usize> Fragment<N> {
     /// Zeros.
     pub fn zeroed() -> Self {
-        const { assert!(matches!(N, 64 | 128 | 192 | 256), "64, 128, 192 or 256 columns") };
+        const { assert!(matches!(N, 32 | 64 | 128 | 192 | 256), "32, 64, 128, 192 or 256 columns") };
         Fragment([0.0; MOST])
     }
 
