@@ -90,6 +90,33 @@ macro_rules! wgmma {
     };
 }
 
+/// The same of operands whose rows begin anywhere.
+macro_rules! wgmma_any {
+    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt, $a:ident $b:ident) => {
+        Entry {
+            summary: concat!(
+                "general product of ", stringify!($t), ", C of ", stringify!($c), ", on tensor cores, rows anywhere, ",
+                $rows, " x ", $cols, " tiles; ", lie!($a $b)
+            ),
+            rung: None,
+            contract: wgmma_contract!($t $c)(TensorProduct {
+                tile: [$rows, $cols],
+                steps: DEPTH as u32,
+                most_splits: 1,
+                a: wgmma_boxes(along_k!(a $a), $rows),
+                b: wgmma_boxes(along_k!(b $b), $cols),
+                along_k: [along_k!(a $a), along_k!(b $b)],
+                is_one_of_four: true,
+                walkers: Some(1),
+                kernel: TensorKernel::Gathered {
+                    kernel: &crate::kernels::gemm_wgmma::$name,
+                    checked: &crate::checked::kernels::gemm_wgmma::$name,
+                },
+            }),
+        }
+    };
+}
+
 /// The contract of such types.
 #[rustfmt::skip]
 macro_rules! wgmma_contract {
@@ -580,6 +607,22 @@ pub static KERNELS: &[Entry] = &[
     wgmma! { gemm_wgmma_f16_f32_64x64_nt:    f16 f32, 64 x 64 in 8, n t },
     wgmma! { gemm_wgmma_f16_f32_64x64_tn:    f16 f32, 64 x 64 in 8, t n },
     wgmma! { gemm_wgmma_f16_f32_64x64_tt:    f16 f32, 64 x 64 in 8, t t },
+    wgmma_any! { gemm_wgmma_any_64x128_nn:           bf16 bf16, 64 x 128, n n },
+    wgmma_any! { gemm_wgmma_any_64x128_nt:           bf16 bf16, 64 x 128, n t },
+    wgmma_any! { gemm_wgmma_any_64x128_tn:           bf16 bf16, 64 x 128, t n },
+    wgmma_any! { gemm_wgmma_any_64x128_tt:           bf16 bf16, 64 x 128, t t },
+    wgmma_any! { gemm_wgmma_any_f32_64x128_nn:       bf16 f32,  64 x 128, n n },
+    wgmma_any! { gemm_wgmma_any_f32_64x128_nt:       bf16 f32,  64 x 128, n t },
+    wgmma_any! { gemm_wgmma_any_f32_64x128_tn:       bf16 f32,  64 x 128, t n },
+    wgmma_any! { gemm_wgmma_any_f32_64x128_tt:       bf16 f32,  64 x 128, t t },
+    wgmma_any! { gemm_wgmma_any_f16_64x128_nn:       f16 f16,   64 x 128, n n },
+    wgmma_any! { gemm_wgmma_any_f16_64x128_nt:       f16 f16,   64 x 128, n t },
+    wgmma_any! { gemm_wgmma_any_f16_64x128_tn:       f16 f16,   64 x 128, t n },
+    wgmma_any! { gemm_wgmma_any_f16_64x128_tt:       f16 f16,   64 x 128, t t },
+    wgmma_any! { gemm_wgmma_any_f16_f32_64x128_nn:   f16 f32,   64 x 128, n n },
+    wgmma_any! { gemm_wgmma_any_f16_f32_64x128_nt:   f16 f32,   64 x 128, n t },
+    wgmma_any! { gemm_wgmma_any_f16_f32_64x128_tn:   f16 f32,   64 x 128, t n },
+    wgmma_any! { gemm_wgmma_any_f16_f32_64x128_tt:   f16 f32,   64 x 128, t t },
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 256 x 128 tiles",
         rung: None,
@@ -720,6 +763,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_tma/parts.rs", include_str!("kernels/gemm_tma/parts.rs")),
     ("kernels/gemm_tma/rings.rs", include_str!("kernels/gemm_tma/rings.rs")),
     ("kernels/gemm_wgmma/entries.rs", include_str!("kernels/gemm_wgmma/entries.rs")),
+    ("kernels/gemm_wgmma/gather.rs", include_str!("kernels/gemm_wgmma/gather.rs")),
+    ("kernels/gemm_wgmma/gathered.rs", include_str!("kernels/gemm_wgmma/gathered.rs")),
     ("kernels/gemm_wgmma/mod.rs", include_str!("kernels/gemm_wgmma/mod.rs")),
     ("kernels/gemm_wgmma/operand.rs", include_str!("kernels/gemm_wgmma/operand.rs")),
     ("kernels/gemm_wgmma/output.rs", include_str!("kernels/gemm_wgmma/output.rs")),
@@ -1000,6 +1045,14 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
         /// The same source, compiled for [`simt::check::launch`].
         checked: &'static Kernel<CheckedTensorParams<Tf32, O>>,
     },
+    /// Its warps gather A and B themselves, whose rows begin anywhere: it takes views, as a [`GemmKernel`]. Of its boxes
+    /// there are none.
+    Gathered {
+        /// The kernel.
+        kernel: &'static Kernel<GemmParams<T, O>>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedGemmParams<T, O>>,
+    },
 }
 
 impl<T, O> TensorKernel<T, O> {
@@ -1009,7 +1062,13 @@ impl<T, O> TensorKernel<T, O> {
             TensorKernel::Boxes { kernel, .. } => &kernel.declaration,
             TensorKernel::ShiftedA { kernel, .. } => &kernel.declaration,
             TensorKernel::Tf32 { kernel, .. } => &kernel.declaration,
+            TensorKernel::Gathered { kernel, .. } => &kernel.declaration,
         }
+    }
+
+    /// May rows of A and B begin anywhere?
+    pub fn gathers(&self) -> bool {
+        matches!(self, TensorKernel::Gathered { .. })
     }
 
     /// May A's rows begin anywhere?

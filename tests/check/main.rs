@@ -2,6 +2,7 @@
 
 mod cost;
 mod findings;
+mod gathered;
 mod pad;
 mod pipelines;
 mod profile;

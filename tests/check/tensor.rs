@@ -156,6 +156,7 @@ fn is_clean_and_right(
                 check::launch(checked, &config, params, &options)
             }
             TensorKernel::Tf32 { .. } => panic!("{name} is of tf32"),
+            TensorKernel::Gathered { .. } => panic!("{name} gathers"),
             TensorKernel::ShiftedA { checked, .. } => {
                 let [a0, a1, a2, a3] = a_values.shifted_maps(product.a);
                 let params = (problem, a0, a1, a2, a3, b_map, c, bias);

@@ -229,7 +229,7 @@ fn every_way_on_tensor_cores<T: Number>() -> usize {
                         right.unwrap_or_else(|wrong| panic!("{wrong}\n{name} by 3: {case}"));
                         takers += 1;
                     }
-                    assert_eq!(takers, 6, "{case}");
+                    assert_eq!(takers, 7, "{case}");
                     count += 1;
                 }
             }
@@ -245,8 +245,9 @@ fn every_way_to_lie_on_tensor_cores() {
     assert_eq!(every_way_on_tensor_cores::<F16>(), count);
 }
 
-/// Rows, matrices and first elements that begin anywhere are copied to where tensor cores take them, if there is room.
-fn anywhere_on_tensor_cores<T: Number>(tiles: &str, general: &str) -> usize {
+/// Rows, matrices and first elements that begin anywhere are copied to where tensor cores take them, if there is room; or
+/// gathered, by kernels with the second tiles' names.
+fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
     let even = Request::dense(Shape::new(256, 512, 128).unwrap());
     let odd = Request::dense(Shape::new(256, 512, 129).unwrap());
     let name = &*format!("{tiles}_nn");
@@ -260,7 +261,7 @@ fn anywhere_on_tensor_cores<T: Number>(tiles: &str, general: &str) -> usize {
     assert_eq!((chosen(&odd).entry.name(), chosen(&odd).workspace_bytes), (name, needed));
     let little = Gemm::<T>::new().workspace_limit(needed - 1);
     let choice = little.choose(&odd, &Target::H200).unwrap();
-    assert_eq!(choice.entry.name(), general);
+    assert_eq!((choice.entry.name(), choice.workspace_bytes), (&*format!("{gathered}_nn"), 0));
 
     let mut count = 0;
     for device in devices() {
@@ -269,7 +270,10 @@ fn anywhere_on_tensor_cores<T: Number>(tiles: &str, general: &str) -> usize {
             let letter = |is: bool, letters: [&'static str; 2]| letters[usize::from(is)];
             // A row by row lies along k, B row by row along n.
             let name = [letter(way.0, ["t", "n"]), letter(way.1, ["t", "n"])].concat();
-            [0, 3].map(|padding| ((way, padding), format!("{tiles}_{name}")))
+            let kernels = [tiles, gathered].map(|tiles| format!("{tiles}_{name}"));
+            kernels.into_iter().flat_map(move |name| {
+                [0, 3].map(|padding| ((way, padding), name.clone()))
+            })
         }) {
             let ((a_by_rows, b_by_rows), padding) = way;
             let [m, n, k] = [37, 75, 45];
@@ -292,9 +296,10 @@ fn anywhere_on_tensor_cores<T: Number>(tiles: &str, general: &str) -> usize {
 
 #[test]
 fn rows_anywhere_on_tensor_cores() {
-    let count = anywhere_on_tensor_cores::<Bf16>("gemm_wgmma_128x256", "gemm_bf16_64");
+    let count = anywhere_on_tensor_cores::<Bf16>("gemm_wgmma_128x256", "gemm_wgmma_any_64x128");
     counted("tensor::rows_anywhere_on_tensor_cores", count);
-    assert_eq!(anywhere_on_tensor_cores::<F16>("gemm_wgmma_f16_128x256", "gemm_f16_64"), count);
+    let of_f16 = ("gemm_wgmma_f16_128x256", "gemm_wgmma_any_f16_64x128");
+    assert_eq!(anywhere_on_tensor_cores::<F16>(of_f16.0, of_f16.1), count);
 }
 
 /// How operands lie changes no bit: of kernels with the same tiles, and of sums that none splits.

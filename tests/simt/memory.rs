@@ -45,7 +45,7 @@ fn sixteen_bytes_at_a_time() {
 #[kernel(block = (8))]
 fn pairs(left_out: u32, mut to: Out<f32>) {
     let t = thread::thread_idx_x();
-    let at = to.misalignment128() % 2 + 2 * t as usize;
+    let at = to.misalignment::<16>() % 2 + 2 * t as usize;
     to.store_if(at, [t as f32, -(t as f32)], t != left_out);
 }
 

@@ -148,10 +148,16 @@ const GENERAL: [(&str, &[&str]); 4] = [
     // Two with producers, of which one has rows that begin anywhere; one whose warps and blocks share k; and one whose warps
     // write what they have computed.
     ("gemm_tma", &["gemm_tma_72x80_on", "gemm_tma_72x80_nn", "gemm_tma_64_nn", "gemm_tma_128_nn"]),
-    // Blocks that may split k; of the other text one block a tile, and two of a cluster; B across k, and along it.
+    // Blocks that may split k; of the other text one block a tile, and two of a cluster; B across k, and along it; and
+    // operands that are gathered.
     (
         "gemm_wgmma",
-        &["gemm_wgmma_f32_128x128_nn", "gemm_wgmma_f32_128x256_nn", "gemm_wgmma_f32_256x256_nt"],
+        &[
+            "gemm_wgmma_f32_128x128_nn",
+            "gemm_wgmma_f32_128x256_nn",
+            "gemm_wgmma_f32_256x256_nt",
+            "gemm_wgmma_any_f32_64x128_nn",
+        ],
     ),
     // Of either text the least tile.
     ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn", "gemm_wgmma_tf32_32x32_nn"]),
@@ -174,6 +180,8 @@ fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
         ("gemm_wgmma", "output.rs" | "words.rs") => &kernel.entries[1..2],
         ("gemm_wgmma_tf32", "narrow.rs") => &kernel.entries[1..],
         ("gemm_wgmma_tf32", "mod.rs" | "output.rs") => &kernel.entries[..1],
+        ("gemm_wgmma", "gather.rs" | "gathered.rs") => &kernel.entries[3..],
+        ("gemm_wgmma", _) => &kernel.entries[..3],
         _ => &kernel.entries,
     }
 }

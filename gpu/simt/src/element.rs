@@ -23,6 +23,22 @@ elements! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 Bf16 F16 }
 // SAFETY: an array holds nothing but its elements.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {}
 
+/// Elements of sixteen bytes as four words, the first ones in the lowest bits of the first.
+#[inline(always)]
+pub fn to_words<T: Element, const N: usize>(elements: [T; N]) -> [u32; 4] {
+    const { assert!(N * size_of::<T>() == 16, "four words are sixteen bytes") };
+    // SAFETY: equal sizes, an element has no padding, and a `u32` may hold any bits.
+    unsafe { core::mem::transmute_copy(&elements) }
+}
+
+/// The elements that four words are: [`to_words`] back.
+#[inline(always)]
+pub fn from_words<T: Element, const N: usize>(words: [u32; 4]) -> [T; N] {
+    const { assert!(N * size_of::<T>() == 16, "four words are sixteen bytes") };
+    // SAFETY: equal sizes, and every pattern of an element's bytes is a value.
+    unsafe { core::mem::transmute_copy(&words) }
+}
+
 /// A number of 16 bits, the upper half of an `f32`: 8 bits of exponent, 7 of fraction.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]

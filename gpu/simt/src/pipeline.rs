@@ -9,6 +9,8 @@
 //!              release: it has been read
 //! ```
 //!
+//! Warps that fill a ring themselves ([`Pipeline::init_for_writers`]) wait for the stage, write, and say that it is filled.
+//!
 //! Each stage has two mbarriers. Both sides go round the ring by themselves, and at every round the parity of the
 //! phases that they wait for turns over: these types keep stage and parity, so that a kernel cannot confuse them.
 //!
@@ -131,6 +133,18 @@ impl<const STAGES: usize, S: Scope> Pipeline<STAGES, S> {
         mbarrier::fence_init();
     }
 
+    /// [`init`](Self::init) of a ring that warps fill by their own writes, not by copies: a stage is full when `writers` of
+    /// them have said so ([`filled_warp`](Producer::filled_warp)).
+    #[inline(always)]
+    #[track_caller]
+    pub fn init_for_writers(&self, writers: u32, readers: u32) {
+        for stage in 0..STAGES {
+            self.ring.full.at(stage).init(writers);
+            self.ring.empty.at(stage).init(S::tellers(readers));
+        }
+        mbarrier::fence_init();
+    }
+
     /// A ring of some of its stages, from that one on. So a block has several rings, each with a side that fills: two that
     /// took turns at one ring could be two rounds apart, and parities would not tell.
     #[inline(always)]
@@ -211,6 +225,18 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
     #[track_caller]
     pub fn announce(&self, bytes: u32) {
         self.full().arrive_expect(bytes);
+    }
+
+    /// Says for the warp, all of whose lanes come here, that it has written its part of the stage: tensor cores see it.
+    #[inline(always)]
+    #[track_caller]
+    pub fn filled_warp(&self) {
+        // Tensor cores read by the async proxy, and each lane's fence is for its own writes.
+        fence_proxy_async();
+        warp::sync_warp(warp::ALL);
+        if warp::elect() {
+            self.full().arrive();
+        }
     }
 
     /// What the copies to this stage tell of their bytes.

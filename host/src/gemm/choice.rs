@@ -332,6 +332,8 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         // for tiles of 128 x 64.
         ("gemm_wgmma_tf32_32x32_nn", true) => (640.0, 1.0, 4.0),
         ("gemm_wgmma_tf32_64x32_nn", true) => (850.0, 1.0, 4.0),
+        // Computed, not measured: what shared memory and the first-level cache take for a stage.
+        (name, true) if name.starts_with("gemm_wgmma_any_") => (2400.0, 1.0, 4.5),
         // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x256_") => {
             (6100.0, 1.0, 4.5)
@@ -673,6 +675,23 @@ mod tests {
             let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
             let wanted = (format!("gemm_wgmma_{tile}_nn"), split_k);
             assert_eq!((choice.entry.name().to_owned(), choice.split_k), wanted, "{shape:?}");
+        }
+    }
+
+    /// As long as copies would take the longer part.
+    #[test]
+    fn on_an_h200_small_operands_whose_rows_begin_anywhere_are_gathered() {
+        for (shape, kernel) in [
+            ([1000, 700, 513], "gemm_wgmma_any_64x128_nn"),
+            ([511, 509, 513], "gemm_wgmma_any_64x128_nn"),
+            ([1000, 704, 512], "gemm_wgmma_64x128_nn"),
+            ([4096, 4096, 4095], "gemm_wgmma_256x256_nn"),
+        ] {
+            let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
+            let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
+            let gathers = kernel.contains("_any_");
+            assert_eq!(choice.entry.name(), kernel, "{shape:?}");
+            assert!(!gathers || choice.workspace_bytes == 0, "{shape:?}");
         }
     }
 

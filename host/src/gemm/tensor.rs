@@ -12,7 +12,7 @@
 //!
 //! That is of f32. Kernels that round it to tf32 are all `nn`, and what lies as `tn` is put before them with a copy of A or B
 //! turned over. Tensor cores read bf16 and f16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
-//! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes.
+//! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes; or gathers it, wherever rows begin.
 
 use gpu::{
     kernels::gemm::pad::{PAD_BYTES, PAD_ROWS},
@@ -162,6 +162,8 @@ pub(super) struct Sides {
     turned: bool,
     /// May its rows begin anywhere, but the first?
     shifted: bool,
+    /// May all its rows begin anywhere?
+    gathered: bool,
     /// See [`unit`].
     unit: usize,
     pub(super) shape: BoxShape,
@@ -214,7 +216,7 @@ impl Sides {
     /// Elements of the copies of so many matrices that it takes, where these begin at multiples of sixteen bytes or not: whole
     /// lines, so that another copy behind them begins with one.
     pub(super) fn copied(&self, matrices: usize, aligned: bool) -> usize {
-        match !self.turned && aligned && self.is_even() {
+        match !self.turned && (self.gathered || aligned && self.is_even()) {
             true => 0,
             false => {
                 let elements = matrices.saturating_mul(self.outer.0);
@@ -244,7 +246,8 @@ pub(super) fn sides<T, O>(
             false => ((side, outer.0, outer.1), (k, k_stride)),
         };
         let (shape, shifted) = (shapes[number], shifted[number]);
-        Sides { operand, inner, outer, turned, shifted, unit: unit::<T>(), shape }
+        let (gathered, unit) = (product.kernel.gathers(), unit::<T>());
+        Sides { operand, inner, outer, turned, shifted, gathered, unit, shape }
     };
     let [a, b] = strides;
     let [turned_a, turned_b] = way.turned;
@@ -443,6 +446,9 @@ unsafe fn begin<T: BoxElement, O: Pod>(
         match product.kernel {
             TensorKernel::Boxes { kernel, .. } => {
                 stream.launch(kernel, config, (problem, a.boxes()?, b.boxes()?, c, bias))
+            }
+            TensorKernel::Gathered { kernel, .. } => {
+                stream.launch(kernel, config, (problem, a.elements, b.elements, c, bias))
             }
             TensorKernel::Tf32 { kernel, .. } => {
                 let [a, b] = [Rounded(a.boxes()?), Rounded(b.boxes()?)];

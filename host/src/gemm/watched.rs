@@ -129,6 +129,11 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                     let parameters = (problem, a.map()?, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
+                TensorKernel::Gathered { checked, .. } => {
+                    let [a, b] =
+                        [&a, &b].map(|of| In::new(of.elements.address(), of.elements.len()));
+                    simt::check::launch(checked, &config, (problem, a, b, c, no_bias), &options)
+                }
                 TensorKernel::Tf32 { checked, .. } => {
                     let parameters = (problem, a.map()?, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)

@@ -4,11 +4,13 @@
 use std::fmt;
 
 use gpu::problem::{COL_BIAS, IDENTITY, NO_BIAS, Problem, RELU};
-use gpu::registry::{CheckedShiftedParams, CheckedTensorParams, Contract, Entry, TensorProduct};
+use gpu::registry::{
+    CheckedGemmParams, CheckedShiftedParams, CheckedTensorParams, Contract, Entry, TensorProduct,
+};
 use simt::check::{self, CheckableParams, Options, Order};
 use simt::checked::{In, Out, TensorMap};
 use simt::device::BoxShape;
-use simt::{Declaration, Kernel, LaunchConfig};
+use simt::{Bf16, Declaration, Kernel, LaunchConfig};
 
 use crate::general::Number;
 
@@ -21,6 +23,7 @@ struct Layout {
     boxes: [BoxShape; 2],
     along_k: [bool; 2],
     shifts_a: bool,
+    gathers: bool,
 }
 
 impl Layout {
@@ -34,6 +37,7 @@ impl Layout {
                 boxes: [product.a, product.b],
                 along_k: product.along_k,
                 shifts_a: product.kernel.shifts_a(),
+                gathers: product.kernel.gathers(),
             }
         }
         match &entry.contract {
@@ -143,6 +147,14 @@ impl Operand {
         Operand { values, count, outer, inner, pitch, step, shape }
     }
 
+    /// From its first element to its last.
+    fn view<T: Number>(&self) -> In<T> {
+        let len =
+            (self.count - 1) * self.step + (self.outer - 1) * self.pitch + self.inner;
+        // SAFETY: so many elements at least, and nobody writes them.
+        unsafe { In::new(self.values.as_ptr().cast(), len) }
+    }
+
     fn map<T: Number>(&self) -> TensorMap<T> {
         let (extents, strides) = ([self.count, self.outer, self.inner], [self.step, self.pitch]);
         // SAFETY: so many elements, and nobody writes them.
@@ -184,6 +196,14 @@ where
 
     fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
         (problem, a.map(), b.map(), c, bias)
+    }
+}
+
+impl Parameters for CheckedGemmParams<Bf16, f32> {
+    type Operand = Bf16;
+
+    fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
+        (problem, a.view(), b.view(), c, bias)
     }
 }
 
@@ -233,7 +253,7 @@ fn launch<P: Parameters>(
     let Case { sizes: [m, n, k], count, blocks, parts, full } = *case;
     let operand = |which: usize, outer: usize| {
         let shape = layout.boxes[which];
-        let anywhere = which == 0 && layout.shifts_a;
+        let anywhere = layout.gathers || which == 0 && layout.shifts_a;
         match layout.along_k[which] {
             true => Operand::new::<P::Operand>([count, outer, k], anywhere, shape, |i, row, p| {
                 integer(which, i, row, p)
@@ -244,6 +264,11 @@ fn launch<P: Parameters>(
         }
     };
     let operands = Operands([operand(0, m), operand(1, n)]);
+    // Rows of A, and of B, and their elements: of an operand across k the other way round.
+    let strides = |which: usize, by_rows: bool| {
+        let pitch = operands.0[which].pitch as u64;
+        if by_rows { [pitch, 1] } else { [1, pitch] }
+    };
     // With beta = 0 it is not to be read, and each element is to be written.
     let before = |at: usize| if full { (at % 5) as f32 - 2.0 } else { f32::UNTOUCHED };
     let mut c = (0..count * m * n).map(before).collect::<Vec<_>>();
@@ -257,9 +282,10 @@ fn launch<P: Parameters>(
         alpha: 2.0,
         beta: if full { -1.0 } else { 0.0 },
         products: count as u32,
-        a: [operands.0[0].pitch as u64, 1],
+        a: strides(0, layout.along_k[0]),
+        b: strides(1, !layout.along_k[1]),
         c: [n as u64, 1],
-        batch: [0, 0, (m * n) as u64],
+        batch: [operands.0[0].step, operands.0[1].step, m * n].map(|step| step as u64),
         ..Problem::default()
     };
     let declaration = layout.declaration;

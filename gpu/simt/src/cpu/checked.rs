@@ -13,6 +13,7 @@ pub use crate::{
     Bf16, Element, F16, Tf32, checked_constant as constant,
     checked_dynamic_shared as dynamic_shared, checked_global as global,
     checked_global_pointer as global_pointer, checked_shared as shared,
+    element::{from_words, to_words},
 };
 
 /// Global memory that the kernel reads, indexed like a slice.

@@ -99,6 +99,27 @@ view! {
 }
 
 impl<T: Element> In<T> {
+    /// [`load128`](Self::load128) where that is `valid`, zeros where it is not: then `index` may be any. There is no branch
+    /// around it, so that many of them are begun before one is waited for.
+    #[inline(always)]
+    pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
+        let (a, b, c, d): (u32, u32, u32, u32);
+        // SAFETY: inside the buffer and aligned where it is valid, as the kernel promises.
+        unsafe {
+            asm!(
+                "{{ .reg .pred valid; setp.ne.b32 valid, {valid}, 0; \
+                 mov.b32 {a}, 0; mov.b32 {b}, 0; mov.b32 {c}, 0; mov.b32 {d}, 0; \
+                 @valid ld.global.v4.b32 {{{a}, {b}, {c}, {d}}}, [{from}]; }}",
+                valid = in(reg32) u32::from(valid),
+                from = in(reg64) self.address(index),
+                // Written before the address is read, so none of them may be where that is.
+                a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        Vector128::from_words([a, b, c, d]).into_array()
+    }
+
     /// The address of an element, which may lie outside if it is not used.
     #[inline(always)]
     pub(super) fn address(&self, index: usize) -> *const T {

@@ -22,22 +22,24 @@
 //! ```
 //!
 //! A multiprocessor has one block. Smaller tiles, for where there are fewer of these than multiprocessors, are another text
-//! ([`parts`]). There is each for every type of A and B, and of C, which is of the same or of f32; and for every way in which
+//! ([`parts`]), and so is one for rows that begin anywhere ([`gathered`]). There is each for every type of A and B, and of C, which is of the same or of f32; and for every way in which
 //! A and B may lie, along k or across it: `nn`, `nt`, `tn`, `tt`, as in BLAS. [`entries`] lists them all. The tensor cores
-//! read both ways, and the rest does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, and k is not 0:
-//! of nothing there is no tensor map.
+//! read both ways, and the rest does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, but where they
+//! are gathered, and k is not 0: of nothing there is no tensor map.
 //!
 //! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
 
 mod entries;
+mod gather;
+mod gathered;
 mod operand;
 mod output;
 mod parts;
 pub(super) mod walk;
 mod words;
 
-pub use self::entries::*;
+pub use self::{entries::*, gathered::*};
 use self::{
     operand::{GROUP, Operand},
     walk::Walk,
@@ -137,7 +139,7 @@ fn multiply<
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     while let Some((product, row, col)) = walk.next() {
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
-        let sums = add_products::<A, B, S, TILE_ROWS, TILE_COLS, STAGES>(
+        let sums = add_products::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
             &tiles,
             (group, warp),
             stages,
@@ -156,14 +158,15 @@ fn multiply<
 #[track_caller]
 fn add_products<
     'a,
-    A: Operand,
-    B: Operand<Element = A::Element>,
+    T: Factor,
+    A: Layout,
+    B: Layout,
     S: Scope,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const STAGES: usize,
 >(
-    tiles: &DynamicShared<A::Element>,
+    tiles: &DynamicShared<T>,
     (group, warp): (usize, usize),
     stages: u32,
     (next, read): (&mut Consumer<STAGES, S>, &mut Consumer<STAGES, S>),
@@ -178,8 +181,8 @@ fn add_products<
     };
     for stage in 0..stages {
         let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * DEPTH);
-        let rows = tiles.operand::<A::Layout>(at + group * GROUP * DEPTH);
-        let cols = tiles.operand::<B::Layout>(at + TILE_ROWS * DEPTH);
+        let rows = tiles.operand::<A>(at + group * GROUP * DEPTH);
+        let cols = tiles.operand::<B>(at + TILE_ROWS * DEPTH);
         sums.multiply_add(rows, cols);
         commit();
         next.advance();

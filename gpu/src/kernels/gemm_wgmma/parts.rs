@@ -145,7 +145,7 @@ pub fn multiply<
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     while let Some((product, row, col)) = walk.next() {
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
-        let sums = add_products::<A, B, _, TILE_ROWS, TILE_COLS, STAGES>(
+        let sums = add_products::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
             &tiles,
             (warp / 4, warp % 4),
             end - first,

@@ -153,6 +153,18 @@ pub(crate) mod views {
     }
 
     impl<T: Element, M: Mode> In<T, M> {
+        /// [`load128`](Self::load128) where that is `valid`, zeros where it is not: then `index` may be any. There is no
+        /// branch around it, so that many of them are begun before one is waited for.
+        #[inline(always)]
+        #[track_caller]
+        pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
+            match valid {
+                true => self.load128(index),
+                // SAFETY: every pattern of an element's bytes is a value.
+                false => unsafe { std::mem::zeroed() },
+            }
+        }
+
         /// `N` elements from `index` on, in one access.
         #[inline(always)]
         #[track_caller]

@@ -20,6 +20,7 @@ pub mod warpgroup;
 
 pub use crate::{
     Bf16, Element, F16, Tf32, cluster_pipeline, constant, dynamic_shared,
+    element::{from_words, to_words},
     float::{Float, fma, fma_in_order},
     global, global_pointer, mbarriers, named_barriers, pipeline,
     pipeline::{ClusterPipeline, Consumer, Pipeline, Scope},

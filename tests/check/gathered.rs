@@ -1,0 +1,229 @@
+//! Products of bf16 and f16 on tensor cores, of operands that warps gather: rows that begin anywhere, of any number and length,
+//! with NaN before, between and behind them.
+
+use gpu::{
+    kernels::gemm::stored::Stored,
+    problem::{COL_BIAS, Problem, RELU},
+    registry::{CheckedGemmParams, Contract, GemmParams, KERNELS, TensorKernel, TensorProduct},
+};
+use simt::{
+    Bf16, F16, Kernel, LaunchConfig,
+    check::{self, Order},
+    checked, cpu, device,
+};
+
+/// Tile shapes, times ways in which operands lie.
+const TEXTS: usize = 4;
+
+/// A type of A and B, with a type of C.
+trait With<O>: Stored<Real = f32> {
+    /// The kernels that compute it, in an order that is the same for all types.
+    fn cases() -> Vec<&'static TensorProduct<Self, O>>;
+}
+
+macro_rules! cases {
+    ($($t:ty, $c:ty: $contract:ident;)*) => {$(
+        impl With<$c> for $t {
+            fn cases() -> Vec<&'static TensorProduct<$t, $c>> {
+                let cases = KERNELS.iter().filter_map(|entry| match &entry.contract {
+                    Contract::$contract(product) if product.kernel.gathers() => Some(product),
+                    _ => None,
+                });
+                let cases = cases.collect::<Vec<_>>();
+                assert_eq!(cases.len(), TEXTS);
+                cases
+            }
+        }
+    )*};
+}
+
+cases! {
+    Bf16, Bf16: TensorProductBf16;
+    Bf16, f32: TensorProductBf16F32;
+    F16, F16: TensorProductF16;
+    F16, f32: TensorProductF16F32;
+}
+
+type Kernels<T, O> = (&'static Kernel<GemmParams<T, O>>, &'static Kernel<CheckedGemmParams<T, O>>);
+
+fn kernels<T, O>(case: &TensorProduct<T, O>) -> Kernels<T, O> {
+    match case.kernel {
+        TensorKernel::Gathered { kernel, checked } => (kernel, checked),
+        _ => panic!("{} does not gather", case.kernel.declaration().name),
+    }
+}
+
+/// Sixteen bytes, aligned.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
+
+/// Matrices of which the first begins so many elements behind a multiple of sixteen bytes.
+struct Operand<T> {
+    memory: Vec<Eight<T>>,
+    start: usize,
+    len: usize,
+    /// Between rows of A (columns of B), between steps of k, between matrices.
+    strides: [usize; 3],
+}
+
+impl<T: Stored<Real = f32>> Operand<T> {
+    /// `count` of them, `outer` rows of A (columns of B) by `steps` of k; rows, in whichever way they lie, have so many
+    /// elements between them, and so have matrices.
+    fn new(
+        [count, outer, steps]: [usize; 3],
+        along_k: bool,
+        (start, padding): (usize, usize),
+        value: impl Fn(usize, usize) -> T,
+    ) -> Self {
+        let (rows, cols) = if along_k { (outer, steps) } else { (steps, outer) };
+        let pitch = cols + padding;
+        let size = (rows - 1) * pitch + cols;
+        let len = (count - 1) * (size + padding) + size;
+        let at = |place: usize| {
+            let place = place.wrapping_sub(start);
+            let (row, col) = (place % (size + padding) / pitch, place % (size + padding) % pitch);
+            match along_k {
+                _ if place >= len || row >= rows || col >= cols => T::nearest(f32::NAN),
+                true => value(row, col),
+                false => value(col, row),
+            }
+        };
+        let memory = (0..(start + len).div_ceil(8) + 1)
+            .map(|i| Eight(std::array::from_fn(|j| at(8 * i + j))));
+        let strides = if along_k { [pitch, 1, size + padding] } else { [1, pitch, size + padding] };
+        Operand { memory: memory.collect(), start, len, strides }
+    }
+
+    fn address(&self) -> *const T {
+        self.memory.as_ptr().cast::<T>().wrapping_add(self.start)
+    }
+}
+
+/// Small integers, whose sums are exact.
+fn integer(row: usize, col: usize, salt: usize) -> f32 {
+    ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
+}
+
+/// A launch of so many blocks, of `count` equal products.
+#[derive(Clone, Copy)]
+struct Launch {
+    sizes: [usize; 3],
+    count: usize,
+    blocks: u32,
+    /// Elements before A and B, and between their rows.
+    offsets: [(usize, usize); 2],
+    full: bool,
+    /// On the checked device, in that order.
+    order: Option<Order>,
+}
+
+fn is_exact<T: With<O>, O: Stored<Real = f32>>(case: &TensorProduct<T, O>, launch: Launch) {
+    let Launch { sizes: [m, n, k], count, blocks, offsets, full, order } = launch;
+    let name = case.kernel.declaration().name;
+    let value = |row, col, salt| T::nearest(integer(row, col, salt));
+    let a = Operand::new([count, m, k], case.along_k[0], offsets[0], |row, p| value(row, p, 1));
+    let b = Operand::new([count, n, k], case.along_k[1], offsets[1], |col, p| value(p, col, 2));
+    let mut problem = Problem::dense(m as u32, n as u32, k as u32);
+    problem.products = count as u32;
+    problem.alpha = 2.0;
+    problem.a = [a.strides[0], a.strides[1]].map(|stride| stride as u64);
+    problem.b = [b.strides[1], b.strides[0]].map(|stride| stride as u64);
+    problem.batch = [a.strides[2], b.strides[2], m * n].map(|step| step as u64);
+    if full {
+        (problem.bias, problem.activation, problem.beta) = (COL_BIAS, RELU, 1.0);
+    }
+    // With beta = 0 it is not looked at.
+    let before = |i: usize| if full { integer(i / n % m, i % n, 3) } else { f32::NAN };
+    let mut c = (0..count * m * n).map(|i| O::nearest(before(i))).collect::<Vec<_>>();
+    let cols = if full { 0..n } else { 0..0 };
+    let bias = cols.map(|col| O::nearest(col as f32 - 7.0)).collect::<Vec<_>>();
+    let declaration = case.kernel.declaration();
+    let config = LaunchConfig::new([blocks, 1, 1], declaration.block.unwrap());
+    let config = LaunchConfig { dynamic_shared: declaration.dynamic_shared.unwrap(), ..config };
+    let (kernel, checked) = kernels(case);
+    // SAFETY: the operands, the bias and `c` outlive the launch, and nobody else uses them.
+    unsafe {
+        match order {
+            None => {
+                let [a, b] = [&a, &b].map(|of| device::In::new(of.address(), of.len));
+                let c = device::Out::new(c.as_mut_ptr(), c.len());
+                let bias = device::In::new(bias.as_ptr(), bias.len());
+                let options = cpu::Options::default();
+                cpu::launch(kernel, &config, (problem, a, b, c, bias), &options).unwrap();
+            }
+            Some(order) => {
+                let [a, b] = [&a, &b].map(|of| checked::In::new(of.address(), of.len));
+                let c = checked::Out::new(c.as_mut_ptr(), c.len());
+                let bias = checked::In::new(bias.as_ptr(), bias.len());
+                let mut options = check::Options::default();
+                options.order = order;
+                // Of what lies between the rows nobody need read all.
+                options.complete = offsets[0].1 + offsets[1].1 == 0;
+                let report =
+                    check::launch(checked, &config, (problem, a, b, c, bias), &options).unwrap();
+                assert!(report.is_clean(), "{name}, {order}: {report}");
+            }
+        }
+    }
+    for (i, got) in c.iter().enumerate() {
+        let (row, col) = (i / n % m, i % n);
+        let sum = (0..k).map(|p| integer(row, p, 1) * integer(p, col, 2)).sum::<f32>();
+        let want = match full {
+            true => (2.0 * sum + integer(row, col, 3) + col as f32 - 7.0).max(0.0),
+            false => 2.0 * sum,
+        };
+        let want = O::nearest(want).widened();
+        assert_eq!(got.widened(), want, "{name}, {m} x {n} x {k}: element ({row}, {col})");
+    }
+}
+
+const PLAIN: Launch =
+    Launch { sizes: [0; 3], count: 1, blocks: 1, offsets: [(0, 0); 2], full: false, order: None };
+
+/// Every distance from a multiple of sixteen bytes, of rows and of first elements; tiles and stages that are whole and not,
+/// rows of fewer elements than sixteen bytes have, several products.
+fn integers_are_exact<T: With<f32> + With<T>>() {
+    let sizes = [[64, 128, 64], [67, 131, 129], [70, 150, 65], [37, 9, 8], [3, 5, 2], [1, 1, 1]];
+    for (text, case) in <T as With<f32>>::cases().into_iter().enumerate() {
+        for (i, sizes) in sizes.into_iter().enumerate() {
+            for offset in 0..8 {
+                // All pairs of a first element and a padding, between the texts.
+                let offsets = [(offset, (offset + i) % 8), ((offset + text) % 8, i)];
+                let launch = Launch { sizes, offsets, full: offset == 3, ..PLAIN };
+                is_exact(case, launch);
+            }
+        }
+        let sizes = [100, 260, 200];
+        is_exact(case, Launch { sizes, offsets: [(1, 1), (0, 4)], blocks: 3, ..PLAIN });
+        is_exact(case, Launch { sizes: [5, 3, 70], count: 3, offsets: [(1, 0), (0, 1)], ..PLAIN });
+        is_exact(
+            <T as With<T>>::cases()[text],
+            Launch { sizes, offsets: [(0, 3), (5, 0)], ..PLAIN },
+        );
+    }
+}
+
+#[test]
+fn integers_are_exact_wherever_rows_begin() {
+    integers_are_exact::<Bf16>();
+    integers_are_exact::<F16>();
+}
+
+/// More stages than the ring has, by one block with several tiles.
+fn is_clean<T: With<O>, O: Stored<Real = f32>>(order: Order, text: usize) {
+    let case = T::cases()[text];
+    let clean = Launch { order: Some(order), ..PLAIN };
+    is_exact(case, Launch { sizes: [75, 141, 333], full: true, ..clean });
+    is_exact(case, Launch { sizes: [65, 30, 67], offsets: [(3, 0), (1, 0)], count: 2, ..clean });
+    is_exact(case, Launch { sizes: [40, 129, 77], offsets: [(0, 1), (2, 2)], ..clean });
+}
+
+#[test]
+fn checked_launches_are_clean_in_every_order() {
+    let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
+    for (text, order) in (0..TEXTS).flat_map(|text| orders.map(|order| (text, order))) {
+        is_clean::<Bf16, f32>(order, text);
+        is_clean::<F16, F16>(order, text);
+    }
+}
