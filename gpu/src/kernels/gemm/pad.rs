@@ -37,7 +37,7 @@ type Strides = (u64, u64);
 /// view, whose elements are `len`, they are read one by one, and what is outside may be any.
 #[inline(always)]
 #[track_caller]
-fn piece<T: Element, const N: usize>(from: &In<T>, at: usize, len: usize) -> [T; N] {
+pub fn piece<T: Element, const N: usize>(from: &In<T>, at: usize, len: usize) -> [T; N] {
     // What begins before the first element has a huge index.
     if at <= len.wrapping_sub(N) && len >= N {
         return from.load128(at);
@@ -50,7 +50,7 @@ fn piece<T: Element, const N: usize>(from: &In<T>, at: usize, len: usize) -> [T;
 /// A register has no number that is computed. So all of them move up by half a piece or not, then by a quarter or not, and
 /// so on: a choice each.
 #[inline(always)]
-fn shifted<T: Element, const N: usize>(first: [T; N], second: [T; N], by: usize) -> [T; N] {
+pub fn shifted<T: Element, const N: usize>(first: [T; N], second: [T; N], by: usize) -> [T; N] {
     let mut both = [first, second];
     let mut move_up = |bit: usize| {
         if bit < N && by & bit != 0 {

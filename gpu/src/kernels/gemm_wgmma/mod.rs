@@ -31,8 +31,8 @@
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
 
 mod entries;
-mod operand;
-mod output;
+pub(super) mod operand;
+pub(super) mod output;
 mod parts;
 pub(super) mod walk;
 
