@@ -24,8 +24,10 @@ const CASES: [(usize, usize, usize, usize, u32); 6] = [
 
 fn products() -> impl Iterator<Item = (&'static str, &'static TensorProduct<f32>)> {
     KERNELS.iter().filter_map(|entry| match &entry.contract {
-        // Those of tf32 are launched in another way: `wgmma_tf32`.
-        Contract::TensorProduct(product) if !product.kernel.is_tf32() => {
+        // Those of tf32 and of slices are launched in another way: `wgmma_tf32`, `sliced`.
+        Contract::TensorProduct(product)
+            if !product.kernel.is_tf32() && !product.kernel.is_sliced() =>
+        {
             Some((entry.name(), product))
         }
         _ => None,
