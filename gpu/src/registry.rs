@@ -9,11 +9,8 @@ use simt::{
 };
 
 use crate::{
-    kernels::{
-        basic::BLOCK, gemm_sliced::slices::Source, gemm_tma::SLAB, gemm_wgmma::DEPTH,
-        gemm_wgmma_tf32,
-    },
-    problem::Problem,
+    kernels::{basic::BLOCK, gemm_tma::SLAB, gemm_wgmma::DEPTH, gemm_wgmma_tf32},
+    problem::{Matrices, Problem},
 };
 
 /// A kernel on views in both versions: from the module tree, and from the same files below `checked`.
@@ -1099,7 +1096,8 @@ pub type CheckedShiftedParams<T, O = T> = (
     CheckedIn<O>,
 );
 /// What is cut: of A and of B; A, B; and made of it: planes of A and of B, ranges of A and of B.
-pub type CutParams<T> = (Source, Source, In<T>, In<T>, Out<Bf16>, Out<Bf16>, Out<Bf16>, Out<Bf16>);
+pub type CutParams<T> =
+    (Matrices, Matrices, In<T>, In<T>, Out<Bf16>, Out<Bf16>, Out<Bf16>, Out<Bf16>);
 /// Problem, planes of A and of B, A, B, the ranges of A and of B, C, bias.
 pub type SlicedParams<T, O = T> =
     (Problem, TensorMap<Bf16>, TensorMap<Bf16>, In<T>, In<T>, In<Bf16>, In<Bf16>, Out<O>, In<O>);

@@ -157,7 +157,7 @@ fn is_clean_and_right(
                 let params = (problem, a_values.map(product.a), b_map, c, bias);
                 check::launch(checked, &config, params, &options)
             }
-            TensorKernel::Tf32 { .. } => panic!("{name} is of tf32"),
+            TensorKernel::Tf32 { .. } | TensorKernel::Sliced { .. } => panic!("{name} is another"),
             TensorKernel::ShiftedA { checked, .. } => {
                 let [a0, a1, a2, a3] = a_values.shifted_maps(product.a);
                 let params = (problem, a0, a1, a2, a3, b_map, c, bias);

@@ -279,6 +279,101 @@ fn errors_are_not_larger_than_those_of_f32() {
     counted("sliced::errors_are_not_larger_than_those_of_f32", count / devices().len());
 }
 
+/// A step of the tensor cores as `simt` models it, of numbers of ordinary size: the sum so far and 16 products are cut off 25
+/// bits below the greatest one's exponent, which of a product is that of its factors' together, and their sum is an f32 that
+/// is cut off.
+fn step(sum: f32, a: &[f32], b: &[f32]) -> f32 {
+    let exponent = |x: f32| (x.to_bits() >> 23 & 0xff) as i32 - 127;
+    let exponents = a.iter().zip(b).filter(|(a, b)| **a * **b != 0.0);
+    let greatest = exponents.map(|(a, b)| exponent(*a) + exponent(*b)).max().unwrap_or(-126);
+    let last = 2f64.powi(greatest.max(exponent(sum).max(-126)) - 25);
+    let kept = |x: f64| (x / last).trunc();
+    let products = a.iter().zip(b).map(|(a, b)| kept(f64::from(*a) * f64::from(*b)));
+    let exact = (products.sum::<f64>() + kept(sum.into())) * last;
+    let nearest = exact as f32;
+    match f64::from(nearest).abs() > exact.abs() {
+        true => f32::from_bits(nearest.to_bits() - 1),
+        false => nearest,
+    }
+}
+
+/// A number's slices.
+fn slices(x: f32) -> [f32; 3] {
+    let mut left = x;
+    [(); 3].map(|()| {
+        let slice = host::Bf16::from_f32(left).to_f32();
+        left -= slice;
+        slice
+    })
+}
+
+/// The sum of slices' products, in that order within `together` steps of k, before they are promoted.
+fn sum_of_slices(a: &[f32], b: &[f32], order: &[(usize, usize)], together: usize) -> f32 {
+    let mut master = 0.0;
+    for (a, b) in a.chunks(together).zip(b.chunks(together)) {
+        let [a, b] = [a, b].map(|of| of.iter().map(|x| slices(*x)).collect::<Vec<_>>());
+        let plane = |of: &[[f32; 3]], s: usize| of.iter().map(|x| x[s]).collect::<Vec<_>>();
+        let mut sum = 0.0;
+        // Of every 64 steps of k all products, as the kernel's stages have them.
+        for (a, b) in a.chunks(64).zip(b.chunks(64)) {
+            for &(s, t) in order {
+                let (a, b) = (plane(a, s), plane(b, t));
+                sum = a.chunks(16).zip(b.chunks(16)).fold(sum, |sum, (a, b)| step(sum, a, b));
+            }
+        }
+        master += sum;
+    }
+    master
+}
+
+/// The kernel computes, to the bit, what it says; and without promotion, or with great products first, the errors would be
+/// such as [`errors_are_not_larger_than_those_of_f32`] does not let pass.
+#[test]
+fn promotion_and_the_order_of_products_matter() {
+    const M: usize = 24;
+    const N: usize = 8;
+    const K: usize = 1024;
+    const SMALL_FIRST: [(usize, usize); 6] = [(0, 2), (1, 1), (2, 0), (0, 1), (1, 0), (0, 0)];
+    let great_first = {
+        let mut order = SMALL_FIRST;
+        order.reverse();
+        order
+    };
+    let mut random = Random::new(7);
+    let (a, b) =
+        (Kind::Normal.draw(M, K, false, &mut random), Kind::Normal.draw(N, K, true, &mut random));
+    let of = |i: usize| (&a[i / N * K..][..K], &b[i % N * K..][..K]);
+    let sums = |order: &[(usize, usize)], together: usize| {
+        let sum = |i| sum_of_slices(of(i).0, of(i).1, order, together);
+        (0..M * N).map(sum).collect::<Vec<_>>()
+    };
+    let want = (0..M * N).map(|i| {
+        let terms = || of(i).0.iter().zip(of(i).1).map(|(a, b)| f64::from(*a) * f64::from(*b));
+        (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>())
+    });
+    let want = want.collect::<Vec<_>>();
+    let ours = sums(&SMALL_FIRST, 64);
+    let median = |c: &[f32]| errors(c, &want)[0];
+    assert!(median(&ours) < 1.5e-7, "{:e}", median(&ours));
+    for (order, together) in [(SMALL_FIRST, K), (great_first, 64), (great_first, K)] {
+        let error = median(&sums(&order, together));
+        assert!(error > 2.5e-7, "{order:?} of {together}: {error:e}");
+    }
+    let mut count = 3;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        let rows = Operand::dense((N, K), &b);
+        let place = Place::dense((K, N), Order::Columns);
+        let columns = Operand::new((K, N), place, |_, p, col| rows.get(0, col, p));
+        let case =
+            Case::plain(Operand::dense((M, K), &a), columns, Place::dense((M, N), Order::Rows));
+        let c = run(&mut bench, &case, "gemm_sliced_bf16x6_128x128_nt");
+        assert!(c.iter().zip(&ours).all(|(c, ours)| c.to_bits() == ours.to_bits()), "{device:?}");
+        count += 1;
+    }
+    counted("sliced::promotion_and_the_order_of_products_matter", count - devices().len());
+}
+
 /// Where it is not asked for, nothing is cut; where it is, on Hopper alone, and where it is fast; and of other types nothing
 /// changes.
 #[test]

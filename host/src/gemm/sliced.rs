@@ -7,9 +7,9 @@
 use gpu::{
     kernels::gemm_sliced::{
         SLICES,
-        slices::{Source, patches, plane_pitch},
+        slices::{patches, plane_pitch},
     },
-    problem::Problem,
+    problem::{Matrices, Problem},
     registry::{CutParams, SlicedParams},
 };
 use simt::{Bf16, Kernel, LaunchConfig, device::BoxShape};
@@ -119,10 +119,10 @@ pub(super) fn with_slices<T: Pod, R>(
     let config = cut_config(&sides, products)?;
     let [source_a, source_b] = [(&sides[0], a_step), (&sides[1], b_step)].map(|(sides, step)| {
         let ((_, cols, _), (rows, pitch)) = (sides.inner, sides.outer);
-        Source {
+        Matrices {
             rows: rows as u32,
             cols: cols as u32,
-            matrices: products as u32,
+            count: products as u32,
             patches: (patches_of(rows, cols) * products) as u32,
             pitch: pitch as u64,
             step: step as u64,

@@ -26,6 +26,8 @@ use super::{
     range::Range,
 };
 
+use crate::problem::Matrices;
+
 /// Rows of a patch.
 pub const PATCH_ROWS: usize = 32;
 /// Columns of a patch: eight for each lane.
@@ -37,28 +39,6 @@ const WARPS: usize = 8;
 const EIGHT: usize = 8;
 /// Elements of f32 that are sixteen bytes.
 const FOUR: usize = 4;
-
-/// Matrices that are cut.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct Source {
-    /// Rows of each.
-    pub rows: u32,
-    /// Columns of each; a row's elements lie side by side.
-    pub cols: u32,
-    /// How many there are.
-    pub matrices: u32,
-    /// Patches of all.
-    pub patches: u32,
-    /// Elements from one row to the next.
-    pub pitch: u64,
-    /// Elements from one matrix to the next.
-    pub step: u64,
-}
-
-// SAFETY: `#[repr(C)]` numbers, four u32 and two words of eight bytes, without padding.
-#[cfg(not(target_arch = "nvptx64"))]
-unsafe impl simt::Record for Source {}
 
 /// Patches of matrices of so many rows and columns: down and across.
 #[inline(always)]
@@ -115,12 +95,12 @@ fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// Cuts A and B, each a source of as many patches as it says: blocks of A's come first. `from` has so many elements as that
+/// Cuts A and B, each of as many patches as it says: blocks of A's come first. `from` has so many elements as that
 /// takes and begins anywhere; planes begin at multiples of sixteen bytes, and of a row's last sixteen bytes all are written.
 #[kernel(block = (32, WARPS), shared = 2 * WARPS * size_of::<u32>(), barriers = 1, arch = 90, dependent)]
 pub fn cut_bf16x3(
-    of_a: Source,
-    of_b: Source,
+    of_a: Matrices,
+    of_b: Matrices,
     a: In<f32>,
     b: In<f32>,
     mut planes_a: Out<Bf16>,
@@ -135,10 +115,10 @@ pub fn cut_bf16x3(
     let is_b = block >= of_a.patches;
     let number = if is_b { block - of_a.patches } else { block };
     // Number by number: a pointer to one of two structs would be one to local memory.
-    let source = Source {
+    let source = Matrices {
         rows: if is_b { of_b.rows } else { of_a.rows },
         cols: if is_b { of_b.cols } else { of_a.cols },
-        matrices: if is_b { of_b.matrices } else { of_a.matrices },
+        count: if is_b { of_b.count } else { of_a.count },
         patches: 0,
         pitch: if is_b { of_b.pitch } else { of_a.pitch },
         step: if is_b { of_b.step } else { of_a.step },
@@ -156,7 +136,7 @@ pub fn cut_bf16x3(
     let (down, across) = (patch / across.max(1), patch % across.max(1));
     let (rows, cols) = (source.rows as usize, source.cols as usize);
     let (pitch, step) = (source.pitch as usize, source.step as usize);
-    let len = (source.matrices as usize - 1) * step + (rows - 1) * pitch + cols;
+    let len = (source.count as usize - 1) * step + (rows - 1) * pitch + cols;
     let (lane, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     let col = across as usize * PATCH_COLS + lane * EIGHT;
     let first_row = down as usize * PATCH_ROWS + warp;
