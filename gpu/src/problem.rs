@@ -63,6 +63,24 @@ impl Problem {
     }
 }
 
+/// Matrices that a kernel makes others of.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Matrices {
+    /// Rows of each.
+    pub rows: u32,
+    /// Columns of each; a row's elements lie side by side.
+    pub cols: u32,
+    /// How many there are.
+    pub count: u32,
+    /// Patches of all, a block's each.
+    pub patches: u32,
+    /// Elements from one row to the next.
+    pub pitch: u64,
+    /// Elements from one matrix to the next.
+    pub step: u64,
+}
+
 /// Nothing is added.
 pub const NO_BIAS: u32 = 0;
 /// Element i of the bias is added to row i of C.
@@ -80,3 +98,7 @@ pub const GELU: u32 = 2;
 // SAFETY: `#[repr(C)]` numbers, six u32 and eleven words of eight bytes, without padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl simt::Record for Problem {}
+
+// SAFETY: `#[repr(C)]` numbers, four u32 and two words of eight bytes, without padding.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl simt::Record for Matrices {}

@@ -10,7 +10,7 @@ use simt::{
 
 use crate::{
     kernels::{basic::BLOCK, gemm_tma::SLAB, gemm_wgmma::DEPTH, gemm_wgmma_tf32},
-    problem::Problem,
+    problem::{Matrices, Problem},
 };
 
 /// A kernel on views in both versions: from the module tree, and from the same files below `checked`.
@@ -161,6 +161,34 @@ macro_rules! wgmma_tf32 {
                 checked: &crate::checked::kernels::gemm_wgmma_tf32::$name,
             },
         })
+    };
+}
+
+/// A general product of f32 whose factors are cut into slices, on tensor cores, as an entry of its own: such a tile; `n` or
+/// `t` for A and for B.
+macro_rules! sliced {
+    ($name:ident: $rows:tt x $cols:tt, $a:ident $b:ident) => {
+        Entry {
+            summary: concat!(
+                "general product of f32 in slices of bf16, on tensor cores, ", $rows, " x ", $cols, " tiles; ", lie!($a $b)
+            ),
+            rung: None,
+            contract: Contract::TensorProduct(TensorProduct {
+                tile: [$rows, $cols],
+                steps: DEPTH as u32,
+                most_splits: 1,
+                a: wgmma_boxes(along_k!(a $a), $rows),
+                b: wgmma_boxes(along_k!(b $b), $cols),
+                along_k: [along_k!(a $a), along_k!(b $b)],
+                is_one_of_four: true,
+                walkers: Some(1),
+                kernel: TensorKernel::Sliced {
+                    cut: &crate::kernels::gemm_sliced::slices::cut_bf16x3,
+                    kernel: &crate::kernels::gemm_sliced::$name,
+                    checked: &crate::checked::kernels::gemm_sliced::$name,
+                },
+            }),
+        }
     };
 }
 
@@ -648,6 +676,14 @@ pub static KERNELS: &[Entry] = &[
         rung: None,
         contract: wgmma_tf32!(gemm_wgmma_tf32_64x32_nn, 64 x 32 in 8),
     },
+    sliced! { gemm_sliced_bf16x6_128x128_nn: 128 x 128, n n },
+    sliced! { gemm_sliced_bf16x6_128x128_nt: 128 x 128, n t },
+    sliced! { gemm_sliced_bf16x6_128x128_tn: 128 x 128, t n },
+    sliced! { gemm_sliced_bf16x6_128x128_tt: 128 x 128, t t },
+    sliced! { gemm_sliced_bf16x6_64x128_nn: 64 x 128, n n },
+    sliced! { gemm_sliced_bf16x6_64x128_nt: 64 x 128, n t },
+    sliced! { gemm_sliced_bf16x6_64x128_tn: 64 x 128, t n },
+    sliced! { gemm_sliced_bf16x6_64x128_tt: 64 x 128, t t },
     Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
         rung: None,
@@ -719,6 +755,11 @@ pub static KERNELS: &[Entry] = &[
         contract: program!(gemm::pad::turn_rows_u16),
     },
     Entry {
+        summary: "matrices of f32 cut into three slices of bf16",
+        rung: None,
+        contract: program!(gemm_sliced::slices::cut_bf16x3),
+    },
+    Entry {
         summary: "the sums of the rows of a pitched array",
         rung: None,
         contract: program!(pitched::row_sums),
@@ -758,6 +799,10 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm/pad.rs", include_str!("kernels/gemm/pad.rs")),
     ("kernels/gemm/real.rs", include_str!("kernels/gemm/real.rs")),
     ("kernels/gemm/stored.rs", include_str!("kernels/gemm/stored.rs")),
+    ("kernels/gemm_sliced/exceptions.rs", include_str!("kernels/gemm_sliced/exceptions.rs")),
+    ("kernels/gemm_sliced/mod.rs", include_str!("kernels/gemm_sliced/mod.rs")),
+    ("kernels/gemm_sliced/range.rs", include_str!("kernels/gemm_sliced/range.rs")),
+    ("kernels/gemm_sliced/slices.rs", include_str!("kernels/gemm_sliced/slices.rs")),
     ("kernels/gemm_tma/fragment.rs", include_str!("kernels/gemm_tma/fragment.rs")),
     ("kernels/gemm_tma/mod.rs", include_str!("kernels/gemm_tma/mod.rs")),
     ("kernels/gemm_tma/parts.rs", include_str!("kernels/gemm_tma/parts.rs")),
@@ -831,6 +876,11 @@ impl Entry {
     /// Does it round factors of f32 to tf32?
     pub fn is_tf32(&self) -> bool {
         matches!(&self.contract, Contract::TensorProduct(product) if product.kernel.is_tf32())
+    }
+
+    /// Does it cut factors of f32 into slices?
+    pub fn is_sliced(&self) -> bool {
+        matches!(&self.contract, Contract::TensorProduct(product) if product.kernel.is_sliced())
     }
 
     /// What the kernel says of itself.
@@ -1053,6 +1103,16 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
         /// The same source, compiled for [`simt::check::launch`].
         checked: &'static Kernel<CheckedGemmParams<T, O>>,
     },
+    /// It takes maps of planes, slices of A and B that another kernel has made before, as matrices
+    /// [`SLICES`](crate::kernels::gemm_sliced::SLICES) times as many; and A and B themselves.
+    Sliced {
+        /// The kernel that makes the slices.
+        cut: &'static Kernel<CutParams<T>>,
+        /// The kernel.
+        kernel: &'static Kernel<SlicedParams<T, O>>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedSlicedParams<T, O>>,
+    },
 }
 
 impl<T, O> TensorKernel<T, O> {
@@ -1063,6 +1123,7 @@ impl<T, O> TensorKernel<T, O> {
             TensorKernel::ShiftedA { kernel, .. } => &kernel.declaration,
             TensorKernel::Tf32 { kernel, .. } => &kernel.declaration,
             TensorKernel::Gathered { kernel, .. } => &kernel.declaration,
+            TensorKernel::Sliced { kernel, .. } => &kernel.declaration,
         }
     }
 
@@ -1079,6 +1140,11 @@ impl<T, O> TensorKernel<T, O> {
     /// Are operands rounded to tf32?
     pub fn is_tf32(&self) -> bool {
         matches!(self, TensorKernel::Tf32 { .. })
+    }
+
+    /// Are operands cut into slices?
+    pub fn is_sliced(&self) -> bool {
+        matches!(self, TensorKernel::Sliced { .. })
     }
 }
 
@@ -1098,6 +1164,24 @@ pub type CheckedShiftedParams<T, O = T> = (
     CheckedTensorMap<T>,
     CheckedTensorMap<T>,
     CheckedTensorMap<T>,
+    CheckedOut<O>,
+    CheckedIn<O>,
+);
+/// What is cut: of A and of B; A, B; and made of it: planes of A and of B, ranges of A and of B.
+pub type CutParams<T> =
+    (Matrices, Matrices, In<T>, In<T>, Out<Bf16>, Out<Bf16>, Out<Bf16>, Out<Bf16>);
+/// Problem, planes of A and of B, A, B, the ranges of A and of B, C, bias.
+pub type SlicedParams<T, O = T> =
+    (Problem, TensorMap<Bf16>, TensorMap<Bf16>, In<T>, In<T>, In<Bf16>, In<Bf16>, Out<O>, In<O>);
+/// Problem, planes of A and of B, A, B, the ranges of A and of B, C, bias as views that report every access.
+pub type CheckedSlicedParams<T, O = T> = (
+    Problem,
+    CheckedTensorMap<Bf16>,
+    CheckedTensorMap<Bf16>,
+    CheckedIn<T>,
+    CheckedIn<T>,
+    CheckedIn<Bf16>,
+    CheckedIn<Bf16>,
     CheckedOut<O>,
     CheckedIn<O>,
 );

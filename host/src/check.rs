@@ -37,7 +37,7 @@ use crate::{
     },
     operands,
     product::{Launch, launches, shape_of},
-    verify::{Comparison, Criterion, Format, slices},
+    verify::{Claim, Comparison, Criterion, Format, slices},
 };
 
 /// What A and B hold.
@@ -130,8 +130,8 @@ pub fn product(
         Contract::TensorProduct(_) => product_by::<f32, f32>(entry, given, Format::F32),
         _ => {
             let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
-            let factors = entry.is_tf32().then_some(Format::Tf32);
-            product_of::<f32, f32>(given, (factors, Format::F32), [false; 2], multiply)
+            let claimed = |claim: &mut Claim| claim.stored = Format::F32;
+            product_of::<f32, f32>(given, (claimed, Format::F32), [false; 2], multiply)
         }
     }
 }
@@ -149,14 +149,19 @@ where
     let by_columns = entry.contract.by_columns();
     let multiply =
         |a: &_, b: &_, c: &mut _| watch(entry, shape, by_columns, [a, b], c, order.into());
-    product_of::<T, O>(given, (None, stored), by_columns, multiply)
+    let claimed = |claim: &mut Claim| {
+        claim.stored = stored;
+        claim.factors = entry.is_tf32().then_some(Format::Tf32);
+        claim.sliced = entry.is_sliced();
+    };
+    product_of::<T, O>(given, (claimed, stored), by_columns, multiply)
 }
 
-/// The same for operands of `T`, which are rounded to `factors`, and C of `O`, whose format is `stored`. An operand that lies by columns is handed on as its
-/// transpose.
+/// The same for operands of `T`, and C of `O`, whose format is `stored` and which is claimed to be that. An operand that lies by
+/// columns is handed on as its transpose.
 fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
     (shape, data, order, seed): Given,
-    (factors, stored): (Option<Format>, Format),
+    (claimed, stored): (impl Fn(&mut Claim), Format),
     [a_by_columns, b_by_columns]: [bool; 2],
     multiply: impl FnOnce(&Matrix<T>, &Matrix<T>, &mut Matrix<O>) -> Result<Watched>,
 ) -> Result<Checked> {
@@ -182,7 +187,7 @@ fn product_of<T: Stored<Real = f32> + Pod, O: Stored<Real = f32> + Pod>(
     let findings = multiply(&a_matrix, &b_matrix, &mut c)?.findings;
     let c = c.to_row_major()?.into_iter().map(O::widened).collect::<Vec<_>>();
     let comparison = slices(shape, &a, &b, &c, |mut claim| {
-        (claim.factors, claim.stored) = (factors, stored);
+        claimed(&mut claim);
         claim.compare(criterion)
     })?;
     Ok(Checked { data, order, findings, comparison })
@@ -489,10 +494,9 @@ mod tests {
         let given = (shape(5, 4, 3), Data::Integers, Order::Forward, 1);
         let leave =
             |_: &Matrix<Bf16>, _: &Matrix<Bf16>, _: &mut Matrix<Bf16>| Ok(Watched::default());
-        assert_eq!(
-            product_of(given, (None, Format::Bf16), [false; 2], leave).unwrap().comparison.wrong,
-            20
-        );
+        let claimed = |claim: &mut Claim| claim.stored = Format::Bf16;
+        let left = product_of(given, (claimed, Format::Bf16), [false; 2], leave).unwrap();
+        assert_eq!(left.comparison.wrong, 20);
         let mut kernels = gpu::registry::KERNELS.iter();
         let entry = kernels.find(|entry| entry.name() == "gemm_wgmma_128x128_nn").unwrap();
         for data in [Data::Uniform, Data::Integers] {

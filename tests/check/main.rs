@@ -8,6 +8,7 @@ mod pipelines;
 mod profile;
 mod raw;
 mod registry;
+mod sliced;
 mod tensor;
 mod wgmma;
 mod wgmma_tf32;

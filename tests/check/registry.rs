@@ -78,7 +78,7 @@ fn the_text_of_every_kernel_is_known() {
     let folder = workspace().join("gpu/src/kernels");
     let first = Path::new(KERNELS[0].declaration().file).with_file_name("");
     let mut files = 0;
-    for below in ["", "gemm", "gemm_tma", "gemm_wgmma"] {
+    for below in ["", "gemm", "gemm_sliced", "gemm_tma", "gemm_wgmma"] {
         for entry in fs::read_dir(folder.join(below)).unwrap() {
             let entry = entry.unwrap();
             let path = first.join(below).join(entry.file_name()).to_string_lossy().into_owned();

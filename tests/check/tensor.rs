@@ -24,8 +24,10 @@ const CASES: [(usize, usize, usize, usize, u32); 6] = [
 
 fn products() -> impl Iterator<Item = (&'static str, &'static TensorProduct<f32>)> {
     KERNELS.iter().filter_map(|entry| match &entry.contract {
-        // Those of tf32 are launched in another way: `wgmma_tf32`.
-        Contract::TensorProduct(product) if !product.kernel.is_tf32() => {
+        // Those of tf32 and of slices are launched in another way: `wgmma_tf32`, `sliced`.
+        Contract::TensorProduct(product)
+            if !product.kernel.is_tf32() && !product.kernel.is_sliced() =>
+        {
             Some((entry.name(), product))
         }
         _ => None,
@@ -155,8 +157,9 @@ fn is_clean_and_right(
                 let params = (problem, a_values.map(product.a), b_map, c, bias);
                 check::launch(checked, &config, params, &options)
             }
-            TensorKernel::Tf32 { .. } => panic!("{name} is of tf32"),
-            TensorKernel::Gathered { .. } => panic!("{name} gathers"),
+            TensorKernel::Tf32 { .. }
+            | TensorKernel::Gathered { .. }
+            | TensorKernel::Sliced { .. } => panic!("{name} is another"),
             TensorKernel::ShiftedA { checked, .. } => {
                 let [a0, a1, a2, a3] = a_values.shifted_maps(product.a);
                 let params = (problem, a0, a1, a2, a3, b_map, c, bias);

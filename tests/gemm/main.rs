@@ -10,6 +10,7 @@
 //! | `places` | leading dimensions, any strides, any distance from a 16-byte boundary |
 //! | `wide` | strides beyond 2^31, more rows and products than one launch has |
 //! | `scalars` | alpha and beta: what is not read, and what stays |
+//! | `sliced` | factors that are cut into slices: every way to lie, special values, errors |
 //! | `special` | NaN, infinities, overflow, subnormal numbers, the sign of zero |
 //! | `epilogue` | bias and activation |
 //! | `batches` | batches and arrays of products |
@@ -40,6 +41,7 @@ mod random;
 mod same_bits;
 mod scalars;
 mod shapes;
+mod sliced;
 mod special;
 mod table;
 mod tensor;

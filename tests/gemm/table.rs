@@ -21,6 +21,7 @@ const MODULES: &[(&str, &str)] = &[
     ("same_bits", include_str!("same_bits.rs")),
     ("scalars", include_str!("scalars.rs")),
     ("shapes", include_str!("shapes.rs")),
+    ("sliced", include_str!("sliced.rs")),
     ("special", include_str!("special.rs")),
     ("table", include_str!("table.rs")),
     ("tensor", include_str!("tensor.rs")),

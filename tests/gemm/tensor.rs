@@ -12,10 +12,10 @@ use tests::{
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Side, Want, bytes, counted},
 };
 
-/// The kernels that round no factors, each with whether A lies along k, and B along n.
+/// The kernels that neither round factors nor cut them, each with whether A lies along k, and B along n.
 fn kernels() -> impl Iterator<Item = (&'static str, bool, bool)> {
     f32::kernels().filter_map(|kernel| match kernel.text {
-        Text::Tensor(product) if !product.kernel.is_tf32() => {
+        Text::Tensor(product) if !product.kernel.is_tf32() && !product.kernel.is_sliced() => {
             let [a, b] = product.along_k;
             Some((kernel.entry.name(), a, !b))
         }
@@ -271,9 +271,9 @@ fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
             // A row by row lies along k, B row by row along n.
             let name = [letter(way.0, ["t", "n"]), letter(way.1, ["t", "n"])].concat();
             let kernels = [tiles, gathered].map(|tiles| format!("{tiles}_{name}"));
-            kernels.into_iter().flat_map(move |name| {
-                [0, 3].map(|padding| ((way, padding), name.clone()))
-            })
+            kernels
+                .into_iter()
+                .flat_map(move |name| [0, 3].map(|padding| ((way, padding), name.clone())))
         }) {
             let ((a_by_rows, b_by_rows), padding) = way;
             let [m, n, k] = [37, 75, 45];

@@ -12,6 +12,8 @@ pub mod basic;
 pub mod blur;
 pub mod gemm;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod gemm_sliced;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod gemm_tma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod gemm_wgmma;

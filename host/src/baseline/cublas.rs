@@ -273,7 +273,7 @@ impl<'a> Cublas<'a> {
         let [step_a, step_b, step_c] =
             [shape.a_len(), shape.b_len(), shape.c_len()].map(|len| len as c_longlong);
         let of_f32 = T::CUDA == f32::CUDA && O::CUDA == f32::CUDA;
-        let is_f32 = of_f32 && self.compute == Compute::Native;
+        let is_f32 = of_f32 && self.compute != Compute::Tf32;
         let arithmetic = if of_f32 { COMPUTE_32F_FAST_TF32 } else { COMPUTE_32F };
         // SAFETY: A, B and C have m k, k n and m n elements on this device (`DenseBatch::check`), `count` times one right
         // behind the other, dense, as the leading dimensions say, and of the types that are named, or of f32. They are

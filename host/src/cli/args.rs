@@ -233,9 +233,10 @@ pub(crate) struct TypeFlags {
     #[arg(long = "out-type", value_enum, value_name = "f32|bf16|f16", hide_possible_values = true)]
     c: Option<ElementType>,
 
-    /// How f32 is multiplied: tf32 lets tensor cores round factors to 10 bits of fraction; fp32 does not
+    /// How f32 is multiplied: tf32 lets tensor cores round factors to 10 bits of fraction; fp32 does not, nor
+    /// does fp32-bf16x6, which has tensor cores multiply three slices of each factor: as accurate, and faster
     #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
-    #[arg(value_name = "fp32|tf32")]
+    #[arg(value_name = "fp32|fp32-bf16x6|tf32")]
     compute: ComputeMode,
 }
 
@@ -244,6 +245,9 @@ pub(crate) struct TypeFlags {
 pub(crate) enum ComputeMode {
     /// As it is
     Fp32,
+    /// Cut into slices of bf16, where there are tensor cores for it
+    #[value(name = "fp32-bf16x6")]
+    Fp32Bf16x6,
     /// Rounded to tf32, where there are tensor cores for it
     Tf32,
 }
@@ -252,6 +256,7 @@ impl From<ComputeMode> for Compute {
     fn from(mode: ComputeMode) -> Compute {
         match mode {
             ComputeMode::Fp32 => Compute::Native,
+            ComputeMode::Fp32Bf16x6 => Compute::Fp32Bf16x6,
             ComputeMode::Tf32 => Compute::Tf32,
         }
     }
@@ -318,9 +323,12 @@ impl TypeFlags {
 
     pub(crate) fn types(self) -> host::Result<Types> {
         use ElementType::{Bf16, F16, F32};
-        if self.compute == ComputeMode::Tf32 && self.operands != F32 {
-            let limit = "must be fp32: what is no f32 is not rounded to tf32";
-            return Err(host::Error::argument("--compute", "tf32", limit));
+        if self.compute != ComputeMode::Fp32 && self.operands != F32 {
+            let limit = match self.compute {
+                ComputeMode::Tf32 => "must be fp32: what is no f32 is not rounded to tf32",
+                _ => "must be fp32: what is no f32 is not cut into slices",
+            };
+            return Err(host::Error::argument("--compute", self.compute_name(), limit));
         }
         match (self.operands, self.c.unwrap_or(self.operands)) {
             (F32, F32) => Ok(Types::F32),

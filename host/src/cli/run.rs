@@ -375,7 +375,10 @@ fn print(
 ) -> Result<(), Failure> {
     let Report { init, seed, .. } = report;
     let types = words(report.dtype, report.out_dtype);
-    let types = if report.compute == "tf32" { format!("{types} as tf32") } else { types };
+    let types = match &*report.compute {
+        "fp32" => types,
+        how => format!("{types} as {how}"),
+    };
     writeln!(out, "{shape}   {types}, row-major, {init}, seed {seed}")?;
     writeln!(out, "device    {device}")?;
     writeln!(out, "kernel    {}: {} ({})", entry.name(), entry.summary, report.reason)?;

@@ -28,6 +28,7 @@ impl Verification {
         slices(shape, a, b, c, |mut claim| {
             claim.stored = stored;
             claim.factors = factors(compute);
+            claim.sliced = compute == Compute::Fp32Bf16x6;
             Verification::of_claim(verify, shape, &claim, criterion, seed)
         })
     }

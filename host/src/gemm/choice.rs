@@ -38,6 +38,10 @@ use crate::{
 /// 5792 x 5792 in f32, and little beside the memory of any GPU that can run the kernels.
 pub const DEFAULT_WORKSPACE_LIMIT: u64 = 256 << 20;
 
+/// The same where factors are cut into slices, 4 GiB: of both operands up to 18918 x 18918. Whoever asks for slices knows that
+/// they are somewhere.
+pub const SLICES_WORKSPACE_LIMIT: u64 = 4 << 30;
+
 /// What of a product its kernel's choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -171,6 +175,8 @@ pub enum Ineligible {
     Split,
     /// It rounds factors to tf32, which [`Compute::Tf32`] allows.
     Tf32,
+    /// It cuts factors into slices, which [`Compute::Fp32Bf16x6`] asks for.
+    Sliced,
     /// It needs more workspace than it may take.
     Workspace {
         /// Bytes that it needs.
@@ -199,6 +205,9 @@ impl fmt::Display for Ineligible {
             }
             Ineligible::Split => f.write_str("does not split k"),
             Ineligible::Tf32 => f.write_str("rounds factors to tf32, which compute = tf32 allows"),
+            Ineligible::Sliced => {
+                f.write_str("cuts factors into slices, which compute = fp32-bf16x6 asks for")
+            }
             Ineligible::Workspace { needed, limit } => {
                 write!(f, "needs {needed} bytes of workspace, and may take {limit}")
             }
@@ -334,6 +343,9 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         ("gemm_wgmma_tf32_64x32_nn", true) => (850.0, 1.0, 4.0),
         // Computed, not measured: what shared memory and the first-level cache take for a stage.
         (name, true) if name.starts_with("gemm_wgmma_any_") => (2400.0, 1.0, 4.5),
+        // From what another text took, and not yet measured of this one.
+        (name, true) if name.starts_with("gemm_sliced_bf16x6_128x128_") => (1000.0, 1.0, 4.5),
+        (name, true) if name.starts_with("gemm_sliced_bf16x6_64x128_") => (850.0, 1.0, 4.0),
         // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x256_") => {
             (6100.0, 1.0, 4.5)
@@ -411,6 +423,9 @@ fn ineligible<T, O>(
             };
             if product.kernel.is_tf32() && request.compute != Compute::Tf32 {
                 return Some(Ineligible::Tf32);
+            }
+            if product.kernel.is_sliced() && request.compute != Compute::Fp32Bf16x6 {
+                return Some(Ineligible::Sliced);
             }
             let (needed, limit) = (orientation.workspace_bytes(), request.workspace_limit);
             let too_long = tensor::too_long(request).map(Ineligible::TooLong);

@@ -124,7 +124,7 @@ fn choose<T: Scalar<O>, O: Pod>(
         split_k: gemm.split_k,
         compute: gemm.compute,
         plain: gemm.is_plain(),
-        workspace_limit: gemm.workspace_limit,
+        workspace_limit: gemm.most_workspace(),
     };
     choose_again(&request, &Target::of(stream.device()), gemm.kernel)
 }

@@ -27,6 +27,7 @@ use simt::{
 use super::{
     choice::{Request, Speed, Target},
     scalar::Scalar,
+    sliced,
 };
 use crate::{
     boxes::{BoxElement, Boxes, Rounded},
@@ -137,12 +138,15 @@ pub(super) fn orientation<T, O>(
             }
             continue;
         }
-        let copied = sides.iter().zip(given.aligned);
-        let copied = copied.map(|(sides, aligned)| sides.copied(request.batch, aligned));
-        let (copied, copies) = copied.fold((0, 0), |(all, copies), copied: usize| {
+        let copied = sides.iter().zip(given.aligned).map(|(sides, aligned)| {
+            if product.kernel.is_sliced() {
+                return sliced::workspace_bytes(sides, request.batch);
+            }
+            (sides.copied(request.batch, aligned) as u64).saturating_mul(size_of::<T>() as u64)
+        });
+        let (copied, copies) = copied.fold((0, 0), |(all, copies), copied: u64| {
             (copied.saturating_add(all), copies + u32::from(copied > 0))
         });
-        let copied = (copied as u64).saturating_mul(size_of::<T>() as u64);
         let cost = (copied, given.strides[2][1] != 1);
         if best.is_none_or(|(least, _)| cost < least) {
             best = Some((cost, Orientation { copied, copies, ..way }));
@@ -284,7 +288,10 @@ pub(super) fn split_k<T, O>(
     let first = (1, f64::INFINITY);
     let (blocks, time) =
         timed.fold(first, |best, timed| if timed.1 < best.1 { timed } else { best });
-    let copies = f64::from(way.copies) * COPY_US + way.workspace_bytes() as f64 * COPY_BYTE_US;
+    let copies = match product.kernel.is_sliced() {
+        true => sliced::cut_us(way.workspace_bytes()),
+        false => f64::from(way.copies) * COPY_US + way.workspace_bytes() as f64 * COPY_BYTE_US,
+    };
     (blocks, time + copies)
 }
 
@@ -363,7 +370,11 @@ pub(super) fn copies<T: Scalar<O>, O: Pod>(
     limits: &Limits,
 ) -> Result<Vec<(&'static str, LaunchConfig)>> {
     let [a, b, _] = given.strides;
-    let operands = sides(product, way, sizes, [a, b]).into_iter().zip(given.aligned);
+    let operands = sides(product, way, sizes, [a, b]);
+    if let TensorKernel::Sliced { cut, .. } = product.kernel {
+        return Ok(vec![(cut.declaration.name, sliced::cut_config(&operands, products)?)]);
+    }
+    let operands = operands.into_iter().zip(given.aligned);
     let copied = operands.filter(move |(sides, aligned)| sides.copied(products, *aligned) > 0);
     copied
         .map(|(sides, _)| {
@@ -410,6 +421,15 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
     let TensorOperands { problem, products, matrices, strides, orientation, c, bias } = operands;
     let sizes = [problem.m, problem.n, problem.k].map(|size| size as usize);
     let [of_a, of_b] = sides(product, orientation, sizes, strides.map(|(_, strides)| strides));
+    if let TensorKernel::Sliced { cut, kernel, .. } = product.kernel {
+        let [a, b] = matrices;
+        let operands = [(a, of_a, strides[0].0), (b, of_b, strides[1].0)];
+        let kernels = (cut, kernel);
+        // SAFETY: the caller's.
+        return unsafe {
+            sliced::launch(stream, kernels, config, (problem, products), operands, (c, bias))
+        };
+    }
     let a = Source::new(matrices[0], of_a, strides[0].0, products);
     let b = Source::new(matrices[1], of_b, strides[1].0, products);
     if a.copied + b.copied == 0 {
@@ -459,6 +479,10 @@ unsafe fn begin<T: BoxElement, O: Pod>(
                 let problem = Problem { a: [a.pitch as u64, 1], ..*problem };
                 let [a0, a1, a2, a3] = a.shifted_boxes()?;
                 stream.launch(kernel, config, (&problem, a0, a1, a2, a3, b.boxes()?, c, bias))
+            }
+            TensorKernel::Sliced { .. } => {
+                let limit = "must be launched with slices of its operands";
+                Err(Error::argument("kernel", product.kernel.declaration().name, limit))
             }
         }
     }

@@ -5,7 +5,7 @@ use gpu::{
     registry::{Entry, GemmKernel, TensorKernel},
 };
 use simt::{
-    LaunchConfig,
+    Bf16, LaunchConfig,
     check::{Finding, Kind, Options, Report},
     checked::{In, Out, TensorMap},
 };
@@ -15,6 +15,7 @@ use super::{
     choice::choose_kernel,
     launch::{Panel, Work, panels},
     scalar::{Kernel, Text},
+    sliced::{self, Slices},
     tensor::{self, Shifted, Sides},
 };
 use crate::{
@@ -35,8 +36,9 @@ fn choose<T: Scalar<O>, O: Pod>(
 ) -> Result<(Request, Kernel<T, O>, Choice)> {
     let dense = DenseBatch { transposed: by_columns, ..DenseBatch::one(shape) };
     let request = Request::new(shape, dense.strides());
-    // Whoever names a kernel of tf32 wants it.
-    let request = Request { workspace_limit: u64::MAX, compute: Compute::Tf32, ..request };
+    // Whoever names a kernel of tf32 or of slices wants it.
+    let compute = if entry.is_sliced() { Compute::Fp32Bf16x6 } else { Compute::Tf32 };
+    let request = Request { workspace_limit: u64::MAX, compute, ..request };
     let (kernel, choice) = choose_kernel(&request, &Target::H200, Some(entry.name()))?;
     Ok((request, kernel, choice))
 }
@@ -114,6 +116,31 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
             }
         };
         let [of_a, of_b] = tensor::sides(product, way, sizes, [a_strides, b_strides]);
+        if let TensorKernel::Sliced { cut, checked, .. } = product.kernel {
+            let c = c.wrapping_add(c_start);
+            let operands = [(a, of_a, 0), (b, of_b, 0)];
+            let stream = Device::cpu().stream()?;
+            let report = sliced::with_slices(&stream, cut, 1, operands, |slices| {
+                // SAFETY: as below.
+                let report = unsafe {
+                    let no_bias = In::new(c.cast_const(), 0);
+                    let c = Out::uninit(c, c_len - c_start);
+                    let [a, b] = [a, b].map(|of| In::new(of.address(), of.len()));
+                    let ranges = |of: &Slices| In::new(of.ranges.address(), of.ranges.len());
+                    let [of_a, of_b] = &slices;
+                    let (planes_a, planes_b) = (planes(of_a)?, planes(of_b)?);
+                    let parameters =
+                        (problem, planes_a, planes_b, a, b, ranges(of_a), ranges(of_b), c, no_bias);
+                    simt::check::launch(checked, &config, parameters, &options(&config))
+                };
+                report.map_err(|stop| Error::from_stop(entry.name(), stop))
+            });
+            let mut report = report?;
+            // Operands are there for what is computed again, and behind planes' rows and the ranges there may be some more.
+            report.findings.retain(|finding| finding.kind != Kind::NeverRead);
+            reports.push(with_columns(report, [a_strides[0], b_strides[0], shape.n()]));
+            continue;
+        }
         let (a, b) = (Rows::new(a, of_a)?, Rows::new(b, of_b)?);
         // SAFETY:
         // 1. A and B are borrowed or copies, and the maps keep inside them. Of C the kernel writes the elements that
@@ -138,6 +165,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                     let parameters = (problem, a.map()?, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
+                TensorKernel::Sliced { .. } => continue,
                 TensorKernel::ShiftedA { checked, .. } => {
                     let problem = Problem { a: [a.pitch as u64, 1], ..problem };
                     let [a0, a1, a2, a3] = a.shifted_maps()?;
@@ -153,6 +181,16 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
         reports.push(with_columns(report, [a.pitch, b.pitch, shape.n()]));
     }
     Ok(reports)
+}
+
+/// The slices of an operand as the accelerator copies them.
+///
+/// # Safety
+/// They outlive the launch.
+unsafe fn planes(of: &Slices) -> Result<TensorMap<Bf16>> {
+    // SAFETY: so many elements, which nobody writes.
+    let map = unsafe { TensorMap::new(of.address(), of.extents, of.strides, of.shape) };
+    map.map_err(|what| Error::argument("A or B", "its slices", what))
 }
 
 /// An element of A, B or C is known by its row and column: they have so many columns.

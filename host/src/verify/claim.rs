@@ -121,6 +121,9 @@ pub struct Claim<'a> {
     /// What A and B were rounded to before they were multiplied, where that was less than they are of. That they are not so
     /// small that this underflows is taken for granted.
     pub factors: Option<Format>,
+    /// May A and B have been cut into slices, whose products tensor cores added? That no slice of theirs underflows that counts
+    /// is taken for granted.
+    pub sliced: bool,
     /// What it was computed in.
     pub computed: Format,
     /// What C was rounded to in the end.
@@ -132,8 +135,8 @@ impl<'a> Claim<'a> {
     pub fn product(a: &'a dyn Source<f64>, b: &'a dyn Source<f64>, c: &'a dyn Source<f64>) -> Self {
         let format = Format::F32;
         let (computed, stored) = (format, format);
-        let (factors, before) = (None, None);
-        Claim { a, b, before, c, alpha: 1.0, beta: 0.0, factors, computed, stored }
+        let (factors, before, sliced) = (None, None, false);
+        Claim { a, b, before, c, alpha: 1.0, beta: 0.0, factors, sliced, computed, stored }
     }
 
     /// Its sizes.
@@ -174,6 +177,9 @@ impl<'a> Claim<'a> {
     /// Rounded factors make of each product one that is off by `2 u + u²`, with their roundoff `u`. Then tensor cores have
     /// added, which cut off the sum and each of 8 products, 25 bits below the greatest: as `k + 20` roundings to the nearest
     /// at most.
+    ///
+    /// Products of slices are off by as much as `k / 32 + 48` roundings. Whether they are, or f32 was not cut, is not known
+    /// here: `k + 48` are more than either.
     pub(super) fn bounds(&self, k: usize) -> Bounds {
         let (mut roundings, format) = (self.roundings(k), self.computed);
         let mut of_factors = 0.0;
@@ -181,6 +187,9 @@ impl<'a> Claim<'a> {
             let u = factors.roundoff();
             of_factors = 2.0 * u + u * u;
             roundings += 17.0;
+        }
+        if self.sliced {
+            roundings += 45.0;
         }
         let gamma = match roundings * format.roundoff() {
             small if small < 1.0 => small / (1.0 - small),

@@ -60,6 +60,7 @@ impl Case {
                 alpha,
                 beta,
                 factors: None,
+                sliced: false,
                 computed,
                 stored,
             };

@@ -33,8 +33,8 @@
 mod entries;
 mod gather;
 mod gathered;
-mod operand;
-mod output;
+pub(super) mod operand;
+pub(super) mod output;
 mod parts;
 pub(super) mod walk;
 mod words;

@@ -166,14 +166,18 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize, const PITCH: usize
         warp::sync_warp(warp::ALL);
         let is_inside = part * cols + word * C::EACH < cols_left;
         let rows = if is_inside { rows_left } else { 0 };
-        let mut words = [[0.0; FOUR]; ROWS / 2];
-        for i in 0..ROWS / 2 {
-            words[i] = staged.load128(base + place(2 * i + row_of_lane, word));
-        }
         let mut at = to;
-        for i in 0..ROWS / 2 {
-            C::write(epilogue.c(), at, words[i], 2 * i + row_of_lane < rows);
-            at += 2 * epilogue.between_rows();
+        // Eight rows are read before one is written, so that no read is waited for alone.
+        for eight in (0..ROWS).step_by(8) {
+            let mut words = [[0.0; FOUR]; 4];
+            for i in 0..4 {
+                words[i] = staged.load128(base + place(eight + 2 * i + row_of_lane, word));
+            }
+            for i in 0..4 {
+                let valid = eight + 2 * i + row_of_lane < rows;
+                C::write(epilogue.c(), at, words[i], valid);
+                at += 2 * epilogue.between_rows();
+            }
         }
         to += cols;
         warp::sync_warp(warp::ALL);

@@ -8,7 +8,7 @@ use std::{
 
 use host::{
     Error, Gemm, Stream,
-    gemm::{Choice, DEFAULT_WORKSPACE_LIMIT, Request, Target},
+    gemm::{Choice, Request, Target},
     gpu::registry::{self, Contract},
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
@@ -136,9 +136,11 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         let target = Target::of(self.stream.device());
         let mut request = Request::new(product.shape, product.strides());
         request.batch = product.count;
-        let limit = self.args.workspace_limit.unwrap_or(DEFAULT_WORKSPACE_LIMIT);
-        let compute = self.args.types.compute();
-        let any = Gemm::<T, O>::of_types().compute(compute).workspace_limit(limit);
+        let any = Gemm::<T, O>::of_types().compute(self.args.types.compute());
+        let any = match self.args.workspace_limit {
+            Some(limit) => any.workspace_limit(limit),
+            None => any,
+        };
         let kernels = match (&self.args.kernels[..], self.args.vs) {
             ([], Some(_)) => vec![BenchKernel::AUTO],
             ([], None) => any

@@ -11,7 +11,9 @@ use std::{
 use host::{
     Device, Error, Layout, Shape,
     blocks::{BlockPlan, Job, Product, Source},
-    gemm::{Choice, DEFAULT_WORKSPACE_LIMIT, Request, Scalar, Target, choose},
+    gemm::{
+        Choice, DEFAULT_WORKSPACE_LIMIT, Request, SLICES_WORKSPACE_LIMIT, Scalar, Target, choose,
+    },
     gpu::registry::{Contract, Entry},
     npy::{Dtype, Element, Header, Reader, Writer},
     verify::{Claim, Criterion},
@@ -23,7 +25,7 @@ use self::{
 };
 use super::{
     Failure,
-    args::{ComputeMode, DeviceChoice, Gemm, Verify},
+    args::{ComputeMode, DeviceChoice, Gemm, Verify, name_of},
     list::json,
     note,
     steps::Steps,
@@ -34,9 +36,9 @@ use super::{
 pub(super) fn gemm(args: &Gemm, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let files = Files::open(args)?;
     match files.dtype {
-        Dtype::F8 if args.compute == ComputeMode::Tf32 => {
+        Dtype::F8 if args.compute != ComputeMode::Fp32 => {
             let limit = "must be fp32 where an operand is of float64";
-            Err(Error::argument("--compute", "tf32", limit).into())
+            Err(Error::argument("--compute", name_of(&args.compute), limit).into())
         }
         Dtype::F8 => multiply::<f64>(args, &files, steps, out),
         _ => multiply::<f32>(args, &files, steps, out),
@@ -145,7 +147,10 @@ impl Planned {
         let (m, n) = (shape.m(), shape.n());
         let strides = [strides(a, m, k), strides(b, k, n), strides(out, m, n)];
         let mut plain = alpha == 1.0 && beta == 0.0;
-        let workspace_limit = args.workspace_limit.unwrap_or(DEFAULT_WORKSPACE_LIMIT);
+        let workspace_limit = args.workspace_limit.unwrap_or(match args.compute {
+            ComputeMode::Fp32Bf16x6 => SLICES_WORKSPACE_LIMIT,
+            ComputeMode::Fp32 | ComputeMode::Tf32 => DEFAULT_WORKSPACE_LIMIT,
+        });
         let name = Some(&*args.kernel).filter(|&name| name != "auto");
         loop {
             let mut request = Request::new(shape, strides);
@@ -342,6 +347,7 @@ where
         (claim.alpha, claim.beta, claim.before) = (alpha, beta, before);
         (claim.computed, claim.stored) = (computed, stored);
         claim.factors = factors(args.compute.into());
+        claim.sliced = matches!(args.compute, ComputeMode::Fp32Bf16x6);
         Verification::of_claim(args.verify, files.shape, &claim, Criterion::Bound, args.seed)
     })
 }

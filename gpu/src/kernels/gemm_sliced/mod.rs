@@ -1,0 +1,255 @@
+//! The general product of f32 on Hopper's tensor cores, as accurate as f32: factors that are cut into slices of bf16.
+//!
+//! A number of 24 bits is the sum of three of 8 bits, each rounded to the nearest of what is left:
+//!
+//! ```text
+//!   x = x0 + x1 + x2      |x1| <= 2^-8 |x|      |x2| <= 2^-17 |x|
+//!
+//!   x y = x0 y2 + x1 y1 + x2 y0     about 2^-16 of it: the first band
+//!       + x0 y1 + x1 y0             about 2^-8: the second
+//!       + x0 y0                     the third
+//!       (+ x1 y2 + x2 y1 + x2 y2    at most 2^-24 |x y| together: left out)
+//! ```
+//!
+//! Six products of bf16, each exact, in place of one of f32, and tensor cores do sixteen times as many. [`slices`] cuts; here
+//! is what multiplies.
+//!
+//! # Why it is accurate
+//! The tensor cores cut off what is beyond 25 bits below the greatest of what they add, and what is beyond an f32. That is no
+//! rounding: all errors have one sign, and k of them are k times as much. Against this:
+//!
+//! * **Sums are short**: 64 steps of k, in accumulators that begin at zero. Then they are added to an f32 in another register,
+//!   rounded to the nearest (*promotion*; DeepGEMM does so for fp8).
+//! * **The small products come first**, so that of the 24 instructions of 64 steps all but the last four cut off where sums
+//!   are small.
+//!
+//! What comes out is within `(k / 64 + 45) 2^-24` of the exact sum, relative to the sum of the terms' absolute values. (An
+//! f32 that k fused multiply-adds go into has k in its place.) Of this 1.01 are the products that are left out; k / 64 the
+//! promotion; the rest the cutting off: of four instructions 17 addends each by 2^-25 of the greatest, and the sum by 2^-23.
+//! What the bands before cut off is 2^-7 of that.
+//!
+//! What slices cannot hold is told by the result, and computed again ([`exceptions`]).
+//!
+//! # How it goes
+//! Tiles, the producer and the walk are those of [`gemm_wgmma`](super::gemm_wgmma). Other is:
+//!
+//! ```text
+//!   kernel                        warpgroups   a warpgroup's part   the ring: one slice of A and of B, 64 steps of k
+//!   gemm_sliced_bf16x6_128x128      2 + 1          64 x 128           6 x 32 KiB
+//!   gemm_sliced_bf16x6_64x128       1 + 1          64 x 128           8 x 24 KiB
+//! ```
+//!
+//! * **A stage of the ring is one slice** of A and of B. In the order 2, 1, 0 they are needed no longer, each after its band:
+//!   the next but one are copied while the others are still multiplied.
+//! * **Two sets of 64 x 128 sums** are 128 registers a thread, so a tile is no larger. It need not be: what is read is
+//!   multiplied twice, since a band uses each slice with each.
+//! * **Two warpgroups take turns by themselves**: while one waits and promotes, the tensor cores work for the other.
+
+pub mod exceptions;
+pub mod range;
+pub mod slices;
+
+use self::range::Range;
+use super::{
+    device::{warpgroup::*, *},
+    gemm::epilogue::Epilogue,
+    gemm_wgmma::{
+        DEPTH,
+        operand::{AcrossK, AlongK, GROUP, Operand},
+        output,
+        walk::Walk,
+    },
+};
+use crate::problem::Problem;
+
+/// Slices of a number: of bf16 three.
+pub const SLICES: usize = 3;
+
+/// Columns of a tile, and of a warpgroup's part of it.
+const COLS: usize = 128;
+
+/// A and B themselves, for what is computed again, and the ranges of their numbers.
+#[derive(Clone, Copy)]
+pub struct Originals<'a> {
+    a: &'a In<f32>,
+    b: &'a In<f32>,
+    ranges_a: &'a In<Bf16>,
+    ranges_b: &'a In<Bf16>,
+}
+
+/// Tiles of `TILE_ROWS x 128` elements of C, one after the other, by one warpgroup for each 64 rows and one more. `STAGED` is
+/// the rows of what is on its way to C: 16 for each warp.
+#[inline(always)]
+#[track_caller]
+fn multiply<
+    A: Operand,
+    B: Operand<Element = A::Element>,
+    const TILE_ROWS: usize,
+    const STAGES: usize,
+    const STAGED: usize,
+>(
+    problem: &Problem,
+    (a, b): (&A, &B),
+    originals: Originals,
+    (c, bias): (&mut Out<f32>, &In<f32>),
+    pipeline: &Pipeline<STAGES>,
+    staged: &mut Shared<f32, STAGED, { output::PITCH }>,
+) {
+    const {
+        assert!(A::TILE == TILE_ROWS && B::TILE == COLS, "a block copies its own tiles");
+        assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
+        assert!(STAGES >= 2 * SLICES, "slices are copied while others are multiplied");
+    }
+    let mut tiles = dynamic_shared![A::Element];
+    let (len_a, len_b) = (TILE_ROWS * DEPTH, COLS * DEPTH);
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
+    let (group, warp) = (warp / 4, warp % 4);
+    let groups = TILE_ROWS / GROUP;
+    let stages = problem.k.div_ceil(DEPTH as u32);
+    let mut walk = Walk::<TILE_ROWS, COLS, 1>::new(problem, 0);
+
+    if t == 0 {
+        pipeline.init(groups as u32);
+    }
+    thread::sync_threads();
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+
+    if group == groups {
+        // With one other warpgroup there are registers enough.
+        if groups > 1 {
+            give_registers::<40>();
+        }
+        if warp > 0 {
+            return;
+        }
+        let mut producer = pipeline.producer();
+        while let Some((product, row, col)) = walk.next() {
+            for stage in 0..stages {
+                let p = stage * DEPTH as u32;
+                for slice in (0..SLICES as u32).rev() {
+                    let at = producer.acquire_warp() * (len_a + len_b);
+                    if warp::elect() {
+                        let plane = product * SLICES as u32 + slice;
+                        producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
+                        a.load::<1>(&mut tiles, at, plane, (row, p), producer.full());
+                        b.load::<1>(&mut tiles, at + len_a, plane, (col, p), producer.full());
+                    }
+                    producer.advance();
+                }
+            }
+        }
+        return;
+    }
+
+    if groups > 1 {
+        take_registers::<232>();
+    }
+    // What is begun, and what has been read.
+    let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
+    while let Some((product, row, col)) = walk.next() {
+        let certain = Range::certain::<A::Layout, B::Layout, TILE_ROWS, COLS>(
+            problem,
+            (originals.ranges_a, originals.ranges_b),
+            (product, row, col),
+        );
+        // (Of this tile: were they the kernel's, they would take registers while the tile is written.)
+        let mut sums = Accumulators::<COLS>::zeroed();
+        let mut master = Fragment::<COLS>::zeroed();
+        for _ in 0..stages {
+            let mut slice = || {
+                let at = next.wait_warp() * (len_a + len_b);
+                next.advance();
+                let rows = tiles.operand::<A::Layout>(at + group * GROUP * DEPTH);
+                (rows, tiles.operand::<B::Layout>(at + len_a))
+            };
+            let ((a2, b2), (a1, b1), (a0, b0)) = (slice(), slice(), slice());
+
+            sums.multiply(a0, b2);
+            sums.multiply_add(a1, b1);
+            sums.multiply_add(a2, b0);
+            commit();
+            sums.multiply_add(a0, b1);
+            sums.multiply_add(a1, b0);
+            commit();
+            sums.multiply_add(a0, b0);
+            commit();
+
+            // After its band nobody reads a slice any more.
+            let mut release = || {
+                // The tensor cores have read for all of the warpgroup.
+                if warp == 0 {
+                    read.release_multiplied();
+                }
+                read.advance();
+            };
+            wait::<2>();
+            release();
+            wait::<1>();
+            release();
+            let sums = sums.wait::<0>();
+            release();
+            master.add(sums);
+        }
+        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let first = (row as usize + group * GROUP, col as usize);
+        if exceptions::are_certain(&master, certain) {
+            output::store_anywhere(&master, staged, &mut epilogue, first);
+        } else {
+            let again = exceptions::Again { problem, originals, product: product as usize };
+            again.store(&master, certain, staged, &mut epilogue, first);
+        }
+    }
+}
+
+/// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring, sums on their
+/// way to C, and the ring's barriers: two of eight bytes a stage.
+macro_rules! entry {
+    ($name:ident: $rows:tt x 128, $stages:tt stages, $a:ident, $b:ident) => {
+        #[doc = concat!("Tiles of ", $rows, " x 128 elements; A lies [`", stringify!($a), "`], B [`", stringify!($b), "`].")]
+        #[kernel(
+            block = (128 * ($rows / GROUP + 1)),
+            dynamic_shared = $stages * DEPTH * ($rows + COLS) * size_of::<Bf16>(),
+            shared = $rows * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            barriers = 1,
+            min_blocks = 1,
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: Problem,
+            a: TensorMap<Bf16>,
+            b: TensorMap<Bf16>,
+            a_itself: In<f32>,
+            b_itself: In<f32>,
+            ranges_a: In<Bf16>,
+            ranges_b: In<Bf16>,
+            mut c: Out<f32>,
+            bias: In<f32>,
+        ) {
+            let operands = (&$a::<_, $rows>::new(&a), &$b::<_, COLS>::new(&b));
+            let originals = Originals {
+                a: &a_itself,
+                b: &b_itself,
+                ranges_a: &ranges_a,
+                ranges_b: &ranges_b,
+            };
+            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; $rows, output::PITCH];
+            multiply::<_, _, $rows, $stages, $rows>(&problem, operands, originals, out, &ring, &mut staged);
+        }
+    };
+}
+
+entry! { gemm_sliced_bf16x6_128x128_nn: 128 x 128, 6 stages, AlongK, AcrossK }
+entry! { gemm_sliced_bf16x6_128x128_nt: 128 x 128, 6 stages, AlongK, AlongK }
+entry! { gemm_sliced_bf16x6_128x128_tn: 128 x 128, 6 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_bf16x6_128x128_tt: 128 x 128, 6 stages, AcrossK, AlongK }
+
+entry! { gemm_sliced_bf16x6_64x128_nn: 64 x 128, 8 stages, AlongK, AcrossK }
+entry! { gemm_sliced_bf16x6_64x128_nt: 64 x 128, 8 stages, AlongK, AlongK }
+entry! { gemm_sliced_bf16x6_64x128_tn: 64 x 128, 8 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_bf16x6_64x128_tt: 64 x 128, 8 stages, AcrossK, AlongK }

@@ -1,0 +1,212 @@
+//! Products of slices, and the pass that cuts them: right and clean in every order, of tiles that are whole and not; and what
+//! slices are, to the bit.
+
+use gpu::{
+    checked::kernels::gemm_sliced::slices::cut_bf16x3,
+    kernels::gemm_sliced::{
+        SLICES,
+        slices::{PATCH_COLS, PATCH_ROWS, patches, plane_pitch},
+    },
+    problem::Matrices,
+    registry::{Entry, KERNELS},
+};
+use host::{Shape, check::orders};
+use simt::{
+    Bf16, LaunchConfig,
+    check::{self, Options, Order},
+    checked::{In, Out},
+};
+
+fn kernels() -> Vec<&'static Entry> {
+    let kernels = KERNELS.iter().filter(|entry| entry.is_sliced()).collect::<Vec<_>>();
+    assert_eq!(kernels.len(), 8);
+    kernels
+}
+
+#[test]
+fn products_are_clean_and_right() {
+    // Tiles whole and not, several of a block, more slices than the ring has stages.
+    let shapes = [[1, 1, 1], [70, 140, 200], [128, 128, 64], [130, 270, 130], [64, 20, 330]];
+    for (number, entry) in kernels().into_iter().enumerate() {
+        for [m, n, k] in shapes {
+            let shape = Shape::new(m, n, k).unwrap();
+            for checked in host::check::kernel(entry, shape, &orders(3, number as u64), 1).unwrap()
+            {
+                let context = format!("{}, {shape}, {}", entry.name(), checked.order);
+                assert!(checked.findings.is_empty(), "{context}: {:#?}", checked.findings);
+                assert!(checked.comparison.passed(), "{context}: {:?}", checked.comparison);
+            }
+        }
+    }
+}
+
+/// Sixteen bytes, aligned.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Sixteen(#[allow(dead_code, reason = "only its address is used")] [u8; 16]);
+
+/// A source, where its first element lies behind a multiple of sixteen bytes, and its numbers.
+struct Given {
+    source: Matrices,
+    start: usize,
+    memory: Vec<Sixteen>,
+    len: usize,
+    planes: Vec<Sixteen>,
+    ranges: Vec<Bf16>,
+}
+
+impl Given {
+    /// Numbers from `of`, one after another, rows `gap` further apart than they must be.
+    fn new([matrices, rows, cols]: [usize; 3], gap: usize, start: usize, of: &[f32]) -> Self {
+        let (pitch, step) = (cols + gap, rows * (cols + gap) + gap);
+        let (down, across) = patches(rows as u32, cols as u32);
+        let source = Matrices {
+            rows: rows as u32,
+            cols: cols as u32,
+            count: matrices as u32,
+            patches: down * across * matrices as u32,
+            pitch: pitch as u64,
+            step: step as u64,
+        };
+        let len = (matrices - 1) * step + (rows - 1) * pitch + cols;
+        let planes = vec![Sixteen([0xff; 16]); matrices * SLICES * rows * plane_pitch(cols) / 8];
+        let ranges = vec![Bf16::from_bits(0xffff); 2 * source.patches as usize];
+        let memory = vec![Sixteen([0; 16]); (start + len).div_ceil(4)];
+        let mut given = Given { source, start, memory, len, planes, ranges };
+        let numbers = given.numbers_mut();
+        numbers.iter_mut().enumerate().for_each(|(i, number)| *number = of[i % of.len()]);
+        given
+    }
+
+    fn numbers_mut(&mut self) -> &mut [f32] {
+        let first = self.memory.as_mut_ptr().cast::<f32>().wrapping_add(self.start);
+        // SAFETY: so many elements are there, of which every pattern is one.
+        unsafe { std::slice::from_raw_parts_mut(first, self.len) }
+    }
+
+    fn planes(&self) -> &[Bf16] {
+        // SAFETY: as many elements as the sixteens have bytes for.
+        unsafe { std::slice::from_raw_parts(self.planes.as_ptr().cast(), self.planes.len() * 8) }
+    }
+
+    /// Are its planes and ranges what they should be?
+    fn check(&mut self) {
+        let Matrices { rows, cols, count: matrices, pitch, step, .. } = self.source;
+        let (rows, cols) = (rows as usize, cols as usize);
+        let (down, across) = patches(rows as u32, cols as u32);
+        let numbers = self.numbers_mut().to_vec();
+        let of_patches = (down * across * matrices) as usize;
+        let mut wanted = vec![(f32::INFINITY, 0u32); of_patches];
+        for i in 0..matrices as usize {
+            for row in 0..rows {
+                for col in 0..cols {
+                    let x = numbers[i * step as usize + row * pitch as usize + col];
+                    let slice = |s: usize| {
+                        self.planes()[((i * SLICES + s) * rows + row) * plane_pitch(cols) + col]
+                    };
+                    holds(x, [slice(0), slice(1), slice(2)]);
+                    let patch = (i * down as usize + row / PATCH_ROWS) * across as usize;
+                    let (smallest, largest) = &mut wanted[patch + col / PATCH_COLS];
+                    if x != 0.0 && !x.is_nan() {
+                        *smallest = smallest.min(x.abs());
+                    }
+                    *largest = x.abs().to_bits().max(*largest);
+                }
+            }
+        }
+        for (patch, (smallest, largest)) in wanted.into_iter().enumerate() {
+            let upper = |bits: u32| (bits >> 16) as u16;
+            assert_eq!(self.ranges[2 * patch].to_bits(), upper(smallest.to_bits()), "{patch}");
+            assert_eq!(self.ranges[2 * patch + 1].to_bits(), upper(largest), "{patch}");
+        }
+    }
+}
+
+/// Three slices are the number, but for what is below bf16's last digit; each is the nearest to what is left.
+fn holds(x: f32, slices: [Bf16; 3]) {
+    let [first, second, third] = slices.map(Bf16::to_f32);
+    if !x.is_finite() {
+        assert!(is_same(first, x) && second.is_nan() && third.is_nan(), "{x}: {slices:?}");
+        return;
+    }
+    let off = (f64::from(x) - f64::from(first) - f64::from(second) - f64::from(third)).abs();
+    let bound = if x.abs() < 2f32.powi(-110) { 2f64.powi(-134) } else { 0.0 };
+    assert!(off <= bound, "{x:e}: {slices:?}, {off:e} off");
+    let sizes = [first, second, third].map(f32::abs);
+    // (What is cut off at the upper end leaves twice as much.)
+    let most = if x.abs() > 3.38e38 { 2.0 } else { 1.0 };
+    let lost = 2f32.powi(-134);
+    assert!(sizes[1] <= most * 2f32.powi(-8) * x.abs() + lost, "{x:e}: {slices:?}");
+    assert!(sizes[2] <= most * 2f32.powi(-17) * x.abs() + lost, "{x:e}: {slices:?}");
+}
+
+fn is_same(x: f32, y: f32) -> bool {
+    x == y || x.is_nan() && y.is_nan()
+}
+
+fn cut([mut a, mut b]: [Given; 2], order: Order) {
+    let mut options = Options::default();
+    options.order = order;
+    let config = LaunchConfig::new([a.source.patches + b.source.patches, 1, 1], [32, 8, 1]);
+    // SAFETY: the vectors outlive the launch, and nobody else uses them.
+    let report = unsafe {
+        let numbers = |of: &mut Given| In::new(of.numbers_mut().as_ptr(), of.len);
+        let planes =
+            |of: &mut Given| Out::uninit(of.planes.as_mut_ptr().cast(), of.planes.len() * 8);
+        let ranges = |of: &mut Given| Out::uninit(of.ranges.as_mut_ptr(), of.ranges.len());
+        let params = (
+            a.source,
+            b.source,
+            numbers(&mut a),
+            numbers(&mut b),
+            planes(&mut a),
+            planes(&mut b),
+            ranges(&mut a),
+            ranges(&mut b),
+        );
+        check::launch(&cut_bf16x3, &config, params, &options).expect("not cancelled")
+    };
+    assert!(report.is_clean(), "{:?} {:?}: {report}", a.source, b.source);
+    a.check();
+    b.check();
+}
+
+#[test]
+fn slices_are_the_number() {
+    let mut numbers = vec![
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        f32::MAX,
+        f32::MIN,
+        // The first that would be rounded to infinity, and the last that is not.
+        f32::from_bits(0x7f7f_8000),
+        f32::from_bits(0xff7f_7fff),
+        f32::MIN_POSITIVE,
+        f32::from_bits(1),
+        -f32::from_bits(0x7f_ffff),
+        2f32.powi(-110) * 1.999_999_9,
+        -2f32.powi(-111) * 1.999_999_9,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+    ];
+    // Every exponent, and all sorts of bits.
+    let spread = (0..2000u32).map(|i| f32::from_bits(i.wrapping_mul(0x9e37_79b1)));
+    numbers.extend(spread.filter(|x| x.is_finite()));
+    let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
+    let shapes = [
+        ([1, 1, 1], [1, 3, 300]),
+        ([2, 33, 40], [1, 70, 256]),
+        ([1, 32, 256], [3, 31, 7]),
+        ([1, 65, 515], [1, 8, 2048]),
+    ];
+    for (number, (of_a, of_b)) in shapes.into_iter().enumerate() {
+        for (gap, start) in [(0, 0), (1, 1), (3, 2), (4, 3)] {
+            let a = Given::new(of_a, gap, start, &numbers);
+            let b = Given::new(of_b, gap, 3 - start, &numbers[5..]);
+            cut([a, b], orders[(number + gap) % 4]);
+        }
+    }
+}

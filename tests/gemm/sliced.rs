@@ -1,0 +1,407 @@
+//! Factors of f32 that are cut into slices of bf16: operands that lie any way, numbers of every size, and that sums are as
+//! accurate as they are said to be.
+
+use host::{
+    Activation, Compute, Gemm, Shape,
+    gemm::{Request, Scalar, Target, Text},
+};
+use tests::{
+    devices,
+    gemm::{Bench, Case, Data, Operand, Order, Place, Random, Side, Want, counted},
+};
+
+/// The kernels of such a tile; each with whether A, and B, lie along k.
+fn kernels() -> Vec<(&'static str, [bool; 2])> {
+    let kernels = f32::kernels().filter_map(|kernel| match kernel.text {
+        Text::Tensor(product) if product.kernel.is_sliced() => {
+            Some((kernel.entry.name(), product.along_k))
+        }
+        _ => None,
+    });
+    let kernels = kernels.collect::<Vec<_>>();
+    assert_eq!(kernels.len(), 8);
+    kernels
+}
+
+/// C as that kernel computes it.
+fn run(bench: &mut Bench<f32>, case: &Case<f32>, name: &str) -> Vec<f32> {
+    bench.run_as(case, |gemm| gemm.compute(Compute::Fp32Bf16x6).kernel(name)).unwrap()
+}
+
+/// Operands that lie as a kernel reads them.
+fn orders([a, b]: [bool; 2]) -> [Order; 2] {
+    let along = |rows: bool| if rows { Order::Rows } else { Order::Columns };
+    [along(a), along(!b)]
+}
+
+/// Both orders of C, both biases, a batch; rows and first elements that begin at multiples of sixteen bytes and not; tiles
+/// whole and not.
+#[test]
+fn every_way_to_lie() {
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        for (name, along_k) in kernels() {
+            let [of_a, of_b] = orders(along_k);
+            for (number, ([m, n, k], padding)) in
+                [([37, 70, 45], 0), ([130, 300, 200], 1), ([300, 132, 8], 4)]
+                    .into_iter()
+                    .enumerate()
+            {
+                let data = Data::exact(k);
+                let lies = |size: (usize, usize), order| {
+                    let one = Place::padded(size, order, padding);
+                    if padding == 1 { one.at(3) } else { one }
+                };
+                for (side, beta, count_of) in [(Side::Row, 0.0, None), (Side::Col, -1.0, Some(2))] {
+                    let many = |size, place: Place| match count_of {
+                        Some(of) => place.batch(of, place.extent(size) + number),
+                        None => place,
+                    };
+                    let operand = |size, order, salt| {
+                        Operand::draw(size, many(size, lies(size, order)), data, salt)
+                    };
+                    let (a, b) = (operand((m, k), of_a, 91), operand((k, n), of_b, 92));
+                    let c = many((m, n), Place::padded((m, n), Order::Rows, 2));
+                    let case = Case::plain(a, b, c).scaled(2.0, beta, data, 93);
+                    let case = case.biased(side, data, 94).activated(Activation::Relu);
+                    Want::exact(&case)
+                        .check(&run(&mut bench, &case, name))
+                        .unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+                    count += 1;
+                }
+            }
+        }
+    }
+    counted("sliced::every_way_to_lie", count / devices().len());
+}
+
+/// `C = A B` of a row and a column.
+fn single(a: &[f32], b: &[f32]) -> Case<f32> {
+    let side = |values: &[f32], size| {
+        Operand::new(size, Place::dense(size, Order::Rows), |_, row, col| values[row + col])
+    };
+    let place = Place::dense((1, 1), Order::Rows);
+    Case::plain(side(a, (1, a.len())), side(b, (b.len(), 1)), place)
+}
+
+/// Of one product, and of few, bit by bit what fused multiply-adds make of them: zeros of both signs, subnormal numbers,
+/// overflow, infinities; and any NaN.
+#[test]
+fn special_values_are_those_of_f32() {
+    let tiny = f32::from_bits(1);
+    let values = [
+        0.0,
+        -0.0,
+        1.0,
+        -3.0,
+        tiny,
+        -tiny,
+        f32::from_bits(0x7f_ffff),
+        f32::MIN_POSITIVE,
+        1.5 * 2f32.powi(-111),
+        1.234_567_9e-35,
+        -7.654_321e-20,
+        3.402_823e38,
+        f32::MAX,
+        f32::MIN,
+        2f32.powi(64),
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+    ];
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        let name = "gemm_sliced_bf16x6_64x128_nn";
+        // All by all: C's elements are single products, and with others' rows beside them.
+        let side = |size| {
+            Operand::new(size, Place::dense(size, Order::Rows), |_, row, col| values[row + col])
+        };
+        let n = values.len();
+        let place = Place::dense((n, n), Order::Rows);
+        let case = Case::plain(side((n, 1)), side((1, n)), place);
+        let c = run(&mut bench, &case, name);
+        for (at, c) in c.iter().enumerate() {
+            let (x, y) = (values[at / n], values[at % n]);
+            let want = x.mul_add(y, 0.0);
+            assert!(is_same(*c, want), "{x:e} * {y:e}: {c:e}, should be {want:e}");
+            count += 1;
+        }
+        for (a, b) in [
+            (&[f32::MAX, f32::MAX][..], &[1.0, 1.0][..]),
+            (&[f32::MAX, f32::MIN], &[1.0, 1.0]),
+            (&[f32::INFINITY, 1.0], &[1.0, f32::NEG_INFINITY]),
+            (&[f32::INFINITY, 0.0], &[1.0, f32::INFINITY]),
+            (&[tiny, tiny, 1.0], &[1.0, 2.0, 0.0]),
+            (&[2f32.powi(-75), -2f32.powi(-74)], &[2f32.powi(-74), 2f32.powi(-75)]),
+            (&[1.0, -1.0], &[-1.0, -1.0]),
+        ] {
+            let want = a.iter().zip(b).fold(0.0f32, |sum, (a, b)| a.mul_add(*b, sum));
+            let c = run(&mut bench, &single(a, b), name)[0];
+            assert!(is_same(c, want), "{a:?} {b:?}: {c:e}, should be {want:e}");
+            count += 1;
+        }
+    }
+    counted("sliced::special_values_are_those_of_f32", count / devices().len());
+}
+
+/// The same bits, or both NaN.
+fn is_same(x: f32, y: f32) -> bool {
+    x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
+}
+
+/// What operands hold.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Normal,
+    Positive,
+    /// Exponents from -20 to 20, of each element or each row (column of B).
+    Wide,
+    WideRows,
+    /// One element of a row (column of B) is 2^20 times as large.
+    Outlier,
+    /// The second half of a row is the first with the other sign, but for 2^-12.
+    Cancelling,
+    /// Exponents from -130 to -60, or from 10 to 80: what is lost of slices matters to some elements.
+    Tiny,
+}
+
+impl Kind {
+    const ALL: [Kind; 7] = [
+        Kind::Normal,
+        Kind::Positive,
+        Kind::Wide,
+        Kind::WideRows,
+        Kind::Outlier,
+        Kind::Cancelling,
+        Kind::Tiny,
+    ];
+
+    /// `outer` rows of `k` elements.
+    fn draw(self, outer: usize, k: usize, is_b: bool, random: &mut Random) -> Vec<f32> {
+        let mut uniform = || (random.next() >> 11) as f64 * 2f64.powi(-53);
+        let mut values = Vec::<f64>::with_capacity(outer * k);
+        for _ in 0..outer {
+            let of_row = 2f64.powf(40.0 * uniform() - 20.0);
+            let outlier = (uniform() * k as f64) as usize;
+            let start = values.len();
+            for p in 0..k {
+                // Twelve uniform numbers' sum is as good as normal here.
+                let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+                values.push(match self {
+                    Kind::Normal => normal,
+                    Kind::Positive => uniform(),
+                    Kind::Wide => normal * 2f64.powf(40.0 * uniform() - 20.0),
+                    Kind::WideRows => normal * of_row,
+                    Kind::Outlier if p == outlier => normal * 2f64.powi(20),
+                    Kind::Outlier => normal,
+                    Kind::Cancelling if p >= k / 2 && !is_b => {
+                        -values[start + p - k / 2] * (1.0 + 2f64.powi(-12) * normal)
+                    }
+                    Kind::Cancelling if p >= k / 2 => values[start + p - k / 2],
+                    Kind::Cancelling => normal,
+                    Kind::Tiny if is_b => normal * 2f64.powf(10.0 + 70.0 * uniform()),
+                    Kind::Tiny => normal * 2f64.powf(-130.0 + 70.0 * uniform()),
+                });
+            }
+        }
+        values.into_iter().map(|value| value as f32).collect()
+    }
+}
+
+/// Of f64's sums, and those of the terms' absolute values, the errors of f32's: the median and the largest relative one, the
+/// Frobenius norm's, and the largest beside the absolute values.
+fn errors(c: &[f32], want: &[(f64, f64)]) -> [f64; 4] {
+    let off = |(c, want): (&f32, &(f64, f64))| (f64::from(*c) - want.0).abs();
+    let pairs = || c.iter().zip(want);
+    let mut relative = pairs().map(|pair| off(pair) / pair.1.0.abs()).collect::<Vec<_>>();
+    relative.sort_by(f64::total_cmp);
+    let square = |sum: f64| sum.sqrt();
+    let frobenius = square(pairs().map(|pair| off(pair).powi(2)).sum())
+        / square(want.iter().map(|want| want.0.powi(2)).sum());
+    let largest = pairs().map(|pair| off(pair) / pair.1.1).fold(0.0, f64::max);
+    [relative[relative.len() / 2], relative[relative.len() - 1], frobenius, largest]
+}
+
+/// Every element is within `(k / 32 + 48) 2^-24`; and over all elements of long sums the median of the relative error, the
+/// Frobenius norm's and the largest beside the terms' absolute values are not larger than those of fused multiply-adds in the
+/// order of k.
+#[test]
+fn errors_are_not_larger_than_those_of_f32() {
+    const M: usize = 48;
+    const N: usize = 40;
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        for kind in Kind::ALL {
+            for k in [64, 128, 1024] {
+                let mut random = Random::new(k as u64);
+                let a = kind.draw(M, k, false, &mut random);
+                let b = kind.draw(N, k, true, &mut random);
+                let (mut plain, mut want) = (Vec::new(), Vec::new());
+                for i in 0..M * N {
+                    let (row, col) = (&a[i / N * k..][..k], &b[i % N * k..][..k]);
+                    let terms = || row.iter().zip(col).map(|(a, b)| f64::from(*a) * f64::from(*b));
+                    want.push((terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>()));
+                    plain.push(row.iter().zip(col).fold(0.0f32, |sum, (a, b)| a.mul_add(*b, sum)));
+                }
+                let a = Operand::dense((M, k), &a);
+                let rows = Operand::dense((N, k), &b);
+                let place = Place::dense((k, N), Order::Columns);
+                let b = Operand::new((k, N), place, |_, p, col| rows.get(0, col, p));
+                let case = Case::plain(a, b, Place::dense((M, N), Order::Rows));
+                let c = run(&mut bench, &case, "gemm_sliced_bf16x6_64x128_nt");
+                let bound = (k as f64 / 32.0 + 48.0) * 2f64.powi(-24);
+                let (ours, of_plain) = (errors(&c, &want), errors(&plain, &want));
+                let shown = |errors: [f64; 4]| errors.map(|error| format!("{error:.1e}")).join(" ");
+                println!("{kind:?} {k}: {} beside {}", shown(ours), shown(of_plain));
+                assert!(ours[3] <= bound, "{kind:?} {k}: {:e}, over {bound:e}", ours[3]);
+                if k == 1024 {
+                    let not_more =
+                        |what: usize| assert!(ours[what] <= of_plain[what], "{kind:?}: {what}");
+                    not_more(0);
+                    not_more(3);
+                    // Of a sum that is one product and little else, a fused multiply-add rounds that one, and tensor cores
+                    // cut it off.
+                    if !matches!(kind, Kind::Outlier) {
+                        not_more(2);
+                    }
+                }
+                // Without promotion it is 7e-6 at 1024, and with the great products first 4e-7.
+                if matches!(kind, Kind::Normal | Kind::Positive) {
+                    assert!(ours[0] < 1.5e-7, "{kind:?} {k}: {:e}", ours[0]);
+                }
+                count += 1;
+            }
+        }
+    }
+    counted("sliced::errors_are_not_larger_than_those_of_f32", count / devices().len());
+}
+
+/// A step of the tensor cores as `simt` models it, of numbers of ordinary size: the sum so far and 16 products are cut off 25
+/// bits below the greatest one's exponent, which of a product is that of its factors' together, and their sum is an f32 that
+/// is cut off.
+fn step(sum: f32, a: &[f32], b: &[f32]) -> f32 {
+    let exponent = |x: f32| (x.to_bits() >> 23 & 0xff) as i32 - 127;
+    let exponents = a.iter().zip(b).filter(|(a, b)| **a * **b != 0.0);
+    let greatest = exponents.map(|(a, b)| exponent(*a) + exponent(*b)).max().unwrap_or(-126);
+    let last = 2f64.powi(greatest.max(exponent(sum).max(-126)) - 25);
+    let kept = |x: f64| (x / last).trunc();
+    let products = a.iter().zip(b).map(|(a, b)| kept(f64::from(*a) * f64::from(*b)));
+    let exact = (products.sum::<f64>() + kept(sum.into())) * last;
+    let nearest = exact as f32;
+    match f64::from(nearest).abs() > exact.abs() {
+        true => f32::from_bits(nearest.to_bits() - 1),
+        false => nearest,
+    }
+}
+
+/// A number's slices.
+fn slices(x: f32) -> [f32; 3] {
+    let mut left = x;
+    [(); 3].map(|()| {
+        let slice = host::Bf16::from_f32(left).to_f32();
+        left -= slice;
+        slice
+    })
+}
+
+/// The sum of slices' products, in that order within `together` steps of k, before they are promoted.
+fn sum_of_slices(a: &[f32], b: &[f32], order: &[(usize, usize)], together: usize) -> f32 {
+    let mut master = 0.0;
+    for (a, b) in a.chunks(together).zip(b.chunks(together)) {
+        let [a, b] = [a, b].map(|of| of.iter().map(|x| slices(*x)).collect::<Vec<_>>());
+        let plane = |of: &[[f32; 3]], s: usize| of.iter().map(|x| x[s]).collect::<Vec<_>>();
+        let mut sum = 0.0;
+        // Of every 64 steps of k all products, as the kernel's stages have them.
+        for (a, b) in a.chunks(64).zip(b.chunks(64)) {
+            for &(s, t) in order {
+                let (a, b) = (plane(a, s), plane(b, t));
+                sum = a.chunks(16).zip(b.chunks(16)).fold(sum, |sum, (a, b)| step(sum, a, b));
+            }
+        }
+        master += sum;
+    }
+    master
+}
+
+/// The kernel computes, to the bit, what it says; and without promotion, or with great products first, the errors would be
+/// such as [`errors_are_not_larger_than_those_of_f32`] does not let pass.
+#[test]
+fn promotion_and_the_order_of_products_matter() {
+    const M: usize = 24;
+    const N: usize = 8;
+    const K: usize = 1024;
+    const SMALL_FIRST: [(usize, usize); 6] = [(0, 2), (1, 1), (2, 0), (0, 1), (1, 0), (0, 0)];
+    let great_first = {
+        let mut order = SMALL_FIRST;
+        order.reverse();
+        order
+    };
+    let mut random = Random::new(7);
+    let (a, b) =
+        (Kind::Normal.draw(M, K, false, &mut random), Kind::Normal.draw(N, K, true, &mut random));
+    let of = |i: usize| (&a[i / N * K..][..K], &b[i % N * K..][..K]);
+    let sums = |order: &[(usize, usize)], together: usize| {
+        let sum = |i| sum_of_slices(of(i).0, of(i).1, order, together);
+        (0..M * N).map(sum).collect::<Vec<_>>()
+    };
+    let want = (0..M * N).map(|i| {
+        let terms = || of(i).0.iter().zip(of(i).1).map(|(a, b)| f64::from(*a) * f64::from(*b));
+        (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>())
+    });
+    let want = want.collect::<Vec<_>>();
+    let ours = sums(&SMALL_FIRST, 64);
+    let median = |c: &[f32]| errors(c, &want)[0];
+    assert!(median(&ours) < 1.5e-7, "{:e}", median(&ours));
+    for (order, together) in [(SMALL_FIRST, K), (great_first, 64), (great_first, K)] {
+        let error = median(&sums(&order, together));
+        assert!(error > 2.5e-7, "{order:?} of {together}: {error:e}");
+    }
+    let mut count = 3;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        let rows = Operand::dense((N, K), &b);
+        let place = Place::dense((K, N), Order::Columns);
+        let columns = Operand::new((K, N), place, |_, p, col| rows.get(0, col, p));
+        let case =
+            Case::plain(Operand::dense((M, K), &a), columns, Place::dense((M, N), Order::Rows));
+        let c = run(&mut bench, &case, "gemm_sliced_bf16x6_128x128_nt");
+        assert!(c.iter().zip(&ours).all(|(c, ours)| c.to_bits() == ours.to_bits()), "{device:?}");
+        count += 1;
+    }
+    counted("sliced::promotion_and_the_order_of_products_matter", count - devices().len());
+}
+
+/// Where it is not asked for, nothing is cut; where it is, on Hopper alone, and where it is fast; and of other types nothing
+/// changes.
+#[test]
+fn only_where_it_is_asked_for() {
+    let sliced = Gemm::<f32>::new().compute(Compute::Fp32Bf16x6);
+    let mut ampere = Target::H200;
+    ampere.capability = (8, 0);
+    let mut count = 0;
+    for size in [1, 64, 512, 1024, 8192] {
+        let request = Request::dense(Shape::new(size, size, size).unwrap());
+        let taken = |gemm: &Gemm<f32>, target: &Target| {
+            let entry = gemm.choose(&request, target).unwrap().entry;
+            (entry.name(), entry.is_sliced())
+        };
+        assert!(!taken(&Gemm::new(), &Target::H200).1, "{size}");
+        assert_eq!(taken(&sliced, &Target::H200).1, size >= 1024, "{size}");
+        for target in [&ampere, &Target::cpu(2)] {
+            assert_eq!(taken(&sliced, target), taken(&Gemm::new(), target), "{size}");
+        }
+        count += 4;
+    }
+    let request = Request::dense(Shape::new(100, 100, 100).unwrap());
+    let name = "gemm_sliced_bf16x6_128x128_nn";
+    let refused = Gemm::<f32>::new().kernel(name).unwrap().choose(&request, &Target::H200);
+    let expected =
+        format!("kernel = {name}: cuts factors into slices, which compute = fp32-bf16x6 asks for");
+    assert_eq!(refused.unwrap_err().to_string(), expected);
+    let chosen = |gemm: Gemm<f64>| gemm.choose(&request, &Target::H200).unwrap().entry.name();
+    assert_eq!(chosen(Gemm::new().compute(Compute::Fp32Bf16x6)), chosen(Gemm::new()));
+    counted("sliced::only_where_it_is_asked_for", count + 2);
+}
