@@ -29,7 +29,8 @@ use super::{
 };
 use crate::problem::Problem;
 
-/// Warps that gather: with those that multiply they leave each thread 128 registers, of which half hold what was read.
+/// Warps that gather. With those that multiply they leave each thread 128 registers, of which they hand some over: half of
+/// what they keep holds what was read.
 const GATHERING: usize = 12;
 /// Rows of a stage that a warp gathers.
 const HALF: usize = GROUP / 2;
@@ -108,6 +109,7 @@ fn multiply<
     grid::wait_for_earlier();
 
     if warp >= 4 * groups {
+        give_registers::<112>();
         let (team, half) = ((warp - 4 * groups) / of_team, (warp - 4 * groups) % of_team);
         let mut producer = pipeline.producer();
         // The team whose turn it is.
@@ -150,6 +152,8 @@ fn multiply<
         return;
     }
 
+    // 64 sums a thread, and what is on its way to C.
+    take_registers::<168>();
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     while let Some((product, row, col)) = walk.next() {
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
@@ -162,7 +166,7 @@ fn multiply<
         );
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let first = (row as usize + warp / 4 * GROUP, col as usize);
-        output::store(sums, staged, &mut epilogue, first);
+        output::store_anywhere(sums, staged, &mut epilogue, first);
     }
 }
 
