@@ -13,7 +13,7 @@ use simt::{
 };
 
 /// Tile shapes, times ways in which operands lie.
-const TEXTS: usize = 4;
+const TEXTS: usize = 2 * 4;
 
 /// A type of A and B, with a type of C.
 trait With<O>: Stored<Real = f32> {

@@ -156,7 +156,7 @@ const GENERAL: [(&str, &[&str]); 4] = [
             "gemm_wgmma_f32_128x128_nn",
             "gemm_wgmma_f32_128x256_nn",
             "gemm_wgmma_f32_256x256_nt",
-            "gemm_wgmma_any_f32_64x128_nn",
+            "gemm_wgmma_any_f32_64x64_nn",
         ],
     ),
     // Of either text the least tile.

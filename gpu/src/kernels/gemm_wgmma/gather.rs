@@ -163,7 +163,7 @@ impl<T: Factor> Rows<T> {
         });
         // A row is 128 bytes, of which sixteen have the number that they would have unswizzled, combined with the row's
         // (PTX ISA, "Shared memory matrix layout"); and that is the same for every eighth.
-        let chunk = thread::lane_id() % 8 ^ self.row;
+        let chunk = (thread::lane_id() % 8) ^ self.row;
         let to = group + self.row as usize * DEPTH + chunk as usize * N;
         for i in 0..EACH {
             let words = masked(shifted(fetched.0[i], self.shift as u32), masks);

@@ -2,20 +2,19 @@
 //! that is launched before would take as long as all the rest.
 //!
 //! ```text
-//!   warps        64 x 128 elements
-//!   4            a warpgroup that multiplies, as elsewhere
-//!   6            gather stages 0, 2, 4, ..: 32 rows each of what a stage needs, two of them A's, four B's
-//!   6            gather stages 1, 3, 5, ..
+//!   kernel                 warps that multiply   that gather       a warp's part of a stage
+//!   gemm_wgmma_any_64x128      4                 6 + 6             32 rows; two warps have A's, four B's
+//!   gemm_wgmma_any_64x64       4                 4 + 4 + 4         32 rows; two warps have A's, two B's
 //! ```
 //!
-//! What is on its way from the second-level cache waits in registers, a stage of each six warps: while these put theirs down,
-//! the others' is on its way. Six warps read 24 KiB at once, and twice that is what a multiprocessor draws in the time in
-//! which one read is answered.
+//! The warps that gather are teams, and each has a stage in turn. What is on its way from the second-level cache waits in
+//! their registers: while one team puts its stage down, the others' are on their way. A multiprocessor has one block, and 48
+//! KiB on their way is about what it draws in the time in which one read is answered.
 //!
-//! A piece of a row is read twice, by the lanes of both pieces of the row into which it goes ([`gather`]); the second time it
-//! comes from the first-level cache. That, the writes to shared memory and what the tensor cores read there share a path of
-//! 128 bytes a cycle: 32 KiB and more, 24 and 24 for a stage, 770 cycles at least, of which the tensor cores are busy for 256.
-//! Where rows do begin at multiples of sixteen bytes the accelerator is faster.
+//! A piece of a row is read twice, by the lanes of both pieces of the row into which it goes ([`gather`](super::gather)); the
+//! second time it comes from the first-level cache. That, the writes to shared memory and what the tensor cores read there
+//! share a path of 128 bytes a cycle: of a stage of 64 x 128 elements 48, 24 and 24 KiB, 770 cycles, of which the tensor cores
+//! are busy for 256. Where rows do begin at multiples of sixteen bytes the accelerator is faster.
 
 use super::{
     super::{
@@ -30,8 +29,9 @@ use super::{
 };
 use crate::problem::Problem;
 
-/// Stages that are gathered at a time, each by warps of their own.
-const TEAMS: usize = 2;
+/// Warps that gather. With those that multiply they leave each thread 128 registers, of which they hand some over: half of
+/// what they keep holds what was read.
+const GATHERING: usize = 12;
 /// Rows of a stage that a warp gathers.
 const HALF: usize = GROUP / 2;
 
@@ -89,6 +89,7 @@ fn multiply<
     const {
         assert!(TILE_ROWS.is_multiple_of(GROUP) && TILE_COLS.is_multiple_of(GROUP));
         assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
+        assert!(GATHERING.is_multiple_of(team(TILE_ROWS, TILE_COLS)));
     }
     let mut tiles = dynamic_shared![T];
     let t = thread::thread_idx_x() as usize;
@@ -108,6 +109,7 @@ fn multiply<
     grid::wait_for_earlier();
 
     if warp >= 4 * groups {
+        give_registers::<112>();
         let (team, half) = ((warp - 4 * groups) / of_team, (warp - 4 * groups) % of_team);
         let mut producer = pipeline.producer();
         // The team whose turn it is.
@@ -143,13 +145,15 @@ fn multiply<
                     rows.put(stage, &fetched, &mut tiles, at + half / 2 * GROUP * DEPTH);
                     producer.filled_warp();
                 }
-                turn = (turn + 1) % TEAMS;
+                turn = (turn + 1) % (GATHERING / of_team);
                 producer.advance();
             }
         }
         return;
     }
 
+    // 64 sums a thread, and what is on its way to C.
+    take_registers::<168>();
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     while let Some((product, row, col)) = walk.next() {
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
@@ -172,7 +176,7 @@ macro_rules! gathered {
         #[doc = concat!("A and B of [`", stringify!($t), "`] with rows that begin anywhere, C of [`", stringify!($c), "`], tiles of ",
             $rows, " x ", $cols, " elements; A lies [`", stringify!($a), "`], B [`", stringify!($b), "`].")]
         #[kernel(
-            block = (128 * ($rows / GROUP) + 32 * TEAMS * team($rows, $cols)),
+            block = (128 * ($rows / GROUP) + 32 * GATHERING),
             dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<$t>(),
             shared = $rows * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             barriers = 1,
@@ -204,3 +208,20 @@ gathered! { gemm_wgmma_any_f16_f32_64x128_nn:   F16 -> f32,    64 x 128, 4 stage
 gathered! { gemm_wgmma_any_f16_f32_64x128_nt:   F16 -> f32,    64 x 128, 4 stages, AlongK, AlongK }
 gathered! { gemm_wgmma_any_f16_f32_64x128_tn:   F16 -> f32,    64 x 128, 4 stages, AcrossK, AcrossK }
 gathered! { gemm_wgmma_any_f16_f32_64x128_tt:   F16 -> f32,    64 x 128, 4 stages, AcrossK, AlongK }
+
+gathered! { gemm_wgmma_any_64x64_nn:            Bf16 -> Bf16,  64 x 64, 6 stages, AlongK, AcrossK }
+gathered! { gemm_wgmma_any_64x64_nt:            Bf16 -> Bf16,  64 x 64, 6 stages, AlongK, AlongK }
+gathered! { gemm_wgmma_any_64x64_tn:            Bf16 -> Bf16,  64 x 64, 6 stages, AcrossK, AcrossK }
+gathered! { gemm_wgmma_any_64x64_tt:            Bf16 -> Bf16,  64 x 64, 6 stages, AcrossK, AlongK }
+gathered! { gemm_wgmma_any_f32_64x64_nn:        Bf16 -> f32,   64 x 64, 6 stages, AlongK, AcrossK }
+gathered! { gemm_wgmma_any_f32_64x64_nt:        Bf16 -> f32,   64 x 64, 6 stages, AlongK, AlongK }
+gathered! { gemm_wgmma_any_f32_64x64_tn:        Bf16 -> f32,   64 x 64, 6 stages, AcrossK, AcrossK }
+gathered! { gemm_wgmma_any_f32_64x64_tt:        Bf16 -> f32,   64 x 64, 6 stages, AcrossK, AlongK }
+gathered! { gemm_wgmma_any_f16_64x64_nn:        F16 -> F16,    64 x 64, 6 stages, AlongK, AcrossK }
+gathered! { gemm_wgmma_any_f16_64x64_nt:        F16 -> F16,    64 x 64, 6 stages, AlongK, AlongK }
+gathered! { gemm_wgmma_any_f16_64x64_tn:        F16 -> F16,    64 x 64, 6 stages, AcrossK, AcrossK }
+gathered! { gemm_wgmma_any_f16_64x64_tt:        F16 -> F16,    64 x 64, 6 stages, AcrossK, AlongK }
+gathered! { gemm_wgmma_any_f16_f32_64x64_nn:    F16 -> f32,    64 x 64, 6 stages, AlongK, AcrossK }
+gathered! { gemm_wgmma_any_f16_f32_64x64_nt:    F16 -> f32,    64 x 64, 6 stages, AlongK, AlongK }
+gathered! { gemm_wgmma_any_f16_f32_64x64_tn:    F16 -> f32,    64 x 64, 6 stages, AcrossK, AcrossK }
+gathered! { gemm_wgmma_any_f16_f32_64x64_tt:    F16 -> f32,    64 x 64, 6 stages, AcrossK, AlongK }

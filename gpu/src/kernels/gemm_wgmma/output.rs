@@ -74,6 +74,25 @@ pub fn store_anywhere<C: Stored<Real = f32>, const N: usize, const STAGED: usize
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
 ) {
+    if epilogue.is_scaled_in_rows() && epilogue.lies_by_16_bytes() {
+        let t = thread::thread_idx_x();
+        let warp = warp::shuffle(warp::ALL, t / 32, 0) as usize;
+        let first = (first_row + warp % 4 * ROWS, first_col);
+        words::store(sums, staged, warp * ROWS * PITCH, epilogue, first);
+        return;
+    }
+    store_anywhere(sums, staged, epilogue, (first_row, first_col));
+}
+
+/// [`store`] without the shorter way, which takes more registers.
+#[inline(always)]
+#[track_caller]
+pub fn store_anywhere<C: Stored<Real = f32>, const N: usize, const STAGED: usize>(
+    sums: &Fragment<N>,
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    epilogue: &mut Epilogue<C>,
+    (first_row, first_col): (usize, usize),
+) {
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
     let base = warp * ROWS * PITCH;
