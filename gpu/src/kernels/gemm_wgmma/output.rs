@@ -53,25 +53,6 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize>(
     sums: &Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
     epilogue: &mut Epilogue<C>,
-    first @ (first_row, first_col): (usize, usize),
-) {
-    if epilogue.is_scaled_in_rows() && epilogue.lies_by_16_bytes() {
-        let t = thread::thread_idx_x();
-        let warp = warp::shuffle(warp::ALL, t / 32, 0) as usize;
-        let first = (first_row + warp % 4 * ROWS, first_col);
-        words::store(sums, staged, warp * ROWS * PITCH, epilogue, first);
-    } else {
-        store_anywhere(sums, staged, epilogue, first);
-    }
-}
-
-/// [`store`] without the shorter way: for threads that have no registers for both.
-#[inline(always)]
-#[track_caller]
-pub fn store_anywhere<C: Stored<Real = f32>, const N: usize, const STAGED: usize>(
-    sums: &Fragment<N>,
-    staged: &mut Shared<f32, STAGED, PITCH>,
-    epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
 ) {
     if epilogue.is_scaled_in_rows() && epilogue.lies_by_16_bytes() {
