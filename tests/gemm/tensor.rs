@@ -271,9 +271,9 @@ fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
             // A row by row lies along k, B row by row along n.
             let name = [letter(way.0, ["t", "n"]), letter(way.1, ["t", "n"])].concat();
             let kernels = [tiles, gathered].map(|tiles| format!("{tiles}_{name}"));
-            kernels.into_iter().flat_map(move |name| {
-                [0, 3].map(|padding| ((way, padding), name.clone()))
-            })
+            kernels
+                .into_iter()
+                .flat_map(move |name| [0, 3].map(|padding| ((way, padding), name.clone())))
         }) {
             let ((a_by_rows, b_by_rows), padding) = way;
             let [m, n, k] = [37, 75, 45];

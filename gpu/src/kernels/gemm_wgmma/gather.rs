@@ -90,7 +90,7 @@ impl<T: Factor> Rows<T> {
         Rows {
             from,
             first,
-            shift: (from.misalignment128() + first) % N,
+            shift: (from.misalignment::<16>() + first) % N,
             pitch,
             row,
             left: (count, len.saturating_sub(col)),

@@ -162,7 +162,7 @@ fn multiply<
         );
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let first = (row as usize + warp / 4 * GROUP, col as usize);
-        output::store(sums, staged, &mut epilogue, first);
+        output::store_anywhere(sums, staged, &mut epilogue, first);
     }
 }
 

@@ -53,17 +53,38 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize>(
     sums: &Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
     epilogue: &mut Epilogue<C>,
+    first: (usize, usize),
+) {
+    if epilogue.is_scaled_in_rows() && epilogue.lies_by_16_bytes() {
+        let (warp, _) = warp_and_lane();
+        let first = (first.0 + warp % 4 * ROWS, first.1);
+        words::store(sums, staged, warp * ROWS * PITCH, epilogue, first);
+    } else {
+        store_anywhere(sums, staged, epilogue, first);
+    }
+}
+
+/// The block's warp, and its lane.
+#[inline(always)]
+fn warp_and_lane() -> (usize, usize) {
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32)
+}
+
+/// [`store`] that asks less where C's rows begin, and takes fewer registers.
+#[inline(always)]
+#[track_caller]
+pub fn store_anywhere<C: Stored<Real = f32>, const N: usize, const STAGED: usize>(
+    sums: &Fragment<N>,
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
 ) {
-    let t = thread::thread_idx_x() as usize;
-    let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
+    let (warp, lane) = warp_and_lane();
     let base = warp * ROWS * PITCH;
     let first_row = first_row + warp % 4 * ROWS;
     let scaled = epilogue.is_scaled_in_rows();
-    if scaled && epilogue.lies_by_16_bytes() {
-        words::store(sums, staged, base, epilogue, (first_row, first_col));
-        return;
-    }
     let (_, cols) = epilogue.left((first_row, first_col));
     // By how much rows begin behind pairs: the even ones and the odd ones, for from a row to the second after it there is an
     // even number of elements.
