@@ -53,19 +53,26 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize>(
     sums: &Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
     epilogue: &mut Epilogue<C>,
-    (first_row, first_col): (usize, usize),
+    first: (usize, usize),
 ) {
     if epilogue.is_scaled_in_rows() && epilogue.lies_by_16_bytes() {
-        let t = thread::thread_idx_x();
-        let warp = warp::shuffle(warp::ALL, t / 32, 0) as usize;
-        let first = (first_row + warp % 4 * ROWS, first_col);
+        let (warp, _) = warp_and_lane();
+        let first = (first.0 + warp % 4 * ROWS, first.1);
         words::store(sums, staged, warp * ROWS * PITCH, epilogue, first);
-        return;
+    } else {
+        store_anywhere(sums, staged, epilogue, first);
     }
-    store_anywhere(sums, staged, epilogue, (first_row, first_col));
 }
 
-/// [`store`] without the shorter way, which takes more registers.
+/// The block's warp, and its lane.
+#[inline(always)]
+fn warp_and_lane() -> (usize, usize) {
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32)
+}
+
+/// [`store`] that asks less where C's rows begin, and takes fewer registers.
 #[inline(always)]
 #[track_caller]
 pub fn store_anywhere<C: Stored<Real = f32>, const N: usize, const STAGED: usize>(
@@ -74,8 +81,7 @@ pub fn store_anywhere<C: Stored<Real = f32>, const N: usize, const STAGED: usize
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
 ) {
-    let t = thread::thread_idx_x() as usize;
-    let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
+    let (warp, lane) = warp_and_lane();
     let base = warp * ROWS * PITCH;
     let first_row = first_row + warp % 4 * ROWS;
     let scaled = epilogue.is_scaled_in_rows();
