@@ -31,10 +31,10 @@
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
 
 mod entries;
-pub mod operand;
-pub mod output;
+pub(super) mod operand;
+pub(super) mod output;
 mod parts;
-pub mod walk;
+pub(super) mod walk;
 
 pub use self::entries::*;
 use self::{
