@@ -100,7 +100,7 @@ fn special_values_are_those_of_f32() {
         f32::from_bits(0x7f_ffff),
         f32::MIN_POSITIVE,
         1.5 * 2f32.powi(-111),
-        1.234_567_9e-35,
+        1.234_568e-35,
         -7.654_321e-20,
         3.402_823e38,
         f32::MAX,

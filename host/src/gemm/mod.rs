@@ -36,7 +36,8 @@
 //! ([`Gemm::split_k`]) add up each its own, and the parts are added in order; and the kernels `gemm_wgmma_..` of bf16 and
 //! f16, whose tensor cores add 16 products and the sum before at a time, and cut off what is beyond 25 bits behind the
 //! greatest and beyond an f32, so that sums are a little too small (of tf32, where [`Compute::Tf32`] allows it, they add 8
-//! products of factors that were rounded to it). So these give the same bits in every run too, but others. Subnormal numbers are kept. The sign of a zero is what those operations make of it.
+//! products of factors that were rounded to it; of slices, where [`Compute::Fp32Bf16x6`] asks for them, 64 steps of k go by
+//! until a sum is rounded to the nearest). So these give the same bits in every run too, but others. Subnormal numbers are kept. The sign of a zero is what those operations make of it.
 
 mod batch;
 mod choice;

@@ -97,16 +97,24 @@ impl Range {
             ((down, across), first, 0, ((down - first).min((TILE / PATCH_ROWS) as u32), across))
         };
         let (rows, cols) = of_tile;
+        let count = rows * cols;
         let mut range = Range::default();
         let mut number = thread::lane_id();
-        while number < rows * cols {
-            let (row, col) = (first_row + number / cols.max(1), first_col + number % cols.max(1));
-            let patch = ((matrix * down + row) * across + col) as usize;
-            let [smallest, largest] = [ranges[2 * patch], ranges[2 * patch + 1]]
-                .map(|end| u32::from(end.to_bits()) << 16);
-            // The smallest of a patch of zeros is infinity.
-            range = range.and(Range { below: smallest, largest });
-            number += 32;
+        while number < count {
+            // Four are read before one is waited for; those past the last are the last one.
+            let read: [_; 4] = core::array::from_fn(|i| {
+                let number = (number + 32 * i as u32).min(count - 1);
+                let (row, col) =
+                    (first_row + number / cols.max(1), first_col + number % cols.max(1));
+                let patch = ((matrix * down + row) * across + col) as usize;
+                [ranges[2 * patch], ranges[2 * patch + 1]]
+            });
+            for i in 0..4 {
+                // The smallest of a patch of zeros is infinity.
+                let [below, largest] = read[i].map(|end| u32::from(end.to_bits()) << 16);
+                range = range.and(Range { below, largest });
+            }
+            number += 4 * 32;
         }
         range.of_warp()
     }
