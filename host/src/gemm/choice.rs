@@ -337,18 +337,18 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         ("gemm_wgmma_tf32_256x128_nn", true) => (3100.0, 1.0, 4.5),
         ("gemm_wgmma_tf32_128x128_nn", true) => (2700.0, 1.0, 4.5),
         ("gemm_wgmma_tf32_128x64_nn", true) => (1950.0, 1.0, 4.0),
-        // Not measured: what 80 bytes a nanosecond are enough for, which a multiprocessor draws from the second-level cache
-        // for tiles of 128 x 64.
+        // What 80 bytes a nanosecond are enough for, which a multiprocessor draws from the second-level cache for tiles of
+        // 128 x 64. 512³ and 16 x 4096 x 4096 take as long.
         ("gemm_wgmma_tf32_32x32_nn", true) => (640.0, 1.0, 4.0),
         ("gemm_wgmma_tf32_64x32_nn", true) => (850.0, 1.0, 4.0),
-        // Computed, not measured: what shared memory and the first-level cache take for a stage.
+        // Fitted to 255 x 170 x 151, 511 x 509 x 513 and 1000 x 700 x 513.
         (name, true) if name.starts_with("gemm_wgmma_any_") && name.contains("_64x64_") => {
-            (1800.0, 1.0, 4.5)
+            (860.0, 1.0, 2.7)
         }
-        (name, true) if name.starts_with("gemm_wgmma_any_") => (2400.0, 1.0, 4.5),
-        // From what another text took, and not yet measured of this one.
+        (name, true) if name.starts_with("gemm_wgmma_any_") => (1245.0, 1.0, 3.4),
+        // Fitted to 1024³, 2048³ and 4096³.
         (name, true) if name.starts_with("gemm_sliced_bf16x6_128x128_") => (1000.0, 1.0, 4.5),
-        (name, true) if name.starts_with("gemm_sliced_bf16x6_64x128_") => (850.0, 1.0, 4.0),
+        (name, true) if name.starts_with("gemm_sliced_bf16x6_64x128_") => (780.0, 1.0, 4.0),
         // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x256_") => {
             (6100.0, 1.0, 4.5)

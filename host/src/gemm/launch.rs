@@ -541,7 +541,7 @@ mod tests {
         let cluster = ("gemm_tma_64_nn", [8, 8, 2], [1, 1, 2], 116 << 10);
         assert_eq!(planned("gemm_tma_64_nn", [512, 512, 512]), [cluster]);
         // A's rows of 51 elements, and B's of 70, are copied before.
-        let copies = [("pad_rows", [1, 7, 1], one, 0), ("pad_rows", [1, 4, 1], one, 0)];
+        let copies = [("pad_rows", [1, 13, 1], one, 0), ("pad_rows", [1, 7, 1], one, 0)];
         let [a, b] = copies;
         let product = ("gemm_tma_128_nn", [1, 1, 1], one, 116 << 10);
         assert_eq!(planned("gemm_tma_128_nn", [100, 70, 51]), [a, b, product]);

@@ -33,8 +33,8 @@ fn elements(sides: &Sides, matrices: usize) -> [usize; 2] {
     let planes = [SLICES, rows, plane_pitch(cols)];
     let ranges = 2 * patches_of(rows, cols).saturating_mul(matrices);
     let planes = planes.into_iter().fold(matrices, usize::saturating_mul);
-    // What comes next begins at a multiple of sixteen bytes.
-    [planes, ranges.next_multiple_of(8)]
+    // What comes next begins at a line of the second-level cache.
+    [planes, ranges.next_multiple_of(64)]
 }
 
 /// Patches of a matrix.

@@ -39,10 +39,12 @@ pub const fn patches(rows: u32, cols: u32) -> (u32, u32) {
     (rows.div_ceil(PATCH_ROWS as u32), cols.div_ceil(PATCH_COLS as u32))
 }
 
-/// Elements from one row of a plane to the next.
+/// Elements from one row of a plane to the next: sixteen bytes at least, and where a row has several, whole lines of the
+/// second-level cache. A box's rows are as long as a line, and of one that begins within a line each takes two.
 #[inline(always)]
 pub const fn plane_pitch(cols: usize) -> usize {
-    cols.next_multiple_of(EIGHT)
+    const LINE: usize = 64;
+    cols.next_multiple_of(if cols >= 4 * LINE { LINE } else { EIGHT })
 }
 
 /// The nearest bf16 to each, but none that is infinite where it is not.

@@ -20,28 +20,31 @@ use crate::problem::Problem;
 /// 32-bit sums on their way to C, and the ring's barriers: two of eight bytes a stage.
 macro_rules! entry {
     ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt in parts, $stages:tt stages, $a:ident, $b:ident) => {
-        entry! {
-            @ $name: $t -> $c,
-            concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
-                " elements, whose k a cluster may split; A lies [`", stringify!($a), "`], B [`", stringify!($b), "`]."),
-            [
-                // A warpgroup for 64 rows, and the warp that copies.
-                block = (128 * ($rows / GROUP) + 32),
-                dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<$t>(),
-                shared = parts::rows($rows) * parts::pitch($rows, $cols) * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
-                barriers = 1,
-                min_blocks = parts::blocks($rows, $cols),
-            ],
-            (problem, a, b, c, bias) => {
-                const STAGED: usize = parts::rows($rows);
-                const PITCH: usize = parts::pitch($rows, $cols);
-                let operands = (&$a::<_, $rows>::new(&a), &$b::<_, $cols>::new(&b));
-                let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
-                let mut staged = shared![f32; STAGED, PITCH];
-                parts::multiply::<_, _, _, $rows, $cols, $stages, STAGED, PITCH>(
-                    &problem, operands, out, &ring, &mut staged,
-                );
-            }
+        #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
+            " elements, whose k a cluster may split; A lies [`", stringify!($a), "`], B [`", stringify!($b), "`].")]
+        #[kernel(
+            // A warpgroup for 64 rows, and the warp that copies.
+            block = (128 * ($rows / GROUP) + 32),
+            dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<$t>(),
+            shared = parts::rows($rows) * parts::pitch($rows, $cols) * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            barriers = 1,
+            min_blocks = parts::blocks($rows, $cols),
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: Problem,
+            a: TensorMap<$t>,
+            b: TensorMap<$t>,
+            mut c: Out<$c>,
+            bias: In<$c>,
+        ) {
+            const STAGED: usize = parts::rows($rows);
+            const PITCH: usize = parts::pitch($rows, $cols);
+            let operands = (&$a::<_, $rows>::new(&a), &$b::<_, $cols>::new(&b));
+            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; STAGED, PITCH];
+            parts::multiply::<_, _, _, $rows, $cols, $stages, STAGED, PITCH>(&problem, operands, out, &ring, &mut staged);
         }
     };
     // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
@@ -55,42 +58,33 @@ macro_rules! entry {
         @ $name:ident [$($together:tt)*] $ring:ident: $t:ident -> $c:ident,
         $rows:tt x $cols:tt of $blocks:tt, $stages:tt stages, $a:ident, $b:ident
     ) => {
-        entry! {
-            @ $name: $t -> $c,
-            concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`]; A lies [`", stringify!($a), "`], B [`",
-                stringify!($b), "`]; tiles of ", $rows, " x ", $cols, " elements, blocks of a cluster for each: ", $blocks, "."),
-            [
-                block = (128 * ($rows / $blocks / GROUP + 1)),
-                $($together)*,
-                dynamic_shared = $stages * DEPTH * ($rows / $blocks + $cols) * size_of::<$t>(),
-                shared = $rows / $blocks * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
-                min_blocks = 1,
-            ],
-            (problem, a, b, c, bias) => {
-                // Of a block: its own rows, and the columns that it copies for all.
-                const ROWS: usize = $rows / $blocks;
-                const COPIED: usize = $cols / $blocks;
-                let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, COPIED>::new(&b));
-                let (out, ring) = ((&mut c, &bias), $ring![$stages]);
-                let mut staged = shared![f32; ROWS, output::PITCH];
-                multiply::<_, _, _, _, ROWS, $cols, $blocks, $stages, ROWS>(&problem, operands, out, &ring, &mut staged);
-            }
-        }
-    };
-    (
-        @ $name:ident: $t:ident -> $c:ident, $what:expr, [$($declared:tt)*],
-        ($problem:ident, $a:ident, $b:ident, $out:ident, $bias:ident) => { $($body:tt)* }
-    ) => {
-        #[doc = $what]
-        #[kernel($($declared)* arch = 90, dependent)]
+        #[doc = concat!(
+            "A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`]; A lies [`", stringify!($a), "`], B [`",
+            stringify!($b), "`]; tiles of ", $rows, " x ", $cols, " elements, blocks of a cluster for each: ", $blocks, "."
+        )]
+        #[kernel(
+            block = (128 * ($rows / $blocks / GROUP + 1)),
+            $($together)*,
+            dynamic_shared = $stages * DEPTH * ($rows / $blocks + $cols) * size_of::<$t>(),
+            shared = $rows / $blocks * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            min_blocks = 1,
+            arch = 90,
+            dependent
+        )]
         pub fn $name(
-            $problem: Problem,
-            $a: TensorMap<$t>,
-            $b: TensorMap<$t>,
-            mut $out: Out<$c>,
-            $bias: In<$c>,
+            problem: Problem,
+            a: TensorMap<$t>,
+            b: TensorMap<$t>,
+            mut c: Out<$c>,
+            bias: In<$c>,
         ) {
-            $($body)*
+            // Of a block: its own rows, and the columns that it copies for all.
+            const ROWS: usize = $rows / $blocks;
+            const COPIED: usize = $cols / $blocks;
+            let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, COPIED>::new(&b));
+            let (out, ring) = ((&mut c, &bias), $ring![$stages]);
+            let mut staged = shared![f32; ROWS, output::PITCH];
+            multiply::<_, _, _, _, ROWS, $cols, $blocks, $stages, ROWS>(&problem, operands, out, &ring, &mut staged);
         }
     };
 }
