@@ -135,7 +135,7 @@ halves! { Bf16 F16 }
 #[inline(always)]
 fn place(row: usize, word: usize) -> usize {
     let number = row % 4 * 2 + row / 4 % 2;
-    row * WORDS + (word / FOUR ^ number) * FOUR + word % FOUR
+    row * WORDS + ((word / FOUR) ^ number) * FOUR + word % FOUR
 }
 
 /// Writes a warp's 16 x `N` sums, the first of which is (row, col), to a C that is `alpha A B` and
