@@ -107,7 +107,7 @@ const SAMPLES: [Sample; 41] = [
     sample("gemm", "halve-index", "row", 1, ("verification", "")),
     sample("gemm", "drop-operand", "erf < -1.0 ||", 1, ("verification", "")),
     // Tensor copies and tensor cores: what orders them,
-    sample("gemm_wgmma", "remove-barrier", BARRIER, 2, ("check", "read-after-write")),
+    sample("gemm_wgmma", "remove-barrier", BARRIER, 3, ("check", "read-after-write")),
     sample("gemm_wgmma", "remove-wait", "wait::<1>()", 1, ("both", "write-after-read")),
     sample("gemm_wgmma", "wait-for-less", "1", 1, ("both", "write-after-read")),
     sample("gemm_wgmma", "remove-commit", "commit()", 1, ("both", "write-after-read")),

@@ -85,7 +85,11 @@ fn a_product_runs_with_every_kernel_listed() {
             true => ["--m", "100", "--n", "72", "--k", "48"],
             false => ["--m", "100", "--n", "70", "--k", "51"],
         };
-        let compute: &[&str] = if contract.contains("tf32") { &["--compute", "tf32"] } else { &[] };
+        let compute: &[&str] = match () {
+            () if contract.contains("tf32") => &["--compute", "tf32"],
+            () if contract.contains("slices") => &["--compute", "fp32-bf16x6"],
+            () => &[],
+        };
         let run = [&sizes[..], &["--device", "cpu", "--kernel", name], &types, compute].concat();
         // What a kernel is named for, and row-major matrices are not.
         let other = match &name[name.len() - 3..] {

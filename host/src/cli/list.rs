@@ -53,6 +53,9 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
             Contract::TensorProduct(product) if entry.is_tf32() => {
                 ("C = A B of f32 as tf32 on tensor cores", Some(product.tile), declaration.block)
             }
+            Contract::TensorProduct(product) if product.kernel.is_sliced() => {
+                ("C = A B of f32 in slices on tensor cores", Some(product.tile), declaration.block)
+            }
             Contract::TensorProduct(product) => {
                 ("C = A B by tensor copies", Some(product.tile), declaration.block)
             }

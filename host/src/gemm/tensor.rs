@@ -174,9 +174,13 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// Does it lie the way it is to be copied? A side of one element is no obstacle.
+    /// Does it lie the way it is to be copied? A side of one element is no obstacle. What is gathered has rows one behind the
+    /// other: of those that overlap, or are all one, pieces of sixteen bytes might reach beyond the operand's ends.
     fn lies(&self) -> bool {
         let ((_, len, stride), (count, pitch)) = (self.inner, self.outer);
+        if self.gathered && count > 1 && pitch < len {
+            return false;
+        }
         match self.turned {
             true => count <= 1 || pitch == 1,
             false => len <= 1 || stride == 1,

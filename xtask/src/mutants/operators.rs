@@ -126,8 +126,10 @@ impl<'ast> Visit<'ast> for Places<'_, '_> {
     }
 
     fn visit_field_value(&mut self, field: &'ast FieldValue) {
+        // (A field that is named as its value is has no place for another one.)
         if let syn::Member::Named(name) = &field.member
             && is_position(&name.to_string())
+            && field.colon_token.is_some()
         {
             self.index(&field.expr);
         }

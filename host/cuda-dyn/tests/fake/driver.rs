@@ -413,6 +413,12 @@ fn allocate(address: &mut u64, bytes: usize) -> c_int {
     0
 }
 
+/// Does a kernel of that name take boxes of operands, of which this driver knows nothing?
+fn takes_boxes(name: &str) -> bool {
+    let any = name.starts_with("gemm_wgmma_any_");
+    ["gemm_tma_", "gemm_wgmma_", "gemm_sliced_"].iter().any(|of| name.starts_with(of)) && !any
+}
+
 /// Launches one of [`KERNELS`], or the kernel `fill(u64 address, u32 value, u32 count)`.
 unsafe fn launch(
     function: Handle,
@@ -430,18 +436,23 @@ unsafe fn launch(
             let name = KERNELS.lock().unwrap()[index].clone();
             called(&format!("launch {name}"));
             match configured("kernels") {
-                Some(2) if ["gemm_tma_", "gemm_wgmma_"].iter().any(|of| name.starts_with(of)) => {
+                Some(2) if takes_boxes(&name) => {
                     unimplemented!("the tests' driver multiplies no boxes: {name}")
                 }
                 Some(2) if name.starts_with("gemm_") => {
-                    let of = match name.split('_').nth(1) {
-                        Some("bf16") => Numbers::Bf16,
-                        Some("f16") => Numbers::F16,
-                        _ => Numbers::F32,
+                    let has = |part| name.split('_').any(|of_name| of_name == part);
+                    let of = match () {
+                        () if has("f16") => Numbers::F16,
+                        () if has("bf16") || has("wgmma") => Numbers::Bf16,
+                        () => Numbers::F32,
                     };
                     let c = if name.contains("_f32_") { Numbers::F32 } else { of };
                     let of = [of, of, c];
-                    multiply_batch(std::slice::from_raw_parts(params, 4), grid[2] as usize, of);
+                    let params = std::slice::from_raw_parts(params, 4);
+                    // Blocks of tensor cores go on from product to product.
+                    let products = (*params[0].cast::<Problem>()).products;
+                    let count = if has("wgmma") { products } else { grid[2] };
+                    multiply_batch(params, count as usize, of);
                 }
                 Some(2) => multiply(std::slice::from_raw_parts(params, 6)),
                 _ => {}
@@ -591,7 +602,7 @@ struct Problem {
     sizes: [u32; 3],
     bias: u32,
     activation: u32,
-    reserved: u32,
+    products: u32,
     alpha: f64,
     beta: f64,
     strides: [[u64; 2]; 3],
