@@ -167,21 +167,22 @@ macro_rules! wgmma_tf32 {
 /// A general product of f32 whose factors are cut into slices, on tensor cores, as an entry of its own: such a tile; `n` or
 /// `t` for A and for B.
 macro_rules! sliced {
-    ($name:ident: $rows:tt x $cols:tt, $a:ident $b:ident) => {
+    ($name:ident: $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
         Entry {
             summary: concat!(
-                "general product of f32 in slices of bf16, on tensor cores, ", $rows, " x ", $cols, " tiles; ", lie!($a $b)
+                "general product of f32 in slices of bf16, on tensor cores, ", $rows, " x ", $cols, " tiles",
+                of_blocks!($blocks 1), "; ", lie!($a $b)
             ),
             rung: None,
             contract: Contract::TensorProduct(TensorProduct {
                 tile: [$rows, $cols],
                 steps: DEPTH as u32,
                 most_splits: 1,
-                a: wgmma_boxes(along_k!(a $a), $rows),
-                b: wgmma_boxes(along_k!(b $b), $cols),
+                a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
+                b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
                 along_k: [along_k!(a $a), along_k!(b $b)],
                 is_one_of_four: true,
-                walkers: Some(1),
+                walkers: Some($blocks),
                 kernel: TensorKernel::Sliced {
                     cut: &crate::kernels::gemm_sliced::slices::cut_bf16x3,
                     kernel: &crate::kernels::gemm_sliced::$name,
@@ -692,14 +693,18 @@ pub static KERNELS: &[Entry] = &[
         rung: None,
         contract: wgmma_tf32!(gemm_wgmma_tf32_64x32_nn, 64 x 32 in 8),
     },
-    sliced! { gemm_sliced_bf16x6_128x128_nn: 128 x 128, n n },
-    sliced! { gemm_sliced_bf16x6_128x128_nt: 128 x 128, n t },
-    sliced! { gemm_sliced_bf16x6_128x128_tn: 128 x 128, t n },
-    sliced! { gemm_sliced_bf16x6_128x128_tt: 128 x 128, t t },
-    sliced! { gemm_sliced_bf16x6_64x128_nn: 64 x 128, n n },
-    sliced! { gemm_sliced_bf16x6_64x128_nt: 64 x 128, n t },
-    sliced! { gemm_sliced_bf16x6_64x128_tn: 64 x 128, t n },
-    sliced! { gemm_sliced_bf16x6_64x128_tt: 64 x 128, t t },
+    sliced! { gemm_sliced_bf16x6_128x128_nn: 128 x 128 of 1, n n },
+    sliced! { gemm_sliced_bf16x6_128x128_nt: 128 x 128 of 1, n t },
+    sliced! { gemm_sliced_bf16x6_128x128_tn: 128 x 128 of 1, t n },
+    sliced! { gemm_sliced_bf16x6_128x128_tt: 128 x 128 of 1, t t },
+    sliced! { gemm_sliced_bf16x6_256x128_nn: 256 x 128 of 2, n n },
+    sliced! { gemm_sliced_bf16x6_256x128_nt: 256 x 128 of 2, n t },
+    sliced! { gemm_sliced_bf16x6_256x128_tn: 256 x 128 of 2, t n },
+    sliced! { gemm_sliced_bf16x6_256x128_tt: 256 x 128 of 2, t t },
+    sliced! { gemm_sliced_bf16x6_64x128_nn: 64 x 128 of 1, n n },
+    sliced! { gemm_sliced_bf16x6_64x128_nt: 64 x 128 of 1, n t },
+    sliced! { gemm_sliced_bf16x6_64x128_tn: 64 x 128 of 1, t n },
+    sliced! { gemm_sliced_bf16x6_64x128_tt: 64 x 128 of 1, t t },
     Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
         rung: None,

@@ -34,9 +34,9 @@
 //! Tiles, the producer and the walk are those of [`gemm_wgmma`](super::gemm_wgmma). Other is:
 //!
 //! ```text
-//!   kernel                        warpgroups   a warpgroup's part   the ring: one slice of A and of B, 64 steps of k
-//!   gemm_sliced_bf16x6_128x128      2 + 1          64 x 128           6 x 32 KiB
-//!   gemm_sliced_bf16x6_64x128       1 + 1          64 x 128           8 x 24 KiB
+//!   kernel                       blocks   warpgroups   a warpgroup's part   the ring: one slice of A and of B, 64 steps of k
+//!   gemm_sliced_bf16x6_256x128     2        2 + 1          64 x 128           6 x 32 KiB
+//!   gemm_sliced_bf16x6_64x128      1        1 + 1          64 x 128           8 x 24 KiB
 //! ```
 //!
 //! * **A stage of the ring is one slice** of A and of B. In the order 2, 1, 0 they are needed no longer, each after its band:
@@ -77,14 +77,16 @@ pub struct Originals<'a> {
     ranges_b: &'a In<Bf16>,
 }
 
-/// Tiles of `TILE_ROWS x 128` elements of C, one after the other, by one warpgroup for each 64 rows and one more. `STAGED` is
-/// the rows of what is on its way to C: 16 for each warp.
+/// Tiles of `TILE_ROWS x 128` elements of C, one after the other, by one warpgroup for each 64 rows and one more. `BLOCKS`
+/// blocks of a cluster have tiles one below the other. `STAGED` is the rows of what is on its way to C: 16 for each warp.
 #[inline(always)]
 #[track_caller]
 fn multiply<
     A: Operand,
     B: Operand<Element = A::Element>,
+    S: Scope,
     const TILE_ROWS: usize,
+    const BLOCKS: usize,
     const STAGES: usize,
     const STAGED: usize,
 >(
@@ -92,11 +94,12 @@ fn multiply<
     (a, b): (&A, &B),
     originals: Originals,
     (c, bias): (&mut Out<f32>, &In<f32>),
-    pipeline: &Pipeline<STAGES>,
+    pipeline: &Pipeline<STAGES, S>,
     staged: &mut Shared<f32, STAGED, { output::PITCH }>,
 ) {
     const {
-        assert!(A::TILE == TILE_ROWS && B::TILE == COLS, "a block copies its own tiles");
+        assert!(A::TILE == TILE_ROWS, "a block copies its own rows");
+        assert!(B::TILE * BLOCKS == COLS, "a cluster's blocks copy columns for each other");
         assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
         assert!(STAGES >= 2 * SLICES, "slices are copied while others are multiplied");
     }
@@ -108,12 +111,16 @@ fn multiply<
     let (group, warp) = (warp / 4, warp % 4);
     let groups = TILE_ROWS / GROUP;
     let stages = problem.k.div_ceil(DEPTH as u32);
-    let mut walk = Walk::<TILE_ROWS, COLS, 1>::new(problem, 0);
+    let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
+    let mut walk = Walk::<TILE_ROWS, COLS, BLOCKS>::new(problem, rank);
 
     if t == 0 {
         pipeline.init(groups as u32);
     }
-    thread::sync_threads();
+    match BLOCKS {
+        1 => thread::sync_threads(),
+        _ => cluster::sync(),
+    }
     // Up to here nothing of this launch depends on the ones before it.
     grid::let_next_begin();
     grid::wait_for_earlier();
@@ -127,6 +134,7 @@ fn multiply<
             return;
         }
         let mut producer = pipeline.producer();
+        let first_col = rank * B::TILE as u32;
         while let Some((product, row, col)) = walk.next() {
             for stage in 0..stages {
                 let p = stage * DEPTH as u32;
@@ -136,11 +144,15 @@ fn multiply<
                         let plane = product * SLICES as u32 + slice;
                         producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
                         a.load::<1>(&mut tiles, at, plane, (row, p), producer.full());
-                        b.load::<1>(&mut tiles, at + len_a, plane, (col, p), producer.full());
+                        let (at, col) = (at + len_a + first_col as usize * DEPTH, col + first_col);
+                        b.load::<BLOCKS>(&mut tiles, at, plane, (col, p), producer.full());
                     }
                     producer.advance();
                 }
             }
+        }
+        if BLOCKS > 1 {
+            producer.drain_warp();
         }
         return;
     }
@@ -208,13 +220,26 @@ fn multiply<
 /// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring, sums on their
 /// way to C, and the ring's barriers: two of eight bytes a stage.
 macro_rules! entry {
-    ($name:ident: $rows:tt x 128, $stages:tt stages, $a:ident, $b:ident) => {
-        #[doc = concat!("Tiles of ", $rows, " x 128 elements; A lies [`", stringify!($a), "`], B [`", stringify!($b), "`].")]
+    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
+    ($name:ident: $rows:tt x 128 of 1, $($rest:tt)*) => {
+        entry! { @ $name [barriers = 1] pipeline: $rows x 128 of 1, $($rest)* }
+    };
+    ($name:ident: $rows:tt x 128 of $blocks:tt, $($rest:tt)*) => {
+        entry! { @ $name [cluster = ($blocks)] cluster_pipeline: $rows x 128 of $blocks, $($rest)* }
+    };
+    (
+        @ $name:ident [$($together:tt)*] $ring:ident:
+        $rows:tt x 128 of $blocks:tt, $stages:tt stages, $a:ident, $b:ident
+    ) => {
+        #[doc = concat!(
+            "Tiles of ", $rows, " x 128 elements, blocks of a cluster for each: ", $blocks, "; A lies [`", stringify!($a),
+            "`], B [`", stringify!($b), "`]."
+        )]
         #[kernel(
-            block = (128 * ($rows / GROUP + 1)),
-            dynamic_shared = $stages * DEPTH * ($rows + COLS) * size_of::<Bf16>(),
-            shared = $rows * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
-            barriers = 1,
+            block = (128 * ($rows / $blocks / GROUP + 1)),
+            $($together)*,
+            dynamic_shared = $stages * DEPTH * ($rows / $blocks + COLS) * size_of::<Bf16>(),
+            shared = $rows / $blocks * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             min_blocks = 1,
             arch = 90,
             dependent
@@ -230,26 +255,32 @@ macro_rules! entry {
             mut c: Out<f32>,
             bias: In<f32>,
         ) {
-            let operands = (&$a::<_, $rows>::new(&a), &$b::<_, COLS>::new(&b));
+            const ROWS: usize = $rows / $blocks;
+            let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, { COLS / $blocks }>::new(&b));
             let originals = Originals {
                 a: &a_itself,
                 b: &b_itself,
                 ranges_a: &ranges_a,
                 ranges_b: &ranges_b,
             };
-            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
-            let mut staged = shared![f32; $rows, output::PITCH];
-            multiply::<_, _, $rows, $stages, $rows>(&problem, operands, originals, out, &ring, &mut staged);
+            let (out, ring) = ((&mut c, &bias), $ring![$stages]);
+            let mut staged = shared![f32; ROWS, output::PITCH];
+            multiply::<_, _, _, ROWS, $blocks, $stages, ROWS>(&problem, operands, originals, out, &ring, &mut staged);
         }
     };
 }
 
-entry! { gemm_sliced_bf16x6_128x128_nn: 128 x 128, 6 stages, AlongK, AcrossK }
-entry! { gemm_sliced_bf16x6_128x128_nt: 128 x 128, 6 stages, AlongK, AlongK }
-entry! { gemm_sliced_bf16x6_128x128_tn: 128 x 128, 6 stages, AcrossK, AcrossK }
-entry! { gemm_sliced_bf16x6_128x128_tt: 128 x 128, 6 stages, AcrossK, AlongK }
+entry! { gemm_sliced_bf16x6_128x128_nn: 128 x 128 of 1, 6 stages, AlongK, AcrossK }
+entry! { gemm_sliced_bf16x6_128x128_nt: 128 x 128 of 1, 6 stages, AlongK, AlongK }
+entry! { gemm_sliced_bf16x6_128x128_tn: 128 x 128 of 1, 6 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_bf16x6_128x128_tt: 128 x 128 of 1, 6 stages, AcrossK, AlongK }
 
-entry! { gemm_sliced_bf16x6_64x128_nn: 64 x 128, 8 stages, AlongK, AcrossK }
-entry! { gemm_sliced_bf16x6_64x128_nt: 64 x 128, 8 stages, AlongK, AlongK }
-entry! { gemm_sliced_bf16x6_64x128_tn: 64 x 128, 8 stages, AcrossK, AcrossK }
-entry! { gemm_sliced_bf16x6_64x128_tt: 64 x 128, 8 stages, AcrossK, AlongK }
+entry! { gemm_sliced_bf16x6_64x128_nn: 64 x 128 of 1, 8 stages, AlongK, AcrossK }
+entry! { gemm_sliced_bf16x6_64x128_nt: 64 x 128 of 1, 8 stages, AlongK, AlongK }
+entry! { gemm_sliced_bf16x6_64x128_tn: 64 x 128 of 1, 8 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_bf16x6_64x128_tt: 64 x 128 of 1, 8 stages, AcrossK, AlongK }
+
+entry! { gemm_sliced_bf16x6_256x128_nn: 256 x 128 of 2, 6 stages, AlongK, AcrossK }
+entry! { gemm_sliced_bf16x6_256x128_nt: 256 x 128 of 2, 6 stages, AlongK, AlongK }
+entry! { gemm_sliced_bf16x6_256x128_tn: 256 x 128 of 2, 6 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_bf16x6_256x128_tt: 256 x 128 of 2, 6 stages, AcrossK, AlongK }

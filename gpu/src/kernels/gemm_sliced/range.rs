@@ -88,6 +88,10 @@ impl Range {
                 "whole patches, or in one"
             );
         }
+        // Of a cluster's blocks, some have tiles below the last row.
+        if outer >= size {
+            return Range::default();
+        }
         let ((down, across), first_row, first_col, of_tile) = if L::MN_MAJOR == 1 {
             let (down, across) = patches(k, size);
             ((down, across), 0, outer / PATCH_COLS as u32, (down, 1))
