@@ -458,6 +458,24 @@ fn bad_arguments_are_refused_before_anything_runs() {
         &["--from", "cannot be used with"],
     );
     fails(host(&["bench", "--commit", "x"]), 2, &["--out"]);
+    fails(host(&["bench", "--sustained", "0"]), 2, &["--sustained", "from 0.001 to 3600"]);
+    fails(
+        host(&["bench", "--sustained", "--seconds", "1"]),
+        2,
+        &["--sustained", "cannot be used with"],
+    );
+}
+
+#[test]
+fn what_is_sustained_is_told() {
+    let asked =
+        ["bench", "--device", "cpu", "--sizes", "8", "--kernels", "basic", "--sustained", "0.002"];
+    let (code, stdout, _) = finish(host(&asked));
+    assert_eq!(code, 0, "{stdout}");
+    assert!(stdout.contains("sustained for 0.002 s"), "{stdout}");
+    let (code, stdout, _) = finish(host(&[&asked[..], &["--json"]].concat()));
+    let row: Value = serde_json::from_str(stdout.trim()).unwrap();
+    assert_eq!((code, &row["sustained_s"], &row["rounds"]), (0, &0.002.into(), &7.into()));
 }
 
 #[test]

@@ -367,7 +367,7 @@ fn promotion_and_the_order_of_products_matter() {
         let columns = Operand::new((K, N), place, |_, p, col| rows.get(0, col, p));
         let case =
             Case::plain(Operand::dense((M, K), &a), columns, Place::dense((M, N), Order::Rows));
-        let c = run(&mut bench, &case, "gemm_sliced_bf16x6_128x128_nt");
+        let c = run(&mut bench, &case, "gemm_sliced_bf16x6_256x128_nt");
         assert!(c.iter().zip(&ours).all(|(c, ours)| c.to_bits() == ours.to_bits()), "{device:?}");
         count += 1;
     }
@@ -396,7 +396,7 @@ fn only_where_it_is_asked_for() {
         count += 4;
     }
     let request = Request::dense(Shape::new(100, 100, 100).unwrap());
-    let name = "gemm_sliced_bf16x6_128x128_nn";
+    let name = "gemm_sliced_bf16x6_256x128_nn";
     let refused = Gemm::<f32>::new().kernel(name).unwrap().choose(&request, &Target::H200);
     let expected =
         format!("kernel = {name}: cuts factors into slices, which compute = fp32-bf16x6 asks for");

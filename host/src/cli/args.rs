@@ -4,6 +4,7 @@ mod bench;
 mod blur;
 mod bytes;
 mod check;
+mod errors;
 mod gemm;
 mod ladder;
 mod profile;
@@ -25,6 +26,7 @@ pub(crate) use self::{
     bench::{Bench, BenchKernel, Group, Layouts, Vs},
     blur::Blur,
     check::Check,
+    errors::{Errors, Numbers},
     gemm::Gemm,
     ladder::{Explain, Format, Ladder, Picture},
     profile::{On, Profile},
@@ -65,6 +67,12 @@ pub(crate) enum Command {
     /// temperature meet them alike. With --vs the product as programs call it is held against the fastest of cuBLAS
     /// and of cublasLt's algorithms. A kernel that is wrong is shown, and not timed.
     Bench(Bench),
+    /// Compare errors with cuBLAS's, over kinds of numbers and inner sizes
+    ///
+    /// Products of f32 of numbers that are normal, positive, of wide exponents and so on, with sums of 64 to 16384 terms, each
+    /// beside float64: the median and the largest relative error, that in the Frobenius norm, and the largest
+    /// |error| / (|A| |B|), which is what bounds are of.
+    Errors(Errors),
     /// Show every rung of the course: its speed, its counts, what changed and why
     ///
     /// Each rung is verified, then all are timed in turn on the device at hand. What a rung does to memory is

@@ -6,6 +6,7 @@ mod blur;
 mod check;
 mod doctor;
 mod draw;
+mod errors;
 mod explain;
 mod findings;
 mod gemm;
@@ -68,6 +69,7 @@ pub(crate) fn main() -> ExitCode {
         None if invocation.run.plan => plan::plan(&invocation.run, &mut out),
         None => run::run(&invocation.run, steps, &mut out),
         Some(Command::Bench(bench)) => bench::bench(bench, steps, &mut out),
+        Some(Command::Errors(args)) => errors::errors(args, steps, &mut out),
         Some(Command::Ladder(args)) => ladder::ladder(args, steps, &mut out),
         Some(Command::Explain(args)) => explain::explain(args, steps, &mut out),
         Some(Command::Check(args)) => check::check(args, steps, &mut out),

@@ -347,8 +347,7 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         }
         (name, true) if name.starts_with("gemm_wgmma_any_") => (1245.0, 1.0, 3.4),
         // Fitted to 1024³, 2048³ and 4096³.
-        (name, true) if name.starts_with("gemm_sliced_bf16x6_128x128_") => (1000.0, 1.0, 4.5),
-        (name, true) if name.starts_with("gemm_sliced_bf16x6_256x128_") => (990.0, 1.0, 4.5),
+        (name, true) if name.starts_with("gemm_sliced_bf16x6_256x128_") => (1020.0, 1.0, 4.5),
         (name, true) if name.starts_with("gemm_sliced_bf16x6_64x128_") => (780.0, 1.0, 4.0),
         // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x256_") => {

@@ -38,6 +38,8 @@ pub struct Options {
     pub warmup_at_most: Duration,
     /// A batch is at least so long, unless one launch is longer.
     pub batch: Duration,
+    /// Before each batch its candidate runs alone for so long, untimed, so that clocks and power are its own.
+    pub settle: Duration,
 }
 
 /// Rounds at least: fewer have no 95 % interval worth the name.
@@ -56,7 +58,15 @@ impl Options {
             warmup_at_least: seconds(0.3, 0.0),
             warmup_at_most: seconds(3.0, 1.0),
             batch: seconds(1e-3, 0.0),
+            settle: Duration::ZERO,
         }
+    }
+
+    /// Each candidate alone for so long at a time, and half as long before: what it sustains. Launches that take turns every
+    /// millisecond share the power that a card may draw, and the one that needs more gets some of the other's.
+    pub fn sustained(device: &Device, batch: Duration) -> Self {
+        let settle = batch / 2;
+        Options { duration: Duration::ZERO, batch, settle, ..Options::new(device, 1) }
     }
 }
 
@@ -97,13 +107,17 @@ pub fn compare(
     options: &Options,
 ) -> Result<Vec<Measurement>> {
     let mut next_set = 0;
-    let mut batch = |candidate: &mut Candidate, launches: usize| -> Result<f64> {
+    let mut batch = |candidate: &mut Candidate, launches: usize, before: usize| -> Result<f64> {
+        let mut launch = |launches: usize| {
+            (0..launches).try_for_each(|_| {
+                next_set += 1;
+                candidate((next_set - 1) % sets.max(1))
+            })
+        };
         crate::check_interrupt()?;
+        launch(before)?;
         let start = stream.record()?;
-        for _ in 0..launches {
-            candidate(next_set % sets.max(1))?;
-            next_set += 1;
-        }
+        launch(launches)?;
         Ok(stream.record()?.since(&start)?.as_secs_f64() * 1e6 / launches as f64)
     };
 
@@ -116,7 +130,7 @@ pub fn compare(
         for (number, (candidate, launches)) in candidates.iter_mut().zip(&mut launches).enumerate()
         {
             progress::turn(Rounds { candidate: number, done: 0, total: 0 });
-            let time = batch(candidate, *launches)?;
+            let time = batch(candidate, *launches, 0)?;
             let wanted = options.batch.as_secs_f64() * 1e6 / time.max(0.1);
             *launches = (wanted.ceil() as usize).max(1);
             times.push(time);
@@ -136,11 +150,17 @@ pub fn compare(
         .iter()
         .map(|&batch| Measurement { times_us: Vec::with_capacity(count), batch })
         .collect::<Vec<_>>();
+    // As many launches as take the part of a batch's time that is asked for.
+    let before = |launches: usize| match options.settle.is_zero() {
+        true => 0,
+        false => (launches as f64 * options.settle.div_duration_f64(options.batch)).ceil() as usize,
+    };
     for done in 0..count {
         let pairs = candidates.iter_mut().zip(&mut measurements);
         for (number, (candidate, measurement)) in pairs.enumerate() {
             progress::turn(Rounds { candidate: number, done, total: count });
-            measurement.times_us.push(batch(candidate, measurement.batch)?);
+            let before = before(measurement.batch);
+            measurement.times_us.push(batch(candidate, measurement.batch, before)?);
         }
     }
     Ok(measurements)
@@ -301,6 +321,37 @@ mod tests {
     }
 
     #[test]
+    fn a_candidate_settles_alone_before_it_is_timed() {
+        let stream = Device::cpu().stream().unwrap();
+        let log = std::cell::RefCell::new(String::new());
+        let mut candidates = ["a", "b"]
+            .map(|name| -> Candidate {
+                let log = &log;
+                Box::new(move |_| {
+                    log.borrow_mut().push_str(name);
+                    std::thread::sleep(Duration::from_millis(2));
+                    Ok(())
+                })
+            })
+            .into_iter()
+            .collect::<Vec<_>>();
+        let options = Options {
+            warmup_at_least: Duration::ZERO,
+            warmup_at_most: Duration::ZERO,
+            ..Options::sustained(stream.device(), Duration::from_millis(7))
+        };
+        let measured = compare(&stream, &mut candidates, 1, &options).unwrap();
+        drop(candidates);
+        // Seven rounds, after one of single launches.
+        let batch = measured[0].batch;
+        assert!((1..=4).contains(&batch), "{batch}");
+        let [a, b] = [0, 1].map(|i| measured[i].batch + measured[i].batch.div_ceil(2));
+        let expected = "ab".to_owned() + &("a".repeat(a) + &"b".repeat(b)).repeat(LEAST_ROUNDS);
+        assert_eq!(log.into_inner(), expected);
+        assert!(measured.iter().all(|one| one.times_us.len() == LEAST_ROUNDS));
+    }
+
+    #[test]
     fn candidates_run_in_turn_on_successive_sets() {
         let stream = Device::cpu().stream().unwrap();
         let log = std::cell::RefCell::new(Vec::new());
@@ -324,6 +375,7 @@ mod tests {
             warmup_at_least: Duration::ZERO,
             warmup_at_most: Duration::ZERO,
             batch: Duration::ZERO,
+            settle: Duration::ZERO,
         };
         let measured = compare(&stream, &mut candidates, 3, &options).unwrap();
         drop(candidates);

@@ -110,6 +110,12 @@ pub(crate) struct Bench {
     #[arg(long, value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: Option<f64>,
 
+    /// Time what each kernel sustains: alone for so many seconds, after half as many untimed, in turn, seven times [default:
+    /// in turn every millisecond, where a kernel that needs more power gets some of the others']
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(num_args = 0..=1, default_missing_value = "1", conflicts_with = "seconds")]
+    pub(crate) sustained: Option<f64>,
+
     /// One JSON object a line; `verified` is null where nothing was compared
     #[arg(long)]
     pub(crate) json: bool,
@@ -125,7 +131,7 @@ pub(crate) struct Bench {
 
     /// Run nothing: show and draw what --out wrote to this folder, or --json printed to this file
     #[arg(long, value_name = "FOLDER|FILE")]
-    #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "device", "workspace_limit", "seed", "verify", "seconds", "commit"])]
+    #[arg(conflicts_with_all = ["sizes", "kernels", "vs", "trans", "device", "workspace_limit", "seed", "verify", "seconds", "sustained", "commit"])]
     pub(crate) from: Option<PathBuf>,
 
     /// Show what has become faster or slower than in an older run by more than the noise of both
@@ -188,6 +194,9 @@ impl Bench {
 
     /// How long to measure so many candidates at one size.
     pub(crate) fn options(&self, device: &Device, candidates: usize) -> timing::Options {
+        if let Some(seconds) = self.sustained {
+            return timing::Options::sustained(device, Duration::from_secs_f64(seconds));
+        }
         let seconds = self.seconds.unwrap_or(if self.vs.is_some() { 0.25 } else { 1.0 });
         let duration = Duration::from_secs_f64(seconds * candidates as f64);
         timing::Options { duration, ..timing::Options::new(device, candidates) }

@@ -6,18 +6,18 @@ use crate::cli::{Failure, args::Group, types::Value};
 
 /// A product, or a batch of them, and the group of sizes that it is of.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
-    pub(super) group: Option<String>,
-    pub(super) product: DenseBatch,
+pub(in crate::cli) struct Case {
+    pub(in crate::cli) group: Option<String>,
+    pub(in crate::cli) product: DenseBatch,
 }
 
 impl Case {
-    pub(super) fn new((group, product): (Option<Group>, DenseBatch)) -> Self {
+    pub(in crate::cli) fn new((group, product): (Option<Group>, DenseBatch)) -> Self {
         Case { group: group.map(Group::name), product }
     }
 
     /// How many sets of operands together exceed twice the device's L2 cache.
-    pub(super) fn sets<T, O>(&self, device: &Device) -> u64 {
+    pub(in crate::cli) fn sets<T, O>(&self, device: &Device) -> u64 {
         match (device.l2_bytes(), self.product.bytes_of::<T, O>()) {
             (0, _) => 1,
             (l2, bytes) => (2 * l2 / bytes.max(1) + 1).clamp(2, 1000),
@@ -26,15 +26,15 @@ impl Case {
 }
 
 /// Operands on a device.
-pub(super) struct Set<T, O> {
-    pub(super) a: Buffer<T>,
-    pub(super) b: Buffer<T>,
-    pub(super) c: Buffer<O>,
+pub(in crate::cli) struct Set<T, O> {
+    pub(in crate::cli) a: Buffer<T>,
+    pub(in crate::cli) b: Buffer<T>,
+    pub(in crate::cli) c: Buffer<O>,
 }
 
 impl<T: Value, O: Value> Set<T, O> {
     /// Operands of these elements, each matrix row by row; on the device they lie as the product says. C is zero.
-    pub(super) fn upload(
+    pub(in crate::cli) fn upload(
         device: &Device,
         product: &DenseBatch,
         [a, b]: [&[f32]; 2],
@@ -52,7 +52,7 @@ impl<T: Value, O: Value> Set<T, O> {
     }
 
     /// Uniform operands of that seed.
-    pub(super) fn uniform(
+    pub(in crate::cli) fn uniform(
         device: &Device,
         product: &DenseBatch,
         seed: u64,
@@ -66,7 +66,7 @@ impl<T: Value, O: Value> Set<T, O> {
 }
 
 /// A and B of numbers of `T`, uniform or integers of a magnitude.
-pub(super) fn draw<T: Value>(
+pub(in crate::cli) fn draw<T: Value>(
     product: &DenseBatch,
     seed: u64,
     integers: Option<u32>,
@@ -104,7 +104,7 @@ fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
 }
 
 /// A product's A, B and C out of a batch's.
-pub(super) fn of_batch<'a>(
+pub(in crate::cli) fn of_batch<'a>(
     shape: Shape,
     index: usize,
     [a, b, c]: [&'a [f32]; 3],

@@ -6,7 +6,7 @@ use super::{case::Set, cpu};
 use crate::cli::{args::Vs, note, types::Value};
 
 /// A library on a stream, for products of A and B of `T` and C of `O`.
-pub(super) trait Library<T, O> {
+pub(in crate::cli) trait Library<T, O> {
     /// As rows name it.
     fn name(&self) -> &'static str;
 
@@ -21,7 +21,7 @@ pub(super) trait Library<T, O> {
 }
 
 /// A library ready for a product.
-pub(super) trait Ready<T, O> {
+pub(in crate::cli) trait Ready<T, O> {
     /// The product, put on the stream.
     fn launch(&self, set: &mut Set<T, O>) -> host::Result<()>;
 
@@ -37,7 +37,7 @@ pub(super) trait Ready<T, O> {
 }
 
 /// A type of operands whose products are timed, with C of `O`.
-pub(super) trait Compared<O: Value>: Scalar<O> + Value {
+pub(in crate::cli) trait Compared<O: Value>: Scalar<O> + Value {
     /// The libraries that compute them on the CPU.
     fn on_cpu() -> Vec<Box<dyn Library<Self, O>>> {
         Vec::new()
@@ -60,7 +60,7 @@ impl Compared<F16> for F16 {}
 impl Compared<f32> for F16 {}
 
 /// The libraries to compare with. Of those that are not there a note says so.
-pub(super) fn open<'a, T: Compared<O>, O: Value>(
+pub(in crate::cli) fn open<'a, T: Compared<O>, O: Value>(
     vs: Vs,
     compute: Compute,
     stream: &'a Stream,
@@ -90,7 +90,7 @@ pub(super) fn open<'a, T: Compared<O>, O: Value>(
 }
 
 /// A product of such a library.
-pub(super) type Product =
+pub(in crate::cli) type Product =
     fn(&DenseBatch, &Buffer<f32>, &Buffer<f32>, &mut Buffer<f32>) -> host::Result<()>;
 
 /// A library of this machine.

@@ -14,10 +14,10 @@
 //! | `plot` | pictures of them |
 //! | `compare` | what has changed since an older run |
 
-mod case;
+pub(super) mod case;
 mod compare;
 mod cpu;
-mod library;
+pub(super) mod library;
 mod machine;
 mod measure;
 mod plot;

@@ -66,7 +66,7 @@ impl Folder {
 }
 
 /// The columns of results.csv: the fields of a row, in their order.
-const COLUMNS: [&str; 47] = [
+const COLUMNS: [&str; 48] = [
     "device",
     "description",
     "group",
@@ -99,6 +99,7 @@ const COLUMNS: [&str; 47] = [
     "max_err_over_bound",
     "rounds",
     "launches_per_round",
+    "sustained_s",
     "operand_sets",
     "min_us",
     "spread",

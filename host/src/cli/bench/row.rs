@@ -65,6 +65,9 @@ pub(super) struct Row {
 
     pub(super) rounds: Option<usize>,
     pub(super) launches_per_round: Option<usize>,
+    /// Seconds that it ran alone at a time, where that was asked for.
+    #[serde(default)]
+    pub(super) sustained_s: Option<f64>,
     pub(super) operand_sets: usize,
     pub(super) min_us: Option<f64>,
     /// From the tenth to the ninetieth percentile, over the median.
@@ -114,6 +117,8 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, arg
         (Format::Bf16 | Format::F16, _) => roof.half_gflops,
         // Twice as many bits, half as many products: on every GPU that has both.
         (_, Compute::Tf32) => roof.half_gflops.map(|gflops| gflops / 2.0),
+        // Six products of slices for each.
+        (_, Compute::Fp32Bf16x6) => roof.half_gflops.map(|gflops| gflops / 6.0),
         _ => Some(roof.fp32_gflops),
     });
     Row {
@@ -128,6 +133,7 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, arg
         dtype: T::TYPE.to_owned(),
         out_dtype: O::TYPE.to_owned(),
         compute: args.types.compute_name(),
+        sustained_s: args.sustained,
         seed: args.seed,
         roof_tflops: peak.map(|gflops| six_digits(gflops * 1e-3)),
         roof_memory_gb_per_s: roof.and_then(|roof| roof.memory_gb_per_s).map(six_digits),

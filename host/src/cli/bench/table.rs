@@ -61,7 +61,9 @@ fn line(row: &Row) -> String {
         duration(time),
         speed(tflops * 1e3),
     );
-    let rest = [baseline, verdict].into_iter().filter(|words| !words.is_empty());
+    let alone =
+        row.sustained_s.map_or(String::new(), |seconds| format!("sustained for {seconds} s"));
+    let rest = [baseline, verdict, alone].into_iter().filter(|words| !words.is_empty());
     let rest = rest.collect::<Vec<_>>().join("  ");
     format!("{line} {rest}").trim_end().to_owned()
 }

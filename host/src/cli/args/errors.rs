@@ -1,0 +1,84 @@
+//! Flags of `errors`.
+
+use clap::{Args, ValueEnum};
+
+use super::{ComputeMode, DeviceChoice, KernelChoice, Vs, devices, kernels, seed};
+
+/// Flags of a table of errors.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Errors {
+    /// Inner sizes, separated by commas
+    #[arg(long, value_name = "K", value_delimiter = ',', default_value = "64,256,1024,4096,16384")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(crate) inner: Vec<u32>,
+
+    /// Rows and columns of C [default: 1024 on a GPU, 128 on the CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16384))]
+    pub(crate) outer: Option<u32>,
+
+    /// Rows of C that are compared, spread over all of them
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rows: u32,
+
+    /// Kinds of numbers, separated by commas [default: all]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) numbers: Vec<Numbers>,
+
+    /// How many products of each kind and inner size
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) seeds: u32,
+
+    /// The first product's seed; the others have those that follow it
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// How f32 is multiplied, as for a product
+    #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
+    #[arg(value_name = "fp32|fp32-bf16x6|tf32")]
+    pub(crate) compute: ComputeMode,
+
+    /// A kernel's name (`host kernels` lists them); auto takes the one that is predicted to be the fastest
+    #[arg(long, value_name = "auto|NAME", default_value_t = KernelChoice::Auto)]
+    #[arg(value_parser = kernels(), hide_possible_values = true)]
+    pub(crate) kernel: KernelChoice,
+
+    /// Compare with other libraries' f32, as `bench` does
+    #[arg(long, value_enum)]
+    pub(crate) vs: Option<Vs>,
+
+    /// Where to run: auto takes a GPU where there is one
+    #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
+    #[arg(value_parser = devices(), hide_possible_values = true)]
+    pub(crate) device: DeviceChoice,
+
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What operands hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Numbers {
+    /// Normally distributed
+    Normal,
+    /// Uniform in [0, 1)
+    Positive,
+    /// Normal, times 2^-20 to 2^20, each element another power
+    Wide,
+    /// Normal, times 2^-20 to 2^20, each row of A and column of B another power
+    WideRows,
+    /// Normal; one element of each row of A and column of B is 2^20 times as large
+    Outlier,
+    /// Normal; in each sum the second half of the terms is the first half with the other sign, but for 2^-12
+    Cancelling,
+}
+
+impl Errors {
+    /// The kinds asked for.
+    pub(crate) fn kinds(&self) -> &[Numbers] {
+        match &self.numbers[..] {
+            [] => Numbers::value_variants(),
+            asked => asked,
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! `errors`: how far products of f32 are off, over kinds of numbers and inner sizes, and how far others' are.
+
+use std::{io::Write, iter, thread};
+
+use host::{Gemm, Shape, baseline::DenseBatch};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+use serde::Serialize;
+
+use super::{
+    Failure,
+    args::{Errors, KernelChoice, Numbers, name_of},
+    bench::{case::Set, library},
+    list::{json, six_digits},
+    note,
+    run::check_bytes,
+    steps::Steps,
+};
+
+/// Errors of a kind of numbers and an inner size, over all products' elements that were compared.
+#[derive(Clone, Debug, Serialize)]
+struct Line {
+    numbers: String,
+    k: usize,
+    who: String,
+    /// Relative to the element itself.
+    median: f64,
+    largest: f64,
+    /// `|C - ref| / |ref|` in the Frobenius norm.
+    frobenius: f64,
+    /// The largest beside the sum of the terms' absolute values.
+    of_terms: f64,
+    elements: usize,
+}
+
+/// Compares errors, and shows them.
+pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
+    let device = super::open(args.device)?;
+    let stream = device.stream()?;
+    let outer = args.outer.unwrap_or(if device.is_cuda() { 1024 } else { 128 }) as usize;
+    let shapes = args.inner.iter().map(|&k| Shape::new(outer as u64, outer as u64, k.into()));
+    let shapes = shapes.collect::<Result<Vec<_>, _>>()?;
+    // All sizes are looked at before the first one runs. Operands are here twice in float64.
+    for shape in &shapes {
+        let bytes = DenseBatch::one(*shape).bytes_of::<f32, f32>();
+        check_bytes(bytes.saturating_mul(5), bytes, &device)?;
+    }
+    let compute = args.compute.into();
+    let libraries = match args.vs {
+        Some(vs) => library::open::<f32, f32>(vs, host::Compute::Native, &stream)?,
+        None => Vec::new(),
+    };
+    let any = Gemm::new().compute(compute);
+    let gemm = match args.kernel {
+        KernelChoice::Auto => any,
+        KernelChoice::Named(entry) => any.kernel(entry.name())?,
+    };
+    if !args.json {
+        let description = device.description();
+        writeln!(out, "C = A B, {outer} x {outer}, f32, on {}: {description}", device.name())?;
+        writeln!(
+            out,
+            "{:<11} {:>6}  {:<34} {:>8} {:>8} {:>9} {:>14}",
+            "numbers", "k", "kernel", "median", "largest", "Frobenius", "|err|/(|A||B|)"
+        )?;
+    }
+    for &numbers in args.kinds() {
+        for &shape in &shapes {
+            let product = DenseBatch::one(shape);
+            let mut found = Vec::<(String, Found)>::new();
+            for number in 0..args.seeds {
+                let seed = args.seed.wrapping_add(number.into());
+                let step = format!("{}, k = {}, seed {seed}", name_of(&numbers), shape.k());
+                steps.step(&step, || -> Result<(), Failure> {
+                    let [a, b] = draw(numbers, shape, seed);
+                    let rows = args.rows.min(outer as u32) as usize;
+                    let rows = (0..rows).map(|row| row * outer / rows).collect::<Vec<_>>();
+                    let wanted = Wanted::new(shape, &rows, &a, &b);
+                    let mut set = Set::<f32, f32>::upload(&device, &product, [&a, &b])?;
+                    let mut put = |who: String, c: Vec<f32>| match found
+                        .iter_mut()
+                        .find(|(other, _)| *other == who)
+                    {
+                        Some((_, errors)) => errors.add(&wanted, &rows, &c),
+                        None => {
+                            let mut errors = Found::default();
+                            errors.add(&wanted, &rows, &c);
+                            found.push((who, errors));
+                        }
+                    };
+                    let Set { a, b, c } = &mut set;
+                    let choice = product.launch(&gemm, &stream, a, b, c)?;
+                    put(choice.entry.name().to_owned(), c.to_vec()?);
+                    for library in &libraries {
+                        if let Some(ready) = library.prepare(&product)? {
+                            set.c.fill_bytes(0xff)?;
+                            ready.launch(&mut set)?;
+                            stream.synchronize()?;
+                            put(library.name().to_owned(), set.c.to_vec()?);
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+            for (who, errors) in found {
+                let line = errors.line(name_of(&numbers), shape.k(), who);
+                match args.json {
+                    true => json(out, &line)?,
+                    false => show(out, &line)?,
+                }
+            }
+            out.flush()?;
+        }
+    }
+    if libraries.is_empty() && args.vs.is_some() {
+        note(format_args!("note: errors beside nobody's"));
+    }
+    Ok(())
+}
+
+fn show(out: &mut impl Write, line: &Line) -> std::io::Result<()> {
+    let Line { numbers, k, who, median, largest, frobenius, of_terms, .. } = line;
+    writeln!(
+        out,
+        "{numbers:<11} {k:>6}  {who:<34} {median:>8.1e} {largest:>8.1e} {frobenius:>9.1e} {of_terms:>14.1e}"
+    )
+}
+
+/// A and B row by row.
+fn draw(numbers: Numbers, shape: Shape, seed: u64) -> [Vec<f32>; 2] {
+    let (m, n, k) = (shape.m(), shape.n(), shape.k());
+    // Drawn column by column, so that a sum's factors are one row of numbers each.
+    thread::scope(|scope| {
+        let columns = scope.spawn(|| {
+            let columns = rows(numbers, [n, k], true, !seed);
+            let mut b = vec![0.0; n * k];
+            for (col, column) in columns.chunks(k).enumerate() {
+                for (p, &value) in column.iter().enumerate() {
+                    b[p * n + col] = value;
+                }
+            }
+            b
+        });
+        let a = rows(numbers, [m, k], false, seed);
+        // A thread that draws numbers has nothing to fail at.
+        [a, columns.join().unwrap_or_default()]
+    })
+}
+
+/// So many rows of k numbers.
+fn rows(numbers: Numbers, [outer, k]: [usize; 2], is_b: bool, seed: u64) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut values = Vec::with_capacity(outer * k);
+    for _ in 0..outer {
+        let power = |rng: &mut ChaCha8Rng| rng.random_range(-20.0f32..20.0).exp2();
+        let of_row = power(&mut rng);
+        let outlier = rng.random_range(0..k);
+        let start = values.len();
+        for p in 0..k {
+            let normal: f32 = rng.sample(StandardNormal);
+            values.push(match numbers {
+                Numbers::Normal => normal,
+                Numbers::Positive => rng.random_range(0.0..1.0),
+                Numbers::Wide => normal * power(&mut rng),
+                Numbers::WideRows => normal * of_row,
+                Numbers::Outlier if p == outlier => normal * 20f32.exp2(),
+                Numbers::Outlier => normal,
+                Numbers::Cancelling if p < k / 2 => normal,
+                Numbers::Cancelling => {
+                    let first: f32 = values[start + p - k / 2];
+                    if is_b { first } else { -first * (1.0 + normal * (-12f32).exp2()) }
+                }
+            });
+        }
+    }
+    values
+}
+
+/// What should come out, of some rows.
+struct Wanted {
+    /// The sums, and the sums of the terms' absolute values.
+    sums: Vec<f64>,
+    sizes: Vec<f64>,
+}
+
+impl Wanted {
+    fn new(shape: Shape, rows: &[usize], a: &[f32], b: &[f32]) -> Self {
+        let (n, k) = (shape.n(), shape.k());
+        let a = rows.iter().flat_map(|row| &a[row * k..][..k]).copied().map(f64::from);
+        let (a, b) = (a.collect::<Vec<_>>(), b.iter().copied().map(f64::from).collect::<Vec<_>>());
+        let sizes = |values: &[f64]| values.iter().map(|value| value.abs()).collect::<Vec<_>>();
+        let sums = multiply([rows.len(), n, k], &a, &b);
+        Wanted { sums, sizes: multiply([rows.len(), n, k], &sizes(&a), &sizes(&b)) }
+    }
+}
+
+/// A product of row-major matrices.
+fn multiply([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut c = vec![0.0; m * n];
+    let (n_step, k_step) = (n as isize, k as isize);
+    let cores = gemm::Parallelism::Rayon(0);
+    // SAFETY: A, B and C have m k, k n and m n elements, in which the strides keep; C is borrowed mutably, and not read.
+    unsafe {
+        let (c, a, b) = (c.as_mut_ptr(), a.as_ptr(), b.as_ptr());
+        gemm::gemm(
+            m, n, k, c, 1, n_step, false, a, 1, k_step, b, 1, n_step, 0.0, 1.0, false, false,
+            false, cores,
+        );
+    }
+    c
+}
+
+/// Errors of products so far.
+#[derive(Default)]
+struct Found {
+    relative: Vec<f64>,
+    squares: f64,
+    wanted_squares: f64,
+    of_terms: f64,
+}
+
+impl Found {
+    /// Adds those of a product's rows of that number.
+    fn add(&mut self, wanted: &Wanted, rows: &[usize], c: &[f32]) {
+        let n = wanted.sums.len() / rows.len().max(1);
+        let elements = rows.iter().flat_map(|row| &c[row * n..][..n]);
+        for (&c, (sum, size)) in elements.zip(iter::zip(&wanted.sums, &wanted.sizes)) {
+            let error = (f64::from(c) - sum).abs();
+            // Of what should be zero and is, none.
+            let over = |size: f64| if error == 0.0 { 0.0 } else { error / size };
+            self.relative.push(over(sum.abs()));
+            // NaN is the largest there is.
+            let of_terms = over(*size);
+            if of_terms > self.of_terms || of_terms.is_nan() {
+                self.of_terms = of_terms;
+            }
+            self.squares += error.powi(2);
+            self.wanted_squares += sum.powi(2);
+        }
+    }
+
+    fn line(mut self, numbers: String, k: usize, who: String) -> Line {
+        self.relative.sort_by(f64::total_cmp);
+        let [median, largest] = [self.relative.len() / 2, self.relative.len().saturating_sub(1)]
+            .map(|place| self.relative.get(place).copied().map_or(0.0, six_digits));
+        let frobenius = six_digits((self.squares / self.wanted_squares).sqrt());
+        let (of_terms, elements) = (six_digits(self.of_terms), self.relative.len());
+        Line { numbers, k, who, median, largest, frobenius, of_terms, elements }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_those_of_the_elements_compared() {
+        let shape = Shape::new(4, 2, 2).unwrap();
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0, -5.0, 6.0, 0.0, 0.0], [1.0, -1.0, 2.0, 1.0]);
+        let rows = [0, 2, 3];
+        let wanted = Wanted::new(shape, &rows, &a, &b);
+        assert_eq!(wanted.sums, [5.0, 1.0, 7.0, 11.0, 0.0, 0.0]);
+        assert_eq!(wanted.sizes, [5.0, 3.0, 17.0, 11.0, 0.0, 0.0]);
+        let mut found = Found::default();
+        // Row 1 is not looked at.
+        found.add(&wanted, &rows, &[5.0, 1.5, f32::NAN, 0.0, 7.0, 11.0, 0.0, 0.0]);
+        let line = found.line("some".to_owned(), 2, "who".to_owned());
+        assert_eq!((line.median, line.largest, line.elements), (0.0, 0.5, 6));
+        assert_eq!(line.of_terms, six_digits(0.5 / 3.0));
+        assert_eq!(line.frobenius, six_digits((0.25f64 / 196.0).sqrt()));
+    }
+
+    #[test]
+    fn what_is_no_number_is_the_largest_error() {
+        let wanted = Wanted { sums: vec![1.0, 1.0], sizes: vec![1.0, 1.0] };
+        for c in [[f32::NAN, 1.0], [1.0, f32::NAN]] {
+            let mut found = Found::default();
+            found.add(&wanted, &[0], &c);
+            let line = found.line(String::new(), 1, String::new());
+            assert!(line.largest.is_nan() && line.of_terms.is_nan() && line.frobenius.is_nan());
+        }
+    }
+
+    #[test]
+    fn sums_that_cancel_are_small_beside_their_terms() {
+        let shape = Shape::new(3, 5, 64).unwrap();
+        let [a, b] = draw(Numbers::Cancelling, shape, 7);
+        let wanted = Wanted::new(shape, &[0, 1, 2], &a, &b);
+        let small = |(sum, size): (&f64, &f64)| sum.abs() < 1e-3 * size;
+        assert!(wanted.sums.iter().zip(&wanted.sizes).all(small));
+        let [a, _] = draw(Numbers::Outlier, shape, 7);
+        assert!(a.chunks(64).all(|row| row.iter().filter(|value| value.abs() > 1e3).count() == 1));
+    }
+}
