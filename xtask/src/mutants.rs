@@ -13,7 +13,7 @@
 //! | `source` | kernel files, and which functions a kernel is made of |
 //! | `operators` | where each kind of mistake can be made |
 //! | `mutant` | one mistake: what is edited, and what it is called |
-//! | `program` | all mutants compiled into one program, but for those that do not compile |
+//! | `program` | mutants compiled into one program, but for those that do not compile |
 //! | `driver.rs` | that program's own part: launches a mutant and looks at what comes out |
 //! | `general.rs` | its part for the general product: strides, batches, what is done to C at the end |
 //! | `tensor.rs` | its part for general products by tensor copies, on tensor cores and not |
@@ -223,6 +223,10 @@ fn products(module: &KernelModule, registry: &str) -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
+/// Mutants of a general product that are one program. The compiler stops at the first size that a kernel refuses, of which
+/// many mistakes make one, and each time begins anew; so a program had better be small.
+const TOGETHER: usize = 16;
+
 /// Makes those mutants that are `wanted` of a kernel, compiles them in `folder` and runs them. Each is shown
 /// as soon as it and all before it have been run.
 ///
@@ -235,7 +239,7 @@ pub fn outcomes(
     wanted: impl Fn(&str, &Mutant) -> bool,
     show: impl Fn(&Outcome) -> Result<()> + Sync,
 ) -> Result<Vec<Outcome>> {
-    let mut subjects = Vec::new();
+    let mut all = Vec::new();
     let registry = registry(root)?;
     for module in KernelModule::all(&root.join("gpu/src/kernels"))? {
         let kernels = products(&module, &registry)?;
@@ -245,15 +249,39 @@ pub fn outcomes(
             of.any(|kernel| wanted(&kernel.name, mutant))
         });
         if !mutants.is_empty() {
-            subjects.push(Subject { module, kernels, mutants });
+            all.push((module, kernels, mutants));
         }
     }
-    let program = Program::build(root, folder, &subjects)?;
-    originals_pass(&program, &subjects)?;
+    // All lessons are one program.
+    let mut programs = vec![Vec::new()];
+    for (module, kernels, mutants) in &all {
+        if kernels.iter().all(|kernel| kernel.params.are_general()) {
+            let parts = mutants.chunks(TOGETHER);
+            programs.extend(parts.map(|mutants| vec![Subject { module, kernels, mutants }]));
+        } else {
+            programs[0].push(Subject { module, kernels, mutants });
+        }
+    }
+    let (mut outcomes, mut passed) = (Vec::new(), BTreeSet::new());
+    for subjects in programs.iter().filter(|subjects| !subjects.is_empty()) {
+        let program = Program::build(root, folder, subjects)?;
+        originals_pass(&program, subjects.iter().filter(|of| passed.insert(&of.module.name)))?;
+        outcomes.extend(of_program(&program, subjects, jobs, &wanted, &show)?);
+    }
+    Ok(outcomes)
+}
 
+/// The outcomes of a program's mutants.
+fn of_program(
+    program: &Program,
+    subjects: &[Subject],
+    jobs: Option<usize>,
+    wanted: &impl Fn(&str, &Mutant) -> bool,
+    show: &(impl Fn(&Outcome) -> Result<()> + Sync),
+) -> Result<Vec<Outcome>> {
     let mut trials = Vec::new();
-    for subject in &subjects {
-        for kernel in &subject.kernels {
+    for subject in subjects {
+        for kernel in subject.kernels {
             for (number, mutant) in subject.mutants.iter().enumerate() {
                 if kernel.functions.contains(&mutant.function) && wanted(&kernel.name, mutant) {
                     let entries = entries(kernel, &subject.module.files[mutant.file].name);
@@ -269,7 +297,7 @@ pub fn outcomes(
             Some(message) => End::DoesNotCompile(message.clone()),
             None => {
                 let Findings { check, verification } =
-                    found(&program, module, kernel.params, entries)?;
+                    found(program, module, kernel.params, entries)?;
                 let equivalent = EQUIVALENT.iter().find(|known| known.is(name, mutant));
                 End::Ran { check, verification, equivalent }
             }
@@ -297,8 +325,11 @@ fn found(program: &Program, module: &str, params: Params, kernels: &[String]) ->
 }
 
 /// A kernel that fails without a mistake would make every mutant count as found.
-fn originals_pass(program: &Program, subjects: &[Subject]) -> Result<()> {
-    for kernel in subjects.iter().flat_map(|subject| &subject.kernels) {
+fn originals_pass<'a>(
+    program: &Program,
+    subjects: impl Iterator<Item = &'a Subject<'a>>,
+) -> Result<()> {
+    for kernel in subjects.flat_map(|subject| subject.kernels) {
         let Findings { check, verification } =
             found(program, ORIGINAL, kernel.params, &kernel.entries)?;
         let all = [check, verification].concat();

@@ -27,14 +27,15 @@ const DRIVER: [(&str, &str); 3] = [
     ("tensor.rs", include_str!("tensor.rs")),
 ];
 
-/// A kernel module, with those of its kernels and mutants that the program is to hold.
-pub struct Subject {
-    pub module: KernelModule,
-    pub kernels: Vec<Kernel>,
-    pub mutants: Vec<Mutant>,
+/// A kernel module, with those of its kernels and mutants that a program is to hold.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    pub module: &'a KernelModule,
+    pub kernels: &'a [Kernel],
+    pub mutants: &'a [Mutant],
 }
 
-impl Subject {
+impl Subject<'_> {
     /// The module that a mutant is compiled as, and the name of its folder.
     pub fn module(&self, mutant: usize) -> String {
         format!("{}_{mutant}", self.module.name)
@@ -174,8 +175,8 @@ fn table(
         );
     }
     for subject in subjects {
-        let KernelModule { name, files } = &subject.module;
-        for kernel in &subject.kernels {
+        let KernelModule { name, files } = subject.module;
+        for kernel in subject.kernels {
             for entry in &kernel.entries {
                 arms += &arm(subject, kernel, entry, ORIGINAL, &format!("kernels::{name}"));
             }
