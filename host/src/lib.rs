@@ -122,7 +122,7 @@ pub use buffer::{Buffer, BufferView, BufferViewMut, Pod};
 pub use cuda::Properties as CudaProperties;
 pub use device::{Best, Device};
 pub use error::{Error, Result};
-pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm};
+pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm, PreparedMatrix};
 pub use launch::{Argument, Arguments, Event, Stream};
 pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut};
 #[cfg(feature = "npy")]

@@ -2,7 +2,7 @@
 //! accurate as they are said to be.
 
 use host::{
-    Activation, Compute, Gemm, Shape,
+    Activation, Compute, Gemm, Matrix, MatrixView, PreparedMatrix, Shape,
     gemm::{Request, Scalar, Target, Text},
 };
 use tests::{
@@ -404,4 +404,61 @@ fn only_where_it_is_asked_for() {
     let chosen = |gemm: Gemm<f64>| gemm.choose(&request, &Target::H200).unwrap().entry.name();
     assert_eq!(chosen(Gemm::new().compute(Compute::Fp32Bf16x6)), chosen(Gemm::new()));
     counted("sliced::only_where_it_is_asked_for", count + 2);
+}
+
+/// Slices that were made before are those that would be made: the same bits, whichever operand they are of, and whichever way
+/// it lies.
+#[test]
+fn prepared_matrices_give_the_same_bits() {
+    const M: usize = 70;
+    const N: usize = 90;
+    const K: usize = 130;
+    let mut count = 0;
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        let mut random = Random::new(7);
+        let values = Kind::Normal.draw(M, K, false, &mut random);
+        let a = Matrix::from_row_major(&device, M, K, &values).unwrap();
+        let values = Kind::Wide.draw(N, K, false, &mut random);
+        // B lies column by column in the one, row by row in the other.
+        let of_columns = Matrix::from_row_major(&device, N, K, &values).unwrap();
+        let turned = (0..K * N).map(|i| values[i % N * K + i / N]).collect::<Vec<_>>();
+        let of_rows = Matrix::from_row_major(&device, K, N, &turned).unwrap();
+        let sliced = Gemm::new().compute(Compute::Fp32Bf16x6);
+        for (b, name) in [
+            (of_rows.view(), "gemm_sliced_bf16x6_256x128_nn"),
+            (of_columns.view().t(), "gemm_sliced_bf16x6_64x128_nt"),
+        ] {
+            let gemm = sliced.kernel(name).unwrap();
+            let run = |gemm: Gemm<f32>| {
+                let mut c = Matrix::<f32>::zeros(&device, M, N).unwrap();
+                gemm.run(&stream, a.view(), b, c.view_mut()).unwrap();
+                let c = c.to_row_major().unwrap();
+                c.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            };
+            let of_a = PreparedMatrix::new(&stream, a.view().t()).unwrap();
+            let of_b = PreparedMatrix::new(&stream, b).unwrap();
+            let wanted = run(gemm);
+            assert!(wanted.iter().any(|bits| *bits != 0));
+            for gemm in
+                [gemm.prepared(&of_a), gemm.prepared(&of_b), gemm.prepared(&of_a).prepared(&of_b)]
+            {
+                assert!(run(gemm) == wanted, "{device:?}, {name}");
+                count += 1;
+            }
+            // Others take the matrix itself.
+            let mut c = Matrix::<f32>::zeros(&device, M, N).unwrap();
+            let plain = Gemm::new().prepared(&of_b).run(&stream, a.view(), b, c.view_mut());
+            assert!(!plain.unwrap().entry.is_sliced());
+            let mut c = Matrix::<f32>::zeros(&device, M, M).unwrap();
+            let refused = sliced.prepared(&of_b).run(&stream, a.view(), a.view().t(), c.view_mut());
+            let refused = refused.unwrap_err().to_string();
+            assert_eq!(refused, format!("prepared = {K}x{N}: must be A or B, or its transpose"));
+        }
+        let elements = device.zeros::<f32>(50).unwrap();
+        let every_second = MatrixView::new(elements.view(..).unwrap(), 5, 5, [10, 2]).unwrap();
+        let refused = PreparedMatrix::new(&stream, every_second).unwrap_err().to_string();
+        assert!(refused.starts_with("matrix = strides [10, 2]: must have"), "{refused}");
+    }
+    counted("sliced::prepared_matrices_give_the_same_bits", count / devices().len());
 }

@@ -92,6 +92,15 @@ impl<'a, T: Pod> Batch<'a, T> {
         Ok(Batch { elements: self.elements.view(0, 0)?, strides: [0, 0], step: 0, ..self })
     }
 
+    /// Is it that matrix alone, or its transpose?
+    pub(super) fn is(&self, matrix: &MatrixView<T>) -> bool {
+        let ((rows, cols), [between_rows, between_cols]) = (self.size, self.strides);
+        let (size, strides) = ((matrix.rows(), matrix.cols()), matrix.strides());
+        let as_it_is = self.size == size && self.strides == strides;
+        let transposed = (cols, rows) == size && [between_cols, between_rows] == strides;
+        self.elements.address() == matrix.elements().address() && (as_it_is || transposed)
+    }
+
     /// Each of them transposed.
     #[must_use]
     pub fn t(self) -> Self {

@@ -174,6 +174,13 @@ fn check<'a, T: Scalar<O>, O: Pod>(
         let limit = format!("must be {side} = {size}");
         return Err(Error::argument("bias.len()", elements.len(), limit));
     }
+    for prepared in gemm.prepared.iter().flatten() {
+        let matrix = prepared.view();
+        if ![&a, &b].into_iter().any(|operand| operand.is(&matrix)) {
+            let value = format!("{}x{}", matrix.rows(), matrix.cols());
+            return Err(Error::argument("prepared", value, "must be A or B, or its transpose"));
+        }
+    }
     let shape = Shape::new(a.size.0 as u64, b.size.1 as u64, a.size.1 as u64)?;
     let count = a.count;
     let exchanges = scalar::exchanges([a.strides, b.strides, c.strides], c.size);
@@ -475,6 +482,7 @@ fn launch<T: Scalar<O>, O: Pod>(
                         products,
                         matrices: [a, b],
                         strides,
+                        planes: [&a, &b].map(|of| gemm.planes_of(of)),
                         orientation,
                         c,
                         bias,

@@ -42,6 +42,7 @@
 mod batch;
 mod choice;
 mod launch;
+mod prepared;
 mod recent;
 mod scalar;
 mod sliced;
@@ -49,7 +50,7 @@ mod slices;
 mod tensor;
 pub(crate) mod watched;
 
-use std::{fmt, marker::PhantomData};
+use std::fmt;
 
 pub use batch::{Batch, BatchMut};
 pub use choice::{
@@ -57,6 +58,7 @@ pub use choice::{
     SLICES_WORKSPACE_LIMIT, Target, candidates, choose,
 };
 pub use launch::Launch;
+pub use prepared::PreparedMatrix;
 pub use scalar::Scalar;
 #[doc(hidden)]
 pub use scalar::Text;
@@ -146,7 +148,8 @@ pub struct Gemm<'a, T, O = T> {
     kernel: Option<&'static str>,
     workspace_limit: Option<u64>,
     split_k: Option<u32>,
-    operands: PhantomData<T>,
+    /// Of these A or B may be one, or both.
+    prepared: [Option<&'a PreparedMatrix<'a, T>>; 2],
 }
 
 impl<T: Scalar> Default for Gemm<'_, T> {
@@ -189,7 +192,7 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
             kernel: None,
             workspace_limit: None,
             split_k: None,
-            operands: PhantomData,
+            prepared: [None; 2],
         }
     }
 
@@ -235,6 +238,26 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
     #[must_use]
     pub fn compute(self, compute: Compute) -> Self {
         Gemm { compute, ..self }
+    }
+
+    /// Operands of which slices have been made before: A, B, or with two calls both. A kernel that multiplies slices takes
+    /// these, and others what they would take without.
+    ///
+    /// A product of which such a matrix is neither A nor B, transposed or not, is refused: it may have been meant to be.
+    #[must_use]
+    pub fn prepared(self, matrix: &'a PreparedMatrix<'a, T>) -> Self {
+        let [first, _] = self.prepared;
+        Gemm { prepared: [Some(matrix), first], ..self }
+    }
+
+    /// The slices of an operand that have been made before.
+    fn planes_of(&self, elements: &BufferView<T>) -> Option<&'a sliced::Planes> {
+        let prepared = self.prepared.into_iter().flatten();
+        let mut of_it = prepared.filter(|prepared| {
+            let matrix = prepared.view().elements();
+            matrix.address() == elements.address() && matrix.device() == elements.device()
+        });
+        of_it.find_map(PreparedMatrix::planes)
     }
 
     /// The kernel to take, in place of the one that [`choose`] takes. It is still checked whether it may.

@@ -14,12 +14,13 @@ use gpu::{
 };
 use simt::{Bf16, Kernel, LaunchConfig, device::BoxShape};
 
-use super::tensor::Sides;
+use super::{choice::Target, tensor::Sides};
 use crate::{
     boxes::Boxes,
-    buffer::{BufferView, Pod, Written},
+    buffer::{Buffer, BufferView, Pod, Written},
     error::{Error, Result},
     launch::Stream,
+    matrix::MatrixView,
 };
 
 /// Microseconds of the launch that cuts, and of a byte that it reads or writes. Measured elsewhere, of 4096 x 4096 and more.
@@ -29,7 +30,11 @@ const BYTE_US: f64 = 1e-6 / 4.0;
 
 /// Elements of the workspace that an operand's planes take, and its ranges: of so many matrices.
 fn elements(sides: &Sides, matrices: usize) -> [usize; 2] {
-    let (rows, cols) = (sides.outer.0, sides.inner.1);
+    elements_of((sides.outer.0, sides.inner.1), matrices)
+}
+
+/// The same of so many rows and columns, as they lie.
+fn elements_of((rows, cols): (usize, usize), matrices: usize) -> [usize; 2] {
     let planes = [SLICES, rows, plane_pitch(cols)];
     let ranges = 2 * patches_of(rows, cols).saturating_mul(matrices);
     let planes = planes.into_iter().fold(matrices, usize::saturating_mul);
@@ -59,10 +64,13 @@ pub(super) fn cut_us(bytes: u64) -> f64 {
 /// # Errors
 /// [`Error::Argument`] for more patches than a grid has blocks.
 pub(super) fn cut_config(sides: &[Sides; 2], matrices: usize) -> Result<LaunchConfig> {
-    let blocks = sides.iter().fold(0usize, |blocks, sides| {
-        let of_it = patches_of(sides.outer.0, sides.inner.1).saturating_mul(matrices);
-        blocks.saturating_add(of_it)
-    });
+    let patches = sides.each_ref().map(|sides| patches_of(sides.outer.0, sides.inner.1));
+    config_of(patches.map(|patches| patches.saturating_mul(matrices)))
+}
+
+/// The launch that cuts so many patches of A and of B.
+fn config_of([of_a, of_b]: [usize; 2]) -> Result<LaunchConfig> {
+    let blocks = of_a.saturating_add(of_b);
     match u32::try_from(blocks) {
         Ok(blocks) if blocks <= i32::MAX as u32 => {
             Ok(LaunchConfig::new([blocks, 1, 1], [32, 8, 1]))
@@ -75,8 +83,84 @@ pub(super) fn cut_config(sides: &[Sides; 2], matrices: usize) -> Result<LaunchCo
     }
 }
 
-/// A and B as they are cut: their elements, and how they lie, from one matrix to the next.
-pub(super) type Uncut<'a, T> = (BufferView<'a, T>, Sides, usize);
+/// A or B as it is cut.
+pub(super) struct Uncut<'a, T> {
+    pub(super) elements: BufferView<'a, T>,
+    pub(super) sides: Sides,
+    /// From one matrix to the next.
+    pub(super) step: usize,
+    /// What was cut of it before.
+    pub(super) planes: Option<&'a Planes>,
+}
+
+/// A matrix that has been cut.
+#[derive(Debug)]
+pub(super) struct Planes {
+    planes: Buffer<Bf16>,
+    ranges: Buffer<Bf16>,
+    /// Its rows and their elements, as they lie.
+    lines: (usize, usize),
+}
+
+impl Planes {
+    /// Cuts a matrix; none where there is nothing to cut, or nobody to multiply it.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a matrix that lies neither row by row nor column by column; those of the launch.
+    pub(super) fn cut<T: Pod>(
+        stream: &Stream,
+        cut: &Kernel<CutParams<T>>,
+        matrix: MatrixView<T>,
+    ) -> Result<Option<Planes>> {
+        let (size, strides) = ((matrix.rows(), matrix.cols()), matrix.strides());
+        let (device, elements) = (stream.device(), matrix.elements());
+        if elements.device() != device {
+            let limit = format!("must lie on the stream's device, {}", device.name());
+            return Err(Error::argument("matrix", elements.device().name(), limit));
+        }
+        let ((rows, cols), pitch) = match (size, strides) {
+            ((rows, cols), [pitch, 1]) => ((rows, cols), pitch),
+            ((rows, cols), [1, pitch]) => ((cols, rows), pitch),
+            _ => {
+                let limit = "must have the elements of a row or of a column side by side";
+                return Err(Error::argument("matrix", format!("strides {strides:?}"), limit));
+            }
+        };
+        let target = Target::of(device);
+        if rows * cols == 0 || target.cuda && target.capability != (9, 0) {
+            return Ok(None);
+        }
+        let [of_planes, of_ranges] = elements_of((rows, cols), 1);
+        let (mut planes, mut ranges) = (device.uninit(of_planes)?, device.uninit(of_ranges)?);
+        let (mut no_planes, mut no_ranges) = (device.uninit(0)?, device.uninit(0)?);
+        let patches = patches_of(rows, cols);
+        let config = config_of([patches, 0])?;
+        let source = Matrices {
+            rows: rows as u32,
+            cols: cols as u32,
+            count: 1,
+            patches: patches as u32,
+            pitch: pitch as u64,
+            step: 0,
+        };
+        let nothing = Matrices { patches: 0, ..source };
+        // SAFETY: it reads what the matrix has, and writes its planes and ranges, each element by a thread of its own.
+        unsafe {
+            let arguments = (
+                &source,
+                &nothing,
+                elements,
+                elements,
+                planes.view_mut(..)?,
+                no_planes.view_mut(..)?,
+                ranges.view_mut(..)?,
+                no_ranges.view_mut(..)?,
+            );
+            stream.launch(cut, &config, arguments)?;
+        }
+        Ok(Some(Planes { planes, ranges, lines: (rows, cols) }))
+    }
+}
 
 /// What a product of slices is given of A, or of B.
 pub(super) struct Slices<'a> {
@@ -100,7 +184,7 @@ impl<'a> Slices<'a> {
     }
 }
 
-/// Cuts A and B of so many products, and hands `multiply` the slices of both.
+/// Cuts A and B of so many products, as far as they have not been, and hands `multiply` the slices of both.
 ///
 /// # Errors
 /// Those of the launch, and of `multiply`.
@@ -108,44 +192,58 @@ pub(super) fn with_slices<T: Pod, R>(
     stream: &Stream,
     cut: &Kernel<CutParams<T>>,
     products: usize,
-    [(a, of_a, a_step), (b, of_b, b_step)]: [Uncut<T>; 2],
+    operands: &[Uncut<T>; 2],
     multiply: impl FnOnce([Slices; 2]) -> Result<R>,
 ) -> Result<R> {
-    let sides = [of_a, of_b];
-    let [[planes_a, ranges_a], [planes_b, ranges_b]] =
-        [0, 1].map(|operand: usize| elements(&sides[operand], products));
+    // Of one matrix, whose rows are those that were cut.
+    let known = operands.each_ref().map(|Uncut { sides, planes, .. }| {
+        planes.filter(|planes| products == 1 && planes.lines == (sides.outer.0, sides.inner.1))
+    });
+    let [[planes_a, ranges_a], [planes_b, ranges_b]] = [0, 1].map(|operand: usize| {
+        let of_it = elements(&operands[operand].sides, products);
+        if known[operand].is_some() { [0, 0] } else { of_it }
+    });
     let lens = [planes_a, planes_b, ranges_a, ranges_b];
     let starts = [0, planes_a, planes_a + planes_b, planes_a + planes_b + ranges_a];
-    let config = cut_config(&sides, products)?;
-    let [source_a, source_b] = [(&sides[0], a_step), (&sides[1], b_step)].map(|(sides, step)| {
+    let sources = [0, 1].map(|operand: usize| {
+        let Uncut { sides, step, .. } = &operands[operand];
         let ((_, cols, _), (rows, pitch)) = (sides.inner, sides.outer);
+        let patches = patches_of(rows, cols).saturating_mul(products);
         Matrices {
             rows: rows as u32,
             cols: cols as u32,
             count: products as u32,
-            patches: (patches_of(rows, cols) * products) as u32,
+            patches: if known[operand].is_some() { 0 } else { patches as u32 },
             pitch: pitch as u64,
-            step: step as u64,
+            step: *step as u64,
         }
     });
+    let config = config_of(sources.map(|source| source.patches as usize))?;
+    let [a, b] = operands.each_ref().map(|operand| operand.elements);
     stream.with_workspace(lens.iter().sum(), |workspace| {
-        let all = Written::from(workspace.view_mut(..)?);
-        // SAFETY: four parts of it are made, none of which has an element of another.
-        let [[to_a, to_b], [of_a, of_b]] = unsafe { all.twice().map(|half| half.twice()) };
-        let planes_a = to_a.into_part(starts[0], lens[0])?;
-        let planes_b = to_b.into_part(starts[1], lens[1])?;
-        let ranges_a = of_a.into_part(starts[2], lens[2])?;
-        let ranges_b = of_b.into_part(starts[3], lens[3])?;
-        let arguments = (&source_a, &source_b, a, b, planes_a, planes_b, ranges_a, ranges_b);
-        // SAFETY: it reads what the operands have, and writes planes and ranges, each element by a thread of its own.
-        unsafe { stream.launch(cut, &config, arguments)? };
-
+        if known.iter().any(Option::is_none) {
+            let all = Written::from(workspace.view_mut(..)?);
+            // SAFETY: four parts of it are made, none of which has an element of another.
+            let [[to_a, to_b], [of_a, of_b]] = unsafe { all.twice().map(|half| half.twice()) };
+            let planes_a = to_a.into_part(starts[0], lens[0])?;
+            let planes_b = to_b.into_part(starts[1], lens[1])?;
+            let ranges_a = of_a.into_part(starts[2], lens[2])?;
+            let ranges_b = of_b.into_part(starts[3], lens[3])?;
+            let [of_a, of_b] = &sources;
+            let arguments = (of_a, of_b, a, b, planes_a, planes_b, ranges_a, ranges_b);
+            // SAFETY: it reads what the operands have, and writes planes and ranges, each element by a thread of its own.
+            unsafe { stream.launch(cut, &config, arguments)? };
+        }
         let part = |part: usize| workspace.view(starts[part]..starts[part] + lens[part]);
         let slices = |operand: usize| -> Result<Slices> {
-            let Sides { inner: (_, cols, _), outer: (rows, _), shape, .. } = sides[operand];
+            let Sides { inner: (_, cols, _), outer: (rows, _), shape, .. } =
+                operands[operand].sides;
             let pitch = plane_pitch(cols);
             let (extents, strides) = ([SLICES * products, rows, cols], [rows * pitch, pitch]);
-            let (planes, ranges) = (part(operand)?, part(2 + operand)?);
+            let (planes, ranges) = match known[operand] {
+                Some(known) => (known.planes.view(..)?, known.ranges.view(..)?),
+                None => (part(operand)?, part(2 + operand)?),
+            };
             Ok(Slices { planes, ranges, extents, strides, shape })
         };
         multiply([slices(0)?, slices(1)?])
@@ -164,8 +262,8 @@ pub(super) unsafe fn launch<T: Pod, O: Pod>(
     operands: [Uncut<T>; 2],
     (c, bias): (Written<O>, BufferView<O>),
 ) -> Result<()> {
-    let [(a, ..), (b, ..)] = operands;
-    with_slices(stream, cut, products, operands, |[of_a, of_b]| {
+    let [a, b] = operands.each_ref().map(|operand| operand.elements);
+    with_slices(stream, cut, products, &operands, |[of_a, of_b]| {
         let (planes_a, planes_b) = (of_a.boxes()?, of_b.boxes()?);
         let arguments = (problem, planes_a, planes_b, a, b, of_a.ranges, of_b.ranges, c, bias);
         // SAFETY: the caller's; and planes and ranges are of the operands' size.

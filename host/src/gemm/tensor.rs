@@ -27,7 +27,7 @@ use simt::{
 use super::{
     choice::{Request, Speed, Target},
     scalar::Scalar,
-    sliced,
+    sliced::{self, Planes, Uncut},
 };
 use crate::{
     boxes::{BoxElement, Boxes, Rounded},
@@ -397,6 +397,8 @@ pub(super) struct TensorOperands<'a, T, O> {
     pub(super) matrices: [BufferView<'a, T>; 2],
     /// From one matrix to the next, and within one.
     pub(super) strides: [(usize, [usize; 2]); 2],
+    /// What was cut of them before.
+    pub(super) planes: [Option<&'a Planes>; 2],
     pub(super) orientation: Orientation,
     pub(super) c: Written<'a, O>,
     pub(super) bias: BufferView<'a, O>,
@@ -422,12 +424,16 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
     config: &LaunchConfig,
     operands: TensorOperands<T, O>,
 ) -> Result<()> {
-    let TensorOperands { problem, products, matrices, strides, orientation, c, bias } = operands;
+    let TensorOperands { problem, products, matrices, strides, planes, orientation, c, bias } =
+        operands;
     let sizes = [problem.m, problem.n, problem.k].map(|size| size as usize);
     let [of_a, of_b] = sides(product, orientation, sizes, strides.map(|(_, strides)| strides));
     if let TensorKernel::Sliced { cut, kernel, .. } = product.kernel {
         let [a, b] = matrices;
-        let operands = [(a, of_a, strides[0].0), (b, of_b, strides[1].0)];
+        let operands = [
+            Uncut { elements: a, sides: of_a, step: strides[0].0, planes: planes[0] },
+            Uncut { elements: b, sides: of_b, step: strides[1].0, planes: planes[1] },
+        ];
         let kernels = (cut, kernel);
         // SAFETY: the caller's.
         return unsafe {

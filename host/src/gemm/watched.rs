@@ -15,7 +15,7 @@ use super::{
     choice::choose_kernel,
     launch::{Panel, Work, panels},
     scalar::{Kernel, Text},
-    sliced::{self, Slices},
+    sliced::{self, Slices, Uncut},
     tensor::{self, Shifted, Sides},
 };
 use crate::{
@@ -118,9 +118,14 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
         let [of_a, of_b] = tensor::sides(product, way, sizes, [a_strides, b_strides]);
         if let TensorKernel::Sliced { cut, checked, .. } = product.kernel {
             let c = c.wrapping_add(c_start);
-            let operands = [(a, of_a, 0), (b, of_b, 0)];
+            let operands = [(a, of_a), (b, of_b)].map(|(elements, sides)| Uncut {
+                elements,
+                sides,
+                step: 0,
+                planes: None,
+            });
             let stream = Device::cpu().stream()?;
-            let report = sliced::with_slices(&stream, cut, 1, operands, |slices| {
+            let report = sliced::with_slices(&stream, cut, 1, &operands, |slices| {
                 // SAFETY: as below.
                 let report = unsafe {
                     let no_bias = In::new(c.cast_const(), 0);
