@@ -212,7 +212,9 @@ macro_rules! along_k {
 /// The boxes of an operand of tensor cores.
 const fn wgmma_boxes(along_k: bool, tile: usize) -> BoxShape {
     let rows = if along_k { tile } else { DEPTH };
-    BoxShape { rows, cols: DEPTH, swizzle: 2 * DEPTH }
+    // A tile of 16 columns has boxes as narrow.
+    let cols = if along_k || tile > DEPTH { DEPTH } else { tile };
+    BoxShape { rows, cols, swizzle: 2 * cols }
 }
 
 /// The boxes of an operand: along k, in spans of the swizzle; or along its outer side.
@@ -636,6 +638,38 @@ pub static KERNELS: &[Entry] = &[
     wgmma! { gemm_wgmma_f16_f32_64x64_nt:    f16 f32, 64 x 64 in 8, n t },
     wgmma! { gemm_wgmma_f16_f32_64x64_tn:    f16 f32, 64 x 64 in 8, t n },
     wgmma! { gemm_wgmma_f16_f32_64x64_tt:    f16 f32, 64 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_deep_64x64_nn:          bf16 bf16, 64 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_deep_64x64_nt:          bf16 bf16, 64 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_deep_64x64_tn:          bf16 bf16, 64 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_deep_64x64_tt:          bf16 bf16, 64 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_f32_deep_64x64_nn:      bf16 f32, 64 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_f32_deep_64x64_nt:      bf16 f32, 64 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_f32_deep_64x64_tn:      bf16 f32, 64 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_f32_deep_64x64_tt:      bf16 f32, 64 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_f16_deep_64x64_nn:      f16 f16, 64 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_f16_deep_64x64_nt:      f16 f16, 64 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_f16_deep_64x64_tn:      f16 f16, 64 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_f16_deep_64x64_tt:      f16 f16, 64 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_f16_f32_deep_64x64_nn:  f16 f32, 64 x 64 in 8, n n },
+    wgmma! { gemm_wgmma_f16_f32_deep_64x64_nt:  f16 f32, 64 x 64 in 8, n t },
+    wgmma! { gemm_wgmma_f16_f32_deep_64x64_tn:  f16 f32, 64 x 64 in 8, t n },
+    wgmma! { gemm_wgmma_f16_f32_deep_64x64_tt:  f16 f32, 64 x 64 in 8, t t },
+    wgmma! { gemm_wgmma_64x16_nn:               bf16 bf16, 64 x 16 in 8, n n },
+    wgmma! { gemm_wgmma_64x16_nt:               bf16 bf16, 64 x 16 in 8, n t },
+    wgmma! { gemm_wgmma_64x16_tn:               bf16 bf16, 64 x 16 in 8, t n },
+    wgmma! { gemm_wgmma_64x16_tt:               bf16 bf16, 64 x 16 in 8, t t },
+    wgmma! { gemm_wgmma_f32_64x16_nn:           bf16 f32, 64 x 16 in 8, n n },
+    wgmma! { gemm_wgmma_f32_64x16_nt:           bf16 f32, 64 x 16 in 8, n t },
+    wgmma! { gemm_wgmma_f32_64x16_tn:           bf16 f32, 64 x 16 in 8, t n },
+    wgmma! { gemm_wgmma_f32_64x16_tt:           bf16 f32, 64 x 16 in 8, t t },
+    wgmma! { gemm_wgmma_f16_64x16_nn:           f16 f16, 64 x 16 in 8, n n },
+    wgmma! { gemm_wgmma_f16_64x16_nt:           f16 f16, 64 x 16 in 8, n t },
+    wgmma! { gemm_wgmma_f16_64x16_tn:           f16 f16, 64 x 16 in 8, t n },
+    wgmma! { gemm_wgmma_f16_64x16_tt:           f16 f16, 64 x 16 in 8, t t },
+    wgmma! { gemm_wgmma_f16_f32_64x16_nn:       f16 f32, 64 x 16 in 8, n n },
+    wgmma! { gemm_wgmma_f16_f32_64x16_nt:       f16 f32, 64 x 16 in 8, n t },
+    wgmma! { gemm_wgmma_f16_f32_64x16_tn:       f16 f32, 64 x 16 in 8, t n },
+    wgmma! { gemm_wgmma_f16_f32_64x16_tt:       f16 f32, 64 x 16 in 8, t t },
     wgmma_any! { gemm_wgmma_any_64x128_nn:           bf16 bf16, 64 x 128, n n },
     wgmma_any! { gemm_wgmma_any_64x128_nt:           bf16 bf16, 64 x 128, n t },
     wgmma_any! { gemm_wgmma_any_64x128_tn:           bf16 bf16, 64 x 128, t n },
@@ -1075,8 +1109,9 @@ pub struct TensorProduct<T: 'static, O: 'static = T> {
     pub b: BoxShape,
     /// Do A, and B, lie along k? A lies along m otherwise, B along n.
     pub along_k: [bool; 2],
-    /// Are there kernels like it for the other three ways in which A and B may lie? Then nothing is exchanged or turned over
-    /// for it; a copy has rows at multiples of sixteen bytes, and is else as the operand is.
+    /// Are there kernels like it for the other three ways in which A and B may lie? Then nothing is turned over for it, nor
+    /// exchanged unless its tile is narrower than a stage; a copy has rows at multiples of sixteen bytes, and is else as the
+    /// operand is.
     pub is_one_of_four: bool,
     /// Where a block goes on to further tiles, and from product to product: how many blocks, which are a cluster, share a
     /// tile. Then all blocks are along x, as many as the tiles of all products take or fewer; where a cluster along z splits

@@ -15,7 +15,7 @@ use simt::{
 
 /// Tile shapes, times ways in which operands lie: there is a kernel for each of every pair of types, whose texts differ in
 /// the types alone.
-const TEXTS: usize = 6 * 4;
+const TEXTS: usize = 8 * 4;
 
 type Case<T, O> = TensorProduct<T, O>;
 

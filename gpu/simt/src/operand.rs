@@ -6,6 +6,7 @@
 //!   KMajor<DEPTH, 4> the same of tf32, whose elements have four bytes: boxes::<ROWS, DEPTH, {4 * DEPTH}>
 //!   MnMajor<DEPTH>   for each of DEPTH steps of k 64 rows of A (columns of B), side by side: a box of
 //!                    boxes::<DEPTH, 64, 128>; the next 64 are the next box
+//!   MnMajor<DEPTH, 32> the same of 16 alone: a box of boxes::<DEPTH, 16, 32>
 //! ```
 //!
 //! An instruction multiplies 32 bytes of k: 16 steps of 16 bits, 8 of tf32. Of tf32 it reads K-major operands alone.
@@ -72,9 +73,10 @@ pub trait Layout: Copy + Sealed + 'static {
 #[derive(Clone, Copy, Debug)]
 pub struct KMajor<const DEPTH: usize, const BYTES: usize = 2>(PhantomData<()>);
 
-/// Rows of A (columns of B) side by side, in boxes of 64 by `DEPTH` steps of k, a multiple of 16 up to 256.
+/// Rows of A (columns of B) side by side, in boxes of a span of the swizzle, which are 64 of 128 bytes or 16 of 32, by `DEPTH`
+/// steps of k, a multiple of 16 up to 256.
 #[derive(Clone, Copy, Debug)]
-pub struct MnMajor<const DEPTH: usize>(PhantomData<()>);
+pub struct MnMajor<const DEPTH: usize, const SPAN: usize = 128>(PhantomData<()>);
 
 impl<const DEPTH: usize, const BYTES: usize> Layout for KMajor<DEPTH, BYTES> {
     const DEPTH: usize = {
@@ -90,19 +92,20 @@ impl<const DEPTH: usize, const BYTES: usize> Layout for KMajor<DEPTH, BYTES> {
     const ADVANCE: u32 = 32;
 }
 
-impl<const DEPTH: usize> Layout for MnMajor<DEPTH> {
+impl<const DEPTH: usize, const SPAN: usize> Layout for MnMajor<DEPTH, SPAN> {
     const DEPTH: usize = {
         assert!(
             DEPTH.is_multiple_of(16) && DEPTH > 0 && DEPTH <= 256,
             "an instruction multiplies 16 steps"
         );
+        assert!(SPAN == 128 || SPAN == 32, "a span of the swizzle is 128 or 32 bytes here");
         DEPTH
     };
     const BYTES: usize = 2;
     const MN_MAJOR: u32 = 1;
-    const SPAN: u32 = 128;
-    const OFFSETS: (u32, u32) = (128 * Self::DEPTH as u32, 8 * 128);
-    const ADVANCE: u32 = 16 * 128;
+    const SPAN: u32 = SPAN as u32;
+    const OFFSETS: (u32, u32) = (Self::SPAN * Self::DEPTH as u32, 8 * Self::SPAN);
+    const ADVANCE: u32 = 16 * Self::SPAN;
 }
 
 trait Sealed {}
@@ -111,4 +114,4 @@ impl Sealed for Bf16 {}
 impl Sealed for F16 {}
 impl Sealed for Tf32 {}
 impl<const DEPTH: usize, const BYTES: usize> Sealed for KMajor<DEPTH, BYTES> {}
-impl<const DEPTH: usize> Sealed for MnMajor<DEPTH> {}
+impl<const DEPTH: usize, const SPAN: usize> Sealed for MnMajor<DEPTH, SPAN> {}

@@ -12,7 +12,8 @@
 //!
 //! That is of f32. Kernels that round it to tf32 are all `nn`, and what lies as `tn` is put before them with a copy of A or B
 //! turned over. Tensor cores read bf16 and f16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
-//! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes; or gathers it, wherever rows begin.
+//! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes; or gathers it, wherever rows begin. Those
+//! with tiles of 64 x 16 take few rows, too: exchanged, these are columns, and `nn` is `tt`.
 
 use gpu::{
     kernels::gemm::pad::{PAD_BYTES, PAD_ROWS},
@@ -103,8 +104,13 @@ impl Orientation {
     }
 }
 
-/// The way with the least to copy; of those that copy as much, one in which C lies along the kernel's columns, so that it
-/// writes four elements at a time.
+/// Is its tile for few columns, and by an exchange for few rows? Narrower than a stage is deep, of tensor cores.
+pub(super) fn is_narrow<T, O>(product: &TensorProduct<T, O>) -> bool {
+    product.is_one_of_four && product.tile[1] < product.steps
+}
+
+/// The way with the least to copy; of those that copy as much, one in which C has few columns, if the tile is for such; or one
+/// in which it lies along the kernel's columns, so that it writes four elements at a time.
 ///
 /// # Errors
 /// The operand that lies along neither side that would do, and along which it should: `A` or `B`, `k`, `m` or `n`.
@@ -121,7 +127,8 @@ pub(super) fn orientation<T, O>(
         true => &[[false; 2], [false, true]],
         false => &[[false; 2]],
     };
-    let exchanges = if one_of_four { &[false][..] } else { &[false, true] };
+    let is_narrow = is_narrow(product);
+    let exchanges = if one_of_four && !is_narrow { &[false][..] } else { &[false, true] };
     let ways = exchanges.iter().flat_map(|&exchanged| {
         turns.iter().map(move |&turned| Orientation { exchanged, turned, ..Orientation::default() })
     });
@@ -147,7 +154,8 @@ pub(super) fn orientation<T, O>(
         let (copied, copies) = copied.fold((0, 0), |(all, copies), copied: u64| {
             (copied.saturating_add(all), copies + u32::from(copied > 0))
         });
-        let cost = (copied, given.strides[2][1] != 1);
+        let is_turned_wrong = is_narrow && given.shape.n() > given.shape.m();
+        let cost = (copied, is_turned_wrong, given.strides[2][1] != 1);
         if best.is_none_or(|(least, _)| cost < least) {
             best = Some((cost, Orientation { copied, copies, ..way }));
         }

@@ -83,8 +83,8 @@ impl<T: Factor, L: Layout> Operand<T, L> {
     }
 }
 
-/// The sums of 64 x `N` elements that a warpgroup's products are added to, a thread's part of them. `N` is 32, 64, 128,
-/// 192 or 256. It takes N / 2 registers.
+/// The sums of 64 x `N` elements that a warpgroup's products are added to, a thread's part of them. `N` is 16, 32,
+/// 64, 96, 128, 192 or 256. It takes N / 2 registers.
 ///
 /// They can be read after [`wait`](Self::wait). Products that go on while others' sums are read (`PENDING` above 0) begin
 /// and end in the same round of a loop. Else LLVM copies registers of a product that is under way, and ptxas lets one

@@ -15,7 +15,10 @@ pub(super) const MOST: usize = 128;
 
 /// Is there an instruction of so many columns here?
 pub(super) const fn valid(columns: usize) {
-    assert!(matches!(columns, 32 | 64 | 128 | 192 | 256), "32, 64, 128, 192 or 256 columns");
+    assert!(
+        matches!(columns, 16 | 32 | 64 | 96 | 128 | 192 | 256),
+        "16, 32, 64, 96, 128, 192 or 256 columns"
+    );
 }
 
 /// Does something for each number of an accumulator.
@@ -153,13 +156,16 @@ macro_rules! instructions {
 
 instructions! {
     []
-    32 bf16_32 f16_32 tf32_32 tf32_registers_32 finish_32 [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]
+    16 bf16_16 f16_16 tf32_16 tf32_registers_16 finish_16 [0 1 2 3 4 5 6 7]
+    32 bf16_32 f16_32 tf32_32 tf32_registers_32 finish_32 [8 9 10 11 12 13 14 15]
     64 bf16_64 f16_64 tf32_64 tf32_registers_64 finish_64 [
         16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     ]
+    96 bf16_96 f16_96 tf32_96 tf32_registers_96 finish_96 [
+        32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+    ]
     128 bf16_128 f16_128 tf32_128 tf32_registers_128 finish_128 [
-        32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60
-        61 62 63
+        48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
     ]
     192 bf16_192 f16_192 tf32_192 tf32_registers_192 finish_192 [
         64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92
@@ -181,12 +187,18 @@ pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
     kept: bool,
 ) {
     match (N, T::NUMBERS) {
+        (16, Numbers::Bf16) => bf16_16::<A, B>(d, a, b, kept),
+        (16, Numbers::F16) => f16_16::<A, B>(d, a, b, kept),
+        (16, Numbers::Tf32) => tf32_16(d, [a], b, kept),
         (32, Numbers::Bf16) => bf16_32::<A, B>(d, a, b, kept),
         (32, Numbers::F16) => f16_32::<A, B>(d, a, b, kept),
         (32, Numbers::Tf32) => tf32_32(d, [a], b, kept),
         (64, Numbers::Bf16) => bf16_64::<A, B>(d, a, b, kept),
         (64, Numbers::F16) => f16_64::<A, B>(d, a, b, kept),
         (64, Numbers::Tf32) => tf32_64(d, [a], b, kept),
+        (96, Numbers::Bf16) => bf16_96::<A, B>(d, a, b, kept),
+        (96, Numbers::F16) => f16_96::<A, B>(d, a, b, kept),
+        (96, Numbers::Tf32) => tf32_96(d, [a], b, kept),
         (128, Numbers::Bf16) => bf16_128::<A, B>(d, a, b, kept),
         (128, Numbers::F16) => f16_128::<A, B>(d, a, b, kept),
         (128, Numbers::Tf32) => tf32_128(d, [a], b, kept),
@@ -205,8 +217,10 @@ pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
 pub(super) fn multiply_add_registers<const N: usize>(d: &mut [f32; MOST], a: [Tf32; 4], b: u64) {
     let a = a.map(Tf32::to_bits);
     match N {
+        16 => tf32_registers_16(d, a, b, true),
         32 => tf32_registers_32(d, a, b, true),
         64 => tf32_registers_64(d, a, b, true),
+        96 => tf32_registers_96(d, a, b, true),
         128 => tf32_registers_128(d, a, b, true),
         192 => tf32_registers_192(d, a, b, true),
         256 => tf32_registers_256(d, a, b, true),
@@ -218,8 +232,10 @@ pub(super) fn multiply_add_registers<const N: usize>(d: &mut [f32; MOST], a: [Tf
 #[inline(always)]
 pub(super) fn finish<const N: usize>(d: &mut [f32; MOST]) {
     match N {
+        16 => finish_16(d),
         32 => finish_32(d),
         64 => finish_64(d),
+        96 => finish_96(d),
         128 => finish_128(d),
         192 => finish_192(d),
         256 => finish_256(d),

@@ -11,7 +11,7 @@
 use super::{
     super::device::*,
     DEPTH, multiply,
-    operand::{AcrossK, AlongK, GROUP},
+    operand::{AcrossK, AlongK, GROUP, NarrowAcrossK},
     output, parts,
 };
 use crate::problem::Problem;
@@ -28,7 +28,7 @@ macro_rules! entry {
             dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<$t>(),
             shared = parts::rows($rows) * parts::pitch($rows, $cols) * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             barriers = 1,
-            min_blocks = parts::blocks($rows, $cols),
+            min_blocks = parts::blocks($stages),
             arch = 90,
             dependent
         )]
@@ -190,3 +190,37 @@ entry! { gemm_wgmma_f16_f32_64x64_nn:    F16 -> f32,   64 x 64 in parts, 3 stage
 entry! { gemm_wgmma_f16_f32_64x64_nt:    F16 -> f32,   64 x 64 in parts, 3 stages, AlongK, AlongK }
 entry! { gemm_wgmma_f16_f32_64x64_tn:    F16 -> f32,   64 x 64 in parts, 3 stages, AcrossK, AcrossK }
 entry! { gemm_wgmma_f16_f32_64x64_tt:    F16 -> f32,   64 x 64 in parts, 3 stages, AcrossK, AlongK }
+
+entry! { gemm_wgmma_deep_64x64_nn:          Bf16 -> Bf16, 64 x 64 in parts, 12 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_deep_64x64_nt:          Bf16 -> Bf16, 64 x 64 in parts, 12 stages, AlongK, AlongK }
+entry! { gemm_wgmma_deep_64x64_tn:          Bf16 -> Bf16, 64 x 64 in parts, 12 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_deep_64x64_tt:          Bf16 -> Bf16, 64 x 64 in parts, 12 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f32_deep_64x64_nn:      Bf16 -> f32,  64 x 64 in parts, 12 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f32_deep_64x64_nt:      Bf16 -> f32,  64 x 64 in parts, 12 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f32_deep_64x64_tn:      Bf16 -> f32,  64 x 64 in parts, 12 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f32_deep_64x64_tt:      Bf16 -> f32,  64 x 64 in parts, 12 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_deep_64x64_nn:      F16 -> F16,   64 x 64 in parts, 12 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f16_deep_64x64_nt:      F16 -> F16,   64 x 64 in parts, 12 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_deep_64x64_tn:      F16 -> F16,   64 x 64 in parts, 12 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f16_deep_64x64_tt:      F16 -> F16,   64 x 64 in parts, 12 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_f32_deep_64x64_nn:  F16 -> f32,   64 x 64 in parts, 12 stages, AlongK, AcrossK }
+entry! { gemm_wgmma_f16_f32_deep_64x64_nt:  F16 -> f32,   64 x 64 in parts, 12 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_f32_deep_64x64_tn:  F16 -> f32,   64 x 64 in parts, 12 stages, AcrossK, AcrossK }
+entry! { gemm_wgmma_f16_f32_deep_64x64_tt:  F16 -> f32,   64 x 64 in parts, 12 stages, AcrossK, AlongK }
+
+entry! { gemm_wgmma_64x16_nn:               Bf16 -> Bf16, 64 x 16 in parts, 20 stages, AlongK, NarrowAcrossK }
+entry! { gemm_wgmma_64x16_nt:               Bf16 -> Bf16, 64 x 16 in parts, 20 stages, AlongK, AlongK }
+entry! { gemm_wgmma_64x16_tn:               Bf16 -> Bf16, 64 x 16 in parts, 20 stages, AcrossK, NarrowAcrossK }
+entry! { gemm_wgmma_64x16_tt:               Bf16 -> Bf16, 64 x 16 in parts, 20 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f32_64x16_nn:           Bf16 -> f32,  64 x 16 in parts, 20 stages, AlongK, NarrowAcrossK }
+entry! { gemm_wgmma_f32_64x16_nt:           Bf16 -> f32,  64 x 16 in parts, 20 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f32_64x16_tn:           Bf16 -> f32,  64 x 16 in parts, 20 stages, AcrossK, NarrowAcrossK }
+entry! { gemm_wgmma_f32_64x16_tt:           Bf16 -> f32,  64 x 16 in parts, 20 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_64x16_nn:           F16 -> F16,   64 x 16 in parts, 20 stages, AlongK, NarrowAcrossK }
+entry! { gemm_wgmma_f16_64x16_nt:           F16 -> F16,   64 x 16 in parts, 20 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_64x16_tn:           F16 -> F16,   64 x 16 in parts, 20 stages, AcrossK, NarrowAcrossK }
+entry! { gemm_wgmma_f16_64x16_tt:           F16 -> F16,   64 x 16 in parts, 20 stages, AcrossK, AlongK }
+entry! { gemm_wgmma_f16_f32_64x16_nn:       F16 -> f32,   64 x 16 in parts, 20 stages, AlongK, NarrowAcrossK }
+entry! { gemm_wgmma_f16_f32_64x16_nt:       F16 -> f32,   64 x 16 in parts, 20 stages, AlongK, AlongK }
+entry! { gemm_wgmma_f16_f32_64x16_tn:       F16 -> f32,   64 x 16 in parts, 20 stages, AcrossK, NarrowAcrossK }
+entry! { gemm_wgmma_f16_f32_64x16_tt:       F16 -> f32,   64 x 16 in parts, 20 stages, AcrossK, AlongK }

@@ -6,6 +6,9 @@
 //! ```
 //!
 //! Either way 64 rows (columns of B) and all steps of a stage take the same 8 KiB, one after the other.
+//!
+//! Of a tile of 16 columns, B across k is a box whose rows are 32 bytes, the narrowest span ([`NarrowAcrossK`]): in a box of
+//! 128 bytes three quarters would be zeros, which take room in the ring.
 
 use super::{
     super::device::{warpgroup::*, *},
@@ -14,6 +17,8 @@ use super::{
 
 /// Bytes of a box's row: the span of the swizzle, as wide as there is.
 const SPAN: usize = 2 * DEPTH;
+/// The same of 16 elements.
+const NARROW_SPAN: usize = 32;
 
 /// Rows of A, or columns of B, that lie together in shared memory.
 pub const GROUP: usize = 64;
@@ -132,5 +137,43 @@ impl<T: Factor, const TILE: usize> Operand for AcrossK<T, TILE> {
             let place = (product, p, outer + (group * GROUP) as u32);
             load_box::<_, _, _, BLOCKS>(tiles, at + group * GROUP * DEPTH, &self.0, place, done);
         }
+    }
+}
+
+/// As [`AcrossK`], of 16 columns alone.
+pub struct NarrowAcrossK<T: Factor, const TILE: usize>(Boxes<T, DEPTH, TILE, NARROW_SPAN>);
+
+impl<T: Factor, const TILE: usize> NarrowAcrossK<T, TILE> {
+    /// That of the map.
+    #[inline(always)]
+    pub fn new(map: &TensorMap<T>) -> Self {
+        const { assert!(TILE * size_of::<T>() == NARROW_SPAN, "a row is a span of the swizzle") };
+        NarrowAcrossK(map.boxes())
+    }
+}
+
+impl<T: Factor, const TILE: usize> Operand for NarrowAcrossK<T, TILE> {
+    type Element = T;
+    type Layout = MnMajor<DEPTH, NARROW_SPAN>;
+
+    const TILE: usize = TILE;
+
+    #[inline(always)]
+    fn prefetch(&self) {
+        self.0.prefetch();
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn load<const BLOCKS: usize>(
+        &self,
+        tiles: &mut DynamicShared<T>,
+        at: usize,
+        product: u32,
+        (outer, p): (u32, u32),
+        done: Mbarrier,
+    ) {
+        const { assert!(BLOCKS == 1, "a block copies for itself") };
+        tiles.load_box(at, &self.0, (product, p, outer), done);
     }
 }

@@ -6,12 +6,26 @@
 //!   gemm_wgmma_64x128        1                7                      1               few rows
 //!   gemm_wgmma_128x64        2                7                      1               few columns
 //!   gemm_wgmma_64x64         1                3                      3               batches of small ones
+//!   gemm_wgmma_deep_64x64    1               12                      1               17 to 64 rows or columns
+//!   gemm_wgmma_64x16         1               20                      1               up to 16 rows or columns
 //! ```
 //!
 //! A product of few rows is a stream of B from global memory, and one of few columns a stream of A: 16 x 4096 x 4096 are 32
 //! tiles of 64 x 128, and all multiprocessors together are to draw B, each with as many bytes under way as its shared memory
 //! holds. So the blocks of a cluster take a tile together, each a part of k. Of the tile's other 48 rows nothing is read: for
 //! what lies outside the accelerator puts down zeros by itself.
+//!
+//! But zeros take room where bytes could be under way, and time: boxes of which most rows lie outside are put down more slowly
+//! than whole ones (16 x 4096 x 4096 in tiles of 64 x 64 and 12 stages takes 17.2 us, 64 x 4096 x 4096 11.8). The instruction
+//! has 64 rows, and of columns as few as are wanted. So the few rows become columns: the tile is 64 x 16, what is launched is
+//! `C^T = B^T A^T`, and of a stage's 10 KiB 8 are the stream. C^T's elements lie side by side down its columns; that they are
+//! stored one by one is a matter of 128 KiB.
+//!
+//! ```text
+//!   16 x 4096 x 4096     blocks    a block's bytes under way, of which it was asked for
+//!   64 x 128, 7 stages     32             168 KiB                  126 KiB
+//!   64 x 16, 20 stages     64             200 KiB                  200 KiB
+//! ```
 //!
 //! At the end a block has a part of the sum of each element. Row `r` of the tile is finished by the block of rank
 //! `r mod parts`, so that each has some rows however few there are; the others put their parts into its shared memory, and it
@@ -55,9 +69,9 @@ pub const fn rows(tile_rows: usize) -> usize {
     tile_rows + 8
 }
 
-/// Blocks that a multiprocessor has room for: of the smallest tiles, where one block would wait for each by itself, several.
-pub const fn blocks(tile_rows: usize, tile_cols: usize) -> u32 {
-    if tile_rows * tile_cols <= 64 * 64 { 3 } else { 1 }
+/// Blocks that a multiprocessor has room for: of the shortest ring, where one block would wait for each tile by itself, several.
+pub const fn blocks(stages: usize) -> u32 {
+    if stages <= 3 { 3 } else { 1 }
 }
 
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by a warpgroup for each 64 rows and a warp more. Sums
@@ -85,7 +99,11 @@ pub fn multiply<
     const {
         assert!(A::TILE == TILE_ROWS && B::TILE == TILE_COLS, "a block copies its own tiles");
         assert!(STAGED == rows(TILE_ROWS) && PITCH == pitch(TILE_ROWS, TILE_COLS));
-        assert!(TILE_COLS.is_multiple_of(PITCH - PAD) && (PITCH - PAD).is_multiple_of(64));
+        assert!(
+            PITCH - PAD == TILE_COLS || PITCH - PAD == 64,
+            "a round is of all columns or of 64"
+        );
+        assert!(32_usize.is_multiple_of((PITCH - PAD) / FOUR), "a warp has whole rows at a time");
     }
     let mut tiles = dynamic_shared![A::Element];
     let (len_a, len_b) = (TILE_ROWS * DEPTH, TILE_COLS * DEPTH);

@@ -106,8 +106,8 @@ fn own() -> (Key, usize) {
     ((block::rank(), group), linear as usize % THREADS)
 }
 
-/// The sums of 64 x `N` elements that a warpgroup's products are added to, a thread's part of them. `N` is 32, 64, 128,
-/// 192 or 256. It takes N / 2 registers.
+/// The sums of 64 x `N` elements that a warpgroup's products are added to, a thread's part of them. `N` is 16, 32,
+/// 64, 96, 128, 192 or 256. It takes N / 2 registers.
 ///
 /// They can be read after [`wait`](Self::wait). Products that go on while others' sums are read (`PENDING` above 0) begin
 /// and end in the same round of a loop. Else, on a GPU, LLVM copies registers of a product that is under way, and ptxas
@@ -283,7 +283,12 @@ pub struct Fragment<const N: usize>([f32; MOST]);
 impl<const N: usize> Fragment<N> {
     /// Zeros.
     pub fn zeroed() -> Self {
-        const { assert!(matches!(N, 32 | 64 | 128 | 192 | 256), "32, 64, 128, 192 or 256 columns") };
+        const {
+            assert!(
+                matches!(N, 16 | 32 | 64 | 96 | 128 | 192 | 256),
+                "16, 32, 64, 96, 128, 192 or 256 columns"
+            )
+        };
         Fragment([0.0; MOST])
     }
 
