@@ -145,9 +145,18 @@ const GENERAL: [(&str, &[&str]); 4] = [
     // A small one; one that has two stages where the first has four; and one whose elements are not stored as what they are
     // computed in.
     ("gemm", &["gemm_32", "gemm_f64_64", "gemm_bf16_64"]),
-    // Two with producers, of which one has rows that begin anywhere; one whose warps and blocks share k; and one whose warps
-    // write what they have computed.
-    ("gemm_tma", &["gemm_tma_72x80_on", "gemm_tma_72x80_nn", "gemm_tma_64_nn", "gemm_tma_128_nn"]),
+    // A along m; two with producers, of which one has rows that begin anywhere; one whose warps and blocks share k; and one
+    // whose warps write what they have computed.
+    (
+        "gemm_tma",
+        &[
+            "gemm_tma_64_tn",
+            "gemm_tma_72x80_on",
+            "gemm_tma_72x80_nn",
+            "gemm_tma_64_nn",
+            "gemm_tma_128_nn",
+        ],
+    ),
     // Blocks that may split k; of the other text one block a tile, and two of a cluster; B across k, and along it; and
     // operands that are gathered.
     (
@@ -175,10 +184,10 @@ fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
         ("gemm", "stored.rs") => &kernel.entries[2..],
         ("gemm", _) => &kernel.entries[..1],
         // Each of the two arrangements is a file, and they share the others: what a thread holds, and the parts of a sum.
-        ("gemm_tma", "rings.rs") => &kernel.entries[..2],
-        ("gemm_tma", "mod.rs") => &kernel.entries[2..],
-        ("gemm_tma", "parts.rs") => &kernel.entries[1..3],
-        ("gemm_tma", _) => &kernel.entries[..2],
+        ("gemm_tma", "rings.rs") => &kernel.entries[1..3],
+        ("gemm_tma", "mod.rs") => &kernel.entries[3..],
+        ("gemm_tma", "parts.rs") => &kernel.entries[2..],
+        ("gemm_tma", _) => &kernel.entries[..3],
         ("gemm_wgmma", "parts.rs") => &kernel.entries[..1],
         ("gemm_wgmma", "output.rs" | "words.rs") => &kernel.entries[1..2],
         ("gemm_wgmma_tf32", "narrow.rs") => &kernel.entries[1..],
