@@ -686,4 +686,28 @@ pub const EQUIVALENT: &[Equivalent] = &[
         to: "groups <= 1",
         reason: "where the loop goes on there is a group",
     },
+    Equivalent {
+        kernels: &["gemm_tma"],
+        operator: "index-plus-one",
+        line: "let at = (steps.rows[0], steps.rows[0]);",
+        from: "steps.rows[0]",
+        to: "steps.rows[0] + 1",
+        reason: "the second is where rows lie that are no group of four, and of A's there are none",
+    },
+    Equivalent {
+        kernels: &["gemm_tma"],
+        operator: "index-minus-one",
+        line: "let at = (steps.rows[0], steps.rows[0]);",
+        from: "steps.rows[0]",
+        to: "steps.rows[0] - 1",
+        reason: "the second is where rows lie that are no group of four, and of A's there are none",
+    },
+    Equivalent {
+        kernels: &["gemm_tma"],
+        operator: "halve-index",
+        line: "let at = (steps.rows[0], steps.rows[0]);",
+        from: "steps.rows[0]",
+        to: "steps.rows[0] / 2",
+        reason: "the second is where rows lie that are no group of four, and of A's there are none",
+    },
 ];
