@@ -91,8 +91,9 @@ fn a_product_runs_with_every_kernel_listed() {
             () => &[],
         };
         let run = [&sizes[..], &["--device", "cpu", "--kernel", name], &types, compute].concat();
-        // What a kernel is named for, and row-major matrices are not.
+        // What a kernel is named for, and row-major matrices are not; but for an exchange, as which `tt` is `nn`.
         let other = match &name[name.len() - 3..] {
+            "_tt" if name.contains("_64x16_") => None,
             "_tn" | "_tt" => Some(["takes A with its elements", "m"]),
             "_nt" => Some(["takes B with its elements", "k"]),
             _ => None,
