@@ -9,6 +9,7 @@
 //! | `faults` | a kernel that goes wrong is an error that names the place |
 //! | `pipelines` | mbarriers, copies of boxes, clusters |
 //! | `tensor_cores` | products of warpgroups, and what a checked launch finds wrong with them |
+//! | `mma` | products of warps, and copies of four, eight and sixteen bytes |
 //! | `launches` | cancelling, launches side by side, parts of a grid |
 
 mod barriers;
@@ -16,6 +17,7 @@ mod faults;
 mod indices;
 mod launches;
 mod memory;
+mod mma;
 mod pipelines;
 mod shared;
 mod tensor_cores;

@@ -67,7 +67,8 @@ pub mod device;
 pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
 mod kernel;
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+// What describes operands in shared memory is of Hopper alone.
+#[cfg_attr(all(target_arch = "nvptx64", not(target_feature = "sm_90a")), allow(dead_code))]
 mod operand;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pipeline;

@@ -78,6 +78,8 @@ pub(super) enum WarpKind {
     Elect,
     /// Gives the value of this lane; each lane names its own.
     Shuffle(u32),
+    /// Each hands words to all others by way of the warp's [`Exchange`](super::exchange::Exchange); for what, it says.
+    Exchange(&'static str),
     /// The same, where the lane follows from the own one: that one takes no part at the edge of the warp or
     /// of the mask, and its value is not meant to be used, is usual.
     Relative(u32),
@@ -91,6 +93,7 @@ impl WarpKind {
             WarpKind::All => "vote of all",
             WarpKind::Any => "vote of any",
             WarpKind::Elect => "elect",
+            WarpKind::Exchange(name) => name,
             WarpKind::Shuffle(_) | WarpKind::Relative(_) => "shuffle",
         }
     }
@@ -263,6 +266,23 @@ pub(super) fn warp_operation(
     thread.wait(place, Event::Some);
     thread.state.set(State::Running);
     operation.get().value
+}
+
+/// Hands words to the other lanes of the running thread's warp, and calls `read` with those of each, when all have come
+/// to the same operation. Panics where the warp has fewer than 32 lanes.
+pub(super) fn exchange<R>(
+    name: &'static str,
+    own: &[u32],
+    place: &'static Location<'static>,
+    read: impl FnOnce(&[&[u32]; WARP as usize]) -> R,
+) -> R {
+    let (thread, cluster) = (current(), current_cluster());
+    assert!(lanes_of_warp() == WARP as usize, "all 32 lanes of a warp come to a {name}");
+    let warp = (rank(), thread.warp());
+    let turn = cluster.exchange(warp).put(thread.lane(), own);
+    warp_operation(WarpKind::Exchange(name), u32::MAX, 0, place);
+    let all = cluster.exchange(warp);
+    read(&all.of_turn(turn))
 }
 
 /// Suspends the running thread until what it waits for has come.

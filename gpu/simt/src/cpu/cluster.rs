@@ -11,6 +11,7 @@ use std::{
 use super::{
     block::{SHARED_BYTES, Thread},
     boxes::GlobalBox,
+    exchange::Exchange,
     mbarrier::Mbarrier,
     named_barrier::{Arrival, NamedBarrier},
     warpgroup::{Key, Operands, Request, Warpgroup},
@@ -91,6 +92,8 @@ pub(super) struct ClusterRun {
     copies: RefCell<Vec<BoxCopy>>,
     stores: RefCell<Vec<BoxStore>>,
     warpgroups: RefCell<BTreeMap<Key, Warpgroup>>,
+    /// What the lanes of a warp hand to each other, by its block's rank and its number there.
+    exchanges: RefCell<BTreeMap<(u32, u32), Exchange>>,
     /// Products that are under way and have not read their operands.
     products: RefCell<Vec<(Key, u64)>>,
     /// The first byte of the first block's shared memory; the others' follow.
@@ -108,6 +111,7 @@ impl ClusterRun {
             copies: RefCell::default(),
             stores: RefCell::default(),
             warpgroups: RefCell::default(),
+            exchanges: RefCell::default(),
             products: RefCell::default(),
             shared,
             blocks,
@@ -117,6 +121,11 @@ impl ClusterRun {
     /// A block's shared memory.
     pub(super) fn shared(&self, rank: u32) -> *mut u8 {
         self.shared.wrapping_add(rank as usize * SHARED_BYTES)
+    }
+
+    /// What the lanes of that warp of that block hand to each other.
+    pub(super) fn exchange(&self, warp: (u32, u32)) -> RefMut<'_, Exchange> {
+        RefMut::map(self.exchanges.borrow_mut(), |all| all.entry(warp).or_default())
     }
 
     pub(super) fn wait_of(&self, thread: &Thread) -> &Cell<Wait> {

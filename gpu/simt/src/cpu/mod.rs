@@ -24,6 +24,7 @@ pub mod check;
 pub mod checked;
 mod cluster;
 pub mod device;
+mod exchange;
 mod fault;
 mod fiber;
 mod launch;

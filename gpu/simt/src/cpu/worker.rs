@@ -456,7 +456,7 @@ impl Scheduler<'_> {
                     let cell = run.warp_operation(lane);
                     let own = cell.get();
                     let value = match own.kind {
-                        WarpKind::Sync => 0,
+                        WarpKind::Sync | WarpKind::Exchange(_) => 0,
                         WarpKind::Ballot => votes,
                         WarpKind::All => (votes == present).into(),
                         WarpKind::Any => (votes != 0).into(),

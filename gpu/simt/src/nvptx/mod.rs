@@ -11,6 +11,7 @@ pub mod grid;
 #[cfg(target_feature = "sm_90a")]
 pub mod mbarrier;
 mod memory;
+pub mod mma;
 mod named_barrier;
 #[cfg(target_feature = "sm_90a")]
 mod proxy;

@@ -5,12 +5,15 @@ use core::{
     ops::{Index, IndexMut},
 };
 
-use super::memory::{In, Vector64, Vector128};
 #[cfg(target_feature = "sm_90a")]
 use super::{Boxes, BoxesMut, Mbarrier, cluster::Remote, warpgroup::Operand};
+use super::{
+    memory::{In, Vector64, Vector128},
+    mma::Fragment,
+};
 #[cfg(target_feature = "sm_90a")]
-use crate::operand::{Factor, Layout};
-use crate::{Atomic, Element};
+use crate::operand::Layout;
+use crate::{Atomic, Element, operand::Factor};
 
 unsafe extern "C" {
     // device.ll
@@ -253,8 +256,8 @@ macro_rules! indexed {
             }
 
             /// Begins to copy `N` elements of global memory, from `from` of `source` on, to those from
-            /// `index` on: one element of four or eight bytes, or sixteen bytes whose addresses are multiples of
-            /// sixteen. Where `valid` does not hold nothing is read and zeros are written.
+            /// `index` on: four, eight or sixteen bytes, whose addresses are multiples of so many. Where `valid` does not
+            /// hold nothing is read and zeros are written.
             ///
             /// The copy goes on while the thread does. It has come to its end after
             /// [`wait_group`](super::copies::wait_group), and other threads see it after a barrier that
@@ -269,7 +272,7 @@ macro_rules! indexed {
             ) {
                 let bytes = const {
                     let bytes = N * size_of::<T>();
-                    assert!(bytes == 16 || (N == 1 && (bytes == 4 || bytes == 8)));
+                    assert!(bytes == 16 || bytes == 8 || bytes == 4, "four, eight or sixteen bytes");
                     bytes as u32
                 };
                 // Zeros fill what the source does not.
@@ -299,6 +302,18 @@ macro_rules! indexed {
                         );
                     }
                 }
+            }
+
+            /// 16 x 16 elements as the warp's tensor cores read them, in four matrices of eight rows of sixteen bytes: each
+            /// lane names the element that a row begins with, at a multiple of sixteen bytes. All lanes come here. See
+            /// [`mma`](super::mma), which has the order of the rows.
+            #[inline(always)]
+            pub fn load_fragment<const TRANSPOSED: bool>(&self, index: usize) -> Fragment<T>
+            where
+                T: Factor,
+            {
+                // SAFETY: inside the array and aligned, as the kernel promises.
+                Fragment::load::<TRANSPOSED>(simt_shared_address(unsafe { self.0.add(index) }.cast()))
             }
 
             /// Adds `value` to an element, so that no other thread's addition is lost, and gives what

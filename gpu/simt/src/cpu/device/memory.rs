@@ -169,7 +169,7 @@ pub(crate) mod views {
         #[inline(always)]
         #[track_caller]
         pub(crate) fn copy_of<const N: usize>(&self, index: usize) -> [T; N] {
-            // SAFETY: inside the buffer, which is valid (`new`).
+            // SAFETY: inside the buffer, which is valid (`new`), and aligned.
             unsafe { *self.at(index, N, Access::Read).cast() }
         }
     }
@@ -258,10 +258,10 @@ const fn eight_bytes<T, const N: usize>() {
     assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes");
 }
 
-/// An asynchronous copy moves one element of four or eight bytes, or sixteen bytes.
-pub(super) const fn one_element_or_sixteen_bytes<T, const N: usize>() {
+/// An asynchronous copy moves four, eight or sixteen bytes.
+pub(super) const fn four_eight_or_sixteen_bytes<T, const N: usize>() {
     assert!(
-        N * size_of::<T>() == 16 || (N == 1 && (size_of::<T>() == 4 || size_of::<T>() == 8)),
-        "an asynchronous copy moves one element of four or eight bytes, or sixteen bytes"
+        matches!(N * size_of::<T>(), 4 | 8 | 16),
+        "an asynchronous copy moves four, eight or sixteen bytes"
     );
 }

@@ -9,6 +9,7 @@ pub mod copies;
 pub mod grid;
 pub mod mbarrier;
 mod memory;
+pub mod mma;
 mod named_barrier;
 mod proxy;
 mod shared;

@@ -8,7 +8,8 @@ use std::{
 use super::{
     cluster::remotes::Remote,
     mbarrier::Mbarrier,
-    memory::{is_allowed, one_element_or_sixteen_bytes, reason, sixteen_bytes, views::In},
+    memory::{four_eight_or_sixteen_bytes, is_allowed, reason, sixteen_bytes, views::In},
+    mma::Fragment,
     tensor::maps::{Boxes, BoxesMut},
     warpgroup::Operand,
 };
@@ -340,8 +341,8 @@ pub(crate) mod arrays {
                 }
 
                 /// Begins to copy `N` elements of global memory, from `from` of `source` on, to those from
-                /// `index` on: one element of four or eight bytes, or sixteen bytes whose addresses are multiples of
-                /// sixteen. Where `valid` does not hold nothing is read and zeros are written.
+                /// `index` on: four, eight or sixteen bytes, whose addresses are multiples of so many. Where `valid` does
+                /// not hold nothing is read and zeros are written.
                 ///
                 /// The copy goes on while the thread does. It has come to its end after
                 /// [`wait_group`](crate::device::copies::wait_group), and other threads see it after a
@@ -355,7 +356,7 @@ pub(crate) mod arrays {
                     from: usize,
                     valid: bool,
                 ) {
-                    const { one_element_or_sixteen_bytes::<T, N>() };
+                    const { four_eight_or_sixteen_bytes::<T, N>() };
                     let values: [T; N] = match valid {
                         true => source.copy_of(from),
                         // SAFETY: an element may be of any bits.
@@ -368,6 +369,20 @@ pub(crate) mod arrays {
                     }
                     // SAFETY: inside, as just checked.
                     unsafe { M::copy_async(self.tag, self.base.add(index), index, values) }
+                }
+
+                /// 16 x 16 elements as the warp's tensor cores read them, in four matrices of eight rows of sixteen bytes:
+                /// each lane names the element that a row begins with, at a multiple of sixteen bytes. All lanes come here.
+                /// See [`mma`](crate::device::mma), which has the order of the rows.
+                #[track_caller]
+                pub fn load_fragment<const TRANSPOSED: bool>(&self, index: usize) -> Fragment<T>
+                where
+                    T: Factor,
+                {
+                    const { assert!(size_of::<T>() == 2, "eight elements are sixteen bytes") };
+                    // SAFETY: inside the array, which lives as long as the block.
+                    let row = unsafe { *self.at(index, 8, Access::Read).cast::<[u32; 4]>() };
+                    Fragment::exchange::<TRANSPOSED>(row)
                 }
 
                 /// Adds `value` to an element, so that no other thread's addition is lost, and gives what

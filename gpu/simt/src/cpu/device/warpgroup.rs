@@ -85,7 +85,7 @@ impl<T: Factor, L: Layout> Operand<T, L> {
 }
 
 /// What an operand's numbers are called here.
-fn format<T: Factor>() -> Format {
+pub(super) fn format<T: Factor>() -> Format {
     match T::NUMBERS {
         Numbers::Bf16 => Format::Bf16,
         Numbers::F16 => Format::F16,

@@ -24,6 +24,7 @@ pub(super) mod operand;
 pub(super) mod step;
 pub(super) mod swizzle;
 mod truncating;
+pub(super) mod warp;
 
 #[cfg(test)]
 mod definition;

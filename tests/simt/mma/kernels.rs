@@ -1,0 +1,110 @@
+//! The kernels, which are compiled for fast and for checked launches.
+
+use super::device::{mma::*, *};
+
+/// C (32 x 32, row-major) = A B, 16 steps of k, by one warp: of A rows of 16 steps or, transposed, 16 rows of 32; likewise
+/// of B.
+#[inline(always)]
+#[track_caller]
+fn product<T: Factor, const A: bool, const B: bool>(a: In<T>, b: In<T>, c: &mut Out<f32>) {
+    let mut tiles = shared![T; 2, 512];
+    let lane = thread::lane_id() as usize;
+    for (number, matrix) in [a, b].iter().enumerate() {
+        for i in (lane * 8..512).step_by(32 * 8) {
+            tiles.copy_async::<8>(number * 512 + i, matrix, i, true);
+        }
+    }
+    copies::commit_group();
+    copies::wait_group::<0>();
+    thread::sync_threads();
+    let (outer, k) = (lane % 16, lane / 16 * 8);
+    let (outer_half, k_row) = (lane / 8 % 2 * 8, lane % 8 + lane / 16 * 8);
+    let row = |transposed: bool, number: usize, first: usize| {
+        let at = match transposed {
+            false => (first + outer) * 16 + k,
+            true => k_row * 32 + first + outer_half,
+        };
+        number * 512 + at
+    };
+    let a = [0, 16].map(|first| tiles.load_fragment::<A>(row(A, 0, first)));
+    let b = [0, 16].map(|first| tiles.load_fragment::<B>(row(B, 1, first)));
+    let mut sums = Accumulators::<2, 2>::zeroed();
+    sums.multiply_add(&a, &b);
+    sums.multiply_add(&a, &b);
+    let mut put = |first: usize, row: u32, col: u32, pair: [f32; 2]| {
+        let at = (first + row as usize) * 32 + col as usize;
+        (c[at], c[at + 1]) = (pair[0], pair[1]);
+    };
+    sums.for_each_pair_of::<0>(|row, col, pair| put(0, row, col, pair));
+    sums.for_each_pair_of::<1>(|row, col, pair| put(16, row, col, pair));
+}
+
+#[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
+pub fn plain_by_plain(a: In<Bf16>, b: In<Bf16>, mut c: Out<f32>) {
+    product::<_, false, false>(a, b, &mut c);
+}
+
+#[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
+pub fn plain_by_transposed(a: In<Bf16>, b: In<Bf16>, mut c: Out<f32>) {
+    product::<_, false, true>(a, b, &mut c);
+}
+
+#[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
+pub fn transposed_by_plain(a: In<Bf16>, b: In<Bf16>, mut c: Out<f32>) {
+    product::<_, true, false>(a, b, &mut c);
+}
+
+#[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
+pub fn transposed_by_transposed(a: In<Bf16>, b: In<Bf16>, mut c: Out<f32>) {
+    product::<_, true, true>(a, b, &mut c);
+}
+
+#[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
+pub fn of_f16(a: In<F16>, b: In<F16>, mut c: Out<f32>) {
+    product::<_, false, true>(a, b, &mut c);
+}
+
+/// Lane 5 does not come to the load.
+#[kernel(block = (32), shared = 512 * 2, barriers = 1)]
+pub fn a_lane_less(mut c: Out<f32>) {
+    let mut tile = shared![Bf16; 512];
+    let lane = thread::lane_id() as usize;
+    for i in (lane..512).step_by(32) {
+        tile[i] = Bf16::from_f32(1.0);
+    }
+    thread::sync_threads();
+    if lane != 5 {
+        let a = [tile.load_fragment::<false>(lane * 8)];
+        let mut sums = Accumulators::<1, 1>::zeroed();
+        sums.multiply_add(&a, &a);
+        sums.for_each_pair_of::<0>(|_, _, [first, _]| c[lane] = first);
+    }
+}
+
+/// Copies `N` elements, if `valid`.
+#[inline(always)]
+#[track_caller]
+fn copy<const N: usize>(valid: u32, from: u32, x: In<Bf16>, y: &mut Out<f32>) {
+    let mut tile = shared![Bf16; 8];
+    tile.copy_async::<N>(0, &x, from as usize, valid != 0);
+    copies::commit_group();
+    copies::wait_group::<0>();
+    for i in 0..N {
+        y[i] = tile[i].to_f32();
+    }
+}
+
+#[kernel(block = (1), shared = 8 * 2)]
+pub fn copy_two(valid: u32, from: u32, x: In<Bf16>, mut y: Out<f32>) {
+    copy::<2>(valid, from, x, &mut y);
+}
+
+#[kernel(block = (1), shared = 8 * 2)]
+pub fn copy_four(valid: u32, from: u32, x: In<Bf16>, mut y: Out<f32>) {
+    copy::<4>(valid, from, x, &mut y);
+}
+
+#[kernel(block = (1), shared = 8 * 2)]
+pub fn copy_eight(valid: u32, from: u32, x: In<Bf16>, mut y: Out<f32>) {
+    copy::<8>(valid, from, x, &mut y);
+}

@@ -1,0 +1,177 @@
+//! Products by one warp's tensor cores, and copies of four, eight and sixteen bytes.
+
+use simt::{
+    Bf16, Element, F16, Kernel, LaunchConfig,
+    check::{self, Kind, Order},
+    checked,
+    device::{In, Out},
+};
+
+use super::{Aligned, tensor_cores::truncated};
+
+mod kernels;
+
+use simt::device;
+
+#[path = "."]
+mod watched {
+    use simt::checked as device;
+
+    #[path = "kernels.rs"]
+    pub mod kernels;
+}
+
+type Watched<T> = Kernel<(checked::In<T>, checked::In<T>, checked::Out<f32>)>;
+
+/// A kernel, its version for checked launches, and whether A and B lie transposed.
+type Case<T> = (&'static Kernel<(In<T>, In<T>, Out<f32>)>, &'static Watched<T>, [bool; 2]);
+
+const BF16: [Case<Bf16>; 4] = [
+    (&kernels::plain_by_plain, &watched::kernels::plain_by_plain, [false, false]),
+    (&kernels::plain_by_transposed, &watched::kernels::plain_by_transposed, [false, true]),
+    (&kernels::transposed_by_plain, &watched::kernels::transposed_by_plain, [true, false]),
+    (&kernels::transposed_by_transposed, &watched::kernels::transposed_by_transposed, [true, true]),
+];
+
+const OF_F16: Case<F16> = (&kernels::of_f16, &watched::kernels::of_f16, [false, true]);
+
+/// 32 outer elements by 16 steps of k.
+fn operand<T: Element>(
+    transposed: bool,
+    value: impl Fn(usize, usize) -> T,
+) -> Box<Aligned<[T; 512]>> {
+    Box::new(Aligned(std::array::from_fn(|at| match transposed {
+        false => value(at / 16, at % 16),
+        true => value(at % 32, at / 32),
+    })))
+}
+
+/// Twice A B, computed fast, and by checked launches in several orders, which find nothing and give the same bits.
+fn run<T: Element>(
+    (kernel, watched, lie): Case<T>,
+    a: impl Fn(usize, usize) -> T,
+    b: impl Fn(usize, usize) -> T,
+) -> Vec<f32> {
+    let (a, b) = (operand(lie[0], a), operand(lie[1], b));
+    let mut c = vec![0.0; 1024];
+    let params = (super::read(&a.0), super::read(&b.0), super::write(&mut c));
+    super::launch(kernel, [1; 3], [32, 1, 1], params).unwrap();
+    for order in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)] {
+        let mut found = vec![0.0; 1024];
+        let mut options = check::Options::default();
+        (options.order, options.complete) = (order, true);
+        // SAFETY: the operands and `found` outlive the launch, and nobody else uses them.
+        let report = unsafe {
+            let params = (
+                checked::In::new(a.0.as_ptr(), 512),
+                checked::In::new(b.0.as_ptr(), 512),
+                checked::Out::uninit(found.as_mut_ptr(), 1024),
+            );
+            check::launch(watched, &LaunchConfig::new([1; 3], [32, 1, 1]), params, &options)
+        };
+        let report = report.unwrap();
+        assert!(report.is_clean(), "{order}: {report}");
+        assert!(c.iter().zip(&found).all(|(x, y)| x.to_bits() == y.to_bits()), "{order}");
+    }
+    c
+}
+
+#[test]
+fn products_of_integers_are_exact_whatever_way_operands_lie() {
+    let a = |row: usize, p: usize| ((row * 7 + p * 3) % 17) as f32 - 8.0;
+    let b = |col: usize, p: usize| ((p * 5 + col * 11) % 13) as f32 - 6.0;
+    let is_right = |c: Vec<f32>| {
+        for (at, sum) in c.into_iter().enumerate() {
+            let (row, col) = (at / 32, at % 32);
+            let expected: f32 = (0..16).map(|p| a(row, p) * b(col, p)).sum();
+            assert_eq!(sum, 2.0 * expected, "({row}, {col})");
+        }
+    };
+    for case in BF16 {
+        let bf16 = |value: f32| Bf16::from_f32(value);
+        is_right(run(case, |row, p| bf16(a(row, p)), |col, p| bf16(b(col, p))));
+    }
+    let f16 = |value: f32| F16::from_f32(value);
+    is_right(run(OF_F16, |row, p| f16(a(row, p)), |col, p| f16(b(col, p))));
+}
+
+#[test]
+fn sums_are_rounded_as_on_hopper() {
+    let number = |i: usize, p: usize, salt: usize| {
+        let bits = (i * 2_654_435_761 + p * 40_503 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let fraction = (bits >> 40) as f32 / (1 << 23) as f32 - 1.0;
+        Bf16::from_f32(fraction * 2f32.powi((bits >> 20) as i32 % 6))
+    };
+    let (a, b) =
+        (|row: usize, p: usize| number(row, p, 1), |col: usize, p: usize| number(col, p, 999));
+    for case in BF16 {
+        for (at, sum) in run(case, a, b).into_iter().enumerate() {
+            let (row, col) = (at / 32, at % 32);
+            let products = std::array::from_fn(|p| (a(row, p).to_f32(), b(col, p).to_f32()));
+            let expected = truncated(truncated(0.0, products), products);
+            assert_eq!(sum.to_bits(), expected.to_bits(), "({row}, {col}): {sum}, {expected}");
+        }
+    }
+}
+
+#[test]
+fn all_lanes_come_to_a_load() {
+    let mut c = vec![0.0; 32];
+    let params = (super::write(&mut c),);
+    let fault = super::fault(super::launch(&kernels::a_lane_less, [1; 3], [32, 1, 1], params));
+    let text = fault.to_string();
+    assert!(text.contains("load_fragment") && text.contains("lane 5 has ended"), "{text}");
+}
+
+type Copies = (
+    &'static Kernel<(u32, u32, In<Bf16>, Out<f32>)>,
+    &'static Kernel<(u32, u32, checked::In<Bf16>, checked::Out<f32>)>,
+);
+
+/// Of two, four and eight elements.
+const COPIES: [(usize, Copies); 3] = [
+    (2, (&kernels::copy_two, &watched::kernels::copy_two)),
+    (4, (&kernels::copy_four, &watched::kernels::copy_four)),
+    (8, (&kernels::copy_eight, &watched::kernels::copy_eight)),
+];
+
+/// All bytes of a copy belong to the buffer, and begin at a multiple of as many; or it reads none.
+#[test]
+fn copies_are_of_four_eight_or_sixteen_bytes() {
+    // An odd number, so that the last element is half of four bytes.
+    let x = Aligned::<[_; 13]>(std::array::from_fn(|i| Bf16::from_f32((i + 1) as f32)));
+    for (width, (kernel, watched)) in COPIES {
+        for (from, valid) in [(0, 1), (13, 0), (1, 0), (1 << 20, 0)] {
+            let mut y = [f32::NAN; 8];
+            let params = (valid, from, super::read(&x.0), super::write(&mut y));
+            super::launch(kernel, [1; 3], [1; 3], params).unwrap();
+            let expected = |i: usize| if valid == 1 { (i + 1) as f32 } else { 0.0 };
+            assert!((0..width).all(|i| y[i] == expected(i)), "{width} from {from} on: {y:?}");
+        }
+        // The last that is partly inside, and one that begins in the middle.
+        let (partly, between) = (13 / width * width, width / 2);
+        for (from, words, kind) in
+            [(partly, "outside", Kind::OutOfBounds), (between, "-byte aligned", Kind::Misaligned)]
+        {
+            let (valid, from) = (1, from as u32);
+            let mut y = [0.0; 8];
+            let params = (valid, from, super::read(&x.0), super::write(&mut y));
+            let text = super::fault(super::launch(kernel, [1; 3], [1; 3], params)).to_string();
+            assert!(text.contains(words), "{width} from {from} on: {text}");
+            let options = check::Options::default();
+            // SAFETY: the vectors outlive the launch, and nobody else uses them.
+            let report = unsafe {
+                let params = (
+                    valid,
+                    from,
+                    checked::In::new(x.0.as_ptr(), x.0.len()),
+                    checked::Out::new(y.as_mut_ptr(), 8),
+                );
+                check::launch(watched, &LaunchConfig::new([1; 3], [1; 3]), params, &options)
+            };
+            let report = report.unwrap();
+            let kinds = report.findings.iter().map(|finding| finding.kind).collect::<Vec<_>>();
+            assert_eq!(kinds, [kind], "{width} from {from} on: {report}");
+        }
+    }
+}
