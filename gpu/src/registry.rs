@@ -193,6 +193,37 @@ macro_rules! sliced {
     };
 }
 
+/// A general product of 16-bit numbers on the tensor cores of every GPU, as an entry of its own: A and B of a type, C of
+/// another; such a tile, by so many threads.
+macro_rules! mma {
+    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt by $threads:tt) => {
+        Entry {
+            summary: concat!(
+                "general product of ", stringify!($t), ", C of ", stringify!($c),
+                ", on every GPU's tensor cores, ", $rows, " x ", $cols, " tiles"
+            ),
+            rung: None,
+            contract: mma_contract!($t $c)(GeneralProduct {
+                block: [$threads, 1, 1],
+                tile: [$rows, $cols],
+                kernel: GemmKernel {
+                    kernel: &crate::kernels::gemm_mma::$name,
+                    checked: &crate::checked::kernels::gemm_mma::$name,
+                },
+            }),
+        }
+    };
+}
+
+/// The contract of such types.
+#[rustfmt::skip]
+macro_rules! mma_contract {
+    (bf16 bf16) => { Contract::ProductBf16 };
+    (bf16 f32) => { Contract::ProductBf16F32 };
+    (f16 f16) => { Contract::ProductF16 };
+    (f16 f32) => { Contract::ProductF16F32 };
+}
+
 /// Does an operand lie along k?
 macro_rules! along_k {
     (a n) => {
@@ -542,6 +573,14 @@ pub static KERNELS: &[Entry] = &[
             kernel: gemm!(gemm_f16_f32_64),
         }),
     },
+    mma! { gemm_mma_64x64: bf16 bf16, 64 x 64 by 128 },
+    mma! { gemm_mma_f32_64x64: bf16 f32, 64 x 64 by 128 },
+    mma! { gemm_mma_f16_64x64: f16 f16, 64 x 64 by 128 },
+    mma! { gemm_mma_f16_f32_64x64: f16 f32, 64 x 64 by 128 },
+    mma! { gemm_mma_128x128: bf16 bf16, 128 x 128 by 128 },
+    mma! { gemm_mma_f32_128x128: bf16 f32, 128 x 128 by 128 },
+    mma! { gemm_mma_f16_128x128: f16 f16, 128 x 128 by 128 },
+    mma! { gemm_mma_f16_f32_128x128: f16 f32, 128 x 128 by 128 },
     wgmma! { gemm_wgmma_128x256_nn:           bf16 bf16, 128 x 256 of 1, n n },
     wgmma! { gemm_wgmma_128x256_nt:           bf16 bf16, 128 x 256 of 1, n t },
     wgmma! { gemm_wgmma_128x256_tn:           bf16 bf16, 128 x 256 of 1, t n },
@@ -850,6 +889,10 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm/pad.rs", include_str!("kernels/gemm/pad.rs")),
     ("kernels/gemm/real.rs", include_str!("kernels/gemm/real.rs")),
     ("kernels/gemm/stored.rs", include_str!("kernels/gemm/stored.rs")),
+    ("kernels/gemm_mma/entries.rs", include_str!("kernels/gemm_mma/entries.rs")),
+    ("kernels/gemm_mma/mod.rs", include_str!("kernels/gemm_mma/mod.rs")),
+    ("kernels/gemm_mma/operand.rs", include_str!("kernels/gemm_mma/operand.rs")),
+    ("kernels/gemm_mma/output.rs", include_str!("kernels/gemm_mma/output.rs")),
     ("kernels/gemm_sliced/exceptions.rs", include_str!("kernels/gemm_sliced/exceptions.rs")),
     ("kernels/gemm_sliced/mod.rs", include_str!("kernels/gemm_sliced/mod.rs")),
     ("kernels/gemm_sliced/range.rs", include_str!("kernels/gemm_sliced/range.rs")),

@@ -315,9 +315,10 @@ impl Cuda {
         let wanted = declaration.to_ptx_comment();
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let own = loaded.iter().rev().find(|own| ptx::declaration(&own.text, name).is_some());
+        let ptx = self.ptx.with(name);
         let (file, found) = match own {
             Some(own) => (&*own.name, ptx::declaration(&own.text, name)),
-            None => (self.ptx.file, self.ptx.declaration(name)),
+            None => (ptx.file, ptx.declaration(name)),
         };
         if found != Some(&*wanted) {
             let found = found.unwrap_or("no such kernel");
@@ -330,7 +331,7 @@ impl Cuda {
         }
         let function = match own {
             Some(own) => own.module.function(name),
-            None => self.compile(declaration),
+            None => self.compile(ptx, declaration),
         }?;
         let function = if declaration.dependent { function.dependent() } else { function };
         functions.insert(name, (*declaration, function.clone()));
@@ -358,15 +359,15 @@ impl Cuda {
         }
     }
 
-    /// A kernel of the device's own PTX, compiled by the driver with as little else as it can be: all of them take it
-    /// seconds.
-    fn compile(&self, declaration: &Declaration) -> Result<cuda::Function> {
+    /// A kernel of the device's own PTX, or of that for every device, compiled by the driver with as little else as it can be:
+    /// all of them take it seconds.
+    fn compile(&self, ptx: Ptx, declaration: &Declaration) -> Result<cuda::Function> {
         let Declaration { name: kernel, opt_level, .. } = *declaration;
-        if split::shares_variables(self.ptx.text, kernel) {
+        if split::shares_variables(ptx.text, kernel) {
             return self.variables()?.function(kernel);
         }
-        let text = split::for_kernel(self.ptx.text, kernel);
-        cuda::Module::load_at(&self.context, self.ptx.file, &text, opt_level)?.function(kernel)
+        let text = split::for_kernel(ptx.text, kernel);
+        cuda::Module::load_at(&self.context, ptx.file, &text, opt_level)?.function(kernel)
     }
 
     /// The kernels that share variables, and the variables.

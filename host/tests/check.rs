@@ -68,6 +68,9 @@ fn kernels_of_two_byte_elements_are_checked_on_operands_of_these() {
         ("gemm_wgmma_f16_f32_128x128_nn", "f16, C f32"),
         ("gemm_f16_64", "f16"),
         ("gemm_f16_f32_64", "f16, C f32"),
+        ("gemm_mma_128x128", "bf16"),
+        ("gemm_mma_f32_64x64", "bf16, C f32"),
+        ("gemm_mma_f16_128x128", "f16"),
     ] {
         for k in ["17", "0"] {
             let sizes = ["check", "--m", "40", "--n", "33", "--k", k, "--kernel", kernel];

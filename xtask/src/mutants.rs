@@ -141,7 +141,7 @@ fn registry(root: &Path) -> Result<String> {
 
 /// The modules of general products, and the kernels that mutants of each are run with. What the others differ in, sizes and
 /// types, is the same text in all of them: no mistake that an operator makes there is found by another kernel alone.
-const GENERAL: [(&str, &[&str]); 4] = [
+const GENERAL: [(&str, &[&str]); 5] = [
     // A small one; one that has two stages where the first has four; and one whose elements are not stored as what they are
     // computed in.
     ("gemm", &["gemm_32", "gemm_f64_64", "gemm_bf16_64"]),
@@ -157,6 +157,8 @@ const GENERAL: [(&str, &[&str]); 4] = [
             "gemm_tma_128_nn",
         ],
     ),
+    // One whose rows may begin anywhere and whose C is of the operands' type; and one that copies pieces, of another tile.
+    ("gemm_mma", &["gemm_mma_64x64", "gemm_mma_f32_128x128"]),
     // Blocks that may split k; of the other text one block a tile, and two of a cluster; B across k, and along it; and
     // operands that are gathered.
     (

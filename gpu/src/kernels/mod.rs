@@ -11,6 +11,9 @@ pub mod async_copy;
 pub mod basic;
 pub mod blur;
 pub mod gemm;
+// Hopper takes it from the PTX for every GPU.
+#[cfg(not(target_feature = "sm_90a"))]
+pub mod gemm_mma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod gemm_sliced;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]

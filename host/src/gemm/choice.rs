@@ -375,7 +375,13 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
             (2800.0, 0.5, 4.0)
         }
         (name, true) if name.starts_with("gemm_wgmma_") => (6000.0, 1.0, 4.5),
-        // Not measured: they are the only ones of their types for every device, and as fast as this at least.
+        // Not measured on the devices that they are for: from how long a stage's reads of shared memory, or its products, take
+        // a multiprocessor.
+        (name, true) if name.starts_with("gemm_mma_") => match name.ends_with("_64x64") {
+            true => (1500.0, 0.5, 4.0),
+            false => (2600.0, 0.7, 4.5),
+        },
+        // Not measured: as fast as this at least.
         ("gemm_bf16_64" | "gemm_bf16_f32_64" | "gemm_f16_64" | "gemm_f16_f32_64", true) => {
             (100.0, 0.65, 4.0)
         }
@@ -404,7 +410,16 @@ fn is_predictable(name: &str, shape: Shape) -> bool {
 
 /// The time that a kernel is predicted to take, in microseconds.
 fn predict<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> Option<f64> {
-    let speed = speed(kernel.entry.name(), target.cuda)?;
+    let name = kernel.entry.name();
+    let speed = match name.starts_with("gemm_mma_") {
+        // Hopper has faster units.
+        true if target.capability == (9, 0) => return None,
+        // Without pieces this copies element by element.
+        true if name.ends_with("_128x128") => {
+            speed(name, target.cuda).filter(|_| is_in_pieces(request))?
+        }
+        _ => speed(name, target.cuda)?,
+    };
     if request.batch == 0 || request.shape.m() == 0 || request.shape.n() == 0 {
         return Some(0.0);
     }
@@ -422,6 +437,15 @@ fn predict<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> O
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * shape.k() as f64;
     let on_the_fullest = (blocks / f64::from(target.multiprocessors)).ceil();
     Some(speed.fixed_us + speed.time(of_one, on_the_fullest))
+}
+
+/// Are A and B, of 16-bit numbers, rows or columns that begin at multiples of sixteen bytes?
+fn is_in_pieces(request: &Request) -> bool {
+    request.aligned == [true; 2]
+        && request.strides[..2].iter().all(|&[between_rows, between_cols]| {
+            let pitch = if between_cols == 1 { between_rows } else { between_cols };
+            (between_rows == 1 || between_cols == 1) && pitch.is_multiple_of(8)
+        })
 }
 
 /// Why a kernel may not run, if so.
@@ -735,6 +759,30 @@ mod tests {
             assert_eq!(choice.entry.name(), kernel, "{shape:?}");
             assert!(!gathers || choice.workspace_bytes == 0, "{shape:?}");
         }
+    }
+
+    #[test]
+    fn bf16_is_multiplied_on_tensor_cores_wherever_they_are() {
+        let auto = |shape, target: &Target| {
+            let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
+            choose::<Bf16>(&request, target, None).unwrap().entry.name()
+        };
+        // Hopper has faster ones than those of every device, whatever rows begin at.
+        for shape in [[4096; 3], [4096, 4096, 4095], [1000, 700, 513]] {
+            assert!(auto(shape, &Target::H200).starts_with("gemm_wgmma_"), "{shape:?}");
+        }
+        for capability in [(8, 0), (8, 6), (8, 9), (10, 0), (12, 0)] {
+            let target = Target { capability, ..Target::H200 };
+            for (shape, kernel) in [
+                ([4096; 3], "gemm_mma_128x128"),
+                ([256; 3], "gemm_mma_64x64"),
+                // Rows that begin anywhere are not copied in pieces.
+                ([4095, 4093, 4097], "gemm_mma_64x64"),
+            ] {
+                assert_eq!(auto(shape, &target), kernel, "{capability:?} {shape:?}");
+            }
+        }
+        assert_eq!(auto([64; 3], &Target::cpu(2)), "gemm_bf16_64");
     }
 
     #[test]

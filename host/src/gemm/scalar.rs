@@ -242,6 +242,6 @@ mod tests {
         assert!(error.ends_with(" for bf16 with C of f32"), "{error}");
         assert_eq!(find::<F16, f32>("gemm_f16_f32_64").unwrap().tile, [64, 64]);
         let error = find::<F16, F16>("gemm_bf16_64").unwrap_err().to_string();
-        assert!(error.contains("must be one of gemm_f16_64, gemm_wgmma_f16_128x256_nn"), "{error}");
+        assert!(error.contains("must be one of gemm_f16_64, gemm_mma_f16_64x64"), "{error}");
     }
 }

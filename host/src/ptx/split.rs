@@ -109,7 +109,7 @@ fn has_word(text: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ptx::{SM_80, SM_90A, declaration};
+    use crate::ptx::{SM_80, SM_90A, declaration, tests::is_in};
 
     #[test]
     fn a_kernel_is_compiled_without_the_others() {
@@ -119,7 +119,7 @@ mod tests {
         let sharing = ["constant_polynomial", "global_counter", "pointed_negation"];
         for (ptx, arch) in [(SM_80, 80), (SM_90A, 90)] {
             let all = names(ptx.text);
-            let there = |entry: &&gpu::registry::Entry| entry.declaration().arch <= Some(arch);
+            let there = |entry: &&gpu::registry::Entry| is_in(entry, arch);
             assert_eq!(all.len(), gpu::registry::KERNELS.iter().filter(there).count());
             assert_eq!(names(&with_variables(ptx.text)), sharing);
             for kernel in all {

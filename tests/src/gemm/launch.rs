@@ -48,7 +48,8 @@ fn kernel<T: Number>(name: &str, case: &Case<T>) -> (GemmKernel<T>, LaunchConfig
     let [rows, cols] = kernel.tile;
     let grid = [n.div_ceil(cols), m.div_ceil(rows), case.c.count() as u32];
     let Text::General(general) = kernel.text else { panic!("{name} is no general kernel") };
-    (general, LaunchConfig::new(grid, kernel.block))
+    let dynamic_shared = general.kernel.declaration.dynamic_shared.unwrap_or(0);
+    (general, LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, kernel.block) })
 }
 
 /// Where the elements begin, and how many there are from the first to the last.

@@ -389,7 +389,8 @@ where
         ..Problem::default()
     };
     let grid = [n.div_ceil(tile) as u32, m.div_ceil(tile) as u32, case.count as u32];
-    let config = LaunchConfig::new(grid, block);
+    let dynamic_shared = kernel.declaration.dynamic_shared.unwrap_or(0);
+    let config = LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, block) };
     let mut options = Options::default();
     options.order = order;
     options.complete = k > 0 && a.is_dense() && b.is_dense() && c.is_dense();

@@ -142,7 +142,7 @@ fn finish<T: Stored, const EACH: usize, const SCALED: bool>(
 
 /// Waits until of this thread's groups of copies at most the last `pending` are on their way.
 #[inline(always)]
-fn wait_for_all_but(pending: usize) {
+pub fn wait_for_all_but(pending: usize) {
     match pending {
         0 => copies::wait_group::<0>(),
         1 => copies::wait_group::<1>(),

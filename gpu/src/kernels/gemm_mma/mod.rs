@@ -1,0 +1,222 @@
+//! The general product of 16-bit numbers on the tensor cores that every GPU has from Ampere (compute capability 8.0) on:
+//! sums of f32, operands that begin anywhere.
+//!
+//! An instruction (`mma.sync`) multiplies 16 x 16 elements of A by 16 x 8 of B, and all it takes and gives is in the
+//! registers of one warp. Hence:
+//!
+//! * **a warp** computes some 16 x 16 parts of C side by side and one below the other: a *fragment* of A, once it is in
+//!   registers, serves all parts of its rows, one of B all of its columns. With 64 x 64 elements a warp reads 8 fragments
+//!   from shared memory for 32 instructions;
+//! * **a block** of four warps computes a tile, stage by stage of `DEPTH` steps of k. `STAGES` stages are in shared
+//!   memory: one in use, the others on their way by asynchronous copies ([`operand`]), as in
+//!   [`async_copy`](super::async_copy). As soon as a stage's last fragments are in registers its place is filled again,
+//!   before these are multiplied;
+//! * **an operand** may lie along k or across it, and its rows may begin anywhere. How it is copied is decided once, for the
+//!   whole block, by the same instructions either way it lies; the loop over the stages is there once for each way that two
+//!   operands lie, since fragments are read by another instruction (`ldmatrix.trans`) across k;
+//! * **at the end** the sums go by way of shared memory, so that neighbours are written together ([`output`]).
+//!
+//! ```text
+//!   kernel                  a warp's part   steps of k a stage   rows begin    blocks a multiprocessor
+//!   gemm_mma_.._64x64         32 x 32              64            anywhere        2 (A100, Hopper)
+//!   gemm_mma_.._128x128       64 x 64              32            at pieces       2 (A100, Hopper)
+//! ```
+//!
+//! *At pieces*, at multiples of sixteen bytes: others are right too, and slow. Shared memory is that of the smallest devices
+//! (compute capability 8.6, 8.9 and 12.0: 99 KiB a block).
+//!
+//! Operands are of bf16, or of f16 (`_f16`), and C of the same, or of f32 (`_f32`). On Hopper `wgmma`
+//! ([`gemm_wgmma`](super::gemm_wgmma)) is faster, whose operands need not come through registers: these kernels are in the PTX
+//! for every GPU alone, from which Hopper takes them too.
+
+mod entries;
+mod operand;
+mod output;
+
+pub use entries::*;
+
+use self::operand::{Operand, PANEL, Which, lies_along_k};
+use super::{
+    device::{
+        mma::{Accumulators, Factor},
+        *,
+    },
+    gemm::{epilogue::Epilogue, stored::Stored, wait_for_all_but},
+};
+use crate::problem::Problem;
+
+/// Rows or columns, and steps of k, of a fragment.
+const SIDE: usize = 16;
+
+/// Stages in shared memory.
+const STAGES: usize = 4;
+
+/// Threads of a block: four warps, in two rows of two.
+const THREADS: usize = 128;
+
+/// A number that these tensor cores multiply: of 16 bits.
+pub trait Half: Factor + Stored<Real = f32> {
+    /// 0. (To the compiler an `f32` that an instruction converts is no constant: it would stay in a register.)
+    const ZERO: Self;
+}
+
+impl Half for Bf16 {
+    const ZERO: Bf16 = Bf16::from_bits(0);
+}
+
+impl Half for F16 {
+    const ZERO: F16 = F16::from_bits(0);
+}
+
+/// Elements of a stage of such a tile: A's, B's, and, of `any` rows, what those that begin one element late have left over.
+const fn stage_len(rows: usize, cols: usize, depth: usize, any: bool) -> usize {
+    let ends = operand::ends_len(rows, depth) + operand::ends_len(cols, depth);
+    (rows + cols) * depth + if any { ends } else { 0 }
+}
+
+/// A tile of `ROWS x COLS` elements of C, of which each warp, of two rows of two, computes `16 M x 16 N`.
+#[inline(always)]
+#[track_caller]
+fn multiply<
+    T: Half,
+    C: Stored<Real = f32>,
+    const ROWS: usize,
+    const COLS: usize,
+    const M: usize,
+    const N: usize,
+    const DEPTH: usize,
+    const ANY: bool,
+>(
+    problem: &Problem,
+    (a, b): (&In<T>, &In<T>),
+    (c, bias): (&mut Out<C>, &In<C>),
+) {
+    const {
+        assert!(ROWS == 2 * SIDE * M && COLS == 2 * SIDE * N, "two rows of two warps");
+        // A warp's part begins with a panel.
+        assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
+        assert!(STAGES >= 2 && STAGES <= 4);
+        let stage_len = stage_len(ROWS, COLS, DEPTH, ANY);
+        // In shared memory groups of elements change places by their number.
+        assert!(stage_len.is_multiple_of(64) && (ROWS * DEPTH).is_multiple_of(64));
+        assert!(output::staged_len(THREADS, N) * 4 <= STAGES * stage_len * size_of::<T>());
+    }
+    let first = (thread::block_idx_y() as usize * ROWS, thread::block_idx_x() as usize * COLS);
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
+    let of_warp = (warp % 2 * SIDE * M, warp / 2 * SIDE * N);
+    let mut sums = Accumulators::<M, N>::zeroed();
+    let stages = Stages::<T, ROWS, COLS, DEPTH, ANY>::start(problem, (a, b), first);
+    let (a, b) = (problem.a, problem.b);
+    match (lies_along_k(a[0], a[1]), lies_along_k(b[1], b[0])) {
+        (true, false) => stages.accumulate::<M, N, true, false>(problem.k, of_warp, &mut sums),
+        (true, true) => stages.accumulate::<M, N, true, true>(problem.k, of_warp, &mut sums),
+        (false, false) => stages.accumulate::<M, N, false, false>(problem.k, of_warp, &mut sums),
+        (false, true) => stages.accumulate::<M, N, false, true>(problem.k, of_warp, &mut sums),
+    }
+    // The sums take the place of the stages, to which nothing is on its way any more, and which everybody has read.
+    copies::wait_group::<0>();
+    thread::sync_threads();
+    let mut epilogue = Epilogue::new(problem, c, bias);
+    let first = (first.0 + of_warp.0, first.1 + of_warp.1);
+    output::store::<C, M, N, THREADS>(&sums, warp, &mut epilogue, first);
+}
+
+/// The stages in shared memory, and what fills them.
+struct Stages<'a, T, const ROWS: usize, const COLS: usize, const DEPTH: usize, const ANY: bool> {
+    tiles: DynamicShared<T>,
+    a: Operand<'a, T, ROWS, DEPTH, ANY>,
+    b: Operand<'a, T, COLS, DEPTH, ANY>,
+}
+
+impl<'a, T: Half, const ROWS: usize, const COLS: usize, const DEPTH: usize, const ANY: bool>
+    Stages<'a, T, ROWS, COLS, DEPTH, ANY>
+{
+    /// Where B's tile is in a stage, and what is left over of A's and of B's.
+    const OF_B: usize = ROWS * DEPTH;
+    const ENDS_A: usize = (ROWS + COLS) * DEPTH;
+    const ENDS_B: usize = Self::ENDS_A + operand::ends_len(ROWS, DEPTH);
+    /// Stages are counted by the element that they begin with.
+    const STAGE: usize = stage_len(ROWS, COLS, DEPTH, ANY);
+    const END: usize = STAGES * Self::STAGE;
+
+    /// Begins to fill all stages, and waits for the first.
+    #[inline(always)]
+    #[track_caller]
+    fn start(problem: &Problem, (a, b): (&'a In<T>, &'a In<T>), first: (usize, usize)) -> Self {
+        let a = Operand::new(Which::A, a, problem, first.0);
+        let b = Operand::new(Which::B, b, problem, first.1);
+        let mut stages = Stages { tiles: dynamic_shared![T], a, b };
+        let mut stage = 0;
+        while stage < Self::END {
+            stages.fill(stage);
+            stage += Self::STAGE * operand::one();
+        }
+        stages.wait::<{ STAGES - 1 }>(0);
+        stages
+    }
+
+    /// Begins to fill a stage with the next steps of k: past the last one with zeros, so that nothing asks whether there is
+    /// another.
+    #[inline(always)]
+    #[track_caller]
+    fn fill(&mut self, stage: usize) {
+        self.a.begin_copies(&mut self.tiles, stage, stage + Self::ENDS_A);
+        self.b.begin_copies(&mut self.tiles, stage + Self::OF_B, stage + Self::ENDS_B);
+        copies::commit_group();
+    }
+
+    /// Waits for a stage behind which `BEHIND` are on their way: for this thread's copies, then for everybody's.
+    #[inline(always)]
+    #[track_caller]
+    fn wait<const BEHIND: usize>(&mut self, stage: usize) {
+        wait_for_all_but(BEHIND);
+        self.a.straighten(&mut self.tiles, stage, stage + Self::ENDS_A);
+        self.b.straighten(&mut self.tiles, stage + Self::OF_B, stage + Self::ENDS_B);
+        thread::sync_threads();
+    }
+
+    /// Adds all steps of k to the sums of the warp whose part of the tile begins at (row, col), of operands that lie this
+    /// way.
+    #[inline(always)]
+    #[track_caller]
+    fn accumulate<const M: usize, const N: usize, const A_ALONG_K: bool, const B_ALONG_K: bool>(
+        mut self,
+        k: u32,
+        (row, col): (usize, usize),
+        sums: &mut Accumulators<M, N>,
+    ) {
+        // A panel's place in a tile follows from its first outer element.
+        let (of_a, of_b) = (row * DEPTH, Self::OF_B + col * DEPTH);
+        let mut now = 0;
+        for _ in 0..k.div_ceil(DEPTH as u32) {
+            for step in (0..DEPTH).step_by(SIDE) {
+                let rows: [_; M] = core::array::from_fn(|i| {
+                    Operand::<T, ROWS, DEPTH, ANY>::fragment::<A_ALONG_K>(
+                        &self.tiles,
+                        now + of_a,
+                        i * SIDE,
+                        step,
+                    )
+                });
+                let cols: [_; N] = core::array::from_fn(|j| {
+                    Operand::<T, COLS, DEPTH, ANY>::fragment::<B_ALONG_K>(
+                        &self.tiles,
+                        now + of_b,
+                        j * SIDE,
+                        step,
+                    )
+                });
+                if step == DEPTH - SIDE {
+                    let done = now;
+                    now = if now + Self::STAGE < Self::END { now + Self::STAGE } else { 0 };
+                    // With the next stage's copies this stage is in everybody's registers.
+                    self.wait::<{ STAGES - 2 }>(now);
+                    self.fill(done);
+                }
+                sums.multiply_add(&rows, &cols);
+            }
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! An operand's way from global to shared memory, and from there to registers.
+//!
+//! A *row* is what lies side by side: of an operand that lies along k the steps of k of one outer element (a row of A, a
+//! column of B), of one that lies across k the outer elements of one step. A stage's tile is of *panels*, of 32 rows of 32
+//! elements: 32 outer elements by 32 steps of k, whichever lie side by side, so that both ways to lie are copied by the same
+//! instructions. In shared memory a row of a panel is four groups of eight elements, of sixteen bytes, which change places so
+//! that eight rows' groups of one column are in different banks ([`place`]): a fragment is read by eight such groups at a time.
+//!
+//! ```text
+//!   a tile of 64 x 64        outer 0    outer 32               its lines, if rows lie along k: the panels of
+//!                   k 0        0           2                   32 outer elements, 0 and 1, then 2 and 3;
+//!                   k 32       1           3                   across k: those of 32 steps, 0 and 2, then 1 and 3
+//! ```
+//!
+//! How a row is copied follows from where it begins. A copy's two addresses are multiples of its bytes, so the widest that
+//! all rows of a block allow is taken:
+//!
+//! ```text
+//!   rows begin at multiples of   copies of
+//!   16, 8 or 4 bytes             16, 8 or 4 bytes
+//!   2 bytes                      4 bytes: every other row, or all, from the element before on, so that they come one
+//!                                element late, and are straightened in shared memory
+//!   (elements not side by side,  single elements, by way of registers: any strides, and slow
+//!   or all rows are one)
+//! ```
+//!
+//! A kernel for *pieces* has the first and the last way alone.
+//!
+//! A copy is of as many bytes as its address is a multiple of, all of which belong to the row, or of none: then the hardware
+//! writes zeros. What a row's end leaves of a piece is copied element by element, by way of registers. (`cp.async` can be told
+//! to read less than it writes. But compute-sanitizer then still takes all of its bytes for read, and found fault with the last
+//! element of a matrix of an odd number of them.)
+
+use super::{
+    super::device::{mma::Fragment, *},
+    Half, SIDE, THREADS,
+};
+use crate::problem::Problem;
+
+/// Elements of sixteen bytes.
+const EIGHT: usize = 8;
+/// Rows of a panel, and elements of each, 64 bytes; groups of them.
+pub const PANEL: usize = 32;
+const GROUPS: usize = PANEL / EIGHT;
+/// Elements of a panel.
+const PANEL_LEN: usize = PANEL * PANEL;
+/// Rows that a warp copies at once where each of its lanes copies two elements, and all warps.
+const ROWS_OF_WARP: usize = 2;
+const ROWS_OF_BLOCK: usize = THREADS / 32 * ROWS_OF_WARP;
+
+/// Elements for what rows have left over that come one element late, two for each, of a tile that lies either way.
+pub const fn ends_len(outer: usize, depth: usize) -> usize {
+    2 * if outer > depth { outer } else { depth }
+}
+
+/// Where a row's group lies, from the panel's first element on.
+#[inline(always)]
+fn place(row: usize, group: usize) -> usize {
+    // Every other row begins in the middle of the banks, so eight rows' groups of one column are in four places.
+    row * PANEL + (group ^ row / 2 % GROUPS) * EIGHT
+}
+
+/// A 1 that is none to the compiler: a loop that goes on by it is not unrolled.
+#[inline(always)]
+pub fn one() -> usize {
+    thread::block_dim_x() as usize / THREADS
+}
+
+/// Do an operand's elements lie side by side along k? Of neither side's it is as if k's did.
+pub fn lies_along_k(of_outer: u64, of_k: u64) -> bool {
+    of_k == 1 || of_outer != 1
+}
+
+/// Which operand it is.
+pub enum Which {
+    /// `m x k`.
+    A,
+    /// `k x n`, with its sides exchanged.
+    B,
+}
+
+/// How rows are copied.
+#[derive(Clone, Copy, PartialEq)]
+enum Copies {
+    /// Sixteen bytes at a time.
+    Eight,
+    /// Eight bytes.
+    Four,
+    /// Four bytes.
+    Two,
+    /// Four bytes, and rows come one element late whose first element begins between two such copies.
+    Late,
+    /// Element by element.
+    One,
+}
+
+/// A block's tiles of an operand, `OUTER` rows of A (columns of B) by `DEPTH` steps of k, and a thread's part in copying
+/// them: of some rows of each panel, an even number of rows apart, some elements. Of a kernel that is not for `ANY` rows, these
+/// are in pieces or copied by element.
+pub struct Operand<'a, T, const OUTER: usize, const DEPTH: usize, const ANY: bool> {
+    matrix: &'a In<T>,
+    copies: Copies,
+    /// Elements of a copy; two where it is element by element.
+    width: usize,
+    along_k: bool,
+    /// The thread's first row of a panel, and its first element of that row.
+    row: usize,
+    at: usize,
+    /// By how many elements the thread's rows come late: 0 or 1.
+    late: usize,
+    /// Where its first copy of the next tile begins, and from there to that of the next panel on the outer side and along k.
+    from: usize,
+    to_outer: usize,
+    to_k: usize,
+    /// From one row to the next, and from one element of a row to the next.
+    pitch: usize,
+    between: usize,
+    /// Outer elements and steps of k that there are from the next tile's first on.
+    outer: i32,
+    steps: u32,
+}
+
+impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
+    Operand<'a, T, OUTER, DEPTH, ANY>
+{
+    /// Panels on the outer side, and along k.
+    const OUTERS: usize = OUTER / PANEL;
+    const DEPTHS: usize = DEPTH / PANEL;
+
+    /// For a block whose tile of C begins at `first` on the operand's outer side.
+    #[inline(always)]
+    pub fn new(which: Which, matrix: &'a In<T>, problem: &Problem, first: usize) -> Self {
+        const { assert!(OUTER.is_multiple_of(PANEL) && DEPTH.is_multiple_of(PANEL)) };
+        // The outer side's size, the strides along it and along k, and from one product to the next.
+        let (size, [of_outer, of_k], batch) = match which {
+            Which::A => (problem.m, problem.a, problem.batch[0]),
+            Which::B => (problem.n, [problem.b[1], problem.b[0]], problem.batch[1]),
+        };
+        let along_k = lies_along_k(of_outer, of_k);
+        let (of_outer, of_k) = (of_outer as usize, of_k as usize);
+        let from = thread::block_idx_z() as usize * batch as usize + first * of_outer;
+        let (pitch, between) = if along_k { (of_outer, of_k) } else { (of_k, of_outer) };
+        // Every row, and every tile, begins at a multiple of what divides both.
+        let first_place = matrix.misalignment::<16>() + from;
+        let places = first_place | pitch;
+        // Rows that are all one begin where nothing may be before; one alone is like others.
+        let repeated = pitch == 0 && if along_k { size > 1 } else { problem.k > 1 };
+        let (copies, width) = match () {
+            _ if between != 1 || repeated => (Copies::One, 2),
+            _ if places.is_multiple_of(8) => (Copies::Eight, 8),
+            _ if !ANY => (Copies::One, 2),
+            _ if places.is_multiple_of(4) => (Copies::Four, 4),
+            _ if places.is_multiple_of(2) => (Copies::Two, 2),
+            _ => (Copies::Late, 2),
+        };
+        let t = thread::thread_idx_x() as usize;
+        let (row, at) = (t * width / PANEL, t * width % PANEL);
+        let late = match copies {
+            Copies::Late => (first_place + row * pitch) % 2,
+            _ => 0,
+        };
+        Operand {
+            matrix,
+            copies,
+            width,
+            along_k,
+            row,
+            at,
+            late,
+            from: (from + row * pitch + at * between).wrapping_sub(late),
+            to_outer: PANEL * of_outer,
+            to_k: PANEL * of_k,
+            pitch,
+            between,
+            outer: size.saturating_sub(first as u32).min(2 * OUTER as u32) as i32,
+            steps: problem.k,
+        }
+    }
+
+    /// Lines of panels, and panels in each: those side by side that the same rows go through.
+    #[inline(always)]
+    fn lines(&self) -> (usize, usize) {
+        if self.along_k { (Self::OUTERS, Self::DEPTHS) } else { (Self::DEPTHS, Self::OUTERS) }
+    }
+
+    /// Where a line's panel lies, from the tile's first element on.
+    #[inline(always)]
+    fn panel(&self, line: usize, number: usize) -> usize {
+        let (outer, k) = if self.along_k { (line, number) } else { (number, line) };
+        (outer * Self::DEPTHS + k) * PANEL_LEN
+    }
+
+    /// Of the next tile, from the thread's first row and first element on: rows that there are, and elements of each.
+    #[inline(always)]
+    fn inside(&self) -> (i32, i32) {
+        // All that is asked is whether there are as many as a tile has, and one more.
+        let steps = self.steps.min(2 * DEPTH as u32) as i32;
+        let (rows, len) = if self.along_k { (self.outer, steps) } else { (steps, self.outer) };
+        // Past the last step nothing is late: there is nothing.
+        let late = if len > 0 { self.late as i32 } else { 0 };
+        (rows - self.row as i32, len + late - self.at as i32)
+    }
+
+    /// Begins to copy the next tile to element `tile` on, and what late rows have left over to `ends` on; zeros for what
+    /// lies outside.
+    #[inline(always)]
+    #[track_caller]
+    pub fn begin_copies(&mut self, tiles: &mut DynamicShared<T>, tile: usize, ends: usize) {
+        match self.copies {
+            Copies::Eight => self.copy::<8>(tiles, tile),
+            Copies::Four if ANY => self.copy::<4>(tiles, tile),
+            Copies::Two | Copies::Late if ANY => {
+                self.copy::<2>(tiles, tile);
+                self.copy_ends(tiles, ends);
+            }
+            _ => {}
+        }
+        self.copy_elements(tiles, tile);
+        self.from = self.from.wrapping_add(Self::DEPTHS * self.to_k);
+        self.steps = self.steps.saturating_sub(DEPTH as u32);
+    }
+
+    /// Copies of `WIDTH` elements.
+    #[inline(always)]
+    #[track_caller]
+    fn copy<const WIDTH: usize>(&self, tiles: &mut DynamicShared<T>, tile: usize) {
+        let rows_at_once = THREADS * WIDTH / PANEL;
+        const {
+            // All of a thread's rows have their groups in the same places.
+            assert!((THREADS * WIDTH / PANEL).is_multiple_of(8));
+            assert!(PANEL.is_multiple_of(THREADS * WIDTH / PANEL));
+        }
+        let (rows, len) = self.inside();
+        let to = tile + place(self.row, self.at / EIGHT) + self.at % EIGHT;
+        let mut panel = 0;
+        while panel < Self::OUTERS * Self::DEPTHS {
+            let (outer, k) = (panel / Self::DEPTHS, panel % Self::DEPTHS);
+            let (line, number) = if self.along_k { (outer, k) } else { (k, outer) };
+            let (rows, len) = (rows - (line * PANEL) as i32, len - (number * PANEL) as i32);
+            // Else the rows' ends cut this piece.
+            if len <= 0 || len >= WIDTH as i32 {
+                let from = self.from.wrapping_add(outer * self.to_outer + k * self.to_k);
+                for row in (0..PANEL).step_by(rows_at_once) {
+                    let to = to + panel * PANEL_LEN + row * PANEL;
+                    let from = from.wrapping_add(row * self.pitch);
+                    let is_inside = (row as i32) < rows && len > 0;
+                    if WIDTH == 2 && row == 0 && from == usize::MAX {
+                        // Nothing may be read from before a matrix's first element.
+                        tiles[to] = T::ZERO;
+                        tiles[to + 1] = if is_inside { self.matrix[0] } else { T::ZERO };
+                    } else {
+                        tiles.copy_async::<WIDTH>(to, self.matrix, from, is_inside);
+                    }
+                }
+            }
+            // Unrolled, narrow copies would have more addresses in registers than there are.
+            panel += if WIDTH == EIGHT { 1 } else { one() };
+        }
+    }
+
+    /// Copies through registers, at once, what is not copied otherwise: all, or of each of the thread's rows the piece that the
+    /// row's end cuts; zeros for what lies outside. In loops: this is for what is rare.
+    #[inline(always)]
+    #[track_caller]
+    fn copy_elements(&self, tiles: &mut DynamicShared<T>, tile: usize) {
+        let (rows, len) = self.inside();
+        let (lines, of_line) = self.lines();
+        let mut panel = len.max(0) as usize / PANEL;
+        let left = len.max(0) as usize % PANEL;
+        let mut end = if left > 0 && left < self.width { panel + 1 } else { 0 };
+        if self.copies == Copies::One {
+            (panel, end) = (0, of_line);
+        }
+        let to = tile + place(self.row, self.at / EIGHT) + self.at % EIGHT;
+        while panel < end.min(of_line) {
+            let mut row = 0;
+            while row < lines * PANEL {
+                let to = to + self.panel(row / PANEL, panel) + row % PANEL * PANEL;
+                let mut i = 0;
+                while i < self.width {
+                    let at = panel * PANEL + i;
+                    let from = self.from.wrapping_add(row * self.pitch + at * self.between);
+                    let is_inside = (row as i32) < rows && (at as i32) < len;
+                    tiles[to + i] = if is_inside { self.matrix[from] } else { T::ZERO };
+                    i += 1;
+                }
+                row += THREADS * self.width / PANEL;
+            }
+            panel += 1;
+        }
+    }
+
+    /// The last elements of late rows: the lanes of a row copy one each of the rows of their number.
+    #[inline(always)]
+    #[track_caller]
+    fn copy_ends(&self, tiles: &mut DynamicShared<T>, ends: usize) {
+        const { assert!(ends_len(OUTER, DEPTH) / 2 / ROWS_OF_BLOCK <= PANEL / 2, "a lane for each row") };
+        let (lines, of_line) = self.lines();
+        let number = self.at / 2;
+        if number < lines * (PANEL / ROWS_OF_BLOCK) && self.late == 1 {
+            let (rows, len) = self.inside();
+            let (last, row) = (of_line * PANEL - self.at, number * ROWS_OF_BLOCK);
+            let left = if row as i32 >= rows { 0 } else { len - last as i32 };
+            let from = self.from.wrapping_add(row * self.pitch + last);
+            let to = ends + 2 * (self.row + row);
+            if left == 1 {
+                tiles[to] = self.matrix[from];
+                tiles[to + 1] = T::ZERO;
+            } else {
+                tiles.copy_async::<2>(to, self.matrix, from, left > 1);
+            }
+        }
+    }
+
+    /// Moves late rows of a tile that has come, each element by one to the front. A warp does it with the rows that it has
+    /// copied; a barrier of the block follows.
+    #[inline(always)]
+    #[track_caller]
+    pub fn straighten(&self, tiles: &mut DynamicShared<T>, tile: usize, ends: usize) {
+        if !ANY || self.copies != Copies::Late {
+            return;
+        }
+        // All of a warp's rows of a panel at once, a lane a group.
+        const { assert!(PANEL / ROWS_OF_BLOCK * ROWS_OF_WARP * GROUPS == 32) };
+        let t = thread::thread_idx_x() as usize;
+        let (warp, lane) = (t / 32, t % 32);
+        let (number, group) = (lane / GROUPS, lane % GROUPS);
+        let row =
+            number / ROWS_OF_WARP * ROWS_OF_BLOCK + warp * ROWS_OF_WARP + number % ROWS_OF_WARP;
+        // As late as the rows that the lane has copied, or as the others of its warp.
+        let is_like = (self.row + row).is_multiple_of(2) || self.pitch.is_multiple_of(2);
+        let is_late = is_like == (self.late == 1);
+        // Where the lane's group lies, and the one behind it, in the same panel or in the next.
+        let (own, behind) = (place(row, group), place(row, (group + 1) % GROUPS));
+        let (lines, of_line) = self.lines();
+        // What other lanes have waited for.
+        warp::sync_warp(warp::ALL);
+        let mut line = 0;
+        while line < lines {
+            let mut panel = 0;
+            while panel < of_line {
+                let own = tile + self.panel(line, panel) + own;
+                let next = panel + (group + 1) / GROUPS;
+                let next = match next < of_line {
+                    true => tile + self.panel(line, next) + behind,
+                    false => ends + 2 * (line * PANEL + row),
+                };
+                let mut moved = [T::ZERO; EIGHT];
+                if is_late {
+                    // (The compilers would read a group element by element, of which one is not used, if they might.)
+                    let [_, b, c, d, e, f, g, h] = tiles.load128_in_order(own);
+                    moved = [b, c, d, e, f, g, h, tiles[next]];
+                }
+                // All have read before anyone writes; of the next panel, the first elements before that is their turn.
+                warp::sync_warp(warp::ALL);
+                if is_late {
+                    tiles.store128(own, moved);
+                }
+                panel += one();
+            }
+            line += one();
+        }
+    }
+
+    /// The fragment that begins so many outer elements and steps of k behind the first of a tile, or of its panel that begins
+    /// at that element. `ALONG_K` is what the operand does.
+    #[inline(always)]
+    #[track_caller]
+    pub fn fragment<const ALONG_K: bool>(
+        tiles: &DynamicShared<T>,
+        first: usize,
+        outer: usize,
+        step: usize,
+    ) -> Fragment<T> {
+        const { assert!(SIDE == 2 * EIGHT, "two by two matrices of eight rows") };
+        let lane = thread::lane_id() as usize;
+        // Of the four matrices the second and the fourth have the upper half of the outer side, the last two of k.
+        let (outer_half, k_half) = (lane / 8 % 2, lane / 16);
+        let panel = first + (outer / PANEL * Self::DEPTHS + step / PANEL) * PANEL_LEN;
+        let (outer, step) = (outer % PANEL, step % PANEL);
+        if ALONG_K {
+            let row = outer + outer_half * EIGHT + lane % 8;
+            tiles.load_fragment::<false>(panel + place(row, step / EIGHT + k_half))
+        } else {
+            let row = step + k_half * EIGHT + lane % 8;
+            tiles.load_fragment::<true>(panel + place(row, outer / EIGHT + outer_half))
+        }
+    }
+}

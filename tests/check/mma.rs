@@ -1,0 +1,235 @@
+//! Products of 16-bit numbers on every GPU's tensor cores: right and clean in every order, for operands that lie either way and begin
+//! anywhere, of which nothing is read that does not belong to them.
+
+use gpu::{
+    kernels::gemm::stored::Stored,
+    problem::{COL_BIAS, Problem, RELU},
+    registry::{Contract, GemmKernel, GeneralProduct, KERNELS},
+};
+use simt::{
+    Bf16, F16, LaunchConfig,
+    check::{self, Order},
+    checked, cpu, device,
+};
+
+/// How an operand lies: along k? Behind how many elements, and how many between one row and the next?
+#[derive(Clone, Copy, Debug)]
+struct Way(bool, usize, usize);
+
+/// m, n, k, products, A, B.
+type Case = (usize, usize, usize, usize, Way, Way);
+
+const CASES: [Case; 12] = [
+    // Whole tiles, sixteen bytes at a time, either way.
+    (128, 192, 128, 1, Way(true, 0, 0), Way(false, 0, 0)),
+    (128, 192, 64, 1, Way(false, 8, 8), Way(true, 0, 16)),
+    // Eight and four bytes at a time.
+    (70, 100, 100, 1, Way(true, 4, 4), Way(false, 0, 2)),
+    (66, 68, 132, 2, Way(false, 2, 0), Way(true, 6, 0)),
+    // Rows that end within sixteen and within eight bytes.
+    (66, 100, 100, 1, Way(true, 0, 4), Way(false, 8, 4)),
+    (98, 35, 70, 1, Way(false, 0, 2), Way(true, 4, 2)),
+    // Every other row late, or the first; either way.
+    (65, 97, 129, 1, Way(true, 0, 0), Way(false, 0, 0)),
+    (67, 99, 131, 1, Way(true, 3, 0), Way(false, 1, 0)),
+    (67, 99, 131, 2, Way(false, 1, 0), Way(true, 0, 0)),
+    // All rows late, or none.
+    (64, 96, 64, 1, Way(true, 1, 0), Way(false, 3, 0)),
+    // One of everything; fewer steps than a stage has.
+    (1, 1, 1, 2, Way(true, 1, 0), Way(false, 0, 0)),
+    (3, 130, 17, 1, Way(false, 5, 2), Way(true, 7, 3)),
+];
+
+/// The types of A and B, with one of C.
+trait Half: Stored<Real = f32> {
+    /// The kernels of these types.
+    fn kernels() -> Vec<(&'static str, &'static GeneralProduct<Self, Self>)>;
+    /// Those with C of f32.
+    fn kernels_f32() -> Vec<(&'static str, &'static GeneralProduct<Self, f32>)>;
+}
+
+macro_rules! halves {
+    ($($t:ident: $own:ident $f32:ident;)*) => {$(
+        impl Half for $t {
+            fn kernels() -> Vec<(&'static str, &'static GeneralProduct<$t, $t>)> {
+                kernels_of!($own)
+            }
+
+            fn kernels_f32() -> Vec<(&'static str, &'static GeneralProduct<$t, f32>)> {
+                kernels_of!($f32)
+            }
+        }
+    )*};
+}
+
+macro_rules! kernels_of {
+    ($contract:ident) => {{
+        let all = KERNELS.iter().filter_map(|entry| match &entry.contract {
+            Contract::$contract(product) => Some((entry.name(), product)),
+            _ => None,
+        });
+        let kernels = all.filter(|(name, _)| name.starts_with("gemm_mma_")).collect::<Vec<_>>();
+        assert_eq!(kernels.len(), 2);
+        kernels
+    }};
+}
+
+halves! {
+    Bf16: ProductBf16 ProductBf16F32;
+    F16: ProductF16 ProductF16F32;
+}
+
+/// Sixteen bytes, aligned.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
+
+/// A batch of matrices, `outer` rows of A (columns of B) by `k` steps.
+struct Operand<T> {
+    values: Vec<Eight<T>>,
+    start: usize,
+    len: usize,
+    /// Strides along the outer side and along k, and from matrix to matrix.
+    strides: [u64; 2],
+    step: u64,
+}
+
+impl<T: Half> Operand<T> {
+    fn new(
+        [outer, k]: [usize; 2],
+        count: usize,
+        Way(along_k, start, between): Way,
+        value: impl Fn(usize, usize, usize) -> f32,
+    ) -> Self {
+        let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
+        let pitch = cols + between;
+        // The last row ends where its last element does: behind it nothing may be read.
+        let (step, len) = (rows * pitch, (count * rows - 1) * pitch + cols);
+        let at = |at: usize| {
+            let Some(at) = at.checked_sub(start).filter(|&at| at < len && at % pitch < cols) else {
+                return f32::NAN;
+            };
+            let (row, col) = (at % step / pitch, at % pitch);
+            let (outer, p) = if along_k { (row, col) } else { (col, row) };
+            value(at / step, outer, p)
+        };
+        let eight = |i: usize| Eight(std::array::from_fn(|j| T::nearest(at(i * 8 + j))));
+        let values = (0..(start + len).div_ceil(8)).map(eight).collect();
+        let strides = if along_k { [pitch, 1] } else { [1, pitch] };
+        Operand { values, start, len, strides: strides.map(|s| s as u64), step: step as u64 }
+    }
+
+    fn first(&self) -> *const T {
+        self.values.as_ptr().cast::<T>().wrapping_add(self.start)
+    }
+}
+
+/// Small integers, whose sums are exact.
+fn integer(product: usize, row: usize, col: usize, salt: usize) -> f32 {
+    ((product * 5 + row * 7 + col * 3 + salt) % 11) as f32 - 5.0
+}
+
+fn every_case_is_right_and_clean<T: Half, C: Stored<Real = f32>>(
+    kernels: Vec<(&'static str, &'static GeneralProduct<T, C>)>,
+    orders: &[Order],
+) {
+    for (name, product) in kernels {
+        for case @ (m, n, k, count, way_a, way_b) in CASES {
+            let a = Operand::<T>::new([m, k], count, way_a, |i, row, p| integer(i, row, p, 1));
+            let b = Operand::<T>::new([n, k], count, way_b, |i, col, p| integer(i, col, p, 2));
+            // One in two with all that an epilogue can be asked for.
+            let full = m % 2 == 1;
+            let pitch = if full { n + 1 } else { n };
+            let before = |i: usize, row: usize, col: usize| integer(i, row, col, 3);
+            let bias = (0..if full { n } else { 0 })
+                .map(|col| C::nearest(integer(0, 0, col, 4)))
+                .collect::<Vec<_>>();
+            let c_step = m * pitch;
+            let mut expected = vec![C::nearest(77.0); count * c_step];
+            let start = expected.clone().into_iter().enumerate().map(|(at, gap)| {
+                let (i, row, col) = (at / c_step, at % c_step / pitch, at % pitch);
+                if col < n { C::nearest(before(i, row, col)) } else { gap }
+            });
+            let start = start.collect::<Vec<_>>();
+            for (at, expected) in expected.iter_mut().enumerate() {
+                let (i, row, col) = (at / c_step, at % c_step / pitch, at % pitch);
+                if col < n {
+                    let products = (0..k).map(|p| integer(i, row, p, 1) * integer(i, col, p, 2));
+                    let sum: f32 = products.sum();
+                    let value = match full {
+                        true => (2.0 * sum - before(i, row, col) + bias[col].widened()).max(0.0),
+                        false => sum,
+                    };
+                    *expected = C::nearest(value);
+                }
+            }
+            let problem = Problem {
+                a: a.strides,
+                b: [b.strides[1], b.strides[0]],
+                c: [pitch as u64, 1],
+                batch: [a.step, b.step, c_step as u64],
+                ..Problem::dense(m as u32, n as u32, k as u32)
+            };
+            let problem = match full {
+                true => {
+                    Problem { alpha: 2.0, beta: -1.0, bias: COL_BIAS, activation: RELU, ..problem }
+                }
+                false => problem,
+            };
+            let GemmKernel { kernel, checked } = product.kernel;
+            let [rows, cols] = product.tile;
+            let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), count as u32];
+            let dynamic_shared = kernel.declaration.dynamic_shared.unwrap();
+            let config = LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, product.block) };
+            let is_right = |c: &[C], by: &str| {
+                let differs = |at: &usize| c[*at].widened() != expected[*at].widened();
+                if let Some(at) = (0..c.len()).find(differs) {
+                    let (found, expected) = (c[at].widened(), expected[at].widened());
+                    panic!("{name}, {case:?}, {by}: {found}, not {expected}, at element {at}");
+                }
+            };
+            let mut c = start.clone();
+            // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
+            unsafe {
+                let (of_a, of_b) =
+                    (device::In::new(a.first(), a.len), device::In::new(b.first(), b.len));
+                let bias = device::In::new(bias.as_ptr(), bias.len());
+                let params = (problem, of_a, of_b, device::Out::new(c.as_mut_ptr(), c.len()), bias);
+                cpu::launch(kernel, &config, params, &cpu::Options::default()).unwrap();
+            }
+            is_right(&c, "fast");
+            for &order in orders {
+                let mut c = start.clone();
+                let mut options = check::Options::default();
+                options.order = order;
+                // Where there is nothing between rows, and no bias that is not asked for.
+                options.complete = !full && way_a.2 == 0 && way_b.2 == 0;
+                // SAFETY: as above.
+                let report = unsafe {
+                    let (of_a, of_b) =
+                        (checked::In::new(a.first(), a.len), checked::In::new(b.first(), b.len));
+                    let bias = checked::In::new(bias.as_ptr(), bias.len());
+                    let params =
+                        (problem, of_a, of_b, checked::Out::new(c.as_mut_ptr(), c.len()), bias);
+                    check::launch(checked, &config, params, &options)
+                };
+                let report = report.unwrap();
+                assert!(report.is_clean(), "{name}, {case:?}, {order}: {report}");
+                is_right(&c, &order.to_string());
+            }
+        }
+    }
+}
+
+#[test]
+fn operands_of_tensor_cores_may_begin_anywhere() {
+    let orders = [Order::Forward, Order::Reverse, Order::Random(1)];
+    every_case_is_right_and_clean(Bf16::kernels(), &orders);
+    every_case_is_right_and_clean(F16::kernels(), &[Order::Random(2)]);
+}
+
+#[test]
+fn and_so_they_may_with_c_of_f32() {
+    every_case_is_right_and_clean(Bf16::kernels_f32(), &[Order::Random(3)]);
+    every_case_is_right_and_clean(F16::kernels_f32(), &[Order::Random(4)]);
+}
