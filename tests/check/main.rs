@@ -3,6 +3,7 @@
 mod cost;
 mod findings;
 mod gathered;
+mod halves;
 mod pad;
 mod pipelines;
 mod profile;
