@@ -193,6 +193,35 @@ macro_rules! sliced {
     };
 }
 
+/// A general product of f32 whose factors are cut into scaled slices of f16, on tensor cores, as an entry of its own: such a tile; `n` or
+/// `t` for A and for B.
+macro_rules! sliced_f16 {
+    ($name:ident: $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
+        Entry {
+            summary: concat!(
+                "general product of f32 in scaled slices of f16, on tensor cores, ", $rows, " x ", $cols, " tiles",
+                of_blocks!($blocks 1), "; ", lie!($a $b)
+            ),
+            rung: None,
+            contract: Contract::TensorProduct(TensorProduct {
+                tile: [$rows, $cols],
+                steps: DEPTH as u32,
+                most_splits: 1,
+                a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
+                b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
+                along_k: [along_k!(a $a), along_k!(b $b)],
+                is_one_of_four: true,
+                walkers: Some($blocks),
+                kernel: TensorKernel::SlicedF16 {
+                    cut: &crate::kernels::gemm_sliced::halves::cut_f16x2,
+                    kernel: &crate::kernels::gemm_sliced::f16x3::$name,
+                    checked: &crate::checked::kernels::gemm_sliced::f16x3::$name,
+                },
+            }),
+        }
+    };
+}
+
 /// A general product of 16-bit numbers on the tensor cores of every GPU, as an entry of its own: A and B of a type, C of
 /// another; such a tile, by so many threads.
 macro_rules! mma {
@@ -774,6 +803,14 @@ pub static KERNELS: &[Entry] = &[
     sliced! { gemm_sliced_bf16x6_64x128_nt: 64 x 128 of 1, n t },
     sliced! { gemm_sliced_bf16x6_64x128_tn: 64 x 128 of 1, t n },
     sliced! { gemm_sliced_bf16x6_64x128_tt: 64 x 128 of 1, t t },
+    sliced_f16! { gemm_sliced_f16x3_256x128_nn: 256 x 128 of 2, n n },
+    sliced_f16! { gemm_sliced_f16x3_256x128_nt: 256 x 128 of 2, n t },
+    sliced_f16! { gemm_sliced_f16x3_256x128_tn: 256 x 128 of 2, t n },
+    sliced_f16! { gemm_sliced_f16x3_256x128_tt: 256 x 128 of 2, t t },
+    sliced_f16! { gemm_sliced_f16x3_64x128_nn: 64 x 128 of 1, n n },
+    sliced_f16! { gemm_sliced_f16x3_64x128_nt: 64 x 128 of 1, n t },
+    sliced_f16! { gemm_sliced_f16x3_64x128_tn: 64 x 128 of 1, t n },
+    sliced_f16! { gemm_sliced_f16x3_64x128_tt: 64 x 128 of 1, t t },
     Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
         rung: None,
@@ -850,6 +887,11 @@ pub static KERNELS: &[Entry] = &[
         contract: program!(gemm_sliced::slices::cut_bf16x3),
     },
     Entry {
+        summary: "matrices of f32 cut into two scaled slices of f16",
+        rung: None,
+        contract: program!(gemm_sliced::halves::cut_f16x2),
+    },
+    Entry {
         summary: "the sums of the rows of a pitched array",
         rung: None,
         contract: program!(pitched::row_sums),
@@ -894,6 +936,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_mma/operand.rs", include_str!("kernels/gemm_mma/operand.rs")),
     ("kernels/gemm_mma/output.rs", include_str!("kernels/gemm_mma/output.rs")),
     ("kernels/gemm_sliced/exceptions.rs", include_str!("kernels/gemm_sliced/exceptions.rs")),
+    ("kernels/gemm_sliced/f16x3.rs", include_str!("kernels/gemm_sliced/f16x3.rs")),
+    ("kernels/gemm_sliced/halves.rs", include_str!("kernels/gemm_sliced/halves.rs")),
     ("kernels/gemm_sliced/mod.rs", include_str!("kernels/gemm_sliced/mod.rs")),
     ("kernels/gemm_sliced/range.rs", include_str!("kernels/gemm_sliced/range.rs")),
     ("kernels/gemm_sliced/slices.rs", include_str!("kernels/gemm_sliced/slices.rs")),
@@ -975,6 +1019,11 @@ impl Entry {
     /// Does it cut factors of f32 into slices?
     pub fn is_sliced(&self) -> bool {
         matches!(&self.contract, Contract::TensorProduct(product) if product.kernel.is_sliced())
+    }
+
+    /// Is it a product of scaled slices of f16?
+    pub fn is_f16x3(&self) -> bool {
+        matches!(&self.contract, Contract::TensorProduct(product) if product.kernel.is_f16x3())
     }
 
     /// What the kernel says of itself.
@@ -1208,6 +1257,15 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
         /// The same source, compiled for [`simt::check::launch`].
         checked: &'static Kernel<CheckedSlicedParams<T, O>>,
     },
+    /// The same of scaled slices of f16, [`SLICES`](crate::kernels::gemm_sliced::halves::SLICES) of a number.
+    SlicedF16 {
+        /// The kernel that makes the slices.
+        cut: &'static Kernel<CutParams<T, F16>>,
+        /// The kernel.
+        kernel: &'static Kernel<SlicedParams<T, O, F16>>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedSlicedParams<T, O, F16>>,
+    },
 }
 
 impl<T, O> TensorKernel<T, O> {
@@ -1219,6 +1277,7 @@ impl<T, O> TensorKernel<T, O> {
             TensorKernel::Tf32 { kernel, .. } => &kernel.declaration,
             TensorKernel::Gathered { kernel, .. } => &kernel.declaration,
             TensorKernel::Sliced { kernel, .. } => &kernel.declaration,
+            TensorKernel::SlicedF16 { kernel, .. } => &kernel.declaration,
         }
     }
 
@@ -1239,7 +1298,12 @@ impl<T, O> TensorKernel<T, O> {
 
     /// Are operands cut into slices?
     pub fn is_sliced(&self) -> bool {
-        matches!(self, TensorKernel::Sliced { .. })
+        matches!(self, TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. })
+    }
+
+    /// Are these scaled slices of f16?
+    pub fn is_f16x3(&self) -> bool {
+        matches!(self, TensorKernel::SlicedF16 { .. })
     }
 }
 
@@ -1263,20 +1327,20 @@ pub type CheckedShiftedParams<T, O = T> = (
     CheckedIn<O>,
 );
 /// What is cut: of A and of B; A, B; and made of it: planes of A and of B, ranges of A and of B.
-pub type CutParams<T> =
-    (Matrices, Matrices, In<T>, In<T>, Out<Bf16>, Out<Bf16>, Out<Bf16>, Out<Bf16>);
+pub type CutParams<T, S = Bf16> =
+    (Matrices, Matrices, In<T>, In<T>, Out<S>, Out<S>, Out<S>, Out<S>);
 /// Problem, planes of A and of B, A, B, the ranges of A and of B, C, bias.
-pub type SlicedParams<T, O = T> =
-    (Problem, TensorMap<Bf16>, TensorMap<Bf16>, In<T>, In<T>, In<Bf16>, In<Bf16>, Out<O>, In<O>);
+pub type SlicedParams<T, O = T, S = Bf16> =
+    (Problem, TensorMap<S>, TensorMap<S>, In<T>, In<T>, In<S>, In<S>, Out<O>, In<O>);
 /// Problem, planes of A and of B, A, B, the ranges of A and of B, C, bias as views that report every access.
-pub type CheckedSlicedParams<T, O = T> = (
+pub type CheckedSlicedParams<T, O = T, S = Bf16> = (
     Problem,
-    CheckedTensorMap<Bf16>,
-    CheckedTensorMap<Bf16>,
+    CheckedTensorMap<S>,
+    CheckedTensorMap<S>,
     CheckedIn<T>,
     CheckedIn<T>,
-    CheckedIn<Bf16>,
-    CheckedIn<Bf16>,
+    CheckedIn<S>,
+    CheckedIn<S>,
     CheckedOut<O>,
     CheckedIn<O>,
 );

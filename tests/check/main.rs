@@ -3,6 +3,7 @@
 mod cost;
 mod findings;
 mod gathered;
+mod halves;
 mod mma;
 mod pad;
 mod pipelines;

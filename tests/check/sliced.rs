@@ -12,14 +12,14 @@ use gpu::{
 };
 use host::{Shape, check::orders};
 use simt::{
-    Bf16, LaunchConfig,
+    Bf16, Element, Kernel, LaunchConfig,
     check::{self, Options, Order},
     checked::{In, Out},
 };
 
 fn kernels() -> Vec<&'static Entry> {
     let kernels = KERNELS.iter().filter(|entry| entry.is_sliced()).collect::<Vec<_>>();
-    assert_eq!(kernels.len(), 8);
+    assert_eq!(kernels.len(), 16);
     kernels
 }
 
@@ -45,21 +45,46 @@ fn products_are_clean_and_right() {
 #[repr(align(16))]
 struct Sixteen(#[allow(dead_code, reason = "only its address is used")] [u8; 16]);
 
+/// What slices are of.
+pub(super) trait Slice: Element {
+    /// Slices of a number.
+    const SLICES: usize;
+    /// Ones: NaN.
+    const UNWRITTEN: Self;
+
+    /// Patches of a matrix, down and across.
+    fn patches(rows: u32, cols: u32) -> (u32, u32);
+}
+
+impl Slice for Bf16 {
+    const SLICES: usize = SLICES;
+    const UNWRITTEN: Self = Bf16::from_bits(0xffff);
+
+    fn patches(rows: u32, cols: u32) -> (u32, u32) {
+        patches(rows, cols)
+    }
+}
+
 /// A source, where its first element lies behind a multiple of sixteen bytes, and its numbers.
-struct Given {
-    source: Matrices,
+pub(super) struct Given<S> {
+    pub(super) source: Matrices,
     start: usize,
     memory: Vec<Sixteen>,
     len: usize,
     planes: Vec<Sixteen>,
-    ranges: Vec<Bf16>,
+    pub(super) ranges: Vec<S>,
 }
 
-impl Given {
+impl<S: Slice> Given<S> {
     /// Numbers from `of`, one after another, rows `gap` further apart than they must be.
-    fn new([matrices, rows, cols]: [usize; 3], gap: usize, start: usize, of: &[f32]) -> Self {
+    pub(super) fn new(
+        [matrices, rows, cols]: [usize; 3],
+        gap: usize,
+        start: usize,
+        of: &[f32],
+    ) -> Self {
         let (pitch, step) = (cols + gap, rows * (cols + gap) + gap);
-        let (down, across) = patches(rows as u32, cols as u32);
+        let (down, across) = S::patches(rows as u32, cols as u32);
         let source = Matrices {
             rows: rows as u32,
             cols: cols as u32,
@@ -69,8 +94,8 @@ impl Given {
             step: step as u64,
         };
         let len = (matrices - 1) * step + (rows - 1) * pitch + cols;
-        let planes = vec![Sixteen([0xff; 16]); matrices * SLICES * rows * plane_pitch(cols) / 8];
-        let ranges = vec![Bf16::from_bits(0xffff); 2 * source.patches as usize];
+        let planes = vec![Sixteen([0xff; 16]); matrices * S::SLICES * rows * plane_pitch(cols) / 8];
+        let ranges = vec![S::UNWRITTEN; 2 * source.patches as usize];
         let memory = vec![Sixteen([0; 16]); (start + len).div_ceil(4)];
         let mut given = Given { source, start, memory, len, planes, ranges };
         let numbers = given.numbers_mut();
@@ -78,17 +103,19 @@ impl Given {
         given
     }
 
-    fn numbers_mut(&mut self) -> &mut [f32] {
+    pub(super) fn numbers_mut(&mut self) -> &mut [f32] {
         let first = self.memory.as_mut_ptr().cast::<f32>().wrapping_add(self.start);
         // SAFETY: so many elements are there, of which every pattern is one.
         unsafe { std::slice::from_raw_parts_mut(first, self.len) }
     }
 
-    fn planes(&self) -> &[Bf16] {
+    pub(super) fn planes(&self) -> &[S] {
         // SAFETY: as many elements as the sixteens have bytes for.
         unsafe { std::slice::from_raw_parts(self.planes.as_ptr().cast(), self.planes.len() * 8) }
     }
+}
 
+impl Given<Bf16> {
     /// Are its planes and ranges what they should be?
     fn check(&mut self) {
         let Matrices { rows, cols, count: matrices, pitch, step, .. } = self.source;
@@ -144,31 +171,38 @@ fn is_same(x: f32, y: f32) -> bool {
     x == y || x.is_nan() && y.is_nan()
 }
 
-fn cut([mut a, mut b]: [Given; 2], order: Order) {
+/// What such a pass takes.
+pub(super) type CutParams<S> =
+    (Matrices, Matrices, In<f32>, In<f32>, Out<S>, Out<S>, Out<S>, Out<S>);
+
+/// Cuts both by blocks of so many warps, and finds nothing wrong.
+pub(super) fn cut<S: Slice>(
+    (kernel, warps): (&Kernel<CutParams<S>>, u32),
+    [a, b]: [&mut Given<S>; 2],
+    order: Order,
+) {
     let mut options = Options::default();
     options.order = order;
-    let config = LaunchConfig::new([a.source.patches + b.source.patches, 1, 1], [32, 8, 1]);
+    let config = LaunchConfig::new([a.source.patches + b.source.patches, 1, 1], [32, warps, 1]);
     // SAFETY: the vectors outlive the launch, and nobody else uses them.
     let report = unsafe {
-        let numbers = |of: &mut Given| In::new(of.numbers_mut().as_ptr(), of.len);
+        let numbers = |of: &mut Given<S>| In::new(of.numbers_mut().as_ptr(), of.len);
         let planes =
-            |of: &mut Given| Out::uninit(of.planes.as_mut_ptr().cast(), of.planes.len() * 8);
-        let ranges = |of: &mut Given| Out::uninit(of.ranges.as_mut_ptr(), of.ranges.len());
+            |of: &mut Given<S>| Out::uninit(of.planes.as_mut_ptr().cast(), of.planes.len() * 8);
+        let ranges = |of: &mut Given<S>| Out::uninit(of.ranges.as_mut_ptr(), of.ranges.len());
         let params = (
             a.source,
             b.source,
-            numbers(&mut a),
-            numbers(&mut b),
-            planes(&mut a),
-            planes(&mut b),
-            ranges(&mut a),
-            ranges(&mut b),
+            numbers(a),
+            numbers(b),
+            planes(a),
+            planes(b),
+            ranges(a),
+            ranges(b),
         );
-        check::launch(&cut_bf16x3, &config, params, &options).expect("not cancelled")
+        check::launch(kernel, &config, params, &options).expect("not cancelled")
     };
     assert!(report.is_clean(), "{:?} {:?}: {report}", a.source, b.source);
-    a.check();
-    b.check();
 }
 
 #[test]
@@ -204,9 +238,11 @@ fn slices_are_the_number() {
     ];
     for (number, (of_a, of_b)) in shapes.into_iter().enumerate() {
         for (gap, start) in [(0, 0), (1, 1), (3, 2), (4, 3)] {
-            let a = Given::new(of_a, gap, start, &numbers);
-            let b = Given::new(of_b, gap, 3 - start, &numbers[5..]);
-            cut([a, b], orders[(number + gap) % 4]);
+            let mut a = Given::new(of_a, gap, start, &numbers);
+            let mut b = Given::new(of_b, gap, 3 - start, &numbers[5..]);
+            cut((&cut_bf16x3, 8), [&mut a, &mut b], orders[(number + gap) % 4]);
+            a.check();
+            b.check();
         }
     }
 }

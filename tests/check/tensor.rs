@@ -159,7 +159,8 @@ fn is_clean_and_right(
             }
             TensorKernel::Tf32 { .. }
             | TensorKernel::Gathered { .. }
-            | TensorKernel::Sliced { .. } => panic!("{name} is another"),
+            | TensorKernel::Sliced { .. }
+            | TensorKernel::SlicedF16 { .. } => panic!("{name} is another"),
             TensorKernel::ShiftedA { checked, .. } => {
                 let [a0, a1, a2, a3] = a_values.shifted_maps(product.a);
                 let params = (problem, a0, a1, a2, a3, b_map, c, bias);

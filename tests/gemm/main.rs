@@ -11,6 +11,7 @@
 //! | `wide` | strides beyond 2^31, more rows and products than one launch has |
 //! | `scalars` | alpha and beta: what is not read, and what stays |
 //! | `sliced` | factors that are cut into slices: every way to lie, special values, errors |
+//! | `sliced_f16` | factors that are cut into scaled slices of f16: numbers of all sizes, sums to the bit |
 //! | `special` | NaN, infinities, overflow, subnormal numbers, the sign of zero |
 //! | `epilogue` | bias and activation |
 //! | `batches` | batches and arrays of products |
@@ -42,6 +43,7 @@ mod same_bits;
 mod scalars;
 mod shapes;
 mod sliced;
+mod sliced_f16;
 mod special;
 mod table;
 mod tensor;

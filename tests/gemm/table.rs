@@ -22,6 +22,7 @@ const MODULES: &[(&str, &str)] = &[
     ("scalars", include_str!("scalars.rs")),
     ("shapes", include_str!("shapes.rs")),
     ("sliced", include_str!("sliced.rs")),
+    ("sliced_f16", include_str!("sliced_f16.rs")),
     ("special", include_str!("special.rs")),
     ("table", include_str!("table.rs")),
     ("tensor", include_str!("tensor.rs")),

@@ -53,6 +53,10 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
             Contract::TensorProduct(product) if entry.is_tf32() => {
                 ("C = A B of f32 as tf32 on tensor cores", Some(product.tile), declaration.block)
             }
+            Contract::TensorProduct(product) if product.kernel.is_f16x3() => {
+                let contract = "C = A B of f32 in scaled slices on tensor cores";
+                (contract, Some(product.tile), declaration.block)
+            }
             Contract::TensorProduct(product) if product.kernel.is_sliced() => {
                 ("C = A B of f32 in slices on tensor cores", Some(product.tile), declaration.block)
             }

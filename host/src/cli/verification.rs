@@ -28,7 +28,7 @@ impl Verification {
         slices(shape, a, b, c, |mut claim| {
             claim.stored = stored;
             claim.factors = factors(compute);
-            claim.sliced = compute == Compute::Fp32Bf16x6;
+            claim.sliced = matches!(compute, Compute::Fp32Bf16x6 | Compute::Fp32F16x3);
             Verification::of_claim(verify, shape, &claim, criterion, seed)
         })
     }

@@ -177,6 +177,8 @@ pub enum Ineligible {
     Tf32,
     /// It cuts factors into slices, which [`Compute::Fp32Bf16x6`] asks for.
     Sliced,
+    /// It cuts factors into scaled slices of f16, which [`Compute::Fp32F16x3`] asks for.
+    SlicedF16,
     /// It needs more workspace than it may take.
     Workspace {
         /// Bytes that it needs.
@@ -205,6 +207,9 @@ impl fmt::Display for Ineligible {
             }
             Ineligible::Split => f.write_str("does not split k"),
             Ineligible::Tf32 => f.write_str("rounds factors to tf32, which compute = tf32 allows"),
+            Ineligible::SlicedF16 => {
+                f.write_str("cuts factors into slices, which compute = fp32-f16x3 asks for")
+            }
             Ineligible::Sliced => {
                 f.write_str("cuts factors into slices, which compute = fp32-bf16x6 asks for")
             }
@@ -349,6 +354,9 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         // Fitted to 1024³, 2048³ and 4096³.
         (name, true) if name.starts_with("gemm_sliced_bf16x6_256x128_") => (1020.0, 1.0, 4.5),
         (name, true) if name.starts_with("gemm_sliced_bf16x6_64x128_") => (780.0, 1.0, 4.0),
+        // Guesses: twice what six products come to.
+        (name, true) if name.starts_with("gemm_sliced_f16x3_256x128_") => (1900.0, 1.0, 4.5),
+        (name, true) if name.starts_with("gemm_sliced_f16x3_64x128_") => (1450.0, 1.0, 4.0),
         // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x256_") => {
             (6100.0, 1.0, 4.5)
@@ -473,7 +481,11 @@ fn ineligible<T, O>(
             if product.kernel.is_tf32() && request.compute != Compute::Tf32 {
                 return Some(Ineligible::Tf32);
             }
-            if product.kernel.is_sliced() && request.compute != Compute::Fp32Bf16x6 {
+            if product.kernel.is_f16x3() {
+                if request.compute != Compute::Fp32F16x3 {
+                    return Some(Ineligible::SlicedF16);
+                }
+            } else if product.kernel.is_sliced() && request.compute != Compute::Fp32Bf16x6 {
                 return Some(Ineligible::Sliced);
             }
             let (needed, limit) = (orientation.workspace_bytes(), request.workspace_limit);

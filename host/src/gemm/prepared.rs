@@ -1,14 +1,15 @@
 //! Matrices that are cut into slices once, for any number of products.
 
-use gpu::kernels::gemm_sliced::slices::cut_bf16x3;
+use gpu::kernels::gemm_sliced::{halves::cut_f16x2, slices::cut_bf16x3};
+use simt::F16;
 
-use super::sliced::Planes;
+use super::{Compute, sliced::Planes};
 use crate::{error::Result, launch::Stream, matrix::MatrixView};
 
-/// A matrix, and the slices that products of [`Compute::Fp32Bf16x6`](super::Compute::Fp32Bf16x6) make of it: weights that
-/// many products share are cut once.
+/// A matrix, and the slices that products of [`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`] make of it: weights that many
+/// products share are cut once.
 ///
-/// It takes six bytes an element of the device's memory, beside the matrix. [`Gemm::prepared`](super::Gemm::prepared) names it
+/// It takes six bytes an element of the device's memory, of f16 four, beside the matrix. [`Gemm::prepared`](super::Gemm::prepared) names it
 /// to a product; a transpose of its view lies the same, and has the same slices; of a part of it there are none.
 ///
 /// ```
@@ -29,19 +30,62 @@ use crate::{error::Result, launch::Stream, matrix::MatrixView};
 #[derive(Debug)]
 pub struct PreparedMatrix<'a, T> {
     matrix: MatrixView<'a, T>,
-    planes: Option<Planes>,
+    slices: Option<Prepared>,
+}
+
+/// A matrix's slices.
+#[derive(Debug)]
+pub(super) enum Prepared {
+    Bf16(Planes),
+    F16(Planes<F16>),
+}
+
+impl Prepared {
+    /// Slices of bf16.
+    pub(super) fn bf16(&self) -> Option<&Planes> {
+        match self {
+            Prepared::Bf16(planes) => Some(planes),
+            Prepared::F16(_) => None,
+        }
+    }
+
+    /// Scaled slices of f16.
+    pub(super) fn f16(&self) -> Option<&Planes<F16>> {
+        match self {
+            Prepared::F16(planes) => Some(planes),
+            Prepared::Bf16(_) => None,
+        }
+    }
 }
 
 impl<'a> PreparedMatrix<'a, f32> {
-    /// Cuts a matrix whose rows, or whose columns, have their elements side by side. Products on other streams wait for it.
+    /// Cuts a matrix for products of [`Compute::Fp32Bf16x6`]: as [`for_compute`](Self::for_compute).
+    ///
+    /// # Errors
+    /// As [`for_compute`](Self::for_compute).
+    pub fn new(stream: &Stream, matrix: MatrixView<'a, f32>) -> Result<Self> {
+        Self::for_compute(stream, matrix, Compute::Fp32Bf16x6)
+    }
+
+    /// Cuts a matrix whose rows, or whose columns, have their elements side by side, as products of that kind cut it; others
+    /// take the matrix itself. Products on other streams wait for it.
     ///
     /// On a GPU whose products are not cut, and of a matrix without elements, nothing is done.
     ///
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument) for elements that lie side by side neither way, or on another device than
     /// the stream's; [`Error::OutOfMemory`](crate::Error::OutOfMemory); as [`Stream::launch`].
-    pub fn new(stream: &Stream, matrix: MatrixView<'a, f32>) -> Result<Self> {
-        Ok(PreparedMatrix { matrix, planes: Planes::cut(stream, &cut_bf16x3, matrix)? })
+    pub fn for_compute(
+        stream: &Stream,
+        matrix: MatrixView<'a, f32>,
+        compute: Compute,
+    ) -> Result<Self> {
+        let slices = match compute {
+            Compute::Native | Compute::Tf32 => None,
+            Compute::Fp32Bf16x6 => Planes::cut(stream, &cut_bf16x3, matrix)?.map(Prepared::Bf16),
+            Compute::Fp32F16x3 => Planes::cut(stream, &cut_f16x2, matrix)?.map(Prepared::F16),
+        };
+        Ok(PreparedMatrix { matrix, slices })
     }
 }
 
@@ -52,7 +96,7 @@ impl<'a, T> PreparedMatrix<'a, T> {
     }
 
     /// Its slices.
-    pub(super) fn planes(&self) -> Option<&Planes> {
-        self.planes.as_ref()
+    pub(super) fn slices(&self) -> Option<&Prepared> {
+        self.slices.as_ref()
     }
 }

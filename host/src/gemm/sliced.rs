@@ -5,18 +5,15 @@
 //! multiples of sixteen bytes.
 
 use gpu::{
-    kernels::gemm_sliced::{
-        SLICES,
-        slices::{patches, plane_pitch},
-    },
+    kernels::gemm_sliced::{self, halves, slices, slices::plane_pitch},
     problem::{Matrices, Problem},
     registry::{CutParams, SlicedParams},
 };
-use simt::{Bf16, Kernel, LaunchConfig, device::BoxShape};
+use simt::{Bf16, F16, Kernel, LaunchConfig, device::BoxShape};
 
 use super::{choice::Target, tensor::Sides};
 use crate::{
-    boxes::Boxes,
+    boxes::{BoxElement, Boxes},
     buffer::{Buffer, BufferView, Pod, Written},
     error::{Error, Result},
     launch::Stream,
@@ -28,53 +25,80 @@ const CUT_US: f64 = 4.0;
 /// See [`CUT_US`].
 const BYTE_US: f64 = 1e-6 / 4.0;
 
+/// What slices are of.
+pub(super) trait Slice: BoxElement + Pod {
+    /// Slices of a number.
+    const SLICES: usize;
+    /// Threads of a block that cuts.
+    const BLOCK: [u32; 3];
+
+    /// Patches of a matrix, down and across.
+    fn patches(rows: u32, cols: u32) -> (u32, u32);
+}
+
+impl Slice for Bf16 {
+    const SLICES: usize = gemm_sliced::SLICES;
+    const BLOCK: [u32; 3] = [32, 8, 1];
+
+    fn patches(rows: u32, cols: u32) -> (u32, u32) {
+        slices::patches(rows, cols)
+    }
+}
+
+impl Slice for F16 {
+    const SLICES: usize = halves::SLICES;
+    const BLOCK: [u32; 3] = [32, 16, 1];
+
+    fn patches(rows: u32, cols: u32) -> (u32, u32) {
+        halves::patches(rows, cols)
+    }
+}
+
 /// Elements of the workspace that an operand's planes take, and its ranges: of so many matrices.
-fn elements(sides: &Sides, matrices: usize) -> [usize; 2] {
-    elements_of((sides.outer.0, sides.inner.1), matrices)
+fn elements<S: Slice>(sides: &Sides, matrices: usize) -> [usize; 2] {
+    elements_of::<S>((sides.outer.0, sides.inner.1), matrices)
 }
 
 /// The same of so many rows and columns, as they lie.
-fn elements_of((rows, cols): (usize, usize), matrices: usize) -> [usize; 2] {
-    let planes = [SLICES, rows, plane_pitch(cols)];
-    let ranges = 2 * patches_of(rows, cols).saturating_mul(matrices);
+fn elements_of<S: Slice>((rows, cols): (usize, usize), matrices: usize) -> [usize; 2] {
+    let planes = [S::SLICES, rows, plane_pitch(cols)];
+    let ranges = 2 * patches_of::<S>(rows, cols).saturating_mul(matrices);
     let planes = planes.into_iter().fold(matrices, usize::saturating_mul);
     // What comes next begins at a line of the second-level cache.
     [planes, ranges.next_multiple_of(64)]
 }
 
 /// Patches of a matrix.
-fn patches_of(rows: usize, cols: usize) -> usize {
-    let (down, across) = patches(rows as u32, cols as u32);
+fn patches_of<S: Slice>(rows: usize, cols: usize) -> usize {
+    let (down, across) = S::patches(rows as u32, cols as u32);
     (down as usize).saturating_mul(across as usize)
 }
 
 /// Bytes of workspace for so many matrices.
-pub(super) fn workspace_bytes(sides: &Sides, matrices: usize) -> u64 {
-    let [planes, ranges] = elements(sides, matrices);
-    (planes as u64).saturating_add(ranges as u64).saturating_mul(size_of::<Bf16>() as u64)
+pub(super) fn workspace_bytes<S: Slice>(sides: &Sides, matrices: usize) -> u64 {
+    let [planes, ranges] = elements::<S>(sides, matrices);
+    (planes as u64).saturating_add(ranges as u64).saturating_mul(size_of::<S>() as u64)
 }
 
-/// Microseconds that cutting takes, whose planes are so many bytes: six for four that are read.
-pub(super) fn cut_us(bytes: u64) -> f64 {
-    CUT_US + bytes as f64 * 10.0 / 6.0 * BYTE_US
+/// Microseconds that cutting takes, whose planes are so many bytes: of three slices six for four that are read.
+pub(super) fn cut_us<S: Slice>(bytes: u64) -> f64 {
+    CUT_US + bytes as f64 * (1.0 + 2.0 / S::SLICES as f64) * BYTE_US
 }
 
 /// The launch that cuts so many matrices of A and of B.
 ///
 /// # Errors
 /// [`Error::Argument`] for more patches than a grid has blocks.
-pub(super) fn cut_config(sides: &[Sides; 2], matrices: usize) -> Result<LaunchConfig> {
-    let patches = sides.each_ref().map(|sides| patches_of(sides.outer.0, sides.inner.1));
-    config_of(patches.map(|patches| patches.saturating_mul(matrices)))
+pub(super) fn cut_config<S: Slice>(sides: &[Sides; 2], matrices: usize) -> Result<LaunchConfig> {
+    let patches = sides.each_ref().map(|sides| patches_of::<S>(sides.outer.0, sides.inner.1));
+    config_of::<S>(patches.map(|patches| patches.saturating_mul(matrices)))
 }
 
 /// The launch that cuts so many patches of A and of B.
-fn config_of([of_a, of_b]: [usize; 2]) -> Result<LaunchConfig> {
+fn config_of<S: Slice>([of_a, of_b]: [usize; 2]) -> Result<LaunchConfig> {
     let blocks = of_a.saturating_add(of_b);
     match u32::try_from(blocks) {
-        Ok(blocks) if blocks <= i32::MAX as u32 => {
-            Ok(LaunchConfig::new([blocks, 1, 1], [32, 8, 1]))
-        }
+        Ok(blocks) if blocks <= i32::MAX as u32 => Ok(LaunchConfig::new([blocks, 1, 1], S::BLOCK)),
         _ => {
             let limit =
                 format!("must be at most {} patches of slices: fewer products at once", i32::MAX);
@@ -84,34 +108,34 @@ fn config_of([of_a, of_b]: [usize; 2]) -> Result<LaunchConfig> {
 }
 
 /// A or B as it is cut.
-pub(super) struct Uncut<'a, T> {
+pub(super) struct Uncut<'a, T, S: Slice = Bf16> {
     pub(super) elements: BufferView<'a, T>,
     pub(super) sides: Sides,
     /// From one matrix to the next.
     pub(super) step: usize,
     /// What was cut of it before.
-    pub(super) planes: Option<&'a Planes>,
+    pub(super) planes: Option<&'a Planes<S>>,
 }
 
 /// A matrix that has been cut.
 #[derive(Debug)]
-pub(super) struct Planes {
-    planes: Buffer<Bf16>,
-    ranges: Buffer<Bf16>,
+pub(super) struct Planes<S: Slice = Bf16> {
+    planes: Buffer<S>,
+    ranges: Buffer<S>,
     /// Its rows and their elements, as they lie.
     lines: (usize, usize),
 }
 
-impl Planes {
+impl<S: Slice> Planes<S> {
     /// Cuts a matrix; none where there is nothing to cut, or nobody to multiply it.
     ///
     /// # Errors
     /// [`Error::Argument`] for a matrix that lies neither row by row nor column by column; those of the launch.
     pub(super) fn cut<T: Pod>(
         stream: &Stream,
-        cut: &Kernel<CutParams<T>>,
+        cut: &Kernel<CutParams<T, S>>,
         matrix: MatrixView<T>,
-    ) -> Result<Option<Planes>> {
+    ) -> Result<Option<Self>> {
         let (size, strides) = ((matrix.rows(), matrix.cols()), matrix.strides());
         let (device, elements) = (stream.device(), matrix.elements());
         if elements.device() != device {
@@ -130,11 +154,11 @@ impl Planes {
         if rows * cols == 0 || target.cuda && target.capability != (9, 0) {
             return Ok(None);
         }
-        let [of_planes, of_ranges] = elements_of((rows, cols), 1);
+        let [of_planes, of_ranges] = elements_of::<S>((rows, cols), 1);
         let (mut planes, mut ranges) = (device.uninit(of_planes)?, device.uninit(of_ranges)?);
         let (mut no_planes, mut no_ranges) = (device.uninit(0)?, device.uninit(0)?);
-        let patches = patches_of(rows, cols);
-        let config = config_of([patches, 0])?;
+        let patches = patches_of::<S>(rows, cols);
+        let config = config_of::<S>([patches, 0])?;
         let source = Matrices {
             rows: rows as u32,
             cols: cols as u32,
@@ -163,9 +187,9 @@ impl Planes {
 }
 
 /// What a product of slices is given of A, or of B.
-pub(super) struct Slices<'a> {
-    planes: BufferView<'a, Bf16>,
-    pub(super) ranges: BufferView<'a, Bf16>,
+pub(super) struct Slices<'a, S: Slice = Bf16> {
+    planes: BufferView<'a, S>,
+    pub(super) ranges: BufferView<'a, S>,
     /// Planes, rows, elements of a row.
     pub(super) extents: [usize; 3],
     /// Elements from plane to plane and from row to row.
@@ -173,13 +197,13 @@ pub(super) struct Slices<'a> {
     pub(super) shape: BoxShape,
 }
 
-impl<'a> Slices<'a> {
-    fn boxes(&self) -> Result<Boxes<'a, Bf16>> {
+impl<'a, S: Slice> Slices<'a, S> {
+    fn boxes(&self) -> Result<Boxes<'a, S>> {
         Boxes::new(self.planes, self.extents, self.strides, self.shape)
     }
 
     /// The first plane's address.
-    pub(super) fn address(&self) -> *const Bf16 {
+    pub(super) fn address(&self) -> *const S {
         self.planes.address()
     }
 }
@@ -188,19 +212,19 @@ impl<'a> Slices<'a> {
 ///
 /// # Errors
 /// Those of the launch, and of `multiply`.
-pub(super) fn with_slices<T: Pod, R>(
+pub(super) fn with_slices<T: Pod, S: Slice, R>(
     stream: &Stream,
-    cut: &Kernel<CutParams<T>>,
+    cut: &Kernel<CutParams<T, S>>,
     products: usize,
-    operands: &[Uncut<T>; 2],
-    multiply: impl FnOnce([Slices; 2]) -> Result<R>,
+    operands: &[Uncut<T, S>; 2],
+    multiply: impl FnOnce([Slices<S>; 2]) -> Result<R>,
 ) -> Result<R> {
     // Of one matrix, whose rows are those that were cut.
     let known = operands.each_ref().map(|Uncut { sides, planes, .. }| {
         planes.filter(|planes| products == 1 && planes.lines == (sides.outer.0, sides.inner.1))
     });
     let [[planes_a, ranges_a], [planes_b, ranges_b]] = [0, 1].map(|operand: usize| {
-        let of_it = elements(&operands[operand].sides, products);
+        let of_it = elements::<S>(&operands[operand].sides, products);
         if known[operand].is_some() { [0, 0] } else { of_it }
     });
     let lens = [planes_a, planes_b, ranges_a, ranges_b];
@@ -208,7 +232,7 @@ pub(super) fn with_slices<T: Pod, R>(
     let sources = [0, 1].map(|operand: usize| {
         let Uncut { sides, step, .. } = &operands[operand];
         let ((_, cols, _), (rows, pitch)) = (sides.inner, sides.outer);
-        let patches = patches_of(rows, cols).saturating_mul(products);
+        let patches = patches_of::<S>(rows, cols).saturating_mul(products);
         Matrices {
             rows: rows as u32,
             cols: cols as u32,
@@ -218,7 +242,7 @@ pub(super) fn with_slices<T: Pod, R>(
             step: *step as u64,
         }
     });
-    let config = config_of(sources.map(|source| source.patches as usize))?;
+    let config = config_of::<S>(sources.map(|source| source.patches as usize))?;
     let [a, b] = operands.each_ref().map(|operand| operand.elements);
     stream.with_workspace(lens.iter().sum(), |workspace| {
         if known.iter().any(Option::is_none) {
@@ -235,11 +259,11 @@ pub(super) fn with_slices<T: Pod, R>(
             unsafe { stream.launch(cut, &config, arguments)? };
         }
         let part = |part: usize| workspace.view(starts[part]..starts[part] + lens[part]);
-        let slices = |operand: usize| -> Result<Slices> {
+        let slices = |operand: usize| -> Result<Slices<S>> {
             let Sides { inner: (_, cols, _), outer: (rows, _), shape, .. } =
                 operands[operand].sides;
             let pitch = plane_pitch(cols);
-            let (extents, strides) = ([SLICES * products, rows, cols], [rows * pitch, pitch]);
+            let (extents, strides) = ([S::SLICES * products, rows, cols], [rows * pitch, pitch]);
             let (planes, ranges) = match known[operand] {
                 Some(known) => (known.planes.view(..)?, known.ranges.view(..)?),
                 None => (part(operand)?, part(2 + operand)?),
@@ -250,16 +274,20 @@ pub(super) fn with_slices<T: Pod, R>(
     })
 }
 
+/// What cuts, and what multiplies slices.
+pub(super) type Kernels<'k, T, O, S> =
+    (&'k Kernel<CutParams<T, S>>, &'k Kernel<SlicedParams<T, O, S>>);
+
 /// Cuts A and B of so many products, and launches the kernel that multiplies slices.
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-pub(super) unsafe fn launch<T: Pod, O: Pod>(
+pub(super) unsafe fn launch<T: Pod, O: Pod, S: Slice>(
     stream: &Stream,
-    (cut, kernel): (&Kernel<CutParams<T>>, &Kernel<SlicedParams<T, O>>),
+    (cut, kernel): Kernels<T, O, S>,
     config: &LaunchConfig,
     (problem, products): (&Problem, usize),
-    operands: [Uncut<T>; 2],
+    operands: [Uncut<T, S>; 2],
     (c, bias): (Written<O>, BufferView<O>),
 ) -> Result<()> {
     let [a, b] = operands.each_ref().map(|operand| operand.elements);

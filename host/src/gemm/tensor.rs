@@ -21,14 +21,15 @@ use gpu::{
     registry::{TensorKernel, TensorProduct},
 };
 use simt::{
-    Kernel, LaunchConfig, Limits,
+    Bf16, F16, Kernel, LaunchConfig, Limits,
     device::{BoxShape, In, Out},
 };
 
 use super::{
     choice::{Request, Speed, Target},
+    prepared::Prepared,
     scalar::Scalar,
-    sliced::{self, Planes, Uncut},
+    sliced::{self, Uncut},
 };
 use crate::{
     boxes::{BoxElement, Boxes, Rounded},
@@ -147,7 +148,11 @@ pub(super) fn orientation<T, O>(
         }
         let copied = sides.iter().zip(given.aligned).map(|(sides, aligned)| {
             if product.kernel.is_sliced() {
-                return sliced::workspace_bytes(sides, request.batch);
+                let matrices = request.batch;
+                return match product.kernel.is_f16x3() {
+                    true => sliced::workspace_bytes::<F16>(sides, matrices),
+                    false => sliced::workspace_bytes::<Bf16>(sides, matrices),
+                };
             }
             (sides.copied(request.batch, aligned) as u64).saturating_mul(size_of::<T>() as u64)
         });
@@ -301,7 +306,8 @@ pub(super) fn split_k<T, O>(
     let (blocks, time) =
         timed.fold(first, |best, timed| if timed.1 < best.1 { timed } else { best });
     let copies = match product.kernel.is_sliced() {
-        true => sliced::cut_us(way.workspace_bytes()),
+        true if product.kernel.is_f16x3() => sliced::cut_us::<F16>(way.workspace_bytes()),
+        true => sliced::cut_us::<Bf16>(way.workspace_bytes()),
         false => f64::from(way.copies) * COPY_US + way.workspace_bytes() as f64 * COPY_BYTE_US,
     };
     (blocks, time + copies)
@@ -384,7 +390,10 @@ pub(super) fn copies<T: Scalar<O>, O: Pod>(
     let [a, b, _] = given.strides;
     let operands = sides(product, way, sizes, [a, b]);
     if let TensorKernel::Sliced { cut, .. } = product.kernel {
-        return Ok(vec![(cut.declaration.name, sliced::cut_config(&operands, products)?)]);
+        return Ok(vec![(cut.declaration.name, sliced::cut_config::<Bf16>(&operands, products)?)]);
+    }
+    if let TensorKernel::SlicedF16 { cut, .. } = product.kernel {
+        return Ok(vec![(cut.declaration.name, sliced::cut_config::<F16>(&operands, products)?)]);
     }
     let operands = operands.into_iter().zip(given.aligned);
     let copied = operands.filter(move |(sides, aligned)| sides.copied(products, *aligned) > 0);
@@ -406,7 +415,7 @@ pub(super) struct TensorOperands<'a, T, O> {
     /// From one matrix to the next, and within one.
     pub(super) strides: [(usize, [usize; 2]); 2],
     /// What was cut of them before.
-    pub(super) planes: [Option<&'a Planes>; 2],
+    pub(super) planes: [Option<&'a Prepared>; 2],
     pub(super) orientation: Orientation,
     pub(super) c: Written<'a, O>,
     pub(super) bias: BufferView<'a, O>,
@@ -438,9 +447,23 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
     let [of_a, of_b] = sides(product, orientation, sizes, strides.map(|(_, strides)| strides));
     if let TensorKernel::Sliced { cut, kernel, .. } = product.kernel {
         let [a, b] = matrices;
+        let [planes_a, planes_b] = planes.map(|planes| planes.and_then(Prepared::bf16));
         let operands = [
-            Uncut { elements: a, sides: of_a, step: strides[0].0, planes: planes[0] },
-            Uncut { elements: b, sides: of_b, step: strides[1].0, planes: planes[1] },
+            Uncut { elements: a, sides: of_a, step: strides[0].0, planes: planes_a },
+            Uncut { elements: b, sides: of_b, step: strides[1].0, planes: planes_b },
+        ];
+        let kernels = (cut, kernel);
+        // SAFETY: the caller's.
+        return unsafe {
+            sliced::launch(stream, kernels, config, (problem, products), operands, (c, bias))
+        };
+    }
+    if let TensorKernel::SlicedF16 { cut, kernel, .. } = product.kernel {
+        let [a, b] = matrices;
+        let [planes_a, planes_b] = planes.map(|planes| planes.and_then(Prepared::f16));
+        let operands = [
+            Uncut { elements: a, sides: of_a, step: strides[0].0, planes: planes_a },
+            Uncut { elements: b, sides: of_b, step: strides[1].0, planes: planes_b },
         ];
         let kernels = (cut, kernel);
         // SAFETY: the caller's.
@@ -498,7 +521,7 @@ unsafe fn begin<T: BoxElement, O: Pod>(
                 let [a0, a1, a2, a3] = a.shifted_boxes()?;
                 stream.launch(kernel, config, (&problem, a0, a1, a2, a3, b.boxes()?, c, bias))
             }
-            TensorKernel::Sliced { .. } => {
+            TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => {
                 let limit = "must be launched with slices of its operands";
                 Err(Error::argument("kernel", product.kernel.declaration().name, limit))
             }

@@ -5,7 +5,7 @@ use gpu::{
     registry::{Entry, GemmKernel, TensorKernel},
 };
 use simt::{
-    Bf16, LaunchConfig,
+    Bf16, F16, LaunchConfig,
     check::{Finding, Kind, Options, Report},
     checked::{In, Out, TensorMap},
 };
@@ -15,7 +15,7 @@ use super::{
     choice::choose_kernel,
     launch::{Panel, Work, panels},
     scalar::{Kernel, Text},
-    sliced::{self, Slices, Uncut},
+    sliced::{self, Slice, Slices, Uncut},
     tensor::{self, Shifted, Sides},
 };
 use crate::{
@@ -37,7 +37,11 @@ fn choose<T: Scalar<O>, O: Pod>(
     let dense = DenseBatch { transposed: by_columns, ..DenseBatch::one(shape) };
     let request = Request::new(shape, dense.strides());
     // Whoever names a kernel of tf32 or of slices wants it.
-    let compute = if entry.is_sliced() { Compute::Fp32Bf16x6 } else { Compute::Tf32 };
+    let compute = match entry.is_sliced() {
+        true if entry.is_f16x3() => Compute::Fp32F16x3,
+        true => Compute::Fp32Bf16x6,
+        false => Compute::Tf32,
+    };
     let request = Request { workspace_limit: u64::MAX, compute, ..request };
     let (kernel, choice) = choose_kernel(&request, &Target::H200, Some(entry.name()))?;
     Ok((request, kernel, choice))
@@ -131,7 +135,37 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                     let no_bias = In::new(c.cast_const(), 0);
                     let c = Out::uninit(c, c_len - c_start);
                     let [a, b] = [a, b].map(|of| In::new(of.address(), of.len()));
-                    let ranges = |of: &Slices| In::new(of.ranges.address(), of.ranges.len());
+                    let ranges = |of: &Slices<Bf16>| In::new(of.ranges.address(), of.ranges.len());
+                    let [of_a, of_b] = &slices;
+                    let (planes_a, planes_b) = (planes(of_a)?, planes(of_b)?);
+                    let parameters =
+                        (problem, planes_a, planes_b, a, b, ranges(of_a), ranges(of_b), c, no_bias);
+                    simt::check::launch(checked, &config, parameters, &options(&config))
+                };
+                report.map_err(|stop| Error::from_stop(entry.name(), stop))
+            });
+            let mut report = report?;
+            // Operands are there for what is computed again, and behind planes' rows and the ranges there may be some more.
+            report.findings.retain(|finding| finding.kind != Kind::NeverRead);
+            reports.push(with_columns(report, [a_strides[0], b_strides[0], shape.n()]));
+            continue;
+        }
+        if let TensorKernel::SlicedF16 { cut, checked, .. } = product.kernel {
+            let c = c.wrapping_add(c_start);
+            let operands = [(a, of_a), (b, of_b)].map(|(elements, sides)| Uncut {
+                elements,
+                sides,
+                step: 0,
+                planes: None,
+            });
+            let stream = Device::cpu().stream()?;
+            let report = sliced::with_slices(&stream, cut, 1, &operands, |slices| {
+                // SAFETY: as below.
+                let report = unsafe {
+                    let no_bias = In::new(c.cast_const(), 0);
+                    let c = Out::uninit(c, c_len - c_start);
+                    let [a, b] = [a, b].map(|of| In::new(of.address(), of.len()));
+                    let ranges = |of: &Slices<F16>| In::new(of.ranges.address(), of.ranges.len());
                     let [of_a, of_b] = &slices;
                     let (planes_a, planes_b) = (planes(of_a)?, planes(of_b)?);
                     let parameters =
@@ -170,7 +204,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                     let parameters = (problem, a.map()?, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
-                TensorKernel::Sliced { .. } => continue,
+                TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => continue,
                 TensorKernel::ShiftedA { checked, .. } => {
                     let problem = Problem { a: [a.pitch as u64, 1], ..problem };
                     let [a0, a1, a2, a3] = a.shifted_maps()?;
@@ -192,7 +226,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
 ///
 /// # Safety
 /// They outlive the launch.
-unsafe fn planes(of: &Slices) -> Result<TensorMap<Bf16>> {
+unsafe fn planes<S: Slice>(of: &Slices<S>) -> Result<TensorMap<S>> {
     // SAFETY: so many elements, which nobody writes.
     let map = unsafe { TensorMap::new(of.address(), of.extents, of.strides, of.shape) };
     map.map_err(|what| Error::argument("A or B", "its slices", what))

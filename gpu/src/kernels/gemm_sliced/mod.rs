@@ -30,6 +30,8 @@
 //!
 //! What slices cannot hold is told by the result, and computed again ([`exceptions`]).
 //!
+//! Half as many products are those of two slices of f16, which are scaled ([`f16x3`]).
+//!
 //! # How it goes
 //! Tiles, the producer and the walk are those of [`gemm_wgmma`](super::gemm_wgmma). Other is:
 //!
@@ -48,6 +50,8 @@
 //!   draws 24 bytes a cycle from the second-level cache, alone 32, of the 26 that 132 of them can have.
 
 pub mod exceptions;
+pub mod f16x3;
+pub mod halves;
 pub mod range;
 pub mod slices;
 
@@ -70,13 +74,11 @@ pub const SLICES: usize = 3;
 /// Columns of a tile, and of a warpgroup's part of it.
 const COLS: usize = 128;
 
-/// A and B themselves, for what is computed again, and the ranges of their numbers.
+/// A and B themselves, for what is computed again.
 #[derive(Clone, Copy)]
 pub struct Originals<'a> {
     a: &'a In<f32>,
     b: &'a In<f32>,
-    ranges_a: &'a In<Bf16>,
-    ranges_b: &'a In<Bf16>,
 }
 
 /// Tiles of `TILE_ROWS x 128` elements of C, one after the other, by one warpgroup for each 64 rows and one more. `BLOCKS`
@@ -95,6 +97,7 @@ fn multiply<
     problem: &Problem,
     (a, b): (&A, &B),
     originals: Originals,
+    ranges: (&In<Bf16>, &In<Bf16>),
     (c, bias): (&mut Out<f32>, &In<f32>),
     pipeline: &Pipeline<STAGES, S>,
     staged: &mut Shared<f32, STAGED, { output::PITCH }>,
@@ -167,7 +170,7 @@ fn multiply<
     while let Some((product, row, col)) = walk.next() {
         let certain = Range::certain::<A::Layout, B::Layout, TILE_ROWS, COLS>(
             problem,
-            (originals.ranges_a, originals.ranges_b),
+            ranges,
             (product, row, col),
         );
         // (Of this tile: were they the kernel's, they would take registers while the tile is written.)
@@ -262,12 +265,11 @@ macro_rules! entry {
             let originals = Originals {
                 a: &a_itself,
                 b: &b_itself,
-                ranges_a: &ranges_a,
-                ranges_b: &ranges_b,
             };
+            let ranges = (&ranges_a, &ranges_b);
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![f32; ROWS, output::PITCH];
-            multiply::<_, _, _, ROWS, $blocks, $stages, ROWS>(&problem, operands, originals, out, &ring, &mut staged);
+            multiply::<_, _, _, ROWS, $blocks, $stages, ROWS>(&problem, operands, originals, ranges, out, &ring, &mut staged);
         }
     };
 }

@@ -29,7 +29,7 @@ pub const PATCH_COLS: usize = 32 * EIGHT;
 /// Warps of a block.
 const WARPS: usize = 8;
 /// Elements of bf16 that are sixteen bytes.
-const EIGHT: usize = 8;
+pub(super) const EIGHT: usize = 8;
 /// Elements of f32 that are sixteen bytes.
 const FOUR: usize = 4;
 
@@ -96,7 +96,7 @@ fn shifted(first: [f32; FOUR], second: [f32; FOUR], by: usize) -> [f32; FOUR] {
 /// Eight elements from index `at` on, of a view of `len` elements. What lies outside may be any.
 #[inline(always)]
 #[track_caller]
-fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
+pub(super) fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
     let shift = (from.misalignment::<16>() + at) % FOUR;
     let at = at.wrapping_sub(shift);
     let first = piece(from, at, len);

@@ -34,7 +34,7 @@ pub(crate) struct Errors {
 
     /// How f32 is multiplied, as for a product
     #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
-    #[arg(value_name = "fp32|fp32-bf16x6|tf32")]
+    #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
     pub(crate) compute: ComputeMode,
 
     /// A kernel's name (`host kernels` lists them); auto takes the one that is predicted to be the fastest

@@ -65,9 +65,10 @@ pub(crate) struct Gemm {
     pub(crate) out_order: Order,
 
     /// How float32 is multiplied: tf32 lets tensor cores round factors to 10 bits of fraction; fp32 does not,
-    /// nor does fp32-bf16x6, which has them multiply three slices of each factor: as accurate, and faster
+    /// nor do fp32-bf16x6 and fp32-f16x3, which have them multiply slices of each factor: as accurate, and
+    /// faster; fp32-f16x3 is the faster of the two where numbers are of about one size
     #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
-    #[arg(value_name = "fp32|fp32-bf16x6|tf32")]
+    #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
     pub(crate) compute: ComputeMode,
 
     /// A kernel's name (`host kernels` lists them); auto takes the one that is predicted to be the fastest

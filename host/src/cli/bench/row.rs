@@ -119,6 +119,7 @@ pub(super) fn row_of<T: Value, O: Value>(case: &Case, device: &host::Device, arg
         (_, Compute::Tf32) => roof.half_gflops.map(|gflops| gflops / 2.0),
         // Six products of slices for each.
         (_, Compute::Fp32Bf16x6) => roof.half_gflops.map(|gflops| gflops / 6.0),
+        (_, Compute::Fp32F16x3) => roof.half_gflops.map(|gflops| gflops / 3.0),
         _ => Some(roof.fp32_gflops),
     });
     Row {

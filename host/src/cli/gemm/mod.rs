@@ -148,7 +148,7 @@ impl Planned {
         let strides = [strides(a, m, k), strides(b, k, n), strides(out, m, n)];
         let mut plain = alpha == 1.0 && beta == 0.0;
         let workspace_limit = args.workspace_limit.unwrap_or(match args.compute {
-            ComputeMode::Fp32Bf16x6 => SLICES_WORKSPACE_LIMIT,
+            ComputeMode::Fp32Bf16x6 | ComputeMode::Fp32F16x3 => SLICES_WORKSPACE_LIMIT,
             ComputeMode::Fp32 | ComputeMode::Tf32 => DEFAULT_WORKSPACE_LIMIT,
         });
         let name = Some(&*args.kernel).filter(|&name| name != "auto");
@@ -347,7 +347,7 @@ where
         (claim.alpha, claim.beta, claim.before) = (alpha, beta, before);
         (claim.computed, claim.stored) = (computed, stored);
         claim.factors = factors(args.compute.into());
-        claim.sliced = matches!(args.compute, ComputeMode::Fp32Bf16x6);
+        claim.sliced = matches!(args.compute, ComputeMode::Fp32Bf16x6 | ComputeMode::Fp32F16x3);
         Verification::of_claim(args.verify, files.shape, &claim, Criterion::Bound, args.seed)
     })
 }

@@ -1,0 +1,262 @@
+//! The product of two scaled slices of f16: half as many products as of three slices of bf16.
+//!
+//! ```text
+//!   x y = 2^(e + f) (x0 y0 + 2^-11 (x1 y0 + x0 y1))       (+ 2^-22 x1 y1: at most 2^-22 |x y|, left out)
+//! ```
+//!
+//! Exponents are those of patches ([`halves`](super::halves)): one of 64 rows and 64 steps of k, and of 64 columns. So a
+//! warpgroup multiplies 64 steps of k with two exponents, one for each half of its columns, and promotion is a fused
+//! multiply-add: sums of x0 y0, and of the small products, are each multiplied by a power of two, which is exact, and added to
+//! an f32 with one rounding.
+//!
+//! (This kind of slices, with exponents by rows: H. Ootomo and R. Yokota, "Recovering single precision accuracy from Tensor
+//! Cores while surpassing the FP32 theoretical peak performance", 2022.)
+//!
+//! # Why it is accurate
+//! **Small products come first, in sums of their own**: 64 steps of k of both kinds. What tensor cores cut off of them is 2^-10 of
+//! what they cut off of the large ones. **These are promoted every 32 steps**, two instructions: of positive numbers, whose errors
+//! have one sign, 64 steps would leave a sum of 256 less accurate than fused multiply-adds do.
+//!
+//! What comes out is within `(3 k / 64 + 32) 2^-24` of the exact sum, relative to the sum of the terms' absolute values:
+//!
+//! ```text
+//!   3 k / 64 + 2   promotion: three roundings for 64 steps, of which the first of all adds to zero
+//!   21             cut off: of two instructions 17 addends each by 2^-25 of the greatest, and the sum by 2^-23
+//!    0.1           the same of eight instructions of small products
+//!    4             x1 y1: x0 is the nearest number of 11 bits, so 2^-11 |x1| is at most 2^-11 of x
+//!    4             x1 and y1 have 11 bits too: 2^-23 each
+//!    0.5           numbers that are small beside their patch's largest, as far as such a sum is relied on
+//! ```
+//!
+//! f32 that k fused multiply-adds go into is within `k 2^-24`.
+//!
+//! # What is computed again
+//! What is smaller than 2^25 times what its tile may have lost ([`halves::certain`](super::halves::certain)), and what is no
+//! number, as in [`gemm_sliced`](super), whose tiles, ring and walk these are.
+
+use super::{
+    super::{
+        device::{warpgroup::*, *},
+        gemm::epilogue::Epilogue,
+        gemm_wgmma::{
+            DEPTH,
+            operand::{AcrossK, AlongK, GROUP, Operand},
+            output,
+            walk::Walk,
+        },
+    },
+    COLS, Originals, exceptions,
+    halves::{SLICES, Scales, certain, power},
+};
+use crate::problem::Problem;
+
+/// Two to the power of an exponent, as near as a normal number comes to it.
+#[inline(always)]
+fn factor(exponent: i32) -> f32 {
+    power(exponent.clamp(-126, 127))
+}
+
+/// As that of [`gemm_sliced`](super).
+#[inline(always)]
+#[track_caller]
+fn multiply<
+    A: Operand,
+    B: Operand<Element = A::Element>,
+    S: Scope,
+    const TILE_ROWS: usize,
+    const BLOCKS: usize,
+    const STAGES: usize,
+    const STAGED: usize,
+>(
+    problem: &Problem,
+    (a, b): (&A, &B),
+    originals: Originals,
+    (scales_a, scales_b): (&In<F16>, &In<F16>),
+    (c, bias): (&mut Out<f32>, &In<f32>),
+    pipeline: &Pipeline<STAGES, S>,
+    staged: &mut Shared<f32, STAGED, { output::PITCH }>,
+) {
+    const {
+        assert!(A::TILE == TILE_ROWS, "a block copies its own rows");
+        assert!(B::TILE * BLOCKS == COLS, "a cluster's blocks copy columns for each other");
+        assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
+        assert!(STAGES >= 2 * SLICES, "slices are copied while others are multiplied");
+    }
+    let mut tiles = dynamic_shared![A::Element];
+    let (len_a, len_b) = (TILE_ROWS * DEPTH, COLS * DEPTH);
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
+    let (group, warp) = (warp / 4, warp % 4);
+    let groups = TILE_ROWS / GROUP;
+    let stages = problem.k.div_ceil(DEPTH as u32);
+    let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
+    let mut walk = Walk::<TILE_ROWS, COLS, BLOCKS>::new(problem, rank);
+
+    if t == 0 {
+        pipeline.init(groups as u32);
+    }
+    match BLOCKS {
+        1 => thread::sync_threads(),
+        _ => cluster::sync(),
+    }
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+
+    if group == groups {
+        // With one other warpgroup there are registers enough.
+        if groups > 1 {
+            give_registers::<40>();
+        }
+        if warp > 0 {
+            return;
+        }
+        let mut producer = pipeline.producer();
+        let first_col = rank * B::TILE as u32;
+        while let Some((product, row, col)) = walk.next() {
+            for stage in 0..stages {
+                let p = stage * DEPTH as u32;
+                for slice in (0..SLICES as u32).rev() {
+                    let at = producer.acquire_warp() * (len_a + len_b);
+                    if warp::elect() {
+                        let plane = product * SLICES as u32 + slice;
+                        producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
+                        a.load::<1>(&mut tiles, at, plane, (row, p), producer.full());
+                        let (at, col) = (at + len_a + first_col as usize * DEPTH, col + first_col);
+                        b.load::<BLOCKS>(&mut tiles, at, plane, (col, p), producer.full());
+                    }
+                    producer.advance();
+                }
+            }
+        }
+        if BLOCKS > 1 {
+            producer.drain_warp();
+        }
+        return;
+    }
+
+    if groups > 1 {
+        take_registers::<232>();
+    }
+    // What is begun, and what has been read.
+    let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
+    while let Some((product, row, col)) = walk.next() {
+        let row = row + (group * GROUP) as u32;
+        let of_a = Scales::new::<A::Layout>(scales_a, product, problem.m, problem.k);
+        let of_b = Scales::new::<B::Layout>(scales_b, product, problem.n, problem.k);
+        let least = certain::<A::Layout, B::Layout>(problem, (of_a, of_b), (row, col));
+        let of_rows = of_a.patch::<A::Layout>(row, 0) as u32;
+        let of_cols = [col, col + 64].map(|col| of_b.patch::<B::Layout>(col, 0) as u32);
+        // (Of this tile: were they the kernel's, they would take registers while the tile is written.)
+        let mut sums = Accumulators::<COLS>::zeroed();
+        let mut master = Fragment::<COLS>::zeroed();
+        for stage in 0..stages {
+            let mut slice = || {
+                let at = next.wait_warp() * (len_a + len_b);
+                next.advance();
+                let rows = tiles.operand::<A::Layout>(at + group * GROUP * DEPTH);
+                (rows, tiles.operand::<B::Layout>(at + len_a))
+            };
+            let ((a1, b1), (a0, b0)) = (slice(), slice());
+
+            sums.multiply(a1, b0);
+            sums.multiply_add(a0, b1);
+            commit();
+            // They come from the second-level cache meanwhile.
+            let of_row = of_a.exponent::<A::Layout>(of_rows, stage);
+            let large = of_cols.map(|col| factor(of_row + of_b.exponent::<B::Layout>(col, stage)));
+
+            let mut release = || {
+                // The tensor cores have read for all of the warpgroup.
+                if warp == 0 {
+                    read.release_multiplied();
+                }
+                read.advance();
+            };
+            // One after the other in the same registers: two sets beside the master would not fit. Meanwhile the tensor cores
+            // work for the other warpgroup.
+            let small = sums.wait::<0>();
+            release();
+            master.add_times(small, large.map(|of_large| of_large * const { power(-11) }));
+            sums.multiply_half(0, a0, b0);
+            commit();
+            master.add_times(sums.wait::<0>(), large);
+            sums.multiply_half(1, a0, b0);
+            commit();
+            let second = sums.wait::<0>();
+            release();
+            master.add_times(second, large);
+        }
+        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let first = (row as usize, col as usize);
+        if exceptions::are_certain(&master, least) {
+            output::store_anywhere(&master, staged, &mut epilogue, first);
+        } else {
+            let again = exceptions::Again { problem, originals, product: product as usize };
+            again.store(&master, least, staged, &mut epilogue, first);
+        }
+    }
+}
+
+/// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring, sums on their
+/// way to C, and the ring's barriers: two of eight bytes a stage.
+macro_rules! entry {
+    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
+    ($name:ident: $rows:tt x 128 of 1, $($rest:tt)*) => {
+        entry! { @ $name [barriers = 1] pipeline: $rows x 128 of 1, $($rest)* }
+    };
+    ($name:ident: $rows:tt x 128 of $blocks:tt, $($rest:tt)*) => {
+        entry! { @ $name [cluster = ($blocks)] cluster_pipeline: $rows x 128 of $blocks, $($rest)* }
+    };
+    (
+        @ $name:ident [$($together:tt)*] $ring:ident:
+        $rows:tt x 128 of $blocks:tt, $stages:tt stages, $a:ident, $b:ident
+    ) => {
+        #[doc = concat!(
+            "Tiles of ", $rows, " x 128 elements, blocks of a cluster for each: ", $blocks, "; A lies [`", stringify!($a),
+            "`], B [`", stringify!($b), "`]."
+        )]
+        #[kernel(
+            block = (128 * ($rows / $blocks / GROUP + 1)),
+            $($together)*,
+            dynamic_shared = $stages * DEPTH * ($rows / $blocks + COLS) * size_of::<F16>(),
+            shared = $rows / $blocks * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            min_blocks = 1,
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: Problem,
+            a: TensorMap<F16>,
+            b: TensorMap<F16>,
+            a_itself: In<f32>,
+            b_itself: In<f32>,
+            scales_a: In<F16>,
+            scales_b: In<F16>,
+            mut c: Out<f32>,
+            bias: In<f32>,
+        ) {
+            const ROWS: usize = $rows / $blocks;
+            let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, { COLS / $blocks }>::new(&b));
+            let originals = Originals {
+                a: &a_itself,
+                b: &b_itself,
+            };
+            let scales = (&scales_a, &scales_b);
+            let (out, ring) = ((&mut c, &bias), $ring![$stages]);
+            let mut staged = shared![f32; ROWS, output::PITCH];
+            multiply::<_, _, _, ROWS, $blocks, $stages, ROWS>(&problem, operands, originals, scales, out, &ring, &mut staged);
+        }
+    };
+}
+
+entry! { gemm_sliced_f16x3_256x128_nn: 256 x 128 of 2, 6 stages, AlongK, AcrossK }
+entry! { gemm_sliced_f16x3_256x128_nt: 256 x 128 of 2, 6 stages, AlongK, AlongK }
+entry! { gemm_sliced_f16x3_256x128_tn: 256 x 128 of 2, 6 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_f16x3_256x128_tt: 256 x 128 of 2, 6 stages, AcrossK, AlongK }
+
+entry! { gemm_sliced_f16x3_64x128_nn: 64 x 128 of 1, 8 stages, AlongK, AcrossK }
+entry! { gemm_sliced_f16x3_64x128_nt: 64 x 128 of 1, 8 stages, AlongK, AlongK }
+entry! { gemm_sliced_f16x3_64x128_tn: 64 x 128 of 1, 8 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_f16x3_64x128_tt: 64 x 128 of 1, 8 stages, AcrossK, AlongK }

@@ -1,0 +1,291 @@
+//! The pass that cuts f32 into two scaled slices of f16, for both operands in one launch.
+//!
+//! ```text
+//!   x0 = f16(2^-e x)      x1 = f16(2^11 (2^-e x - x0))      each rounded to the nearest
+//!   x  = 2^e (x0 + 2^-11 x1)
+//! ```
+//!
+//! Of a patch of 64 rows by 256 columns the largest absolute value becomes one of [2^13, 2^14), which gives `e`. A block
+//! holds the patch in registers meanwhile: an element is read once, and four bytes of it are written.
+//!
+//! What is left of a number is at most 2^-23 of it, and x1 is not larger than x, where 2^-e |x| >= 2^-13. Below,
+//!
+//! * f16's last digit leaves up to 2^-36 of x;
+//! * x1 may be all that there is of x; but x1 y1 is left out of the product, which is up to 2^-11 |2^-e x - x0| |y|, at most 2^-36
+//!   |y| too.
+//!
+//! The sum of all that a patch loses so is written beside its exponent, and [`certain`] makes a bound of it.
+
+use super::{
+    super::device::{warpgroup::Layout, *},
+    slices::{EIGHT, eight, plane_pitch},
+};
+use crate::problem::{Matrices, Problem};
+
+/// Slices of a number.
+pub const SLICES: usize = 2;
+/// Rows of a patch.
+pub const PATCH_ROWS: usize = 64;
+/// Columns of a patch: eight for each lane.
+pub const PATCH_COLS: usize = 32 * EIGHT;
+
+/// Warps of a block, and the rows of each.
+const WARPS: usize = 16;
+const ROWS_OF_WARP: usize = PATCH_ROWS / WARPS;
+
+/// What is added to an exponent that is written; 0 is written of a patch of zeros.
+const BIAS: i32 = 256;
+
+/// Patches of matrices of so many rows and columns: down and across.
+#[inline(always)]
+pub const fn patches(rows: u32, cols: u32) -> (u32, u32) {
+    (rows.div_ceil(PATCH_ROWS as u32), cols.div_ceil(PATCH_COLS as u32))
+}
+
+/// 2 to that power, of normal numbers.
+#[inline(always)]
+pub const fn power(exponent: i32) -> f32 {
+    f32::from_bits(((exponent + 127) as u32) << 23)
+}
+
+/// Cuts A and B, each of as many patches as it says: blocks of A's come first. As
+/// [`cut_bf16x3`](super::slices::cut_bf16x3).
+#[kernel(block = (32, WARPS), shared = 2 * WARPS * size_of::<u32>(), barriers = 2, arch = 90, dependent)]
+pub fn cut_f16x2(
+    of_a: Matrices,
+    of_b: Matrices,
+    a: In<f32>,
+    b: In<f32>,
+    mut planes_a: Out<F16>,
+    mut planes_b: Out<F16>,
+    mut scales_a: Out<F16>,
+    mut scales_b: Out<F16>,
+) {
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+    let block = thread::block_idx_x();
+    let is_b = block >= of_a.patches;
+    let number = if is_b { block - of_a.patches } else { block };
+    // Number by number: a pointer to one of two structs would be one to local memory.
+    let source = Matrices {
+        rows: if is_b { of_b.rows } else { of_a.rows },
+        cols: if is_b { of_b.cols } else { of_a.cols },
+        count: if is_b { of_b.count } else { of_a.count },
+        patches: 0,
+        pitch: if is_b { of_b.pitch } else { of_a.pitch },
+        step: if is_b { of_b.step } else { of_a.step },
+    };
+    let from = if is_b { &b } else { &a };
+    let (planes, scales) = match is_b {
+        true => (&mut planes_b, &mut scales_b),
+        false => (&mut planes_a, &mut scales_a),
+    };
+
+    let (down, across) = patches(source.rows, source.cols);
+    // No divisor is zero where there are patches, which the compiler cannot know.
+    let of_matrix = (down * across).max(1);
+    let (matrix, patch) = ((number / of_matrix) as usize, number % of_matrix);
+    let (down, across) = (patch / across.max(1), patch % across.max(1));
+    let (rows, cols) = (source.rows as usize, source.cols as usize);
+    let (pitch, step) = (source.pitch as usize, source.step as usize);
+    let len = (source.count as usize - 1) * step + (rows - 1) * pitch + cols;
+    let (lane, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    let col = across as usize * PATCH_COLS + lane * EIGHT;
+    let first_row = down as usize * PATCH_ROWS + warp;
+    let plane = rows * plane_pitch(cols);
+
+    // All are read before one is waited for. Below the last row they are of the last one.
+    let numbers: [[f32; EIGHT]; ROWS_OF_WARP] = core::array::from_fn(|i| {
+        eight(from, matrix * step + (first_row + i * WARPS).min(rows - 1) * pitch + col, len)
+    });
+    let mut largest = 0;
+    for i in 0..ROWS_OF_WARP {
+        for j in 0..EIGHT {
+            let size = numbers[i][j].to_bits() & 0x7fff_ffff;
+            // Infinities and NaN stay so, whatever the scale.
+            if col + j < cols && size < 0x7f80_0000 {
+                largest = size.max(largest);
+            }
+        }
+    }
+    let mut lanes = 16;
+    while lanes > 0 {
+        largest = warp::shuffle_xor(warp::ALL, largest, lanes).max(largest);
+        lanes /= 2;
+    }
+    let mut of_warps = shared![u32; 2, WARPS];
+    if lane == 0 {
+        of_warps[(0, warp)] = largest;
+    }
+    thread::sync_threads();
+    for other in 0..WARPS {
+        largest = of_warps[(0, other)].max(largest);
+    }
+    // Both 2^e and 2^-e are normal numbers. What is smaller than that is cut off, and counted.
+    let exponent = ((largest >> 23) as i32 - (127 + 13)).max(-110);
+    let scale = power(-exponent);
+
+    let mut lost = 0.0;
+    let mut put = |row: usize, numbers: [f32; EIGHT]| {
+        if row >= rows || col >= cols {
+            return;
+        }
+        let [a, b, c, d, e, f, g, h] = numbers;
+        let mut number = col;
+        let cut = [[a, b], [c, d], [e, f], [g, h]].map(|pair| {
+            let scaled = pair.map(|x| x * scale);
+            let first = F16::from_two_f32(scaled);
+            let left = [scaled[0] - first[0].to_f32(), scaled[1] - first[1].to_f32()];
+            let second = F16::from_two_f32(left.map(|x| x * 2048.0));
+            for i in 0..2 {
+                let size_of = |x: f32| f32::from_bits(x.to_bits() & 0x7fff_ffff);
+                let size = size_of(scaled[i]);
+                if number < cols && size < const { power(-13) } && pair[i] != 0.0 {
+                    let of_last = size_of(left[i] - second[i].to_f32() * const { power(-11) });
+                    let off = of_last + size_of(left[i]) * const { power(-11) };
+                    // So that the bound does not become zero by being small.
+                    if off > 0.0 || size < const { power(-60) } {
+                        lost += off.max(const { power(-60) });
+                    }
+                }
+                number += 1;
+            }
+            [first, second]
+        });
+        let to = matrix * SLICES * plane + row * plane_pitch(cols) + col;
+        for slice in 0..SLICES {
+            let [[a, b], [c, d], [e, f], [g, h]] = cut.map(|pair| pair[slice]);
+            planes.store128(to + slice * plane, [a, b, c, d, e, f, g, h]);
+        }
+    };
+    // One after the other, not in a loop: a register has no number that is computed.
+    put(first_row, numbers[0]);
+    put(first_row + WARPS, numbers[1]);
+    put(first_row + 2 * WARPS, numbers[2]);
+    put(first_row + 3 * WARPS, numbers[3]);
+
+    let mut lanes = 16;
+    while lanes > 0 {
+        lost += warp::shuffle_xor(warp::ALL, lost, lanes);
+        lanes /= 2;
+    }
+    if lane == 0 {
+        of_warps[(1, warp)] = lost.to_bits();
+    }
+    thread::sync_threads();
+    if lane == 0 && warp == 0 {
+        let mut lost = 0.0;
+        for other in 0..WARPS {
+            lost += f32::from_bits(of_warps[(1, other)]);
+        }
+        // Rounded up to the upper half of its bits.
+        let lost = if lost > 0.0 { (lost.to_bits() >> 16) + 1 } else { 0 };
+        let written = if largest == 0 { 0 } else { (exponent + BIAS) as u32 };
+        scales[2 * number as usize] = F16::from_bits(written as u16);
+        scales[2 * number as usize + 1] = F16::from_bits(lost as u16);
+    }
+}
+
+/// Where the scales of an operand's rows (columns of B) of a tile are, in one matrix.
+#[derive(Clone, Copy)]
+pub struct Scales<'a> {
+    scales: &'a In<F16>,
+    /// Patches before the matrix, across it, and down and across to the last.
+    first: u32,
+    across: u32,
+    last: u32,
+}
+
+impl<'a> Scales<'a> {
+    /// Those of `size` rows (columns of B) of matrix `matrix`.
+    #[inline(always)]
+    pub fn new<L: Layout>(scales: &'a In<F16>, matrix: u32, size: u32, k: u32) -> Self {
+        let (down, across) = if L::MN_MAJOR == 1 { patches(k, size) } else { patches(size, k) };
+        let last = (if L::MN_MAJOR == 1 { across } else { down }) - 1;
+        Scales { scales, first: matrix * down * across, across, last }
+    }
+
+    /// The patch of 64 rows (columns of B) from `outer` on, below the last the last one's, and 64 steps of k.
+    #[inline(always)]
+    pub fn patch<L: Layout>(self, outer: u32, stage: u32) -> usize {
+        let (row, col) = if L::MN_MAJOR == 1 {
+            (stage, (outer / PATCH_COLS as u32).min(self.last))
+        } else {
+            ((outer / PATCH_ROWS as u32).min(self.last), stage / (PATCH_COLS as u32 / 64))
+        };
+        (self.first + row * self.across + col) as usize
+    }
+
+    /// The exponent of 64 steps of k, of 64 rows (columns of B) whose first patch is `first`; of zeros none.
+    #[inline(always)]
+    #[track_caller]
+    pub fn exponent<L: Layout>(self, first: u32, stage: u32) -> i32 {
+        let further = match L::MN_MAJOR {
+            1 => stage * self.across,
+            _ => stage / const { PATCH_COLS as u32 / 64 },
+        };
+        let written = i32::from(self.scales[2 * (first + further) as usize].to_bits());
+        if written == 0 { 0 } else { written - BIAS }
+    }
+
+    /// Smallest and largest exponent, and 2^39 times what is lost, of `tile` rows (columns of B) and all steps of k. All lanes
+    /// of a warp come here.
+    #[inline(always)]
+    #[track_caller]
+    fn summary<L: Layout>(self, outer: u32, tile: u32, stages: u32) -> (i32, i32, f32) {
+        let (mut smallest, mut largest, mut lost) = (i32::MAX, i32::MIN, 0.0);
+        let mut stage = thread::lane_id();
+        while stage < stages {
+            let mut part = 0;
+            while part < tile {
+                let patch = self.patch::<L>(outer + part, stage);
+                let written = i32::from(self.scales[2 * patch].to_bits());
+                if written != 0 {
+                    let exponent = written - BIAS;
+                    (smallest, largest) = (smallest.min(exponent), largest.max(exponent));
+                    let of_patch = u32::from(self.scales[2 * patch + 1].to_bits()) << 16;
+                    lost += f32::from_bits(of_patch) * const { power(39) } * power(exponent);
+                }
+                part += 64;
+            }
+            stage += 32;
+        }
+        let mut lanes = 16;
+        while lanes > 0 {
+            smallest = (warp::shuffle_xor(warp::ALL, smallest as u32, lanes) as i32).min(smallest);
+            largest = (warp::shuffle_xor(warp::ALL, largest as u32, lanes) as i32).max(largest);
+            lost += warp::shuffle_xor(warp::ALL, lost, lanes);
+            lanes /= 2;
+        }
+        (smallest, largest, lost)
+    }
+}
+
+/// The size from which on the sums of a tile of 64 rows and 128 columns, whose first element is (row, col), can be relied on:
+/// 2^25 times as much as is lost at most, of A with the largest of B, and the other way round. All lanes of a warp come here.
+#[inline(always)]
+#[track_caller]
+pub fn certain<A: Layout, B: Layout>(
+    problem: &Problem,
+    (a, b): (Scales, Scales),
+    (row, col): (u32, u32),
+) -> f32 {
+    let stages = problem.k.div_ceil(64);
+    let (smallest_a, largest_a, lost_a) = a.summary::<A>(row, 64, stages);
+    let (smallest_b, largest_b, lost_b) = b.summary::<B>(col, 128, stages);
+    if largest_a == i32::MIN || largest_b == i32::MIN {
+        // Zeros, but for infinities and NaN.
+        return 0.0;
+    }
+    // A factor of two such exponents is an f32, and what it multiplies is below 2^34.
+    if largest_a + largest_b > 116 {
+        return f32::INFINITY;
+    }
+    let mut least = lost_a * power(largest_b) + lost_b * power(largest_a);
+    // Below, 64 products are at most 2^-66; where their factor is no normal number, 2^-92 is lost.
+    if smallest_a + smallest_b < -100 {
+        least += problem.k as f32 * const { power(-70) };
+    }
+    least
+}

@@ -1,0 +1,148 @@
+//! Scaled slices of f16: what they are, and that what a patch loses is not more than it says.
+
+use gpu::{
+    checked::kernels::gemm_sliced::halves::cut_f16x2,
+    kernels::gemm_sliced::{
+        halves::{PATCH_COLS, PATCH_ROWS, SLICES, patches},
+        slices::plane_pitch,
+    },
+    problem::Matrices,
+};
+use simt::{F16, check::Order};
+
+use super::sliced::{Given, Slice, cut};
+
+impl Slice for F16 {
+    const SLICES: usize = SLICES;
+    const UNWRITTEN: Self = F16::from_bits(0xffff);
+
+    fn patches(rows: u32, cols: u32) -> (u32, u32) {
+        patches(rows, cols)
+    }
+}
+
+/// A patch: its largest number, and the sum of what is lost of those that are small beside it, as it is at least and at most
+/// written, by the patch's scale.
+#[derive(Clone, Copy, Default)]
+struct Patch {
+    largest: f32,
+    lost: f64,
+    most: f64,
+}
+
+impl Given<F16> {
+    /// Calls `act` with a patch's number, an element and its slices.
+    fn for_each(&self, numbers: &[f32], mut act: impl FnMut(usize, f32, [F16; 2])) {
+        let Matrices { rows, cols, count, pitch, step, .. } = self.source;
+        let (rows, cols) = (rows as usize, cols as usize);
+        let (down, across) = patches(rows as u32, cols as u32);
+        for i in 0..count as usize {
+            for row in 0..rows {
+                for col in 0..cols {
+                    let x = numbers[i * step as usize + row * pitch as usize + col];
+                    let slices = [0, 1].map(|s| {
+                        self.planes()[((i * SLICES + s) * rows + row) * plane_pitch(cols) + col]
+                    });
+                    let patch = (i * down as usize + row / PATCH_ROWS) * across as usize;
+                    act(patch + col / PATCH_COLS, x, slices);
+                }
+            }
+        }
+    }
+
+    /// Are its planes and scales what they should be?
+    fn check_halves(&mut self) {
+        let numbers = self.numbers_mut().to_vec();
+        let mut of_patches = vec![Patch::default(); self.source.patches as usize];
+        self.for_each(&numbers, |patch, x, _| {
+            if x.is_finite() {
+                of_patches[patch].largest = x.abs().max(of_patches[patch].largest);
+            }
+        });
+        let exponents = of_patches.iter().enumerate().map(|(number, patch)| {
+            let written = i32::from(self.ranges[2 * number].to_bits());
+            if patch.largest == 0.0 {
+                assert_eq!(written, 0, "{number}: of zeros");
+                return -110;
+            }
+            // Powers of two that small have no inverse that is an f32.
+            let largest = f64::from(patch.largest).log2().floor() as i32;
+            assert_eq!(written - 256, (largest - 13).max(-110), "{number}: {:e}", patch.largest);
+            written - 256
+        });
+        let exponents = exponents.collect::<Vec<_>>();
+        self.for_each(&numbers, |patch, x, [first, second]| {
+            let (one, other) = (f64::from(first.to_f32()), f64::from(second.to_f32()));
+            if !x.is_finite() {
+                assert!(one == f64::from(x) || one.is_nan() && x.is_nan(), "{x}: {first:?}");
+                assert!(other.is_nan(), "{x}: {second:?}");
+                return;
+            }
+            let scaled = f64::from(x) * 2f64.powi(-exponents[patch]);
+            let off = (scaled - one - other * 2f64.powi(-11)).abs();
+            assert!(
+                (scaled - one).abs() <= 2f64.powi(-11) * scaled.abs() + 2f64.powi(-25),
+                "{x:e}"
+            );
+            if scaled.abs() >= 2f64.powi(-13) {
+                assert!(off <= 2f64.powi(-23) * scaled.abs(), "{x:e}: {first:?} {second:?}");
+            } else if x != 0.0 {
+                assert!(off <= 2f64.powi(-36), "{x:e}: {first:?} {second:?}");
+                let patch = &mut of_patches[patch];
+                // With what a product leaves out.
+                let lost = off + (scaled - one).abs() * 2f64.powi(-11);
+                patch.lost += lost;
+                if lost > 0.0 || scaled.abs() < 2f64.powi(-60) {
+                    patch.most += lost.max(2f64.powi(-60));
+                }
+            }
+        });
+        for (number, patch) in of_patches.into_iter().enumerate() {
+            let lost =
+                f64::from(f32::from_bits(u32::from(self.ranges[2 * number + 1].to_bits()) << 16));
+            assert!(
+                lost >= patch.lost * (1.0 - 2f64.powi(-20)),
+                "{number}: {lost:e} of {:e}",
+                patch.lost
+            );
+            // It is rounded up to eight bits.
+            let most = patch.most * (1.0 + 2f64.powi(-6));
+            assert!(lost <= most, "{number}: {lost:e}, at most {most:e}");
+        }
+    }
+}
+
+#[test]
+fn slices_are_the_number() {
+    // Of one size; one by one of all sizes; special ones among them.
+    let spread = (0..2000u32).map(|i| f32::from_bits(i.wrapping_mul(0x9e37_79b1)));
+    let all = spread.filter(|x| x.is_finite()).collect::<Vec<_>>();
+    let near = all.iter().map(|x| f32::from_bits(x.to_bits() & 0x83ff_ffff | 0x3c00_0000));
+    let near = near.collect::<Vec<_>>();
+    let wide = all.iter().map(|x| f32::from_bits(x.to_bits() & 0x8fff_ffff | 0x3000_0000));
+    let wide = wide.collect::<Vec<_>>();
+    let small = all.iter().map(|x| f32::from_bits(x.to_bits() & 0x81ff_ffff)).collect::<Vec<_>>();
+    let mut special = near.clone();
+    let specials = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE];
+    specials.iter().enumerate().for_each(|(i, x)| special[37 * i] = *x);
+    let zeros = vec![0.0];
+    let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
+    let shapes = [
+        ([1, 1, 1], [1, 3, 300]),
+        ([2, 65, 40], [1, 130, 256]),
+        ([1, 64, 256], [3, 31, 7]),
+        ([1, 65, 515], [1, 8, 2048]),
+    ];
+    let kinds = [near, wide, all, small, special, zeros];
+    for (number, (of_a, of_b)) in shapes.into_iter().enumerate() {
+        for (gap, start) in [(0, 0), (1, 1), (3, 2), (4, 3)] {
+            for kind in 0..kinds.len() {
+                let mut a = Given::<F16>::new(of_a, gap, start, &kinds[kind]);
+                let mut b = Given::new(of_b, gap, 3 - start, &kinds[(kind + 1) % kinds.len()]);
+                cut((&cut_f16x2, 16), [&mut a, &mut b], orders[(number + gap) % 4]);
+                a.check_halves();
+                b.check_halves();
+            }
+        }
+    }
+}
