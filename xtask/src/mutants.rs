@@ -158,7 +158,7 @@ const GENERAL: [(&str, &[&str]); 4] = [
         ],
     ),
     // Blocks that may split k; of the other text one block a tile, and two of a cluster; B across k, and along it; and
-    // operands that are gathered.
+    // operands that are gathered; and an A whose rows begin anywhere.
     (
         "gemm_wgmma",
         &[
@@ -166,6 +166,7 @@ const GENERAL: [(&str, &[&str]); 4] = [
             "gemm_wgmma_f32_128x256_nn",
             "gemm_wgmma_f32_256x256_nt",
             "gemm_wgmma_any_f32_64x64_nn",
+            "gemm_wgmma_f32_256x256_on",
         ],
     ),
     // Of either text the least tile.
