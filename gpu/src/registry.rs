@@ -9,7 +9,12 @@ use simt::{
 };
 
 use crate::{
-    kernels::{basic::BLOCK, gemm_tma::SLAB, gemm_wgmma::DEPTH, gemm_wgmma_tf32},
+    kernels::{
+        basic::BLOCK,
+        gemm_tma::SLAB,
+        gemm_wgmma::{CLASSES, DEPTH},
+        gemm_wgmma_tf32,
+    },
     problem::{Matrices, Problem},
 };
 
@@ -81,10 +86,7 @@ macro_rules! wgmma {
                 along_k: [along_k!(a $a), along_k!(b $b)],
                 is_one_of_four: true,
                 walkers: Some($blocks),
-                kernel: TensorKernel::Boxes {
-                    kernel: &crate::kernels::gemm_wgmma::$name,
-                    checked: &crate::checked::kernels::gemm_wgmma::$name,
-                },
+                kernel: wgmma_kernel!($a $name),
             }),
         }
     };
@@ -117,6 +119,22 @@ macro_rules! wgmma_any {
     };
 }
 
+/// Its kernel: with a map for A, or with eight.
+macro_rules! wgmma_kernel {
+    (o $name:ident) => {
+        TensorKernel::ClassesOfA {
+            kernel: &crate::kernels::gemm_wgmma::$name,
+            checked: &crate::checked::kernels::gemm_wgmma::$name,
+        }
+    };
+    ($a:ident $name:ident) => {
+        TensorKernel::Boxes {
+            kernel: &crate::kernels::gemm_wgmma::$name,
+            checked: &crate::checked::kernels::gemm_wgmma::$name,
+        }
+    };
+}
+
 /// The contract of such types.
 #[rustfmt::skip]
 macro_rules! wgmma_contract {
@@ -137,6 +155,7 @@ macro_rules! of_blocks {
 /// How operands lie, in words.
 #[rustfmt::skip]
 macro_rules! lie {
+    (o n) => { "A along k, in rows that begin anywhere, B along n" };
     (n n) => { "A along k, B along n" };
     (n t) => { "A and B along k" };
     (t n) => { "A along m, B along n" };
@@ -255,6 +274,9 @@ macro_rules! mma_contract {
 
 /// Does an operand lie along k?
 macro_rules! along_k {
+    (a o) => {
+        true
+    };
     (a n) => {
         true
     };
@@ -642,6 +664,10 @@ pub static KERNELS: &[Entry] = &[
     wgmma! { gemm_wgmma_f16_f32_256x256_nt:   f16 f32, 256 x 256 of 2, n t },
     wgmma! { gemm_wgmma_f16_f32_256x256_tn:   f16 f32, 256 x 256 of 2, t n },
     wgmma! { gemm_wgmma_f16_f32_256x256_tt:   f16 f32, 256 x 256 of 2, t t },
+    wgmma! { gemm_wgmma_256x256_on:           bf16 bf16, 256 x 256 of 2, o n },
+    wgmma! { gemm_wgmma_f32_256x256_on:       bf16 f32, 256 x 256 of 2, o n },
+    wgmma! { gemm_wgmma_f16_256x256_on:       f16 f16, 256 x 256 of 2, o n },
+    wgmma! { gemm_wgmma_f16_f32_256x256_on:   f16 f32, 256 x 256 of 2, o n },
     wgmma! { gemm_wgmma_128x128_nn:           bf16 bf16, 128 x 128 in 8, n n },
     wgmma! { gemm_wgmma_128x128_nt:           bf16 bf16, 128 x 128 in 8, n t },
     wgmma! { gemm_wgmma_128x128_tn:           bf16 bf16, 128 x 128 in 8, t n },
@@ -929,6 +955,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm/mod.rs", include_str!("kernels/gemm/mod.rs")),
     ("kernels/gemm/operand.rs", include_str!("kernels/gemm/operand.rs")),
     ("kernels/gemm/pad.rs", include_str!("kernels/gemm/pad.rs")),
+    ("kernels/gemm/pieces.rs", include_str!("kernels/gemm/pieces.rs")),
     ("kernels/gemm/real.rs", include_str!("kernels/gemm/real.rs")),
     ("kernels/gemm/stored.rs", include_str!("kernels/gemm/stored.rs")),
     ("kernels/gemm_mma/entries.rs", include_str!("kernels/gemm_mma/entries.rs")),
@@ -952,6 +979,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_wgmma/operand.rs", include_str!("kernels/gemm_wgmma/operand.rs")),
     ("kernels/gemm_wgmma/output.rs", include_str!("kernels/gemm_wgmma/output.rs")),
     ("kernels/gemm_wgmma/parts.rs", include_str!("kernels/gemm_wgmma/parts.rs")),
+    ("kernels/gemm_wgmma/shifted.rs", include_str!("kernels/gemm_wgmma/shifted.rs")),
     ("kernels/gemm_wgmma/walk.rs", include_str!("kernels/gemm_wgmma/walk.rs")),
     ("kernels/gemm_wgmma/words.rs", include_str!("kernels/gemm_wgmma/words.rs")),
     ("kernels/gemm_wgmma_tf32/columns.rs", include_str!("kernels/gemm_wgmma_tf32/columns.rs")),
@@ -1231,6 +1259,13 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
         /// The same source, compiled for [`simt::check::launch`].
         checked: &'static Kernel<CheckedShiftedParams<T, O>>,
     },
+    /// The same of elements of two bytes: there are maps of every eighth row, and a tile's rows are all of one of them.
+    ClassesOfA {
+        /// The kernel.
+        kernel: &'static Kernel<ClassesParams<T, O>>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedClassesParams<T, O>>,
+    },
     /// It takes maps as [`Boxes`](TensorKernel::Boxes), of f32 that are rounded to tf32 as they are copied: `T` is f32. It
     /// takes any of its operands turned over, too.
     Tf32 {
@@ -1268,6 +1303,19 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
     },
 }
 
+impl<T, O> TensorProduct<T, O> {
+    /// Tiles that so many rows of C take, one below the other.
+    pub fn tiles_down(&self, rows: usize) -> usize {
+        let tile = self.tile[0] as usize;
+        match self.kernel {
+            TensorKernel::ClassesOfA { .. } => {
+                rows.min(CLASSES) * rows.div_ceil(CLASSES).div_ceil(tile)
+            }
+            _ => rows.div_ceil(tile),
+        }
+    }
+}
+
 impl<T, O> TensorKernel<T, O> {
     /// What the kernel says of itself.
     pub fn declaration(&self) -> &'static Declaration {
@@ -1278,6 +1326,7 @@ impl<T, O> TensorKernel<T, O> {
             TensorKernel::Gathered { kernel, .. } => &kernel.declaration,
             TensorKernel::Sliced { kernel, .. } => &kernel.declaration,
             TensorKernel::SlicedF16 { kernel, .. } => &kernel.declaration,
+            TensorKernel::ClassesOfA { kernel, .. } => &kernel.declaration,
         }
     }
 
@@ -1288,7 +1337,7 @@ impl<T, O> TensorKernel<T, O> {
 
     /// May A's rows begin anywhere?
     pub fn shifts_a(&self) -> bool {
-        matches!(self, TensorKernel::ShiftedA { .. })
+        matches!(self, TensorKernel::ShiftedA { .. } | TensorKernel::ClassesOfA { .. })
     }
 
     /// Are operands rounded to tf32?
@@ -1318,6 +1367,36 @@ pub type ShiftedParams<T, O = T> =
 /// Problem, A four times, B, C, bias as views that report every access.
 pub type CheckedShiftedParams<T, O = T> = (
     Problem,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
+    CheckedOut<O>,
+    CheckedIn<O>,
+);
+/// Problem, A eight times, B, C, bias.
+pub type ClassesParams<T, O = T> = (
+    Problem,
+    TensorMap<T>,
+    TensorMap<T>,
+    TensorMap<T>,
+    TensorMap<T>,
+    TensorMap<T>,
+    TensorMap<T>,
+    TensorMap<T>,
+    TensorMap<T>,
+    TensorMap<T>,
+    Out<O>,
+    In<O>,
+);
+/// Problem, A eight times, B, C, bias as views that report every access.
+pub type CheckedClassesParams<T, O = T> = (
+    Problem,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
+    CheckedTensorMap<T>,
     CheckedTensorMap<T>,
     CheckedTensorMap<T>,
     CheckedTensorMap<T>,

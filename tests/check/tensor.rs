@@ -166,6 +166,7 @@ fn is_clean_and_right(
                 let params = (problem, a0, a1, a2, a3, b_map, c, bias);
                 check::launch(checked, &config, params, &options)
             }
+            TensorKernel::ClassesOfA { .. } => panic!("{name}: there is none of f32"),
         }
     };
     let report = report.unwrap();

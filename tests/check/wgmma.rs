@@ -13,9 +13,9 @@ use simt::{
     device::{self, BoxShape},
 };
 
-/// Tile shapes, times ways in which operands lie: there is a kernel for each of every pair of types, whose texts differ in
-/// the types alone.
-const TEXTS: usize = 8 * 4;
+/// Tile shapes, times ways in which operands lie, and an A whose rows begin anywhere: there is a kernel for each of every pair
+/// of types, whose texts differ in the types alone.
+const TEXTS: usize = 8 * 4 + 1;
 
 type Case<T, O> = TensorProduct<T, O>;
 
@@ -80,20 +80,22 @@ impl<T: Stored<Real = f32>> Operand<T> {
     fn new(
         [outer, k]: [usize; 2],
         along_k: bool,
+        anywhere: bool,
         shape: BoxShape,
         value: impl Fn(usize, usize) -> T,
     ) -> Self {
         let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
-        let pitch = cols.next_multiple_of(8);
+        // Of rows that begin anywhere those of each of eight classes do so in another way.
+        let pitch = if anywhere { cols.next_multiple_of(8) + 3 } else { cols.next_multiple_of(8) };
         let at = |row: usize, col: usize| match () {
             // What is between the rows is no zero: nobody may read it.
             _ if col >= cols => T::nearest(f32::NAN),
             _ if along_k => value(row, col),
             _ => value(col, row),
         };
-        let places = (0..rows * pitch / 8).map(|i| (i * 8 / pitch, i * 8 % pitch));
-        let values =
-            places.map(|(row, col)| Eight(std::array::from_fn(|i| at(row, col + i)))).collect();
+        let at = |place: usize| at(place / pitch, place % pitch);
+        let eights = (0..(rows * pitch).div_ceil(8)).map(|i| i * 8);
+        let values = eights.map(|first| Eight(std::array::from_fn(|i| at(first + i)))).collect();
         Operand { values, extents: [1, rows, cols], pitch, shape }
     }
 
@@ -101,6 +103,20 @@ impl<T: Stored<Real = f32>> Operand<T> {
         let start = self.values.as_ptr().cast();
         // SAFETY: so many elements, and nobody writes them.
         unsafe { device::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }.unwrap()
+    }
+
+    /// Of every eighth row, from the multiple of eight elements on before the first of these: the first element, the extents
+    /// and the strides of each.
+    fn classes(&self) -> [(*const T, [usize; 3], [usize; 2]); 8] {
+        let [_, rows, len] = self.extents;
+        std::array::from_fn(|class| {
+            let (start, rows) = match rows.saturating_sub(class) {
+                0 => (0, 1),
+                rows => (class * self.pitch, rows.div_ceil(8)),
+            };
+            let first = self.values.as_ptr().cast::<T>().wrapping_add(start / 8 * 8);
+            (first, [1, rows, len + start % 8], [0, 8 * self.pitch])
+        })
     }
 
     fn checked_map(&self) -> checked::TensorMap<T> {
@@ -143,8 +159,11 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
         if full {
             (problem.bias, problem.activation) = (COL_BIAS, RELU);
         }
-        let a = Operand::new([m, k], case.along_k[0], case.a, |row, p| value(row, p, 1));
-        let b = Operand::new([n, k], case.along_k[1], case.b, |col, p| value(p, col, 2));
+        let a = Operand::new([m, k], case.along_k[0], case.kernel.shifts_a(), case.a, |row, p| {
+            value(row, p, 1)
+        });
+        let b = Operand::new([n, k], case.along_k[1], false, case.b, |col, p| value(p, col, 2));
+        problem.a[0] = a.pitch as u64;
         // With beta = 0 it is not looked at.
         let c_at = |row, col| if beta == 0.0 { f32::NAN } else { value(row, col, 3).widened() };
         let c = (0..m * n).map(|i| O::nearest(c_at(i / n, i % n))).collect::<Vec<_>>();
@@ -189,7 +208,6 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
     }
 
     fn run(&self, case: &Case<T, O>, work: Work) -> Vec<O> {
-        let TensorKernel::Boxes { kernel, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
         unsafe {
@@ -197,28 +215,56 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                 device::Out::new(c.as_mut_ptr(), c.len()),
                 device::In::new(self.bias.as_ptr(), self.bias.len()),
             );
-            let params = (self.problem, self.a.map(), self.b.map(), out, bias);
-            let config = self.config(case, work);
-            cpu::launch(kernel, &config, params, &cpu::Options::default()).unwrap();
+            let (config, options) = (self.config(case, work), cpu::Options::default());
+            match case.kernel {
+                TensorKernel::Boxes { kernel, .. } => {
+                    let params = (self.problem, self.a.map(), self.b.map(), out, bias);
+                    cpu::launch(kernel, &config, params, &options)
+                }
+                TensorKernel::ClassesOfA { kernel, .. } => {
+                    let map = |(first, extents, strides)| {
+                        device::TensorMap::new(first, extents, strides, self.a.shape).unwrap()
+                    };
+                    let [a0, a1, a2, a3, a4, a5, a6, a7] = self.a.classes().map(map);
+                    let b = self.b.map();
+                    let params = (self.problem, a0, a1, a2, a3, a4, a5, a6, a7, b, out, bias);
+                    cpu::launch(kernel, &config, params, &options)
+                }
+                _ => panic!("{}", name(case)),
+            }
+            .unwrap();
         }
         c
     }
 
     fn run_watched(&self, case: &Case<T, O>, work: Work, order: Order) -> Vec<O> {
-        let TensorKernel::Boxes { checked, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         let mut options = check::Options::default();
         options.order = order;
-        // Between rows of B that are no multiple of sixteen bytes there are elements that nobody reads.
-        options.complete = self.problem.n.is_multiple_of(8);
+        // Where rows begin anywhere, nobody reads what lies between those of an operand.
+        options.complete = self.problem.n.is_multiple_of(8) && !case.kernel.shifts_a();
         // SAFETY: as in `run`.
         let report = unsafe {
             let (out, bias) = (
                 checked::Out::new(c.as_mut_ptr(), c.len()),
                 checked::In::new(self.bias.as_ptr(), self.bias.len()),
             );
-            let params = (self.problem, self.a.checked_map(), self.b.checked_map(), out, bias);
-            check::launch(checked, &self.config(case, work), params, &options)
+            let (config, b) = (self.config(case, work), self.b.checked_map());
+            match case.kernel {
+                TensorKernel::Boxes { checked, .. } => {
+                    let params = (self.problem, self.a.checked_map(), b, out, bias);
+                    check::launch(checked, &config, params, &options)
+                }
+                TensorKernel::ClassesOfA { checked, .. } => {
+                    let map = |(first, extents, strides)| {
+                        checked::TensorMap::new(first, extents, strides, self.a.shape).unwrap()
+                    };
+                    let [a0, a1, a2, a3, a4, a5, a6, a7] = self.a.classes().map(map);
+                    let params = (self.problem, a0, a1, a2, a3, a4, a5, a6, a7, b, out, bias);
+                    check::launch(checked, &config, params, &options)
+                }
+                _ => panic!("{}", name(case)),
+            }
         };
         let report = report.unwrap();
         assert!(report.is_clean(), "{}, {order}: {report}", name(case));

@@ -230,7 +230,9 @@ fn every_way_on_tensor_cores<T: Number>() -> usize {
                         takers += 1;
                     }
                     let exchanged = usize::from(way.0 == way.1);
-                    assert_eq!(takers, 10 + exchanged, "{case}");
+                    // And of A along k and B along n the one whose A's rows may begin anywhere.
+                    let nn = if order == Order::Rows { (true, true) } else { (false, false) };
+                    assert_eq!(takers, 10 + exchanged + usize::from(way == nn), "{case}");
                     count += 1;
                 }
             }
@@ -260,6 +262,7 @@ fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
     // Rows of A have 129 elements; those of B, 512, are as they should be.
     let needed = 2 * 256 * 136;
     assert_eq!((chosen(&odd).entry.name(), chosen(&odd).workspace_bytes), (name, needed));
+    // Without room an A may still begin anywhere, but no B along n.
     let little = Gemm::<T>::new().workspace_limit(needed - 1);
     let choice = little.choose(&odd, &Target::H200).unwrap();
     assert_eq!((choice.entry.name(), choice.workspace_bytes), (&*format!("{gathered}_nn"), 0));
@@ -301,6 +304,47 @@ fn rows_anywhere_on_tensor_cores() {
     counted("tensor::rows_anywhere_on_tensor_cores", count);
     let of_f16 = ("gemm_wgmma_f16_128x256", "gemm_wgmma_any_f16_64x64");
     assert_eq!(anywhere_on_tensor_cores::<F16>(of_f16.0, of_f16.1), count);
+}
+
+/// Rows of an A along k that begin anywhere, in all eight ways, are taken without a copy: with rows of C that do, too, and
+/// all that may be done to it.
+#[test]
+fn shifted_rows_on_tensor_cores() {
+    let name = "gemm_wgmma_256x256_on";
+    let named = Gemm::<Bf16>::new().kernel(name).unwrap();
+    let odd = Request::dense(Shape::new(256, 512, 129).unwrap());
+    assert_eq!(named.choose(&odd, &Target::H200).unwrap().workspace_bytes, 0);
+    let large = Request::dense(Shape::new(4096, 4096, 4095).unwrap());
+    let auto = Gemm::<Bf16>::new().choose(&large, &Target::H200).unwrap();
+    assert_eq!((auto.entry.name(), auto.workspace_bytes), (name, 0));
+
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<Bf16>::new(&device);
+        for ([m, n, k], pitch) in [([1, 8, 1], 1), ([37, 72, 45], 47), ([150, 264, 130], 133)] {
+            let data = Data::exact(k);
+            for (padding, products) in [(0, 1), (3, 1), (1, 2)] {
+                let a = Place::padded((m, k), Order::Rows, pitch - k);
+                let b = Place::dense((k, n), Order::Rows);
+                let c = Place::padded((m, n), Order::Rows, padding);
+                let batch = |one: Place, size| match products {
+                    1 => one,
+                    _ => one.batch(products, (one.extent(size) + 1).next_multiple_of(8)),
+                };
+                let a = Operand::draw((m, k), batch(a, (m, k)), data, 81);
+                let b = Operand::draw((k, n), batch(b, (k, n)), data, 82);
+                let plain = Case::plain(a, b, batch(c, (m, n)));
+                let full = plain.clone().scaled(2.0, -1.0, data, 83).biased(Side::Row, data, 84);
+                for case in [plain, full] {
+                    let c = bench.run(&case, Some(name)).unwrap();
+                    let right = Want::exact(&case).check(&c);
+                    right.unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+                    count += 1;
+                }
+            }
+        }
+    }
+    counted("tensor::shifted_rows_on_tensor_cores", count / devices().len());
 }
 
 /// How operands lie changes no bit: of kernels with the same tiles, and of sums that none splits.

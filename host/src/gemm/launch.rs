@@ -287,7 +287,7 @@ pub(super) fn launches<T: Scalar<O>, O: Pod>(
             let sizes = [panel.rows, given.shape.n(), work.k];
             let way = choice.orientation;
             let copies =
-                tensor::copies(product, way, &given, sizes, panel.products, limits)?.into_iter();
+                tensor::copies(product, way, &given, sizes, panel.products, on)?.into_iter();
             launches.extend(copies.map(|(kernel, config)| Launch { kernel, config }));
         }
         launches.push(Launch { kernel: kernel.entry.name(), config: panel.config });
@@ -374,7 +374,11 @@ pub(super) fn panels<T, O>(
         (0..shape.m()).step_by(most_rows).map(move |first_row| {
             let products = most_products.min(count - first_product);
             let rows = most_rows.min(shape.m() - first_row);
-            let (across, down) = (shape.n().div_ceil(tile[1]), rows.div_ceil(tile[0]));
+            let across = shape.n().div_ceil(tile[1]);
+            let down = match kernel.text {
+                Text::Tensor(product) => product.tiles_down(rows),
+                _ => rows.div_ceil(tile[0]),
+            };
             let [across, down, layers] = match walkers.map(|blocks| blocks as usize) {
                 // A cluster that splits k has one tile.
                 Some(_) if split_k > 1 => [across * down * products, 1, 1],

@@ -10,13 +10,15 @@
 //! | k | k | with a copy of B turned over; or exchanged, and of A: of the smaller one | `nn` |
 //! | m | n | as it is, or exchanged: so that C lies along the kernel's columns | `tn` |
 //!
+//! A kernel `on` is an `nn` whose A's rows begin anywhere, without a copy, if the first begins at a multiple of sixteen bytes.
+//!
 //! That is of f32. Kernels that round it to tf32 are all `nn`, and what lies as `tn` is put before them with a copy of A or B
 //! turned over. Tensor cores read bf16 and f16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
 //! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes; or gathers it, wherever rows begin. Those
 //! with tiles of 64 x 16 take few rows, too: exchanged, these are columns, and `nn` is `tt`.
 
 use gpu::{
-    kernels::gemm::pad::{PAD_BYTES, PAD_ROWS},
+    kernels::gemm::pad::{PAD_BLOCKS, PAD_BYTES, PAD_ROWS},
     problem::Problem,
     registry::{TensorKernel, TensorProduct},
 };
@@ -211,7 +213,7 @@ impl Sides {
     fn copy<T: Scalar<O>, O: Pod>(
         &self,
         matrices: usize,
-        limits: &Limits,
+        (limits, multiprocessors): (&Limits, u32),
     ) -> Result<(&'static CopyKernel<T::Bits>, LaunchConfig)> {
         let Some([pad_rows, turn_rows]) = T::copies() else {
             let limit = format!("must lie as the kernel reads it: there is no copy of {}", T::NAME);
@@ -223,8 +225,15 @@ impl Sides {
             true => (turn_rows, inner, outer, 32, 32),
             false => (pad_rows, outer, inner, PAD_ROWS, PAD_BYTES / size_of::<T>()),
         };
+        let across = cols.div_ceil(tile_cols);
         let limit = limits.grid[1] as usize;
-        let grid = [cols.div_ceil(tile_cols), rows.div_ceil(tile_rows).min(limit), matrices];
+        let limit = match self.turned {
+            true => limit,
+            false => {
+                limit.min(((PAD_BLOCKS * multiprocessors) as usize / (across * matrices)).max(1))
+            }
+        };
+        let grid = [across, rows.div_ceil(tile_rows).min(limit), matrices];
         Ok((kernel, LaunchConfig::new(grid.map(|blocks| blocks as u32), [32, 8, 1])))
     }
 
@@ -325,10 +334,13 @@ fn time<T, O>(
     let ([rows, cols], shape) = (product.tile, given.shape);
     // Blocks that share a tile have a part of its rows each.
     let sharing = product.walkers.unwrap_or(1);
-    let tiles = tiles(shape.m(), rows) * tiles(shape.n(), cols) * given.batch as f64;
+    let down = product.tiles_down(shape.m()) as f64;
+    let tiles = down * tiles(shape.n(), cols) * given.batch as f64;
     let (tiles, rows) = (tiles * f64::from(sharing), rows / sharing);
     // A block takes whole stages.
-    let steps = shape.k().div_ceil(product.steps as usize).div_ceil(blocks as usize);
+    // (Of rows that begin anywhere, shifted by up to seven.)
+    let shift = if product.kernel.shifts_a() { unit::<T>() - 1 } else { 0 };
+    let steps = (shape.k() + shift).div_ceil(product.steps as usize).div_ceil(blocks as usize);
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * (steps * product.steps as usize) as f64;
     let multiprocessors = f64::from(target.multiprocessors);
     let each = tiles * f64::from(blocks) / multiprocessors;
@@ -385,7 +397,7 @@ pub(super) fn copies<T: Scalar<O>, O: Pod>(
     given: &Request,
     sizes: [usize; 3],
     products: usize,
-    limits: &Limits,
+    on: (&Limits, u32),
 ) -> Result<Vec<(&'static str, LaunchConfig)>> {
     let [a, b, _] = given.strides;
     let operands = sides(product, way, sizes, [a, b]);
@@ -399,7 +411,7 @@ pub(super) fn copies<T: Scalar<O>, O: Pod>(
     let copied = operands.filter(move |(sides, aligned)| sides.copied(products, *aligned) > 0);
     copied
         .map(|(sides, _)| {
-            let (kernel, config) = sides.copy::<T, O>(products, limits)?;
+            let (kernel, config) = sides.copy::<T, O>(products, on)?;
             Ok((kernel.declaration.name, config))
         })
         .collect()
@@ -518,12 +530,22 @@ unsafe fn begin<T: BoxElement, O: Pod>(
             TensorKernel::ShiftedA { kernel, .. } => {
                 // It asks where rows begin.
                 let problem = Problem { a: [a.pitch as u64, 1], ..*problem };
-                let [a0, a1, a2, a3] = a.shifted_boxes()?;
+                let of = |first| a.shifted_boxes(first);
+                let (a0, a1, a2, a3) = (of(0)?, of(1)?, of(2)?, of(3)?);
                 stream.launch(kernel, config, (&problem, a0, a1, a2, a3, b.boxes()?, c, bias))
             }
             TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => {
                 let limit = "must be launched with slices of its operands";
                 Err(Error::argument("kernel", product.kernel.declaration().name, limit))
+            }
+            TensorKernel::ClassesOfA { kernel, .. } => {
+                let problem = Problem { a: [a.pitch as u64, 1], ..*problem };
+                let of = |first| a.shifted_boxes(first);
+                let (a0, a1, a2, a3) = (of(0)?, of(1)?, of(2)?, of(3)?);
+                let (a4, a5, a6, a7) = (of(4)?, of(5)?, of(6)?, of(7)?);
+                let b = b.boxes()?;
+                let parameters = (&problem, a0, a1, a2, a3, a4, a5, a6, a7, b, c, bias);
+                stream.launch(kernel, config, parameters)
             }
         }
     }
@@ -546,20 +568,19 @@ impl<'a, T: BoxElement> Rows<'a, T> {
         Boxes::new(self.elements, extents, [self.step, self.pitch], self.shape)
     }
 
-    /// Of every fourth row, from the multiple of sixteen bytes on that the first of these begins at or behind.
-    fn shifted_boxes(&self) -> Result<[Boxes<'a, T>; 4]> {
-        let boxes = |first: usize| {
-            let Shifted { start, rows, len } =
-                Shifted::new::<T>(first, self.count, self.len, self.pitch);
-            let elements = self.elements.view(start, self.elements.len() - start)?;
-            let strides = [self.step, 4 * self.pitch];
-            Boxes::new(elements, [self.matrices, rows, len], strides, self.shape)
-        };
-        Ok([boxes(0)?, boxes(1)?, boxes(2)?, boxes(3)?])
+    /// Of the rows that begin as far behind a multiple of sixteen bytes as that one does, from there on: every fourth of f32,
+    /// every eighth of two bytes; from the multiple on that it begins at or behind.
+    fn shifted_boxes(&self, first: usize) -> Result<Boxes<'a, T>> {
+        let Shifted { start, rows, len } =
+            Shifted::new::<T>(first, self.count, self.len, self.pitch);
+        let elements = self.elements.view(start, self.elements.len() - start)?;
+        let strides = [self.step, unit::<T>() * self.pitch];
+        Boxes::new(elements, [self.matrices, rows, len], strides, self.shape)
     }
 }
 
-/// Every fourth row of a matrix that begins at a multiple of sixteen bytes, as a matrix that does, too.
+/// Every fourth row (of two bytes, every eighth) of a matrix that begins at a multiple of sixteen bytes, as a matrix that
+/// does, too.
 pub(super) struct Shifted {
     /// Its first element.
     pub(super) start: usize,
@@ -569,11 +590,11 @@ pub(super) struct Shifted {
 }
 
 impl Shifted {
-    /// From the `first` row on, below four. Where there is no such row, it is the first one alone, which nobody asks for.
+    /// From the `first` row on, below four (eight). Where there is no such row, it is the first one alone, which nobody asks for.
     pub(super) fn new<T>(first: usize, count: usize, len: usize, pitch: usize) -> Self {
         let (start, rows) = match count.checked_sub(first) {
             None | Some(0) => (0, 1),
-            Some(rows) => (first * pitch, rows.div_ceil(4)),
+            Some(rows) => (first * pitch, rows.div_ceil(unit::<T>())),
         };
         let shift = start % unit::<T>();
         Shifted { start: start - shift, rows, len: len + shift }
@@ -617,7 +638,8 @@ impl<'a, T: BoxElement> Source<'a, T> {
             true => (len, count, stride),
             false => (count, len, pitch),
         };
-        let (kernel, config) = self.sides.copy::<T, O>(matrices, &stream.device().limits())?;
+        let on = (&stream.device().limits(), stream.device().multiprocessors());
+        let (kernel, config) = self.sides.copy::<T, O>(matrices, on)?;
         let words = [pitch, self.step, padded, count * padded].map(|elements| elements as u64);
         let [from_pitch, from_step, to_pitch, to_step] = words;
         let (rows, cols) = (rows as u32, cols as u32);

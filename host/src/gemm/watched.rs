@@ -207,8 +207,18 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                 TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => continue,
                 TensorKernel::ShiftedA { checked, .. } => {
                     let problem = Problem { a: [a.pitch as u64, 1], ..problem };
-                    let [a0, a1, a2, a3] = a.shifted_maps()?;
+                    let of = |first| a.shifted_map(first);
+                    let (a0, a1, a2, a3) = (of(0)?, of(1)?, of(2)?, of(3)?);
                     let parameters = (problem, a0, a1, a2, a3, b.map()?, c, no_bias);
+                    simt::check::launch(checked, &config, parameters, &options)
+                }
+                TensorKernel::ClassesOfA { checked, .. } => {
+                    let problem = Problem { a: [a.pitch as u64, 1], ..problem };
+                    let of = |first| a.shifted_map(first);
+                    let (a0, a1, a2, a3) = (of(0)?, of(1)?, of(2)?, of(3)?);
+                    let (a4, a5, a6, a7) = (of(4)?, of(5)?, of(6)?, of(7)?);
+                    let b = b.map()?;
+                    let parameters = (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
             }
@@ -290,21 +300,18 @@ impl<'a, T: BoxElement> Rows<'a, T> {
         map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
     }
 
-    /// Of every fourth row.
+    /// Of the rows that begin as far behind a multiple of sixteen bytes as that one does.
     ///
     /// # Safety
     /// The rows outlive the launch.
-    unsafe fn shifted_maps(&self) -> Result<[TensorMap<T>; 4]> {
-        let map = |first: usize| {
-            let Shifted { start, rows, len } =
-                Shifted::new::<T>(first, self.count, self.len, self.pitch);
-            let strides = [0, 4 * self.pitch];
-            let (base, shape) = (self.address().wrapping_add(start), self.sides.shape);
-            // SAFETY: as in `map`.
-            let map = unsafe { TensorMap::new(base, [1, rows, len], strides, shape) };
-            map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
-        };
-        Ok([map(0)?, map(1)?, map(2)?, map(3)?])
+    unsafe fn shifted_map(&self, first: usize) -> Result<TensorMap<T>> {
+        let Shifted { start, rows, len } =
+            Shifted::new::<T>(first, self.count, self.len, self.pitch);
+        let strides = [0, 16 / size_of::<T>() * self.pitch];
+        let (base, shape) = (self.address().wrapping_add(start), self.sides.shape);
+        // SAFETY: as in `map`.
+        let map = unsafe { TensorMap::new(base, [1, rows, len], strides, shape) };
+        map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
     }
 
     /// Is it said of nothing but what lies between the rows that nobody reads it?

@@ -15,15 +15,15 @@ pub struct Ptx {
 }
 
 /// For Hopper, with the instructions that only compute capability 9.0 has.
-pub const SM_90A: Ptx =
+pub static SM_90A: Ptx =
     Ptx { file: "gpu.sm_90a.ptx", text: include_str!("../../../gpu/ptx/gpu.sm_90a.ptx") };
 
 /// For Ampere and everything after it.
-pub const SM_80: Ptx =
+pub static SM_80: Ptx =
     Ptx { file: "gpu.sm_80.ptx", text: include_str!("../../../gpu/ptx/gpu.sm_80.ptx") };
 
 /// What ptxas made of these files, as `cargo xtask build-ptx` wrote it down.
-const RESOURCES: &str = include_str!("../../../gpu/ptx/resources.tsv");
+static RESOURCES: &str = include_str!("../../../gpu/ptx/resources.tsv");
 
 /// What a kernel takes of a multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

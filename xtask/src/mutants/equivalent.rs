@@ -137,7 +137,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm"],
         operator: "index-plus-one",
-        line: "let even = start.is_multiple_of(FOUR) && problem.c[0].is_multiple_of(FOUR as u64);",
+        line: "let between_rows = problem.c[0] as usize * step;",
         from: "0",
         to: "0 + 1",
         reason: "no stride is one and a multiple of four: the same elements come one by one, only slower",
@@ -209,7 +209,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm"],
         operator: "drop-operand",
-        line: "row < self.problem.m as usize && col < self.problem.n as usize",
+        line: "row < self.count && col < self.problem.n as usize",
         from: "&& col < self.problem.n as usize",
         to: "",
         reason: "no column outside is written either way: this only spares looking at each",
@@ -217,7 +217,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm"],
         operator: "weaken-comparison",
-        line: "row < self.problem.m as usize && col < self.problem.n as usize",
+        line: "row < self.count && col < self.problem.n as usize",
         from: "col < self.problem.n as usize",
         to: "col <= self.problem.n as usize",
         reason: "no column outside is written either way: this only spares looking at each",

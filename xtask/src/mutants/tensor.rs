@@ -5,7 +5,8 @@ use std::fmt;
 
 use gpu::problem::{COL_BIAS, IDENTITY, NO_BIAS, Problem, RELU};
 use gpu::registry::{
-    CheckedGemmParams, CheckedShiftedParams, CheckedTensorParams, Contract, Entry, TensorProduct,
+    CheckedClassesParams, CheckedGemmParams, CheckedShiftedParams, CheckedTensorParams, Contract,
+    Entry, TensorProduct,
 };
 use simt::check::{self, CheckableParams, Options, Order};
 use simt::checked::{In, Out, TensorMap};
@@ -165,17 +166,18 @@ impl Operand {
             .expect("what the accelerator takes")
     }
 
-    /// Of every fourth row, from the multiple of four elements on before the first of these.
-    fn shifted_maps(&self) -> [TensorMap<f32>; 4] {
-        [0, 1, 2, 3].map(|first| {
+    /// Of every row that begins as far behind a multiple of sixteen bytes as one of the first `N`, so many elements: from that
+    /// multiple on.
+    fn shifted_maps<T: Number, const N: usize>(&self) -> [TensorMap<T>; N] {
+        std::array::from_fn(|first| {
             let (start, rows) = match self.outer.saturating_sub(first) {
                 0 => (0, 1),
-                rows => (first * self.pitch, rows.div_ceil(4)),
+                rows => (first * self.pitch, rows.div_ceil(N)),
             };
-            let extents = [self.count, rows, self.inner + start % 4];
-            let base = self.values.as_ptr().cast::<f32>().wrapping_add(start / 4 * 4);
+            let extents = [self.count, rows, self.inner + start % N];
+            let base = self.values.as_ptr().cast::<T>().wrapping_add(start / N * N);
             // SAFETY: as in `map`.
-            unsafe { TensorMap::new(base, extents, [self.step, 4 * self.pitch], self.shape) }
+            unsafe { TensorMap::new(base, extents, [self.step, N * self.pitch], self.shape) }
                 .expect("what the accelerator takes")
         })
     }
@@ -216,6 +218,15 @@ impl Parameters for CheckedShiftedParams<f32> {
     fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
         let [a0, a1, a2, a3] = a.shifted_maps();
         (problem, a0, a1, a2, a3, b.map(), c, bias)
+    }
+}
+
+impl Parameters for CheckedClassesParams<Bf16, f32> {
+    type Operand = Bf16;
+
+    fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
+        let [a0, a1, a2, a3, a4, a5, a6, a7] = a.shifted_maps();
+        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b.map(), c, bias)
     }
 }
 

@@ -12,8 +12,11 @@ pub struct Epilogue<'a, T: Stored> {
     problem: &'a Problem,
     c: &'a mut Out<T>,
     bias: &'a In<T>,
-    /// Where this product's C begins.
+    /// Where this product's C begins, or the first of its rows that are looked at.
     start: usize,
+    /// The number of that row, and from one that is looked at to the next; and how many these are.
+    rows: (usize, usize),
+    count: usize,
     alpha: T::Real,
     beta: T::Real,
     /// See [`is_wide`](Self::is_wide).
@@ -35,11 +38,26 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         c: &'a mut Out<T>,
         bias: &'a In<T>,
     ) -> Self {
-        let start = product * problem.batch[2] as usize;
-        let even = start.is_multiple_of(FOUR) && problem.c[0].is_multiple_of(FOUR as u64);
+        Epilogue::of_rows(problem, product, (0, 1), c, bias)
+    }
+
+    /// That of some of its rows, which are numbered among themselves: the `first`, and from there on each that is `step`
+    /// further.
+    #[inline(always)]
+    pub fn of_rows(
+        problem: &'a Problem,
+        product: usize,
+        rows @ (first, step): (usize, usize),
+        c: &'a mut Out<T>,
+        bias: &'a In<T>,
+    ) -> Self {
+        let start = product * problem.batch[2] as usize + first * problem.c[0] as usize;
+        let between_rows = problem.c[0] as usize * step;
+        let even = start.is_multiple_of(FOUR) && between_rows.is_multiple_of(FOUR);
         let wide = problem.c[1] == 1 && even && c.is_aligned128();
+        let count = (problem.m as usize).saturating_sub(first).div_ceil(step);
         let (alpha, beta) = (T::Real::from_f64(problem.alpha), T::Real::from_f64(problem.beta));
-        Epilogue { problem, c, bias, start, alpha, beta, wide }
+        Epilogue { problem, c, bias, start, rows, count, alpha, beta, wide }
     }
 
     /// Is C `alpha A B + beta C`, and nothing else? Then [`finish`](Self::finish) need not ask for each element.
@@ -55,10 +73,10 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         self.wide
     }
 
-    /// Is there such an element of C?
+    /// Is there such an element?
     #[inline(always)]
     pub fn is_inside(&self, (row, col): (usize, usize)) -> bool {
-        row < self.problem.m as usize && col < self.problem.n as usize
+        row < self.count && col < self.problem.n as usize
     }
 
     /// Is C `alpha A B`?
@@ -70,15 +88,13 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     /// Are all of four neighbours, the first of which is (row, col), to be written?
     #[inline(always)]
     pub fn are_four_inside(&self, (row, col): (usize, usize)) -> bool {
-        row < self.problem.m as usize && col + FOUR <= self.problem.n as usize
+        row < self.count && col + FOUR <= self.problem.n as usize
     }
 
     /// Is a tile of C `alpha A B`, and all of it to be written? Then [`store`](Self::store) does it.
     #[inline(always)]
     pub fn is_scaled_tile(&self, (row, col): (usize, usize), (rows, cols): (usize, usize)) -> bool {
-        self.is_scaled()
-            && row + rows <= self.problem.m as usize
-            && col + cols <= self.problem.n as usize
+        self.is_scaled() && row + rows <= self.count && col + cols <= self.problem.n as usize
     }
 
     /// Writes the elements of (row, col) to (row, col + 3) of four sums, where C [`is_scaled`](Self::is_scaled) and all four
@@ -86,7 +102,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     #[inline(always)]
     #[track_caller]
     pub fn store<const WIDE: bool>(&mut self, (row, col): (usize, usize), sums: [T::Real; FOUR]) {
-        let [between_rows, between_cols] = self.problem.c.map(|stride| stride as usize);
+        let (between_rows, between_cols) = (self.between_rows(), self.problem.c[1] as usize);
         let at = self.start + row * between_rows + col * between_cols;
         let four = sums.map(|sum| self.alpha * sum);
         if WIDE {
@@ -98,21 +114,25 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         }
     }
 
-    /// Is C `alpha A B`, and do a row's elements lie side by side? Then [`store_two`](Self::store_two),
-    /// [`store_one`](Self::store_one) and, of f32, [`store_one_if`](Self::store_one_if) write it.
+    /// Is C `alpha A B`, and do a row's elements lie side by side? Then it may be written past the epilogue ([`c`](Self::c)),
+    /// and, of f32, by [`store_one_if`](Self::store_one_if).
     #[inline(always)]
     pub fn is_scaled_in_rows(&self) -> bool {
         self.is_scaled() && self.problem.c[1] == 1
     }
 
-    /// Do rows, whose elements lie side by side, begin at multiples of sixteen bytes, and have such a multiple? Then C is as
-    /// many pieces of sixteen bytes, none of which lies partly inside.
+    /// Do rows begin at multiples of sixteen bytes?
     #[inline(always)]
-    pub fn lies_by_16_bytes(&self) -> bool {
+    pub fn begins_at_16_bytes(&self) -> bool {
         let piece = const { 16 / size_of::<T>() };
-        let [between_rows, between_cols] = self.problem.c;
-        let elements = self.start | between_rows as usize | self.problem.n as usize;
-        between_cols == 1 && elements.is_multiple_of(piece) && self.c.is_aligned128()
+        (self.start | self.between_rows()).is_multiple_of(piece) && self.c.is_aligned128()
+    }
+
+    /// Elements from a place to the first one that is at a multiple of sixteen bytes.
+    #[inline(always)]
+    pub fn late(&self, place: usize) -> usize {
+        let piece = const { 16 / size_of::<T>() };
+        self.c.misalignment::<16>().wrapping_add(place).wrapping_neg() % piece
     }
 
     /// What products are multiplied with.
@@ -130,8 +150,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     /// Rows and columns of C from (row, col) on.
     #[inline(always)]
     pub fn left(&self, (row, col): (usize, usize)) -> (usize, usize) {
-        let (m, n) = (self.problem.m as usize, self.problem.n as usize);
-        (m.saturating_sub(row), n.saturating_sub(col))
+        (self.count.saturating_sub(row), (self.problem.n as usize).saturating_sub(col))
     }
 
     /// The place of (row, col), where a row's elements lie side by side.
@@ -143,28 +162,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     /// From one row's place to the next one's.
     #[inline(always)]
     pub fn between_rows(&self) -> usize {
-        self.problem.c[0] as usize
-    }
-
-    /// Elements by which a place lies behind a multiple of two: none or one.
-    #[inline(always)]
-    pub fn behind_pair(&self, place: usize) -> usize {
-        (self.c.misalignment::<16>() + place) % 2
-    }
-
-    /// Writes two neighbours where that is `valid`, the first of which lies at a multiple of two elements, if C
-    /// [`is_scaled_in_rows`](Self::is_scaled_in_rows).
-    #[inline(always)]
-    #[track_caller]
-    pub fn store_two(&mut self, place: usize, sums: [T::Real; 2], valid: bool) {
-        T::store_two(self.c, place, sums.map(|sum| self.alpha * sum), valid);
-    }
-
-    /// Writes one element, likewise.
-    #[inline(always)]
-    #[track_caller]
-    pub fn store_one(&mut self, place: usize, sum: T::Real) {
-        self.c[place] = T::nearest(self.alpha * sum);
+        self.problem.c[0] as usize * self.rows.1
     }
 
     /// Elements by which a place lies behind a multiple of 128 bytes, a line of the caches: four sectors of 32 bytes.
@@ -186,7 +184,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
             return;
         }
         let n = self.problem.n as usize;
-        let [between_rows, between_cols] = self.problem.c.map(|stride| stride as usize);
+        let (between_rows, between_cols) = (self.between_rows(), self.problem.c[1] as usize);
         let at = self.start + row * between_rows + col * between_cols;
         let mut four = sums.map(|sum| self.alpha * sum);
         let wide = self.wide && col + FOUR <= n;
@@ -228,7 +226,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     #[track_caller]
     fn biased(&self, (row, col): (usize, usize), value: T::Real) -> T::Real {
         match self.problem.bias {
-            ROW_BIAS => value + self.bias[row].widened(),
+            ROW_BIAS => value + self.bias[self.rows.0 + row * self.rows.1].widened(),
             COL_BIAS => value + self.bias[col].widened(),
             _ => value,
         }

@@ -20,6 +20,7 @@ pub mod epilogue;
 pub mod operand;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pad;
+pub mod pieces;
 pub mod real;
 pub mod stored;
 

@@ -27,9 +27,6 @@ pub trait Stored: Element {
     /// Writes four elements, the first of which lies at a multiple of four elements.
     fn store(view: &mut Out<Self>, index: usize, four: [Self::Real; FOUR]);
 
-    /// Writes two elements where that is `valid`; the first of them lies at a multiple of two elements.
-    fn store_two(view: &mut Out<Self>, index: usize, two: [Self::Real; 2], valid: bool);
-
     /// Begins to copy an element to a shared array: a zero, where it is not `valid`.
     fn copy_one<const ROWS: usize, const COLS: usize>(
         tile: &mut Shared<Self::Real, ROWS, COLS>,
@@ -50,7 +47,7 @@ pub trait Stored: Element {
 }
 
 macro_rules! reals {
-    ($($real:ident |$view:ident, $index:ident, $two:ident, $valid:ident| $store_two:expr;)*) => {$(
+    ($($real:ident)*) => {$(
         impl Stored for $real {
             type Real = $real;
 
@@ -88,12 +85,6 @@ macro_rules! reals {
 
             #[inline(always)]
             #[track_caller]
-            fn store_two($view: &mut Out<$real>, $index: usize, $two: [$real; 2], $valid: bool) {
-                $store_two
-            }
-
-            #[inline(always)]
-            #[track_caller]
             fn copy_one<const ROWS: usize, const COLS: usize>(
                 tile: &mut Shared<$real, ROWS, COLS>,
                 to: usize,
@@ -122,10 +113,7 @@ macro_rules! reals {
     )*};
 }
 
-reals! {
-    f32 |view, index, two, valid| view.store_if(index, two, valid);
-    f64 |view, index, two, valid| if valid { view.store128(index, two) };
-}
+reals! { f32 f64 }
 
 macro_rules! halves {
     ($($half:ident)*) => {$(
@@ -154,12 +142,6 @@ macro_rules! halves {
                 let [a, b, c, d] = four;
                 let ([a, b], [c, d]) = ($half::from_two_f32([a, b]), $half::from_two_f32([c, d]));
                 view.store64(index, [a, b, c, d]);
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            fn store_two(view: &mut Out<$half>, index: usize, two: [f32; 2], valid: bool) {
-                view.store_if(index, $half::from_two_f32(two), valid);
             }
 
             #[inline(always)]

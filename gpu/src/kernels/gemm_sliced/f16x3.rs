@@ -191,7 +191,7 @@ fn multiply<
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let first = (row as usize, col as usize);
         if exceptions::are_certain(&master, least) {
-            output::store_anywhere(&master, staged, &mut epilogue, first);
+            output::store(&master, staged, &mut epilogue, first);
         } else {
             let again = exceptions::Again { problem, originals, product: product as usize };
             again.store(&master, least, staged, &mut epilogue, first);

@@ -13,6 +13,7 @@ use super::{
     DEPTH, multiply,
     operand::{AcrossK, AlongK, GROUP, NarrowAcrossK},
     output, parts,
+    shifted::Shifted,
 };
 use crate::problem::Problem;
 
@@ -85,6 +86,44 @@ macro_rules! entry {
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![f32; ROWS, output::PITCH];
             multiply::<_, _, _, _, ROWS, $cols, $blocks, $stages, ROWS>(&problem, operands, out, &ring, &mut staged);
+        }
+    };
+}
+
+/// A kernel of two blocks a tile whose A is [`Shifted`]: beside that it is as the others are.
+macro_rules! shifted_entry {
+    ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
+        #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
+            " elements of two blocks; A lies along k, in rows that begin anywhere ([`Shifted`]), B [`AcrossK`].")]
+        #[kernel(
+            block = (128 * ($rows / 2 / GROUP + 1)),
+            cluster = (2),
+            dynamic_shared = $stages * DEPTH * ($rows / 2 + $cols) * size_of::<$t>(),
+            shared = $rows / 2 * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            min_blocks = 1,
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: Problem,
+            a0: TensorMap<$t>,
+            a1: TensorMap<$t>,
+            a2: TensorMap<$t>,
+            a3: TensorMap<$t>,
+            a4: TensorMap<$t>,
+            a5: TensorMap<$t>,
+            a6: TensorMap<$t>,
+            a7: TensorMap<$t>,
+            b: TensorMap<$t>,
+            mut c: Out<$c>,
+            bias: In<$c>,
+        ) {
+            const ROWS: usize = $rows / 2;
+            const COPIED: usize = $cols / 2;
+            let a = Shifted::<_, ROWS>::new([&a0, &a1, &a2, &a3, &a4, &a5, &a6, &a7]);
+            let (operands, out) = ((&a, &AcrossK::<_, COPIED>::new(&b)), (&mut c, &bias));
+            let (ring, mut staged) = (cluster_pipeline![$stages], shared![f32; ROWS, output::PITCH]);
+            multiply::<_, _, _, _, ROWS, $cols, 2, $stages, ROWS>(&problem, operands, out, &ring, &mut staged);
         }
     };
 }
@@ -224,3 +263,8 @@ entry! { gemm_wgmma_f16_f32_64x16_nn:       F16 -> f32,   64 x 16 in parts, 20 s
 entry! { gemm_wgmma_f16_f32_64x16_nt:       F16 -> f32,   64 x 16 in parts, 20 stages, AlongK, AlongK }
 entry! { gemm_wgmma_f16_f32_64x16_tn:       F16 -> f32,   64 x 16 in parts, 20 stages, AcrossK, NarrowAcrossK }
 entry! { gemm_wgmma_f16_f32_64x16_tt:       F16 -> f32,   64 x 16 in parts, 20 stages, AcrossK, AlongK }
+
+shifted_entry! { gemm_wgmma_256x256_on:         Bf16 -> Bf16, 256 x 256, 4 stages }
+shifted_entry! { gemm_wgmma_f32_256x256_on:     Bf16 -> f32,  256 x 256, 4 stages }
+shifted_entry! { gemm_wgmma_f16_256x256_on:     F16 -> F16,   256 x 256, 4 stages }
+shifted_entry! { gemm_wgmma_f16_f32_256x256_on: F16 -> f32,   256 x 256, 4 stages }

@@ -21,13 +21,18 @@
 //!   out, at its two ends, are written element by element, afterwards.
 
 use super::{
-    super::device::{warpgroup::*, *},
+    super::{
+        device::{warpgroup::*, *},
+        gemm::pieces::shifted,
+    },
     DEPTH,
     operand::GROUP,
 };
 
 /// Elements of sixteen bytes.
 const N: usize = 8;
+/// Rows from one of a lane's to the next: they begin a multiple of sixteen bytes after each other.
+const EIGHT: u32 = 8;
 /// Rows of a group that a lane writes to.
 const EACH: usize = GROUP / 8;
 
@@ -151,6 +156,23 @@ impl<T: Factor> Rows<T> {
         Fetched(pieces)
     }
 
+    /// The lane's first row that is not read by sixteen bytes.
+    #[inline(always)]
+    fn left_out(&self, within: u32, begins_before: bool) -> u32 {
+        match begins_before {
+            true => self.row,
+            false => self.row + within.saturating_sub(self.row).next_multiple_of(EIGHT),
+        }
+    }
+
+    /// A row's elements, one by one. Behind the last one that is again.
+    #[inline(always)]
+    #[track_caller]
+    fn elements(&self, stage: u32, row: u32, cols: u32) -> [T; N] {
+        let at = self.at(stage) + (row - self.row) as usize * self.pitch;
+        core::array::from_fn(|i| self.from[at + i.min(cols as usize - 1)])
+    }
+
     /// Writes what was read for that stage to the half group's, whose group begins at that element of shared memory.
     #[inline(always)]
     #[track_caller]
@@ -165,23 +187,26 @@ impl<T: Factor> Rows<T> {
         // (PTX ISA, "Shared memory matrix layout"); and that is the same for every eighth.
         let chunk = (thread::lane_id() % 8) ^ self.row;
         let to = group + self.row as usize * DEPTH + chunk as usize * N;
+        // Of rows that were left out there is one, and more in a matrix alone that begins within sixteen bytes, or has rows of
+        // a few elements.
+        let mut row = self.left_out(within, self.begins_before(stage));
+        let mut elements = from_words::<T, N>([0; 4]);
         for i in 0..EACH {
-            let words = masked(shifted(fetched.0[i], self.shift as u32), masks);
-            tiles.store128(to + i * 8 * DEPTH, from_words::<T, N>(words));
-        }
-        // Rows that were left out.
-        let mut row = self.row;
-        if !self.begins_before(stage) {
-            row += within.saturating_sub(row).next_multiple_of(8);
+            let [first, second] = fetched.0[i];
+            let words = masked(shifted(first, second, self.shift * size_of::<T>()), masks);
+            tiles.store128(to + i * EIGHT as usize * DEPTH, from_words::<T, N>(words));
+            // As soon as there are registers for it, and most of the work is still to be done.
+            if i == 1 && row < rows.min(GROUP as u32) {
+                elements = self.elements(stage, row, cols);
+            }
         }
         while row < rows.min(GROUP as u32) {
-            let below = (row - self.row) as usize;
-            let at = self.at(stage) + below * self.pitch;
-            let elements: [T; N] =
-                core::array::from_fn(|i| self.from[at + i.min(cols as usize - 1)]);
             let words = masked(to_words(elements), masks);
-            tiles.store128(to + below * DEPTH, from_words::<T, N>(words));
-            row += 8;
+            tiles.store128(to + (row - self.row) as usize * DEPTH, from_words::<T, N>(words));
+            row += EIGHT;
+            if row < rows.min(GROUP as u32) {
+                elements = self.elements(stage, row, cols);
+            }
         }
     }
 }
@@ -190,18 +215,4 @@ impl<T: Factor> Rows<T> {
 #[inline(always)]
 fn masked(words: [u32; 4], masks: [u32; 4]) -> [u32; 4] {
     [0, 1, 2, 3].map(|word| words[word] & masks[word])
-}
-
-/// Sixteen bytes of two pieces, one behind the other, from that element of the first on.
-///
-/// A register has no number that is computed: all words move up by two or not, then by one or not, and then by half a word.
-#[inline(always)]
-fn shifted([[a, b, c, d], [e, f, g, h]]: [[u32; 4]; 2], by: u32) -> [u32; 4] {
-    let [a, b, c, d, e, f] = if by & 4 == 0 { [a, b, c, d, e, f] } else { [c, d, e, f, g, h] };
-    let [a, b, c, d, e] = if by & 2 == 0 { [a, b, c, d, e] } else { [b, c, d, e, f] };
-    let half = |low: u32, high: u32| match by & 1 {
-        0 => low,
-        _ => low >> 16 | high << 16,
-    };
-    [half(a, b), half(b, c), half(c, d), half(d, e)]
 }

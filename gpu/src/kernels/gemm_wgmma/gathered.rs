@@ -19,13 +19,14 @@
 use super::{
     super::{
         device::{warpgroup::*, *},
-        gemm::{epilogue::Epilogue, stored::Stored},
+        gemm::epilogue::Epilogue,
     },
     DEPTH, add_products,
     gather::{Place, Rows},
     operand::GROUP,
     output,
     walk::Walk,
+    words::InWords,
 };
 use crate::problem::Problem;
 
@@ -74,7 +75,7 @@ fn multiply<
     T: Factor,
     A: Way,
     B: Way,
-    C: Stored<Real = f32>,
+    C: InWords,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const STAGES: usize,
@@ -166,7 +167,7 @@ fn multiply<
         );
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let first = (row as usize + warp / 4 * GROUP, col as usize);
-        output::store_anywhere(sums, staged, &mut epilogue, first);
+        output::store(sums, staged, &mut epilogue, first);
     }
 }
 

@@ -22,10 +22,12 @@
 //! ```
 //!
 //! A multiprocessor has one block. Smaller tiles, for where there are fewer of these than multiprocessors, are another text
-//! ([`parts`]), and so is one for rows that begin anywhere ([`gathered`]). There is each for every type of A and B, and of C, which is of the same or of f32; and for every way in which
+//! ([`parts`]), and so is one for rows that begin anywhere ([`gathered`]); of large tiles A's may ([`shifted`]). There is each for every type of A and B, and of C, which is of the same or of f32; and for every way in which
 //! A and B may lie, along k or across it: `nn`, `nt`, `tn`, `tt`, as in BLAS. [`entries`] lists them all. The tensor cores
 //! read both ways, and the rest does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, but where they
 //! are gathered, and k is not 0: of nothing there is no tensor map.
+//!
+//! But there is a way for an A along k beside a B along n (`on`): [`shifted`].
 //!
 //! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
@@ -36,10 +38,11 @@ mod gathered;
 pub(super) mod operand;
 pub(super) mod output;
 mod parts;
+mod shifted;
 pub(super) mod walk;
 mod words;
 
-pub use self::{entries::*, gathered::*};
+pub use self::{entries::*, gathered::*, shifted::CLASSES};
 use self::{
     operand::{GROUP, Operand},
     walk::Walk,
@@ -89,9 +92,18 @@ fn multiply<
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let (group, warp) = (warp / 4, warp % 4);
     let groups = TILE_ROWS / GROUP;
-    let stages = problem.k.div_ceil(DEPTH as u32);
     let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
-    let mut walk = Walk::<TILE_ROWS, TILE_COLS, BLOCKS>::new(problem, rank);
+    // Rows of a tile are `STEP` apart: a class of rows has whole tiles, and the classes lie one below the other.
+    let step = A::STEP as u32;
+    let of_class = problem.m.div_ceil(step).next_multiple_of((TILE_ROWS * BLOCKS) as u32);
+    let m = if A::STEP == 1 { problem.m } else { of_class * step.min(problem.m) };
+    let mut walk = Walk::<TILE_ROWS, TILE_COLS, BLOCKS>::new(&Problem { m, ..*problem }, rank);
+    // A tile's first row among its class's, the class, the shift, and stages.
+    let rows_of = |row: u32| {
+        let (row, class) = if A::STEP == 1 { (row, 0) } else { (row % of_class, row / of_class) };
+        let shift = A::shift(problem, class);
+        (row, class, shift, (problem.k + shift).div_ceil(DEPTH as u32))
+    };
 
     // By a warp that does not prepare the ring meanwhile.
     if t == 32 {
@@ -117,6 +129,8 @@ fn multiply<
         let mut producer = pipeline.producer();
         let first_col = rank * B::TILE as u32;
         while let Some((product, row, col)) = walk.next() {
+            let (row, class, shift, stages) = rows_of(row);
+            let row = row * step + class;
             for stage in 0..stages {
                 let at = producer.acquire_warp() * (len_a + len_b);
                 if warp::elect() {
@@ -124,6 +138,7 @@ fn multiply<
                     producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
                     a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
                     let (at, col) = (at + len_a + first_col as usize * DEPTH, col + first_col);
+                    let p = p.wrapping_sub(shift);
                     b.load::<BLOCKS>(&mut tiles, at, product, (col, p), producer.full());
                 }
                 producer.advance();
@@ -138,6 +153,11 @@ fn multiply<
     take_registers::<232>();
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     while let Some((product, row, col)) = walk.next() {
+        let (row, class, shift, stages) = rows_of(row);
+        if A::STEP > 1 && shift > 0 {
+            let at = next.wait_warp() * (len_a + len_b) + group * GROUP * DEPTH;
+            A::clear_before(&mut tiles, at, shift, named_barriers![1, 2; 128].at(group));
+        }
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
         let sums = add_products::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
             &tiles,
@@ -146,7 +166,8 @@ fn multiply<
             (&mut next, &mut read),
             &mut sums,
         );
-        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let rows = (class as usize, A::STEP);
+        let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
         let first = (row as usize + group * GROUP, col as usize);
         output::store(sums, staged, &mut epilogue, first);
     }

@@ -14,9 +14,10 @@ use super::{
     super::device::{warpgroup::*, *},
     DEPTH,
 };
+use crate::problem::Problem;
 
 /// Bytes of a box's row: the span of the swizzle, as wide as there is.
-const SPAN: usize = 2 * DEPTH;
+pub const SPAN: usize = 2 * DEPTH;
 /// The same of 16 elements.
 const NARROW_SPAN: usize = 32;
 
@@ -33,6 +34,28 @@ pub trait Operand {
 
     /// Rows of A (columns of B) that it copies at a time.
     const TILE: usize;
+
+    /// From one row of a tile to the next.
+    const STEP: usize = 1;
+
+    /// Steps of k that lie before the row's first, up to the multiple of sixteen bytes that its copies begin at. All rows of a
+    /// tile have as many.
+    #[inline(always)]
+    fn shift(_: &Problem, _row: u32) -> u32 {
+        0
+    }
+
+    /// Clears as many elements of each of 64 rows of a stage, which begin with that element, for the tensor cores of the
+    /// warpgroup that calls this, whose barrier it is.
+    #[inline(always)]
+    #[track_caller]
+    fn clear_before(
+        _: &mut DynamicShared<Self::Element>,
+        _at: usize,
+        _shift: u32,
+        _: NamedBarrier<128>,
+    ) {
+    }
 
     /// Fetches the map, so that the first copy does not wait for it.
     fn prefetch(&self);

@@ -1,5 +1,5 @@
-//! A tile's sums on their way to a C whose rows begin at multiples of sixteen bytes: rounded first, then put down in shared
-//! memory, and taken up by sixteen bytes a lane.
+//! A tile's sums on their way to a C whose rows' elements lie side by side: rounded first, then put down in shared memory, and
+//! taken up by sixteen bytes a lane.
 //!
 //! What a thread rounds before it puts it down takes half the place and half the accesses if C is of two bytes. A warp's
 //! sixteen rows are on their way 256 bytes at a time: 64 words of 32 bits, 64 columns of f32 and 128 of bf16 or f16. Sixteen
@@ -13,11 +13,15 @@
 //!   put down, f32      16 lanes two words each: 4 rows, two chunks of each    and of four rows in their upper two bits
 //!   taken up           8 lanes four words each: eight chunks of a row
 //! ```
+//!
+//! A row of C may begin anywhere: its first multiple of sixteen bytes is some elements *late*. Then the next lane hands its
+//! chunk over, and a lane has of both the sixteen bytes that lie at a multiple in C. Elements before a row's first multiple and behind its last are
+//! stored one by one, those of all sixteen rows together.
 
 use super::{
     super::{
         device::{warpgroup::Fragment, *},
-        gemm::{FOUR, epilogue::Epilogue, stored::Stored},
+        gemm::{FOUR, epilogue::Epilogue, pieces::shifted, stored::Stored},
     },
     output::ROWS,
 };
@@ -46,6 +50,9 @@ pub trait InWords: Stored<Real = f32> {
 
     /// Writes the elements of four words where that is `valid`, sixteen bytes that lie at a multiple of as many.
     fn write(view: &mut Out<Self>, index: usize, words: [f32; FOUR], valid: bool);
+
+    /// That element of a word.
+    fn element(word: f32, number: usize) -> Self;
 }
 
 impl InWords for f32 {
@@ -80,6 +87,11 @@ impl InWords for f32 {
     #[track_caller]
     fn write(view: &mut Out<f32>, index: usize, words: [f32; FOUR], valid: bool) {
         view.store_if(index, words, valid);
+    }
+
+    #[inline(always)]
+    fn element(word: f32, _: usize) -> f32 {
+        word
     }
 }
 
@@ -125,6 +137,11 @@ macro_rules! halves {
                     core::array::from_fn(|i| $half::from_bits((words[i / 2] >> (16 * (i % 2))) as u16));
                 view.store_if(index, eight, valid);
             }
+
+            #[inline(always)]
+            fn element(word: f32, number: usize) -> $half {
+                $half::from_bits((word.to_bits() >> (16 * number)) as u16)
+            }
         }
     )*};
 }
@@ -138,8 +155,8 @@ fn place(row: usize, word: usize) -> usize {
     row * WORDS + ((word / FOUR) ^ number) * FOUR + word % FOUR
 }
 
-/// Writes a warp's 16 x `N` sums, the first of which is (row, col), to a C that is `alpha A B` and
-/// [lies by sixteen bytes](Epilogue::lies_by_16_bytes). A warp's words begin at `base`.
+/// Writes a warp's 16 x `N` sums, the first of which is (row, col), to a C that
+/// [is `alpha A B` in rows](Epilogue::is_scaled_in_rows). A warp's words begin at `base`.
 #[inline(always)]
 #[track_caller]
 pub fn store<C: InWords, const N: usize, const STAGED: usize, const PITCH: usize>(
@@ -147,16 +164,14 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize, const PITCH: usize
     staged: &mut Shared<f32, STAGED, PITCH>,
     base: usize,
     epilogue: &mut Epilogue<C>,
-    first: (usize, usize),
+    (row, col): (usize, usize),
 ) {
     let lane = thread::lane_id() as usize;
     let cols = const { WORDS * C::EACH };
-    let (rows_left, cols_left) = epilogue.left(first);
+    let (_, left) = epilogue.left((row, col));
     let alpha = epilogue.alpha();
-    // A lane's four words of each second row.
-    let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
-    let mut to = epilogue.place(first) + row_of_lane * epilogue.between_rows() + word * C::EACH;
-    for part in 0..cols_left.div_ceil(cols).min(N / cols) {
+    let even = epilogue.begins_at_16_bytes();
+    for part in 0..left.div_ceil(cols).min(N.div_ceil(cols)) {
         C::each_pair_of(sums, part, |row, col, two| {
             // Put so, all but the lane's part is known to the compiler.
             let row = lane / 4 + row as usize % ROWS / 8 * 8;
@@ -164,22 +179,93 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize, const PITCH: usize
             C::put(staged, base + place(row, col / C::EACH), two.map(|sum| alpha * sum));
         });
         warp::sync_warp(warp::ALL);
-        let is_inside = part * cols + word * C::EACH < cols_left;
-        let rows = if is_inside { rows_left } else { 0 };
-        let mut at = to;
-        // Eight rows are read before one is written, so that no read is waited for alone.
-        for eight in (0..ROWS).step_by(8) {
-            let mut words = [[0.0; FOUR]; 4];
-            for i in 0..4 {
-                words[i] = staged.load128(base + place(eight + 2 * i + row_of_lane, word));
-            }
-            for i in 0..4 {
-                let valid = eight + 2 * i + row_of_lane < rows;
-                C::write(epilogue.c(), at, words[i], valid);
-                at += 2 * epilogue.between_rows();
+        let first = (row, col + part * cols);
+        let width = cols.min(N - part * cols).min(left - part * cols);
+        match even {
+            true => write_pieces::<_, false, _, _>(staged, base, epilogue, first, width),
+            false => write_pieces::<_, true, _, _>(staged, base, epilogue, first, width),
+        }
+        if !even || !width.is_multiple_of(FOUR * C::EACH) {
+            write_ends(staged, base, epilogue, first, width);
+        }
+        warp::sync_warp(warp::ALL);
+    }
+}
+
+/// Writes what lies at multiples of sixteen bytes, of so many columns; if rows are `LATE`, they do not all begin at one.
+#[inline(always)]
+#[track_caller]
+fn write_pieces<C: InWords, const LATE: bool, const STAGED: usize, const PITCH: usize>(
+    staged: &Shared<f32, STAGED, PITCH>,
+    base: usize,
+    epilogue: &mut Epilogue<C>,
+    first: (usize, usize),
+    width: usize,
+) {
+    let piece = const { FOUR * C::EACH };
+    // A lane's four words of each second row.
+    let lane = thread::lane_id() as usize;
+    let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
+    let col = word * C::EACH;
+    // Of a lane whose piece does not lie within so many columns, even if it is not late, no rows.
+    let most_late = width.saturating_sub(col + piece) as u32;
+    let rows = if col + piece <= width { epilogue.left(first).0 } else { 0 };
+    let rows = rows.saturating_sub(row_of_lane) as u32;
+    let mut at = epilogue.place(first) + row_of_lane * epilogue.between_rows() + col;
+    // Rows that are eight apart begin as far behind a multiple.
+    let late: [u32; 4] = core::array::from_fn(|i| match LATE {
+        true => epilogue.late(at + 2 * i * epilogue.between_rows()) as u32,
+        false => 0,
+    });
+    // Eight rows are read before one is written, so that no read is waited for alone.
+    for eight in (0..ROWS).step_by(8) {
+        let mut words = [[0.0; FOUR]; 4];
+        for i in 0..4 {
+            let row = eight + 2 * i + row_of_lane;
+            words[i] = staged.load128(base + place(row, word));
+            if LATE {
+                // Behind the last piece nothing is taken of this one: it may be any.
+                let next: [f32; FOUR] = staged.load128(base + place(row, (word + FOUR) % WORDS));
+                let [own, next] = [words[i], next].map(|words| words.map(f32::to_bits));
+                words[i] =
+                    shifted(own, next, late[i] as usize * size_of::<C>()).map(f32::from_bits);
             }
         }
-        to += cols;
-        warp::sync_warp(warp::ALL);
+        for i in 0..4 {
+            let valid = ((eight + 2 * i) as u32) < rows && late[i] <= most_late;
+            C::write(epilogue.c(), at + late[i] as usize, words[i], valid);
+            at += 2 * epilogue.between_rows();
+        }
+    }
+}
+
+/// Writes, of so many columns, what lies before each row's first multiple of sixteen bytes, and behind its last.
+#[inline(always)]
+#[track_caller]
+fn write_ends<C: InWords, const STAGED: usize, const PITCH: usize>(
+    staged: &Shared<f32, STAGED, PITCH>,
+    base: usize,
+    epilogue: &mut Epilogue<C>,
+    first: (usize, usize),
+    width: usize,
+) {
+    let piece = const { FOUR * C::EACH };
+    // Each end is less than a piece.
+    let lanes = 2 * piece;
+    let lane = thread::lane_id() as usize;
+    let (row_of_lane, number) = (lane / lanes, lane % lanes);
+    let (rows, _) = epilogue.left(first);
+    for row in (row_of_lane..ROWS).step_by(32 / lanes) {
+        let to = epilogue.place(first) + row * epilogue.between_rows();
+        let late = epilogue.late(to);
+        let col = match number < piece {
+            true if number < late => number,
+            true => width,
+            false => late + width.saturating_sub(late) / piece * piece + number - piece,
+        };
+        if row < rows && col < width {
+            let word = staged[base + place(row, col / C::EACH)];
+            epilogue.c()[to + col] = C::element(word, col % C::EACH);
+        }
     }
 }
