@@ -287,7 +287,7 @@ pub(super) fn launches<T: Scalar<O>, O: Pod>(
             let sizes = [panel.rows, given.shape.n(), work.k];
             let way = choice.orientation;
             let copies =
-                tensor::copies(product, way, &given, sizes, panel.products, on)?.into_iter();
+                tensor::copies(product, way, &given, sizes, panel.products, limits)?.into_iter();
             launches.extend(copies.map(|(kernel, config)| Launch { kernel, config }));
         }
         launches.push(Launch { kernel: kernel.entry.name(), config: panel.config });

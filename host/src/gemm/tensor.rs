@@ -18,7 +18,7 @@
 //! with tiles of 64 x 16 take few rows, too: exchanged, these are columns, and `nn` is `tt`.
 
 use gpu::{
-    kernels::gemm::pad::{PAD_BLOCKS, PAD_BYTES, PAD_ROWS},
+    kernels::gemm::pad::{PAD_BYTES, PAD_ROWS},
     problem::Problem,
     registry::{TensorKernel, TensorProduct},
 };
@@ -213,7 +213,7 @@ impl Sides {
     fn copy<T: Scalar<O>, O: Pod>(
         &self,
         matrices: usize,
-        (limits, multiprocessors): (&Limits, u32),
+        limits: &Limits,
     ) -> Result<(&'static CopyKernel<T::Bits>, LaunchConfig)> {
         let Some([pad_rows, turn_rows]) = T::copies() else {
             let limit = format!("must lie as the kernel reads it: there is no copy of {}", T::NAME);
@@ -225,15 +225,8 @@ impl Sides {
             true => (turn_rows, inner, outer, 32, 32),
             false => (pad_rows, outer, inner, PAD_ROWS, PAD_BYTES / size_of::<T>()),
         };
-        let across = cols.div_ceil(tile_cols);
         let limit = limits.grid[1] as usize;
-        let limit = match self.turned {
-            true => limit,
-            false => {
-                limit.min(((PAD_BLOCKS * multiprocessors) as usize / (across * matrices)).max(1))
-            }
-        };
-        let grid = [across, rows.div_ceil(tile_rows).min(limit), matrices];
+        let grid = [cols.div_ceil(tile_cols), rows.div_ceil(tile_rows).min(limit), matrices];
         Ok((kernel, LaunchConfig::new(grid.map(|blocks| blocks as u32), [32, 8, 1])))
     }
 
@@ -397,7 +390,7 @@ pub(super) fn copies<T: Scalar<O>, O: Pod>(
     given: &Request,
     sizes: [usize; 3],
     products: usize,
-    on: (&Limits, u32),
+    limits: &Limits,
 ) -> Result<Vec<(&'static str, LaunchConfig)>> {
     let [a, b, _] = given.strides;
     let operands = sides(product, way, sizes, [a, b]);
@@ -411,7 +404,7 @@ pub(super) fn copies<T: Scalar<O>, O: Pod>(
     let copied = operands.filter(move |(sides, aligned)| sides.copied(products, *aligned) > 0);
     copied
         .map(|(sides, _)| {
-            let (kernel, config) = sides.copy::<T, O>(products, on)?;
+            let (kernel, config) = sides.copy::<T, O>(products, limits)?;
             Ok((kernel.declaration.name, config))
         })
         .collect()
@@ -638,8 +631,7 @@ impl<'a, T: BoxElement> Source<'a, T> {
             true => (len, count, stride),
             false => (count, len, pitch),
         };
-        let on = (&stream.device().limits(), stream.device().multiprocessors());
-        let (kernel, config) = self.sides.copy::<T, O>(matrices, on)?;
+        let (kernel, config) = self.sides.copy::<T, O>(matrices, &stream.device().limits())?;
         let words = [pitch, self.step, padded, count * padded].map(|elements| elements as u64);
         let [from_pitch, from_step, to_pitch, to_step] = words;
         let (rows, cols) = (rows as u32, cols as u32);

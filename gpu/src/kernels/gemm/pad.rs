@@ -7,8 +7,7 @@
 //!   and every piece is read once.
 //! * **A warp** copies 2 KiB of a row: each thread has begun four reads before it waits for one, and one more brings the
 //!   piece behind the last.
-//! * **A block** of eight warps does so with eight rows, and then with those a grid further down, whose reads it begins before
-//!   it writes what it has. So there are as many blocks as find room at once, and no more.
+//! * **A block** of eight warps does so with eight rows, and then with those a grid further down.
 //!
 //! Turned over:
 //! * **A warp** reads 32 neighbours of a row, and writes 32 neighbours of what was a column.
@@ -29,9 +28,6 @@ use super::{
 const WARPS: usize = 8;
 /// Pieces that a thread copies at a time, 512 bytes of the row from one to the next.
 const EACH: usize = 4;
-
-/// Blocks that find room on a multiprocessor at once, so many at least.
-pub const PAD_BLOCKS: u32 = 2;
 
 /// Rows that a block copies at a time.
 pub const PAD_ROWS: usize = WARPS;
@@ -62,47 +58,36 @@ fn pad<T: InPieces, const N: usize>(
     let len = last + cols;
     let lane = thread::thread_idx_x() as usize;
     let first = thread::block_idx_x() as usize * (EACH * 32);
-    let below = thread::grid_dim_y() as usize * PAD_ROWS;
-    let begin = |row: usize| from_start + row * from_pitch;
-    // Whole pieces of the first row and of the last may reach beyond the view.
-    let by_pieces = |row: usize| begin(row) >= N && begin(row) + cols + N <= len;
-    // By how many elements the row begins behind its first piece.
-    let shift = |row: usize| (from.misalignment::<16>() + begin(row)) % N;
-    // Reads of a row, begun.
-    let fetch = |row: usize| {
-        if row >= rows || !by_pieces(row) {
-            return ([[0; 4]; EACH], [0; 4]);
-        }
-        let (at, last) = (begin(row) - shift(row), (shift(row) + cols - 1) / N);
-        // Behind the row's last piece that one is read again, so that no read depends on whether there is one.
-        let read = |number: usize| T::piece::<N>(from.load128(at + number.min(last) * N));
-        (core::array::from_fn(|i| read(first + 32 * i + lane)), read(first + 32 * EACH))
-    };
     let mut row = thread::block_idx_y() as usize * PAD_ROWS + thread::thread_idx_y() as usize;
-    let mut fetched = fetch(row);
     while row < rows {
-        let (own, behind): ([Piece; EACH], Piece) = fetched;
-        // Before this row's reads are waited for.
-        fetched = fetch(row + below);
-        let to_row = to_start + row * to_pitch;
-        if by_pieces(row) {
-            for i in 0..EACH {
-                // The last lane's next piece is the first one's of the next 512 bytes.
-                let further = if i + 1 < EACH { own[i + 1] } else { behind };
-                let handed = if lane == 0 { further } else { own[i] };
-                let next = handed.map(|word| warp::shuffle(warp::ALL, word, lane as u32 + 1));
-                let col = (first + 32 * i + lane) * N;
-                if col < cols {
-                    // Rows of the copy are whole pieces: at the end of one lies what is behind it in the operand.
-                    let piece = shifted(own[i], next, shift(row) * size_of::<T>());
-                    to.store128::<N>(to_row + col, T::elements(piece));
-                }
-            }
-        } else {
+        let (at, to_row) = (from_start + row * from_pitch, to_start + row * to_pitch);
+        if at < N || at + cols + N > len {
+            // Whole pieces may reach beyond the view. So elements come one by one.
             let end = cols.min((first + EACH * 32) * N);
-            copy_elements((from, begin(row)), (to, to_row), first * N + lane, end);
+            copy_elements((from, at), (to, to_row), first * N + lane, end);
+            row += thread::grid_dim_y() as usize * PAD_ROWS;
+            continue;
         }
-        row += below;
+        // The row begins as many elements behind its first piece.
+        let shift = (from.misalignment::<16>() + at) % N;
+        let last = (shift + cols - 1) / N;
+        // Behind the row's last piece that one is read again, so that no read depends on whether there is one.
+        let read = |number: usize| T::piece::<N>(from.load128(at - shift + number.min(last) * N));
+        let own: [Piece; EACH] = core::array::from_fn(|i| read(first + 32 * i + lane));
+        let behind = read(first + 32 * EACH);
+        for i in 0..EACH {
+            // The last lane's next piece is the first one's of the next 512 bytes.
+            let further = if i + 1 < EACH { own[i + 1] } else { behind };
+            let handed = if lane == 0 { further } else { own[i] };
+            let next = handed.map(|word| warp::shuffle(warp::ALL, word, lane as u32 + 1));
+            let col = (first + 32 * i + lane) * N;
+            if col < cols {
+                // Rows of the copy are whole pieces: at the end of one lies what is behind it in the operand.
+                let piece = shifted(own[i], next, shift * size_of::<T>());
+                to.store128::<N>(to_row + col, T::elements(piece));
+            }
+        }
+        row += thread::grid_dim_y() as usize * PAD_ROWS;
     }
 }
 
@@ -130,7 +115,7 @@ fn copy_elements<T: Element>(
 /// `rows x cols` matrices, a layer of blocks each, from rows that are `from_pitch` elements apart, and matrices that are
 /// `from_step` apart, to others. `from` has so many elements as that takes and begins anywhere; `to` and its rows and
 /// matrices begin at multiples of sixteen bytes, and what lies behind a row there, up to the next multiple, is written too.
-#[kernel(block = (32, WARPS), min_blocks = PAD_BLOCKS, arch = 90, dependent)]
+#[kernel(block = (32, WARPS), arch = 90, dependent)]
 pub fn pad_rows(
     rows: u32,
     cols: u32,
@@ -145,7 +130,7 @@ pub fn pad_rows(
 }
 
 /// [`pad_rows`] of any elements of two bytes.
-#[kernel(block = (32, WARPS), min_blocks = PAD_BLOCKS, arch = 90, dependent)]
+#[kernel(block = (32, WARPS), arch = 90, dependent)]
 pub fn pad_rows_u16(
     rows: u32,
     cols: u32,

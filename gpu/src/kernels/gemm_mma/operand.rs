@@ -57,7 +57,7 @@ pub const fn ends_len(outer: usize, depth: usize) -> usize {
 #[inline(always)]
 fn place(row: usize, group: usize) -> usize {
     // Every other row begins in the middle of the banks, so eight rows' groups of one column are in four places.
-    row * PANEL + (group ^ row / 2 % GROUPS) * EIGHT
+    row * PANEL + (group ^ (row / 2 % GROUPS)) * EIGHT
 }
 
 /// A 1 that is none to the compiler: a loop that goes on by it is not unrolled.

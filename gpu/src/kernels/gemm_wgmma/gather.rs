@@ -31,8 +31,6 @@ use super::{
 
 /// Elements of sixteen bytes.
 const N: usize = 8;
-/// Rows from one of a lane's to the next: they begin a multiple of sixteen bytes after each other.
-const EIGHT: u32 = 8;
 /// Rows of a group that a lane writes to.
 const EACH: usize = GROUP / 8;
 
@@ -133,10 +131,18 @@ impl<T: Factor> Rows<T> {
         self.at(stage) < self.shift
     }
 
-    /// Begins to read what the lane writes in that stage.
+    /// Is all that the warp reads for that stage inside, by sixteen bytes? Then nobody asks for each.
+    #[inline(always)]
+    pub fn is_inside(&self, stage: u32) -> bool {
+        let (rows, within, cols) = self.left(stage);
+        let inside = rows.min(within) >= GROUP as u32 && cols >= 2 * N as u32;
+        warp::all(warp::ALL, inside && !self.begins_before(stage))
+    }
+
+    /// Begins to read what the lane writes in that stage, which may be all [`INSIDE`](Self::is_inside).
     #[inline(always)]
     #[track_caller]
-    pub fn fetch(&self, stage: u32) -> Fetched {
+    pub fn fetch<const INSIDE: bool>(&self, stage: u32) -> Fetched {
         let (_, within, cols) = self.left(stage);
         let first = within.saturating_sub(self.row);
         // All elements may lie in the first piece.
@@ -147,36 +153,31 @@ impl<T: Factor> Rows<T> {
         let mut pieces = [[[0; 4]; 2]; EACH];
         for i in 0..EACH {
             let row = 8 * i as u32;
-            let is_inside = row < first && (i > 0 || !begins_before);
-            pieces[i][0] = to_words::<T, N>(self.from.load128_if(at, is_inside));
             let next = at.wrapping_add(N);
-            pieces[i][1] = to_words::<T, N>(self.from.load128_if(next, row < second));
+            if INSIDE {
+                // Not behind a multiple, a row has nothing of the second piece.
+                let second = if self.shift > 0 { next } else { at };
+                pieces[i] = [at, second].map(|at| to_words::<T, N>(self.from.load128(at)));
+            } else {
+                let is_inside = row < first && (i > 0 || !begins_before);
+                pieces[i][0] = to_words::<T, N>(self.from.load128_if(at, is_inside));
+                pieces[i][1] = to_words::<T, N>(self.from.load128_if(next, row < second));
+            }
             at = at.wrapping_add(8 * self.pitch);
         }
         Fetched(pieces)
     }
 
-    /// The lane's first row that is not read by sixteen bytes.
-    #[inline(always)]
-    fn left_out(&self, within: u32, begins_before: bool) -> u32 {
-        match begins_before {
-            true => self.row,
-            false => self.row + within.saturating_sub(self.row).next_multiple_of(EIGHT),
-        }
-    }
-
-    /// A row's elements, one by one. Behind the last one that is again.
-    #[inline(always)]
-    #[track_caller]
-    fn elements(&self, stage: u32, row: u32, cols: u32) -> [T; N] {
-        let at = self.at(stage) + (row - self.row) as usize * self.pitch;
-        core::array::from_fn(|i| self.from[at + i.min(cols as usize - 1)])
-    }
-
     /// Writes what was read for that stage to the half group's, whose group begins at that element of shared memory.
     #[inline(always)]
     #[track_caller]
-    pub fn put(&self, stage: u32, fetched: &Fetched, tiles: &mut DynamicShared<T>, group: usize) {
+    pub fn put<const INSIDE: bool>(
+        &self,
+        stage: u32,
+        fetched: &Fetched,
+        tiles: &mut DynamicShared<T>,
+        group: usize,
+    ) {
         let (rows, within, cols) = self.left(stage);
         let masks = [0, 1, 2, 3].map(|word| match cols.saturating_sub(2 * word) {
             0 => 0,
@@ -187,26 +188,28 @@ impl<T: Factor> Rows<T> {
         // (PTX ISA, "Shared memory matrix layout"); and that is the same for every eighth.
         let chunk = (thread::lane_id() % 8) ^ self.row;
         let to = group + self.row as usize * DEPTH + chunk as usize * N;
-        // Of rows that were left out there is one, and more in a matrix alone that begins within sixteen bytes, or has rows of
-        // a few elements.
-        let mut row = self.left_out(within, self.begins_before(stage));
-        let mut elements = from_words::<T, N>([0; 4]);
         for i in 0..EACH {
             let [first, second] = fetched.0[i];
-            let words = masked(shifted(first, second, self.shift * size_of::<T>()), masks);
-            tiles.store128(to + i * EIGHT as usize * DEPTH, from_words::<T, N>(words));
-            // As soon as there are registers for it, and most of the work is still to be done.
-            if i == 1 && row < rows.min(GROUP as u32) {
-                elements = self.elements(stage, row, cols);
-            }
+            let words = shifted(first, second, self.shift * size_of::<T>());
+            let words = if INSIDE { words } else { masked(words, masks) };
+            tiles.store128(to + i * 8 * DEPTH, from_words::<T, N>(words));
+        }
+        if INSIDE {
+            return;
+        }
+        // Rows that were left out.
+        let mut row = self.row;
+        if !self.begins_before(stage) {
+            row += within.saturating_sub(row).next_multiple_of(8);
         }
         while row < rows.min(GROUP as u32) {
+            let below = (row - self.row) as usize;
+            let at = self.at(stage) + below * self.pitch;
+            let elements: [T; N] =
+                core::array::from_fn(|i| self.from[at + i.min(cols as usize - 1)]);
             let words = masked(to_words(elements), masks);
-            tiles.store128(to + (row - self.row) as usize * DEPTH, from_words::<T, N>(words));
-            row += EIGHT;
-            if row < rows.min(GROUP as u32) {
-                elements = self.elements(stage, row, cols);
-            }
+            tiles.store128(to + below * DEPTH, from_words::<T, N>(words));
+            row += 8;
         }
     }
 }

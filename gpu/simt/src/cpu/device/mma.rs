@@ -76,7 +76,7 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
         let own = a.iter().chain(b).flat_map(|fragment| fragment.elements().map(f32::to_bits));
         let own = own.collect::<Vec<_>>();
         block::exchange("multiply_add", &own, Location::caller(), |all| {
-            let elements = all.map(|words| bytemuck::cast_slice::<u32, f32>(words));
+            let elements = all.map(bytemuck::cast_slice::<u32, f32>);
             let whole = elements.iter().all(|elements| elements.len() == (M + N) * EACH);
             assert!(whole, "the lanes of a warp multiply as many fragments");
             warp::multiply_add(format::<T>(), lane, &elements, &mut self.0);

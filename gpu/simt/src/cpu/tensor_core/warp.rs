@@ -7,6 +7,9 @@
 //! The sum is [`truncating`], as `wgmma` forms it: so Hopper's `mma.sync` does too, by MMA-Sim. Ampere's and Ada's add 8
 //! products at a time, of 24 bits after the point, so that the last bits are others there.
 
+// Operands, sums and columns are indexed together.
+#![allow(clippy::needless_range_loop)]
+
 use super::{
     format::Format,
     operand::{Block, LANES},
