@@ -131,18 +131,10 @@ impl<T: Factor> Rows<T> {
         self.at(stage) < self.shift
     }
 
-    /// Is all that the warp reads for that stage inside, by sixteen bytes? Then nobody asks for each.
-    #[inline(always)]
-    pub fn is_inside(&self, stage: u32) -> bool {
-        let (rows, within, cols) = self.left(stage);
-        let inside = rows.min(within) >= GROUP as u32 && cols >= 2 * N as u32;
-        warp::all(warp::ALL, inside && !self.begins_before(stage))
-    }
-
-    /// Begins to read what the lane writes in that stage, which may be all [`INSIDE`](Self::is_inside).
+    /// Begins to read what the lane writes in that stage.
     #[inline(always)]
     #[track_caller]
-    pub fn fetch<const INSIDE: bool>(&self, stage: u32) -> Fetched {
+    pub fn fetch(&self, stage: u32) -> Fetched {
         let (_, within, cols) = self.left(stage);
         let first = within.saturating_sub(self.row);
         // All elements may lie in the first piece.
@@ -153,16 +145,10 @@ impl<T: Factor> Rows<T> {
         let mut pieces = [[[0; 4]; 2]; EACH];
         for i in 0..EACH {
             let row = 8 * i as u32;
+            let is_inside = row < first && (i > 0 || !begins_before);
+            pieces[i][0] = to_words::<T, N>(self.from.load128_if(at, is_inside));
             let next = at.wrapping_add(N);
-            if INSIDE {
-                // Not behind a multiple, a row has nothing of the second piece.
-                let second = if self.shift > 0 { next } else { at };
-                pieces[i] = [at, second].map(|at| to_words::<T, N>(self.from.load128(at)));
-            } else {
-                let is_inside = row < first && (i > 0 || !begins_before);
-                pieces[i][0] = to_words::<T, N>(self.from.load128_if(at, is_inside));
-                pieces[i][1] = to_words::<T, N>(self.from.load128_if(next, row < second));
-            }
+            pieces[i][1] = to_words::<T, N>(self.from.load128_if(next, row < second));
             at = at.wrapping_add(8 * self.pitch);
         }
         Fetched(pieces)
@@ -171,13 +157,7 @@ impl<T: Factor> Rows<T> {
     /// Writes what was read for that stage to the half group's, whose group begins at that element of shared memory.
     #[inline(always)]
     #[track_caller]
-    pub fn put<const INSIDE: bool>(
-        &self,
-        stage: u32,
-        fetched: &Fetched,
-        tiles: &mut DynamicShared<T>,
-        group: usize,
-    ) {
+    pub fn put(&self, stage: u32, fetched: &Fetched, tiles: &mut DynamicShared<T>, group: usize) {
         let (rows, within, cols) = self.left(stage);
         let masks = [0, 1, 2, 3].map(|word| match cols.saturating_sub(2 * word) {
             0 => 0,
@@ -190,12 +170,8 @@ impl<T: Factor> Rows<T> {
         let to = group + self.row as usize * DEPTH + chunk as usize * N;
         for i in 0..EACH {
             let [first, second] = fetched.0[i];
-            let words = shifted(first, second, self.shift * size_of::<T>());
-            let words = if INSIDE { words } else { masked(words, masks) };
+            let words = masked(shifted(first, second, self.shift * size_of::<T>()), masks);
             tiles.store128(to + i * 8 * DEPTH, from_words::<T, N>(words));
-        }
-        if INSIDE {
-            return;
         }
         // Rows that were left out.
         let mut row = self.row;

@@ -140,18 +140,10 @@ fn multiply<
             let rows = Rows::new(from, place, half_of_operand);
             for stage in 0..stages {
                 if turn == team {
+                    let fetched = rows.fetch(stage);
+                    let at = producer.acquire_warp() * ((TILE_ROWS + TILE_COLS) * DEPTH);
                     // B's groups lie behind A's.
-                    let (stage_len, behind) =
-                        ((TILE_ROWS + TILE_COLS) * DEPTH, half / 2 * GROUP * DEPTH);
-                    if rows.is_inside(stage) {
-                        let fetched = rows.fetch::<true>(stage);
-                        let at = producer.acquire_warp() * stage_len + behind;
-                        rows.put::<true>(stage, &fetched, &mut tiles, at);
-                    } else {
-                        let fetched = rows.fetch::<false>(stage);
-                        let at = producer.acquire_warp() * stage_len + behind;
-                        rows.put::<false>(stage, &fetched, &mut tiles, at);
-                    }
+                    rows.put(stage, &fetched, &mut tiles, at + half / 2 * GROUP * DEPTH);
                     producer.filled_warp();
                 }
                 turn = (turn + 1) % (GATHERING / of_team);
