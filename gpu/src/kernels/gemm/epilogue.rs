@@ -121,11 +121,13 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         self.is_scaled() && self.problem.c[1] == 1
     }
 
-    /// Do rows begin at multiples of sixteen bytes?
+    /// Do rows, whose elements lie side by side, begin at multiples of sixteen bytes, and have such a multiple? Then C is as
+    /// many pieces of sixteen bytes, none of which lies partly inside.
     #[inline(always)]
-    pub fn begins_at_16_bytes(&self) -> bool {
+    pub fn lies_by_16_bytes(&self) -> bool {
         let piece = const { 16 / size_of::<T>() };
-        (self.start | self.between_rows()).is_multiple_of(piece) && self.c.is_aligned128()
+        let elements = self.start | self.between_rows() | self.problem.n as usize;
+        elements.is_multiple_of(piece) && self.c.is_aligned128()
     }
 
     /// Elements from a place to the first one that is at a multiple of sixteen bytes.

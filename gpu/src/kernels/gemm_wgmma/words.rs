@@ -14,8 +14,8 @@
 //!   taken up           8 lanes four words each: eight chunks of a row
 //! ```
 //!
-//! A row of C may begin anywhere: its first multiple of sixteen bytes is some elements *late*. Then the next lane hands its
-//! chunk over, and a lane has of both the sixteen bytes that lie at a multiple in C. Elements before a row's first multiple and behind its last are
+//! A row of C may begin anywhere: its first multiple of sixteen bytes is some elements *late*. Then a lane takes up two chunks,
+//! and of them the sixteen bytes that lie at a multiple in C. Elements before a row's first multiple and behind its last are
 //! stored one by one, those of all sixteen rows together.
 
 use super::{
@@ -164,38 +164,100 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize, const PITCH: usize
     staged: &mut Shared<f32, STAGED, PITCH>,
     base: usize,
     epilogue: &mut Epilogue<C>,
-    (row, col): (usize, usize),
+    first: (usize, usize),
+) {
+    match epilogue.lies_by_16_bytes() {
+        true => store_even(sums, staged, base, epilogue, first),
+        false => store_late(sums, staged, base, epilogue, first),
+    }
+}
+
+/// Puts down the `part`th 64 words of each of a warp's rows.
+#[inline(always)]
+#[track_caller]
+fn put<C: InWords, const N: usize, const STAGED: usize, const PITCH: usize>(
+    sums: &Fragment<N>,
+    part: usize,
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    base: usize,
+    alpha: f32,
+) {
+    let lane = thread::lane_id() as usize;
+    C::each_pair_of(sums, part, |row, col, two| {
+        // Put so, all but the lane's part is known to the compiler.
+        let row = lane / 4 + row as usize % ROWS / 8 * 8;
+        let col = lane % 4 * 2 + col as usize / 8 * 8;
+        C::put(staged, base + place(row, col / C::EACH), two.map(|sum| alpha * sum));
+    });
+    warp::sync_warp(warp::ALL);
+}
+
+/// [`store`] to a C that [lies by sixteen bytes](Epilogue::lies_by_16_bytes).
+#[inline(always)]
+#[track_caller]
+fn store_even<C: InWords, const N: usize, const STAGED: usize, const PITCH: usize>(
+    sums: &Fragment<N>,
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    base: usize,
+    epilogue: &mut Epilogue<C>,
+    first: (usize, usize),
 ) {
     let lane = thread::lane_id() as usize;
     let cols = const { WORDS * C::EACH };
-    let (_, left) = epilogue.left((row, col));
+    let (rows_left, cols_left) = epilogue.left(first);
     let alpha = epilogue.alpha();
-    let even = epilogue.begins_at_16_bytes();
-    for part in 0..left.div_ceil(cols).min(N.div_ceil(cols)) {
-        C::each_pair_of(sums, part, |row, col, two| {
-            // Put so, all but the lane's part is known to the compiler.
-            let row = lane / 4 + row as usize % ROWS / 8 * 8;
-            let col = lane % 4 * 2 + col as usize / 8 * 8;
-            C::put(staged, base + place(row, col / C::EACH), two.map(|sum| alpha * sum));
-        });
-        warp::sync_warp(warp::ALL);
-        let first = (row, col + part * cols);
-        let width = cols.min(N - part * cols).min(left - part * cols);
-        match even {
-            true => write_pieces::<_, false, _, _>(staged, base, epilogue, first, width),
-            false => write_pieces::<_, true, _, _>(staged, base, epilogue, first, width),
+    // A lane's four words of each second row.
+    let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
+    let mut to = epilogue.place(first) + row_of_lane * epilogue.between_rows() + word * C::EACH;
+    for part in 0..cols_left.div_ceil(cols).min(N.div_ceil(cols)) {
+        put::<C, _, _, _>(sums, part, staged, base, alpha);
+        let col = part * cols + word * C::EACH;
+        let rows = if col < cols_left.min(N) { rows_left } else { 0 };
+        let mut at = to;
+        // Eight rows are read before one is written, so that no read is waited for alone.
+        for eight in (0..ROWS).step_by(8) {
+            let mut words = [[0.0; FOUR]; 4];
+            for i in 0..4 {
+                words[i] = staged.load128(base + place(eight + 2 * i + row_of_lane, word));
+            }
+            for i in 0..4 {
+                let valid = eight + 2 * i + row_of_lane < rows;
+                C::write(epilogue.c(), at, words[i], valid);
+                at += 2 * epilogue.between_rows();
+            }
         }
-        if !even || !width.is_multiple_of(FOUR * C::EACH) {
-            write_ends(staged, base, epilogue, first, width);
-        }
+        to += cols;
         warp::sync_warp(warp::ALL);
     }
 }
 
-/// Writes what lies at multiples of sixteen bytes, of so many columns; if rows are `LATE`, they do not all begin at one.
+/// [`store`] to a C whose rows begin and end anywhere.
 #[inline(always)]
 #[track_caller]
-fn write_pieces<C: InWords, const LATE: bool, const STAGED: usize, const PITCH: usize>(
+fn store_late<C: InWords, const N: usize, const STAGED: usize, const PITCH: usize>(
+    sums: &Fragment<N>,
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    base: usize,
+    epilogue: &mut Epilogue<C>,
+    (row, col): (usize, usize),
+) {
+    let cols = const { WORDS * C::EACH };
+    let (_, left) = epilogue.left((row, col));
+    let alpha = epilogue.alpha();
+    for part in 0..left.div_ceil(cols).min(N.div_ceil(cols)) {
+        put::<C, _, _, _>(sums, part, staged, base, alpha);
+        let first = (row, col + part * cols);
+        let width = cols.min(N - part * cols).min(left - part * cols);
+        write_pieces(staged, base, epilogue, first, width);
+        write_ends(staged, base, epilogue, first, width);
+        warp::sync_warp(warp::ALL);
+    }
+}
+
+/// Writes what lies at multiples of sixteen bytes, of so many columns.
+#[inline(always)]
+#[track_caller]
+fn write_pieces<C: InWords, const STAGED: usize, const PITCH: usize>(
     staged: &Shared<f32, STAGED, PITCH>,
     base: usize,
     epilogue: &mut Epilogue<C>,
@@ -213,23 +275,19 @@ fn write_pieces<C: InWords, const LATE: bool, const STAGED: usize, const PITCH: 
     let rows = rows.saturating_sub(row_of_lane) as u32;
     let mut at = epilogue.place(first) + row_of_lane * epilogue.between_rows() + col;
     // Rows that are eight apart begin as far behind a multiple.
-    let late: [u32; 4] = core::array::from_fn(|i| match LATE {
-        true => epilogue.late(at + 2 * i * epilogue.between_rows()) as u32,
-        false => 0,
-    });
+    let late: [u32; 4] =
+        core::array::from_fn(|i| epilogue.late(at + 2 * i * epilogue.between_rows()) as u32);
     // Eight rows are read before one is written, so that no read is waited for alone.
     for eight in (0..ROWS).step_by(8) {
         let mut words = [[0.0; FOUR]; 4];
         for i in 0..4 {
             let row = eight + 2 * i + row_of_lane;
-            words[i] = staged.load128(base + place(row, word));
-            if LATE {
-                // Behind the last piece nothing is taken of this one: it may be any.
-                let next: [f32; FOUR] = staged.load128(base + place(row, (word + FOUR) % WORDS));
-                let [own, next] = [words[i], next].map(|words| words.map(f32::to_bits));
-                words[i] =
-                    shifted(own, next, late[i] as usize * size_of::<C>()).map(f32::from_bits);
-            }
+            // Behind a row's last piece nothing is taken of the next chunk: it may be any.
+            let [own, next] = [word, (word + FOUR) % WORDS].map(|word| {
+                let words: [f32; FOUR] = staged.load128(base + place(row, word));
+                words.map(f32::to_bits)
+            });
+            words[i] = shifted(own, next, late[i] as usize * size_of::<C>()).map(f32::from_bits);
         }
         for i in 0..4 {
             let valid = ((eight + 2 * i) as u32) < rows && late[i] <= most_late;
