@@ -212,8 +212,8 @@ macro_rules! sliced {
     };
 }
 
-/// A general product of f32 whose factors are cut into scaled slices of f16, on tensor cores, as an entry of its own: such a tile; `n` or
-/// `t` for A and for B.
+/// A general product of f32 whose factors are cut into scaled slices of f16, on tensor cores, as an entry of its own: such a
+/// tile; `n` or `t` for A and for B.
 macro_rules! sliced_f16 {
     ($name:ident: $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
         Entry {
@@ -1259,7 +1259,7 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
         /// The same source, compiled for [`simt::check::launch`].
         checked: &'static Kernel<CheckedShiftedParams<T, O>>,
     },
-    /// The same of elements of two bytes: there are maps of every eighth row, and a tile's rows are all of one of them.
+    /// The same of elements of two bytes: there are maps of every eighth row of A, and a tile's rows are all of one of them.
     ClassesOfA {
         /// The kernel.
         kernel: &'static Kernel<ClassesParams<T, O>>,

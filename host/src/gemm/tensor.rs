@@ -330,8 +330,7 @@ fn time<T, O>(
     let down = product.tiles_down(shape.m()) as f64;
     let tiles = down * tiles(shape.n(), cols) * given.batch as f64;
     let (tiles, rows) = (tiles * f64::from(sharing), rows / sharing);
-    // A block takes whole stages.
-    // (Of rows that begin anywhere, shifted by up to seven.)
+    // A block takes whole stages; of rows that begin anywhere, with some steps before the first.
     let shift = if product.kernel.shifts_a() { unit::<T>() - 1 } else { 0 };
     let steps = (shape.k() + shift).div_ceil(product.steps as usize).div_ceil(blocks as usize);
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * (steps * product.steps as usize) as f64;

@@ -22,12 +22,11 @@
 //! ```
 //!
 //! A multiprocessor has one block. Smaller tiles, for where there are fewer of these than multiprocessors, are another text
-//! ([`parts`]), and so is one for rows that begin anywhere ([`gathered`]); of large tiles A's may ([`shifted`]). There is each for every type of A and B, and of C, which is of the same or of f32; and for every way in which
-//! A and B may lie, along k or across it: `nn`, `nt`, `tn`, `tt`, as in BLAS. [`entries`] lists them all. The tensor cores
-//! read both ways, and the rest does not know of it ([`operand`]). Rows begin at multiples of sixteen bytes, but where they
-//! are gathered, and k is not 0: of nothing there is no tensor map.
-//!
-//! But there is a way for an A along k beside a B along n (`on`): [`shifted`].
+//! ([`parts`]), and so is one for rows that begin anywhere ([`gathered`]). There is each for every type of A and B, and of C,
+//! which is of the same or of f32; and for every way in which A and B may lie, along k or across it: `nn`, `nt`, `tn`, `tt`,
+//! as in BLAS. [`entries`] lists them all. The tensor cores read both ways, and the rest does not know of it ([`operand`]).
+//! Rows begin at multiples of sixteen bytes, but where they are gathered, and those of an A along k beside a B along n in
+//! tiles of two blocks (`on`: [`shifted`]); and k is not 0: of nothing there is no tensor map.
 //!
 //! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
