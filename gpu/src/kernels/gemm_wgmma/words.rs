@@ -148,6 +148,11 @@ macro_rules! halves {
 
 halves! { Bf16 F16 }
 
+/// Words of a row that are put down at a time, of `N` columns.
+const fn words_put<C: InWords, const N: usize>() -> usize {
+    if N / C::EACH < WORDS { N / C::EACH } else { WORDS }
+}
+
 /// Where a word of a row lies, of a warp's.
 #[inline(always)]
 fn place(row: usize, word: usize) -> usize {
@@ -218,6 +223,8 @@ fn store_even<C: InWords, const N: usize, const STAGED: usize, const PITCH: usiz
         for eight in (0..ROWS).step_by(8) {
             let mut words = [[0.0; FOUR]; 4];
             for i in 0..4 {
+                // A lane for which nothing was put down reads another one's.
+                let word = word % const { words_put::<C, N>() };
                 words[i] = staged.load128(base + place(eight + 2 * i + row_of_lane, word));
             }
             for i in 0..4 {
@@ -248,7 +255,7 @@ fn store_late<C: InWords, const N: usize, const STAGED: usize, const PITCH: usiz
         put::<C, _, _, _>(sums, part, staged, base, alpha);
         let first = (row, col + part * cols);
         let width = cols.min(N - part * cols).min(left - part * cols);
-        write_pieces(staged, base, epilogue, first, width);
+        write_pieces::<_, N, _, _>(staged, base, epilogue, first, width);
         write_ends(staged, base, epilogue, first, width);
         warp::sync_warp(warp::ALL);
     }
@@ -257,7 +264,7 @@ fn store_late<C: InWords, const N: usize, const STAGED: usize, const PITCH: usiz
 /// Writes what lies at multiples of sixteen bytes, of so many columns.
 #[inline(always)]
 #[track_caller]
-fn write_pieces<C: InWords, const STAGED: usize, const PITCH: usize>(
+fn write_pieces<C: InWords, const N: usize, const STAGED: usize, const PITCH: usize>(
     staged: &Shared<f32, STAGED, PITCH>,
     base: usize,
     epilogue: &mut Epilogue<C>,
@@ -282,8 +289,9 @@ fn write_pieces<C: InWords, const STAGED: usize, const PITCH: usize>(
         let mut words = [[0.0; FOUR]; 4];
         for i in 0..4 {
             let row = eight + 2 * i + row_of_lane;
-            // Behind a row's last piece nothing is taken of the next chunk: it may be any.
-            let [own, next] = [word, (word + FOUR) % WORDS].map(|word| {
+            // Behind a row's last piece nothing is taken of the next chunk: it may be any that was put down.
+            let [own, next] = [word, word + FOUR].map(|word| {
+                let word = word % const { words_put::<C, N>() };
                 let words: [f32; FOUR] = staged.load128(base + place(row, word));
                 words.map(f32::to_bits)
             });
