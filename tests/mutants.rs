@@ -104,7 +104,7 @@ const SAMPLES: [Sample; 41] = [
     sample("gemm", "weaken-comparison", "strides.0 == 1", 1, ("both", "out-of-bounds")),
     // and what is done to C at the end.
     sample("gemm", "weaken-comparison", "self.beta != T::Real::ZERO", 1, ("both", "uninitialised")),
-    sample("gemm", "halve-index", "row", 1, ("verification", "")),
+    sample("gemm", "halve-index", "self.rows.0 + row * self.rows.1", 1, ("verification", "")),
     sample("gemm", "drop-operand", "erf < -1.0 ||", 1, ("verification", "")),
     // Tensor copies and tensor cores: what orders them,
     sample("gemm_wgmma", "remove-barrier", BARRIER, 3, ("check", "read-after-write")),

@@ -244,10 +244,10 @@ impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
                     let to = to + panel * PANEL_LEN + row * PANEL;
                     let from = from.wrapping_add(row * self.pitch);
                     let is_inside = (row as i32) < rows && len > 0;
-                    if WIDTH == 2 && row == 0 && from == usize::MAX {
+                    if WIDTH == 2 && row == 0 && from == usize::MAX && is_inside {
                         // Nothing may be read from before a matrix's first element.
                         tiles[to] = T::ZERO;
-                        tiles[to + 1] = if is_inside { self.matrix[0] } else { T::ZERO };
+                        tiles[to + 1] = self.matrix[0];
                     } else {
                         tiles.copy_async::<WIDTH>(to, self.matrix, from, is_inside);
                     }
