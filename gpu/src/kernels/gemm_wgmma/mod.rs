@@ -34,11 +34,11 @@
 mod entries;
 mod gather;
 mod gathered;
-pub(super) mod operand;
-pub(super) mod output;
+pub(crate) mod operand;
+pub(crate) mod output;
 mod parts;
 mod shifted;
-pub(super) mod walk;
+pub(crate) mod walk;
 mod words;
 
 pub use self::{entries::*, gathered::*, shifted::CLASSES};
