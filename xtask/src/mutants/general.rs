@@ -133,12 +133,14 @@ impl fmt::Display for Case {
     }
 }
 
-/// The first two are run in every order of the threads, each of the others in one.
-fn cases(tile: usize) -> Vec<Case> {
+/// The first two are run in every order of the threads, each of the others in one. Tensor cores' operands are copied in more
+/// ways than others.
+fn cases(tile: usize, on_tensor_cores: bool) -> Vec<Case> {
     // Several blocks of the smallest tile, part of one of another. More phases than there are stages, the last in
     // part.
     let (m, n, k) = match tile {
         32 => (37, 45, 67),
+        _ if on_tensor_cores => (tile + 11, tile + 7, 65),
         tile => (tile / 2 + 5, tile / 2 + 11, 35),
     };
     let four = |size: usize| size.next_multiple_of(4);
@@ -167,7 +169,7 @@ fn cases(tile: usize) -> Vec<Case> {
     let unaligned = Case { a: wide.a.at(1), b: wide.b.at(1), c: wide.c.at(1), ..wide };
     let small = Case { sizes: [6, 11, 5], ..wide };
     let special = Case { data: Data::Special, ..small };
-    vec![
+    let mut cases = vec![
         plain,
         wide,
         unaligned,
@@ -204,7 +206,7 @@ fn cases(tile: usize) -> Vec<Case> {
         Case { activation: RELU, beta: 0.0, ..special },
         Case { a: Place::strided([5, 1]), b: Place::strided([1, 5]), ..special },
         // No products.
-        Case { sizes: [6, 11, 0], bias: ROW_BIAS, ..wide },
+        Case { sizes: [6, 11, 0], bias: ROW_BIAS, ..unaligned },
         Case { sizes: [20, 32, 0], beta: 1.0, activation: GELU, data: Data::Ends, ..wide },
         Case { sizes: [1, 1, 1], ..wide },
         // All of it fits.
@@ -215,7 +217,19 @@ fn cases(tile: usize) -> Vec<Case> {
             c: Place::strided([64, 1]),
             ..wide
         },
-    ]
+    ];
+    if on_tensor_cores {
+        // More stages than the ring has; rows of which each second begins between two copies, of as many elements as a tile
+        // has, and one more; and rows of A that are all one.
+        cases.extend([
+            Case { sizes: [9, 20, 330], a: Place::strided([330, 1]), ..wide },
+            Case { sizes: [tile, tile, 64], a: Place::strided([65, 1]), ..unaligned },
+            Case { sizes: [tile, tile + 1, 65], b: Place::strided([tile + 1, 1]), ..unaligned },
+            Case { sizes: [2, 20, 40], a: Place::strided([0, 1]), ..plain },
+            Case { sizes: [7, 20, 40], a: Place::strided([0, 1]).at(1), b: Place::strided([1, 40]), ..plain },
+        ]);
+    }
+    cases
 }
 
 /// A batch of matrices, and what lies between and around them.
@@ -305,7 +319,7 @@ where
     let tile = tile as usize;
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     let mut wrong = None;
-    for (number, case) in cases(tile).iter().enumerate() {
+    for (number, case) in cases(tile, kernel.declaration.name.starts_with("gemm_mma")).iter().enumerate() {
         let orders = match number {
             0 | 1 => &orders[..],
             _ => &orders[number % 4..][..1],

@@ -84,6 +84,8 @@ fn cases(layout: &Layout) -> Vec<Case> {
             case([rows + 1, 2 * cols - 3, 72], 3, false),
             // C's rows begin at multiples of sixteen bytes.
             case([rows + 1, 2 * cols - 4, 72], 3, false),
+            // More tiles of a block than a ring has stages, and several stages of each.
+            case([3 * rows, 3 * cols, 72], 1, false),
             // More than a band of tiles: 2048 rows.
             case([2048 + rows / walkers as usize - 5, cols + 4, 8], 3, false),
         ],
