@@ -3,7 +3,7 @@
 
 use std::{
     cell::{Cell, RefCell, RefMut},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     panic::Location,
     rc::Rc,
 };
@@ -94,6 +94,8 @@ pub(super) struct ClusterRun {
     warpgroups: RefCell<BTreeMap<Key, Warpgroup>>,
     /// What the lanes of a warp hand to each other, by its block's rank and its number there.
     exchanges: RefCell<BTreeMap<(u32, u32), Exchange>>,
+    /// Threads, by their numbers, that have said that they are at the cluster's barrier, and have not waited.
+    here: RefCell<BTreeSet<u32>>,
     /// Products that are under way and have not read their operands.
     products: RefCell<Vec<(Key, u64)>>,
     /// The first byte of the first block's shared memory; the others' follow.
@@ -112,6 +114,7 @@ impl ClusterRun {
             stores: RefCell::default(),
             warpgroups: RefCell::default(),
             exchanges: RefCell::default(),
+            here: RefCell::default(),
             products: RefCell::default(),
             shared,
             blocks,
@@ -121,6 +124,16 @@ impl ClusterRun {
     /// A block's shared memory.
     pub(super) fn shared(&self, rank: u32) -> *mut u8 {
         self.shared.wrapping_add(rank as usize * SHARED_BYTES)
+    }
+
+    /// A thread says that it is at the cluster's barrier. Had it not before, or it has waited since?
+    pub(super) fn arrives(&self, thread: &Thread) -> bool {
+        self.here.borrow_mut().insert(thread.number)
+    }
+
+    /// A thread is about to wait at the cluster's barrier. Had it said that it is there?
+    pub(super) fn leaves(&self, thread: &Thread) -> bool {
+        self.here.borrow_mut().remove(&thread.number)
     }
 
     /// What the lanes of that warp of that block hand to each other.

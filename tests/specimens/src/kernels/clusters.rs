@@ -29,6 +29,55 @@ pub fn barrier_of_the_block_alone(n: u32, x: In<f32>, mut y: Out<f32>) {
     cluster::sync();
 }
 
+/// A block writes to the other before it knows that this has begun.
+#[kernel(block = (64), cluster = (2), dynamic_shared = 256, arch = 90, len(x = n, y = n))]
+pub fn writes_before_the_other_begins(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let line = dynamic_shared![f32];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    let mut other = line.remote(1 - cluster::block_rank());
+    let value = x[i % n as usize];
+    if t.is_multiple_of(4) {
+        other.store128(t, [value; 4]);
+    }
+    cluster::sync();
+    y[i % n as usize] = line[t];
+}
+
+/// The same after half of a barrier: it has said that it has begun itself.
+#[kernel(block = (64), cluster = (2), dynamic_shared = 256, arch = 90, len(x = n, y = n))]
+pub fn writes_before_it_has_waited(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let line = dynamic_shared![f32];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    cluster::arrive_relaxed();
+    let mut other = line.remote(1 - cluster::block_rank());
+    let value = x[i % n as usize];
+    if t.is_multiple_of(4) {
+        other.store128(t, [value; 4]);
+    }
+    cluster::wait();
+    cluster::sync();
+    y[i % n as usize] = line[t];
+}
+
+/// Nobody has said that anybody is here.
+#[kernel(block = (64), cluster = (2), arch = 90, len(x = n, y = n))]
+pub fn waits_for_no_arrival(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let i = thread::block_idx_x() as usize * 64 + thread::thread_idx_x() as usize;
+    cluster::wait();
+    y[i % n as usize] = x[i % n as usize];
+}
+
+/// A barrier begins between the two halves of another.
+#[kernel(block = (64), cluster = (2), arch = 90, len(x = n, y = n))]
+pub fn a_barrier_within_another(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let i = thread::block_idx_x() as usize * 64 + thread::thread_idx_x() as usize;
+    cluster::arrive_relaxed();
+    cluster::sync();
+    y[i % n as usize] = x[i % n as usize];
+}
+
 /// A block may end before the other has read its memory.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256, arch = 90, len(x = n, y = n))]
 pub fn ends_before_the_last_read(n: u32, x: In<f32>, mut y: Out<f32>) {
@@ -104,6 +153,23 @@ pub fn remote_reads(n: u32, x: In<f32>, mut y: Out<f32>) {
     let four: [f32; 4] = other.load128(t / 4 * 4);
     y[i % n as usize] = four[0] + four[1] + four[2] + four[3];
     cluster::sync();
+}
+
+/// The blocks write to each other once they have begun, which each has waited for in halves.
+#[kernel(block = (64), cluster = (2), dynamic_shared = 256, arch = 90, len(x = n, y = n))]
+pub fn a_barrier_in_halves(n: u32, x: In<f32>, mut y: Out<f32>) {
+    let line = dynamic_shared![f32];
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 64 + t;
+    cluster::arrive_relaxed();
+    let value = x[i % n as usize];
+    cluster::wait();
+    let mut other = line.remote(1 - cluster::block_rank());
+    if t.is_multiple_of(4) {
+        other.store128(t, [value; 4]);
+    }
+    cluster::sync();
+    y[i % n as usize] = line[t];
 }
 
 /// A block is told by arrivals that the other has written, and that it has read.

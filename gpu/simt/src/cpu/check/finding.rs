@@ -136,6 +136,8 @@ pub enum Kind {
     /// A block that may end before its shared memory is used for the last time: by another block of its cluster, or by
     /// a copy.
     EndedBlock,
+    /// A use of another block's shared memory by a thread that does not know that the block has begun.
+    UnbegunBlock,
     /// An access to global memory in a block of a `dependent` kernel that has not waited for the kernels before.
     BeforeWait,
     /// A panic in the kernel.
@@ -166,6 +168,7 @@ impl Kind {
             Kind::ProxyFence => "proxy-fence",
             Kind::Transaction => "transaction",
             Kind::EndedBlock => "ended-block",
+            Kind::UnbegunBlock => "unbegun-block",
             Kind::BeforeWait => "before-wait",
             Kind::Panic => "panic",
             Kind::SharedSize => "shared-size",
@@ -213,6 +216,7 @@ impl fmt::Display for Kind {
             }
             Kind::Transaction => "copies of other bytes than announced",
             Kind::EndedBlock => "a use of shared memory of a block that may have ended",
+            Kind::UnbegunBlock => "a use of shared memory of a block that may not have begun",
             Kind::BeforeWait => "an access before the wait for earlier kernels",
             Kind::Panic => "a panic",
             Kind::SharedSize => "shared arrays of another size than declared",

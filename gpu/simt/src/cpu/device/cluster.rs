@@ -5,7 +5,7 @@ use std::panic::Location;
 use crate::{
     Element,
     cpu::{
-        block::{self, current_cluster, wait_for},
+        block::{self, current, current_cluster, wait_for},
         cluster::Wait,
         mode::{Access, Fast, Mode},
     },
@@ -25,21 +25,44 @@ pub fn blocks() -> u32 {
 
 /// Waits until every thread of the cluster is here; what each wrote to shared or global memory before is then seen by
 /// all of them.
+///
+/// # Panics
+/// In a thread that has called [`arrive_relaxed`], and not waited since.
 #[track_caller]
 pub fn sync() {
-    wait_for(Wait::Cluster, Location::caller());
+    assert!(
+        current_cluster().arrives(current()),
+        "has said that it is at the cluster's barrier, and not waited there"
+    );
+    wait();
 }
 
 /// Says that this thread is here, and goes on; all threads of the cluster do, and later [`wait`]. What it wrote before is not
 /// seen by others for that. It tells that a block has begun, before which nobody may reach its shared memory.
 ///
-/// On the CPU that is so of all blocks of a cluster from the start, and this does nothing: the wait is a [`sync`].
-pub fn arrive_relaxed() {}
+/// On the CPU all blocks of a cluster have begun from the start, and it is the [`wait`] that others wait for.
+///
+/// # Panics
+/// In a thread that has done so, and not waited since.
+#[track_caller]
+pub fn arrive_relaxed() {
+    assert!(
+        current_cluster().arrives(current()),
+        "has said that it is at the cluster's barrier, and not waited there"
+    );
+}
 
 /// Waits until every thread of the cluster has said that it is here ([`arrive_relaxed`]).
+///
+/// # Panics
+/// In a thread that has not.
 #[track_caller]
 pub fn wait() {
-    sync();
+    assert!(
+        current_cluster().leaves(current()),
+        "waits at the cluster's barrier, and has not said that it is there"
+    );
+    wait_for(Wait::Cluster, Location::caller());
 }
 
 /// Shared memory of another block of the cluster. That block must not have ended.

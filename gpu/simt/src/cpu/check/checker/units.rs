@@ -44,7 +44,36 @@ impl Checker<'_> {
             let (block, index) = (block::block_index(), thread.index);
             let late_use = LateUse { clock, what, place, block, thread: index };
             self.late_uses.borrow_mut().insert((rank, thread.number), late_use);
+            self.check_has_begun(rank, thread, (what, place));
         }
+    }
+
+    /// A thread must know of another block, by what one of its threads did, before it uses its shared memory.
+    fn check_has_begun(
+        &self,
+        rank: u32,
+        thread: &Thread,
+        (what, place): (&'static str, &'static Location<'static>),
+    ) {
+        let first = rank * self.watch.block_stride as u32;
+        let mut others = first..first + self.watch.threads as u32;
+        let order = self.order.borrow();
+        // All threads' clocks are at 1 when the cluster begins, which nobody has to learn.
+        if others.any(|other| order.has_learnt(thread.number, other, 1)) {
+            return;
+        }
+        let key = Key {
+            kind: Kind::UnbegunBlock,
+            memory: None,
+            place: Some(place),
+            other_place: None,
+            fault_place: String::new(),
+        };
+        let seen =
+            Seen { block: block::block_index(), thread: thread.index, element: None, other: None };
+        self.findings.borrow_mut().add(key, seen, || {
+            format!("{what}, and the block of rank {rank} may not have begun: a barrier of the cluster tells that")
+        });
     }
 
     /// A block must not end before the last use of its shared memory: one of its threads must know of it.
