@@ -18,17 +18,17 @@ pub struct Gpu {
     pub names: &'static [&'static str],
     /// Compute capability (major, minor).
     pub capability: (u32, u32),
-    /// The kernels that it runs.
-    ptx: Ptx,
+    /// The kernels that it runs. (By reference: a copy in another static may be another copy of the text.)
+    ptx: &'static Ptx,
 }
 
 /// The GPUs that there are names for.
 pub static GPUS: [Gpu; 2] = [
-    Gpu { names: &["sm_80", "a100", "a30"], capability: (8, 0), ptx: ptx::SM_80 },
+    Gpu { names: &["sm_80", "a100", "a30"], capability: (8, 0), ptx: &ptx::SM_80 },
     Gpu {
         names: &["sm_90", "sm_90a", "h100", "h200", "gh200"],
         capability: (9, 0),
-        ptx: ptx::SM_90A,
+        ptx: &ptx::SM_90A,
     },
 ];
 
