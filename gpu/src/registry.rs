@@ -1375,7 +1375,7 @@ pub type CheckedShiftedParams<T, O = T> = (
     CheckedOut<O>,
     CheckedIn<O>,
 );
-/// Problem, A eight times, B, C, bias.
+/// Problem, A eight times, B, what is copied beside, from where and to where, C, bias.
 pub type ClassesParams<T, O = T> = (
     Problem,
     TensorMap<T>,
@@ -1387,10 +1387,13 @@ pub type ClassesParams<T, O = T> = (
     TensorMap<T>,
     TensorMap<T>,
     TensorMap<T>,
+    Matrices,
+    In<T>,
+    Out<T>,
     Out<O>,
     In<O>,
 );
-/// Problem, A eight times, B, C, bias as views that report every access.
+/// Problem, A eight times, B, what is copied beside, from where and to where, C, bias as views that report every access.
 pub type CheckedClassesParams<T, O = T> = (
     Problem,
     CheckedTensorMap<T>,
@@ -1402,6 +1405,9 @@ pub type CheckedClassesParams<T, O = T> = (
     CheckedTensorMap<T>,
     CheckedTensorMap<T>,
     CheckedTensorMap<T>,
+    Matrices,
+    CheckedIn<T>,
+    CheckedOut<T>,
     CheckedOut<O>,
     CheckedIn<O>,
 );

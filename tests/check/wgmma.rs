@@ -3,7 +3,7 @@
 
 use gpu::{
     kernels::gemm::stored::Stored,
-    problem::{COL_BIAS, Problem, RELU},
+    problem::{COL_BIAS, Matrices, Problem, RELU},
     registry::{Contract, KERNELS, TensorKernel, TensorProduct},
 };
 use simt::{
@@ -119,6 +119,12 @@ impl<T: Stored<Real = f32>> Operand<T> {
         })
     }
 
+    /// From its first element on, with what lies between its rows: address and length.
+    fn memory(&self) -> (*const T, usize) {
+        let [_, rows, len] = self.extents;
+        (self.values.as_ptr().cast(), (rows - 1) * self.pitch + len)
+    }
+
     fn checked_map(&self) -> checked::TensorMap<T> {
         let start = self.values.as_ptr().cast();
         // SAFETY: as in `map`.
@@ -130,6 +136,42 @@ impl<T: Stored<Real = f32>> Operand<T> {
 /// Small integers, whose sums are exact.
 fn integer(row: usize, col: usize, salt: usize) -> f32 {
     ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
+}
+
+/// What a kernel copies beside its product: parts of rows that are whole and not, of rows that begin anywhere.
+struct Beside<T> {
+    from: Operand<T>,
+    to: Operand<T>,
+}
+
+impl<T: Stored<Real = f32>> Beside<T> {
+    const ROWS: usize = 37;
+    const COLS: usize = 645;
+
+    fn new(shape: BoxShape) -> Self {
+        let of = |anywhere, value: fn(usize, usize) -> f32| {
+            let value = |row, col| T::nearest(value(row, col));
+            Operand::new([Self::ROWS, Self::COLS], true, anywhere, shape, value)
+        };
+        let from = of(true, |row, col| integer(row, col, 5));
+        Beside { from, to: of(false, |_, _| f32::NAN) }
+    }
+
+    fn matrix(&self) -> Matrices {
+        let (rows, cols) = (Self::ROWS as u32, Self::COLS as u32);
+        Matrices { rows, cols, count: 1, pitch: self.from.pitch as u64, ..Matrices::default() }
+    }
+
+    fn is_copied(&self, name: &str) {
+        let (to, len) = self.to.memory();
+        // SAFETY: so many elements, which nobody writes now.
+        let to = unsafe { std::slice::from_raw_parts(to, len) };
+        for (row, col) in (0..Self::ROWS).flat_map(|row| (0..Self::COLS).map(move |col| (row, col)))
+        {
+            let (got, want) = (to[row * self.to.pitch + col].widened(), integer(row, col, 5));
+            assert_eq!(got, want, "{name}: beside, ({row}, {col})");
+        }
+    }
 }
 
 /// C, and its operands in f64.
@@ -227,8 +269,17 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                     };
                     let [a0, a1, a2, a3, a4, a5, a6, a7] = self.a.classes().map(map);
                     let b = self.b.map();
-                    let params = (self.problem, a0, a1, a2, a3, a4, a5, a6, a7, b, out, bias);
-                    cpu::launch(kernel, &config, params, &options)
+                    let mut beside = Beside::new(self.a.shape);
+                    let problem = Problem { b: [beside.to.pitch as u64, 1], ..self.problem };
+                    let ((from, len), (_, to_len)) = (beside.from.memory(), beside.to.memory());
+                    let to = beside.to.values.as_mut_ptr().cast();
+                    let (from, to) = (device::In::new(from, len), device::Out::new(to, to_len));
+                    let rest = beside.matrix();
+                    let params =
+                        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, rest, from, to, out, bias);
+                    let launched = cpu::launch(kernel, &config, params, &options);
+                    beside.is_copied(name(case));
+                    launched
                 }
                 _ => panic!("{}", name(case)),
             }
@@ -260,8 +311,17 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                         checked::TensorMap::new(first, extents, strides, self.a.shape).unwrap()
                     };
                     let [a0, a1, a2, a3, a4, a5, a6, a7] = self.a.classes().map(map);
-                    let params = (self.problem, a0, a1, a2, a3, a4, a5, a6, a7, b, out, bias);
-                    check::launch(checked, &config, params, &options)
+                    let mut beside = Beside::new(self.a.shape);
+                    let problem = Problem { b: [beside.to.pitch as u64, 1], ..self.problem };
+                    let ((from, len), (_, to_len)) = (beside.from.memory(), beside.to.memory());
+                    let to = beside.to.values.as_mut_ptr().cast();
+                    let (from, to) = (checked::In::new(from, len), checked::Out::new(to, to_len));
+                    let rest = beside.matrix();
+                    let params =
+                        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, rest, from, to, out, bias);
+                    let report = check::launch(checked, &config, params, &options);
+                    beside.is_copied(name(case));
+                    report
                 }
                 _ => panic!("{}", name(case)),
             }

@@ -17,7 +17,6 @@ use crate::{
 ///
 /// `P` is the tuple of its parameter types, for example `(u32, u32, u32, In<f32>, In<f32>, Out<f32>)`, so
 /// that the compiler checks what a launch passes.
-#[derive(Debug)]
 pub struct Kernel<P: 'static> {
     /// What the kernel says of itself.
     pub declaration: Declaration,
@@ -28,6 +27,13 @@ pub struct Kernel<P: 'static> {
     /// The same, for a checked launch: what its body does through raw pointers is reported.
     #[doc(hidden)]
     pub checked: ThreadFn<P>,
+}
+
+// Not derived: a tuple of more than twelve parameters is no `Debug`.
+impl<P> fmt::Debug for Kernel<P> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Kernel").field("declaration", &self.declaration).finish_non_exhaustive()
+    }
 }
 
 /// The function that one fiber runs, compiled twice.

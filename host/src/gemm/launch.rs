@@ -283,14 +283,14 @@ pub(super) fn launches<T: Scalar<O>, O: Pod>(
     }
     let mut launches = Vec::new();
     for panel in panels(kernel, given.shape, given.batch, work.split_k, on) {
-        if let Text::Tensor(product) = kernel.text {
-            let sizes = [panel.rows, given.shape.n(), work.k];
-            let way = choice.orientation;
-            let copies =
-                tensor::copies(product, way, &given, sizes, panel.products, limits)?.into_iter();
-            launches.extend(copies.map(|(kernel, config)| Launch { kernel, config }));
-        }
-        launches.push(Launch { kernel: kernel.entry.name(), config: panel.config });
+        let Text::Tensor(product) = kernel.text else {
+            launches.push(Launch { kernel: kernel.entry.name(), config: panel.config });
+            continue;
+        };
+        let (sizes, way) = ([panel.rows, given.shape.n(), work.k], choice.orientation);
+        let on = (limits, panel.config);
+        let of_panel = tensor::launches(product, way, &given, sizes, panel.products, on)?;
+        launches.extend(of_panel.into_iter().map(|(kernel, config)| Launch { kernel, config }));
     }
     Ok(launches)
 }

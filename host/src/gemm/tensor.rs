@@ -17,9 +17,11 @@
 //! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes; or gathers it, wherever rows begin. Those
 //! with tiles of 64 x 16 take few rows, too: exchanged, these are columns, and `nn` is `tt`.
 
+use std::iter;
+
 use gpu::{
     kernels::gemm::pad::{PAD_BYTES, PAD_ROWS},
-    problem::Problem,
+    problem::{COL_BIAS, Matrices, Problem},
     registry::{TensorKernel, TensorProduct},
 };
 use simt::{
@@ -209,17 +211,18 @@ impl Sides {
         count <= 1 || ((self.shifted || pitch.is_multiple_of(self.unit)) && pitch >= self.inner.1)
     }
 
-    /// The launch that makes a copy of so many matrices of `T`.
+    /// The launch that makes a copy of so many matrices of `T`, of so many elements of each row.
     fn copy<T: Scalar<O>, O: Pod>(
         &self,
         matrices: usize,
+        inner: usize,
         limits: &Limits,
     ) -> Result<(&'static CopyKernel<T::Bits>, LaunchConfig)> {
         let Some([pad_rows, turn_rows]) = T::copies() else {
             let limit = format!("must lie as the kernel reads it: there is no copy of {}", T::NAME);
             return Err(Error::argument(self.operand, "a matrix", limit));
         };
-        let (inner, outer) = (self.inner.1, self.outer.0);
+        let outer = self.outer.0;
         // Of a block, and of rows further ones after these.
         let (kernel, rows, cols, tile_rows, tile_cols) = match self.turned {
             true => (turn_rows, inner, outer, 32, 32),
@@ -382,31 +385,55 @@ pub(super) fn dynamic_shared(declared: u32, grid: [u32; 3], multiprocessors: u32
     }
 }
 
-/// The launches that copy operands before a launch of so many products of such sizes.
-pub(super) fn copies<T: Scalar<O>, O: Pod>(
+/// Columns of the first of two launches, as many as make one round of tiles, where B is copied for a kernel that copies beside
+/// what it multiplies: then only theirs are copied before, and the others' by that first launch.
+fn first_columns<T, O>(
+    product: &TensorProduct<T, O>,
+    copied: [usize; 2],
+    [m, n]: [usize; 2],
+    products: usize,
+    config: &LaunchConfig,
+) -> Option<usize> {
+    let is_beside = matches!(product.kernel, TensorKernel::ClassesOfA { .. });
+    let clusters = (config.grid[0] / product.walkers.unwrap_or(1)) as usize;
+    let (down, across) = (product.tiles_down(m).max(1), n.div_ceil(product.tile[1] as usize));
+    let rounds = (down * across).div_ceil(clusters.max(1));
+    let of_first = (rounds / 2).max(1) * clusters;
+    let first = (of_first / down).max(1) * product.tile[1] as usize;
+    let is_split = is_beside && products == 1 && copied[0] == 0 && copied[1] > 0 && first < n;
+    is_split.then_some(first)
+}
+
+/// The launches of so many products of such sizes: of copies, and of the kernel, which is launched as `config` says.
+pub(super) fn launches<T: Scalar<O>, O: Pod>(
     product: &TensorProduct<T, O>,
     way: Orientation,
     given: &Request,
     sizes: [usize; 3],
     products: usize,
-    limits: &Limits,
+    (limits, config): (&Limits, LaunchConfig),
 ) -> Result<Vec<(&'static str, LaunchConfig)>> {
+    let kernel = product.kernel.declaration().name;
     let [a, b, _] = given.strides;
     let operands = sides(product, way, sizes, [a, b]);
     if let TensorKernel::Sliced { cut, .. } = product.kernel {
-        return Ok(vec![(cut.declaration.name, sliced::cut_config::<Bf16>(&operands, products)?)]);
+        let cut_config = sliced::cut_config::<Bf16>(&operands, products)?;
+        return Ok(vec![(cut.declaration.name, cut_config), (kernel, config)]);
     }
     if let TensorKernel::SlicedF16 { cut, .. } = product.kernel {
-        return Ok(vec![(cut.declaration.name, sliced::cut_config::<F16>(&operands, products)?)]);
+        let cut_config = sliced::cut_config::<F16>(&operands, products)?;
+        return Ok(vec![(cut.declaration.name, cut_config), (kernel, config)]);
     }
-    let operands = operands.into_iter().zip(given.aligned);
-    let copied = operands.filter(move |(sides, aligned)| sides.copied(products, *aligned) > 0);
-    copied
-        .map(|(sides, _)| {
-            let (kernel, config) = sides.copy::<T, O>(products, limits)?;
-            Ok((kernel.declaration.name, config))
-        })
-        .collect()
+    let copied = [0, 1].map(|i| operands[i].copied(products, given.aligned[i]));
+    let first = first_columns(product, copied, [sizes[0], sizes[1]], products, &config);
+    let mut launches = Vec::new();
+    for (sides, _) in operands.iter().zip(copied).filter(|(_, copied)| *copied > 0) {
+        let inner = first.unwrap_or(sides.inner.1);
+        let (kernel, config) = sides.copy::<T, O>(products, inner, limits)?;
+        launches.push((kernel.declaration.name, config));
+    }
+    launches.extend(iter::repeat_n((kernel, config), if first.is_some() { 2 } else { 1 }));
+    Ok(launches)
 }
 
 /// What a launch is of: operands that have been put before the kernel in the way that `orientation` says.
@@ -480,21 +507,82 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
     if a.copied + b.copied == 0 {
         let operands = (problem, a.as_it_lies(), b.as_it_lies(), c, bias);
         // SAFETY: the caller's.
-        return unsafe { begin(stream, product, config, operands) };
+        return unsafe { begin(stream, product, config, operands, None) };
+    }
+    let [m, n, _] = sizes;
+    if let Some(first) = first_columns(product, [a.copied, b.copied], [m, n], products, config) {
+        // SAFETY: the caller's.
+        return unsafe {
+            begin_two(stream, product, config, (problem, a.as_it_lies(), &b, c, bias), first)
+        };
     }
     stream.with_workspace(a.copied + b.copied, |workspace| {
         for (source, start) in [(&a, 0), (&b, a.copied)] {
             if source.copied > 0 {
                 let to = workspace.view_mut(start..start + source.copied)?;
-                source.copy::<O>(stream, products, to)?;
+                source.copy::<O>(stream, products, source.sides.inner.1, to)?;
             }
         }
         let copies = workspace.view(..)?;
         let (a, b) = (a.or_copy(copies, 0)?, b.or_copy(copies, a.copied)?);
         // SAFETY: the caller's; and the copies are of the operands' size.
-        unsafe { begin(stream, product, config, (problem, a, b, c, bias)) }
+        unsafe { begin(stream, product, config, (problem, a, b, c, bias), None) }
     })
 }
+
+/// Two launches: the first of so many columns, beside which it copies B's others for the second.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+unsafe fn begin_two<T: Scalar<O>, O: Pod>(
+    stream: &Stream,
+    product: &TensorProduct<T, O>,
+    config: &LaunchConfig,
+    (problem, a, b, mut c, bias): (&Problem, Rows<T>, &Source<T>, Written<O>, BufferView<O>),
+    first: usize,
+) -> Result<()> {
+    let (pitch, rest) = (b.sides.padded_pitch(), b.sides.inner.1 - first);
+    stream.with_workspace(b.copied, |copy| {
+        b.copy::<O>(stream, 1, first, copy.view_mut(..b.copied)?)?;
+        let (start, address) = (first * size_of::<T>(), copy.address());
+        // SAFETY: the workspace's elements from the first column's on that the first launch does not multiply, which writes
+        // these alone; both launches are on the stream that has it.
+        let mut others =
+            unsafe { stream.device().foreign::<T>(address + start as u64, b.copied - first)? };
+        let b_rows = b.or_copy(copy.view(..)?, 0)?;
+        let (pitches, lies) = ([pitch as u64, 1], b.as_it_lies());
+        let problem = &Problem { b: pitches, ..*problem };
+        let matrix = Matrices {
+            rows: lies.count as u32,
+            cols: rest as u32,
+            count: 1,
+            pitch: lies.pitch as u64,
+            ..Matrices::default()
+        };
+        let from = lies.elements.view(first, lies.elements.len() - first)?;
+        let beside = Some((matrix, from, others.view_mut(..)?));
+        let of_first = Problem { n: first as u32, ..*problem };
+        let operands = (&of_first, a, Rows { len: first, ..b_rows }, c.reborrow(), bias);
+        // SAFETY: the caller's.
+        unsafe { begin(stream, product, config, operands, beside)? };
+
+        let of_rest = Problem { n: rest as u32, ..*problem };
+        let elements = b_rows.elements.view(first, b.copied - first)?;
+        let skipped = first * problem.c[1] as usize;
+        let left = c.len() - skipped;
+        let bias = match problem.bias {
+            COL_BIAS => bias.view(first, bias.len() - first)?,
+            _ => bias,
+        };
+        let b_rows = Rows { elements, len: rest, ..b_rows };
+        let operands = (&of_rest, a, b_rows, c.into_part(skipped, left)?, bias);
+        // SAFETY: the caller's.
+        unsafe { begin(stream, product, config, operands, None) }
+    })
+}
+
+/// What a launch copies beside its product: such a matrix, from there, to there.
+type Beside<'a, T> = (Matrices, BufferView<'a, T>, BufferViewMut<'a, T>);
 
 /// Launches the kernel.
 ///
@@ -505,6 +593,7 @@ unsafe fn begin<T: BoxElement, O: Pod>(
     product: &TensorProduct<T, O>,
     config: &LaunchConfig,
     (problem, a, b, c, bias): (&Problem, Rows<T>, Rows<T>, Written<O>, BufferView<O>),
+    beside: Option<Beside<T>>,
 ) -> Result<()> {
     // SAFETY: the caller's.
     unsafe {
@@ -535,8 +624,12 @@ unsafe fn begin<T: BoxElement, O: Pod>(
                 let of = |first| a.shifted_boxes(first);
                 let (a0, a1, a2, a3) = (of(0)?, of(1)?, of(2)?, of(3)?);
                 let (a4, a5, a6, a7) = (of(4)?, of(5)?, of(6)?, of(7)?);
+                let mut nothing = stream.device().uninit(0)?;
+                let nothing_beside = (Matrices::default(), b.elements, nothing.view_mut(..)?);
+                let (matrix, from, to) = beside.unwrap_or(nothing_beside);
                 let b = b.boxes()?;
-                let parameters = (&problem, a0, a1, a2, a3, a4, a5, a6, a7, b, c, bias);
+                let parameters =
+                    (&problem, a0, a1, a2, a3, a4, a5, a6, a7, b, &matrix, from, to, c, bias);
                 stream.launch(kernel, config, parameters)
             }
         }
@@ -544,6 +637,7 @@ unsafe fn begin<T: BoxElement, O: Pod>(
 }
 
 /// Matrices as the accelerator is given them: so many rows of so many elements, which are so far apart.
+#[derive(Clone, Copy)]
 struct Rows<'a, T> {
     elements: BufferView<'a, T>,
     matrices: usize,
@@ -618,19 +712,26 @@ impl<'a, T: BoxElement> Source<'a, T> {
         Ok(Rows { elements, step: rows.count * pitch, pitch, ..rows })
     }
 
-    /// Copies the operand to where its rows begin at multiples of sixteen bytes, turned over where it is to be.
-    fn copy<O: Pod>(&self, stream: &Stream, matrices: usize, to: BufferViewMut<T>) -> Result<()>
+    /// Copies so many elements of each of the operand's rows to where these begin at multiples of sixteen bytes, turned over where
+    /// it is to be.
+    fn copy<O: Pod>(
+        &self,
+        stream: &Stream,
+        matrices: usize,
+        len: usize,
+        to: BufferViewMut<T>,
+    ) -> Result<()>
     where
         T: Scalar<O>,
     {
-        let Sides { inner: (_, len, stride), outer: (count, pitch), turned, .. } = self.sides;
+        let Sides { inner: (_, _, stride), outer: (count, pitch), turned, .. } = self.sides;
         let padded = self.sides.padded_pitch();
         // What are rows and columns before.
         let (rows, cols, pitch) = match turned {
             true => (len, count, stride),
             false => (count, len, pitch),
         };
-        let (kernel, config) = self.sides.copy::<T, O>(matrices, &stream.device().limits())?;
+        let (kernel, config) = self.sides.copy::<T, O>(matrices, len, &stream.device().limits())?;
         let words = [pitch, self.step, padded, count * padded].map(|elements| elements as u64);
         let [from_pitch, from_step, to_pitch, to_step] = words;
         let (rows, cols) = (rows as u32, cols as u32);

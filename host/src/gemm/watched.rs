@@ -1,7 +1,7 @@
 //! A product by tensor copies, or by a general kernel, on the CPU, with every access watched.
 
 use gpu::{
-    problem::Problem,
+    problem::{Matrices, Problem},
     registry::{Entry, GemmKernel, TensorKernel},
 };
 use simt::{
@@ -218,7 +218,12 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                     let (a0, a1, a2, a3) = (of(0)?, of(1)?, of(2)?, of(3)?);
                     let (a4, a5, a6, a7) = (of(4)?, of(5)?, of(6)?, of(7)?);
                     let b = b.map()?;
-                    let parameters = (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, c, no_bias);
+                    // B is copied whole beforehand.
+                    let rest = Matrices::default();
+                    let nowhere = a.elements.address();
+                    let (from, to) = (In::new(nowhere, 0), Out::new(nowhere.cast_mut(), 0));
+                    let parameters =
+                        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, rest, from, to, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
             }

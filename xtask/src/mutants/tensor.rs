@@ -1,9 +1,9 @@
 //! Runs one mutant of a product by tensor copies in check mode: f32, and bf16 on tensor cores. What the checker finds is
 //! told, and where C is not the exact product of small integers.
 
-use std::fmt;
+use std::{fmt, ptr::NonNull};
 
-use gpu::problem::{COL_BIAS, IDENTITY, NO_BIAS, Problem, RELU};
+use gpu::problem::{COL_BIAS, IDENTITY, Matrices, NO_BIAS, Problem, RELU};
 use gpu::registry::{
     CheckedClassesParams, CheckedGemmParams, CheckedShiftedParams, CheckedTensorParams, Contract,
     Entry, TensorProduct,
@@ -228,7 +228,11 @@ impl Parameters for CheckedClassesParams<Bf16, f32> {
 
     fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
         let [a0, a1, a2, a3, a4, a5, a6, a7] = a.shifted_maps();
-        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b.map(), c, bias)
+        // Nothing is copied beside the product.
+        let (rest, nowhere) = (Matrices::default(), NonNull::<Bf16>::dangling().as_ptr());
+        // SAFETY: of no elements.
+        let (from, to) = unsafe { (In::new(nowhere, 0), Out::new(nowhere, 0)) };
+        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b.map(), rest, from, to, c, bias)
     }
 }
 

@@ -21,8 +21,9 @@
 
 use super::{
     super::device::*,
-    pieces::{InPieces, Piece, shifted},
+    pieces::{Piece, shifted},
 };
+use crate::problem::Matrices;
 
 /// Warps of a block.
 const WARPS: usize = 8;
@@ -40,7 +41,7 @@ type Strides = (u64, u64);
 /// What [`pad_rows`] does, of any element, of which `N` are a piece.
 #[inline(always)]
 #[track_caller]
-fn pad<T: InPieces, const N: usize>(
+fn pad<T: Element, const N: usize>(
     (rows, cols): (u32, u32),
     (from_pitch, from_step): Strides,
     (to_pitch, to_step): Strides,
@@ -56,38 +57,73 @@ fn pad<T: InPieces, const N: usize>(
     let (from_start, to_start) = (matrix * from_step as usize, matrix * to_step as usize);
     let last = (thread::grid_dim_z() as usize - 1) * from_step as usize + (rows - 1) * from_pitch;
     let len = last + cols;
-    let lane = thread::thread_idx_x() as usize;
     let first = thread::block_idx_x() as usize * (EACH * 32);
     let mut row = thread::block_idx_y() as usize * PAD_ROWS + thread::thread_idx_y() as usize;
     while row < rows {
         let (at, to_row) = (from_start + row * from_pitch, to_start + row * to_pitch);
-        if at < N || at + cols + N > len {
-            // Whole pieces may reach beyond the view. So elements come one by one.
-            let end = cols.min((first + EACH * 32) * N);
-            copy_elements((from, at), (to, to_row), first * N + lane, end);
-            row += thread::grid_dim_y() as usize * PAD_ROWS;
-            continue;
-        }
-        // The row begins as many elements behind its first piece.
-        let shift = (from.misalignment::<16>() + at) % N;
-        let last = (shift + cols - 1) / N;
-        // Behind the row's last piece that one is read again, so that no read depends on whether there is one.
-        let read = |number: usize| T::piece::<N>(from.load128(at - shift + number.min(last) * N));
-        let own: [Piece; EACH] = core::array::from_fn(|i| read(first + 32 * i + lane));
-        let behind = read(first + 32 * EACH);
-        for i in 0..EACH {
-            // The last lane's next piece is the first one's of the next 512 bytes.
-            let further = if i + 1 < EACH { own[i + 1] } else { behind };
-            let handed = if lane == 0 { further } else { own[i] };
-            let next = handed.map(|word| warp::shuffle(warp::ALL, word, lane as u32 + 1));
-            let col = (first + 32 * i + lane) * N;
-            if col < cols {
-                // Rows of the copy are whole pieces: at the end of one lies what is behind it in the operand.
-                let piece = shifted(own[i], next, shift * size_of::<T>());
-                to.store128::<N>(to_row + col, T::elements(piece));
-            }
-        }
+        copy_part::<_, N, EACH>((from, at), (to, to_row), cols, len, first);
         row += thread::grid_dim_y() as usize * PAD_ROWS;
+    }
+}
+
+/// Copies as many pieces of a row of `cols` elements as a warp has at a time, from the `first`th on. The view ends after `len`
+/// elements.
+#[inline(always)]
+#[track_caller]
+fn copy_part<T: Element, const N: usize, const EACH: usize>(
+    (from, at): (&In<T>, usize),
+    (to, to_row): (&mut Out<T>, usize),
+    cols: usize,
+    len: usize,
+    first: usize,
+) {
+    let lane = thread::lane_id() as usize;
+    if at < N || at + cols + N > len {
+        // Whole pieces may reach beyond the view. So elements come one by one.
+        let end = cols.min((first + EACH * 32) * N);
+        copy_elements((from, at), (to, to_row), first * N + lane, end);
+        return;
+    }
+    // The row begins as many elements behind its first piece.
+    let shift = (from.misalignment::<16>() + at) % N;
+    let last = (shift + cols - 1) / N;
+    // Behind the row's last piece that one is read again, so that no read depends on whether there is one.
+    let read = |number: usize| to_words::<T, N>(from.load128(at - shift + number.min(last) * N));
+    let own: [Piece; EACH] = core::array::from_fn(|i| read(first + 32 * i + lane));
+    let behind = read(first + 32 * EACH);
+    for i in 0..EACH {
+        // The last lane's next piece is the first one's of the next 512 bytes.
+        let further = if i + 1 < EACH { own[i + 1] } else { behind };
+        let handed = if lane == 0 { further } else { own[i] };
+        let next = handed.map(|word| warp::shuffle(warp::ALL, word, lane as u32 + 1));
+        let col = (first + 32 * i + lane) * N;
+        if col < cols {
+            // Rows of the copy are whole pieces: at the end of one lies what is behind it in the operand.
+            let piece = shifted(own[i], next, shift * size_of::<T>());
+            to.store128::<N>(to_row + col, from_words::<T, N>(piece));
+        }
+    }
+}
+
+/// Copies `from` to rows that are `to_pitch` elements apart, by warps that a product has left: `warp` of so many. One has half
+/// of the pieces under way that [`pad_rows`]' have, for it has few registers.
+#[inline(always)]
+#[track_caller]
+pub fn copy_beside<T: Element, const N: usize>(
+    (warp, warps): (u32, u32),
+    (from, matrix): (&In<T>, &Matrices),
+    (to, to_pitch): (&mut Out<T>, usize),
+) {
+    const EACH: usize = self::EACH / 2;
+    let (rows, cols, pitch) = (matrix.rows, matrix.cols as usize, matrix.pitch as usize);
+    // Not zero where there is anything, which the compiler cannot know.
+    let parts = cols.div_ceil(EACH * 32 * N).max(1) as u32;
+    let len = (rows as usize * pitch + cols).saturating_sub(pitch);
+    let mut part = warp;
+    while part < rows * parts {
+        let (row, first) = ((part / parts) as usize, (part % parts) as usize * (EACH * 32));
+        copy_part::<_, N, EACH>((from, row * pitch), (to, row * to_pitch), cols, len, first);
+        part += warps;
     }
 }
 

@@ -1,42 +1,8 @@
 //! Pieces: sixteen bytes that lie at a multiple of as many. More an access does not move, and it begins nowhere else; so where
 //! rows begin anywhere, what is moved is put together of two.
 
-use super::super::device::*;
-
 /// Sixteen bytes.
 pub type Piece = [u32; 4];
-
-/// An element as a part of a piece.
-pub trait InPieces: Element {
-    /// `N` of them.
-    fn piece<const N: usize>(elements: [Self; N]) -> Piece;
-    /// And back.
-    fn elements<const N: usize>(piece: Piece) -> [Self; N];
-}
-
-impl InPieces for f32 {
-    #[inline(always)]
-    fn piece<const N: usize>(elements: [f32; N]) -> Piece {
-        core::array::from_fn(|i| elements[i].to_bits())
-    }
-
-    #[inline(always)]
-    fn elements<const N: usize>(piece: Piece) -> [f32; N] {
-        core::array::from_fn(|i| f32::from_bits(piece[i]))
-    }
-}
-
-impl InPieces for u16 {
-    #[inline(always)]
-    fn piece<const N: usize>(elements: [u16; N]) -> Piece {
-        core::array::from_fn(|i| u32::from(elements[2 * i]) | u32::from(elements[2 * i + 1]) << 16)
-    }
-
-    #[inline(always)]
-    fn elements<const N: usize>(piece: Piece) -> [u16; N] {
-        core::array::from_fn(|i| (piece[i / 2] >> (16 * (i % 2))) as u16)
-    }
-}
 
 /// Sixteen bytes of two pieces, one behind the other, from that byte on: a multiple of the size of an element, below sixteen.
 ///

@@ -9,13 +9,13 @@
 //! `in parts`, in place of so many blocks: of [small tiles](parts), whose k a cluster may split.
 
 use super::{
-    super::device::*,
-    DEPTH, multiply,
+    super::{device::*, gemm::pad::copy_beside},
+    BESIDE, DEPTH, multiply,
     operand::{AcrossK, AlongK, GROUP, NarrowAcrossK},
     output, parts,
     shifted::Shifted,
 };
-use crate::problem::Problem;
+use crate::problem::{Matrices, Problem};
 
 /// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring,
 /// 32-bit sums on their way to C, and the ring's barriers: two of eight bytes a stage.
@@ -85,12 +85,13 @@ macro_rules! entry {
             let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, COPIED>::new(&b));
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![f32; ROWS, output::PITCH];
-            multiply::<_, _, _, _, ROWS, $cols, $blocks, $stages, ROWS>(&problem, operands, out, &ring, &mut staged);
+            multiply::<_, _, _, _, ROWS, $cols, $blocks, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, |_| ());
         }
     };
 }
 
-/// A kernel of two blocks a tile whose A is [`Shifted`]: beside that it is as the others are.
+/// A kernel of two blocks a tile whose A is [`Shifted`]. Beside its product it copies a matrix `from` rows that begin anywhere `to`
+/// rows that are `problem.b[0]` elements apart: columns of B that another launch multiplies.
 macro_rules! shifted_entry {
     ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
         #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
@@ -115,6 +116,9 @@ macro_rules! shifted_entry {
             a6: TensorMap<$t>,
             a7: TensorMap<$t>,
             b: TensorMap<$t>,
+            rest: Matrices,
+            from: In<$t>,
+            mut to: Out<$t>,
             mut c: Out<$c>,
             bias: In<$c>,
         ) {
@@ -123,7 +127,11 @@ macro_rules! shifted_entry {
             let a = Shifted::<_, ROWS>::new([&a0, &a1, &a2, &a3, &a4, &a5, &a6, &a7]);
             let (operands, out) = ((&a, &AcrossK::<_, COPIED>::new(&b)), (&mut c, &bias));
             let (ring, mut staged) = (cluster_pipeline![$stages], shared![f32; ROWS, output::PITCH]);
-            multiply::<_, _, _, _, ROWS, $cols, 2, $stages, ROWS>(&problem, operands, out, &ring, &mut staged);
+            let beside = |warp| {
+                let warps = (thread::block_idx_x() * BESIDE + warp, thread::grid_dim_x() * BESIDE);
+                copy_beside::<_, { 16 / size_of::<$t>() }>(warps, (&from, &rest), (&mut to, problem.b[0] as usize));
+            };
+            multiply::<_, _, _, _, ROWS, $cols, 2, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, beside);
         }
     };
 }

@@ -11,6 +11,9 @@
 //! their registers: while one team puts its stage down, the others' are on their way. A multiprocessor has one block, and 48
 //! KiB on their way is about what it draws in the time in which one read is answered.
 //!
+//! The warps that multiply have nothing to do at first. So of a block's first tile they gather a stage, too, the one behind
+//! those that the teams begin with.
+//!
 //! A piece of a row is read twice, by the lanes of both pieces of the row into which it goes ([`gather`](super::gather)); the
 //! second time it comes from the first-level cache. That, the writes to shared memory and what the tensor cores read there
 //! share a path of 128 bytes a cycle: of a stage of 64 x 128 elements 48, 24 and 24 KiB, 770 cycles, of which the tensor cores
@@ -91,6 +94,7 @@ fn multiply<
         assert!(TILE_ROWS.is_multiple_of(GROUP) && TILE_COLS.is_multiple_of(GROUP));
         assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
         assert!(GATHERING.is_multiple_of(team(TILE_ROWS, TILE_COLS)));
+        assert!(STAGES > GATHERING / team(TILE_ROWS, TILE_COLS), "one more stage is under way");
     }
     let mut tiles = dynamic_shared![T];
     let t = thread::thread_idx_x() as usize;
@@ -98,6 +102,7 @@ fn multiply<
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let groups = TILE_ROWS / GROUP;
     let of_team = team(TILE_ROWS, TILE_COLS);
+    let (teams, len) = (GATHERING / of_team, (TILE_ROWS + TILE_COLS) * DEPTH);
     let stages = problem.k.div_ceil(DEPTH as u32);
     let mut walk = Walk::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
 
@@ -109,46 +114,43 @@ fn multiply<
     grid::let_next_begin();
     grid::wait_for_earlier();
 
+    let rows_of = |(product, row, col): (u32, u32, u32), half: usize| {
+        let Problem { m, n, k, .. } = *problem;
+        let (from, operand, half, along_k, count, outer) = match half < TILE_ROWS / HALF {
+            true => (a, 0, half, A::ALONG_K, (m, k), row),
+            false => (b, 1, half - TILE_ROWS / HALF, B::ALONG_K, (n, k), col),
+        };
+        let [between_outer, between_steps] = match operand {
+            0 => problem.a,
+            _ => [problem.b[1], problem.b[0]],
+        };
+        let start = product as usize * problem.batch[operand] as usize;
+        let place = Place { along_k, between_outer, between_steps, start, count, outer };
+        Rows::new(*from, place, half)
+    };
+    let mut producer = pipeline.producer();
+
     if warp >= 4 * groups {
         give_registers::<112>();
         let (team, half) = ((warp - 4 * groups) / of_team, (warp - 4 * groups) % of_team);
-        let mut producer = pipeline.producer();
-        // The team whose turn it is.
-        let mut turn = 0;
-        while let Some((product, row, col)) = walk.next() {
-            let Problem { m, n, k, .. } = *problem;
-            let (from, place, half_of_operand) = match half < TILE_ROWS / HALF {
-                true => {
-                    let [between_outer, between_steps] = problem.a;
-                    let start = product as usize * problem.batch[0] as usize;
-                    let (along_k, count) = (A::ALONG_K, (m, k));
-                    (
-                        *a,
-                        Place { along_k, between_outer, between_steps, start, count, outer: row },
-                        half,
-                    )
-                }
-                false => {
-                    let [between_steps, between_outer] = problem.b;
-                    let start = product as usize * problem.batch[1] as usize;
-                    let (along_k, count) = (B::ALONG_K, (n, k));
-                    let place =
-                        Place { along_k, between_outer, between_steps, start, count, outer: col };
-                    (*b, place, half - TILE_ROWS / HALF)
-                }
-            };
-            let rows = Rows::new(from, place, half_of_operand);
+        // The team whose turn it is, and the stage that is not theirs.
+        let (mut turn, mut of_others) = (0, teams as u32);
+        while let Some(tile) = walk.next() {
+            let rows = rows_of(tile, half);
             for stage in 0..stages {
-                if turn == team {
-                    let fetched = rows.fetch(stage);
-                    let at = producer.acquire_warp() * ((TILE_ROWS + TILE_COLS) * DEPTH);
-                    // B's groups lie behind A's.
-                    rows.put(stage, &fetched, &mut tiles, at + half / 2 * GROUP * DEPTH);
-                    producer.filled_warp();
+                if stage != of_others {
+                    if turn == team {
+                        let fetched = rows.fetch(stage);
+                        let at = producer.acquire_warp() * len;
+                        // B's groups lie behind A's.
+                        rows.put(stage, &fetched, &mut tiles, at + half / 2 * GROUP * DEPTH);
+                        producer.filled_warp();
+                    }
+                    turn = (turn + 1) % teams;
                 }
-                turn = (turn + 1) % (GATHERING / of_team);
                 producer.advance();
             }
+            of_others = stages;
         }
         return;
     }
@@ -156,7 +158,25 @@ fn multiply<
     // 64 sums a thread, and what is on its way to C.
     take_registers::<168>();
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
-    while let Some((product, row, col)) = walk.next() {
+    let mut is_first = stages > teams as u32;
+    for _ in 0..teams {
+        producer.advance();
+    }
+    while let Some(tile) = walk.next() {
+        if is_first {
+            // There is nothing to multiply yet.
+            let at = producer.acquire_warp() * len;
+            let mut half = warp;
+            while half < of_team {
+                let rows = rows_of(tile, half);
+                let fetched = rows.fetch(teams as u32);
+                rows.put(teams as u32, &fetched, &mut tiles, at + half / 2 * GROUP * DEPTH);
+                producer.filled_warp();
+                half += 4 * groups;
+            }
+            is_first = false;
+        }
+        let (product, row, col) = tile;
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
         let sums = add_products::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
             &tiles,
@@ -193,22 +213,22 @@ macro_rules! gathered {
     };
 }
 
-gathered! { gemm_wgmma_any_64x128_nn:           Bf16 -> Bf16,  64 x 128, 4 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_64x128_nt:           Bf16 -> Bf16,  64 x 128, 4 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_64x128_tn:           Bf16 -> Bf16,  64 x 128, 4 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_64x128_tt:           Bf16 -> Bf16,  64 x 128, 4 stages, AcrossK, AlongK }
-gathered! { gemm_wgmma_any_f32_64x128_nn:       Bf16 -> f32,   64 x 128, 4 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_f32_64x128_nt:       Bf16 -> f32,   64 x 128, 4 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_f32_64x128_tn:       Bf16 -> f32,   64 x 128, 4 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_f32_64x128_tt:       Bf16 -> f32,   64 x 128, 4 stages, AcrossK, AlongK }
-gathered! { gemm_wgmma_any_f16_64x128_nn:       F16 -> F16,    64 x 128, 4 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_f16_64x128_nt:       F16 -> F16,    64 x 128, 4 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_f16_64x128_tn:       F16 -> F16,    64 x 128, 4 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_f16_64x128_tt:       F16 -> F16,    64 x 128, 4 stages, AcrossK, AlongK }
-gathered! { gemm_wgmma_any_f16_f32_64x128_nn:   F16 -> f32,    64 x 128, 4 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_f16_f32_64x128_nt:   F16 -> f32,    64 x 128, 4 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_f16_f32_64x128_tn:   F16 -> f32,    64 x 128, 4 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_f16_f32_64x128_tt:   F16 -> f32,    64 x 128, 4 stages, AcrossK, AlongK }
+gathered! { gemm_wgmma_any_64x128_nn:           Bf16 -> Bf16,  64 x 128, 6 stages, AlongK, AcrossK }
+gathered! { gemm_wgmma_any_64x128_nt:           Bf16 -> Bf16,  64 x 128, 6 stages, AlongK, AlongK }
+gathered! { gemm_wgmma_any_64x128_tn:           Bf16 -> Bf16,  64 x 128, 6 stages, AcrossK, AcrossK }
+gathered! { gemm_wgmma_any_64x128_tt:           Bf16 -> Bf16,  64 x 128, 6 stages, AcrossK, AlongK }
+gathered! { gemm_wgmma_any_f32_64x128_nn:       Bf16 -> f32,   64 x 128, 6 stages, AlongK, AcrossK }
+gathered! { gemm_wgmma_any_f32_64x128_nt:       Bf16 -> f32,   64 x 128, 6 stages, AlongK, AlongK }
+gathered! { gemm_wgmma_any_f32_64x128_tn:       Bf16 -> f32,   64 x 128, 6 stages, AcrossK, AcrossK }
+gathered! { gemm_wgmma_any_f32_64x128_tt:       Bf16 -> f32,   64 x 128, 6 stages, AcrossK, AlongK }
+gathered! { gemm_wgmma_any_f16_64x128_nn:       F16 -> F16,    64 x 128, 6 stages, AlongK, AcrossK }
+gathered! { gemm_wgmma_any_f16_64x128_nt:       F16 -> F16,    64 x 128, 6 stages, AlongK, AlongK }
+gathered! { gemm_wgmma_any_f16_64x128_tn:       F16 -> F16,    64 x 128, 6 stages, AcrossK, AcrossK }
+gathered! { gemm_wgmma_any_f16_64x128_tt:       F16 -> F16,    64 x 128, 6 stages, AcrossK, AlongK }
+gathered! { gemm_wgmma_any_f16_f32_64x128_nn:   F16 -> f32,    64 x 128, 6 stages, AlongK, AcrossK }
+gathered! { gemm_wgmma_any_f16_f32_64x128_nt:   F16 -> f32,    64 x 128, 6 stages, AlongK, AlongK }
+gathered! { gemm_wgmma_any_f16_f32_64x128_tn:   F16 -> f32,    64 x 128, 6 stages, AcrossK, AcrossK }
+gathered! { gemm_wgmma_any_f16_f32_64x128_tt:   F16 -> f32,    64 x 128, 6 stages, AcrossK, AlongK }
 
 gathered! { gemm_wgmma_any_64x64_nn:            Bf16 -> Bf16,  64 x 64, 6 stages, AlongK, AcrossK }
 gathered! { gemm_wgmma_any_64x64_nt:            Bf16 -> Bf16,  64 x 64, 6 stages, AlongK, AlongK }

@@ -53,12 +53,15 @@ use super::{
 };
 use crate::problem::Problem;
 
+/// Warps of the warpgroup that copies which have nothing to do with it.
+const BESIDE: u32 = 3;
+
 /// Steps of k in a stage: 128 bytes, the widest span of the swizzle.
 pub const DEPTH: usize = 64;
 
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 rows and one more.
 /// `BLOCKS` blocks of a cluster have tiles one below the other. `STAGED` is the rows of what is on its way to C: 16 for each
-/// warp.
+/// warp. The [warps](BESIDE) of a block that neither copy nor multiply do what is to be done `beside`.
 #[inline(always)]
 #[track_caller]
 fn multiply<
@@ -77,6 +80,7 @@ fn multiply<
     (c, bias): (&mut Out<C>, &In<C>),
     pipeline: &Pipeline<STAGES, S>,
     staged: &mut Shared<f32, STAGED, { output::PITCH }>,
+    beside: impl FnOnce(u32),
 ) {
     const {
         assert!(TILE_ROWS.is_multiple_of(GROUP) && TILE_COLS.is_multiple_of(GROUP));
@@ -123,6 +127,7 @@ fn multiply<
     if group == groups {
         give_registers::<40>();
         if warp > 0 {
+            beside(warp as u32 - 1);
             return;
         }
         let mut producer = pipeline.producer();
