@@ -105,6 +105,10 @@ fn cases(layout: &Layout) -> Vec<Case> {
     cases.push(case([1, 1, 1], 1, false));
     // As many steps as warps have before others begin.
     cases.push(case([3, 5, 16], 1, false));
+    if layout.gathers {
+        // One stage more than there are teams.
+        cases.push(case([rows - 1, cols, 200], 1, false));
+    }
     if layout.most_splits > 1 {
         cases.push(Case { parts: 2, ..case([rows - 1, cols + 4, 333], 1, true) });
         cases.push(Case { count: 2, parts: 3, ..case([rows / 2, cols, 100], 1, false) });
