@@ -106,12 +106,13 @@ fn cases(layout: &Layout) -> Vec<Case> {
     // As many steps as warps have before others begin.
     cases.push(case([3, 5, 16], 1, false));
     if layout.gathers {
-        // One stage more than there are teams.
-        cases.push(case([rows - 1, cols, 200], 1, false));
+        // One stage more than there are teams, the last in part.
+        cases.push(case([rows - 1, cols, 203], 1, false));
     }
     if layout.most_splits > 1 {
         cases.push(Case { parts: 2, ..case([rows - 1, cols + 4, 333], 1, true) });
-        cases.push(Case { count: 2, parts: 3, ..case([rows / 2, cols, 100], 1, false) });
+        // Rows of a tile that are no multiple of the parts, and others below it.
+        cases.push(Case { count: 2, parts: 3, ..case([rows + 5, cols, 100], 1, false) });
         cases.push(Case { parts: 8, ..case([rows, cols, 90], 1, false) });
     }
     cases
@@ -131,30 +132,33 @@ struct Operand {
     inner: usize,
     pitch: usize,
     step: usize,
+    /// Elements before its first, from a multiple of sixteen bytes on.
+    start: usize,
     shape: BoxShape,
 }
 
 impl Operand {
     fn new<T: Number>(
         [count, outer, inner]: [usize; 3],
-        anywhere: bool,
+        (anywhere, start): (bool, usize),
         shape: BoxShape,
         value: impl Fn(usize, usize, usize) -> f32,
     ) -> Self {
         let together = 16 / size_of::<T>();
         let pitch = if anywhere { inner + 3 } else { inner.next_multiple_of(together) };
         let step = (pitch * outer).next_multiple_of(together);
-        let mut values = vec![Sixteen([0; 16]); step * count / together];
+        let mut values = vec![Sixteen([0; 16]); (start + step * count).div_ceil(together)];
         // SAFETY: as many elements of T as the sixteens have bytes for, aligned for each of them.
         let elements = unsafe {
-            std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<T>(), step * count)
+            let first = values.as_mut_ptr().cast::<T>().add(start);
+            std::slice::from_raw_parts_mut(first, step * count)
         };
         for (at, element) in elements.iter_mut().enumerate() {
             let (i, row, col) = (at / step, at % step / pitch, at % step % pitch);
             let is_inside = row < outer && col < inner;
             *element = if is_inside { T::of(value(i, row, col).into()) } else { T::UNTOUCHED };
         }
-        Operand { values, count, outer, inner, pitch, step, shape }
+        Operand { values, count, outer, inner, pitch, step, start, shape }
     }
 
     /// From its first element to its last.
@@ -162,7 +166,7 @@ impl Operand {
         let len =
             (self.count - 1) * self.step + (self.outer - 1) * self.pitch + self.inner;
         // SAFETY: so many elements at least, and nobody writes them.
-        unsafe { In::new(self.values.as_ptr().cast(), len) }
+        unsafe { In::new(self.values.as_ptr().cast::<T>().add(self.start), len) }
     }
 
     fn map<T: Number>(&self) -> TensorMap<T> {
@@ -277,12 +281,16 @@ fn launch<P: Parameters>(
     let Case { sizes: [m, n, k], count, blocks, parts, full } = *case;
     let operand = |which: usize, outer: usize| {
         let shape = layout.boxes[which];
-        let anywhere = layout.gathers || which == 0 && layout.shifts_a;
+        // What is gathered begins anywhere, too; boxes at a multiple of sixteen bytes.
+        let rows = match layout.gathers {
+            true => (true, 1 + which),
+            false => (which == 0 && layout.shifts_a, 0),
+        };
         match layout.along_k[which] {
-            true => Operand::new::<P::Operand>([count, outer, k], anywhere, shape, |i, row, p| {
+            true => Operand::new::<P::Operand>([count, outer, k], rows, shape, |i, row, p| {
                 integer(which, i, row, p)
             }),
-            false => Operand::new::<P::Operand>([count, k, outer], anywhere, shape, |i, p, row| {
+            false => Operand::new::<P::Operand>([count, k, outer], rows, shape, |i, p, row| {
                 integer(which, i, row, p)
             }),
         }
