@@ -198,7 +198,7 @@ fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
         ("gemm_wgmma_tf32", "narrow.rs") => &kernel.entries[1..],
         ("gemm_wgmma_tf32", "mod.rs" | "output.rs") => &kernel.entries[..1],
         ("gemm_wgmma", "gather.rs" | "gathered.rs") => &kernel.entries[5..],
-        ("gemm_wgmma", "shifted.rs") => &kernel.entries[4..5],
+        ("gemm_wgmma", "shifted.rs" | "entries.rs") => &kernel.entries[4..5],
         ("gemm_wgmma", "mod.rs") => &kernel.entries[2..5],
         ("gemm_wgmma", _) => &kernel.entries[..4],
         _ => &kernel.entries,

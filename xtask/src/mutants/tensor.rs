@@ -1,12 +1,12 @@
 //! Runs one mutant of a product by tensor copies in check mode: f32, and bf16 on tensor cores. What the checker finds is
 //! told, and where C is not the exact product of small integers.
 
-use std::{fmt, ptr::NonNull};
+use std::fmt;
 
 use gpu::problem::{COL_BIAS, IDENTITY, Matrices, NO_BIAS, Problem, RELU};
 use gpu::registry::{
     CheckedClassesParams, CheckedGemmParams, CheckedShiftedParams, CheckedTensorParams, Contract,
-    Entry, TensorProduct,
+    Entry, TensorKernel, TensorProduct,
 };
 use simt::check::{self, CheckableParams, Options, Order};
 use simt::checked::{In, Out, TensorMap};
@@ -25,6 +25,7 @@ struct Layout {
     along_k: [bool; 2],
     shifts_a: bool,
     gathers: bool,
+    copies_beside: bool,
 }
 
 impl Layout {
@@ -39,6 +40,7 @@ impl Layout {
                 along_k: product.along_k,
                 shifts_a: product.kernel.shifts_a(),
                 gathers: product.kernel.gathers(),
+                copies_beside: matches!(product.kernel, TensorKernel::ClassesOfA { .. }),
             }
         }
         match &entry.contract {
@@ -169,6 +171,12 @@ impl Operand {
         unsafe { In::new(self.values.as_ptr().cast::<T>().add(self.start), len) }
     }
 
+    fn element<T: Number>(&self, row: usize, col: usize) -> f64 {
+        let at = self.start + row * self.pitch + col;
+        // SAFETY: one of its elements, which nobody writes.
+        unsafe { *self.values.as_ptr().cast::<T>().add(at) }.into()
+    }
+
     fn map<T: Number>(&self) -> TensorMap<T> {
         let (extents, strides) = ([self.count, self.outer, self.inner], [self.step, self.pitch]);
         // SAFETY: so many elements, and nobody writes them.
@@ -197,11 +205,14 @@ impl Operand {
 pub trait Parameters: CheckableParams {
     type Operand: Number;
 
-    fn new(problem: Problem, a: &Operands, c: Out<f32>, bias: In<f32>) -> Self;
+    fn new(problem: Problem, a: &mut Operands, c: Out<f32>, bias: In<f32>) -> Self;
 }
 
-/// A and B.
-pub struct Operands([Operand; 2]);
+/// A and B; and what is copied beside their product, from rows that begin anywhere to rows as B's copy has them.
+pub struct Operands([Operand; 2], [Operand; 2]);
+
+/// Rows that are copied.
+const COPIED: usize = 7;
 
 impl<T: Number> Parameters for CheckedTensorParams<T, f32>
 where
@@ -209,7 +220,7 @@ where
 {
     type Operand = T;
 
-    fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
+    fn new(problem: Problem, Operands([a, b], _): &mut Operands, c: Out<f32>, bias: In<f32>) -> Self {
         (problem, a.map(), b.map(), c, bias)
     }
 }
@@ -217,7 +228,7 @@ where
 impl Parameters for CheckedGemmParams<Bf16, f32> {
     type Operand = Bf16;
 
-    fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
+    fn new(problem: Problem, Operands([a, b], _): &mut Operands, c: Out<f32>, bias: In<f32>) -> Self {
         (problem, a.view(), b.view(), c, bias)
     }
 }
@@ -225,7 +236,7 @@ impl Parameters for CheckedGemmParams<Bf16, f32> {
 impl Parameters for CheckedShiftedParams<f32> {
     type Operand = f32;
 
-    fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
+    fn new(problem: Problem, Operands([a, b], _): &mut Operands, c: Out<f32>, bias: In<f32>) -> Self {
         let [a0, a1, a2, a3] = a.shifted_maps();
         (problem, a0, a1, a2, a3, b.map(), c, bias)
     }
@@ -234,12 +245,19 @@ impl Parameters for CheckedShiftedParams<f32> {
 impl Parameters for CheckedClassesParams<Bf16, f32> {
     type Operand = Bf16;
 
-    fn new(problem: Problem, Operands([a, b]): &Operands, c: Out<f32>, bias: In<f32>) -> Self {
+    fn new(problem: Problem, Operands([a, b], [from, to]): &mut Operands, c: Out<f32>, bias: In<f32>) -> Self {
         let [a0, a1, a2, a3, a4, a5, a6, a7] = a.shifted_maps();
-        // Nothing is copied beside the product.
-        let (rest, nowhere) = (Matrices::default(), NonNull::<Bf16>::dangling().as_ptr());
-        // SAFETY: of no elements.
-        let (from, to) = unsafe { (In::new(nowhere, 0), Out::new(nowhere, 0)) };
+        let rest = Matrices {
+            rows: COPIED as u32,
+            cols: from.inner as u32,
+            count: 1,
+            pitch: from.pitch as u64,
+            ..Matrices::default()
+        };
+        let len = (COPIED - 1) * to.pitch + to.inner.next_multiple_of(8);
+        // SAFETY: so many elements, which nobody else reads or writes.
+        let to = unsafe { Out::new(to.values.as_mut_ptr().cast::<Bf16>(), len) };
+        let from = from.view();
         (problem, a0, a1, a2, a3, a4, a5, a6, a7, b.map(), rest, from, to, c, bias)
     }
 }
@@ -295,7 +313,12 @@ fn launch<P: Parameters>(
             }),
         }
     };
-    let operands = Operands([operand(0, m), operand(1, n)]);
+    let beside = |rows: (bool, usize), value: fn(usize) -> f32| {
+        let shape = layout.boxes[1];
+        Operand::new::<P::Operand>([1, COPIED, n], rows, shape, |_, row, col| value(row * n + col))
+    };
+    let beside = [beside((true, 1), |at| integer(2, 0, 0, at)), beside((false, 0), |_| f32::NAN)];
+    let mut operands = Operands([operand(0, m), operand(1, n)], beside);
     // Rows of A, and of B, and their elements: of an operand across k the other way round.
     let strides = |which: usize, by_rows: bool| {
         let pitch = operands.0[which].pitch as u64;
@@ -342,11 +365,20 @@ fn launch<P: Parameters>(
             false => Out::uninit(c.as_mut_ptr(), c.len()),
         };
         let bias = In::new(bias.as_ptr(), if full { n } else { 0 });
-        check::launch(kernel, &config, P::new(problem, &operands, written, bias), &options)
+        check::launch(kernel, &config, P::new(problem, &mut operands, written, bias), &options)
     };
     let report = report.expect("a launch");
     let found = report.findings.iter().map(|finding| finding.kind.name().into()).collect();
 
+    if layout.copies_beside {
+        let Operands(_, [_, to]) = &operands;
+        for (row, col) in (0..COPIED).flat_map(|row| (0..n).map(move |col| (row, col))) {
+            let (got, want) = (to.element::<P::Operand>(row, col), integer(2, 0, 0, row * n + col));
+            if got != f64::from(want) {
+                return (found, Some(format!("copied {:?} = {got}, not {want}", [row, col])));
+            }
+        }
+    }
     for i in 0..count {
         let line = |which, outer| (0..k).map(move |p| integer(which, i, outer, p));
         let columns = (0..n).map(|col| line(1, col).collect::<Vec<_>>()).collect::<Vec<_>>();
