@@ -165,8 +165,7 @@ impl Operand {
 
     /// From its first element to its last.
     fn view<T: Number>(&self) -> In<T> {
-        let len =
-            (self.count - 1) * self.step + (self.outer - 1) * self.pitch + self.inner;
+        let len = (self.count - 1) * self.step + (self.outer - 1) * self.pitch + self.inner;
         // SAFETY: so many elements at least, and nobody writes them.
         unsafe { In::new(self.values.as_ptr().cast::<T>().add(self.start), len) }
     }
@@ -220,7 +219,12 @@ where
 {
     type Operand = T;
 
-    fn new(problem: Problem, Operands([a, b], _): &mut Operands, c: Out<f32>, bias: In<f32>) -> Self {
+    fn new(
+        problem: Problem,
+        Operands([a, b], _): &mut Operands,
+        c: Out<f32>,
+        bias: In<f32>,
+    ) -> Self {
         (problem, a.map(), b.map(), c, bias)
     }
 }
@@ -228,7 +232,12 @@ where
 impl Parameters for CheckedGemmParams<Bf16, f32> {
     type Operand = Bf16;
 
-    fn new(problem: Problem, Operands([a, b], _): &mut Operands, c: Out<f32>, bias: In<f32>) -> Self {
+    fn new(
+        problem: Problem,
+        Operands([a, b], _): &mut Operands,
+        c: Out<f32>,
+        bias: In<f32>,
+    ) -> Self {
         (problem, a.view(), b.view(), c, bias)
     }
 }
@@ -236,7 +245,12 @@ impl Parameters for CheckedGemmParams<Bf16, f32> {
 impl Parameters for CheckedShiftedParams<f32> {
     type Operand = f32;
 
-    fn new(problem: Problem, Operands([a, b], _): &mut Operands, c: Out<f32>, bias: In<f32>) -> Self {
+    fn new(
+        problem: Problem,
+        Operands([a, b], _): &mut Operands,
+        c: Out<f32>,
+        bias: In<f32>,
+    ) -> Self {
         let [a0, a1, a2, a3] = a.shifted_maps();
         (problem, a0, a1, a2, a3, b.map(), c, bias)
     }
@@ -245,7 +259,12 @@ impl Parameters for CheckedShiftedParams<f32> {
 impl Parameters for CheckedClassesParams<Bf16, f32> {
     type Operand = Bf16;
 
-    fn new(problem: Problem, Operands([a, b], [from, to]): &mut Operands, c: Out<f32>, bias: In<f32>) -> Self {
+    fn new(
+        problem: Problem,
+        Operands([a, b], [from, to]): &mut Operands,
+        c: Out<f32>,
+        bias: In<f32>,
+    ) -> Self {
         let [a0, a1, a2, a3, a4, a5, a6, a7] = a.shifted_maps();
         let rest = Matrices {
             rows: COPIED as u32,
