@@ -159,8 +159,8 @@ const GENERAL: [(&str, &[&str]); 5] = [
     ),
     // One whose rows may begin anywhere and whose C is of the operands' type; and one that copies pieces, of another tile.
     ("gemm_mma", &["gemm_mma_64x64", "gemm_mma_128x128"]),
-    // Blocks that may split k, of two tiles; of the other text one block a tile, and two of a cluster; B across k, and along it; an A whose
-    // rows begin anywhere; and operands that are gathered, each along k and across it.
+    // Blocks that may split k, of two tiles; of the other text one block a tile, and two of a cluster; B across k, and along
+    // it; an A whose rows begin anywhere; and operands that are gathered, each along k and across it.
     (
         "gemm_wgmma",
         &[

@@ -385,8 +385,8 @@ pub(super) fn dynamic_shared(declared: u32, grid: [u32; 3], multiprocessors: u32
     }
 }
 
-/// Columns of the first of two launches, as many as make one round of tiles, where B is copied for a kernel that copies beside
-/// what it multiplies: then only theirs are copied before, and the others' by that first launch.
+/// Columns of the first of two launches, as many as make half of the rounds of tiles, where B is copied for a kernel that copies
+/// beside what it multiplies: then only theirs are copied before, and the others' by that first launch.
 fn first_columns<T, O>(
     product: &TensorProduct<T, O>,
     copied: [usize; 2],

@@ -273,9 +273,8 @@ impl Parameters for CheckedClassesParams<Bf16, f32> {
             pitch: from.pitch as u64,
             ..Matrices::default()
         };
-        let len = (COPIED - 1) * to.pitch + to.inner.next_multiple_of(8);
         // SAFETY: so many elements, which nobody else reads or writes.
-        let to = unsafe { Out::new(to.values.as_mut_ptr().cast::<Bf16>(), len) };
+        let to = unsafe { Out::new(to.values.as_mut_ptr().cast::<Bf16>(), COPIED * to.pitch) };
         let from = from.view();
         (problem, a0, a1, a2, a3, a4, a5, a6, a7, b.map(), rest, from, to, c, bias)
     }
