@@ -178,8 +178,8 @@ impl<'a> Claim<'a> {
     /// added, which cut off the sum and each of 8 products, 25 bits below the greatest: as `k + 20` roundings to the nearest
     /// at most.
     ///
-    /// Products of slices are off by as much as `k / 32 + 48` roundings, of scaled ones of f16 `3 k / 64 + 32`. Whether they
-    /// are, or f32 was not cut, is not known here: `k + 48` are more than each.
+    /// Products of slices are off by as much as `k / 32 + 48` roundings, of scaled ones of f16 `k / 32 + 58`. Whether they
+    /// are, or f32 was not cut, is not known here: `k + 58` are more than each.
     pub(super) fn bounds(&self, k: usize) -> Bounds {
         let (mut roundings, format) = (self.roundings(k), self.computed);
         let mut of_factors = 0.0;
@@ -189,7 +189,7 @@ impl<'a> Claim<'a> {
             roundings += 17.0;
         }
         if self.sliced {
-            roundings += 45.0;
+            roundings += 55.0;
         }
         let gamma = match roundings * format.roundoff() {
             small if small < 1.0 => small / (1.0 - small),

@@ -8,9 +8,9 @@
 //!
 //! All 128 threads of a warpgroup do this together, with the same operands.
 
-use core::{arch::asm, marker::PhantomData, ops::Range};
+use core::{arch::asm, marker::PhantomData};
 
-use super::{fma, thread, wgmma};
+use super::{thread, wgmma};
 use crate::Tf32;
 pub use crate::operand::{Factor, KMajor, Layout, MnMajor};
 
@@ -127,38 +127,13 @@ impl<const N: usize> Accumulators<N> {
         a: Operand<T, A>,
         b: Operand<T, B>,
     ) {
-        self.begin(kept, 0..const { A::DEPTH / T::STEP }, a, b);
-    }
-
-    /// Begins to multiply one half of the steps of k of A and B, the first (0) or the second (1): a number that is written
-    /// there. The product takes the place of what was there.
-    #[inline(always)]
-    pub fn multiply_half<T: Factor, A: Layout, B: Layout>(
-        &mut self,
-        half: usize,
-        a: Operand<T, A>,
-        b: Operand<T, B>,
-    ) {
-        let steps = const { A::DEPTH / T::STEP / 2 };
-        self.begin(false, half * steps..(half + 1) * steps, a, b);
-    }
-
-    /// Begins those of the instructions that multiply A and B.
-    #[inline(always)]
-    fn begin<T: Factor, A: Layout, B: Layout>(
-        &mut self,
-        kept: bool,
-        instructions: Range<usize>,
-        a: Operand<T, A>,
-        b: Operand<T, B>,
-    ) {
         const { assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k") };
         // What was done to the accumulators before is done; and this, being convergent, stays where all threads are.
         wgmma_fence();
         macro_rules! steps {
             ($($step:literal)*) => {$(
-                if const { $step * T::STEP < A::DEPTH } && instructions.contains(&$step) {
-                    let kept = if $step == instructions.start { kept } else { true };
+                if const { $step * T::STEP < A::DEPTH } {
+                    let kept = if $step == 0 { kept } else { true };
                     wgmma::multiply_add::<N, T, A, B>(&mut self.0.0, a.step($step), b.step($step), kept);
                 }
             )*};
@@ -236,14 +211,12 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Adds `other`, times the first factor in the first half of the columns and the second in the others, each element
-    /// rounded once.
+    /// Puts in place of each element what `with` makes of it and that of `other`. It is told the half of the columns, 0 or 1.
     #[inline(always)]
-    pub fn add_times(&mut self, other: &Fragment<N>, [first, second]: [f32; 2]) {
+    pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
         wgmma::each!(|i| if i < N / 2 {
             // Four elements are of the same eight columns.
-            let factor = if i < N / 4 { first } else { second };
-            self.0[i] = fma(other.0[i], factor, self.0[i]);
+            self.0[i] = with(i / (N / 4), self.0[i], other.0[i]);
         });
     }
 

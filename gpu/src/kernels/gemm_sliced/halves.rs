@@ -1,18 +1,19 @@
 //! The pass that cuts f32 into two scaled slices of f16, for both operands in one launch.
 //!
 //! ```text
-//!   x0 = f16(2^-e x)      x1 = f16(2^11 (2^-e x - x0))      each rounded to the nearest
-//!   x  = 2^e (x0 + 2^-11 x1)
+//!   x0 = f16(2^-e x)      x1 = f16(2^-e x - x0)      each rounded to the nearest
+//!   x  = 2^e (x0 + x1)
 //! ```
 //!
-//! Of a patch of 64 rows by 256 columns the largest absolute value becomes one of [2^13, 2^14), which gives `e`. A block
+//! Of a patch of 64 rows by 256 columns the largest absolute value becomes one of [2^14, 2^15), which gives `e`. A block
 //! holds the patch in registers meanwhile: an element is read once, and four bytes of it are written.
 //!
-//! What is left of a number is at most 2^-23 of it, and x1 is not larger than x, where 2^-e |x| >= 2^-13. Below,
+//! What is left of a number is at most 2^-23 of it, and x1 at most 2^-11, where 2^-e |x| >= 2^-2: of numbers down to 2^-17 of
+//! the largest. Below,
 //!
-//! * f16's last digit leaves up to 2^-36 of x;
+//! * f16's last digit leaves up to 2^-25;
 //! * x1 may be all that there is of x; but x1 y1 is left out of the product, which is up to 2^-11 |2^-e x - x0| |y|, at most 2^-36
-//!   |y| too.
+//!   |y|.
 //!
 //! The sum of all that a patch loses so is written beside its exponent, and [`certain`] makes a bound of it.
 
@@ -33,8 +34,40 @@ pub const PATCH_COLS: usize = 32 * EIGHT;
 const WARPS: usize = 16;
 const ROWS_OF_WARP: usize = PATCH_ROWS / WARPS;
 
-/// What is added to an exponent that is written; 0 is written of a patch of zeros.
+/// What is added to an exponent that is written, in the lower bits; 0 is written of a patch of zeros.
 const BIAS: i32 = 256;
+const EXPONENT_BITS: u32 = 9;
+/// Added to an integer below 2^22, it makes an f32 whose last bits are the integer's.
+const INTEGERS: f32 = 12582912.0;
+
+/// What is written of a patch beside what it loses.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// Numbers are scaled by 2 to minus this.
+    exponent: i32,
+    /// All scaled numbers are multiples of 2 to this, which is 14 at most; of numbers that are no integers less than any sum.
+    unit: i32,
+}
+
+impl Scale {
+    /// In 16 bits.
+    #[inline(always)]
+    fn to_bits(self) -> u32 {
+        (self.exponent + BIAS) as u32 | ((self.unit + 1).max(0) as u32) << EXPONENT_BITS
+    }
+
+    /// Of these bits, unless they are 0: of a patch of zeros.
+    #[inline(always)]
+    fn from_bits(bits: u32) -> Option<Scale> {
+        let exponent = (bits & const { (1 << EXPONENT_BITS) - 1 }) as i32 - BIAS;
+        let unit = (bits >> EXPONENT_BITS) as i32 - 1;
+        let scale = Scale { exponent, unit: if unit < 0 { NO_UNIT } else { unit } };
+        if bits == 0 { None } else { Some(scale) }
+    }
+}
+
+/// The unit of numbers that are no integers.
+const NO_UNIT: i32 = -64;
 
 /// Patches of matrices of so many rows and columns: down and across.
 #[inline(always)]
@@ -50,7 +83,7 @@ pub const fn power(exponent: i32) -> f32 {
 
 /// Cuts A and B, each of as many patches as it says: blocks of A's come first. As
 /// [`cut_bf16x3`](super::slices::cut_bf16x3).
-#[kernel(block = (32, WARPS), shared = 2 * WARPS * size_of::<u32>(), barriers = 2, arch = 90, dependent)]
+#[kernel(block = (32, WARPS), shared = 3 * WARPS * size_of::<u32>(), barriers = 2, arch = 90, dependent)]
 pub fn cut_f16x2(
     of_a: Matrices,
     of_b: Matrices,
@@ -114,7 +147,7 @@ pub fn cut_f16x2(
         largest = warp::shuffle_xor(warp::ALL, largest, lanes).max(largest);
         lanes /= 2;
     }
-    let mut of_warps = shared![u32; 2, WARPS];
+    let mut of_warps = shared![u32; 3, WARPS];
     if lane == 0 {
         of_warps[(0, warp)] = largest;
     }
@@ -123,9 +156,11 @@ pub fn cut_f16x2(
         largest = of_warps[(0, other)].max(largest);
     }
     // Both 2^e and 2^-e are normal numbers. What is smaller than that is cut off, and counted.
-    let exponent = ((largest >> 23) as i32 - (127 + 13)).max(-110);
+    let exponent = ((largest >> 23) as i32 - (127 + 14)).max(-110);
     let scale = power(-exponent);
 
+    // Of all numbers' parts behind the point, and of the integers.
+    let (mut fractions, mut integers) = (0, 0);
     let mut lost = 0.0;
     let mut put = |row: usize, numbers: [f32; EIGHT]| {
         if row >= rows || col >= cols {
@@ -137,12 +172,17 @@ pub fn cut_f16x2(
             let scaled = pair.map(|x| x * scale);
             let first = F16::from_two_f32(scaled);
             let left = [scaled[0] - first[0].to_f32(), scaled[1] - first[1].to_f32()];
-            let second = F16::from_two_f32(left.map(|x| x * 2048.0));
+            let second = F16::from_two_f32(left);
             for i in 0..2 {
                 let size_of = |x: f32| f32::from_bits(x.to_bits() & 0x7fff_ffff);
                 let size = size_of(scaled[i]);
-                if number < cols && size < const { power(-13) } && pair[i] != 0.0 {
-                    let of_last = size_of(left[i] - second[i].to_f32() * const { power(-11) });
+                // (Of infinity nothing follows for its neighbours.)
+                let inside = if number < cols && size <= f32::MAX { scaled[i] } else { 0.0 };
+                let integer = inside + INTEGERS;
+                fractions |= (inside - (integer - INTEGERS)).to_bits();
+                integers |= integer.to_bits();
+                if number < cols && size < const { power(-2) } && pair[i] != 0.0 {
+                    let of_last = size_of(left[i] - second[i].to_f32());
                     let off = of_last + size_of(left[i]) * const { power(-11) };
                     // So that the bound does not become zero by being small.
                     if off > 0.0 || size < const { power(-60) } {
@@ -165,23 +205,29 @@ pub fn cut_f16x2(
     put(first_row + 2 * WARPS, numbers[2]);
     put(first_row + 3 * WARPS, numbers[3]);
 
+    // What is no integer has the lowest of all bits.
+    let mut bits = if fractions == 0 { integers << 1 } else { 1 };
     let mut lanes = 16;
     while lanes > 0 {
         lost += warp::shuffle_xor(warp::ALL, lost, lanes);
+        bits |= warp::shuffle_xor(warp::ALL, bits, lanes);
         lanes /= 2;
     }
     if lane == 0 {
         of_warps[(1, warp)] = lost.to_bits();
+        of_warps[(2, warp)] = bits;
     }
     thread::sync_threads();
     if lane == 0 && warp == 0 {
         let mut lost = 0.0;
         for other in 0..WARPS {
             lost += f32::from_bits(of_warps[(1, other)]);
+            bits |= of_warps[(2, other)];
         }
         // Rounded up to the upper half of its bits.
         let lost = if lost > 0.0 { (lost.to_bits() >> 16) + 1 } else { 0 };
-        let written = if largest == 0 { 0 } else { (exponent + BIAS) as u32 };
+        let scale = Scale { exponent, unit: (bits.trailing_zeros() as i32 - 1).min(14) };
+        let written = if largest == 0 { 0 } else { scale.to_bits() };
         scales[2 * number as usize] = F16::from_bits(written as u16);
         scales[2 * number as usize + 1] = F16::from_bits(lost as u16);
     }
@@ -225,67 +271,97 @@ impl<'a> Scales<'a> {
             1 => stage * self.across,
             _ => stage / const { PATCH_COLS as u32 / 64 },
         };
-        let written = i32::from(self.scales[2 * (first + further) as usize].to_bits());
-        if written == 0 { 0 } else { written - BIAS }
+        let written = u32::from(self.scales[2 * (first + further) as usize].to_bits());
+        Scale::from_bits(written).map_or(0, |scale| scale.exponent)
     }
 
-    /// Smallest and largest exponent, and 2^39 times what is lost, of `tile` rows (columns of B) and all steps of k. All lanes
-    /// of a warp come here.
+    /// What there is to know of `tile` rows (columns of B) and all steps of k. All lanes of a warp come here.
     #[inline(always)]
     #[track_caller]
-    fn summary<L: Layout>(self, outer: u32, tile: u32, stages: u32) -> (i32, i32, f32) {
-        let (mut smallest, mut largest, mut lost) = (i32::MAX, i32::MIN, 0.0);
-        let mut stage = thread::lane_id();
+    fn summary<L: Layout>(self, outer: u32, tile: u32, stages: u32) -> Summary {
+        let mut sum = Summary { smallest: i32::MAX, largest: i32::MIN, unit: 14, lost: 0.0 };
+        // Each patch once: so many times 64 steps of k, and so many rows.
+        let (deep, wide) = match L::MN_MAJOR {
+            1 => (1, PATCH_COLS as u32),
+            _ => (const { PATCH_COLS as u32 / 64 }, PATCH_ROWS as u32),
+        };
+        let mut stage = thread::lane_id() * deep;
         while stage < stages {
             let mut part = 0;
             while part < tile {
                 let patch = self.patch::<L>(outer + part, stage);
-                let written = i32::from(self.scales[2 * patch].to_bits());
-                if written != 0 {
-                    let exponent = written - BIAS;
-                    (smallest, largest) = (smallest.min(exponent), largest.max(exponent));
-                    let of_patch = u32::from(self.scales[2 * patch + 1].to_bits()) << 16;
-                    lost += f32::from_bits(of_patch) * const { power(39) } * power(exponent);
+                let written = u32::from(self.scales[2 * patch].to_bits());
+                if let Some(Scale { exponent, unit }) = Scale::from_bits(written) {
+                    sum.smallest = sum.smallest.min(exponent);
+                    sum.largest = sum.largest.max(exponent);
+                    sum.unit = sum.unit.min(unit);
+                    let lost = u32::from(self.scales[2 * patch + 1].to_bits()) << 16;
+                    sum.lost += f32::from_bits(lost) * const { power(38) } * power(exponent);
                 }
-                part += 64;
+                part += wide;
             }
-            stage += 32;
+            stage += 32 * deep;
         }
         let mut lanes = 16;
         while lanes > 0 {
-            smallest = (warp::shuffle_xor(warp::ALL, smallest as u32, lanes) as i32).min(smallest);
-            largest = (warp::shuffle_xor(warp::ALL, largest as u32, lanes) as i32).max(largest);
-            lost += warp::shuffle_xor(warp::ALL, lost, lanes);
+            let of_other = |own: i32| warp::shuffle_xor(warp::ALL, own as u32, lanes) as i32;
+            sum.smallest = of_other(sum.smallest).min(sum.smallest);
+            sum.largest = of_other(sum.largest).max(sum.largest);
+            sum.unit = of_other(sum.unit).min(sum.unit);
+            sum.lost += warp::shuffle_xor(warp::ALL, sum.lost, lanes);
             lanes /= 2;
         }
-        (smallest, largest, lost)
+        sum
     }
 }
 
-/// The size from which on the sums of a tile of 64 rows and 128 columns, whose first element is (row, col), can be relied on:
-/// 2^25 times as much as is lost at most, of A with the largest of B, and the other way round. All lanes of a warp come here.
+/// Of the patches of a tile's rows or columns.
+struct Summary {
+    /// Exponents.
+    smallest: i32,
+    largest: i32,
+    /// The smallest of all.
+    unit: i32,
+    /// 2^38 times what is lost.
+    lost: f32,
+}
+
+/// How far the sums of a tile can be relied on.
+pub struct Certain {
+    /// The size from which on they can be: 2^23 times as much as is lost at most, of A with the largest of B, which is below
+    /// 2^15, and the other way round.
+    pub least: f32,
+    /// The tensor cores cut nothing off: all numbers are integers below 2^15, times a power of two, and their products so small
+    /// that 64 of them together are below 2^24.
+    pub exact: bool,
+}
+
+/// How far the sums of a tile of 64 rows and 128 columns can be relied on, whose first element is (row, col). All lanes of a warp
+/// come here.
 #[inline(always)]
 #[track_caller]
 pub fn certain<A: Layout, B: Layout>(
     problem: &Problem,
     (a, b): (Scales, Scales),
     (row, col): (u32, u32),
-) -> f32 {
+) -> Certain {
     let stages = problem.k.div_ceil(64);
-    let (smallest_a, largest_a, lost_a) = a.summary::<A>(row, 64, stages);
-    let (smallest_b, largest_b, lost_b) = b.summary::<B>(col, 128, stages);
-    if largest_a == i32::MIN || largest_b == i32::MIN {
+    let a = a.summary::<A>(row, 64, stages);
+    let b = b.summary::<B>(col, 128, stages);
+    // 64 products are below 2^36.
+    let exact = a.unit + b.unit >= 36 - 24;
+    if a.largest == i32::MIN || b.largest == i32::MIN {
         // Zeros, but for infinities and NaN.
-        return 0.0;
+        return Certain { least: 0.0, exact };
     }
-    // A factor of two such exponents is an f32, and what it multiplies is below 2^34.
-    if largest_a + largest_b > 116 {
-        return f32::INFINITY;
+    // A factor of two such exponents is an f32, and what it multiplies is below 2^37.
+    if a.largest + b.largest > 116 {
+        return Certain { least: f32::INFINITY, exact };
     }
-    let mut least = lost_a * power(largest_b) + lost_b * power(largest_a);
-    // Below, 64 products are at most 2^-66; where their factor is no normal number, 2^-92 is lost.
-    if smallest_a + smallest_b < -100 {
+    let mut least = a.lost * power(b.largest) + b.lost * power(a.largest);
+    // Below, 64 products are at most 2^-63; where their factor is no normal number, 2^-89 is lost.
+    if a.smallest + b.smallest < -100 {
         least += problem.k as f32 * const { power(-70) };
     }
-    least
+    Certain { least, exact }
 }

@@ -9,7 +9,7 @@
 //! All 128 threads of a warpgroup do this together, with the same operands. On the CPU a sum is rounded as Hopper rounds
 //! it, as far as that is known; and while a product is under way, sums are NaN. A thread has as many registers as it wants.
 
-use std::{marker::PhantomData, mem::size_of, ops::Range, panic::Location};
+use std::{marker::PhantomData, mem::size_of, panic::Location};
 
 use crate::cpu::{
     block::{self, current_cluster, wait_for},
@@ -157,38 +157,12 @@ impl<const N: usize> Accumulators<N> {
         a: Operand<T, A>,
         b: Operand<T, B>,
     ) {
-        self.begin_part(kept, 0..A::DEPTH / T::STEP, a, b);
-    }
-
-    /// Begins to multiply one half of the steps of k of A and B, the first (0) or the second (1): a number that is written
-    /// there. The product takes the place of what was there.
-    #[track_caller]
-    pub fn multiply_half<T: Factor, A: Layout, B: Layout>(
-        &mut self,
-        half: usize,
-        a: Operand<T, A>,
-        b: Operand<T, B>,
-    ) {
-        assert!(half < 2, "half {half} of two");
-        let steps = A::DEPTH / T::STEP / 2;
-        self.begin_part(false, half * steps..(half + 1) * steps, a, b);
-    }
-
-    /// Begins those of the instructions that multiply A and B.
-    #[track_caller]
-    fn begin_part<T: Factor, A: Layout, B: Layout>(
-        &mut self,
-        kept: bool,
-        instructions: Range<usize>,
-        a: Operand<T, A>,
-        b: Operand<T, B>,
-    ) {
         const { assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k") };
         let request = Request {
             format: format::<T>(),
             columns: N,
-            steps: instructions.len(),
-            first: instructions.start,
+            steps: A::DEPTH / T::STEP,
+            first: 0,
             kept,
             a: Some(a.source(fragment::ROWS)),
             b: b.source(N),
@@ -325,13 +299,11 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// Adds `other`, times the first factor in the first half of the columns and the second in the others, each element
-    /// rounded once.
-    pub fn add_times(&mut self, other: &Fragment<N>, [first, second]: [f32; 2]) {
+    /// Puts in place of each element what `with` makes of it and that of `other`. It is told the half of the columns, 0 or 1.
+    pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
         for (i, (sum, value)) in self.0.iter_mut().zip(other.0).enumerate().take(N / 2) {
             // Four elements are of the same eight columns.
-            let factor = if i < N / 4 { first } else { second };
-            *sum = value.mul_add(factor, *sum);
+            *sum = with(i / (N / 4), *sum, value);
         }
     }
 
