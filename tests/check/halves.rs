@@ -3,7 +3,7 @@
 use gpu::{
     checked::kernels::gemm_sliced::halves::cut_f16x2,
     kernels::gemm_sliced::{
-        halves::{PATCH_COLS, PATCH_ROWS, SLICES, patches},
+        halves::{PATCH_COLS, PATCH_ROWS, SLICES, WORDS, patches},
         slices::plane_pitch,
     },
     problem::Matrices,
@@ -14,6 +14,7 @@ use super::sliced::{Given, Slice, cut};
 
 impl Slice for F16 {
     const SLICES: usize = SLICES;
+    const WORDS: usize = WORDS;
     const UNWRITTEN: Self = F16::from_bits(0xffff);
 
     fn patches(rows: u32, cols: u32) -> (u32, u32) {
@@ -23,16 +24,27 @@ impl Slice for F16 {
 
 /// A patch: its largest number, and the sum of what is lost of those that are small beside it, as it is at least and at most
 /// written, by the patch's scale.
-#[derive(Clone, Copy, Default)]
 struct Patch {
     largest: f32,
     lost: f64,
     most: f64,
+    /// Of the scaled numbers all bits before the point, and is there any behind it?
+    integers: u64,
+    is_whole: bool,
+    /// Rows and columns that are not zero.
+    rows: [bool; PATCH_ROWS],
+    cols: [bool; PATCH_COLS],
+}
+
+/// A bit for each of every sixteen.
+fn words(filled: &[bool]) -> Vec<u16> {
+    let word = |sixteen: &[bool]| (0..16).map(|i| u16::from(sixteen[i]) << i).sum();
+    filled.chunks(16).map(word).collect()
 }
 
 impl Given<F16> {
-    /// Calls `act` with a patch's number, an element and its slices.
-    fn for_each(&self, numbers: &[f32], mut act: impl FnMut(usize, f32, [F16; 2])) {
+    /// Calls `act` with a patch's number, a place in it, and the element there and its slices.
+    fn for_each(&self, numbers: &[f32], mut act: impl FnMut(usize, [usize; 2], f32, [F16; 2])) {
         let Matrices { rows, cols, count, pitch, step, .. } = self.source;
         let (rows, cols) = (rows as usize, cols as usize);
         let (down, across) = patches(rows as u32, cols as u32);
@@ -44,7 +56,8 @@ impl Given<F16> {
                         self.planes()[((i * SLICES + s) * rows + row) * plane_pitch(cols) + col]
                     });
                     let patch = (i * down as usize + row / PATCH_ROWS) * across as usize;
-                    act(patch + col / PATCH_COLS, x, slices);
+                    let place = [row % PATCH_ROWS, col % PATCH_COLS];
+                    act(patch + col / PATCH_COLS, place, x, slices);
                 }
             }
         }
@@ -53,25 +66,38 @@ impl Given<F16> {
     /// Are its planes and scales what they should be?
     fn check_halves(&mut self) {
         let numbers = self.numbers_mut().to_vec();
-        let mut of_patches = vec![Patch::default(); self.source.patches as usize];
-        self.for_each(&numbers, |patch, x, _| {
+        let patches = self.source.patches as usize;
+        let patch = || Patch {
+            largest: 0.0,
+            lost: 0.0,
+            most: 0.0,
+            integers: 0,
+            is_whole: true,
+            rows: [false; PATCH_ROWS],
+            cols: [false; PATCH_COLS],
+        };
+        let mut of_patches = (0..patches).map(|_| patch()).collect::<Vec<_>>();
+        self.for_each(&numbers, |patch, [row, col], x, _| {
+            let patch = &mut of_patches[patch];
             if x.is_finite() {
-                of_patches[patch].largest = x.abs().max(of_patches[patch].largest);
+                patch.largest = x.abs().max(patch.largest);
             }
+            patch.rows[row] |= x != 0.0;
+            patch.cols[col] |= x != 0.0;
         });
         let exponents = of_patches.iter().enumerate().map(|(number, patch)| {
-            let written = i32::from(self.ranges[2 * number].to_bits());
+            let written = i32::from(self.ranges[2 * number].to_bits()) & 0x1ff;
             if patch.largest == 0.0 {
                 assert_eq!(written, 0, "{number}: of zeros");
                 return -110;
             }
             // Powers of two that small have no inverse that is an f32.
             let largest = f64::from(patch.largest).log2().floor() as i32;
-            assert_eq!(written - 256, (largest - 13).max(-110), "{number}: {:e}", patch.largest);
+            assert_eq!(written - 256, (largest - 14).max(-110), "{number}: {:e}", patch.largest);
             written - 256
         });
         let exponents = exponents.collect::<Vec<_>>();
-        self.for_each(&numbers, |patch, x, [first, second]| {
+        self.for_each(&numbers, |patch, _, x, [first, second]| {
             let (one, other) = (f64::from(first.to_f32()), f64::from(second.to_f32()));
             if !x.is_finite() {
                 assert!(one == f64::from(x) || one.is_nan() && x.is_nan(), "{x}: {first:?}");
@@ -79,15 +105,20 @@ impl Given<F16> {
                 return;
             }
             let scaled = f64::from(x) * 2f64.powi(-exponents[patch]);
-            let off = (scaled - one - other * 2f64.powi(-11)).abs();
+            let off = (scaled - one - other).abs();
             assert!(
                 (scaled - one).abs() <= 2f64.powi(-11) * scaled.abs() + 2f64.powi(-25),
                 "{x:e}"
             );
-            if scaled.abs() >= 2f64.powi(-13) {
+            if scaled.fract() == 0.0 {
+                of_patches[patch].integers |= scaled.abs() as u64;
+            } else {
+                of_patches[patch].is_whole = false;
+            }
+            if scaled.abs() >= 2f64.powi(-2) {
                 assert!(off <= 2f64.powi(-23) * scaled.abs(), "{x:e}: {first:?} {second:?}");
             } else if x != 0.0 {
-                assert!(off <= 2f64.powi(-36), "{x:e}: {first:?} {second:?}");
+                assert!(off <= 2f64.powi(-25), "{x:e}: {first:?} {second:?}");
                 let patch = &mut of_patches[patch];
                 // With what a product leaves out.
                 let lost = off + (scaled - one).abs() * 2f64.powi(-11);
@@ -108,6 +139,17 @@ impl Given<F16> {
             // It is rounded up to eight bits.
             let most = patch.most * (1.0 + 2f64.powi(-6));
             assert!(lost <= most, "{number}: {lost:e}, at most {most:e}");
+            let unit = self.ranges[2 * number].to_bits() >> 9;
+            if patch.largest > 0.0 {
+                let want = match patch.is_whole {
+                    true => 1 + patch.integers.trailing_zeros().min(14) as u16,
+                    false => 0,
+                };
+                assert_eq!(unit, want, "{number}: {:b}", patch.integers);
+            }
+            let filled = &self.ranges[2 * patches + (WORDS - 2) * number..][..WORDS - 2];
+            let filled = filled.iter().map(|word| word.to_bits()).collect::<Vec<_>>();
+            assert_eq!(filled, [words(&patch.rows), words(&patch.cols)].concat(), "{number}");
         }
     }
 }
@@ -126,6 +168,13 @@ fn slices_are_the_number() {
     let specials = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE];
     specials.iter().enumerate().for_each(|(i, x)| special[37 * i] = *x);
     let zeros = vec![0.0];
+    // Some rows and columns are zeros; and multiples of 8, of 1/4 (of which the scale makes larger numbers), and such as have more
+    // bits than an integer of the scale's.
+    let sparse = (0..3600).map(|i| if i % 61 < 48 || i > 2000 { 0.0 } else { near[i % 600] });
+    let sparse = sparse.collect::<Vec<_>>();
+    let eights = (0..997).map(|i| (i * 8 % 3000) as f32).collect::<Vec<_>>();
+    let quarters = (0..997).map(|i| (i % 50) as f32 / 4.0).collect::<Vec<_>>();
+    let long = (0..997).map(|i| (i * 73) as f32).collect::<Vec<_>>();
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     let shapes = [
         ([1, 1, 1], [1, 3, 300]),
@@ -133,7 +182,7 @@ fn slices_are_the_number() {
         ([1, 64, 256], [3, 31, 7]),
         ([1, 65, 515], [1, 8, 2048]),
     ];
-    let kinds = [near, wide, all, small, special, zeros];
+    let kinds = [near, wide, all, small, special, zeros, sparse, eights, quarters, long];
     for (number, (of_a, of_b)) in shapes.into_iter().enumerate() {
         for (gap, start) in [(0, 0), (1, 1), (3, 2), (4, 3)] {
             for kind in 0..kinds.len() {

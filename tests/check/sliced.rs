@@ -49,6 +49,8 @@ struct Sixteen(#[allow(dead_code, reason = "only its address is used")] [u8; 16]
 pub(super) trait Slice: Element {
     /// Slices of a number.
     const SLICES: usize;
+    /// What is written of a patch beside its slices.
+    const WORDS: usize;
     /// Ones: NaN.
     const UNWRITTEN: Self;
 
@@ -58,6 +60,7 @@ pub(super) trait Slice: Element {
 
 impl Slice for Bf16 {
     const SLICES: usize = SLICES;
+    const WORDS: usize = 2;
     const UNWRITTEN: Self = Bf16::from_bits(0xffff);
 
     fn patches(rows: u32, cols: u32) -> (u32, u32) {
@@ -95,7 +98,7 @@ impl<S: Slice> Given<S> {
         };
         let len = (matrices - 1) * step + (rows - 1) * pitch + cols;
         let planes = vec![Sixteen([0xff; 16]); matrices * S::SLICES * rows * plane_pitch(cols) / 8];
-        let ranges = vec![S::UNWRITTEN; 2 * source.patches as usize];
+        let ranges = vec![S::UNWRITTEN; S::WORDS * source.patches as usize];
         let memory = vec![Sixteen([0; 16]); (start + len).div_ceil(4)];
         let mut given = Given { source, start, memory, len, planes, ranges };
         let numbers = given.numbers_mut();

@@ -237,6 +237,61 @@ fn small_integers_are_exact() {
     counted("sliced_f16::small_integers_are_exact", count / devices().len());
 }
 
+/// Rows and columns of zeros make zeros, +0, beside numbers of which some are too small for their patch's slices: these sums are
+/// not doubted. With infinity a zero makes NaN.
+#[test]
+fn rows_and_columns_of_zeros() {
+    const SIZES: [usize; 3] = [150, 140, 300];
+    let [m, n, k] = SIZES;
+    let is_zero = |outer: usize| outer.is_multiple_of(7) || outer == 149;
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        for infinite in [false, true] {
+            let mut random = Random::new(8);
+            let mut draw = |outer: usize, p: usize| {
+                let number = (random.next() >> 40) as f32 * 2f32.powi(-24) - 0.5;
+                // Beside the others it has no bit.
+                let number = if (outer + p).is_multiple_of(89) { number * 1e-12 } else { number };
+                if is_zero(outer) { -0.0 * number } else { number }
+            };
+            let a = (0..m * k).map(|at| draw(at / k, at % k)).collect::<Vec<_>>();
+            let mut b = (0..k * n).map(|at| draw(at % n, at / n)).collect::<Vec<_>>();
+            if infinite {
+                b[33 * n + 5] = f32::INFINITY;
+            }
+            for (name, by_rows) in [
+                ("gemm_sliced_f16x3_256x128_nn", true),
+                ("gemm_sliced_f16x3_64x128_nn", true),
+                ("gemm_sliced_f16x3_64x128_tt", false),
+            ] {
+                let order = if by_rows { Order::Rows } else { Order::Columns };
+                let of = |size: (usize, usize), values: &[f32]| {
+                    let rows = Operand::dense(size, values);
+                    Operand::new(size, Place::dense(size, order), |_, row, col| {
+                        rows.get(0, row, col)
+                    })
+                };
+                let (of_a, of_b) = (of((m, k), &a), of((k, n), &b));
+                let case = Case::plain(of_a, of_b, Place::dense((m, n), Order::Rows));
+                let c = run(&mut bench, &case, name);
+                for (at, c) in c.iter().enumerate() {
+                    let (row, col) = (at / n, at % n);
+                    let of_infinity = infinite && col == 5;
+                    if is_zero(row) || is_zero(col) {
+                        let right = if of_infinity { c.is_nan() } else { c.to_bits() == 0 };
+                        assert!(right, "{name}: ({row}, {col}): {c:e}");
+                    } else {
+                        assert!(*c != 0.0, "{name}: ({row}, {col})");
+                    }
+                    count += 1;
+                }
+            }
+        }
+    }
+    counted("sliced_f16::rows_and_columns_of_zeros", count / devices().len());
+}
+
 /// Where it is asked for, on Hopper, and where it is fast; and by its own name alone.
 #[test]
 fn only_where_it_is_asked_for() {

@@ -29,6 +29,8 @@ const BYTE_US: f64 = 1e-6 / 4.0;
 pub(super) trait Slice: BoxElement + Pod {
     /// Slices of a number.
     const SLICES: usize;
+    /// What is written of a patch beside its planes, in elements.
+    const WORDS: usize;
     /// Threads of a block that cuts.
     const BLOCK: [u32; 3];
 
@@ -38,6 +40,7 @@ pub(super) trait Slice: BoxElement + Pod {
 
 impl Slice for Bf16 {
     const SLICES: usize = gemm_sliced::SLICES;
+    const WORDS: usize = 2;
     const BLOCK: [u32; 3] = [32, 8, 1];
 
     fn patches(rows: u32, cols: u32) -> (u32, u32) {
@@ -47,6 +50,7 @@ impl Slice for Bf16 {
 
 impl Slice for F16 {
     const SLICES: usize = halves::SLICES;
+    const WORDS: usize = halves::WORDS;
     const BLOCK: [u32; 3] = [32, 16, 1];
 
     fn patches(rows: u32, cols: u32) -> (u32, u32) {
@@ -62,7 +66,7 @@ fn elements<S: Slice>(sides: &Sides, matrices: usize) -> [usize; 2] {
 /// The same of so many rows and columns, as they lie.
 fn elements_of<S: Slice>((rows, cols): (usize, usize), matrices: usize) -> [usize; 2] {
     let planes = [S::SLICES, rows, plane_pitch(cols)];
-    let ranges = 2 * patches_of::<S>(rows, cols).saturating_mul(matrices);
+    let ranges = S::WORDS.saturating_mul(patches_of::<S>(rows, cols)).saturating_mul(matrices);
     let planes = planes.into_iter().fold(matrices, usize::saturating_mul);
     // What comes next begins at a line of the second-level cache.
     [planes, ranges.next_multiple_of(64)]

@@ -211,6 +211,14 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
+    /// Puts in place of each element what `with` makes of it.
+    #[inline(always)]
+    pub fn map(&mut self, mut with: impl FnMut(f32) -> f32) {
+        wgmma::each!(|i| if i < N / 2 {
+            self.0[i] = with(self.0[i]);
+        });
+    }
+
     /// Puts in place of each element what `with` makes of it and that of `other`. It is told the half of the columns, 0 or 1.
     #[inline(always)]
     pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {

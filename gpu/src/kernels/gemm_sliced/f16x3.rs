@@ -149,8 +149,9 @@ fn multiply<
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     while let Some((product, row, col)) = walk.next() {
         let row = row + (group * GROUP) as u32;
-        let of_a = Scales::new::<A::Layout>(scales_a, product, problem.m, problem.k);
-        let of_b = Scales::new::<B::Layout>(scales_b, product, problem.n, problem.k);
+        let number = (product, problem.products);
+        let of_a = Scales::new::<A::Layout>(scales_a, number, problem.m, problem.k);
+        let of_b = Scales::new::<B::Layout>(scales_b, number, problem.n, problem.k);
         let certain = certain::<A::Layout, B::Layout>(problem, (of_a, of_b), (row, col));
         // By so much the tensor cores' sums are too small on average, where they are not exact.
         let more = u32::from(!certain.exact);
@@ -192,21 +193,29 @@ fn multiply<
             release();
             master.update(sums, |half, master, sum| fma(sum, factors[half], master));
         }
-        // What is not certain is no number from here on.
         master.update(sums.wait::<0>(), |half, sum, last| {
-            let last = last * factors[half];
-            match sum.abs() >= certain.least || last.abs() >= certain.least {
-                true => sum,
-                false => f32::NAN,
-            }
+            let largest = sum.abs().max((last * factors[half]).abs());
+            exceptions::doubted(sum, largest >= certain.least)
         });
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let first = (row as usize, col as usize);
-        if exceptions::are_certain(&master, 0.0) {
+        if exceptions::are_certain(&master) {
             output::store(&master, staged, &mut epilogue, first);
         } else {
             let again = exceptions::Again { problem, originals, product: product as usize };
-            again.store(&master, 0.0, staged, &mut epilogue, first);
+            // Made again of what went through a shuffle: kept, it would take registers in the main loop.
+            let number = (warp::shuffle(warp::ALL, product, 0), problem.products);
+            let of_a = Scales::new::<A::Layout>(scales_a, number, problem.m, problem.k);
+            let of_b = Scales::new::<B::Layout>(scales_b, number, problem.n, problem.k);
+            let [rows] = of_a.filled::<A::Layout, 1>(row + 16 * warp as u32, problem.k);
+            let cols = of_b.filled::<B::Layout, { COLS / 16 }>(col, problem.k);
+            // (A register has no number that is computed.)
+            let mut of_lane = 0;
+            for i in 0..COLS / 16 {
+                of_lane = if t % 32 == i { cols[i] } else { of_lane };
+            }
+            let filled = exceptions::Filled { rows, cols: of_lane };
+            again.store(&master, &filled, staged, &mut epilogue, first);
         }
     }
 }

@@ -15,7 +15,8 @@
 //! * x1 may be all that there is of x; but x1 y1 is left out of the product, which is up to 2^-11 |2^-e x - x0| |y|, at most 2^-36
 //!   |y|.
 //!
-//! The sum of all that a patch loses so is written beside its exponent, and [`certain`] makes a bound of it.
+//! The sum of all that a patch loses so is written beside its exponent, and [`certain`] makes a bound of it. And so that a sum of
+//! nothing but zeros need not be doubted, it is written which rows and columns of a patch are not zero.
 
 use super::{
     super::device::{warpgroup::Layout, *},
@@ -34,6 +35,11 @@ pub const PATCH_COLS: usize = 32 * EIGHT;
 const WARPS: usize = 16;
 const ROWS_OF_WARP: usize = PATCH_ROWS / WARPS;
 
+/// What is written of a patch: [`Scale`] and what is lost; and behind all of these, of every 16 rows, then of every 16 columns a bit for
+/// each that is not zero.
+pub const WORDS: usize = 2 + FILLED;
+const FILLED: usize = (PATCH_ROWS + PATCH_COLS) / 16;
+
 /// What is added to an exponent that is written, in the lower bits; 0 is written of a patch of zeros.
 const BIAS: i32 = 256;
 const EXPONENT_BITS: u32 = 9;
@@ -45,11 +51,13 @@ const INTEGERS: f32 = 12582912.0;
 struct Scale {
     /// Numbers are scaled by 2 to minus this.
     exponent: i32,
-    /// All scaled numbers are multiples of 2 to this, which is 14 at most; of numbers that are no integers less than any sum.
+    /// All scaled numbers are multiples of 2 to this, which is 14 at most; where some are no integers it is less than any sum.
     unit: i32,
 }
 
 impl Scale {
+    const NONE: Scale = Scale { exponent: 0, unit: NO_UNIT };
+
     /// In 16 bits.
     #[inline(always)]
     fn to_bits(self) -> u32 {
@@ -83,7 +91,14 @@ pub const fn power(exponent: i32) -> f32 {
 
 /// Cuts A and B, each of as many patches as it says: blocks of A's come first. As
 /// [`cut_bf16x3`](super::slices::cut_bf16x3).
-#[kernel(block = (32, WARPS), shared = 3 * WARPS * size_of::<u32>(), barriers = 2, arch = 90, dependent)]
+#[kernel(
+    block = (32, WARPS),
+    shared = (4 * WARPS + WARPS * 32) * size_of::<u32>(),
+    barriers = 2,
+    min_blocks = 2,
+    arch = 90,
+    dependent
+)]
 pub fn cut_f16x2(
     of_a: Matrices,
     of_b: Matrices,
@@ -147,7 +162,8 @@ pub fn cut_f16x2(
         largest = warp::shuffle_xor(warp::ALL, largest, lanes).max(largest);
         lanes /= 2;
     }
-    let mut of_warps = shared![u32; 3, WARPS];
+    let mut of_warps = shared![u32; 4, WARPS];
+    let mut of_cols = shared![u32; WARPS, 32];
     if lane == 0 {
         of_warps[(0, warp)] = largest;
     }
@@ -161,13 +177,16 @@ pub fn cut_f16x2(
 
     // Of all numbers' parts behind the point, and of the integers.
     let (mut fractions, mut integers) = (0, 0);
+    // Which are not zero: a bit for each of the warp's rows, and for each of the lane's columns.
+    let (mut filled_rows, mut filled_cols) = (0, 0);
     let mut lost = 0.0;
-    let mut put = |row: usize, numbers: [f32; EIGHT]| {
+    let mut put = |i: usize, numbers: [f32; EIGHT]| {
+        let row = first_row + i * WARPS;
         if row >= rows || col >= cols {
             return;
         }
         let [a, b, c, d, e, f, g, h] = numbers;
-        let mut number = col;
+        let (mut number, mut filled) = (col, 0);
         let cut = [[a, b], [c, d], [e, f], [g, h]].map(|pair| {
             let scaled = pair.map(|x| x * scale);
             let first = F16::from_two_f32(scaled);
@@ -177,6 +196,9 @@ pub fn cut_f16x2(
                 let size_of = |x: f32| f32::from_bits(x.to_bits() & 0x7fff_ffff);
                 let size = size_of(scaled[i]);
                 // (Of infinity nothing follows for its neighbours.)
+                if number < cols && pair[i] != 0.0 {
+                    filled |= 1 << (number - col);
+                }
                 let inside = if number < cols && size <= f32::MAX { scaled[i] } else { 0.0 };
                 let integer = inside + INTEGERS;
                 fractions |= (inside - (integer - INTEGERS)).to_bits();
@@ -193,6 +215,8 @@ pub fn cut_f16x2(
             }
             [first, second]
         });
+        filled_cols |= filled;
+        filled_rows |= u32::from(filled != 0) << i;
         let to = matrix * SLICES * plane + row * plane_pitch(cols) + col;
         for slice in 0..SLICES {
             let [[a, b], [c, d], [e, f], [g, h]] = cut.map(|pair| pair[slice]);
@@ -200,10 +224,10 @@ pub fn cut_f16x2(
         }
     };
     // One after the other, not in a loop: a register has no number that is computed.
-    put(first_row, numbers[0]);
-    put(first_row + WARPS, numbers[1]);
-    put(first_row + 2 * WARPS, numbers[2]);
-    put(first_row + 3 * WARPS, numbers[3]);
+    put(0, numbers[0]);
+    put(1, numbers[1]);
+    put(2, numbers[2]);
+    put(3, numbers[3]);
 
     // What is no integer has the lowest of all bits.
     let mut bits = if fractions == 0 { integers << 1 } else { 1 };
@@ -211,14 +235,20 @@ pub fn cut_f16x2(
     while lanes > 0 {
         lost += warp::shuffle_xor(warp::ALL, lost, lanes);
         bits |= warp::shuffle_xor(warp::ALL, bits, lanes);
+        filled_rows |= warp::shuffle_xor(warp::ALL, filled_rows, lanes);
         lanes /= 2;
     }
+    of_cols[(warp, lane)] = filled_cols;
     if lane == 0 {
+        of_warps[(3, warp)] = filled_rows;
         of_warps[(1, warp)] = lost.to_bits();
         of_warps[(2, warp)] = bits;
     }
     thread::sync_threads();
-    if lane == 0 && warp == 0 {
+    if warp > 0 {
+        return;
+    }
+    if lane == 0 {
         let mut lost = 0.0;
         for other in 0..WARPS {
             lost += f32::from_bits(of_warps[(1, other)]);
@@ -231,6 +261,23 @@ pub fn cut_f16x2(
         scales[2 * number as usize] = F16::from_bits(written as u16);
         scales[2 * number as usize + 1] = F16::from_bits(lost as u16);
     }
+    let patches = if is_b { of_b.patches } else { of_a.patches } as usize;
+    let filled = 2 * patches + number as usize * FILLED;
+    if lane < ROWS_OF_WARP {
+        let mut rows = 0;
+        for other in 0..WARPS {
+            rows |= (of_warps[(3, other)] >> lane & 1) << other;
+        }
+        scales[filled + lane] = F16::from_bits(rows as u16);
+    }
+    let mut cols = 0;
+    for other in 0..WARPS {
+        cols |= of_cols[(other, lane)];
+    }
+    let next = warp::shuffle_xor(warp::ALL, cols, 1);
+    if lane.is_multiple_of(2) {
+        scales[filled + ROWS_OF_WARP + lane / 2] = F16::from_bits((cols | next << EIGHT) as u16);
+    }
 }
 
 /// Where the scales of an operand's rows (columns of B) of a tile are, in one matrix.
@@ -241,15 +288,23 @@ pub struct Scales<'a> {
     first: u32,
     across: u32,
     last: u32,
+    /// Of all matrices.
+    patches: u32,
 }
 
 impl<'a> Scales<'a> {
-    /// Those of `size` rows (columns of B) of matrix `matrix`.
+    /// Those of `size` rows (columns of B) of matrix `matrix` of so many.
     #[inline(always)]
-    pub fn new<L: Layout>(scales: &'a In<F16>, matrix: u32, size: u32, k: u32) -> Self {
+    pub fn new<L: Layout>(
+        scales: &'a In<F16>,
+        (matrix, matrices): (u32, u32),
+        size: u32,
+        k: u32,
+    ) -> Self {
         let (down, across) = if L::MN_MAJOR == 1 { patches(k, size) } else { patches(size, k) };
         let last = (if L::MN_MAJOR == 1 { across } else { down }) - 1;
-        Scales { scales, first: matrix * down * across, across, last }
+        let of_matrix = down * across;
+        Scales { scales, first: matrix * of_matrix, across, last, patches: matrices * of_matrix }
     }
 
     /// The patch of 64 rows (columns of B) from `outer` on, below the last the last one's, and 64 steps of k.
@@ -275,61 +330,58 @@ impl<'a> Scales<'a> {
         Scale::from_bits(written).map_or(0, |scale| scale.exponent)
     }
 
-    /// What there is to know of `tile` rows (columns of B) and all steps of k. All lanes of a warp come here.
+    /// What is written of a patch, if it is not zero, and what it loses.
     #[inline(always)]
     #[track_caller]
-    fn summary<L: Layout>(self, outer: u32, tile: u32, stages: u32) -> Summary {
-        let mut sum = Summary { smallest: i32::MAX, largest: i32::MIN, unit: 14, lost: 0.0 };
-        // Each patch once: so many times 64 steps of k, and so many rows.
-        let (deep, wide) = match L::MN_MAJOR {
-            1 => (1, PATCH_COLS as u32),
-            _ => (const { PATCH_COLS as u32 / 64 }, PATCH_ROWS as u32),
+    fn of<L: Layout>(self, outer: u32, stage: u32) -> (Option<Scale>, f32) {
+        let at = 2 * self.patch::<L>(outer, stage);
+        let (scale, lost) = (self.scales[at].to_bits(), self.scales[at + 1].to_bits());
+        (Scale::from_bits(scale.into()), f32::from_bits(u32::from(lost) << 16))
+    }
+
+    /// Which of `16 N` rows (columns of B) from `outer` on, a multiple of 16, are not zero: a bit for each. All lanes of a warp come
+    /// here.
+    #[inline(always)]
+    #[track_caller]
+    pub fn filled<L: Layout, const N: usize>(self, outer: u32, k: u32) -> [u32; N] {
+        let mut filled = [0; N];
+        let (deep, first) = match L::MN_MAJOR {
+            1 => (1, ROWS_OF_WARP + (outer as usize % PATCH_COLS) / 16),
+            _ => (const { PATCH_COLS as u32 / 64 }, (outer as usize % PATCH_ROWS) / 16),
         };
-        let mut stage = thread::lane_id() * deep;
-        while stage < stages {
-            let mut part = 0;
-            while part < tile {
-                let patch = self.patch::<L>(outer + part, stage);
-                let written = u32::from(self.scales[2 * patch].to_bits());
-                if let Some(Scale { exponent, unit }) = Scale::from_bits(written) {
-                    sum.smallest = sum.smallest.min(exponent);
-                    sum.largest = sum.largest.max(exponent);
-                    sum.unit = sum.unit.min(unit);
-                    let lost = u32::from(self.scales[2 * patch + 1].to_bits()) << 16;
-                    sum.lost += f32::from_bits(lost) * const { power(38) } * power(exponent);
-                }
-                part += wide;
+        // All lanes go round as often, so that what is the same in all of them stays known to be.
+        let (mut first_stage, stages) = (0, k.div_ceil(64));
+        while first_stage < stages {
+            // Once more the last is no harm.
+            let stage = (first_stage + thread::lane_id() * deep).min(stages - 1);
+            for i in 0..N {
+                // Of 64 rows each the next patch; across k all are in one.
+                let (patch, word) = match L::MN_MAJOR {
+                    1 => (self.patch::<L>(outer, stage), first + i),
+                    _ => {
+                        (self.patch::<L>(outer + 16 * i as u32, stage), (first + i) % ROWS_OF_WARP)
+                    }
+                };
+                let at = 2 * self.patches as usize + patch * FILLED + word;
+                filled[i] |= u32::from(self.scales[at].to_bits());
             }
-            stage += 32 * deep;
+            first_stage += 32 * deep;
         }
         let mut lanes = 16;
         while lanes > 0 {
-            let of_other = |own: i32| warp::shuffle_xor(warp::ALL, own as u32, lanes) as i32;
-            sum.smallest = of_other(sum.smallest).min(sum.smallest);
-            sum.largest = of_other(sum.largest).max(sum.largest);
-            sum.unit = of_other(sum.unit).min(sum.unit);
-            sum.lost += warp::shuffle_xor(warp::ALL, sum.lost, lanes);
+            for i in 0..N {
+                filled[i] |= warp::shuffle_xor(warp::ALL, filled[i], lanes);
+            }
             lanes /= 2;
         }
-        sum
+        filled
     }
-}
-
-/// Of the patches of a tile's rows or columns.
-struct Summary {
-    /// Exponents.
-    smallest: i32,
-    largest: i32,
-    /// The smallest of all.
-    unit: i32,
-    /// 2^38 times what is lost.
-    lost: f32,
 }
 
 /// How far the sums of a tile can be relied on.
 pub struct Certain {
-    /// The size from which on they can be: 2^23 times as much as is lost at most, of A with the largest of B, which is below
-    /// 2^15, and the other way round.
+    /// The size from which on they can be: 2^23 times as much as is lost at most, of A with the largest of B in the same 64 steps of
+    /// k, which is below 2^15, and the other way round.
     pub least: f32,
     /// The tensor cores cut nothing off: all numbers are integers below 2^15, times a power of two, and their products so small
     /// that 64 of them together are below 2^24.
@@ -345,22 +397,49 @@ pub fn certain<A: Layout, B: Layout>(
     (a, b): (Scales, Scales),
     (row, col): (u32, u32),
 ) -> Certain {
-    let stages = problem.k.div_ceil(64);
-    let a = a.summary::<A>(row, 64, stages);
-    let b = b.summary::<B>(col, 128, stages);
-    // 64 products are below 2^36.
-    let exact = a.unit + b.unit >= 36 - 24;
-    if a.largest == i32::MIN || b.largest == i32::MIN {
-        // Zeros, but for infinities and NaN.
-        return Certain { least: 0.0, exact };
+    let (mut smallest, mut largest, mut unit, mut least) = (i32::MAX, i32::MIN, 2 * 14, 0.0);
+    // Across k a patch has all columns.
+    let last = if B::MN_MAJOR == 1 { col } else { col + 64 };
+    // All lanes go round as often, so that what is the same in all of them stays known to be.
+    let (mut first_stage, stages) = (0, problem.k.div_ceil(64));
+    while first_stage < stages {
+        let stage = first_stage + thread::lane_id();
+        let is_one = stage < stages;
+        let stage = stage.min(stages - 1);
+        let mut col = col;
+        while col <= last {
+            let ((a, lost_a), (b, lost_b)) = (a.of::<A>(row, stage), b.of::<B>(col, stage));
+            // Zeros are right.
+            let counts = is_one && a.is_some() && b.is_some();
+            let (a, b) = (a.unwrap_or(Scale::NONE), b.unwrap_or(Scale::NONE));
+            let exponent = a.exponent + b.exponent;
+            smallest = if counts { smallest.min(exponent) } else { smallest };
+            largest = if counts { largest.max(exponent) } else { largest };
+            unit = if counts { unit.min(a.unit + b.unit) } else { unit };
+            let factor = power(exponent.clamp(-126, 127));
+            let lost = (lost_a + lost_b) * const { power(15 + 23) } * factor;
+            least += if counts { lost } else { 0.0 };
+            col += 64;
+        }
+        first_stage += 32;
     }
+    let mut lanes = 16;
+    while lanes > 0 {
+        let of_other = |own: i32| warp::shuffle_xor(warp::ALL, own as u32, lanes) as i32;
+        smallest = of_other(smallest).min(smallest);
+        largest = of_other(largest).max(largest);
+        unit = of_other(unit).min(unit);
+        least += warp::shuffle_xor(warp::ALL, least, lanes);
+        lanes /= 2;
+    }
+    // 64 products are below 2^36.
+    let exact = unit >= 36 - 24;
     // A factor of two such exponents is an f32, and what it multiplies is below 2^37.
-    if a.largest + b.largest > 116 {
+    if largest > 116 {
         return Certain { least: f32::INFINITY, exact };
     }
-    let mut least = a.lost * power(b.largest) + b.lost * power(a.largest);
     // Below, 64 products are at most 2^-63; where their factor is no normal number, 2^-89 is lost.
-    if a.smallest + b.smallest < -100 {
+    if smallest < -100 {
         least += problem.k as f32 * const { power(-70) };
     }
     Certain { least, exact }

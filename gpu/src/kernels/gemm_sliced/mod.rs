@@ -213,11 +213,12 @@ fn multiply<
         }
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let first = (row as usize + group * GROUP, col as usize);
-        if exceptions::are_certain(&master, certain) {
+        master.map(|sum| exceptions::doubted(sum, sum.abs() >= certain));
+        if exceptions::are_certain(&master) {
             output::store(&master, staged, &mut epilogue, first);
         } else {
             let again = exceptions::Again { problem, originals, product: product as usize };
-            again.store(&master, certain, staged, &mut epilogue, first);
+            again.store(&master, &exceptions::Filled::ALL, staged, &mut epilogue, first);
         }
     }
 }

@@ -299,6 +299,13 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
+    /// Puts in place of each element what `with` makes of it.
+    pub fn map(&mut self, mut with: impl FnMut(f32) -> f32) {
+        for sum in self.0.iter_mut().take(N / 2) {
+            *sum = with(*sum);
+        }
+    }
+
     /// Puts in place of each element what `with` makes of it and that of `other`. It is told the half of the columns, 0 or 1.
     pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
         for (i, (sum, value)) in self.0.iter_mut().zip(other.0).enumerate().take(N / 2) {
