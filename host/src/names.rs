@@ -1,8 +1,15 @@
 //! A name that there is not, and those that there are.
 
-/// What such a name must be: the one that was probably meant first, since there may be many.
+/// How many names a message has room for.
+const ROOM: usize = 24;
+
+/// What such a name must be: the one that was probably meant first, and of very many those that come first.
 pub fn must_be_one_of(name: &str, known: &[&str]) -> String {
-    let all = known.join(", ");
+    let (first, more) = known.split_at(known.len().min(ROOM));
+    let mut all = first.join(", ");
+    if !more.is_empty() {
+        all += &format!(" and {} more", more.len());
+    }
     match meant(name, known) {
         Some(meant) => format!("did you mean {meant}? It must be one of {all}"),
         None => format!("must be one of {all}"),
@@ -44,5 +51,16 @@ mod tests {
         let of = |name| must_be_one_of(name, &["gemm_32", "gemm_64"]);
         assert_eq!(of("gemm_24"), "did you mean gemm_64? It must be one of gemm_32, gemm_64");
         assert_eq!(of("mine"), "must be one of gemm_32, gemm_64");
+    }
+
+    #[test]
+    fn of_very_many_names_some_are_told() {
+        let names = (0..ROOM + 1).map(|i| format!("a{i}")).collect::<Vec<_>>();
+        let known = names.iter().map(String::as_str).collect::<Vec<_>>();
+        let said = must_be_one_of("mine", &known);
+        assert!(said.starts_with("must be one of a0, a1, "), "{said}");
+        assert!(said.ends_with(", a22, a23 and 1 more"), "{said}");
+        assert!(must_be_one_of("mine", &known[1..]).ends_with(", a24"));
+        assert_eq!(must_be_one_of("a244", &known).split('?').next(), Some("did you mean a24"));
     }
 }
