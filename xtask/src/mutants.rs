@@ -159,13 +159,16 @@ const GENERAL: [(&str, &[&str]); 5] = [
     ),
     // One whose rows may begin anywhere and whose C is of the operands' type; and one that copies pieces, of another tile.
     ("gemm_mma", &["gemm_mma_64x64", "gemm_mma_128x128"]),
-    // Blocks that may split k, of two tiles; of the other text one block a tile, and two of a cluster; B across k, and along
-    // it; an A whose rows begin anywhere; and operands that are gathered, each along k and across it.
+    // A narrow tile; blocks that may split k, of two tiles; of the other text one block a tile, also with a C of the operands'
+    // type, and two of a cluster; B across k, and along it; an A whose rows begin anywhere; and operands that are gathered, each
+    // along k and across it.
     (
         "gemm_wgmma",
         &[
+            "gemm_wgmma_f32_64x16_nn",
             "gemm_wgmma_f32_128x128_nn",
             "gemm_wgmma_f32_64x128_nn",
+            "gemm_wgmma_128x256_nn",
             "gemm_wgmma_f32_128x256_nn",
             "gemm_wgmma_f32_256x256_nt",
             "gemm_wgmma_f32_256x256_on",
@@ -193,14 +196,14 @@ fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
         ("gemm_tma", "mod.rs") => &kernel.entries[3..],
         ("gemm_tma", "parts.rs") => &kernel.entries[2..],
         ("gemm_tma", _) => &kernel.entries[..3],
-        ("gemm_wgmma", "parts.rs") => &kernel.entries[..2],
-        ("gemm_wgmma", "output.rs" | "words.rs") => &kernel.entries[2..3],
+        ("gemm_wgmma", "parts.rs") => &kernel.entries[1..3],
+        ("gemm_wgmma", "output.rs" | "words.rs") => &kernel.entries[3..5],
         ("gemm_wgmma_tf32", "narrow.rs") => &kernel.entries[1..],
         ("gemm_wgmma_tf32", "mod.rs" | "output.rs") => &kernel.entries[..1],
-        ("gemm_wgmma", "gather.rs" | "gathered.rs") => &kernel.entries[5..],
-        ("gemm_wgmma", "shifted.rs" | "entries.rs") => &kernel.entries[4..5],
-        ("gemm_wgmma", "mod.rs") => &kernel.entries[2..5],
-        ("gemm_wgmma", _) => &kernel.entries[..4],
+        ("gemm_wgmma", "gather.rs" | "gathered.rs") => &kernel.entries[7..],
+        ("gemm_wgmma", "shifted.rs" | "entries.rs") => &kernel.entries[6..7],
+        ("gemm_wgmma", "mod.rs") => &kernel.entries[4..7],
+        ("gemm_wgmma", _) => &kernel.entries[..6],
         _ => &kernel.entries,
     }
 }

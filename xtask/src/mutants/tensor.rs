@@ -45,8 +45,9 @@ impl Layout {
         }
         match &entry.contract {
             Contract::TensorProduct(product) => layout(product),
+            Contract::TensorProductBf16(product) => layout(product),
             Contract::TensorProductBf16F32(product) => layout(product),
-            _ => panic!("this driver knows products by tensor copies whose C is of f32"),
+            _ => panic!("this driver knows products by tensor copies of f32 and bf16"),
         }
     }
 }
@@ -203,8 +204,9 @@ impl Operand {
 /// The parameters of a kernel.
 pub trait Parameters: CheckableParams {
     type Operand: Number;
+    type C: Number;
 
-    fn new(problem: Problem, a: &mut Operands, c: Out<f32>, bias: In<f32>) -> Self;
+    fn new(problem: Problem, a: &mut Operands, c: Out<Self::C>, bias: In<Self::C>) -> Self;
 }
 
 /// A and B; and what is copied beside their product, from rows that begin anywhere to rows as B's copy has them.
@@ -213,17 +215,18 @@ pub struct Operands([Operand; 2], [Operand; 2]);
 /// Rows that are copied.
 const COPIED: usize = 7;
 
-impl<T: Number> Parameters for CheckedTensorParams<T, f32>
+impl<T: Number, O: Number> Parameters for CheckedTensorParams<T, O>
 where
-    CheckedTensorParams<T, f32>: CheckableParams,
+    CheckedTensorParams<T, O>: CheckableParams,
 {
     type Operand = T;
+    type C = O;
 
     fn new(
         problem: Problem,
         Operands([a, b], _): &mut Operands,
-        c: Out<f32>,
-        bias: In<f32>,
+        c: Out<O>,
+        bias: In<O>,
     ) -> Self {
         (problem, a.map(), b.map(), c, bias)
     }
@@ -231,6 +234,7 @@ where
 
 impl Parameters for CheckedGemmParams<Bf16, f32> {
     type Operand = Bf16;
+    type C = f32;
 
     fn new(
         problem: Problem,
@@ -244,6 +248,7 @@ impl Parameters for CheckedGemmParams<Bf16, f32> {
 
 impl Parameters for CheckedShiftedParams<f32> {
     type Operand = f32;
+    type C = f32;
 
     fn new(
         problem: Problem,
@@ -258,6 +263,7 @@ impl Parameters for CheckedShiftedParams<f32> {
 
 impl Parameters for CheckedClassesParams<Bf16, f32> {
     type Operand = Bf16;
+    type C = f32;
 
     fn new(
         problem: Problem,
@@ -343,9 +349,11 @@ fn launch<P: Parameters>(
         if by_rows { [pitch, 1] } else { [1, pitch] }
     };
     // With beta = 0 it is not to be read, and each element is to be written.
-    let before = |at: usize| if full { (at % 5) as f32 - 2.0 } else { f32::UNTOUCHED };
-    let mut c = (0..count * m * n).map(before).collect::<Vec<_>>();
-    let bias = (0..n).map(|col| (col % 64) as f32 - 32.0).collect::<Vec<_>>();
+    let before = |at: usize| (at % 5) as f32 - 2.0;
+    let first = |at| if full { P::C::of(before(at).into()) } else { P::C::UNTOUCHED };
+    let mut c = (0..count * m * n).map(first).collect::<Vec<_>>();
+    let bias = |col: usize| (col % 64) as f32 - 32.0;
+    let biases = (0..n).map(|col| P::C::of(bias(col).into())).collect::<Vec<_>>();
     let problem = Problem {
         m: m as u32,
         n: n as u32,
@@ -382,8 +390,8 @@ fn launch<P: Parameters>(
             true => Out::new(c.as_mut_ptr(), c.len()),
             false => Out::uninit(c.as_mut_ptr(), c.len()),
         };
-        let bias = In::new(bias.as_ptr(), if full { n } else { 0 });
-        check::launch(kernel, &config, P::new(problem, &mut operands, written, bias), &options)
+        let biases = In::new(biases.as_ptr(), if full { n } else { 0 });
+        check::launch(kernel, &config, P::new(problem, &mut operands, written, biases), &options)
     };
     let report = report.expect("a launch");
     let found = report.findings.iter().map(|finding| finding.kind.name().into()).collect();
@@ -403,15 +411,16 @@ fn launch<P: Parameters>(
         for row in 0..m {
             let a = line(0, row).collect::<Vec<_>>();
             for col in 0..n {
-                // Integers below 2^24: exact in any order.
+                // Integers below 2^24: exact in any order, and then rounded once.
                 let sum = a.iter().zip(&columns[col]).map(|(a, b)| a * b).sum::<f32>();
                 let at = (i * m + row) * n + col;
                 let want = match full {
-                    true => (2.0 * sum - before(at) + bias[col]).max(0.0),
+                    true => (2.0 * sum - before(at) + bias(col)).max(0.0),
                     false => 2.0 * sum,
                 };
-                if c[at] != want {
-                    return (found, Some(format!("C{:?} = {}, not {want}", [i, row, col], c[at])));
+                let (got, want): (f64, f64) = (c[at].into(), P::C::of(want.into()).into());
+                if got != want {
+                    return (found, Some(format!("C{:?} = {got}, not {want}", [i, row, col])));
                 }
             }
         }
