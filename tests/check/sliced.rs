@@ -10,7 +10,7 @@ use gpu::{
     problem::Matrices,
     registry::{Entry, KERNELS},
 };
-use host::{Shape, check::orders};
+use host::{Device, Matrix, Shape, check::orders};
 use simt::{
     Bf16, Element, Kernel, LaunchConfig,
     check::{self, Options, Order},
@@ -35,6 +35,63 @@ fn products_are_clean_and_right() {
                 let context = format!("{}, {shape}, {}", entry.name(), checked.order);
                 assert!(checked.findings.is_empty(), "{context}: {:#?}", checked.findings);
                 assert!(checked.comparison.passed(), "{context}: {:?}", checked.comparison);
+            }
+        }
+    }
+}
+
+/// What is doubted is computed again without a race, and right: a few of a warp's elements, many of them, all; numbers of all sizes,
+/// infinities and NaN, zeros that nobody doubts beside them; of tiles whole and not.
+#[test]
+fn doubted_elements_are_clean_and_right() {
+    let device = Device::cpu();
+    let hash =
+        |i: usize| (i as u32).wrapping_mul(0x9e37_79b1).rotate_left(13).wrapping_mul(0x85eb_ca6b);
+    let number = |i: usize| (hash(i) >> 8) as f32 * 2f32.powi(-23) - 1.0;
+    let wide = |i: usize| number(i) * 2f32.powi((hash(i + 7) >> 10) as i32 % 41 - 20);
+    let kernels = kernels().into_iter().filter(|entry| entry.name().ends_with("_nn"));
+    for (number_of_kernel, entry) in kernels.enumerate() {
+        for [m, n, k] in [[70, 140, 75], [20, 300, 9]] {
+            for kind in 0..4 {
+                let a = |i: usize| match (i / k, kind) {
+                    // Of all sizes, or alone in a row of its own size, or a row of zeros beside it.
+                    (_, 0) => wide(i),
+                    (5, 1) => 1e-12 * number(i),
+                    (9, 1) => 0.0,
+                    _ => number(i),
+                };
+                let b = |i: usize| match (i % n, i / n, kind) {
+                    (_, _, 0) => wide(i + 99),
+                    (3, 2, 2) => f32::INFINITY,
+                    (_, 4, 3) => f32::NAN,
+                    _ => number(i + 99),
+                };
+                let (a, b) =
+                    ((0..m * k).map(a).collect::<Vec<_>>(), (0..k * n).map(b).collect::<Vec<_>>());
+                let of_a = Matrix::from_row_major(&device, m, k, &a).unwrap();
+                let of_b = Matrix::from_row_major(&device, k, n, &b).unwrap();
+                for order in orders(3, (number_of_kernel + kind) as u64) {
+                    let name = format!("{}, {m} x {n} x {k}, {kind}, {order}", entry.name());
+                    let mut c = Matrix::zeros(&device, m, n).unwrap();
+                    c.buffer_mut().fill_bytes(0xff).unwrap();
+                    let watched =
+                        host::check::multiply(entry, &of_a, &of_b, &mut c, order).unwrap();
+                    assert!(watched.findings.is_empty(), "{name}: {:#?}", watched.findings);
+                    for (i, c) in c.to_row_major().unwrap().into_iter().enumerate() {
+                        let term =
+                            |p: usize| f64::from(a[i / n * k + p]) * f64::from(b[p * n + i % n]);
+                        let (sum, size) = (0..k)
+                            .map(term)
+                            .fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+                        let bound = (k as f64 / 32.0 + 58.0) * 2f64.powi(-24) * size;
+                        let c = f64::from(c);
+                        let right = match sum.is_finite() {
+                            true => (c - sum).abs() <= bound,
+                            false => c == sum || c.is_nan() && sum.is_nan(),
+                        };
+                        assert!(right, "{name}: {:?}: {c:e}, should be {sum:e}", (i / n, i % n));
+                    }
+                }
             }
         }
     }

@@ -552,6 +552,22 @@ pub const EQUIVALENT: &[Equivalent] = &[
     },
     Equivalent {
         kernels: &["gemm_wgmma"],
+        operator: "branch-barrier",
+        line: "1 => thread::sync_threads(),",
+        from: "thread::sync_threads()",
+        to: "if A::STEP == 1 { thread::sync_threads() }",
+        reason: "rows are further than one apart in clusters of two blocks alone",
+    },
+    Equivalent {
+        kernels: &["gemm_wgmma"],
+        operator: "weaken-comparison",
+        line: "if stages > 0 {",
+        from: "stages > 0",
+        to: "stages >= 0",
+        reason: "no product without a step of k is launched",
+    },
+    Equivalent {
+        kernels: &["gemm_wgmma"],
         operator: "weaken-comparison",
         line: "if BLOCKS > 1 {",
         from: "BLOCKS > 1",

@@ -15,11 +15,11 @@
 //! **Small products come first**, as in [`gemm_sliced`](super): what tensor cores cut off of them is 2^-10 of what they cut off of
 //! the large ones. **Sums are promoted every 64 steps of k.**
 //!
-//! **What is cut off is added again, on average**: sums lose bits towards zero alone, whatever their sign. Of numbers of one sign
-//! that is 1.8 times 2^-23 of 64 steps' sum, of normal ones half as much. So the factor that promotes is not the power of two
-//! but the next greater f32, which is 1 + 2^-23 times as much, and costs nothing. (In a model of the tensor cores, medians of 256 steps
-//! of k: 5.5e-8 in place of 1.8e-7 of numbers from [0, 1), 1.1e-7 in place of 1.4e-7 of normal ones; of fused multiply-adds
-//! 1.5e-7 and 2.3e-7.) Of integers that are so small that a sum of 64 products is exact nothing is cut off, nor added.
+//! **What is cut off is added again, on average**: sums lose bits towards zero alone, whatever their sign; of 64 steps of k of
+//! numbers of one sign 1.5 times 2^-23 of the sum, of others less. So the factor that promotes is not the power of two but the
+//! next greater f32, which is 1 + 2^-23 times as much, and costs nothing. (In a model of the tensor cores, medians of 256 steps of
+//! k: 5.5e-8 in place of 1.8e-7 of numbers from [0, 1), 1.1e-7 in place of 1.4e-7 of normal ones; of fused multiply-adds 1.5e-7
+//! and 2.3e-7.) Of integers that are so small that a sum of 64 products is exact nothing is cut off, nor added.
 //!
 //! What comes out is within `(k / 64 + 55) 2^-24` of the exact sum, relative to the sum of the terms' absolute values:
 //!
