@@ -85,6 +85,8 @@ fn cases(layout: &Layout) -> Vec<Case> {
             case([rows, cols - 3, 472], 1, false),
             // Two rows of two tiles for three blocks; C's rows begin anywhere, also where all of a tile is inside.
             case([rows + 1, 2 * cols - 3, 72], 3, false),
+            // Of sixteen bytes that begin a row's last one is outside.
+            case([rows, cols - 1, 8], 1, false),
             // C's rows begin at multiples of sixteen bytes.
             case([rows + 1, 2 * cols - 4, 72], 3, false),
             // More tiles of a block than a ring has stages, and several stages of each.
