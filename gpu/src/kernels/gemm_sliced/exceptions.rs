@@ -14,8 +14,8 @@
 //! * **Many**: all of them at once, as a block of a plain kernel does, whose sums of 32 steps are added to others: within
 //!   `(k / 32 + 33) 2^-24`.
 //!
-//! (In the loops here all lanes go round as often. Behind others ptxas keeps what is the same in all lanes, the ring's turn among
-//! it, in registers of each, and the main loop brings it back with 48 instructions.)
+//! (In the loops here, but in that of a single element, all lanes go round as often. Behind others ptxas may keep what is the same
+//! in all lanes, the ring's turn among it, in registers of each, and the main loop brings it back: with 48 instructions, once.)
 
 use super::{
     super::{
