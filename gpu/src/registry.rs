@@ -293,7 +293,9 @@ macro_rules! along_k {
 
 /// The boxes of an operand of tensor cores.
 const fn wgmma_boxes(along_k: bool, tile: usize) -> BoxShape {
-    let rows = if along_k { tile } else { DEPTH };
+    // Of one and a half boxes each of two blocks copies half of the steps of k.
+    let steps = if tile > DEPTH && !tile.is_multiple_of(DEPTH) { DEPTH / 2 } else { DEPTH };
+    let rows = if along_k { tile } else { steps };
     // A tile of 16 columns has boxes as narrow.
     let cols = if along_k || tile > DEPTH { DEPTH } else { tile };
     BoxShape { rows, cols, swizzle: 2 * cols }
@@ -829,6 +831,10 @@ pub static KERNELS: &[Entry] = &[
     sliced! { gemm_sliced_bf16x6_64x128_nt: 64 x 128 of 1, n t },
     sliced! { gemm_sliced_bf16x6_64x128_tn: 64 x 128 of 1, t n },
     sliced! { gemm_sliced_bf16x6_64x128_tt: 64 x 128 of 1, t t },
+    sliced_f16! { gemm_sliced_f16x3_256x192_nn: 256 x 192 of 2, n n },
+    sliced_f16! { gemm_sliced_f16x3_256x192_nt: 256 x 192 of 2, n t },
+    sliced_f16! { gemm_sliced_f16x3_256x192_tn: 256 x 192 of 2, t n },
+    sliced_f16! { gemm_sliced_f16x3_256x192_tt: 256 x 192 of 2, t t },
     sliced_f16! { gemm_sliced_f16x3_256x128_nn: 256 x 128 of 2, n n },
     sliced_f16! { gemm_sliced_f16x3_256x128_nt: 256 x 128 of 2, n t },
     sliced_f16! { gemm_sliced_f16x3_256x128_tn: 256 x 128 of 2, t n },
@@ -968,6 +974,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_sliced/mod.rs", include_str!("kernels/gemm_sliced/mod.rs")),
     ("kernels/gemm_sliced/range.rs", include_str!("kernels/gemm_sliced/range.rs")),
     ("kernels/gemm_sliced/slices.rs", include_str!("kernels/gemm_sliced/slices.rs")),
+    ("kernels/gemm_sliced/turns.rs", include_str!("kernels/gemm_sliced/turns.rs")),
     ("kernels/gemm_tma/fragment.rs", include_str!("kernels/gemm_tma/fragment.rs")),
     ("kernels/gemm_tma/mod.rs", include_str!("kernels/gemm_tma/mod.rs")),
     ("kernels/gemm_tma/parts.rs", include_str!("kernels/gemm_tma/parts.rs")),

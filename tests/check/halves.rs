@@ -188,7 +188,7 @@ fn slices_are_the_number() {
             for kind in 0..kinds.len() {
                 let mut a = Given::<F16>::new(of_a, gap, start, &kinds[kind]);
                 let mut b = Given::new(of_b, gap, 3 - start, &kinds[(kind + 1) % kinds.len()]);
-                cut((&cut_f16x2, 16), [&mut a, &mut b], orders[(number + gap) % 4]);
+                cut((&cut_f16x2, 8), [&mut a, &mut b], orders[(number + gap) % 4]);
                 a.check_halves();
                 b.check_halves();
             }

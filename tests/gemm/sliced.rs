@@ -19,7 +19,7 @@ fn kernels() -> Vec<(&'static str, [bool; 2])> {
         _ => None,
     });
     let kernels = kernels.collect::<Vec<_>>();
-    assert_eq!(kernels.len(), 16);
+    assert_eq!(kernels.len(), 20);
     kernels
 }
 

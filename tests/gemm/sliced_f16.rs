@@ -1,6 +1,7 @@
 //! Factors of f32 that are cut into two scaled slices of f16: numbers of all sizes beside each other, what sums are to the bit,
 //! and why they are promoted as often as they are.
 
+use gpu::kernels::gemm_sliced::halves::PATCH_COLS;
 use host::{
     Compute, F16, Gemm, Shape,
     gemm::{Request, Target},
@@ -74,10 +75,10 @@ fn wide_numbers() {
     counted("sliced_f16::wide_numbers", count / devices().len());
 }
 
-/// A row's (column's) slices, of patches of 256 steps of k whose numbers are scaled by 2 to so much.
+/// A row's (column's) slices, of patches of [`PATCH_COLS`] steps of k whose numbers are scaled by 2 to so much.
 fn slices(row: &[f32], exponents: &[i32]) -> [Vec<f32>; 2] {
     let cut = |(p, x): (usize, &f32)| {
-        let scaled = x * 2f32.powi(-exponents[p / 256]);
+        let scaled = x * 2f32.powi(-exponents[p / PATCH_COLS]);
         let first = F16::from_f32(scaled).to_f32();
         (first, F16::from_f32(scaled - first).to_f32())
     };
@@ -89,12 +90,12 @@ fn slices(row: &[f32], exponents: &[i32]) -> [Vec<f32>; 2] {
 fn exponents(rows: &[f32], k: usize) -> Vec<i32> {
     let patch = |first: usize| {
         let of_row = |row: &[f32]| {
-            row[first..k.min(first + 256)].iter().fold(0.0, |most: f32, x| most.max(x.abs()))
+            row[first..k.min(first + PATCH_COLS)].iter().fold(0.0, |most: f32, x| most.max(x.abs()))
         };
         let largest = rows.chunks(k).map(of_row).fold(0.0, f32::max);
         (largest.to_bits() >> 23) as i32 - 127 - 14
     };
-    (0..k).step_by(256).map(patch).collect()
+    (0..k).step_by(PATCH_COLS).map(patch).collect()
 }
 
 /// The sum of the products of slices, in that order within 64 steps of k, promoted after `together` steps: times the scale's
@@ -141,11 +142,17 @@ fn promotion_the_order_and_the_factor_matter() {
                 let (of_a, of_b) = match together {
                     64 => (of_a.clone(), of_b.clone()),
                     // One sum has one scale.
-                    _ => (vec![-12; k.div_ceil(256)], vec![-12; k.div_ceil(256)]),
+                    _ => (vec![-12; k.div_ceil(PATCH_COLS)], vec![-12; k.div_ceil(PATCH_COLS)]),
                 };
                 let (row, col) = of(i);
                 let (a, b) = (slices(row, &of_a), slices(col, &of_b));
-                sum([&a, &b], |p| of_a[p / 256] + of_b[p / 256], order, together, more)
+                sum(
+                    [&a, &b],
+                    |p| of_a[p / PATCH_COLS] + of_b[p / PATCH_COLS],
+                    order,
+                    together,
+                    more,
+                )
             };
             (0..M * N).map(one).collect::<Vec<_>>()
         };
@@ -183,7 +190,11 @@ fn promotion_the_order_and_the_factor_matter() {
             let columns = Operand::new((k, N), place, |_, p, col| rows.get(0, col, p));
             let case =
                 Case::plain(Operand::dense((M, k), &a), columns, Place::dense((M, N), Order::Rows));
-            for name in ["gemm_sliced_f16x3_256x128_nt", "gemm_sliced_f16x3_64x128_nt"] {
+            for name in [
+                "gemm_sliced_f16x3_256x192_nt",
+                "gemm_sliced_f16x3_256x128_nt",
+                "gemm_sliced_f16x3_64x128_nt",
+            ] {
                 let c = run(&mut bench, &case, name);
                 let same = c.iter().zip(&ours).all(|(c, ours)| c.to_bits() == ours.to_bits());
                 assert!(same, "{device:?}, {name}, {kind:?}");
@@ -219,7 +230,11 @@ fn small_integers_are_exact() {
                 Operand::dense((k, n), &b),
                 Place::dense((m, n), Order::Rows),
             );
-            for name in ["gemm_sliced_f16x3_256x128_nn", "gemm_sliced_f16x3_64x128_nn"] {
+            for name in [
+                "gemm_sliced_f16x3_256x192_nn",
+                "gemm_sliced_f16x3_256x128_nn",
+                "gemm_sliced_f16x3_64x128_nn",
+            ] {
                 let c = run(&mut bench, &case, name);
                 for (at, c) in c.iter().enumerate() {
                     let (row, col) = (at / n, at % n);
@@ -261,6 +276,7 @@ fn rows_and_columns_of_zeros() {
                 b[33 * n + 5] = f32::INFINITY;
             }
             for (name, by_rows) in [
+                ("gemm_sliced_f16x3_256x192_nn", true),
                 ("gemm_sliced_f16x3_256x128_nn", true),
                 ("gemm_sliced_f16x3_64x128_nn", true),
                 ("gemm_sliced_f16x3_64x128_tt", false),

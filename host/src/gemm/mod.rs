@@ -93,7 +93,7 @@ pub enum Compute {
     /// It takes six bytes of workspace for each element of A and B: [`SLICES_WORKSPACE_LIMIT`] where nothing else is said.
     /// Where there is no such kernel, where another is faster, and of other types, it is as [`Native`](Compute::Native).
     Fp32Bf16x6,
-    /// Factors of f32 may be cut into two slices of f16 each, scaled by a power of two for every 64 x 256 elements: three
+    /// Factors of f32 may be cut into two slices of f16 each, scaled by a power of two for every 64 x 128 elements: three
     /// products for one, and about four times as fast as f32 on CUDA cores. An element is within `(k / 32 + 58) 2^-24` of the
     /// exact sum, as of [`Fp32Bf16x6`](Compute::Fp32Bf16x6). What scaling may have made less accurate than that is computed by
     /// fused multiply-adds, and so are NaN, infinities and overflow; of numbers that differ by 2^17 and more within such a patch

@@ -51,7 +51,7 @@ impl Slice for Bf16 {
 impl Slice for F16 {
     const SLICES: usize = halves::SLICES;
     const WORDS: usize = halves::WORDS;
-    const BLOCK: [u32; 3] = [32, 16, 1];
+    const BLOCK: [u32; 3] = [32, 8, 1];
 
     fn patches(rows: u32, cols: u32) -> (u32, u32) {
         halves::patches(rows, cols)

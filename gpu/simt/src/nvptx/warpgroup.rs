@@ -219,12 +219,13 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Puts in place of each element what `with` makes of it and that of `other`. It is told the half of the columns, 0 or 1.
+    /// Puts in place of each element what `with` makes of it and that of `other`. It is told which
+    /// 64 columns it is of.
     #[inline(always)]
     pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
         wgmma::each!(|i| if i < N / 2 {
             // Four elements are of the same eight columns.
-            self.0[i] = with(i / (N / 4), self.0[i], other.0[i]);
+            self.0[i] = with(i / 32, self.0[i], other.0[i]);
         });
     }
 

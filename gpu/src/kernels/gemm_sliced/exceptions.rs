@@ -136,7 +136,8 @@ impl Again<'_> {
             // A register has no number that is computed.
             match part {
                 0 => sums.for_each_pair_of::<0>(&mut put),
-                _ => sums.for_each_pair_of::<1>(&mut put),
+                1 => sums.for_each_pair_of::<1>(&mut put),
+                _ => sums.for_each_pair_of::<2>(&mut put),
             }
             warp::sync_warp(warp::ALL);
             let first_col = first_col + part * COLS;

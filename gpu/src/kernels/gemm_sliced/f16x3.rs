@@ -35,10 +35,24 @@
 //!
 //! f32 that k fused multiply-adds go into is within `k 2^-24`.
 //!
+//! # Tiles
+//! ```text
+//!   kernel                      blocks   warpgroups   a warpgroup's part   the ring: one slice of A and of B, 64 steps of k
+//!   gemm_sliced_f16x3_256x192     2        2 + 1          64 x 192           4 x 40 KiB
+//!   gemm_sliced_f16x3_256x128     2        2 + 1          64 x 128           6 x 32 KiB
+//!   gemm_sliced_f16x3_64x128      1        1 + 1          64 x 128           8 x 24 KiB
+//! ```
+//!
+//! What limits large products is power. Of 192 columns an instruction reads a ninth less from shared memory for each operation, and
+//! a block draws a fifth less from the second-level cache; but its sums are 192 registers of 232. So nothing else may be kept while the
+//! tensor cores work: what is behind the main loop makes its numbers of the problem [`anew`].
+//!
 //! # What is computed again
 //! What is no number, as in [`gemm_sliced`](super), whose tiles, ring and walk these are; and what is smaller than 2^23 times what
 //! its tile may have lost ([`halves::certain`](super::halves::certain)), where so is the part of it that the last steps of k have: each
 //! of both is at most the sum of the terms' absolute values, and it is rare that both are small by chance.
+
+use core::array::from_fn;
 
 use super::{
     super::{
@@ -46,13 +60,15 @@ use super::{
         gemm::epilogue::Epilogue,
         gemm_wgmma::{
             DEPTH,
-            operand::{AcrossK, AlongK, GROUP, Operand},
+            operand::{AcrossK, AlongK, GROUP, Operand, PartAcrossK},
             output,
             walk::Walk,
         },
     },
-    COLS, Originals, exceptions,
-    halves::{SLICES, Scales, certain, power},
+    Originals, anew, exceptions,
+    halves::{PATCH_ROWS, SLICES, Scales, certain, power},
+    place,
+    turns::Turns,
 };
 use crate::problem::Problem;
 
@@ -73,6 +89,8 @@ fn multiply<
     const BLOCKS: usize,
     const STAGES: usize,
     const STAGED: usize,
+    const COLS: usize,
+    const PATCHES: usize,
 >(
     problem: &Problem,
     (a, b): (&A, &B),
@@ -85,15 +103,14 @@ fn multiply<
     const {
         assert!(A::TILE == TILE_ROWS, "a block copies its own rows");
         assert!(B::TILE * BLOCKS == COLS, "a cluster's blocks copy columns for each other");
+        assert!(PATCHES * PATCH_ROWS == COLS, "there is an exponent for each 64 columns");
         assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
         assert!(STAGES >= 2 * SLICES, "slices are copied while others are multiplied");
     }
     let mut tiles = dynamic_shared![A::Element];
     let (len_a, len_b) = (TILE_ROWS * DEPTH, COLS * DEPTH);
     let t = thread::thread_idx_x() as usize;
-    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
-    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
-    let (group, warp) = (warp / 4, warp % 4);
+    let (group, warp) = place();
     let groups = TILE_ROWS / GROUP;
     let stages = problem.k.div_ceil(DEPTH as u32);
     let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
@@ -119,7 +136,6 @@ fn multiply<
             return;
         }
         let mut producer = pipeline.producer();
-        let first_col = rank * B::TILE as u32;
         while let Some((product, row, col)) = walk.next() {
             for stage in 0..stages {
                 let p = stage * DEPTH as u32;
@@ -129,8 +145,14 @@ fn multiply<
                         let plane = product * SLICES as u32 + slice;
                         producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
                         a.load::<1>(&mut tiles, at, plane, (row, p), producer.full());
-                        let (at, col) = (at + len_a + first_col as usize * DEPTH, col + first_col);
-                        b.load::<BLOCKS>(&mut tiles, at, plane, (col, p), producer.full());
+                        b.load_part::<BLOCKS>(
+                            &mut tiles,
+                            at + len_a,
+                            plane,
+                            (col, p),
+                            rank,
+                            producer.full(),
+                        );
                     }
                     producer.advance();
                 }
@@ -145,22 +167,28 @@ fn multiply<
     if groups > 1 {
         take_registers::<232>();
     }
+    let turns = Turns::new(group, groups);
     // What is begun, and what has been read.
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
-    while let Some((product, row, col)) = walk.next() {
+    loop {
+        let (problem, (group, warp)) = (&anew(problem), place());
+        let Some((product, row, col)) = walk.renewed(problem).next() else {
+            break;
+        };
         let row = row + (group * GROUP) as u32;
         let number = (product, problem.products);
         let of_a = Scales::new::<A::Layout>(scales_a, number, problem.m, problem.k);
         let of_b = Scales::new::<B::Layout>(scales_b, number, problem.n, problem.k);
-        let certain = certain::<A::Layout, B::Layout>(problem, (of_a, of_b), (row, col));
+        let certain = certain::<A::Layout, B::Layout, COLS>(problem, (of_a, of_b), (row, col));
         // By so much the tensor cores' sums are too small on average, where they are not exact.
         let more = u32::from(!certain.exact);
         let of_rows = of_a.patch::<A::Layout>(row, 0) as u32;
-        let of_cols = [col, col + 64].map(|col| of_b.patch::<B::Layout>(col, 0) as u32);
+        let of_cols: [u32; PATCHES] =
+            from_fn(|i| of_b.patch::<B::Layout>(col + (i * PATCH_ROWS) as u32, 0) as u32);
         // (Of this tile: were they the kernel's, they would take registers while the tile is written.)
         let mut sums = Accumulators::<COLS>::zeroed();
         let mut master = Fragment::<COLS>::zeroed();
-        let mut factors = [0.0; 2];
+        let mut factors = [0.0; PATCHES];
         for stage in 0..stages {
             let mut slice = || {
                 let at = next.wait_warp() * (len_a + len_b);
@@ -170,11 +198,13 @@ fn multiply<
             };
             let ((a1, b1), (a0, b0)) = (slice(), slice());
 
+            turns.begin(group);
             sums.multiply(a1, b0);
             sums.multiply_add(a0, b1);
             commit();
             sums.multiply_add(a0, b0);
             commit();
+            turns.end(group);
             // They come from the second-level cache meanwhile.
             let of_row = of_a.exponent::<A::Layout>(of_rows, stage);
             let exponents = of_cols.map(|col| of_row + of_b.exponent::<B::Layout>(col, stage));
@@ -191,12 +221,21 @@ fn multiply<
             release();
             let sums = sums.wait::<0>();
             release();
-            master.update(sums, |half, master, sum| fma(sum, factors[half], master));
+            master.update(sums, |part, master, sum| fma(sum, factors[part], master));
         }
-        master.update(sums.wait::<0>(), |half, sum, last| {
-            let largest = sum.abs().max((last * factors[half]).abs());
-            exceptions::doubted(sum, largest >= certain.least)
+        // Of the last steps' part of a sum, which has not been multiplied by its factor.
+        let least_of_last = factors.map(|factor| certain.least / factor);
+        master.update(sums.wait::<0>(), |part, sum, last| {
+            let is_certain = sum.abs() >= certain.least || last.abs() >= least_of_last[part];
+            exceptions::doubted(sum, is_certain)
         });
+        // The same tile once more, rather than to keep its numbers.
+        let (problem, (group, warp)) = (&anew(problem), place());
+        walk = walk.renewed(problem);
+        let Some((product, row, col)) = walk.next() else {
+            break;
+        };
+        let row = row + (group * GROUP) as u32;
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let first = (row as usize, col as usize);
         if exceptions::are_certain(&master) {
@@ -207,41 +246,45 @@ fn multiply<
             let number = (warp::shuffle(warp::ALL, product, 0), problem.products);
             let of_a = Scales::new::<A::Layout>(scales_a, number, problem.m, problem.k);
             let of_b = Scales::new::<B::Layout>(scales_b, number, problem.n, problem.k);
-            let [rows] = of_a.filled::<A::Layout, 1>(row + 16 * warp as u32, problem.k);
-            let cols = of_b.filled::<B::Layout, { COLS / 16 }>(col, problem.k);
+            let [of_rows] = of_a.filled::<A::Layout, 1>(row, problem.k);
+            let of_cols = of_b.filled::<B::Layout, PATCHES>(col, problem.k);
             // (A register has no number that is computed.)
-            let mut of_lane = 0;
-            for i in 0..COLS / 16 {
-                of_lane = if t % 32 == i { cols[i] } else { of_lane };
+            let (mut rows, mut cols) = (0, 0);
+            for j in 0..4 {
+                rows = if warp == j { of_rows[j] } else { rows };
+                for i in 0..PATCHES {
+                    cols = if t % 32 == 4 * i + j { of_cols[i][j] } else { cols };
+                }
             }
-            let filled = exceptions::Filled { rows, cols: of_lane };
+            let filled = exceptions::Filled { rows, cols };
             again.store(&master, &filled, staged, &mut epilogue, first);
         }
     }
+    turns.finish(place().0);
 }
 
 /// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring, sums on their
 /// way to C, and the ring's barriers: two of eight bytes a stage.
 macro_rules! entry {
     // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
-    ($name:ident: $rows:tt x 128 of 1, $($rest:tt)*) => {
-        entry! { @ $name [barriers = 1] pipeline: $rows x 128 of 1, $($rest)* }
+    ($name:ident: $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
+        entry! { @ $name [barriers = 1] pipeline: $rows x $cols of 1, $($rest)* }
     };
-    ($name:ident: $rows:tt x 128 of $blocks:tt, $($rest:tt)*) => {
-        entry! { @ $name [cluster = ($blocks)] cluster_pipeline: $rows x 128 of $blocks, $($rest)* }
+    ($name:ident: $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
+        entry! { @ $name [cluster = ($blocks)] cluster_pipeline: $rows x $cols of $blocks, $($rest)* }
     };
     (
         @ $name:ident [$($together:tt)*] $ring:ident:
-        $rows:tt x 128 of $blocks:tt, $stages:tt stages, $a:ident, $b:ident
+        $rows:tt x $cols:tt of $blocks:tt, $stages:tt stages, $a:ident, $b:ident
     ) => {
         #[doc = concat!(
-            "Tiles of ", $rows, " x 128 elements, blocks of a cluster for each: ", $blocks, "; A lies [`", stringify!($a),
+            "Tiles of ", $rows, " x ", $cols, " elements, blocks of a cluster for each: ", $blocks, "; A lies [`", stringify!($a),
             "`], B [`", stringify!($b), "`]."
         )]
         #[kernel(
             block = (128 * ($rows / $blocks / GROUP + 1)),
             $($together)*,
-            dynamic_shared = $stages * DEPTH * ($rows / $blocks + COLS) * size_of::<F16>(),
+            dynamic_shared = $stages * DEPTH * ($rows / $blocks + $cols) * size_of::<F16>(),
             shared = $rows / $blocks * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             min_blocks = 1,
             arch = 90,
@@ -259,7 +302,7 @@ macro_rules! entry {
             bias: In<f32>,
         ) {
             const ROWS: usize = $rows / $blocks;
-            let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, { COLS / $blocks }>::new(&b));
+            let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, { $cols / $blocks }>::new(&b));
             let originals = Originals {
                 a: &a_itself,
                 b: &b_itself,
@@ -267,10 +310,15 @@ macro_rules! entry {
             let scales = (&scales_a, &scales_b);
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![f32; ROWS, output::PITCH];
-            multiply::<_, _, _, ROWS, $blocks, $stages, ROWS>(&problem, operands, originals, scales, out, &ring, &mut staged);
+            multiply::<_, _, _, ROWS, $blocks, $stages, ROWS, $cols, { $cols / PATCH_ROWS }>(&problem, operands, originals, scales, out, &ring, &mut staged);
         }
     };
 }
+
+entry! { gemm_sliced_f16x3_256x192_nn: 256 x 192 of 2, 4 stages, AlongK, PartAcrossK }
+entry! { gemm_sliced_f16x3_256x192_nt: 256 x 192 of 2, 4 stages, AlongK, AlongK }
+entry! { gemm_sliced_f16x3_256x192_tn: 256 x 192 of 2, 4 stages, AcrossK, PartAcrossK }
+entry! { gemm_sliced_f16x3_256x192_tt: 256 x 192 of 2, 4 stages, AcrossK, AlongK }
 
 entry! { gemm_sliced_f16x3_256x128_nn: 256 x 128 of 2, 6 stages, AlongK, AcrossK }
 entry! { gemm_sliced_f16x3_256x128_nt: 256 x 128 of 2, 6 stages, AlongK, AlongK }

@@ -5,8 +5,9 @@
 //!   x  = 2^e (x0 + x1)
 //! ```
 //!
-//! Of a patch of 64 rows by 256 columns the largest absolute value becomes one of [2^14, 2^15), which gives `e`. A block
-//! holds the patch in registers meanwhile: an element is read once, and four bytes of it are written.
+//! Of a patch of 64 rows by 128 columns the largest absolute value becomes one of [2^14, 2^15), which gives `e`. A block
+//! holds the patch in registers meanwhile: an element is read once, and four bytes of it are written. Three blocks have place on a
+//! multiprocessor, so that some read while others write.
 //!
 //! What is left of a number is at most 2^-23 of it, and x1 at most 2^-11, where 2^-e |x| >= 2^-2: of numbers down to 2^-17 of
 //! the largest. Below,
@@ -20,7 +21,7 @@
 
 use super::{
     super::device::{warpgroup::Layout, *},
-    slices::{EIGHT, eight, plane_pitch},
+    slices::{EIGHT, is_even, plane_pitch, rows_of_eight},
 };
 use crate::problem::{Matrices, Problem};
 
@@ -28,12 +29,15 @@ use crate::problem::{Matrices, Problem};
 pub const SLICES: usize = 2;
 /// Rows of a patch.
 pub const PATCH_ROWS: usize = 64;
-/// Columns of a patch: eight for each lane.
-pub const PATCH_COLS: usize = 32 * EIGHT;
+/// Columns of a patch: eight for each lane of half a warp.
+pub const PATCH_COLS: usize = HALF * EIGHT;
 
-/// Warps of a block, and the rows of each.
-const WARPS: usize = 16;
-const ROWS_OF_WARP: usize = PATCH_ROWS / WARPS;
+/// Warps of a block.
+const WARPS: usize = 8;
+/// Lanes of half a warp, each of which has other rows: there are so many halves, and each has so many rows.
+const HALF: usize = 16;
+const HALVES: usize = 2 * WARPS;
+const ROWS_OF_HALF: usize = PATCH_ROWS / HALVES;
 
 /// What is written of a patch: [`Scale`] and what is lost; and behind all of these, of every 16 rows, then of every 16 columns a bit for
 /// each that is not zero.
@@ -93,9 +97,9 @@ pub const fn power(exponent: i32) -> f32 {
 /// [`cut_bf16x3`](super::slices::cut_bf16x3).
 #[kernel(
     block = (32, WARPS),
-    shared = (4 * WARPS + WARPS * 32) * size_of::<u32>(),
+    shared = (3 * WARPS + HALVES + HALVES * HALF) * size_of::<u32>(),
     barriers = 2,
-    min_blocks = 2,
+    min_blocks = 3,
     arch = 90,
     dependent
 )]
@@ -125,10 +129,6 @@ pub fn cut_f16x2(
         step: if is_b { of_b.step } else { of_a.step },
     };
     let from = if is_b { &b } else { &a };
-    let (planes, scales) = match is_b {
-        true => (&mut planes_b, &mut scales_b),
-        false => (&mut planes_a, &mut scales_a),
-    };
 
     let (down, across) = patches(source.rows, source.cols);
     // No divisor is zero where there are patches, which the compiler cannot know.
@@ -139,16 +139,17 @@ pub fn cut_f16x2(
     let (pitch, step) = (source.pitch as usize, source.step as usize);
     let len = (source.count as usize - 1) * step + (rows - 1) * pitch + cols;
     let (lane, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
-    let col = across as usize * PATCH_COLS + lane * EIGHT;
-    let first_row = down as usize * PATCH_ROWS + warp;
+    let (half, of_half) = (2 * warp + lane / HALF, lane % HALF);
+    let col = across as usize * PATCH_COLS + of_half * EIGHT;
+    let first_row = down as usize * PATCH_ROWS + half;
     let plane = rows * plane_pitch(cols);
 
     // All are read before one is waited for. Below the last row they are of the last one.
-    let numbers: [[f32; EIGHT]; ROWS_OF_WARP] = core::array::from_fn(|i| {
-        eight(from, matrix * step + (first_row + i * WARPS).min(rows - 1) * pitch + col, len)
-    });
+    let at = |i: usize| matrix * step + (first_row + i * HALVES).min(rows - 1) * pitch + col;
+    let is_even = is_even(from, &source, across as usize * PATCH_COLS, PATCH_COLS);
+    let numbers: [[f32; EIGHT]; ROWS_OF_HALF] = rows_of_eight(from, at, len, is_even);
     let mut largest = 0;
-    for i in 0..ROWS_OF_WARP {
+    for i in 0..ROWS_OF_HALF {
         for j in 0..EIGHT {
             let size = numbers[i][j].to_bits() & 0x7fff_ffff;
             // Infinities and NaN stay so, whatever the scale.
@@ -162,8 +163,9 @@ pub fn cut_f16x2(
         largest = warp::shuffle_xor(warp::ALL, largest, lanes).max(largest);
         lanes /= 2;
     }
-    let mut of_warps = shared![u32; 4, WARPS];
-    let mut of_cols = shared![u32; WARPS, 32];
+    let mut of_warps = shared![u32; 3, WARPS];
+    let mut of_rows = shared![u32; HALVES];
+    let mut of_cols = shared![u32; HALVES, HALF];
     if lane == 0 {
         of_warps[(0, warp)] = largest;
     }
@@ -175,13 +177,17 @@ pub fn cut_f16x2(
     let exponent = ((largest >> 23) as i32 - (127 + 14)).max(-110);
     let scale = power(-exponent);
 
+    let (planes, scales) = match is_b {
+        true => (&mut planes_b, &mut scales_b),
+        false => (&mut planes_a, &mut scales_a),
+    };
     // Of all numbers' parts behind the point, and of the integers.
     let (mut fractions, mut integers) = (0, 0);
-    // Which are not zero: a bit for each of the warp's rows, and for each of the lane's columns.
+    // Which are not zero: a bit for each of the lane's rows, and of its columns.
     let (mut filled_rows, mut filled_cols) = (0, 0);
     let mut lost = 0.0;
     let mut put = |i: usize, numbers: [f32; EIGHT]| {
-        let row = first_row + i * WARPS;
+        let row = first_row + i * HALVES;
         if row >= rows || col >= cols {
             return;
         }
@@ -235,12 +241,16 @@ pub fn cut_f16x2(
     while lanes > 0 {
         lost += warp::shuffle_xor(warp::ALL, lost, lanes);
         bits |= warp::shuffle_xor(warp::ALL, bits, lanes);
-        filled_rows |= warp::shuffle_xor(warp::ALL, filled_rows, lanes);
+        if lanes < HALF as u32 {
+            filled_rows |= warp::shuffle_xor(warp::ALL, filled_rows, lanes);
+        }
         lanes /= 2;
     }
-    of_cols[(warp, lane)] = filled_cols;
+    of_cols[(half, of_half)] = filled_cols;
+    if of_half == 0 {
+        of_rows[half] = filled_rows;
+    }
     if lane == 0 {
-        of_warps[(3, warp)] = filled_rows;
         of_warps[(1, warp)] = lost.to_bits();
         of_warps[(2, warp)] = bits;
     }
@@ -263,20 +273,20 @@ pub fn cut_f16x2(
     }
     let patches = if is_b { of_b.patches } else { of_a.patches } as usize;
     let filled = 2 * patches + number as usize * FILLED;
-    if lane < ROWS_OF_WARP {
+    if lane < ROWS_OF_HALF {
         let mut rows = 0;
-        for other in 0..WARPS {
-            rows |= (of_warps[(3, other)] >> lane & 1) << other;
+        for other in 0..HALVES {
+            rows |= (of_rows[other] >> lane & 1) << other;
         }
         scales[filled + lane] = F16::from_bits(rows as u16);
     }
     let mut cols = 0;
-    for other in 0..WARPS {
-        cols |= of_cols[(other, lane)];
+    for other in 0..HALVES {
+        cols |= of_cols[(other, of_half)];
     }
     let next = warp::shuffle_xor(warp::ALL, cols, 1);
-    if lane.is_multiple_of(2) {
-        scales[filled + ROWS_OF_WARP + lane / 2] = F16::from_bits((cols | next << EIGHT) as u16);
+    if lane < HALF && lane.is_multiple_of(2) {
+        scales[filled + ROWS_OF_HALF + lane / 2] = F16::from_bits((cols | next << EIGHT) as u16);
     }
 }
 
@@ -339,38 +349,37 @@ impl<'a> Scales<'a> {
         (Scale::from_bits(scale.into()), f32::from_bits(u32::from(lost) << 16))
     }
 
-    /// Which of `16 N` rows (columns of B) from `outer` on, a multiple of 16, are not zero: a bit for each. All lanes of a warp come
-    /// here.
+    /// Which of `64 N` rows (columns of B) from `outer` on, a multiple of 64, are not zero: a bit for each, 16 in a word. All lanes
+    /// of a warp come here.
     #[inline(always)]
     #[track_caller]
-    pub fn filled<L: Layout, const N: usize>(self, outer: u32, k: u32) -> [u32; N] {
-        let mut filled = [0; N];
-        let (deep, first) = match L::MN_MAJOR {
-            1 => (1, ROWS_OF_WARP + (outer as usize % PATCH_COLS) / 16),
-            _ => (const { PATCH_COLS as u32 / 64 }, (outer as usize % PATCH_ROWS) / 16),
-        };
+    pub fn filled<L: Layout, const N: usize>(self, outer: u32, k: u32) -> [[u32; 4]; N] {
+        let mut filled = [[0; 4]; N];
+        let deep = if L::MN_MAJOR == 1 { 1 } else { const { PATCH_COLS as u32 / 64 } };
         // All lanes go round as often, so that what is the same in all of them stays known to be.
         let (mut first_stage, stages) = (0, k.div_ceil(64));
         while first_stage < stages {
             // Once more the last is no harm.
             let stage = (first_stage + thread::lane_id() * deep).min(stages - 1);
             for i in 0..N {
-                // Of 64 rows each the next patch; across k all are in one.
-                let (patch, word) = match L::MN_MAJOR {
-                    1 => (self.patch::<L>(outer, stage), first + i),
-                    _ => {
-                        (self.patch::<L>(outer + 16 * i as u32, stage), (first + i) % ROWS_OF_WARP)
-                    }
+                let outer = outer + 64 * i as u32;
+                let first = match L::MN_MAJOR {
+                    1 => ROWS_OF_HALF + outer as usize % PATCH_COLS / 16,
+                    _ => 0,
                 };
-                let at = 2 * self.patches as usize + patch * FILLED + word;
-                filled[i] |= u32::from(self.scales[at].to_bits());
+                let patch = 2 * self.patches as usize + self.patch::<L>(outer, stage) * FILLED;
+                for j in 0..4 {
+                    filled[i][j] |= u32::from(self.scales[patch + first + j].to_bits());
+                }
             }
             first_stage += 32 * deep;
         }
         let mut lanes = 16;
         while lanes > 0 {
             for i in 0..N {
-                filled[i] |= warp::shuffle_xor(warp::ALL, filled[i], lanes);
+                for j in 0..4 {
+                    filled[i][j] |= warp::shuffle_xor(warp::ALL, filled[i][j], lanes);
+                }
             }
             lanes /= 2;
         }
@@ -388,18 +397,18 @@ pub struct Certain {
     pub exact: bool,
 }
 
-/// How far the sums of a tile of 64 rows and 128 columns can be relied on, whose first element is (row, col). All lanes of a warp
+/// How far the sums of a tile of 64 rows and `COLS` columns can be relied on, whose first element is (row, col). All lanes of a warp
 /// come here.
 #[inline(always)]
 #[track_caller]
-pub fn certain<A: Layout, B: Layout>(
+pub fn certain<A: Layout, B: Layout, const COLS: usize>(
     problem: &Problem,
     (a, b): (Scales, Scales),
     (row, col): (u32, u32),
 ) -> Certain {
     let (mut smallest, mut largest, mut unit, mut least) = (i32::MAX, i32::MIN, 2 * 14, 0.0);
-    // Across k a patch has all columns.
-    let last = if B::MN_MAJOR == 1 { col } else { col + 64 };
+    let size = if B::MN_MAJOR == 1 { PATCH_COLS as u32 } else { PATCH_ROWS as u32 };
+    let end = (col + COLS as u32).min(problem.n);
     // All lanes go round as often, so that what is the same in all of them stays known to be.
     let (mut first_stage, stages) = (0, problem.k.div_ceil(64));
     while first_stage < stages {
@@ -407,7 +416,7 @@ pub fn certain<A: Layout, B: Layout>(
         let is_one = stage < stages;
         let stage = stage.min(stages - 1);
         let mut col = col;
-        while col <= last {
+        while col < end {
             let ((a, lost_a), (b, lost_b)) = (a.of::<A>(row, stage), b.of::<B>(col, stage));
             // Zeros are right.
             let counts = is_one && a.is_some() && b.is_some();
@@ -419,7 +428,8 @@ pub fn certain<A: Layout, B: Layout>(
             let factor = power(exponent.clamp(-126, 127));
             let lost = (lost_a + lost_b) * const { power(15 + 23) } * factor;
             least += if counts { lost } else { 0.0 };
-            col += 64;
+            // The next patch.
+            col = (col / size + 1) * size;
         }
         first_stage += 32;
     }

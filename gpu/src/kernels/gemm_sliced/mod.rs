@@ -45,17 +45,18 @@
 //!   the next but one are copied while the others are still multiplied.
 //! * **Two sets of 64 x 128 sums** are 128 registers a thread, so a tile is no larger. It need not be: what is read is
 //!   multiplied twice, since a band uses each slice with each.
-//! * **Two warpgroups take turns by themselves**: while one waits and promotes, the tensor cores work for the other.
+//! * **Two warpgroups multiply in turn** ([`turns`]): while one waits and promotes, the tensor cores work for the other.
 //! * **Two blocks of a cluster** have tiles one below the other, and each copies half of their columns of B to both: a block
-//!   draws 24 bytes a cycle from the second-level cache, alone 32, of the 26 that 132 of them can have.
+//!   draws 24 bytes a cycle from the second-level cache, alone 32.
 
 pub mod exceptions;
 pub mod f16x3;
 pub mod halves;
 pub mod range;
 pub mod slices;
+pub mod turns;
 
-use self::range::Range;
+use self::{range::Range, turns::Turns};
 use super::{
     device::{warpgroup::*, *},
     gemm::epilogue::Epilogue,
@@ -79,6 +80,33 @@ const COLS: usize = 128;
 pub struct Originals<'a> {
     a: &'a In<f32>,
     b: &'a In<f32>,
+}
+
+/// A thread's warpgroup, and its warp's number in it: through a shuffle, so that the compiler sees that they are the same for all
+/// lanes, and makes them again where they are asked for again. All lanes of a warp come here.
+#[inline(always)]
+fn place() -> (usize, usize) {
+    let warp = warp::shuffle(warp::ALL, thread::thread_idx_x() / 32, 0) as usize;
+    (warp / 4, warp % 4)
+}
+
+/// The same problem, for what comes behind the main loop: what follows from its numbers would else be computed before it, and
+/// take registers there. All lanes of a warp come here.
+#[inline(always)]
+fn anew(problem: &Problem) -> Problem {
+    let word = |number: u32| warp::shuffle(warp::ALL, number, 0);
+    let long =
+        |number: u64| u64::from(word(number as u32)) | u64::from(word((number >> 32) as u32)) << 32;
+    Problem {
+        m: word(problem.m),
+        n: word(problem.n),
+        k: word(problem.k),
+        a: problem.a.map(long),
+        b: problem.b.map(long),
+        c: problem.c.map(long),
+        batch: problem.batch.map(long),
+        ..*problem
+    }
 }
 
 /// Tiles of `TILE_ROWS x 128` elements of C, one after the other, by one warpgroup for each 64 rows and one more. `BLOCKS`
@@ -111,9 +139,7 @@ fn multiply<
     let mut tiles = dynamic_shared![A::Element];
     let (len_a, len_b) = (TILE_ROWS * DEPTH, COLS * DEPTH);
     let t = thread::thread_idx_x() as usize;
-    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
-    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
-    let (group, warp) = (warp / 4, warp % 4);
+    let (group, warp) = place();
     let groups = TILE_ROWS / GROUP;
     let stages = problem.k.div_ceil(DEPTH as u32);
     let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
@@ -139,7 +165,6 @@ fn multiply<
             return;
         }
         let mut producer = pipeline.producer();
-        let first_col = rank * B::TILE as u32;
         while let Some((product, row, col)) = walk.next() {
             for stage in 0..stages {
                 let p = stage * DEPTH as u32;
@@ -149,8 +174,14 @@ fn multiply<
                         let plane = product * SLICES as u32 + slice;
                         producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
                         a.load::<1>(&mut tiles, at, plane, (row, p), producer.full());
-                        let (at, col) = (at + len_a + first_col as usize * DEPTH, col + first_col);
-                        b.load::<BLOCKS>(&mut tiles, at, plane, (col, p), producer.full());
+                        b.load_part::<BLOCKS>(
+                            &mut tiles,
+                            at + len_a,
+                            plane,
+                            (col, p),
+                            rank,
+                            producer.full(),
+                        );
                     }
                     producer.advance();
                 }
@@ -165,9 +196,15 @@ fn multiply<
     if groups > 1 {
         take_registers::<232>();
     }
+    let turns = Turns::new(group, groups);
     // What is begun, and what has been read.
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
-    while let Some((product, row, col)) = walk.next() {
+    loop {
+        let problem = &anew(problem);
+        walk = walk.renewed(problem);
+        let Some((product, row, col)) = walk.next() else {
+            break;
+        };
         let certain = Range::certain::<A::Layout, B::Layout, TILE_ROWS, COLS>(
             problem,
             ranges,
@@ -185,6 +222,7 @@ fn multiply<
             };
             let ((a2, b2), (a1, b1), (a0, b0)) = (slice(), slice(), slice());
 
+            turns.begin(group);
             sums.multiply(a0, b2);
             sums.multiply_add(a1, b1);
             sums.multiply_add(a2, b0);
@@ -194,6 +232,7 @@ fn multiply<
             commit();
             sums.multiply_add(a0, b0);
             commit();
+            turns.end(group);
 
             // After its band nobody reads a slice any more.
             let mut release = || {
@@ -211,6 +250,7 @@ fn multiply<
             release();
             master.add(sums);
         }
+        let problem = &anew(problem);
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let first = (row as usize + group * GROUP, col as usize);
         master.map(|sum| exceptions::doubted(sum, sum.abs() >= certain));
@@ -221,6 +261,7 @@ fn multiply<
             again.store(&master, &exceptions::Filled::ALL, staged, &mut epilogue, first);
         }
     }
+    turns.finish(place().0);
 }
 
 /// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring, sums on their

@@ -103,8 +103,10 @@ impl Range {
         let (rows, cols) = of_tile;
         let count = rows * cols;
         let mut range = Range::default();
-        let mut number = thread::lane_id();
-        while number < count {
+        // All lanes go round as often, so that what is the same in all of them stays known to be.
+        let mut first = 0;
+        while first < count {
+            let number = first + thread::lane_id();
             // Four are read before one is waited for; those past the last are the last one.
             let read: [_; 4] = core::array::from_fn(|i| {
                 let number = (number + 32 * i as u32).min(count - 1);
@@ -118,7 +120,7 @@ impl Range {
                 let [below, largest] = read[i].map(|end| u32::from(end.to_bits()) << 16);
                 range = range.and(Range { below, largest });
             }
-            number += 4 * 32;
+            first += 4 * 32;
         }
         range.of_warp()
     }

