@@ -354,7 +354,7 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         // Fitted to 1024³, 2048³ and 4096³.
         (name, true) if name.starts_with("gemm_sliced_bf16x6_256x128_") => (1020.0, 1.0, 4.5),
         (name, true) if name.starts_with("gemm_sliced_bf16x6_64x128_") => (780.0, 1.0, 4.0),
-        // Fitted to 2048³, 4096³ and 8192³.
+        // What 8192³ by 256 x 192, and 4096³ and 8192³ by 256 x 128 came to, one burst each; that of 64 x 128 is a guess.
         (name, true) if name.starts_with("gemm_sliced_f16x3_256x192_") => (1930.0, 1.0, 5.0),
         (name, true) if name.starts_with("gemm_sliced_f16x3_256x128_") => (1900.0, 1.0, 4.5),
         (name, true) if name.starts_with("gemm_sliced_f16x3_64x128_") => (1450.0, 1.0, 4.0),
