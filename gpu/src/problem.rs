@@ -20,6 +20,9 @@ pub struct Problem {
     /// Products of the launch, for kernels whose blocks go on from tile to tile and from product to product. Of the others
     /// blocks along z take products.
     pub products: u32,
+    /// Columns of C in wide tiles, the first ones, of kernels that have tiles of two widths: as many as such tiles have, or more
+    /// than there are. (Of eight bytes, so that nothing is left between the numbers.)
+    pub wide: u64,
     /// Factor of A B, rounded to the type that the kernel keeps its sums in.
     pub alpha: f64,
     /// Factor of C, rounded likewise. With 0 C is not read.
@@ -44,6 +47,7 @@ impl Default for Problem {
             bias: NO_BIAS,
             activation: IDENTITY,
             products: 1,
+            wide: 0,
             alpha: 0.0,
             beta: 0.0,
             a: [0; 2],
@@ -95,7 +99,7 @@ pub const RELU: u32 = 1;
 /// `x (1 + erf(x / sqrt(2))) / 2`.
 pub const GELU: u32 = 2;
 
-// SAFETY: `#[repr(C)]` numbers, six u32 and eleven words of eight bytes, without padding.
+// SAFETY: `#[repr(C)]` numbers, six u32 and twelve words of eight bytes, without padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl simt::Record for Problem {}
 

@@ -50,6 +50,7 @@ macro_rules! tensor {
             along_k: [along_k!(a $a), along_k!(b $b)],
             is_one_of_four: false,
             walkers: None,
+            narrow: None,
             kernel: TensorKernel::Boxes {
                 kernel: &crate::kernels::gemm_tma::$name,
                 checked: &crate::checked::kernels::gemm_tma::$name,
@@ -86,6 +87,7 @@ macro_rules! wgmma {
                 along_k: [along_k!(a $a), along_k!(b $b)],
                 is_one_of_four: true,
                 walkers: Some($blocks),
+                narrow: None,
                 kernel: wgmma_kernel!($a $name),
             }),
         }
@@ -110,6 +112,7 @@ macro_rules! wgmma_any {
                 along_k: [along_k!(a $a), along_k!(b $b)],
                 is_one_of_four: true,
                 walkers: Some(1),
+                narrow: None,
                 kernel: TensorKernel::Gathered {
                     kernel: &crate::kernels::gemm_wgmma::$name,
                     checked: &crate::checked::kernels::gemm_wgmma::$name,
@@ -175,6 +178,7 @@ macro_rules! wgmma_tf32 {
             along_k: [true, false],
             is_one_of_four: false,
             walkers: Some(1),
+            narrow: None,
             kernel: TensorKernel::Tf32 {
                 kernel: &crate::kernels::gemm_wgmma_tf32::$name,
                 checked: &crate::checked::kernels::gemm_wgmma_tf32::$name,
@@ -202,6 +206,7 @@ macro_rules! sliced {
                 along_k: [along_k!(a $a), along_k!(b $b)],
                 is_one_of_four: true,
                 walkers: Some($blocks),
+                narrow: None,
                 kernel: TensorKernel::Sliced {
                     cut: &crate::kernels::gemm_sliced::slices::cut_bf16x3,
                     kernel: &crate::kernels::gemm_sliced::$name,
@@ -215,11 +220,11 @@ macro_rules! sliced {
 /// A general product of f32 whose factors are cut into scaled slices of f16, on tensor cores, as an entry of its own: such a
 /// tile; `n` or `t` for A and for B.
 macro_rules! sliced_f16 {
-    ($name:ident: $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
+    ($name:ident: $rows:tt x $cols:tt $(or $narrow:tt)? of $blocks:tt, $a:ident $b:ident) => {
         Entry {
             summary: concat!(
-                "general product of f32 in scaled slices of f16, on tensor cores, ", $rows, " x ", $cols, " tiles",
-                of_blocks!($blocks 1), "; ", lie!($a $b)
+                "general product of f32 in scaled slices of f16, on tensor cores, ", $rows, " x ", $cols,
+                $(" and ", $rows, " x ", $narrow,)? " tiles", of_blocks!($blocks 1), "; ", lie!($a $b)
             ),
             rung: None,
             contract: Contract::TensorProduct(TensorProduct {
@@ -231,6 +236,7 @@ macro_rules! sliced_f16 {
                 along_k: [along_k!(a $a), along_k!(b $b)],
                 is_one_of_four: true,
                 walkers: Some($blocks),
+                narrow: narrow!($($narrow)?),
                 kernel: TensorKernel::SlicedF16 {
                     cut: &crate::kernels::gemm_sliced::halves::cut_f16x2,
                     kernel: &crate::kernels::gemm_sliced::f16x3::$name,
@@ -238,6 +244,16 @@ macro_rules! sliced_f16 {
                 },
             }),
         }
+    };
+}
+
+/// Columns of a second width, if there is one.
+macro_rules! narrow {
+    () => {
+        None
+    };
+    ($cols:tt) => {
+        Some($cols)
     };
 }
 
@@ -293,9 +309,13 @@ macro_rules! along_k {
 
 /// The boxes of an operand of tensor cores.
 const fn wgmma_boxes(along_k: bool, tile: usize) -> BoxShape {
-    // Of one and a half boxes each of two blocks copies half of the steps of k.
-    let steps = if tile > DEPTH && !tile.is_multiple_of(DEPTH) { DEPTH / 2 } else { DEPTH };
-    let rows = if along_k { tile } else { steps };
+    // Of one and a half boxes each of two blocks copies half of the steps of k; along k, one and a half are three.
+    let has_halves = tile > DEPTH && !tile.is_multiple_of(DEPTH);
+    let rows = match (has_halves, along_k) {
+        (true, _) => DEPTH / 2,
+        (false, true) => tile,
+        (false, false) => DEPTH,
+    };
     // A tile of 16 columns has boxes as narrow.
     let cols = if along_k || tile > DEPTH { DEPTH } else { tile };
     BoxShape { rows, cols, swizzle: 2 * cols }
@@ -565,6 +585,7 @@ pub static KERNELS: &[Entry] = &[
             along_k: [true, false],
             is_one_of_four: false,
             walkers: None,
+            narrow: None,
             kernel: TensorKernel::ShiftedA {
                 kernel: &crate::kernels::gemm_tma::gemm_tma_72x80_on,
                 checked: &crate::checked::kernels::gemm_tma::gemm_tma_72x80_on,
@@ -831,10 +852,10 @@ pub static KERNELS: &[Entry] = &[
     sliced! { gemm_sliced_bf16x6_64x128_nt: 64 x 128 of 1, n t },
     sliced! { gemm_sliced_bf16x6_64x128_tn: 64 x 128 of 1, t n },
     sliced! { gemm_sliced_bf16x6_64x128_tt: 64 x 128 of 1, t t },
-    sliced_f16! { gemm_sliced_f16x3_256x192_nn: 256 x 192 of 2, n n },
-    sliced_f16! { gemm_sliced_f16x3_256x192_nt: 256 x 192 of 2, n t },
-    sliced_f16! { gemm_sliced_f16x3_256x192_tn: 256 x 192 of 2, t n },
-    sliced_f16! { gemm_sliced_f16x3_256x192_tt: 256 x 192 of 2, t t },
+    sliced_f16! { gemm_sliced_f16x3_256x192_nn: 256 x 192 or 128 of 2, n n },
+    sliced_f16! { gemm_sliced_f16x3_256x192_nt: 256 x 192 or 128 of 2, n t },
+    sliced_f16! { gemm_sliced_f16x3_256x192_tn: 256 x 192 or 128 of 2, t n },
+    sliced_f16! { gemm_sliced_f16x3_256x192_tt: 256 x 192 or 128 of 2, t t },
     sliced_f16! { gemm_sliced_f16x3_256x128_nn: 256 x 128 of 2, n n },
     sliced_f16! { gemm_sliced_f16x3_256x128_nt: 256 x 128 of 2, n t },
     sliced_f16! { gemm_sliced_f16x3_256x128_tn: 256 x 128 of 2, t n },
@@ -975,6 +996,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_sliced/range.rs", include_str!("kernels/gemm_sliced/range.rs")),
     ("kernels/gemm_sliced/slices.rs", include_str!("kernels/gemm_sliced/slices.rs")),
     ("kernels/gemm_sliced/turns.rs", include_str!("kernels/gemm_sliced/turns.rs")),
+    ("kernels/gemm_sliced/widths.rs", include_str!("kernels/gemm_sliced/widths.rs")),
     ("kernels/gemm_tma/fragment.rs", include_str!("kernels/gemm_tma/fragment.rs")),
     ("kernels/gemm_tma/mod.rs", include_str!("kernels/gemm_tma/mod.rs")),
     ("kernels/gemm_tma/parts.rs", include_str!("kernels/gemm_tma/parts.rs")),
@@ -1244,6 +1266,9 @@ pub struct TensorProduct<T: 'static, O: 'static = T> {
     /// tile. Then all blocks are along x, as many as the tiles of all products take or fewer; where a cluster along z splits
     /// k, as many as they take.
     pub walkers: Option<u32>,
+    /// Columns of the tiles that it has beside those of [`tile`](Self::tile), where it has [two
+    /// widths](crate::kernels::gemm_sliced::widths).
+    pub narrow: Option<u32>,
     /// The kernel.
     pub kernel: TensorKernel<T, O>,
 }

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use gpu::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS};
+use gpu::{
+    kernels::gemm_sliced::widths::wide_across,
+    problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS},
+};
 use simt::{LaunchConfig, Limits};
 
 use super::{
@@ -338,6 +341,8 @@ pub(super) struct Panel {
     pub rows: usize,
     pub first_product: usize,
     pub products: usize,
+    /// Columns of C in wide tiles, of a kernel that has two widths.
+    pub wide: usize,
     pub config: LaunchConfig,
 }
 
@@ -356,6 +361,10 @@ pub(super) fn panels<T, O>(
         Text::Tensor(product) => product.walkers,
         _ => None,
     };
+    let narrow = match kernel.text {
+        Text::Tensor(product) => product.narrow.map(|cols| cols as usize),
+        _ => None,
+    };
     let most_rows = match walkers {
         Some(_) => shape.m(),
         None => (limits.grid[1] as usize).saturating_mul(tile[0]),
@@ -363,7 +372,8 @@ pub(super) fn panels<T, O>(
     let most_products = match walkers {
         // Tiles of all products are counted by 32 bits.
         Some(_) => {
-            let tiles = shape.n().div_ceil(tile[1]).saturating_mul(shape.m().div_ceil(tile[0]));
+            let across = shape.n().div_ceil(narrow.unwrap_or(tile[1]));
+            let tiles = across.saturating_mul(shape.m().div_ceil(tile[0]));
             (limits.grid[0] as usize / tiles).max(1)
         }
         None => limits.grid[2] as usize / split_k as usize,
@@ -379,9 +389,20 @@ pub(super) fn panels<T, O>(
                 Text::Tensor(product) => product.tiles_down(rows),
                 _ => rows.div_ceil(tile[0]),
             };
+            let mut wide = 0;
             let [across, down, layers] = match walkers.map(|blocks| blocks as usize) {
                 // A cluster that splits k has one tile.
                 Some(_) if split_k > 1 => [across * down * products, 1, 1],
+                Some(blocks) if narrow.is_some() => {
+                    let widths = (tile[1], narrow.unwrap_or(tile[1]));
+                    let most = ((multiprocessors * together) as usize / blocks).max(1);
+                    let of_all = down.saturating_mul(products);
+                    let (across, _) = wide_across((of_all, shape.n()), widths, most);
+                    wide = across * widths.0;
+                    let left = shape.n().saturating_sub(wide).div_ceil(widths.1);
+                    let tiles = of_all.saturating_mul(across + left);
+                    [tiles.min(most) * blocks, 1, 1]
+                }
                 // A cluster at least, where the device is smaller than one. Not more of them than it takes to be done in
                 // as many rounds: then neighbours stay neighbours, and the power is others'.
                 Some(blocks) => {
@@ -398,7 +419,7 @@ pub(super) fn panels<T, O>(
             };
             let cluster = [walkers.unwrap_or(1), 1, split_k];
             let config = LaunchConfig { dynamic_shared, cluster, ..LaunchConfig::new(grid, block) };
-            Panel { first_row, rows, first_product, products, config }
+            Panel { first_row, rows, first_product, products, wide, config }
         })
     })
 }
@@ -458,8 +479,9 @@ fn launch<T: Scalar<O>, O: Pod>(
     let strides = [(a.step, a.strides), (b.step, b.strides)];
     let on = (&stream.device().limits(), stream.device().multiprocessors());
     for panel in panels(&kernel, shape, count, split_k, on) {
-        let Panel { first_row: row, rows, first_product: first, products, config } = panel;
-        let problem = Problem { m: rows as u32, products: products as u32, ..problem };
+        let Panel { first_row: row, rows, first_product: first, products, wide, config } = panel;
+        let (m, wide) = (rows as u32, wide as u64);
+        let problem = Problem { m, products: products as u32, wide, ..problem };
         // Of an A that nobody reads there may be no element.
         let a = rest(a.elements, first * a.step + row * a.strides[0])?;
         let b = rest(b.elements, first * b.step)?;

@@ -20,7 +20,10 @@
 use std::iter;
 
 use gpu::{
-    kernels::gemm::pad::{PAD_BYTES, PAD_ROWS},
+    kernels::{
+        gemm::pad::{PAD_BYTES, PAD_ROWS},
+        gemm_sliced::widths::wide_across,
+    },
     problem::{COL_BIAS, Matrices, Problem},
     registry::{TensorKernel, TensorProduct},
 };
@@ -340,6 +343,10 @@ fn time<T, O>(
     let multiprocessors = f64::from(target.multiprocessors);
     let each = tiles * f64::from(blocks) / multiprocessors;
     let on_the_fullest = match blocks {
+        // In wide tiles, of which the last cluster's time is told in thirds.
+        _ if product.narrow.is_some() => {
+            f64::from(rounds_of_two_widths(product, given, target)) / 3.0
+        }
         // Of many blocks one after the other the last do not begin together, and few are left over.
         1 if each > 4.0 => each + 0.3,
         1 | 2 => each.ceil(),
@@ -366,6 +373,19 @@ fn time<T, O>(
         }
     };
     speed.fixed_us + time + if blocks > 1 { parts } else { 0.0 }
+}
+
+/// When the last cluster of a kernel of two widths ends, in thirds of a wide tile.
+fn rounds_of_two_widths<T, O>(
+    product: &TensorProduct<T, O>,
+    given: &Request,
+    target: &Target,
+) -> u32 {
+    let widths = [product.tile[1], product.narrow.unwrap_or(product.tile[1])];
+    let clusters = target.multiprocessors / product.walkers.unwrap_or(1);
+    let down = product.tiles_down(given.shape.m()).saturating_mul(given.batch);
+    let [wide, narrow] = widths.map(|cols| cols as usize);
+    wide_across((down, given.shape.n()), (wide, narrow), clusters as usize).1 as u32
 }
 
 /// [`PARTS_US`] of tiles of tensor cores, whose blocks have their parts sent to them. Measured of C of 16 and of 4096 columns.

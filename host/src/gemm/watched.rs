@@ -81,7 +81,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
     let (c_len, c) = (c.len(), c.address());
     for panel in panels(&work.kernel, given.shape, 1, work.split_k, (&simt::cpu::LIMITS, 1)) {
         crate::check_interrupt()?;
-        let Panel { first_row, rows, config, .. } = panel;
+        let Panel { first_row, rows, wide, config, .. } = panel;
         let sizes = [rows, given.shape.n(), work.k];
         let [a_strides, b_strides, c_strides] = given.strides;
         let a_start = first_row * a_strides[0];
@@ -92,6 +92,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
             n: given.shape.n() as u32,
             k: work.k as u32,
             products: 1,
+            wide: wide as u64,
             alpha: 1.0,
             a: a_strides.map(|stride| stride as u64),
             b: b_strides.map(|stride| stride as u64),

@@ -38,6 +38,19 @@ registers! {
     blocks = "%cluster_nctarank";
 }
 
+/// The cluster's number in the grid, and how many there are, where its blocks and the grid's are along x. Read from the special registers whenever it is asked for, so
+/// that nobody keeps it meanwhile.
+#[inline(always)]
+pub fn numbers() -> (u32, u32) {
+    let (number, count): (u32, u32);
+    // SAFETY: reads special registers. Not `pure`: else LLVM would read them once, and keep them.
+    unsafe {
+        asm!("mov.u32 {}, %clusterid.x;", out(reg32) number, options(nomem, nostack, preserves_flags));
+        asm!("mov.u32 {}, %nclusterid.x;", out(reg32) count, options(nomem, nostack, preserves_flags));
+    }
+    (number, count)
+}
+
 /// Waits until every thread of the cluster is here; what each wrote to shared or global memory before is then seen by
 /// all of them.
 #[inline(always)]

@@ -35,7 +35,7 @@ pub use crate::{
 #[cfg(target_feature = "sm_90a")]
 pub use crate::{
     cluster_pipeline, mbarriers, pipeline,
-    pipeline::{ClusterPipeline, Consumer, Pipeline, Scope},
+    pipeline::{ClusterPipeline, Consumer, Pipeline, Producer, Scope},
 };
 #[cfg(target_feature = "sm_90a")]
 pub use mbarrier::{Mbarrier, Mbarriers};

@@ -55,6 +55,7 @@ pub mod halves;
 pub mod range;
 pub mod slices;
 pub mod turns;
+pub mod widths;
 
 use self::{range::Range, turns::Turns};
 use super::{
@@ -97,15 +98,21 @@ fn anew(problem: &Problem) -> Problem {
     let word = |number: u32| warp::shuffle(warp::ALL, number, 0);
     let long =
         |number: u64| u64::from(word(number as u32)) | u64::from(word((number >> 32) as u32)) << 32;
+    let double = |number: f64| f64::from_bits(long(number.to_bits()));
     Problem {
         m: word(problem.m),
         n: word(problem.n),
         k: word(problem.k),
+        bias: word(problem.bias),
+        activation: word(problem.activation),
+        products: word(problem.products),
+        wide: long(problem.wide),
+        alpha: double(problem.alpha),
+        beta: double(problem.beta),
         a: problem.a.map(long),
         b: problem.b.map(long),
         c: problem.c.map(long),
         batch: problem.batch.map(long),
-        ..*problem
     }
 }
 

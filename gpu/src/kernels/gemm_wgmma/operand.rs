@@ -141,6 +141,46 @@ impl<T: Factor, const TILE: usize> Operand for AlongK<T, TILE> {
     }
 }
 
+/// As [`AlongK`], in boxes of [`PART`] rows (columns of B): tiles of several widths have the same map.
+pub struct PartsAlongK<T: Factor, const TILE: usize>(Boxes<T, PART, DEPTH, SPAN>);
+
+impl<T: Factor, const TILE: usize> PartsAlongK<T, TILE> {
+    /// That of the map.
+    #[inline(always)]
+    pub fn new(map: &TensorMap<T>) -> Self {
+        PartsAlongK(map.boxes())
+    }
+}
+
+impl<T: Factor, const TILE: usize> Operand for PartsAlongK<T, TILE> {
+    type Element = T;
+    type Layout = KMajor<DEPTH>;
+
+    const TILE: usize = TILE;
+
+    #[inline(always)]
+    fn prefetch(&self) {
+        self.0.prefetch();
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn load<const BLOCKS: usize>(
+        &self,
+        tiles: &mut DynamicShared<T>,
+        at: usize,
+        product: u32,
+        (outer, p): (u32, u32),
+        done: Mbarrier,
+    ) {
+        const { assert!(TILE.is_multiple_of(PART), "a tile is whole boxes") };
+        for part in 0..TILE / PART {
+            let place = (product, outer + (part * PART) as u32, p);
+            load_box::<_, _, _, BLOCKS>(tiles, at + part * PART * DEPTH, &self.0, place, done);
+        }
+    }
+}
+
 /// An operand whose rows (columns of B) lie side by side, of which a tile has `TILE`.
 pub struct AcrossK<T: Factor, const TILE: usize>(Boxes<T, DEPTH, GROUP, SPAN>);
 
@@ -184,8 +224,8 @@ impl<T: Factor, const TILE: usize> Operand for AcrossK<T, TILE> {
 /// steps of k.
 pub struct PartAcrossK<T: Factor, const TILE: usize>(Boxes<T, PART, GROUP, SPAN>);
 
-/// Steps of k that one of two blocks copies.
-const PART: usize = DEPTH / 2;
+/// Steps of k that one of two blocks copies; and rows of a box of [`PartsAlongK`].
+pub const PART: usize = DEPTH / 2;
 
 impl<T: Factor, const TILE: usize> PartAcrossK<T, TILE> {
     /// That of the map.

@@ -52,6 +52,12 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS,
         Walk { next: self.next, ..Walk::new(problem, self.rank) }
     }
 
+    /// Tiles of all products.
+    #[inline(always)]
+    pub fn tiles(&self) -> u32 {
+        self.tiles
+    }
+
     /// The next tile's product, first row and first column. All blocks of a cluster go on together: a tile may lie below the
     /// last row.
     #[inline(always)]
@@ -59,15 +65,22 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS,
         if self.next >= self.tiles {
             return None;
         }
+        let place = self.place(self.next);
+        self.next += thread::grid_dim_x() / BLOCKS as u32;
+        Some(place)
+    }
+
+    /// Those of the tile of that number.
+    #[inline(always)]
+    pub fn place(&self, number: u32) -> (u32, u32, u32) {
         // Neither this nor what is divided by below is zero where there are tiles, which the compiler cannot know.
         let of_product = (self.down * self.across).max(1);
-        let (product, tile) = (self.next / of_product, self.next % of_product);
-        self.next += thread::grid_dim_x() / BLOCKS as u32;
+        let (product, tile) = (number / of_product, number % of_product);
         let most = const { BAND / (BLOCKS * ROWS) as u32 };
         let first = tile / (most * self.across).max(1) * most;
         let rows = most.min(self.down - first).max(1);
         let in_band = tile - first * self.across;
         let (row, col) = (first + in_band % rows, in_band / rows);
-        Some((product, (row * BLOCKS as u32 + self.rank) * ROWS as u32, col * COLS as u32))
+        (product, (row * BLOCKS as u32 + self.rank) * ROWS as u32, col * COLS as u32)
     }
 }

@@ -603,6 +603,7 @@ struct Problem {
     bias: u32,
     activation: u32,
     products: u32,
+    wide: u64,
     alpha: f64,
     beta: f64,
     strides: [[u64; 2]; 3],

@@ -23,6 +23,11 @@ pub fn blocks() -> u32 {
     current_cluster().blocks
 }
 
+/// The cluster's number in the grid, and how many there are, where its blocks and the grid's are along x.
+pub fn numbers() -> (u32, u32) {
+    (super::thread::block_idx_x() / blocks(), super::thread::grid_dim_x() / blocks())
+}
+
 /// Waits until every thread of the cluster is here; what each wrote to shared or global memory before is then seen by
 /// all of them.
 ///

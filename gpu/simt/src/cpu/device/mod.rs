@@ -24,7 +24,7 @@ pub use crate::{
     element::{from_words, to_words},
     float::{Float, fma, fma_in_order},
     global, global_pointer, mbarriers, named_barriers, pipeline,
-    pipeline::{ClusterPipeline, Consumer, Pipeline, Scope},
+    pipeline::{ClusterPipeline, Consumer, Pipeline, Producer, Scope},
     shared, shared_array,
 };
 pub use mbarrier::{Mbarrier, Mbarriers};
