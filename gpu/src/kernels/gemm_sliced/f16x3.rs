@@ -300,12 +300,14 @@ macro_rules! entry {
             scales_b: In<F16>,
             mut c: Out<f32>,
             bias: In<f32>,
+            board: Out<u32>,
         ) {
             const ROWS: usize = $rows / $blocks;
             let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, { $cols / $blocks }>::new(&b));
             let originals = Originals {
                 a: &a_itself,
                 b: &b_itself,
+                board: &board,
             };
             let scales = (&scales_a, &scales_b);
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
