@@ -989,6 +989,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_mma/mod.rs", include_str!("kernels/gemm_mma/mod.rs")),
     ("kernels/gemm_mma/operand.rs", include_str!("kernels/gemm_mma/operand.rs")),
     ("kernels/gemm_mma/output.rs", include_str!("kernels/gemm_mma/output.rs")),
+    ("kernels/gemm_sliced/board.rs", include_str!("kernels/gemm_sliced/board.rs")),
     ("kernels/gemm_sliced/exceptions.rs", include_str!("kernels/gemm_sliced/exceptions.rs")),
     ("kernels/gemm_sliced/f16x3.rs", include_str!("kernels/gemm_sliced/f16x3.rs")),
     ("kernels/gemm_sliced/halves.rs", include_str!("kernels/gemm_sliced/halves.rs")),
@@ -1446,10 +1447,11 @@ pub type CheckedClassesParams<T, O = T> = (
 /// What is cut: of A and of B; A, B; and made of it: planes of A and of B, ranges of A and of B.
 pub type CutParams<T, S = Bf16> =
     (Matrices, Matrices, In<T>, In<T>, Out<S>, Out<S>, Out<S>, Out<S>);
-/// Problem, planes of A and of B, A, B, the ranges of A and of B, C, bias.
+/// Problem, planes of A and of B, A, B, the ranges of A and of B, C, bias, the stream's
+/// [board](crate::kernels::gemm_sliced::board).
 pub type SlicedParams<T, O = T, S = Bf16> =
-    (Problem, TensorMap<S>, TensorMap<S>, In<T>, In<T>, In<S>, In<S>, Out<O>, In<O>);
-/// Problem, planes of A and of B, A, B, the ranges of A and of B, C, bias as views that report every access.
+    (Problem, TensorMap<S>, TensorMap<S>, In<T>, In<T>, In<S>, In<S>, Out<O>, In<O>, Out<u32>);
+/// Problem, planes of A and of B, A, B, the ranges of A and of B, C, bias, the stream's board as views that report every access.
 pub type CheckedSlicedParams<T, O = T, S = Bf16> = (
     Problem,
     CheckedTensorMap<S>,
@@ -1460,6 +1462,7 @@ pub type CheckedSlicedParams<T, O = T, S = Bf16> = (
     CheckedIn<S>,
     CheckedOut<O>,
     CheckedIn<O>,
+    CheckedOut<u32>,
 );
 
 /// m, n, k, A, B, C with the matrices as views.

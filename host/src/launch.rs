@@ -18,6 +18,7 @@ use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
     device::{Device, Kind},
     error::{Error, Result},
+    gemm::board::Board,
 };
 
 /// A queue of work on a device: launches on it run one after another.
@@ -29,6 +30,7 @@ pub struct Stream {
     /// What products keep in the device's memory while they are computed. Those of a stream follow one another, and so one
     /// memory does for all of them.
     workspace: Mutex<Option<Buffer<u8>>>,
+    board: Board,
     #[cfg(feature = "cuda")]
     cuda: Option<Arc<cuda::Stream>>,
 }
@@ -58,6 +60,7 @@ impl Device {
         Ok(Stream {
             device: self.clone(),
             workspace: Mutex::default(),
+            board: Board::default(),
             #[cfg(feature = "cuda")]
             cuda,
         })
@@ -77,6 +80,11 @@ impl Stream {
     /// The device that it belongs to.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// What products of slices count.
+    pub(crate) fn board(&self) -> &Board {
+        &self.board
     }
 
     /// The driver's stream, of a GPU.

@@ -55,6 +55,28 @@ fn a_product_in_json_is_one_object_with_the_agreed_keys() {
 }
 
 #[test]
+fn a_product_of_slices_says_what_was_computed_again() {
+    let sliced = ["--compute", "fp32-bf16x6", "--kernel", "gemm_sliced_bf16x6_64x128_nn"];
+    let run = |more: &[&str]| {
+        let args = [&SIZES[..], &sliced, &["--device", "cpu", "--iters", "3"], more].concat();
+        let (code, stdout, stderr) = finish(host(&args));
+        assert_eq!(code, 0, "{stderr}");
+        stdout
+    };
+    let object = |more: &[&str]| objects(&run(&[more, &["--json"]].concat()))[0].clone();
+    let of_nan = object(&["--init", "nan"]);
+    // Of each launch; and beside many others that need it not.
+    let count = of_nan["recomputed"].as_u64().unwrap();
+    assert!((of_nan["compared_nan"].as_u64().unwrap()..=7000).contains(&count), "{of_nan}");
+    let line = format!("\nrecomputed  {count} of 7000 elements, by fused multiply-adds\n");
+    assert!(run(&["--init", "nan"]).contains(&line));
+    assert_eq!(object(&[])["recomputed"], 0);
+    assert!(!run(&[]).contains("recomputed"));
+    let (_, stdout, _) = finish(host(&with(&["--json", "--device", "cpu"])));
+    assert_eq!(objects(&stdout)[0]["recomputed"], Value::Null);
+}
+
+#[test]
 fn a_product_is_the_same_for_the_same_seed() {
     let error = |seed| {
         let (_, stdout, _) = finish(host(&with(&["--json", "--seed", seed])));

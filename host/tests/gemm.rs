@@ -349,6 +349,26 @@ fn json_says_what_the_lines_say() {
     assert_eq!((&object["workspace_limit"], &object["verified"]), (&0.into(), &true.into()));
 }
 
+/// A row that has a NaN, and no other: of slices it is computed again.
+#[test]
+fn what_was_computed_again_is_told() {
+    let folder = Folder::new();
+    let b = folder.random("b.npy", 8, 10, Dtype::F4, Layout::RowMajor);
+    let path = folder.path("a.npy");
+    let mut writer = Writer::create("--out", &path, 20, 8, Dtype::F4, Layout::RowMajor).unwrap();
+    let values = (0..20 * 8).map(|i| if i == 35 { f32::NAN } else { 1.0 }).collect::<Vec<_>>();
+    writer.write(0..20, 0..8, Layout::RowMajor, &values).unwrap();
+    writer.finish().unwrap();
+    let (a, out) = (folder.text("a.npy"), folder.text("o.npy"));
+    let sliced = ["--compute", "fp32-bf16x6", "--kernel", "gemm_sliced_bf16x6_64x128_nn"];
+    let (code, stdout, stderr) = finish(gemm(&a, &b, &out, &sliced));
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let line = "\nrecomputed  10 of 200 elements, by fused multiply-adds\n";
+    assert!(stdout.contains(line), "{stdout}");
+    let (_, stdout, _) = finish(gemm(&a, &b, &out, &[&sliced[..], &["--json"]].concat()));
+    assert_eq!(objects(&stdout)[0]["recomputed"], 10, "{stdout}");
+}
+
 #[test]
 fn empty_files_are_multiplied_too() {
     let folder = Folder::new();

@@ -2,7 +2,8 @@
 //! accurate as they are said to be.
 
 use host::{
-    Activation, Compute, Gemm, Matrix, MatrixView, PreparedMatrix, Shape,
+    Activation, Compute, Device, Gemm, Matrix, MatrixView, PreparedMatrix, Shape, SliceView,
+    SliceViewMut,
     gemm::{Request, Scalar, Target, Text},
 };
 use tests::{
@@ -28,6 +29,70 @@ pub(super) fn run(bench: &mut Bench<f32>, case: &Case<f32>, name: &str) -> Vec<f
     let f16 = name.starts_with("gemm_sliced_f16x3_");
     let compute = if f16 { Compute::Fp32F16x3 } else { Compute::Fp32Bf16x6 };
     bench.run_as(case, |gemm| gemm.compute(compute).kernel(name)).unwrap()
+}
+
+/// Multiplies by that kernel, and compares how many elements it says that it has computed again: of a product that is waited for,
+/// and of several on a stream.
+pub(super) fn computes_again(
+    device: &Device,
+    name: &str,
+    [m, n, k]: [usize; 3],
+    [a, b]: [&[f32]; 2],
+    wanted: u64,
+) {
+    let stream = device.stream().unwrap();
+    let f16 = name.starts_with("gemm_sliced_f16x3_");
+    let compute = if f16 { Compute::Fp32F16x3 } else { Compute::Fp32Bf16x6 };
+    let gemm = Gemm::new().compute(compute).kernel(name).unwrap();
+    let of_a = Matrix::from_row_major(device, m, k, a).unwrap();
+    let of_b = Matrix::from_row_major(device, k, n, b).unwrap();
+    let mut c = Matrix::zeros(device, m, n).unwrap();
+    let run = |waits: bool, c: &mut Matrix<f32>| {
+        let way = if waits { Gemm::run } else { Gemm::launch };
+        way(&gemm, &stream, of_a.view(), of_b.view(), c.view_mut()).unwrap().recomputed
+    };
+    assert_eq!(stream.recomputed().unwrap(), 0);
+    assert_eq!(run(true, &mut c), Some(wanted), "{name}");
+    assert_eq!(run(true, &mut c), Some(wanted), "{name}");
+    assert_eq!(stream.recomputed().unwrap(), 2 * wanted, "{name}");
+    // What was launched before is not counted with the next.
+    assert_eq!(run(false, &mut c), None);
+    assert_eq!(run(true, &mut c), Some(wanted), "{name}");
+    assert_eq!(run(false, &mut c), None);
+    assert_eq!(stream.recomputed().unwrap(), 5 * wanted, "{name}");
+    let mut c = vec![0.0; m * n];
+    let (a, b) = (SliceView::row_major(a, m, k).unwrap(), SliceView::row_major(b, k, n).unwrap());
+    let c = SliceViewMut::row_major(&mut c, m, n).unwrap();
+    assert_eq!(gemm.run_slices(&stream, a, b, c).unwrap().recomputed, Some(wanted), "{name}");
+    assert_eq!(stream.recomputed().unwrap(), 6 * wanted, "{name}");
+}
+
+/// How many elements were computed again is told: a column that meets infinity, and NaN of all; none of numbers of all sizes.
+#[test]
+fn what_is_computed_again_is_counted() {
+    const SIZES: [usize; 3] = [70, 140, 40];
+    let [m, n, k] = SIZES;
+    let mut random = Random::new(29);
+    let x = Kind::Normal.draw(m, k, false, &mut random);
+    let y = Kind::Normal.draw(n, k, true, &mut random);
+    let infinite = y.iter().enumerate();
+    let infinite = infinite.map(|(at, y)| if at == 7 * n + 66 { f32::INFINITY } else { *y });
+    let small = y.iter().enumerate().map(|(at, y)| if at % n == 3 { 1e-12 * y } else { *y });
+    let mut count = 0;
+    for device in devices() {
+        for name in ["gemm_sliced_bf16x6_256x128_nn", "gemm_sliced_bf16x6_64x128_nn"] {
+            for (a, b, wanted) in [
+                (x.clone(), y.clone(), 0),
+                (x.clone(), small.clone().collect::<Vec<_>>(), 0),
+                (x.clone(), infinite.clone().collect(), m as u64),
+                (vec![f32::NAN; m * k], y.clone(), (m * n) as u64),
+            ] {
+                computes_again(&device, name, SIZES, [&a, &b], wanted);
+                count += 1;
+            }
+        }
+    }
+    counted("sliced::what_is_computed_again_is_counted", count / devices().len());
 }
 
 /// Operands that lie as a kernel reads them.

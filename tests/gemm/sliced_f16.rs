@@ -3,7 +3,7 @@
 
 use gpu::kernels::gemm_sliced::halves::PATCH_COLS;
 use host::{
-    Compute, F16, Gemm, Shape,
+    Compute, F16, Gemm, Matrix, Shape,
     gemm::{Request, Target},
 };
 use tests::{
@@ -11,7 +11,7 @@ use tests::{
     gemm::{Bench, Case, Operand, Order, Place, Random, counted},
 };
 
-use super::sliced::{Kind, errors, run, step};
+use super::sliced::{Kind, computes_again, errors, run, step};
 
 /// Two scaled slices hold numbers of one size; what they do not hold is computed again. So every element is as near as the
 /// bound says: also of numbers of 2^-20 to 2^20, one by one and row by row, of one that is far larger than all others, of some
@@ -308,6 +308,57 @@ fn rows_and_columns_of_zeros() {
         }
     }
     counted("sliced_f16::rows_and_columns_of_zeros", count / devices().len());
+}
+
+/// How many elements were computed again is told: none of integers, those of a column that is small beside its neighbours, and of
+/// numbers of all sizes all of a tile.
+#[test]
+fn what_is_computed_again_is_counted() {
+    const SIZES: [usize; 3] = [64, 192, 130];
+    let [m, n, k] = SIZES;
+    let mut count = 0;
+    for device in devices() {
+        for name in [
+            "gemm_sliced_f16x3_256x192_nn",
+            "gemm_sliced_f16x3_256x128_nn",
+            "gemm_sliced_f16x3_64x128_nn",
+        ] {
+            let mut random = Random::new(17);
+            let mut uniform = || (random.next() >> 40) as f32 * 2f32.powi(-24) + 0.5;
+            let (x, y) = (
+                (0..m * k).map(|_| uniform()).collect::<Vec<_>>(),
+                (0..k * n).map(|_| uniform()).collect::<Vec<_>>(),
+            );
+            let integers = |x: &[f32]| x.iter().map(|x| (x * 15.0).round()).collect::<Vec<_>>();
+            let small = y.iter().enumerate();
+            let small = small.map(|(at, y)| if at % n == 3 { 1e-12 * y } else { *y });
+            let wide = |x: &[f32]| {
+                let by = |at: usize| 2f32.powi((at * 7919 % 41) as i32 - 20);
+                x.iter().enumerate().map(|(at, x)| x * by(at)).collect::<Vec<_>>()
+            };
+            for (a, b, wanted) in [
+                (integers(&x), integers(&y), 0),
+                (x.clone(), y.clone(), 0),
+                (x.clone(), small.collect(), m as u64),
+                (wide(&x), wide(&y), (m * n) as u64),
+            ] {
+                computes_again(&device, name, SIZES, [&a, &b], wanted);
+                count += 1;
+            }
+        }
+        // Others compute nothing again, also where slices would do.
+        let stream = device.stream().unwrap();
+        let a = Matrix::from_row_major(&device, 1, 1, &[f32::NAN]).unwrap();
+        let mut c = Matrix::zeros(&device, 1, 1).unwrap();
+        for compute in [Compute::Native, Compute::Fp32F16x3] {
+            let gemm = Gemm::new().compute(compute).kernel("gemm_64").unwrap();
+            let choice = gemm.run(&stream, a.view(), a.view(), c.view_mut()).unwrap();
+            assert_eq!(choice.recomputed, None);
+            count += 1;
+        }
+        assert_eq!(stream.recomputed().unwrap(), 0);
+    }
+    counted("sliced_f16::what_is_computed_again_is_counted", count / devices().len());
 }
 
 /// Where it is asked for, on Hopper, and where it is fast; and by its own name alone.

@@ -76,6 +76,53 @@ fn a_kernel_that_may_begin_early_runs_after_the_one_before() {
     assert_eq!(counts, [200; 64]);
 }
 
+/// Each block writes down the rounds that it has begun, of those that are its: as many as others, or one fewer. The thread that
+/// keeps step says how many arrivals there were at most.
+#[kernel(block = (32))]
+fn keeps_step(rows: u32, mut done: Out<u32>, mut word: Out<u32>, mut most: Out<u32>) {
+    let (block, blocks) = (thread::block_idx_x(), thread::grid_dim_x());
+    let mut pace = grid::Pace::new(blocks, rows.div_ceil(blocks));
+    let mut seen = 0;
+    let mut arrive = |count: u32| {
+        let before = word.atomic_add(3, count);
+        seen = if before > seen { before } else { seen };
+        before
+    };
+    for row in (block..rows).step_by(blocks as usize) {
+        if thread::thread_idx_x() == 0 {
+            pace.wait(&mut arrive);
+        }
+        done[(row * 32 + thread::thread_idx_x()) as usize] = 1;
+    }
+    if thread::thread_idx_x() == 0 {
+        pace.finish(&mut arrive);
+        most[block as usize] = seen;
+    }
+}
+
+#[test]
+fn the_last_arrival_leaves_a_zero() {
+    let mut word = vec![7, 7, 7, 0, 7];
+    for workers in [None, Some(1)] {
+        // Rounds that are whole and not, one, of fewer blocks than rows and of more.
+        for (rows, blocks) in [(12, 4), (13, 4), (15, 4), (3, 4), (4, 4), (9, 1), (1, 3)] {
+            let mut done = vec![0; rows as usize * 32];
+            let mut most = vec![u32::MAX; blocks as usize];
+            let mut options = Options::default();
+            options.workers = workers;
+            let params = (rows, write(&mut done), write(&mut word), write(&mut most));
+            let config = LaunchConfig::new([blocks, 1, 1], [32, 1, 1]);
+            launch_with(&keeps_step, config, params, &options).unwrap();
+            assert!(done.iter().all(|&done| done == 1), "{rows} {blocks}");
+            // Nobody arrives before the first round. What the last one finds is all but what it adds.
+            assert_eq!(word, [7, 7, 7, 0, 7], "{rows} {blocks}");
+            let rounds = rows.div_ceil(blocks);
+            let most = most.into_iter().max().unwrap_or_default();
+            assert_eq!(most, (rounds - 1) * blocks, "{rows} {blocks}");
+        }
+    }
+}
+
 #[test]
 fn launches_from_several_threads_at_once() {
     scope(|scope| {

@@ -71,6 +71,8 @@ mod kernel;
 #[cfg_attr(all(target_arch = "nvptx64", not(target_feature = "sm_90a")), allow(dead_code))]
 mod operand;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+mod pace;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pipeline;
 #[cfg(not(target_arch = "nvptx64"))]
 mod size;

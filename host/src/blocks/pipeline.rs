@@ -95,7 +95,8 @@ impl<T: Scalar> Product<'_, T> {
         self.beta != 0.0
     }
 
-    /// Computes the product on that device as the plan says, and returns when every block is written.
+    /// Computes the product on that device as the plan says, and returns when every block is written. Of slices an element counts as
+    /// [computed again](Choice::recomputed) in each block of k in which it was.
     ///
     /// # Errors
     /// [`Error::Argument`] for matrices that do not have the plan's sizes, and for a kernel that does not take such
@@ -308,6 +309,11 @@ impl<'a, T: Scalar> Stage<'a, T> {
             let (rows, cols) = (self.plan.rows(scheduled.step), self.plan.cols(scheduled.step));
             let tile = Tile { place: c, rows, cols };
             channels.tile_send.send(tile).map_err(|_| None)?;
+        }
+        if let Some(choice) = &mut choice
+            && choice.entry.is_sliced()
+        {
+            choice.recomputed = Some(self.products.recomputed()?);
         }
         // Errors of the last products are seen by the writer, which waits for them.
         Ok(choice)

@@ -58,6 +58,8 @@ struct Report {
     upload_us: f64,
     #[serde(serialize_with = "in_six_digits")]
     download_us: f64,
+    /// Elements of C that a kernel of slices has computed again by fused multiply-adds; `null` of others.
+    recomputed: Option<u64>,
     /// `full`, `sample` or `none`.
     verify: &'static str,
     /// Of the elements compared, against the product in float64; `null` for NaN, and where none was.
@@ -157,6 +159,7 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
         first_launch_us: us(shown.times.first_launch),
         upload_us: us(shown.times.upload),
         download_us: us(shown.times.download),
+        recomputed: shown.recomputed,
         verify: checked.map_or("none", Verification::name),
         max_abs_err: checked.map(|verification| verification.elements().max_abs_err),
         max_err_over_bound: checked.map(|verification| verification.elements().max_err_over_bound),
@@ -201,6 +204,8 @@ struct Times {
 /// A product that has run.
 struct Product {
     times: Times,
+    /// Of one launch, of a kernel of slices.
+    recomputed: Option<u64>,
     /// `None` if nothing was to be compared.
     verification: Option<Verification>,
 }
@@ -265,13 +270,19 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         criterion: Criterion,
     ) -> Result<Product, Error> {
         let kernel = format!("kernel {}", self.entry.name());
+        let (before, launches) = (self.stream.recomputed()?, u64::from(warmup) + u64::from(iters));
         let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;
+        let recomputed = match self.entry.is_sliced() {
+            // Each launch was of the same numbers.
+            true => Some((self.stream.recomputed()? - before) / launches.max(1)),
+            false => None,
+        };
         let verification = self.step(name, "verification", || {
             let Run { verify, seed, types, .. } = *self.args;
             let how = (types.compute(), O::FORMAT);
             Verification::run(verify, self.shape, [a, b, &c], how, criterion, seed)
         })?;
-        Ok(Product { times, verification })
+        Ok(Product { times, recomputed, verification })
     }
 
     /// C, and the times of `iters` launches. Before each C is filled with NaN, so that an element nobody
@@ -365,6 +376,12 @@ pub(super) fn duration(us: f64) -> String {
     }
 }
 
+/// A line of what was computed again, for people.
+pub(super) fn recomputed(count: Option<u64>, (rows, cols): (usize, usize)) -> Option<String> {
+    let count = count.filter(|&count| count > 0)?;
+    Some(format!("recomputed  {count} of {} elements, by fused multiply-adds", rows * cols))
+}
+
 fn print(
     out: &mut impl Write,
     report: &Report,
@@ -388,6 +405,9 @@ fn print(
     }
     let runs = if report.iters == 1 { "one run" } else { &format!("median of {}", report.iters) };
     writeln!(out, "time      {} ({runs}), {:.2} GFLOP/s", duration(report.time_us), report.gflops)?;
+    if let Some(line) = recomputed(report.recomputed, (report.m, report.n)) {
+        writeln!(out, "{line}")?;
+    }
     let (Some(abs), Some(over)) = (report.max_abs_err, report.max_err_over_bound) else {
         writeln!(out, "C was not compared with anything (--verify none)")?;
         return Ok(());

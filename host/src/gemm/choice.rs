@@ -250,6 +250,11 @@ pub struct Choice {
     pub workspace_bytes: u64,
     /// Blocks that split k between them: a cluster.
     pub split_k: u32,
+    /// Of a kernel of slices that has been waited for ([`Gemm::run`](super::Gemm::run),
+    /// [`run_slices`](super::Gemm::run_slices)): how many elements of C it has computed again, by fused multiply-adds, because their
+    /// slices could not be trusted. Many of these make it slow. `None` of other kernels, and where nobody has waited:
+    /// there [`Stream::recomputed`](crate::Stream::recomputed) says it of all together.
+    pub recomputed: Option<u64>,
     /// How it is given its operands.
     pub(super) orientation: Orientation,
 }
@@ -567,7 +572,14 @@ pub(super) fn choose_kernel<T: Scalar<O>, O: Pod>(
     let orientation = orientation(&kernel, request);
     let workspace_bytes = orientation.workspace_bytes();
     let split_k = split_k(&kernel, request, target);
-    let choice = Choice { entry: kernel.entry, reason, workspace_bytes, split_k, orientation };
+    let choice = Choice {
+        entry: kernel.entry,
+        reason,
+        workspace_bytes,
+        split_k,
+        recomputed: None,
+        orientation,
+    };
     Ok((kernel, choice))
 }
 

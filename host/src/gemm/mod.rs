@@ -40,6 +40,7 @@
 //! asks for them, up to 64 steps of k go by until a sum is rounded to the nearest). So these give the same bits in every run too, but others. Subnormal numbers are kept. The sign of a zero is what those operations make of it.
 
 mod batch;
+pub(crate) mod board;
 mod choice;
 mod launch;
 mod prepared;
@@ -105,12 +106,14 @@ pub enum Compute {
 }
 
 impl Compute {
+    /// May factors be cut into slices?
+    pub(crate) fn is_sliced(self) -> bool {
+        matches!(self, Compute::Fp32Bf16x6 | Compute::Fp32F16x3)
+    }
+
     /// Bytes of workspace that a kernel may take where nothing is said.
     fn workspace_limit(self) -> u64 {
-        match self {
-            Compute::Native | Compute::Tf32 => DEFAULT_WORKSPACE_LIMIT,
-            Compute::Fp32Bf16x6 | Compute::Fp32F16x3 => SLICES_WORKSPACE_LIMIT,
-        }
+        if self.is_sliced() { SLICES_WORKSPACE_LIMIT } else { DEFAULT_WORKSPACE_LIMIT }
     }
 }
 
@@ -328,7 +331,8 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         self.launch_batch(stream, Batch::one(a), Batch::one(b), BatchMut::one(c))
     }
 
-    /// As [`Gemm::launch`], and waits until C is there.
+    /// As [`Gemm::launch`], and waits until C is there. Of slices it says how many elements were computed again
+    /// ([`Choice::recomputed`]): other threads that launch such on the same stream wait meanwhile.
     ///
     /// # Errors
     /// As [`Gemm::launch`], and those of the kernels on this stream.
@@ -339,9 +343,12 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         b: MatrixView<T>,
         c: MatrixViewMut<O>,
     ) -> Result<Choice> {
-        let choice = self.launch(stream, a, b, c)?;
-        stream.synchronize()?;
-        Ok(choice)
+        let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c));
+        board::counted(stream, self.compute, || {
+            let choice = launch::batch(self, stream, a, b, c)?;
+            stream.synchronize()?;
+            Ok(choice)
+        })
     }
 
     /// The product of matrices in this machine's memory, slices or nalgebra's or ndarray's, and waits for it. A, B
@@ -370,7 +377,7 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         let a = a.try_into().map_err(|error| slices::of_operand("A", error.into()))?;
         let b = b.try_into().map_err(|error| slices::of_operand("B", error.into()))?;
         let c = c.try_into().map_err(|error| slices::of_operand("C", error.into()))?;
-        slices::run(self, stream, a, b, c)
+        board::counted(stream, self.compute, || slices::run(self, stream, a, b, c))
     }
 
     /// Puts a batch of products on a stream, by one launch: product i is of A's, B's and C's i-th matrix, with the
@@ -385,7 +392,7 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         b: Batch<T>,
         c: BatchMut<O>,
     ) -> Result<Choice> {
-        launch::batch(self, stream, a, b, c)
+        board::uncounted(stream, self.compute, || launch::batch(self, stream, a, b, c))
     }
 
     /// Puts the products of matrices that lie anywhere on a stream, one launch each. All are checked before the first
@@ -399,7 +406,7 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         inputs: &[(MatrixView<T>, MatrixView<T>)],
         outputs: &mut [MatrixViewMut<O>],
     ) -> Result<Vec<Choice>> {
-        launch::array(self, stream, inputs, outputs)
+        board::uncounted(stream, self.compute, || launch::array(self, stream, inputs, outputs))
     }
 
     /// The choice that would be made for such operands, without a device. What this product says of its computation and

@@ -297,8 +297,12 @@ pub(super) unsafe fn launch<T: Pod, O: Pod, S: Slice>(
     let [a, b] = operands.each_ref().map(|operand| operand.elements);
     with_slices(stream, cut, products, &operands, |[of_a, of_b]| {
         let (planes_a, planes_b) = (of_a.boxes()?, of_b.boxes()?);
-        let arguments = (problem, planes_a, planes_b, a, b, of_a.ranges, of_b.ranges, c, bias);
-        // SAFETY: the caller's; and planes and ranges are of the operands' size.
-        unsafe { stream.launch(kernel, config, arguments) }
+        let ranges = [of_a.ranges, of_b.ranges];
+        stream.with_board(|board| {
+            let [ranges_a, ranges_b] = ranges;
+            let arguments = (problem, planes_a, planes_b, a, b, ranges_a, ranges_b, c, bias, board);
+            // SAFETY: the caller's; and planes and ranges are of the operands' size.
+            unsafe { stream.launch(kernel, config, arguments) }
+        })
     })
 }

@@ -66,7 +66,9 @@ pub(super) fn run<T: Scalar<O>, O: Pod>(
         }
         false => Matrix::upload(device, c.as_view())?,
     };
-    let choice = gemm.launch(stream, a.view(), b.view(), on_device.view_mut())?;
+    let (a, b, to) = (a.view(), b.view(), on_device.view_mut());
+    let (a, b, to) = (Batch::one(a), Batch::one(b), BatchMut::one(to));
+    let choice = launch::batch(gemm, stream, a, b, to)?;
     on_device.download(c)?;
     Ok(choice)
 }

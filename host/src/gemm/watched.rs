@@ -1,6 +1,7 @@
 //! A product by tensor copies, or by a general kernel, on the CPU, with every access watched.
 
 use gpu::{
+    kernels::gemm_sliced::board,
     problem::{Matrices, Problem},
     registry::{Entry, GemmKernel, TensorKernel},
 };
@@ -129,7 +130,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                 step: 0,
                 planes: None,
             });
-            let stream = Device::cpu().stream()?;
+            let (stream, mut board) = (Device::cpu().stream()?, [0; board::LEN]);
             let report = sliced::with_slices(&stream, cut, 1, &operands, |slices| {
                 // SAFETY: as below.
                 let report = unsafe {
@@ -139,15 +140,16 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                     let ranges = |of: &Slices<Bf16>| In::new(of.ranges.address(), of.ranges.len());
                     let [of_a, of_b] = &slices;
                     let (planes_a, planes_b) = (planes(of_a)?, planes(of_b)?);
+                    let (ranges_a, ranges_b) = (ranges(of_a), ranges(of_b));
+                    let board = Out::new(board.as_mut_ptr(), board.len());
                     let parameters =
-                        (problem, planes_a, planes_b, a, b, ranges(of_a), ranges(of_b), c, no_bias);
+                        (problem, planes_a, planes_b, a, b, ranges_a, ranges_b, c, no_bias, board);
                     simt::check::launch(checked, &config, parameters, &options(&config))
                 };
                 report.map_err(|stop| Error::from_stop(entry.name(), stop))
             });
             let mut report = report?;
-            // Operands are there for what is computed again, and behind planes' rows and the ranges there may be some more.
-            report.findings.retain(|finding| finding.kind != Kind::NeverRead);
+            report.findings.retain(of_slices);
             reports.push(with_columns(report, [a_strides[0], b_strides[0], shape.n()]));
             continue;
         }
@@ -159,7 +161,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                 step: 0,
                 planes: None,
             });
-            let stream = Device::cpu().stream()?;
+            let (stream, mut board) = (Device::cpu().stream()?, [0; board::LEN]);
             let report = sliced::with_slices(&stream, cut, 1, &operands, |slices| {
                 // SAFETY: as below.
                 let report = unsafe {
@@ -169,15 +171,16 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                     let ranges = |of: &Slices<F16>| In::new(of.ranges.address(), of.ranges.len());
                     let [of_a, of_b] = &slices;
                     let (planes_a, planes_b) = (planes(of_a)?, planes(of_b)?);
+                    let (ranges_a, ranges_b) = (ranges(of_a), ranges(of_b));
+                    let board = Out::new(board.as_mut_ptr(), board.len());
                     let parameters =
-                        (problem, planes_a, planes_b, a, b, ranges(of_a), ranges(of_b), c, no_bias);
+                        (problem, planes_a, planes_b, a, b, ranges_a, ranges_b, c, no_bias, board);
                     simt::check::launch(checked, &config, parameters, &options(&config))
                 };
                 report.map_err(|stop| Error::from_stop(entry.name(), stop))
             });
             let mut report = report?;
-            // Operands are there for what is computed again, and behind planes' rows and the ranges there may be some more.
-            report.findings.retain(|finding| finding.kind != Kind::NeverRead);
+            report.findings.retain(of_slices);
             reports.push(with_columns(report, [a_strides[0], b_strides[0], shape.n()]));
             continue;
         }
@@ -236,6 +239,13 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
         reports.push(with_columns(report, [a.pitch, b.pitch, shape.n()]));
     }
     Ok(reports)
+}
+
+/// May it be said of a product of slices? Operands are there for what is computed again, and behind planes' rows and the ranges there
+/// may be some more. Of the board few words are used, and fewer where nothing is computed again.
+fn of_slices(finding: &Finding) -> bool {
+    let is_board = finding.memory.as_deref() == Some("buffer board");
+    finding.kind != Kind::NeverRead && !(is_board && finding.kind == Kind::NeverWritten)
 }
 
 /// The slices of an operand as the accelerator copies them.

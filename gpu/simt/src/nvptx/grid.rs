@@ -2,6 +2,8 @@
 
 use core::arch::asm;
 
+pub use crate::pace::Pace;
+
 /// Waits until all grids before this one in its stream have ended; what they wrote is then seen. Returns at once where the
 /// launch did not let this one begin before that.
 #[inline(always)]

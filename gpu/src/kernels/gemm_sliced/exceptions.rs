@@ -14,6 +14,8 @@
 //! * **Many**: all of them at once, as a block of a plain kernel does, whose sums of 32 steps are added to others: within
 //!   `(k / 32 + 33) 2^-24`.
 //!
+//! Of each such part how many these are is counted ([`board`]): a product that is slow for their sake can be told from others.
+//!
 //! (In the loops here, but in that of a single element, all lanes go round as often. Behind others ptxas may keep what is the same
 //! in all lanes, the ring's turn among it, in registers of each, and the main loop brings it back: with 48 instructions, once.)
 
@@ -23,7 +25,7 @@ use super::{
         gemm::{FOUR, epilogue::Epilogue},
         gemm_wgmma::output::{COLS, PITCH, ROWS},
     },
-    Originals,
+    Originals, board,
 };
 use crate::problem::Problem;
 
@@ -154,10 +156,18 @@ impl Again<'_> {
                 count += doubts(staged, base, &filled, left, place, lane).count_ones();
                 at += 1;
             }
-            if count > MANY {
-                self.compute(staged, base, first, lane);
-            } else {
-                self.replace(staged, base, &filled, left, first, lane);
+            let again = match count {
+                0..=MANY => {
+                    self.replace(staged, base, &filled, left, first, lane);
+                    count
+                }
+                _ => {
+                    self.compute(staged, base, first, lane);
+                    (left.0.min(ROWS) * left.1.min(COLS)) as u32
+                }
+            };
+            if again > 0 && lane == 0 {
+                board::count(*self.originals.board, again);
             }
             let (first_of_lane, col) = (lane as usize / 16, lane as usize % 16 * FOUR);
             for row in (first_of_lane..ROWS).step_by(2) {

@@ -386,6 +386,7 @@ macro_rules! entry {
             scales_b: In<F16>,
             mut c: Out<f32>,
             bias: In<f32>,
+            board: Out<u32>,
         ) {
             const ROWS: usize = $rows / $blocks;
             const GROUPS: usize = ROWS / GROUP;
@@ -393,7 +394,7 @@ macro_rules! entry {
             let mut notes = Notes { rings: pipeline![GROUPS], words: shared![u32; GROUPS, 2] };
             let mut given = Given {
                 problem: &problem,
-                originals: Originals { a: &a_itself, b: &b_itself },
+                originals: Originals { a: &a_itself, b: &b_itself, board: &board },
                 scales: (&scales_a, &scales_b),
                 c: &mut c,
                 bias: &bias,

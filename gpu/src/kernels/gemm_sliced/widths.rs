@@ -42,12 +42,9 @@ pub struct Wide<const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
 
 /// The narrow ones, `NARROW` columns each, beside such of `COLS`.
 #[derive(Clone, Copy)]
-pub struct Narrow<
-    const ROWS: usize,
-    const COLS: usize,
-    const NARROW: usize,
-    const BLOCKS: usize,
->(u32);
+pub struct Narrow<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: usize>(
+    u32,
+);
 
 /// The block's number in its cluster.
 #[inline(always)]

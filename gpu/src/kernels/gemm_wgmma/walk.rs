@@ -58,6 +58,12 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS,
         self.tiles
     }
 
+    /// Tiles of the blocks that have most of them.
+    #[inline(always)]
+    pub fn rounds(&self) -> u32 {
+        self.tiles.div_ceil((thread::grid_dim_x() / BLOCKS as u32).max(1))
+    }
+
     /// The next tile's product, first row and first column. All blocks of a cluster go on together: a tile may lie below the
     /// last row.
     #[inline(always)]

@@ -242,6 +242,8 @@ where
 /// What a run has found out.
 struct Outcome {
     time: Duration,
+    /// Elements that were computed again, of a kernel of slices.
+    recomputed: Option<u64>,
     verification: Option<Verification>,
     /// Finite numbers that have become infinities in the file.
     overflows: u64,
@@ -267,18 +269,20 @@ where
     let begin = Instant::now();
     let step = format!("kernel {}", choice.entry.name());
     let how_far = move || report::how_far(begin);
-    steps.step_with(&step, how_far, || {
-        files.with_sources(|Sources { a, b, c }: Sources<T>| {
-            let mut product = Product::new(choice.entry.name(), a, b);
-            (product.alpha, product.beta, product.c) = (factors.alpha, factors.beta, c);
-            product.compute = args.compute.into();
-            product.workspace_limit = *workspace_limit;
-            product.run(device, blocks, &mut writer)
-        })
-    })?;
+    let recomputed = steps
+        .step_with(&step, how_far, || {
+            files.with_sources(|Sources { a, b, c }: Sources<T>| {
+                let mut product = Product::new(choice.entry.name(), a, b);
+                (product.alpha, product.beta, product.c) = (factors.alpha, factors.beta, c);
+                product.compute = args.compute.into();
+                product.workspace_limit = *workspace_limit;
+                product.run(device, blocks, &mut writer)
+            })
+        })?
+        .and_then(|choice| choice.recomputed);
     let time = begin.elapsed();
     let verification = steps.step("verification", || verify::<T>(args, files, factors, &writer))?;
-    let outcome = Outcome { time, verification, overflows: writer.overflows() };
+    let outcome = Outcome { time, recomputed, verification, overflows: writer.overflows() };
     let dtype = writer.header().dtype;
     let wrong = outcome.verification.as_ref().filter(|verification| !verification.nothing_wrong());
     if wrong.is_none() {

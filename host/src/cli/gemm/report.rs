@@ -18,7 +18,7 @@ use super::{Factors, Files, Outcome, Planned};
 use crate::cli::{
     args::{Gemm, name_of},
     list::optional_in_six_digits,
-    run::duration,
+    run::{duration, recomputed},
     verification::Verification,
 };
 
@@ -61,6 +61,8 @@ pub(super) struct Report {
     time_us: Option<f64>,
     #[serde(serialize_with = "optional_in_six_digits")]
     gflops: Option<f64>,
+    /// Elements that a kernel of slices has computed again by fused multiply-adds, in each block of k; `null` of others.
+    recomputed: Option<u64>,
     /// `full`, `sample` or `none`.
     verify: Option<&'static str>,
     /// Of the elements compared, against the product in float64; `null` for NaN, and where none was.
@@ -118,6 +120,7 @@ impl Report {
             write_bytes: files.shape.c_len() as u64 * dtype.bytes() as u64,
             time_us: None,
             gflops: None,
+            recomputed: None,
             verify: None,
             max_abs_err: None,
             max_err_over_bound: None,
@@ -132,13 +135,14 @@ impl Report {
 
     /// With what came of it.
     pub(super) fn with(self, files: &Files, outcome: &Outcome) -> Self {
-        let Outcome { time, verification, overflows } = outcome;
+        let Outcome { time, recomputed, verification, overflows } = outcome;
         let checked = verification.as_ref();
         let elements = checked.map(Verification::elements);
         let seconds = time.as_secs_f64();
         Report {
             time_us: Some(seconds * 1e6),
             gflops: Some(if seconds > 0.0 { files.shape.flop() / seconds * 1e-9 } else { 0.0 }),
+            recomputed: *recomputed,
             verify: Some(checked.map_or("none", Verification::name)),
             max_abs_err: elements.map(|elements| elements.max_abs_err),
             max_err_over_bound: elements.map(|elements| elements.max_err_over_bound),
@@ -181,6 +185,9 @@ impl Report {
         let time = duration(self.time_us.unwrap_or_default());
         let gflops = self.gflops.unwrap_or_default();
         writeln!(out, "time      {time} with files and copies, {gflops:.2} GFLOP/s")?;
+        if let Some(line) = recomputed(self.recomputed, (self.m, self.n)) {
+            writeln!(out, "{line}")?;
+        }
         match (self.max_abs_err, self.max_err_over_bound, self.verified) {
             (Some(abs), Some(over), Some(right)) => {
                 let word = if right { "verified " } else { "WRONG    " };

@@ -14,6 +14,7 @@
 //! checked launch, which reports what is done in a block before any of its threads has waited.
 
 use crate::cpu::block;
+pub use crate::pace::Pace;
 
 /// Waits until all grids before this one in its stream have ended; what they wrote is then seen (PTX
 /// `griddepcontrol.wait`). Returns at once where the launch did not let this one begin before that.
