@@ -342,14 +342,11 @@ fn time<T, O>(
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * (steps * product.steps as usize) as f64;
     let multiprocessors = f64::from(target.multiprocessors);
     let each = tiles * f64::from(blocks) / multiprocessors;
-    let on_the_fullest = match blocks {
-        // In wide tiles, of which the last cluster's time is told in thirds.
-        _ if product.narrow.is_some() => {
-            f64::from(rounds_of_two_widths(product, given, target)) / 3.0
-        }
+    let on_the_fullest = match (blocks, two_widths(product, given, target)) {
+        (_, Some((_, end))) => f64::from(end) / 3.0,
         // Of many blocks one after the other the last do not begin together, and few are left over.
-        1 if each > 4.0 => each + 0.3,
-        1 | 2 => each.ceil(),
+        (1, None) if each > 4.0 => each + 0.3,
+        (1 | 2, None) => each.ceil(),
         // A cluster lies within one of the groups that multiprocessors come in, where a few are left over: of 32 clusters
         // of four with a multiprocessor a block not all find place, and some come after all others.
         _ if each <= 0.93 => 1.0,
@@ -375,17 +372,26 @@ fn time<T, O>(
     speed.fixed_us + time + if blocks > 1 { parts } else { 0.0 }
 }
 
-/// When the last cluster of a kernel of two widths ends, in thirds of a wide tile.
-fn rounds_of_two_widths<T, O>(
+/// Of a kernel of two widths, how many wide tiles C has across, and when the last cluster ends, in thirds of a wide tile.
+fn two_widths<T, O>(
     product: &TensorProduct<T, O>,
     given: &Request,
     target: &Target,
-) -> u32 {
-    let widths = [product.tile[1], product.narrow.unwrap_or(product.tile[1])];
+) -> Option<(usize, u32)> {
+    let widths = (product.tile[1] as usize, product.narrow? as usize);
     let clusters = target.multiprocessors / product.walkers.unwrap_or(1);
     let down = product.tiles_down(given.shape.m()).saturating_mul(given.batch);
-    let [wide, narrow] = widths.map(|cols| cols as usize);
-    wide_across((down, given.shape.n()), (wide, narrow), clusters as usize).1 as u32
+    let (across, end) = wide_across((down, given.shape.n()), widths, clusters as usize);
+    Some((across, end as u32))
+}
+
+/// Would a kernel of two widths have narrow tiles alone? Another has these, in a ring that is made for them.
+pub(super) fn is_narrow_alone<T, O>(
+    product: &TensorProduct<T, O>,
+    given: &Request,
+    target: &Target,
+) -> bool {
+    two_widths(product, given, target).is_some_and(|(across, _)| across == 0)
 }
 
 /// [`PARTS_US`] of tiles of tensor cores, whose blocks have their parts sent to them. Measured of C of 16 and of 4096 columns.
