@@ -1,7 +1,7 @@
 //! Factors of f32 that are cut into two scaled slices of f16: numbers of all sizes beside each other, what sums are to the bit,
 //! and why they are promoted as often as they are.
 
-use gpu::kernels::gemm_sliced::halves::PATCH_COLS;
+use gpu::kernels::gemm_sliced::{halves::PATCH_COLS, widths::wide_across};
 use host::{
     Compute, F16, Gemm, Matrix, Shape,
     gemm::{Request, Target},
@@ -251,6 +251,61 @@ fn small_integers_are_exact() {
         }
     }
     counted("sliced_f16::small_integers_are_exact", count / devices().len());
+}
+
+/// Tiles of two widths in one launch, however A and B lie, of a size at which the device at hand has both. A wide tile that is put
+/// down where it does not belong, or a column that nobody has, shows: elements are small integers, and exact.
+#[test]
+fn wide_and_narrow_tiles() {
+    const K: usize = 70;
+    let mut count = 0;
+    for device in devices() {
+        let clusters = (device.multiprocessors() / 2).max(1) as usize;
+        let sizes =
+            [1usize, 2, 4, 8, 12].into_iter().flat_map(|down| (1..=20).map(move |w| (down, w)));
+        // One wide tile across at least, and a narrow one that is not whole.
+        let (m, n) = sizes
+            .map(|(down, wide)| (256 * down - 30, 192 * wide + 77))
+            .find(|&(m, n)| {
+                let (across, _) = wide_across((m.div_ceil(256), n), (192, 128), clusters);
+                across > 0 && 192 * across < n
+            })
+            .expect("there is such a size");
+        let mut random = Random::new(21);
+        let mut draw =
+            |len: usize| (0..len).map(|_| (random.next() % 31) as f32 - 15.0).collect::<Vec<f32>>();
+        let (a, b) = (draw(m * K), draw(K * n));
+        let mut want = vec![0.0; m * n];
+        for (row, of_row) in want.chunks_mut(n).enumerate() {
+            for p in 0..K {
+                let x = a[row * K + p];
+                for (sum, y) in of_row.iter_mut().zip(&b[p * n..][..n]) {
+                    *sum += x * y;
+                }
+            }
+        }
+        let mut bench = Bench::<f32>::new(&device);
+        for (way, [of_a, of_b]) in [
+            ("nn", [Order::Rows, Order::Rows]),
+            ("nt", [Order::Rows, Order::Columns]),
+            ("tn", [Order::Columns, Order::Rows]),
+            ("tt", [Order::Columns, Order::Columns]),
+        ] {
+            let of = |size: (usize, usize), order: Order, values: &[f32]| {
+                let rows = Operand::dense(size, values);
+                let place = Place::dense(size, order);
+                Operand::new(size, place, |_, row, col| rows.get(0, row, col))
+            };
+            let operands = (of((m, K), of_a, &a), of((K, n), of_b, &b));
+            let case = Case::plain(operands.0, operands.1, Place::dense((m, n), Order::Rows));
+            let name = format!("gemm_sliced_f16x3_256x192_{way}");
+            let c = run(&mut bench, &case, &name);
+            let wrong = c.iter().zip(&want).position(|(c, want)| c.to_bits() != want.to_bits());
+            assert_eq!(wrong.map(|at| (at / n, at % n)), None, "{device:?}, {name}, {m} x {n}");
+            count += 1;
+        }
+    }
+    counted("sliced_f16::wide_and_narrow_tiles", count / devices().len());
 }
 
 /// Rows and columns of zeros make zeros, +0, beside numbers of which some are too small for their patch's slices: these sums are

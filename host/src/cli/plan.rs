@@ -68,7 +68,7 @@ struct CandidateLine {
     kernel: &'static str,
     /// Why it may not run; `null` where it may.
     ineligible: Option<String>,
-    /// `null` where nobody has measured it: it is taken by name alone.
+    /// `null` where it is taken by name alone: mostly where nobody has measured it.
     #[serde(serialize_with = "optional_in_six_digits")]
     predicted_us: Option<f64>,
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpu::kernels::gemm_sliced::board::{LEN, RECOMPUTED};
 
-use super::{Choice, Compute};
+use super::Choice;
 use crate::{buffer::Buffer, error::Result, launch::Stream};
 
 /// A stream's.
@@ -37,7 +37,8 @@ impl Board {
 
 impl Stream {
     /// How many elements the products on this stream have computed again so far, of kernels of slices
-    /// ([`Compute::Fp32Bf16x6`], [`Compute::Fp32F16x3`]): waits for all of them. It is for products that were launched and not
+    /// ([`Fp32Bf16x6`](crate::Compute::Fp32Bf16x6), [`Fp32F16x3`](crate::Compute::Fp32F16x3)): waits for all of them, and for all
+    /// else that the device has been given, by other streams, too. It is for products that were launched and not
     /// waited for; of others [`Choice::recomputed`] says it. An element counts as often as it was computed again, and
     /// one of a product of several [blocks of k](crate::blocks) in each of them.
     ///
@@ -68,9 +69,10 @@ impl Stream {
     }
 }
 
-/// Launches products by `launch`, which does not wait for them.
-pub(super) fn uncounted<R>(stream: &Stream, compute: Compute, launch: impl FnOnce() -> R) -> R {
-    let _known = compute.is_sliced().then(|| {
+/// Launches products by `launch`, which does not wait for them. Those that cannot be of slices are not `counted`: nobody waits for
+/// another thread's.
+pub(super) fn uncounted<R>(stream: &Stream, counted: bool, launch: impl FnOnce() -> R) -> R {
+    let _known = counted.then(|| {
         let mut known = lock(&stream.board().known);
         *known = None;
         known
@@ -78,16 +80,16 @@ pub(super) fn uncounted<R>(stream: &Stream, compute: Compute, launch: impl FnOnc
     launch()
 }
 
-/// Launches a product by `launch`, which waits for it.
+/// Launches a product by `launch`, which waits for it. As above.
 ///
 /// # Errors
 /// Those of `launch`, and of products that were launched before.
 pub(super) fn counted(
     stream: &Stream,
-    compute: Compute,
+    counted: bool,
     launch: impl FnOnce() -> Result<Choice>,
 ) -> Result<Choice> {
-    if !compute.is_sliced() {
+    if !counted {
         return launch();
     }
     let mut known = lock(&stream.board().known);

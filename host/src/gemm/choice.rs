@@ -228,8 +228,8 @@ pub struct Candidate {
     pub entry: &'static Entry,
     /// Why it may not run, if so.
     pub ineligible: Option<Ineligible>,
-    /// The time that it is predicted to take, in microseconds. `None` where nobody has measured it, so that it is
-    /// never taken unless by name.
+    /// The time that it is predicted to take, in microseconds. `None` where nobody has measured it, or where it
+    /// would be another kernel in a poorer form: then it is taken by name alone.
     pub predicted_us: Option<f64>,
     /// Bytes that it needs on the device besides its operands.
     pub workspace_bytes: u64,
@@ -251,7 +251,7 @@ pub struct Choice {
     /// Blocks that split k between them: a cluster.
     pub split_k: u32,
     /// Of a kernel of slices that has been waited for ([`Gemm::run`](super::Gemm::run),
-    /// [`run_slices`](super::Gemm::run_slices)): how many elements of C it has computed again, by fused multiply-adds, because their
+    /// [`run_slices`](super::Gemm::run_slices), [products in blocks](crate::blocks)): how many elements of C it has computed again, by fused multiply-adds, because their
     /// slices could not be trusted. Many of these make it slow. `None` of other kernels, and where nobody has waited:
     /// there [`Stream::recomputed`](crate::Stream::recomputed) says it of all together.
     pub recomputed: Option<u64>,

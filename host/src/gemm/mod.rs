@@ -37,7 +37,9 @@
 //! f16, whose tensor cores add 16 products and the sum before at a time, and cut off what is beyond 25 bits behind the
 //! greatest and beyond an f32, so that sums are a little too small (of tf32, where [`Compute::Tf32`] allows it, they add 8
 //! products of factors that were rounded to it; of slices, where [`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`]
-//! asks for them, up to 64 steps of k go by until a sum is rounded to the nearest). So these give the same bits in every run too, but others. Subnormal numbers are kept. The sign of a zero is what those operations make of it.
+//! asks for them, up to 64 steps of k go by until a sum is rounded to the nearest). So these give the same bits in every run too, but
+//! others. (Those with tiles of two widths, `gemm_sliced_f16x3_256x192_..`, have them where it suits the number of multiprocessors: on
+//! another device, in a batch or of a part of C some bits may be others, within the same bound.) Subnormal numbers are kept. The sign of a zero is what those operations make of it.
 
 mod batch;
 pub(crate) mod board;
@@ -52,6 +54,8 @@ mod tensor;
 pub(crate) mod watched;
 
 use std::fmt;
+
+use gpu::registry::{self, Entry};
 
 pub use batch::{Batch, BatchMut};
 pub use choice::{
@@ -332,7 +336,8 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
     }
 
     /// As [`Gemm::launch`], and waits until C is there. Of slices it says how many elements were computed again
-    /// ([`Choice::recomputed`]): other threads that launch such on the same stream wait meanwhile.
+    /// ([`Choice::recomputed`]): for that it waits for the device's other streams, too, and other threads that launch products of
+    /// slices on the same stream wait meanwhile.
     ///
     /// # Errors
     /// As [`Gemm::launch`], and those of the kernels on this stream.
@@ -344,7 +349,7 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         c: MatrixViewMut<O>,
     ) -> Result<Choice> {
         let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c));
-        board::counted(stream, self.compute, || {
+        board::counted(stream, self.may_be_sliced(stream), || {
             let choice = launch::batch(self, stream, a, b, c)?;
             stream.synchronize()?;
             Ok(choice)
@@ -377,7 +382,7 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         let a = a.try_into().map_err(|error| slices::of_operand("A", error.into()))?;
         let b = b.try_into().map_err(|error| slices::of_operand("B", error.into()))?;
         let c = c.try_into().map_err(|error| slices::of_operand("C", error.into()))?;
-        board::counted(stream, self.compute, || slices::run(self, stream, a, b, c))
+        board::counted(stream, self.may_be_sliced(stream), || slices::run(self, stream, a, b, c))
     }
 
     /// Puts a batch of products on a stream, by one launch: product i is of A's, B's and C's i-th matrix, with the
@@ -392,7 +397,9 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         b: Batch<T>,
         c: BatchMut<O>,
     ) -> Result<Choice> {
-        board::uncounted(stream, self.compute, || launch::batch(self, stream, a, b, c))
+        board::uncounted(stream, self.may_be_sliced(stream), || {
+            launch::batch(self, stream, a, b, c)
+        })
     }
 
     /// Puts the products of matrices that lie anywhere on a stream, one launch each. All are checked before the first
@@ -406,7 +413,16 @@ impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
         inputs: &[(MatrixView<T>, MatrixView<T>)],
         outputs: &mut [MatrixViewMut<O>],
     ) -> Result<Vec<Choice>> {
-        board::uncounted(stream, self.compute, || launch::array(self, stream, inputs, outputs))
+        board::uncounted(stream, self.may_be_sliced(stream), || {
+            launch::array(self, stream, inputs, outputs)
+        })
+    }
+
+    /// May its kernel be one of slices? On the CPU device these are taken by name alone; there a launch takes all of rayon's threads,
+    /// so that none of them may wait for another's.
+    fn may_be_sliced(&self, stream: &Stream) -> bool {
+        let named = |name| registry::find(name).is_some_and(Entry::is_sliced);
+        self.compute.is_sliced() && self.kernel.map_or(stream.device().is_cuda(), named)
     }
 
     /// The choice that would be made for such operands, without a device. What this product says of its computation and

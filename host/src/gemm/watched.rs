@@ -57,8 +57,9 @@ pub(crate) fn workspace_bytes<T: Scalar<O>, O: Pod>(
     choose::<T, O>(entry, shape, by_columns).map_or(0, |(.., choice)| choice.workspace_bytes)
 }
 
-/// Multiplies dense matrices on the CPU, of which A and B lie by columns or else, like C, by rows, as an H200 would: in such clusters, and from copies where the kernel
-/// needs them, whose padding is NaN here. `options` are of each launch. Where k is 0 it is a general kernel that writes C.
+/// Multiplies dense matrices on the CPU, of which A and B lie by columns or else, like C, by rows, as an H200 would: in its clusters
+/// (but of blocks that go on from tile to tile there is one cluster), and from copies where the kernel needs them, whose padding is
+/// NaN here. `options` are of each launch. Where k is 0 it is a general kernel that writes C.
 ///
 /// # Errors
 /// [`Error::Argument`] for a kernel that does not take such matrices; those of a launch.

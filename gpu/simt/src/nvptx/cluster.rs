@@ -38,8 +38,8 @@ registers! {
     blocks = "%cluster_nctarank";
 }
 
-/// The cluster's number in the grid, and how many there are, where its blocks and the grid's are along x. Read from the special registers whenever it is asked for, so
-/// that nobody keeps it meanwhile.
+/// The cluster's number in the grid, and how many there are, where its blocks and the grid's are along x. Read from the special
+/// registers whenever it is asked for, so that nobody keeps it meanwhile.
 #[inline(always)]
 pub fn numbers() -> (u32, u32) {
     let (number, count): (u32, u32);

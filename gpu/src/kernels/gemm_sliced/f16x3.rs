@@ -38,17 +38,21 @@
 //! # Tiles
 //! ```text
 //!   kernel                      blocks   warpgroups   a warpgroup's part   the ring: one slice of A and of B, 64 steps of k
-//!   gemm_sliced_f16x3_256x192     2        2 + 1          64 x 192           4 x 40 KiB
+//!   gemm_sliced_f16x3_256x192     2        2 + 1       64 x 192 or 128       4 x 40 KiB
 //!   gemm_sliced_f16x3_256x128     2        2 + 1          64 x 128           6 x 32 KiB
 //!   gemm_sliced_f16x3_64x128      1        1 + 1          64 x 128           8 x 24 KiB
 //! ```
 //!
 //! What limits large products is power. Of 192 columns an instruction reads a ninth less from shared memory for each operation, and
-//! a block draws a fifth less from the second-level cache; but its sums are 192 registers of 232. So nothing else may be kept while the
-//! tensor cores work: what is behind the main loop makes its numbers of the problem [`anew`].
+//! a block draws a fifth less from the second-level cache; but rounds of such tiles seldom come out even. So the first kernel has
+//! tiles of 128 columns, too ([`widths`](super::widths)).
+//!
+//! The sums of 192 columns are 192 registers of 232. So nothing else may be kept while the tensor cores work: what is behind the
+//! main loop makes its numbers of the problem [`anew`], and how far a tile's sums can be relied on is found by warps that have nothing
+//! else to do ([`Notes`]), one for each warpgroup, while the tile before is multiplied.
 //!
 //! # What is computed again
-//! What is no number, as in [`gemm_sliced`](super), whose tiles, ring and walk these are; and what is smaller than 2^23 times what
+//! What is no number, as in [`gemm_sliced`](super), whose ring and exceptions these are; and what is smaller than 2^23 times what
 //! its tile may have lost ([`halves::certain`](super::halves::certain)), where so is the part of it that the last steps of k have: each
 //! of both is at most the sum of the terms' absolute values, and it is rare that both are small by chance.
 

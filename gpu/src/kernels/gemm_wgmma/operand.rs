@@ -5,6 +5,8 @@
 //!   AcrossK  m side by side (n of B): boxes of 64 steps of k by 64 rows (columns of B), TILE / 64 of them
 //! ```
 //!
+//! Of a tile of one and a half boxes for each of two blocks, boxes are half as deep ([`PartAcrossK`]) or half as long ([`PartsAlongK`]).
+//!
 //! Either way 64 rows (columns of B) and all steps of a stage take the same 8 KiB, one after the other.
 //!
 //! Of a tile of 16 columns, B across k is a box whose rows are 32 bytes, the narrowest span ([`NarrowAcrossK`]): in a box of
