@@ -26,9 +26,15 @@ fn kernels() -> Vec<(&'static str, [bool; 2])> {
 
 /// C as that kernel computes it.
 pub(super) fn run(bench: &mut Bench<f32>, case: &Case<f32>, name: &str) -> Vec<f32> {
-    let f16 = name.starts_with("gemm_sliced_f16x3_");
-    let compute = if f16 { Compute::Fp32F16x3 } else { Compute::Fp32Bf16x6 };
-    bench.run_as(case, |gemm| gemm.compute(compute).kernel(name)).unwrap()
+    bench.run_as(case, |gemm| gemm.compute(asks_for(name)).kernel(name)).unwrap()
+}
+
+/// What asks for a kernel of that name.
+fn asks_for(name: &str) -> Compute {
+    match name.starts_with("gemm_sliced_f16x3_") {
+        true => Compute::Fp32F16x3,
+        false => Compute::Fp32Bf16x6,
+    }
 }
 
 /// Multiplies by that kernel, and compares how many elements it says that it has computed again: of a product that is waited for,
@@ -41,9 +47,7 @@ pub(super) fn computes_again(
     wanted: u64,
 ) {
     let stream = device.stream().unwrap();
-    let f16 = name.starts_with("gemm_sliced_f16x3_");
-    let compute = if f16 { Compute::Fp32F16x3 } else { Compute::Fp32Bf16x6 };
-    let gemm = Gemm::new().compute(compute).kernel(name).unwrap();
+    let gemm = Gemm::new().compute(asks_for(name)).kernel(name).unwrap();
     let of_a = Matrix::from_row_major(device, m, k, a).unwrap();
     let of_b = Matrix::from_row_major(device, k, n, b).unwrap();
     let mut c = Matrix::zeros(device, m, n).unwrap();

@@ -270,9 +270,11 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         criterion: Criterion,
     ) -> Result<Product, Error> {
         let kernel = format!("kernel {}", self.entry.name());
-        let (before, launches) = (self.stream.recomputed()?, u64::from(warmup) + u64::from(iters));
+        let is_sliced = self.entry.is_sliced();
+        let before = if is_sliced { self.stream.recomputed()? } else { 0 };
+        let launches = u64::from(warmup) + u64::from(iters);
         let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;
-        let recomputed = match self.entry.is_sliced() {
+        let recomputed = match is_sliced {
             // Each launch was of the same numbers.
             true => Some((self.stream.recomputed()? - before) / launches.max(1)),
             false => None,

@@ -390,11 +390,11 @@ pub(super) fn panels<T, O>(
                 _ => rows.div_ceil(tile[0]),
             };
             let mut wide = 0;
-            let [across, down, layers] = match walkers.map(|blocks| blocks as usize) {
+            let [across, down, layers] = match (walkers.map(|blocks| blocks as usize), narrow) {
                 // A cluster that splits k has one tile.
-                Some(_) if split_k > 1 => [across * down * products, 1, 1],
-                Some(blocks) if narrow.is_some() => {
-                    let widths = (tile[1], narrow.unwrap_or(tile[1]));
+                (Some(_), _) if split_k > 1 => [across * down * products, 1, 1],
+                (Some(blocks), Some(narrow)) => {
+                    let widths = (tile[1], narrow);
                     let most = ((multiprocessors * together) as usize / blocks).max(1);
                     let of_all = down.saturating_mul(products);
                     let (across, _) = wide_across((of_all, shape.n()), widths, most);
@@ -405,12 +405,12 @@ pub(super) fn panels<T, O>(
                 }
                 // A cluster at least, where the device is smaller than one. Not more of them than it takes to be done in
                 // as many rounds: then neighbours stay neighbours, and the power is others'.
-                Some(blocks) => {
+                (Some(blocks), None) => {
                     let most = ((multiprocessors * together) as usize / blocks).max(1);
                     let tiles = across.saturating_mul(down).saturating_mul(products);
                     [tiles.div_ceil(tiles.div_ceil(most).max(1)) * blocks, 1, 1]
                 }
-                None => [across, down, products],
+                (None, _) => [across, down, products],
             };
             let grid = [across as u32, down as u32, layers as u32 * split_k];
             let dynamic_shared = match copies_boxes {
