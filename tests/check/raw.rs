@@ -105,3 +105,27 @@ fn nothing_outside_is_touched() {
     assert_eq!(count(Kind::OutOfBounds), 32 + 1, "32 reads and a write: {report}");
     assert_eq!(y[32], 5.0);
 }
+
+/// Reads what no buffer and no variable of the thread has: memory above its stack of 256 KiB.
+#[kernel(block = (32))]
+pub unsafe fn above(y: *mut f32) {
+    let i = thread::thread_idx_x() as usize;
+    let local = [0.0f32; 1];
+    // SAFETY: not so, and a checked launch does not carry it out.
+    unsafe { *y.add(i) = *local.as_ptr().wrapping_add(252 * 1024 / 4) };
+}
+
+#[test]
+fn what_lies_above_the_stack_is_outside() {
+    let mut y = [5.0f32; 32];
+    let mut options = check::Options::default();
+    options.memory = vec![Memory::new(y.as_mut_ptr(), 32, false)];
+    let config = LaunchConfig::new([1, 1, 1], [32, 1, 1]);
+    // SAFETY: what is outside is not carried out.
+    let report = unsafe { check::launch(&above, &config, (y.as_mut_ptr(),), &options) };
+    let report = report.expect("not cancelled");
+    let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
+    assert_eq!((finding.kind, finding.count), (Kind::OutOfBounds, 32), "{report}");
+    // A read gives NaN.
+    assert!(y.iter().all(|y| y.is_nan()), "{y:?}");
+}

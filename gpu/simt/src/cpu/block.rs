@@ -5,7 +5,7 @@ use std::{cell::Cell, panic::Location, ptr::null};
 use super::{
     check,
     cluster::{ClusterRun, Wait},
-    fiber::{Event, FiberYielder},
+    fiber::{Event, OnFiber},
     mode::ArrayDeclaration,
 };
 use crate::LaunchConfig;
@@ -28,7 +28,7 @@ pub(super) struct Thread {
     /// Its number in the cluster, where each block's threads fill whole warps.
     pub(super) number: u32,
     run: Cell<*const BlockRun>,
-    yielder: Cell<*const FiberYielder>,
+    fiber: Cell<*const OnFiber<'static>>,
     /// Where it waits.
     pub(super) place: Cell<Option<&'static Location<'static>>>,
     /// Where its next static shared array begins, and the bytes of those declared so far.
@@ -106,7 +106,7 @@ impl Thread {
             linear,
             number,
             run: Cell::new(null()),
-            yielder: Cell::new(null()),
+            fiber: Cell::new(null()),
             place: Cell::new(None),
             shared_next: Cell::new(0),
             shared_bytes: Cell::new(0),
@@ -132,8 +132,14 @@ impl Thread {
     #[inline(always)]
     fn wait(&self, place: &'static Location<'static>, event: Event) {
         self.place.set(Some(place));
-        // SAFETY: set by `start_thread` to the yielder of the fiber that this runs on, which outlives it.
-        unsafe { (*self.yielder.get()).suspend(event) };
+        // SAFETY: set by `start_thread` to what the fiber that this runs on keeps as long as it lives.
+        unsafe { (*self.fiber.get()).yielder.suspend(event) };
+    }
+
+    /// Where the stack ends that it runs on.
+    pub(super) fn stack_end(&self) -> usize {
+        // SAFETY: as in `wait`.
+        unsafe { (*self.fiber.get()).stack_end }
     }
 }
 
@@ -363,8 +369,8 @@ impl BlockRun {
         &operations[thread.linear as usize]
     }
 
-    /// The next thread that has not been started, now running on `yielder`'s fiber.
-    pub(super) fn start_thread(&self, yielder: &FiberYielder) -> Option<&Thread> {
+    /// The next thread that has not been started, now running on `fiber`.
+    pub(super) fn start_thread(&self, fiber: &OnFiber<'_>) -> Option<&Thread> {
         let next = self.next_thread.get();
         // SAFETY: the worker's, as in `threads`.
         let order = unsafe { &*self.order };
@@ -372,7 +378,7 @@ impl BlockRun {
         let thread = self.threads().get(number)?;
         self.next_thread.set(next + 1);
         thread.run.set(self);
-        thread.yielder.set(yielder);
+        thread.fiber.set(std::ptr::from_ref(fiber).cast());
         thread.state.set(State::Running);
         thread.shared_next.set(0);
         thread.shared_bytes.set(0);

@@ -55,7 +55,12 @@ pub(super) enum Event {
     Panicked,
 }
 
-pub(super) type FiberYielder = Yielder<*const BlockRun, Event>;
+/// What a thread knows of the fiber that it runs on.
+pub(super) struct OnFiber<'a> {
+    pub(super) yielder: &'a Yielder<*const BlockRun, Event>,
+    /// Where the stack ends: its frames lie below.
+    pub(super) stack_end: usize,
+}
 
 /// A fiber. It lives as long as its worker: between blocks it waits for the next one.
 pub(super) struct Fiber {
@@ -110,11 +115,13 @@ impl Drop for Fiber {
 
 /// A coroutine that runs threads: the first that is not started, the next when that ends, and so on.
 fn spawn(stack: ColouredStack) -> Coroutine<*const BlockRun, Event, (), ColouredStack> {
-    Coroutine::with_stack(stack, |yielder: &FiberYielder, mut run: *const BlockRun| {
+    let stack_end = stack.base().get();
+    Coroutine::with_stack(stack, move |yielder: &Yielder<_, _>, mut run: *const BlockRun| {
+        let fiber = OnFiber { yielder, stack_end };
         loop {
             // SAFETY: valid, by `Fiber::resume`'s first condition.
             let block = unsafe { &*run };
-            while let Some(thread) = block.start_thread(yielder) {
+            while let Some(thread) = block.start_thread(&fiber) {
                 // Nothing of the kernel's is used after a panic but its message.
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(block.kernel)) {
                     fault::remember(&*payload);

@@ -9,7 +9,6 @@ use std::{ops::Deref, panic::Location};
 use super::{checker::memory_of, watched::is_profiling};
 use crate::cpu::{
     block,
-    fiber::STACK_BYTES,
     mode::{Access, Refused},
 };
 
@@ -115,9 +114,9 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
     checker.refuse(memory, refused, bytes, access, place).cast()
 }
 
-/// Is it a local variable of the running thread's?
+/// Is it a local variable of the running thread's? Stacks grow towards lower addresses, so the frames of the
+/// kernel lie between this one and the stack's end.
 fn is_on_this_stack(address: usize) -> bool {
     let here = 0u8;
-    // Stacks grow towards lower addresses, so the callers' frames lie above.
-    address.wrapping_sub(std::ptr::from_ref(&here).addr()) < STACK_BYTES
+    (std::ptr::from_ref(&here).addr()..block::current().stack_end()).contains(&address)
 }
