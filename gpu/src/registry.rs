@@ -187,43 +187,13 @@ macro_rules! wgmma_tf32 {
     };
 }
 
-/// A general product of f32 whose factors are cut into slices, on tensor cores, as an entry of its own: such a tile; `n` or
-/// `t` for A and for B.
+/// A general product of f32 whose factors are cut into slices, on tensor cores, as an entry of its own: such slices, such a tile;
+/// `n` or `t` for A and for B.
 macro_rules! sliced {
-    ($name:ident: $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
+    ($name:ident: $kind:ident, $rows:tt x $cols:tt $(or $narrow:tt)? of $blocks:tt, $a:ident $b:ident) => {
         Entry {
             summary: concat!(
-                "general product of f32 in slices of bf16, on tensor cores, ", $rows, " x ", $cols, " tiles",
-                of_blocks!($blocks 1), "; ", lie!($a $b)
-            ),
-            rung: None,
-            contract: Contract::TensorProduct(TensorProduct {
-                tile: [$rows, $cols],
-                steps: DEPTH as u32,
-                most_splits: 1,
-                a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
-                b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
-                along_k: [along_k!(a $a), along_k!(b $b)],
-                is_one_of_four: true,
-                walkers: Some($blocks),
-                narrow: None,
-                kernel: TensorKernel::Sliced {
-                    cut: &crate::kernels::gemm_sliced::slices::cut_bf16x3,
-                    kernel: &crate::kernels::gemm_sliced::$name,
-                    checked: &crate::checked::kernels::gemm_sliced::$name,
-                },
-            }),
-        }
-    };
-}
-
-/// A general product of f32 whose factors are cut into scaled slices of f16, on tensor cores, as an entry of its own: such a
-/// tile; `n` or `t` for A and for B.
-macro_rules! sliced_f16 {
-    ($name:ident: $rows:tt x $cols:tt $(or $narrow:tt)? of $blocks:tt, $a:ident $b:ident) => {
-        Entry {
-            summary: concat!(
-                "general product of f32 in scaled slices of f16, on tensor cores, ", $rows, " x ", $cols,
+                "general product of f32 in ", slices!($kind), ", on tensor cores, ", $rows, " x ", $cols,
                 $(" and ", $rows, " x ", $narrow,)? " tiles", of_blocks!($blocks 1), "; ", lie!($a $b)
             ),
             rung: None,
@@ -237,12 +207,36 @@ macro_rules! sliced_f16 {
                 is_one_of_four: true,
                 walkers: Some($blocks),
                 narrow: narrow!($($narrow)?),
-                kernel: TensorKernel::SlicedF16 {
-                    cut: &crate::kernels::gemm_sliced::halves::cut_f16x2,
-                    kernel: &crate::kernels::gemm_sliced::f16x3::$name,
-                    checked: &crate::checked::kernels::gemm_sliced::f16x3::$name,
-                },
+                kernel: sliced_kernel!($kind $name),
             }),
+        }
+    };
+}
+
+/// What slices are of.
+macro_rules! slices {
+    (bf16x6) => {
+        "slices of bf16"
+    };
+    (f16x3) => {
+        "scaled slices of f16"
+    };
+}
+
+/// The kernel, and the one that cuts.
+macro_rules! sliced_kernel {
+    (bf16x6 $name:ident) => {
+        TensorKernel::Sliced {
+            cut: &crate::kernels::gemm_sliced::slices::cut_bf16x3,
+            kernel: &crate::kernels::gemm_sliced::$name,
+            checked: &crate::checked::kernels::gemm_sliced::$name,
+        }
+    };
+    (f16x3 $name:ident) => {
+        TensorKernel::SlicedF16 {
+            cut: &crate::kernels::gemm_sliced::halves::cut_f16x2,
+            kernel: &crate::kernels::gemm_sliced::$name,
+            checked: &crate::checked::kernels::gemm_sliced::$name,
         }
     };
 }
@@ -844,26 +838,30 @@ pub static KERNELS: &[Entry] = &[
         rung: None,
         contract: wgmma_tf32!(gemm_wgmma_tf32_64x32_nn, 64 x 32 in 8),
     },
-    sliced! { gemm_sliced_bf16x6_256x128_nn: 256 x 128 of 2, n n },
-    sliced! { gemm_sliced_bf16x6_256x128_nt: 256 x 128 of 2, n t },
-    sliced! { gemm_sliced_bf16x6_256x128_tn: 256 x 128 of 2, t n },
-    sliced! { gemm_sliced_bf16x6_256x128_tt: 256 x 128 of 2, t t },
-    sliced! { gemm_sliced_bf16x6_64x128_nn: 64 x 128 of 1, n n },
-    sliced! { gemm_sliced_bf16x6_64x128_nt: 64 x 128 of 1, n t },
-    sliced! { gemm_sliced_bf16x6_64x128_tn: 64 x 128 of 1, t n },
-    sliced! { gemm_sliced_bf16x6_64x128_tt: 64 x 128 of 1, t t },
-    sliced_f16! { gemm_sliced_f16x3_256x192_nn: 256 x 192 or 128 of 2, n n },
-    sliced_f16! { gemm_sliced_f16x3_256x192_nt: 256 x 192 or 128 of 2, n t },
-    sliced_f16! { gemm_sliced_f16x3_256x192_tn: 256 x 192 or 128 of 2, t n },
-    sliced_f16! { gemm_sliced_f16x3_256x192_tt: 256 x 192 or 128 of 2, t t },
-    sliced_f16! { gemm_sliced_f16x3_256x128_nn: 256 x 128 of 2, n n },
-    sliced_f16! { gemm_sliced_f16x3_256x128_nt: 256 x 128 of 2, n t },
-    sliced_f16! { gemm_sliced_f16x3_256x128_tn: 256 x 128 of 2, t n },
-    sliced_f16! { gemm_sliced_f16x3_256x128_tt: 256 x 128 of 2, t t },
-    sliced_f16! { gemm_sliced_f16x3_64x128_nn: 64 x 128 of 1, n n },
-    sliced_f16! { gemm_sliced_f16x3_64x128_nt: 64 x 128 of 1, n t },
-    sliced_f16! { gemm_sliced_f16x3_64x128_tn: 64 x 128 of 1, t n },
-    sliced_f16! { gemm_sliced_f16x3_64x128_tt: 64 x 128 of 1, t t },
+    sliced! { gemm_sliced_bf16x6_256x192_nn: bf16x6, 256 x 192 or 128 of 2, n n },
+    sliced! { gemm_sliced_bf16x6_256x192_nt: bf16x6, 256 x 192 or 128 of 2, n t },
+    sliced! { gemm_sliced_bf16x6_256x192_tn: bf16x6, 256 x 192 or 128 of 2, t n },
+    sliced! { gemm_sliced_bf16x6_256x192_tt: bf16x6, 256 x 192 or 128 of 2, t t },
+    sliced! { gemm_sliced_bf16x6_256x128_nn: bf16x6, 256 x 128 of 2, n n },
+    sliced! { gemm_sliced_bf16x6_256x128_nt: bf16x6, 256 x 128 of 2, n t },
+    sliced! { gemm_sliced_bf16x6_256x128_tn: bf16x6, 256 x 128 of 2, t n },
+    sliced! { gemm_sliced_bf16x6_256x128_tt: bf16x6, 256 x 128 of 2, t t },
+    sliced! { gemm_sliced_bf16x6_64x128_nn: bf16x6, 64 x 128 of 1, n n },
+    sliced! { gemm_sliced_bf16x6_64x128_nt: bf16x6, 64 x 128 of 1, n t },
+    sliced! { gemm_sliced_bf16x6_64x128_tn: bf16x6, 64 x 128 of 1, t n },
+    sliced! { gemm_sliced_bf16x6_64x128_tt: bf16x6, 64 x 128 of 1, t t },
+    sliced! { gemm_sliced_f16x3_256x192_nn: f16x3, 256 x 192 or 128 of 2, n n },
+    sliced! { gemm_sliced_f16x3_256x192_nt: f16x3, 256 x 192 or 128 of 2, n t },
+    sliced! { gemm_sliced_f16x3_256x192_tn: f16x3, 256 x 192 or 128 of 2, t n },
+    sliced! { gemm_sliced_f16x3_256x192_tt: f16x3, 256 x 192 or 128 of 2, t t },
+    sliced! { gemm_sliced_f16x3_256x128_nn: f16x3, 256 x 128 of 2, n n },
+    sliced! { gemm_sliced_f16x3_256x128_nt: f16x3, 256 x 128 of 2, n t },
+    sliced! { gemm_sliced_f16x3_256x128_tn: f16x3, 256 x 128 of 2, t n },
+    sliced! { gemm_sliced_f16x3_256x128_tt: f16x3, 256 x 128 of 2, t t },
+    sliced! { gemm_sliced_f16x3_64x128_nn: f16x3, 64 x 128 of 1, n n },
+    sliced! { gemm_sliced_f16x3_64x128_nt: f16x3, 64 x 128 of 1, n t },
+    sliced! { gemm_sliced_f16x3_64x128_tn: f16x3, 64 x 128 of 1, t n },
+    sliced! { gemm_sliced_f16x3_64x128_tt: f16x3, 64 x 128 of 1, t t },
     Entry {
         summary: "tiled16 without boundary checks, for sizes that are multiples of 16",
         rung: None,
@@ -990,11 +988,14 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_mma/operand.rs", include_str!("kernels/gemm_mma/operand.rs")),
     ("kernels/gemm_mma/output.rs", include_str!("kernels/gemm_mma/output.rs")),
     ("kernels/gemm_sliced/board.rs", include_str!("kernels/gemm_sliced/board.rs")),
+    ("kernels/gemm_sliced/entries.rs", include_str!("kernels/gemm_sliced/entries.rs")),
     ("kernels/gemm_sliced/exceptions.rs", include_str!("kernels/gemm_sliced/exceptions.rs")),
     ("kernels/gemm_sliced/f16x3.rs", include_str!("kernels/gemm_sliced/f16x3.rs")),
     ("kernels/gemm_sliced/halves.rs", include_str!("kernels/gemm_sliced/halves.rs")),
     ("kernels/gemm_sliced/mod.rs", include_str!("kernels/gemm_sliced/mod.rs")),
+    ("kernels/gemm_sliced/output.rs", include_str!("kernels/gemm_sliced/output.rs")),
     ("kernels/gemm_sliced/range.rs", include_str!("kernels/gemm_sliced/range.rs")),
+    ("kernels/gemm_sliced/roles.rs", include_str!("kernels/gemm_sliced/roles.rs")),
     ("kernels/gemm_sliced/slices.rs", include_str!("kernels/gemm_sliced/slices.rs")),
     ("kernels/gemm_sliced/turns.rs", include_str!("kernels/gemm_sliced/turns.rs")),
     ("kernels/gemm_sliced/widths.rs", include_str!("kernels/gemm_sliced/widths.rs")),

@@ -19,7 +19,7 @@ use simt::{
 
 fn kernels() -> Vec<&'static Entry> {
     let kernels = KERNELS.iter().filter(|entry| entry.is_sliced()).collect::<Vec<_>>();
-    assert_eq!(kernels.len(), 20);
+    assert_eq!(kernels.len(), 24);
     kernels
 }
 

@@ -1,6 +1,7 @@
 //! Factors of f32 that are cut into slices: operands that lie any way, numbers of every size, and that sums are as
 //! accurate as they are said to be.
 
+use gpu::kernels::gemm_sliced::widths::wide_across;
 use host::{
     Activation, Compute, Device, Gemm, Matrix, MatrixView, PreparedMatrix, Shape, SliceView,
     SliceViewMut,
@@ -20,7 +21,7 @@ fn kernels() -> Vec<(&'static str, [bool; 2])> {
         _ => None,
     });
     let kernels = kernels.collect::<Vec<_>>();
-    assert_eq!(kernels.len(), 20);
+    assert_eq!(kernels.len(), 24);
     kernels
 }
 
@@ -84,7 +85,11 @@ fn what_is_computed_again_is_counted() {
     let small = y.iter().enumerate().map(|(at, y)| if at % n == 3 { 1e-12 * y } else { *y });
     let mut count = 0;
     for device in devices() {
-        for name in ["gemm_sliced_bf16x6_256x128_nn", "gemm_sliced_bf16x6_64x128_nn"] {
+        for name in [
+            "gemm_sliced_bf16x6_256x192_nn",
+            "gemm_sliced_bf16x6_256x128_nn",
+            "gemm_sliced_bf16x6_64x128_nn",
+        ] {
             for (a, b, wanted) in [
                 (x.clone(), y.clone(), 0),
                 (x.clone(), small.clone().collect::<Vec<_>>(), 0),
@@ -145,6 +150,53 @@ fn every_way_to_lie() {
         }
     }
     counted("sliced::every_way_to_lie", count / devices().len());
+}
+
+/// A size of C, not whole tiles, at which that device has such tiles of two widths: so many wide ones across at least.
+pub(super) fn of_two_widths(device: &Device, wide: usize) -> (usize, usize) {
+    let clusters = (device.multiprocessors() / 2).max(1) as usize;
+    let sizes = [1usize, 2, 4, 8, 12].into_iter().flat_map(|down| (1..=20).map(move |w| (down, w)));
+    let mut sizes = sizes.map(|(down, wide)| (256 * down - 30, 192 * wide + 77));
+    let size = sizes.find(|&(m, n)| {
+        let (across, _) = wide_across((m.div_ceil(256), n), (192, 128), clusters);
+        across >= wide && 192 * across < n
+    });
+    size.expect("there is such a size")
+}
+
+/// What slices cannot hold is found in all patches that a tile has a part of: the second tile of 192 columns has the end of one
+/// patch of 256 and the beginning of the next, whose numbers alone are too small.
+#[test]
+fn a_tile_has_parts_of_patches() {
+    const K: usize = 40;
+    let mut count = 0;
+    for device in devices() {
+        let (m, n) = of_two_widths(&device, 2);
+        let mut random = Random::new(5);
+        let mut draw = || 1.0 + (random.next() >> 41) as f32 * 2f32.powi(-23);
+        let a = (0..m * K).map(|_| draw() * 2f32.powi(100)).collect::<Vec<_>>();
+        let small = |at: usize| if at % n < 256 { 1.0 } else { 2f32.powi(-100) * 2f32.powi(-35) };
+        let b = (0..K * n).map(|at| draw() * small(at)).collect::<Vec<_>>();
+        let case = Case::plain(
+            Operand::dense((m, K), &a),
+            Operand::dense((K, n), &b),
+            Place::dense((m, n), Order::Rows),
+        );
+        let mut bench = Bench::<f32>::new(&device);
+        let c = run(&mut bench, &case, "gemm_sliced_bf16x6_256x192_nn");
+        // The rows of a few warps.
+        for row in (0..m).step_by(17) {
+            for col in 0..n {
+                let term = |p: usize| f64::from(a[row * K + p]) * f64::from(b[p * n + col]);
+                let want = (0..K).map(term).sum::<f64>();
+                let error = (f64::from(c[row * n + col]) - want).abs() / want;
+                let bound = (K as f64 / 32.0 + 48.0) * 2f64.powi(-24);
+                assert!(error <= bound, "{device:?}, ({row}, {col}) of {m} x {n}: {error:e}");
+            }
+        }
+        count += 1;
+    }
+    counted("sliced::a_tile_has_parts_of_patches", count / devices().len());
 }
 
 /// `C = A B` of a row and a column.

@@ -1,7 +1,7 @@
 //! Factors of f32 that are cut into two scaled slices of f16: numbers of all sizes beside each other, what sums are to the bit,
 //! and why they are promoted as often as they are.
 
-use gpu::kernels::gemm_sliced::{halves::PATCH_COLS, widths::wide_across};
+use gpu::kernels::gemm_sliced::halves::PATCH_COLS;
 use host::{
     Compute, F16, Gemm, Matrix, Shape,
     gemm::{Request, Target},
@@ -11,7 +11,7 @@ use tests::{
     gemm::{Bench, Case, Operand, Order, Place, Random, counted},
 };
 
-use super::sliced::{Kind, computes_again, errors, run, step};
+use super::sliced::{Kind, computes_again, errors, of_two_widths, run, step};
 
 /// Two scaled slices hold numbers of one size; what they do not hold is computed again. So every element is as near as the
 /// bound says: also of numbers of 2^-20 to 2^20, one by one and row by row, of one that is far larger than all others, of some
@@ -260,17 +260,7 @@ fn wide_and_narrow_tiles() {
     const K: usize = 70;
     let mut count = 0;
     for device in devices() {
-        let clusters = (device.multiprocessors() / 2).max(1) as usize;
-        let sizes =
-            [1usize, 2, 4, 8, 12].into_iter().flat_map(|down| (1..=20).map(move |w| (down, w)));
-        // One wide tile across at least, and a narrow one that is not whole.
-        let (m, n) = sizes
-            .map(|(down, wide)| (256 * down - 30, 192 * wide + 77))
-            .find(|&(m, n)| {
-                let (across, _) = wide_across((m.div_ceil(256), n), (192, 128), clusters);
-                across > 0 && 192 * across < n
-            })
-            .expect("there is such a size");
+        let (m, n) = of_two_widths(&device, 1);
         let mut random = Random::new(21);
         let mut draw =
             |len: usize| (0..len).map(|_| (random.next() % 31) as f32 - 15.0).collect::<Vec<f32>>();
@@ -298,11 +288,13 @@ fn wide_and_narrow_tiles() {
             };
             let operands = (of((m, K), of_a, &a), of((K, n), of_b, &b));
             let case = Case::plain(operands.0, operands.1, Place::dense((m, n), Order::Rows));
-            let name = format!("gemm_sliced_f16x3_256x192_{way}");
-            let c = run(&mut bench, &case, &name);
-            let wrong = c.iter().zip(&want).position(|(c, want)| c.to_bits() != want.to_bits());
-            assert_eq!(wrong.map(|at| (at / n, at % n)), None, "{device:?}, {name}, {m} x {n}");
-            count += 1;
+            for kind in ["bf16x6", "f16x3"] {
+                let name = format!("gemm_sliced_{kind}_256x192_{way}");
+                let c = run(&mut bench, &case, &name);
+                let wrong = c.iter().zip(&want).position(|(c, want)| c.to_bits() != want.to_bits());
+                assert_eq!(wrong.map(|at| (at / n, at % n)), None, "{device:?}, {name}, {m} x {n}");
+                count += 1;
+            }
         }
     }
     counted("sliced_f16::wide_and_narrow_tiles", count / devices().len());

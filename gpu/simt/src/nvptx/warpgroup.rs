@@ -242,15 +242,18 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// [`for_each_pair`](Self::for_each_pair) of 64 columns, the `PART`th: what is too much at a time is done part by part.
+    /// [`for_each_pair`](Self::for_each_pair) of `COLS` columns, the `PART`th: what is too much at a time is done part by part.
     /// Columns are counted from the part's first. There is nothing in a part past the last.
     #[inline(always)]
-    pub fn for_each_pair_of<const PART: usize>(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
+    pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
+        &self,
+        mut act: impl FnMut(u32, u32, [f32; 2]),
+    ) {
         let (row, col) = place();
-        wgmma::each_pair!(|i| if i < N / 4 && i / 16 == PART {
+        wgmma::each_pair!(|i| if i < N / 4 && i / (COLS / 4) == PART {
             act(
                 row + 8 * (i as u32 % 2),
-                col + 8 * (i as u32 % 16 / 2),
+                col + 8 * ((i % (COLS / 4)) as u32 / 2),
                 [self.0[2 * i], self.0[2 * i + 1]],
             );
         });

@@ -9,7 +9,7 @@
 //! Such an element is the sum of k fused multiply-adds of f32, as of a plain kernel. So what comes out is as IEEE 754 has it, but
 //! for the order. Where there is none of it, each thread compares its sums with two numbers.
 //!
-//! * **A few** of a warp's 16 x 64 elements: the warp computes one after the other. Its lanes take every 32nd step of k each,
+//! * **A few** of a warp's 16 x 32 elements: the warp computes one after the other. Its lanes take every 32nd step of k each,
 //!   beginning at +0, and their sums are added in pairs: within `(k / 32 + 6) 2^-24` of the exact sum.
 //! * **Many**: all of them at once, as a block of a plain kernel does, whose sums of 32 steps are added to others: within
 //!   `(k / 32 + 33) 2^-24`.
@@ -22,16 +22,17 @@
 use super::{
     super::{
         device::{warpgroup::*, *},
-        gemm::{FOUR, epilogue::Epilogue},
-        gemm_wgmma::output::{COLS, PITCH, ROWS},
+        gemm::FOUR,
+        gemm_wgmma::output::ROWS,
     },
     Originals, board,
+    output::{COLS, PITCH},
 };
 use crate::problem::Problem;
 
-/// Elements of a warp's 16 x 64 from more than which on all are computed again: one alone takes as long as some twenty of them
+/// Elements of a warp's 16 x 32 from more than which on all are computed again: one alone takes as long as some twenty of them
 /// together.
-const MANY: u32 = 32;
+const MANY: u32 = 16;
 /// Steps of k that these have at a time.
 const STEPS: usize = 8;
 
@@ -66,6 +67,7 @@ pub fn are_certain<const N: usize>(sums: &Fragment<N>) -> bool {
 }
 
 /// Which rows of A and which columns of B are not zeros alone: a bit for each.
+#[derive(Clone, Copy)]
 pub struct Filled {
     /// Of a warp's 16 rows.
     pub rows: u32,
@@ -76,33 +78,17 @@ pub struct Filled {
 impl Filled {
     /// Nobody knows of any that is not.
     pub const ALL: Filled = Filled { rows: !0, cols: !0 };
-}
 
-/// Which of 32 sums beside each other that have been put down are not certain, and are to be written: a bit for each. Those that
-/// zeros alone have made are put down as zeros. All lanes of the warp come here.
-#[inline(always)]
-#[track_caller]
-fn doubts<const STAGED: usize>(
-    staged: &mut Shared<f32, STAGED, PITCH>,
-    base: usize,
-    filled: &Filled,
-    (rows, cols): (usize, usize),
-    (row, first): (usize, usize),
-    lane: u32,
-) -> u32 {
-    let at = base + row * PITCH + first + lane as usize;
-    let of_lane = warp::shuffle(warp::ALL, filled.cols, first as u32 / 16 + lane / 16);
-    let is_filled = filled.rows >> row & of_lane >> (lane % 16) & 1 == 1;
-    let sum = staged[at];
-    let is_zero = sum == 0.0 && !is_filled;
-    if is_zero {
-        staged[at] = 0.0;
+    /// That of the `part`th columns that are on their way, for this lane. All lanes of a warp come here.
+    #[inline(always)]
+    pub fn of_part(self, part: usize, lane: usize) -> Filled {
+        let first = part * COLS / 16;
+        let cols = warp::shuffle(warp::ALL, self.cols, (first + lane % (COLS / 16)) as u32);
+        Filled { rows: self.rows, cols }
     }
-    let is_inside = row < rows && first + (lane as usize) < cols;
-    warp::ballot(warp::ALL, is_inside && !is_zero && !is_certain(sum))
 }
 
-/// From what a product's sums are computed again.
+/// A warp's 16 x 32 sums that have been put down, and what they are computed again from.
 pub struct Again<'a> {
     /// The product.
     pub problem: &'a Problem,
@@ -110,190 +96,174 @@ pub struct Again<'a> {
     pub originals: Originals<'a>,
     /// Its number in the batch.
     pub product: usize,
+    /// Where they are in C: row and column of the first.
+    pub first: (usize, usize),
+    /// Where they have been put down.
+    pub base: usize,
+    /// The lane's number.
+    pub lane: usize,
 }
 
 impl Again<'_> {
-    /// Writes the sums of a warp's part of 64 x `N` elements of C, the first of which is (row, col), those that are not certain
-    /// computed again.
+    /// Computes again what is not certain. All lanes of the warp come here.
     #[inline(always)]
     #[track_caller]
-    pub fn store<const N: usize, const STAGED: usize>(
+    pub fn replace_doubted<const STAGED: usize>(
         &self,
-        sums: &Fragment<N>,
-        filled: &Filled,
         staged: &mut Shared<f32, STAGED, PITCH>,
-        epilogue: &mut Epilogue<f32>,
-        (first_row, first_col): (usize, usize),
+        filled: Filled,
     ) {
-        let t = thread::thread_idx_x();
-        let warp = warp::shuffle(warp::ALL, t / 32, 0) as usize;
-        // Through a shuffle too: what follows from it would else be computed before the main loop, and take registers there.
-        let lane = warp::shuffle(warp::ALL, t % 32, t % 32);
-        let base = warp * ROWS * PITCH;
-        let first_row = first_row + warp % 4 * ROWS;
-        for part in 0..N / COLS {
-            let mut put = |row: u32, col: u32, two: [f32; 2]| {
-                staged.store64(base + row as usize % ROWS * PITCH + col as usize, two);
-            };
-            // A register has no number that is computed.
-            match part {
-                0 => sums.for_each_pair_of::<0>(&mut put),
-                1 => sums.for_each_pair_of::<1>(&mut put),
-                _ => sums.for_each_pair_of::<2>(&mut put),
-            }
-            warp::sync_warp(warp::ALL);
-            let first_col = first_col + part * COLS;
-            // Of 64 columns at a time: the first 16 are the first lane's.
-            let lane_of_part = (part * COLS / 16) as u32;
-            let cols = warp::shuffle(warp::ALL, filled.cols, lane_of_part + lane % 4);
-            let filled = Filled { rows: filled.rows, cols };
-            let first = (first_row, first_col);
-            let left = epilogue.left(first);
-            let mut count = 0;
-            let (mut at, ends) = (0, 2 * left.0.min(ROWS));
-            while at < ends {
-                let place = (at / 2, at % 2 * 32);
-                count += doubts(staged, base, &filled, left, place, lane).count_ones();
-                at += 1;
-            }
-            let again = match count {
-                0..=MANY => {
-                    self.replace(staged, base, &filled, left, first, lane);
-                    count
-                }
-                _ => {
-                    self.compute(staged, base, first, lane);
-                    (left.0.min(ROWS) * left.1.min(COLS)) as u32
-                }
-            };
-            if again > 0 && lane == 0 {
-                board::count(*self.originals.board, again);
-            }
-            let (first_of_lane, col) = (lane as usize / 16, lane as usize % 16 * FOUR);
-            for row in (first_of_lane..ROWS).step_by(2) {
-                let four = staged.load128(base + row * PITCH + col);
-                epilogue.finish::<false>((first_row + row, first_col + col), four);
-            }
-            warp::sync_warp(warp::ALL);
+        let (mut count, mut row) = (0, 0);
+        while row < self.rows() {
+            count += self.doubts(staged, filled, row).count_ones();
+            row += 1;
+        }
+        if count == 0 {
+            return;
+        }
+        if count <= MANY {
+            self.compute_each(staged, filled);
+        } else {
+            self.compute_all(staged);
+            count = (self.rows() * self.cols()) as u32;
+        }
+        if self.lane == 0 {
+            board::count(*self.originals.board, count);
         }
     }
 
-    /// Computes again what is not certain of a warp's sums that have been put down, one after the other.
+    /// Rows that C has of them.
+    #[inline(always)]
+    fn rows(&self) -> usize {
+        (self.problem.m as usize).saturating_sub(self.first.0).min(ROWS)
+    }
+
+    /// Columns that C has of them.
+    #[inline(always)]
+    fn cols(&self) -> usize {
+        (self.problem.n as usize).saturating_sub(self.first.1).min(COLS)
+    }
+
+    /// Which of a row's sums, one for each lane, are not certain, and are to be written: a bit for each. Those that zeros alone have
+    /// made are put down as zeros. All lanes of the warp come here.
     #[inline(always)]
     #[track_caller]
-    fn replace<const STAGED: usize>(
+    fn doubts<const STAGED: usize>(
         &self,
         staged: &mut Shared<f32, STAGED, PITCH>,
-        base: usize,
-        filled: &Filled,
-        left: (usize, usize),
-        (first_row, first_col): (usize, usize),
-        lane: u32,
+        filled: Filled,
+        row: usize,
+    ) -> u32 {
+        const { assert!(COLS == 32) };
+        let at = self.base + row * PITCH + self.lane;
+        let of_lane = warp::shuffle(warp::ALL, filled.cols, self.lane as u32 / 16);
+        let is_filled = filled.rows >> row & of_lane >> (self.lane % 16) & 1 == 1;
+        let sum = staged[at];
+        let is_zero = sum == 0.0 && !is_filled;
+        if is_zero {
+            staged[at] = 0.0;
+        }
+        warp::ballot(warp::ALL, self.lane < self.cols() && !is_zero && !is_certain(sum))
+    }
+
+    /// Computes again what is not certain, one after the other.
+    #[inline(always)]
+    #[track_caller]
+    fn compute_each<const STAGED: usize>(
+        &self,
+        staged: &mut Shared<f32, STAGED, PITCH>,
+        filled: Filled,
     ) {
-        let (mut row, rows) = (0, left.0.min(ROWS));
-        while row < rows {
-            let mut first = 0;
-            while first < left.1.min(COLS) {
-                let mut doubted = doubts(staged, base, filled, left, (row, first), lane);
-                while doubted != 0 {
-                    let next = doubted.trailing_zeros();
-                    doubted &= doubted - 1;
-                    let place = (first_row + row, first_col + first + next as usize);
-                    let sum = self.sum(place, lane);
-                    if lane == next {
-                        staged[base + row * PITCH + first + next as usize] = sum;
-                    }
+        let mut row = 0;
+        while row < self.rows() {
+            let mut doubted = self.doubts(staged, filled, row);
+            while doubted != 0 {
+                let next = doubted.trailing_zeros() as usize;
+                doubted &= doubted - 1;
+                let sum = self.sum((self.first.0 + row, self.first.1 + next));
+                if self.lane == next {
+                    staged[self.base + row * PITCH + next] = sum;
                 }
-                first += 32;
             }
             row += 1;
         }
         warp::sync_warp(warp::ALL);
     }
 
-    /// All elements of a warp's 16 x 64, computed again: a product as on CUDA cores, of eight rows at a time, of which a lane has
-    /// 4 x 4 sums. What they are of goes by shared memory, [`STEPS`] steps of k at a time: B's rows where the second eight rows of
-    /// sums are put down in the end, and A's columns behind the rows, where nothing else lies.
+    /// All elements of a warp's 16 x 32, computed again: a product as on CUDA cores, of which a lane has 4 x 4 sums. What they are of
+    /// goes by shared memory, [`STEPS`] steps of k at a time, where sums are put down in the end: B's rows where the first eight
+    /// are, A's columns where the others are.
     #[inline(always)]
     #[track_caller]
-    fn compute<const STAGED: usize>(
-        &self,
-        staged: &mut Shared<f32, STAGED, PITCH>,
-        base: usize,
-        (first_row, first_col): (usize, usize),
-        lane: u32,
-    ) {
-        const { assert!(STEPS * 2 == ROWS && PITCH == COLS + FOUR) };
+    fn compute_all<const STAGED: usize>(&self, staged: &mut Shared<f32, STAGED, PITCH>) {
+        const { assert!(STEPS * 2 == ROWS && ROWS <= COLS && COLS == 32) };
         let Problem { m, n, k, a, b, batch, .. } = *self.problem;
         let (m, n, k) = (m as usize, n as usize, k as usize);
-        let lane = lane as usize;
-        let (group, col) = (lane / 16, lane % 16 * FOUR);
-        let at_a = |step: usize, group: usize| base + (2 * step + group) * PITCH + COLS;
-        let at_b = |step: usize| base + (STEPS + step) * PITCH;
-        let mut half = 0;
-        while half < 2 {
-            // Added to -0 a sum of 32 steps stays as it is, also -0.
-            let (mut p, mut sums, mut parts) = (0, [[-0.0; FOUR]; 4], [[0.0; FOUR]; 4]);
-            while p < k {
-                let steps = (k - p).min(STEPS);
-                // What there is not is zero.
-                for i in 0..2 {
-                    let (row, step) = (first_row + half * 8 + i * 4 + lane / STEPS, lane % STEPS);
-                    let from = self.product * batch[0] as usize + row * a[0] as usize;
-                    staged[at_a(step, i) + lane / STEPS] = match row < m && step < steps {
-                        true => self.originals.a[from + (p + step) * a[1] as usize],
-                        false => 0.0,
-                    };
-                }
-                let mut at = 0;
-                while at < 2 * steps {
-                    let (step, place) = (at / 2, at % 2 * 32 + lane);
-                    let col = first_col + place;
-                    let from = self.product * batch[1] as usize + col * b[1] as usize;
-                    staged[at_b(step) + place] = match col < n {
-                        true => self.originals.b[from + (p + step) * b[0] as usize],
-                        false => 0.0,
-                    };
-                    at += 1;
-                }
-                warp::sync_warp(warp::ALL);
-                for step in 0..steps {
-                    let x: [f32; FOUR] = staged.load128(at_a(step, group));
-                    let y: [f32; FOUR] = staged.load128(at_b(step) + col);
-                    for i in 0..4 {
-                        for j in 0..FOUR {
-                            parts[i][j] = fma(x[i], y[j], parts[i][j]);
-                        }
-                    }
-                }
-                warp::sync_warp(warp::ALL);
-                p += STEPS;
-                // Short sums, so that what comes out is as near as an element that is computed alone.
-                if p.is_multiple_of(32) || p >= k {
-                    for i in 0..4 {
-                        for j in 0..FOUR {
-                            sums[i][j] += parts[i][j];
-                            parts[i][j] = 0.0;
-                        }
-                    }
-                }
+        let (base, lane, (first_row, first_col)) = (self.base, self.lane, self.first);
+        let (group, col) = (lane / 8, lane % 8 * FOUR);
+        let at_a = |step: usize| base + (STEPS + step) * PITCH;
+        let at_b = |step: usize| base + step * PITCH;
+        // Other lanes have looked at what is written over.
+        warp::sync_warp(warp::ALL);
+        // Added to -0 a sum of 32 steps stays as it is, also -0.
+        let (mut p, mut sums, mut parts) = (0, [[-0.0; FOUR]; 4], [[0.0; FOUR]; 4]);
+        while p < k {
+            let steps = (k - p).min(STEPS);
+            // What there is not is zero.
+            let step = lane % STEPS;
+            let of_step = self.product * batch[0] as usize + (p + step) * a[1] as usize;
+            for first in (0..ROWS).step_by(4) {
+                let row = first + lane / STEPS;
+                staged[at_a(step) + row] = match first_row + row < m && step < steps {
+                    true => self.originals.a[of_step + (first_row + row) * a[0] as usize],
+                    false => 0.0,
+                };
             }
-            for i in 0..4 {
-                staged.store128(base + (half * 8 + group * 4 + i) * PITCH + col, sums[i]);
+            let from = self.product * batch[1] as usize + (first_col + lane) * b[1] as usize;
+            let mut step = 0;
+            while step < steps {
+                staged[at_b(step) + lane] = match first_col + lane < n {
+                    true => self.originals.b[from + (p + step) * b[0] as usize],
+                    false => 0.0,
+                };
+                step += 1;
             }
             warp::sync_warp(warp::ALL);
-            half += 1;
+            for step in 0..steps {
+                let x: [f32; FOUR] = staged.load128(at_a(step) + group * 4);
+                let y: [f32; FOUR] = staged.load128(at_b(step) + col);
+                for i in 0..4 {
+                    for j in 0..FOUR {
+                        parts[i][j] = fma(x[i], y[j], parts[i][j]);
+                    }
+                }
+            }
+            warp::sync_warp(warp::ALL);
+            p += STEPS;
+            // Short sums, so that what comes out is as near as an element that is computed alone.
+            if p.is_multiple_of(32) || p >= k {
+                for i in 0..4 {
+                    for j in 0..FOUR {
+                        sums[i][j] += parts[i][j];
+                        parts[i][j] = 0.0;
+                    }
+                }
+            }
         }
+        for i in 0..4 {
+            staged.store128(base + (group * 4 + i) * PITCH + col, sums[i]);
+        }
+        warp::sync_warp(warp::ALL);
     }
 
     /// An element of A B, by a warp together.
     #[inline(always)]
     #[track_caller]
-    fn sum(&self, (row, col): (usize, usize), lane: u32) -> f32 {
+    fn sum(&self, (row, col): (usize, usize)) -> f32 {
         let Problem { k, a, b, batch, .. } = *self.problem;
         let from_a = self.product * batch[0] as usize + row * a[0] as usize;
         let from_b = self.product * batch[1] as usize + col * b[1] as usize;
-        let mut p = lane as usize;
+        let mut p = self.lane;
         // A lane without a step of k has -0: added to any sum, that leaves it as it is, also -0.
         let mut sum = if p < k as usize { 0.0 } else { -0.0 };
         while p < k as usize {

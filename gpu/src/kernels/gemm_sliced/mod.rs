@@ -33,51 +33,57 @@
 //! Half as many products are those of two slices of f16, which are scaled ([`f16x3`]).
 //!
 //! # How it goes
-//! Tiles, the producer and the walk are those of [`gemm_wgmma`](super::gemm_wgmma). Other is:
+//! Tiles and the walk are those of [`gemm_wgmma`](super::gemm_wgmma), and there is one warp that copies ([`roles`]). Other is:
 //!
 //! ```text
 //!   kernel                       blocks   warpgroups   a warpgroup's part   the ring: one slice of A and of B, 64 steps of k
+//!   gemm_sliced_bf16x6_256x192     2        2 + 1       64 x 192 or 128       5 x 40 KiB
 //!   gemm_sliced_bf16x6_256x128     2        2 + 1          64 x 128           6 x 32 KiB
 //!   gemm_sliced_bf16x6_64x128      1        1 + 1          64 x 128           8 x 24 KiB
 //! ```
 //!
 //! * **A stage of the ring is one slice** of A and of B. In the order 2, 1, 0 they are needed no longer, each after its band:
 //!   the next but one are copied while the others are still multiplied.
-//! * **Two sets of 64 x 128 sums** are 128 registers a thread, so a tile is no larger. It need not be: what is read is
-//!   multiplied twice, since a band uses each slice with each.
-//! * **Two warpgroups multiply in turn** ([`turns`]): while one waits and promotes, the tensor cores work for the other.
-//! * **Two blocks of a cluster** have tiles one below the other, and each copies half of their columns of B to both: a block
-//!   draws 24 bytes a cycle from the second-level cache, alone 32.
+//! * **Two sets of 64 x 128 sums** are 128 registers a thread, and of 64 x 192 columns 192 of 232. A tile need not be larger: what is
+//!   read is multiplied twice, since a band uses each slice with each. Why wide tiles are worth the trouble, and how they come out
+//!   even: [`f16x3`], [`widths`].
+//! * **Two warpgroups multiply in turn** ([`turns`]): while one waits and promotes, the tensor cores work for the other. Where the
+//!   ring has less than two times three stages, the first band is a turn of its own, and waited for: so both have read the slices 2
+//!   after half of the time, and what takes their place has the other half to come.
+//! * **Two blocks of a cluster** have tiles one below the other, and each copies half of their columns of B to both: of 128 columns a
+//!   block draws 24 bytes a cycle from the second-level cache, alone 32.
 //! * **Clusters keep step** ([`grid::Pace`]): else they drift apart in a long k, and each reads from memory what its neighbours have
 //!   read before. (Those of [`f16x3`] do not: there it made no difference.)
 
 pub mod board;
+mod entries;
 pub mod exceptions;
 pub mod f16x3;
 pub mod halves;
+pub mod output;
 pub mod range;
+pub mod roles;
 pub mod slices;
 pub mod turns;
 pub mod widths;
 
-use self::{range::Range, turns::Turns};
+pub use entries::*;
+
+use self::{
+    exceptions::Filled,
+    range::Range,
+    roles::{Given, Kind, Patches, Ring, stage_lens},
+    turns::Turns,
+    widths::Tiles,
+};
 use super::{
     device::{warpgroup::*, *},
-    gemm::epilogue::Epilogue,
-    gemm_wgmma::{
-        DEPTH,
-        operand::{AcrossK, AlongK, GROUP, Operand},
-        output,
-        walk::Walk,
-    },
+    gemm_wgmma::{DEPTH, operand::GROUP},
 };
 use crate::problem::Problem;
 
 /// Slices of a number: of bf16 three.
 pub const SLICES: usize = 3;
-
-/// Columns of a tile, and of a warpgroup's part of it.
-const COLS: usize = 128;
 
 /// A and B themselves, for what is computed again; and where that is counted.
 #[derive(Clone, Copy)]
@@ -120,232 +126,108 @@ fn anew(problem: &Problem) -> Problem {
     }
 }
 
-/// Tiles of `TILE_ROWS x 128` elements of C, one after the other, by one warpgroup for each 64 rows and one more. `BLOCKS`
-/// blocks of a cluster have tiles one below the other. `STAGED` is the rows of what is on its way to C: 16 for each warp.
-#[inline(always)]
-#[track_caller]
-fn multiply<
-    A: Operand,
-    B: Operand<Element = A::Element>,
-    S: Scope,
-    const TILE_ROWS: usize,
-    const BLOCKS: usize,
-    const STAGES: usize,
-    const STAGED: usize,
->(
-    problem: &Problem,
-    (a, b): (&A, &B),
-    originals: Originals,
-    ranges: (&In<Bf16>, &In<Bf16>),
-    (c, bias): (&mut Out<f32>, &In<f32>),
-    pipeline: &Pipeline<STAGES, S>,
-    staged: &mut Shared<f32, STAGED, { output::PITCH }>,
-) {
-    const {
-        assert!(A::TILE == TILE_ROWS, "a block copies its own rows");
-        assert!(B::TILE * BLOCKS == COLS, "a cluster's blocks copy columns for each other");
-        assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
-        assert!(STAGES >= 2 * SLICES, "slices are copied while others are multiplied");
-    }
-    let mut tiles = dynamic_shared![A::Element];
-    let (len_a, len_b) = (TILE_ROWS * DEPTH, COLS * DEPTH);
-    let t = thread::thread_idx_x() as usize;
-    let (group, warp) = place();
-    let groups = TILE_ROWS / GROUP;
-    let stages = problem.k.div_ceil(DEPTH as u32);
-    let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
-    let mut walk = Walk::<TILE_ROWS, COLS, BLOCKS>::new(problem, rank);
+/// Slices of bf16, which hold an f32.
+pub enum Bf16x6 {}
 
-    if t == 0 {
-        pipeline.init(groups as u32);
-    }
-    match BLOCKS {
-        1 => thread::sync_threads(),
-        _ => cluster::sync(),
-    }
-    // Up to here nothing of this launch depends on the ones before it.
-    grid::let_next_begin();
-    grid::wait_for_earlier();
+impl Kind for Bf16x6 {
+    type Element = Bf16;
 
-    if group == groups {
-        // With one other warpgroup there are registers enough.
-        if groups > 1 {
-            give_registers::<40>();
-        }
-        if warp > 0 {
-            return;
-        }
-        let mut producer = pipeline.producer();
-        // One thread of the cluster's: its other block's copies wait for the same readers.
-        let sets_pace = BLOCKS > 1 && rank == 0;
-        let mut pace = grid::Pace::new(thread::grid_dim_x() / BLOCKS as u32, walk.rounds());
-        let mut board = *originals.board;
-        let mut arrive = |count: u32| board.atomic_add(board::PACE, count);
-        while let Some((product, row, col)) = walk.next() {
-            if sets_pace && warp::elect() {
-                pace.wait(&mut arrive);
+    const SLICES: usize = SLICES;
+    const KEEPS_STEP: bool = true;
+
+    #[inline(always)]
+    #[track_caller]
+    fn note<A: Layout, B: Layout, const COLS: usize>(
+        problem: &Problem,
+        ranges: Patches<Self>,
+        place: (u32, u32, u32),
+    ) -> [u32; 2] {
+        [Range::certain::<A, B, GROUP, COLS>(problem, ranges, place).to_bits(), 0]
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn compute<
+        A: Layout,
+        B: Layout,
+        S: Scope,
+        W: Tiles,
+        const STAGES: usize,
+        const GROUPS: usize,
+        const TILE_ROWS: usize,
+        const COLS: usize,
+        const MOST: usize,
+    >(
+        given: &mut Given<Self, S, STAGES, GROUPS, TILE_ROWS>,
+        turns: &Turns,
+        (next, read, notes): &mut Ring<STAGES, S>,
+    ) {
+        // Is the first band a turn of its own?
+        let in_two = const { STAGES < 2 * SLICES };
+        let tiles = dynamic_shared![Bf16];
+        let (len_a, len) = const { stage_lens(TILE_ROWS, MOST) };
+        let mut walk = W::new(&anew(given.problem));
+        loop {
+            let (problem, (group, warp)) = (&anew(given.problem), place());
+            if walk.are_done(problem) {
+                break;
             }
-            for stage in 0..stages {
-                let p = stage * DEPTH as u32;
-                for slice in (0..SLICES as u32).rev() {
-                    let at = producer.acquire_warp() * (len_a + len_b);
-                    if warp::elect() {
-                        let plane = product * SLICES as u32 + slice;
-                        producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
-                        a.load::<1>(&mut tiles, at, plane, (row, p), producer.full());
-                        b.load_part::<BLOCKS>(
-                            &mut tiles,
-                            at + len_a,
-                            plane,
-                            (col, p),
-                            rank,
-                            producer.full(),
-                        );
+            // (Of this tile: were they the kernel's, they would take registers while the tile is written.)
+            let mut sums = Accumulators::<COLS>::zeroed();
+            let mut master = Fragment::<COLS>::zeroed();
+            for _ in 0..problem.k.div_ceil(DEPTH as u32) {
+                let mut slice = || {
+                    let at = next.wait_warp() * len;
+                    next.advance();
+                    let rows = tiles.operand::<A>(at + group * GROUP * DEPTH);
+                    (rows, tiles.operand::<B>(at + len_a))
+                };
+                let ((a2, b2), (a1, b1), (a0, b0)) = (slice(), slice(), slice());
+
+                // After its band nobody reads a slice any more.
+                let mut release = || {
+                    // The tensor cores have read for all of the warpgroup.
+                    if warp == 0 {
+                        read.release_multiplied();
                     }
-                    producer.advance();
+                    read.advance();
+                };
+                turns.begin(group);
+                sums.multiply(a0, b2);
+                sums.multiply_add(a1, b1);
+                sums.multiply_add(a2, b0);
+                commit();
+                if in_two {
+                    turns.end(group);
+                    wait::<0>();
+                    release();
+                    turns.begin(group);
                 }
+                sums.multiply_add(a0, b1);
+                sums.multiply_add(a1, b0);
+                commit();
+                sums.multiply_add(a0, b0);
+                commit();
+                turns.end(group);
+
+                if !in_two {
+                    wait::<2>();
+                    release();
+                }
+                wait::<1>();
+                release();
+                let sums = sums.wait::<0>();
+                release();
+                master.add(sums);
             }
-        }
-        if sets_pace && warp::elect() {
-            pace.finish(arrive);
-        }
-        if BLOCKS > 1 {
-            producer.drain_warp();
-        }
-        return;
-    }
-
-    if groups > 1 {
-        take_registers::<232>();
-    }
-    let turns = Turns::new(group, groups);
-    // What is begun, and what has been read.
-    let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
-    loop {
-        let problem = &anew(problem);
-        walk = walk.renewed(problem);
-        let Some((product, row, col)) = walk.next() else {
-            break;
-        };
-        let certain = Range::certain::<A::Layout, B::Layout, TILE_ROWS, COLS>(
-            problem,
-            ranges,
-            (product, row, col),
-        );
-        // (Of this tile: were they the kernel's, they would take registers while the tile is written.)
-        let mut sums = Accumulators::<COLS>::zeroed();
-        let mut master = Fragment::<COLS>::zeroed();
-        for _ in 0..stages {
-            let mut slice = || {
-                let at = next.wait_warp() * (len_a + len_b);
-                next.advance();
-                let rows = tiles.operand::<A::Layout>(at + group * GROUP * DEPTH);
-                (rows, tiles.operand::<B::Layout>(at + len_a))
-            };
-            let ((a2, b2), (a1, b1), (a0, b0)) = (slice(), slice(), slice());
-
-            turns.begin(group);
-            sums.multiply(a0, b2);
-            sums.multiply_add(a1, b1);
-            sums.multiply_add(a2, b0);
-            commit();
-            sums.multiply_add(a0, b1);
-            sums.multiply_add(a1, b0);
-            commit();
-            sums.multiply_add(a0, b0);
-            commit();
-            turns.end(group);
-
-            // After its band nobody reads a slice any more.
-            let mut release = || {
-                // The tensor cores have read for all of the warpgroup.
-                if warp == 0 {
-                    read.release_multiplied();
-                }
-                read.advance();
-            };
-            wait::<2>();
-            release();
-            wait::<1>();
-            release();
-            let sums = sums.wait::<0>();
-            release();
-            master.add(sums);
-        }
-        let problem = &anew(problem);
-        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
-        let first = (row as usize + group * GROUP, col as usize);
-        master.map(|sum| exceptions::doubted(sum, sum.abs() >= certain));
-        if exceptions::are_certain(&master) {
-            output::store(&master, staged, &mut epilogue, first);
-        } else {
-            let again = exceptions::Again { problem, originals, product: product as usize };
-            again.store(&master, &exceptions::Filled::ALL, staged, &mut epilogue, first);
+            let (problem, (group, _)) = (&anew(given.problem), place());
+            let (product, row, col) = walk.place(problem);
+            walk.advance(problem);
+            let [certain, _] = given.notes.read(group, notes).map(f32::from_bits);
+            master.map(|sum| exceptions::doubted(sum, sum.abs() >= certain));
+            let place = (product, row + (group * GROUP) as u32, col);
+            let certain = (exceptions::are_certain(&master), Filled::ALL);
+            output::store(given, problem, place, &master, certain);
         }
     }
-    turns.finish(place().0);
 }
-
-/// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring, sums on their
-/// way to C, and the ring's barriers: two of eight bytes a stage.
-macro_rules! entry {
-    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
-    ($name:ident: $rows:tt x 128 of 1, $($rest:tt)*) => {
-        entry! { @ $name [barriers = 1] pipeline: $rows x 128 of 1, $($rest)* }
-    };
-    ($name:ident: $rows:tt x 128 of $blocks:tt, $($rest:tt)*) => {
-        entry! { @ $name [cluster = ($blocks)] cluster_pipeline: $rows x 128 of $blocks, $($rest)* }
-    };
-    (
-        @ $name:ident [$($together:tt)*] $ring:ident:
-        $rows:tt x 128 of $blocks:tt, $stages:tt stages, $a:ident, $b:ident
-    ) => {
-        #[doc = concat!(
-            "Tiles of ", $rows, " x 128 elements, blocks of a cluster for each: ", $blocks, "; A lies [`", stringify!($a),
-            "`], B [`", stringify!($b), "`]."
-        )]
-        #[kernel(
-            block = (128 * ($rows / $blocks / GROUP + 1)),
-            $($together)*,
-            dynamic_shared = $stages * DEPTH * ($rows / $blocks + COLS) * size_of::<Bf16>(),
-            shared = $rows / $blocks * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
-            min_blocks = 1,
-            arch = 90,
-            dependent
-        )]
-        pub fn $name(
-            problem: Problem,
-            a: TensorMap<Bf16>,
-            b: TensorMap<Bf16>,
-            a_itself: In<f32>,
-            b_itself: In<f32>,
-            ranges_a: In<Bf16>,
-            ranges_b: In<Bf16>,
-            mut c: Out<f32>,
-            bias: In<f32>,
-            board: Out<u32>,
-        ) {
-            const ROWS: usize = $rows / $blocks;
-            let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, { COLS / $blocks }>::new(&b));
-            let originals = Originals {
-                a: &a_itself,
-                b: &b_itself,
-                board: &board,
-            };
-            let ranges = (&ranges_a, &ranges_b);
-            let (out, ring) = ((&mut c, &bias), $ring![$stages]);
-            let mut staged = shared![f32; ROWS, output::PITCH];
-            multiply::<_, _, _, ROWS, $blocks, $stages, ROWS>(&problem, operands, originals, ranges, out, &ring, &mut staged);
-        }
-    };
-}
-
-entry! { gemm_sliced_bf16x6_256x128_nn: 256 x 128 of 2, 6 stages, AlongK, AcrossK }
-entry! { gemm_sliced_bf16x6_256x128_nt: 256 x 128 of 2, 6 stages, AlongK, AlongK }
-entry! { gemm_sliced_bf16x6_256x128_tn: 256 x 128 of 2, 6 stages, AcrossK, AcrossK }
-entry! { gemm_sliced_bf16x6_256x128_tt: 256 x 128 of 2, 6 stages, AcrossK, AlongK }
-
-entry! { gemm_sliced_bf16x6_64x128_nn: 64 x 128 of 1, 8 stages, AlongK, AcrossK }
-entry! { gemm_sliced_bf16x6_64x128_nt: 64 x 128 of 1, 8 stages, AlongK, AlongK }
-entry! { gemm_sliced_bf16x6_64x128_tn: 64 x 128 of 1, 8 stages, AcrossK, AcrossK }
-entry! { gemm_sliced_bf16x6_64x128_tt: 64 x 128 of 1, 8 stages, AcrossK, AlongK }

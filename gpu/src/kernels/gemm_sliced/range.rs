@@ -82,19 +82,16 @@ impl Range {
         (outer, size): (u32, u32),
         k: u32,
     ) -> Range {
-        const {
-            assert!(
-                TILE.is_multiple_of(PATCH_ROWS) && PATCH_COLS.is_multiple_of(TILE),
-                "whole patches, or in one"
-            );
-        }
+        const { assert!(TILE.is_multiple_of(PATCH_ROWS), "of rows whole patches") };
         // Of a cluster's blocks, some have tiles below the last row.
         if outer >= size {
             return Range::default();
         }
         let ((down, across), first_row, first_col, of_tile) = if L::MN_MAJOR == 1 {
             let (down, across) = patches(k, size);
-            ((down, across), 0, outer / PATCH_COLS as u32, (down, 1))
+            let first = outer / PATCH_COLS as u32;
+            let last = ((outer + TILE as u32).min(size) - 1) / PATCH_COLS as u32;
+            ((down, across), 0, first, (down, last - first + 1))
         } else {
             let (down, across) = patches(size, k);
             let first = outer / PATCH_ROWS as u32;

@@ -28,6 +28,9 @@ pub trait Tiles: Copy {
 
     /// Goes on to the next one.
     fn advance(&mut self, problem: &Problem);
+
+    /// Where tiles go round, so that clusters may keep step: how many those have that have most.
+    fn rounds(self, problem: &Problem) -> Option<u32>;
 }
 
 /// All tiles of C, of one width.
@@ -74,6 +77,13 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles
     fn advance(&mut self, _: &Problem) {
         self.0 += cluster::numbers().1;
     }
+
+    #[inline(always)]
+    fn rounds(self, problem: &Problem) -> Option<u32> {
+        let tiles = Walk::<ROWS, COLS, BLOCKS>::new(problem, 0).tiles();
+        // Not zero, which the compiler cannot know.
+        Some(tiles.div_ceil(cluster::numbers().1.max(1)))
+    }
 }
 
 /// The same product with C's wide columns alone.
@@ -101,6 +111,11 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles for Wide<R
     #[inline(always)]
     fn advance(&mut self, problem: &Problem) {
         self.0.advance(problem);
+    }
+
+    #[inline(always)]
+    fn rounds(self, problem: &Problem) -> Option<u32> {
+        self.0.rounds(&of_wide(problem))
     }
 }
 
@@ -137,6 +152,11 @@ impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: us
     #[inline(always)]
     fn advance(&mut self, problem: &Problem) {
         self.0 = Turn::of::<ROWS, COLS, BLOCKS>(problem).after(self.0);
+    }
+
+    #[inline(always)]
+    fn rounds(self, _: &Problem) -> Option<u32> {
+        None
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) mod output;
 mod parts;
 mod shifted;
 pub(crate) mod walk;
-mod words;
+pub(crate) mod words;
 
 pub use self::{entries::*, gathered::*, shifted::CLASSES};
 use self::{

@@ -4,8 +4,8 @@
 //! together have 32 bytes of a row. Put down in shared memory and taken up again, what is written is as long as it can be, and
 //! a loop can go over it, which over registers it cannot.
 //!
-//! A C that is `alpha A B`, row-major, is written by sixteen bytes ([`words`]). Any other goes by 64 columns at a time through
-//! the epilogue.
+//! A C that is `alpha A B`, row-major, is written by sixteen bytes ([`words`]). Any other goes by some columns at a time, mostly 64,
+//! through the epilogue.
 //!
 //! A warp's sixteen rows are its own, so no other warp is waited for.
 
@@ -17,7 +17,7 @@ use super::{
     words::{self, InWords},
 };
 
-/// Columns that are on their way at a time.
+/// Columns that are on their way at a time, where shared memory is not short.
 pub const COLS: usize = 64;
 /// Rows of a warp.
 pub const ROWS: usize = 16;
@@ -40,7 +40,13 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize>(
     let base = warp * ROWS * PITCH;
     let first_row = first_row + warp % 4 * ROWS;
     if epilogue.is_scaled_in_rows() {
-        words::store(sums, staged, base, epilogue, (first_row, first_col));
+        words::store::<_, COLS, _, _, _>(
+            sums,
+            staged,
+            (base, lane),
+            epilogue,
+            (first_row, first_col),
+        );
         return;
     }
     let (_, cols) = epilogue.left((first_row, first_col));
@@ -51,31 +57,51 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize>(
             let col = lane % 4 * 2 + col as usize / 8 * 8;
             staged.store64(base + row * PITCH + col, two);
         };
-        // A register has no number that is computed.
-        match part {
-            0 => sums.for_each_pair_of::<0>(&mut put),
-            1 => sums.for_each_pair_of::<1>(&mut put),
-            2 => sums.for_each_pair_of::<2>(&mut put),
-            _ => sums.for_each_pair_of::<3>(&mut put),
-        }
+        each_pair_of::<COLS, N>(sums, part, &mut put);
         warp::sync_warp(warp::ALL);
-        finish(staged, base, epilogue, (first_row, first_col + part * COLS));
+        finish::<_, COLS, _, _>(
+            staged,
+            (base, lane),
+            epilogue,
+            (first_row, first_col + part * COLS),
+        );
         warp::sync_warp(warp::ALL);
     }
 }
 
-/// Writes a warp's elements, whatever C is and however it lies.
+/// Calls `act` with row and column of the first of two neighbours, and both, for all of this thread that belong to the `part`th
+/// `COLS` columns. Columns are counted from the part's first.
+#[inline(always)]
+pub fn each_pair_of<const COLS: usize, const N: usize>(
+    sums: &Fragment<N>,
+    part: usize,
+    act: impl FnMut(u32, u32, [f32; 2]),
+) {
+    // A register has no number that is computed.
+    match part {
+        0 => sums.for_each_pair_of::<COLS, 0>(act),
+        1 => sums.for_each_pair_of::<COLS, 1>(act),
+        2 => sums.for_each_pair_of::<COLS, 2>(act),
+        _ if N <= 4 * COLS => sums.for_each_pair_of::<COLS, 3>(act),
+        3 => sums.for_each_pair_of::<COLS, 3>(act),
+        4 => sums.for_each_pair_of::<COLS, 4>(act),
+        _ => sums.for_each_pair_of::<COLS, 5>(act),
+    }
+}
+
+/// Writes a warp's 16 x `COLS` elements that have been put down, whatever C is and however it lies. It is the warp's lane of that
+/// number that comes here.
 #[inline(always)]
 #[track_caller]
-fn finish<C: Stored<Real = f32>, const STAGED: usize>(
+pub fn finish<C: Stored<Real = f32>, const COLS: usize, const STAGED: usize, const PITCH: usize>(
     staged: &Shared<f32, STAGED, PITCH>,
-    base: usize,
+    (base, lane): (usize, usize),
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
 ) {
-    let lane = thread::lane_id() as usize;
-    let (row_of_lane, col) = (lane / 16, lane % 16 * FOUR);
-    for row in (row_of_lane..ROWS).step_by(2) {
+    let lanes = const { COLS / FOUR };
+    let (row_of_lane, col) = (lane / lanes, lane % lanes * FOUR);
+    for row in (row_of_lane..ROWS).step_by(32 / lanes) {
         let four = staged.load128(base + row * PITCH + col);
         epilogue.finish::<false>((first_row + row, first_col + col), four);
     }

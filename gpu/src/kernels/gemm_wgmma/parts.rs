@@ -241,8 +241,8 @@ fn each_pair_of_round<const N: usize, const PITCH: usize>(
     // A register has no number that is computed.
     match round {
         _ if PITCH - PAD == N => sums.for_each_pair(put),
-        0 => sums.for_each_pair_of::<0>(put),
-        _ => sums.for_each_pair_of::<1>(put),
+        0 => sums.for_each_pair_of::<64, 0>(put),
+        _ => sums.for_each_pair_of::<64, 1>(put),
     }
 }
 

@@ -46,22 +46,10 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS,
         Walk { next, rank, down, across, tiles: down * across * problem.products }
     }
 
-    /// The same tiles of the same problem: what it makes of the problem's numbers need not be kept meanwhile.
-    #[inline(always)]
-    pub fn renewed(self, problem: &Problem) -> Self {
-        Walk { next: self.next, ..Walk::new(problem, self.rank) }
-    }
-
     /// Tiles of all products.
     #[inline(always)]
     pub fn tiles(&self) -> u32 {
         self.tiles
-    }
-
-    /// Tiles of the blocks that have most of them.
-    #[inline(always)]
-    pub fn rounds(&self) -> u32 {
-        self.tiles.div_ceil((thread::grid_dim_x() / BLOCKS as u32).max(1))
     }
 
     /// The next tile's product, first row and first column. All blocks of a cluster go on together: a tile may lie below the

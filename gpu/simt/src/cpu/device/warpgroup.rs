@@ -325,14 +325,17 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// [`for_each_pair`](Self::for_each_pair) of 64 columns, the `PART`th: what is too much at a time is done part by part.
+    /// [`for_each_pair`](Self::for_each_pair) of `COLS` columns, the `PART`th: what is too much at a time is done part by part.
     /// Columns are counted from the part's first. There is nothing in a part past the last.
     #[track_caller]
-    pub fn for_each_pair_of<const PART: usize>(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
+    pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
+        &self,
+        mut act: impl FnMut(u32, u32, [f32; 2]),
+    ) {
         let (_, thread) = own();
-        for i in (32 * PART..N / 2).step_by(2).take(16) {
+        for i in (COLS / 2 * PART..N / 2).step_by(2).take(COLS / 4) {
             let (row, col) = fragment::accumulator(thread, i);
-            act(row as u32, (col % 64) as u32, [self.0[i], self.0[i + 1]]);
+            act(row as u32, (col % COLS) as u32, [self.0[i], self.0[i + 1]]);
         }
     }
 

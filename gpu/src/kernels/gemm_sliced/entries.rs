@@ -1,0 +1,179 @@
+//! The kernels, a line each: all that they differ in.
+//!
+//! ```text
+//!   gemm_sliced_f16x3_256x192_nt: F16x3 of F16,   256 x 192 or 128 of 2,   4 stages,     AlongK, PartsAlongK
+//!   the name                      the slices      C's tiles, of two        of the ring   how A and B lie
+//!                                                 widths, of two blocks
+//! ```
+
+use super::{
+    super::{
+        device::{warpgroup::*, *},
+        gemm_wgmma::{
+            DEPTH,
+            operand::{AcrossK, AlongK, GROUP, Operand, PartAcrossK, PartsAlongK},
+        },
+    },
+    Bf16x6, Originals,
+    f16x3::F16x3,
+    output, place,
+    roles::{Given, Kind, Notes, begin, copy, note},
+    turns::Turns,
+    widths::{Alike, Narrow, Wide},
+};
+use crate::problem::Problem;
+
+/// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring, sums on their
+/// way to C, notes, and both's barriers: two of eight bytes a stage.
+macro_rules! entry {
+    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
+    ($name:ident: $kind:ident of $element:ident, $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
+        entry! {
+            @ $name $kind $element [barriers = 1] pipeline: $rows x $cols [$cols: Alike<$rows, $cols, 1>] of 1, $($rest)*
+        }
+    };
+    ($name:ident: $kind:ident of $element:ident, $rows:tt x $cols:tt of 2, $($rest:tt)*) => {
+        entry! {
+            @ $name $kind $element [cluster = (2)] cluster_pipeline: $rows x $cols [
+                $cols: Alike<{ $rows / 2 }, $cols, 2>
+            ] of 2, $($rest)*
+        }
+    };
+    ($name:ident: $kind:ident of $element:ident, $rows:tt x $cols:tt or $narrow:tt of 2, $($rest:tt)*) => {
+        entry! {
+            @ $name $kind $element [cluster = (2)] cluster_pipeline: $rows x $cols [
+                $cols: Wide<{ $rows / 2 }, $cols, 2>, $narrow: Narrow<{ $rows / 2 }, $cols, $narrow, 2>
+            ] of 2, $($rest)*
+        }
+    };
+    (
+        @ $name:ident $kind:ident $element:ident [$($together:tt)*] $ring:ident:
+        $rows:tt x $most:tt [$($cols:tt: $tiles:ty),+] of $blocks:tt, $stages:tt stages, $a:ident, $b:ident
+    ) => {
+        #[doc = concat!(
+            "Tiles of ", $rows, " rows and as many columns: ", $($cols, ", ",)+ "blocks of a cluster for each: ", $blocks,
+            "; A lies [`", stringify!($a), "`], B [`", stringify!($b), "`]."
+        )]
+        #[kernel(
+            block = (128 * ($rows / $blocks / GROUP + 1)),
+            $($together)*,
+            dynamic_shared = $stages * DEPTH * ($rows / $blocks + $most) * size_of::<$element>(),
+            shared = $rows / $blocks * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>()
+                + $rows / $blocks / GROUP * (2 * size_of::<u32>() + 2 * size_of::<u64>()),
+            min_blocks = 1,
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: Problem,
+            a: TensorMap<$element>,
+            b: TensorMap<$element>,
+            a_itself: In<f32>,
+            b_itself: In<f32>,
+            patches_a: In<$element>,
+            patches_b: In<$element>,
+            mut c: Out<f32>,
+            bias: In<f32>,
+            board: Out<u32>,
+        ) {
+            const ROWS: usize = $rows / $blocks;
+            const GROUPS: usize = ROWS / GROUP;
+            const { assert!($stages > $kind::SLICES, "slices are copied while others are multiplied") };
+            let mut staged = shared![f32; ROWS, output::PITCH];
+            let mut notes = Notes { rings: pipeline![GROUPS], words: shared![u32; GROUPS, 2] };
+            let mut given = Given::<$kind, _, $stages, GROUPS, ROWS> {
+                problem: &problem,
+                originals: Originals { a: &a_itself, b: &b_itself, board: &board },
+                patches: (&patches_a, &patches_b),
+                c: &mut c,
+                bias: &bias,
+                pipeline: &$ring![$stages],
+                notes: &mut notes,
+                staged: &mut staged,
+            };
+            begin::<_, $blocks, $stages, GROUPS>(given.pipeline, &given.notes.rings);
+            let (group, warp) = place();
+            if group == GROUPS {
+                // With one other warpgroup there are registers enough.
+                if GROUPS > 1 {
+                    give_registers::<40>();
+                }
+                if warp > 0 {
+                    let group = warp - 1;
+                    if group < GROUPS {
+                        let rings = given.notes.rings.part::<1>(group);
+                        let mut ring = rings.producer();
+                        $(
+                            note::<_, layout!($a), layout!($b), _, $tiles, $stages, GROUPS, ROWS, $cols>(
+                                &mut given, group, &mut ring,
+                            );
+                        )+
+                    }
+                    return;
+                }
+                let of_a = $a::<_, ROWS>::new(&a);
+                let mut producer = given.pipeline.producer();
+                $(
+                    let of_b = $b::<_, { $cols / $blocks }>::new(&b);
+                    copy::<$kind, _, _, $tiles, $blocks, $stages, $cols, $most>(
+                        (&of_a, &of_b), &problem, board, &mut producer,
+                    );
+                )+
+                if $blocks > 1 {
+                    producer.drain_warp();
+                }
+                return;
+            }
+            if GROUPS > 1 {
+                take_registers::<232>();
+            }
+            let turns = Turns::new(group, GROUPS);
+            // What is begun, and what has been read.
+            let notes = given.notes.rings.part::<1>(group);
+            let mut ring = (given.pipeline.consumer(), given.pipeline.consumer(), notes.consumer());
+            $(
+                $kind::compute::<layout!($a), layout!($b), _, $tiles, $stages, GROUPS, ROWS, $cols, $most>(
+                    &mut given, &turns, &mut ring,
+                );
+            )+
+            turns.finish(place().0);
+        }
+    };
+}
+
+/// How an operand's elements lie in shared memory.
+macro_rules! layout {
+    ($operand:ident) => {
+        <$operand<F16, GROUP> as Operand>::Layout
+    };
+}
+
+entry! { gemm_sliced_bf16x6_256x192_nn: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, AlongK, PartAcrossK }
+entry! { gemm_sliced_bf16x6_256x192_nt: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, AlongK, PartsAlongK }
+entry! { gemm_sliced_bf16x6_256x192_tn: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, AcrossK, PartAcrossK }
+entry! { gemm_sliced_bf16x6_256x192_tt: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, AcrossK, PartsAlongK }
+
+entry! { gemm_sliced_bf16x6_256x128_nn: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, AlongK, AcrossK }
+entry! { gemm_sliced_bf16x6_256x128_nt: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, AlongK, AlongK }
+entry! { gemm_sliced_bf16x6_256x128_tn: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_bf16x6_256x128_tt: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, AcrossK, AlongK }
+
+entry! { gemm_sliced_bf16x6_64x128_nn: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, AlongK, AcrossK }
+entry! { gemm_sliced_bf16x6_64x128_nt: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, AlongK, AlongK }
+entry! { gemm_sliced_bf16x6_64x128_tn: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_bf16x6_64x128_tt: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, AcrossK, AlongK }
+
+entry! { gemm_sliced_f16x3_256x192_nn: F16x3 of F16, 256 x 192 or 128 of 2, 4 stages, AlongK, PartAcrossK }
+entry! { gemm_sliced_f16x3_256x192_nt: F16x3 of F16, 256 x 192 or 128 of 2, 4 stages, AlongK, PartsAlongK }
+entry! { gemm_sliced_f16x3_256x192_tn: F16x3 of F16, 256 x 192 or 128 of 2, 4 stages, AcrossK, PartAcrossK }
+entry! { gemm_sliced_f16x3_256x192_tt: F16x3 of F16, 256 x 192 or 128 of 2, 4 stages, AcrossK, PartsAlongK }
+
+entry! { gemm_sliced_f16x3_256x128_nn: F16x3 of F16, 256 x 128 of 2, 6 stages, AlongK, AcrossK }
+entry! { gemm_sliced_f16x3_256x128_nt: F16x3 of F16, 256 x 128 of 2, 6 stages, AlongK, AlongK }
+entry! { gemm_sliced_f16x3_256x128_tn: F16x3 of F16, 256 x 128 of 2, 6 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_f16x3_256x128_tt: F16x3 of F16, 256 x 128 of 2, 6 stages, AcrossK, AlongK }
+
+entry! { gemm_sliced_f16x3_64x128_nn: F16x3 of F16, 64 x 128 of 1, 8 stages, AlongK, AcrossK }
+entry! { gemm_sliced_f16x3_64x128_nt: F16x3 of F16, 64 x 128 of 1, 8 stages, AlongK, AlongK }
+entry! { gemm_sliced_f16x3_64x128_tn: F16x3 of F16, 64 x 128 of 1, 8 stages, AcrossK, AcrossK }
+entry! { gemm_sliced_f16x3_64x128_tt: F16x3 of F16, 64 x 128 of 1, 8 stages, AcrossK, AlongK }

@@ -1,0 +1,236 @@
+//! What the warps of a block do, whatever the slices are of: one copies, some find out how far sums can be relied on, and two
+//! warpgroups multiply, or one.
+
+use super::{
+    super::{
+        device::{warpgroup::*, *},
+        gemm_wgmma::{
+            DEPTH,
+            operand::{GROUP, Operand},
+        },
+    },
+    Originals, board, output,
+    turns::Turns,
+    widths::Tiles,
+};
+use crate::problem::Problem;
+
+/// A kind of slices, and how their products are summed.
+pub trait Kind: Sized {
+    /// What slices are of, and what is written of their patches.
+    type Element: Factor;
+
+    /// Slices of a number.
+    const SLICES: usize;
+
+    /// Do clusters keep step ([`grid::Pace`])?
+    const KEEPS_STEP: bool;
+
+    /// How far sums of 64 rows and `COLS` columns can be relied on, the first of which is (product, row, col): what
+    /// [`compute`](Self::compute) is told. All lanes of a warp come here.
+    fn note<A: Layout, B: Layout, const COLS: usize>(
+        problem: &Problem,
+        patches: Patches<Self>,
+        place: (u32, u32, u32),
+    ) -> [u32; 2];
+
+    /// Computes the tiles of `COLS` columns that are a warpgroup's, from a ring whose stages have place for such of `MOST`.
+    fn compute<
+        A: Layout,
+        B: Layout,
+        S: Scope,
+        W: Tiles,
+        const STAGES: usize,
+        const GROUPS: usize,
+        const TILE_ROWS: usize,
+        const COLS: usize,
+        const MOST: usize,
+    >(
+        given: &mut Given<Self, S, STAGES, GROUPS, TILE_ROWS>,
+        turns: &Turns,
+        ring: &mut Ring<STAGES, S>,
+    );
+}
+
+/// What the pass that cuts has written of A's patches, and of B's.
+pub type Patches<'a, K> = (&'a In<<K as Kind>::Element>, &'a In<<K as Kind>::Element>);
+
+/// What all tiles are computed of, and where to.
+pub struct Given<
+    'a,
+    K: Kind,
+    S: Scope,
+    const STAGES: usize,
+    const GROUPS: usize,
+    const STAGED: usize,
+> {
+    /// The products.
+    pub problem: &'a Problem,
+    /// A and B.
+    pub originals: Originals<'a>,
+    /// Of these what the pass that cuts has written.
+    pub patches: Patches<'a, K>,
+    /// C.
+    pub c: &'a mut Out<f32>,
+    /// What is added to it.
+    pub bias: &'a In<f32>,
+    /// The ring of slices.
+    pub pipeline: &'a Pipeline<STAGES, S>,
+    /// What is known of sums.
+    pub notes: &'a mut Notes<GROUPS>,
+    /// Sums on their way to C.
+    pub staged: &'a mut Shared<f32, STAGED, { output::PITCH }>,
+}
+
+/// How far the sums of the next tile can be relied on, for each warpgroup that multiplies: found by warps that have nothing else to
+/// do, while the tile before is multiplied. A ring of one stage for each.
+pub struct Notes<const GROUPS: usize> {
+    /// A stage for each.
+    pub rings: Pipeline<GROUPS>,
+    /// Two words for each.
+    pub words: Shared<u32, GROUPS, 2>,
+}
+
+impl<const GROUPS: usize> Notes<GROUPS> {
+    /// Those of the next tile, for a warpgroup of that number. All lanes of its warps come here.
+    #[inline(always)]
+    #[track_caller]
+    pub fn read(&self, group: usize, ring: &mut Consumer<1>) -> [u32; 2] {
+        ring.wait_warp();
+        let words = [0, 1].map(|word| self.words[(group, word)]);
+        ring.release_warp();
+        ring.advance();
+        words
+    }
+}
+
+/// A warpgroup's two turns in the ring, of what is begun next and of what has been read; and its turn in its notes'.
+pub type Ring<'p, const STAGES: usize, S> =
+    (Consumer<'p, STAGES, S>, Consumer<'p, STAGES, S>, Consumer<'p, 1>);
+
+/// Elements of a stage: of A, and of A and of B.
+pub const fn stage_lens(rows: usize, cols: usize) -> (usize, usize) {
+    (rows * DEPTH, (rows + cols) * DEPTH)
+}
+
+/// Prepares the ring of a block with so many warpgroups that multiply, and waits for the launch that cuts.
+#[inline(always)]
+#[track_caller]
+pub fn begin<S: Scope, const BLOCKS: usize, const STAGES: usize, const GROUPS: usize>(
+    pipeline: &Pipeline<STAGES, S>,
+    notes: &Pipeline<GROUPS>,
+) {
+    if thread::thread_idx_x() == 0 {
+        pipeline.init(GROUPS as u32);
+        // Written by one warp, read by the four of a warpgroup.
+        notes.init_for_writers(1, 4);
+    }
+    match BLOCKS {
+        1 => thread::sync_threads(),
+        _ => cluster::sync(),
+    }
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+}
+
+/// Writes a warpgroup's notes of all its tiles of `COLS` columns. All lanes of a warp come here.
+#[inline(always)]
+#[track_caller]
+pub fn note<
+    K: Kind,
+    A: Layout,
+    B: Layout,
+    S: Scope,
+    W: Tiles,
+    const STAGES: usize,
+    const GROUPS: usize,
+    const TILE_ROWS: usize,
+    const COLS: usize,
+>(
+    given: &mut Given<K, S, STAGES, GROUPS, TILE_ROWS>,
+    group: usize,
+    ring: &mut Producer<1>,
+) {
+    let problem = given.problem;
+    let mut walk = W::new(problem);
+    while !walk.are_done(problem) {
+        let (product, row, col) = walk.place(problem);
+        let place = (product, row + (group * GROUP) as u32, col);
+        let words = K::note::<A, B, COLS>(problem, given.patches, place);
+        ring.acquire_warp();
+        if warp::elect() {
+            for i in 0..2 {
+                given.notes.words[(group, i)] = words[i];
+            }
+        }
+        ring.filled_warp();
+        ring.advance();
+        walk.advance(problem);
+    }
+}
+
+/// Copies what tiles of `COLS` columns are computed of to the ring, whose stages have place for such of `MOST`. All lanes of a warp
+/// come here.
+#[inline(always)]
+#[track_caller]
+pub fn copy<
+    K: Kind,
+    A: Operand<Element = K::Element>,
+    B: Operand<Element = K::Element>,
+    W: Tiles,
+    const BLOCKS: usize,
+    const STAGES: usize,
+    const COLS: usize,
+    const MOST: usize,
+>(
+    (a, b): (&A, &B),
+    problem: &Problem,
+    mut board: Out<u32>,
+    producer: &mut Producer<STAGES>,
+) {
+    const {
+        assert!(B::TILE * BLOCKS == COLS, "a cluster's blocks copy columns for each other");
+        assert!(COLS <= MOST, "a stage of the ring has place for it");
+    }
+    let mut tiles = dynamic_shared![K::Element];
+    let (len_a, len) = const { stage_lens(A::TILE, MOST) };
+    let bytes = const { stage_lens(A::TILE, COLS).1 * size_of::<K::Element>() };
+    let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
+    let mut walk = W::new(problem);
+    let rounds = if K::KEEPS_STEP && BLOCKS > 1 { walk.rounds(problem) } else { None };
+    // One thread of the cluster's: its other block's copies wait for the same readers.
+    let sets_pace = rounds.is_some() && rank == 0;
+    let mut pace = grid::Pace::new(cluster::numbers().1, rounds.unwrap_or(0));
+    let mut arrive = |count: u32| board.atomic_add(board::PACE, count);
+    while !walk.are_done(problem) {
+        let (product, row, col) = walk.place(problem);
+        if sets_pace && warp::elect() {
+            pace.wait(&mut arrive);
+        }
+        for stage in 0..problem.k.div_ceil(DEPTH as u32) {
+            let p = stage * DEPTH as u32;
+            for slice in (0..K::SLICES as u32).rev() {
+                let at = producer.acquire_warp() * len;
+                if warp::elect() {
+                    let plane = product * K::SLICES as u32 + slice;
+                    producer.announce(bytes as u32);
+                    a.load::<1>(&mut tiles, at, plane, (row, p), producer.full());
+                    b.load_part::<BLOCKS>(
+                        &mut tiles,
+                        at + len_a,
+                        plane,
+                        (col, p),
+                        rank,
+                        producer.full(),
+                    );
+                }
+                producer.advance();
+            }
+        }
+        walk.advance(problem);
+    }
+    if sets_pace && warp::elect() {
+        pace.finish(arrive);
+    }
+}
