@@ -827,6 +827,33 @@ mod tests {
     }
 
     #[test]
+    fn tf32_is_multiplied_on_tensor_cores_wherever_they_are() {
+        let auto = |shape, compute, target: &Target| {
+            let request = Request { compute, ..request(shape, DEFAULT_WORKSPACE_LIMIT) };
+            choose::<f32>(&request, target, None).unwrap().entry.name()
+        };
+        for shape in [[4096; 3], [512; 3]] {
+            let name = auto(shape, Compute::Tf32, &Target::H200);
+            assert!(name.starts_with("gemm_wgmma_tf32_"), "{shape:?}: {name}");
+        }
+        for capability in [(8, 0), (8, 6), (8, 9), (10, 0), (12, 0)] {
+            let target = Target { capability, ..Target::H200 };
+            for (shape, kernel) in [
+                ([4096; 3], "gemm_mma_tf32_128x128"),
+                ([512; 3], "gemm_mma_tf32_64x64"),
+                // Rows that begin anywhere are not copied in pieces.
+                ([4095, 4093, 4097], "gemm_mma_tf32_64x64"),
+            ] {
+                let name = auto(shape, Compute::Tf32, &target);
+                assert_eq!(name, kernel, "{capability:?} {shape:?}");
+                let native = auto(shape, Compute::Native, &target);
+                assert!(!native.contains("tf32"), "{capability:?} {shape:?}: {native}");
+            }
+        }
+        assert_eq!(auto([512; 3], Compute::Tf32, &Target::cpu(2)), "gemm_128");
+    }
+
+    #[test]
     fn k_is_split_among_as_many_blocks_as_find_room() {
         let split = |name, shape| of(name, &request(shape, 1 << 20)).split_k;
         // Where there is one tile, as far as a cluster goes.
