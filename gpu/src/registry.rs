@@ -251,8 +251,8 @@ macro_rules! narrow {
     };
 }
 
-/// A general product of 16-bit numbers on the tensor cores of every GPU, as an entry of its own: A and B of a type, C of
-/// another; such a tile, by so many threads.
+/// A general product on the tensor cores of every GPU, as an entry of its own: A and B of a type, of 16 bits or f32 that is
+/// rounded to tf32, C of another; such a tile, by so many threads.
 macro_rules! mma {
     ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt by $threads:tt) => {
         Entry {
@@ -280,6 +280,7 @@ macro_rules! mma_contract {
     (bf16 f32) => { Contract::ProductBf16F32 };
     (f16 f16) => { Contract::ProductF16 };
     (f16 f32) => { Contract::ProductF16F32 };
+    (f32 f32) => { Contract::ProductTf32 };
 }
 
 /// Does an operand lie along k?
@@ -649,6 +650,8 @@ pub static KERNELS: &[Entry] = &[
     mma! { gemm_mma_f32_128x128: bf16 f32, 128 x 128 by 128 },
     mma! { gemm_mma_f16_128x128: f16 f16, 128 x 128 by 128 },
     mma! { gemm_mma_f16_f32_128x128: f16 f32, 128 x 128 by 128 },
+    mma! { gemm_mma_tf32_64x64: f32 f32, 64 x 64 by 128 },
+    mma! { gemm_mma_tf32_128x128: f32 f32, 128 x 128 by 128 },
     wgmma! { gemm_wgmma_128x256_nn:           bf16 bf16, 128 x 256 of 1, n n },
     wgmma! { gemm_wgmma_128x256_nt:           bf16 bf16, 128 x 256 of 1, n t },
     wgmma! { gemm_wgmma_128x256_tn:           bf16 bf16, 128 x 256 of 1, t n },
@@ -985,6 +988,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm/stored.rs", include_str!("kernels/gemm/stored.rs")),
     ("kernels/gemm_mma/entries.rs", include_str!("kernels/gemm_mma/entries.rs")),
     ("kernels/gemm_mma/mod.rs", include_str!("kernels/gemm_mma/mod.rs")),
+    ("kernels/gemm_mma/number.rs", include_str!("kernels/gemm_mma/number.rs")),
     ("kernels/gemm_mma/operand.rs", include_str!("kernels/gemm_mma/operand.rs")),
     ("kernels/gemm_mma/output.rs", include_str!("kernels/gemm_mma/output.rs")),
     ("kernels/gemm_sliced/board.rs", include_str!("kernels/gemm_sliced/board.rs")),
@@ -1072,7 +1076,11 @@ impl Entry {
 
     /// Does it round factors of f32 to tf32?
     pub fn is_tf32(&self) -> bool {
-        matches!(&self.contract, Contract::TensorProduct(product) if product.kernel.is_tf32())
+        match &self.contract {
+            Contract::ProductTf32(_) => true,
+            Contract::TensorProduct(product) => product.kernel.is_tf32(),
+            _ => false,
+        }
     }
 
     /// Does it cut factors of f32 into slices?
@@ -1094,6 +1102,7 @@ impl Entry {
             Contract::ProductBf16F32(product) => &product.kernel.kernel.declaration,
             Contract::ProductF16(product) => &product.kernel.kernel.declaration,
             Contract::ProductF16F32(product) => &product.kernel.kernel.declaration,
+            Contract::ProductTf32(product) => &product.kernel.kernel.declaration,
             Contract::TensorProduct(product) => product.kernel.declaration(),
             Contract::TensorProductBf16(product) => product.kernel.declaration(),
             Contract::TensorProductBf16F32(product) => product.kernel.declaration(),
@@ -1144,6 +1153,8 @@ pub enum Contract {
     ProductF16(GeneralProduct<F16>),
     /// A product of f16, with sums and C of f32.
     ProductF16F32(GeneralProduct<F16, f32>),
+    /// A product of f32 that is rounded to tf32, with sums of f32.
+    ProductTf32(GeneralProduct<f32>),
     /// A product of f32 of matrices that the tensor memory accelerator can copy.
     TensorProduct(TensorProduct<f32>),
     /// The same of bf16, on tensor cores, with sums of f32 and C of bf16.

@@ -127,7 +127,9 @@ pub fn product(
         Contract::ProductF16F32(_) | Contract::TensorProductF16F32(_) => {
             product_by::<F16, f32>(entry, given, Format::F32)
         }
-        Contract::TensorProduct(_) => product_by::<f32, f32>(entry, given, Format::F32),
+        Contract::TensorProduct(_) | Contract::ProductTf32(_) => {
+            product_by::<f32, f32>(entry, given, Format::F32)
+        }
         _ => {
             let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
             let claimed = |claim: &mut Claim| claim.stored = Format::F32;
@@ -320,7 +322,7 @@ pub fn multiply(
     let shape = shape_of(entry, a, b, c)?;
     enough_memory(shadow(shape))?;
     let mut watched = Watched::default();
-    if let Contract::TensorProduct(_) = entry.contract {
+    if let Contract::TensorProduct(_) | Contract::ProductTf32(_) = entry.contract {
         return watch(entry, shape, [false; 2], [a, b], c, options);
     }
     for launch in launches(entry, shape, &simt::cpu::LIMITS)? {

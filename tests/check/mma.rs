@@ -1,5 +1,7 @@
-//! Products of 16-bit numbers on every GPU's tensor cores: right and clean in every order, for operands that lie either way and begin
-//! anywhere, of which nothing is read that does not belong to them.
+//! Products of 16-bit numbers, and of f32 as tf32, on every GPU's tensor cores: right and clean in every order, for operands that
+//! lie either way and begin anywhere, of which nothing is read that does not belong to them.
+
+use std::num::NonZeroU32;
 
 use gpu::{
     kernels::gemm::stored::Stored,
@@ -7,8 +9,8 @@ use gpu::{
     registry::{Contract, GemmKernel, GeneralProduct, KERNELS},
 };
 use simt::{
-    Bf16, F16, LaunchConfig,
-    check::{self, Order},
+    Bf16, F16, LaunchConfig, Tf32,
+    check::{self, Operation, Order, Profile},
     checked, cpu, device,
 };
 
@@ -94,7 +96,7 @@ struct Operand<T> {
     step: u64,
 }
 
-impl<T: Half> Operand<T> {
+impl<T: Stored<Real = f32>> Operand<T> {
     fn new(
         [outer, k]: [usize; 2],
         count: usize,
@@ -129,7 +131,7 @@ fn integer(product: usize, row: usize, col: usize, salt: usize) -> f32 {
     ((product * 5 + row * 7 + col * 3 + salt) % 11) as f32 - 5.0
 }
 
-fn every_case_is_right_and_clean<T: Half, C: Stored<Real = f32>>(
+fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
     kernels: Vec<(&'static str, &'static GeneralProduct<T, C>)>,
     orders: &[Order],
 ) {
@@ -232,4 +234,144 @@ fn operands_of_tensor_cores_may_begin_anywhere() {
 fn and_so_they_may_with_c_of_f32() {
     every_case_is_right_and_clean(Bf16::kernels_f32(), &[Order::Random(3)]);
     every_case_is_right_and_clean(F16::kernels_f32(), &[Order::Random(4)]);
+}
+
+/// Those of f32 that is rounded to tf32.
+fn of_tf32() -> Vec<(&'static str, &'static GeneralProduct<f32>)> {
+    kernels_of!(ProductTf32)
+}
+
+#[test]
+fn and_so_they_may_of_tf32() {
+    let orders = [Order::Forward, Order::Reverse, Order::Random(5), Order::Random(6)];
+    every_case_is_right_and_clean(of_tf32(), &orders);
+}
+
+/// From -1 to 1, with all 24 bits.
+fn real(row: usize, col: usize, salt: usize) -> f32 {
+    let bits = (row << 40 | col << 20 | salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let bits = (bits ^ bits >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
+}
+
+/// Of factors that were rounded to the nearest, of two that are equally near away from zero, the sum is cut off at each of
+/// `k / 8` steps, and each of 8 products once more: 2^-23 of the greatest sum each at most. And C's error is that of such
+/// factors, half of that of factors that are cut off: along k, where they are read by `ldmatrix`, and across, word by word.
+#[test]
+fn factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off() {
+    let [m, n, k] = [70, 40, 1000];
+    let factor = |value: f32| f64::from(Tf32::from_f32(value).to_f32());
+    let cut_off = |value: f32| f64::from(Tf32::from_bits(value.to_bits()).to_f32());
+    for (_, product) in of_tf32() {
+        for along_k in [true, false] {
+            let way = Way(along_k, 0, 0);
+            let a = Operand::<f32>::new([m, k], 1, way, |_, row, p| real(row, p, 1));
+            let b = Operand::<f32>::new([n, k], 1, way, |_, col, p| real(col, p, 2));
+            let c = run_tf32(product, [m, n, k], &a, &b);
+            let (mut error, mut of_cut_off, mut size) = (0.0, 0.0, 0.0);
+            for (i, &c) in c.iter().enumerate() {
+                let sum = |of: &dyn Fn(f32) -> f64| {
+                    let products = (0..k).map(|p| of(real(i / n, p, 1)) * of(real(i % n, p, 2)));
+                    products.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()))
+                };
+                let (want, magnitude) = sum(&factor);
+                let bound = (k.div_ceil(8) as f64 + 9.0) * 2f64.powi(-23) * magnitude;
+                let off = (f64::from(c) - want).abs();
+                assert!(off <= bound, "element {i}: {c} is {off:e} off, over {bound:e}");
+                let (exact, _) = sum(&|value| value.into());
+                error += (f64::from(c) - exact).powi(2);
+                of_cut_off += (sum(&cut_off).0 - exact).powi(2);
+                size += exact.powi(2);
+            }
+            let [error, of_cut_off] = [error, of_cut_off].map(|sum: f64| (sum / size).sqrt());
+            let nearest = (1e-4..4e-4).contains(&error) && error < 0.6 * of_cut_off;
+            assert!(nearest, "along k {along_k}: {error:e} {of_cut_off:e}");
+        }
+    }
+}
+
+/// A launch of `C = A B` of f32 whose C is dense.
+fn tf32_launch(
+    product: &GeneralProduct<f32>,
+    [m, n, k]: [usize; 3],
+    a: &Operand<f32>,
+    b: &Operand<f32>,
+) -> (Problem, LaunchConfig) {
+    let problem = Problem {
+        a: a.strides,
+        b: [b.strides[1], b.strides[0]],
+        ..Problem::dense(m as u32, n as u32, k as u32)
+    };
+    let [rows, cols] = product.tile;
+    let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), 1];
+    let dynamic_shared = product.kernel.kernel.declaration.dynamic_shared.unwrap();
+    (problem, LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, product.block) })
+}
+
+fn run_tf32(
+    product: &GeneralProduct<f32>,
+    sizes: [usize; 3],
+    a: &Operand<f32>,
+    b: &Operand<f32>,
+) -> Vec<f32> {
+    let (problem, config) = tf32_launch(product, sizes, a, b);
+    let mut c = vec![f32::NAN; sizes[0] * sizes[1]];
+    // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
+    unsafe {
+        let (a, b) = (device::In::new(a.first(), a.len), device::In::new(b.first(), b.len));
+        let bias = device::In::new(c.as_ptr(), 0);
+        let params = (problem, a, b, device::Out::new(c.as_mut_ptr(), c.len()), bias);
+        cpu::launch(product.kernel.kernel, &config, params, &cpu::Options::default()).unwrap();
+    }
+    c
+}
+
+fn profile_tf32(
+    product: &GeneralProduct<f32>,
+    sizes: [usize; 3],
+    a: &Operand<f32>,
+    b: &Operand<f32>,
+) -> Profile {
+    let (problem, config) = tf32_launch(product, sizes, a, b);
+    let mut c = vec![f32::NAN; sizes[0] * sizes[1]];
+    let mut options = check::Options::default();
+    options.profile = NonZeroU32::new(1);
+    // SAFETY: as in `run_tf32`.
+    let report = unsafe {
+        let (a, b) = (checked::In::new(a.first(), a.len), checked::In::new(b.first(), b.len));
+        let bias = checked::In::new(c.as_ptr(), 0);
+        let params = (problem, a, b, checked::Out::uninit(c.as_mut_ptr(), c.len()), bias);
+        check::launch(product.kernel.checked, &config, params, &options)
+    };
+    let report = report.unwrap();
+    assert!(report.is_clean(), "{report}");
+    report.profile.expect("it was asked for")
+}
+
+/// Whichever way f32 lies, and however it is copied, no access to shared memory meets another of its warp in a bank.
+#[test]
+fn of_tf32_no_bank_conflicts() {
+    let sizes @ [m, n, k] = [128, 128, 64];
+    for (name, product) in of_tf32() {
+        let copies = if name.ends_with("_64x64") { &[0, 2, 1][..] } else { &[0] };
+        for &between in copies {
+            for along in [[true, true], [true, false], [false, true], [false, false]] {
+                let [a, b] = along.map(|along_k| Way(along_k, 0, between));
+                let a = Operand::<f32>::new([m, k], 1, a, |_, row, p| real(row, p, 1));
+                let b = Operand::<f32>::new([n, k], 1, b, |_, col, p| real(col, p, 2));
+                let profile = profile_tf32(product, sizes, &a, &b);
+                let mut loads = 0;
+                for line in &profile.lines {
+                    let is_load = line.operation == Operation::SharedLoad;
+                    if is_load || line.operation == Operation::SharedStore {
+                        // As many wavefronts as 32 lanes' bytes are lines of 128.
+                        let most = line.requests * u64::from(line.width / 4);
+                        assert!(line.units <= most, "{name}, {along:?}, {between}: {line:?}");
+                    }
+                    loads += if is_load { line.requests } else { 0 };
+                }
+                assert!(loads > 0, "{name}: fragments are loaded");
+            }
+        }
+    }
 }

@@ -9,13 +9,14 @@ use tests::{
     gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, counted},
 };
 
-/// The kernels, with k whole, and in three parts where it may be split.
+/// The kernels, those of Hopper and those of every GPU, with k whole, and in three parts where it may be split.
 fn kernels() -> impl Iterator<Item = (&'static str, u32)> {
-    let of_tf32 = f32::kernels().filter_map(|kernel| match kernel.text {
-        Text::Tensor(product) if product.kernel.is_tf32() => {
-            Some((kernel.entry.name(), product.most_splits))
-        }
-        _ => None,
+    let of_tf32 = f32::kernels().filter(|kernel| kernel.entry.is_tf32()).map(|kernel| {
+        let most = match kernel.text {
+            Text::Tensor(product) => product.most_splits,
+            _ => 1,
+        };
+        (kernel.entry.name(), most)
     });
     of_tf32.flat_map(|(name, most)| {
         [1, 3].into_iter().filter(move |&split| split <= most).map(move |split| (name, split))
@@ -93,7 +94,57 @@ fn rows_of_c_anywhere() {
     counted("tf32::rows_of_c_anywhere", count / devices().len());
 }
 
-/// Where it may not, no product is rounded; where it may, on Hopper alone; and of other types nothing changes.
+/// Sides of 0 and 1 among others; neighbours that are none in memory; rows that are all one; a batch of which each
+/// product begins elsewhere: by the kernels that take every product.
+#[test]
+fn any_strides_and_sizes() {
+    let general = f32::kernels()
+        .filter(|kernel| kernel.entry.is_tf32() && matches!(kernel.text, Text::General(_)))
+        .map(|kernel| kernel.entry.name())
+        .collect::<Vec<_>>();
+    assert_eq!(general, ["gemm_mma_tf32_64x64", "gemm_mma_tf32_128x128"]);
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        let mut check = |case: &Case<f32>| {
+            let want = Want::exact(case);
+            for &name in &general {
+                let c =
+                    bench.run_as(case, |gemm| gemm.compute(Compute::Tf32).kernel(name)).unwrap();
+                want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+            }
+            count += 1;
+        };
+        for [m, n, k] in [[1, 1, 1], [65, 3, 0], [1, 130, 33], [129, 1, 7], [64, 64, 64]] {
+            let data = Data::exact(k);
+            for (a, b) in [
+                // Two elements between neighbours; all rows of A one, and all columns of B; products that overlap.
+                (Place::strided([3 * k + 1, 3]), Place::strided([2 * n, 2])),
+                (Place::strided([0, 1]), Place::strided([1, 0])),
+                (
+                    Place::strided([k, 1]).at(2).batch(3, m * k + 1),
+                    Place::strided([1, k]).at(1).batch(3, 1),
+                ),
+            ] {
+                let c = Place::padded((m, n), Order::Rows, 1);
+                let c = match a.count {
+                    Some(count) => c.batch(count, c.extent((m, n)) + 2),
+                    None => c,
+                };
+                let a = Operand::draw((m, k), a, data, 91);
+                let b = Operand::draw((k, n), b, data, 92);
+                check(&Case::plain(a, b, c).scaled(2.0, -1.0, data, 93).biased(
+                    Side::Row,
+                    data,
+                    94,
+                ));
+            }
+        }
+    }
+    counted("tf32::any_strides_and_sizes", count / devices().len());
+}
+
+/// Where it may not, no product is rounded; where it may, on tensor cores; and of other types nothing changes.
 #[test]
 fn only_where_it_may() {
     let tf32 = Gemm::<f32>::new().compute(Compute::Tf32);
@@ -111,17 +162,25 @@ fn only_where_it_may() {
         };
         assert!(!taken(&Gemm::new(), &Target::H200).1, "{size}");
         assert_eq!(taken(&tf32, &Target::H200).1, size >= 512, "{size}");
-        for target in [&ampere, &Target::cpu(2)] {
-            assert_eq!(taken(&tf32, target), taken(&Gemm::new(), target), "{size}");
-        }
-        count += 4;
+        assert!(!taken(&Gemm::new(), &ampere).1, "{size}");
+        let (name, is_tf32) = taken(&tf32, &ampere);
+        assert!(
+            is_tf32 == (size >= 512) && (!is_tf32 || name.starts_with("gemm_mma_tf32_")),
+            "{size}: {name}"
+        );
+        let cpu = Target::cpu(2);
+        assert_eq!(taken(&tf32, &cpu), taken(&Gemm::new(), &cpu), "{size}");
+        count += 5;
     }
     let request = Request::dense(Shape::new(100, 100, 100).unwrap());
-    let name = "gemm_wgmma_tf32_128x64_nn";
-    let refused = Gemm::<f32>::new().kernel(name).unwrap().choose(&request, &Target::H200);
-    let expected = format!("kernel = {name}: rounds factors to tf32, which compute = tf32 allows");
-    assert_eq!(refused.unwrap_err().to_string(), expected);
+    for name in ["gemm_wgmma_tf32_128x64_nn", "gemm_mma_tf32_64x64"] {
+        let refused = Gemm::<f32>::new().kernel(name).unwrap().choose(&request, &Target::H200);
+        let expected =
+            format!("kernel = {name}: rounds factors to tf32, which compute = tf32 allows");
+        assert_eq!(refused.unwrap_err().to_string(), expected);
+        count += 1;
+    }
     let chosen = |gemm: Gemm<f64>| gemm.choose(&request, &Target::H200).unwrap().entry.name();
     assert_eq!(chosen(Gemm::new().compute(Compute::Tf32)), chosen(Gemm::new()));
-    counted("tf32::only_where_it_may", count + 2);
+    counted("tf32::only_where_it_may", count + 1);
 }

@@ -157,8 +157,9 @@ const GENERAL: [(&str, &[&str]); 5] = [
             "gemm_tma_128_nn",
         ],
     ),
-    // One whose rows may begin anywhere and whose C is of the operands' type; and one that copies pieces, of another tile.
-    ("gemm_mma", &["gemm_mma_64x64", "gemm_mma_128x128"]),
+    // One whose rows may begin anywhere and whose C is of the operands' type; one that copies pieces, of another tile; and one of
+    // f32, whose elements are as long as the narrowest copy.
+    ("gemm_mma", &["gemm_mma_64x64", "gemm_mma_128x128", "gemm_mma_tf32_64x64"]),
     // A narrow tile; blocks that may split k, of two tiles; of the other text one block a tile, also with a C of the operands'
     // type, and two of a cluster; B across k, and along it; an A whose rows begin anywhere; and operands that are gathered, each
     // along k and across it.

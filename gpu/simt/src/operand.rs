@@ -26,6 +26,26 @@ pub trait Factor: Element + Sealed {
     const STEP: usize = 32 / size_of::<Self>();
 }
 
+/// What fragments are loaded of, for one warp's tensor cores: numbers of 16 bits, which are multiplied as they are, or f32,
+/// which is rounded to tf32 on the way to registers.
+#[allow(private_bounds, reason = "nobody else implements it")]
+pub trait Loaded: Element + Sealed {
+    /// What it is multiplied as.
+    type Factor: Factor;
+}
+
+impl Loaded for Bf16 {
+    type Factor = Bf16;
+}
+
+impl Loaded for F16 {
+    type Factor = F16;
+}
+
+impl Loaded for f32 {
+    type Factor = Tf32;
+}
+
 /// The formats, by name: the instruction's.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,5 +133,6 @@ trait Sealed {}
 impl Sealed for Bf16 {}
 impl Sealed for F16 {}
 impl Sealed for Tf32 {}
+impl Sealed for f32 {}
 impl<const DEPTH: usize, const BYTES: usize> Sealed for KMajor<DEPTH, BYTES> {}
 impl<const DEPTH: usize, const SPAN: usize> Sealed for MnMajor<DEPTH, SPAN> {}

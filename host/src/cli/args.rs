@@ -302,7 +302,9 @@ impl Types {
     /// Those of a kernel; none of one that computes something else, or in f64.
     pub(crate) fn of(entry: &Entry) -> Option<Self> {
         match entry.contract {
-            Contract::Product(_) | Contract::TensorProduct(_) => Some(Types::F32),
+            Contract::Product(_) | Contract::ProductTf32(_) | Contract::TensorProduct(_) => {
+                Some(Types::F32)
+            }
             Contract::ProductBf16(_) | Contract::TensorProductBf16(_) => Some(Types::Bf16),
             Contract::ProductBf16F32(_) | Contract::TensorProductBf16F32(_) => Some(Types::Bf16F32),
             Contract::ProductF16(_) | Contract::TensorProductF16(_) => Some(Types::F16),

@@ -50,6 +50,9 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
             Contract::ProductF16F32(product) => {
                 ("C = A B in f16, C in f32", Some(product.tile), Some(product.block))
             }
+            Contract::ProductTf32(product) => {
+                ("C = A B of f32 as tf32", Some(product.tile), Some(product.block))
+            }
             Contract::TensorProduct(product) if entry.is_tf32() => {
                 ("C = A B of f32 as tf32 on tensor cores", Some(product.tile), declaration.block)
             }

@@ -394,6 +394,10 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
             (2800.0, 0.5, 4.0)
         }
         (name, true) if name.starts_with("gemm_wgmma_") => (6000.0, 1.0, 4.5),
+        // Run on no GPU yet. Estimated, from an A100's 1444 GFLOP/s a multiprocessor in tf32 (156 TFLOP/s, as published), and how
+        // much of the time of products their reads of shared memory and rounding take (docs/measurements.md).
+        ("gemm_mma_tf32_64x64", true) => (650.0, 0.5, 4.0),
+        ("gemm_mma_tf32_128x128", true) => (1050.0, 0.7, 4.5),
         // Not measured on the devices that they are for: from how long a stage's reads of shared memory, or its products, take
         // a multiprocessor.
         (name, true) if name.starts_with("gemm_mma_") => match name.ends_with("_64x64") {
@@ -435,7 +439,7 @@ fn predict<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> O
         true if target.capability == (9, 0) => return None,
         // Without pieces this copies element by element.
         true if name.ends_with("_128x128") => {
-            speed(name, target.cuda).filter(|_| is_in_pieces(request))?
+            speed(name, target.cuda).filter(|_| is_in_pieces::<T>(request))?
         }
         _ => speed(name, target.cuda)?,
     };
@@ -461,12 +465,12 @@ fn predict<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> O
     Some(speed.fixed_us + speed.time(of_one, on_the_fullest))
 }
 
-/// Are A and B, of 16-bit numbers, rows or columns that begin at multiples of sixteen bytes?
-fn is_in_pieces(request: &Request) -> bool {
+/// Are A and B rows or columns that begin at multiples of sixteen bytes?
+fn is_in_pieces<T>(request: &Request) -> bool {
     request.aligned == [true; 2]
         && request.strides[..2].iter().all(|&[between_rows, between_cols]| {
             let pitch = if between_cols == 1 { between_rows } else { between_cols };
-            (between_rows == 1 || between_cols == 1) && pitch.is_multiple_of(8)
+            (between_rows == 1 || between_cols == 1) && pitch.is_multiple_of(16 / size_of::<T>())
         })
 }
 
@@ -485,6 +489,9 @@ fn ineligible<T, O>(
         Text::Lesson if !request.plain => Some(Ineligible::Plain),
         Text::Lesson if request.batch > 1 => Some(Ineligible::Batch),
         Text::Lesson if !request.is_dense() => Some(Ineligible::Dense),
+        Text::General(_) if kernel.entry.is_tf32() && request.compute != Compute::Tf32 => {
+            Some(Ineligible::Tf32)
+        }
         Text::Lesson | Text::General(_) if splits => Some(Ineligible::Split),
         Text::Lesson | Text::General(_) => None,
         Text::Tensor(product) => {
@@ -817,6 +824,33 @@ mod tests {
             }
         }
         assert_eq!(auto([64; 3], &Target::cpu(2)), "gemm_bf16_64");
+    }
+
+    #[test]
+    fn tf32_is_multiplied_on_tensor_cores_wherever_they_are() {
+        let auto = |shape, compute, target: &Target| {
+            let request = Request { compute, ..request(shape, DEFAULT_WORKSPACE_LIMIT) };
+            choose::<f32>(&request, target, None).unwrap().entry.name()
+        };
+        for shape in [[4096; 3], [512; 3]] {
+            let name = auto(shape, Compute::Tf32, &Target::H200);
+            assert!(name.starts_with("gemm_wgmma_tf32_"), "{shape:?}: {name}");
+        }
+        for capability in [(8, 0), (8, 6), (8, 9), (10, 0), (12, 0)] {
+            let target = Target { capability, ..Target::H200 };
+            for (shape, kernel) in [
+                ([4096; 3], "gemm_mma_tf32_128x128"),
+                ([512; 3], "gemm_mma_tf32_64x64"),
+                // Rows that begin anywhere are not copied in pieces.
+                ([4095, 4093, 4097], "gemm_mma_tf32_64x64"),
+            ] {
+                let name = auto(shape, Compute::Tf32, &target);
+                assert_eq!(name, kernel, "{capability:?} {shape:?}");
+                let native = auto(shape, Compute::Native, &target);
+                assert!(!native.contains("tf32"), "{capability:?} {shape:?}: {native}");
+            }
+        }
+        assert_eq!(auto([512; 3], Compute::Tf32, &Target::cpu(2)), "gemm_128");
     }
 
     #[test]

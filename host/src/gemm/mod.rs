@@ -36,7 +36,8 @@
 //! ([`Gemm::split_k`]) add up each its own, and the parts are added in order; and the kernels `gemm_wgmma_..` of bf16 and
 //! f16, whose tensor cores add 16 products and the sum before at a time, and cut off what is beyond 25 bits behind the
 //! greatest and beyond an f32, so that sums are a little too small (of tf32, where [`Compute::Tf32`] allows it, they add 8
-//! products of factors that were rounded to it; of slices, where [`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`]
+//! products of factors that were rounded to it; the kernels `gemm_mma_..`, on the tensor cores of other GPUs, add as many as
+//! those do, on Ampere and Ada half of it and a bit less of each; of slices, where [`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`]
 //! asks for them, up to 64 steps of k go by until a sum is rounded to the nearest). So these give the same bits in every run too, but
 //! others. (Those with tiles of two widths, `gemm_sliced_f16x3_256x192_..`, have them where it suits the number of multiprocessors: on
 //! another device, in a batch or of a part of C some bits may be others, within the same bound.) Subnormal numbers are kept. The sign of a zero is what those operations make of it.
@@ -86,8 +87,9 @@ pub enum Compute {
     #[default]
     Native,
     /// Factors of f32 may be rounded to tf32, with 10 bits of fraction in place of 23, to the nearest; their sums are f32's.
-    /// Hopper's tensor cores multiply these several times as fast; C's relative error is about 3e-4. Where there is no such
-    /// kernel, and of other types, it is as [`Native`](Compute::Native).
+    /// Hopper's tensor cores multiply these several times as fast, those of other GPUs from Ampere on as fast as they can; C's
+    /// relative error is about 3e-4. Where no such kernel is predicted to be the fastest, on the CPU device unless one is named,
+    /// and of other types, it is as [`Native`](Compute::Native).
     Tf32,
     /// Factors of f32 may be cut into three slices of bf16 each, which Hopper's tensor cores multiply: six products of bf16
     /// for one of f32, and more than twice as fast as f32 on CUDA cores. C is as accurate as f32's, and more so where k is

@@ -106,6 +106,7 @@ impl Scalar for f32 {
                 };
                 Some(Kernel { entry, tile, block, text })
             }
+            Contract::ProductTf32(product) => Some(Kernel::general(entry, product)),
             Contract::TensorProduct(product) => Some(Kernel::tensor(entry, product)),
             _ => None,
         }

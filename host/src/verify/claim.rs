@@ -176,7 +176,8 @@ impl<'a> Claim<'a> {
     ///
     /// Rounded factors make of each product one that is off by `2 u + u²`, with their roundoff `u`. Then tensor cores have
     /// added, which cut off the sum and each of 8 products, 25 bits below the greatest: as `k + 20` roundings to the nearest
-    /// at most.
+    /// at most. (Ampere's and Ada's add 4 at a time, 24 bits below: if at each step as much were lost as can be, it would be
+    /// `1.5 k + 20`. Half of that is lost where all have one sign, and less where they have not.)
     ///
     /// Products of slices are off by as much as `k / 32 + 48` roundings, of scaled ones of f16 `k / 32 + 58`. Whether they
     /// are, or f32 was not cut, is not known here: `k + 58` are more than each.

@@ -6,7 +6,7 @@ use super::device::{mma::*, *};
 /// of B.
 #[inline(always)]
 #[track_caller]
-fn product<T: Factor, const A: bool, const B: bool>(a: In<T>, b: In<T>, c: &mut Out<f32>) {
+fn product<T: Loaded, const A: bool, const B: bool>(a: In<T>, b: In<T>, c: &mut Out<f32>) {
     let mut tiles = shared![T; 2, 512];
     let lane = thread::lane_id() as usize;
     for (number, matrix) in [a, b].iter().enumerate() {
@@ -62,6 +62,70 @@ pub fn transposed_by_transposed(a: In<Bf16>, b: In<Bf16>, mut c: Out<f32>) {
 #[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
 pub fn of_f16(a: In<F16>, b: In<F16>, mut c: Out<f32>) {
     product::<_, false, true>(a, b, &mut c);
+}
+
+/// C (32 x 32, row-major) = A B of f32, rounded to tf32, 8 steps of k, by one warp: of A rows of 8 steps or, where it lies across k,
+/// 8 rows of 32, of which each lane loads its elements; likewise of B.
+#[inline(always)]
+#[track_caller]
+fn product_of_f32<const A: bool, const B: bool>(a: In<f32>, b: In<f32>, c: &mut Out<f32>) {
+    let mut tiles = shared![f32; 2, 256];
+    let lane = thread::lane_id() as usize;
+    for (number, matrix) in [a, b].iter().enumerate() {
+        for i in (lane * 4..256).step_by(32 * 4) {
+            tiles.copy_async::<4>(number * 256 + i, matrix, i, true);
+        }
+    }
+    copies::commit_group();
+    copies::wait_group::<0>();
+    thread::sync_threads();
+    let fragment = |across: bool, number: usize, first: usize| match across {
+        false => {
+            let row = (first + lane % 16) * 8 + lane / 16 * 4;
+            tiles.load_fragment::<false>(number * 256 + row)
+        }
+        true => {
+            let place = |outer: usize, k: usize| number * 256 + k * 32 + first + outer;
+            let (outer, k) = (lane / 4, lane % 4);
+            Fragment::rounded([
+                tiles[place(outer, k)],
+                tiles[place(outer + 8, k)],
+                tiles[place(outer, k + 4)],
+                tiles[place(outer + 8, k + 4)],
+            ])
+        }
+    };
+    let a = [0, 16].map(|first| fragment(A, 0, first));
+    let b = [0, 16].map(|first| fragment(B, 1, first));
+    let mut sums = Accumulators::<2, 2>::zeroed();
+    sums.multiply_add(&a, &b);
+    sums.multiply_add(&a, &b);
+    let mut put = |first: usize, row: u32, col: u32, pair: [f32; 2]| {
+        let at = (first + row as usize) * 32 + col as usize;
+        (c[at], c[at + 1]) = (pair[0], pair[1]);
+    };
+    sums.for_each_pair_of::<0>(|row, col, pair| put(0, row, col, pair));
+    sums.for_each_pair_of::<1>(|row, col, pair| put(16, row, col, pair));
+}
+
+#[kernel(block = (32), shared = 2 * 256 * 4, barriers = 1)]
+pub fn along_by_along(a: In<f32>, b: In<f32>, mut c: Out<f32>) {
+    product_of_f32::<false, false>(a, b, &mut c);
+}
+
+#[kernel(block = (32), shared = 2 * 256 * 4, barriers = 1)]
+pub fn along_by_across(a: In<f32>, b: In<f32>, mut c: Out<f32>) {
+    product_of_f32::<false, true>(a, b, &mut c);
+}
+
+#[kernel(block = (32), shared = 2 * 256 * 4, barriers = 1)]
+pub fn across_by_along(a: In<f32>, b: In<f32>, mut c: Out<f32>) {
+    product_of_f32::<true, false>(a, b, &mut c);
+}
+
+#[kernel(block = (32), shared = 2 * 256 * 4, barriers = 1)]
+pub fn across_by_across(a: In<f32>, b: In<f32>, mut c: Out<f32>) {
+    product_of_f32::<true, true>(a, b, &mut c);
 }
 
 /// Lane 5 does not come to the load.

@@ -1,7 +1,7 @@
 //! Products by one warp's tensor cores, and copies of four, eight and sixteen bytes.
 
 use simt::{
-    Bf16, Element, F16, Kernel, LaunchConfig,
+    Bf16, Element, F16, Kernel, LaunchConfig, Tf32,
     check::{self, Kind, Order},
     checked,
     device::{In, Out},
@@ -35,24 +35,34 @@ const BF16: [Case<Bf16>; 4] = [
 
 const OF_F16: Case<F16> = (&kernels::of_f16, &watched::kernels::of_f16, [false, true]);
 
-/// 32 outer elements by 16 steps of k.
-fn operand<T: Element>(
+/// Of tf32: of f32 that are rounded to it.
+const OF_F32: [Case<f32>; 4] = [
+    (&kernels::along_by_along, &watched::kernels::along_by_along, [false, false]),
+    (&kernels::along_by_across, &watched::kernels::along_by_across, [false, true]),
+    (&kernels::across_by_along, &watched::kernels::across_by_along, [true, false]),
+    (&kernels::across_by_across, &watched::kernels::across_by_across, [true, true]),
+];
+
+/// 32 outer elements by so many steps of k as are 32 bytes.
+fn operand<T: Element, const LEN: usize>(
     transposed: bool,
     value: impl Fn(usize, usize) -> T,
-) -> Box<Aligned<[T; 512]>> {
+) -> Box<Aligned<[T; LEN]>> {
+    const { assert!(LEN == 32 * 32 / size_of::<T>(), "an instruction multiplies 32 bytes of k") };
+    let steps = LEN / 32;
     Box::new(Aligned(std::array::from_fn(|at| match transposed {
-        false => value(at / 16, at % 16),
+        false => value(at / steps, at % steps),
         true => value(at % 32, at / 32),
     })))
 }
 
 /// Twice A B, computed fast, and by checked launches in several orders, which find nothing and give the same bits.
-fn run<T: Element>(
+fn run<T: Element, const LEN: usize>(
     (kernel, watched, lie): Case<T>,
     a: impl Fn(usize, usize) -> T,
     b: impl Fn(usize, usize) -> T,
 ) -> Vec<f32> {
-    let (a, b) = (operand(lie[0], a), operand(lie[1], b));
+    let (a, b) = (operand::<T, LEN>(lie[0], a), operand::<T, LEN>(lie[1], b));
     let mut c = vec![0.0; 1024];
     let params = (super::read(&a.0), super::read(&b.0), super::write(&mut c));
     super::launch(kernel, [1; 3], [32, 1, 1], params).unwrap();
@@ -63,8 +73,8 @@ fn run<T: Element>(
         // SAFETY: the operands and `found` outlive the launch, and nobody else uses them.
         let report = unsafe {
             let params = (
-                checked::In::new(a.0.as_ptr(), 512),
-                checked::In::new(b.0.as_ptr(), 512),
+                checked::In::new(a.0.as_ptr(), LEN),
+                checked::In::new(b.0.as_ptr(), LEN),
                 checked::Out::uninit(found.as_mut_ptr(), 1024),
             );
             check::launch(watched, &LaunchConfig::new([1; 3], [32, 1, 1]), params, &options)
@@ -80,19 +90,52 @@ fn run<T: Element>(
 fn products_of_integers_are_exact_whatever_way_operands_lie() {
     let a = |row: usize, p: usize| ((row * 7 + p * 3) % 17) as f32 - 8.0;
     let b = |col: usize, p: usize| ((p * 5 + col * 11) % 13) as f32 - 6.0;
-    let is_right = |c: Vec<f32>| {
+    let is_right = |c: Vec<f32>, steps: usize| {
         for (at, sum) in c.into_iter().enumerate() {
             let (row, col) = (at / 32, at % 32);
-            let expected: f32 = (0..16).map(|p| a(row, p) * b(col, p)).sum();
+            let expected: f32 = (0..steps).map(|p| a(row, p) * b(col, p)).sum();
             assert_eq!(sum, 2.0 * expected, "({row}, {col})");
         }
     };
     for case in BF16 {
         let bf16 = |value: f32| Bf16::from_f32(value);
-        is_right(run(case, |row, p| bf16(a(row, p)), |col, p| bf16(b(col, p))));
+        is_right(run::<_, 512>(case, |row, p| bf16(a(row, p)), |col, p| bf16(b(col, p))), 16);
     }
     let f16 = |value: f32| F16::from_f32(value);
-    is_right(run(OF_F16, |row, p| f16(a(row, p)), |col, p| f16(b(col, p))));
+    is_right(run::<_, 512>(OF_F16, |row, p| f16(a(row, p)), |col, p| f16(b(col, p))), 16);
+    for case in OF_F32 {
+        is_right(run::<_, 256>(case, a, b), 8);
+    }
+}
+
+/// Three numbers between two of tf32: below the middle, in it, and above it. Cut off, all would be 1.
+#[test]
+fn f32_is_rounded_to_the_nearest_tf32() {
+    let below = 2f32.powi(-11);
+    for (value, factor) in [
+        (1.0 + below - 2f32.powi(-23), 1.0),
+        (1.0 + below, 1.0 + 2.0 * below),
+        (-1.0 - below, -1.0 - 2.0 * below),
+        (1.0 + below + 2f32.powi(-23), 1.0 + 2.0 * below),
+        (f32::MAX, f32::INFINITY),
+        (f32::NEG_INFINITY, f32::NEG_INFINITY),
+    ] {
+        let one = |_: usize, p: usize| if p == 5 { 1.0 } else { 0.0 };
+        // Elsewhere a zero, whose product with an infinity would be a NaN.
+        let number = |_: usize, p: usize| if p == 5 { value } else { 0.0 };
+        for case in OF_F32 {
+            let sums = [run::<_, 256>(case, number, one), run::<_, 256>(case, one, number)];
+            let wrong = sums.iter().flatten().find(|&&sum| sum != 2.0 * factor);
+            assert_eq!(wrong, None, "{value} is {factor}");
+        }
+    }
+    // A quiet NaN stays one, whatever its sign.
+    for nan in [f32::NAN, -f32::NAN, f32::from_bits(0x7fff_ffff), f32::from_bits(0xffff_ffff)] {
+        for case in OF_F32 {
+            let sums = run::<_, 256>(case, |_, _| nan, |_, _| 1.0);
+            assert!(sums.into_iter().all(f32::is_nan), "{:#x}", nan.to_bits());
+        }
+    }
 }
 
 #[test]
@@ -105,9 +148,23 @@ fn sums_are_rounded_as_on_hopper() {
     let (a, b) =
         (|row: usize, p: usize| number(row, p, 1), |col: usize, p: usize| number(col, p, 999));
     for case in BF16 {
-        for (at, sum) in run(case, a, b).into_iter().enumerate() {
+        for (at, sum) in run::<_, 512>(case, a, b).into_iter().enumerate() {
             let (row, col) = (at / 32, at % 32);
-            let products = std::array::from_fn(|p| (a(row, p).to_f32(), b(col, p).to_f32()));
+            let products: [_; 16] =
+                std::array::from_fn(|p| (a(row, p).to_f32(), b(col, p).to_f32()));
+            let expected = truncated(truncated(0.0, products), products);
+            assert_eq!(sum.to_bits(), expected.to_bits(), "({row}, {col}): {sum}, {expected}");
+        }
+    }
+    // With a fraction that is not one of tf32.
+    let f32 = |value: Bf16, p: usize| value.to_f32() * (1.0 + (p + 1) as f32 * 2f32.powi(-13));
+    let (a, b) =
+        (|row: usize, p: usize| f32(a(row, p), p), |col: usize, p: usize| f32(b(col, p), p));
+    for case in OF_F32 {
+        for (at, sum) in run::<_, 256>(case, a, b).into_iter().enumerate() {
+            let (row, col) = (at / 32, at % 32);
+            let factor = |value: f32| Tf32::from_f32(value).to_f32();
+            let products: [_; 8] = std::array::from_fn(|p| (factor(a(row, p)), factor(b(col, p))));
             let expected = truncated(truncated(0.0, products), products);
             assert_eq!(sum.to_bits(), expected.to_bits(), "({row}, {col}): {sum}, {expected}");
         }

@@ -234,9 +234,9 @@ impl<T: Element> Case<T> {
     }
 }
 
-/// The sum of an `f32` and sixteen products, as MMA-Sim has it: each shifted to the greatest exponent among them, of which
+/// The sum of an `f32` and an instruction's products, sixteen or of tf32 eight, as MMA-Sim has it: each shifted to the greatest exponent among them, of which
 /// 25 bits after the point are kept; all added, and cut off to an `f32`. For numbers that are not subnormal.
-pub(crate) fn truncated(sum: f32, products: [(f32, f32); 16]) -> f32 {
+pub(crate) fn truncated<const STEPS: usize>(sum: f32, products: [(f32, f32); STEPS]) -> f32 {
     let exponent = |value: f32| match value {
         0.0 => -500,
         _ => (value.to_bits() >> 23 & 0xff) as i32 - 127,

@@ -313,6 +313,7 @@ where
     let (block, [tile, _]) = match &entry.contract {
         Contract::ProductF64(product) => (product.block, product.tile),
         Contract::ProductBf16(product) => (product.block, product.tile),
+        Contract::ProductTf32(product) => (product.block, product.tile),
         Contract::Product(product) => (product.block, product.tile),
         _ => panic!("no general product"),
     };

@@ -1,12 +1,13 @@
 //! Tensor cores of one warp: `mma.sync`, whose operands and sums are in registers. Compute capability 8.0 and later.
 //!
 //! ```text
-//!   tile.load_fragment::<TRANSPOSED>(row)    16 x 16 elements of an operand from shared memory (`ldmatrix`)
-//!   sums.multiply_add(&a, &b)                adds the products of fragments of A and of B (`mma.m16n8k16`)
+//!   tile.load_fragment::<TRANSPOSED>(row)    16 outer elements by 32 bytes of k from shared memory (`ldmatrix`)
+//!   Fragment::rounded(elements)              the same of f32 that a lane has loaded by itself
+//!   sums.multiply_add(&a, &b)                adds the products of fragments of A and of B (`mma.m16n8k16`, of tf32 `.m16n8k8`)
 //! ```
 //!
-//! A fragment is of an operand's *outer* side, rows of A or columns of B, by 16 steps of k. It comes as four matrices of
-//! 8 x 8 elements, to each of whose rows a lane points, lanes 8 i to 8 i + 7 to those of the `i`th:
+//! A fragment is of an operand's *outer* side, rows of A or columns of B, by 16 steps of k of numbers of 16 bits. It comes as
+//! four matrices of 8 x 8 elements, to each of whose rows a lane points, lanes 8 i to 8 i + 7 to those of the `i`th:
 //!
 //! ```text
 //!                 rows of the matrices lie                    first two      last two      of each two
@@ -14,15 +15,25 @@
 //!   TRANSPOSED    along the outer side, one for each step     k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
 //! ```
 //!
+//! **Of f32** it is by 8 steps of k, and what is multiplied is each element rounded to tf32, to the nearest. In the sixteen bytes of
+//! a matrix's row are four elements, and each lane gets one where it would get two halves: so plain rows along k are k 0 to 3 and
+//! k 4 to 7. But what would be transposed are halves of elements. Of an operand that lies across k a lane loads its four by itself:
+//!
+//! ```text
+//!   element          0                1                2                3
+//!   outer, k         lane / 4,        lane / 4 + 8,    lane / 4,        lane / 4 + 8,
+//!                    lane % 4         lane % 4         lane % 4 + 4     lane % 4 + 4
+//! ```
+//!
 //! All lanes of a warp do this together.
 
 use core::{arch::asm, marker::PhantomData};
 
 use super::thread;
-pub use crate::operand::Factor;
-use crate::operand::Numbers;
+pub use crate::operand::{Factor, Loaded};
+use crate::{Tf32, operand::Numbers};
 
-/// 16 x 16 elements of an operand, a lane's part: eight.
+/// 16 outer elements of an operand by 32 bytes of k, a lane's part: eight elements of 16 bits, or four.
 #[derive(Clone, Copy)]
 pub struct Fragment<T> {
     words: [u32; 4],
@@ -30,9 +41,10 @@ pub struct Fragment<T> {
 }
 
 impl<T: Factor> Fragment<T> {
-    /// From the shared address of this lane's row.
+    /// From the shared address of this lane's row, of elements that are stored as `S`.
     #[inline(always)]
-    pub(super) fn load<const TRANSPOSED: bool>(row: u32) -> Self {
+    pub(super) fn load<S: Loaded<Factor = T>, const TRANSPOSED: bool>(row: u32) -> Self {
+        const { assert!(size_of::<S>() == 2 || !TRANSPOSED, "what is transposed has two bytes") };
         let (a, b, c, d): (u32, u32, u32, u32);
         // SAFETY: inside an array and aligned, and all lanes come here, as the kernel promises.
         unsafe {
@@ -50,8 +62,46 @@ impl<T: Factor> Fragment<T> {
                 );
             }
         }
-        Fragment { words: [a, b, c, d], of: PhantomData }
+        let words = [a, b, c, d];
+        match T::NUMBERS {
+            Numbers::Tf32 => {
+                Fragment { words: rounded(words.map(f32::from_bits)), of: PhantomData }
+            }
+            Numbers::Bf16 | Numbers::F16 => Fragment { words, of: PhantomData },
+        }
     }
+}
+
+impl Fragment<Tf32> {
+    /// Of what this lane has loaded, rounded to the nearest.
+    #[inline(always)]
+    pub fn rounded(elements: [f32; 4]) -> Self {
+        Fragment { words: rounded(elements), of: PhantomData }
+    }
+}
+
+/// The nearest numbers of tf32, of two that are equally near the one further from zero: half of their last digit is added, and the
+/// tensor cores do not look at what is below it. What is infinite, or no number, stays as it is.
+///
+/// So does `cvt.rna.tf32.f32`, of which ptxas makes three instructions (on sm_80 to sm_120): sum, comparison, and a choice. With
+/// the sum under the comparison's predicate they are two, and ptxas gives one of them to the unit of multiply-adds.
+#[inline(always)]
+fn rounded(elements: [f32; 4]) -> [u32; 4] {
+    elements.map(|element| {
+        let mut bits = element.to_bits();
+        // SAFETY: arithmetic.
+        unsafe {
+            asm!(
+                "{{ .reg .pred finite; .reg .f32 size;",
+                "abs.f32 size, {bits}; setp.lt.f32 finite, size, 0f7F800000;",
+                "@finite add.u32 {bits}, {bits}, {half}; }}",
+                bits = inout(reg32) bits,
+                half = const 1 << 12,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        bits
+    })
 }
 
 /// The sums of `16 M x 16 N` elements, a lane's part: two neighbours in every eight columns of every eight rows. They take
@@ -65,7 +115,7 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
         Accumulators([[[0.0; 8]; N]; M])
     }
 
-    /// Adds the products of 16 steps of k.
+    /// Adds the products of 16 steps of k, of tf32 of 8.
     #[inline(always)]
     pub fn multiply_add<T: Factor>(&mut self, a: &[Fragment<T>; M], b: &[Fragment<T>; N]) {
         for i in 0..M {
@@ -99,10 +149,10 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
 #[inline(always)]
 fn multiply_add<T: Factor, const FIRST: usize>(sums: &mut [f32; 8], a: [u32; 4], b: [u32; 2]) {
     macro_rules! multiply_add {
-        ($ty:literal) => {
+        ($shape:literal, $ty:literal) => {
             asm!(
                 concat!(
-                    "mma.sync.aligned.m16n8k16.row.col.f32.", $ty, ".", $ty,
+                    "mma.sync.aligned.", $shape, ".row.col.f32.", $ty, ".", $ty,
                     ".f32 {{{d0}, {d1}, {d2}, {d3}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, {{{d0}, {d1}, {d2}, {d3}}};",
                 ),
                 in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
@@ -116,10 +166,9 @@ fn multiply_add<T: Factor, const FIRST: usize>(sums: &mut [f32; 8], a: [u32; 4],
     // SAFETY: arithmetic; all lanes come here, as the kernel promises. Not `pure`: it stays where all of them are.
     unsafe {
         match T::NUMBERS {
-            Numbers::Bf16 => multiply_add!("bf16"),
-            Numbers::F16 => multiply_add!("f16"),
-            // Fragments are of elements of two bytes.
-            Numbers::Tf32 => {}
+            Numbers::Bf16 => multiply_add!("m16n8k16", "bf16"),
+            Numbers::F16 => multiply_add!("m16n8k16", "f16"),
+            Numbers::Tf32 => multiply_add!("m16n8k8", "tf32"),
         }
     }
 }

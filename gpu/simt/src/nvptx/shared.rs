@@ -12,8 +12,8 @@ use super::{
     mma::Fragment,
 };
 #[cfg(target_feature = "sm_90a")]
-use crate::operand::Layout;
-use crate::{Atomic, Element, operand::Factor};
+use crate::operand::{Factor, Layout};
+use crate::{Atomic, Element, operand::Loaded};
 
 unsafe extern "C" {
     // device.ll
@@ -304,16 +304,17 @@ macro_rules! indexed {
                 }
             }
 
-            /// 16 x 16 elements as the warp's tensor cores read them, in four matrices of eight rows of sixteen bytes: each
-            /// lane names the element that a row begins with, at a multiple of sixteen bytes. All lanes come here. See
-            /// [`mma`](super::mma), which has the order of the rows.
+            /// A fragment as the warp's tensor cores read it, 16 x 16 elements, of f32 16 x 8, in four matrices of eight rows of
+            /// sixteen bytes: each lane names the element that a row begins with, at a multiple of sixteen bytes. All lanes come
+            /// here. See [`mma`](super::mma), which has the order of the rows.
             #[inline(always)]
-            pub fn load_fragment<const TRANSPOSED: bool>(&self, index: usize) -> Fragment<T>
+            pub fn load_fragment<const TRANSPOSED: bool>(&self, index: usize) -> Fragment<T::Factor>
             where
-                T: Factor,
+                T: Loaded,
             {
                 // SAFETY: inside the array and aligned, as the kernel promises.
-                Fragment::load::<TRANSPOSED>(simt_shared_address(unsafe { self.0.add(index) }.cast()))
+                let row = simt_shared_address(unsafe { self.0.add(index) }.cast());
+                Fragment::load::<T, TRANSPOSED>(row)
             }
 
             /// Adds `value` to an element, so that no other thread's addition is lost, and gives what

@@ -1,12 +1,12 @@
 //! The kernels, a line each: all that they differ in.
 //!
 //! ```text
-//!   gemm_mma_f16_f32_64x64:   F16 -> f32,   64 x 64,    2 x 2 a warp,   64 steps,     rows anywhere
-//!   the name                  A, B -> C     C's tile    16 x 16 parts   of k a        where A's and B's
-//!                                                       of it           stage         may begin
+//!   gemm_mma_f16_f32_64x64:   F16 -> f32,   64 x 64,    2 x 2 a warp,   4 stages of 64,   rows anywhere
+//!   the name                  A, B -> C     C's tile    16 x 16 parts   steps of k        where A's and B's
+//!                                                       of it           in shared memory  may begin
 //! ```
 
-use super::{super::device::*, STAGES, THREADS, multiply, stage_len};
+use super::{super::device::*, THREADS, multiply, stage_len};
 use crate::problem::Problem;
 
 /// A kernel, of which a multiprocessor of an A100 or of Hopper has room for two blocks. Shared memory holds the stages, and then
@@ -14,20 +14,20 @@ use crate::problem::Problem;
 /// before the sums.
 macro_rules! entry {
     (
-        $name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp, $depth:tt steps,
-        rows $where:ident
+        $name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
+        $stages:tt stages of $depth:tt, rows $where:ident
     ) => {
         #[doc = concat!(
             "A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements."
         )]
         #[kernel(
             block = (THREADS),
-            dynamic_shared = STAGES * stage_len($rows, $cols, $depth, rows!($where)) * size_of::<$t>(),
+            dynamic_shared = $stages * stage_len::<$t>($rows, $cols, $depth, rows!($where)) * size_of::<$t>(),
             barriers = 6,
             min_blocks = 2
         )]
         pub fn $name(problem: Problem, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
-            multiply::<_, _, $rows, $cols, $m, $n, $depth, { rows!($where) }>(
+            multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, { rows!($where) }>(
                 &problem,
                 (&a, &b),
                 (&mut c, &bias),
@@ -46,12 +46,15 @@ macro_rules! rows {
     };
 }
 
-entry! { gemm_mma_64x64:            Bf16 -> Bf16, 64 x 64, 2 x 2 a warp, 64 steps, rows anywhere }
-entry! { gemm_mma_f32_64x64:        Bf16 -> f32, 64 x 64, 2 x 2 a warp, 64 steps, rows anywhere }
-entry! { gemm_mma_f16_64x64:        F16 -> F16, 64 x 64, 2 x 2 a warp, 64 steps, rows anywhere }
-entry! { gemm_mma_f16_f32_64x64:    F16 -> f32, 64 x 64, 2 x 2 a warp, 64 steps, rows anywhere }
+entry! { gemm_mma_64x64:            Bf16 -> Bf16, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { gemm_mma_f32_64x64:        Bf16 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { gemm_mma_f16_64x64:        F16 -> F16, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { gemm_mma_f16_f32_64x64:    F16 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
 
-entry! { gemm_mma_128x128:          Bf16 -> Bf16, 128 x 128, 4 x 4 a warp, 32 steps, rows at_pieces }
-entry! { gemm_mma_f32_128x128:      Bf16 -> f32, 128 x 128, 4 x 4 a warp, 32 steps, rows at_pieces }
-entry! { gemm_mma_f16_128x128:      F16 -> F16, 128 x 128, 4 x 4 a warp, 32 steps, rows at_pieces }
-entry! { gemm_mma_f16_f32_128x128:  F16 -> f32, 128 x 128, 4 x 4 a warp, 32 steps, rows at_pieces }
+entry! { gemm_mma_128x128:          Bf16 -> Bf16, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+entry! { gemm_mma_f32_128x128:      Bf16 -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+entry! { gemm_mma_f16_128x128:      F16 -> F16, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+entry! { gemm_mma_f16_f32_128x128:  F16 -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+
+entry! { gemm_mma_tf32_64x64:       f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
+entry! { gemm_mma_tf32_128x128:     f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }

@@ -1,14 +1,14 @@
-//! The general product of 16-bit numbers on the tensor cores that every GPU has from Ampere (compute capability 8.0) on:
-//! sums of f32, operands that begin anywhere.
+//! The general product of 16-bit numbers, and of f32 that is rounded to tf32, on the tensor cores that every GPU has from Ampere
+//! (compute capability 8.0) on: sums of f32, operands that begin anywhere.
 //!
-//! An instruction (`mma.sync`) multiplies 16 x 16 elements of A by 16 x 8 of B, and all it takes and gives is in the
-//! registers of one warp. Hence:
+//! An instruction (`mma.sync`) multiplies 16 x 16 elements of A by 16 x 8 of B, of tf32 16 x 8 by 8 x 8, and all it takes and gives
+//! is in the registers of one warp. Hence:
 //!
 //! * **a warp** computes some 16 x 16 parts of C side by side and one below the other: a *fragment* of A, once it is in
 //!   registers, serves all parts of its rows, one of B all of its columns. With 64 x 64 elements a warp reads 8 fragments
 //!   from shared memory for 32 instructions;
 //! * **a block** of four warps computes a tile, stage by stage of `DEPTH` steps of k. `STAGES` stages are in shared
-//!   memory: one in use, the others on their way by asynchronous copies ([`operand`]), as in
+//!   memory, two to four: one in use, the others on their way by asynchronous copies ([`operand`]), as in
 //!   [`async_copy`](super::async_copy). As soon as a stage's last fragments are in registers its place is filled again,
 //!   before these are multiplied;
 //! * **an operand** may lie along k or across it, and its rows may begin anywhere. How it is copied is decided once, for the
@@ -17,73 +17,66 @@
 //! * **at the end** the sums go by way of shared memory, so that neighbours are written together ([`output`]).
 //!
 //! ```text
-//!   kernel                  a warp's part   steps of k a stage   rows begin    blocks a multiprocessor
-//!   gemm_mma_.._64x64         32 x 32              64            anywhere        2 (A100, Hopper)
-//!   gemm_mma_.._128x128       64 x 64              32            at pieces       2 (A100, Hopper)
+//!   kernel                      a warp's part   stages of steps of k   rows begin    blocks a multiprocessor
+//!   gemm_mma_.._64x64             32 x 32           4 of 64            anywhere        2 (A100, Hopper)
+//!   gemm_mma_.._128x128           64 x 64           4 of 32            at pieces       2 (A100, Hopper)
+//!   gemm_mma_tf32_64x64           32 x 32           4 of 32            anywhere        2 (A100, Hopper)
+//!   gemm_mma_tf32_128x128         64 x 64           2 of 32            at pieces       2 (A100, Hopper)
 //! ```
 //!
 //! *At pieces*, at multiples of sixteen bytes: others are right too, and slow. Shared memory is that of the smallest devices
-//! (compute capability 8.6, 8.9 and 12.0: 99 KiB a block).
+//! (compute capability 8.6, 8.9 and 12.0: 99 KiB a block). Of 128 x 128 elements a stage of 32 steps of f32 is 32 KiB, so there are
+//! two: while one is multiplied, for 1024 cycles of an A100's tensor cores, the other comes.
 //!
 //! Operands are of bf16, or of f16 (`_f16`), and C of the same, or of f32 (`_f32`). On Hopper `wgmma`
 //! ([`gemm_wgmma`](super::gemm_wgmma)) is faster, whose operands need not come through registers: these kernels are in the PTX
 //! for every GPU alone, from which Hopper takes them too.
+//!
+//! **tf32** (`_tf32`): A, B and C are of f32, and each factor is rounded to the nearest tf32, 11 bits of significand, when a warp has
+//! it in registers: the tensor cores would cut it off. In shared memory it is f32, so that copies change nothing and the asynchronous
+//! ones will do. Each fragment is rounded by the two warps that read it, in two instructions an element, 64 beside 32 products
+//! where a warp has 64 x 64 elements. What else is different is in [`number`].
 
 mod entries;
+mod number;
 mod operand;
 mod output;
 
 pub use entries::*;
 
-use self::operand::{Operand, PANEL, Which, lies_along_k};
+use self::{
+    number::Number,
+    operand::{Operand, PANEL, Which, lies_along_k},
+};
 use super::{
-    device::{
-        mma::{Accumulators, Factor},
-        *,
-    },
+    device::{mma::Accumulators, *},
     gemm::{epilogue::Epilogue, stored::Stored, wait_for_all_but},
 };
 use crate::problem::Problem;
 
-/// Rows or columns, and steps of k, of a fragment.
+/// Rows or columns of a fragment.
 const SIDE: usize = 16;
-
-/// Stages in shared memory.
-const STAGES: usize = 4;
 
 /// Threads of a block: four warps, in two rows of two.
 const THREADS: usize = 128;
 
-/// A number that these tensor cores multiply: of 16 bits.
-pub trait Half: Factor + Stored<Real = f32> {
-    /// 0. (To the compiler an `f32` that an instruction converts is no constant: it would stay in a register.)
-    const ZERO: Self;
-}
-
-impl Half for Bf16 {
-    const ZERO: Bf16 = Bf16::from_bits(0);
-}
-
-impl Half for F16 {
-    const ZERO: F16 = F16::from_bits(0);
-}
-
 /// Elements of a stage of such a tile: A's, B's, and, of `any` rows, what those that begin one element late have left over.
-const fn stage_len(rows: usize, cols: usize, depth: usize, any: bool) -> usize {
+const fn stage_len<T: Number>(rows: usize, cols: usize, depth: usize, any: bool) -> usize {
     let ends = operand::ends_len(rows, depth) + operand::ends_len(cols, depth);
-    (rows + cols) * depth + if any { ends } else { 0 }
+    (rows + cols) * depth + if any && T::MAY_BE_LATE { ends } else { 0 }
 }
 
 /// A tile of `ROWS x COLS` elements of C, of which each warp, of two rows of two, computes `16 M x 16 N`.
 #[inline(always)]
 #[track_caller]
 fn multiply<
-    T: Half,
+    T: Number,
     C: Stored<Real = f32>,
     const ROWS: usize,
     const COLS: usize,
     const M: usize,
     const N: usize,
+    const STAGES: usize,
     const DEPTH: usize,
     const ANY: bool,
 >(
@@ -96,7 +89,7 @@ fn multiply<
         // A warp's part begins with a panel.
         assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
         assert!(STAGES >= 2 && STAGES <= 4);
-        let stage_len = stage_len(ROWS, COLS, DEPTH, ANY);
+        let stage_len = stage_len::<T>(ROWS, COLS, DEPTH, ANY);
         // In shared memory groups of elements change places by their number.
         assert!(stage_len.is_multiple_of(64) && (ROWS * DEPTH).is_multiple_of(64));
         assert!(output::staged_len(THREADS, N) * 4 <= STAGES * stage_len * size_of::<T>());
@@ -107,7 +100,7 @@ fn multiply<
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let of_warp = (warp % 2 * SIDE * M, warp / 2 * SIDE * N);
     let mut sums = Accumulators::<M, N>::zeroed();
-    let stages = Stages::<T, ROWS, COLS, DEPTH, ANY>::start(problem, (a, b), first);
+    let stages = Stages::<T, ROWS, COLS, STAGES, DEPTH, ANY>::start(problem, (a, b), first);
     let (a, b) = (problem.a, problem.b);
     match (lies_along_k(a[0], a[1]), lies_along_k(b[1], b[0])) {
         (true, false) => stages.accumulate::<M, N, true, false>(problem.k, of_warp, &mut sums),
@@ -124,21 +117,36 @@ fn multiply<
 }
 
 /// The stages in shared memory, and what fills them.
-struct Stages<'a, T, const ROWS: usize, const COLS: usize, const DEPTH: usize, const ANY: bool> {
+struct Stages<
+    'a,
+    T,
+    const ROWS: usize,
+    const COLS: usize,
+    const STAGES: usize,
+    const DEPTH: usize,
+    const ANY: bool,
+> {
     tiles: DynamicShared<T>,
     a: Operand<'a, T, ROWS, DEPTH, ANY>,
     b: Operand<'a, T, COLS, DEPTH, ANY>,
 }
 
-impl<'a, T: Half, const ROWS: usize, const COLS: usize, const DEPTH: usize, const ANY: bool>
-    Stages<'a, T, ROWS, COLS, DEPTH, ANY>
+impl<
+    'a,
+    T: Number,
+    const ROWS: usize,
+    const COLS: usize,
+    const STAGES: usize,
+    const DEPTH: usize,
+    const ANY: bool,
+> Stages<'a, T, ROWS, COLS, STAGES, DEPTH, ANY>
 {
     /// Where B's tile is in a stage, and what is left over of A's and of B's.
     const OF_B: usize = ROWS * DEPTH;
     const ENDS_A: usize = (ROWS + COLS) * DEPTH;
     const ENDS_B: usize = Self::ENDS_A + operand::ends_len(ROWS, DEPTH);
     /// Stages are counted by the element that they begin with.
-    const STAGE: usize = stage_len(ROWS, COLS, DEPTH, ANY);
+    const STAGE: usize = stage_len::<T>(ROWS, COLS, DEPTH, ANY);
     const END: usize = STAGES * Self::STAGE;
 
     /// Begins to fill all stages, and waits for the first.
@@ -153,7 +161,7 @@ impl<'a, T: Half, const ROWS: usize, const COLS: usize, const DEPTH: usize, cons
             stages.fill(stage);
             stage += Self::STAGE * operand::one();
         }
-        stages.wait::<{ STAGES - 1 }>(0);
+        stages.wait(0, STAGES - 1);
         stages
     }
 
@@ -167,11 +175,11 @@ impl<'a, T: Half, const ROWS: usize, const COLS: usize, const DEPTH: usize, cons
         copies::commit_group();
     }
 
-    /// Waits for a stage behind which `BEHIND` are on their way: for this thread's copies, then for everybody's.
+    /// Waits for a stage behind which so many are on their way: for this thread's copies, then for everybody's.
     #[inline(always)]
     #[track_caller]
-    fn wait<const BEHIND: usize>(&mut self, stage: usize) {
-        wait_for_all_but(BEHIND);
+    fn wait(&mut self, stage: usize, behind: usize) {
+        wait_for_all_but(behind);
         self.a.straighten(&mut self.tiles, stage, stage + Self::ENDS_A);
         self.b.straighten(&mut self.tiles, stage + Self::OF_B, stage + Self::ENDS_B);
         thread::sync_threads();
@@ -191,7 +199,8 @@ impl<'a, T: Half, const ROWS: usize, const COLS: usize, const DEPTH: usize, cons
         let (of_a, of_b) = (row * DEPTH, Self::OF_B + col * DEPTH);
         let mut now = 0;
         for _ in 0..k.div_ceil(DEPTH as u32) {
-            for step in (0..DEPTH).step_by(SIDE) {
+            let mut step = 0;
+            while step < DEPTH {
                 let rows: [_; M] = core::array::from_fn(|i| {
                     Operand::<T, ROWS, DEPTH, ANY>::fragment::<A_ALONG_K>(
                         &self.tiles,
@@ -208,14 +217,16 @@ impl<'a, T: Half, const ROWS: usize, const COLS: usize, const DEPTH: usize, cons
                         step,
                     )
                 });
-                if step == DEPTH - SIDE {
+                if step == DEPTH - T::STEP {
                     let done = now;
                     now = if now + Self::STAGE < Self::END { now + Self::STAGE } else { 0 };
                     // With the next stage's copies this stage is in everybody's registers.
-                    self.wait::<{ STAGES - 2 }>(now);
+                    self.wait(now, STAGES - 2);
                     self.fill(done);
                 }
                 sums.multiply_add(&rows, &cols);
+                // Of f32 and 64 x 64 elements a warp, steps side by side would have more in registers than there are.
+                step += T::STEP * if size_of::<T>() == 2 || M < 4 { 1 } else { operand::one() };
             }
         }
     }

@@ -3,8 +3,8 @@
 //! A *row* is what lies side by side: of an operand that lies along k the steps of k of one outer element (a row of A, a
 //! column of B), of one that lies across k the outer elements of one step. A stage's tile is of *panels*, of 32 rows of 32
 //! elements: 32 outer elements by 32 steps of k, whichever lie side by side, so that both ways to lie are copied by the same
-//! instructions. In shared memory a row of a panel is four groups of eight elements, of sixteen bytes, which change places so
-//! that eight rows' groups of one column are in different banks ([`place`]): a fragment is read by eight such groups at a time.
+//! instructions. In shared memory a row of a panel is groups of sixteen bytes, four of 16-bit numbers and eight of f32, which
+//! change places so that what a fragment is read by at a time is in different banks ([`number`](super::number)).
 //!
 //! ```text
 //!   a tile of 64 x 64        outer 0    outer 32               its lines, if rows lie along k: the panels of
@@ -17,7 +17,7 @@
 //!
 //! ```text
 //!   rows begin at multiples of   copies of
-//!   16, 8 or 4 bytes             16, 8 or 4 bytes
+//!   16, 8 or 4 bytes             16, 8 or 4 bytes (of f32, all)
 //!   2 bytes                      4 bytes: every other row, or all, from the element before on, so that they come one
 //!                                element late, and are straightened in shared memory
 //!   (elements not side by side,  single elements, by way of registers: any strides, and slow
@@ -33,15 +33,13 @@
 
 use super::{
     super::device::{mma::Fragment, *},
-    Half, SIDE, THREADS,
+    SIDE, THREADS,
+    number::Number,
 };
 use crate::problem::Problem;
 
-/// Elements of sixteen bytes.
-const EIGHT: usize = 8;
-/// Rows of a panel, and elements of each, 64 bytes; groups of them.
+/// Rows of a panel, and elements of each.
 pub const PANEL: usize = 32;
-const GROUPS: usize = PANEL / EIGHT;
 /// Elements of a panel.
 const PANEL_LEN: usize = PANEL * PANEL;
 /// Rows that a warp copies at once where each of its lanes copies two elements, and all warps.
@@ -55,9 +53,8 @@ pub const fn ends_len(outer: usize, depth: usize) -> usize {
 
 /// Where a row's group lies, from the panel's first element on.
 #[inline(always)]
-fn place(row: usize, group: usize) -> usize {
-    // Every other row begins in the middle of the banks, so eight rows' groups of one column are in four places.
-    row * PANEL + (group ^ (row / 2 % GROUPS)) * EIGHT
+pub fn place<T: Number>(row: usize, group: usize) -> usize {
+    row * PANEL + (group ^ T::exchange(row)) * T::PIECE
 }
 
 /// A 1 that is none to the compiler: a loop that goes on by it is not unrolled.
@@ -83,11 +80,11 @@ pub enum Which {
 #[derive(Clone, Copy, PartialEq)]
 enum Copies {
     /// Sixteen bytes at a time.
-    Eight,
+    Sixteen,
     /// Eight bytes.
-    Four,
+    Eight,
     /// Four bytes.
-    Two,
+    Four,
     /// Four bytes, and rows come one element late whose first element begins between two such copies.
     Late,
     /// Element by element.
@@ -120,7 +117,7 @@ pub struct Operand<'a, T, const OUTER: usize, const DEPTH: usize, const ANY: boo
     steps: u32,
 }
 
-impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
+impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     Operand<'a, T, OUTER, DEPTH, ANY>
 {
     /// Panels on the outer side, and along k.
@@ -147,10 +144,10 @@ impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
         let repeated = pitch == 0 && if along_k { size > 1 } else { problem.k > 1 };
         let (copies, width) = match () {
             _ if between != 1 || repeated => (Copies::One, 2),
-            _ if places.is_multiple_of(8) => (Copies::Eight, 8),
+            _ if places.is_multiple_of(T::PIECE) => (Copies::Sixteen, T::PIECE),
             _ if !ANY => (Copies::One, 2),
-            _ if places.is_multiple_of(4) => (Copies::Four, 4),
-            _ if places.is_multiple_of(2) => (Copies::Two, 2),
+            _ if places.is_multiple_of(T::PIECE / 2) => (Copies::Eight, T::PIECE / 2),
+            _ if places.is_multiple_of(T::PIECE / 4) => (Copies::Four, T::PIECE / 4),
             _ => (Copies::Late, 2),
         };
         let t = thread::thread_idx_x() as usize;
@@ -207,10 +204,10 @@ impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     #[track_caller]
     pub fn begin_copies(&mut self, tiles: &mut DynamicShared<T>, tile: usize, ends: usize) {
         match self.copies {
-            Copies::Eight => self.copy::<8>(tiles, tile),
-            Copies::Four if ANY => self.copy::<4>(tiles, tile),
-            Copies::Two | Copies::Late if ANY => {
-                self.copy::<2>(tiles, tile);
+            Copies::Sixteen => self.copy::<16>(tiles, tile),
+            Copies::Eight if ANY => self.copy::<8>(tiles, tile),
+            Copies::Four | Copies::Late if ANY => {
+                self.copy::<4>(tiles, tile);
                 self.copy_ends(tiles, ends);
             }
             _ => {}
@@ -220,41 +217,46 @@ impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
         self.steps = self.steps.saturating_sub(DEPTH as u32);
     }
 
-    /// Copies of `WIDTH` elements.
+    /// Copies of so many bytes.
     #[inline(always)]
     #[track_caller]
-    fn copy<const WIDTH: usize>(&self, tiles: &mut DynamicShared<T>, tile: usize) {
-        let rows_at_once = THREADS * WIDTH / PANEL;
+    fn copy<const BYTES: usize>(&self, tiles: &mut DynamicShared<T>, tile: usize) {
+        let width = BYTES / size_of::<T>();
+        let rows_at_once = THREADS * width / PANEL;
         const {
-            // All of a thread's rows have their groups in the same places.
-            assert!((THREADS * WIDTH / PANEL).is_multiple_of(8));
-            assert!(PANEL.is_multiple_of(THREADS * WIDTH / PANEL));
+            let rows_at_once = THREADS * (BYTES / size_of::<T>()) / PANEL;
+            assert!(PANEL.is_multiple_of(rows_at_once));
+            assert!(rows_at_once.is_multiple_of(8) || size_of::<T>() == 4 && rows_at_once == 4);
         }
         let (rows, len) = self.inside();
-        let to = tile + place(self.row, self.at / EIGHT) + self.at % EIGHT;
+        let to = tile + place::<T>(self.row, self.at / T::PIECE) + self.at % T::PIECE;
         let mut panel = 0;
         while panel < Self::OUTERS * Self::DEPTHS {
             let (outer, k) = (panel / Self::DEPTHS, panel % Self::DEPTHS);
             let (line, number) = if self.along_k { (outer, k) } else { (k, outer) };
             let (rows, len) = (rows - (line * PANEL) as i32, len - (number * PANEL) as i32);
             // Else the rows' ends cut this piece.
-            if len <= 0 || len >= WIDTH as i32 {
+            if len <= 0 || len >= width as i32 {
                 let from = self.from.wrapping_add(outer * self.to_outer + k * self.to_k);
                 for row in (0..PANEL).step_by(rows_at_once) {
+                    // Of every eighth row the groups are in the same places; of the fourth one, of f32, neighbours have changed
+                    // theirs, and tiles begin at multiples of both.
+                    let to = to ^ (T::exchange(row) * T::PIECE);
                     let to = to + panel * PANEL_LEN + row * PANEL;
                     let from = from.wrapping_add(row * self.pitch);
                     let is_inside = (row as i32) < rows && len > 0;
-                    if WIDTH == 2 && row == 0 && from == usize::MAX && is_inside {
+                    if T::MAY_BE_LATE && BYTES == 4 && row == 0 && from == usize::MAX && is_inside {
                         // Nothing may be read from before a matrix's first element.
                         tiles[to] = T::ZERO;
                         tiles[to + 1] = self.matrix[0];
                     } else {
-                        tiles.copy_async::<WIDTH>(to, self.matrix, from, is_inside);
+                        T::copy::<BYTES>(tiles, to, self.matrix, from, is_inside);
                     }
                 }
             }
-            // Unrolled, narrow copies would have more addresses in registers than there are.
-            panel += if WIDTH == EIGHT { 1 } else { one() };
+            // Unrolled, narrow copies would have more addresses in registers than there are, and so would those of f32, which
+            // are twice as many.
+            panel += if BYTES == 16 && size_of::<T>() == 2 { 1 } else { one() };
         }
     }
 
@@ -271,7 +273,7 @@ impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
         if self.copies == Copies::One {
             (panel, end) = (0, of_line);
         }
-        let to = tile + place(self.row, self.at / EIGHT) + self.at % EIGHT;
+        let to = tile + place::<T>(self.row, self.at / T::PIECE) + self.at % T::PIECE;
         while panel < end.min(of_line) {
             let mut row = 0;
             while row < lines * PANEL {
@@ -297,7 +299,7 @@ impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
         const { assert!(ends_len(OUTER, DEPTH) / 2 / ROWS_OF_BLOCK <= PANEL / 2, "a lane for each row") };
         let (lines, of_line) = self.lines();
         let number = self.at / 2;
-        if number < lines * (PANEL / ROWS_OF_BLOCK) && self.late == 1 {
+        if T::MAY_BE_LATE && number < lines * (PANEL / ROWS_OF_BLOCK) && self.late == 1 {
             let (rows, len) = self.inside();
             let (last, row) = (of_line * PANEL - self.at, number * ROWS_OF_BLOCK);
             let left = if row as i32 >= rows { 0 } else { len - last as i32 };
@@ -307,7 +309,7 @@ impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
                 tiles[to] = self.matrix[from];
                 tiles[to + 1] = T::ZERO;
             } else {
-                tiles.copy_async::<2>(to, self.matrix, from, left > 1);
+                T::copy::<4>(tiles, to, self.matrix, from, left > 1);
             }
         }
     }
@@ -317,21 +319,26 @@ impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     #[inline(always)]
     #[track_caller]
     pub fn straighten(&self, tiles: &mut DynamicShared<T>, tile: usize, ends: usize) {
-        if !ANY || self.copies != Copies::Late {
+        if !T::MAY_BE_LATE || !ANY || self.copies != Copies::Late {
             return;
         }
         // All of a warp's rows of a panel at once, a lane a group.
-        const { assert!(PANEL / ROWS_OF_BLOCK * ROWS_OF_WARP * GROUPS == 32) };
+        const {
+            assert!(
+                !T::MAY_BE_LATE || PANEL / ROWS_OF_BLOCK * ROWS_OF_WARP * PANEL / T::PIECE == 32
+            )
+        };
         let t = thread::thread_idx_x() as usize;
         let (warp, lane) = (t / 32, t % 32);
-        let (number, group) = (lane / GROUPS, lane % GROUPS);
+        let groups = PANEL / T::PIECE;
+        let (number, group) = (lane / groups, lane % groups);
         let row =
             number / ROWS_OF_WARP * ROWS_OF_BLOCK + warp * ROWS_OF_WARP + number % ROWS_OF_WARP;
         // As late as the rows that the lane has copied, or as the others of its warp.
         let is_like = (self.row + row).is_multiple_of(2) || self.pitch.is_multiple_of(2);
         let is_late = is_like == (self.late == 1);
         // Where the lane's group lies, and the one behind it, in the same panel or in the next.
-        let (own, behind) = (place(row, group), place(row, (group + 1) % GROUPS));
+        let (own, behind) = (place::<T>(row, group), place::<T>(row, (group + 1) % groups));
         let (lines, of_line) = self.lines();
         // What other lanes have waited for.
         warp::sync_warp(warp::ALL);
@@ -340,22 +347,12 @@ impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
             let mut panel = 0;
             while panel < of_line {
                 let own = tile + self.panel(line, panel) + own;
-                let next = panel + (group + 1) / GROUPS;
+                let next = panel + (group + 1) / groups;
                 let next = match next < of_line {
                     true => tile + self.panel(line, next) + behind,
                     false => ends + 2 * (line * PANEL + row),
                 };
-                let mut moved = [T::ZERO; EIGHT];
-                if is_late {
-                    // (The compilers would read a group element by element, of which one is not used, if they might.)
-                    let [_, b, c, d, e, f, g, h] = tiles.load128_in_order(own);
-                    moved = [b, c, d, e, f, g, h, tiles[next]];
-                }
-                // All have read before anyone writes; of the next panel, the first elements before that is their turn.
-                warp::sync_warp(warp::ALL);
-                if is_late {
-                    tiles.store128(own, moved);
-                }
+                T::move_to_front(tiles, own, next, is_late);
                 panel += one();
             }
             line += one();
@@ -371,19 +368,18 @@ impl<'a, T: Half, const OUTER: usize, const DEPTH: usize, const ANY: bool>
         first: usize,
         outer: usize,
         step: usize,
-    ) -> Fragment<T> {
-        const { assert!(SIDE == 2 * EIGHT, "two by two matrices of eight rows") };
-        let lane = thread::lane_id() as usize;
-        // Of the four matrices the second and the fourth have the upper half of the outer side, the last two of k.
-        let (outer_half, k_half) = (lane / 8 % 2, lane / 16);
-        let panel = first + (outer / PANEL * Self::DEPTHS + step / PANEL) * PANEL_LEN;
+    ) -> Fragment<T::Factor> {
+        const { assert!(SIDE == 16 && T::STEP == 2 * T::PIECE, "two by two matrices of eight rows") };
+        let panel = (outer / PANEL * Self::DEPTHS + step / PANEL) * PANEL_LEN;
         let (outer, step) = (outer % PANEL, step % PANEL);
         if ALONG_K {
-            let row = outer + outer_half * EIGHT + lane % 8;
-            tiles.load_fragment::<false>(panel + place(row, step / EIGHT + k_half))
+            let lane = thread::lane_id() as usize;
+            // Of the four matrices the second and the fourth have the upper half of the outer side, the last two of k.
+            let (outer_half, k_half) = (lane / 8 % 2, lane / 16);
+            let row = outer + outer_half * 8 + lane % 8;
+            tiles.load_fragment::<false>(first + panel + place::<T>(row, step / T::PIECE + k_half))
         } else {
-            let row = step + k_half * EIGHT + lane % 8;
-            tiles.load_fragment::<true>(panel + place(row, outer / EIGHT + outer_half))
+            T::across_k(tiles, (first, panel), outer, step)
         }
     }
 }

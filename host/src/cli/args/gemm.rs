@@ -218,7 +218,10 @@ fn kernels() -> impl TypedValueParser<Value = String> {
         KERNELS.iter().filter(|entry| {
             matches!(
                 entry.contract,
-                Contract::Product(_) | Contract::ProductF64(_) | Contract::TensorProduct(_)
+                Contract::Product(_)
+                    | Contract::ProductF64(_)
+                    | Contract::ProductTf32(_)
+                    | Contract::TensorProduct(_)
             )
         })
     };

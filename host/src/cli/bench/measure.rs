@@ -8,7 +8,7 @@ use std::{
 
 use host::{
     Error, Gemm, Stream,
-    gemm::{Choice, Request, Target},
+    gemm::{Choice, Ineligible, Request, Target},
     gpu::registry::{self, Contract},
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
@@ -146,6 +146,8 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             ([], None) => any
                 .candidates(&request, &target)
                 .into_iter()
+                // Where factors may not be rounded, these are not left out but another product's.
+                .filter(|candidate| candidate.ineligible != Some(Ineligible::Tf32))
                 .map(|candidate| candidate.entry)
                 .filter(|entry| !matches!(entry.contract, Contract::TensorProduct(_)))
                 .map(BenchKernel::of)

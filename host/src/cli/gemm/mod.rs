@@ -192,6 +192,7 @@ fn tile(entry: &Entry) -> [usize; 2] {
     let tile = match &entry.contract {
         Contract::Product(product) => product.tile,
         Contract::ProductF64(product) => product.tile,
+        Contract::ProductTf32(product) => product.tile,
         Contract::TensorProduct(product) => product.tile,
         _ => [1, 1],
     };

@@ -1,12 +1,13 @@
 //! Tensor cores of one warp: `mma.sync`, whose operands and sums are in registers. Compute capability 8.0 and later.
 //!
 //! ```text
-//!   tile.load_fragment::<TRANSPOSED>(row)    16 x 16 elements of an operand from shared memory (`ldmatrix`)
-//!   sums.multiply_add(&a, &b)                adds the products of fragments of A and of B (`mma.m16n8k16`)
+//!   tile.load_fragment::<TRANSPOSED>(row)    16 outer elements by 32 bytes of k from shared memory (`ldmatrix`)
+//!   Fragment::rounded(elements)              the same of f32 that a lane has loaded by itself
+//!   sums.multiply_add(&a, &b)                adds the products of fragments of A and of B (`mma.m16n8k16`, of tf32 `.m16n8k8`)
 //! ```
 //!
-//! A fragment is of an operand's *outer* side, rows of A or columns of B, by 16 steps of k. It comes as four matrices of
-//! 8 x 8 elements, to each of whose rows a lane points, lanes 8 i to 8 i + 7 to those of the `i`th:
+//! A fragment is of an operand's *outer* side, rows of A or columns of B, by 16 steps of k of numbers of 16 bits. It comes as
+//! four matrices of 8 x 8 elements, to each of whose rows a lane points, lanes 8 i to 8 i + 7 to those of the `i`th:
 //!
 //! ```text
 //!                 rows of the matrices lie                    first two      last two      of each two
@@ -14,18 +15,32 @@
 //!   TRANSPOSED    along the outer side, one for each step     k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
 //! ```
 //!
+//! **Of f32** it is by 8 steps of k, and what is multiplied is each element rounded to tf32, to the nearest. In the sixteen bytes of
+//! a matrix's row are four elements, and each lane gets one where it would get two halves: so plain rows along k are k 0 to 3 and
+//! k 4 to 7. But what would be transposed are halves of elements. Of an operand that lies across k a lane loads its four by itself:
+//!
+//! ```text
+//!   element          0                1                2                3
+//!   outer, k         lane / 4,        lane / 4 + 8,    lane / 4,        lane / 4 + 8,
+//!                    lane % 4         lane % 4         lane % 4 + 4     lane % 4 + 4
+//! ```
+//!
 //! All lanes of a warp do this together. On the CPU a sum is rounded as Hopper rounds it, as far as that is known.
 
 use std::{marker::PhantomData, panic::Location};
 
 use super::warpgroup::format;
-use crate::cpu::{
-    block,
-    tensor_core::warp::{self, EACH, Sums},
+pub use crate::operand::{Factor, Loaded};
+use crate::{
+    Tf32,
+    cpu::{
+        block,
+        tensor_core::warp::{self, Sums},
+    },
+    operand::Numbers,
 };
-pub use crate::operand::Factor;
 
-/// 16 x 16 elements of an operand, a lane's part: eight.
+/// 16 outer elements of an operand by 32 bytes of k, a lane's part: eight elements of 16 bits, or four.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragment<T> {
     words: [u32; 4],
@@ -33,9 +48,10 @@ pub struct Fragment<T> {
 }
 
 impl<T: Factor> Fragment<T> {
-    /// From this lane's row, which the lanes hand to each other.
+    /// From this lane's row, which the lanes hand to each other, of elements that are stored as `S`.
     #[track_caller]
-    pub(super) fn exchange<const TRANSPOSED: bool>(row: [u32; 4]) -> Self {
+    pub(super) fn exchange<S: Loaded<Factor = T>, const TRANSPOSED: bool>(row: [u32; 4]) -> Self {
+        const { assert!(size_of::<S>() == 2 || !TRANSPOSED, "what is transposed has two bytes") };
         let lane = block::linear_index() as usize % 32;
         let words = block::exchange("load_fragment", &row, Location::caller(), |rows| {
             std::array::from_fn(|matrix| {
@@ -49,13 +65,34 @@ impl<T: Factor> Fragment<T> {
                 element(first) | element(first + 1) << 16
             })
         });
-        Fragment { words, of: PhantomData }
+        match T::NUMBERS {
+            Numbers::Tf32 => {
+                Fragment { words: rounded(words.map(f32::from_bits)), of: PhantomData }
+            }
+            Numbers::Bf16 | Numbers::F16 => Fragment { words, of: PhantomData },
+        }
     }
 
     /// As f32, in the order of the registers.
-    fn elements(&self) -> [f32; EACH] {
-        std::array::from_fn(|i| format::<T>().decode(self.words[i / 2] >> (i % 2 * 16) & 0xffff))
+    fn elements(&self) -> impl Iterator<Item = f32> {
+        let format = format::<T>();
+        let (in_word, bits) = (4 / format.bytes() as usize, 8 * format.bytes() as usize);
+        let parts = move |word: u32| (0..in_word).map(move |i| word >> (i * bits));
+        // A format of 16 bits has the lower half.
+        self.words.into_iter().flat_map(parts).map(move |bits| format.decode(bits))
     }
+}
+
+impl Fragment<Tf32> {
+    /// Of what this lane has loaded, rounded to the nearest.
+    pub fn rounded(elements: [f32; 4]) -> Self {
+        Fragment { words: rounded(elements), of: PhantomData }
+    }
+}
+
+/// The nearest numbers of tf32. (The tensor cores themselves would cut off.)
+fn rounded(elements: [f32; 4]) -> [u32; 4] {
+    elements.map(|element| Tf32::from_f32(element).to_bits())
 }
 
 /// The sums of `16 M x 16 N` elements, a lane's part: two neighbours in every eight columns of every eight rows. They take
@@ -69,7 +106,7 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
         Accumulators([[[0.0; 8]; N]; M])
     }
 
-    /// Adds the products of 16 steps of k.
+    /// Adds the products of 16 steps of k, of tf32 of 8.
     #[track_caller]
     pub fn multiply_add<T: Factor>(&mut self, a: &[Fragment<T>; M], b: &[Fragment<T>; N]) {
         let lane = block::linear_index() as usize % 32;
@@ -77,7 +114,8 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
         let own = own.collect::<Vec<_>>();
         block::exchange("multiply_add", &own, Location::caller(), |all| {
             let elements = all.map(bytemuck::cast_slice::<u32, f32>);
-            let whole = elements.iter().all(|elements| elements.len() == (M + N) * EACH);
+            let each = warp::each(format::<T>());
+            let whole = elements.iter().all(|elements| elements.len() == (M + N) * each);
             assert!(whole, "the lanes of a warp multiply as many fragments");
             warp::multiply_add(format::<T>(), lane, &elements, &mut self.0);
         });

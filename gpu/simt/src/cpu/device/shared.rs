@@ -19,7 +19,7 @@ use crate::{
         block,
         mode::{Access, Fast, Mode, Refused},
     },
-    operand::{Factor, Layout},
+    operand::{Factor, Layout, Loaded},
 };
 
 /// An array in shared memory, made by [`shared!`](crate::shared). Rows lie one after another.
@@ -371,18 +371,18 @@ pub(crate) mod arrays {
                     unsafe { M::copy_async(self.tag, self.base.add(index), index, values) }
                 }
 
-                /// 16 x 16 elements as the warp's tensor cores read them, in four matrices of eight rows of sixteen bytes:
-                /// each lane names the element that a row begins with, at a multiple of sixteen bytes. All lanes come here.
-                /// See [`mma`](crate::device::mma), which has the order of the rows.
+                /// A fragment as the warp's tensor cores read it, 16 x 16 elements, of f32 16 x 8, in four matrices of eight rows
+                /// of sixteen bytes: each lane names the element that a row begins with, at a multiple of sixteen bytes. All
+                /// lanes come here. See [`mma`](crate::device::mma), which has the order of the rows.
                 #[track_caller]
-                pub fn load_fragment<const TRANSPOSED: bool>(&self, index: usize) -> Fragment<T>
+                pub fn load_fragment<const TRANSPOSED: bool>(&self, index: usize) -> Fragment<T::Factor>
                 where
-                    T: Factor,
+                    T: Loaded,
                 {
-                    const { assert!(size_of::<T>() == 2, "eight elements are sixteen bytes") };
+                    let count = const { 16 / size_of::<T>() };
                     // SAFETY: inside the array, which lives as long as the block.
-                    let row = unsafe { *self.at(index, 8, Access::Read).cast::<[u32; 4]>() };
-                    Fragment::exchange::<TRANSPOSED>(row)
+                    let row = unsafe { *self.at(index, count, Access::Read).cast::<[u32; 4]>() };
+                    Fragment::exchange::<T, TRANSPOSED>(row)
                 }
 
                 /// Adds `value` to an element, so that no other thread's addition is lost, and gives what

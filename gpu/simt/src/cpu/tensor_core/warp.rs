@@ -1,11 +1,12 @@
 //! What `mma.sync` computes: a warp multiplies 16 x 16 elements of A by 16 x 8 of B, all in registers.
 //!
 //! Both operands are given as *fragments* of 16 x 16 elements, an operand's outer side (rows of A, columns of B) by k, in
-//! four registers of two elements each. (PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type".) The second
-//! operand of an instruction is half of a fragment: the registers of eight columns.
+//! four registers of two elements each; of tf32 of 16 x 8, of one element each. (PTX ISA, "Matrix Fragments for mma.m16n8k16
+//! with floating point type", and "for mma.m16n8k8".) The second operand of an instruction is half of a fragment: the registers
+//! of eight columns.
 //!
 //! The sum is [`truncating`], as `wgmma` forms it: so Hopper's `mma.sync` does too, by MMA-Sim. Ampere's and Ada's add 8
-//! products at a time, of 24 bits after the point, so that the last bits are others there.
+//! products at a time, of tf32 4, of 24 bits after the point, so that the last bits are others there.
 
 // Operands, sums and columns are indexed together.
 #![allow(clippy::needless_range_loop)]
@@ -16,19 +17,19 @@ use super::{
     truncating,
 };
 
-/// Outer elements, and steps of k, of a fragment.
-pub const SIDE: usize = 16;
-
-/// Elements of a fragment that a lane has.
-pub const EACH: usize = 8;
+/// Elements of a fragment that a lane has: in each of four registers.
+pub const fn each(format: Format) -> usize {
+    16 / format.bytes() as usize
+}
 
 /// The sums of 16 x 16 elements that a lane has: of each eight columns two neighbours, and those eight rows below.
 pub type Sums = [f32; 8];
 
-/// Outer element and step of k of element `i` of what lane `lane` has of a fragment.
-pub const fn operand(lane: usize, i: usize) -> (usize, usize) {
-    let register = i / 2;
-    (lane / 4 + register % 2 * 8, lane % 4 * 2 + register / 2 * 8 + i % 2)
+/// Outer element and step of k of element `i` of what lane `lane` has of a fragment, in registers of so many elements.
+const fn operand(in_register: usize, lane: usize, i: usize) -> (usize, usize) {
+    let register = i / in_register;
+    let first = (lane % 4 + register / 2 * 4) * in_register;
+    (lane / 4 + register % 2 * 8, first + i % in_register)
 }
 
 /// Row and column of element `i` of a lane's [`Sums`].
@@ -50,7 +51,7 @@ pub fn multiply_add<const M: usize, const N: usize>(
         // SAFETY: this processor has the features.
         return unsafe { tuned(format, lane, elements, sums) };
     }
-    add(format, lane, elements, sums);
+    of_format(format, lane, elements, sums);
 }
 
 /// # Safety
@@ -63,11 +64,25 @@ unsafe fn tuned<const M: usize, const N: usize>(
     elements: &[&[f32]; 32],
     sums: &mut [[Sums; N]; M],
 ) {
-    add(format, lane, elements, sums);
+    of_format(format, lane, elements, sums);
+}
+
+/// With as many steps of k as are 32 bytes.
+#[inline(always)]
+fn of_format<const M: usize, const N: usize>(
+    format: Format,
+    lane: usize,
+    elements: &[&[f32]; 32],
+    sums: &mut [[Sums; N]; M],
+) {
+    match format {
+        Format::F16 | Format::Bf16 => add::<M, N, 16>(format, lane, elements, sums),
+        Format::Tf32 => add::<M, N, 8>(format, lane, elements, sums),
+    }
 }
 
 #[inline(always)]
-fn add<const M: usize, const N: usize>(
+fn add<const M: usize, const N: usize, const STEPS: usize>(
     format: Format,
     lane: usize,
     elements: &[&[f32]; 32],
@@ -75,18 +90,19 @@ fn add<const M: usize, const N: usize>(
 ) {
     // All steps of k of an outer element of a fragment: four lanes have them.
     let along_k = |fragment: usize, outer: usize| {
-        let mut steps = [0.0; SIDE];
+        let (mut steps, each) = ([0.0; STEPS], STEPS / 2);
+        let place = |lane: usize, i: usize| operand(each / 4, lane, i);
         for of_outer in 0..4 {
             let from = outer % 8 * 4 + of_outer;
-            for i in (0..EACH).filter(|&i| operand(from, i).0 == outer) {
-                steps[operand(from, i).1] = elements[from][fragment * EACH + i];
+            for i in (0..each).filter(|&i| place(from, i).0 == outer) {
+                steps[place(from, i).1] = elements[from][fragment * each + i];
             }
         }
         steps
     };
     // A lane has four columns of each fragment of B, and eight are computed with at once.
     for pair in 0..N.div_ceil(2) {
-        let mut b: Block<SIDE> = [[0.0; LANES]; SIDE];
+        let mut b: Block<STEPS> = [[0.0; LANES]; STEPS];
         for column in 0..LANES {
             let j = 2 * pair + column / 4;
             if j < N {

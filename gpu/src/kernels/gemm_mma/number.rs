@@ -1,0 +1,205 @@
+//! What numbers of 16 bits and f32 differ in: what copies move, where a row's groups lie in shared memory, and how a fragment
+//! is read from there.
+//!
+//! A fragment is read by eight rows' groups of sixteen bytes at a time, which should be in different banks: of 32 banks of four
+//! bytes each has 128 bytes its place. So groups change places by their row's number, [`Number::exchange`].
+//!
+//! ```text
+//!              a row of a panel             read along k, and across it                        group g of row r lies at
+//!   16 bits     64 bytes, four groups       one group of eight rows, either way                g ^ (r / 2 % 4): every other
+//!                                                                                              row begins in the middle of
+//!                                                                                              the banks
+//!   f32        128 bytes, eight groups      one group of eight rows; across, two neighbours    g ^ (r % 4 * 2 + r / 4 % 2)
+//!                                           of four rows, word by word
+//! ```
+//!
+//! **f32 across k** is read word by word, since `ldmatrix.trans` would tear its elements apart. A warp's load is of four steps of k
+//! (rows r to r + 3, r a multiple of four) by eight outer elements (groups g and g + 1, g even): were it g ^ (r % 8), four rows'
+//! pairs of groups would lie at four places, twice each; so the four rows differ in the upper two bits of what they exchange
+//! with, and 32 lanes read all 32 banks. Eight rows still have eight numbers, so that along k no two meet either.
+
+use super::{
+    super::{
+        device::{
+            mma::{Fragment, Loaded},
+            *,
+        },
+        gemm::stored::Stored,
+    },
+    operand::{PANEL, place},
+};
+
+/// A number that these tensor cores multiply: of 16 bits, or an f32, which is rounded to tf32 first.
+pub trait Number: Stored<Real = f32> + Loaded {
+    /// 0. (To the compiler an `f32` that an instruction converts is no constant: it would stay in a register.)
+    const ZERO: Self;
+
+    /// Elements of sixteen bytes: a group, and the widest copy.
+    const PIECE: usize = 16 / size_of::<Self>();
+
+    /// Steps of k of a fragment.
+    const STEP: usize = 32 / size_of::<Self>();
+
+    /// May a row begin between two places where the narrowest copy, of four bytes, may?
+    const MAY_BE_LATE: bool = size_of::<Self>() < 4;
+
+    /// What a row's groups change places by.
+    fn exchange(row: usize) -> usize;
+
+    /// Begins a copy of so many bytes: 16, 8 or 4.
+    fn copy<const BYTES: usize>(
+        tiles: &mut DynamicShared<Self>,
+        to: usize,
+        matrix: &In<Self>,
+        from: usize,
+        valid: bool,
+    );
+
+    /// The fragment that begins so many outer elements and steps behind a panel's first, whose rows lie across k. The panel is
+    /// so many elements behind the first one.
+    fn across_k(
+        tiles: &DynamicShared<Self>,
+        panel: (usize, usize),
+        outer: usize,
+        step: usize,
+    ) -> Fragment<Self::Factor>;
+
+    /// Moves a group by one element to the front, where `is_late`; the one at `next` follows. All lanes do it with theirs. (Of
+    /// f32 no row is late.)
+    fn move_to_front(_: &mut DynamicShared<Self>, _own: usize, _next: usize, _is_late: bool) {}
+}
+
+/// Copies of as many elements as so many bytes are.
+macro_rules! copy {
+    ($t:ident) => {
+        #[inline(always)]
+        #[track_caller]
+        fn copy<const BYTES: usize>(
+            tiles: &mut DynamicShared<$t>,
+            to: usize,
+            matrix: &In<$t>,
+            from: usize,
+            valid: bool,
+        ) {
+            const { assert!(BYTES == 16 || BYTES == 8 || BYTES == 4, "what copies there are") };
+            match BYTES {
+                16 => tiles.copy_async::<{ 16 / size_of::<$t>() }>(to, matrix, from, valid),
+                8 => tiles.copy_async::<{ 8 / size_of::<$t>() }>(to, matrix, from, valid),
+                _ => tiles.copy_async::<{ 4 / size_of::<$t>() }>(to, matrix, from, valid),
+            }
+        }
+    };
+}
+
+macro_rules! halves {
+    ($($t:ident)*) => {$(
+        impl Number for $t {
+            const ZERO: $t = $t::from_bits(0);
+
+            copy! { $t }
+
+            #[inline(always)]
+            fn exchange(row: usize) -> usize {
+                row / 2 % 4
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn across_k(
+                tiles: &DynamicShared<$t>,
+                panel: (usize, usize),
+                outer: usize,
+                step: usize,
+            ) -> Fragment<$t> {
+                transposed(tiles, panel, outer, step)
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn move_to_front(tiles: &mut DynamicShared<$t>, own: usize, next: usize, is_late: bool) {
+                move_group(tiles, own, next, is_late);
+            }
+        }
+    )*};
+}
+
+halves! { Bf16 F16 }
+
+impl Number for f32 {
+    const ZERO: f32 = 0.0;
+
+    copy! { f32 }
+
+    #[inline(always)]
+    fn exchange(row: usize) -> usize {
+        row % 4 * 2 + row / 4 % 2
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn across_k(
+        tiles: &DynamicShared<f32>,
+        panel: (usize, usize),
+        outer: usize,
+        step: usize,
+    ) -> Fragment<Tf32> {
+        Fragment::rounded(by_word(tiles, panel, outer, step))
+    }
+}
+
+/// [`Number::across_k`] of numbers of 16 bits, which matrices of eight rows and columns are transposed of on their way.
+#[inline(always)]
+#[track_caller]
+fn transposed<T: Number>(
+    tiles: &DynamicShared<T>,
+    (first, panel): (usize, usize),
+    outer: usize,
+    step: usize,
+) -> Fragment<T::Factor> {
+    let lane = thread::lane_id() as usize;
+    // As along k, but the rows are steps.
+    let (outer_half, k_half) = (lane / 8 % 2, lane / 16);
+    let row = step + k_half * T::PIECE + lane % 8;
+    tiles.load_fragment::<true>(first + panel + place::<T>(row, outer / T::PIECE + outer_half))
+}
+
+/// What a lane has of [`Number::across_k`] of f32: two outer elements, eight apart, of two steps, four apart.
+///
+/// Of the first fragment's four the place is computed once a stage. Outer elements that are 8 or 16 further are in groups whose number
+/// has another bit, and steps that are four further exchange with an odd number: of the place one bit changes, which is one instruction
+/// and no register. (As sums of what a lane knows before the loop they would be eight places, and 255 registers are not enough.)
+#[inline(always)]
+#[track_caller]
+fn by_word(
+    tiles: &DynamicShared<f32>,
+    (first, panel): (usize, usize),
+    outer: usize,
+    step: usize,
+) -> [f32; 4] {
+    let lane = thread::lane_id() as usize;
+    let (outer_of_lane, row) = (lane / 4, lane % 4);
+    let own = first + place::<f32>(row, outer_of_lane / f32::PIECE) + outer_of_lane % f32::PIECE;
+    let load = |further: usize, step_half: usize| {
+        let place = own ^ (outer + further) ^ (step_half * f32::PIECE);
+        tiles[place + panel + (step + 4 * step_half) * PANEL]
+    };
+    [load(0, 0), load(8, 0), load(0, 1), load(8, 1)]
+}
+
+/// [`Number::move_to_front`] of numbers of 16 bits.
+#[inline(always)]
+#[track_caller]
+fn move_group<T: Number>(tiles: &mut DynamicShared<T>, own: usize, next: usize, is_late: bool) {
+    const { assert!(T::MAY_BE_LATE && PANEL == 4 * T::PIECE) };
+    let mut moved = [T::ZERO; 8];
+    if is_late {
+        // (The compilers would read a group element by element, of which one is not used, if they might.)
+        let [_, b, c, d, e, f, g, h] = tiles.load128_in_order(own);
+        moved = [b, c, d, e, f, g, h, tiles[next]];
+    }
+    // All have read before anyone writes; of the next panel, the first elements before that is their turn.
+    warp::sync_warp(warp::ALL);
+    if is_late {
+        tiles.store128(own, moved);
+    }
+}
