@@ -34,9 +34,9 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize>(
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
 ) {
-    let t = thread::thread_idx_x() as usize;
     // Through a shuffle, so that the compiler sees that it is the same for all lanes.
-    let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
+    let warp = warp::shuffle(warp::ALL, thread::thread_idx_x() / 32, 0) as usize;
+    let lane = thread::lane_id() as usize;
     let base = warp * ROWS * PITCH;
     let first_row = first_row + warp % 4 * ROWS;
     if epilogue.is_scaled_in_rows() {
