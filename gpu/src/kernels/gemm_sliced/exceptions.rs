@@ -118,6 +118,8 @@ impl Again<'_> {
             count += self.doubts(staged, filled, row).count_ones();
             row += 1;
         }
+        // Zeros have been put down for other lanes, which may have looked at what is written over now.
+        warp::sync_warp(warp::ALL);
         if count == 0 {
             return;
         }
@@ -203,8 +205,6 @@ impl Again<'_> {
         let (group, col) = (lane / 8, lane % 8 * FOUR);
         let at_a = |step: usize| base + (STEPS + step) * PITCH;
         let at_b = |step: usize| base + step * PITCH;
-        // Other lanes have looked at what is written over.
-        warp::sync_warp(warp::ALL);
         // Added to -0 a sum of 32 steps stays as it is, also -0.
         let (mut p, mut sums, mut parts) = (0, [[-0.0; FOUR]; 4], [[0.0; FOUR]; 4]);
         while p < k {
