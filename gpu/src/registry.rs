@@ -257,8 +257,8 @@ macro_rules! mma {
     ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt by $threads:tt) => {
         Entry {
             summary: concat!(
-                "general product of ", stringify!($t), ", C of ", stringify!($c),
-                ", on every GPU's tensor cores, ", $rows, " x ", $cols, " tiles"
+                "general product of ", mma_types!($t $c), ", on every GPU's tensor cores, ", $rows, " x ", $cols,
+                " tiles"
             ),
             rung: None,
             contract: mma_contract!($t $c)(GeneralProduct {
@@ -271,6 +271,13 @@ macro_rules! mma {
             }),
         }
     };
+}
+
+/// Such types, in words.
+#[rustfmt::skip]
+macro_rules! mma_types {
+    (f32 f32) => { "f32 with factors of tf32" };
+    ($t:ident $c:ident) => { concat!(stringify!($t), ", C of ", stringify!($c)) };
 }
 
 /// The contract of such types.
