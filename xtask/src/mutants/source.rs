@@ -147,6 +147,19 @@ impl KernelModule {
         functions.found
     }
 
+    /// Where a kernel's name stands, from the module's own on: in one of its files it may be a module further.
+    pub fn place(&self, kernel: &str) -> String {
+        let is_it = |function: &&Function| {
+            function.kernel.is_some()
+                && (function.name == kernel || function.entries.iter().any(|name| name == kernel))
+        };
+        let file = self.functions().iter().find(is_it).map_or(0, |function| function.file);
+        match file {
+            0 => String::new(),
+            file => format!("::{}", self.files[file].name.trim_end_matches(".rs")),
+        }
+    }
+
     /// The kernels that use shared memory, themselves or in a function that they call.
     pub fn kernels(&self) -> Vec<Kernel> {
         let functions = self.functions();
@@ -531,5 +544,16 @@ mod tests {
         let without = module.files[0].with_kernels(|name| name == "two");
         assert!(!without.contains("entry! { one") && without.contains("entry! { two: 2 }"));
         assert!(without.contains("other! { three: 3 }") && without.contains("fn multiply"));
+    }
+
+    #[test]
+    fn a_kernel_stands_in_the_module_of_its_file() {
+        let file = |name: &str, text: &str| KernelFile::new(name.into(), text.into()).unwrap();
+        let files = vec![
+            file("mod.rs", "pub mod parts; #[kernel] pub fn whole() { part(); }"),
+            file("parts.rs", "pub fn part() {} #[kernel] pub fn parts_of_it() { part(); }"),
+        ];
+        let module = KernelModule { name: "k".into(), files };
+        assert_eq!(["whole", "parts_of_it"].map(|kernel| module.place(kernel)), ["", "::parts"]);
     }
 }
