@@ -194,8 +194,13 @@ const GENERAL: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Those that a mistake in this file is run with, one after another until the checker finds it.
-fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
+/// Those that a mistake in this function of this file is run with, one after another until the checker finds it.
+fn entries<'a>(kernel: &'a Kernel, file: &str, function: usize) -> &'a [String] {
+    // Where that is one kernel alone, the others are as they were.
+    let mut own = (0..kernel.own.len()).filter(|&entry| kernel.own[entry] == function);
+    if let (Some(only), None) = (own.next(), own.next()) {
+        return &kernel.entries[only..=only];
+    }
     match (&*kernel.name, file) {
         // Stages are told apart in the kernels' own file alone, and types in another, which makes no mistakes with those
         // that are stored as they are computed in: their text is a macro's.
@@ -241,16 +246,18 @@ fn products(module: &KernelModule, registry: &str) -> Result<Vec<Kernel>> {
     if let Some(first) = general.first() {
         let known = GENERAL.iter().find(|(name, _)| *name == module.name);
         let (_, names) = known.with_context(|| format!("which kernels of `{}`?", module.name))?;
-        let mut functions = BTreeSet::new();
+        let (mut own, mut functions) = (Vec::new(), BTreeSet::new());
         for name in *names {
             let kernel = all.iter().find(|kernel| kernel.name == *name);
             let kernel = kernel.with_context(|| format!("no `{name}` in `{}`", module.name))?;
+            own.extend(&kernel.own);
             functions.extend(&kernel.functions);
         }
         kernels.push(Kernel {
             name: module.name.clone(),
             params: first.params,
             entries: names.iter().map(ToString::to_string).collect(),
+            own,
             functions: functions.into_iter().collect(),
         });
     }
@@ -318,7 +325,8 @@ fn of_program(
         for kernel in subject.kernels {
             for (number, mutant) in subject.mutants.iter().enumerate() {
                 if kernel.functions.contains(&mutant.function) && wanted(&kernel.name, mutant) {
-                    let entries = entries(kernel, &subject.module.files[mutant.file].name);
+                    let file = &subject.module.files[mutant.file].name;
+                    let entries = entries(kernel, file, mutant.function);
                     trials.push((subject.module(number), kernel, entries, mutant.clone()));
                 }
             }

@@ -47,7 +47,9 @@ impl Subject<'_> {
         let file = &self.module.files[mutant.file].name;
         let function = mutant.function;
         let kernels = self.kernels.iter().filter(move |k| k.functions.contains(&function));
-        kernels.flat_map(move |kernel| entries(kernel, file).iter().map(move |e| (kernel, e)))
+        kernels.flat_map(move |kernel| {
+            entries(kernel, file, function).iter().map(move |entry| (kernel, entry))
+        })
     }
 
     /// The vocabularies that its mutants are compiled with.

@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{
-    Attribute, Block, ExprPath, FnArg, Generics, ImplItemFn, Item, ItemFn, ItemMacro, Macro,
-    Signature, Type,
+    Attribute, Block, ExprPath, FnArg, Generics, ImplItemFn, Item, ItemFn, ItemMacro, ItemMod,
+    Macro, Signature, Type,
     spanned::Spanned,
     visit::{self, Visit},
 };
@@ -93,6 +93,8 @@ pub struct Kernel {
     pub params: Params,
     /// The kernels themselves, by their names.
     pub entries: Vec<String>,
+    /// Of each the function that it is.
+    pub own: Vec<usize>,
     /// The functions that it is made of, its own included, by their places in [`KernelModule::functions`].
     pub functions: Vec<usize>,
 }
@@ -179,7 +181,7 @@ impl KernelModule {
             let shared = reached.iter().any(|&index| functions[index].declares_shared);
             let kernel = |name: &String| {
                 let (name, entries) = (name.clone(), vec![name.clone()]);
-                Kernel { name, params, entries, functions: reached.clone() }
+                Kernel { name, params, entries, own: vec![index], functions: reached.clone() }
             };
             match (shared, function.entries.is_empty()) {
                 (false, _) => Vec::new(),
@@ -412,6 +414,17 @@ impl<'a> Functions<'a> {
 }
 
 impl<'a> Visit<'a> for Functions<'a> {
+    fn visit_item_mod(&mut self, module: &'a ItemMod) {
+        // A file's tests are no part of a kernel, whatever they call their functions.
+        let is_of_tests = |attribute: &Attribute| {
+            attribute.path().is_ident("cfg")
+                && attribute.parse_args::<Ident>().is_ok_and(|what| what == "test")
+        };
+        if !module.attrs.iter().any(is_of_tests) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
     fn visit_item_fn(&mut self, function: &'a ItemFn) {
         self.add_function(&function.attrs, &function.sig, &function.block);
         visit::visit_item_fn(self, function);
@@ -475,6 +488,7 @@ mod tests {
             #[kernel(block = (16, 16))] pub fn with(a: In<f32>) { tile(); }
             #[device::kernel] pub unsafe fn own(a: *const f32) { let x = shared_array![f32; 4]; }
             #[kernel] pub fn without(a: In<f32>) { inner(); }
+            #[cfg(test)] mod tests { fn inner() {} }
         ";
         let module = KernelModule::of("k", text);
         let functions = module.functions();
