@@ -111,7 +111,7 @@ impl Slice for F16 {
 pub enum Numbers {
     /// Small integers, none of them zero.
     Integers,
-    /// Numbers of 24 bits, so that no slice is zero.
+    /// Numbers of 24 bits, so that no slice is zero; larger ones in each further patch.
     Full,
     /// And infinities, NaN, zeros, and rows of A of another size: of a warp's elements a few are doubted, or many.
     Special,
@@ -127,6 +127,9 @@ pub enum Numbers {
     Last,
     /// Zeros of either sign.
     Zeros,
+    /// Multiples of 8, but for single numbers, each of which alone says something of its patch of f16; and numbers of another size in
+    /// the rows behind the patch.
+    Lonely,
 }
 
 impl Numbers {
@@ -144,7 +147,7 @@ impl Numbers {
         let times = |exponent: i32| full * 2f32.powi(exponent);
         match self {
             Numbers::Integers => [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0][(hash >> 40) as usize % 6],
-            Numbers::Full => full,
+            Numbers::Full => times((outer / 128) as i32),
             Numbers::Special => match (which, outer + i, p) {
                 (0, 5, 3) => f32::INFINITY,
                 (0, 9, _) | (1, 6, _) => 0.0,
@@ -176,6 +179,9 @@ impl Numbers {
                 (0, 33, 0..64) => 0.0,
                 _ if which == 0 && outer % 16 == 9 || which == 1 && outer % 32 == 20 => 0.0,
                 _ if which == 0 && outer % 64 == 13 => times(-30),
+                // The largest of a patch is alone, as is a column of zeros.
+                _ if outer % 64 == 53 && p % 128 == 46 => times(20),
+                _ if p % 32 == 21 => 0.0,
                 _ => times((outer / 64 * 7 + p / 64 * 3 + which * 5) as i32 % 9 * 3 - 12),
             },
             Numbers::Far => match (i, which, outer, p) {
@@ -191,9 +197,24 @@ impl Numbers {
                 (4 | 5, 0, ..) => (4096 + (hash >> 40) % 4096) as f32,
                 (4, 1, ..) => (16 + (hash >> 40) % 16) as f32,
                 (5, 1, ..) => (32 + (hash >> 40) % 32) as f32,
+                // Of 15 bits by such of 3; and a patch of zeros beside exact ones.
+                (6, 0, ..) => (16385 + (hash >> 40) % 8192 * 2) as f32,
+                (6, 1, ..) => (5 + (hash >> 40) % 2 * 2) as f32,
+                (7, 0, _, 64..) => 0.0,
+                (7, ..) => (1 + (hash >> 40) % 3) as f32,
                 _ => full,
             },
             Numbers::Zeros => 0.0f32.copysign(full),
+            Numbers::Lonely => match (outer, p) {
+                (2, 11) => 0.0,
+                (11, 9) => 1.0,
+                (0..11 | 12..64, 17) => 0.0,
+                (7, 5) => f32::INFINITY,
+                // Small beside the others, and held exactly.
+                (65, 13) => 2f32.powi(22),
+                (64.., _) => times(40),
+                _ => (8 + (hash >> 40) % 3 * 8) as f32,
+            },
             Numbers::Last => match (which, outer) {
                 (1, 1) => 0.0,
                 (0, 2) if p + 52 < k => 0.0,
@@ -348,15 +369,16 @@ where
             Numbers::Special,
             ends,
             sizes,
-            Numbers::Integers,
-            Numbers::Zeros,
             Numbers::Last,
+            sizes,
+            Numbers::Zeros,
+            Numbers::Lonely,
         ];
         let mut wrong = None;
         let mut number = 0;
         for (of_a, of_b) in shapes {
             for (gaps, start) in [([0, 0], 0), ([1, 1], 1), ([1, 0], 0), ([0, 1], 0), ([3, 3], 2)] {
-                let of_numbers = [all[number % 7], all[(number + 3) % 7]];
+                let of_numbers = [all[number % 8], all[(number + 3) % 8]];
                 let operand = |which: usize, size: [usize; 3], start: usize| {
                     Operand::<S>::new(size, (gaps, start), |i, row, col| {
                         of_numbers[which].at(which, i, (row, size[1]), (col, size[2]))
@@ -479,7 +501,7 @@ fn cases<S: Slice>(layout: &Layout<S>) -> Vec<Case> {
         // Of three clusters one is a tile behind; of two widths it has two narrow ones first, and a further one.
         Case { wide: 1, clusters: 3, ..case([rows + 1, cols + 270, 72], Numbers::Full) },
         Case { count: 2, clusters: 2, full: true, ..case([70, 140, 75], Numbers::Special) },
-        Case { count: 6, ..case([20, 20, 40], ends) },
+        Case { count: 8, ..case([20, 20, if ends == Numbers::Far { 72 } else { 40 }], ends) },
         Case { count: 2, wide: 1, ..case(patches, of_sizes) },
         case([1, 1, 1], Numbers::Full),
     ];
