@@ -179,8 +179,15 @@ impl Numbers {
                 (0, 33, 0..64) => 0.0,
                 _ if which == 0 && outer % 16 == 9 || which == 1 && outer % 32 == 20 => 0.0,
                 _ if which == 0 && outer % 64 == 13 => times(-30),
-                // The largest of a patch is alone, as is a column of zeros.
-                _ if outer % 64 == 53 && p % 128 == 46 => times(20),
+                // In no slice of the only patch where it is not zero.
+                _ if which == 0 && outer % 64 == 40 => match p {
+                    64..128 => times(-60),
+                    _ => 0.0,
+                },
+                // Rows that are ever smaller: of which sums can be relied on is said by few.
+                (0, 48..64, _) => times(-2 * (outer as i32 - 48)),
+                // A patch that loses much, beside tiles without it.
+                (1, 258, 3) => times(40),
                 _ if p % 32 == 21 => 0.0,
                 _ => times((outer / 64 * 7 + p / 64 * 3 + which * 5) as i32 % 9 * 3 - 12),
             },
@@ -189,6 +196,7 @@ impl Numbers {
                 (0 | 1, 0, 3, 0) => 2f32.powi(73),
                 (0, 1, 4, 1) => 2f32.powi(72),
                 (1, 1, 4, 1) => 2f32.powi(71),
+                (0 | 1, ..) => 0.0,
                 // as small, or nearly;
                 (2 | 3, 0, ..) => times(-40),
                 (2, 1, ..) => times(-33),
@@ -200,8 +208,8 @@ impl Numbers {
                 // Of 15 bits by such of 3; and a patch of zeros beside exact ones.
                 (6, 0, ..) => (16385 + (hash >> 40) % 8192 * 2) as f32,
                 (6, 1, ..) => (5 + (hash >> 40) % 2 * 2) as f32,
-                (7, 0, _, 64..) => 0.0,
-                (7, ..) => (1 + (hash >> 40) % 3) as f32,
+                (7, 0, _, 64..) | (8, 1, _, 64..) => 0.0,
+                (7 | 8, ..) => (1 + (hash >> 40) % 3) as f32,
                 _ => full,
             },
             Numbers::Zeros => 0.0f32.copysign(full),
@@ -210,6 +218,7 @@ impl Numbers {
                 (11, 9) => 1.0,
                 (0..11 | 12..64, 17) => 0.0,
                 (7, 5) => f32::INFINITY,
+                (53, 174) => times(20),
                 // Small beside the others, and held exactly.
                 (65, 13) => 2f32.powi(22),
                 (64.., _) => times(40),
@@ -219,7 +228,7 @@ impl Numbers {
                 (1, 1) => 0.0,
                 (0, 2) if p + 52 < k => 0.0,
                 (0, 2) => times(-50),
-                _ if p + 3 >= k => times(-112),
+                (1, _) if p + 3 >= k => times(-112),
                 _ => full,
             },
         }
@@ -501,7 +510,7 @@ fn cases<S: Slice>(layout: &Layout<S>) -> Vec<Case> {
         // Of three clusters one is a tile behind; of two widths it has two narrow ones first, and a further one.
         Case { wide: 1, clusters: 3, ..case([rows + 1, cols + 270, 72], Numbers::Full) },
         Case { count: 2, clusters: 2, full: true, ..case([70, 140, 75], Numbers::Special) },
-        Case { count: 8, ..case([20, 20, if ends == Numbers::Far { 72 } else { 40 }], ends) },
+        Case { count: 9, ..case([20, 20, if ends == Numbers::Far { 72 } else { 40 }], ends) },
         Case { count: 2, wide: 1, ..case(patches, of_sizes) },
         case([1, 1, 1], Numbers::Full),
     ];
