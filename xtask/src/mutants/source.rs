@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{
     Attribute, Block, ExprPath, FnArg, Generics, ImplItemFn, Item, ItemFn, ItemMacro, ItemMod,
-    Macro, Signature, Type,
+    Macro, Signature, Type, Visibility,
     spanned::Spanned,
     visit::{self, Visit},
 };
@@ -149,16 +149,18 @@ impl KernelModule {
         functions.found
     }
 
-    /// Where a kernel's name stands, from the module's own on: in one of its files it may be a module further.
+    /// Where a kernel's name is known, from the module's own on: a module further, if its file is one that others may name.
     pub fn place(&self, kernel: &str) -> String {
         let is_it = |function: &&Function| {
             function.kernel.is_some()
                 && (function.name == kernel || function.entries.iter().any(|name| name == kernel))
         };
         let file = self.functions().iter().find(is_it).map_or(0, |function| function.file);
-        match file {
-            0 => String::new(),
-            file => format!("::{}", self.files[file].name.trim_end_matches(".rs")),
+        let name = self.files[file].name.trim_end_matches(".rs");
+        let is_public = |item: &Item| matches!(item, Item::Mod(ItemMod { vis: Visibility::Public(_), ident, .. }) if ident == name);
+        match self.files[0].parsed.items.iter().any(is_public) {
+            true => format!("::{name}"),
+            false => String::new(),
         }
     }
 
@@ -564,10 +566,12 @@ mod tests {
     fn a_kernel_stands_in_the_module_of_its_file() {
         let file = |name: &str, text: &str| KernelFile::new(name.into(), text.into()).unwrap();
         let files = vec![
-            file("mod.rs", "pub mod parts; #[kernel] pub fn whole() { part(); }"),
-            file("parts.rs", "pub fn part() {} #[kernel] pub fn parts_of_it() { part(); }"),
+            file("mod.rs", "pub mod parts; mod own; pub use own::*; #[kernel] pub fn whole() {}"),
+            file("parts.rs", "#[kernel] pub fn part() {}"),
+            file("own.rs", "#[kernel] pub fn shown() {}"),
         ];
         let module = KernelModule { name: "k".into(), files };
-        assert_eq!(["whole", "parts_of_it"].map(|kernel| module.place(kernel)), ["", "::parts"]);
+        let places = ["whole", "part", "shown"].map(|kernel| module.place(kernel));
+        assert_eq!(places, ["", "::parts", ""]);
     }
 }
