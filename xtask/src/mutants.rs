@@ -6,7 +6,7 @@
 //! out: of the mistakes that anything finds, and of those that the checker finds.
 //!
 //! A general product is one text that several kernels are made of, in a folder of files: a mistake in it is one mutant of
-//! `gemm`, `gemm_tma` or `gemm_wgmma`, and run with [those kernels](entries) that may show it.
+//! `gemm`, `gemm_tma`, `gemm_wgmma` or another, and run with [those kernels](entries) that may show it.
 //!
 //! | module | its one idea |
 //! |---|---|
@@ -17,6 +17,7 @@
 //! | `driver.rs` | that program's own part: launches a mutant and looks at what comes out |
 //! | `general.rs` | its part for the general product: strides, batches, what is done to C at the end |
 //! | `tensor.rs` | its part for general products by tensor copies, on tensor cores and not |
+//! | `sliced.rs` | its part for products of slices, and for the kernels that make the slices |
 //! | `process` | one mutant, run in a process of its own |
 //! | `equivalent` | mutants that are no mistakes, each with the reason |
 //! | `report` | who found what, and the rates |
@@ -33,6 +34,7 @@ use std::{
     collections::BTreeSet,
     env, fmt, fs,
     path::{Path, PathBuf},
+    slice,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -141,7 +143,7 @@ fn registry(root: &Path) -> Result<String> {
 
 /// The modules of general products, and the kernels that mutants of each are run with. What the others differ in, sizes and
 /// types, is the same text in all of them: no mistake that an operator makes there is found by another kernel alone.
-const GENERAL: [(&str, &[&str]); 5] = [
+const GENERAL: [(&str, &[&str]); 6] = [
     // A small one; one that has two stages where the first has four; and one whose elements are not stored as what they are
     // computed in.
     ("gemm", &["gemm_32", "gemm_f64_64", "gemm_bf16_64"]),
@@ -179,13 +181,28 @@ const GENERAL: [(&str, &[&str]); 5] = [
     ),
     // Of either text the least tile.
     ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn", "gemm_wgmma_tf32_32x32_nn"]),
+    // Of either kind of slices the pass that makes them, a block alone, and two of a cluster, which are two warpgroups each that
+    // multiply in turn, or have tiles of two widths. Of both kinds A lies along k in one kernel, and across k in the other.
+    (
+        "gemm_sliced",
+        &[
+            "cut_bf16x3",
+            "gemm_sliced_bf16x6_256x128_tt",
+            "gemm_sliced_bf16x6_64x128_nn",
+            "gemm_sliced_f16x3_64x128_tt",
+            "gemm_sliced_f16x3_256x192_nn",
+            "cut_f16x2",
+        ],
+    ),
 ];
 
-/// General products whose launches the driver cannot make yet: no mistakes are made in these.
-const WITHOUT_DRIVER: [&str; 1] = ["gemm_sliced"];
-
-/// Those that a mistake in this file is run with, one after another until the checker finds it.
-fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
+/// Those that a mistake in this function of this file is run with, one after another until the checker finds it.
+fn entries<'a>(kernel: &'a Kernel, file: &str, function: usize) -> &'a [String] {
+    // Where that is one kernel alone, the others are as they were.
+    let mut own = (0..kernel.own.len()).filter(|&entry| kernel.own[entry] == function);
+    if let (Some(only), None) = (own.next(), own.next()) {
+        return &kernel.entries[only..=only];
+    }
     match (&*kernel.name, file) {
         // Stages are told apart in the kernels' own file alone, and types in another, which makes no mistakes with those
         // that are stored as they are computed in: their text is a macro's.
@@ -205,38 +222,44 @@ fn entries<'a>(kernel: &'a Kernel, file: &str) -> &'a [String] {
         ("gemm_wgmma", "shifted.rs" | "entries.rs") => &kernel.entries[6..7],
         ("gemm_wgmma", "mod.rs") => &kernel.entries[4..7],
         ("gemm_wgmma", _) => &kernel.entries[..6],
+        ("gemm_sliced", "slices.rs") => &kernel.entries[..1],
+        ("gemm_sliced", "range.rs") => &kernel.entries[..3],
+        ("gemm_sliced", "mod.rs" | "turns.rs") => &kernel.entries[1..3],
+        // A warp's elements of two widths, with what is known of their zeros and without.
+        ("gemm_sliced", "exceptions.rs") => &kernel.entries[2..5],
+        ("gemm_sliced", "halves.rs") => &kernel.entries[3..],
+        ("gemm_sliced", "f16x3.rs" | "widths.rs") => &kernel.entries[3..5],
         _ => &kernel.entries,
     }
 }
 
 /// A module's kernels that use shared memory, without those that the registry lists as programs: the driver
-/// launches products, at any size. Those of a general product are one.
+/// launches products, at any size. Those of a general product are one, with the programs that make what it takes.
 fn products(module: &KernelModule, registry: &str) -> Result<Vec<Kernel>> {
+    let all = module.kernels();
     let (general, mut kernels) =
-        module.kernels().into_iter().partition::<Vec<_>, _>(|k| k.params.are_general());
+        all.iter().cloned().partition::<Vec<_>, _>(|k| k.params.are_general());
     kernels.retain(|kernel| {
         // Of the module itself, or of a file in its folder.
         let (place, name) = (format!("program!({}::", module.name), format!("::{}", kernel.name));
         let mut programs = registry.match_indices(&place).map(|(at, _)| &registry[at..]);
         !programs.any(|rest| rest.split(')').next().is_some_and(|path| path.ends_with(&name)))
     });
-    let general = match WITHOUT_DRIVER.contains(&&*module.name) {
-        true => Vec::new(),
-        false => general,
-    };
     if let Some(first) = general.first() {
         let known = GENERAL.iter().find(|(name, _)| *name == module.name);
         let (_, names) = known.with_context(|| format!("which kernels of `{}`?", module.name))?;
-        let mut functions = BTreeSet::new();
+        let (mut own, mut functions) = (Vec::new(), BTreeSet::new());
         for name in *names {
-            let kernel = general.iter().find(|kernel| kernel.name == *name);
+            let kernel = all.iter().find(|kernel| kernel.name == *name);
             let kernel = kernel.with_context(|| format!("no `{name}` in `{}`", module.name))?;
+            own.extend(&kernel.own);
             functions.extend(&kernel.functions);
         }
         kernels.push(Kernel {
             name: module.name.clone(),
             params: first.params,
             entries: names.iter().map(ToString::to_string).collect(),
+            own,
             functions: functions.into_iter().collect(),
         });
     }
@@ -304,7 +327,8 @@ fn of_program(
         for kernel in subject.kernels {
             for (number, mutant) in subject.mutants.iter().enumerate() {
                 if kernel.functions.contains(&mutant.function) && wanted(&kernel.name, mutant) {
-                    let entries = entries(kernel, &subject.module.files[mutant.file].name);
+                    let file = &subject.module.files[mutant.file].name;
+                    let entries = entries(kernel, file, mutant.function);
                     trials.push((subject.module(number), kernel, entries, mutant.clone()));
                 }
             }
@@ -350,10 +374,13 @@ fn originals_pass<'a>(
     subjects: impl Iterator<Item = &'a Subject<'a>>,
 ) -> Result<()> {
     for kernel in subjects.flat_map(|subject| subject.kernels) {
-        let Findings { check, verification } =
-            found(program, ORIGINAL, kernel.params, &kernel.entries)?;
-        let all = [check, verification].concat();
-        ensure!(all.is_empty(), "`{}` fails as it is: {}", kernel.name, all.join("; "));
+        // One by one: all of a text together may take longer than a mutant may.
+        for entry in &kernel.entries {
+            let Findings { check, verification } =
+                found(program, ORIGINAL, kernel.params, slice::from_ref(entry))?;
+            let all = [check, verification].concat();
+            ensure!(all.is_empty(), "`{entry}` fails as it is: {}", all.join("; "));
+        }
     }
     Ok(())
 }
@@ -429,6 +456,8 @@ mod tests {
             ("gemm_tma", true),
             ("gemm_wgmma", true),
             ("gemm_wgmma_f32_128x128_nn", false),
+            ("gemm_sliced", true),
+            ("cut_bf16x3", false),
         ] {
             assert_eq!(kernels.contains(&name.to_owned()), is_product, "{name}: {kernels:?}");
         }

@@ -5,7 +5,7 @@
 //! * `verify`: as every test runs a kernel, and C is compared with the exact product. The first difference
 //!   is printed.
 //!
-//! Or one mutant of a general product, `both` at once: [`general`], and by tensor copies [`tensor`].
+//! Or one mutant of a general product, `both` at once: [`general`], by tensor copies [`tensor`], and of slices [`sliced`].
 //!
 //! `cargo xtask mutants` compiles this file together with all mutants and starts it once for each. A mutant
 //! may end the process, or never end: so whatever was printed counts, and `done` as the last line says that
@@ -16,6 +16,7 @@
 extern crate cuda_std as simt;
 
 mod general;
+mod sliced;
 mod table;
 mod tensor;
 
@@ -241,6 +242,14 @@ macro_rules! general {
 macro_rules! tensor {
     ($checked:path) => {
         $crate::Runs::General(|entry| $crate::tensor::run(&$checked, entry))
+    };
+}
+
+/// Launches a kernel that multiplies slices, or makes them.
+#[macro_export]
+macro_rules! sliced {
+    ($checked:path) => {
+        $crate::Runs::General(|entry| $crate::sliced::Runs::run(&$checked, entry))
     };
 }
 

@@ -16,15 +16,16 @@ use serde_json::Value;
 use super::{
     entries,
     mutant::Mutant,
-    source::{Kernel, KernelModule, Params},
+    source::{Kernel, KernelFile, KernelModule, Params},
 };
 use crate::environment::{cargo, clean};
 
 /// What the program runs a mutant with.
-const DRIVER: [(&str, &str); 3] = [
+const DRIVER: [(&str, &str); 4] = [
     ("main.rs", include_str!("driver.rs")),
     ("general.rs", include_str!("general.rs")),
     ("tensor.rs", include_str!("tensor.rs")),
+    ("sliced.rs", include_str!("sliced.rs")),
 ];
 
 /// A kernel module, with those of its kernels and mutants that a program is to hold.
@@ -46,7 +47,9 @@ impl Subject<'_> {
         let file = &self.module.files[mutant.file].name;
         let function = mutant.function;
         let kernels = self.kernels.iter().filter(move |k| k.functions.contains(&function));
-        kernels.flat_map(move |kernel| entries(kernel, file).iter().map(move |e| (kernel, e)))
+        kernels.flat_map(move |kernel| {
+            entries(kernel, file, function).iter().map(move |entry| (kernel, entry))
+        })
     }
 
     /// The vocabularies that its mutants are compiled with.
@@ -139,10 +142,13 @@ fn write_crate(root: &Path, folder: &Path, subjects: &[Subject]) -> Result<()> {
             for (which, file) in subject.module.files.iter().enumerate() {
                 // Kernels that are not run would be compiled all the same.
                 let text = match which == mutant.file {
-                    true => &mutant.text,
-                    false => &file.with_kernels(run),
+                    true => match KernelFile::new(file.name.clone(), mutant.text.clone()) {
+                        Ok(mutated) => mutated.with_kernels(run),
+                        Err(_) => mutant.text.clone(),
+                    },
+                    false => file.with_kernels(run),
                 };
-                write_if_changed(&folder.join(&file.name), text)?;
+                write_if_changed(&folder.join(&file.name), &text)?;
             }
         }
     }
@@ -211,8 +217,10 @@ fn arm(subject: &Subject, kernel: &Kernel, entry: &str, module: &str, place: &st
         Params::Views => "views",
         Params::Pointers => "pointers",
         Params::General => "general",
+        Params::Tensor if subject.module.name == "gemm_sliced" => "sliced",
         Params::Tensor => "tensor",
     };
+    let place = format!("{place}{}", subject.module.place(entry));
     let ways = subject.ways().iter();
     let paths = ways.map(|(way, _)| format!("self::{module}_{way}::{place}::{entry}"));
     let paths = paths.collect::<Vec<_>>().join(", ");

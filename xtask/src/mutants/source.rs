@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{
-    Attribute, Block, ExprPath, FnArg, Generics, ImplItemFn, Item, ItemFn, ItemMacro, Macro,
-    Signature, Type,
+    Attribute, Block, ExprPath, FnArg, Generics, ImplItemFn, Item, ItemFn, ItemMacro, ItemMod,
+    Macro, Signature, Type, Visibility,
     spanned::Spanned,
     visit::{self, Visit},
 };
@@ -93,6 +93,8 @@ pub struct Kernel {
     pub params: Params,
     /// The kernels themselves, by their names.
     pub entries: Vec<String>,
+    /// Of each the function that it is.
+    pub own: Vec<usize>,
     /// The functions that it is made of, its own included, by their places in [`KernelModule::functions`].
     pub functions: Vec<usize>,
 }
@@ -147,6 +149,21 @@ impl KernelModule {
         functions.found
     }
 
+    /// Where a kernel's name is known, from the module's own on: a module further, if its file is one that others may name.
+    pub fn place(&self, kernel: &str) -> String {
+        let is_it = |function: &&Function| {
+            function.kernel.is_some()
+                && (function.name == kernel || function.entries.iter().any(|name| name == kernel))
+        };
+        let file = self.functions().iter().find(is_it).map_or(0, |function| function.file);
+        let name = self.files[file].name.trim_end_matches(".rs");
+        let is_public = |item: &Item| matches!(item, Item::Mod(ItemMod { vis: Visibility::Public(_), ident, .. }) if ident == name);
+        match self.files[0].parsed.items.iter().any(is_public) {
+            true => format!("::{name}"),
+            false => String::new(),
+        }
+    }
+
     /// The kernels that use shared memory, themselves or in a function that they call.
     pub fn kernels(&self) -> Vec<Kernel> {
         let functions = self.functions();
@@ -166,7 +183,7 @@ impl KernelModule {
             let shared = reached.iter().any(|&index| functions[index].declares_shared);
             let kernel = |name: &String| {
                 let (name, entries) = (name.clone(), vec![name.clone()]);
-                Kernel { name, params, entries, functions: reached.clone() }
+                Kernel { name, params, entries, own: vec![index], functions: reached.clone() }
             };
             match (shared, function.entries.is_empty()) {
                 (false, _) => Vec::new(),
@@ -399,6 +416,17 @@ impl<'a> Functions<'a> {
 }
 
 impl<'a> Visit<'a> for Functions<'a> {
+    fn visit_item_mod(&mut self, module: &'a ItemMod) {
+        // A file's tests are no part of a kernel, whatever they call their functions.
+        let is_of_tests = |attribute: &Attribute| {
+            attribute.path().is_ident("cfg")
+                && attribute.parse_args::<Ident>().is_ok_and(|what| what == "test")
+        };
+        if !module.attrs.iter().any(is_of_tests) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
     fn visit_item_fn(&mut self, function: &'a ItemFn) {
         self.add_function(&function.attrs, &function.sig, &function.block);
         visit::visit_item_fn(self, function);
@@ -462,6 +490,7 @@ mod tests {
             #[kernel(block = (16, 16))] pub fn with(a: In<f32>) { tile(); }
             #[device::kernel] pub unsafe fn own(a: *const f32) { let x = shared_array![f32; 4]; }
             #[kernel] pub fn without(a: In<f32>) { inner(); }
+            #[cfg(test)] mod tests { fn inner() {} }
         ";
         let module = KernelModule::of("k", text);
         let functions = module.functions();
@@ -531,5 +560,18 @@ mod tests {
         let without = module.files[0].with_kernels(|name| name == "two");
         assert!(!without.contains("entry! { one") && without.contains("entry! { two: 2 }"));
         assert!(without.contains("other! { three: 3 }") && without.contains("fn multiply"));
+    }
+
+    #[test]
+    fn a_kernel_stands_in_the_module_of_its_file() {
+        let file = |name: &str, text: &str| KernelFile::new(name.into(), text.into()).unwrap();
+        let files = vec![
+            file("mod.rs", "pub mod parts; mod own; pub use own::*; #[kernel] pub fn whole() {}"),
+            file("parts.rs", "#[kernel] pub fn part() {}"),
+            file("own.rs", "#[kernel] pub fn shown() {}"),
+        ];
+        let module = KernelModule { name: "k".into(), files };
+        let places = ["whole", "part", "shown"].map(|kernel| module.place(kernel));
+        assert_eq!(places, ["", "::parts", ""]);
     }
 }
