@@ -182,12 +182,12 @@ const GENERAL: [(&str, &[&str]); 6] = [
     // Of either text the least tile.
     ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn", "gemm_wgmma_tf32_32x32_nn"]),
     // Of either kind of slices the pass that makes them, a block alone, and two of a cluster, which are two warpgroups each that
-    // multiply in turn, or have tiles of two widths. Of both kinds A lies along k in one kernel, and across k in the other.
+    // multiply in turn, and have tiles of two widths. Of both kinds A lies along k in one kernel, and across k in the other.
     (
         "gemm_sliced",
         &[
             "cut_bf16x3",
-            "gemm_sliced_bf16x6_256x128_tt",
+            "gemm_sliced_bf16x6_256x192_tt",
             "gemm_sliced_bf16x6_64x128_nn",
             "gemm_sliced_f16x3_64x128_tt",
             "gemm_sliced_f16x3_256x192_nn",

@@ -39,7 +39,7 @@
 //! products of factors that were rounded to it; the kernels `gemm_mma_..`, on the tensor cores of other GPUs, add as many as
 //! those do, on Ampere and Ada half of it and a bit less of each; of slices, where [`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`]
 //! asks for them, up to 64 steps of k go by until a sum is rounded to the nearest). So these give the same bits in every run too, but
-//! others. (Those with tiles of two widths, `gemm_sliced_f16x3_256x192_..`, have them where it suits the number of multiprocessors: on
+//! others. (Those with tiles of two widths, `gemm_sliced_.._256x192_..`, have them where it suits the number of multiprocessors: on
 //! another device, in a batch or of a part of C some bits may be others, within the same bound.) Subnormal numbers are kept. The sign of a zero is what those operations make of it.
 
 mod batch;

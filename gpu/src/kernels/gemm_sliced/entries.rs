@@ -1,7 +1,7 @@
 //! The kernels, a line each: all that they differ in.
 //!
 //! ```text
-//!   gemm_sliced_f16x3_256x192_nt: F16x3 of F16,   256 x 192 or 128 of 2,   4 stages,     AlongK, PartsAlongK
+//!   gemm_sliced_f16x3_256x192_nt: F16x3 of F16,   256 x 192 or 128 of 2,   5 stages,     AlongK, PartsAlongK
 //!   the name                      the slices      C's tiles, of two        of the ring   how A and B lie
 //!                                                 widths, of two blocks
 //! ```
@@ -163,10 +163,10 @@ entry! { gemm_sliced_bf16x6_64x128_nt: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, 
 entry! { gemm_sliced_bf16x6_64x128_tn: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, AcrossK, AcrossK }
 entry! { gemm_sliced_bf16x6_64x128_tt: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, AcrossK, AlongK }
 
-entry! { gemm_sliced_f16x3_256x192_nn: F16x3 of F16, 256 x 192 or 128 of 2, 4 stages, AlongK, PartAcrossK }
-entry! { gemm_sliced_f16x3_256x192_nt: F16x3 of F16, 256 x 192 or 128 of 2, 4 stages, AlongK, PartsAlongK }
-entry! { gemm_sliced_f16x3_256x192_tn: F16x3 of F16, 256 x 192 or 128 of 2, 4 stages, AcrossK, PartAcrossK }
-entry! { gemm_sliced_f16x3_256x192_tt: F16x3 of F16, 256 x 192 or 128 of 2, 4 stages, AcrossK, PartsAlongK }
+entry! { gemm_sliced_f16x3_256x192_nn: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, AlongK, PartAcrossK }
+entry! { gemm_sliced_f16x3_256x192_nt: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, AlongK, PartsAlongK }
+entry! { gemm_sliced_f16x3_256x192_tn: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, AcrossK, PartAcrossK }
+entry! { gemm_sliced_f16x3_256x192_tt: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, AcrossK, PartsAlongK }
 
 entry! { gemm_sliced_f16x3_256x128_nn: F16x3 of F16, 256 x 128 of 2, 6 stages, AlongK, AcrossK }
 entry! { gemm_sliced_f16x3_256x128_nt: F16x3 of F16, 256 x 128 of 2, 6 stages, AlongK, AlongK }
