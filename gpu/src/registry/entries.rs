@@ -1,0 +1,346 @@
+//! Entries in few words: what kernels of a kind have in common.
+
+use simt::device::BoxShape;
+
+use crate::kernels::{gemm_tma::SLAB, gemm_wgmma::DEPTH};
+
+/// A kernel on views in both versions: from the module tree, and from the same files below `checked`.
+macro_rules! views {
+    ($($path:ident)::+) => {
+        ProductKernel::Views {
+            kernel: &crate::kernels::$($path)::+,
+            checked: &crate::checked::kernels::$($path)::+,
+        }
+    };
+}
+
+/// A general product in both versions.
+macro_rules! gemm {
+    ($name:ident) => {
+        GemmKernel {
+            kernel: &crate::kernels::gemm::$name,
+            checked: &crate::checked::kernels::gemm::$name,
+        }
+    };
+}
+
+/// A general product by tensor copies, of such a tile a block; `n` or `t` for A and for B, as in BLAS.
+macro_rules! tensor {
+    ($name:ident, $rows:literal, $cols:literal, $steps:expr, $splits:literal, $a:ident, $b:ident) => {
+        Contract::TensorProduct(TensorProduct {
+            tile: [$rows, $cols],
+            steps: $steps,
+            most_splits: $splits,
+            a: boxes!(a $a $rows),
+            b: boxes!(b $b $cols),
+            along_k: [along_k!(a $a), along_k!(b $b)],
+            is_one_of_four: false,
+            walkers: None,
+            narrow: None,
+            kernel: TensorKernel::Boxes {
+                kernel: &crate::kernels::gemm_tma::$name,
+                checked: &crate::checked::kernels::gemm_tma::$name,
+            },
+        })
+    };
+}
+
+/// Steps of k of a slab.
+pub(super) const SLAB_STEPS: u32 = SLAB as u32;
+
+/// A general product on tensor cores, as an entry of its own: A and B of a type, C of another; such a tile, of so many blocks,
+/// or whose k so many may split; `n` or `t` for A and for B.
+macro_rules! wgmma {
+    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
+        wgmma! { @ $name: $t $c, $rows x $cols of $blocks in 1, $a $b }
+    };
+    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt in $parts:tt, $a:ident $b:ident) => {
+        wgmma! { @ $name: $t $c, $rows x $cols of 1 in $parts, $a $b }
+    };
+    (@ $name:ident: $t:ident $c:ident, $rows:tt x $cols:tt of $blocks:tt in $parts:tt, $a:ident $b:ident) => {
+        Entry {
+            summary: concat!(
+                "general product of ", stringify!($t), ", C of ", stringify!($c), ", on tensor cores, ",
+                $rows, " x ", $cols, " tiles", of_blocks!($blocks $parts), "; ", lie!($a $b)
+            ),
+            rung: None,
+            contract: wgmma_contract!($t $c)(TensorProduct {
+                tile: [$rows, $cols],
+                steps: DEPTH as u32,
+                most_splits: $parts,
+                a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
+                b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
+                along_k: [along_k!(a $a), along_k!(b $b)],
+                is_one_of_four: true,
+                walkers: Some($blocks),
+                narrow: None,
+                kernel: wgmma_kernel!($a $name),
+            }),
+        }
+    };
+}
+
+/// The same of operands whose rows begin anywhere.
+macro_rules! wgmma_any {
+    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt, $a:ident $b:ident) => {
+        Entry {
+            summary: concat!(
+                "general product of ", stringify!($t), ", C of ", stringify!($c), ", on tensor cores, rows anywhere, ",
+                $rows, " x ", $cols, " tiles; ", lie!($a $b)
+            ),
+            rung: None,
+            contract: wgmma_contract!($t $c)(TensorProduct {
+                tile: [$rows, $cols],
+                steps: DEPTH as u32,
+                most_splits: 1,
+                a: wgmma_boxes(along_k!(a $a), $rows),
+                b: wgmma_boxes(along_k!(b $b), $cols),
+                along_k: [along_k!(a $a), along_k!(b $b)],
+                is_one_of_four: true,
+                walkers: Some(1),
+                narrow: None,
+                kernel: TensorKernel::Gathered {
+                    kernel: &crate::kernels::gemm_wgmma::$name,
+                    checked: &crate::checked::kernels::gemm_wgmma::$name,
+                },
+            }),
+        }
+    };
+}
+
+/// Its kernel: with a map for A, or with eight.
+macro_rules! wgmma_kernel {
+    (o $name:ident) => {
+        TensorKernel::ClassesOfA {
+            kernel: &crate::kernels::gemm_wgmma::$name,
+            checked: &crate::checked::kernels::gemm_wgmma::$name,
+        }
+    };
+    ($a:ident $name:ident) => {
+        TensorKernel::Boxes {
+            kernel: &crate::kernels::gemm_wgmma::$name,
+            checked: &crate::checked::kernels::gemm_wgmma::$name,
+        }
+    };
+}
+
+/// The contract of such types.
+#[rustfmt::skip]
+macro_rules! wgmma_contract {
+    (bf16 bf16) => { Contract::TensorProductBf16 };
+    (bf16 f32) => { Contract::TensorProductBf16F32 };
+    (f16 f16) => { Contract::TensorProductF16 };
+    (f16 f32) => { Contract::TensorProductF16F32 };
+}
+
+/// How many blocks a tile is of, in words.
+#[rustfmt::skip]
+macro_rules! of_blocks {
+    (1 1) => { "" };
+    (2 1) => { " of two blocks" };
+    (1 8) => { ", k over a cluster" };
+}
+
+/// How operands lie, in words.
+#[rustfmt::skip]
+macro_rules! lie {
+    (o n) => { "A along k, in rows that begin anywhere, B along n" };
+    (n n) => { "A along k, B along n" };
+    (n t) => { "A and B along k" };
+    (t n) => { "A along m, B along n" };
+    (t t) => { "A along m, B along k" };
+}
+
+/// A general product of f32 with factors of tf32, on tensor cores, such a tile a block, whose k so many may split; A along
+/// k, B along n.
+macro_rules! wgmma_tf32 {
+    ($name:ident, $rows:literal x $cols:literal in $splits:literal) => {
+        Contract::TensorProduct(TensorProduct {
+            tile: [$rows, $cols],
+            steps: gemm_wgmma_tf32::DEPTH as u32,
+            most_splits: $splits,
+            a: BoxShape { rows: $rows, cols: gemm_wgmma_tf32::DEPTH, swizzle: 128 },
+            b: BoxShape { rows: gemm_wgmma_tf32::DEPTH, cols: 32, swizzle: 128 },
+            along_k: [true, false],
+            is_one_of_four: false,
+            walkers: Some(1),
+            narrow: None,
+            kernel: TensorKernel::Tf32 {
+                kernel: &crate::kernels::gemm_wgmma_tf32::$name,
+                checked: &crate::checked::kernels::gemm_wgmma_tf32::$name,
+            },
+        })
+    };
+}
+
+/// A general product of f32 whose factors are cut into slices, on tensor cores, as an entry of its own: such slices, such a tile;
+/// `n` or `t` for A and for B.
+macro_rules! sliced {
+    ($name:ident: $kind:ident, $rows:tt x $cols:tt $(or $narrow:tt)? of $blocks:tt, $a:ident $b:ident) => {
+        Entry {
+            summary: concat!(
+                "general product of f32 in ", slices!($kind), ", on tensor cores, ", $rows, " x ", $cols,
+                $(" and ", $rows, " x ", $narrow,)? " tiles", of_blocks!($blocks 1), "; ", lie!($a $b)
+            ),
+            rung: None,
+            contract: Contract::TensorProduct(TensorProduct {
+                tile: [$rows, $cols],
+                steps: DEPTH as u32,
+                most_splits: 1,
+                a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
+                b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
+                along_k: [along_k!(a $a), along_k!(b $b)],
+                is_one_of_four: true,
+                walkers: Some($blocks),
+                narrow: narrow!($($narrow)?),
+                kernel: sliced_kernel!($kind $name),
+            }),
+        }
+    };
+}
+
+/// What slices are of.
+macro_rules! slices {
+    (bf16x6) => {
+        "slices of bf16"
+    };
+    (f16x3) => {
+        "scaled slices of f16"
+    };
+}
+
+/// The kernel, and the one that cuts.
+macro_rules! sliced_kernel {
+    (bf16x6 $name:ident) => {
+        TensorKernel::Sliced {
+            cut: &crate::kernels::gemm_sliced::slices::cut_bf16x3,
+            kernel: &crate::kernels::gemm_sliced::$name,
+            checked: &crate::checked::kernels::gemm_sliced::$name,
+        }
+    };
+    (f16x3 $name:ident) => {
+        TensorKernel::SlicedF16 {
+            cut: &crate::kernels::gemm_sliced::halves::cut_f16x2,
+            kernel: &crate::kernels::gemm_sliced::$name,
+            checked: &crate::checked::kernels::gemm_sliced::$name,
+        }
+    };
+}
+
+/// Columns of a second width, if there is one.
+macro_rules! narrow {
+    () => {
+        None
+    };
+    ($cols:tt) => {
+        Some($cols)
+    };
+}
+
+/// A general product on the tensor cores of every GPU, as an entry of its own: A and B of a type, of 16 bits or f32 that is
+/// rounded to tf32, C of another; such a tile, by so many threads.
+macro_rules! mma {
+    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt by $threads:tt) => {
+        Entry {
+            summary: concat!(
+                "general product of ", mma_types!($t $c), ", on every GPU's tensor cores, ", $rows, " x ", $cols,
+                " tiles"
+            ),
+            rung: None,
+            contract: mma_contract!($t $c)(GeneralProduct {
+                block: [$threads, 1, 1],
+                tile: [$rows, $cols],
+                kernel: GemmKernel {
+                    kernel: &crate::kernels::gemm_mma::$name,
+                    checked: &crate::checked::kernels::gemm_mma::$name,
+                },
+            }),
+        }
+    };
+}
+
+/// Such types, in words.
+#[rustfmt::skip]
+macro_rules! mma_types {
+    (f32 f32) => { "f32 with factors of tf32" };
+    ($t:ident $c:ident) => { concat!(stringify!($t), ", C of ", stringify!($c)) };
+}
+
+/// The contract of such types.
+#[rustfmt::skip]
+macro_rules! mma_contract {
+    (bf16 bf16) => { Contract::ProductBf16 };
+    (bf16 f32) => { Contract::ProductBf16F32 };
+    (f16 f16) => { Contract::ProductF16 };
+    (f16 f32) => { Contract::ProductF16F32 };
+    (f32 f32) => { Contract::ProductTf32 };
+}
+
+/// Does an operand lie along k?
+macro_rules! along_k {
+    (a o) => {
+        true
+    };
+    (a n) => {
+        true
+    };
+    (a t) => {
+        false
+    };
+    (b n) => {
+        false
+    };
+    (b t) => {
+        true
+    };
+}
+
+/// The boxes of an operand of tensor cores.
+pub(super) const fn wgmma_boxes(along_k: bool, tile: usize) -> BoxShape {
+    // Of one and a half boxes each of two blocks copies half of the steps of k; along k, one and a half are three.
+    let has_halves = tile > DEPTH && !tile.is_multiple_of(DEPTH);
+    let rows = match (has_halves, along_k) {
+        (true, _) => DEPTH / 2,
+        (false, true) => tile,
+        (false, false) => DEPTH,
+    };
+    // A tile of 16 columns has boxes as narrow.
+    let cols = if along_k || tile > DEPTH { DEPTH } else { tile };
+    BoxShape { rows, cols, swizzle: 2 * cols }
+}
+
+/// The boxes of an operand: along k, in spans of the swizzle; or along its outer side.
+macro_rules! boxes {
+    (a n $tile:literal) => {
+        BoxShape { rows: $tile, cols: SLAB, swizzle: SLAB * 4 }
+    };
+    (a t $tile:literal) => {
+        BoxShape { rows: SLAB, cols: $tile, swizzle: 0 }
+    };
+    (b n $tile:literal) => {
+        boxes!(a t $tile)
+    };
+    (b t $tile:literal) => {
+        boxes!(a n $tile)
+    };
+}
+
+/// A kernel on raw pointers.
+macro_rules! pointers {
+    ($($path:ident)::+) => {
+        ProductKernel::Pointers(&crate::kernels::$($path)::+)
+    };
+}
+
+/// A kernel with parameters of its own.
+macro_rules! program {
+    ($($path:ident)::+) => {
+        Contract::Program(Program { declaration: &crate::kernels::$($path)::+.declaration })
+    };
+}
+
+/// FLOP for each byte that a block reads, when a `rows x cols` tile of C takes `rows` elements of A and `cols`
+/// of B for each step of k: `2 rows cols / 4 (rows + cols)`.
+pub(super) const fn tile_ratio(rows: u32, cols: u32) -> f64 {
+    (rows * cols) as f64 / (2 * (rows + cols)) as f64
+}
