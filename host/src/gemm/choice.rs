@@ -358,7 +358,7 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         (name, true) if name.starts_with("gemm_wgmma_any_") => (1245.0, 1.0, 3.4),
         // Fitted to 1024³, 2048³ and 4096³.
         (name, true) if name.starts_with("gemm_sliced_bf16x6_256x128_") => (1020.0, 1.0, 4.5),
-        // Sustained it is ahead of 256 x 128 by 1 to 3 % from 4096³ on (docs/measurements.md).
+        // Sustained it is ahead of 256 x 128 by 1, 3 and 0.4 % at 4096³, 8192³ and 16384³ (docs/measurements.md).
         (name, true) if name.starts_with("gemm_sliced_bf16x6_256x192_") => (1040.0, 1.0, 5.0),
         (name, true) if name.starts_with("gemm_sliced_bf16x6_64x128_") => (780.0, 1.0, 4.0),
         // What 8192³ by 256 x 192, and 4096³ and 8192³ by 256 x 128 came to, one burst each; that of 64 x 128 is a guess. Where it is
