@@ -203,6 +203,17 @@ impl<const N: usize> Fragment<N> {
         Fragment([0.0; wgmma::MOST])
     }
 
+    /// Whatever numbers. For a variable that is written before it is read: what was in it is not kept until then, where the compiler
+    /// does not see that by itself (as along a way through a loop on which a flag says so).
+    #[inline(always)]
+    pub fn unspecified() -> Self {
+        const { wgmma::valid(N) };
+        let number;
+        // SAFETY: it does nothing; all that can be in a register is a number.
+        unsafe { asm!("/* {} */", out(reg32) number, options(nomem, nostack, preserves_flags)) };
+        Fragment([number; wgmma::MOST])
+    }
+
     /// Adds `other`, each element rounded once.
     #[inline(always)]
     pub fn add(&mut self, other: &Fragment<N>) {

@@ -17,7 +17,7 @@ use super::{
     Bf16x6, Originals,
     f16x3::F16x3,
     output, place,
-    roles::{Given, Kind, Notes, begin, copy, note},
+    roles::{Given, Kind, Notes, Ring, begin, copy, note},
     turns::Turns,
     widths::{Alike, Narrow, Wide},
 };
@@ -128,9 +128,12 @@ macro_rules! entry {
                 take_registers::<232>();
             }
             let turns = Turns::new(group, GROUPS);
-            // What is begun, and what has been read.
             let notes = given.notes.rings.part::<1>(group);
-            let mut ring = (given.pipeline.consumer(), given.pipeline.consumer(), notes.consumer());
+            let mut ring = Ring {
+                next: given.pipeline.consumer(),
+                read: given.pipeline.consumer(),
+                notes: notes.consumer(),
+            };
             $(
                 $kind::compute::<layout!($a), layout!($b), _, $tiles, $stages, GROUPS, ROWS, $cols, $most>(
                     &mut given, &turns, &mut ring,

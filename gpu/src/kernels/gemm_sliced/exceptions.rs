@@ -20,11 +20,7 @@
 //! in all lanes, the ring's turn among it, in registers of each, and the main loop brings it back: with 48 instructions, once.)
 
 use super::{
-    super::{
-        device::{warpgroup::*, *},
-        gemm::FOUR,
-        gemm_wgmma::output::ROWS,
-    },
+    super::{device::*, gemm::FOUR, gemm_wgmma::output::ROWS},
     Originals, board,
     output::{COLS, PITCH},
 };
@@ -56,14 +52,31 @@ fn is_certain(sum: f32) -> bool {
         && sum.to_bits() != DOUBTFUL_ZERO.to_bits()
 }
 
-/// Are all sums of a warp so? All of its lanes come here.
-#[inline(always)]
-pub fn are_certain<const N: usize>(sums: &Fragment<N>) -> bool {
-    let mut certain = true;
-    sums.for_each_pair(|_, _, [first, second]| {
-        certain &= is_certain(first) & is_certain(second);
-    });
-    warp::all(warp::ALL, certain)
+/// Can a thread's sums be relied on? Asked of all of them at once, in three instructions for each.
+#[derive(Clone, Copy)]
+pub struct Relied {
+    /// The least that speaks for one of them.
+    least: f32,
+    /// Zero; and no number, if one of them is none or is infinite.
+    zero: f32,
+}
+
+impl Relied {
+    /// No sum yet.
+    pub const ALL: Relied = Relied { least: f32::INFINITY, zero: 0.0 };
+
+    /// This sum, too, for which so much speaks.
+    #[inline(always)]
+    pub fn include(&mut self, sum: f32, size: f32) {
+        self.least = self.least.min(size);
+        self.zero = fma(sum, 0.0, self.zero);
+    }
+
+    /// Is each of a warp's sums a number for which at least so much speaks? All of its lanes come here.
+    #[inline(always)]
+    pub fn on(self, least: f32) -> bool {
+        warp::all(warp::ALL, self.least >= least && self.zero == 0.0)
+    }
 }
 
 /// Which rows of A and which columns of B are not zeros alone: a bit for each.

@@ -51,6 +51,17 @@
 //! main loop makes its numbers of the problem [`anew`], and how far a tile's sums can be relied on is found by warps that have nothing
 //! else to do ([`Notes`]), one for each warpgroup, while the tile before is multiplied.
 //!
+//! **The next tile's first products are begun before a tile is written** ([`output`](super::output)): they take 1.4 us for both
+//! warpgroups, and writing somewhat more, in which the tensor cores would be idle. So the loop over tiles is open in the middle:
+//!
+//! ```text
+//!   tile 0   begin | .. promote, begin | .. promote: can all be relied on?
+//!   tile 1                                           begin | write tile 0 | promote, begin | ..
+//! ```
+//!
+//! Sums that are written meanwhile are 96 registers, and those under way 96. What is not [plain](super::output::is_plain), or
+//! computed again, finds no room beside both, and is written before the next tile is begun.
+//!
 //! # What is computed again
 //! What is no number, as in [`gemm_sliced`](super), whose ring and exceptions these are; and what is smaller than 2^23 times what
 //! its tile may have lost ([`halves::certain`](super::halves::certain)), where so is the part of it that the last steps of k have: each
@@ -64,10 +75,10 @@ use super::{
         gemm_wgmma::{DEPTH, operand::GROUP},
     },
     anew,
-    exceptions::{self, Filled},
+    exceptions::{self, Filled, Relied},
     halves::{self, PATCH_ROWS, Scales, certain, power},
     output, place,
-    roles::{Given, Kind, Patches, Ring, stage_lens},
+    roles::{Given, Kind, Patches, Ring},
     turns::Turns,
     widths::Tiles,
 };
@@ -149,81 +160,79 @@ fn compute<
 >(
     given: &mut Given<F16x3, S, STAGES, GROUPS, TILE_ROWS>,
     turns: &Turns,
-    (next, read, notes): &mut Ring<STAGES, S>,
+    ring: &mut Ring<STAGES, S>,
 ) {
-    let tiles = dynamic_shared![F16];
-    let (len_a, len) = const { stage_lens(TILE_ROWS, MOST) };
     let (scales_a, scales_b) = given.patches;
     let mut walk = W::new(&anew(given.problem));
+    let mut master = Fragment::<COLS>::zeroed();
+    // The tile before: is it still to be written?
+    let (mut before, mut is_left) = (walk, false);
     loop {
         let (problem, (group, warp)) = (&anew(given.problem), place());
         if walk.are_done(problem) {
             break;
         }
-        let (product, row, col) = walk.place(problem);
-        let row = row + (group * GROUP) as u32;
+        // (Of this tile: were they the kernel's, they would take registers while what is doubted is computed again.)
+        let mut sums = Accumulators::<COLS>::zeroed();
+        begin::<A, B, _, _, TILE_ROWS, _, MOST>(&mut sums, ring, turns, group);
+        if is_left {
+            let (problem, (group, _)) = (&anew(given.problem), place());
+            let place = part(before, group, problem);
+            output::store_plain(given, place, &master);
+        }
+        before = walk;
+        let problem = &anew(given.problem);
+        let (product, row, col) = part(walk, group, problem);
+        walk.advance(problem);
         let number = (product, problem.products);
         let of_a = Scales::new::<A>(scales_a, number, problem.m, problem.k);
         let of_b = Scales::new::<B>(scales_b, number, problem.n, problem.k);
-        let [least, exact] = given.notes.read(group, notes);
+        let [least, exact] = given.notes.read(group, &mut ring.notes);
         let least = f32::from_bits(least);
         // By so much the tensor cores' sums are too small on average, where they are not exact.
         let more = 1 - exact;
         let of_rows = of_a.patch::<A>(row, 0) as u32;
         let of_cols: [u32; PATCHES] =
             from_fn(|i| of_b.patch::<B>(col + (i * PATCH_ROWS) as u32, 0) as u32);
-        // (Of this tile: were they the kernel's, they would take registers while the tile is written.)
-        let mut sums = Accumulators::<COLS>::zeroed();
-        let mut master = Fragment::<COLS>::zeroed();
-        let mut factors = [0.0; PATCHES];
-        for stage in 0..problem.k.div_ceil(DEPTH as u32) {
-            let mut slice = || {
-                let at = next.wait_warp() * len;
-                next.advance();
-                let rows = tiles.operand::<A>(at + group * GROUP * DEPTH);
-                (rows, tiles.operand::<B>(at + len_a))
-            };
-            let ((a1, b1), (a0, b0)) = (slice(), slice());
-
-            turns.begin(group);
-            sums.multiply(a1, b0);
-            sums.multiply_add(a0, b1);
-            commit();
-            sums.multiply_add(a0, b0);
-            commit();
-            turns.end(group);
-            // They come from the second-level cache meanwhile.
+        // They come from the second-level cache while products are under way.
+        let factors_of = |stage: u32| {
             let of_row = of_a.exponent::<A>(of_rows, stage);
             let exponents = of_cols.map(|col| of_row + of_b.exponent::<B>(col, stage));
-            factors = exponents.map(|exponent| factor(exponent, more));
-
-            let mut release = || {
-                // The tensor cores have read for all of the warpgroup.
-                if warp == 0 {
-                    read.release_multiplied();
-                }
-                read.advance();
-            };
-            wait::<1>();
-            release();
-            let sums = sums.wait::<0>();
-            release();
-            master.update(sums, |part, master, sum| fma(sum, factors[part], master));
+            exponents.map(|exponent| factor(exponent, more))
+        };
+        let mut factors: [f32; PATCHES] = factors_of(0);
+        let done = end(&mut sums, ring, warp);
+        master.update(done, |part, _, sum| fma(sum, factors[part], 0.0));
+        for stage in 1..problem.k.div_ceil(DEPTH as u32) {
+            begin::<A, B, _, _, TILE_ROWS, _, MOST>(&mut sums, ring, turns, group);
+            factors = factors_of(stage);
+            let done = end(&mut sums, ring, warp);
+            master.update(done, |part, master, sum| fma(sum, factors[part], master));
         }
-        // Of the last steps' part of a sum, which has not been multiplied by its factor.
-        let least_of_last = factors.map(|factor| least / factor);
-        master.update(sums.wait::<0>(), |part, sum, last| {
-            let is_certain = sum.abs() >= least || last.abs() >= least_of_last[part];
-            exceptions::doubted(sum, is_certain)
+        let last = sums.wait::<0>();
+        let mut relied = Relied::ALL;
+        master.update(last, |part, sum, last| {
+            relied.include(sum, sum.abs().max((last * factors[part]).abs()));
+            sum
         });
+        let are_certain = relied.on(least);
+        is_left = are_certain && output::is_plain(given, product);
+        if is_left {
+            continue;
+        }
+        if !are_certain {
+            // Of the last steps' part of a sum, which has not been multiplied by its factor.
+            let least_of_last = factors.map(|factor| least / factor);
+            master.update(last, |part, sum, last| {
+                let is_certain = sum.abs() >= least || last.abs() >= least_of_last[part];
+                exceptions::doubted(sum, is_certain)
+            });
+        }
         // The same tile once more, rather than to keep its numbers.
         let (problem, (group, warp)) = (&anew(given.problem), place());
-        let (product, row, col) = walk.place(problem);
-        walk.advance(problem);
-        let row = row + (group * GROUP) as u32;
-        let certain = exceptions::are_certain(&master);
+        let (product, row, col) = part(before, group, problem);
         let mut filled = Filled::ALL;
-        if !certain {
+        if !are_certain {
             // Made again of what went through a shuffle: kept, it would take registers in the main loop.
             let number = (warp::shuffle(warp::ALL, product, 0), problem.products);
             let of_a = Scales::new::<A>(scales_a, number, problem.m, problem.k);
@@ -240,6 +249,62 @@ fn compute<
                 }
             }
         }
-        output::store(given, problem, (product, row, col), &master, (certain, filled));
+        output::store(given, (product, row, col), &master, (are_certain, filled));
+        // They are not read again; else they would be kept while they are written.
+        master = Fragment::unspecified();
     }
+    if is_left {
+        let (problem, (group, _)) = (&anew(given.problem), place());
+        output::store_plain(given, part(before, group, problem), &master);
+    }
+}
+
+/// The first element of a warpgroup's part of a tile: product, row and column.
+#[inline(always)]
+fn part(tile: impl Tiles, group: usize, problem: &Problem) -> (u32, u32, u32) {
+    let (product, row, col) = tile.place(problem);
+    (product, row + (group * GROUP) as u32, col)
+}
+
+/// Begins the three products of the next 64 steps of k, small ones first.
+#[inline(always)]
+#[track_caller]
+fn begin<
+    A: Layout,
+    B: Layout,
+    S: Scope,
+    const STAGES: usize,
+    const TILE_ROWS: usize,
+    const COLS: usize,
+    const MOST: usize,
+>(
+    sums: &mut Accumulators<COLS>,
+    ring: &mut Ring<STAGES, S>,
+    turns: &Turns,
+    group: usize,
+) {
+    let mut slice = || ring.slice::<F16, A, B, TILE_ROWS, MOST>(group);
+    let ((a1, b1), (a0, b0)) = (slice(), slice());
+    turns.begin(group);
+    sums.multiply(a1, b0);
+    sums.multiply_add(a0, b1);
+    commit();
+    sums.multiply_add(a0, b0);
+    commit();
+    turns.end(group);
+}
+
+/// Waits for these, and gives their sums. A warp says its number.
+#[inline(always)]
+#[track_caller]
+fn end<'a, S: Scope, const STAGES: usize, const COLS: usize>(
+    sums: &'a mut Accumulators<COLS>,
+    ring: &mut Ring<STAGES, S>,
+    warp: usize,
+) -> &'a Fragment<COLS> {
+    wait::<1>();
+    ring.release(warp);
+    let sums = sums.wait::<0>();
+    ring.release(warp);
+    sums
 }

@@ -70,9 +70,9 @@ pub mod widths;
 pub use entries::*;
 
 use self::{
-    exceptions::Filled,
+    exceptions::{Filled, Relied},
     range::Range,
-    roles::{Given, Kind, Patches, Ring, stage_lens},
+    roles::{Given, Kind, Patches, Ring},
     turns::Turns,
     widths::Tiles,
 };
@@ -160,12 +160,10 @@ impl Kind for Bf16x6 {
     >(
         given: &mut Given<Self, S, STAGES, GROUPS, TILE_ROWS>,
         turns: &Turns,
-        (next, read, notes): &mut Ring<STAGES, S>,
+        ring: &mut Ring<STAGES, S>,
     ) {
         // Is the first band a turn of its own?
         let in_two = const { STAGES < 2 * SLICES };
-        let tiles = dynamic_shared![Bf16];
-        let (len_a, len) = const { stage_lens(TILE_ROWS, MOST) };
         let mut walk = W::new(&anew(given.problem));
         loop {
             let (problem, (group, warp)) = (&anew(given.problem), place());
@@ -176,22 +174,10 @@ impl Kind for Bf16x6 {
             let mut sums = Accumulators::<COLS>::zeroed();
             let mut master = Fragment::<COLS>::zeroed();
             for _ in 0..problem.k.div_ceil(DEPTH as u32) {
-                let mut slice = || {
-                    let at = next.wait_warp() * len;
-                    next.advance();
-                    let rows = tiles.operand::<A>(at + group * GROUP * DEPTH);
-                    (rows, tiles.operand::<B>(at + len_a))
-                };
+                let mut slice = || ring.slice::<Bf16, A, B, TILE_ROWS, MOST>(group);
                 let ((a2, b2), (a1, b1), (a0, b0)) = (slice(), slice(), slice());
 
                 // After its band nobody reads a slice any more.
-                let mut release = || {
-                    // The tensor cores have read for all of the warpgroup.
-                    if warp == 0 {
-                        read.release_multiplied();
-                    }
-                    read.advance();
-                };
                 turns.begin(group);
                 sums.multiply(a0, b2);
                 sums.multiply_add(a1, b1);
@@ -200,7 +186,7 @@ impl Kind for Bf16x6 {
                 if in_two {
                     turns.end(group);
                     wait::<0>();
-                    release();
+                    ring.release(warp);
                     turns.begin(group);
                 }
                 sums.multiply_add(a0, b1);
@@ -212,22 +198,30 @@ impl Kind for Bf16x6 {
 
                 if !in_two {
                     wait::<2>();
-                    release();
+                    ring.release(warp);
                 }
                 wait::<1>();
-                release();
+                ring.release(warp);
                 let sums = sums.wait::<0>();
-                release();
+                ring.release(warp);
                 master.add(sums);
             }
             let (problem, (group, _)) = (&anew(given.problem), place());
             let (product, row, col) = walk.place(problem);
             walk.advance(problem);
-            let [certain, _] = given.notes.read(group, notes).map(f32::from_bits);
-            master.map(|sum| exceptions::doubted(sum, sum.abs() >= certain));
             let place = (product, row + (group * GROUP) as u32, col);
-            let certain = (exceptions::are_certain(&master), Filled::ALL);
-            output::store(given, problem, place, &master, certain);
+            let [least, _] = given.notes.read(group, &mut ring.notes).map(f32::from_bits);
+            let mut relied = Relied::ALL;
+            master.for_each(|_, _, sum| relied.include(sum, sum.abs()));
+            let are_certain = relied.on(least);
+            if are_certain && output::is_plain(given, product) {
+                output::store_plain(given, place, &master);
+                continue;
+            }
+            if !are_certain {
+                master.map(|sum| exceptions::doubted(sum, sum.abs() >= least));
+            }
+            output::store(given, place, &master, (are_certain, Filled::ALL));
         }
     }
 }

@@ -1,10 +1,13 @@
 //! A tile's sums on their way to C: as those of [`gemm_wgmma`](super::super::gemm_wgmma), but 32 columns at a time in place of 64, so
 //! that the ring has the rest of shared memory; and what cannot be relied on is computed again on the way.
+//!
+//! Most tiles can be relied on as they are, and are `alpha A B` in rows of whole pieces of sixteen bytes. These have a text of their
+//! own ([`store_plain`]), so short that products may be under way meanwhile, which leave it forty registers ([`f16x3`](super::f16x3)).
 
 use super::{
     super::{
         device::{warpgroup::Fragment, *},
-        gemm::epilogue::Epilogue,
+        gemm::{FOUR, epilogue::Epilogue},
         gemm_wgmma::{
             output::{ROWS, each_pair_of, finish},
             words,
@@ -12,15 +15,16 @@ use super::{
     },
     anew,
     exceptions::{Again, Filled},
+    place,
     roles::{Given, Kind},
 };
-use crate::problem::Problem;
 
 /// Columns that are on their way at a time: of a row a line of C's memory.
 pub const COLS: usize = 32;
 
-/// Elements from one row to the next: what lies below each other is four banks apart.
-pub const PITCH: usize = COLS + 4;
+/// Elements from one row to the next: what lies below each other is eight banks apart, so that four lanes' pairs of four rows, which
+/// are put down at once, are in all 32 banks.
+pub const PITCH: usize = COLS + 8;
 
 /// The lane's number, through a shuffle: what follows from it would else be computed before the main loop, and take registers there.
 /// All lanes of a warp come here.
@@ -30,8 +34,74 @@ fn lane() -> usize {
     warp::shuffle(warp::ALL, lane, lane) as usize
 }
 
+/// Is C `alpha A B` in rows of whole pieces of sixteen bytes? All lanes of a warp come here.
+#[inline(always)]
+pub fn is_plain<
+    K: Kind,
+    S: Scope,
+    const STAGES: usize,
+    const GROUPS: usize,
+    const STAGED: usize,
+>(
+    given: &mut Given<K, S, STAGES, GROUPS, STAGED>,
+    product: u32,
+) -> bool {
+    let problem = &anew(given.problem);
+    let epilogue = Epilogue::of_product(problem, product as usize, given.c, given.bias);
+    epilogue.is_scaled_in_rows() && epilogue.lies_by_16_bytes()
+}
+
+/// Writes the sums of a warpgroup, 64 x `N` elements of a C that [is plain](is_plain), the first of which is (product, row, col).
+#[inline(always)]
+#[track_caller]
+pub fn store_plain<
+    K: Kind,
+    S: Scope,
+    const STAGES: usize,
+    const GROUPS: usize,
+    const STAGED: usize,
+    const N: usize,
+>(
+    given: &mut Given<K, S, STAGES, GROUPS, STAGED>,
+    (product, row, col): (u32, u32, u32),
+    sums: &Fragment<N>,
+) {
+    const { assert!(N <= 6 * COLS && COLS == 8 * FOUR) };
+    let (problem, (group, warp), lane) = (&anew(given.problem), place(), lane());
+    let base = (4 * group + warp) * ROWS * PITCH;
+    // Eight rows of four pairs are put down at a time, and four rows of eight pieces are taken up.
+    let put = base + lane / 4 * PITCH + lane % 4 * 2;
+    let take = base + lane / 8 * PITCH + lane % 8 * FOUR;
+    let first = (row as usize + warp * ROWS + lane / 8, col as usize + lane % 8 * FOUR);
+    let mut epilogue = Epilogue::of_product(problem, product as usize, given.c, given.bias);
+    let (alpha, at, between_rows) =
+        (epilogue.alpha(), epilogue.place(first), epilogue.between_rows());
+    let (rows, cols) = epilogue.left(first);
+    // One by one, not in a loop: a register has no number that is computed.
+    macro_rules! parts {
+        ($($part:literal)*) => {$(
+            if const { $part * COLS < N } {
+                sums.for_each_pair_of::<COLS, $part>(|row, col, two| {
+                    // Put so, all but the lane's part is known to the compiler.
+                    let (row, col) = (row as usize % ROWS / 8 * 8, col as usize / 8 * 8);
+                    given.staged.store64(put + row * PITCH + col, two);
+                });
+                warp::sync_warp(warp::ALL);
+                for row in (0..ROWS).step_by(4) {
+                    let four: [f32; FOUR] = given.staged.load128(take + row * PITCH);
+                    let to = at + row * between_rows + $part * COLS;
+                    let valid = row < rows && $part * COLS < cols;
+                    epilogue.c().store_if(to, four.map(|sum| alpha * sum), valid);
+                }
+                warp::sync_warp(warp::ALL);
+            }
+        )*};
+    }
+    parts! { 0 1 2 3 4 5 }
+}
+
 /// Writes the sums of a warpgroup, 64 x `N` elements of C, the first of which is (product, row, col). Are those of this warp
-/// `certain`? Others are computed again, but what zeros alone have made.
+/// `certain`? Others are computed again, but what zeros alone have made. (Where they are, C is not [plain](is_plain).)
 #[inline(always)]
 #[track_caller]
 pub fn store<
@@ -43,26 +113,24 @@ pub fn store<
     const N: usize,
 >(
     given: &mut Given<K, S, STAGES, GROUPS, STAGED>,
-    problem: &Problem,
     (product, row, col): (u32, u32, u32),
     sums: &Fragment<N>,
     (certain, filled): (bool, Filled),
 ) {
-    const { assert!(PITCH == COLS + 4) };
+    let (problem, (group, warp)) = (&anew(given.problem), place());
     let (product, col) = (product as usize, col as usize);
-    let warp = warp::shuffle(warp::ALL, thread::thread_idx_x() / 32, 0) as usize;
-    let base = warp * ROWS * PITCH;
-    let row = row as usize + warp % 4 * ROWS;
+    let base = (4 * group + warp) * ROWS * PITCH;
+    let row = row as usize + warp * ROWS;
     let mut epilogue = Epilogue::of_product(problem, product, given.c, given.bias);
     if certain && epilogue.is_scaled_in_rows() {
         let place = (base, lane());
-        words::store::<_, COLS, _, _, _>(sums, given.staged, place, &mut epilogue, (row, col));
+        words::store_late::<_, COLS, _, _, _>(sums, given.staged, place, &mut epilogue, (row, col));
         return;
     }
     let parts = epilogue.left((row, col)).1.div_ceil(COLS).min(N / COLS);
     for part in 0..parts {
         // What follows from these would else be computed before the loop, and kept.
-        let (problem, lane) = (&anew(problem), lane());
+        let (problem, lane) = (&anew(given.problem), lane());
         each_pair_of::<COLS, N>(sums, part, |row, col, two| {
             // Put so, all but the lane's part is known to the compiler.
             let row = lane / 4 + row as usize % ROWS / 8 * 8;

@@ -3,7 +3,10 @@
 
 use super::{
     super::{
-        device::{warpgroup::*, *},
+        device::{
+            warpgroup::{Operand as InShared, *},
+            *,
+        },
         gemm_wgmma::{
             DEPTH,
             operand::{GROUP, Operand},
@@ -105,8 +108,42 @@ impl<const GROUPS: usize> Notes<GROUPS> {
 }
 
 /// A warpgroup's two turns in the ring, of what is begun next and of what has been read; and its turn in its notes'.
-pub type Ring<'p, const STAGES: usize, S> =
-    (Consumer<'p, STAGES, S>, Consumer<'p, STAGES, S>, Consumer<'p, 1>);
+pub struct Ring<'p, const STAGES: usize, S> {
+    /// The next slices that products are begun of.
+    pub next: Consumer<'p, STAGES, S>,
+    /// The next that the tensor cores will have read.
+    pub read: Consumer<'p, STAGES, S>,
+    /// The next tile's notes.
+    pub notes: Consumer<'p, 1>,
+}
+
+impl<const STAGES: usize, S: Scope> Ring<'_, STAGES, S> {
+    /// Where the next slice of A lies, a warpgroup's 64 rows of so many, and that of B, in stages with place for `MOST` columns. All
+    /// lanes of a warp come here, and wait for it.
+    #[inline(always)]
+    #[track_caller]
+    pub fn slice<E: Factor, A: Layout, B: Layout, const ROWS: usize, const MOST: usize>(
+        &mut self,
+        group: usize,
+    ) -> (InShared<E, A>, InShared<E, B>) {
+        let tiles = dynamic_shared![E];
+        let (len_a, len) = const { stage_lens(ROWS, MOST) };
+        let at = self.next.wait_warp() * len;
+        self.next.advance();
+        (tiles.operand::<A>(at + group * GROUP * DEPTH), tiles.operand::<B>(at + len_a))
+    }
+
+    /// Nobody of the warpgroup reads the next slices any more. All of its warps come here, each with its number.
+    #[inline(always)]
+    #[track_caller]
+    pub fn release(&mut self, warp: usize) {
+        // The tensor cores have read for all of the warpgroup.
+        if warp == 0 {
+            self.read.release_multiplied();
+        }
+        self.read.advance();
+    }
+}
 
 /// Elements of a stage: of A, and of A and of B.
 pub const fn stage_lens(rows: usize, cols: usize) -> (usize, usize) {

@@ -252,7 +252,7 @@ fn store_even<
 /// [`store`] to a C whose rows begin and end anywhere.
 #[inline(always)]
 #[track_caller]
-fn store_late<
+pub fn store_late<
     C: InWords,
     const WORDS: usize,
     const N: usize,

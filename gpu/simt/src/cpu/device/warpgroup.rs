@@ -124,7 +124,7 @@ pub struct Accumulators<const N: usize> {
 impl<const N: usize> Accumulators<N> {
     /// Zeros.
     pub fn zeroed() -> Self {
-        let unknown = Fragment([f32::NAN; MOST]);
+        let unknown = Fragment::unspecified();
         Accumulators { sums: Fragment::zeroed(), under_way: Vec::new(), unknown }
     }
 
@@ -290,6 +290,11 @@ impl<const N: usize> Fragment<N> {
             )
         };
         Fragment([0.0; MOST])
+    }
+
+    /// Whatever numbers: here such as nobody can take for a sum.
+    pub fn unspecified() -> Self {
+        Fragment([f32::NAN; MOST])
     }
 
     /// Adds `other`, each element rounded once.
