@@ -319,7 +319,7 @@ impl<const STAGES: usize, S: Scope> Consumer<'_, STAGES, S> {
     }
 
     /// Says that the stage has been read, as one of the pipeline's readers: by this thread, which has put a proxy fence
-    /// behind its own reads, or by tensor cores, which need none.
+    /// behind its own reads where copies fill the ring (not where warps do), or by tensor cores, which need none.
     #[inline(always)]
     #[track_caller]
     pub fn release(&self) {
