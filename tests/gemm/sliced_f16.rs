@@ -408,6 +408,58 @@ fn what_is_computed_again_is_counted() {
     counted("sliced_f16::what_is_computed_again_is_counted", count / devices().len());
 }
 
+/// Each block has several tiles, of which some are doubted and some are not: a tile that is not is written while the next one is
+/// multiplied already, others before.
+#[test]
+fn some_tiles_are_doubted() {
+    const M: usize = 64;
+    const K: usize = 70;
+    const TILE: usize = 128;
+    let mut count = 0;
+    for device in devices() {
+        let blocks = device.multiprocessors() as usize;
+        let n = 3 * blocks * TILE;
+        let mut random = Random::new(9);
+        let mut uniform = || (random.next() >> 40) as f32 * 2f32.powi(-24) - 0.5;
+        let a = (0..M * K).map(|_| uniform()).collect::<Vec<_>>();
+        let b = (0..K * n).map(|at| {
+            let (tile, col) = (at % n / TILE, at % n % TILE);
+            // One behind the other of a block's tiles, and of neighbouring blocks.
+            let is_doubted = (tile / blocks + tile) % 2 == 1 && col == 3;
+            if is_doubted { 1e-12 * uniform() } else { uniform() }
+        });
+        let b = b.collect::<Vec<_>>();
+        let mut want = vec![(0.0, 0.0); M * n];
+        for (row, of_row) in want.chunks_mut(n).enumerate() {
+            for (x, of_b) in a[row * K..][..K].iter().zip(b.chunks(n)) {
+                for ((sum, size), y) in of_row.iter_mut().zip(of_b) {
+                    let term = f64::from(*x) * f64::from(*y);
+                    *sum += term;
+                    *size += term.abs();
+                }
+            }
+        }
+        let (of_a, of_b) = (Operand::dense((M, K), &a), Operand::dense((K, n), &b));
+        let case = Case::plain(of_a, of_b, Place::dense((M, n), Order::Rows));
+        let mut bench = Bench::<f32>::new(&device);
+        for tiles in ["64x128", "256x128", "256x192"] {
+            let name = format!("gemm_sliced_f16x3_{tiles}_nn");
+            let c = run(&mut bench, &case, &name);
+            for (at, (c, (sum, size))) in c.iter().zip(&want).enumerate() {
+                let bound = ((K as f64 / 64.0).ceil() + 55.0) * 2f64.powi(-24) * size;
+                let error = (f64::from(*c) - sum).abs();
+                assert!(
+                    error <= bound,
+                    "{device:?}, {name}: {:?}: {c:e}, {sum:e}",
+                    (at / n, at % n)
+                );
+            }
+            count += 1;
+        }
+    }
+    counted("sliced_f16::some_tiles_are_doubted", count / devices().len());
+}
+
 /// Where it is asked for, on Hopper, and where it is fast; and by its own name alone.
 #[test]
 fn only_where_it_is_asked_for() {

@@ -52,7 +52,7 @@
 //! else to do ([`Notes`]), one for each warpgroup, while the tile before is multiplied.
 //!
 //! **The next tile's first products are begun before a tile is written** ([`output`](super::output)): they take 1.4 us for both
-//! warpgroups, and writing somewhat more, in which the tensor cores would be idle. So the loop over tiles is open in the middle:
+//! warpgroups, in which the tensor cores would be idle while C is written. So the loop over tiles is open in the middle:
 //!
 //! ```text
 //!   tile 0   begin | .. promote, begin | .. promote: can all be relied on?
