@@ -408,8 +408,34 @@ fn what_is_computed_again_is_counted() {
     counted("sliced_f16::what_is_computed_again_is_counted", count / devices().len());
 }
 
-/// Each block has several tiles, of which some are doubted and some are not: a tile that is not is written while the next one is
-/// multiplied already, others before.
+/// Is each element of C within the bound of the exact sum?
+fn all_within_the_bound(
+    name: &str,
+    [m, n, k]: [usize; 3],
+    (a, b, c): (&[f32], &[f32], &[f32]),
+    at_least: f64,
+) {
+    let mut want = vec![(0.0, 0.0); m * n];
+    for (row, of_row) in want.chunks_mut(n).enumerate() {
+        for (x, of_b) in a[row * k..][..k].iter().zip(b.chunks(n)) {
+            for ((sum, size), y) in of_row.iter_mut().zip(of_b) {
+                let term = f64::from(*x) * f64::from(*y);
+                *sum += term;
+                *size += term.abs();
+            }
+        }
+    }
+    for (at, (c, (sum, size))) in c.iter().zip(&want).enumerate() {
+        let bound = ((k as f64 / 64.0).ceil() + 55.0) * 2f64.powi(-24) * size + at_least;
+        // Terms that are no f32 make what fused multiply-adds make of them: no number.
+        let is_right =
+            (f64::from(*c) - sum).abs() <= bound || *size > f32::MAX.into() && !c.is_finite();
+        assert!(is_right, "{name}: {:?}: {c:e}, {sum:e}", (at / n, at % n));
+    }
+}
+
+/// Each block has several tiles, of which some are doubted and some are not, and of those by two of four warps: a warp's part that is
+/// not is written while the next tile is multiplied already, others before.
 #[test]
 fn some_tiles_are_doubted() {
     const M: usize = 64;
@@ -421,22 +447,16 @@ fn some_tiles_are_doubted() {
         let n = 3 * blocks * TILE;
         let mut random = Random::new(9);
         let mut uniform = || (random.next() >> 40) as f32 * 2f32.powi(-24) - 0.5;
-        let a = (0..M * K).map(|_| uniform()).collect::<Vec<_>>();
-        let b = (0..K * n).map(|at| {
-            let (tile, col) = (at % n / TILE, at % n % TILE);
+        // Half of the rows have nothing of the first step of k.
+        let mut a = (0..M * K).map(|_| uniform()).collect::<Vec<_>>();
+        (0..M / 2).for_each(|row| a[row * K] = 0.0);
+        let mut doubted = 0;
+        let mut b = (0..K * n).map(|_| uniform()).collect::<Vec<_>>();
+        for tile in 0..n / TILE {
             // One behind the other of a block's tiles, and of neighbouring blocks.
-            let is_doubted = (tile / blocks + tile) % 2 == 1 && col == 3;
-            if is_doubted { 1e-12 * uniform() } else { uniform() }
-        });
-        let b = b.collect::<Vec<_>>();
-        let mut want = vec![(0.0, 0.0); M * n];
-        for (row, of_row) in want.chunks_mut(n).enumerate() {
-            for (x, of_b) in a[row * K..][..K].iter().zip(b.chunks(n)) {
-                for ((sum, size), y) in of_row.iter_mut().zip(of_b) {
-                    let term = f64::from(*x) * f64::from(*y);
-                    *sum += term;
-                    *size += term.abs();
-                }
+            if (tile / blocks + tile % blocks) % 2 == 1 {
+                (1..K).for_each(|p| b[p * n + tile * TILE + 3] *= 1e-12);
+                doubted += M / 2;
             }
         }
         let (of_a, of_b) = (Operand::dense((M, K), &a), Operand::dense((K, n), &b));
@@ -445,19 +465,58 @@ fn some_tiles_are_doubted() {
         for tiles in ["64x128", "256x128", "256x192"] {
             let name = format!("gemm_sliced_f16x3_{tiles}_nn");
             let c = run(&mut bench, &case, &name);
-            for (at, (c, (sum, size))) in c.iter().zip(&want).enumerate() {
-                let bound = ((K as f64 / 64.0).ceil() + 55.0) * 2f64.powi(-24) * size;
-                let error = (f64::from(*c) - sum).abs();
-                assert!(
-                    error <= bound,
-                    "{device:?}, {name}: {:?}: {c:e}, {sum:e}",
-                    (at / n, at % n)
-                );
-            }
+            all_within_the_bound(&name, [M, n, K], (&a, &b, &c), 0.0);
+            computes_again(&device, &name, [M, n, K], [&a, &b], doubted as u64);
             count += 1;
         }
     }
     counted("sliced_f16::some_tiles_are_doubted", count / devices().len());
+}
+
+/// Scales at the ends of what an f32 holds: what cannot be relied on is doubted also where the last steps' part of a sum, times their
+/// factor, is infinite, or so small that a question asked by dividing would have come out as zero.
+#[test]
+fn scales_at_the_ends() {
+    const M: usize = 64;
+    const N: usize = 128;
+    let two = |exponent: i32| 2f32.powi(exponent);
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        // Infinite: 2^130 is in both patches of k, beside what is added up to 2^124.
+        let k = 128;
+        let (mut large_a, mut large_b) = (vec![0.0; M * k], vec![0.0; k * N]);
+        for row in 0..M {
+            large_a[row * k] = -(2.0 - two(-6)) * two(65);
+            large_a[row * k + 64] = two(66);
+            large_a[row * k + 1] = two(79);
+        }
+        for (p, exponent) in [(0, 65), (64, 65), (2, 79), (66, 79)] {
+            large_b[p * N..][..N].fill(two(exponent));
+        }
+        let large = ("large", k, large_a, large_b);
+        // Small: the first patch of k makes 2^-124 of the first row, and the last one's factor is 2^51.
+        let k = 192;
+        let (mut small_a, mut small_b) = (vec![0.0; M * k], vec![0.0; k * N]);
+        small_a[0] = two(-94);
+        small_a[k] = two(-30);
+        small_a[k + 128] = two(40);
+        small_b[..N].fill(two(-30));
+        small_b[128 * N..][..N].fill(two(39));
+        let small = ("small", k, small_a, small_b);
+        for (kind, k, a, b) in [large, small] {
+            for tiles in ["64x128", "256x128", "256x192"] {
+                let name = format!("gemm_sliced_f16x3_{tiles}_nn");
+                let (of_a, of_b) = (Operand::dense((M, k), &a), Operand::dense((k, N), &b));
+                let case = Case::plain(of_a, of_b, Place::dense((M, N), Order::Rows));
+                let c = run(&mut bench, &case, &name);
+                let name = format!("{device:?}, {name}, {kind}");
+                all_within_the_bound(&name, [M, N, k], (&a, &b, &c), 2f64.powi(-149));
+                count += 1;
+            }
+        }
+    }
+    counted("sliced_f16::scales_at_the_ends", count / devices().len());
 }
 
 /// Where it is asked for, on Hopper, and where it is fast; and by its own name alone.

@@ -7,7 +7,7 @@
 //!   of zeros makes.
 //!
 //! Such an element is the sum of k fused multiply-adds of f32, as of a plain kernel. So what comes out is as IEEE 754 has it, but
-//! for the order. Where there is none of it, each thread compares its sums with two numbers.
+//! for the order. Where there is none of it, a few instructions for each sum are all of it ([`Relied`]).
 //!
 //! * **A few** of a warp's 16 x 32 elements: the warp computes one after the other. Its lanes take every 32nd step of k each,
 //!   beginning at +0, and their sums are added in pairs: within `(k / 32 + 6) 2^-24` of the exact sum.
@@ -52,7 +52,7 @@ fn is_certain(sum: f32) -> bool {
         && sum.to_bits() != DOUBTFUL_ZERO.to_bits()
 }
 
-/// Can a thread's sums be relied on? Asked of all of them at once, in three instructions for each.
+/// Can a thread's sums be relied on? Asked of all of them at once, in two instructions for each, and what its size takes.
 #[derive(Clone, Copy)]
 pub struct Relied {
     /// The least that speaks for one of them.

@@ -59,7 +59,7 @@
 //!   tile 1                                           begin | write tile 0 | promote, begin | ..
 //! ```
 //!
-//! Sums that are written meanwhile are 96 registers, and those under way 96. What is not [plain](super::output::is_plain), or
+//! (But not narrow tiles' behind the last wide one.) Sums that are written meanwhile are 96 registers, and those under way 96. What is not [plain](super::output::is_plain), or
 //! computed again, finds no room beside both, and is written before the next tile is begun.
 //!
 //! # What is computed again
@@ -111,7 +111,9 @@ impl Kind for F16x3 {
         let of_a = Scales::new::<A>(scales_a, number, problem.m, problem.k);
         let of_b = Scales::new::<B>(scales_b, number, problem.n, problem.k);
         let certain = certain::<A, B, COLS>(problem, (of_a, of_b), (row, col));
-        [certain.least.to_bits(), certain.exact.into()]
+        // Nothing is as large as what is no number; a sum that is infinite would be as large as infinity.
+        let least = if certain.least < f32::INFINITY { certain.least } else { f32::NAN };
+        [least.to_bits(), certain.exact.into()]
     }
 
     #[inline(always)]
@@ -210,9 +212,11 @@ fn compute<
             master.update(done, |part, master, sum| fma(sum, factors[part], master));
         }
         let last = sums.wait::<0>();
+        // What speaks for a sum: itself, or the last steps' part of it, which has not been multiplied by its factor.
+        let size = |part: usize, sum: f32, last: f32| sum.abs().max((last * factors[part]).abs());
         let mut relied = Relied::ALL;
         master.update(last, |part, sum, last| {
-            relied.include(sum, sum.abs().max((last * factors[part]).abs()));
+            relied.include(sum, size(part, sum, last));
             sum
         });
         let are_certain = relied.on(least);
@@ -221,11 +225,8 @@ fn compute<
             continue;
         }
         if !are_certain {
-            // Of the last steps' part of a sum, which has not been multiplied by its factor.
-            let least_of_last = factors.map(|factor| least / factor);
             master.update(last, |part, sum, last| {
-                let is_certain = sum.abs() >= least || last.abs() >= least_of_last[part];
-                exceptions::doubted(sum, is_certain)
+                exceptions::doubted(sum, size(part, sum, last) >= least)
             });
         }
         // The same tile once more, rather than to keep its numbers.

@@ -101,7 +101,7 @@ impl<const GROUPS: usize> Notes<GROUPS> {
     pub fn read(&self, group: usize, ring: &mut Consumer<1>) -> [u32; 2] {
         ring.wait_warp();
         let words = [0, 1].map(|word| self.words[(group, word)]);
-        // Each thread by itself: of one lane that says so for all of its warp racecheck takes the other lanes' reads for not ordered.
+        // Each thread by itself: where one lane speaks for its warp, racecheck takes the other lanes' reads as not ordered.
         ring.release();
         ring.advance();
         words
