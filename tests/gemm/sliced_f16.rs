@@ -13,6 +13,21 @@ use tests::{
 
 use super::sliced::{Kind, computes_again, errors, of_two_widths, run, step};
 
+/// Each element's sum, and the sum of its terms' absolute values.
+fn exact_sums([m, n, k]: [usize; 3], a: &[f32], b: &[f32]) -> Vec<(f64, f64)> {
+    let mut sums = vec![(0.0, 0.0); m * n];
+    for (of_a, of_row) in a.chunks(k).zip(sums.chunks_mut(n)) {
+        for (x, of_b) in of_a.iter().zip(b.chunks(n)) {
+            for ((sum, size), y) in of_row.iter_mut().zip(of_b) {
+                let term = f64::from(*x) * f64::from(*y);
+                *sum += term;
+                *size += term.abs();
+            }
+        }
+    }
+    sums
+}
+
 /// Two scaled slices hold numbers of one size; what they do not hold is computed again. So every element is as near as the
 /// bound says: also of numbers of 2^-20 to 2^20, one by one and row by row, of one that is far larger than all others, of some
 /// that are far smaller, and of subnormal ones.
@@ -57,17 +72,12 @@ fn wide_numbers() {
                 Place::dense((m, n), Order::Rows),
             );
             let c = run(&mut bench, &case, "gemm_sliced_f16x3_64x128_nn");
-            for (at, c) in c.iter().enumerate() {
-                let (row, col) = (at / n, at % n);
-                let (mut sum, mut size) = (0.0f64, 0.0f64);
-                for p in 0..k {
-                    let x = f64::from(a[row * k + p]) * f64::from(b[p * n + col]);
-                    (sum, size) = (sum + x, size + x.abs());
-                }
+            for (at, (c, (sum, size))) in c.iter().zip(exact_sums([m, n, k], &a, &b)).enumerate() {
                 // (Sums of subnormal numbers are off by some of an f32's last digit.)
                 let bound = (k as f64 / 32.0 + 58.0) * (2f64.powi(-24) * size + 2f64.powi(-149));
                 let off = (f64::from(*c) - sum).abs();
-                assert!(off <= bound, "{wide}: ({row}, {col}): {c:e}, should be {sum:e}");
+                let place = (at / n, at % n);
+                assert!(off <= bound, "{wide}: {place:?}: {c:e}, should be {sum:e}");
                 count += 1;
             }
         }
@@ -415,21 +425,11 @@ fn all_within_the_bound(
     (a, b, c): (&[f32], &[f32], &[f32]),
     at_least: f64,
 ) {
-    let mut want = vec![(0.0, 0.0); m * n];
-    for (row, of_row) in want.chunks_mut(n).enumerate() {
-        for (x, of_b) in a[row * k..][..k].iter().zip(b.chunks(n)) {
-            for ((sum, size), y) in of_row.iter_mut().zip(of_b) {
-                let term = f64::from(*x) * f64::from(*y);
-                *sum += term;
-                *size += term.abs();
-            }
-        }
-    }
-    for (at, (c, (sum, size))) in c.iter().zip(&want).enumerate() {
+    for (at, (c, (sum, size))) in c.iter().zip(exact_sums([m, n, k], a, b)).enumerate() {
         let bound = ((k as f64 / 64.0).ceil() + 55.0) * 2f64.powi(-24) * size + at_least;
         // Terms that are no f32 make what fused multiply-adds make of them: no number.
         let is_right =
-            (f64::from(*c) - sum).abs() <= bound || *size > f32::MAX.into() && !c.is_finite();
+            (f64::from(*c) - sum).abs() <= bound || size > f32::MAX.into() && !c.is_finite();
         assert!(is_right, "{name}: {:?}: {c:e}, {sum:e}", (at / n, at % n));
     }
 }

@@ -59,8 +59,8 @@
 //!   tile 1                                           begin | write tile 0 | promote, begin | ..
 //! ```
 //!
-//! (But not narrow tiles' behind the last wide one.) Sums that are written meanwhile are 96 registers, and those under way 96. What is not [plain](super::output::is_plain), or
-//! computed again, finds no room beside both, and is written before the next tile is begun.
+//! (But not narrow tiles' behind the last wide one.) Sums that are written meanwhile are 96 registers, and those under way 96. What
+//! is not [plain](super::output::is_plain), or computed again, finds no room beside both, and is written before the next tile is begun.
 //!
 //! # What is computed again
 //! What is no number, as in [`gemm_sliced`](super), whose ring and exceptions these are; and what is smaller than 2^23 times what
@@ -111,9 +111,7 @@ impl Kind for F16x3 {
         let of_a = Scales::new::<A>(scales_a, number, problem.m, problem.k);
         let of_b = Scales::new::<B>(scales_b, number, problem.n, problem.k);
         let certain = certain::<A, B, COLS>(problem, (of_a, of_b), (row, col));
-        // Nothing is as large as what is no number; a sum that is infinite would be as large as infinity.
-        let least = if certain.least < f32::INFINITY { certain.least } else { f32::NAN };
-        [least.to_bits(), certain.exact.into()]
+        [certain.least.to_bits(), certain.exact.into()]
     }
 
     #[inline(always)]

@@ -390,7 +390,7 @@ impl<'a> Scales<'a> {
 /// How far the sums of a tile can be relied on.
 pub struct Certain {
     /// The size from which on they can be: 2^23 times as much as is lost at most, of A with the largest of B in the same 64 steps of
-    /// k, which is below 2^15, and the other way round.
+    /// k, which is below 2^15, and the other way round. No number, as large as which nothing is, where none can be.
     pub least: f32,
     /// The tensor cores cut nothing off: all numbers are integers below 2^15, times a power of two, and their products so small
     /// that 64 of them together are below 2^24.
@@ -446,11 +446,12 @@ pub fn certain<A: Layout, B: Layout, const COLS: usize>(
     let exact = unit >= 36 - 24;
     // A factor of two such exponents is an f32, and what it multiplies is below 2^37.
     if largest > 116 {
-        return Certain { least: f32::INFINITY, exact };
+        return Certain { least: f32::NAN, exact };
     }
     // Below, 64 products are at most 2^-63; where their factor is no normal number, 2^-89 is lost.
     if smallest < -100 {
         least += problem.k as f32 * const { power(-70) };
     }
-    Certain { least, exact }
+    // (As large as infinity is a sum that is infinite.)
+    Certain { least: if least < f32::INFINITY { least } else { f32::NAN }, exact }
 }
