@@ -220,11 +220,11 @@ fn entries<'a>(kernel: &'a Kernel, file: &str, function: usize) -> &'a [String] 
         ("gemm_wgmma_tf32", "mod.rs" | "output.rs") => &kernel.entries[..1],
         ("gemm_wgmma", "gather.rs" | "gathered.rs") => &kernel.entries[7..],
         ("gemm_wgmma", "shifted.rs" | "entries.rs") => &kernel.entries[6..7],
-        ("gemm_wgmma", "mod.rs") => &kernel.entries[4..7],
+        ("gemm_wgmma", "mod.rs" | "turns.rs") => &kernel.entries[4..7],
         ("gemm_wgmma", _) => &kernel.entries[..6],
         ("gemm_sliced", "slices.rs") => &kernel.entries[..1],
         ("gemm_sliced", "range.rs") => &kernel.entries[..3],
-        ("gemm_sliced", "mod.rs" | "turns.rs") => &kernel.entries[1..3],
+        ("gemm_sliced", "mod.rs") => &kernel.entries[1..3],
         // A warp's elements of two widths, with what is known of their zeros and without.
         ("gemm_sliced", "exceptions.rs") => &kernel.entries[2..5],
         ("gemm_sliced", "halves.rs") => &kernel.entries[3..],

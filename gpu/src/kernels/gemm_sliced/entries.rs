@@ -12,13 +12,13 @@ use super::{
         gemm_wgmma::{
             DEPTH,
             operand::{AcrossK, AlongK, GROUP, Operand, PartAcrossK, PartsAlongK},
+            turns::Turns,
         },
     },
     Bf16x6, Originals,
     f16x3::F16x3,
     output, place,
     roles::{Given, Kind, Notes, Ring, begin, copy, note},
-    turns::Turns,
     widths::{Alike, Narrow, Wide},
 };
 use crate::problem::Problem;

@@ -72,14 +72,13 @@ use core::array::from_fn;
 use super::{
     super::{
         device::{warpgroup::*, *},
-        gemm_wgmma::{DEPTH, operand::GROUP},
+        gemm_wgmma::{DEPTH, operand::GROUP, turns::Turns},
     },
     anew,
     exceptions::{self, Filled, Relied},
     halves::{self, PATCH_ROWS, Scales, certain, power},
     output, place,
     roles::{Given, Kind, Patches, Ring},
-    turns::Turns,
     widths::Tiles,
 };
 use crate::problem::Problem;

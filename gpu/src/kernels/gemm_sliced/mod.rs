@@ -47,7 +47,7 @@
 //! * **Two sets of 64 x 128 sums** are 128 registers a thread, and of 64 x 192 columns 192 of 232. A tile need not be larger: what is
 //!   read is multiplied twice, since a band uses each slice with each. Why wide tiles are worth the trouble, and how they come out
 //!   even: [`f16x3`], [`widths`].
-//! * **Two warpgroups multiply in turn** ([`turns`]): while one waits and promotes, the tensor cores work for the other. Where the
+//! * **Two warpgroups multiply in turn** ([`Turns`]): while one waits and promotes, the tensor cores work for the other. Where the
 //!   ring has less than two times three stages, the first band is a turn of its own, and waited for: so both have read the slices 2
 //!   after half of the time, and what takes their place has the other half to come.
 //! * **Two blocks of a cluster** have tiles one below the other, and each copies half of their columns of B to both: of 128 columns a
@@ -64,7 +64,6 @@ pub mod output;
 pub mod range;
 pub mod roles;
 pub mod slices;
-pub mod turns;
 pub mod widths;
 
 pub use entries::*;
@@ -73,12 +72,11 @@ use self::{
     exceptions::{Filled, Relied},
     range::Range,
     roles::{Given, Kind, Patches, Ring},
-    turns::Turns,
     widths::Tiles,
 };
 use super::{
     device::{warpgroup::*, *},
-    gemm_wgmma::{DEPTH, operand::GROUP},
+    gemm_wgmma::{DEPTH, operand::GROUP, turns::Turns},
 };
 use crate::problem::Problem;
 

@@ -10,10 +10,10 @@ use super::{
         gemm_wgmma::{
             DEPTH,
             operand::{GROUP, Operand},
+            turns::Turns,
         },
     },
     Originals, board, output,
-    turns::Turns,
     widths::Tiles,
 };
 use crate::problem::Problem;

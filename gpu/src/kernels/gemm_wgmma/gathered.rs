@@ -184,6 +184,7 @@ fn multiply<
             stages,
             (&mut next, &mut read),
             &mut sums,
+            || (),
         );
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
         let first = (row as usize + warp / 4 * GROUP, col as usize);

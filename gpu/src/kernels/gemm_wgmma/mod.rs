@@ -10,6 +10,8 @@
 //!   registers up to the others, which have 128 sums a thread;
 //! * **a product is always under way**: a warpgroup begins the next stage's before it waits for the one before to end, and
 //!   only then says that that one's stage may be filled again;
+//! * **a tile ends** for one warpgroup after the other ([`turns`]): of its last four stages, a whole ring, first the one multiplies,
+//!   and while it writes its sums, the other;
 //! * **a block** goes on to its next tile ([`walk`]) with the ring of stages as it is: while sums are written
 //!   ([`output`]), the next tile's first stages are filled;
 //! * **two blocks of a cluster** may have tiles one below the other. Each copies half of their columns of B, to both
@@ -38,12 +40,14 @@ pub(crate) mod operand;
 pub(crate) mod output;
 mod parts;
 mod shifted;
+pub(crate) mod turns;
 pub(crate) mod walk;
 pub(crate) mod words;
 
 pub use self::{entries::*, gathered::*, shifted::CLASSES};
 use self::{
     operand::{GROUP, Operand},
+    turns::Turns,
     walk::Walk,
     words::InWords,
 };
@@ -156,29 +160,44 @@ fn multiply<
 
     take_registers::<232>();
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
+    let turns = Turns::new(group, groups);
     while let Some((product, row, col)) = walk.next() {
         let (row, class, shift, stages) = rows_of(row);
         if A::STEP > 1 && shift > 0 {
             let at = next.wait_warp() * (len_a + len_b) + group * GROUP * DEPTH;
-            A::clear_before(&mut tiles, at, shift, named_barriers![1, 2; 128].at(group));
+            A::clear_before(&mut tiles, at, shift, named_barriers![3, 2; 128].at(group));
         }
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
+        // Whose turn is the second's has read all but these: else the ring had no room for the last, which the first waits for.
+        let in_turn = stages.min(STAGES as u32);
+        add_products::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
+            &tiles,
+            (group, warp),
+            stages - in_turn,
+            (&mut next, &mut read),
+            &mut sums,
+            || (),
+        );
+        turns.begin(group);
         let sums = add_products::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
             &tiles,
             (group, warp),
-            stages,
+            in_turn,
             (&mut next, &mut read),
             &mut sums,
+            || turns.end(group),
         );
         let rows = (class as usize, A::STEP);
         let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
         let first = (row as usize + group * GROUP, col as usize);
         output::store(sums, staged, &mut epilogue, first);
     }
+    turns.finish(group);
 }
 
-/// Adds the products of so many stages of the ring, for a warpgroup of that number: 64 rows of the tile. Of the ring's two
-/// turns the one is at what is begun next, the other at what has been read: a stage behind.
+/// Adds the products of so many stages of the ring, for a warpgroup of that number: 64 rows of the tile. All have ended when this
+/// does; when the last has `begun` that is told. Of the ring's two turns the one is at what is begun next, the other at what has been
+/// read: a stage behind.
 #[inline(always)]
 #[track_caller]
 fn add_products<
@@ -196,6 +215,7 @@ fn add_products<
     stages: u32,
     (next, read): (&mut Consumer<STAGES, S>, &mut Consumer<STAGES, S>),
     sums: &'a mut Accumulators<TILE_COLS>,
+    begun: impl FnOnce(),
 ) -> &'a Fragment<TILE_COLS> {
     let mut release = || {
         // The tensor cores have read for all of the warpgroup.
@@ -216,6 +236,7 @@ fn add_products<
             release();
         }
     }
+    begun();
     let sums = sums.wait::<0>();
     if stages > 0 {
         release();

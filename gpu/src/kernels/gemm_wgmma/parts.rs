@@ -169,6 +169,7 @@ pub fn multiply<
             end - first,
             (&mut next, &mut read),
             &mut sums,
+            || (),
         );
         if parts > 1 {
             cluster::wait();

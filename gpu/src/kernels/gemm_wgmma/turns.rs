@@ -1,16 +1,17 @@
 //! Two warpgroups that multiply in turn.
 //!
-//! Left alone, both begin their products of 64 steps of k at the same time, share the tensor cores, end at the same time, and
-//! promote while these are idle. Here one begins all of its products before the other does:
+//! Left alone, both begin their products of some steps of k at the same time, share the tensor cores, end at the same time, and do
+//! what is to be done with the sums while these are idle. Here one begins all of its products before the other does, and what the
+//! one does with its sums, promote them or write them to C, the tensor cores do not wait for:
 //!
 //! ```text
-//!   first    products | promotes,    waits | products | ..
-//!   second   waits    | products           | promotes, waits | ..
+//!   first    products | its sums,    waits | products | ..
+//!   second   waits    | products           | its sums, waits | ..
 //! ```
 //!
 //! A barrier for each says that it may begin: the other comes to it, and does not wait (PTX ISA, "bar.arrive"; CUTLASS's ping-pong
 //! kernels do likewise). On an H200 the tensor cores are busy for 88 % of the time with it, and 74 % without, where three products
-//! are between two promotions.
+//! of slices are between two promotions.
 
 use super::super::device::*;
 
