@@ -30,6 +30,8 @@ pub struct Stream {
     /// What products keep in the device's memory while they are computed. Those of a stream follow one another, and so one
     /// memory does for all of them.
     workspace: Mutex<Option<Buffer<u8>>>,
+    /// Words that are zero between launches.
+    zeros: Mutex<Option<Buffer<u32>>>,
     board: Board,
     #[cfg(feature = "cuda")]
     cuda: Option<Arc<cuda::Stream>>,
@@ -60,6 +62,7 @@ impl Device {
         Ok(Stream {
             device: self.clone(),
             workspace: Mutex::default(),
+            zeros: Mutex::default(),
             board: Board::default(),
             #[cfg(feature = "cuda")]
             cuda,
@@ -114,6 +117,25 @@ impl Stream {
         let outcome = launch(&mut memory);
         *workspace = Some(memory.cast());
         outcome
+    }
+
+    /// Hands `launch` words that are zero, for kernels that make them so again, one behind the other on this stream.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; those of `launch`, behind which nobody knows what they are.
+    pub(crate) fn with_zeros<const WORDS: usize>(
+        &self,
+        launch: impl FnOnce(&mut Buffer<u32>) -> Result<()>,
+    ) -> Result<()> {
+        let mut zeros = self.zeros.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = zeros.take().filter(|words| words.len() == WORDS);
+        let mut words = match kept {
+            Some(words) => words,
+            None => self.device.zeros(WORDS)?,
+        };
+        launch(&mut words)?;
+        *zeros = Some(words);
+        Ok(())
     }
 
     /// Waits until all work on it has ended.

@@ -14,3 +14,4 @@ mod sliced;
 mod tensor;
 mod wgmma;
 mod wgmma_tf32;
+mod words;

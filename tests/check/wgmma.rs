@@ -2,7 +2,7 @@
 //! not, several of them a block.
 
 use gpu::{
-    kernels::gemm::stored::Stored,
+    kernels::{gemm::stored::Stored, gemm_wgmma::beside::WORDS},
     problem::{COL_BIAS, Matrices, Problem, RELU},
     registry::{Contract, KERNELS, TensorKernel, TensorProduct},
 };
@@ -125,6 +125,13 @@ impl<T: Stored<Real = f32>> Operand<T> {
         (self.values.as_ptr().cast(), (rows - 1) * self.pitch + len)
     }
 
+    /// Of its rows in memory.
+    fn element(&self, row: usize, col: usize) -> T {
+        let first = self.values.as_ptr().cast::<T>();
+        // SAFETY: one of its elements, which nobody writes meanwhile.
+        unsafe { *first.add(row * self.pitch + col) }
+    }
+
     fn checked_map(&self) -> checked::TensorMap<T> {
         let start = self.values.as_ptr().cast();
         // SAFETY: as in `map`.
@@ -138,39 +145,47 @@ fn integer(row: usize, col: usize, salt: usize) -> f32 {
     ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
 }
 
-/// What a kernel copies beside its product: parts of rows that are whole and not, of rows that begin anywhere.
+/// A B whose last columns are not there yet, from the first of the last tile on: a kernel copies them beside the product of the others,
+/// `from` rows that begin anywhere.
 struct Beside<T> {
     from: Operand<T>,
-    to: Operand<T>,
+    b: Operand<T>,
+    first: usize,
+    words: [u32; WORDS],
 }
 
 impl<T: Stored<Real = f32>> Beside<T> {
-    const ROWS: usize = 37;
-    const COLS: usize = 645;
-
-    fn new(shape: BoxShape) -> Self {
-        let of = |anywhere, value: fn(usize, usize) -> f32| {
-            let value = |row, col| T::nearest(value(row, col));
-            Operand::new([Self::ROWS, Self::COLS], true, anywhere, shape, value)
-        };
-        let from = of(true, |row, col| integer(row, col, 5));
-        Beside { from, to: of(false, |_, _| f32::NAN) }
+    fn new(whole: &Operand<T>, tile_cols: u32) -> Self {
+        let ([_, k, n], tile_cols) = (whole.extents, tile_cols as usize);
+        let first = (n - 1) / tile_cols * tile_cols;
+        let from = Operand::new([n - first, k], false, true, whole.shape, |col, p| {
+            whole.element(p, first + col)
+        });
+        let b = Operand::new([n, k], false, false, whole.shape, |col, p| match col < first {
+            true => whole.element(p, col),
+            false => T::nearest(f32::NAN),
+        });
+        Beside { from, b, first, words: [0; WORDS] }
     }
 
     fn matrix(&self) -> Matrices {
-        let (rows, cols) = (Self::ROWS as u32, Self::COLS as u32);
+        let [_, rows, cols] = self.from.extents.map(|extent| extent as u32);
         Matrices { rows, cols, count: 1, pitch: self.from.pitch as u64, ..Matrices::default() }
     }
 
-    fn is_copied(&self, name: &str) {
-        let (to, len) = self.to.memory();
-        // SAFETY: so many elements, which nobody writes now.
-        let to = unsafe { std::slice::from_raw_parts(to, len) };
-        for (row, col) in (0..Self::ROWS).flat_map(|row| (0..Self::COLS).map(move |col| (row, col)))
-        {
-            let (got, want) = (to[row * self.to.pitch + col].widened(), integer(row, col, 5));
-            assert_eq!(got, want, "{name}: beside, ({row}, {col})");
+    /// Where the columns are to be: address and length, with what lies behind each row.
+    fn place(&mut self) -> (*mut T, usize) {
+        let first = self.b.values.as_mut_ptr().cast::<T>().wrapping_add(self.first);
+        (first, self.b.extents[1] * self.b.pitch - self.first)
+    }
+
+    fn is_copied(&self, whole: &Operand<T>, name: &str) {
+        let [_, k, n] = whole.extents;
+        for (p, col) in (0..k).flat_map(|p| (self.first..n).map(move |col| (p, col))) {
+            let (got, want) = (self.b.element(p, col).widened(), whole.element(p, col).widened());
+            assert_eq!(got, want, "{name}: beside, ({p}, {col})");
         }
+        assert_eq!(self.words, [0; WORDS], "{name}");
     }
 }
 
@@ -268,17 +283,19 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                         device::TensorMap::new(first, extents, strides, self.a.shape).unwrap()
                     };
                     let [a0, a1, a2, a3, a4, a5, a6, a7] = self.a.classes().map(map);
-                    let b = self.b.map();
-                    let mut beside = Beside::new(self.a.shape);
-                    let problem = Problem { b: [beside.to.pitch as u64, 1], ..self.problem };
-                    let ((from, len), (_, to_len)) = (beside.from.memory(), beside.to.memory());
-                    let to = beside.to.values.as_mut_ptr().cast();
+                    let mut beside = Beside::new(&self.b, case.tile[1]);
+                    let (matrix, (to, to_len)) = (beside.matrix(), beside.place());
+                    let (from, len) = beside.from.memory();
                     let (from, to) = (device::In::new(from, len), device::Out::new(to, to_len));
-                    let rest = beside.matrix();
-                    let params =
-                        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, rest, from, to, out, bias);
+                    let words = device::Out::new(beside.words.as_mut_ptr(), WORDS);
+                    let b = beside.b.map();
+                    let problem = Problem { b: [beside.b.pitch as u64, 1], ..self.problem };
+                    let params = (
+                        problem, a0, a1, a2, a3, a4, a5, a6, a7, b, matrix, from, to, words, out,
+                        bias,
+                    );
                     let launched = cpu::launch(kernel, &config, params, &options);
-                    beside.is_copied(name(case));
+                    beside.is_copied(&self.b, name(case));
                     launched
                 }
                 _ => panic!("{}", name(case)),
@@ -311,16 +328,19 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                         checked::TensorMap::new(first, extents, strides, self.a.shape).unwrap()
                     };
                     let [a0, a1, a2, a3, a4, a5, a6, a7] = self.a.classes().map(map);
-                    let mut beside = Beside::new(self.a.shape);
-                    let problem = Problem { b: [beside.to.pitch as u64, 1], ..self.problem };
-                    let ((from, len), (_, to_len)) = (beside.from.memory(), beside.to.memory());
-                    let to = beside.to.values.as_mut_ptr().cast();
+                    let mut beside = Beside::new(&self.b, case.tile[1]);
+                    let (matrix, (to, to_len)) = (beside.matrix(), beside.place());
+                    let (from, len) = beside.from.memory();
                     let (from, to) = (checked::In::new(from, len), checked::Out::new(to, to_len));
-                    let rest = beside.matrix();
-                    let params =
-                        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, rest, from, to, out, bias);
+                    let words = checked::Out::new(beside.words.as_mut_ptr(), WORDS);
+                    let b = beside.b.checked_map();
+                    let problem = Problem { b: [beside.b.pitch as u64, 1], ..self.problem };
+                    let params = (
+                        problem, a0, a1, a2, a3, a4, a5, a6, a7, b, matrix, from, to, words, out,
+                        bias,
+                    );
                     let report = check::launch(checked, &config, params, &options);
-                    beside.is_copied(name(case));
+                    beside.is_copied(&self.b, name(case));
                     report
                 }
                 _ => panic!("{}", name(case)),

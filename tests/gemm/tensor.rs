@@ -347,6 +347,34 @@ fn shifted_rows_on_tensor_cores() {
     counted("tensor::shifted_rows_on_tensor_cores", count / devices().len());
 }
 
+/// A B whose rows begin anywhere: half of its columns are copied before, the others beside the product of these. So large that
+/// there are more rounds of tiles than one; twice, since the first product leaves the words as it found them.
+#[test]
+fn columns_are_copied_beside_others() {
+    let mut count = 0;
+    for device in devices() {
+        let n = if device.is_cuda() { 20001 } else { 1541 };
+        count += copied_beside::<Bf16>(&device, "gemm_wgmma_256x256_on", [60, n, 75]);
+        count += copied_beside::<F16>(&device, "gemm_wgmma_f16_256x256_on", [60, n, 75]);
+    }
+    counted("tensor::columns_are_copied_beside_others", count / devices().len());
+}
+
+fn copied_beside<T: Number>(device: &Device, name: &str, [m, n, k]: [usize; 3]) -> usize {
+    let mut bench = Bench::<T>::new(device);
+    let data = Data::exact(k);
+    let a = Operand::draw((m, k), Place::padded((m, k), Order::Rows, 2), data, 91);
+    let b = Operand::draw((k, n), Place::dense((k, n), Order::Rows), data, 92);
+    let plain = Case::plain(a, b, Place::dense((m, n), Order::Rows));
+    let full = plain.clone().scaled(2.0, -1.0, data, 93).biased(Side::Col, data, 94);
+    for case in [&plain, &full, &plain] {
+        let c = bench.run(case, Some(name)).unwrap();
+        let right = Want::exact(case).check(&c);
+        right.unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+    }
+    3
+}
+
 /// How operands lie changes no bit: of kernels with the same tiles, and of sums that none splits.
 #[test]
 fn the_same_bits_in_every_way() {

@@ -363,7 +363,7 @@ pub type CheckedShiftedParams<T, O = T> = (
     CheckedOut<O>,
     CheckedIn<O>,
 );
-/// Problem, A eight times, B, what is copied beside, from where and to where, C, bias.
+/// Problem, A eight times, B, what is copied beside, from where and to where, words to count it by, C, bias.
 pub type ClassesParams<T, O = T> = (
     Problem,
     TensorMap<T>,
@@ -378,10 +378,11 @@ pub type ClassesParams<T, O = T> = (
     Matrices,
     In<T>,
     Out<T>,
+    Out<u32>,
     Out<O>,
     In<O>,
 );
-/// Problem, A eight times, B, what is copied beside, from where and to where, C, bias as views that report every access.
+/// Problem, A eight times, B, what is copied beside, from where and to where, words to count it by, C, bias as views that report every access.
 pub type CheckedClassesParams<T, O = T> = (
     Problem,
     CheckedTensorMap<T>,
@@ -396,6 +397,7 @@ pub type CheckedClassesParams<T, O = T> = (
     Matrices,
     CheckedIn<T>,
     CheckedOut<T>,
+    CheckedOut<u32>,
     CheckedOut<O>,
     CheckedIn<O>,
 );

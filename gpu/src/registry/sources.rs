@@ -33,6 +33,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_tma/mod.rs", include_str!("../kernels/gemm_tma/mod.rs")),
     ("kernels/gemm_tma/parts.rs", include_str!("../kernels/gemm_tma/parts.rs")),
     ("kernels/gemm_tma/rings.rs", include_str!("../kernels/gemm_tma/rings.rs")),
+    ("kernels/gemm_wgmma/beside.rs", include_str!("../kernels/gemm_wgmma/beside.rs")),
     ("kernels/gemm_wgmma/entries.rs", include_str!("../kernels/gemm_wgmma/entries.rs")),
     ("kernels/gemm_wgmma/gather.rs", include_str!("../kernels/gemm_wgmma/gather.rs")),
     ("kernels/gemm_wgmma/gathered.rs", include_str!("../kernels/gemm_wgmma/gathered.rs")),

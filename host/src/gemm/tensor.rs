@@ -17,14 +17,13 @@
 //! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes; or gathers it, wherever rows begin. Those
 //! with tiles of 64 x 16 take few rows, too: exchanged, these are columns, and `nn` is `tt`.
 
-use std::iter;
-
 use gpu::{
     kernels::{
         gemm::pad::{PAD_BYTES, PAD_ROWS},
         gemm_sliced::widths::wide_across,
+        gemm_wgmma::beside,
     },
-    problem::{COL_BIAS, Matrices, Problem},
+    problem::{Matrices, Problem},
     registry::{TensorKernel, TensorProduct},
 };
 use simt::{
@@ -411,8 +410,8 @@ pub(super) fn dynamic_shared(declared: u32, grid: [u32; 3], multiprocessors: u32
     }
 }
 
-/// Columns of the first of two launches, as many as make half of the rounds of tiles, where B is copied for a kernel that copies
-/// beside what it multiplies: then only theirs are copied before, and the others' by that first launch.
+/// Columns that make half of the rounds of tiles, where B is copied for a kernel that copies beside what it multiplies: then only
+/// these are copied before, and the others by the kernel.
 fn first_columns<T, O>(
     product: &TensorProduct<T, O>,
     copied: [usize; 2],
@@ -458,7 +457,7 @@ pub(super) fn launches<T: Scalar<O>, O: Pod>(
         let (kernel, config) = sides.copy::<T, O>(products, inner, limits)?;
         launches.push((kernel.declaration.name, config));
     }
-    launches.extend(iter::repeat_n((kernel, config), if first.is_some() { 2 } else { 1 }));
+    launches.push((kernel, config));
     Ok(launches)
 }
 
@@ -539,7 +538,7 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
     if let Some(first) = first_columns(product, [a.copied, b.copied], [m, n], products, config) {
         // SAFETY: the caller's.
         return unsafe {
-            begin_two(stream, product, config, (problem, a.as_it_lies(), &b, c, bias), first)
+            begin_beside(stream, product, config, (problem, a.as_it_lies(), &b, c, bias), first)
         };
     }
     stream.with_workspace(a.copied + b.copied, |workspace| {
@@ -556,23 +555,23 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
     })
 }
 
-/// Two launches: the first of so many columns, beside which it copies B's others for the second.
+/// Copies so many of B's columns, and launches the kernel, which copies the others beside the product of these.
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-unsafe fn begin_two<T: Scalar<O>, O: Pod>(
+unsafe fn begin_beside<T: Scalar<O>, O: Pod>(
     stream: &Stream,
     product: &TensorProduct<T, O>,
     config: &LaunchConfig,
-    (problem, a, b, mut c, bias): (&Problem, Rows<T>, &Source<T>, Written<O>, BufferView<O>),
+    (problem, a, b, c, bias): (&Problem, Rows<T>, &Source<T>, Written<O>, BufferView<O>),
     first: usize,
 ) -> Result<()> {
-    let (pitch, rest) = (b.sides.padded_pitch(), b.sides.inner.1 - first);
+    let (pitch, last) = (b.sides.padded_pitch(), b.sides.inner.1 - first);
     stream.with_workspace(b.copied, |copy| {
         b.copy::<O>(stream, 1, first, copy.view_mut(..b.copied)?)?;
         let (start, address) = (first * size_of::<T>(), copy.address());
-        // SAFETY: the workspace's elements from the first column's on that the first launch does not multiply, which writes
-        // these alone; both launches are on the stream that has it.
+        // SAFETY: the workspace's elements from the first column's on that has not been copied. The kernel writes these columns
+        // alone, and reads them when they have been written; it is on the stream that has the workspace.
         let mut others =
             unsafe { stream.device().foreign::<T>(address + start as u64, b.copied - first)? };
         let b_rows = b.or_copy(copy.view(..)?, 0)?;
@@ -580,35 +579,22 @@ unsafe fn begin_two<T: Scalar<O>, O: Pod>(
         let problem = &Problem { b: pitches, ..*problem };
         let matrix = Matrices {
             rows: lies.count as u32,
-            cols: rest as u32,
+            cols: last as u32,
             count: 1,
             pitch: lies.pitch as u64,
             ..Matrices::default()
         };
         let from = lies.elements.view(first, lies.elements.len() - first)?;
-        let beside = Some((matrix, from, others.view_mut(..)?));
-        let of_first = Problem { n: first as u32, ..*problem };
-        let operands = (&of_first, a, Rows { len: first, ..b_rows }, c.reborrow(), bias);
-        // SAFETY: the caller's.
-        unsafe { begin(stream, product, config, operands, beside)? };
-
-        let of_rest = Problem { n: rest as u32, ..*problem };
-        let elements = b_rows.elements.view(first, b.copied - first)?;
-        let skipped = first * problem.c[1] as usize;
-        let left = c.len() - skipped;
-        let bias = match problem.bias {
-            COL_BIAS => bias.view(first, bias.len() - first)?,
-            _ => bias,
-        };
-        let b_rows = Rows { elements, len: rest, ..b_rows };
-        let operands = (&of_rest, a, b_rows, c.into_part(skipped, left)?, bias);
-        // SAFETY: the caller's.
-        unsafe { begin(stream, product, config, operands, None) }
+        stream.with_zeros::<{ beside::WORDS }>(|words| {
+            let beside = Some((matrix, from, others.view_mut(..)?, words.view_mut(..)?));
+            // SAFETY: the caller's.
+            unsafe { begin(stream, product, config, (problem, a, b_rows, c, bias), beside) }
+        })
     })
 }
 
-/// What a launch copies beside its product: such a matrix, from there, to there.
-type Beside<'a, T> = (Matrices, BufferView<'a, T>, BufferViewMut<'a, T>);
+/// What a launch copies beside its product: such a matrix, from there, to there, and the words that it counts by.
+type Beside<'a, T> = (Matrices, BufferView<'a, T>, BufferViewMut<'a, T>, BufferViewMut<'a, u32>);
 
 /// Launches the kernel.
 ///
@@ -650,12 +636,19 @@ unsafe fn begin<T: BoxElement, O: Pod>(
                 let of = |first| a.shifted_boxes(first);
                 let (a0, a1, a2, a3) = (of(0)?, of(1)?, of(2)?, of(3)?);
                 let (a4, a5, a6, a7) = (of(4)?, of(5)?, of(6)?, of(7)?);
-                let mut nothing = stream.device().uninit(0)?;
-                let nothing_beside = (Matrices::default(), b.elements, nothing.view_mut(..)?);
-                let (matrix, from, to) = beside.unwrap_or(nothing_beside);
+                let (mut no_elements, mut no_words) =
+                    (stream.device().uninit(0)?, stream.device().uninit(0)?);
+                let nothing_beside = (
+                    Matrices::default(),
+                    b.elements,
+                    no_elements.view_mut(..)?,
+                    no_words.view_mut(..)?,
+                );
+                let (matrix, from, to, words) = beside.unwrap_or(nothing_beside);
                 let b = b.boxes()?;
-                let parameters =
-                    (&problem, a0, a1, a2, a3, a4, a5, a6, a7, b, &matrix, from, to, c, bias);
+                let parameters = (
+                    &problem, a0, a1, a2, a3, a4, a5, a6, a7, b, &matrix, from, to, words, c, bias,
+                );
                 stream.launch(kernel, config, parameters)
             }
         }

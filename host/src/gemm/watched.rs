@@ -227,8 +227,11 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                     let rest = Matrices::default();
                     let nowhere = a.elements.address();
                     let (from, to) = (In::new(nowhere, 0), Out::new(nowhere.cast_mut(), 0));
-                    let parameters =
-                        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, rest, from, to, c, no_bias);
+                    let words = Out::new(nowhere.cast_mut().cast(), 0);
+                    let parameters = (
+                        problem, a0, a1, a2, a3, a4, a5, a6, a7, b, rest, from, to, words, c,
+                        no_bias,
+                    );
                     simt::check::launch(checked, &config, parameters, &options)
                 }
             }

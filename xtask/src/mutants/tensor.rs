@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use gpu::kernels::gemm_wgmma::beside::WORDS;
 use gpu::problem::{COL_BIAS, IDENTITY, Matrices, NO_BIAS, Problem, RELU};
 use gpu::registry::{
     CheckedClassesParams, CheckedGemmParams, CheckedShiftedParams, CheckedTensorParams, Contract,
@@ -211,11 +212,15 @@ pub trait Parameters: CheckableParams {
     fn new(problem: Problem, a: &mut Operands, c: Out<Self::C>, bias: In<Self::C>) -> Self;
 }
 
-/// A and B; and what is copied beside their product, from rows that begin anywhere to rows as B's copy has them.
-pub struct Operands([Operand; 2], [Operand; 2]);
+/// A and B; and B's last columns, which are copied beside the product of those before.
+pub struct Operands([Operand; 2], LastColumns);
 
-/// Rows that are copied.
-const COPIED: usize = 7;
+/// Columns of B in rows that begin anywhere, from that one on, and the words that their copy is counted by.
+struct LastColumns {
+    from: Operand,
+    first: usize,
+    words: [u32; WORDS],
+}
 
 impl<T: Number, O: Number> Parameters for CheckedTensorParams<T, O>
 where
@@ -269,22 +274,27 @@ impl Parameters for CheckedClassesParams<Bf16, f32> {
 
     fn new(
         problem: Problem,
-        Operands([a, b], [from, to]): &mut Operands,
+        Operands([a, b], LastColumns { from, first, words }): &mut Operands,
         c: Out<f32>,
         bias: In<f32>,
     ) -> Self {
         let [a0, a1, a2, a3, a4, a5, a6, a7] = a.shifted_maps();
-        let rest = Matrices {
-            rows: COPIED as u32,
+        let last = Matrices {
+            rows: from.outer as u32,
             cols: from.inner as u32,
             count: 1,
             pitch: from.pitch as u64,
             ..Matrices::default()
         };
-        // SAFETY: so many elements, which nobody else reads or writes.
-        let to = unsafe { Out::new(to.values.as_mut_ptr().cast::<Bf16>(), COPIED * to.pitch) };
-        let from = from.view();
-        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b.map(), rest, from, to, c, bias)
+        // SAFETY: so many elements, and words, which nobody else reads or writes but the kernel.
+        let (to, words) = unsafe {
+            let first_of_last = b.values.as_mut_ptr().cast::<Bf16>().add(*first);
+            (
+                Out::new(first_of_last, b.outer * b.pitch - *first),
+                Out::new(words.as_mut_ptr(), words.len()),
+            )
+        };
+        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b.map(), last, from.view(), to, words, c, bias)
     }
 }
 
@@ -323,6 +333,11 @@ fn launch<P: Parameters>(
     order: Order,
 ) -> (Vec<String>, Option<String>) {
     let Case { sizes: [m, n, k], count, blocks, parts, full } = *case;
+    // Columns of B that are not there yet.
+    let last = match layout.copies_beside && count == 1 {
+        true => (n - 1) / layout.tile[1] * layout.tile[1]..n,
+        false => n..n,
+    };
     let operand = |which: usize, outer: usize| {
         let shape = layout.boxes[which];
         // What is gathered begins anywhere, too; boxes at a multiple of sixteen bytes.
@@ -335,16 +350,21 @@ fn launch<P: Parameters>(
                 integer(which, i, row, p)
             }),
             false => Operand::new::<P::Operand>([count, k, outer], rows, shape, |i, p, row| {
-                integer(which, i, row, p)
+                match which == 1 && last.contains(&row) {
+                    true => f32::NAN,
+                    false => integer(which, i, row, p),
+                }
             }),
         }
     };
-    let beside = |rows: (bool, usize), value: fn(usize) -> f32| {
-        let shape = layout.boxes[1];
-        Operand::new::<P::Operand>([1, COPIED, n], rows, shape, |_, row, col| value(row * n + col))
-    };
-    let beside = [beside((true, 1), |at| integer(2, 0, 0, at)), beside((false, 0), |_| f32::NAN)];
-    let mut operands = Operands([operand(0, m), operand(1, n)], beside);
+    let from = Operand::new::<P::Operand>(
+        [1, k, last.len()],
+        (true, 1),
+        layout.boxes[1],
+        |_, p, col| integer(1, 0, last.start + col, p),
+    );
+    let last_columns = LastColumns { from, first: last.start, words: [0; WORDS] };
+    let mut operands = Operands([operand(0, m), operand(1, n)], last_columns);
     // Rows of A, and of B, and their elements: of an operand across k the other way round.
     let strides = |which: usize, by_rows: bool| {
         let pitch = operands.0[which].pitch as u64;
@@ -398,13 +418,14 @@ fn launch<P: Parameters>(
     let report = report.expect("a launch");
     let found = report.findings.iter().map(|finding| finding.kind.name().into()).collect();
 
-    if layout.copies_beside {
-        let Operands(_, [_, to]) = &operands;
-        for (row, col) in (0..COPIED).flat_map(|row| (0..n).map(move |col| (row, col))) {
-            let (got, want) = (to.element::<P::Operand>(row, col), integer(2, 0, 0, row * n + col));
-            if got != f64::from(want) {
-                return (found, Some(format!("copied {:?} = {got}, not {want}", [row, col])));
-            }
+    let Operands([_, b], LastColumns { words, .. }) = &operands;
+    if *words != [0; WORDS] {
+        return (found, Some(format!("the words are {words:?}, not zero")));
+    }
+    for (p, col) in (0..k).flat_map(|p| last.clone().map(move |col| (p, col))) {
+        let (got, want) = (b.element::<P::Operand>(p, col), integer(1, 0, col, p));
+        if got != f64::from(want) {
+            return (found, Some(format!("copied {:?} = {got}, not {want}", [p, col])));
         }
     }
     for i in 0..count {

@@ -15,6 +15,7 @@ use super::{
     mbarrier::Mbarrier,
     named_barrier::{Arrival, NamedBarrier},
     warpgroup::{Key, Operands, Request, Warpgroup},
+    words,
 };
 
 /// What a thread waits for that is neither its block nor its warp.
@@ -26,6 +27,8 @@ pub(super) enum Wait {
     Products(Key, u64),
     /// The end of a named barrier's round.
     Named(Place),
+    /// A word of global memory that is at least so much.
+    Word(*mut u32, u32),
     /// All threads of the cluster.
     Cluster,
 }
@@ -153,6 +156,7 @@ impl ClusterRun {
             Wait::Mbarrier(place, parity) => self.has_ended(place, parity).unwrap_or(true),
             Wait::Products(key, number) => self.warpgroup(key).have_been_read(number),
             Wait::Named(at) => self.has_named_ended(at, thread.number),
+            Wait::Word(place, wanted) => words::is_at_least(place, wanted),
             Wait::Cluster => false,
         }
     }

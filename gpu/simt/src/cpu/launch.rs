@@ -129,16 +129,25 @@ pub(super) fn run_blocks(
     };
     let stop = AtomicBool::new(false);
     let cancelled = || options.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
+    let failed = || stop.load(Ordering::Relaxed);
     let next = AtomicU64::new(blocks.start);
     // The failure of the lowest block. Blocks are started in order and a started one is finished, so it
     // does not depend on timing.
     let failure: Mutex<Option<(u64, Stop)>> = Mutex::new(None);
+    // A cluster's threads are one worker's: fewer workers, where they are more than a block can have.
+    let threads = config.threads() * u64::from(cluster.iter().product::<u32>());
+    let most = (MOST_WORKERS as u64 * 1024 / threads.max(1024)).max(1) as usize;
+    let workers = options.workers.unwrap_or(MOST_WORKERS).clamp(1, most);
+    let workers =
+        workers.min(usize::try_from(blocks.end.saturating_sub(blocks.start)).unwrap_or(workers));
     let job = Job {
         name: declaration.name,
         declared_shared: declaration.shared,
         config: LaunchConfig { cluster, ..*config },
         kernel,
         cancelled: &cancelled,
+        failed: &failed,
+        has_others: workers.min(rayon::current_num_threads()) > 1,
         order,
     };
 
@@ -163,7 +172,11 @@ pub(super) fn run_blocks(
                 if let Err(reason) = outcome {
                     stop.store(true, Ordering::Relaxed);
                     let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
-                    if failure.as_ref().is_none_or(|(lowest, _)| number < *lowest) {
+                    // One that ended because another went wrong says less than that one.
+                    let rank =
+                        |number, reason: &Stop| (matches!(reason, Stop::Interrupted), number);
+                    let new = rank(number, &reason);
+                    if failure.as_ref().is_none_or(|(lowest, old)| new < rank(*lowest, old)) {
                         *failure = Some((number, reason));
                     }
                 }
@@ -173,12 +186,6 @@ pub(super) fn run_blocks(
             }
         })
     };
-    // A cluster's threads are one worker's: fewer workers, where they are more than a block can have.
-    let threads = config.threads() * u64::from(cluster.iter().product::<u32>());
-    let most = (MOST_WORKERS as u64 * 1024 / threads.max(1024)).max(1) as usize;
-    let workers = options.workers.unwrap_or(MOST_WORKERS).clamp(1, most);
-    let workers =
-        workers.min(usize::try_from(blocks.end.saturating_sub(blocks.start)).unwrap_or(workers));
     // Always the same threads, the first of the pool: each keeps its fibers.
     rayon::broadcast(|context| {
         if context.index() < workers {

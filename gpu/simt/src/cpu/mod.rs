@@ -37,6 +37,7 @@ pub mod symbol;
 #[allow(dead_code, reason = "no kernel multiplies tf32 yet, and the other sums are for comparison")]
 mod tensor_core;
 mod warpgroup;
+mod words;
 mod worker;
 
 pub use fault::{Fault, FaultKind, Stop};

@@ -1,7 +1,13 @@
 //! One cluster of blocks at a time, which mostly is one block: its threads are started, resumed and brought from wait to
 //! wait.
 
-use std::{cell::Cell, collections::BTreeMap, ptr::null};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    ptr::null,
+    thread,
+    time::{Duration, Instant},
+};
 
 use super::{
     block::{
@@ -50,6 +56,10 @@ pub(super) struct Job<'a> {
     pub(super) kernel: &'a (dyn Fn() + Sync),
     /// Is the launch to end early?
     pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
+    /// Has one of its clusters gone wrong?
+    pub(super) failed: &'a (dyn Fn() -> bool + Sync),
+    /// Do several workers run it?
+    pub(super) has_others: bool,
     pub(super) order: Order,
 }
 
@@ -334,6 +344,7 @@ impl Scheduler<'_> {
     /// Finds threads that need not wait any longer. While there are none, copies come.
     fn release_some(&mut self) -> Result<(), Stop> {
         self.land(false)?;
+        let mut waits_since = None;
         loop {
             let mut some = self.complete_warp_operations()?;
             some |= self.complete_waits();
@@ -345,9 +356,31 @@ impl Scheduler<'_> {
                 return Ok(());
             }
             if !self.land(true)? {
-                return Err(self.stuck());
+                self.wait_for_others(&mut waits_since)?;
             }
         }
+    }
+
+    /// No thread can go on by what the cluster does itself, but other clusters may do what one of them waits for, if there are any.
+    fn wait_for_others(&self, since: &mut Option<Instant>) -> Result<(), Stop> {
+        /// Longer than a cluster takes for a part of its work.
+        const PATIENCE: Duration = Duration::from_secs(60);
+        let waits = |thread: &Thread| {
+            thread.state.get() == State::Waits
+                && matches!(self.cluster.wait_of(thread).get(), Wait::Word(..))
+        };
+        let since = since.get_or_insert_with(Instant::now);
+        if !self.job.has_others
+            || since.elapsed() > PATIENCE
+            || !self.worker.threads.iter().any(waits)
+        {
+            return Err(self.stuck());
+        }
+        if (self.job.cancelled)() || (self.job.failed)() {
+            return Err(Stop::Interrupted);
+        }
+        thread::yield_now();
+        Ok(())
     }
 
     /// Lets a copy come or go, or a product read its operands, if there is one and it is its time; `must`: no thread can go on.
@@ -536,6 +569,10 @@ impl Scheduler<'_> {
                 let missing = self.cluster.missing_at_named(at);
                 ("sync of a named barrier", format!("of id {}: {missing}", at.1))
             }
+            Wait::Word(_, wanted) => (
+                "wait for a word",
+                format!("for at least {wanted}, to which no block that runs adds"),
+            ),
             Wait::Cluster => ("cluster::sync", "threads of the cluster never come".to_owned()),
         };
         let reason = format!("{missing}; {}", self.who_waits_where());
@@ -558,6 +595,7 @@ impl Scheduler<'_> {
                     }
                     Wait::Products(..) => at("wait for products"),
                     Wait::Named((_, id)) => at(&format!("named barrier {id}")),
+                    Wait::Word(..) => at("wait for a word"),
                     Wait::Cluster => at("cluster::sync"),
                 },
                 State::Released => "not waiting".to_owned(),

@@ -217,3 +217,34 @@ impl<T: Element> Out<T> {
         unsafe { T::atomic_add(self.0.add(index), value) }
     }
 }
+
+impl Out<u32> {
+    /// Adds to a word that others [wait for](Self::wait_for_at_least), of whatever block of the launch: they then see what this thread
+    /// has written, and what it knows that others have.
+    #[inline(always)]
+    pub fn release_add(&mut self, index: usize, value: u32) {
+        // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access moves to behind it.
+        unsafe {
+            let place = self.0.add(index);
+            asm!("red.release.gpu.global.add.u32 [{}], {};", in(reg64) place, in(reg32) value, options(nostack, preserves_flags));
+        }
+    }
+
+    /// Waits until a word is at least so much. What those have written who [added](Self::release_add) to it, this block's threads
+    /// then see. The launch's other blocks may not have begun, and have no room until this one has ended: so what is waited for
+    /// must have been begun by threads that run.
+    #[inline(always)]
+    pub fn wait_for_at_least(&self, index: usize, wanted: u32) {
+        loop {
+            let now: u32;
+            // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access moves to before it.
+            unsafe {
+                let place = self.0.add(index);
+                asm!("ld.acquire.gpu.global.u32 {}, [{}];", out(reg32) now, in(reg64) place, options(nostack, preserves_flags));
+            }
+            if now >= wanted {
+                return;
+            }
+        }
+    }
+}

@@ -42,7 +42,7 @@ pub use mbarrier::{Mbarrier, Mbarriers};
 pub use memory::{In, Out};
 pub use named_barrier::{NamedBarrier, NamedBarriers};
 #[cfg(target_feature = "sm_90a")]
-pub use proxy::fence_proxy_async;
+pub use proxy::{fence_proxy_async, fence_proxy_async_global};
 pub use shared::{DynamicShared, Shared};
 pub use simt_macros::kernel;
 #[cfg(target_feature = "sm_90a")]

@@ -9,3 +9,10 @@ pub fn fence_proxy_async() {
     // SAFETY: orders accesses, touches none.
     unsafe { asm!("fence.proxy.async.shared::cta;", options(nostack, preserves_flags)) };
 }
+
+/// The same of global memory: what this thread knows to have been written there is seen by tensor copies that it begins after this.
+#[inline(always)]
+pub fn fence_proxy_async_global() {
+    // SAFETY: orders accesses, touches none.
+    unsafe { asm!("fence.proxy.async.global;", options(nostack, preserves_flags)) };
+}

@@ -105,25 +105,20 @@ fn copy_part<T: Element, const N: usize, const EACH: usize>(
     }
 }
 
-/// Copies `from` to rows that are `to_pitch` elements apart, by warps that a product has left: `warp` of so many. One has half
-/// of the pieces under way that [`pad_rows`]' have, for it has few registers.
+/// Copies a row of a matrix to where rows are `to_pitch` elements apart, by a warp that a product has left. It has half of the pieces
+/// under way that [`pad_rows`]' have, for it has few registers.
 #[inline(always)]
 #[track_caller]
-pub fn copy_beside<T: Element, const N: usize>(
-    (warp, warps): (u32, u32),
+pub fn copy_row<T: Element, const N: usize>(
     (from, matrix): (&In<T>, &Matrices),
     (to, to_pitch): (&mut Out<T>, usize),
+    row: usize,
 ) {
     const EACH: usize = self::EACH / 2;
     let (rows, cols, pitch) = (matrix.rows, matrix.cols as usize, matrix.pitch as usize);
-    // Not zero where there is anything, which the compiler cannot know.
-    let parts = cols.div_ceil(EACH * 32 * N).max(1) as u32;
     let len = (rows as usize * pitch + cols).saturating_sub(pitch);
-    let mut part = warp;
-    while part < rows * parts {
-        let (row, first) = ((part / parts) as usize, (part % parts) as usize * (EACH * 32));
+    for first in (0..cols.div_ceil(N)).step_by(EACH * 32) {
         copy_part::<_, N, EACH>((from, row * pitch), (to, row * to_pitch), cols, len, first);
-        part += warps;
     }
 }
 

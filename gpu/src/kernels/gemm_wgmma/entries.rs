@@ -9,8 +9,10 @@
 //! `in parts`, in place of so many blocks: of [small tiles](parts), whose k a cluster may split.
 
 use super::{
-    super::{device::*, gemm::pad::copy_beside},
-    BESIDE, DEPTH, multiply,
+    super::device::*,
+    DEPTH,
+    beside::{LastColumns, Nothing},
+    multiply,
     operand::{AcrossK, AlongK, GROUP, NarrowAcrossK},
     output, parts,
     shifted::Shifted,
@@ -85,13 +87,13 @@ macro_rules! entry {
             let operands = (&$a::<_, ROWS>::new(&a), &$b::<_, COPIED>::new(&b));
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![f32; ROWS, output::PITCH];
-            multiply::<_, _, _, _, ROWS, $cols, $blocks, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, |_| ());
+            multiply::<_, _, _, _, _, ROWS, $cols, $blocks, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, &mut Nothing);
         }
     };
 }
 
-/// A kernel of two blocks a tile whose A is [`Shifted`]. Beside its product it copies a matrix `from` rows that begin anywhere `to`
-/// rows that are `problem.b[0]` elements apart: columns of B that another launch multiplies.
+/// A kernel of two blocks a tile whose A is [`Shifted`]. Beside the product of B's other columns it copies the last ones, `last`,
+/// `from` rows that begin anywhere `to` rows that are `problem.b[0]` elements apart, where `b` has them ([`LastColumns`]).
 macro_rules! shifted_entry {
     ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
         #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
@@ -116,9 +118,10 @@ macro_rules! shifted_entry {
             a6: TensorMap<$t>,
             a7: TensorMap<$t>,
             b: TensorMap<$t>,
-            rest: Matrices,
+            last: Matrices,
             from: In<$t>,
             mut to: Out<$t>,
+            mut words: Out<u32>,
             mut c: Out<$c>,
             bias: In<$c>,
         ) {
@@ -127,11 +130,11 @@ macro_rules! shifted_entry {
             let a = Shifted::<_, ROWS>::new([&a0, &a1, &a2, &a3, &a4, &a5, &a6, &a7]);
             let (operands, out) = ((&a, &AcrossK::<_, COPIED>::new(&b)), (&mut c, &bias));
             let (ring, mut staged) = (cluster_pipeline![$stages], shared![f32; ROWS, output::PITCH]);
-            let beside = |warp| {
-                let warps = (thread::block_idx_x() * BESIDE + warp, thread::grid_dim_x() * BESIDE);
-                copy_beside::<_, { 16 / size_of::<$t>() }>(warps, (&from, &rest), (&mut to, problem.b[0] as usize));
+            let to_pitch = problem.b[0] as usize;
+            let mut beside = LastColumns::<_, { 16 / size_of::<$t>() }> {
+                from: &from, matrix: &last, to: &mut to, to_pitch, words: &mut words
             };
-            multiply::<_, _, _, _, ROWS, $cols, 2, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, beside);
+            multiply::<_, _, _, _, _, ROWS, $cols, 2, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, &mut beside);
         }
     };
 }

@@ -14,6 +14,7 @@
 //!   and while it writes its sums, the other;
 //! * **a block** goes on to its next tile ([`walk`]) with the ring of stages as it is: while sums are written
 //!   ([`output`]), the next tile's first stages are filled;
+//! * **warps that have nothing to do** may copy B's last columns meanwhile, whose tiles come last ([`beside`]);
 //! * **two blocks of a cluster** may have tiles one below the other. Each copies half of their columns of B, to both
 //!   (*multicast*): then 32 KiB a block and stage are read from the second-level cache, in place of 48.
 //!
@@ -33,6 +34,7 @@
 //! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
 
+pub mod beside;
 mod entries;
 mod gather;
 mod gathered;
@@ -44,13 +46,14 @@ pub(crate) mod turns;
 pub(crate) mod walk;
 pub(crate) mod words;
 
-pub use self::{entries::*, gathered::*, shifted::CLASSES};
 use self::{
+    beside::Beside,
     operand::{GROUP, Operand},
     turns::Turns,
     walk::Walk,
     words::InWords,
 };
+pub use self::{entries::*, gathered::*, shifted::CLASSES};
 use super::{
     device::{warpgroup::*, *},
     gemm::epilogue::Epilogue,
@@ -65,7 +68,8 @@ pub const DEPTH: usize = 64;
 
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 rows and one more.
 /// `BLOCKS` blocks of a cluster have tiles one below the other. `STAGED` is the rows of what is on its way to C: 16 for each
-/// warp. The [warps](BESIDE) of a block that neither copy nor multiply do what is to be done `beside`.
+/// warp. The [warps](BESIDE) of a block that neither copy nor multiply do what is to be done `beside`, and the tiles that wait for that
+/// are the last.
 #[inline(always)]
 #[track_caller]
 fn multiply<
@@ -73,6 +77,7 @@ fn multiply<
     B: Operand<Element = A::Element>,
     C: InWords,
     S: Scope,
+    W: Beside,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const BLOCKS: usize,
@@ -84,7 +89,7 @@ fn multiply<
     (c, bias): (&mut Out<C>, &In<C>),
     pipeline: &Pipeline<STAGES, S>,
     staged: &mut Shared<f32, STAGED, { output::PITCH }>,
-    beside: impl FnOnce(u32),
+    beside: &mut W,
 ) {
     const {
         assert!(TILE_ROWS.is_multiple_of(GROUP) && TILE_COLS.is_multiple_of(GROUP));
@@ -104,7 +109,12 @@ fn multiply<
     let step = A::STEP as u32;
     let of_class = problem.m.div_ceil(step).next_multiple_of((TILE_ROWS * BLOCKS) as u32);
     let m = if A::STEP == 1 { problem.m } else { of_class * step.min(problem.m) };
-    let mut walk = Walk::<TILE_ROWS, TILE_COLS, BLOCKS>::new(&Problem { m, ..*problem }, rank);
+    // Columns of C that wait for nothing, and then those that wait for what is done beside.
+    let parts = if W::IS_ANYTHING { 2 } else { 1 };
+    let first_columns = beside.first_columns(problem.n);
+    let walk_of =
+        |n| Walk::<TILE_ROWS, TILE_COLS, BLOCKS>::new(&Problem { m, n, ..*problem }, rank);
+    let (mut start, mut walk) = (0, walk_of(first_columns));
     // A tile's first row among its class's, the class, the shift, and stages.
     let rows_of = |row: u32| {
         let (row, class) = if A::STEP == 1 { (row, 0) } else { (row % of_class, row / of_class) };
@@ -131,27 +141,34 @@ fn multiply<
     if group == groups {
         give_registers::<40>();
         if warp > 0 {
-            beside(warp as u32 - 1);
+            beside.work();
             return;
         }
         let mut producer = pipeline.producer();
         let first_col = rank * B::TILE as u32;
-        while let Some((product, row, col)) = walk.next() {
-            let (row, class, shift, stages) = rows_of(row);
-            let row = row * step + class;
-            for stage in 0..stages {
-                let at = producer.acquire_warp() * (len_a + len_b);
-                if warp::elect() {
-                    let p = stage * DEPTH as u32;
-                    producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
-                    a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
-                    let (at, col) = (at + len_a + first_col as usize * DEPTH, col + first_col);
-                    let p = p.wrapping_sub(shift);
-                    b.load::<BLOCKS>(&mut tiles, at, product, (col, p), producer.full());
+        for part in 0..parts {
+            if part > 0 && first_columns < problem.n {
+                (start, walk) = (first_columns, walk_of(problem.n - first_columns));
+                beside.wait();
+            }
+            while let Some((product, row, col)) = walk.next() {
+                let (row, class, shift, stages) = rows_of(row);
+                let (row, col) = (row * step + class, start + col + first_col);
+                for stage in 0..stages {
+                    let at = producer.acquire_warp() * (len_a + len_b);
+                    if warp::elect() {
+                        let p = stage * DEPTH as u32;
+                        producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
+                        a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
+                        let at = at + len_a + first_col as usize * DEPTH;
+                        let p = p.wrapping_sub(shift);
+                        b.load::<BLOCKS>(&mut tiles, at, product, (col, p), producer.full());
+                    }
+                    producer.advance();
                 }
-                producer.advance();
             }
         }
+        beside.leave();
         if BLOCKS > 1 {
             producer.drain_warp();
         }
@@ -161,36 +178,43 @@ fn multiply<
     take_registers::<232>();
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     let turns = Turns::new(group, groups);
-    while let Some((product, row, col)) = walk.next() {
-        let (row, class, shift, stages) = rows_of(row);
-        if A::STEP > 1 && shift > 0 {
-            let at = next.wait_warp() * (len_a + len_b) + group * GROUP * DEPTH;
-            A::clear_before(&mut tiles, at, shift, named_barriers![3, 2; 128].at(group));
+    for part in 0..parts {
+        if part > 0 {
+            (start, walk) = (first_columns, walk_of(problem.n - first_columns));
         }
-        let mut sums = Accumulators::<TILE_COLS>::zeroed();
-        // Whose turn is the second's has read all but these: else the ring had no room for the last, which the first waits for.
-        let in_turn = stages.min(STAGES as u32);
-        add_products::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
-            &tiles,
-            (group, warp),
-            stages - in_turn,
-            (&mut next, &mut read),
-            &mut sums,
-            || (),
-        );
-        turns.begin(group);
-        let sums = add_products::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
-            &tiles,
-            (group, warp),
-            in_turn,
-            (&mut next, &mut read),
-            &mut sums,
-            || turns.end(group),
-        );
-        let rows = (class as usize, A::STEP);
-        let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
-        let first = (row as usize + group * GROUP, col as usize);
-        output::store(sums, staged, &mut epilogue, first);
+        while let Some((product, row, col)) = walk.next() {
+            let (row, class, shift, stages) = rows_of(row);
+            if A::STEP > 1 && shift > 0 {
+                let at = next.wait_warp() * (len_a + len_b) + group * GROUP * DEPTH;
+                let together = named_barriers![3, 2; 128].at(group);
+                A::clear_before(&mut tiles, at, shift, together);
+            }
+            let mut sums = Accumulators::<TILE_COLS>::zeroed();
+            // Whose turn is the second's has read all but these: else the ring had no room for the last, which the first
+            // waits for.
+            let in_turn = stages.min(STAGES as u32);
+            add_products::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
+                &tiles,
+                (group, warp),
+                stages - in_turn,
+                (&mut next, &mut read),
+                &mut sums,
+                || (),
+            );
+            turns.begin(group);
+            let sums = add_products::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
+                &tiles,
+                (group, warp),
+                in_turn,
+                (&mut next, &mut read),
+                &mut sums,
+                || turns.end(group),
+            );
+            let rows = (class as usize, A::STEP);
+            let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
+            let first = (row as usize + group * GROUP, (start + col) as usize);
+            output::store(sums, staged, &mut epilogue, first);
+        }
     }
     turns.finish(group);
 }

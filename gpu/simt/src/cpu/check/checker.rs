@@ -21,6 +21,7 @@ use super::{
     record::{Now, Record},
     shared::{self, Array},
     trace::{Recorded, Trace, Tracer},
+    words::Words,
 };
 use crate::{
     Declaration,
@@ -49,6 +50,7 @@ pub(in crate::cpu) struct Watch<'a> {
     /// Has a lane come to `sync_warp`? Then two readers of one warp do not stand for all of the block.
     lanes_ordered: AtomicBool,
     collected: Mutex<Vec<Collected>>,
+    words: Words,
 }
 
 /// What a worker leaves behind.
@@ -81,6 +83,7 @@ impl<'a> Watch<'a> {
             trace,
             lanes_ordered: AtomicBool::new(false),
             collected: Mutex::default(),
+            words: Words::default(),
         }
     }
 

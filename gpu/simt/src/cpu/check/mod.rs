@@ -6,7 +6,8 @@
 //! * **races**: two threads that access the same bytes of shared or global memory, one of them writing,
 //!   with nothing to order them. A barrier orders the threads of a block, `sync_warp` the lanes of its
 //!   mask, an mbarrier and `cluster::sync` those that wait for those that come; nothing orders the blocks of a
-//!   launch, but for a cluster's. Atomic additions are no race with each other.
+//!   launch, but for a cluster's, and those that wait for a word to which others [add](crate::device::Out::release_add).
+//!   Atomic additions are no race with each other.
 //! * **reads of memory that nobody has written**, in shared memory by this block, in global memory at all
 //!   ([`Out::uninit`](crate::checked::Out)).
 //! * **accesses outside** a buffer or a shared array, and misaligned ones of 128 bits or of boxes. A read gives NaN.
@@ -55,6 +56,8 @@
 //!   component writes all of it.
 //! * Where threads wait at mbarriers: of more than two readers of an element of global memory, two. A thread that is
 //!   eight phases behind is taken to know more than it may; a clock that has counted to 16383 tells nothing.
+//! * Of a cluster of which one thread has waited for a word, all are taken to know what that tells; and whether a proxy fence stands
+//!   before the copies of what it tells of is not looked at.
 //! * Of more than two lanes of one warp that read an element between two `sync_warp`s of parts of the warp, one.
 //!
 //! With more than one worker, of a race between blocks it depends on timing which block is seen as the first; with
@@ -73,6 +76,7 @@ mod record;
 mod shared;
 mod trace;
 mod watched;
+mod words;
 
 pub use crate::cpu::order::Order;
 pub(super) use checker::{Checker, Watch};

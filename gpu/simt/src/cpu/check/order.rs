@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::record::Record;
+use super::{record::Record, words::Release};
 use crate::cpu::{block::WARP, cluster::Place, warpgroup::Key};
 
 /// Threads of a cluster at most; numbers from here on are engines.
@@ -26,7 +26,7 @@ pub(in crate::cpu) const FIRST_ENGINE: u32 = 3072;
 const ENGINES: usize = 1024;
 
 /// A clock of fourteen bits that has come to its end no longer tells: rather miss a race than make one up.
-const LAST: u16 = (1 << 14) - 1;
+pub(super) const LAST: u16 = (1 << 14) - 1;
 
 /// What the threads know of each other.
 #[derive(Default)]
@@ -44,6 +44,8 @@ pub(super) struct ThreadOrder {
     named: BTreeMap<Place, NamedBarrier>,
     /// By the threads' numbers.
     stores: BTreeMap<u32, Stores>,
+    /// What blocks have told this cluster, by the words' addresses.
+    told: BTreeMap<usize, Vec<Release>>,
 }
 
 /// What those knew who have come to a named barrier, by their numbers: in this round, and in the last one.
@@ -184,6 +186,22 @@ impl ThreadOrder {
         );
         self.engines.push(0);
         self.engines.len() - 1
+    }
+
+    /// What a thread knows of its cluster's, who is about to tell others.
+    pub(super) fn release(&mut self, number: u32) -> Vec<u16> {
+        self.tick(number);
+        self.threads[number as usize].iter().take(self.threads.len()).copied().collect()
+    }
+
+    /// A thread of the cluster has waited for a word, by which blocks have told that.
+    pub(super) fn acquire(&mut self, word: usize, told: Vec<Release>) {
+        self.told.insert(word, told);
+    }
+
+    /// Has `old` been told of?
+    pub(super) fn is_told(&self, old: &Record) -> bool {
+        self.told.values().flatten().any(|release| release.tells_of(old))
     }
 
     /// A thread puts a proxy fence behind everything that it knows.

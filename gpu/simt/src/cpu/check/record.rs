@@ -38,7 +38,7 @@ impl Record {
     }
 
     /// Is it an asynchronous copy that its thread has not yet waited for?
-    fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         self.who & GOES_ON != 0
     }
 
@@ -87,11 +87,12 @@ impl<'a> Now<'a> {
     /// is what an engine does in order with what it does next, but for what a wait between has told.
     pub(super) fn is_ordered(&self, old: &Record) -> bool {
         let thread = self.record.thread();
-        self.same_block(old)
+        let in_cluster = self.same_block(old)
             && !old.goes_on()
             && ((old.clock < self.record.clock && !old.is_engine())
                 || (old.thread() == thread && !old.is_engine())
-                || self.order.knows(thread, old))
+                || self.order.knows(thread, old));
+        in_cluster || self.order.is_told(old)
     }
 }
 

@@ -1,10 +1,16 @@
 //! Views of global memory: an address and a length, every access bounds-checked.
 
-use std::ops::{Index, IndexMut};
+use std::{
+    ops::{Index, IndexMut},
+    panic::Location,
+};
 
 use crate::{
     Atomic, Element,
-    cpu::mode::{Access, Fast, Mode, Refused},
+    cpu::{
+        mode::{Access, Fast, Mode, Refused},
+        words,
+    },
 };
 
 /// Global memory that the kernel reads, indexed like a slice.
@@ -244,6 +250,29 @@ pub(crate) mod views {
         {
             // SAFETY: inside the buffer, which is valid (`new`), and aligned like every element.
             unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) }
+        }
+    }
+
+    impl<M: Mode> Out<u32, M> {
+        /// Adds to a word that others [wait for](Self::wait_for_at_least), of whatever block of the launch: they then see
+        /// what this thread has written, and what it knows that others have (PTX `red.release.gpu`).
+        #[inline(always)]
+        #[track_caller]
+        pub fn release_add(&mut self, index: usize, value: u32) {
+            let place = self.at(index, 1, Access::Atomic);
+            words::release_add(place, value);
+        }
+
+        /// Waits until a word is at least so much. What those have written who [added](Self::release_add) to it, this
+        /// block's threads then see (PTX `ld.acquire.gpu`).
+        ///
+        /// The launch's other blocks may not have begun, and have no room until this one has ended: so what is waited for
+        /// must have been begun by threads that run. On the CPU a wait that others do not end within a minute is a fault.
+        #[inline(always)]
+        #[track_caller]
+        pub fn wait_for_at_least(&self, index: usize, wanted: u32) {
+            let place = self.at(index, 1, Access::Atomic);
+            words::wait_for_at_least(place, wanted, Location::caller());
         }
     }
 }

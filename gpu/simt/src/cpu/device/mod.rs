@@ -31,7 +31,7 @@ pub use mbarrier::{Mbarrier, Mbarriers};
 pub(crate) use memory::views;
 pub use memory::{In, Out};
 pub use named_barrier::{NamedBarrier, NamedBarriers};
-pub use proxy::fence_proxy_async;
+pub use proxy::{fence_proxy_async, fence_proxy_async_global};
 pub(crate) use shared::arrays;
 pub use shared::{DynamicShared, Shared};
 /// Makes a function a kernel.

@@ -9,3 +9,9 @@ pub fn fence_proxy_async() {
         checker.fence_proxy();
     }
 }
+
+/// The same of global memory: what this thread knows to have been written there is seen by tensor copies that it begins after this.
+/// (A checked launch does not ask for it.)
+pub fn fence_proxy_async_global() {
+    block::current();
+}

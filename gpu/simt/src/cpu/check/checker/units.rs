@@ -13,6 +13,7 @@ use crate::cpu::{
         profile::Operation,
         record::{Now, Record},
         shared::Array,
+        words::Release,
     },
     cluster,
     mode::Access,
@@ -318,6 +319,19 @@ impl Checker<'_> {
     /// looked at.
     pub(in crate::cpu) fn waited_for_earlier(&self) {
         self.waited_for_earlier.borrow_mut().insert(block::rank());
+    }
+
+    /// The running thread is about to add to a word that other blocks wait for.
+    pub(in crate::cpu) fn release(&self, word: usize) {
+        let known = self.order_generally(|order| order.release(block::current().number));
+        let (start, clock) = (self.block_start.get(), self.clock.get());
+        self.watch.words.release(word, Release { worker: self.worker, start, clock, known });
+    }
+
+    /// The running thread has waited for a word.
+    pub(in crate::cpu) fn acquire(&self, word: usize) {
+        let told = self.watch.words.told(word);
+        self.order.borrow_mut().acquire(word, told);
     }
 
     /// The running thread has put a proxy fence behind what it knows.

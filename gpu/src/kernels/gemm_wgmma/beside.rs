@@ -1,0 +1,149 @@
+//! Columns of B that a product's idle warps copy while its others multiply the columns before.
+//!
+//! A B whose rows begin anywhere is copied before the accelerator can have it ([`pad`](super::super::gemm::pad)). Half of its columns
+//! are, by a launch before; and of the warpgroup that begins copies three warps have nothing to do. So these copy the other half,
+//! and blocks come to the tiles of that when they have done with the first:
+//!
+//! ```text
+//!   launch before   columns of the first half
+//!   this one        tiles of the first half  ..............  | tiles of the second half
+//!     idle warps    rows of the second half, one at a time ..|
+//! ```
+//!
+//! Rows are given out by number, to whichever warp asks. So no block waits for another that has not begun: what has been given out
+//! has been to warps that run. (Blocks with rows of their own could stand still for ever: where another grid has the multiprocessors,
+//! some may not begin before others end.)
+//!
+//! That a row has been copied is told by a word ([`Out::release_add`]), and a warp that copies to the ring waits for all of them once. What
+//! that copies by the accelerator is another proxy's, hence the fence.
+
+use super::{
+    super::{device::*, gemm::pad::copy_row},
+    BESIDE,
+};
+use crate::problem::Matrices;
+
+/// What a launch does beside its product.
+pub trait Beside {
+    /// Is there anything?
+    const IS_ANYTHING: bool;
+
+    /// Columns of C that do not wait for it, of so many.
+    fn first_columns(&self, n: u32) -> u32;
+
+    /// Does a part of it, as a warp of the [many](BESIDE) of each block that have nothing else to do.
+    fn work(&mut self);
+
+    /// Waits until all of it has been done. A warp that copies to the ring comes here, before the first tile of the other columns.
+    fn wait(&mut self);
+
+    /// Such a warp will not wait any more.
+    fn leave(&mut self);
+}
+
+/// Nothing.
+pub struct Nothing;
+
+impl Beside for Nothing {
+    const IS_ANYTHING: bool = false;
+
+    #[inline(always)]
+    fn first_columns(&self, n: u32) -> u32 {
+        n
+    }
+
+    #[inline(always)]
+    fn work(&mut self) {}
+
+    #[inline(always)]
+    fn wait(&mut self) {}
+
+    #[inline(always)]
+    fn leave(&mut self) {}
+}
+
+/// Words that a launch counts by. They are zero before it, and behind it.
+pub const WORDS: usize = 3;
+/// Rows that have been asked for.
+const GIVEN: usize = 0;
+/// Rows that have been copied.
+const COPIED: usize = 1;
+/// Warps that will neither copy nor wait any more.
+const LEFT: usize = 2;
+
+/// The last columns of B are copied from rows that begin anywhere to rows that begin at multiples of sixteen bytes.
+pub struct LastColumns<'a, T: Element, const PIECE: usize> {
+    /// Where they lie, the first element first.
+    pub from: &'a In<T>,
+    /// How many rows and columns, and how far apart rows are there.
+    pub matrix: &'a Matrices,
+    /// Where they are to be.
+    pub to: &'a mut Out<T>,
+    /// Elements from one row to the next there.
+    pub to_pitch: usize,
+    /// [`WORDS`] to count by.
+    pub words: &'a mut Out<u32>,
+}
+
+impl<T: Element, const PIECE: usize> LastColumns<'_, T, PIECE> {
+    /// The next row that nobody has, for the warp, or one behind the last.
+    #[inline(always)]
+    #[track_caller]
+    fn take(&mut self) -> u32 {
+        let given = if thread::lane_id() == 0 { self.words.atomic_add(GIVEN, 1) } else { 0 };
+        warp::shuffle(warp::ALL, given, 0)
+    }
+}
+
+impl<T: Element, const PIECE: usize> Beside for LastColumns<'_, T, PIECE> {
+    const IS_ANYTHING: bool = true;
+
+    #[inline(always)]
+    fn first_columns(&self, n: u32) -> u32 {
+        n - self.matrix.cols
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn work(&mut self) {
+        if self.matrix.cols == 0 {
+            return;
+        }
+        let mut row = self.take();
+        while row < self.matrix.rows {
+            // Asked for before it is needed: the answer takes as long as a read.
+            let next = self.take();
+            copy_row::<_, PIECE>((self.from, self.matrix), (self.to, self.to_pitch), row as usize);
+            warp::sync_warp(warp::ALL);
+            if warp::elect() {
+                self.words.release_add(COPIED, 1);
+            }
+            row = next;
+        }
+        self.leave();
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn wait(&mut self) {
+        self.words.wait_for_at_least(COPIED, self.matrix.rows);
+        fence_proxy_async_global();
+    }
+
+    /// The last of all makes the words zero again.
+    #[inline(always)]
+    #[track_caller]
+    fn leave(&mut self) {
+        if self.matrix.cols == 0 || !warp::elect() {
+            return;
+        }
+        let (warps, blocks) = (thread::grid_dim_x() * BESIDE, thread::grid_dim_x());
+        let all = warps + blocks;
+        if self.words.atomic_add(LEFT, 1) + 1 == all {
+            // Each warp has asked for one row more than it was given.
+            self.words.atomic_add(GIVEN, (self.matrix.rows + warps).wrapping_neg());
+            self.words.atomic_add(COPIED, self.matrix.rows.wrapping_neg());
+            self.words.atomic_add(LEFT, all.wrapping_neg());
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Words of global memory that blocks wait for each other at: right, and wrong in one way each.
+
+use simt::{
+    LaunchConfig,
+    check::{self, Kind, Order, Report},
+    checked, cpu, device,
+};
+
+/// Parts of 32 elements, and blocks.
+const PARTS: usize = 12;
+const BLOCKS: usize = 4;
+/// Words: parts that have been given out, and that are done.
+const WORDS: usize = 2;
+
+macro_rules! kernels {
+    ($module:ident: $device:ident) => {
+        #[allow(dead_code, reason = "what is wrong is run checked alone")]
+        mod $module {
+            use simt::$device::*;
+
+            /// Doubles parts of x as they are given out, and adds to each of its block's the one behind it.
+            #[kernel(block = (32))]
+            pub fn given_out(x: In<f32>, mut y: Out<f32>, mut z: Out<f32>, mut words: Out<u32>) {
+                let lane = thread::lane_id() as usize;
+                let mut mine = [false; super::PARTS];
+                loop {
+                    let given = if lane == 0 { words.atomic_add(0, 1) } else { 0 };
+                    let part = warp::shuffle(warp::ALL, given, 0) as usize;
+                    if part >= super::PARTS {
+                        break;
+                    }
+                    mine[part] = true;
+                    y[part * 32 + lane] = 2.0 * x[part * 32 + lane];
+                    warp::sync_warp(warp::ALL);
+                    if lane == 0 {
+                        words.release_add(1, 1);
+                    }
+                }
+                words.wait_for_at_least(1, super::PARTS as u32);
+                for part in (0..super::PARTS).filter(|&part| mine[part]) {
+                    let next = (part + 1) % super::PARTS;
+                    z[part * 32 + lane] = y[part * 32 + lane] + y[next * 32 + lane];
+                }
+            }
+
+            /// How a block tells that a part has been doubled, and how the last one waits for all.
+            #[derive(Clone, Copy, PartialEq, Eq)]
+            enum Way {
+                Right,
+                NotWaited,
+                NotTold,
+                ToldTooEarly,
+                TooMany,
+            }
+
+            /// Each block doubles some parts, and the last one adds what they have doubled. It must begin last.
+            #[inline(always)]
+            #[track_caller]
+            fn in_order(
+                x: In<f32>,
+                mut y: Out<f32>,
+                mut z: Out<f32>,
+                mut words: Out<u32>,
+                way: Way,
+            ) {
+                let lane = thread::lane_id() as usize;
+                let (block, blocks) =
+                    (thread::block_idx_x() as usize, thread::grid_dim_x() as usize);
+                for part in (block..super::PARTS).step_by(blocks) {
+                    if way == Way::ToldTooEarly && lane == 0 {
+                        words.release_add(1, 1);
+                    }
+                    y[part * 32 + lane] = 2.0 * x[part * 32 + lane];
+                    warp::sync_warp(warp::ALL);
+                    match way {
+                        Way::ToldTooEarly => {}
+                        Way::NotTold if lane == 0 => {
+                            words.atomic_add(1, 1);
+                        }
+                        _ if lane == 0 => words.release_add(1, 1),
+                        _ => {}
+                    }
+                }
+                if block + 1 < blocks {
+                    return;
+                }
+                let parts = super::PARTS as u32;
+                match way {
+                    Way::NotWaited => {}
+                    Way::TooMany => words.wait_for_at_least(1, parts + 1),
+                    _ => words.wait_for_at_least(1, parts),
+                }
+                for part in 0..super::PARTS {
+                    let next = (part + 1) % super::PARTS;
+                    z[part * 32 + lane] = y[part * 32 + lane] + y[next * 32 + lane];
+                }
+            }
+
+            macro_rules! kernel {
+                ($name:ident: $way:ident) => {
+                    #[kernel(block = (32))]
+                    pub fn $name(x: In<f32>, y: Out<f32>, z: Out<f32>, words: Out<u32>) {
+                        in_order(x, y, z, words, Way::$way);
+                    }
+                };
+            }
+
+            kernel! { right: Right }
+            kernel! { not_waited: NotWaited }
+            kernel! { not_told: NotTold }
+            kernel! { told_too_early: ToldTooEarly }
+            kernel! { too_many: TooMany }
+        }
+    };
+}
+
+kernels! { device_kernels: device }
+kernels! { checked_kernels: checked }
+
+/// x, y, z and the words.
+struct Memory([Vec<f32>; 3], [u32; WORDS]);
+
+impl Memory {
+    fn new() -> Self {
+        let x = (0..PARTS * 32).map(|i| i as f32).collect();
+        Memory([x, vec![0.0; PARTS * 32], vec![0.0; PARTS * 32]], [0; WORDS])
+    }
+
+    fn is_right(&self) {
+        let Memory([x, _, z], [_, told]) = self;
+        for (i, &got) in z.iter().enumerate() {
+            assert_eq!(got, 2.0 * (x[i] + x[(i + 32) % x.len()]), "element {i}");
+        }
+        assert_eq!(*told, PARTS as u32);
+    }
+}
+
+fn config() -> LaunchConfig {
+    LaunchConfig::new([BLOCKS as u32, 1, 1], [32, 1, 1])
+}
+
+macro_rules! run {
+    ($device:ident, $launch:path, $kernel:expr, $memory:ident, $options:expr) => {{
+        let Memory([x, y, z], words) = &mut $memory;
+        // SAFETY: the memory outlives the launch, and nobody else uses it.
+        unsafe {
+            let params = (
+                $device::In::new(x.as_ptr(), x.len()),
+                $device::Out::new(y.as_mut_ptr(), y.len()),
+                $device::Out::new(z.as_mut_ptr(), z.len()),
+                $device::Out::new(words.as_mut_ptr(), WORDS),
+            );
+            $launch($kernel, &config(), params, $options)
+        }
+    }};
+}
+
+macro_rules! check {
+    ($name:ident, $order:expr, $workers:expr) => {{
+        let mut memory = Memory::new();
+        let mut options = check::Options::default();
+        (options.order, options.workers) = ($order, $workers);
+        let kernel = &self::checked_kernels::$name;
+        (run!(checked, check::launch, kernel, memory, &options).expect("a report"), memory)
+    }};
+}
+
+fn orders() -> impl Iterator<Item = Order> {
+    [Order::Forward, Order::Reverse].into_iter().chain((1..=10).map(Order::Random))
+}
+
+#[test]
+fn what_blocks_have_told_is_seen() {
+    for workers in [Some(1), None] {
+        let mut options = cpu::Options::default();
+        options.workers = workers;
+        for kernel in [&device_kernels::given_out, &device_kernels::right] {
+            let mut memory = Memory::new();
+            run!(device, cpu::launch, kernel, memory, &options).expect("it runs");
+            memory.is_right();
+        }
+        for order in orders() {
+            let (report, memory) = check!(given_out, order, workers);
+            assert!(report.is_clean(), "{order}: {report}");
+            memory.is_right();
+        }
+        let (report, memory) = check!(right, Order::Forward, workers);
+        assert!(report.is_clean(), "{report}");
+        memory.is_right();
+    }
+}
+
+/// Blocks begin one after the other, and there is one worker: it is the same each time.
+#[test]
+fn who_does_not_wait_or_tell_is_in_a_race() {
+    let is_a_race = |report: Report| {
+        assert!(!report.is_clean());
+        for finding in &report.findings {
+            assert_eq!(finding.kind, Kind::ReadAfterWrite, "{report}");
+            assert_eq!(finding.memory.as_deref(), Some("buffer y"), "{report}");
+        }
+    };
+    is_a_race(check!(not_waited, Order::Forward, Some(1)).0);
+    is_a_race(check!(not_told, Order::Forward, Some(1)).0);
+    is_a_race(check!(told_too_early, Order::Forward, Some(1)).0);
+}
+
+#[test]
+fn what_nobody_adds_is_waited_for_in_vain() {
+    let (report, _) = check!(too_many, Order::Forward, Some(1));
+    let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
+    assert_eq!(finding.kind, Kind::Deadlock);
+    assert!(
+        finding.detail.contains("for at least 13, to which no block that runs adds"),
+        "{report}"
+    );
+}
