@@ -51,6 +51,7 @@ macro_rules! kernels {
                 NotTold,
                 ToldTooEarly,
                 TooMany,
+                TooFew,
             }
 
             /// Each block doubles some parts, and the last one adds what they have doubled. It must begin last.
@@ -88,6 +89,7 @@ macro_rules! kernels {
                 match way {
                     Way::NotWaited => {}
                     Way::TooMany => words.wait_for_at_least(1, parts + 1),
+                    Way::TooFew => words.wait_for_at_least(1, parts - blocks as u32),
                     _ => words.wait_for_at_least(1, parts),
                 }
                 for part in 0..super::PARTS {
@@ -110,6 +112,7 @@ macro_rules! kernels {
             kernel! { not_told: NotTold }
             kernel! { told_too_early: ToldTooEarly }
             kernel! { too_many: TooMany }
+            kernel! { too_few: TooFew }
         }
     };
 }
@@ -203,15 +206,22 @@ fn who_does_not_wait_or_tell_is_in_a_race() {
     is_a_race(check!(not_waited, Order::Forward, Some(1)).0);
     is_a_race(check!(not_told, Order::Forward, Some(1)).0);
     is_a_race(check!(told_too_early, Order::Forward, Some(1)).0);
+    is_a_race(check!(too_few, Order::Forward, Some(1)).0);
 }
 
 #[test]
 fn what_nobody_adds_is_waited_for_in_vain() {
-    let (report, _) = check!(too_many, Order::Forward, Some(1));
-    let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
-    assert_eq!(finding.kind, Kind::Deadlock);
-    assert!(
-        finding.detail.contains("for at least 13, to which no block that runs adds"),
-        "{report}"
-    );
+    // Of several workers those that have done with their blocks are no reason to wait.
+    for workers in [Some(1), Some(2), None] {
+        let (report, _) = check!(too_many, Order::Forward, workers);
+        let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
+        assert_eq!(finding.kind, Kind::Deadlock);
+        assert!(finding.detail.contains("for at least 13, which no block makes it"), "{report}");
+        let mut memory = Memory::new();
+        let mut options = cpu::Options::default();
+        options.workers = workers;
+        let kernel = &self::device_kernels::too_many;
+        let stop = run!(device, cpu::launch, kernel, memory, &options).unwrap_err();
+        assert!(stop.to_string().contains("which no block makes it"), "{stop}");
+    }
 }

@@ -15,6 +15,7 @@ use super::{
     fault::{Stop, watch_panics},
     order::Order,
     symbol::Running,
+    words::Others,
     worker::{Job, Worker},
 };
 use crate::{Declaration, Kernel, LaunchConfig, Limits, Params, ThreadFn};
@@ -132,7 +133,7 @@ pub(super) fn run_blocks(
     let failed = || stop.load(Ordering::Relaxed);
     let next = AtomicU64::new(blocks.start);
     // The failure of the lowest block. Blocks are started in order and a started one is finished, so it
-    // does not depend on timing.
+    // does not depend on timing; but for those that wait for words of others, which are interrupted.
     let failure: Mutex<Option<(u64, Stop)>> = Mutex::new(None);
     // A cluster's threads are one worker's: fewer workers, where they are more than a block can have.
     let threads = config.threads() * u64::from(cluster.iter().product::<u32>());
@@ -140,6 +141,7 @@ pub(super) fn run_blocks(
     let workers = options.workers.unwrap_or(MOST_WORKERS).clamp(1, most);
     let workers =
         workers.min(usize::try_from(blocks.end.saturating_sub(blocks.start)).unwrap_or(workers));
+    let others = Others::new(workers.min(rayon::current_num_threads()));
     let job = Job {
         name: declaration.name,
         declared_shared: declaration.shared,
@@ -147,7 +149,7 @@ pub(super) fn run_blocks(
         kernel,
         cancelled: &cancelled,
         failed: &failed,
-        has_others: workers.min(rayon::current_num_threads()) > 1,
+        others: &others,
         order,
     };
 
@@ -184,6 +186,7 @@ pub(super) fn run_blocks(
             if let Some(checker) = checker {
                 checker.finish();
             }
+            others.end();
         })
     };
     // Always the same threads, the first of the pool: each keeps its fibers.

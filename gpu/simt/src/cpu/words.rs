@@ -2,7 +2,11 @@
 
 use std::{
     panic::Location,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread,
 };
 
 use super::{
@@ -19,11 +23,11 @@ fn word<'a>(place: *mut u32) -> &'a AtomicU32 {
 
 /// Adds, and lets those see what this thread knows who wait for it.
 pub(super) fn release_add(place: *mut u32, value: u32) {
-    // Before the word says so.
-    if let Some(checker) = block::checker() {
-        checker.release(place.addr());
+    let add = || word(place).fetch_add(value, Ordering::Release).wrapping_add(value);
+    match block::checker() {
+        Some(checker) => checker.release(place.addr(), add),
+        None => _ = add(),
     }
-    word(place).fetch_add(value, Ordering::Release);
 }
 
 /// Waits until the word is at least so much.
@@ -36,11 +40,70 @@ pub(super) fn wait_for_at_least(
         wait_for(Wait::Word(place, wanted), location);
     }
     if let Some(checker) = block::checker() {
-        checker.acquire(place.addr());
+        checker.acquire(place.addr(), wanted);
     }
 }
 
 /// Is it?
 pub(super) fn is_at_least(place: *mut u32, wanted: u32) -> bool {
     word(place).load(Ordering::Acquire) >= wanted
+}
+
+/// Who runs the clusters of a launch: how many do something, and the words that the others wait for.
+pub(super) struct Others(Mutex<State>);
+
+struct State {
+    busy: usize,
+    /// Their addresses, and how much they are to be.
+    words: Vec<(usize, u32)>,
+}
+
+/// What has become of a wait.
+pub(super) enum Waited {
+    Come,
+    NotYet,
+    /// Nobody does anything, and no word has come that anybody waits for.
+    InVain,
+}
+
+impl Others {
+    /// So many, who are about to begin.
+    pub(super) fn new(workers: usize) -> Self {
+        Others(Mutex::new(State { busy: workers, words: Vec::new() }))
+    }
+
+    /// One has no more to do.
+    pub(super) fn end(&self) {
+        self.lock().busy -= 1;
+    }
+
+    /// One waits for any of these words, until `ends` gives something for what has become of that.
+    pub(super) fn wait<R>(&self, words: &[(usize, u32)], ends: impl Fn(Waited) -> Option<R>) -> R {
+        let has_come = |&(address, wanted): &(usize, u32)| is_at_least(address as *mut u32, wanted);
+        let mut state = self.lock();
+        state.busy -= 1;
+        state.words.extend_from_slice(words);
+        loop {
+            let waited = match state.busy {
+                _ if words.iter().any(has_come) => Waited::Come,
+                0 if !state.words.iter().any(has_come) => Waited::InVain,
+                _ => Waited::NotYet,
+            };
+            if let Some(result) = ends(waited) {
+                state.busy += 1;
+                for word in words {
+                    let at = state.words.iter().position(|other| other == word);
+                    at.map(|at| state.words.swap_remove(at));
+                }
+                return result;
+            }
+            drop(state);
+            thread::yield_now();
+            state = self.lock();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

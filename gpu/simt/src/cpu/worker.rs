@@ -1,13 +1,7 @@
 //! One cluster of blocks at a time, which mostly is one block: its threads are started, resumed and brought from wait to
 //! wait.
 
-use std::{
-    cell::Cell,
-    collections::BTreeMap,
-    ptr::null,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{cell::Cell, collections::BTreeMap, ptr::null};
 
 use super::{
     block::{
@@ -19,6 +13,7 @@ use super::{
     fault::{Fault, FaultKind, Stop, last_panic, place_name},
     fiber::{Event, Fiber, STACK_BYTES},
     order::{BlockOrder, Order},
+    words::{Others, Waited},
 };
 use crate::LaunchConfig;
 
@@ -58,8 +53,8 @@ pub(super) struct Job<'a> {
     pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
     /// Has one of its clusters gone wrong?
     pub(super) failed: &'a (dyn Fn() -> bool + Sync),
-    /// Do several workers run it?
-    pub(super) has_others: bool,
+    /// Those who run it.
+    pub(super) others: &'a Others,
     pub(super) order: Order,
 }
 
@@ -344,7 +339,6 @@ impl Scheduler<'_> {
     /// Finds threads that need not wait any longer. While there are none, copies come.
     fn release_some(&mut self) -> Result<(), Stop> {
         self.land(false)?;
-        let mut waits_since = None;
         loop {
             let mut some = self.complete_warp_operations()?;
             some |= self.complete_waits();
@@ -356,31 +350,32 @@ impl Scheduler<'_> {
                 return Ok(());
             }
             if !self.land(true)? {
-                self.wait_for_others(&mut waits_since)?;
+                self.wait_for_others()?;
             }
         }
     }
 
-    /// No thread can go on by what the cluster does itself, but other clusters may do what one of them waits for, if there are any.
-    fn wait_for_others(&self, since: &mut Option<Instant>) -> Result<(), Stop> {
-        /// Longer than a cluster takes for a part of its work.
-        const PATIENCE: Duration = Duration::from_secs(60);
-        let waits = |thread: &Thread| {
-            thread.state.get() == State::Waits
-                && matches!(self.cluster.wait_of(thread).get(), Wait::Word(..))
-        };
-        let since = since.get_or_insert_with(Instant::now);
-        if !self.job.has_others
-            || since.elapsed() > PATIENCE
-            || !self.worker.threads.iter().any(waits)
-        {
+    /// No thread can go on by what the cluster does itself. Others may do what one of them waits for, while there are others that do
+    /// anything.
+    fn wait_for_others(&self) -> Result<(), Stop> {
+        let words = self.worker.threads.iter().filter_map(|thread| {
+            match (thread.state.get(), self.cluster.wait_of(thread).get()) {
+                (State::Waits, Wait::Word(place, wanted)) => Some((place.addr(), wanted)),
+                _ => None,
+            }
+        });
+        let words = words.collect::<Vec<_>>();
+        if words.is_empty() {
             return Err(self.stuck());
         }
-        if (self.job.cancelled)() || (self.job.failed)() {
-            return Err(Stop::Interrupted);
-        }
-        thread::yield_now();
-        Ok(())
+        self.job.others.wait(&words, |outcome| match outcome {
+            Waited::Come => Some(Ok(())),
+            Waited::InVain => Some(Err(self.stuck())),
+            Waited::NotYet if (self.job.cancelled)() || (self.job.failed)() => {
+                Some(Err(Stop::Interrupted))
+            }
+            Waited::NotYet => None,
+        })
     }
 
     /// Lets a copy come or go, or a product read its operands, if there is one and it is its time; `must`: no thread can go on.
@@ -551,11 +546,14 @@ impl Scheduler<'_> {
                 }
             }
         }
-        // An mbarrier or a product says more of what is missing than the cluster's threads, which may wait because of it.
+        // What others have not done says more than an mbarrier or a product, and these than the cluster's threads, which may wait
+        // because of it.
         let waiting = || self.worker.threads.iter().filter(|t| t.state.get() == State::Waits);
-        let says_more =
-            |thread: &&Thread| !matches!(self.cluster.wait_of(thread).get(), Wait::Cluster);
-        let Some(thread) = waiting().find(says_more).or_else(|| waiting().next()) else {
+        let wait_of = |thread: &&Thread| self.cluster.wait_of(thread).get();
+        let for_word = waiting().find(|thread| matches!(wait_of(thread), Wait::Word(..)));
+        let says_more = |thread: &&Thread| !matches!(wait_of(thread), Wait::Cluster);
+        let thread = for_word.or_else(|| waiting().find(says_more)).or_else(|| waiting().next());
+        let Some(thread) = thread else {
             unreachable!("a thread waits, and neither for its block nor for its warp nor for more")
         };
         let (operation, missing) = match self.cluster.wait_of(thread).get() {
@@ -569,10 +567,9 @@ impl Scheduler<'_> {
                 let missing = self.cluster.missing_at_named(at);
                 ("sync of a named barrier", format!("of id {}: {missing}", at.1))
             }
-            Wait::Word(_, wanted) => (
-                "wait for a word",
-                format!("for at least {wanted}, to which no block that runs adds"),
-            ),
+            Wait::Word(_, wanted) => {
+                ("wait for a word", format!("for at least {wanted}, which no block makes it"))
+            }
             Wait::Cluster => ("cluster::sync", "threads of the cluster never come".to_owned()),
         };
         let reason = format!("{missing}; {}", self.who_waits_where());

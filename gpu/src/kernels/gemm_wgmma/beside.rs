@@ -111,7 +111,8 @@ impl<T: Element, const PIECE: usize> Beside for LastColumns<'_, T, PIECE> {
         }
         let mut row = self.take();
         while row < self.matrix.rows {
-            // Asked for before it is needed: the answer takes as long as a read.
+            // Asked for before it is needed: the answer takes as long as a read. (The shuffle waits for it here all the same. It
+            // could stand behind the copy.)
             let next = self.take();
             copy_row::<_, PIECE>((self.from, self.matrix), (self.to, self.to_pitch), row as usize);
             warp::sync_warp(warp::ALL);

@@ -6,7 +6,7 @@
 //!
 //! * **a tile** is 128 x 256 elements of C: two warpgroups compute 64 rows each and share the columns of B. What they read
 //!   from the second-level cache is 48 KiB for 64 steps of k, and the tensor cores take 1024 cycles for it;
-//! * **a third warpgroup** does nothing but begin copies (one lane of it), as far ahead as there are stages. It gives its
+//! * **a third warpgroup** begins copies (one lane of it does), as far ahead as there are stages. It gives its
 //!   registers up to the others, which have 128 sums a thread;
 //! * **a product is always under way**: a warpgroup begins the next stage's before it waits for the one before to end, and
 //!   only then says that that one's stage may be filled again;

@@ -56,8 +56,9 @@
 //!   component writes all of it.
 //! * Where threads wait at mbarriers: of more than two readers of an element of global memory, two. A thread that is
 //!   eight phases behind is taken to know more than it may; a clock that has counted to 16383 tells nothing.
-//! * Of a cluster of which one thread has waited for a word, all are taken to know what that tells; and whether a proxy fence stands
-//!   before the copies of what it tells of is not looked at.
+//! * Of a cluster of which one thread has waited for a word, all are taken to know what that tells; whether a proxy fence stands
+//!   before the copies of what it tells of is not looked at; and of more than two blocks that have read an element, two.
+//!   (What a copy has written to global memory no word tells of: that is reported, though its thread has waited for it.)
 //! * Of more than two lanes of one warp that read an element between two `sync_warp`s of parts of the warp, one.
 //!
 //! With more than one worker, of a race between blocks it depends on timing which block is seen as the first; with

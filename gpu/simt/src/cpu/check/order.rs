@@ -196,7 +196,13 @@ impl ThreadOrder {
 
     /// A thread of the cluster has waited for a word, by which blocks have told that.
     pub(super) fn acquire(&mut self, word: usize, told: Vec<Release>) {
-        self.told.insert(word, told);
+        let known = self.told.entry(word).or_default();
+        told.into_iter().for_each(|release| release.join(known));
+    }
+
+    /// What others have told this cluster, which it can tell, too.
+    pub(super) fn told(&self) -> impl Iterator<Item = &Release> {
+        self.told.values().flatten()
     }
 
     /// Has `old` been told of?

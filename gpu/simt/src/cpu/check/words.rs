@@ -30,35 +30,44 @@ impl Release {
             && (old.clock < self.clock || known() > old.own_clock() || old.own_clock() == LAST)
     }
 
-    /// Tells also what the same block tells later.
-    fn add(&mut self, later: Release) {
-        self.clock = later.clock;
-        self.known.resize(self.known.len().max(later.known.len()), 0);
-        for (known, more) in self.known.iter_mut().zip(later.known) {
+    /// Becomes one of those, of which each block has one.
+    pub(super) fn join(self, all: &mut Vec<Release>) {
+        let same = |old: &&mut Release| (old.worker, old.start) == (self.worker, self.start);
+        let Some(old) = all.iter_mut().find(same) else { return all.push(self) };
+        old.clock = old.clock.max(self.clock);
+        old.known.resize(old.known.len().max(self.known.len()), 0);
+        for (known, more) in old.known.iter_mut().zip(self.known) {
             *known = more.max(*known);
         }
     }
 }
 
+/// What blocks of a launch have told by a word, in that order, each with what the word was behind it.
+#[derive(Default)]
+struct Told(Vec<(u32, Vec<Release>)>);
+
 /// What all blocks of a launch have told, by the words' addresses.
 #[derive(Default)]
-pub(super) struct Words(Mutex<BTreeMap<usize, Vec<Release>>>);
+pub(super) struct Words(Mutex<BTreeMap<usize, Told>>);
 
 impl Words {
-    /// A block tells.
-    pub(super) fn release(&self, word: usize, release: Release) {
+    /// A block tells that, and `add` adds to the word and gives what it is then.
+    pub(super) fn release(&self, word: usize, all: Vec<Release>, add: impl FnOnce() -> u32) {
         let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = words.entry(word).or_default();
-        let same = |old: &&mut Release| (old.worker, old.start) == (release.worker, release.start);
-        match all.iter_mut().find(same) {
-            Some(old) => old.add(release),
-            None => all.push(release),
-        }
+        let Told(told) = words.entry(word).or_default();
+        told.push((add(), all));
     }
 
-    /// What has been told by a word.
-    pub(super) fn told(&self, word: usize) -> Vec<Release> {
+    /// What had been told by a word when it came to so much. (If it came to that in another way, all of it.)
+    pub(super) fn told(&self, word: usize, wanted: u32) -> Vec<Release> {
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        words.get(&word).cloned().unwrap_or_default()
+        let Some(Told(told)) = words.get(&word) else { return Vec::new() };
+        let last = told.iter().position(|&(value, _)| value >= wanted).unwrap_or(told.len());
+        let mut all = Vec::new();
+        told.iter()
+            .take(last + 1)
+            .flat_map(|(_, releases)| releases)
+            .for_each(|release| release.clone().join(&mut all));
+        all
     }
 }

@@ -267,7 +267,8 @@ pub(crate) mod views {
         /// block's threads then see (PTX `ld.acquire.gpu`).
         ///
         /// The launch's other blocks may not have begun, and have no room until this one has ended: so what is waited for
-        /// must have been begun by threads that run. On the CPU a wait that others do not end within a minute is a fault.
+        /// must have been begun by threads that run. On the CPU a wait that nobody ends, since all that run have ended
+        /// or wait themselves, is a fault.
         #[inline(always)]
         #[track_caller]
         pub fn wait_for_at_least(&self, index: usize, wanted: u32) {

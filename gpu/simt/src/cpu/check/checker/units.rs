@@ -321,16 +321,19 @@ impl Checker<'_> {
         self.waited_for_earlier.borrow_mut().insert(block::rank());
     }
 
-    /// The running thread is about to add to a word that other blocks wait for.
-    pub(in crate::cpu) fn release(&self, word: usize) {
-        let known = self.order_generally(|order| order.release(block::current().number));
+    /// The running thread adds to a word that other blocks wait for, by `add`, which gives what the word is then.
+    pub(in crate::cpu) fn release(&self, word: usize, add: impl FnOnce() -> u32) {
+        let (known, mut all) = self.order_generally(|order| {
+            (order.release(block::current().number), order.told().cloned().collect::<Vec<_>>())
+        });
         let (start, clock) = (self.block_start.get(), self.clock.get());
-        self.watch.words.release(word, Release { worker: self.worker, start, clock, known });
+        all.push(Release { worker: self.worker, start, clock, known });
+        self.watch.words.release(word, all, add);
     }
 
-    /// The running thread has waited for a word.
-    pub(in crate::cpu) fn acquire(&self, word: usize) {
-        let told = self.watch.words.told(word);
+    /// The running thread has waited for a word to be so much.
+    pub(in crate::cpu) fn acquire(&self, word: usize, wanted: u32) {
+        let told = self.watch.words.told(word, wanted);
         self.order.borrow_mut().acquire(word, told);
     }
 
