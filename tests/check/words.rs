@@ -163,7 +163,7 @@ macro_rules! check {
         let mut memory = Memory::new();
         let mut options = check::Options::default();
         (options.order, options.workers) = ($order, $workers);
-        let kernel = &self::checked_kernels::$name;
+        let kernel = &checked_kernels::$name;
         (run!(checked, check::launch, kernel, memory, &options).expect("a report"), memory)
     }};
 }
@@ -220,7 +220,7 @@ fn what_nobody_adds_is_waited_for_in_vain() {
         let mut memory = Memory::new();
         let mut options = cpu::Options::default();
         options.workers = workers;
-        let kernel = &self::device_kernels::too_many;
+        let kernel = &device_kernels::too_many;
         let stop = run!(device, cpu::launch, kernel, memory, &options).unwrap_err();
         assert!(stop.to_string().contains("which no block makes it"), "{stop}");
     }

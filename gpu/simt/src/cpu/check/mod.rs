@@ -6,7 +6,7 @@
 //! * **races**: two threads that access the same bytes of shared or global memory, one of them writing,
 //!   with nothing to order them. A barrier orders the threads of a block, `sync_warp` the lanes of its
 //!   mask, an mbarrier and `cluster::sync` those that wait for those that come; nothing orders the blocks of a
-//!   launch, but for a cluster's, and those that wait for a word to which others [add](crate::device::Out::release_add).
+//!   launch, but for a cluster's, and those that wait for a word to which others add (`Out::release_add`).
 //!   Atomic additions are no race with each other.
 //! * **reads of memory that nobody has written**, in shared memory by this block, in global memory at all
 //!   ([`Out::uninit`](crate::checked::Out)).
