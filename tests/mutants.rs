@@ -111,12 +111,12 @@ const SAMPLES: [Sample; 41] = [
     sample("gemm_wgmma", "remove-wait", "wait::<1>()", 1, ("both", "write-after-read")),
     sample("gemm_wgmma", "wait-for-less", "1", 1, ("both", "write-after-read")),
     sample("gemm_wgmma", "remove-commit", "commit()", 1, ("both", "write-after-read")),
-    // and which tile a block takes, and which rows of what it copies beside.
+    // and which tile a block takes.
     sample(
         "gemm_wgmma",
         "halve-block-index",
         "thread::block_idx_x()",
-        2,
+        1,
         ("both", "write-after-write"),
     ),
 ];
