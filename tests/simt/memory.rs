@@ -61,6 +61,23 @@ fn two_elements_where_that_is_valid() {
     }
 }
 
+/// Each thread writes one element of two bytes, unless it is the one that is left out.
+#[kernel(block = (8))]
+fn halves(left_out: u32, mut to: Out<F16>) {
+    let t = thread::thread_idx_x();
+    to.store_if(t as usize, [F16::from_f32(t as f32)], t != left_out);
+}
+
+#[test]
+fn two_bytes_where_that_is_valid() {
+    let mut to = [F16::from_f32(9.0); 16];
+    launch(&halves, [1, 1, 1], [8, 1, 1], (5, write(&mut to[1..9]))).unwrap();
+    for (at, value) in to.iter().enumerate() {
+        let expected = if (1..9).contains(&at) && at != 6 { at as f32 - 1.0 } else { 9.0 };
+        assert_eq!(value.to_f32(), expected, "element {at}");
+    }
+}
+
 #[kernel]
 fn multiply_add(x: f32, y: f64, mut single: Out<f32>, mut double: Out<f64>) {
     // Rounded twice, the difference from the rounded square would be zero.

@@ -38,7 +38,14 @@ fn product<T: Factor, A: Layout, B: Layout, const N: usize>(
         for step in 0..steps {
             let at = consumer.wait() * len;
             let (a, b) = (tiles.operand::<A>(at), tiles.operand::<B>(at + a_len));
-            sums.multiply_add_if(step > 0, a, b);
+            // Each second stage's one instruction after the other.
+            if step % 2 == 0 {
+                sums.multiply_add_if(step > 0, a, b);
+            } else {
+                for number in 0..(A::DEPTH / T::STEP) as u32 {
+                    sums.multiply_add_step(number, a, b);
+                }
+            }
             commit();
             wait::<0>();
             // The tensor cores have read for all of the warpgroup.

@@ -165,16 +165,30 @@ impl<T: Element> Out<T> {
         unsafe { *(self.0.add(index) as *mut u64) = core::mem::transmute_copy(&values) }
     }
 
-    /// Writes `N` elements from `index` on where that is `valid`, four, eight or sixteen bytes in one access. Their address
-    /// must be a multiple of as many. There is no branch around it, so reads that stand before it are not moved into one.
+    /// Writes `N` elements from `index` on where that is `valid`, two, four, eight or sixteen bytes in one access. Their
+    /// address must be a multiple of as many. There is no branch around it, so reads that stand before it are not moved into one.
     #[inline(always)]
     pub fn store_if<const N: usize>(&mut self, index: usize, values: [T; N], valid: bool) {
-        const { assert!(matches!(N * size_of::<T>(), 4 | 8 | 16), "four, eight or sixteen bytes") };
+        let bytes = const { N * size_of::<T>() };
+        const {
+            assert!(
+                matches!(N * size_of::<T>(), 2 | 4 | 8 | 16),
+                "two, four, eight or sixteen bytes"
+            )
+        };
         let place = self.0.wrapping_add(index);
         // SAFETY: inside the buffer and aligned where it is valid, as the kernel promises; equal sizes, of whichever of the
-        // three it is.
+        // four it is.
         unsafe {
-            match N * size_of::<T>() {
+            match bytes {
+                2 => {
+                    let half: u16 = core::mem::transmute_copy(&values);
+                    asm!(
+                        "{{ .reg .pred valid; setp.ne.b32 valid, {}, 0; @valid st.global.b16 [{}], {}; }}",
+                        in(reg32) u32::from(valid), in(reg64) place, in(reg16) half,
+                        options(nostack, preserves_flags),
+                    );
+                }
                 4 => {
                     let word: u32 = core::mem::transmute_copy(&values);
                     asm!(

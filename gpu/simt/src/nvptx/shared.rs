@@ -140,8 +140,8 @@ impl<T: Element> DynamicShared<T> {
     where
         T: Factor,
     {
-        // SAFETY: inside, as the kernel promises.
-        Operand::new(simt_shared_address(unsafe { self.0.add(index) }.cast()))
+        let start = simt_shared_address(self.0.cast());
+        Operand::new(start, index as u32 * size_of::<T>() as u32)
     }
 
     /// The same memory of the block of that rank in this cluster.

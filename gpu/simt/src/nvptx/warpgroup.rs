@@ -53,8 +53,9 @@ unsafe extern "C" {
 /// An operand in shared memory, 64 rows of A or N columns of B: of [`DynamicShared::operand`](super::DynamicShared).
 #[derive(Clone, Copy)]
 pub struct Operand<T, L> {
-    /// PTX ISA, "Matrix Descriptor Format".
-    descriptor: u64,
+    /// The lower half of its descriptor, in which alone the address is (PTX ISA, "Matrix Descriptor Format"). The upper one is the
+    /// same for all, so that from one instruction's operand to the next is one addition.
+    lower: u32,
     kind: PhantomData<fn() -> (T, L)>,
 }
 
@@ -69,17 +70,20 @@ impl<T: Factor, L: Layout> Operand<T, L> {
         (leading as u64 / 16) << 16 | (stride as u64 / 16) << 32 | swizzle << 62
     };
 
+    /// What begins so many bytes behind a place of this block's shared memory. Bits of an address above 256 KiB say which block of
+    /// the cluster it is.
     #[inline(always)]
-    pub(super) fn new(address: u32) -> Self {
+    pub(super) fn new(start: u32, bytes: u32) -> Self {
         const { assert!(L::BYTES == size_of::<T>(), "the layout is one of such elements") };
-        let descriptor = u64::from((address & 0x3ffff) >> 4) | Self::CONSTANTS;
-        Operand { descriptor, kind: PhantomData }
+        let address = (start & 0x3ffff) + bytes;
+        Operand { lower: (address >> 4) + Self::CONSTANTS as u32, kind: PhantomData }
     }
 
     /// Of the `number`th instruction's steps of k.
     #[inline(always)]
-    fn step(self, number: u64) -> u64 {
-        self.descriptor + number * const { L::ADVANCE as u64 / 16 }
+    fn step(self, number: u32) -> u64 {
+        let lower = self.lower + number * const { L::ADVANCE as u32 / 16 };
+        u64::from(lower) | const { Self::CONSTANTS >> 32 << 32 }
     }
 }
 
@@ -141,6 +145,20 @@ impl<const N: usize> Accumulators<N> {
         steps! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
     }
 
+    /// [`multiply_add`](Self::multiply_add) of one instruction's steps of k alone, the `number`th's: for an end of k that is less
+    /// than the operands have.
+    #[inline(always)]
+    pub fn multiply_add_step<T: Factor, A: Layout, B: Layout>(
+        &mut self,
+        number: u32,
+        a: Operand<T, A>,
+        b: Operand<T, B>,
+    ) {
+        // As in `multiply_add_if`.
+        wgmma_fence();
+        wgmma::multiply_add::<N, T, A, B>(&mut self.0.0, a.step(number), b.step(number), true);
+    }
+
     /// Begins to multiply A in registers, of `STEPS` times 8 steps of k, and that part of B which begins at the `first` times
     /// 8th step of k; and to add the product. `a` has for each 8 steps what a thread holds of them: with g = lane / 4 and t =
     /// lane % 4, of the 16 rows of its warp (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4) (PTX ISA, the figure of wgmma's
@@ -161,7 +179,7 @@ impl<const N: usize> Accumulators<N> {
         macro_rules! steps {
             ($($step:literal)*) => {$(
                 if const { $step < STEPS } {
-                    let b = b.step((first + $step) as u64);
+                    let b = b.step((first + $step) as u32);
                     wgmma::multiply_add_registers::<N>(&mut self.0.0, a[$step], b);
                 }
             )*};

@@ -247,7 +247,7 @@ fn compute<
                 }
             }
         }
-        output::store(given, (product, row, col), &master, (are_certain, filled));
+        output::store(given, (product, row, col), &mut master, (are_certain, filled));
         // They are not read again; else they would be kept while they are written.
         master = Fragment::unspecified();
     }

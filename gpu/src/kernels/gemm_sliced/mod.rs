@@ -219,7 +219,7 @@ impl Kind for Bf16x6 {
             if !are_certain {
                 master.map(|sum| exceptions::doubted(sum, sum.abs() >= least));
             }
-            output::store(given, place, &master, (are_certain, Filled::ALL));
+            output::store(given, place, &mut master, (are_certain, Filled::ALL));
         }
     }
 }

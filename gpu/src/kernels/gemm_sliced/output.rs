@@ -114,7 +114,7 @@ pub fn store<
 >(
     given: &mut Given<K, S, STAGES, GROUPS, STAGED>,
     (product, row, col): (u32, u32, u32),
-    sums: &Fragment<N>,
+    sums: &mut Fragment<N>,
     (certain, filled): (bool, Filled),
 ) {
     let (problem, (group, warp)) = (&anew(given.problem), place());
@@ -124,6 +124,7 @@ pub fn store<
     let mut epilogue = Epilogue::of_product(problem, product, given.c, given.bias);
     if certain && epilogue.is_scaled_in_rows() {
         let place = (base, lane());
+        words::scale(sums, &epilogue);
         words::store_late::<_, COLS, _, _, _>(sums, given.staged, place, &mut epilogue, (row, col));
         return;
     }

@@ -26,6 +26,7 @@ use super::{
     },
     DEPTH, add_products,
     gather::{Place, Rows},
+    instructions_of,
     operand::GROUP,
     output,
     walk::Walk,
@@ -179,11 +180,12 @@ fn multiply<
         let (product, row, col) = tile;
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
         let sums = add_products::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
-            &tiles,
+            &mut tiles,
             (warp / 4, warp % 4),
-            stages,
+            (stages, instructions_of::<T>(problem.k)),
             (&mut next, &mut read),
             &mut sums,
+            |_, _, _| (),
             || (),
         );
         let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);

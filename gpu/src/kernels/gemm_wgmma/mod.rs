@@ -11,7 +11,7 @@
 //! * **a product is always under way**: a warpgroup begins the next stage's before it waits for the one before to end, and
 //!   only then says that that one's stage may be filled again;
 //! * **a tile ends** for one warpgroup after the other ([`turns`]): of its last four stages, a whole ring, first the one multiplies,
-//!   and while it writes its sums, the other;
+//!   and while it writes its sums, the other. Of the last stage only those instructions are begun that have steps of k;
 //! * **a block** goes on to its next tile ([`walk`]) with the ring of stages as it is: while sums are written
 //!   ([`output`]), the next tile's first stages are filled;
 //! * **warps that have nothing to do** may copy B's last columns meanwhile, whose tiles come last ([`beside`]);
@@ -121,6 +121,9 @@ fn multiply<
         let shift = A::shift(problem, class);
         (row, class, shift, (problem.k + shift).div_ceil(DEPTH as u32))
     };
+    // Where the first steps of k must be cleared, the second stage's come before them, and are multiplied meanwhile. (Not the last
+    // stage's, which may be few.)
+    let turn_of_first = |shift: u32, stages: u32| u32::from(shift > 0 && stages > 2);
 
     // By a warp that does not prepare the ring meanwhile.
     if t == 32 {
@@ -154,9 +157,11 @@ fn multiply<
             while let Some((product, row, col)) = walk.next() {
                 let (row, class, shift, stages) = rows_of(row);
                 let (row, col) = (row * step + class, start + col + first_col);
-                for stage in 0..stages {
+                let of_first = turn_of_first(shift, stages);
+                for turn in 0..stages {
                     let at = producer.acquire_warp() * (len_a + len_b);
                     if warp::elect() {
+                        let stage = if turn > of_first { turn } else { of_first - turn };
                         let p = stage * DEPTH as u32;
                         producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
                         a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
@@ -184,30 +189,33 @@ fn multiply<
         }
         while let Some((product, row, col)) = walk.next() {
             let (row, class, shift, stages) = rows_of(row);
-            if A::STEP > 1 && shift > 0 {
-                let at = next.wait_warp() * (len_a + len_b) + group * GROUP * DEPTH;
-                let together = named_barriers![3, 2; 128].at(group);
-                A::clear_before(&mut tiles, at, shift, together);
-            }
+            let clear = |tiles: &mut DynamicShared<A::Element>, turn: u32, at: usize| {
+                if A::STEP > 1 && shift > 0 && turn == turn_of_first(shift, stages) {
+                    let together = named_barriers![3, 2; 128].at(group);
+                    A::clear_before(tiles, at + group * GROUP * DEPTH, shift, together);
+                }
+            };
             let mut sums = Accumulators::<TILE_COLS>::zeroed();
             // Whose turn is the second's has read all but these: else the ring had no room for the last, which the first
             // waits for.
-            let in_turn = stages.min(STAGES as u32);
+            let before = stages - stages.min(STAGES as u32);
             add_products::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
-                &tiles,
+                &mut tiles,
                 (group, warp),
-                stages - in_turn,
+                (before, instructions_of::<A::Element>(0)),
                 (&mut next, &mut read),
                 &mut sums,
+                clear,
                 || (),
             );
             turns.begin(group);
             let sums = add_products::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
-                &tiles,
+                &mut tiles,
                 (group, warp),
-                in_turn,
+                (stages - before, instructions_of::<A::Element>(problem.k + shift)),
                 (&mut next, &mut read),
                 &mut sums,
+                |tiles, turn, at| clear(tiles, before + turn, at),
                 || turns.end(group),
             );
             let rows = (class as usize, A::STEP);
@@ -219,9 +227,18 @@ fn multiply<
     turns.finish(group);
 }
 
-/// Adds the products of so many stages of the ring, for a warpgroup of that number: 64 rows of the tile. All have ended when this
-/// does; when the last has `begun` that is told. Of the ring's two turns the one is at what is begun next, the other at what has been
-/// read: a stage behind.
+/// Instructions that the last stage of so many steps of k takes: behind these there are zeros. A whole one takes as many as that of
+/// none.
+#[inline(always)]
+fn instructions_of<T: Factor>(steps: u32) -> u32 {
+    let beyond = steps % DEPTH as u32;
+    (if beyond == 0 { DEPTH as u32 } else { beyond }).div_ceil(const { T::STEP as u32 })
+}
+
+/// Adds the products of so many stages of the ring, of the last one's first so many instructions, for a warpgroup of that number: 64
+/// rows of the tile. Before each stage's begin, there is something to be done with what is in shared memory there; all have ended when
+/// this does; when the last has `begun` that is told. Of the ring's two turns the one is at what is begun next, the other at what has
+/// been read: a stage behind.
 #[inline(always)]
 #[track_caller]
 fn add_products<
@@ -234,36 +251,58 @@ fn add_products<
     const TILE_COLS: usize,
     const STAGES: usize,
 >(
-    tiles: &DynamicShared<T>,
+    tiles: &mut DynamicShared<T>,
     (group, warp): (usize, usize),
-    stages: u32,
+    (stages, of_last): (u32, u32),
     (next, read): (&mut Consumer<STAGES, S>, &mut Consumer<STAGES, S>),
     sums: &'a mut Accumulators<TILE_COLS>,
+    before: impl Fn(&mut DynamicShared<T>, u32, usize),
     begun: impl FnOnce(),
-) -> &'a Fragment<TILE_COLS> {
-    let mut release = || {
+) -> &'a mut Fragment<TILE_COLS> {
+    let release = |read: &mut Consumer<STAGES, S>| {
         // The tensor cores have read for all of the warpgroup.
         if warp == 0 {
             read.release_multiplied();
         }
         read.advance();
     };
-    for stage in 0..stages {
+    let release_one_before = |read: &mut Consumer<STAGES, S>| {
+        wait::<1>();
+        release(read);
+    };
+    let mut operands = |stage: u32, next: &Consumer<STAGES, S>| {
         let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * DEPTH);
+        before(tiles, stage, at);
         let rows = tiles.operand::<A>(at + group * GROUP * DEPTH);
-        let cols = tiles.operand::<B>(at + TILE_ROWS * DEPTH);
+        (rows, tiles.operand::<B>(at + TILE_ROWS * DEPTH))
+    };
+    // Is the last stage one of which not all is multiplied? Its instructions are a group each: how many they are is not known here.
+    let is_less = stages > 0 && of_last < const { (DEPTH / T::STEP) as u32 };
+    let whole = stages - u32::from(is_less);
+    for stage in 0..whole {
+        let (rows, cols) = operands(stage, next);
         sums.multiply_add(rows, cols);
         commit();
         next.advance();
         if stage > 0 {
-            wait::<1>();
-            release();
+            release_one_before(read);
         }
+    }
+    if is_less {
+        let (rows, cols) = operands(whole, next);
+        for number in 0..of_last {
+            sums.multiply_add_step(number, rows, cols);
+            commit();
+            if number == 0 && whole > 0 {
+                release_one_before(read);
+            }
+        }
+        next.advance();
     }
     begun();
     let sums = sums.wait::<0>();
     if stages > 0 {
-        release();
+        release(read);
     }
     sums
 }

@@ -29,7 +29,7 @@ pub const PITCH: usize = COLS + 4;
 #[inline(always)]
 #[track_caller]
 pub fn store<C: InWords, const N: usize, const STAGED: usize>(
-    sums: &Fragment<N>,
+    sums: &mut Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),

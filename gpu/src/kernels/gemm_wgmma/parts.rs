@@ -47,7 +47,7 @@ use super::{
         device::{warpgroup::*, *},
         gemm::{FOUR, epilogue::Epilogue, stored::Stored},
     },
-    DEPTH, add_products,
+    DEPTH, add_products, instructions_of,
     operand::{GROUP, Operand},
     output::ROWS,
     walk::Walk,
@@ -114,6 +114,7 @@ pub fn multiply<
     let (rank, parts) = (cluster::block_rank(), cluster::blocks());
     let all = problem.k.div_ceil(DEPTH as u32);
     let (first, end) = (all * rank / parts, all * (rank + 1) / parts);
+    let of_last = instructions_of::<A::Element>(if end == all { problem.k } else { 0 });
     let mut walk = Walk::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
 
     // By a warp that does not prepare the ring meanwhile.
@@ -164,11 +165,12 @@ pub fn multiply<
     while let Some((product, row, col)) = walk.next() {
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
         let sums = add_products::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
-            &tiles,
+            &mut tiles,
             (warp / 4, warp % 4),
-            end - first,
+            (end - first, of_last),
             (&mut next, &mut read),
             &mut sums,
+            |_, _, _| (),
             || (),
         );
         if parts > 1 {

@@ -14,14 +14,26 @@
 //!   taken up           8 lanes four words each: eight chunks of a row
 //! ```
 //!
-//! A row of C may begin anywhere: its first multiple of sixteen bytes is some elements *late*. Then a lane takes up two chunks,
-//! and of them the sixteen bytes that lie at a multiple in C. Elements before a row's first multiple and behind its last are
-//! stored one by one, those of all sixteen rows together.
+//! A row of C may begin anywhere, some elements *behind* a multiple of sixteen bytes. Then it is put down as many elements further
+//! on, so that a chunk that is taken up lies at a multiple in C. Elements of two bytes are put down in pairs: a row that begins an odd
+//! number of them behind is put down one less further on, and its chunks move by half a word when they are taken up, each with the word
+//! before it. What of a row goes beyond a part's words goes before those of the next part. Elements before a row's first multiple and
+//! behind its last are stored one by one, once a tile.
+//!
+//! ```text
+//!   C, bf16        . . . . . 0 1 2 | 3 4 5 6 7 8 9 10 | ..      a row that begins five behind
+//!   words, part 0  . .  . .  0 1  2 3  |  4 5  6 7 ..  122 123  |  124 125  126 127
+//!   taken up       . .  . .  . 0  1 2  |  3 4  5 6 ..  121 122  |
+//!   words, part 1  124 125  126 127  128 129 ..                     122 123 is kept beside them
+//! ```
+//!
+//! There rows are [`PITCH`](super::output::PITCH) words apart, four banks and some times 32: words of two elements meet no bank twice,
+//! those of f32, which are put down one at a time, each bank twice.
 
 use super::{
     super::{
         device::{warpgroup::Fragment, *},
-        gemm::{FOUR, epilogue::Epilogue, pieces::shifted, stored::Stored},
+        gemm::{FOUR, epilogue::Epilogue, stored::Stored},
     },
     output::{ROWS, each_pair_of},
 };
@@ -45,6 +57,16 @@ pub trait InWords: Stored<Real = f32> {
         at: usize,
         two: [f32; 2],
     );
+
+    /// As [`put`](Self::put), also from an odd word on.
+    fn put_anywhere<const ROWS: usize, const PITCH: usize>(
+        staged: &mut Shared<f32, ROWS, PITCH>,
+        at: usize,
+        two: [f32; 2],
+    );
+
+    /// Four words, or, if that `is_half`, those that begin half a word before them, for which it takes the word `before`.
+    fn moved(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR];
 
     /// Writes the elements of four words where that is `valid`, sixteen bytes that lie at a multiple of as many.
     fn write(view: &mut Out<Self>, index: usize, words: [f32; FOUR], valid: bool);
@@ -77,6 +99,22 @@ impl InWords for f32 {
 
     #[inline(always)]
     #[track_caller]
+    fn put_anywhere<const ROWS: usize, const PITCH: usize>(
+        staged: &mut Shared<f32, ROWS, PITCH>,
+        at: usize,
+        two: [f32; 2],
+    ) {
+        staged[at] = two[0];
+        staged[at + 1] = two[1];
+    }
+
+    #[inline(always)]
+    fn moved(_: impl FnOnce() -> f32, words: [f32; FOUR], _: bool) -> [f32; FOUR] {
+        words
+    }
+
+    #[inline(always)]
+    #[track_caller]
     fn write(view: &mut Out<f32>, index: usize, words: [f32; FOUR], valid: bool) {
         view.store_if(index, words, valid);
     }
@@ -85,6 +123,12 @@ impl InWords for f32 {
     fn element(word: f32, _: usize) -> f32 {
         word
     }
+}
+
+/// A word of two halves, the first one below.
+#[inline(always)]
+fn packed([first, second]: [u16; 2]) -> u32 {
+    u32::from(first) | u32::from(second) << 16
 }
 
 macro_rules! halves {
@@ -118,8 +162,28 @@ macro_rules! halves {
                 at: usize,
                 two: [f32; 2],
             ) {
-                let [first, second] = $half::from_two_f32(two).map(|half| u32::from(half.to_bits()));
-                staged[at] = f32::from_bits(first | second << 16);
+                staged[at] = f32::from_bits(packed($half::from_two_f32(two).map($half::to_bits)));
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn put_anywhere<const ROWS: usize, const PITCH: usize>(
+                staged: &mut Shared<f32, ROWS, PITCH>,
+                at: usize,
+                two: [f32; 2],
+            ) {
+                Self::put(staged, at, two);
+            }
+
+            #[inline(always)]
+            fn moved(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR] {
+                let by = 16 * u32::from(is_half);
+                let mut before = before().to_bits();
+                words.map(|word| {
+                    let both = u64::from(word.to_bits()) << 32 | u64::from(before);
+                    before = word.to_bits();
+                    f32::from_bits((both << by >> 32) as u32)
+                })
             }
 
             #[inline(always)]
@@ -170,15 +234,25 @@ pub fn store<
     const STAGED: usize,
     const PITCH: usize,
 >(
-    sums: &Fragment<N>,
+    sums: &mut Fragment<N>,
     staged: &mut Shared<f32, STAGED, PITCH>,
     lane: (usize, usize),
     epilogue: &mut Epilogue<C>,
     first: (usize, usize),
 ) {
+    scale(sums, epilogue);
     match epilogue.lies_by_16_bytes() {
         true => store_even::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, first),
         false => store_late::<_, WORDS, _, _, _>(sums, staged, lane, epilogue, first),
+    }
+}
+
+/// Multiplies with alpha.
+#[inline(always)]
+pub fn scale<C: InWords, const N: usize>(sums: &mut Fragment<N>, epilogue: &Epilogue<C>) {
+    let alpha = epilogue.alpha();
+    if alpha != 1.0 {
+        sums.map(|sum| alpha * sum);
     }
 }
 
@@ -190,13 +264,12 @@ fn put<C: InWords, const WORDS: usize, const N: usize, const STAGED: usize, cons
     part: usize,
     staged: &mut Shared<f32, STAGED, PITCH>,
     (base, lane): (usize, usize),
-    alpha: f32,
 ) {
     C::each_pair_of::<WORDS, _>(sums, part, |row, col, two| {
         // Put so, all but the lane's part is known to the compiler.
         let row = lane / 4 + row as usize % ROWS / 8 * 8;
         let col = lane % 4 * 2 + col as usize / 8 * 8;
-        C::put(staged, base + place::<WORDS>(row, col / C::EACH), two.map(|sum| alpha * sum));
+        C::put(staged, base + place::<WORDS>(row, col / C::EACH), two);
     });
     warp::sync_warp(warp::ALL);
 }
@@ -219,13 +292,12 @@ fn store_even<
 ) {
     let cols = const { WORDS * C::EACH };
     let (rows_left, cols_left) = epilogue.left(first);
-    let alpha = epilogue.alpha();
     // A lane's four words of each second row, or of each fourth.
     let each = const { rows_taken(WORDS) };
     let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
     let mut to = epilogue.place(first) + row_of_lane * epilogue.between_rows() + word * C::EACH;
     for part in 0..cols_left.div_ceil(cols).min(N.div_ceil(cols)) {
-        put::<C, WORDS, _, _, _>(sums, part, staged, (base, lane), alpha);
+        put::<C, WORDS, _, _, _>(sums, part, staged, (base, lane));
         let col = part * cols + word * C::EACH;
         let rows = if col < cols_left.min(N) { rows_left } else { 0 };
         let mut at = to;
@@ -249,7 +321,7 @@ fn store_even<
     }
 }
 
-/// [`store`] to a C whose rows begin and end anywhere.
+/// [`store`] to a C whose rows begin and end anywhere, of sums that have been [multiplied with alpha](scale).
 #[inline(always)]
 #[track_caller]
 pub fn store_late<
@@ -263,18 +335,79 @@ pub fn store_late<
     staged: &mut Shared<f32, STAGED, PITCH>,
     (base, lane): (usize, usize),
     epilogue: &mut Epilogue<C>,
-    (row, col): (usize, usize),
+    first @ (first_row, col): (usize, usize),
 ) {
-    let cols = const { WORDS * C::EACH };
-    let (_, left) = epilogue.left((row, col));
-    let alpha = epilogue.alpha();
-    for part in 0..left.div_ceil(cols).min(N.div_ceil(cols)) {
-        put::<C, WORDS, _, _, _>(sums, part, staged, (base, lane), alpha);
-        let first = (row, col + part * cols);
-        let width = cols.min(N - part * cols).min(left - part * cols);
-        write_pieces::<_, WORDS, N, _, _>(staged, (base, lane), epilogue, first, width);
-        write_ends::<_, WORDS, _, _>(staged, (base, lane), epilogue, first, width);
+    const { assert!(PITCH >= WORDS + FOUR, "words move up by less than a chunk, and one is kept") };
+    let cols = const { (WORDS * C::EACH) as u32 };
+    // Numbers of 32 bits: with 64 each step would be two instructions.
+    let (rows, width) = epilogue.left(first);
+    let left = (rows.min(ROWS) as u32, width.min(N) as u32);
+    for part in 0..left.1.div_ceil(cols) {
+        // What follows from it would else be computed before the loop, and kept.
+        let anew = |lane: usize| warp::shuffle(warp::ALL, lane as u32, lane as u32) as usize;
+        let lane = anew(lane);
+        let row = lane / 4;
+        // Rows that are eight apart begin as far behind.
+        let behind = behind(epilogue, epilogue.place((first_row + row, col))) as usize;
+        let to = base + row * PITCH + lane % 4 * 2 / C::EACH + behind / C::EACH;
+        C::each_pair_of::<WORDS, _>(sums, part as usize, |row, col, two| {
+            // Put so, all but the lane's part is known to the compiler.
+            let at = to + row as usize % ROWS / 8 * 8 * PITCH + col as usize / 8 * 8 / C::EACH;
+            C::put_anywhere(staged, at, two);
+        });
         warp::sync_warp(warp::ALL);
+        let lane = anew(lane);
+        let place = (part * cols, base, lane);
+        write_pieces::<_, WORDS, N, _, _>(staged, place, epilogue, first, left);
+        let is_last = left.1 <= (part + 1) * cols;
+        for end in u32::from(part > 0)..1 + u32::from(is_last) {
+            write_end::<_, WORDS, _, _>(staged, place, epilogue, first, left, end == 1);
+        }
+        warp::sync_warp(warp::ALL);
+        if !is_last {
+            keep::<_, WORDS, _, _>(staged, (base, lane), epilogue, first);
+        }
+    }
+}
+
+/// Elements by which a place of C lies behind a multiple of sixteen bytes.
+#[inline(always)]
+fn behind<C: InWords>(epilogue: &Epilogue<C>, place: usize) -> u32 {
+    let piece = const { (FOUR * C::EACH) as u32 };
+    (piece - epilogue.late(place) as u32) % piece
+}
+
+/// Puts what is behind a part's words before those of the next part, and the last of its words where [`before`] looks for it.
+#[inline(always)]
+#[track_caller]
+fn keep<C: InWords, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    (base, lane): (usize, usize),
+    epilogue: &Epilogue<C>,
+    (first_row, col): (usize, usize),
+) {
+    // Two lanes a row, two words each.
+    let row = lane / 2;
+    let moved = behind(epilogue, epilogue.place((first_row + row, col))) as usize / C::EACH;
+    let row = base + row * PITCH;
+    for i in 0..2 {
+        let number = lane % 2 * 2 + i;
+        if number <= moved {
+            let to = if number == 0 { const { WORDS + FOUR - 1 } } else { number - 1 };
+            staged[row + to] = staged[row + WORDS - 1 + number];
+        }
+    }
+    warp::sync_warp(warp::ALL);
+}
+
+/// The place in a row of the word before that one: of a part's first, that of the part before.
+#[inline(always)]
+fn before<const WORDS: usize>(word: usize, part: u32) -> usize {
+    match (word, part) {
+        // There is none.
+        (0, 0) => 0,
+        (0, _) => WORDS + FOUR - 1,
+        _ => word - 1,
     }
 }
 
@@ -289,71 +422,103 @@ fn write_pieces<
     const PITCH: usize,
 >(
     staged: &Shared<f32, STAGED, PITCH>,
-    (base, lane): (usize, usize),
+    (part, base, lane): (u32, usize, usize),
     epilogue: &mut Epilogue<C>,
     first: (usize, usize),
-    width: usize,
+    (rows, width): (u32, u32),
 ) {
     let piece = const { FOUR * C::EACH };
     // A lane's four words of each second row, or of each fourth.
     let each = const { rows_taken(WORDS) };
-    let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
-    let col = word * C::EACH;
-    // Of a lane whose piece does not lie within so many columns, even if it is not late, no rows.
-    let most_late = width.saturating_sub(col + piece) as u32;
-    let rows = if col + piece <= width { epilogue.left(first).0 } else { 0 };
-    let rows = rows.saturating_sub(row_of_lane) as u32;
-    let mut at = epilogue.place(first) + row_of_lane * epilogue.between_rows() + col;
-    // Rows that are eight apart begin as far behind a multiple.
-    let late: [u32; 4] =
-        core::array::from_fn(|i| epilogue.late(at + each * i * epilogue.between_rows()) as u32);
-    // Eight rows or sixteen are read before one is written, so that no read is waited for alone.
-    for four in (0..ROWS).step_by(4 * each) {
-        let mut words = [[0.0; FOUR]; 4];
-        for i in 0..4 {
-            let row = four + each * i + row_of_lane;
-            // Behind a row's last piece nothing is taken of the next chunk: it may be any that was put down.
-            let [own, next] = [word, word + FOUR].map(|word| {
-                let word = word % const { words_put::<C, WORDS, N>() };
-                let words: [f32; FOUR] = staged.load128(base + place::<WORDS>(row, word));
-                words.map(f32::to_bits)
-            });
-            words[i] = shifted(own, next, late[i] as usize * size_of::<C>()).map(f32::from_bits);
+    let (row_of_lane, chunk) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR));
+    let col = part + (chunk * piece) as u32;
+    let rows = if width < piece as u32 { 0 } else { rows };
+    let rows = rows.saturating_sub(row_of_lane as u32);
+    let most = width.saturating_sub(piece as u32);
+    let between = epilogue.between_rows();
+    let start = epilogue.place(first) + row_of_lane * between;
+    // A lane for which nothing was put down reads another one's.
+    let word = chunk % const { words_put::<C, WORDS, N>() / FOUR } * FOUR;
+    let before_word = before::<WORDS>(word, part);
+    let from = base + row_of_lane * PITCH;
+    for two in (0..8 / each).step_by(2) {
+        let mut words = [[[0.0; FOUR]; 2]; 2];
+        let (mut cols, mut places) = ([0; 2], [0; 2]);
+        for i in 0..2 {
+            let row = (two + i) * each;
+            let place = start + row * between;
+            let behind = behind(epilogue, place);
+            // Before the first column there is none: a large number.
+            cols[i] = col.wrapping_sub(behind);
+            places[i] = (place + col as usize).wrapping_sub(behind as usize);
+            let (word, before) = match cols[i] > col {
+                true => (FOUR, FOUR - 1),
+                false => (word, before_word),
+            };
+            // Rows that are eight apart begin as far behind.
+            for below in 0..2 {
+                let from = from + (row + 8 * below) * PITCH;
+                let is_half = behind as usize % C::EACH > 0;
+                words[i][below] =
+                    C::moved(|| staged[from + before], staged.load128(from + word), is_half);
+            }
         }
-        for i in 0..4 {
-            let valid = ((four + each * i) as u32) < rows && late[i] <= most_late;
-            C::write(epilogue.c(), at + late[i] as usize, words[i], valid);
-            at += each * epilogue.between_rows();
+        for i in 0..2 {
+            for below in 0..2 {
+                let row = ((two + i) * each + 8 * below) as u32;
+                let valid = row < rows && cols[i] <= most;
+                C::write(epilogue.c(), places[i] + 8 * below * between, words[i][below], valid);
+            }
         }
     }
 }
 
-/// Writes, of so many columns, what lies before each row's first multiple of sixteen bytes, and behind its last.
+/// Writes, of so many columns, what lies before each row's first multiple of sixteen bytes, or behind its last.
 #[inline(always)]
 #[track_caller]
-fn write_ends<C: InWords, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
+fn write_end<C: InWords, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
     staged: &Shared<f32, STAGED, PITCH>,
-    (base, lane): (usize, usize),
+    (part, base, lane): (u32, usize, usize),
     epilogue: &mut Epilogue<C>,
     first: (usize, usize),
-    width: usize,
+    (rows, width): (u32, u32),
+    is_last: bool,
 ) {
-    let piece = const { FOUR * C::EACH };
     // Each end is less than a piece.
-    let lanes = 2 * piece;
-    let (row_of_lane, number) = (lane / lanes, lane % lanes);
-    let (rows, _) = epilogue.left(first);
-    for row in (row_of_lane..ROWS).step_by(32 / lanes) {
-        let to = epilogue.place(first) + row * epilogue.between_rows();
-        let late = epilogue.late(to);
-        let col = match number < piece {
-            true if number < late => number,
-            true => width,
-            false => late + width.saturating_sub(late) / piece * piece + number - piece,
+    let piece = const { FOUR * C::EACH };
+    let (row_of_lane, number) = (lane / piece, lane % piece);
+    let each = const { 32 / (FOUR * C::EACH) };
+    let rows = rows.saturating_sub(row_of_lane as u32);
+    let between = epilogue.between_rows();
+    let start = epilogue.place(first) + row_of_lane * between;
+    let width = width - part;
+    for row in (0..8).step_by(each) {
+        let to = start + row * between;
+        let behind = behind(epilogue, to);
+        let end = width + behind;
+        let (least, most) = match is_last {
+            true => (end / piece as u32 * piece as u32, end),
+            false => (behind, end.min(piece as u32)),
         };
-        if row < rows && col < width {
-            let word = staged[base + place::<WORDS>(row, col / C::EACH)];
-            epilogue.c()[to + col] = C::element(word, col % C::EACH);
+        let at = if is_last { least } else { 0 } + number as u32;
+        // A row's only piece may be none whole: that is written as what lies before.
+        let is_head = part == 0 && behind > 0;
+        let is_this = if is_last { !is_head || least > 0 } else { is_head };
+        let valid = is_this && at >= least && at < most;
+        // Where there is nothing to be written any word is read.
+        let from = if valid { at } else { behind };
+        let half = behind % C::EACH as u32;
+        let (word, half) = match from < half {
+            true => (before::<WORDS>(0, part), C::EACH - 1),
+            false => ((from - half) as usize / C::EACH, (from - half) as usize % C::EACH),
+        };
+        let from = base + row_of_lane * PITCH + word;
+        let to = (to + (part + at) as usize).wrapping_sub(behind as usize);
+        for below in 0..2 {
+            let word = staged[from + (row + 8 * below) * PITCH];
+            let valid = valid && ((row + 8 * below) as u32) < rows;
+            let element = C::element(word, half);
+            epilogue.c().store_if(to + 8 * below * between, [element], valid);
         }
     }
 }

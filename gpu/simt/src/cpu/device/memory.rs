@@ -226,13 +226,18 @@ pub(crate) mod views {
             unsafe { *self.at(index, N, Access::Write).cast() = values }
         }
 
-        /// Writes `N` elements from `index` on where that is `valid`, four, eight or sixteen bytes in one access. Their address
-        /// must be a multiple of as many. There is no branch around it, so reads that stand before it are not moved
-        /// into one.
+        /// Writes `N` elements from `index` on where that is `valid`, two, four, eight or sixteen bytes in one access. Their
+        /// address must be a multiple of as many. There is no branch around it, so reads that stand before it are not
+        /// moved into one.
         #[inline(always)]
         #[track_caller]
         pub fn store_if<const N: usize>(&mut self, index: usize, values: [T; N], valid: bool) {
-            const { assert!(matches!(N * size_of::<T>(), 4 | 8 | 16), "four, eight or sixteen bytes") };
+            const {
+                assert!(
+                    matches!(N * size_of::<T>(), 2 | 4 | 8 | 16),
+                    "two, four, eight or sixteen bytes"
+                )
+            };
             if valid {
                 // SAFETY: inside the buffer, which is valid (`new`).
                 unsafe { *self.at(index, N, Access::Write).cast() = values }

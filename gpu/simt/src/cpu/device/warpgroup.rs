@@ -157,12 +157,38 @@ impl<const N: usize> Accumulators<N> {
         a: Operand<T, A>,
         b: Operand<T, B>,
     ) {
+        self.multiply_add_steps(kept, (0, A::DEPTH / T::STEP), a, b);
+    }
+
+    /// [`multiply_add`](Self::multiply_add) of one instruction's steps of k alone, the `number`th's: for an end of k that is less
+    /// than the operands have.
+    #[track_caller]
+    pub fn multiply_add_step<T: Factor, A: Layout, B: Layout>(
+        &mut self,
+        number: u32,
+        a: Operand<T, A>,
+        b: Operand<T, B>,
+    ) {
+        let all = A::DEPTH / T::STEP;
+        assert!((number as usize) < all, "instruction {number} of operands that have {all}");
+        self.multiply_add_steps(true, (number as usize, 1), a, b);
+    }
+
+    /// From that instruction's steps of k on, those of so many.
+    #[track_caller]
+    fn multiply_add_steps<T: Factor, A: Layout, B: Layout>(
+        &mut self,
+        kept: bool,
+        (first, steps): (usize, usize),
+        a: Operand<T, A>,
+        b: Operand<T, B>,
+    ) {
         const { assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k") };
         let request = Request {
             format: format::<T>(),
             columns: N,
-            steps: A::DEPTH / T::STEP,
-            first: 0,
+            steps,
+            first,
             kept,
             a: Some(a.source(fragment::ROWS)),
             b: b.source(N),
