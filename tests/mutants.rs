@@ -110,7 +110,8 @@ const SAMPLES: [Sample; 41] = [
     sample("gemm_wgmma", "remove-barrier", BARRIER, 3, ("check", "read-after-write")),
     sample("gemm_wgmma", "remove-wait", "wait::<1>()", 1, ("both", "write-after-read")),
     sample("gemm_wgmma", "wait-for-less", "1", 1, ("both", "write-after-read")),
-    sample("gemm_wgmma", "remove-commit", "commit()", 1, ("both", "write-after-read")),
+    // of whole stages, and of the last one that is less,
+    sample("gemm_wgmma", "remove-commit", "commit()", 2, ("both", "write-after-read")),
     // and which tile a block takes.
     sample(
         "gemm_wgmma",

@@ -353,7 +353,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm_wgmma"],
         operator: "weaken-comparison",
-        line: "if A::STEP > 1 && shift > 0 {",
+        line: "if A::STEP > 1 && shift > 0 && turn == turn_of_first(shift, stages) {",
         from: "A::STEP > 1",
         to: "A::STEP >= 1",
         reason: "rows that are one apart begin with no shift",
@@ -361,18 +361,10 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm_wgmma"],
         operator: "weaken-comparison",
-        line: "if A::STEP > 1 && shift > 0 {",
+        line: "if A::STEP > 1 && shift > 0 && turn == turn_of_first(shift, stages) {",
         from: "shift > 0",
         to: "shift >= 0",
         reason: "nothing is cleared where there is no shift",
-    },
-    Equivalent {
-        kernels: &["gemm_wgmma"],
-        operator: "wrong-stage",
-        line: "let at = next.wait_warp() * (len_a + len_b) + group * GROUP * DEPTH;",
-        from: "next",
-        to: "read",
-        reason: "where a tile begins, what is begun next is what is read next",
     },
     Equivalent {
         kernels: &["gemm_wgmma"],
@@ -585,7 +577,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm_wgmma"],
         operator: "strengthen-comparison",
-        line: "if A::STEP > 1 && shift > 0 {",
+        line: "if A::STEP > 1 && shift > 0 && turn == turn_of_first(shift, stages) {",
         from: "A::STEP > 1",
         to: "A::STEP > 1 + 1",
         reason: "rows are one apart, or eight",
@@ -593,7 +585,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm_wgmma"],
         operator: "drop-operand",
-        line: "if A::STEP > 1 && shift > 0 {",
+        line: "if A::STEP > 1 && shift > 0 && turn == turn_of_first(shift, stages) {",
         from: "A::STEP > 1 &&",
         to: "",
         reason: "rows that are one apart begin with no shift",
@@ -601,7 +593,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm_wgmma"],
         operator: "drop-operand",
-        line: "if A::STEP > 1 && shift > 0 {",
+        line: "if A::STEP > 1 && shift > 0 && turn == turn_of_first(shift, stages) {",
         from: "&& shift > 0",
         to: "",
         reason: "nothing is cleared where there is no shift",

@@ -437,8 +437,9 @@ fn write_pieces<
     let most = width.saturating_sub(piece as u32);
     let between = epilogue.between_rows();
     let start = epilogue.place(first) + row_of_lane * between;
-    // A lane for which nothing was put down reads another one's.
-    let word = chunk % const { words_put::<C, WORDS, N>() / FOUR } * FOUR;
+    // A lane for which nothing was put down reads the second chunk, of which all was, however far behind the row begins.
+    let is_put = chunk < const { words_put::<C, WORDS, N>() / FOUR };
+    let word = if is_put { chunk * FOUR } else { FOUR };
     let before_word = before::<WORDS>(word, part);
     let from = base + row_of_lane * PITCH;
     for two in (0..8 / each).step_by(2) {
@@ -458,7 +459,7 @@ fn write_pieces<
             // Rows that are eight apart begin as far behind.
             for below in 0..2 {
                 let from = from + (row + 8 * below) * PITCH;
-                let is_half = behind as usize % C::EACH > 0;
+                let is_half = !(behind as usize).is_multiple_of(C::EACH);
                 words[i][below] =
                     C::moved(|| staged[from + before], staged.load128(from + word), is_half);
             }
