@@ -65,12 +65,17 @@ struct Case {
     /// Blocks that split k.
     parts: u32,
     full: bool,
+    /// Elements between C's rows, which nobody writes.
+    between: usize,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Case { sizes: [m, n, k], count, blocks, parts, full } = self;
+        let Case { sizes: [m, n, k], count, blocks, parts, full, between } = self;
         write!(f, "{count} of m, n, k = {m}, {n}, {k}, by {blocks} in {parts}")?;
+        if *between > 0 {
+            write!(f, ", C's rows {between} apart")?;
+        }
         f.write_str(if *full { ", beta -1, bias, ReLU" } else { "" })
     }
 }
@@ -78,7 +83,10 @@ impl fmt::Display for Case {
 /// The first is run in every order of the threads, each of the others in one.
 fn cases(layout: &Layout) -> Vec<Case> {
     let [rows, cols] = layout.tile;
-    let case = |sizes, blocks, full| Case { sizes, count: 1, blocks, parts: 1, full };
+    let case =
+        |sizes, blocks, full| Case { sizes, count: 1, blocks, parts: 1, full, between: 0 };
+    // Of a further tile there are so many columns, and C's rows begin anywhere.
+    let few = |width, between| Case { between, ..case([19, cols + width, 8], 1, false) };
     let mut cases = match layout.walkers {
         // Several tiles of a block, and parts of tiles; more stages than a ring has, the last in part.
         Some(walkers) => vec![
@@ -94,6 +102,12 @@ fn cases(layout: &Layout) -> Vec<Case> {
             case([3 * rows, 3 * cols, 72], 1, false),
             // More than a band of tiles: 2048 rows.
             case([2048 + rows / walkers as usize - 5, cols + 4, 8], 3, false),
+            // Sixteen bytes of f32 and of bf16, one element less, and one more than is put down at a time.
+            few(4, 1),
+            few(3, 0),
+            few(8, 1),
+            few(7, 0),
+            few(129, 0),
         ],
         // Parts of tiles; more slabs than there are stages, of one ring and of four of them.
         None => vec![
@@ -332,7 +346,7 @@ fn launch<P: Parameters>(
     case: &Case,
     order: Order,
 ) -> (Vec<String>, Option<String>) {
-    let Case { sizes: [m, n, k], count, blocks, parts, full } = *case;
+    let Case { sizes: [m, n, k], count, blocks, parts, full, between } = *case;
     // Columns of B that are not there yet.
     let last = match layout.copies_beside && count == 1 {
         true => (n - 1) / layout.tile[1] * layout.tile[1]..n,
@@ -373,7 +387,8 @@ fn launch<P: Parameters>(
     // With beta = 0 it is not to be read, and each element is to be written.
     let before = |at: usize| (at % 5) as f32 - 2.0;
     let first = |at| if full { P::C::of(before(at).into()) } else { P::C::UNTOUCHED };
-    let mut c = (0..count * m * n).map(first).collect::<Vec<_>>();
+    let pitch = n + between;
+    let mut c = (0..count * m * pitch).map(first).collect::<Vec<_>>();
     let bias = |col: usize| (col % 64) as f32 - 32.0;
     let biases = (0..n).map(|col| P::C::of(bias(col).into())).collect::<Vec<_>>();
     let problem = Problem {
@@ -387,8 +402,8 @@ fn launch<P: Parameters>(
         products: count as u32,
         a: strides(0, layout.along_k[0]),
         b: strides(1, !layout.along_k[1]),
-        c: [n as u64, 1],
-        batch: [operands.0[0].step, operands.0[1].step, m * n].map(|step| step as u64),
+        c: [pitch as u64, 1],
+        batch: [operands.0[0].step, operands.0[1].step, m * pitch].map(|step| step as u64),
         ..Problem::default()
     };
     let declaration = layout.declaration;
@@ -432,11 +447,19 @@ fn launch<P: Parameters>(
         let line = |which, outer| (0..k).map(move |p| integer(which, i, outer, p));
         let columns = (0..n).map(|col| line(1, col).collect::<Vec<_>>()).collect::<Vec<_>>();
         for row in 0..m {
+            let behind = (i * m + row) * pitch + n;
+            let untouched = |at: usize| {
+                let (got, was): (f64, f64) = (c[at].into(), first(at).into());
+                got == was || got.is_nan() && was.is_nan()
+            };
+            if !(behind..behind + between).all(untouched) {
+                return (found, Some(format!("written behind row {row} of C")));
+            }
             let a = line(0, row).collect::<Vec<_>>();
             for col in 0..n {
                 // Integers below 2^24: exact in any order, and then rounded once.
                 let sum = a.iter().zip(&columns[col]).map(|(a, b)| a * b).sum::<f32>();
-                let at = (i * m + row) * n + col;
+                let at = (i * m + row) * pitch + col;
                 let want = match full {
                     true => (2.0 * sum - before(at) + bias(col)).max(0.0),
                     false => 2.0 * sum,

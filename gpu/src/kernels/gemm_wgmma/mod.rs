@@ -277,7 +277,7 @@ fn add_products<
         (rows, tiles.operand::<B>(at + TILE_ROWS * DEPTH))
     };
     // Is the last stage one of which not all is multiplied? Its instructions are a group each: how many they are is not known here.
-    let is_less = stages > 0 && of_last < const { (DEPTH / T::STEP) as u32 };
+    let is_less = stages > 0 && of_last < instructions_of::<T>(0);
     let whole = stages - u32::from(is_less);
     for stage in 0..whole {
         let (rows, cols) = operands(stage, next);

@@ -59,11 +59,15 @@ pub trait InWords: Stored<Real = f32> {
     );
 
     /// As [`put`](Self::put), also from an odd word on.
+    #[inline(always)]
+    #[track_caller]
     fn put_anywhere<const ROWS: usize, const PITCH: usize>(
         staged: &mut Shared<f32, ROWS, PITCH>,
         at: usize,
         two: [f32; 2],
-    );
+    ) {
+        Self::put(staged, at, two);
+    }
 
     /// Four words, or, if that `is_half`, those that begin half a word before them, for which it takes the word `before`.
     fn moved(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR];
@@ -163,16 +167,6 @@ macro_rules! halves {
                 two: [f32; 2],
             ) {
                 staged[at] = f32::from_bits(packed($half::from_two_f32(two).map($half::to_bits)));
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            fn put_anywhere<const ROWS: usize, const PITCH: usize>(
-                staged: &mut Shared<f32, ROWS, PITCH>,
-                at: usize,
-                two: [f32; 2],
-            ) {
-                Self::put(staged, at, two);
             }
 
             #[inline(always)]
@@ -377,6 +371,11 @@ fn behind<C: InWords>(epilogue: &Epilogue<C>, place: usize) -> u32 {
     (piece - epilogue.late(place) as u32) % piece
 }
 
+/// The place in a row of so many words where the last one of the part before is kept.
+const fn kept(words: usize) -> usize {
+    words + FOUR - 1
+}
+
 /// Puts what is behind a part's words before those of the next part, and the last of its words where [`before`] looks for it.
 #[inline(always)]
 #[track_caller]
@@ -393,7 +392,7 @@ fn keep<C: InWords, const WORDS: usize, const STAGED: usize, const PITCH: usize>
     for i in 0..2 {
         let number = lane % 2 * 2 + i;
         if number <= moved {
-            let to = if number == 0 { const { WORDS + FOUR - 1 } } else { number - 1 };
+            let to = if number == 0 { kept(WORDS) } else { number - 1 };
             staged[row + to] = staged[row + WORDS - 1 + number];
         }
     }
@@ -406,7 +405,7 @@ fn before<const WORDS: usize>(word: usize, part: u32) -> usize {
     match (word, part) {
         // There is none.
         (0, 0) => 0,
-        (0, _) => WORDS + FOUR - 1,
+        (0, _) => kept(WORDS),
         _ => word - 1,
     }
 }
@@ -468,7 +467,8 @@ fn write_pieces<
             for below in 0..2 {
                 let row = ((two + i) * each + 8 * below) as u32;
                 let valid = row < rows && cols[i] <= most;
-                C::write(epilogue.c(), places[i] + 8 * below * between, words[i][below], valid);
+                let place = places[i].wrapping_add(8 * below * between);
+                C::write(epilogue.c(), place, words[i][below], valid);
             }
         }
     }
@@ -519,7 +519,7 @@ fn write_end<C: InWords, const WORDS: usize, const STAGED: usize, const PITCH: u
             let word = staged[from + (row + 8 * below) * PITCH];
             let valid = valid && ((row + 8 * below) as u32) < rows;
             let element = C::element(word, half);
-            epilogue.c().store_if(to + 8 * below * between, [element], valid);
+            epilogue.c().store_if(to.wrapping_add(8 * below * between), [element], valid);
         }
     }
 }
