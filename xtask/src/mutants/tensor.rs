@@ -74,7 +74,7 @@ impl fmt::Display for Case {
         let Case { sizes: [m, n, k], count, blocks, parts, full, between } = self;
         write!(f, "{count} of m, n, k = {m}, {n}, {k}, by {blocks} in {parts}")?;
         if *between > 0 {
-            write!(f, ", C's rows {between} apart")?;
+            write!(f, ", {between} between C's rows")?;
         }
         f.write_str(if *full { ", beta -1, bias, ReLU" } else { "" })
     }
@@ -386,8 +386,11 @@ fn launch<P: Parameters>(
     };
     // With beta = 0 it is not to be read, and each element is to be written.
     let before = |at: usize| (at % 5) as f32 - 2.0;
-    let first = |at| if full { P::C::of(before(at).into()) } else { P::C::UNTOUCHED };
     let pitch = n + between;
+    let first = |at| match full && at % pitch < n {
+        true => P::C::of(before(at).into()),
+        false => P::C::UNTOUCHED,
+    };
     let mut c = (0..count * m * pitch).map(first).collect::<Vec<_>>();
     let bias = |col: usize| (col % 64) as f32 - 32.0;
     let biases = (0..n).map(|col| P::C::of(bias(col).into())).collect::<Vec<_>>();
@@ -448,11 +451,7 @@ fn launch<P: Parameters>(
         let columns = (0..n).map(|col| line(1, col).collect::<Vec<_>>()).collect::<Vec<_>>();
         for row in 0..m {
             let behind = (i * m + row) * pitch + n;
-            let untouched = |at: usize| {
-                let (got, was): (f64, f64) = (c[at].into(), first(at).into());
-                got == was || got.is_nan() && was.is_nan()
-            };
-            if !(behind..behind + between).all(untouched) {
+            if !c[behind..behind + between].iter().all(|element| element.is_untouched()) {
                 return (found, Some(format!("written behind row {row} of C")));
             }
             let a = line(0, row).collect::<Vec<_>>();
