@@ -12,6 +12,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm/pad.rs", include_str!("../kernels/gemm/pad.rs")),
     ("kernels/gemm/pieces.rs", include_str!("../kernels/gemm/pieces.rs")),
     ("kernels/gemm/real.rs", include_str!("../kernels/gemm/real.rs")),
+    ("kernels/gemm/rows.rs", include_str!("../kernels/gemm/rows.rs")),
     ("kernels/gemm/stored.rs", include_str!("../kernels/gemm/stored.rs")),
     ("kernels/gemm_mma/entries.rs", include_str!("../kernels/gemm_mma/entries.rs")),
     ("kernels/gemm_mma/mod.rs", include_str!("../kernels/gemm_mma/mod.rs")),

@@ -22,6 +22,8 @@ pub mod operand;
 pub mod pad;
 pub mod pieces;
 pub mod real;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod rows;
 pub mod stored;
 
 use self::{

@@ -2,11 +2,7 @@
 //! ([`pad_rows`]), or turned over, so that columns become rows ([`turn_rows`]).
 //!
 //! As they are:
-//! * **A thread** writes sixteen bytes of a row at once. Where a row begins anywhere, these lie in two such *pieces* of what is
-//!   read: its own, and the one of the next lane, which hands it over ([`warp::shuffle`]). So no access is of fewer bytes,
-//!   and every piece is read once.
-//! * **A warp** copies 2 KiB of a row: each thread has begun four reads before it waits for one, and one more brings the
-//!   piece behind the last.
+//! * **A warp** copies 2 KiB of a row ([`rows`](super::rows)).
 //! * **A block** of eight warps does so with eight rows, and then with those a grid further down.
 //!
 //! Turned over:
@@ -19,11 +15,7 @@
 //!
 //! A copy is a launch before the product, and both are `dependent`: the product's blocks get ready while the copy runs.
 
-use super::{
-    super::device::*,
-    pieces::{Piece, shifted},
-};
-use crate::problem::Matrices;
+use super::{super::device::*, rows::copy_stretch};
 
 /// Warps of a block.
 const WARPS: usize = 8;
@@ -61,85 +53,8 @@ fn pad<T: Element, const N: usize>(
     let mut row = thread::block_idx_y() as usize * PAD_ROWS + thread::thread_idx_y() as usize;
     while row < rows {
         let (at, to_row) = (from_start + row * from_pitch, to_start + row * to_pitch);
-        copy_part::<_, N, EACH>((from, at), (to, to_row), cols, len, first);
+        copy_stretch::<_, N, EACH>((from, at), (to, to_row), cols, len, first);
         row += thread::grid_dim_y() as usize * PAD_ROWS;
-    }
-}
-
-/// Copies as many pieces of a row of `cols` elements as a warp has at a time, from the `first`th on. The view ends after `len`
-/// elements.
-#[inline(always)]
-#[track_caller]
-fn copy_part<T: Element, const N: usize, const EACH: usize>(
-    (from, at): (&In<T>, usize),
-    (to, to_row): (&mut Out<T>, usize),
-    cols: usize,
-    len: usize,
-    first: usize,
-) {
-    let lane = thread::lane_id() as usize;
-    if at < N || at + cols + N > len {
-        // Whole pieces may reach beyond the view. So elements come one by one.
-        let end = cols.min((first + EACH * 32) * N);
-        copy_elements((from, at), (to, to_row), first * N + lane, end);
-        return;
-    }
-    // The row begins as many elements behind its first piece.
-    let shift = (from.misalignment::<16>() + at) % N;
-    let last = (shift + cols - 1) / N;
-    // Behind the row's last piece that one is read again, so that no read depends on whether there is one.
-    let read = |number: usize| to_words::<T, N>(from.load128(at - shift + number.min(last) * N));
-    let own: [Piece; EACH] = core::array::from_fn(|i| read(first + 32 * i + lane));
-    let behind = read(first + 32 * EACH);
-    for i in 0..EACH {
-        // The last lane's next piece is the first one's of the next 512 bytes.
-        let further = if i + 1 < EACH { own[i + 1] } else { behind };
-        let handed = if lane == 0 { further } else { own[i] };
-        let next = handed.map(|word| warp::shuffle(warp::ALL, word, lane as u32 + 1));
-        let col = (first + 32 * i + lane) * N;
-        if col < cols {
-            // Rows of the copy are whole pieces: at the end of one lies what is behind it in the operand.
-            let piece = shifted(own[i], next, shift * size_of::<T>());
-            to.store128::<N>(to_row + col, from_words::<T, N>(piece));
-        }
-    }
-}
-
-/// Copies a row of a matrix to where rows are `to_pitch` elements apart, by a warp that a product has left. It has half of the pieces
-/// under way that [`pad_rows`]' have, for it has few registers.
-#[inline(always)]
-#[track_caller]
-pub fn copy_row<T: Element, const N: usize>(
-    (from, matrix): (&In<T>, &Matrices),
-    (to, to_pitch): (&mut Out<T>, usize),
-    row: usize,
-) {
-    const EACH: usize = self::EACH / 2;
-    let (rows, cols, pitch) = (matrix.rows, matrix.cols as usize, matrix.pitch as usize);
-    let len = (rows as usize * pitch + cols).saturating_sub(pitch);
-    for first in (0..cols.div_ceil(N)).step_by(EACH * 32) {
-        copy_part::<_, N, EACH>((from, row * pitch), (to, row * to_pitch), cols, len, first);
-    }
-}
-
-/// Copies every 32nd element of a row, from `col` to before `end`.
-#[inline(always)]
-#[track_caller]
-fn copy_elements<T: Element>(
-    (from, from_row): (&In<T>, usize),
-    (to, to_row): (&mut Out<T>, usize),
-    mut col: usize,
-    end: usize,
-) {
-    while col < end {
-        // No read depends on whether there is an element, so that all are begun before one is waited for.
-        let read: [T; 4] = core::array::from_fn(|i| from[from_row + (col + 32 * i).min(end - 1)]);
-        for i in 0..4 {
-            if col + 32 * i < end {
-                to[to_row + col + 32 * i] = read[i];
-            }
-        }
-        col += 4 * 32;
     }
 }
 

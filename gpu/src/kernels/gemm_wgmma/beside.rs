@@ -7,18 +7,18 @@
 //! ```text
 //!   launch before   columns of the first half
 //!   this one        tiles of the first half  ..............  | tiles of the second half
-//!     idle warps    rows of the second half, one at a time ..|
+//!     idle warps    rows of the second half, a few at a time |
 //! ```
 //!
 //! Rows are given out by number, to whichever warp asks. So no block waits for another that has not begun: what has been given out
 //! has been to warps that run. (Blocks with rows of their own could stand still for ever: where another grid has the multiprocessors,
 //! some may not begin before others end.)
 //!
-//! That a row has been copied is told by a word ([`Out::release_add`]), and a warp that copies to the ring waits for all of them once. What
+//! That rows have been copied is told by a word ([`Out::release_add`]), and a warp that copies to the ring waits for all of them once. What
 //! that copies by the accelerator is another proxy's, hence the fence.
 
 use super::{
-    super::{device::*, gemm::pad::copy_row},
+    super::{device::*, gemm::rows::copy_rows},
     BESIDE,
 };
 use crate::problem::Matrices;
@@ -28,8 +28,8 @@ pub trait Beside {
     /// Is there anything?
     const IS_ANYTHING: bool;
 
-    /// Columns of C that do not wait for it, of so many.
-    fn first_columns(&self, n: u32) -> u32;
+    /// The last columns of C, which wait for it.
+    fn last_columns(&self) -> u32;
 
     /// Does a part of it, as a warp of the [many](BESIDE) of each block that have nothing else to do.
     fn work(&mut self);
@@ -48,8 +48,8 @@ impl Beside for Nothing {
     const IS_ANYTHING: bool = false;
 
     #[inline(always)]
-    fn first_columns(&self, n: u32) -> u32 {
-        n
+    fn last_columns(&self) -> u32 {
+        0
     }
 
     #[inline(always)]
@@ -62,11 +62,14 @@ impl Beside for Nothing {
     fn leave(&mut self) {}
 }
 
+/// Rows that are given out at once: a warp says that it has copied them when its writes have arrived, and has begun no others until then.
+const ROWS: u32 = 4;
+
 /// Words that a launch counts by. They are zero before it, and behind it.
 pub const WORDS: usize = 3;
-/// Rows that have been asked for.
+/// How often rows have been asked for.
 const GIVEN: usize = 0;
-/// Rows that have been copied.
+/// And how often such have been copied.
 const COPIED: usize = 1;
 /// Warps that will neither copy nor wait any more.
 const LEFT: usize = 2;
@@ -86,12 +89,17 @@ pub struct LastColumns<'a, T: Element, const PIECE: usize> {
 }
 
 impl<T: Element, const PIECE: usize> LastColumns<'_, T, PIECE> {
-    /// The next row that nobody has, for the warp, or one behind the last.
+    /// How often there are rows to be given out.
+    #[inline(always)]
+    fn turns(&self) -> u32 {
+        self.matrix.rows.div_ceil(ROWS)
+    }
+
+    /// Asks for the next rows that nobody has. The first lane is told their number, or one behind the last.
     #[inline(always)]
     #[track_caller]
-    fn take(&mut self) -> u32 {
-        let given = if thread::lane_id() == 0 { self.words.atomic_add(GIVEN, 1) } else { 0 };
-        warp::shuffle(warp::ALL, given, 0)
+    fn ask(&mut self) -> u32 {
+        if thread::lane_id() == 0 { self.words.atomic_add(GIVEN, 1) } else { 0 }
     }
 }
 
@@ -99,8 +107,8 @@ impl<T: Element, const PIECE: usize> Beside for LastColumns<'_, T, PIECE> {
     const IS_ANYTHING: bool = true;
 
     #[inline(always)]
-    fn first_columns(&self, n: u32) -> u32 {
-        n - self.matrix.cols
+    fn last_columns(&self) -> u32 {
+        self.matrix.cols
     }
 
     #[inline(always)]
@@ -109,17 +117,20 @@ impl<T: Element, const PIECE: usize> Beside for LastColumns<'_, T, PIECE> {
         if self.matrix.cols == 0 {
             return;
         }
-        let mut row = self.take();
-        while row < self.matrix.rows {
-            // Asked for before it is needed: the answer takes as long as a read. (The shuffle waits for it here all the same. It
-            // could stand behind the copy.)
-            let next = self.take();
-            copy_row::<_, PIECE>((self.from, self.matrix), (self.to, self.to_pitch), row as usize);
+        let mut asked = self.ask();
+        loop {
+            let given = warp::shuffle(warp::ALL, asked, 0);
+            if given >= self.turns() {
+                break;
+            }
+            // The answer takes as long as a read: it is waited for behind the copy.
+            asked = self.ask();
+            let rows = given * ROWS..self.matrix.rows.min((given + 1) * ROWS);
+            copy_rows::<_, PIECE>((self.from, self.matrix), (self.to, self.to_pitch), rows);
             warp::sync_warp(warp::ALL);
             if warp::elect() {
                 self.words.release_add(COPIED, 1);
             }
-            row = next;
         }
         self.leave();
     }
@@ -127,7 +138,7 @@ impl<T: Element, const PIECE: usize> Beside for LastColumns<'_, T, PIECE> {
     #[inline(always)]
     #[track_caller]
     fn wait(&mut self) {
-        self.words.wait_for_at_least(COPIED, self.matrix.rows);
+        self.words.wait_for_at_least(COPIED, self.turns());
         fence_proxy_async_global();
     }
 
@@ -141,9 +152,9 @@ impl<T: Element, const PIECE: usize> Beside for LastColumns<'_, T, PIECE> {
         let (warps, blocks) = (thread::grid_dim_x() * BESIDE, thread::grid_dim_x());
         let all = warps + blocks;
         if self.words.atomic_add(LEFT, 1) + 1 == all {
-            // Each warp has asked for one row more than it was given.
-            self.words.atomic_add(GIVEN, (self.matrix.rows + warps).wrapping_neg());
-            self.words.atomic_add(COPIED, self.matrix.rows.wrapping_neg());
+            // Each warp has asked once more than it was given some.
+            self.words.atomic_add(GIVEN, (self.turns() + warps).wrapping_neg());
+            self.words.atomic_add(COPIED, self.turns().wrapping_neg());
             self.words.atomic_add(LEFT, all.wrapping_neg());
         }
     }

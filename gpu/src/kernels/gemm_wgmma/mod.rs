@@ -109,12 +109,9 @@ fn multiply<
     let step = A::STEP as u32;
     let of_class = problem.m.div_ceil(step).next_multiple_of((TILE_ROWS * BLOCKS) as u32);
     let m = if A::STEP == 1 { problem.m } else { of_class * step.min(problem.m) };
-    // Columns of C that wait for nothing, and then those that wait for what is done beside.
-    let parts = if W::IS_ANYTHING { 2 } else { 1 };
-    let first_columns = beside.first_columns(problem.n);
-    let walk_of =
-        |n| Walk::<TILE_ROWS, TILE_COLS, BLOCKS>::new(&Problem { m, n, ..*problem }, rank);
-    let (mut start, mut walk) = (0, walk_of(first_columns));
+    // First the columns of C that wait for nothing; behind these come those that wait for what is done beside.
+    let first = Problem { m, n: problem.n - beside.last_columns(), ..*problem };
+    let (mut start, mut walk) = (0, Walk::<TILE_ROWS, TILE_COLS, BLOCKS>::new(&first, rank));
     // A tile's first row among its class's, the class, the shift, and stages.
     let rows_of = |row: u32| {
         let (row, class) = if A::STEP == 1 { (row, 0) } else { (row % of_class, row / of_class) };
@@ -142,18 +139,19 @@ fn multiply<
     grid::wait_for_earlier();
 
     if group == groups {
-        give_registers::<40>();
+        // What is copied beside goes through registers. (Each way there are 3 x 168 in all: those that a launch begins with.)
+        if W::IS_ANYTHING {
+            give_registers::<88>();
+        } else {
+            give_registers::<40>();
+        }
         if warp > 0 {
             beside.work();
             return;
         }
         let mut producer = pipeline.producer();
         let first_col = rank * B::TILE as u32;
-        for part in 0..parts {
-            if part > 0 && first_columns < problem.n {
-                (start, walk) = (first_columns, walk_of(problem.n - first_columns));
-                beside.wait();
-            }
+        loop {
             while let Some((product, row, col)) = walk.next() {
                 let (row, class, shift, stages) = rows_of(row);
                 let (row, col) = (row * step + class, start + col + first_col);
@@ -172,6 +170,11 @@ fn multiply<
                     producer.advance();
                 }
             }
+            if start > 0 || beside.last_columns() == 0 {
+                break;
+            }
+            start = walk.go_on(beside.last_columns());
+            beside.wait();
         }
         beside.leave();
         if BLOCKS > 1 {
@@ -180,13 +183,14 @@ fn multiply<
         return;
     }
 
-    take_registers::<232>();
+    if W::IS_ANYTHING {
+        take_registers::<208>();
+    } else {
+        take_registers::<232>();
+    }
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     let turns = Turns::new(group, groups);
-    for part in 0..parts {
-        if part > 0 {
-            (start, walk) = (first_columns, walk_of(problem.n - first_columns));
-        }
+    loop {
         while let Some((product, row, col)) = walk.next() {
             let (row, class, shift, stages) = rows_of(row);
             let clear = |tiles: &mut DynamicShared<A::Element>, turn: u32, at: usize| {
@@ -223,6 +227,10 @@ fn multiply<
             let first = (row as usize + group * GROUP, (start + col) as usize);
             output::store(sums, staged, &mut epilogue, first);
         }
+        if start > 0 || beside.last_columns() == 0 {
+            break;
+        }
+        start = walk.go_on(beside.last_columns());
     }
     turns.finish(group);
 }

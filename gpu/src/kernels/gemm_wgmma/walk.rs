@@ -46,6 +46,17 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS,
         Walk { next, rank, down, across, tiles: down * across * problem.products }
     }
 
+    /// Goes on with the next so many columns of one product, when the block has had all of its tiles before, which were whole: that
+    /// block comes next whose turn it is. The first of the columns.
+    #[inline(always)]
+    pub fn go_on(&mut self, columns: u32) -> u32 {
+        let first = self.across * COLS as u32;
+        self.next -= self.tiles;
+        self.across = columns.div_ceil(COLS as u32);
+        self.tiles = self.down * self.across;
+        first
+    }
+
     /// Tiles of all products.
     #[inline(always)]
     pub fn tiles(&self) -> u32 {
