@@ -348,7 +348,8 @@ fn shifted_rows_on_tensor_cores() {
 }
 
 /// A B whose rows begin anywhere: half of its columns are copied before, the others beside the product of these. So large that
-/// there are more rounds of tiles than one; twice, since the first product leaves the words as it found them.
+/// there are more rounds of tiles than one; twice, since the first product leaves the words as it found them. Rows that overlap, or
+/// are all one, are all copied before.
 #[test]
 fn columns_are_copied_beside_others() {
     let mut count = 0;
@@ -367,12 +368,16 @@ fn copied_beside<T: Number>(device: &Device, name: &str, [m, n, k]: [usize; 3]) 
     let b = Operand::draw((k, n), Place::dense((k, n), Order::Rows), data, 92);
     let plain = Case::plain(a, b, Place::dense((m, n), Order::Rows));
     let full = plain.clone().scaled(2.0, -1.0, data, 93).biased(Side::Col, data, 94);
-    for case in [&plain, &full, &plain] {
+    let overlapping = [[0, 1], [1, 1], [6, 1]].map(|strides| {
+        let b = Operand::draw((k, n), Place::strided(strides), data, 95);
+        Case { b, ..plain.clone() }
+    });
+    for case in [&plain, &full, &plain].into_iter().chain(&overlapping) {
         let c = bench.run(case, Some(name)).unwrap();
         let right = Want::exact(case).check(&c);
         right.unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
     }
-    3
+    3 + overlapping.len()
 }
 
 /// How operands lie changes no bit: of kernels with the same tiles, and of sums that none splits.

@@ -197,7 +197,7 @@ impl Sides {
     /// other: of those that overlap, or are all one, pieces of sixteen bytes might reach beyond the operand's ends.
     fn lies(&self) -> bool {
         let ((_, len, stride), (count, pitch)) = (self.inner, self.outer);
-        if self.gathered && count > 1 && pitch < len {
+        if self.gathered && !self.are_apart() {
             return false;
         }
         match self.turned {
@@ -210,7 +210,14 @@ impl Sides {
     /// overlap, or are all one, NVIDIA's documentation does not say that the accelerator takes them.
     fn is_even(&self) -> bool {
         let (count, pitch) = self.outer;
-        count <= 1 || ((self.shifted || pitch.is_multiple_of(self.unit)) && pitch >= self.inner.1)
+        let is_even = count <= 1 || self.shifted || pitch.is_multiple_of(self.unit);
+        is_even && self.are_apart()
+    }
+
+    /// Does no row begin before the one before it ends?
+    fn are_apart(&self) -> bool {
+        let (count, pitch) = self.outer;
+        count <= 1 || pitch >= self.inner.1
     }
 
     /// The launch that makes a copy of so many matrices of `T`, of so many elements of each row.
@@ -411,15 +418,16 @@ pub(super) fn dynamic_shared(declared: u32, grid: [u32; 3], multiprocessors: u32
 }
 
 /// Columns that make half of the rounds of tiles, where B is copied for a kernel that copies beside what it multiplies: then only
-/// these are copied before, and the others by the kernel.
+/// these are copied before, and the others by the kernel. (It takes no rows that overlap.)
 fn first_columns<T, O>(
     product: &TensorProduct<T, O>,
+    of_b: &Sides,
     copied: [usize; 2],
     [m, n]: [usize; 2],
     products: usize,
     config: &LaunchConfig,
 ) -> Option<usize> {
-    let is_beside = matches!(product.kernel, TensorKernel::ClassesOfA { .. });
+    let is_beside = matches!(product.kernel, TensorKernel::ClassesOfA { .. }) && of_b.are_apart();
     let clusters = (config.grid[0] / product.walkers.unwrap_or(1)) as usize;
     let (down, across) = (product.tiles_down(m).max(1), n.div_ceil(product.tile[1] as usize));
     let rounds = (down * across).div_ceil(clusters.max(1));
@@ -450,7 +458,8 @@ pub(super) fn launches<T: Scalar<O>, O: Pod>(
         return Ok(vec![(cut.declaration.name, cut_config), (kernel, config)]);
     }
     let copied = [0, 1].map(|i| operands[i].copied(products, given.aligned[i]));
-    let first = first_columns(product, copied, [sizes[0], sizes[1]], products, &config);
+    let [m, n, _] = sizes;
+    let first = first_columns(product, &operands[1], copied, [m, n], products, &config);
     let mut launches = Vec::new();
     for (sides, _) in operands.iter().zip(copied).filter(|(_, copied)| *copied > 0) {
         let inner = first.unwrap_or(sides.inner.1);
@@ -535,7 +544,8 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
         return unsafe { begin(stream, product, config, operands, None) };
     }
     let [m, n, _] = sizes;
-    if let Some(first) = first_columns(product, [a.copied, b.copied], [m, n], products, config) {
+    let copied = [a.copied, b.copied];
+    if let Some(first) = first_columns(product, &b.sides, copied, [m, n], products, config) {
         // SAFETY: the caller's.
         return unsafe {
             begin_beside(stream, product, config, (problem, a.as_it_lies(), &b, c, bias), first)

@@ -160,12 +160,15 @@ struct Operand {
 impl Operand {
     fn new<T: Number>(
         [count, outer, inner]: [usize; 3],
-        (anywhere, start): (bool, usize),
+        (between, start): (Option<usize>, usize),
         shape: BoxShape,
         value: impl Fn(usize, usize, usize) -> f32,
     ) -> Self {
         let together = 16 / size_of::<T>();
-        let pitch = if anywhere { inner + 3 } else { inner.next_multiple_of(together) };
+        let pitch = match between {
+            Some(between) => inner + between,
+            None => inner.next_multiple_of(together),
+        };
         let step = (pitch * outer).next_multiple_of(together);
         let mut values = vec![Sixteen([0; 16]); (start + step * count).div_ceil(together)];
         // SAFETY: as many elements of T as the sixteens have bytes for, aligned for each of them.
@@ -356,8 +359,8 @@ fn launch<P: Parameters>(
         let shape = layout.boxes[which];
         // What is gathered begins anywhere, too; boxes at a multiple of sixteen bytes.
         let rows = match layout.gathers {
-            true => (true, 1 + which),
-            false => (which == 0 && layout.shifts_a, 0),
+            true => (Some(3), 1 + which),
+            false => ((which == 0 && layout.shifts_a).then_some(3), 0),
         };
         match layout.along_k[which] {
             true => Operand::new::<P::Operand>([count, outer, k], rows, shape, |i, row, p| {
@@ -373,7 +376,8 @@ fn launch<P: Parameters>(
     };
     let from = Operand::new::<P::Operand>(
         [1, k, last.len()],
-        (true, 1),
+        // Its rows are as far apart as B's.
+        (Some(last.start + 3), 1),
         layout.boxes[1],
         |_, p, col| integer(1, 0, last.start + col, p),
     );

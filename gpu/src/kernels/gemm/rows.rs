@@ -5,7 +5,7 @@
 //!   and every piece is read once.
 //! * **A warp** copies a [`Stretch`] of a row: each thread has begun all of its reads before it waits for one, and one more brings
 //!   the piece behind the last.
-//! * **A matrix's first and last row** are copied element by element: whole pieces may reach beyond it.
+//! * **At the ends of what is read**, where whole pieces may reach beyond it, a row is copied element by element.
 
 use core::ops::Range;
 
@@ -90,8 +90,8 @@ pub fn copy_stretch<T: Element, const N: usize, const EACH: usize>(
     stretch.write(from, to, pieces);
 }
 
-/// Copies some rows of a matrix, of a piece or more each, to where rows are `to_pitch` elements apart: by a warp that has nobody
-/// beside it to read while it writes. So it has begun to read the next stretch before it writes one.
+/// Copies some rows of a matrix, which begin a piece or more apart, to where they are `to_pitch` elements apart: by a warp that has few
+/// others beside it to read while it writes. So it has begun to read the next stretch before it writes one.
 #[inline(always)]
 #[track_caller]
 pub fn copy_rows<T: Element, const N: usize>(

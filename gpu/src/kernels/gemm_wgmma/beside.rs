@@ -10,7 +10,7 @@
 //!     idle warps    rows of the second half, a few at a time |
 //! ```
 //!
-//! Rows are given out by number, to whichever warp asks. So no block waits for another that has not begun: what has been given out
+//! Rows are given out by number, four at a time, to whichever warp asks. So no block waits for another that has not begun: what has been given out
 //! has been to warps that run. (Blocks with rows of their own could stand still for ever: where another grid has the multiprocessors,
 //! some may not begin before others end.)
 //!
@@ -28,7 +28,7 @@ pub trait Beside {
     /// Is there anything?
     const IS_ANYTHING: bool;
 
-    /// The last columns of C, which wait for it.
+    /// How many of C's last columns wait for it.
     fn last_columns(&self) -> u32;
 
     /// Does a part of it, as a warp of the [many](BESIDE) of each block that have nothing else to do.
@@ -78,7 +78,7 @@ const LEFT: usize = 2;
 pub struct LastColumns<'a, T: Element, const PIECE: usize> {
     /// Where they lie, the first element first.
     pub from: &'a In<T>,
-    /// How many rows and columns, and how far apart rows are there.
+    /// How many rows and columns, and how far apart rows are there: as far as B's, of which none overlap, so more than a piece.
     pub matrix: &'a Matrices,
     /// Where they are to be.
     pub to: &'a mut Out<T>,
@@ -89,13 +89,13 @@ pub struct LastColumns<'a, T: Element, const PIECE: usize> {
 }
 
 impl<T: Element, const PIECE: usize> LastColumns<'_, T, PIECE> {
-    /// How often there are rows to be given out.
+    /// How often there are [`ROWS`] to be given out, or as many as are left.
     #[inline(always)]
     fn turns(&self) -> u32 {
         self.matrix.rows.div_ceil(ROWS)
     }
 
-    /// Asks for the next rows that nobody has. The first lane is told their number, or one behind the last.
+    /// Asks for the next rows that nobody has. The first lane is told how often others have been told before.
     #[inline(always)]
     #[track_caller]
     fn ask(&mut self) -> u32 {

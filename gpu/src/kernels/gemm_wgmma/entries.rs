@@ -94,7 +94,7 @@ macro_rules! entry {
 
 /// A kernel of two blocks a tile whose A is [`Shifted`]. Beside the product of B's other columns it copies the last ones, `last`,
 /// `from` rows that begin anywhere `to` rows that are `problem.b[0]` elements apart, where `b` has them ([`LastColumns`]). Before them
-/// lies a multiple of a tile's columns; and where there are any, there is one product.
+/// lie whole tiles, one at least; and where there are any, there is one product, and no row of B begins before another ends.
 macro_rules! shifted_entry {
     ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
         #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,

@@ -46,8 +46,8 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS,
         Walk { next, rank, down, across, tiles: down * across * problem.products }
     }
 
-    /// Goes on with the next so many columns of one product, when the block has had all of its tiles before, which were whole: that
-    /// block comes next whose turn it is. The first of the columns.
+    /// Goes on with the next so many columns, when the block has had all of its tiles before these: of one product, whose columns
+    /// before were whole tiles. No block begins anew: tiles are numbered on from one part to the other. Returns the first of the columns.
     #[inline(always)]
     pub fn go_on(&mut self, columns: u32) -> u32 {
         let first = self.across * COLS as u32;
