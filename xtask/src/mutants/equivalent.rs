@@ -746,9 +746,9 @@ pub const EQUIVALENT: &[Equivalent] = &[
         kernels: &["gemm_wgmma"],
         operator: "strengthen-comparison",
         line: "if start > 0 || beside.last_columns() == 0 {",
-        from: "beside.last_columns() == 0",
-        to: "false",
-        reason: "of no further columns there is no tile, and nothing to wait for",
+        from: "start > 0",
+        to: "start > 0 + 1",
+        reason: "columns begin with a tile, so none at 1",
     },
     Equivalent {
         kernels: &["gemm_wgmma"],
