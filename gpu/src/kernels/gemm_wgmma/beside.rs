@@ -10,9 +10,9 @@
 //!     idle warps    rows of the second half, a few at a time |
 //! ```
 //!
-//! Rows are given out by number, four at a time, to whichever warp asks. So no block waits for another that has not begun: what has been given out
-//! has been to warps that run. (Blocks with rows of their own could stand still for ever: where another grid has the multiprocessors,
-//! some may not begin before others end.)
+//! Rows are given out by number, four at a time, to whichever warp asks. So no block waits for another that has not begun: what has
+//! been given out has been to warps that run. (Blocks with rows of their own could stand still for ever: where another grid has the
+//! multiprocessors, some may not begin before others end.)
 //!
 //! That rows have been copied is told by a word ([`Out::release_add`]), and a warp that copies to the ring waits for all of them once. What
 //! that copies by the accelerator is another proxy's, hence the fence.
