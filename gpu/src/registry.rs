@@ -484,27 +484,37 @@ pub static KERNELS: &[Entry] = &[
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 256 x 128 tiles",
         rung: None,
-        contract: wgmma_tf32!(gemm_wgmma_tf32_256x128_nn, 256 x 128 in 1),
+        contract: wgmma_tf32!(gemm_wgmma_tf32_256x128_nn, 256 x 128 in 1, Tf32),
     },
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 128 x 128 tiles",
         rung: None,
-        contract: wgmma_tf32!(gemm_wgmma_tf32_128x128_nn, 128 x 128 in 1),
+        contract: wgmma_tf32!(gemm_wgmma_tf32_128x128_nn, 128 x 128 in 1, Tf32),
     },
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 128 x 64 tiles",
         rung: None,
-        contract: wgmma_tf32!(gemm_wgmma_tf32_128x64_nn, 128 x 64 in 1),
+        contract: wgmma_tf32!(gemm_wgmma_tf32_128x64_nn, 128 x 64 in 1, Tf32),
+    },
+    Entry {
+        summary: "general product of f32 with factors of tf32, on tensor cores, 256 x 128 tiles; A's rows begin anywhere",
+        rung: None,
+        contract: wgmma_tf32!(gemm_wgmma_tf32_256x128_on, 256 x 128 in 1, Tf32ClassesOfA),
+    },
+    Entry {
+        summary: "general product of f32 with factors of tf32, on tensor cores, 128 x 64 tiles; A's rows begin anywhere",
+        rung: None,
+        contract: wgmma_tf32!(gemm_wgmma_tf32_128x64_on, 128 x 64 in 1, Tf32ClassesOfA),
     },
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 32 x 32 tiles, k over a cluster",
         rung: None,
-        contract: wgmma_tf32!(gemm_wgmma_tf32_32x32_nn, 32 x 32 in 8),
+        contract: wgmma_tf32!(gemm_wgmma_tf32_32x32_nn, 32 x 32 in 8, Tf32),
     },
     Entry {
         summary: "general product of f32 with factors of tf32, on tensor cores, 64 x 32 tiles, k over a cluster",
         rung: None,
-        contract: wgmma_tf32!(gemm_wgmma_tf32_64x32_nn, 64 x 32 in 8),
+        contract: wgmma_tf32!(gemm_wgmma_tf32_64x32_nn, 64 x 32 in 8, Tf32),
     },
     sliced! { gemm_sliced_bf16x6_256x192_nn: bf16x6, 256 x 192 or 128 of 2, n n },
     sliced! { gemm_sliced_bf16x6_256x192_nt: bf16x6, 256 x 192 or 128 of 2, n t },

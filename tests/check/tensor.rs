@@ -158,6 +158,7 @@ fn is_clean_and_right(
                 check::launch(checked, &config, params, &options)
             }
             TensorKernel::Tf32 { .. }
+            | TensorKernel::Tf32ClassesOfA { .. }
             | TensorKernel::Gathered { .. }
             | TensorKernel::Sliced { .. }
             | TensorKernel::SlicedF16 { .. } => panic!("{name} is another"),

@@ -20,7 +20,7 @@ fn cases() -> Vec<&'static TensorProduct<f32>> {
         _ => None,
     });
     let cases = cases.collect::<Vec<_>>();
-    assert_eq!(cases.len(), 5);
+    assert_eq!(cases.len(), 7);
     cases
 }
 
@@ -33,46 +33,61 @@ fn name(case: &TensorProduct<f32>) -> &'static str {
 #[repr(align(16))]
 struct Four([f32; 4]);
 
-/// A row-major matrix whose rows begin at multiples of sixteen bytes. What is between them is NaN: nobody may read it.
+/// A row-major matrix. Its rows begin at multiples of sixteen bytes, and what is between them is NaN: nobody may read it; or they lie
+/// one behind the other.
 struct Operand {
     values: Vec<Four>,
     rows: usize,
     cols: usize,
+    pitch: usize,
     shape: BoxShape,
 }
 
 impl Operand {
     fn new(
         (rows, cols): (usize, usize),
+        anywhere: bool,
         shape: BoxShape,
         value: impl Fn(usize, usize) -> f32,
     ) -> Self {
-        let fours = cols.div_ceil(4);
-        let at = |row, col| if col < cols { value(row, col) } else { f32::NAN };
-        let four = |i: usize| Four(std::array::from_fn(|lane| at(i / fours, i % fours * 4 + lane)));
-        Operand { values: (0..rows * fours).map(four).collect(), rows, cols, shape }
+        let pitch = if anywhere { cols } else { cols.next_multiple_of(4) };
+        let at = |i: usize| match (i / pitch, i % pitch) {
+            (row, col) if row < rows && col < cols => value(row, col),
+            _ => f32::NAN,
+        };
+        let four = |i: usize| Four(std::array::from_fn(|lane| at(4 * i + lane)));
+        let values = (0..(rows * pitch).div_ceil(4)).map(four).collect();
+        Operand { values, rows, cols, pitch, shape }
     }
 
     fn at(&self, row: usize, col: usize) -> f32 {
-        self.values[row * self.cols.div_ceil(4) + col / 4].0[col % 4]
+        let place = row * self.pitch + col;
+        self.values[place / 4].0[place % 4]
     }
 
-    fn map(&self) -> device::TensorMap<Tf32> {
-        let (extents, strides) = ([1, self.rows, self.cols], [0, self.cols.next_multiple_of(4)]);
+    /// A map of all rows.
+    fn map<M>(&self, new: NewMap<M>) -> M {
+        let (extents, strides) = ([1, self.rows, self.cols], [0, self.pitch]);
         // SAFETY: so many elements, and nobody writes them.
-        unsafe { device::TensorMap::new(self.values.as_ptr().cast(), extents, strides, self.shape) }
-            .unwrap()
+        unsafe { new(self.values.as_ptr().cast(), extents, strides, self.shape) }.unwrap()
     }
 
-    fn checked_map(&self) -> checked::TensorMap<Tf32> {
-        let (extents, strides) = ([1, self.rows, self.cols], [0, self.cols.next_multiple_of(4)]);
-        // SAFETY: as in `map`.
-        unsafe {
-            checked::TensorMap::new(self.values.as_ptr().cast(), extents, strides, self.shape)
-        }
-        .unwrap()
+    /// Maps of every so many'th row, from the multiple of that number before its first on.
+    fn classes<M, const COUNT: usize>(&self, new: NewMap<M>) -> [M; COUNT] {
+        std::array::from_fn(|class| {
+            // Where there is no such row, one that nobody may read: another's.
+            let start = if class < self.rows { class * self.pitch } else { 0 };
+            let rows = (self.rows - class.min(self.rows - 1)).div_ceil(COUNT);
+            let extents = [1, rows, self.cols + start % COUNT];
+            let first = self.values.as_ptr().cast::<Tf32>().wrapping_add(start - start % COUNT);
+            // SAFETY: as above.
+            unsafe { new(first, extents, [0, COUNT * self.pitch], self.shape) }.unwrap()
+        })
     }
 }
+
+/// What makes a map, of either device.
+type NewMap<M> = unsafe fn(*const Tf32, [usize; 3], [usize; 2], BoxShape) -> Result<M, String>;
 
 /// Small integers, whose sums are exact.
 fn integer(row: usize, col: usize, salt: usize) -> f32 {
@@ -84,6 +99,29 @@ fn real(row: usize, col: usize, salt: usize) -> f32 {
     let bits = (row << 40 | col << 20 | salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let bits = (bits ^ bits >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
+}
+
+/// Launches what kernel there is, fast or checked.
+macro_rules! launch {
+    (
+        $given:ident, $case:ident, $which:ident, $new:ident, ($out:ident, $bias:ident),
+        |$kernel:ident, $params:ident| $launch:expr
+    ) => {{
+        let Given { problem, a, b, .. } = $given;
+        match $case.kernel {
+            TensorKernel::Tf32 { $which: $kernel, .. } => {
+                let $params = (*problem, a.map($new), b.map($new), $out, $bias);
+                $launch
+            }
+            TensorKernel::Tf32ClassesOfA { $which: $kernel, .. } => {
+                let [a0, a1, a2, a3, a4, a5, a6, a7] = a.classes($new);
+                let b = b.map($new);
+                let $params = (*problem, a0, a1, a2, a3, a4, a5, a6, a7, b, $out, $bias);
+                $launch
+            }
+            _ => panic!("{}", name($case)),
+        }
+    }};
 }
 
 /// How a launch is divided: so many blocks that go on from tile to tile, or so many for each tile that split k.
@@ -114,8 +152,9 @@ impl Given {
         if full {
             (problem.bias, problem.activation) = (COL_BIAS, RELU);
         }
-        let a = Operand::new((m, k), case.a, |row, p| value(row, p, 1));
-        let b = Operand::new((k, n), case.b, |p, col| value(p, col, 2));
+        let a = Operand::new((m, k), case.kernel.shifts_a(), case.a, |row, p| value(row, p, 1));
+        let b = Operand::new((k, n), false, case.b, |p, col| value(p, col, 2));
+        problem.a[0] = a.pitch as u64;
         // With beta = 0 it is not looked at.
         let c_at = |i: usize| if beta == 0.0 { f32::NAN } else { value(i / n, i % n, 3) };
         let c = (0..m * n).map(c_at).collect();
@@ -132,21 +171,24 @@ impl Given {
             Split::Blocks(blocks) => (blocks, 1),
             Split::Parts(parts) => (m.div_ceil(rows) * n.div_ceil(cols), parts),
         };
-        let config = LaunchConfig::new([blocks, 1, parts], declaration.block.unwrap());
-        LaunchConfig { dynamic_shared, cluster: [1, 1, parts], ..config }
+        let together = case.walkers.unwrap();
+        let config = LaunchConfig::new([blocks * together, 1, parts], declaration.block.unwrap());
+        LaunchConfig { dynamic_shared, cluster: [together, 1, parts], ..config }
     }
 
     fn run(&self, case: &TensorProduct<f32>, split: Split) -> Vec<f32> {
-        let TensorKernel::Tf32 { kernel, .. } = case.kernel else { panic!("{}", name(case)) };
         let mut c = self.c.clone();
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
         unsafe {
             let out = device::Out::new(c.as_mut_ptr(), c.len());
             let bias = device::In::new(self.bias.as_ptr(), self.bias.len());
-            let params = (self.problem, self.a.map(), self.b.map(), out, bias);
-            let config = self.config(case, split);
-            cpu::launch(kernel, &config, params, &cpu::Options::default()).unwrap();
+            let (config, options) = (self.config(case, split), cpu::Options::default());
+            let new = device::TensorMap::new;
+            launch!(self, case, kernel, new, (out, bias), |kernel, params| {
+                cpu::launch(kernel, &config, params, &options)
+            })
         }
+        .unwrap();
         c
     }
 
@@ -168,23 +210,25 @@ impl Given {
         split: Split,
         mut options: check::Options,
     ) -> (Vec<f32>, Report) {
-        let TensorKernel::Tf32 { checked, .. } = case.kernel else { panic!("{}", name(case)) };
         // From a multiple of 128 bytes on, as the counts take it.
         let len = self.c.len();
         let mut memory = vec![0.0; len + 32];
         let start = memory.as_ptr().align_offset(128);
         let c = &mut memory[start..start + len];
         c.copy_from_slice(&self.c);
-        // Of a bias that there is not nothing is read, nor what lies between rows.
+        // Of a bias that there is not nothing is read, nor what lies between rows, or before.
         let Problem { n, k, bias, .. } = self.problem;
-        options.complete = bias == COL_BIAS && n % 4 == 0 && k % 4 == 0;
+        options.complete = bias == COL_BIAS && n % 4 == 0 && k % 4 == 0 && !case.kernel.shifts_a();
         let order = options.order;
         // SAFETY: as in `run`.
         let report = unsafe {
             let out = checked::Out::new(c.as_mut_ptr(), c.len());
             let bias = checked::In::new(self.bias.as_ptr(), self.bias.len());
-            let params = (self.problem, self.a.checked_map(), self.b.checked_map(), out, bias);
-            check::launch(checked, &self.config(case, split), params, &options)
+            let config = self.config(case, split);
+            let new = checked::TensorMap::new;
+            launch!(self, case, checked, new, (out, bias), |kernel, params| {
+                check::launch(kernel, &config, params, &options)
+            })
         };
         let report = report.unwrap();
         assert!(report.is_clean(), "{}, {order}: {report}", name(case));
@@ -232,6 +276,11 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
             ([261, 133, 40], 2, (2.0, 0.0), false),
             ([37, 9, 8], 2, (1.0, 1.0), true),
             ([3, 70, 300], 1, (2.0, 1.0), true),
+            // Fewer rows than there are classes; and rows of an odd number of elements, of 4k + 2, and of 8k + 4.
+            ([5, 139, 3], 1, (1.0, 0.0), true),
+            ([1, 3, 1], 1, (1.0, 0.0), true),
+            ([11, 70, 166], 1, (1.0, 0.0), true),
+            ([2100, 34, 44], 3, (1.0, 0.0), true),
         ] {
             let given = Given::new(case, shape, scales, full, integer);
             let exact = given.exact();
@@ -239,6 +288,27 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
             given.is_exact(case, &given.run(case, split), &exact);
             let order = orders[(number + shape[0]) % 4];
             given.is_exact(case, &given.run_watched(case, split, order), &exact);
+        }
+    }
+}
+
+/// Where rows begin anywhere, what lies before a row's first step is the end of the row before.
+#[test]
+fn what_is_no_part_of_a_row_may_be_infinite() {
+    let shifted = cases().into_iter().filter(|case| case.kernel.shifts_a()).collect::<Vec<_>>();
+    assert!(!shifted.is_empty());
+    for case in shifted {
+        // Of every second row of A the last seven elements.
+        let value = |row: usize, p: usize, salt: usize| match salt {
+            1 if row.is_multiple_of(2) && p >= 30 => f32::INFINITY,
+            _ => integer(row, p, salt).abs() + 1.0,
+        };
+        let given = Given::new(case, [40, 9, 37], (1.0, 0.0), false, value);
+        let c = given.run_watched(case, Split::Blocks(1), Order::Random(1));
+        for (i, &value) in c.iter().enumerate() {
+            let expected = given.expected(i, |value| value).0;
+            assert!(f64::from(value) == expected, "{}: element {i}: {value}", name(case));
+            assert_eq!(value.is_finite(), i / 9 % 2 == 1);
         }
     }
 }

@@ -179,8 +179,11 @@ const GENERAL: [(&str, &[&str]); 6] = [
             "gemm_wgmma_any_f32_64x64_tt",
         ],
     ),
-    // Of either text the least tile.
-    ("gemm_wgmma_tf32", &["gemm_wgmma_tf32_128x64_nn", "gemm_wgmma_tf32_32x32_nn"]),
+    // Of either text the least tile, and one of rows that begin anywhere.
+    (
+        "gemm_wgmma_tf32",
+        &["gemm_wgmma_tf32_32x32_nn", "gemm_wgmma_tf32_128x64_nn", "gemm_wgmma_tf32_128x64_on"],
+    ),
     // Of either kind of slices the pass that makes them, a block alone, and two of a cluster, which are two warpgroups each that
     // multiply in turn, and have tiles of two widths. Of both kinds A lies along k in one kernel, and across k in the other.
     (
@@ -216,8 +219,10 @@ fn entries<'a>(kernel: &'a Kernel, file: &str, function: usize) -> &'a [String] 
         ("gemm_tma", _) => &kernel.entries[..3],
         ("gemm_wgmma", "parts.rs") => &kernel.entries[1..3],
         ("gemm_wgmma", "output.rs" | "words.rs") => &kernel.entries[3..5],
-        ("gemm_wgmma_tf32", "narrow.rs") => &kernel.entries[1..],
-        ("gemm_wgmma_tf32", "mod.rs" | "output.rs") => &kernel.entries[..1],
+        ("gemm_wgmma_tf32", "narrow.rs") => &kernel.entries[..1],
+        ("gemm_wgmma_tf32", "output.rs") => &kernel.entries[1..2],
+        ("gemm_wgmma_tf32", "rows.rs") => &kernel.entries[2..],
+        ("gemm_wgmma_tf32", "mod.rs") => &kernel.entries[1..],
         ("gemm_wgmma", "gather.rs" | "gathered.rs") => &kernel.entries[7..],
         ("gemm_wgmma", "shifted.rs" | "beside.rs" | "entries.rs") => &kernel.entries[6..7],
         ("gemm_wgmma", "mod.rs" | "turns.rs" | "walk.rs") => &kernel.entries[4..7],

@@ -7,7 +7,7 @@ use simt::{
 };
 
 use crate::{
-    kernels::gemm_wgmma::CLASSES,
+    kernels::{gemm_wgmma, gemm_wgmma_tf32},
     problem::{Matrices, Problem},
 };
 
@@ -262,6 +262,14 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
         /// The same source, compiled for [`simt::check::launch`].
         checked: &'static Kernel<CheckedTensorParams<Tf32, O>>,
     },
+    /// The same of A's rows that begin anywhere: there are maps of every eighth row of A, which begin at the multiple of 32 bytes
+    /// before, and a tile's rows are all of one of them.
+    Tf32ClassesOfA {
+        /// The kernel.
+        kernel: &'static Kernel<Tf32ClassesParams<O>>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedTf32ClassesParams<O>>,
+    },
     /// Its warps gather A and B themselves, whose rows begin anywhere: it takes views, as a [`GemmKernel`]. Of its boxes
     /// there are none.
     Gathered {
@@ -294,13 +302,12 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
 impl<T, O> TensorProduct<T, O> {
     /// Tiles that so many rows of C take, one below the other.
     pub fn tiles_down(&self, rows: usize) -> usize {
-        let tile = self.tile[0] as usize;
-        match self.kernel {
-            TensorKernel::ClassesOfA { .. } => {
-                rows.min(CLASSES) * rows.div_ceil(CLASSES).div_ceil(tile)
-            }
-            _ => rows.div_ceil(tile),
-        }
+        let classes = match self.kernel {
+            TensorKernel::ClassesOfA { .. } => gemm_wgmma::CLASSES,
+            TensorKernel::Tf32ClassesOfA { .. } => gemm_wgmma_tf32::CLASSES,
+            _ => 1,
+        };
+        rows.min(classes) * rows.div_ceil(classes).div_ceil(self.tile[0] as usize)
     }
 }
 
@@ -315,6 +322,7 @@ impl<T, O> TensorKernel<T, O> {
             TensorKernel::Sliced { kernel, .. } => &kernel.declaration,
             TensorKernel::SlicedF16 { kernel, .. } => &kernel.declaration,
             TensorKernel::ClassesOfA { kernel, .. } => &kernel.declaration,
+            TensorKernel::Tf32ClassesOfA { kernel, .. } => &kernel.declaration,
         }
     }
 
@@ -325,12 +333,17 @@ impl<T, O> TensorKernel<T, O> {
 
     /// May A's rows begin anywhere?
     pub fn shifts_a(&self) -> bool {
-        matches!(self, TensorKernel::ShiftedA { .. } | TensorKernel::ClassesOfA { .. })
+        matches!(
+            self,
+            TensorKernel::ShiftedA { .. }
+                | TensorKernel::ClassesOfA { .. }
+                | TensorKernel::Tf32ClassesOfA { .. }
+        )
     }
 
     /// Are operands rounded to tf32?
     pub fn is_tf32(&self) -> bool {
-        matches!(self, TensorKernel::Tf32 { .. })
+        matches!(self, TensorKernel::Tf32 { .. } | TensorKernel::Tf32ClassesOfA { .. })
     }
 
     /// Are operands cut into slices?
@@ -398,6 +411,36 @@ pub type CheckedClassesParams<T, O = T> = (
     CheckedIn<T>,
     CheckedOut<T>,
     CheckedOut<u32>,
+    CheckedOut<O>,
+    CheckedIn<O>,
+);
+/// Problem, A eight times, B, C, bias.
+pub type Tf32ClassesParams<O> = (
+    Problem,
+    TensorMap<Tf32>,
+    TensorMap<Tf32>,
+    TensorMap<Tf32>,
+    TensorMap<Tf32>,
+    TensorMap<Tf32>,
+    TensorMap<Tf32>,
+    TensorMap<Tf32>,
+    TensorMap<Tf32>,
+    TensorMap<Tf32>,
+    Out<O>,
+    In<O>,
+);
+/// Problem, A eight times, B, C, bias as views that report every access.
+pub type CheckedTf32ClassesParams<O> = (
+    Problem,
+    CheckedTensorMap<Tf32>,
+    CheckedTensorMap<Tf32>,
+    CheckedTensorMap<Tf32>,
+    CheckedTensorMap<Tf32>,
+    CheckedTensorMap<Tf32>,
+    CheckedTensorMap<Tf32>,
+    CheckedTensorMap<Tf32>,
+    CheckedTensorMap<Tf32>,
+    CheckedTensorMap<Tf32>,
     CheckedOut<O>,
     CheckedIn<O>,
 );

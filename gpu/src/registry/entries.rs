@@ -152,9 +152,9 @@ macro_rules! lie {
 }
 
 /// A general product of f32 with factors of tf32, on tensor cores, such a tile a block, whose k so many may split; A along
-/// k, B along n.
+/// k, B along n. Its kernel is of that kind.
 macro_rules! wgmma_tf32 {
-    ($name:ident, $rows:literal x $cols:literal in $splits:literal) => {
+    ($name:ident, $rows:literal x $cols:literal in $splits:literal, $kind:ident) => {
         Contract::TensorProduct(TensorProduct {
             tile: [$rows, $cols],
             steps: gemm_wgmma_tf32::DEPTH as u32,
@@ -165,7 +165,7 @@ macro_rules! wgmma_tf32 {
             is_one_of_four: false,
             walkers: Some(1),
             narrow: None,
-            kernel: TensorKernel::Tf32 {
+            kernel: TensorKernel::$kind {
                 kernel: &crate::kernels::gemm_wgmma_tf32::$name,
                 checked: &crate::checked::kernels::gemm_wgmma_tf32::$name,
             },

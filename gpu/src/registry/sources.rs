@@ -50,6 +50,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm_wgmma_tf32/mod.rs", include_str!("../kernels/gemm_wgmma_tf32/mod.rs")),
     ("kernels/gemm_wgmma_tf32/narrow.rs", include_str!("../kernels/gemm_wgmma_tf32/narrow.rs")),
     ("kernels/gemm_wgmma_tf32/output.rs", include_str!("../kernels/gemm_wgmma_tf32/output.rs")),
+    ("kernels/gemm_wgmma_tf32/rows.rs", include_str!("../kernels/gemm_wgmma_tf32/rows.rs")),
     ("kernels/memories.rs", include_str!("../kernels/memories.rs")),
     ("kernels/outer_product.rs", include_str!("../kernels/outer_product.rs")),
     ("kernels/padded.rs", include_str!("../kernels/padded.rs")),

@@ -17,7 +17,7 @@ use super::{
     launch::{Panel, Work, panels},
     scalar::{Kernel, Text},
     sliced::{self, Slice, Slices, Uncut},
-    tensor::{self, Shifted, Sides},
+    tensor::{self, Class, Sides, try_array},
 };
 use crate::{
     baseline::DenseBatch,
@@ -209,19 +209,23 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                     let parameters = (problem, a.map()?, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
+                TensorKernel::Tf32ClassesOfA { checked, .. } => {
+                    let problem = Problem { a: [a.pitch as u64, 1], ..problem };
+                    let [a0, a1, a2, a3, a4, a5, a6, a7] = a.classes()?;
+                    let b = b.map()?;
+                    let parameters = (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, c, no_bias);
+                    simt::check::launch(checked, &config, parameters, &options)
+                }
                 TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => continue,
                 TensorKernel::ShiftedA { checked, .. } => {
                     let problem = Problem { a: [a.pitch as u64, 1], ..problem };
-                    let of = |first| a.shifted_map(first);
-                    let (a0, a1, a2, a3) = (of(0)?, of(1)?, of(2)?, of(3)?);
+                    let [a0, a1, a2, a3] = a.classes()?;
                     let parameters = (problem, a0, a1, a2, a3, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
                 TensorKernel::ClassesOfA { checked, .. } => {
                     let problem = Problem { a: [a.pitch as u64, 1], ..problem };
-                    let of = |first| a.shifted_map(first);
-                    let (a0, a1, a2, a3) = (of(0)?, of(1)?, of(2)?, of(3)?);
-                    let (a4, a5, a6, a7) = (of(4)?, of(5)?, of(6)?, of(7)?);
+                    let [a0, a1, a2, a3, a4, a5, a6, a7] = a.classes()?;
                     let b = b.map()?;
                     // B is copied whole beforehand.
                     let rest = Matrices::default();
@@ -320,18 +324,20 @@ impl<'a, T: BoxElement> Rows<'a, T> {
         map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
     }
 
-    /// Of the rows that begin as far behind a multiple of sixteen bytes as that one does.
+    /// A map for each class of rows, of so many.
     ///
     /// # Safety
     /// The rows outlive the launch.
-    unsafe fn shifted_map(&self, first: usize) -> Result<TensorMap<T>> {
-        let Shifted { start, rows, len } =
-            Shifted::new::<T>(first, self.count, self.len, self.pitch);
-        let strides = [0, 16 / size_of::<T>() * self.pitch];
-        let (base, shape) = (self.address().wrapping_add(start), self.sides.shape);
-        // SAFETY: as in `map`.
-        let map = unsafe { TensorMap::new(base, [1, rows, len], strides, shape) };
-        map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
+    unsafe fn classes<U: BoxElement, const COUNT: usize>(&self) -> Result<[TensorMap<U>; COUNT]> {
+        try_array(|class| {
+            let Class { start, rows, len } =
+                Class::new::<COUNT>(class, self.count, self.len, self.pitch);
+            let (base, shape) = (self.address().wrapping_add(start).cast(), self.sides.shape);
+            // SAFETY: as in `map`.
+            let map =
+                unsafe { TensorMap::new(base, [1, rows, len], [0, COUNT * self.pitch], shape) };
+            map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
+        })
     }
 
     /// Is it said of nothing but what lies between the rows that nobody reads it?

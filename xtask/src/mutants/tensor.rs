@@ -6,13 +6,13 @@ use std::fmt;
 use gpu::kernels::gemm_wgmma::beside::WORDS;
 use gpu::problem::{COL_BIAS, IDENTITY, Matrices, NO_BIAS, Problem, RELU};
 use gpu::registry::{
-    CheckedClassesParams, CheckedGemmParams, CheckedShiftedParams, CheckedTensorParams, Contract,
-    Entry, TensorKernel, TensorProduct,
+    CheckedClassesParams, CheckedGemmParams, CheckedShiftedParams, CheckedTensorParams,
+    CheckedTf32ClassesParams, Contract, Entry, TensorKernel, TensorProduct,
 };
 use simt::check::{self, CheckableParams, Options, Order};
 use simt::checked::{In, Out, TensorMap};
 use simt::device::BoxShape;
-use simt::{Bf16, Declaration, Kernel, LaunchConfig};
+use simt::{Bf16, Declaration, Kernel, LaunchConfig, Tf32};
 
 use crate::general::Number;
 
@@ -282,6 +282,21 @@ impl Parameters for CheckedShiftedParams<f32> {
     ) -> Self {
         let [a0, a1, a2, a3] = a.shifted_maps();
         (problem, a0, a1, a2, a3, b.map(), c, bias)
+    }
+}
+
+impl Parameters for CheckedTf32ClassesParams<f32> {
+    type Operand = Tf32;
+    type C = f32;
+
+    fn new(
+        problem: Problem,
+        Operands([a, b], _): &mut Operands,
+        c: Out<f32>,
+        bias: In<f32>,
+    ) -> Self {
+        let [a0, a1, a2, a3, a4, a5, a6, a7] = a.shifted_maps();
+        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b.map(), c, bias)
     }
 }
 

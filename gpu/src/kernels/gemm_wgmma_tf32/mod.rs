@@ -17,6 +17,8 @@
 //!   gemm_wgmma_tf32_256x128_nn    2 + 1           256 x 64                       4
 //!   gemm_wgmma_tf32_128x128_nn    2 + 1           128 x 64                       6
 //!   gemm_wgmma_tf32_128x64_nn     1 + 1           128 x 64                       8
+//!   gemm_wgmma_tf32_256x128_on    2 + 1           256 x 64                       4
+//!   gemm_wgmma_tf32_128x64_on     1 + 1           128 x 64                       8
 //! ```
 //!
 //! Of few rows or few columns of C smaller tiles take less: another text ([`narrow`]).
@@ -28,15 +30,20 @@
 //! * **The sums are C's transpose**, and are turned over on their way to C ([`output`]).
 //!
 //! Operands that lie otherwise are turned over before, or exchanged with each other, by the host. Rows begin at multiples of
-//! sixteen bytes, and k is not 0.
+//! sixteen bytes, but those of A in `on` begin anywhere ([`rows`]); and k is not 0.
 //!
 //! The sums are rounded as of bf16, 8 products at a time.
 
 mod columns;
 mod narrow;
 mod output;
+mod rows;
 
-use self::columns::{Columns, SPAN};
+pub use self::rows::CLASSES;
+use self::{
+    columns::{Columns, SPAN},
+    rows::{Anywhere, InOrder, Rows},
+};
 use super::{
     device::{warpgroup::*, *},
     gemm::epilogue::Epilogue,
@@ -54,29 +61,32 @@ const STEP: usize = 8;
 const GROUP: usize = 64;
 
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 columns and one more.
-/// `STAGED` is the rows of what is on its way to C: 64 for each warpgroup, whose warps wait for each other at one of the
-/// `GROUPS` barriers.
+/// `STAGED` is the rows of what is on its way to C: `ROWS` for each warpgroup, whose warps wait for each other at one of the
+/// `GROUPS` barriers; all that multiply, so many threads, wait for each other at the last one.
 #[inline(always)]
 #[track_caller]
 fn multiply<
+    A: Rows,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const STAGES: usize,
+    const ROWS: usize,
     const STAGED: usize,
     const GROUPS: u32,
+    const MULTIPLYING: u32,
 >(
     problem: &Problem,
-    (a, b): (&TensorMap<Tf32>, &TensorMap<Tf32>),
+    (a, b): (&A, &TensorMap<Tf32>),
     (c, bias): (&mut Out<f32>, &In<f32>),
     pipeline: &Pipeline<STAGES>,
     staged: &mut Shared<f32, STAGED, GROUP>,
-    barriers: &NamedBarriers<1, GROUPS, 128>,
+    (barriers, together): (&NamedBarriers<1, GROUPS, 128>, NamedBarrier<MULTIPLYING>),
 ) {
     const {
-        assert!(TILE_COLS == GROUPS as usize * GROUP);
-        assert!(STAGED == GROUPS as usize * output::ROWS, "each warpgroup has a part");
+        assert!(A::TILE == TILE_ROWS && TILE_COLS == GROUPS as usize * GROUP);
+        assert!(MULTIPLYING == GROUPS * 128);
+        assert!(STAGED == GROUPS as usize * ROWS, "each warpgroup has a part");
     }
-    let rows_of_a = a.boxes::<TILE_ROWS, DEPTH, { 4 * DEPTH }>();
     let cols_of_b = b.boxes::<DEPTH, SPAN, { 4 * SPAN }>();
     let mut tiles = dynamic_shared![Tf32];
     let (len_a, len_b) = (TILE_ROWS * DEPTH, TILE_COLS * DEPTH);
@@ -85,8 +95,17 @@ fn multiply<
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let (group, warp) = (warp / 4, warp % 4);
     let groups = TILE_COLS / GROUP;
-    let stages = problem.k.div_ceil(DEPTH as u32);
-    let mut walk = Walk::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
+    // Rows of a tile are `STEP` apart: a class of rows has whole tiles, and the classes lie one below the other.
+    let step = A::STEP as u32;
+    let of_class = problem.m.div_ceil(step).next_multiple_of(TILE_ROWS as u32);
+    let m = if A::STEP == 1 { problem.m } else { of_class * step.min(problem.m) };
+    let mut walk = Walk::<TILE_ROWS, TILE_COLS, 1>::new(&Problem { m, ..*problem }, 0);
+    // A tile's first row among its class's, the class, the shift, and stages.
+    let rows_of = |row: u32| {
+        let (row, class) = if A::STEP == 1 { (row, 0) } else { (row % of_class, row / of_class) };
+        let shift = A::shift(problem, class);
+        (row, class, shift, (problem.k + shift).div_ceil(DEPTH as u32))
+    };
 
     if t == 0 {
         // Every warp reads columns of B for itself.
@@ -107,16 +126,17 @@ fn multiply<
         }
         let mut producer = pipeline.producer();
         while let Some((product, row, col)) = walk.next() {
+            let (row, class, shift, stages) = rows_of(row);
             for stage in 0..stages {
                 let at = producer.acquire_warp() * (len_a + len_b);
                 if warp::elect() {
                     let p = stage * DEPTH as u32;
                     producer.announce(((len_a + len_b) * size_of::<Tf32>()) as u32);
-                    tiles.load_box(at, &rows_of_a, (product, row, p), producer.full());
+                    a.load(&mut tiles, at, (product, row, p), class, producer.full());
                     for span in 0..TILE_COLS / SPAN {
-                        let (at, col) =
-                            (at + len_a + span * SPAN * DEPTH, col + (span * SPAN) as u32);
-                        tiles.load_box(at, &cols_of_b, (product, p, col), producer.full());
+                        let at = at + len_a + span * SPAN * DEPTH;
+                        let place = (product, p.wrapping_sub(shift), col + (span * SPAN) as u32);
+                        tiles.load_box(at, &cols_of_b, place, producer.full());
                     }
                 }
                 producer.advance();
@@ -132,6 +152,16 @@ fn multiply<
     // What is begun, and what has been read: a stage behind.
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     while let Some((product, row, col)) = walk.next() {
+        let (row, class, shift, stages) = rows_of(row);
+        if A::STEP > 1 && shift > 0 {
+            let at = next.wait_warp() * (len_a + len_b);
+            for row in (t..TILE_ROWS).step_by(MULTIPLYING as usize) {
+                A::clear_before(&mut tiles, at, row, shift);
+            }
+            // Of what these threads have written, before what their tensor cores read: all warpgroups read all rows.
+            fence_proxy_async();
+            together.sync();
+        }
         let mut sums = Accumulators::<TILE_ROWS>::zeroed();
         for stage in 0..stages {
             let at = next.wait_warp() * (len_a + len_b);
@@ -158,20 +188,31 @@ fn multiply<
         read.release_warp();
         read.advance();
         let first = (row as usize, col as usize + group * GROUP);
-        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
-        output::store(sums, staged, &mut epilogue, first, barriers.at(group));
+        let rows = (class as usize, A::STEP);
+        let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
+        output::store::<_, ROWS, _>(sums, staged, &mut epilogue, first, barriers.at(group));
     }
 }
 
-/// A kernel of [`multiply`]: C's tile, warpgroups that multiply, stages of the ring. Shared memory holds the ring, sums on their
-/// way to C, and the ring's barriers: two of eight bytes a stage.
+/// A kernel of [`multiply`]: C's tile, warpgroups that multiply, stages of the ring, rows of C on their way at a time, and
+/// A's [`rows`], with their maps. Shared memory
+/// holds the ring, sums on their way to C, and the ring's barriers: two of eight bytes a stage.
 macro_rules! wide {
-    ($name:ident: $rows:literal x $cols:literal, $groups:literal of $stages:literal stages) => {
-        #[doc = concat!($rows, " x ", $cols, " elements a tile; A lies along k, B along n.")]
+    (
+        $name:ident: $rows:literal x $cols:literal, $groups:literal of $stages:literal stages, by $staged:literal rows,
+        $kind:ident of $a:tt, $lie:literal
+    ) => {
+        wide! { @ $name: $rows x $cols, $groups of $stages stages, by $staged rows, $kind of $a $a, $lie }
+    };
+    (
+        @ $name:ident: $rows:literal x $cols:literal, $groups:literal of $stages:literal stages, by $staged:literal rows,
+        $kind:ident of [$($a:ident),*] $maps:tt, $lie:literal
+    ) => {
+        #[doc = concat!($rows, " x ", $cols, " elements a tile; A lies along k", $lie, ", B along n.")]
         #[kernel(
             block = (128 * ($groups + 1)),
             dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<Tf32>(),
-            shared = $groups * output::ROWS * GROUP * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            shared = $groups * $staged * GROUP * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             barriers = 1,
             min_blocks = 1,
             arch = 90,
@@ -179,17 +220,28 @@ macro_rules! wide {
         )]
         pub fn $name(
             problem: Problem,
-            a: TensorMap<Tf32>,
+            $($a: TensorMap<Tf32>,)*
             b: TensorMap<Tf32>,
             mut c: Out<f32>,
             bias: In<f32>,
         ) {
-            let (operands, out, ring) = ((&a, &b), (&mut c, &bias), pipeline![$stages]);
-            let mut staged = shared![f32; $groups * output::ROWS, GROUP];
+            let operands = (&$kind::<$rows>::new(maps!($maps)), &b);
+            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; $groups * $staged, GROUP];
             let barriers = named_barriers![1, $groups; 128];
-            multiply::<$rows, $cols, _, _, _>(&problem, operands, out, &ring, &mut staged, &barriers);
+            let together = named_barriers![1 + $groups, 1; 128 * $groups].at(0);
+            multiply::<_, $rows, $cols, _, $staged, _, _, _>(
+                &problem, operands, out, &ring, &mut staged, (&barriers, together),
+            );
         }
     };
+}
+
+/// One map, or an array of them.
+#[rustfmt::skip]
+macro_rules! maps {
+    ([$map:ident]) => { &$map };
+    ([$($map:ident),*]) => { [$(&$map),*] };
 }
 
 /// A kernel of [`narrow::multiply`], likewise.
@@ -222,9 +274,19 @@ macro_rules! narrow {
     };
 }
 
-wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128, 2 of 4 stages }
-wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128, 2 of 6 stages }
-wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64, 1 of 8 stages }
+wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128, 2 of 4 stages, by 64 rows, InOrder of [a], "" }
+wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128, 2 of 6 stages, by 64 rows, InOrder of [a], "" }
+wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64, 1 of 8 stages, by 64 rows, InOrder of [a], "" }
+
+wide! {
+    // (With 64 registers spill.)
+    gemm_wgmma_tf32_256x128_on: 256 x 128, 2 of 4 stages, by 32 rows, Anywhere of [a0, a1, a2, a3, a4, a5, a6, a7],
+    ", in rows that begin anywhere"
+}
+wide! {
+    gemm_wgmma_tf32_128x64_on: 128 x 64, 1 of 8 stages, by 64 rows, Anywhere of [a0, a1, a2, a3, a4, a5, a6, a7],
+    ", in rows that begin anywhere"
+}
 
 narrow! { gemm_wgmma_tf32_32x32_nn: 32 x 32, 20 stages }
 narrow! { gemm_wgmma_tf32_64x32_nn: 64 x 32, 16 stages }

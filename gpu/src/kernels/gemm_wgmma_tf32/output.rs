@@ -1,8 +1,8 @@
-//! A tile's sums on their way from a warpgroup's registers to C, 64 rows at a time, by way of shared memory.
+//! A tile's sums on their way from a warpgroup's registers to C, so many rows at a time, by way of shared memory.
 //!
 //! The tensor cores have computed C's transpose: a thread's registers hold, of two of C's columns, two neighbouring rows
 //! of every eight. Put down in shared memory as rows of C they are all of the warpgroup's 64 columns, side by side; each of
-//! its warps takes up 16 rows.
+//! its warps takes up a quarter of the rows.
 //!
 //! Where C's rows begin at multiples of sixteen bytes a lane writes four neighbours. Rows may begin anywhere, though, and
 //! what reaches the second-level cache as a part of a sector, 32 bytes, costs more there than a whole one. So neighbouring
@@ -25,10 +25,10 @@ use super::{
     columns::Columns,
 };
 
-/// Rows of C that are on their way at a time.
-pub const ROWS: usize = 64;
-/// Those that a warp writes.
-const ROWS_OF_WARP: usize = ROWS / 4;
+/// Columns of a fragment, which are these rows, that are named at a time.
+const NAMED: usize = 64;
+/// Rows that a warp reads before it writes one.
+const TOGETHER: usize = 8;
 /// Elements of a store of one element a lane.
 const LANES: usize = 32;
 
@@ -46,10 +46,10 @@ fn place(row: usize, col: usize) -> usize {
     row * GROUP + exchanged(row, col)
 }
 
-/// Writes the sums of `N` x 64 elements of C, the first of which is (row, col).
+/// Writes the sums of `N` x 64 elements of C, the first of which is (row, col), so many `ROWS` at a time.
 #[inline(always)]
 #[track_caller]
-pub fn store<const N: usize, const STAGED: usize>(
+pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
     sums: &Fragment<N>,
     staged: &mut Shared<f32, STAGED, GROUP>,
     epilogue: &mut Epilogue<f32>,
@@ -60,30 +60,34 @@ pub fn store<const N: usize, const STAGED: usize>(
     let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
     let (base, warp) = (warp / 4 * (ROWS * GROUP), warp % 4);
     let col_of_lane = Columns::column(warp, lane / 4);
-    let own = base + warp * ROWS_OF_WARP * GROUP;
+    let rows_of_warp = ROWS / 4;
+    let own = base + warp * rows_of_warp * GROUP;
     let fours = epilogue.is_scaled_tile(first, (N, GROUP)) && epilogue.is_wide();
     let in_rows = epilogue.is_scaled_in_rows();
     let (rows, _) = epilogue.left(first);
     for part in 0..rows.div_ceil(ROWS).min(N / ROWS) {
         let mut put = |_: u32, row: u32, [first, second]: [[f32; 2]; 2]| {
             // Put so, all but the lane's part is known to the compiler.
-            let row = lane % 4 * 2 + row as usize / 8 * 8;
-            staged.store64(base + place(row, col_of_lane), [first[0], second[0]]);
-            staged.store64(base + place(row + 1, col_of_lane), [first[1], second[1]]);
+            let eight = row as usize / 8 * 8;
+            if eight / ROWS == part % (NAMED / ROWS) {
+                let row = lane % 4 * 2 + eight % ROWS;
+                staged.store64(base + place(row, col_of_lane), [first[0], second[0]]);
+                staged.store64(base + place(row + 1, col_of_lane), [first[1], second[1]]);
+            }
         };
         // A register has no number that is computed.
-        match part {
+        match part / (NAMED / ROWS) {
             0 => sums.for_each_square_of::<0>(&mut put),
             1 => sums.for_each_square_of::<1>(&mut put),
             2 => sums.for_each_square_of::<2>(&mut put),
             _ => sums.for_each_square_of::<3>(&mut put),
         }
         together.sync();
-        let first = (first_row + part * ROWS + warp * ROWS_OF_WARP, first_col);
+        let first = (first_row + part * ROWS + warp * rows_of_warp, first_col);
         match () {
-            () if fours => store_fours(staged, own, epilogue, first),
-            () if in_rows => store_rows(staged, own, epilogue, first),
-            () => finish(staged, own, epilogue, first),
+            () if fours => store_fours(staged, (own, rows_of_warp), epilogue, first),
+            () if in_rows => store_rows(staged, (own, rows_of_warp), epilogue, first),
+            () => finish(staged, (own, rows_of_warp), epilogue, first),
         }
         together.sync();
     }
@@ -94,12 +98,12 @@ pub fn store<const N: usize, const STAGED: usize>(
 #[track_caller]
 fn store_fours<const STAGED: usize>(
     staged: &Shared<f32, STAGED, GROUP>,
-    own: usize,
+    (own, rows_of_warp): (usize, usize),
     epilogue: &mut Epilogue<f32>,
     (first_row, first_col): (usize, usize),
 ) {
     let (row_of_lane, col) = four_of_lane();
-    for i in 0..ROWS_OF_WARP / 2 {
+    for i in 0..rows_of_warp / 2 {
         let row = 2 * i + row_of_lane;
         let four = staged.load128(own + place(row, col));
         epilogue.store::<true>((first_row + row, first_col + col), four);
@@ -111,7 +115,7 @@ fn store_fours<const STAGED: usize>(
 #[track_caller]
 fn store_rows<const STAGED: usize>(
     staged: &Shared<f32, STAGED, GROUP>,
-    own: usize,
+    (own, rows_of_warp): (usize, usize),
     epilogue: &mut Epilogue<f32>,
     first: (usize, usize),
 ) {
@@ -119,7 +123,7 @@ fn store_rows<const STAGED: usize>(
     let (rows, cols) = epilogue.left(first);
     let mut to = epilogue.place(first);
     // Eight rows are read before one is written, so that no read is waited for alone.
-    for eight in (0..ROWS_OF_WARP).step_by(8) {
+    for eight in (0..rows_of_warp).step_by(TOGETHER) {
         let (mut at, mut two) = ([0; 8], [[0.0; 2]; 8]);
         for i in 0..8 {
             let behind = epilogue.behind_line(to + i * epilogue.between_rows());
@@ -141,13 +145,13 @@ fn store_rows<const STAGED: usize>(
 #[track_caller]
 fn finish<const STAGED: usize>(
     staged: &Shared<f32, STAGED, GROUP>,
-    own: usize,
+    (own, rows_of_warp): (usize, usize),
     epilogue: &mut Epilogue<f32>,
     first @ (first_row, first_col): (usize, usize),
 ) {
     let (row_of_lane, col) = four_of_lane();
     // As many rows as there are: a number that the compiler does not know, and does not unroll the loop by.
-    let rows = epilogue.left(first).0.min(ROWS_OF_WARP);
+    let rows = epilogue.left(first).0.min(rows_of_warp);
     for row in (row_of_lane..rows).step_by(2) {
         let four = staged.load128(own + place(row, col));
         epilogue.finish::<false>((first_row + row, first_col + col), four);

@@ -1,0 +1,142 @@
+//! A on its way to shared memory: rows that begin at multiples of sixteen bytes, or anywhere.
+//!
+//! The accelerator takes rows at multiples of sixteen bytes alone, and is fast where they begin at multiples of 32, a sector of the
+//! caches: a product of 4096 x 4096 x 4100 takes a third longer than one of k = 4104. But of rows r, r + 8, r + 16, ... each begins as
+//! many elements behind such a multiple as the others, up to seven: their *shift*. So they are a matrix of their own, a *class*, that
+//! begins at the multiple before, with a map of its own:
+//!
+//! ```text
+//!   map 0   rows 0, 8, 16, ...   k:           0  1  2  3  4  5  6  7 | ...      shift 0
+//!   map 1   rows 1, 9, 17, ...   k:        *  0  1  2  3  4  5  6 | 7 ...       shift 1, of rows of 513 elements
+//!   map 2   rows 2, 10, ...      k:     *  *  0  1  2  3  4  5 | 6  7 ...       shift 2
+//! ```
+//!
+//! A tile's rows are all of one class, and its steps of k as many behind as the shift says: B's rows are copied from so many before,
+//! where below the first there are zeros. `*` is the end of the row before, which may be infinite, so it is cleared where it lies in
+//! shared memory. (It is the way of [`gemm_wgmma`](super::super::gemm_wgmma) for elements of two bytes.)
+
+use super::{super::device::*, DEPTH};
+use crate::problem::Problem;
+
+/// Elements of a sector, 32 bytes, and classes of rows.
+pub const CLASSES: usize = 8;
+
+/// Elements of sixteen bytes.
+const PIECE: usize = 4;
+
+/// A, which lies along k.
+pub trait Rows {
+    /// Rows of a tile.
+    const TILE: usize;
+    /// From one row of a tile to the next: as many classes as there are.
+    const STEP: usize = 1;
+
+    /// Steps of k that lie before the first of a class's rows.
+    #[inline(always)]
+    fn shift(_: &Problem, _class: u32) -> u32 {
+        0
+    }
+
+    /// Begins to copy a tile's rows of a product: of that class, from one among its rows on, a stage's steps of k from one on.
+    fn load(
+        &self,
+        tiles: &mut DynamicShared<Tf32>,
+        at: usize,
+        place: (u32, u32, u32),
+        class: u32,
+        done: Mbarrier,
+    );
+
+    /// Clears what lies before a row's first step in a stage that begins there.
+    #[inline(always)]
+    #[track_caller]
+    fn clear_before(_: &mut DynamicShared<Tf32>, _at: usize, _row: usize, _shift: u32) {}
+}
+
+/// Of rows that begin at multiples of sixteen bytes a tile has `TILE`.
+pub struct InOrder<const TILE: usize>(Boxes<Tf32, TILE, DEPTH, { 4 * DEPTH }>);
+
+impl<const TILE: usize> InOrder<TILE> {
+    /// Those of the map.
+    #[inline(always)]
+    pub fn new(map: &TensorMap<Tf32>) -> Self {
+        InOrder(map.boxes())
+    }
+}
+
+impl<const TILE: usize> Rows for InOrder<TILE> {
+    const TILE: usize = TILE;
+
+    #[inline(always)]
+    #[track_caller]
+    fn load(
+        &self,
+        tiles: &mut DynamicShared<Tf32>,
+        at: usize,
+        place: (u32, u32, u32),
+        _class: u32,
+        done: Mbarrier,
+    ) {
+        tiles.load_box(at, &self.0, place, done);
+    }
+}
+
+/// Of rows that begin anywhere, the first at a multiple of sixteen bytes, a tile has `TILE`: a map for each class.
+pub struct Anywhere<const TILE: usize>([Boxes<Tf32, TILE, DEPTH, { 4 * DEPTH }>; CLASSES]);
+
+impl<const TILE: usize> Anywhere<TILE> {
+    /// Those of the maps.
+    #[inline(always)]
+    pub fn new(maps: [&TensorMap<Tf32>; CLASSES]) -> Self {
+        Anywhere(maps.map(|map| map.boxes()))
+    }
+}
+
+impl<const TILE: usize> Rows for Anywhere<TILE> {
+    const TILE: usize = TILE;
+    const STEP: usize = CLASSES;
+
+    #[inline(always)]
+    fn shift(problem: &Problem, class: u32) -> u32 {
+        class.wrapping_mul(problem.a[0] as u32) % CLASSES as u32
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn load(
+        &self,
+        tiles: &mut DynamicShared<Tf32>,
+        at: usize,
+        place: (u32, u32, u32),
+        class: u32,
+        done: Mbarrier,
+    ) {
+        // A parameter has no number that is computed.
+        let boxes = match class {
+            0 => self.0[0],
+            1 => self.0[1],
+            2 => self.0[2],
+            3 => self.0[3],
+            4 => self.0[4],
+            5 => self.0[5],
+            6 => self.0[6],
+            _ => self.0[7],
+        };
+        tiles.load_box(at, &boxes, place, done);
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn clear_before(tiles: &mut DynamicShared<Tf32>, at: usize, row: usize, shift: u32) {
+        for number in 0..CLASSES / PIECE {
+            // The swizzle exchanges a row's pieces of sixteen bytes as the row's number says.
+            let place = at + row * DEPTH + (number ^ (row % 8)) * PIECE;
+            let mut piece: [Tf32; PIECE] = tiles.load128(place);
+            for i in 0..PIECE {
+                let step = (number * PIECE + i) as u32;
+                piece[i] = if step < shift { Tf32::default() } else { piece[i] };
+            }
+            tiles.store128(place, piece);
+        }
+    }
+}
