@@ -20,7 +20,7 @@ fn cases() -> Vec<&'static TensorProduct<f32>> {
         _ => None,
     });
     let cases = cases.collect::<Vec<_>>();
-    assert_eq!(cases.len(), 7);
+    assert_eq!(cases.len(), 8);
     cases
 }
 

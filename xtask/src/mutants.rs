@@ -179,10 +179,10 @@ const GENERAL: [(&str, &[&str]); 6] = [
             "gemm_wgmma_any_f32_64x64_tt",
         ],
     ),
-    // Of either text the least tile, and one of rows that begin anywhere.
+    // Of either text the least tile, and two blocks of a cluster, of rows that begin anywhere.
     (
         "gemm_wgmma_tf32",
-        &["gemm_wgmma_tf32_32x32_nn", "gemm_wgmma_tf32_128x64_nn", "gemm_wgmma_tf32_128x64_on"],
+        &["gemm_wgmma_tf32_32x32_nn", "gemm_wgmma_tf32_128x64_nn", "gemm_wgmma_tf32_256x256_on"],
     ),
     // Of either kind of slices the pass that makes them, a block alone, and two of a cluster, which are two warpgroups each that
     // multiply in turn, and have tiles of two widths. Of both kinds A lies along k in one kernel, and across k in the other.

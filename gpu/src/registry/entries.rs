@@ -151,19 +151,19 @@ macro_rules! lie {
     (t t) => { "A along m, B along k" };
 }
 
-/// A general product of f32 with factors of tf32, on tensor cores, such a tile a block, whose k so many may split; A along
+/// A general product of f32 with factors of tf32, on tensor cores, such a tile of so many blocks, whose k so many may split; A along
 /// k, B along n. Its kernel is of that kind.
 macro_rules! wgmma_tf32 {
-    ($name:ident, $rows:literal x $cols:literal in $splits:literal, $kind:ident) => {
+    ($name:ident, $rows:literal x $cols:literal of $blocks:literal in $splits:literal, $kind:ident) => {
         Contract::TensorProduct(TensorProduct {
             tile: [$rows, $cols],
             steps: gemm_wgmma_tf32::DEPTH as u32,
             most_splits: $splits,
-            a: BoxShape { rows: $rows, cols: gemm_wgmma_tf32::DEPTH, swizzle: 128 },
+            a: BoxShape { rows: $rows / $blocks, cols: gemm_wgmma_tf32::DEPTH, swizzle: 128 },
             b: BoxShape { rows: gemm_wgmma_tf32::DEPTH, cols: 32, swizzle: 128 },
             along_k: [true, false],
             is_one_of_four: false,
-            walkers: Some(1),
+            walkers: Some($blocks),
             narrow: None,
             kernel: TensorKernel::$kind {
                 kernel: &crate::kernels::gemm_wgmma_tf32::$name,

@@ -344,9 +344,10 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         ("gemm_tma_16x256_nn" | "gemm_tma_256x16_nn", true) => (360.0, 0.87, 5.4),
         ("gemm_f64_64", true) => (100.0, 0.3, 3.0),
         // Fitted to 1024³ and 2048³.
+        ("gemm_wgmma_tf32_256x256_nn", true) => (3120.0, 1.0, 4.5),
         ("gemm_wgmma_tf32_256x128_nn", true) => (3100.0, 1.0, 4.5),
         // As those of the same tile, and seven more maps to encode.
-        ("gemm_wgmma_tf32_256x128_on", true) => (3100.0, 1.0, 9.0),
+        ("gemm_wgmma_tf32_256x256_on", true) => (3120.0, 1.0, 9.0),
         ("gemm_wgmma_tf32_128x64_on", true) => (1950.0, 1.0, 8.5),
         ("gemm_wgmma_tf32_128x128_nn", true) => (2700.0, 1.0, 4.5),
         ("gemm_wgmma_tf32_128x64_nn", true) => (1950.0, 1.0, 4.0),

@@ -94,7 +94,7 @@ pub trait Operand {
 /// Begins to copy a box to each block of the cluster.
 #[inline(always)]
 #[track_caller]
-fn load_box<T: Factor, const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
+pub fn load_box<T: Factor, const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
     tiles: &mut DynamicShared<T>,
     at: usize,
     boxes: &Boxes<T, ROWS, COLS, SPAN>,

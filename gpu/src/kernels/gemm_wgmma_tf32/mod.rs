@@ -13,12 +13,13 @@
 //!   C^T = B^T A^T     n of C are the instruction's 64 rows, in registers ([`columns`])
 //!                     m of C are its columns, up to 256, K-major in shared memory as they lie
 //!
-//!   kernel                      warpgroups   a warpgroup's part (m x n)   stages of 32 steps
-//!   gemm_wgmma_tf32_256x128_nn    2 + 1           256 x 64                       4
-//!   gemm_wgmma_tf32_128x128_nn    2 + 1           128 x 64                       6
-//!   gemm_wgmma_tf32_128x64_nn     1 + 1           128 x 64                       8
-//!   gemm_wgmma_tf32_256x128_on    2 + 1           256 x 64                       4
-//!   gemm_wgmma_tf32_128x64_on     1 + 1           128 x 64                       8
+//!   kernel                      warpgroups   a warpgroup's part (m x n)   stages of 32 steps   blocks of a cluster
+//!   gemm_wgmma_tf32_256x256_nn    2 + 1           256 x 64                       4                    2
+//!   gemm_wgmma_tf32_256x256_on    2 + 1           256 x 64                       4                    2
+//!   gemm_wgmma_tf32_256x128_nn    2 + 1           256 x 64                       4                    1
+//!   gemm_wgmma_tf32_128x128_nn    2 + 1           128 x 64                       6                    1
+//!   gemm_wgmma_tf32_128x64_nn     1 + 1           128 x 64                       8                    1
+//!   gemm_wgmma_tf32_128x64_on     1 + 1           128 x 64                       8                    1
 //! ```
 //!
 //! Of few rows or few columns of C smaller tiles take less: another text ([`narrow`]).
@@ -27,6 +28,9 @@
 //!   read the same rows of A. For 64 x 256 a stage is 512 cycles of the tensor cores, and eight loads of 64 bits a thread.
 //! * **A stage is four products**, of 8 steps of k each, from four sets of registers: while three are under way, the fourth's
 //!   are loaded. A set is loaded again when the product that reads it has been waited for.
+//! * **Two blocks of a cluster have tiles beside each other.** Each copies half of their rows of A, to both: 32 KiB a block and stage
+//!   are read from the second-level cache, in place of 48, of which that cache gives no more than 64 in the time. Without it, blocks
+//!   that drift apart are soon a third slower.
 //! * **The sums are C's transpose**, and are turned over on their way to C ([`output`]).
 //!
 //! Operands that lie otherwise are turned over before, or exchanged with each other, by the host. Rows begin at multiples of
@@ -62,13 +66,18 @@ const GROUP: usize = 64;
 
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 columns and one more.
 /// `STAGED` is the rows of what is on its way to C: `ROWS` for each warpgroup, whose warps wait for each other at one of the
-/// `GROUPS` barriers; all that multiply, so many threads, wait for each other at the last one.
+/// `GROUPS` barriers; all that multiply, so many threads, wait for each other at the last one. `BLOCKS` blocks of a cluster have tiles
+/// beside each other, `ACROSS` columns in all, and each copies a `PART` of the rows.
 #[inline(always)]
 #[track_caller]
 fn multiply<
     A: Rows,
+    S: Scope,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
+    const BLOCKS: usize,
+    const PART: usize,
+    const ACROSS: usize,
     const STAGES: usize,
     const ROWS: usize,
     const STAGED: usize,
@@ -78,13 +87,13 @@ fn multiply<
     problem: &Problem,
     (a, b): (&A, &TensorMap<Tf32>),
     (c, bias): (&mut Out<f32>, &In<f32>),
-    pipeline: &Pipeline<STAGES>,
+    pipeline: &Pipeline<STAGES, S>,
     staged: &mut Shared<f32, STAGED, GROUP>,
     (barriers, together): (&NamedBarriers<1, GROUPS, 128>, NamedBarrier<MULTIPLYING>),
 ) {
     const {
-        assert!(A::TILE == TILE_ROWS && TILE_COLS == GROUPS as usize * GROUP);
-        assert!(MULTIPLYING == GROUPS * 128);
+        assert!(A::PART == PART && PART * BLOCKS == TILE_ROWS && ACROSS == TILE_COLS * BLOCKS);
+        assert!(TILE_COLS == GROUPS as usize * GROUP && MULTIPLYING == GROUPS * 128);
         assert!(STAGED == GROUPS as usize * ROWS, "each warpgroup has a part");
     }
     let cols_of_b = b.boxes::<DEPTH, SPAN, { 4 * SPAN }>();
@@ -99,7 +108,11 @@ fn multiply<
     let step = A::STEP as u32;
     let of_class = problem.m.div_ceil(step).next_multiple_of(TILE_ROWS as u32);
     let m = if A::STEP == 1 { problem.m } else { of_class * step.min(problem.m) };
-    let mut walk = Walk::<TILE_ROWS, TILE_COLS, 1>::new(&Problem { m, ..*problem }, 0);
+    // Where a block's rows to copy begin, and its columns.
+    let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
+    let (part, beside) = (rank * PART as u32, rank * TILE_COLS as u32);
+    // A cluster has as many rows as the parts of its blocks one below the other.
+    let mut walk = Walk::<PART, ACROSS, BLOCKS>::new(&Problem { m, ..*problem }, 0);
     // A tile's first row among its class's, the class, the shift, and stages.
     let rows_of = |row: u32| {
         let (row, class) = if A::STEP == 1 { (row, 0) } else { (row % of_class, row / of_class) };
@@ -111,7 +124,10 @@ fn multiply<
         // Every warp reads columns of B for itself.
         pipeline.init(4 * groups as u32);
     }
-    thread::sync_threads();
+    match BLOCKS {
+        1 => thread::sync_threads(),
+        _ => cluster::sync(),
+    }
     // Up to here nothing of this launch depends on the ones before it.
     grid::let_next_begin();
     grid::wait_for_earlier();
@@ -132,15 +148,20 @@ fn multiply<
                 if warp::elect() {
                     let p = stage * DEPTH as u32;
                     producer.announce(((len_a + len_b) * size_of::<Tf32>()) as u32);
-                    a.load(&mut tiles, at, (product, row, p), class, producer.full());
+                    let (of_part, place) = (at + part as usize * DEPTH, (product, row + part, p));
+                    a.load::<BLOCKS>(&mut tiles, of_part, place, class, producer.full());
                     for span in 0..TILE_COLS / SPAN {
-                        let at = at + len_a + span * SPAN * DEPTH;
-                        let place = (product, p.wrapping_sub(shift), col + (span * SPAN) as u32);
+                        let (at, col) =
+                            (at + len_a + span * SPAN * DEPTH, col + beside + (span * SPAN) as u32);
+                        let place = (product, p.wrapping_sub(shift), col);
                         tiles.load_box(at, &cols_of_b, place, producer.full());
                     }
                 }
                 producer.advance();
             }
+        }
+        if BLOCKS > 1 {
+            producer.drain_warp();
         }
         return;
     }
@@ -187,33 +208,37 @@ fn multiply<
         let sums = sums.wait::<0>();
         read.release_warp();
         read.advance();
-        let first = (row as usize, col as usize + group * GROUP);
+        let first = (row as usize, (col + beside) as usize + group * GROUP);
         let rows = (class as usize, A::STEP);
         let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
         output::store::<_, ROWS, _>(sums, staged, &mut epilogue, first, barriers.at(group));
     }
 }
 
-/// A kernel of [`multiply`]: C's tile, warpgroups that multiply, stages of the ring, rows of C on their way at a time, and
-/// A's [`rows`], with their maps. Shared memory
-/// holds the ring, sums on their way to C, and the ring's barriers: two of eight bytes a stage.
+/// A kernel of [`multiply`]: a block's tile of C, of how many blocks of a cluster, warpgroups that multiply, stages of the ring, rows of
+/// C on their way at a time, and A's [`rows`], with their maps. Shared memory holds the ring, sums on their way to C, and the ring's
+/// barriers: two of eight bytes a stage.
 macro_rules! wide {
-    (
-        $name:ident: $rows:literal x $cols:literal, $groups:literal of $stages:literal stages, by $staged:literal rows,
-        $kind:ident of $a:tt, $lie:literal
-    ) => {
-        wide! { @ $name: $rows x $cols, $groups of $stages stages, by $staged rows, $kind of $a $a, $lie }
+    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
+    ($name:ident: $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
+        wide! { @ $name [barriers = 1] pipeline: $rows x $cols of 1, $($rest)* }
+    };
+    ($name:ident: $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
+        wide! { @ $name [cluster = ($blocks)] cluster_pipeline: $rows x $cols of $blocks, $($rest)* }
     };
     (
-        @ $name:ident: $rows:literal x $cols:literal, $groups:literal of $stages:literal stages, by $staged:literal rows,
-        $kind:ident of [$($a:ident),*] $maps:tt, $lie:literal
+        @ $name:ident [$($together:tt)*] $ring:ident: $rows:tt x $cols:tt of $blocks:tt, $groups:tt of $stages:tt stages,
+        by $staged:tt rows, $kind:ident of [$($a:ident),*]
     ) => {
-        #[doc = concat!($rows, " x ", $cols, " elements a tile; A lies along k", $lie, ", B along n.")]
+        #[doc = concat!(
+            $rows, " x ", $cols, " elements a block's tile, blocks of a cluster: ", $blocks, "; A lies along k, in rows [`",
+            stringify!($kind), "`], B along n."
+        )]
         #[kernel(
             block = (128 * ($groups + 1)),
+            $($together)*,
             dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<Tf32>(),
             shared = $groups * $staged * GROUP * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
-            barriers = 1,
             min_blocks = 1,
             arch = 90,
             dependent
@@ -225,12 +250,14 @@ macro_rules! wide {
             mut c: Out<f32>,
             bias: In<f32>,
         ) {
-            let operands = (&$kind::<$rows>::new(maps!($maps)), &b);
-            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
+            const PART: usize = $rows / $blocks;
+            const ACROSS: usize = $cols * $blocks;
+            let operands = (&$kind::<PART>::new(maps![$(&$a),*]), &b);
+            let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![f32; $groups * $staged, GROUP];
             let barriers = named_barriers![1, $groups; 128];
             let together = named_barriers![1 + $groups, 1; 128 * $groups].at(0);
-            multiply::<_, $rows, $cols, _, $staged, _, _, _>(
+            multiply::<_, _, $rows, $cols, $blocks, PART, ACROSS, _, $staged, _, _, _>(
                 &problem, operands, out, &ring, &mut staged, (&barriers, together),
             );
         }
@@ -240,8 +267,8 @@ macro_rules! wide {
 /// One map, or an array of them.
 #[rustfmt::skip]
 macro_rules! maps {
-    ([$map:ident]) => { &$map };
-    ([$($map:ident),*]) => { [$(&$map),*] };
+    [$map:expr] => { $map };
+    [$($map:expr),*] => { [$($map),*] };
 }
 
 /// A kernel of [`narrow::multiply`], likewise.
@@ -274,19 +301,14 @@ macro_rules! narrow {
     };
 }
 
-wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128, 2 of 4 stages, by 64 rows, InOrder of [a], "" }
-wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128, 2 of 6 stages, by 64 rows, InOrder of [a], "" }
-wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64, 1 of 8 stages, by 64 rows, InOrder of [a], "" }
+wide! { gemm_wgmma_tf32_256x256_nn: 256 x 128 of 2, 2 of 4 stages, by 64 rows, InOrder of [a] }
+wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128 of 1, 2 of 4 stages, by 64 rows, InOrder of [a] }
+wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128 of 1, 2 of 6 stages, by 64 rows, InOrder of [a] }
+wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, InOrder of [a] }
 
-wide! {
-    // (With 64 registers spill.)
-    gemm_wgmma_tf32_256x128_on: 256 x 128, 2 of 4 stages, by 32 rows, Anywhere of [a0, a1, a2, a3, a4, a5, a6, a7],
-    ", in rows that begin anywhere"
-}
-wide! {
-    gemm_wgmma_tf32_128x64_on: 128 x 64, 1 of 8 stages, by 64 rows, Anywhere of [a0, a1, a2, a3, a4, a5, a6, a7],
-    ", in rows that begin anywhere"
-}
+// (With 64 rows registers spill.)
+wide! { gemm_wgmma_tf32_256x256_on: 256 x 128 of 2, 2 of 4 stages, by 32 rows, Anywhere of [a0, a1, a2, a3, a4, a5, a6, a7] }
+wide! { gemm_wgmma_tf32_128x64_on: 128 x 64 of 1, 1 of 8 stages, by 64 rows, Anywhere of [a0, a1, a2, a3, a4, a5, a6, a7] }
 
 narrow! { gemm_wgmma_tf32_32x32_nn: 32 x 32, 20 stages }
 narrow! { gemm_wgmma_tf32_64x32_nn: 64 x 32, 16 stages }

@@ -15,7 +15,10 @@
 //! where below the first there are zeros. `*` is the end of the row before, which may be infinite, so it is cleared where it lies in
 //! shared memory. (It is the way of [`gemm_wgmma`](super::super::gemm_wgmma) for elements of two bytes.)
 
-use super::{super::device::*, DEPTH};
+use super::{
+    super::{device::*, gemm_wgmma::operand::load_box},
+    DEPTH,
+};
 use crate::problem::Problem;
 
 /// Elements of a sector, 32 bytes, and classes of rows.
@@ -26,8 +29,8 @@ const PIECE: usize = 4;
 
 /// A, which lies along k.
 pub trait Rows {
-    /// Rows of a tile.
-    const TILE: usize;
+    /// Rows that a block copies.
+    const PART: usize;
     /// From one row of a tile to the next: as many classes as there are.
     const STEP: usize = 1;
 
@@ -37,8 +40,9 @@ pub trait Rows {
         0
     }
 
-    /// Begins to copy a tile's rows of a product: of that class, from one among its rows on, a stage's steps of k from one on.
-    fn load(
+    /// Begins to copy rows of a product: of that class, from one among its rows on, a stage's steps of k from one on; to each of the
+    /// `BLOCKS` blocks of the cluster.
+    fn load<const BLOCKS: usize>(
         &self,
         tiles: &mut DynamicShared<Tf32>,
         at: usize,
@@ -53,10 +57,10 @@ pub trait Rows {
     fn clear_before(_: &mut DynamicShared<Tf32>, _at: usize, _row: usize, _shift: u32) {}
 }
 
-/// Of rows that begin at multiples of sixteen bytes a tile has `TILE`.
-pub struct InOrder<const TILE: usize>(Boxes<Tf32, TILE, DEPTH, { 4 * DEPTH }>);
+/// Rows that begin at multiples of sixteen bytes, of which a block copies `PART`.
+pub struct InOrder<const PART: usize>(Boxes<Tf32, PART, DEPTH, { 4 * DEPTH }>);
 
-impl<const TILE: usize> InOrder<TILE> {
+impl<const PART: usize> InOrder<PART> {
     /// Those of the map.
     #[inline(always)]
     pub fn new(map: &TensorMap<Tf32>) -> Self {
@@ -64,12 +68,12 @@ impl<const TILE: usize> InOrder<TILE> {
     }
 }
 
-impl<const TILE: usize> Rows for InOrder<TILE> {
-    const TILE: usize = TILE;
+impl<const PART: usize> Rows for InOrder<PART> {
+    const PART: usize = PART;
 
     #[inline(always)]
     #[track_caller]
-    fn load(
+    fn load<const BLOCKS: usize>(
         &self,
         tiles: &mut DynamicShared<Tf32>,
         at: usize,
@@ -77,14 +81,14 @@ impl<const TILE: usize> Rows for InOrder<TILE> {
         _class: u32,
         done: Mbarrier,
     ) {
-        tiles.load_box(at, &self.0, place, done);
+        load_box::<_, _, _, BLOCKS>(tiles, at, &self.0, place, done);
     }
 }
 
-/// Of rows that begin anywhere, the first at a multiple of sixteen bytes, a tile has `TILE`: a map for each class.
-pub struct Anywhere<const TILE: usize>([Boxes<Tf32, TILE, DEPTH, { 4 * DEPTH }>; CLASSES]);
+/// Rows that begin anywhere, the first at a multiple of sixteen bytes, of which a block copies `PART`: a map for each class.
+pub struct Anywhere<const PART: usize>([Boxes<Tf32, PART, DEPTH, { 4 * DEPTH }>; CLASSES]);
 
-impl<const TILE: usize> Anywhere<TILE> {
+impl<const PART: usize> Anywhere<PART> {
     /// Those of the maps.
     #[inline(always)]
     pub fn new(maps: [&TensorMap<Tf32>; CLASSES]) -> Self {
@@ -92,8 +96,8 @@ impl<const TILE: usize> Anywhere<TILE> {
     }
 }
 
-impl<const TILE: usize> Rows for Anywhere<TILE> {
-    const TILE: usize = TILE;
+impl<const PART: usize> Rows for Anywhere<PART> {
+    const PART: usize = PART;
     const STEP: usize = CLASSES;
 
     #[inline(always)]
@@ -103,7 +107,7 @@ impl<const TILE: usize> Rows for Anywhere<TILE> {
 
     #[inline(always)]
     #[track_caller]
-    fn load(
+    fn load<const BLOCKS: usize>(
         &self,
         tiles: &mut DynamicShared<Tf32>,
         at: usize,
@@ -122,7 +126,7 @@ impl<const TILE: usize> Rows for Anywhere<TILE> {
             6 => self.0[6],
             _ => self.0[7],
         };
-        tiles.load_box(at, &boxes, place, done);
+        load_box::<_, _, _, BLOCKS>(tiles, at, &boxes, place, done);
     }
 
     #[inline(always)]
