@@ -84,7 +84,8 @@ impl Scope for OfBlock {
     }
 }
 
-/// Any block of the cluster. It is told of reads alone: the producer only overwrites what has been read.
+/// Any block of the cluster. It is told of reads alone: the producer only overwrites what has been read. (What readers have written
+/// there themselves, they have put a proxy fence and a barrier behind, and tensor cores have read it since.)
 pub enum OfCluster {}
 
 impl Scope for OfCluster {

@@ -263,7 +263,7 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
         checked: &'static Kernel<CheckedTensorParams<Tf32, O>>,
     },
     /// The same of A's rows that begin anywhere: there are maps of every eighth row of A, which begin at the multiple of 32 bytes
-    /// before, and a tile's rows are all of one of them.
+    /// before (from A's first element on), and a tile's rows are all of one of them.
     Tf32ClassesOfA {
         /// The kernel.
         kernel: &'static Kernel<Tf32ClassesParams<O>>,
@@ -303,9 +303,9 @@ impl<T, O> TensorProduct<T, O> {
     /// Tiles that so many rows of C take, one below the other.
     pub fn tiles_down(&self, rows: usize) -> usize {
         let classes = match self.kernel {
-            TensorKernel::ClassesOfA { .. } => gemm_wgmma::CLASSES,
-            TensorKernel::Tf32ClassesOfA { .. } => gemm_wgmma_tf32::CLASSES,
-            _ => 1,
+            // A tile has rows of all classes.
+            TensorKernel::ShiftedA { .. } => 1,
+            _ => self.kernel.classes(),
         };
         rows.min(classes) * rows.div_ceil(classes).div_ceil(self.tile[0] as usize)
     }
@@ -331,14 +331,19 @@ impl<T, O> TensorKernel<T, O> {
         matches!(self, TensorKernel::Gathered { .. })
     }
 
+    /// Classes of A's rows, each of which begins another number of elements behind a multiple: up to one less than there are classes.
+    pub fn classes(&self) -> usize {
+        match self {
+            TensorKernel::ShiftedA { .. } => 4,
+            TensorKernel::ClassesOfA { .. } => gemm_wgmma::CLASSES,
+            TensorKernel::Tf32ClassesOfA { .. } => gemm_wgmma_tf32::CLASSES,
+            _ => 1,
+        }
+    }
+
     /// May A's rows begin anywhere?
     pub fn shifts_a(&self) -> bool {
-        matches!(
-            self,
-            TensorKernel::ShiftedA { .. }
-                | TensorKernel::ClassesOfA { .. }
-                | TensorKernel::Tf32ClassesOfA { .. }
-        )
+        self.classes() > 1
     }
 
     /// Are operands rounded to tf32?

@@ -343,7 +343,7 @@ fn time<T, O>(
     let tiles = down * tiles(shape.n(), cols) * given.batch as f64;
     let (tiles, rows) = (tiles * f64::from(sharing), rows / sharing);
     // A block takes whole stages; of rows that begin anywhere, with some steps before the first.
-    let shift = if product.kernel.shifts_a() { unit::<T>() - 1 } else { 0 };
+    let shift = product.kernel.classes() - 1;
     let steps = (shape.k() + shift).div_ceil(product.steps as usize).div_ceil(blocks as usize);
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * (steps * product.steps as usize) as f64;
     let multiprocessors = f64::from(target.multiprocessors);
@@ -378,13 +378,13 @@ fn time<T, O>(
     speed.fixed_us + time + if blocks > 1 { parts } else { 0.0 }
 }
 
-/// How much longer products take where A's rows lie at odd multiples of sixteen bytes, in halves of sectors: of tf32, of which a tile has
-/// twice as many bytes. Measured of 4096 x 4096 x 4100.
+/// How much longer products take where A, which is not copied, has rows at odd multiples of sixteen bytes, in halves of sectors: by the
+/// wide tiles of tf32, which have twice as many bytes as of bf16. Measured of 4096 x 4096 x 4100.
 fn sectors<T, O>(product: &TensorProduct<T, O>, given: &Request) -> f64 {
     let [pitch, step] = given.strides[0];
-    let is_odd = step == 1 && pitch % (2 * unit::<T>()) == unit::<T>();
-    let is_streamed = product.kernel.is_tf32() && product.most_splits == 1;
-    if is_streamed && is_odd && !product.kernel.shifts_a() { 1.32 } else { 1.0 }
+    let is_odd = given.aligned[0] && step == 1 && pitch % (2 * unit::<T>()) == unit::<T>();
+    let is_wide = product.kernel.is_tf32() && product.most_splits == 1;
+    if is_wide && is_odd && !product.kernel.shifts_a() { 1.32 } else { 1.0 }
 }
 
 /// Of a kernel of two widths, how many wide tiles C has across, and when the last cluster ends, in thirds of a wide tile.
@@ -698,11 +698,12 @@ impl<'a, T: BoxElement> Rows<'a, T> {
 
     /// A map for each class of rows, of so many.
     fn classes<const COUNT: usize>(&self) -> Result<[Boxes<'a, T>; COUNT]> {
+        const { assert!(COUNT.is_multiple_of(16 / size_of::<T>()), "classes begin at sixteen bytes") };
         try_array(|class| {
             let Class { start, rows, len } =
                 Class::new::<COUNT>(class, self.count, self.len, self.pitch);
             let elements = self.elements.view(start, self.elements.len() - start)?;
-            let strides = [self.step, COUNT * self.pitch];
+            let strides = [self.step, self.pitch.saturating_mul(COUNT)];
             Boxes::new(elements, [self.matrices, rows, len], strides, self.shape)
         })
     }

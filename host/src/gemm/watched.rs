@@ -334,8 +334,9 @@ impl<'a, T: BoxElement> Rows<'a, T> {
                 Class::new::<COUNT>(class, self.count, self.len, self.pitch);
             let (base, shape) = (self.address().wrapping_add(start).cast(), self.sides.shape);
             // SAFETY: as in `map`.
-            let map =
-                unsafe { TensorMap::new(base, [1, rows, len], [0, COUNT * self.pitch], shape) };
+            let map = unsafe {
+                TensorMap::new(base, [1, rows, len], [0, self.pitch.saturating_mul(COUNT)], shape)
+            };
             map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
         })
     }

@@ -204,8 +204,8 @@ impl Operand {
             .expect("what the accelerator takes")
     }
 
-    /// Of every row that begins as far behind a multiple of sixteen bytes as one of the first `N`, so many elements: from that
-    /// multiple on.
+    /// Of every row that begins as far behind a multiple of `N` elements, or of sixteen bytes at least, as one of the first `N`: from
+    /// that multiple on.
     fn shifted_maps<T: Number, const N: usize>(&self) -> [TensorMap<T>; N] {
         std::array::from_fn(|first| {
             let (start, rows) = match self.outer.saturating_sub(first) {

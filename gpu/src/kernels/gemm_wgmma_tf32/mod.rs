@@ -66,7 +66,7 @@ const GROUP: usize = 64;
 
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 columns and one more.
 /// `STAGED` is the rows of what is on its way to C: `ROWS` for each warpgroup, whose warps wait for each other at one of the
-/// `GROUPS` barriers; all that multiply, so many threads, wait for each other at the last one. `BLOCKS` blocks of a cluster have tiles
+/// `GROUPS` barriers; all that multiply, so many threads, at another behind these. `BLOCKS` blocks of a cluster have tiles
 /// beside each other, `ACROSS` columns in all, and each copies a `PART` of the rows.
 #[inline(always)]
 #[track_caller]

@@ -60,6 +60,7 @@ pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
     let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
     let (base, warp) = (warp / 4 * (ROWS * GROUP), warp % 4);
     let col_of_lane = Columns::column(warp, lane / 4);
+    const { assert!(NAMED.is_multiple_of(ROWS) && (ROWS / 4).is_multiple_of(TOGETHER)) };
     let rows_of_warp = ROWS / 4;
     let own = base + warp * rows_of_warp * GROUP;
     let fours = epilogue.is_scaled_tile(first, (N, GROUP)) && epilogue.is_wide();
@@ -124,14 +125,14 @@ fn store_rows<const STAGED: usize>(
     let mut to = epilogue.place(first);
     // Eight rows are read before one is written, so that no read is waited for alone.
     for eight in (0..rows_of_warp).step_by(TOGETHER) {
-        let (mut at, mut two) = ([0; 8], [[0.0; 2]; 8]);
-        for i in 0..8 {
+        let (mut at, mut two) = ([0; TOGETHER], [[0.0; 2]; TOGETHER]);
+        for i in 0..TOGETHER {
             let behind = epilogue.behind_line(to + i * epilogue.between_rows());
             at[i] = lane.wrapping_sub(behind) % GROUP;
             let at_col = |col: usize| staged[own + place(eight + i, col)];
             two[i] = [at_col(at[i]), at_col(at[i] ^ LANES)];
         }
-        for i in 0..8 {
+        for i in 0..TOGETHER {
             let (row, col) = (eight + i, [at[i], at[i] ^ LANES]);
             epilogue.store_one_if(to + col[0], two[i][0], row < rows && col[0] < cols);
             epilogue.store_one_if(to + col[1], two[i][1], row < rows && col[1] < cols);
