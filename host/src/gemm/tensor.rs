@@ -698,7 +698,6 @@ impl<'a, T: BoxElement> Rows<'a, T> {
 
     /// A map for each class of rows, of so many.
     fn classes<const COUNT: usize>(&self) -> Result<[Boxes<'a, T>; COUNT]> {
-        const { assert!(COUNT.is_multiple_of(16 / size_of::<T>()), "classes begin at sixteen bytes") };
         try_array(|class| {
             let Class { start, rows, len } =
                 Class::new::<COUNT>(class, self.count, self.len, self.pitch);
