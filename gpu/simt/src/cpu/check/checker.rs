@@ -246,7 +246,7 @@ impl<'a> Checker<'a> {
         let threads = self.watch.block_stride * self.watch.cluster;
         self.profiling.set(self.watch.profile.is_some_and(|every| is_sampled(number, every)));
         if self.profiling.get() {
-            self.profiler.borrow_mut().begin_block(threads);
+            self.profiler.borrow_mut().begin_cluster(threads, self.watch.cluster);
         }
         let traced = self.watch.trace.filter(|traced| indices.contains(traced));
         self.tracing.set(traced.is_some());

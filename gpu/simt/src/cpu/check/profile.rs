@@ -242,8 +242,9 @@ pub(super) struct Profiler {
 }
 
 impl Profiler {
-    pub(super) fn begin_block(&mut self, threads: usize) {
-        self.sampled += 1;
+    /// A cluster begins, of so many threads and blocks.
+    pub(super) fn begin_cluster(&mut self, threads: usize, blocks: usize) {
+        self.sampled += blocks as u64;
         // Of threads that make no access, too: the others of their warp have taken another branch.
         self.logs.resize_with(threads, Vec::new);
     }
