@@ -5,8 +5,8 @@
 //!
 //! There are as many blocks as multiprocessors, or as many fewer as make no difference (4096 x 4096 is four rounds of 128).
 //! Tile `i` is that of block `i % blocks`, so at any time the blocks work at neighbouring tiles. (A cluster's blocks have
-//! tiles one below the other, and are here a block with one tile. Of tf32 they have columns beside each other, and are a block, too.) Those should share what they read, so that it comes from
-//! the second-level cache: tiles are numbered in bands of about 2048 rows of C, down a column of the band before the next
+//! tiles one below the other, and are here a block with one tile; so they are of tf32, where they have tiles beside each
+//! other.) Those should share what they read, so that it comes from the second-level cache: tiles are numbered in bands of about 2048 rows of C, down a column of the band before the next
 //! column, and what 132 blocks work at is then close to a square.
 //!
 //! ```text
