@@ -351,6 +351,58 @@ fn boxes_of_matrices() {
     }
 }
 
+/// Copies the first box of the matrix of that number. It is in no PTX file.
+#[kernel(block = (32), dynamic_shared = 512, shared = 8, len(boxes = 128))]
+fn copy_box_of_one(number: u32, maps: TensorMaps<f32, 3>, mut boxes: Out<f32>) {
+    let mut tile = dynamic_shared![f32];
+    let come = mbarriers![1];
+    let t = thread::thread_idx_x() as usize;
+    if t == 0 {
+        come.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    if t == 0 {
+        come.at(0).arrive_expect(512);
+        tile.load_box(0, &maps.numbered(number).boxes::<8, 16, 0>(), (0, 0, 0), come.at(0));
+    }
+    come.at(0).wait(0);
+    for i in (t..128).step_by(32) {
+        boxes[i] = tile[i];
+    }
+}
+
+/// Several matrices are one parameter, of which a kernel takes one by number.
+#[test]
+fn boxes_of_one_of_several() {
+    assert_eq!(copy_box_of_one.declaration.params[1].ty, "tensormaps.f32x3");
+    let device = Device::cpu();
+    let values = (0..2000).map(|i| i as f32).collect::<Vec<_>>();
+    let buffer = device.upload(&values).unwrap();
+    let launch = |number: u32, firsts: [usize; 3]| {
+        let boxes = firsts.map(|first| {
+            Boxes::new(buffer.view(first..).unwrap(), [1, 10, 30], [0, 32], SHAPE).unwrap()
+        });
+        let mut c = device.upload(&[f32::NAN; 128]).unwrap();
+        let shape = LaunchConfig::new([1; 3], [32, 1, 1]);
+        let config = LaunchConfig { dynamic_shared: 512, ..shape };
+        // SAFETY: the block writes 128 elements, and so many are there.
+        unsafe { device.stream()?.launch(&copy_box_of_one, &config, (number, boxes, &mut c)) }?;
+        c.to_vec()
+    };
+    for (number, first) in [400, 0, 804].into_iter().enumerate() {
+        let copied = launch(number as u32, [400, 0, 804]).unwrap();
+        for (i, copied) in copied.into_iter().enumerate() {
+            assert_eq!(copied, values[first + i / 16 * 32 + i % 16], "{number}: element {i}");
+        }
+    }
+    // Each must be one that can be copied, and there are no more.
+    let error = launch(0, [0, 4, 6]).unwrap_err().to_string();
+    assert!(error.starts_with("kernel copy_box_of_one: maps: address 0x"), "{error}");
+    let error = launch(3, [0, 4, 8]).unwrap_err().to_string();
+    assert!(error.contains("the len is 3 but the index is 3"), "{error}");
+}
+
 #[test]
 fn boxes_that_cannot_be_copied() {
     let device = Device::cpu();

@@ -254,6 +254,34 @@ tensor_maps! {
     Rounded(Boxes) => device::TensorMap<Tf32>, |elements| elements.address().cast();
 }
 
+macro_rules! arrays {
+    ($($half:ident)*) => {$(
+        impl<T: BoxElement, B, const COUNT: usize> Argument<simt::$half::TensorMaps<T, COUNT>> for [B; COUNT]
+        where
+            B: Argument<simt::$half::TensorMap<T>>,
+        {
+            fn bind(
+                self,
+                stream: &Stream,
+                name: &str,
+            ) -> std::result::Result<simt::$half::TensorMaps<T, COUNT>, Unbound> {
+                let maps = all(self.map(|boxes| boxes.bind(stream, name)))?;
+                Ok(simt::$half::TensorMaps::new(maps))
+            }
+        }
+    )*};
+}
+
+arrays! { device checked }
+
+/// All of them, or what the first of them failed by.
+pub(crate) fn all<T, E, const COUNT: usize>(
+    of: [std::result::Result<T, E>; COUNT],
+) -> std::result::Result<[T; COUNT], E> {
+    let all = of.into_iter().collect::<std::result::Result<Vec<_>, E>>()?;
+    all.try_into().map_err(|_| unreachable!("as many as there were"))
+}
+
 /// What a kernel on a GPU is given for the argument of that name.
 #[cfg(feature = "cuda")]
 fn encode(

@@ -166,7 +166,7 @@ impl Stream {
 
     /// Launches a kernel: `arguments` is the tuple of its arguments, numbers by value, `&Buffer` or a view
     /// for what it reads, `&mut Buffer` or a mutable view for what it writes, [`Boxes`](crate::Boxes) for matrices
-    /// that it copies box by box, [`BoxesMut`](crate::BoxesMut) for those that it writes so.
+    /// that it copies box by box, or an array of them, [`BoxesMut`](crate::BoxesMut) for those that it writes so.
     ///
     /// The types are checked by the compiler. Before anything is launched, the configuration is checked
     /// against what the kernel declares and the device allows, and each buffer against the length that
@@ -301,7 +301,7 @@ impl From<Error> for Unbound {
 /// Something that can be passed for a kernel's parameter of type `P`.
 #[diagnostic::on_unimplemented(
     message = "the kernel's parameter is `{P}`, which `{Self}` cannot be passed for",
-    note = "numbers go by value, a `Record` by reference; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`; `Boxes` for `TensorMap`, `BoxesMut` for `TensorMapMut`"
+    note = "numbers go by value, a `Record` by reference; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`; `Boxes` for `TensorMap` and an array of them for `TensorMaps`, `BoxesMut` for `TensorMapMut`"
 )]
 pub trait Argument<P> {
     #[doc(hidden)]

@@ -8,7 +8,7 @@ use gpu::{
 use simt::{
     LaunchConfig,
     check::{self, Order},
-    checked::{In, Out, TensorMap},
+    checked::{In, Out, TensorMap, TensorMaps},
     device,
 };
 
@@ -82,8 +82,8 @@ impl Operand {
 
 impl Operand {
     /// Of every fourth row, from the multiple of four elements on before the first of these.
-    fn shifted_maps(&self, shape: device::BoxShape) -> [TensorMap<f32>; 4] {
-        [0, 1, 2, 3].map(|first| {
+    fn shifted_maps(&self, shape: device::BoxShape) -> TensorMaps<f32, 4> {
+        TensorMaps::new([0, 1, 2, 3].map(|first| {
             let (start, rows) = match self.outer.saturating_sub(first) {
                 0 => (0, 1),
                 rows => (first * self.pitch, rows.div_ceil(4)),
@@ -92,7 +92,7 @@ impl Operand {
             let base = self.values.as_ptr().cast::<f32>().wrapping_add(start / 4 * 4);
             // SAFETY: as in `map`.
             unsafe { TensorMap::new(base, extents, [self.step, 4 * self.pitch], shape) }.unwrap()
-        })
+        }))
     }
 }
 
@@ -163,11 +163,12 @@ fn is_clean_and_right(
             | TensorKernel::Sliced { .. }
             | TensorKernel::SlicedF16 { .. } => panic!("{name} is another"),
             TensorKernel::ShiftedA { checked, .. } => {
-                let [a0, a1, a2, a3] = a_values.shifted_maps(product.a);
-                let params = (problem, a0, a1, a2, a3, b_map, c, bias);
+                let params = (problem, a_values.shifted_maps(product.a), b_map, c, bias);
                 check::launch(checked, &config, params, &options)
             }
-            TensorKernel::ClassesOfA { .. } => panic!("{name}: there is none of f32"),
+            TensorKernel::ClassesOfA { .. } | TensorKernel::SectorClassesOfA { .. } => {
+                panic!("{name}: there is none of f32")
+            }
         }
     };
     let report = report.unwrap();

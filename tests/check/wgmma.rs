@@ -13,9 +13,9 @@ use simt::{
     device::{self, BoxShape},
 };
 
-/// Tile shapes, times ways in which operands lie, and an A whose rows begin anywhere: there is a kernel for each of every pair
+/// Tile shapes, times ways in which operands lie, and two of an A whose rows begin anywhere: there is a kernel for each of every pair
 /// of types, whose texts differ in the types alone.
-const TEXTS: usize = 8 * 4 + 1;
+const TEXTS: usize = 8 * 4 + 2;
 
 type Case<T, O> = TensorProduct<T, O>;
 
@@ -85,8 +85,8 @@ impl<T: Stored<Real = f32>> Operand<T> {
         value: impl Fn(usize, usize) -> T,
     ) -> Self {
         let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
-        // Of rows that begin anywhere those of each of eight classes do so in another way.
-        let pitch = if anywhere { cols.next_multiple_of(8) + 3 } else { cols.next_multiple_of(8) };
+        // Of rows that begin anywhere those of each class do so in another way, and what lies before them is all between rows.
+        let pitch = cols.next_multiple_of(8) + if anywhere { 19 } else { 0 };
         let at = |row: usize, col: usize| match () {
             // What is between the rows is no zero: nobody may read it.
             _ if col >= cols => T::nearest(f32::NAN),
@@ -105,17 +105,17 @@ impl<T: Stored<Real = f32>> Operand<T> {
         unsafe { device::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }.unwrap()
     }
 
-    /// Of every eighth row, from the multiple of eight elements on before the first of these: the first element, the extents
+    /// Of every `COUNT`th row, from the multiple of so many elements on before the first of these: the first element, the extents
     /// and the strides of each.
-    fn classes(&self) -> [(*const T, [usize; 3], [usize; 2]); 8] {
+    fn classes<const COUNT: usize>(&self) -> [(*const T, [usize; 3], [usize; 2]); COUNT] {
         let [_, rows, len] = self.extents;
         std::array::from_fn(|class| {
             let (start, rows) = match rows.saturating_sub(class) {
                 0 => (0, 1),
-                rows => (class * self.pitch, rows.div_ceil(8)),
+                rows => (class * self.pitch, rows.div_ceil(COUNT)),
             };
-            let first = self.values.as_ptr().cast::<T>().wrapping_add(start / 8 * 8);
-            (first, [1, rows, len + start % 8], [0, 8 * self.pitch])
+            let first = self.values.as_ptr().cast::<T>().wrapping_add(start / COUNT * COUNT);
+            (first, [1, rows, len + start % COUNT], [0, COUNT * self.pitch])
         })
     }
 
@@ -202,6 +202,29 @@ struct Given<T, O> {
     magnitudes: Vec<f64>,
 }
 
+/// Launches, fast or checked, a kernel that takes classes of A's rows and copies B's last columns beside the product.
+macro_rules! classes {
+    ($kernel:ident, $half:ident, $launch:ident, $given:ident, $case:ident, ($out:ident, $bias:ident), ($config:expr, $options:expr)) => {{
+        let map = |(first, extents, strides)| {
+            $half::TensorMap::new(first, extents, strides, $given.a.shape).unwrap()
+        };
+        let a = $half::TensorMaps::new($given.a.classes().map(map));
+        let mut beside = Beside::new(&$given.b, $case.tile[1]);
+        let (matrix, (to, to_len)) = (beside.matrix(), beside.place());
+        let (from, len) = beside.from.memory();
+        let (from, to) = ($half::In::new(from, len), $half::Out::new(to, to_len));
+        let words = $half::Out::new(beside.words.as_mut_ptr(), WORDS);
+        let b = &beside.b;
+        let b = $half::TensorMap::new(b.values.as_ptr().cast(), b.extents, [0, b.pitch], b.shape)
+            .unwrap();
+        let problem = Problem { b: [beside.b.pitch as u64, 1], ..$given.problem };
+        let params = (problem, a, b, matrix, from, to, words, $out, $bias);
+        let launched = $launch::launch($kernel, $config, params, $options);
+        beside.is_copied(&$given.b, name($case));
+        launched
+    }};
+}
+
 impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
     /// A product of elements that `value` gives by row, column and 1 for A, 2 for B, 3 for C.
     fn new(
@@ -279,24 +302,10 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                     cpu::launch(kernel, &config, params, &options)
                 }
                 TensorKernel::ClassesOfA { kernel, .. } => {
-                    let map = |(first, extents, strides)| {
-                        device::TensorMap::new(first, extents, strides, self.a.shape).unwrap()
-                    };
-                    let [a0, a1, a2, a3, a4, a5, a6, a7] = self.a.classes().map(map);
-                    let mut beside = Beside::new(&self.b, case.tile[1]);
-                    let (matrix, (to, to_len)) = (beside.matrix(), beside.place());
-                    let (from, len) = beside.from.memory();
-                    let (from, to) = (device::In::new(from, len), device::Out::new(to, to_len));
-                    let words = device::Out::new(beside.words.as_mut_ptr(), WORDS);
-                    let b = beside.b.map();
-                    let problem = Problem { b: [beside.b.pitch as u64, 1], ..self.problem };
-                    let params = (
-                        problem, a0, a1, a2, a3, a4, a5, a6, a7, b, matrix, from, to, words, out,
-                        bias,
-                    );
-                    let launched = cpu::launch(kernel, &config, params, &options);
-                    beside.is_copied(&self.b, name(case));
-                    launched
+                    classes!(kernel, device, cpu, self, case, (out, bias), (&config, &options))
+                }
+                TensorKernel::SectorClassesOfA { kernel, .. } => {
+                    classes!(kernel, device, cpu, self, case, (out, bias), (&config, &options))
                 }
                 _ => panic!("{}", name(case)),
             }
@@ -324,24 +333,10 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                     check::launch(checked, &config, params, &options)
                 }
                 TensorKernel::ClassesOfA { checked, .. } => {
-                    let map = |(first, extents, strides)| {
-                        checked::TensorMap::new(first, extents, strides, self.a.shape).unwrap()
-                    };
-                    let [a0, a1, a2, a3, a4, a5, a6, a7] = self.a.classes().map(map);
-                    let mut beside = Beside::new(&self.b, case.tile[1]);
-                    let (matrix, (to, to_len)) = (beside.matrix(), beside.place());
-                    let (from, len) = beside.from.memory();
-                    let (from, to) = (checked::In::new(from, len), checked::Out::new(to, to_len));
-                    let words = checked::Out::new(beside.words.as_mut_ptr(), WORDS);
-                    let b = beside.b.checked_map();
-                    let problem = Problem { b: [beside.b.pitch as u64, 1], ..self.problem };
-                    let params = (
-                        problem, a0, a1, a2, a3, a4, a5, a6, a7, b, matrix, from, to, words, out,
-                        bias,
-                    );
-                    let report = check::launch(checked, &config, params, &options);
-                    beside.is_copied(&self.b, name(case));
-                    report
+                    classes!(checked, checked, check, self, case, (out, bias), (&config, &options))
+                }
+                TensorKernel::SectorClassesOfA { checked, .. } => {
+                    classes!(checked, checked, check, self, case, (out, bias), (&config, &options))
                 }
                 _ => panic!("{}", name(case)),
             }

@@ -104,7 +104,7 @@ fn real(row: usize, col: usize, salt: usize) -> f32 {
 /// Launches what kernel there is, fast or checked.
 macro_rules! launch {
     (
-        $given:ident, $case:ident, $which:ident, $new:ident, ($out:ident, $bias:ident),
+        $given:ident, $case:ident, $which:ident, ($new:ident, $maps:expr), ($out:ident, $bias:ident),
         |$kernel:ident, $params:ident| $launch:expr
     ) => {{
         let Given { problem, a, b, .. } = $given;
@@ -114,9 +114,7 @@ macro_rules! launch {
                 $launch
             }
             TensorKernel::Tf32ClassesOfA { $which: $kernel, .. } => {
-                let [a0, a1, a2, a3, a4, a5, a6, a7] = a.classes($new);
-                let b = b.map($new);
-                let $params = (*problem, a0, a1, a2, a3, a4, a5, a6, a7, b, $out, $bias);
+                let $params = (*problem, $maps(a.classes($new)), b.map($new), $out, $bias);
                 $launch
             }
             _ => panic!("{}", name($case)),
@@ -184,9 +182,14 @@ impl Given {
             let bias = device::In::new(self.bias.as_ptr(), self.bias.len());
             let (config, options) = (self.config(case, split), cpu::Options::default());
             let new = device::TensorMap::new;
-            launch!(self, case, kernel, new, (out, bias), |kernel, params| {
-                cpu::launch(kernel, &config, params, &options)
-            })
+            launch!(
+                self,
+                case,
+                kernel,
+                (new, device::TensorMaps::new),
+                (out, bias),
+                |kernel, params| cpu::launch(kernel, &config, params, &options)
+            )
         }
         .unwrap();
         c
@@ -226,9 +229,14 @@ impl Given {
             let bias = checked::In::new(self.bias.as_ptr(), self.bias.len());
             let config = self.config(case, split);
             let new = checked::TensorMap::new;
-            launch!(self, case, checked, new, (out, bias), |kernel, params| {
-                check::launch(kernel, &config, params, &options)
-            })
+            launch!(
+                self,
+                case,
+                checked,
+                (new, checked::TensorMaps::new),
+                (out, bias),
+                |kernel, params| check::launch(kernel, &config, params, &options)
+            )
         };
         let report = report.unwrap();
         assert!(report.is_clean(), "{}, {order}: {report}", name(case));

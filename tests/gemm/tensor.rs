@@ -230,9 +230,9 @@ fn every_way_on_tensor_cores<T: Number>() -> usize {
                         takers += 1;
                     }
                     let exchanged = usize::from(way.0 == way.1);
-                    // And of A along k and B along n the one whose A's rows may begin anywhere.
+                    // And of A along k and B along n the two whose A's rows may begin anywhere.
                     let nn = if order == Order::Rows { (true, true) } else { (false, false) };
-                    assert_eq!(takers, 10 + exchanged + usize::from(way == nn), "{case}");
+                    assert_eq!(takers, 10 + exchanged + 2 * usize::from(way == nn), "{case}");
                     count += 1;
                 }
             }
@@ -306,30 +306,40 @@ fn rows_anywhere_on_tensor_cores() {
     assert_eq!(anywhere_on_tensor_cores::<F16>(of_f16.0, of_f16.1), count);
 }
 
-/// Rows of an A along k that begin anywhere, in all eight ways, are taken without a copy: with rows of C that do, too, and
-/// all that may be done to it.
+/// Rows of an A along k that begin anywhere, in all eight ways, or sixteen, are taken without a copy: with rows of C that do, too,
+/// and all that may be done to it.
 #[test]
 fn shifted_rows_on_tensor_cores() {
-    let name = "gemm_wgmma_256x256_on";
+    let large = Request::dense(Shape::new(4096, 4096, 4095).unwrap());
+    let auto = Gemm::<Bf16>::new().choose(&large, &Target::H200).unwrap();
+    assert_eq!((auto.entry.name(), auto.workspace_bytes), ("gemm_wgmma_256x256_sn", 0));
+    let count = shifted_rows("gemm_wgmma_256x256_on");
+    assert_eq!(shifted_rows("gemm_wgmma_256x256_sn"), count);
+    counted("tensor::shifted_rows_on_tensor_cores", 2 * count);
+}
+
+fn shifted_rows(name: &str) -> usize {
     let named = Gemm::<Bf16>::new().kernel(name).unwrap();
     let odd = Request::dense(Shape::new(256, 512, 129).unwrap());
     assert_eq!(named.choose(&odd, &Target::H200).unwrap().workspace_bytes, 0);
-    let large = Request::dense(Shape::new(4096, 4096, 4095).unwrap());
-    let auto = Gemm::<Bf16>::new().choose(&large, &Target::H200).unwrap();
-    assert_eq!((auto.entry.name(), auto.workspace_bytes), (name, 0));
 
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<Bf16>::new(&device);
-        for ([m, n, k], pitch) in [([1, 8, 1], 1), ([37, 72, 45], 47), ([150, 264, 130], 133)] {
+        // The last has several tiles of a class.
+        for ([m, n, k], pitch) in
+            [([1, 8, 1], 1), ([37, 72, 45], 47), ([150, 264, 130], 133), ([4200, 8, 33], 35)]
+        {
             let data = Data::exact(k);
             for (padding, products) in [(0, 1), (3, 1), (1, 2)] {
-                let a = Place::padded((m, k), Order::Rows, pitch - k);
+                // The first element, and products, are at multiples of sixteen bytes, also where rows would be at those of 32.
+                let start = if padding > 0 { 8 } else { 0 };
+                let a = Place::padded((m, k), Order::Rows, pitch - k).at(start);
                 let b = Place::dense((k, n), Order::Rows);
                 let c = Place::padded((m, n), Order::Rows, padding);
                 let batch = |one: Place, size| match products {
                     1 => one,
-                    _ => one.batch(products, (one.extent(size) + 1).next_multiple_of(8)),
+                    _ => one.batch(products, one.extent(size).next_multiple_of(16) + 8),
                 };
                 let a = Operand::draw((m, k), batch(a, (m, k)), data, 81);
                 let b = Operand::draw((k, n), batch(b, (k, n)), data, 82);
@@ -344,7 +354,7 @@ fn shifted_rows_on_tensor_cores() {
             }
         }
     }
-    counted("tensor::shifted_rows_on_tensor_cores", count / devices().len());
+    count / devices().len()
 }
 
 /// A B whose rows begin anywhere: half of its columns are copied before, the others beside the product of these. So large that
@@ -357,6 +367,7 @@ fn columns_are_copied_beside_others() {
         let n = if device.is_cuda() { 20001 } else { 1541 };
         count += copied_beside::<Bf16>(&device, "gemm_wgmma_256x256_on", [60, n, 75]);
         count += copied_beside::<F16>(&device, "gemm_wgmma_f16_256x256_on", [60, n, 75]);
+        count += copied_beside::<Bf16>(&device, "gemm_wgmma_256x256_sn", [60, n, 75]);
     }
     counted("tensor::columns_are_copied_beside_others", count / devices().len());
 }

@@ -333,9 +333,11 @@ impl Ptx {
 fn align_tensor_maps(head: &str, declaration: Option<&Declaration>) -> String {
     let mut head = head.to_owned();
     let Some(Declaration { name, params, .. }) = declaration else { return head };
-    let is_map = |ty: &str| ty.starts_with("tensormap.") || ty.starts_with("tensormapmut.");
+    let is_map = |ty: &str| {
+        ["tensormap.", "tensormaps.", "tensormapmut."].iter().any(|start| ty.starts_with(start))
+    };
     for (number, _) in params.iter().enumerate().filter(|(_, ty)| is_map(ty)) {
-        let param = format!(" .b8 {name}_param_{number}[128]");
+        let param = format!(" .b8 {name}_param_{number}[");
         head = head.replace(&format!(".align 8{param}"), &format!(".align 64{param}"));
     }
     head

@@ -163,7 +163,7 @@ const GENERAL: [(&str, &[&str]); 6] = [
     // f32, whose elements are as long as the narrowest copy.
     ("gemm_mma", &["gemm_mma_64x64", "gemm_mma_128x128", "gemm_mma_tf32_64x64"]),
     // A narrow tile; blocks that may split k, of two tiles; of the other text one block a tile, also with a C of the operands'
-    // type, and two of a cluster; B across k, and along it; an A whose rows begin anywhere; and operands that are gathered, each
+    // type, and two of a cluster; B across k, and along it; an A whose rows begin anywhere, by either number of classes; and operands that are gathered, each
     // along k and across it.
     (
         "gemm_wgmma",
@@ -175,6 +175,7 @@ const GENERAL: [(&str, &[&str]); 6] = [
             "gemm_wgmma_f32_128x256_nn",
             "gemm_wgmma_f32_256x256_nt",
             "gemm_wgmma_f32_256x256_on",
+            "gemm_wgmma_f32_256x256_sn",
             "gemm_wgmma_any_f32_64x64_nn",
             "gemm_wgmma_any_f32_64x64_tt",
         ],

@@ -6,7 +6,7 @@ use crate::{
     Element, Size,
     cpu::{
         device::{
-            tensor::maps::{TensorMap, TensorMapMut},
+            tensor::maps::{TensorMap, TensorMapMut, TensorMaps},
             views::{In, Out},
         },
         mode::Mode,
@@ -376,6 +376,17 @@ unsafe impl<T: Element, M: Mode> Param for TensorMap<T, M> {
 
     fn elements(&self) -> Option<usize> {
         Some(self.len())
+    }
+}
+
+// SAFETY: as of a `TensorMap`, one behind the other.
+unsafe impl<T: Element, const COUNT: usize, M: Mode> Param for TensorMaps<T, COUNT, M> {
+    fn push(&self, words: &mut Vec<u64>) {
+        self.0.iter().for_each(|map| map.push(words));
+    }
+
+    fn elements(&self) -> Option<usize> {
+        Some(self.0.iter().map(TensorMap::len).sum())
     }
 }
 

@@ -2,8 +2,11 @@
 
 use simt::{
     Bf16, Declaration, F16, Kernel, Tf32,
-    checked::{In as CheckedIn, Out as CheckedOut, TensorMap as CheckedTensorMap},
-    device::{BoxShape, In, Out, TensorMap},
+    checked::{
+        In as CheckedIn, Out as CheckedOut, TensorMap as CheckedTensorMap,
+        TensorMaps as CheckedTensorMaps,
+    },
+    device::{BoxShape, In, Out, TensorMap, TensorMaps},
 };
 
 use crate::{
@@ -243,16 +246,23 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
     /// begin at the multiple before.
     ShiftedA {
         /// The kernel.
-        kernel: &'static Kernel<ShiftedParams<T, O>>,
+        kernel: &'static Kernel<ShiftedParams<T, O, 4>>,
         /// The same source, compiled for [`simt::check::launch`].
-        checked: &'static Kernel<CheckedShiftedParams<T, O>>,
+        checked: &'static Kernel<CheckedShiftedParams<T, O, 4>>,
     },
     /// The same of elements of two bytes: there are maps of every eighth row of A, and a tile's rows are all of one of them.
     ClassesOfA {
         /// The kernel.
-        kernel: &'static Kernel<ClassesParams<T, O>>,
+        kernel: &'static Kernel<ClassesParams<T, O, { gemm_wgmma::CLASSES }>>,
         /// The same source, compiled for [`simt::check::launch`].
-        checked: &'static Kernel<CheckedClassesParams<T, O>>,
+        checked: &'static Kernel<CheckedClassesParams<T, O, { gemm_wgmma::CLASSES }>>,
+    },
+    /// The same with maps of every sixteenth row of A, which begin at the multiple of 32 bytes before (from A's first element on).
+    SectorClassesOfA {
+        /// The kernel.
+        kernel: &'static Kernel<ClassesParams<T, O, { gemm_wgmma::SECTOR_CLASSES }>>,
+        /// The same source, compiled for [`simt::check::launch`].
+        checked: &'static Kernel<CheckedClassesParams<T, O, { gemm_wgmma::SECTOR_CLASSES }>>,
     },
     /// It takes maps as [`Boxes`](TensorKernel::Boxes), of f32 that are rounded to tf32 as they are copied: `T` is f32. It
     /// takes any of its operands turned over, too.
@@ -266,9 +276,9 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
     /// before (from A's first element on), and a tile's rows are all of one of them.
     Tf32ClassesOfA {
         /// The kernel.
-        kernel: &'static Kernel<Tf32ClassesParams<O>>,
+        kernel: &'static Kernel<ShiftedParams<Tf32, O, { gemm_wgmma_tf32::CLASSES }>>,
         /// The same source, compiled for [`simt::check::launch`].
-        checked: &'static Kernel<CheckedTf32ClassesParams<O>>,
+        checked: &'static Kernel<CheckedShiftedParams<Tf32, O, { gemm_wgmma_tf32::CLASSES }>>,
     },
     /// Its warps gather A and B themselves, whose rows begin anywhere: it takes views, as a [`GemmKernel`]. Of its boxes
     /// there are none.
@@ -322,6 +332,7 @@ impl<T, O> TensorKernel<T, O> {
             TensorKernel::Sliced { kernel, .. } => &kernel.declaration,
             TensorKernel::SlicedF16 { kernel, .. } => &kernel.declaration,
             TensorKernel::ClassesOfA { kernel, .. } => &kernel.declaration,
+            TensorKernel::SectorClassesOfA { kernel, .. } => &kernel.declaration,
             TensorKernel::Tf32ClassesOfA { kernel, .. } => &kernel.declaration,
         }
     }
@@ -336,6 +347,7 @@ impl<T, O> TensorKernel<T, O> {
         match self {
             TensorKernel::ShiftedA { .. } => 4,
             TensorKernel::ClassesOfA { .. } => gemm_wgmma::CLASSES,
+            TensorKernel::SectorClassesOfA { .. } => gemm_wgmma::SECTOR_CLASSES,
             TensorKernel::Tf32ClassesOfA { .. } => gemm_wgmma_tf32::CLASSES,
             _ => 1,
         }
@@ -344,6 +356,11 @@ impl<T, O> TensorKernel<T, O> {
     /// May A's rows begin anywhere?
     pub fn shifts_a(&self) -> bool {
         self.classes() > 1
+    }
+
+    /// Does it copy some of B's columns itself, beside the product of the others?
+    pub fn copies_beside(&self) -> bool {
+        matches!(self, TensorKernel::ClassesOfA { .. } | TensorKernel::SectorClassesOfA { .. })
     }
 
     /// Are operands rounded to tf32?
@@ -367,31 +384,16 @@ pub type TensorParams<T, O = T> = (Problem, TensorMap<T>, TensorMap<T>, Out<O>, 
 /// Problem, A, B, C, bias as views that report every access.
 pub type CheckedTensorParams<T, O = T> =
     (Problem, CheckedTensorMap<T>, CheckedTensorMap<T>, CheckedOut<O>, CheckedIn<O>);
-/// Problem, A four times, B, C, bias.
-pub type ShiftedParams<T, O = T> =
-    (Problem, TensorMap<T>, TensorMap<T>, TensorMap<T>, TensorMap<T>, TensorMap<T>, Out<O>, In<O>);
-/// Problem, A four times, B, C, bias as views that report every access.
-pub type CheckedShiftedParams<T, O = T> = (
+/// Problem, A's classes of rows, B, C, bias.
+pub type ShiftedParams<T, O, const CLASSES: usize> =
+    (Problem, TensorMaps<T, CLASSES>, TensorMap<T>, Out<O>, In<O>);
+/// Problem, A's classes of rows, B, C, bias as views that report every access.
+pub type CheckedShiftedParams<T, O, const CLASSES: usize> =
+    (Problem, CheckedTensorMaps<T, CLASSES>, CheckedTensorMap<T>, CheckedOut<O>, CheckedIn<O>);
+/// Problem, A's classes of rows, B, what is copied beside, from where and to where, words to count it by, C, bias.
+pub type ClassesParams<T, O, const CLASSES: usize> = (
     Problem,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
-    CheckedOut<O>,
-    CheckedIn<O>,
-);
-/// Problem, A eight times, B, what is copied beside, from where and to where, words to count it by, C, bias.
-pub type ClassesParams<T, O = T> = (
-    Problem,
-    TensorMap<T>,
-    TensorMap<T>,
-    TensorMap<T>,
-    TensorMap<T>,
-    TensorMap<T>,
-    TensorMap<T>,
-    TensorMap<T>,
-    TensorMap<T>,
+    TensorMaps<T, CLASSES>,
     TensorMap<T>,
     Matrices,
     In<T>,
@@ -400,52 +402,15 @@ pub type ClassesParams<T, O = T> = (
     Out<O>,
     In<O>,
 );
-/// Problem, A eight times, B, what is copied beside, from where and to where, words to count it by, C, bias as views that report every access.
-pub type CheckedClassesParams<T, O = T> = (
+/// The same as views that report every access.
+pub type CheckedClassesParams<T, O, const CLASSES: usize> = (
     Problem,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
-    CheckedTensorMap<T>,
+    CheckedTensorMaps<T, CLASSES>,
     CheckedTensorMap<T>,
     Matrices,
     CheckedIn<T>,
     CheckedOut<T>,
     CheckedOut<u32>,
-    CheckedOut<O>,
-    CheckedIn<O>,
-);
-/// Problem, A eight times, B, C, bias.
-pub type Tf32ClassesParams<O> = (
-    Problem,
-    TensorMap<Tf32>,
-    TensorMap<Tf32>,
-    TensorMap<Tf32>,
-    TensorMap<Tf32>,
-    TensorMap<Tf32>,
-    TensorMap<Tf32>,
-    TensorMap<Tf32>,
-    TensorMap<Tf32>,
-    TensorMap<Tf32>,
-    Out<O>,
-    In<O>,
-);
-/// Problem, A eight times, B, C, bias as views that report every access.
-pub type CheckedTf32ClassesParams<O> = (
-    Problem,
-    CheckedTensorMap<Tf32>,
-    CheckedTensorMap<Tf32>,
-    CheckedTensorMap<Tf32>,
-    CheckedTensorMap<Tf32>,
-    CheckedTensorMap<Tf32>,
-    CheckedTensorMap<Tf32>,
-    CheckedTensorMap<Tf32>,
-    CheckedTensorMap<Tf32>,
-    CheckedTensorMap<Tf32>,
     CheckedOut<O>,
     CheckedIn<O>,
 );

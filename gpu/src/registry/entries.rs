@@ -108,10 +108,16 @@ macro_rules! wgmma_any {
     };
 }
 
-/// Its kernel: with a map for A, or with eight.
+/// Its kernel: with a map for A, or with one for each class of rows.
 macro_rules! wgmma_kernel {
     (o $name:ident) => {
         TensorKernel::ClassesOfA {
+            kernel: &crate::kernels::gemm_wgmma::$name,
+            checked: &crate::checked::kernels::gemm_wgmma::$name,
+        }
+    };
+    (s $name:ident) => {
+        TensorKernel::SectorClassesOfA {
             kernel: &crate::kernels::gemm_wgmma::$name,
             checked: &crate::checked::kernels::gemm_wgmma::$name,
         }
@@ -145,6 +151,7 @@ macro_rules! of_blocks {
 #[rustfmt::skip]
 macro_rules! lie {
     (o n) => { "A along k, in rows that begin anywhere, B along n" };
+    (s n) => { "A along k, in rows that begin anywhere, by whole sectors, B along n" };
     (n n) => { "A along k, B along n" };
     (n t) => { "A and B along k" };
     (t n) => { "A along m, B along n" };
@@ -279,6 +286,9 @@ macro_rules! mma_contract {
 /// Does an operand lie along k?
 macro_rules! along_k {
     (a o) => {
+        true
+    };
+    (a s) => {
         true
     };
     (a n) => {

@@ -371,9 +371,12 @@ fn speed(name: &str, cuda: bool) -> Option<Speed> {
         (name, true) if name.starts_with("gemm_sliced_f16x3_256x192_") => (1930.0, 1.0, 5.0),
         (name, true) if name.starts_with("gemm_sliced_f16x3_256x128_") => (1900.0, 1.0, 4.5),
         (name, true) if name.starts_with("gemm_sliced_f16x3_64x128_") => (1450.0, 1.0, 4.0),
-        // As the one of the same tile; and seven more maps to encode, in which the host is not to fall behind.
+        // As the one of the same tile; and seven more maps to encode, in which the host is not to fall behind, or fifteen.
         (name, true) if name.starts_with("gemm_wgmma_") && name.ends_with("_on") => {
             (6100.0, 1.0, 9.0)
+        }
+        (name, true) if name.starts_with("gemm_wgmma_") && name.ends_with("_sn") => {
+            (6100.0, 1.0, 10.0)
         }
         // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
         (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x256_") => {
@@ -795,18 +798,38 @@ mod tests {
     /// As long as copies would take the longer part. Of a large product an A along k takes none, and B is copied.
     #[test]
     fn on_an_h200_small_operands_whose_rows_begin_anywhere_are_gathered() {
-        for (shape, kernel) in [
-            ([1000, 700, 513], "gemm_wgmma_any_64x128_nn"),
-            ([511, 509, 513], "gemm_wgmma_any_64x64_nn"),
-            ([1000, 704, 512], "gemm_wgmma_64x128_nn"),
-            ([4096, 4096, 4095], "gemm_wgmma_256x256_on"),
-            ([4096, 4093, 4096], "gemm_wgmma_256x256_nn"),
+        for (shape, kernel, copies) in [
+            ([1000, 700, 513], "gemm_wgmma_any_64x128_nn", false),
+            ([511, 509, 513], "gemm_wgmma_any_64x64_nn", false),
+            ([1000, 704, 512], "gemm_wgmma_64x128_nn", false),
+            ([4096, 4096, 4095], "gemm_wgmma_256x256_sn", false),
+            ([4095, 4093, 4097], "gemm_wgmma_256x256_sn", true),
+            // Of sixteen classes there would be 32 tiles one below the other, and of eight there are 24.
+            ([6143, 6141, 4097], "gemm_wgmma_256x256_on", true),
+            ([4096, 4093, 4096], "gemm_wgmma_256x256_nn", true),
         ] {
             let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
             let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
-            let copies = shape == [4096, 4093, 4096];
             assert_eq!(choice.entry.name(), kernel, "{shape:?}");
             assert_eq!(choice.workspace_bytes > 0, copies, "{shape:?}");
+        }
+    }
+
+    /// What one multiprocessor draws from the second-level cache limits small tiles, the more where rows begin within a line.
+    #[test]
+    fn on_an_h200_tiles_are_as_large_as_what_is_drawn_wants() {
+        for (size, tile) in [
+            (1280, "128x128"),
+            (1536, "256x256"),
+            (2000, "256x256"),
+            (2560, "256x256"),
+            (3000, "256x256"),
+            (3328, "256x256"),
+            (4000, "256x256"),
+        ] {
+            let request = request([size; 3], DEFAULT_WORKSPACE_LIMIT);
+            let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
+            assert_eq!(choice.entry.name(), format!("gemm_wgmma_{tile}_nn"), "{size}");
         }
     }
 

@@ -373,7 +373,11 @@ pub(super) fn panels<T, O>(
         // Tiles of all products are counted by 32 bits.
         Some(_) => {
             let across = shape.n().div_ceil(narrow.unwrap_or(tile[1]));
-            let tiles = across.saturating_mul(shape.m().div_ceil(tile[0]));
+            let down = match kernel.text {
+                Text::Tensor(product) => product.tiles_down(shape.m()),
+                _ => shape.m().div_ceil(tile[0]),
+            };
+            let tiles = across.saturating_mul(down);
             (limits.grid[0] as usize / tiles).max(1)
         }
         None => limits.grid[2] as usize / split_k as usize,

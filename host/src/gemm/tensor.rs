@@ -10,7 +10,8 @@
 //! | k | k | with a copy of B turned over; or exchanged, and of A: of the smaller one | `nn` |
 //! | m | n | as it is, or exchanged: so that C lies along the kernel's columns | `tn` |
 //!
-//! A kernel `on` is an `nn` whose A's rows begin anywhere, without a copy, if the first begins at a multiple of sixteen bytes.
+//! A kernel `on` is an `nn` whose A's rows begin anywhere, without a copy, if the first begins at a multiple of sixteen bytes. So is `sn`,
+//! which copies these rows by whole sectors, but wants sixteen times as many of them for a tile as there are in one.
 //!
 //! That is of f32. Kernels that round it to tf32 are all `nn` or `on`, and what lies as `tn` is put before them with a copy of A or B
 //! turned over. Tensor cores read bf16 and f16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
@@ -22,9 +23,10 @@ use gpu::{
         gemm::pad::{PAD_BYTES, PAD_ROWS},
         gemm_sliced::widths::wide_across,
         gemm_wgmma::beside,
+        gemm_wgmma_tf32,
     },
     problem::{Matrices, Problem},
-    registry::{TensorKernel, TensorProduct},
+    registry::{ClassesParams, TensorKernel, TensorProduct},
 };
 use simt::{
     Bf16, F16, Kernel, LaunchConfig, Limits,
@@ -38,7 +40,7 @@ use super::{
     sliced::{self, Uncut},
 };
 use crate::{
-    boxes::{BoxElement, Boxes, Rounded},
+    boxes::{BoxElement, Boxes, Rounded, all},
     buffer::{BufferView, BufferViewMut, Pod, Written},
     error::{Error, Result},
     launch::{Bits, Stream},
@@ -315,7 +317,7 @@ pub(super) fn split_k<T, O>(
         Some(blocks) => blocks..=blocks,
         None => 1..=product.most_splits,
     };
-    let timed = blocks.map(|blocks| (blocks, time(product, &given, target, speed, blocks)));
+    let timed = blocks.map(|blocks| (blocks, time(product, way, &given, target, speed, blocks)));
     let first = (1, f64::INFINITY);
     let (blocks, time) =
         timed.fold(first, |best, timed| if timed.1 < best.1 { timed } else { best });
@@ -330,6 +332,7 @@ pub(super) fn split_k<T, O>(
 /// The time of a product that has been put before the kernel, split so.
 fn time<T, O>(
     product: &TensorProduct<T, O>,
+    way: Orientation,
     given: &Request,
     target: &Target,
     speed: &Speed,
@@ -345,7 +348,8 @@ fn time<T, O>(
     // A block takes whole stages; of rows that begin anywhere, with some steps before the first.
     let shift = product.kernel.classes() - 1;
     let steps = (shape.k() + shift).div_ceil(product.steps as usize).div_ceil(blocks as usize);
-    let of_one = 2.0 * f64::from(rows) * f64::from(cols) * (steps * product.steps as usize) as f64;
+    let steps = (steps * product.steps as usize) as f64;
+    let of_one = 2.0 * f64::from(rows) * f64::from(cols) * steps;
     let multiprocessors = f64::from(target.multiprocessors);
     let each = tiles * f64::from(blocks) / multiprocessors;
     let on_the_fullest = match (blocks, two_widths(product, given, target)) {
@@ -362,6 +366,8 @@ fn time<T, O>(
     let read = size_of::<T>() as f64 * (m * k + k * n);
     let bytes = (read + size_of::<O>() as f64 * m * n) * given.batch as f64;
     let multiplied = speed.time(of_one, on_the_fullest) * sectors(product, given);
+    let drawn = on_the_fullest * steps * drawn_us(product, way, given, each > 1.0);
+    let multiplied = multiplied.max(drawn);
     let beside = |multiplied: f64, copied: f64, apart: f64| {
         multiplied.max(copied) + apart * multiplied.min(copied)
     };
@@ -378,13 +384,51 @@ fn time<T, O>(
     speed.fixed_us + time + if blocks > 1 { parts } else { 0.0 }
 }
 
-/// How much longer products take where A, which is not copied, has rows at odd multiples of sixteen bytes, in halves of sectors: by the
-/// wide tiles of tf32, which have twice as many bytes as of bf16. Measured of 4096 x 4096 x 4100.
+/// Microseconds in which a block draws one step of k of a tile from the second-level cache, by boxes: how fast depends on where rows
+/// begin. What was measured of kernels that are limited by it (docs/measurements.md, "What a multiprocessor draws"), where each has many
+/// tiles; of one tile each, with rows in whole lines, their speed says it all.
+fn drawn_us<T, O>(
+    product: &TensorProduct<T, O>,
+    way: Orientation,
+    given: &Request,
+    is_many: bool,
+) -> f64 {
+    let ([rows, cols], kernel) = (product.tile, &product.kernel);
+    let Some(sharing) = product.walkers else { return 0.0 };
+    if kernel.gathers() || kernel.is_sliced() {
+        return 0.0;
+    }
+    let of_class = [kernel.classes(), 1];
+    let begins = sides_of(product, way, given).iter().zip(given.aligned).zip(of_class).map(
+        |((sides, aligned), classes)| match sides.copied(given.batch, aligned) {
+            0 if !sides.outer.1.is_multiple_of(classes) => classes * size_of::<T>(),
+            0 => sides.outer.1 * size_of::<T>(),
+            _ => sides.padded_pitch() * size_of::<T>(),
+        },
+    );
+    let us_of_byte = |begins: usize| match begins.trailing_zeros() {
+        0..=4 => 1e-3 / 39.0,
+        5 => 1e-3 / 57.0,
+        6 => 1e-3 / 63.0,
+        _ if is_many => 1e-3 / 90.0,
+        _ => 0.0,
+    };
+    // Blocks that share a tile copy a part of either operand each, and what is the same for all once.
+    let bytes = [rows, cols].map(|size| f64::from(size / sharing) * size_of::<T>() as f64);
+    begins.zip(bytes).map(|(begins, bytes)| us_of_byte(begins) * bytes).sum()
+}
+
+/// How much longer products by wide tiles take where A, which is not copied, has rows at odd multiples of sixteen bytes, in halves of
+/// sectors, though they are not limited by what they [draw](drawn_us): of tf32, measured of 4096 x 4096 x 4100; and of bf16 in classes
+/// that begin so, of 4095 x 4093 x 4097. (Of 8192 x 8192 x 8200, without classes, nothing.)
 fn sectors<T, O>(product: &TensorProduct<T, O>, given: &Request) -> f64 {
-    let [pitch, step] = given.strides[0];
-    let is_odd = given.aligned[0] && step == 1 && pitch % (2 * unit::<T>()) == unit::<T>();
-    let is_wide = product.kernel.is_tf32() && product.most_splits == 1;
-    if is_wide && is_odd && !product.kernel.shifts_a() { 1.32 } else { 1.0 }
+    let ([pitch, step], unit, kernel) = (given.strides[0], unit::<T>(), &product.kernel);
+    let is_odd = given.aligned[0] && step == 1 && !pitch.is_multiple_of(2 * unit);
+    match (kernel.is_tf32(), kernel.classes()) {
+        (true, 1) if is_odd && pitch.is_multiple_of(unit) && product.most_splits == 1 => 1.32,
+        (false, 2..) if is_odd && kernel.classes() < 2 * unit && product.walkers.is_some() => 1.025,
+        _ => 1.0,
+    }
 }
 
 /// Of a kernel of two widths, how many wide tiles C has across, and when the last cluster ends, in thirds of a wide tile.
@@ -436,7 +480,7 @@ fn first_columns<T, O>(
     products: usize,
     config: &LaunchConfig,
 ) -> Option<usize> {
-    let is_beside = matches!(product.kernel, TensorKernel::ClassesOfA { .. }) && of_b.are_apart();
+    let is_beside = product.kernel.copies_beside() && of_b.are_apart();
     let clusters = (config.grid[0] / product.walkers.unwrap_or(1)) as usize;
     let (down, across) = (product.tiles_down(m).max(1), n.div_ceil(product.tile[1] as usize));
     let rounds = (down * across).div_ceil(clusters.max(1));
@@ -642,40 +686,49 @@ unsafe fn begin<T: BoxElement, O: Pod>(
             TensorKernel::ShiftedA { kernel, .. } => {
                 // It asks where rows begin.
                 let problem = Problem { a: [a.pitch as u64, 1], ..*problem };
-                let [a0, a1, a2, a3] = a.classes()?;
-                stream.launch(kernel, config, (&problem, a0, a1, a2, a3, b.boxes()?, c, bias))
+                let a = a.classes::<4>()?;
+                stream.launch(kernel, config, (&problem, a, b.boxes()?, c, bias))
             }
             TensorKernel::Tf32ClassesOfA { kernel, .. } => {
                 let problem = &Problem { a: [a.pitch as u64, 1], ..*problem };
-                let [a0, a1, a2, a3, a4, a5, a6, a7] = a.rounded_classes()?;
-                let b = Rounded(b.boxes()?);
-                let parameters = (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, c, bias);
-                stream.launch(kernel, config, parameters)
+                let a = a.classes::<{ gemm_wgmma_tf32::CLASSES }>()?.map(Rounded);
+                stream.launch(kernel, config, (problem, a, Rounded(b.boxes()?), c, bias))
             }
             TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => {
                 let limit = "must be launched with slices of its operands";
                 Err(Error::argument("kernel", product.kernel.declaration().name, limit))
             }
             TensorKernel::ClassesOfA { kernel, .. } => {
-                let problem = Problem { a: [a.pitch as u64, 1], ..*problem };
-                let [a0, a1, a2, a3, a4, a5, a6, a7] = a.classes()?;
-                let (mut no_elements, mut no_words) =
-                    (stream.device().uninit(0)?, stream.device().uninit(0)?);
-                let nothing_beside = (
-                    Matrices::default(),
-                    b.elements,
-                    no_elements.view_mut(..)?,
-                    no_words.view_mut(..)?,
-                );
-                let (matrix, from, to, words) = beside.unwrap_or(nothing_beside);
-                let b = b.boxes()?;
-                let parameters = (
-                    &problem, a0, a1, a2, a3, a4, a5, a6, a7, b, &matrix, from, to, words, c, bias,
-                );
-                stream.launch(kernel, config, parameters)
+                begin_classes(stream, kernel, config, (problem, a, b, c, bias), beside)
+            }
+            TensorKernel::SectorClassesOfA { kernel, .. } => {
+                begin_classes(stream, kernel, config, (problem, a, b, c, bias), beside)
             }
         }
     }
+}
+
+/// Launches a kernel that takes so many classes of A's rows.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+unsafe fn begin_classes<T: BoxElement, O: Pod, const CLASSES: usize>(
+    stream: &Stream,
+    kernel: &Kernel<ClassesParams<T, O, CLASSES>>,
+    config: &LaunchConfig,
+    (problem, a, b, c, bias): (&Problem, Rows<T>, Rows<T>, Written<O>, BufferView<O>),
+    beside: Option<Beside<T>>,
+) -> Result<()> {
+    // It asks where rows begin.
+    let problem = &Problem { a: [a.pitch as u64, 1], ..*problem };
+    let (mut no_elements, mut no_words) = (stream.device().uninit(0)?, stream.device().uninit(0)?);
+    let nothing_beside =
+        (Matrices::default(), b.elements, no_elements.view_mut(..)?, no_words.view_mut(..)?);
+    let (matrix, from, to, words) = beside.unwrap_or(nothing_beside);
+    let (a, b) = (a.classes::<CLASSES>()?, b.boxes()?);
+    let parameters = (problem, a, b, &matrix, from, to, words, c, bias);
+    // SAFETY: the caller's.
+    unsafe { stream.launch(kernel, config, parameters) }
 }
 
 /// Matrices as the accelerator is given them: so many rows of so many elements, which are so far apart.
@@ -698,25 +751,14 @@ impl<'a, T: BoxElement> Rows<'a, T> {
 
     /// A map for each class of rows, of so many.
     fn classes<const COUNT: usize>(&self) -> Result<[Boxes<'a, T>; COUNT]> {
-        try_array(|class| {
+        all(std::array::from_fn(|class| {
             let Class { start, rows, len } =
                 Class::new::<COUNT>(class, self.count, self.len, self.pitch);
             let elements = self.elements.view(start, self.elements.len() - start)?;
             let strides = [self.step, self.pitch.saturating_mul(COUNT)];
             Boxes::new(elements, [self.matrices, rows, len], strides, self.shape)
-        })
+        }))
     }
-
-    /// The same, of elements that are rounded as they are copied.
-    fn rounded_classes<const COUNT: usize>(&self) -> Result<[Rounded<'a, T>; COUNT]> {
-        Ok(self.classes()?.map(Rounded))
-    }
-}
-
-/// As many as there are, or what the first of them failed by.
-pub(super) fn try_array<T, const N: usize>(of: impl FnMut(usize) -> Result<T>) -> Result<[T; N]> {
-    let all = (0..N).map(of).collect::<Result<Vec<_>>>()?;
-    all.try_into().map_err(|_| unreachable!("so many were made"))
 }
 
 /// Every so many'th row of a matrix that begins at a multiple of sixteen bytes, as a matrix that does, too: all of its rows begin as

@@ -3,12 +3,13 @@
 use gpu::{
     kernels::gemm_sliced::board,
     problem::{Matrices, Problem},
-    registry::{Entry, GemmKernel, TensorKernel},
+    registry::{CheckedClassesParams, Entry, GemmKernel, TensorKernel},
 };
 use simt::{
     Bf16, F16, LaunchConfig,
     check::{Finding, Kind, Options, Report},
-    checked::{In, Out, TensorMap},
+    checked::{In, Out, TensorMap, TensorMaps},
+    cpu::Stop,
 };
 
 use super::{
@@ -17,11 +18,11 @@ use super::{
     launch::{Panel, Work, panels},
     scalar::{Kernel, Text},
     sliced::{self, Slice, Slices, Uncut},
-    tensor::{self, Class, Sides, try_array},
+    tensor::{self, Class, Sides},
 };
 use crate::{
     baseline::DenseBatch,
-    boxes::BoxElement,
+    boxes::{BoxElement, all},
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
     device::Device,
     error::{Error, Result},
@@ -211,32 +212,20 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                 }
                 TensorKernel::Tf32ClassesOfA { checked, .. } => {
                     let problem = Problem { a: [a.pitch as u64, 1], ..problem };
-                    let [a0, a1, a2, a3, a4, a5, a6, a7] = a.classes()?;
-                    let b = b.map()?;
-                    let parameters = (problem, a0, a1, a2, a3, a4, a5, a6, a7, b, c, no_bias);
+                    let parameters = (problem, a.classes()?, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
                 TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => continue,
                 TensorKernel::ShiftedA { checked, .. } => {
                     let problem = Problem { a: [a.pitch as u64, 1], ..problem };
-                    let [a0, a1, a2, a3] = a.classes()?;
-                    let parameters = (problem, a0, a1, a2, a3, b.map()?, c, no_bias);
+                    let parameters = (problem, a.classes()?, b.map()?, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options)
                 }
                 TensorKernel::ClassesOfA { checked, .. } => {
-                    let problem = Problem { a: [a.pitch as u64, 1], ..problem };
-                    let [a0, a1, a2, a3, a4, a5, a6, a7] = a.classes()?;
-                    let b = b.map()?;
-                    // B is copied whole beforehand.
-                    let rest = Matrices::default();
-                    let nowhere = a.elements.address();
-                    let (from, to) = (In::new(nowhere, 0), Out::new(nowhere.cast_mut(), 0));
-                    let words = Out::new(nowhere.cast_mut().cast(), 0);
-                    let parameters = (
-                        problem, a0, a1, a2, a3, a4, a5, a6, a7, b, rest, from, to, words, c,
-                        no_bias,
-                    );
-                    simt::check::launch(checked, &config, parameters, &options)
+                    launch_classes(checked, &config, (problem, &a, &b, c, no_bias), &options)?
+                }
+                TensorKernel::SectorClassesOfA { checked, .. } => {
+                    launch_classes(checked, &config, (problem, &a, &b, c, no_bias), &options)?
                 }
             }
         };
@@ -247,6 +236,28 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
         reports.push(with_columns(report, [a.pitch, b.pitch, shape.n()]));
     }
     Ok(reports)
+}
+
+/// Launches a kernel that takes so many classes of A's rows. B is copied whole beforehand, and nothing beside.
+///
+/// # Safety
+/// As for [`simt::check::launch`].
+unsafe fn launch_classes<T: BoxElement, O: Pod, const CLASSES: usize>(
+    kernel: &simt::Kernel<CheckedClassesParams<T, O, CLASSES>>,
+    config: &LaunchConfig,
+    (problem, a, b, c, bias): (Problem, &Rows<T>, &Rows<T>, Out<O>, In<O>),
+    options: &Options,
+) -> Result<std::result::Result<Report, Stop>> {
+    let problem = Problem { a: [a.pitch as u64, 1], ..problem };
+    let nowhere = a.elements.address();
+    // SAFETY: of no element; the rest is the caller's.
+    unsafe {
+        let (from, to) = (In::new(nowhere, 0), Out::new(nowhere.cast_mut(), 0));
+        let words = Out::new(nowhere.cast_mut().cast(), 0);
+        let (a, b, rest) = (a.classes()?, b.map()?, Matrices::default());
+        let parameters = (problem, a, b, rest, from, to, words, c, bias);
+        Ok(simt::check::launch(kernel, config, parameters, options))
+    }
 }
 
 /// May it be said of a product of slices? Operands are there for what is computed again, and behind planes' rows and the ranges there
@@ -328,8 +339,8 @@ impl<'a, T: BoxElement> Rows<'a, T> {
     ///
     /// # Safety
     /// The rows outlive the launch.
-    unsafe fn classes<U: BoxElement, const COUNT: usize>(&self) -> Result<[TensorMap<U>; COUNT]> {
-        try_array(|class| {
+    unsafe fn classes<U: BoxElement, const COUNT: usize>(&self) -> Result<TensorMaps<U, COUNT>> {
+        let maps = all(std::array::from_fn(|class| {
             let Class { start, rows, len } =
                 Class::new::<COUNT>(class, self.count, self.len, self.pitch);
             let (base, shape) = (self.address().wrapping_add(start).cast(), self.sides.shape);
@@ -338,7 +349,8 @@ impl<'a, T: BoxElement> Rows<'a, T> {
                 TensorMap::new(base, [1, rows, len], [0, self.pitch.saturating_mul(COUNT)], shape)
             };
             map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
-        })
+        }));
+        Ok(TensorMaps::new(maps?))
     }
 
     /// Is it said of nothing but what lies between the rows that nobody reads it?

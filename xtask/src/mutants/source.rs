@@ -400,7 +400,7 @@ impl<'a> Functions<'a> {
             |ty: &Type| matches!(ty, Type::Path(ty) if last_segment(&ty.path) == "Problem");
         let kernel = is_kernel(attributes).then(|| {
             let is_map =
-                |ty: &Type| matches!(ty, Type::Path(ty) if last_segment(&ty.path) == "TensorMap");
+                |ty: &Type| matches!(ty, Type::Path(ty) if last_segment(&ty.path).starts_with("TensorMap"));
             if types().any(is_map) {
                 Params::Tensor
             } else if types().any(is_problem) {

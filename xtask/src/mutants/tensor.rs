@@ -7,10 +7,10 @@ use gpu::kernels::gemm_wgmma::beside::WORDS;
 use gpu::problem::{COL_BIAS, IDENTITY, Matrices, NO_BIAS, Problem, RELU};
 use gpu::registry::{
     CheckedClassesParams, CheckedGemmParams, CheckedShiftedParams, CheckedTensorParams,
-    CheckedTf32ClassesParams, Contract, Entry, TensorKernel, TensorProduct,
+    Contract, Entry, TensorKernel, TensorProduct,
 };
 use simt::check::{self, CheckableParams, Options, Order};
-use simt::checked::{In, Out, TensorMap};
+use simt::checked::{In, Out, TensorMap, TensorMaps};
 use simt::device::BoxShape;
 use simt::{Bf16, Declaration, Kernel, LaunchConfig, Tf32};
 
@@ -41,7 +41,7 @@ impl Layout {
                 along_k: product.along_k,
                 shifts_a: product.kernel.shifts_a(),
                 gathers: product.kernel.gathers(),
-                copies_beside: matches!(product.kernel, TensorKernel::ClassesOfA { .. }),
+                copies_beside: product.kernel.copies_beside(),
             }
         }
         match &entry.contract {
@@ -206,8 +206,8 @@ impl Operand {
 
     /// Of every row that begins as far behind a multiple of `N` elements, or of sixteen bytes at least, as one of the first `N`: from
     /// that multiple on.
-    fn shifted_maps<T: Number, const N: usize>(&self) -> [TensorMap<T>; N] {
-        std::array::from_fn(|first| {
+    fn shifted_maps<T: Number, const N: usize>(&self) -> TensorMaps<T, N> {
+        TensorMaps::new(std::array::from_fn(|first| {
             let (start, rows) = match self.outer.saturating_sub(first) {
                 0 => (0, 1),
                 rows => (first * self.pitch, rows.div_ceil(N)),
@@ -217,7 +217,7 @@ impl Operand {
             // SAFETY: as in `map`.
             unsafe { TensorMap::new(base, extents, [self.step, N * self.pitch], self.shape) }
                 .expect("what the accelerator takes")
-        })
+        }))
     }
 }
 
@@ -270,7 +270,7 @@ impl Parameters for CheckedGemmParams<Bf16, f32> {
     }
 }
 
-impl Parameters for CheckedShiftedParams<f32> {
+impl Parameters for CheckedShiftedParams<f32, f32, 4> {
     type Operand = f32;
     type C = f32;
 
@@ -280,12 +280,11 @@ impl Parameters for CheckedShiftedParams<f32> {
         c: Out<f32>,
         bias: In<f32>,
     ) -> Self {
-        let [a0, a1, a2, a3] = a.shifted_maps();
-        (problem, a0, a1, a2, a3, b.map(), c, bias)
+        (problem, a.shifted_maps(), b.map(), c, bias)
     }
 }
 
-impl Parameters for CheckedTf32ClassesParams<f32> {
+impl Parameters for CheckedShiftedParams<Tf32, f32, 8> {
     type Operand = Tf32;
     type C = f32;
 
@@ -295,12 +294,11 @@ impl Parameters for CheckedTf32ClassesParams<f32> {
         c: Out<f32>,
         bias: In<f32>,
     ) -> Self {
-        let [a0, a1, a2, a3, a4, a5, a6, a7] = a.shifted_maps();
-        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b.map(), c, bias)
+        (problem, a.shifted_maps(), b.map(), c, bias)
     }
 }
 
-impl Parameters for CheckedClassesParams<Bf16, f32> {
+impl<const CLASSES: usize> Parameters for CheckedClassesParams<Bf16, f32, CLASSES> {
     type Operand = Bf16;
     type C = f32;
 
@@ -310,7 +308,6 @@ impl Parameters for CheckedClassesParams<Bf16, f32> {
         c: Out<f32>,
         bias: In<f32>,
     ) -> Self {
-        let [a0, a1, a2, a3, a4, a5, a6, a7] = a.shifted_maps();
         let last = Matrices {
             rows: from.outer as u32,
             cols: from.inner as u32,
@@ -326,7 +323,7 @@ impl Parameters for CheckedClassesParams<Bf16, f32> {
                 Out::new(words.as_mut_ptr(), words.len()),
             )
         };
-        (problem, a0, a1, a2, a3, a4, a5, a6, a7, b.map(), last, from.view(), to, words, c, bias)
+        (problem, a.shifted_maps(), b.map(), last, from.view(), to, words, c, bias)
     }
 }
 

@@ -64,7 +64,7 @@ impl Param {
         };
         let kind = kind(&typed.ty).ok_or_else(|| {
             let expected =
-                "a number, `In<T>`, `Out<T>`, a `TensorMap` or a raw pointer is expected here";
+                "a number, `In<T>`, `Out<T>`, a `TensorMap`, `TensorMaps` or a raw pointer is expected here";
             Error::new_spanned(&typed.ty, expected)
         })?;
         Ok(Param { arg: arg.clone(), name: pattern.ident.clone(), ty: (*typed.ty).clone(), kind })
@@ -78,7 +78,9 @@ impl Param {
 
     /// Is it a description that the tensor memory accelerator reads?
     fn is_tensor_map(&self) -> bool {
-        self.kind.starts_with("tensormap.") || self.kind.starts_with("tensormapmut.")
+        ["tensormap.", "tensormaps.", "tensormapmut."]
+            .iter()
+            .any(|start| self.kind.starts_with(start))
     }
 
     /// Is it a buffer that knows its length?
@@ -95,10 +97,18 @@ fn kind(ty: &Type) -> Option<String> {
             let name = last.ident.to_string().to_lowercase();
             match &last.arguments {
                 PathArguments::None => Some(name),
-                PathArguments::AngleBracketed(list) => match list.args.first()? {
-                    GenericArgument::Type(element) => Some(format!("{name}.{}", kind(element)?)),
-                    _ => None,
-                },
+                PathArguments::AngleBracketed(list) => {
+                    let mut args = list.args.iter();
+                    let element = match args.next()? {
+                        GenericArgument::Type(element) => kind(element)?,
+                        _ => return None,
+                    };
+                    let count = match args.next() {
+                        Some(count) => format!("x{}", count.to_token_stream()),
+                        None => String::new(),
+                    };
+                    Some(format!("{name}.{element}{count}").replace(' ', ""))
+                }
                 PathArguments::Parenthesized(_) => None,
             }
         }
@@ -136,9 +146,9 @@ fn entry_point(
     let ItemFn { attrs, vis, sig, block, .. } = function;
     let name = &sig.ident;
     let args = params.iter().map(|param| {
-        let Param { arg, name, .. } = param;
+        let Param { arg, name, ty, .. } = param;
         match param.is_tensor_map() {
-            true => quote!(#name: ::simt::device::TensorMapParam),
+            true => quote!(#name: ::simt::device::TensorMapParam<{ <#ty>::COUNT }>),
             false => arg.to_token_stream(),
         }
     });

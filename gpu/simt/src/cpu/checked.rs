@@ -25,6 +25,8 @@ pub type Out<T> = device::views::Out<T, Watched>;
 ///
 /// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
 pub type TensorMap<T> = device::tensor::maps::TensorMap<T, Watched>;
+/// `COUNT` [`TensorMap`]s as one parameter of a kernel, which takes one of them by a number that it computes.
+pub type TensorMaps<T, const COUNT: usize> = device::tensor::maps::TensorMaps<T, COUNT, Watched>;
 /// The boxes of a [`TensorMap`].
 pub type Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
     device::tensor::maps::Boxes<T, ROWS, COLS, SWIZZLE, Watched>;

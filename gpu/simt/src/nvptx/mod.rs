@@ -46,7 +46,7 @@ pub use proxy::{fence_proxy_async, fence_proxy_async_global};
 pub use shared::{DynamicShared, Shared};
 pub use simt_macros::kernel;
 #[cfg(target_feature = "sm_90a")]
-pub use tensor::{Boxes, BoxesMut, TensorMap, TensorMapMut, TensorMapParam};
+pub use tensor::{Boxes, BoxesMut, TensorMap, TensorMapMut, TensorMapParam, TensorMaps};
 pub use variable::{Constant, Global, GlobalPointer};
 
 #[doc(hidden)]

@@ -15,15 +15,45 @@ pub struct TensorMap<T> {
     elements: PhantomData<fn() -> T>,
 }
 
-/// What the driver makes of the description of a batch of matrices, as a kernel's parameter.
+/// `COUNT` [`TensorMap`]s as one parameter of a kernel, which takes one of them by a number that it computes.
+#[derive(Clone, Copy)]
+pub struct TensorMaps<T, const COUNT: usize> {
+    address: u64,
+    elements: PhantomData<fn() -> T>,
+}
+
+/// What the driver makes of the descriptions of so many batches of matrices, as a kernel's parameter.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct TensorMapParam([u64; 16]);
+pub struct TensorMapParam<const COUNT: usize>([[u64; 16]; COUNT]);
+
+impl<T: Element, const COUNT: usize> TensorMaps<T, COUNT> {
+    #[doc(hidden)]
+    pub const COUNT: usize = COUNT;
+
+    /// # Safety
+    /// 1. A [`TensorMapParam`] of so many lies at the address.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub unsafe fn at(address: u64) -> Self {
+        TensorMaps { address, elements: PhantomData }
+    }
+
+    /// That of a number below `COUNT`, which is not looked at here: a launch on the CPU refuses others.
+    #[inline(always)]
+    pub fn numbered(&self, number: u32) -> TensorMap<T> {
+        let bytes = number * size_of::<TensorMapParam<1>>() as u32;
+        TensorMap { address: self.address + u64::from(bytes), elements: PhantomData }
+    }
+}
 
 impl<T: Element> TensorMap<T> {
+    #[doc(hidden)]
+    pub const COUNT: usize = 1;
+
     /// # Safety
-    /// 1. A [`TensorMapParam`] lies at the address.
+    /// 1. A [`TensorMapParam`] of one lies at the address.
     #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn at(address: u64) -> Self {
@@ -117,8 +147,11 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
 pub struct TensorMapMut<T>(TensorMap<T>);
 
 impl<T: Element> TensorMapMut<T> {
+    #[doc(hidden)]
+    pub const COUNT: usize = 1;
+
     /// # Safety
-    /// 1. A [`TensorMapParam`] lies at the address.
+    /// 1. A [`TensorMapParam`] of one lies at the address.
     #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn at(address: u64) -> Self {

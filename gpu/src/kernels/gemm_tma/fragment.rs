@@ -107,7 +107,14 @@ impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Operand
 ///
 /// A thread's rows are all of one map, so it just works so many steps behind: what it reads of A at step t belongs to step
 /// t - shift of k, and so it reads that row of B. `*` is the end of the row before, and multiplied by zeros.
-pub struct Shifted<const ROWS: usize>(pub [Boxes<f32, ROWS, SLAB, { 4 * SLAB }>; FOUR]);
+pub struct Shifted<const ROWS: usize>(pub TensorMaps<f32, FOUR>);
+
+impl<const ROWS: usize> Shifted<ROWS> {
+    #[inline(always)]
+    fn boxes(&self, map: usize) -> Boxes<f32, ROWS, SLAB, { 4 * SLAB }> {
+        self.0.numbered(map as u32).boxes()
+    }
+}
 
 impl<const ROWS: usize> Operand for Shifted<ROWS> {
     const K_MAJOR: bool = true;
@@ -117,7 +124,7 @@ impl<const ROWS: usize> Operand for Shifted<ROWS> {
     #[inline(always)]
     fn prefetch(&self) {
         for map in 0..FOUR {
-            self.0[map].prefetch();
+            self.boxes(map).prefetch();
         }
     }
 
@@ -133,7 +140,7 @@ impl<const ROWS: usize> Operand for Shifted<ROWS> {
     ) {
         for map in 0..FOUR {
             let place = (product, outer / FOUR as u32, p);
-            tiles.load_box(at + map * ROWS * SLAB, &self.0[map], place, done);
+            tiles.load_box(at + map * ROWS * SLAB, &self.boxes(map), place, done);
         }
     }
 }

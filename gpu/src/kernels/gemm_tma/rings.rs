@@ -248,15 +248,11 @@ pub fn gemm_tma_72x80_nn(
 #[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * SHIFTED_STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
 pub fn gemm_tma_72x80_on(
     problem: Problem,
-    a0: TensorMap<f32>,
-    a1: TensorMap<f32>,
-    a2: TensorMap<f32>,
-    a3: TensorMap<f32>,
+    a: TensorMaps<f32, 4>,
     b: TensorMap<f32>,
     mut c: Out<f32>,
     bias: In<f32>,
 ) {
-    let (a, b) =
-        (Shifted([a0, a1, a2, a3].map(|a| a.boxes::<18, 32, 128>())), b.boxes::<36, 80, 0>());
+    let (a, b) = (Shifted::<18>(a), b.boxes::<36, 80, 0>());
     multiply::<_, _, SHIFTED_STAGE>(&problem, (&a, &b), (&mut c, &bias), &pipeline![8]);
 }

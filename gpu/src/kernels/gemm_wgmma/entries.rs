@@ -96,9 +96,9 @@ macro_rules! entry {
 /// `from` rows that begin anywhere `to` rows that are `problem.b[0]` elements apart, where `b` has them ([`LastColumns`]). Before them
 /// lie whole tiles, one at least; and where there are any, there is one product, and no row of B begins before another ends.
 macro_rules! shifted_entry {
-    ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
+    ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt, $stages:tt stages, $classes:tt classes) => {
         #[doc = concat!("A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
-            " elements of two blocks; A lies along k, in rows that begin anywhere ([`Shifted`]), B [`AcrossK`].")]
+            " elements of two blocks; A lies along k, in rows that begin anywhere ([`Shifted`]), in classes: ", $classes, "; B [`AcrossK`].")]
         #[kernel(
             block = (128 * ($rows / 2 / GROUP + 1)),
             cluster = (2),
@@ -110,14 +110,7 @@ macro_rules! shifted_entry {
         )]
         pub fn $name(
             problem: Problem,
-            a0: TensorMap<$t>,
-            a1: TensorMap<$t>,
-            a2: TensorMap<$t>,
-            a3: TensorMap<$t>,
-            a4: TensorMap<$t>,
-            a5: TensorMap<$t>,
-            a6: TensorMap<$t>,
-            a7: TensorMap<$t>,
+            a: TensorMaps<$t, $classes>,
             b: TensorMap<$t>,
             last: Matrices,
             from: In<$t>,
@@ -128,8 +121,7 @@ macro_rules! shifted_entry {
         ) {
             const ROWS: usize = $rows / 2;
             const COPIED: usize = $cols / 2;
-            let a = Shifted::<_, ROWS>::new([&a0, &a1, &a2, &a3, &a4, &a5, &a6, &a7]);
-            let (operands, out) = ((&a, &AcrossK::<_, COPIED>::new(&b)), (&mut c, &bias));
+            let (operands, out) = ((&Shifted::<_, ROWS, $classes>::new(&a), &AcrossK::<_, COPIED>::new(&b)), (&mut c, &bias));
             let (ring, mut staged) = (cluster_pipeline![$stages], shared![f32; ROWS, output::PITCH]);
             let to_pitch = problem.b[0] as usize;
             let mut beside = LastColumns::<_, { 16 / size_of::<$t>() }> {
@@ -276,7 +268,11 @@ entry! { gemm_wgmma_f16_f32_64x16_nt:       F16 -> f32,   64 x 16 in parts, 20 s
 entry! { gemm_wgmma_f16_f32_64x16_tn:       F16 -> f32,   64 x 16 in parts, 20 stages, AcrossK, NarrowAcrossK }
 entry! { gemm_wgmma_f16_f32_64x16_tt:       F16 -> f32,   64 x 16 in parts, 20 stages, AcrossK, AlongK }
 
-shifted_entry! { gemm_wgmma_256x256_on:         Bf16 -> Bf16, 256 x 256, 4 stages }
-shifted_entry! { gemm_wgmma_f32_256x256_on:     Bf16 -> f32,  256 x 256, 4 stages }
-shifted_entry! { gemm_wgmma_f16_256x256_on:     F16 -> F16,   256 x 256, 4 stages }
-shifted_entry! { gemm_wgmma_f16_f32_256x256_on: F16 -> f32,   256 x 256, 4 stages }
+shifted_entry! { gemm_wgmma_256x256_on:         Bf16 -> Bf16, 256 x 256, 4 stages, 8 classes }
+shifted_entry! { gemm_wgmma_f32_256x256_on:     Bf16 -> f32,  256 x 256, 4 stages, 8 classes }
+shifted_entry! { gemm_wgmma_f16_256x256_on:     F16 -> F16,   256 x 256, 4 stages, 8 classes }
+shifted_entry! { gemm_wgmma_f16_f32_256x256_on: F16 -> f32,   256 x 256, 4 stages, 8 classes }
+shifted_entry! { gemm_wgmma_256x256_sn:         Bf16 -> Bf16, 256 x 256, 4 stages, 16 classes }
+shifted_entry! { gemm_wgmma_f32_256x256_sn:     Bf16 -> f32,  256 x 256, 4 stages, 16 classes }
+shifted_entry! { gemm_wgmma_f16_256x256_sn:     F16 -> F16,   256 x 256, 4 stages, 16 classes }
+shifted_entry! { gemm_wgmma_f16_f32_256x256_sn: F16 -> f32,   256 x 256, 4 stages, 16 classes }

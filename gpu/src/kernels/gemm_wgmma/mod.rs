@@ -29,7 +29,7 @@
 //! which is of the same or of f32; and for every way in which A and B may lie, along k or across it: `nn`, `nt`, `tn`, `tt`,
 //! as in BLAS. [`entries`] lists them all. The tensor cores read both ways, and the rest does not know of it ([`operand`]).
 //! Rows begin at multiples of sixteen bytes, but where they are gathered, and those of an A along k beside a B along n in
-//! tiles of two blocks (`on`: [`shifted`]); and k is not 0: of nothing there is no tensor map.
+//! tiles of two blocks (`on`, `sn`: [`shifted`]); and k is not 0: of nothing there is no tensor map.
 //!
 //! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
@@ -41,7 +41,7 @@ mod gathered;
 pub(crate) mod operand;
 pub(crate) mod output;
 mod parts;
-mod shifted;
+pub(crate) mod shifted;
 pub(crate) mod turns;
 pub(crate) mod walk;
 pub(crate) mod words;
@@ -53,7 +53,11 @@ use self::{
     walk::Walk,
     words::InWords,
 };
-pub use self::{entries::*, gathered::*, shifted::CLASSES};
+pub use self::{
+    entries::*,
+    gathered::*,
+    shifted::{CLASSES, SECTOR_CLASSES},
+};
 use super::{
     device::{warpgroup::*, *},
     gemm::epilogue::Epilogue,

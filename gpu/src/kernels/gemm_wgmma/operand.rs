@@ -40,7 +40,7 @@ pub trait Operand {
     /// From one row of a tile to the next.
     const STEP: usize = 1;
 
-    /// Steps of k that lie before the row's first, up to the multiple of sixteen bytes that its copies begin at. All rows of a
+    /// Steps of k that lie before the row's first, up to the multiple of sixteen bytes, or 32, that its copies begin at. All rows of a
     /// tile have as many.
     #[inline(always)]
     fn shift(_: &Problem, _row: u32) -> u32 {

@@ -13,6 +13,9 @@
 //! before, where below the first there are zeros. `*` is the end of the row before. B's zeros do not do away with it, for it
 //! may be infinite, so it is cleared where it lies in shared memory, in a tile's first stage.
 //!
+//! The accelerator is faster where rows begin at multiples of 32 bytes, a sector of the caches. So there is also a kernel of
+//! sixteen classes, with shifts up to fifteen, for matrices that have whole tiles of so many.
+//!
 //! It is the way of [`gemm_tma`'s `Shifted`](super::super::gemm_tma), whose threads have rows of one class each and mend what
 //! they have in registers; here the tensor cores read, and a tile has them.
 
@@ -23,36 +26,46 @@ use super::{
 };
 use crate::problem::Problem;
 
-/// Elements of sixteen bytes, and classes of rows.
+/// Classes of rows that begin at multiples of sixteen bytes: as many as these have elements.
 pub const CLASSES: usize = 8;
+
+/// The same of 32 bytes.
+pub const SECTOR_CLASSES: usize = 16;
 
 /// An A of rows that begin anywhere, the first at a multiple of sixteen bytes, of which a tile has `TILE`: a map for each
 /// class.
-pub struct Shifted<T: Factor, const TILE: usize>([Boxes<T, TILE, DEPTH, SPAN>; CLASSES]);
+pub struct Shifted<T: Factor, const TILE: usize, const COUNT: usize>(TensorMaps<T, COUNT>);
 
-impl<T: Factor, const TILE: usize> Shifted<T, TILE> {
+impl<T: Factor, const TILE: usize, const COUNT: usize> Shifted<T, TILE, COUNT> {
     /// That of the maps.
     #[inline(always)]
-    pub fn new(maps: [&TensorMap<T>; CLASSES]) -> Self {
-        Shifted(maps.map(|map| map.boxes()))
+    pub fn new(maps: &TensorMaps<T, COUNT>) -> Self {
+        Shifted(*maps)
+    }
+
+    #[inline(always)]
+    fn boxes(&self, class: u32) -> Boxes<T, TILE, DEPTH, SPAN> {
+        self.0.numbered(class).boxes()
     }
 }
 
-impl<T: Factor + Default, const TILE: usize> Operand for Shifted<T, TILE> {
+impl<T: Factor + Default, const TILE: usize, const COUNT: usize> Operand
+    for Shifted<T, TILE, COUNT>
+{
     type Element = T;
     type Layout = KMajor<DEPTH>;
 
     const TILE: usize = TILE;
-    const STEP: usize = CLASSES;
+    const STEP: usize = COUNT;
 
     #[inline(always)]
     fn prefetch(&self) {
-        self.0.iter().for_each(Boxes::prefetch);
+        (0..COUNT as u32).for_each(|class| self.boxes(class).prefetch());
     }
 
     #[inline(always)]
     fn shift(problem: &Problem, row: u32) -> u32 {
-        row.wrapping_mul(problem.a[0] as u32) % CLASSES as u32
+        row.wrapping_mul(problem.a[0] as u32) % COUNT as u32
     }
 
     #[inline(always)]
@@ -66,19 +79,8 @@ impl<T: Factor + Default, const TILE: usize> Operand for Shifted<T, TILE> {
         done: Mbarrier,
     ) {
         const { assert!(BLOCKS == 1, "a block copies its own rows") };
-        let place = (product, row / CLASSES as u32, p);
-        // A parameter has no number that is computed.
-        let boxes = match row % CLASSES as u32 {
-            0 => self.0[0],
-            1 => self.0[1],
-            2 => self.0[2],
-            3 => self.0[3],
-            4 => self.0[4],
-            5 => self.0[5],
-            6 => self.0[6],
-            _ => self.0[7],
-        };
-        tiles.load_box(at, &boxes, place, done);
+        let place = (product, row / COUNT as u32, p);
+        tiles.load_box(at, &self.boxes(row % COUNT as u32), place, done);
     }
 
     #[inline(always)]
@@ -89,18 +91,39 @@ impl<T: Factor + Default, const TILE: usize> Operand for Shifted<T, TILE> {
         shift: u32,
         barrier: NamedBarrier<128>,
     ) {
-        let row = thread::thread_idx_x() as usize % 128;
-        if row < GROUP {
-            // The swizzle exchanges a row's pieces of sixteen bytes as the row's number says.
-            let first = at + row * DEPTH + row % 8 * CLASSES;
-            let mut piece: [T; CLASSES] = tiles.load128(first);
-            for i in 0..CLASSES {
-                piece[i] = if (i as u32) < shift { T::default() } else { piece[i] };
-            }
-            tiles.store128(first, piece);
+        let t = thread::thread_idx_x() as usize % 128;
+        let (row, number) = (t % GROUP, t / GROUP);
+        const {
+            assert!(COUNT.is_multiple_of(CLASSES), "whole pieces");
+            assert!(COUNT <= 128 / GROUP * CLASSES, "each thread has one piece at most");
+        }
+        if number < COUNT / CLASSES {
+            clear_piece::<_, CLASSES>(tiles, at + row * DEPTH, row, number, shift);
         }
         // Of what these threads have written, before what their tensor cores read.
         fence_proxy_async();
         barrier.sync();
     }
+}
+
+/// Clears, of a row of a stage that begins there, what lies in its `number`th piece, `PIECE` elements of sixteen bytes, and before the
+/// step of that shift.
+#[inline(always)]
+#[track_caller]
+pub fn clear_piece<T: Factor + Default, const PIECE: usize>(
+    tiles: &mut DynamicShared<T>,
+    at: usize,
+    row: usize,
+    number: usize,
+    shift: u32,
+) {
+    // The swizzle exchanges a row's pieces as the row's number says.
+    let place = at + (number ^ (row % 8)) * PIECE;
+    // Compared with numbers that the compiler knows: else it keeps those of a piece's elements in registers.
+    let before = shift.saturating_sub((number * PIECE) as u32);
+    let mut piece: [T; PIECE] = tiles.load128(place);
+    for i in 0..PIECE {
+        piece[i] = if (i as u32) < before { T::default() } else { piece[i] };
+    }
+    tiles.store128(place, piece);
 }

@@ -228,7 +228,7 @@ macro_rules! wide {
     };
     (
         @ $name:ident [$($together:tt)*] $ring:ident: $rows:tt x $cols:tt of $blocks:tt, $groups:tt of $stages:tt stages,
-        by $staged:tt rows, $kind:ident of [$($a:ident),*]
+        by $staged:tt rows, $kind:ident of $($maps:tt)*
     ) => {
         #[doc = concat!(
             $rows, " x ", $cols, " elements a block's tile, blocks of a cluster: ", $blocks, "; A lies along k, in rows [`",
@@ -245,14 +245,14 @@ macro_rules! wide {
         )]
         pub fn $name(
             problem: Problem,
-            $($a: TensorMap<Tf32>,)*
+            a: $($maps)*,
             b: TensorMap<Tf32>,
             mut c: Out<f32>,
             bias: In<f32>,
         ) {
             const PART: usize = $rows / $blocks;
             const ACROSS: usize = $cols * $blocks;
-            let operands = (&$kind::<PART>::new(maps![$(&$a),*]), &b);
+            let operands = (&$kind::<PART>::new(&a), &b);
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![f32; $groups * $staged, GROUP];
             let barriers = named_barriers![1, $groups; 128];
@@ -262,13 +262,6 @@ macro_rules! wide {
             );
         }
     };
-}
-
-/// One map, or an array of them.
-#[rustfmt::skip]
-macro_rules! maps {
-    [$map:expr] => { $map };
-    [$($map:expr),*] => { [$($map),*] };
 }
 
 /// A kernel of [`narrow::multiply`], likewise.
@@ -301,14 +294,14 @@ macro_rules! narrow {
     };
 }
 
-wide! { gemm_wgmma_tf32_256x256_nn: 256 x 128 of 2, 2 of 4 stages, by 64 rows, InOrder of [a] }
-wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128 of 1, 2 of 4 stages, by 64 rows, InOrder of [a] }
-wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128 of 1, 2 of 6 stages, by 64 rows, InOrder of [a] }
-wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, InOrder of [a] }
+wide! { gemm_wgmma_tf32_256x256_nn: 256 x 128 of 2, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128 of 1, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128 of 1, 2 of 6 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, InOrder of TensorMap<Tf32> }
 
 // (With 64 rows registers spill.)
-wide! { gemm_wgmma_tf32_256x256_on: 256 x 128 of 2, 2 of 4 stages, by 32 rows, Anywhere of [a0, a1, a2, a3, a4, a5, a6, a7] }
-wide! { gemm_wgmma_tf32_128x64_on: 128 x 64 of 1, 1 of 8 stages, by 64 rows, Anywhere of [a0, a1, a2, a3, a4, a5, a6, a7] }
+wide! { gemm_wgmma_tf32_256x256_on: 256 x 128 of 2, 2 of 4 stages, by 32 rows, Anywhere of TensorMaps<Tf32, 8> }
+wide! { gemm_wgmma_tf32_128x64_on: 128 x 64 of 1, 1 of 8 stages, by 64 rows, Anywhere of TensorMaps<Tf32, 8> }
 
 narrow! { gemm_wgmma_tf32_32x32_nn: 32 x 32, 20 stages }
 narrow! { gemm_wgmma_tf32_64x32_nn: 64 x 32, 16 stages }

@@ -16,7 +16,10 @@
 //! shared memory. (It is the way of [`gemm_wgmma`](super::super::gemm_wgmma) for elements of two bytes.)
 
 use super::{
-    super::{device::*, gemm_wgmma::operand::load_box},
+    super::{
+        device::*,
+        gemm_wgmma::{operand::load_box, shifted::clear_piece},
+    },
     DEPTH,
 };
 use crate::problem::Problem;
@@ -86,13 +89,13 @@ impl<const PART: usize> Rows for InOrder<PART> {
 }
 
 /// Rows that begin anywhere, the first at a multiple of sixteen bytes, of which a block copies `PART`: a map for each class.
-pub struct Anywhere<const PART: usize>([Boxes<Tf32, PART, DEPTH, { 4 * DEPTH }>; CLASSES]);
+pub struct Anywhere<const PART: usize>(TensorMaps<Tf32, CLASSES>);
 
 impl<const PART: usize> Anywhere<PART> {
     /// Those of the maps.
     #[inline(always)]
-    pub fn new(maps: [&TensorMap<Tf32>; CLASSES]) -> Self {
-        Anywhere(maps.map(|map| map.boxes()))
+    pub fn new(maps: &TensorMaps<Tf32, CLASSES>) -> Self {
+        Anywhere(*maps)
     }
 }
 
@@ -115,17 +118,7 @@ impl<const PART: usize> Rows for Anywhere<PART> {
         class: u32,
         done: Mbarrier,
     ) {
-        // A parameter has no number that is computed.
-        let boxes = match class {
-            0 => self.0[0],
-            1 => self.0[1],
-            2 => self.0[2],
-            3 => self.0[3],
-            4 => self.0[4],
-            5 => self.0[5],
-            6 => self.0[6],
-            _ => self.0[7],
-        };
+        let boxes = self.0.numbered(class).boxes::<PART, DEPTH, { 4 * DEPTH }>();
         load_box::<_, _, _, BLOCKS>(tiles, at, &boxes, place, done);
     }
 
@@ -133,14 +126,7 @@ impl<const PART: usize> Rows for Anywhere<PART> {
     #[track_caller]
     fn clear_before(tiles: &mut DynamicShared<Tf32>, at: usize, row: usize, shift: u32) {
         for number in 0..CLASSES / PIECE {
-            // The swizzle exchanges a row's pieces of sixteen bytes as the row's number says.
-            let place = at + row * DEPTH + (number ^ (row % 8)) * PIECE;
-            let mut piece: [Tf32; PIECE] = tiles.load128(place);
-            for i in 0..PIECE {
-                let step = (number * PIECE + i) as u32;
-                piece[i] = if step < shift { Tf32::default() } else { piece[i] };
-            }
-            tiles.store128(place, piece);
+            clear_piece::<_, PIECE>(tiles, at + row * DEPTH, row, number, shift);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::mutants::{
 };
 
 /// Which arguments are indices.
-const INDICES: [(&str, &[usize]); 18] = [
+const INDICES: [(&str, &[usize]); 19] = [
     ("add", &[0]),
     ("load128", &[0]),
     ("store128", &[0]),
@@ -21,6 +21,7 @@ const INDICES: [(&str, &[usize]); 18] = [
     // Of tensor copies, and of what tensor cores multiply.
     ("load_box", &[0]),
     ("load_box_multicast", &[0]),
+    ("numbered", &[0]),
     ("operand", &[0]),
     // Of the kernels that copy asynchronously: stages.
     ("begin", &[4]),

@@ -19,7 +19,7 @@ use crate::{
         Stop,
         device::{
             self,
-            tensor::maps::{TensorMap, TensorMapMut},
+            tensor::maps::{TensorMap, TensorMapMut, TensorMaps},
         },
         launch::{LIMITS, bind, run_blocks},
         mode::Access,
@@ -83,10 +83,10 @@ impl Memory {
             the documentation of `simt::check`"
 )]
 pub trait Checkable: Param {
-    /// The memory that it views.
+    /// The memory that it views, in parts that are apart.
     #[doc(hidden)]
-    fn region(&self, _param: usize) -> Option<Region> {
-        None
+    fn regions(&self, _param: usize) -> Vec<Region> {
+        Vec::new()
     }
 
     /// Makes it a view of this launch.
@@ -106,11 +106,11 @@ impl<T: Element> Checkable for *mut T {}
 macro_rules! views {
     ($($view:ident: $written:expr;)*) => {$(
         impl<T: Element> Checkable for device::views::$view<T, Watched> {
-            fn region(&self, param: usize) -> Option<Region> {
+            fn regions(&self, param: usize) -> Vec<Region> {
                 let element = size_of::<T>();
                 let (address, bytes) = (self.as_ptr().addr(), self.len() * element);
                 let written = $written || self.tag.written;
-                Some(Region { address, bytes, element, written, param, variable: None })
+                vec![Region { address, bytes, element, written, param, variable: None }]
             }
 
             fn attach(&mut self, buffers: &[Buffer]) {
@@ -130,11 +130,11 @@ views! {
 }
 
 impl<T: Element> Checkable for TensorMap<T, Watched> {
-    fn region(&self, param: usize) -> Option<Region> {
+    fn regions(&self, param: usize) -> Vec<Region> {
         let element = size_of::<T>();
         let (address, bytes) = (self.as_ptr().addr(), self.len() * element);
         let written = self.tag.written;
-        Some(Region { address, bytes, element, written, param, variable: None })
+        vec![Region { address, bytes, element, written, param, variable: None }]
     }
 
     fn attach(&mut self, buffers: &[Buffer]) {
@@ -146,9 +146,33 @@ impl<T: Element> Checkable for TensorMap<T, Watched> {
     }
 }
 
+impl<T: Element, const COUNT: usize> Checkable for TensorMaps<T, COUNT, Watched> {
+    /// Matrices that lie in each other are one.
+    fn regions(&self, param: usize) -> Vec<Region> {
+        let mut of_maps: Vec<_> = self.0.iter().flat_map(|map| map.regions(param)).collect();
+        of_maps.sort_unstable_by_key(|region| region.address);
+        let mut regions: Vec<Region> = Vec::new();
+        for region in of_maps {
+            match regions.last_mut() {
+                Some(last) if region.address < last.address + last.bytes => {
+                    let end = region.address + region.bytes;
+                    last.bytes = last.bytes.max(end - last.address);
+                    last.written &= region.written;
+                }
+                _ => regions.push(region),
+            }
+        }
+        regions
+    }
+
+    fn attach(&mut self, buffers: &[Buffer]) {
+        self.0.iter_mut().for_each(|map| map.attach(buffers));
+    }
+}
+
 impl<T: Element> Checkable for TensorMapMut<T, Watched> {
-    fn region(&self, param: usize) -> Option<Region> {
-        self.0.region(param)
+    fn regions(&self, param: usize) -> Vec<Region> {
+        self.0.regions(param)
     }
 
     fn attach(&mut self, buffers: &[Buffer]) {
@@ -178,7 +202,7 @@ macro_rules! tuples {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
                 let ($($name,)+) = self;
                 let mut params = 0..;
-                [$($name.region(params.next().unwrap_or_default())),+].into_iter().flatten().collect()
+                [$($name.regions(params.next().unwrap_or_default())),+].concat()
             }
 
             fn elements(&self, param: usize) -> Option<usize> {
@@ -283,7 +307,9 @@ pub unsafe fn launch<P: CheckableParams>(
         let mut regions: Vec<_> = buffers[number].regions.iter().collect();
         regions.sort_unstable_by_key(|region| region.param);
         let name = |region: &Region| region.variable.unwrap_or_else(|| param_name(region.param));
-        regions.into_iter().map(name).collect::<Vec<_>>().join(" and ")
+        let mut names = regions.into_iter().map(name).collect::<Vec<_>>();
+        names.dedup();
+        names.join(" and ")
     };
     let memory_name = |memory| match memory {
         MemoryId::Global(number) => format!("buffer {}", buffer_name(number)),

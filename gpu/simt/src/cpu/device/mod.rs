@@ -55,6 +55,8 @@ pub use shared::{DynamicShared, Shared};
 /// [`Kernel`](crate::Kernel) of that name, to be launched by [`cpu::launch`](crate::cpu::launch) or by a
 /// GPU's driver. That is a static, so no local variable of the module can have the kernel's name.
 pub use simt_macros::kernel;
-pub use tensor::{BoxShape, Boxes, BoxesMut, TensorDescription, TensorMap, TensorMapMut};
+pub use tensor::{
+    BoxShape, Boxes, BoxesMut, TensorDescription, TensorMap, TensorMapMut, TensorMaps,
+};
 pub(crate) use variable::variables;
 pub use variable::{Constant, Global, GlobalPointer};

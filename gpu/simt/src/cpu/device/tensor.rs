@@ -13,6 +13,8 @@ use crate::{
 ///
 /// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
 pub type TensorMap<T> = maps::TensorMap<T, Fast>;
+/// `COUNT` [`TensorMap`]s as one parameter of a kernel, which takes one of them by a number that it computes.
+pub type TensorMaps<T, const COUNT: usize> = maps::TensorMaps<T, COUNT, Fast>;
 /// The boxes of a [`TensorMap`], of `ROWS x COLS` elements that lie in shared memory row by row, swizzled over spans of
 /// `SWIZZLE` bytes (0: not at all).
 pub type Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
@@ -173,6 +175,32 @@ pub(crate) mod maps {
                 "the shape of the tensor map's boxes, and what the kernel wants"
             );
             Boxes { map: *self }
+        }
+    }
+
+    /// `COUNT` [`TensorMap`]s as one parameter of a kernel.
+    #[derive(Debug)]
+    pub struct TensorMaps<T, const COUNT: usize, M: Mode>(pub(crate) [TensorMap<T, M>; COUNT]);
+
+    impl<T, const COUNT: usize, M: Mode> Clone for TensorMaps<T, COUNT, M> {
+        fn clone(&self) -> Self {
+            *self
+        }
+    }
+
+    impl<T, const COUNT: usize, M: Mode> Copy for TensorMaps<T, COUNT, M> {}
+
+    impl<T: Element, const COUNT: usize, M: Mode> TensorMaps<T, COUNT, M> {
+        /// These.
+        pub fn new(maps: [TensorMap<T, M>; COUNT]) -> Self {
+            const { assert!(COUNT > 0, "a kernel takes one map at least") };
+            TensorMaps(maps)
+        }
+
+        /// That of a number below `COUNT`.
+        #[track_caller]
+        pub fn numbered(&self, number: u32) -> TensorMap<T, M> {
+            self.0[number as usize]
         }
     }
 
