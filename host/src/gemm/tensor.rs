@@ -399,7 +399,8 @@ fn drawn_us<T, O>(
         return 0.0;
     }
     let of_class = [kernel.classes(), 1];
-    let begins = sides_of(product, way, given).iter().zip(given.aligned).zip(of_class).map(
+    let sides = sides_of(product, way, given);
+    let begins = sides.iter().zip(given.aligned).zip(of_class).map(
         |((sides, aligned), classes)| match sides.copied(given.batch, aligned) {
             0 if !sides.outer.1.is_multiple_of(classes) => classes * size_of::<T>(),
             0 => sides.outer.1 * size_of::<T>(),
