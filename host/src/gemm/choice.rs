@@ -829,7 +829,8 @@ mod tests {
         ] {
             let request = request([size; 3], DEFAULT_WORKSPACE_LIMIT);
             let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
-            assert_eq!(choice.entry.name(), format!("gemm_wgmma_{tile}_nn"), "{size}");
+            let (name, wanted) = (choice.entry.name(), format!("gemm_wgmma_{tile}_"));
+            assert!(name.starts_with(&wanted), "{size}: {name}");
         }
     }
 
@@ -867,11 +868,12 @@ mod tests {
             let name = auto(shape, Compute::Tf32, &Target::H200);
             assert!(name.starts_with("gemm_wgmma_tf32_"), "{shape:?}: {name}");
         }
-        // An A along k whose rows begin anywhere is not copied, nor read in halves of sectors.
+        // An A along k whose rows begin anywhere is not copied.
         for (shape, kernel) in [
             ([4096; 3], "gemm_wgmma_tf32_256x256_nn"),
             ([4095, 4093, 4097], "gemm_wgmma_tf32_256x256_on"),
-            ([4096, 4096, 4100], "gemm_wgmma_tf32_256x256_on"),
+            ([4096, 4096, 4100], "gemm_wgmma_tf32_256x256_nn"),
+            ([4100, 4100, 4100], "gemm_wgmma_tf32_256x256_nn"),
             ([1000, 700, 513], "gemm_wgmma_tf32_128x64_on"),
         ] {
             assert_eq!(auto(shape, Compute::Tf32, &Target::H200), kernel, "{shape:?}");

@@ -366,8 +366,11 @@ fn time<T, O>(
     let read = size_of::<T>() as f64 * (m * k + k * n);
     let bytes = (read + size_of::<O>() as f64 * m * n) * given.batch as f64;
     let multiplied = speed.time(of_one, on_the_fullest) * sectors(product, given);
-    let drawn = on_the_fullest * steps * drawn_us(product, way, given, each > 1.0);
-    let multiplied = multiplied.max(drawn);
+    // In a round all draw at once, in the last one those that have a tile left.
+    let (of_round, drawn) =
+        (multiplied / on_the_fullest, steps * drawn_us(product, way, given, each));
+    let beyond = |share: f64| (share * drawn - of_round).max(0.0);
+    let multiplied = multiplied + each.floor() * beyond(1.0) + beyond(each.fract());
     let beside = |multiplied: f64, copied: f64, apart: f64| {
         multiplied.max(copied) + apart * multiplied.min(copied)
     };
@@ -384,14 +387,14 @@ fn time<T, O>(
     speed.fixed_us + time + if blocks > 1 { parts } else { 0.0 }
 }
 
-/// Microseconds in which a block draws one step of k of a tile from the second-level cache, by boxes: how fast depends on where rows
-/// begin. What was measured of kernels that are limited by it (docs/measurements.md, "What a multiprocessor draws"), where each has many
-/// tiles; of one tile each, with rows in whole lines, their speed says it all.
+/// Microseconds in which a block draws one step of k of a tile from the second-level cache, by boxes, while all others do: how fast
+/// depends on where rows begin. Measured of kernels that are limited by it (docs/measurements.md, "What a multiprocessor draws"), of which
+/// a multiprocessor has so many tiles `each`: of one, by whole lines, their speed says it all.
 fn drawn_us<T, O>(
     product: &TensorProduct<T, O>,
     way: Orientation,
     given: &Request,
-    is_many: bool,
+    each: f64,
 ) -> f64 {
     let ([rows, cols], kernel) = (product.tile, &product.kernel);
     let Some(sharing) = product.walkers else { return 0.0 };
@@ -411,7 +414,7 @@ fn drawn_us<T, O>(
         0..=4 => 1e-3 / 39.0,
         5 => 1e-3 / 57.0,
         6 => 1e-3 / 63.0,
-        _ if is_many => 1e-3 / 90.0,
+        _ if each > 1.0 => 1e-3 / 75.0,
         _ => 0.0,
     };
     // Blocks that share a tile copy a part of either operand each, and what is the same for all once.
@@ -419,15 +422,12 @@ fn drawn_us<T, O>(
     begins.zip(bytes).map(|(begins, bytes)| us_of_byte(begins) * bytes).sum()
 }
 
-/// How much longer products by wide tiles take where A, which is not copied, has rows at odd multiples of sixteen bytes, in halves of
-/// sectors, though they are not limited by what they [draw](drawn_us): of tf32, measured of 4096 x 4096 x 4100; and of bf16 in classes
-/// that begin so, of 4095 x 4093 x 4097. (Of 8192 x 8192 x 8200, without classes, nothing.)
+/// How much longer products take where A's classes of rows begin at odd multiples of sixteen bytes, in halves of sectors, though they are
+/// not limited by what they [draw](drawn_us). Measured of 4095 x 4093 x 4097 in bf16.
 fn sectors<T, O>(product: &TensorProduct<T, O>, given: &Request) -> f64 {
-    let ([pitch, step], unit, kernel) = (given.strides[0], unit::<T>(), &product.kernel);
-    let is_odd = given.aligned[0] && step == 1 && !pitch.is_multiple_of(2 * unit);
-    match (kernel.is_tf32(), kernel.classes()) {
-        (true, 1) if is_odd && pitch.is_multiple_of(unit) && product.most_splits == 1 => 1.32,
-        (false, 2..) if is_odd && kernel.classes() < 2 * unit && product.walkers.is_some() => 1.025,
+    let in_halves = !given.strides[0][0].is_multiple_of(2 * unit::<T>());
+    match product.kernel {
+        TensorKernel::ClassesOfA { .. } if in_halves => 1.025,
         _ => 1.0,
     }
 }
