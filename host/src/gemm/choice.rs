@@ -819,6 +819,8 @@ mod tests {
     #[test]
     fn on_an_h200_tiles_are_as_large_as_what_is_drawn_wants() {
         for (size, tile) in [
+            (1000, "128x128"),
+            (1200, "128x128"),
             (1280, "128x128"),
             (1536, "256x256"),
             (2000, "256x256"),
@@ -874,6 +876,7 @@ mod tests {
             ([4095, 4093, 4097], "gemm_wgmma_tf32_256x256_on"),
             ([4096, 4096, 4100], "gemm_wgmma_tf32_256x256_nn"),
             ([4100, 4100, 4100], "gemm_wgmma_tf32_256x256_nn"),
+            ([3072, 3072, 3072], "gemm_wgmma_tf32_256x256_nn"),
             ([1000, 700, 513], "gemm_wgmma_tf32_128x64_on"),
         ] {
             assert_eq!(auto(shape, Compute::Tf32, &Target::H200), kernel, "{shape:?}");

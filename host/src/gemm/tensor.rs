@@ -414,7 +414,7 @@ fn drawn_us<T, O>(
         0..=4 => 1e-3 / 39.0,
         5 => 1e-3 / 57.0,
         6 => 1e-3 / 63.0,
-        _ if each > 1.0 => 1e-3 / 75.0,
+        _ if each > 1.0 => 1e-3 / 70.0,
         _ => 0.0,
     };
     // Blocks that share a tile copy a part of either operand each, and what is the same for all once.
