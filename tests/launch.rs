@@ -290,9 +290,14 @@ const SHAPE: BoxShape = BoxShape { rows: 8, cols: 16, swizzle: 0 };
 #[kernel(block = (32), dynamic_shared = 512, shared = 8, len(boxes = 128 * matrices))]
 fn copy_boxes(matrices: u32, row: u32, col: u32, map: TensorMap<f32>, mut boxes: Out<f32>) {
     let _ = matrices;
+    copy_box(&map, (thread::block_idx_x(), row, col), &mut boxes);
+}
+
+/// Copies the box at that matrix, row and column to the block's place among `boxes`.
+fn copy_box(map: &TensorMap<f32>, place: (u32, u32, u32), boxes: &mut Out<f32>) {
     let mut tile = dynamic_shared![f32];
     let come = mbarriers![1];
-    let (block, t) = (thread::block_idx_x(), thread::thread_idx_x() as usize);
+    let (block, t) = (thread::block_idx_x() as usize, thread::thread_idx_x() as usize);
     if t == 0 {
         come.at(0).init(1);
         mbarrier::fence_init();
@@ -300,11 +305,11 @@ fn copy_boxes(matrices: u32, row: u32, col: u32, map: TensorMap<f32>, mut boxes:
     thread::sync_threads();
     if t == 0 {
         come.at(0).arrive_expect(512);
-        tile.load_box(0, &map.boxes::<8, 16, 0>(), (block, row, col), come.at(0));
+        tile.load_box(0, &map.boxes::<8, 16, 0>(), place, come.at(0));
     }
     come.at(0).wait(0);
     for i in (t..128).step_by(32) {
-        boxes[block as usize * 128 + i] = tile[i];
+        boxes[block * 128 + i] = tile[i];
     }
 }
 
@@ -354,22 +359,7 @@ fn boxes_of_matrices() {
 /// Copies the first box of the matrix of that number. It is in no PTX file.
 #[kernel(block = (32), dynamic_shared = 512, shared = 8, len(boxes = 128))]
 fn copy_box_of_one(number: u32, maps: TensorMaps<f32, 3>, mut boxes: Out<f32>) {
-    let mut tile = dynamic_shared![f32];
-    let come = mbarriers![1];
-    let t = thread::thread_idx_x() as usize;
-    if t == 0 {
-        come.at(0).init(1);
-        mbarrier::fence_init();
-    }
-    thread::sync_threads();
-    if t == 0 {
-        come.at(0).arrive_expect(512);
-        tile.load_box(0, &maps.numbered(number).boxes::<8, 16, 0>(), (0, 0, 0), come.at(0));
-    }
-    come.at(0).wait(0);
-    for i in (t..128).step_by(32) {
-        boxes[i] = tile[i];
-    }
+    copy_box(&maps.numbered(number), (0, 0, 0), &mut boxes);
 }
 
 /// Several matrices are one parameter, of which a kernel takes one by number.

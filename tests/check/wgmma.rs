@@ -204,7 +204,10 @@ struct Given<T, O> {
 
 /// Launches, fast or checked, a kernel that takes classes of A's rows and copies B's last columns beside the product.
 macro_rules! classes {
-    ($kernel:ident, $half:ident, $launch:ident, $given:ident, $case:ident, ($out:ident, $bias:ident), ($config:expr, $options:expr)) => {{
+    (
+        $kernel:ident, ($half:ident, $map:ident, $launch:ident), $given:ident, $case:ident, ($out:ident, $bias:ident),
+        ($config:expr, $options:expr)
+    ) => {{
         let map = |(first, extents, strides)| {
             $half::TensorMap::new(first, extents, strides, $given.a.shape).unwrap()
         };
@@ -214,9 +217,7 @@ macro_rules! classes {
         let (from, len) = beside.from.memory();
         let (from, to) = ($half::In::new(from, len), $half::Out::new(to, to_len));
         let words = $half::Out::new(beside.words.as_mut_ptr(), WORDS);
-        let b = &beside.b;
-        let b = $half::TensorMap::new(b.values.as_ptr().cast(), b.extents, [0, b.pitch], b.shape)
-            .unwrap();
+        let b = beside.b.$map();
         let problem = Problem { b: [beside.b.pitch as u64, 1], ..$given.problem };
         let params = (problem, a, b, matrix, from, to, words, $out, $bias);
         let launched = $launch::launch($kernel, $config, params, $options);
@@ -302,10 +303,24 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                     cpu::launch(kernel, &config, params, &options)
                 }
                 TensorKernel::ClassesOfA { kernel, .. } => {
-                    classes!(kernel, device, cpu, self, case, (out, bias), (&config, &options))
+                    classes!(
+                        kernel,
+                        (device, map, cpu),
+                        self,
+                        case,
+                        (out, bias),
+                        (&config, &options)
+                    )
                 }
                 TensorKernel::SectorClassesOfA { kernel, .. } => {
-                    classes!(kernel, device, cpu, self, case, (out, bias), (&config, &options))
+                    classes!(
+                        kernel,
+                        (device, map, cpu),
+                        self,
+                        case,
+                        (out, bias),
+                        (&config, &options)
+                    )
                 }
                 _ => panic!("{}", name(case)),
             }
@@ -333,10 +348,24 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
                     check::launch(checked, &config, params, &options)
                 }
                 TensorKernel::ClassesOfA { checked, .. } => {
-                    classes!(checked, checked, check, self, case, (out, bias), (&config, &options))
+                    classes!(
+                        checked,
+                        (checked, checked_map, check),
+                        self,
+                        case,
+                        (out, bias),
+                        (&config, &options)
+                    )
                 }
                 TensorKernel::SectorClassesOfA { checked, .. } => {
-                    classes!(checked, checked, check, self, case, (out, bias), (&config, &options))
+                    classes!(
+                        checked,
+                        (checked, checked_map, check),
+                        self,
+                        case,
+                        (out, bias),
+                        (&config, &options)
+                    )
                 }
                 _ => panic!("{}", name(case)),
             }

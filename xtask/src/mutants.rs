@@ -163,8 +163,8 @@ const GENERAL: [(&str, &[&str]); 6] = [
     // f32, whose elements are as long as the narrowest copy.
     ("gemm_mma", &["gemm_mma_64x64", "gemm_mma_128x128", "gemm_mma_tf32_64x64"]),
     // A narrow tile; blocks that may split k, of two tiles; of the other text one block a tile, also with a C of the operands'
-    // type, and two of a cluster; B across k, and along it; an A whose rows begin anywhere, by either number of classes; and operands that are gathered, each
-    // along k and across it.
+    // type, and two of a cluster; B across k, and along it; an A whose rows begin anywhere, by either number of classes; and
+    // operands that are gathered, each along k and across it.
     (
         "gemm_wgmma",
         &[

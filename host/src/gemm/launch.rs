@@ -369,15 +369,15 @@ pub(super) fn panels<T, O>(
         Some(_) => shape.m(),
         None => (limits.grid[1] as usize).saturating_mul(tile[0]),
     };
+    let tiles_down = move |rows: usize| match kernel.text {
+        Text::Tensor(product) => product.tiles_down(rows),
+        _ => rows.div_ceil(tile[0]),
+    };
     let most_products = match walkers {
         // Tiles of all products are counted by 32 bits.
         Some(_) => {
             let across = shape.n().div_ceil(narrow.unwrap_or(tile[1]));
-            let down = match kernel.text {
-                Text::Tensor(product) => product.tiles_down(shape.m()),
-                _ => shape.m().div_ceil(tile[0]),
-            };
-            let tiles = across.saturating_mul(down);
+            let tiles = across.saturating_mul(tiles_down(shape.m()));
             (limits.grid[0] as usize / tiles).max(1)
         }
         None => limits.grid[2] as usize / split_k as usize,
@@ -389,10 +389,7 @@ pub(super) fn panels<T, O>(
             let products = most_products.min(count - first_product);
             let rows = most_rows.min(shape.m() - first_row);
             let across = shape.n().div_ceil(tile[1]);
-            let down = match kernel.text {
-                Text::Tensor(product) => product.tiles_down(rows),
-                _ => rows.div_ceil(tile[0]),
-            };
+            let down = tiles_down(rows);
             let mut wide = 0;
             let [across, down, layers] = match (walkers.map(|blocks| blocks as usize), narrow) {
                 // A cluster that splits k has one tile.
