@@ -15,7 +15,7 @@ use simt::{
 
 /// Tile shapes, times ways in which operands lie, and two of an A whose rows begin anywhere: there is a kernel for each of every pair
 /// of types, whose texts differ in the types alone.
-const TEXTS: usize = 8 * 4 + 2;
+const TEXTS: usize = 9 * 4 + 2;
 
 type Case<T, O> = TensorProduct<T, O>;
 

@@ -163,8 +163,8 @@ const GENERAL: [(&str, &[&str]); 6] = [
     // f32, whose elements are as long as the narrowest copy.
     ("gemm_mma", &["gemm_mma_64x64", "gemm_mma_128x128", "gemm_mma_tf32_64x64"]),
     // A narrow tile; blocks that may split k, of two tiles; of the other text one block a tile, also with a C of the operands'
-    // type, and two of a cluster; B across k, and along it; an A whose rows begin anywhere, by either number of classes; and
-    // operands that are gathered, each along k and across it.
+    // type, and two of a cluster, which copy halves of boxes, or whole ones; B across k, and along it; an A whose rows begin anywhere, by
+    // either number of classes; and operands that are gathered, each along k and across it.
     (
         "gemm_wgmma",
         &[
@@ -173,6 +173,7 @@ const GENERAL: [(&str, &[&str]); 6] = [
             "gemm_wgmma_f32_64x128_nn",
             "gemm_wgmma_128x256_nn",
             "gemm_wgmma_f32_128x256_nn",
+            "gemm_wgmma_256x192_nn",
             "gemm_wgmma_f32_256x256_nt",
             "gemm_wgmma_f32_256x256_on",
             "gemm_wgmma_f32_256x256_sn",
@@ -224,15 +225,15 @@ fn entries<'a>(kernel: &'a Kernel, file: &str, function: usize) -> &'a [String] 
         ("gemm_tma", "parts.rs") => &kernel.entries[2..],
         ("gemm_tma", _) => &kernel.entries[..3],
         ("gemm_wgmma", "parts.rs") => &kernel.entries[1..3],
-        ("gemm_wgmma", "output.rs" | "words.rs") => &kernel.entries[3..5],
+        ("gemm_wgmma", "output.rs" | "words.rs") => &kernel.entries[3..6],
         ("gemm_wgmma_tf32", "narrow.rs") => &kernel.entries[..1],
         ("gemm_wgmma_tf32", "mod.rs" | "output.rs") => &kernel.entries[1..],
         ("gemm_wgmma_tf32", "rows.rs") => &kernel.entries[2..],
-        ("gemm_wgmma", "gather.rs" | "gathered.rs") => &kernel.entries[8..],
-        ("gemm_wgmma", "beside.rs" | "entries.rs") => &kernel.entries[6..7],
-        ("gemm_wgmma", "shifted.rs") => &kernel.entries[6..8],
-        ("gemm_wgmma", "mod.rs" | "turns.rs" | "walk.rs") => &kernel.entries[4..7],
-        ("gemm_wgmma", _) => &kernel.entries[..6],
+        ("gemm_wgmma", "gather.rs" | "gathered.rs") => &kernel.entries[9..],
+        ("gemm_wgmma", "beside.rs" | "entries.rs") => &kernel.entries[7..8],
+        ("gemm_wgmma", "shifted.rs") => &kernel.entries[7..9],
+        ("gemm_wgmma", "mod.rs" | "turns.rs" | "walk.rs") => &kernel.entries[4..8],
+        ("gemm_wgmma", _) => &kernel.entries[..7],
         ("gemm_sliced", "slices.rs") => &kernel.entries[..1],
         ("gemm_sliced", "range.rs") => &kernel.entries[..3],
         ("gemm_sliced", "mod.rs") => &kernel.entries[1..3],
@@ -490,6 +491,7 @@ mod tests {
             assert_eq!(kernels.contains(&name.to_owned()), is_product, "{name}: {kernels:?}");
         }
     }
+
     /// Where a mistake is in a file that some kernels alone are made of, those are run.
     #[test]
     fn mistakes_of_a_file_are_run_with_the_kernels_it_is_for() {
@@ -510,6 +512,7 @@ mod tests {
         assert_eq!(of("gemm_wgmma_tf32", "rows.rs"), on);
         assert_eq!(of("gemm_wgmma_tf32", "narrow.rs"), ["gemm_wgmma_tf32_32x32_nn"]);
     }
+
     #[test]
     fn equivalents_are_mutants() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -1273,14 +1273,6 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm_wgmma_tf32"],
         operator: "weaken-comparison",
-        line: "if groups > 1 {",
-        from: "groups > 1",
-        to: "groups >= 1",
-        reason: "a block of one warpgroup that multiplies has as many for it",
-    },
-    Equivalent {
-        kernels: &["gemm_wgmma_tf32"],
-        operator: "weaken-comparison",
         line: "if eight / ROWS == part % (NAMED / ROWS) {",
         from: "eight / ROWS == part % (NAMED / ROWS)",
         to: "eight / ROWS <= part % (NAMED / ROWS)",
@@ -1333,14 +1325,6 @@ pub const EQUIVALENT: &[Equivalent] = &[
         from: "next",
         to: "read",
         reason: "at a tile's first stage all before has been read: both are there",
-    },
-    Equivalent {
-        kernels: &["gemm_wgmma_tf32"],
-        operator: "strengthen-comparison",
-        line: "if groups > 1 {",
-        from: "groups > 1",
-        to: "groups > 1 + 1",
-        reason: "with fewer registers the result is the same",
     },
     Equivalent {
         kernels: &["gemm_mma"],

@@ -16,7 +16,7 @@ pub const LIMIT: Duration = Duration::from_secs(600);
 /// How long a mutant of kernels may take that took so long without a mistake. Then nothing else was running, and mistakes
 /// make some of them walk twice as far.
 pub fn limit(original: Duration) -> Duration {
-    (5 * original).clamp(Duration::from_secs(60), LIMIT)
+    (5 * original).max(Duration::from_secs(60))
 }
 
 /// What the runs of a mutant have shown: nothing where it passed.

@@ -13,7 +13,7 @@ use super::{
     DEPTH,
     beside::{LastColumns, Nothing},
     multiply,
-    operand::{AcrossK, AlongK, GROUP, NarrowAcrossK},
+    operand::{AcrossK, AlongK, GROUP, NarrowAcrossK, PartAcrossK, PartsAlongK},
     output, parts,
     shifted::Shifted,
 };
@@ -165,6 +165,23 @@ entry! { gemm_wgmma_f16_f32_256x256_nn:   F16 -> f32,   256 x 256 of 2, 4 stages
 entry! { gemm_wgmma_f16_f32_256x256_nt:   F16 -> f32,   256 x 256 of 2, 4 stages, AlongK, AlongK }
 entry! { gemm_wgmma_f16_f32_256x256_tn:   F16 -> f32,   256 x 256 of 2, 4 stages, AcrossK, AcrossK }
 entry! { gemm_wgmma_f16_f32_256x256_tt:   F16 -> f32,   256 x 256 of 2, 4 stages, AcrossK, AlongK }
+
+entry! { gemm_wgmma_256x192_nn:            Bf16 -> Bf16, 256 x 192 of 2, 4 stages, AlongK, PartAcrossK }
+entry! { gemm_wgmma_256x192_nt:            Bf16 -> Bf16, 256 x 192 of 2, 4 stages, AlongK, PartsAlongK }
+entry! { gemm_wgmma_256x192_tn:            Bf16 -> Bf16, 256 x 192 of 2, 4 stages, AcrossK, PartAcrossK }
+entry! { gemm_wgmma_256x192_tt:            Bf16 -> Bf16, 256 x 192 of 2, 4 stages, AcrossK, PartsAlongK }
+entry! { gemm_wgmma_f32_256x192_nn:        Bf16 -> f32,  256 x 192 of 2, 4 stages, AlongK, PartAcrossK }
+entry! { gemm_wgmma_f32_256x192_nt:        Bf16 -> f32,  256 x 192 of 2, 4 stages, AlongK, PartsAlongK }
+entry! { gemm_wgmma_f32_256x192_tn:        Bf16 -> f32,  256 x 192 of 2, 4 stages, AcrossK, PartAcrossK }
+entry! { gemm_wgmma_f32_256x192_tt:        Bf16 -> f32,  256 x 192 of 2, 4 stages, AcrossK, PartsAlongK }
+entry! { gemm_wgmma_f16_256x192_nn:        F16 -> F16,   256 x 192 of 2, 4 stages, AlongK, PartAcrossK }
+entry! { gemm_wgmma_f16_256x192_nt:        F16 -> F16,   256 x 192 of 2, 4 stages, AlongK, PartsAlongK }
+entry! { gemm_wgmma_f16_256x192_tn:        F16 -> F16,   256 x 192 of 2, 4 stages, AcrossK, PartAcrossK }
+entry! { gemm_wgmma_f16_256x192_tt:        F16 -> F16,   256 x 192 of 2, 4 stages, AcrossK, PartsAlongK }
+entry! { gemm_wgmma_f16_f32_256x192_nn:    F16 -> f32,   256 x 192 of 2, 4 stages, AlongK, PartAcrossK }
+entry! { gemm_wgmma_f16_f32_256x192_nt:    F16 -> f32,   256 x 192 of 2, 4 stages, AlongK, PartsAlongK }
+entry! { gemm_wgmma_f16_f32_256x192_tn:    F16 -> f32,   256 x 192 of 2, 4 stages, AcrossK, PartAcrossK }
+entry! { gemm_wgmma_f16_f32_256x192_tt:    F16 -> f32,   256 x 192 of 2, 4 stages, AcrossK, PartsAlongK }
 
 entry! { gemm_wgmma_128x128_nn:           Bf16 -> Bf16, 128 x 128 in parts, 5 stages, AlongK, AcrossK }
 entry! { gemm_wgmma_128x128_nt:           Bf16 -> Bf16, 128 x 128 in parts, 5 stages, AlongK, AlongK }

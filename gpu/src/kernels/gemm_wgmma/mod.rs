@@ -16,12 +16,14 @@
 //!   ([`output`]), the next tile's first stages are filled;
 //! * **warps that have nothing to do** may copy B's last columns meanwhile, whose tiles come last ([`beside`]);
 //! * **two blocks of a cluster** may have tiles one below the other. Each copies half of their columns of B, to both
-//!   (*multicast*): then 32 KiB a block and stage are read from the second-level cache, in place of 48.
+//!   (*multicast*): then 32 KiB a block and stage are read from the second-level cache, in place of 48. Of 192 columns,
+//!   tiles for where those of 256 leave most of the last round of blocks idle, each copies half of the steps of k.
 //!
 //! ```text
 //!   kernel               warpgroups   a warpgroup's part   stages of 64 steps   blocks of a cluster
 //!   gemm_wgmma_128x256      2 + 1          64 x 256               4                  1
 //!   gemm_wgmma_256x256      2 + 1          64 x 256               4                  2
+//!   gemm_wgmma_256x192      2 + 1          64 x 192               4                  2
 //! ```
 //!
 //! A multiprocessor has one block. Smaller tiles, for where there are fewer of these than multiprocessors, are another text
@@ -154,11 +156,10 @@ fn multiply<
             return;
         }
         let mut producer = pipeline.producer();
-        let first_col = rank * B::TILE as u32;
         loop {
             while let Some((product, row, col)) = walk.next() {
                 let (row, class, shift, stages) = rows_of(row);
-                let (row, col) = (row * step + class, start + col + first_col);
+                let (row, col) = (row * step + class, start + col);
                 let of_first = turn_of_first(shift, stages);
                 for turn in 0..stages {
                     let at = producer.acquire_warp() * (len_a + len_b);
@@ -167,9 +168,15 @@ fn multiply<
                         let p = stage * DEPTH as u32;
                         producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
                         a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
-                        let at = at + len_a + first_col as usize * DEPTH;
-                        let p = p.wrapping_sub(shift);
-                        b.load::<BLOCKS>(&mut tiles, at, product, (col, p), producer.full());
+                        let (at, place) = (at + len_a, (col, p.wrapping_sub(shift)));
+                        b.load_part::<BLOCKS>(
+                            &mut tiles,
+                            at,
+                            product,
+                            place,
+                            rank,
+                            producer.full(),
+                        );
                     }
                     producer.advance();
                 }
