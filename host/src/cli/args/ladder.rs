@@ -212,10 +212,8 @@ impl FromStr for Explained {
         }
         match find(name, TOY.name())? {
             entry if is_lesson_or_general(entry) => Ok(Explained(entry)),
-            _ => Err(format!(
-                "takes its operands by tensor copies, which are not counted and traced: `check --kernel {name}` \
-                 watches them"
-            )),
+            _ => Err("must be a kernel of f32 on CUDA cores, and not one by tensor copies: others are not counted and traced"
+                .into()),
         }
     }
 }
