@@ -455,6 +455,13 @@ fn in_parallel<T: Sync>(
 mod tests {
     use super::*;
 
+    /// The workspace's folder, the text of its registry, and its kernel modules.
+    fn ours() -> (&'static Path, String, Vec<KernelModule>) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let modules = KernelModule::all(&root.join("gpu/src/kernels")).unwrap();
+        (root, registry(root).unwrap(), modules)
+    }
+
     #[test]
     fn programs_are_left_to_their_own_tests() {
         let text = "
@@ -474,8 +481,7 @@ mod tests {
     /// The registry is read as text, and so is written as this expects.
     #[test]
     fn the_registry_says_what_is_a_program() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let kernels = kernels(root).unwrap();
+        let kernels = kernels(ours().0).unwrap();
         for (name, is_product) in [
             ("tiled16", true),
             ("padded16", false),
@@ -495,9 +501,7 @@ mod tests {
     /// Where a mistake is in a file that some kernels alone are made of, those are run.
     #[test]
     fn mistakes_of_a_file_are_run_with_the_kernels_it_is_for() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let registry = registry(root).unwrap();
-        let modules = KernelModule::all(&root.join("gpu/src/kernels")).unwrap();
+        let (_, registry, modules) = ours();
         let of = |module: &str, file: &str| {
             let module = modules.iter().find(|of| of.name == module).unwrap();
             let kernel = products(module, &registry).unwrap().pop().unwrap();
@@ -515,13 +519,12 @@ mod tests {
 
     #[test]
     fn equivalents_are_mutants() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let registry = registry(root).unwrap();
+        let (_, registry, modules) = ours();
         let mut listed = EQUIVALENT
             .iter()
             .flat_map(|known| known.kernels.iter().map(move |&kernel| (kernel, known)))
             .collect::<Vec<_>>();
-        for module in KernelModule::all(&root.join("gpu/src/kernels")).unwrap() {
+        for module in modules {
             let mutants = operators::mutants(&module);
             for kernel in products(&module, &registry).unwrap() {
                 let is_there = |known: &Equivalent| {

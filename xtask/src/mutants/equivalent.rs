@@ -479,7 +479,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
         reason: "where the first row begins before, all of the lane's come element by element",
     },
     Equivalent {
-        kernels: &["gemm_wgmma", "gemm_wgmma_tf32"],
+        kernels: &["gemm_wgmma", "gemm_wgmma_tf32", "gemm_sliced"],
         operator: "weaken-comparison",
         line: "let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };",
         from: "BLOCKS == 1",
@@ -487,7 +487,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
         reason: "no cluster has fewer blocks than one",
     },
     Equivalent {
-        kernels: &["gemm_wgmma", "gemm_wgmma_tf32"],
+        kernels: &["gemm_wgmma", "gemm_wgmma_tf32", "gemm_sliced"],
         operator: "strengthen-comparison",
         line: "let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };",
         from: "BLOCKS == 1",
@@ -495,7 +495,7 @@ pub const EQUIVALENT: &[Equivalent] = &[
         reason: "a block without a cluster is the first of its own",
     },
     Equivalent {
-        kernels: &["gemm_wgmma"],
+        kernels: &["gemm_wgmma", "gemm_tma", "gemm_wgmma_tf32"],
         operator: "weaken-comparison",
         line: "if t == 0 {",
         from: "t == 0",
@@ -748,14 +748,6 @@ pub const EQUIVALENT: &[Equivalent] = &[
         line: "if thread::lane_id() == 0 { self.words.atomic_add(GIVEN, 1) } else { 0 }",
         from: "thread::lane_id() == 0",
         to: "thread::lane_id() <= 0",
-        reason: "no number of an unsigned type is below zero",
-    },
-    Equivalent {
-        kernels: &["gemm_tma"],
-        operator: "weaken-comparison",
-        line: "if t == 0 {",
-        from: "t == 0",
-        to: "t <= 0",
         reason: "no number of an unsigned type is below zero",
     },
     Equivalent {
@@ -1265,14 +1257,6 @@ pub const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         kernels: &["gemm_wgmma_tf32"],
         operator: "weaken-comparison",
-        line: "if t == 0 {",
-        from: "t == 0",
-        to: "t <= 0",
-        reason: "no number of an unsigned type is below zero",
-    },
-    Equivalent {
-        kernels: &["gemm_wgmma_tf32"],
-        operator: "weaken-comparison",
         line: "if eight / ROWS == part % (NAMED / ROWS) {",
         from: "eight / ROWS == part % (NAMED / ROWS)",
         to: "eight / ROWS <= part % (NAMED / ROWS)",
@@ -1517,22 +1501,6 @@ pub const EQUIVALENT: &[Equivalent] = &[
         from: "thread::thread_idx_x() == 0",
         to: "thread::thread_idx_x() <= 0",
         reason: "no number of an unsigned type is below zero",
-    },
-    Equivalent {
-        kernels: &["gemm_sliced"],
-        operator: "weaken-comparison",
-        line: "let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };",
-        from: "BLOCKS == 1",
-        to: "BLOCKS <= 1",
-        reason: "a cluster has a block at least",
-    },
-    Equivalent {
-        kernels: &["gemm_sliced"],
-        operator: "strengthen-comparison",
-        line: "let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };",
-        from: "BLOCKS == 1",
-        to: "false",
-        reason: "a block alone is its cluster's first",
     },
     Equivalent {
         kernels: &["gemm_sliced"],

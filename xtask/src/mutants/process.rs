@@ -28,7 +28,7 @@ pub struct Findings {
     pub verification: Vec<String>,
 }
 
-/// Runs one stage of the program: `check`, `verify` or `both`.
+/// Runs one stage of the program, for so long at most: `check`, `verify` or `both`.
 pub fn run(
     limit: Duration,
     program: &Path,
