@@ -36,13 +36,13 @@ impl<P> fmt::Debug for Kernel<P> {
     }
 }
 
-/// The function that one fiber runs, compiled twice.
+/// The function that one fiber runs, compiled twice; once for a checked launch, whose time is the checks'.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct ThreadFn<P: 'static> {
     /// For any processor; a fused multiply-add may be a library call.
     pub portable: unsafe fn(&P),
-    /// For processors with the instructions that [`ThreadFn::select`] asks for.
+    /// For processors with the instructions that [`ThreadFn::select`] asks for. Of a checked kernel it is the portable one.
     pub tuned: unsafe fn(&P),
 }
 
@@ -313,6 +313,10 @@ pub fn require_param<T: Param>() {}
     note = "it takes u32, i32, u64, i64, f32, f64, `In<T>`, `Out<T>`, tensor maps, raw pointers, and a `simt::Record`"
 )]
 pub unsafe trait Param: Copy + 'static {
+    /// Whether its accesses are reported to the checker: then the parameter is of a checked launch.
+    #[doc(hidden)]
+    const WATCHED: bool = false;
+
     /// Appends the value as the driver is given it, in whole words.
     fn push(&self, words: &mut Vec<u64>);
 
@@ -344,9 +348,11 @@ scalars! {
 }
 
 macro_rules! addresses {
-    ($([$($mode:tt)*] $ty:ty => |$value:ident| ($address:expr, $len:expr);)*) => {$(
+    ($([$($mode:tt)*] $ty:ty, $watched:expr => |$value:ident| ($address:expr, $len:expr);)*) => {$(
         // SAFETY: a view and a pointer are one 64-bit address in PTX.
         unsafe impl<T: Element, $($mode)*> Param for $ty {
+            const WATCHED: bool = $watched;
+
             fn push(&self, words: &mut Vec<u64>) {
                 let $value = self;
                 words.push($address as u64);
@@ -362,14 +368,16 @@ macro_rules! addresses {
 }
 
 addresses! {
-    [M: Mode] In<T, M> => |view| (view.as_ptr(), Some(view.len()));
-    [M: Mode] Out<T, M> => |view| (view.as_ptr(), Some(view.len()));
-    [] *const T => |pointer| (*pointer, None);
-    [] *mut T => |pointer| (*pointer, None);
+    [M: Mode] In<T, M>, M::WATCHED => |view| (view.as_ptr(), Some(view.len()));
+    [M: Mode] Out<T, M>, M::WATCHED => |view| (view.as_ptr(), Some(view.len()));
+    [] *const T, false => |pointer| (*pointer, None);
+    [] *mut T, false => |pointer| (*pointer, None);
 }
 
 // SAFETY: the driver's encoding of the map, which the kernel's entry takes as it is.
 unsafe impl<T: Element, M: Mode> Param for TensorMap<T, M> {
+    const WATCHED: bool = M::WATCHED;
+
     fn push(&self, words: &mut Vec<u64>) {
         words.extend(self.encoded());
     }
@@ -381,6 +389,8 @@ unsafe impl<T: Element, M: Mode> Param for TensorMap<T, M> {
 
 // SAFETY: as of a `TensorMap`, one behind the other.
 unsafe impl<T: Element, const COUNT: usize, M: Mode> Param for TensorMaps<T, COUNT, M> {
+    const WATCHED: bool = M::WATCHED;
+
     fn push(&self, words: &mut Vec<u64>) {
         self.0.iter().for_each(|map| map.push(words));
     }
@@ -392,6 +402,8 @@ unsafe impl<T: Element, const COUNT: usize, M: Mode> Param for TensorMaps<T, COU
 
 // SAFETY: as of a `TensorMap`.
 unsafe impl<T: Element, M: Mode> Param for TensorMapMut<T, M> {
+    const WATCHED: bool = M::WATCHED;
+
     fn push(&self, words: &mut Vec<u64>) {
         self.0.push(words);
     }

@@ -244,11 +244,13 @@ fn kernel_value(
         .map(|ty| quote_spanned!(ty.span()=> const _: fn() = ::simt::require_param::<#ty>;));
     let text = name.to_string();
     let declared = declared_fields(attribute, barriers);
-    let thread = thread_fn(params, function, block);
+    let watched = quote!(false #(|| <#types as ::simt::Param>::WATCHED)*);
+    let thread = thread_fn(params, function, block, &watched);
     // What a checked launch runs. Views report their accesses themselves.
     let checked = match params.iter().any(Param::is_pointer) {
         true => {
-            let thread = thread_fn(params, function, &crate::dereference::reported(block));
+            let reported = crate::dereference::reported(block);
+            let thread = thread_fn(params, function, &reported, &quote!(true));
             quote!({ #[allow(unused_imports)] use ::simt::check::raw::Other as _; #thread })
         }
         false => quote!(__THREAD),
@@ -289,8 +291,14 @@ fn kernel_value(
     })
 }
 
-/// The function that one fiber runs, compiled for any processor and for this kind of processor.
-fn thread_fn(params: &[Param], function: &ItemFn, block: &syn::Block) -> TokenStream {
+/// The function that one fiber runs, compiled for any processor and for this kind of processor; where it is `watched`, for any
+/// processor alone.
+fn thread_fn(
+    params: &[Param],
+    function: &ItemFn,
+    block: &syn::Block,
+    watched: &TokenStream,
+) -> TokenStream {
     let unsafety = &function.sig.safety;
     let args = params.iter().map(|param| &param.arg);
     let names = params.iter().map(|param| &param.name).collect::<Vec<_>>();
@@ -321,7 +329,9 @@ fn thread_fn(params: &[Param], function: &ItemFn, block: &syn::Block) -> TokenSt
             #[cfg(not(target_arch = "x86_64"))]
             use __portable as __tuned;
 
-            ::simt::ThreadFn { portable: __portable, tuned: __tuned }
+            // The version that no constant names is not compiled.
+            const __TUNED: unsafe fn(&__Params) = if #watched { __portable } else { __tuned };
+            ::simt::ThreadFn { portable: __portable, tuned: __TUNED }
         }
     }
 }

@@ -108,6 +108,8 @@ pub trait Mode: Copy + Debug + 'static {
     type Global: Copy + Debug;
     /// What a shared array carries along.
     type Shared: Copy + Debug;
+    /// Whether accesses are reported to the checker.
+    const WATCHED: bool;
     /// What a view carries that belongs to no launch yet, and whose elements hold values.
     const WRITTEN: Self::Global;
     /// The same of one whose elements do not.
@@ -207,6 +209,7 @@ pub enum Fast {}
 impl Mode for Fast {
     type Global = ();
     type Shared = ();
+    const WATCHED: bool = false;
     const WRITTEN: () = ();
     const UNWRITTEN: () = ();
 

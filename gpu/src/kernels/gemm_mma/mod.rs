@@ -67,7 +67,7 @@ const fn stage_len<T: Number>(rows: usize, cols: usize, depth: usize, any: bool)
 }
 
 /// A tile of `ROWS x COLS` elements of C, of which each warp, of two rows of two, computes `16 M x 16 N`.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn multiply<
     T: Number,
@@ -150,7 +150,7 @@ impl<
     const END: usize = STAGES * Self::STAGE;
 
     /// Begins to fill all stages, and waits for the first.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn start(problem: &Problem, (a, b): (&'a In<T>, &'a In<T>), first: (usize, usize)) -> Self {
         let a = Operand::new(Which::A, a, problem, first.0);
@@ -167,7 +167,7 @@ impl<
 
     /// Begins to fill a stage with the next steps of k: past the last one with zeros, so that nothing asks whether there is
     /// another.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn fill(&mut self, stage: usize) {
         self.a.begin_copies(&mut self.tiles, stage, stage + Self::ENDS_A);
@@ -176,7 +176,7 @@ impl<
     }
 
     /// Waits for a stage behind which so many are on their way: for this thread's copies, then for everybody's.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn wait(&mut self, stage: usize, behind: usize) {
         wait_for_all_but(behind);
@@ -187,7 +187,7 @@ impl<
 
     /// Adds all steps of k to the sums of the warp whose part of the tile begins at (row, col), of operands that lie this
     /// way.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn accumulate<const M: usize, const N: usize, const A_ALONG_K: bool, const B_ALONG_K: bool>(
         mut self,

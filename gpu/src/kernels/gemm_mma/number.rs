@@ -72,7 +72,7 @@ pub trait Number: Stored<Real = f32> + Loaded {
 /// Copies of as many elements as so many bytes are.
 macro_rules! copy {
     ($t:ident) => {
-        #[inline(always)]
+        #[cfg_attr(target_arch = "nvptx64", inline(always))]
         #[track_caller]
         fn copy<const BYTES: usize>(
             tiles: &mut DynamicShared<$t>,
@@ -98,12 +98,12 @@ macro_rules! halves {
 
             copy! { $t }
 
-            #[inline(always)]
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
             fn exchange(row: usize) -> usize {
                 row / 2 % 4
             }
 
-            #[inline(always)]
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
             #[track_caller]
             fn across_k(
                 tiles: &DynamicShared<$t>,
@@ -114,7 +114,7 @@ macro_rules! halves {
                 transposed(tiles, panel, outer, step)
             }
 
-            #[inline(always)]
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
             #[track_caller]
             fn move_to_front(tiles: &mut DynamicShared<$t>, own: usize, next: usize, is_late: bool) {
                 move_group(tiles, own, next, is_late);
@@ -130,12 +130,12 @@ impl Number for f32 {
 
     copy! { f32 }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn exchange(row: usize) -> usize {
         row % 4 * 2 + row / 4 % 2
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn across_k(
         tiles: &DynamicShared<f32>,
@@ -148,7 +148,7 @@ impl Number for f32 {
 }
 
 /// [`Number::across_k`] of numbers of 16 bits, which matrices of eight rows and columns are transposed of on their way.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn transposed<T: Number>(
     tiles: &DynamicShared<T>,
@@ -168,7 +168,7 @@ fn transposed<T: Number>(
 /// Of the first fragment's four the place is computed once a stage. Outer elements that are 8 or 16 further are in groups whose number
 /// has another bit, and steps that are four further exchange with an odd number: of the place one bit changes, which is one instruction
 /// and no register. (As sums of what a lane knows before the loop they would be eight places, and 255 registers are not enough.)
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn by_word(
     tiles: &DynamicShared<f32>,
@@ -187,7 +187,7 @@ fn by_word(
 }
 
 /// [`Number::move_to_front`] of numbers of 16 bits.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn move_group<T: Number>(tiles: &mut DynamicShared<T>, own: usize, next: usize, is_late: bool) {
     const { assert!(T::MAY_BE_LATE && PANEL == 4 * T::PIECE) };

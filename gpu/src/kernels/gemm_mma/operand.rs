@@ -52,13 +52,13 @@ pub const fn ends_len(outer: usize, depth: usize) -> usize {
 }
 
 /// Where a row's group lies, from the panel's first element on.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn place<T: Number>(row: usize, group: usize) -> usize {
     row * PANEL + (group ^ T::exchange(row)) * T::PIECE
 }
 
 /// A 1 that is none to the compiler: a loop that goes on by it is not unrolled.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn one() -> usize {
     thread::block_dim_x() as usize / THREADS
 }
@@ -125,7 +125,7 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     const DEPTHS: usize = DEPTH / PANEL;
 
     /// For a block whose tile of C begins at `first` on the operand's outer side.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(which: Which, matrix: &'a In<T>, problem: &Problem, first: usize) -> Self {
         const { assert!(OUTER.is_multiple_of(PANEL) && DEPTH.is_multiple_of(PANEL)) };
         // The outer side's size, the strides along it and along k, and from one product to the next.
@@ -175,20 +175,20 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     }
 
     /// Lines of panels, and panels in each: those side by side that the same rows go through.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn lines(&self) -> (usize, usize) {
         if self.along_k { (Self::OUTERS, Self::DEPTHS) } else { (Self::DEPTHS, Self::OUTERS) }
     }
 
     /// Where a line's panel lies, from the tile's first element on.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn panel(&self, line: usize, number: usize) -> usize {
         let (outer, k) = if self.along_k { (line, number) } else { (number, line) };
         (outer * Self::DEPTHS + k) * PANEL_LEN
     }
 
     /// Of the next tile, from the thread's first row and first element on: rows that there are, and elements of each.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn inside(&self) -> (i32, i32) {
         // All that is asked is whether there are as many as a tile has, and one more.
         let steps = self.steps.min(2 * DEPTH as u32) as i32;
@@ -200,7 +200,7 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
 
     /// Begins to copy the next tile to element `tile` on, and what late rows have left over to `ends` on; zeros for what
     /// lies outside.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn begin_copies(&mut self, tiles: &mut DynamicShared<T>, tile: usize, ends: usize) {
         match self.copies {
@@ -218,7 +218,7 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     }
 
     /// Copies of so many bytes.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn copy<const BYTES: usize>(&self, tiles: &mut DynamicShared<T>, tile: usize) {
         let width = BYTES / size_of::<T>();
@@ -262,7 +262,7 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
 
     /// Copies through registers, at once, what is not copied otherwise: all, or of each of the thread's rows the piece that the
     /// row's end cuts; zeros for what lies outside. In loops: this is for what is rare.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn copy_elements(&self, tiles: &mut DynamicShared<T>, tile: usize) {
         let (rows, len) = self.inside();
@@ -293,7 +293,7 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     }
 
     /// The last elements of late rows: the lanes of a row copy one each of the rows of their number.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn copy_ends(&self, tiles: &mut DynamicShared<T>, ends: usize) {
         const { assert!(ends_len(OUTER, DEPTH) / 2 / ROWS_OF_BLOCK <= PANEL / 2, "a lane for each row") };
@@ -316,7 +316,7 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
 
     /// Moves late rows of a tile that has come, each element by one to the front. A warp does it with the rows that it has
     /// copied; a barrier of the block follows.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn straighten(&self, tiles: &mut DynamicShared<T>, tile: usize, ends: usize) {
         if !T::MAY_BE_LATE || !ANY || self.copies != Copies::Late {
@@ -361,7 +361,7 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
 
     /// The fragment that begins so many outer elements and steps of k behind the first of a tile, or of its panel that begins
     /// at that element. `ALONG_K` is what the operand does.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn fragment<const ALONG_K: bool>(
         tiles: &DynamicShared<T>,

@@ -25,7 +25,7 @@ pub const fn staged_len(threads: usize, n: usize) -> usize {
 }
 
 /// Writes a warp's sums, of `16 M x 16 N` elements of C, the first of which is (row, col).
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<C: Stored<Real = f32>, const M: usize, const N: usize, const THREADS: usize>(
     sums: &Accumulators<M, N>,

@@ -11,7 +11,7 @@ pub const PACE: usize = 32;
 pub const LEN: usize = 64;
 
 /// Counts elements that are computed again, as one thread.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn count(mut board: Out<u32>, elements: u32) {
     let before = board.atomic_add(RECOMPUTED, elements);

@@ -36,7 +36,7 @@ const STEPS: usize = 8;
 const DOUBTFUL_ZERO: f32 = -0.0;
 
 /// What is left of a sum that may not be `certain`: else it is no number.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn doubted(sum: f32, certain: bool) -> f32 {
     match certain {
         true => sum,
@@ -46,7 +46,7 @@ pub fn doubted(sum: f32, certain: bool) -> f32 {
 }
 
 /// Is a sum a number that nobody doubts?
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn is_certain(sum: f32) -> bool {
     sum.to_bits() & 0x7fff_ffff < f32::INFINITY.to_bits()
         && sum.to_bits() != DOUBTFUL_ZERO.to_bits()
@@ -66,14 +66,14 @@ impl Relied {
     pub const ALL: Relied = Relied { least: f32::INFINITY, zero: 0.0 };
 
     /// This sum, too, for which so much speaks.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn include(&mut self, sum: f32, size: f32) {
         self.least = self.least.min(size);
         self.zero = fma(sum, 0.0, self.zero);
     }
 
     /// Is each of a warp's sums a number for which at least so much speaks? All of its lanes come here.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn on(self, least: f32) -> bool {
         warp::all(warp::ALL, self.least >= least && self.zero == 0.0)
     }
@@ -93,7 +93,7 @@ impl Filled {
     pub const ALL: Filled = Filled { rows: !0, cols: !0 };
 
     /// That of the `part`th columns that are on their way, for this lane. All lanes of a warp come here.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn of_part(self, part: usize, lane: usize) -> Filled {
         let first = part * COLS / 16;
         let cols = warp::shuffle(warp::ALL, self.cols, (first + lane % (COLS / 16)) as u32);
@@ -119,7 +119,7 @@ pub struct Again<'a> {
 
 impl Again<'_> {
     /// Computes again what is not certain. All lanes of the warp come here.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn replace_doubted<const STAGED: usize>(
         &self,
@@ -148,20 +148,20 @@ impl Again<'_> {
     }
 
     /// Rows that C has of them.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn rows(&self) -> usize {
         (self.problem.m as usize).saturating_sub(self.first.0).min(ROWS)
     }
 
     /// Columns that C has of them.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn cols(&self) -> usize {
         (self.problem.n as usize).saturating_sub(self.first.1).min(COLS)
     }
 
     /// Which of a row's sums, one for each lane, are not certain, and are to be written: a bit for each. Those that zeros alone have
     /// made are put down as zeros. All lanes of the warp come here.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn doubts<const STAGED: usize>(
         &self,
@@ -182,7 +182,7 @@ impl Again<'_> {
     }
 
     /// Computes again what is not certain, one after the other.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn compute_each<const STAGED: usize>(
         &self,
@@ -208,7 +208,7 @@ impl Again<'_> {
     /// All elements of a warp's 16 x 32, computed again: a product as on CUDA cores, of which a lane has 4 x 4 sums. What they are of
     /// goes by shared memory, [`STEPS`] steps of k at a time, where sums are put down in the end: B's rows where the first eight
     /// are, A's columns where the others are.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn compute_all<const STAGED: usize>(&self, staged: &mut Shared<f32, STAGED, PITCH>) {
         const { assert!(STEPS * 2 == ROWS && ROWS <= COLS && COLS == 32) };
@@ -270,7 +270,7 @@ impl Again<'_> {
     }
 
     /// An element of A B, by a warp together.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn sum(&self, (row, col): (usize, usize)) -> f32 {
         let Problem { k, a, b, batch, .. } = *self.problem;

@@ -87,7 +87,7 @@ use crate::problem::Problem;
 pub enum F16x3 {}
 
 /// Two to the power of an exponent, as near as a normal number comes to it, and so many of an f32's last digit `more`.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn factor(exponent: i32, more: u32) -> f32 {
     f32::from_bits(power(exponent.clamp(-126, 127)).to_bits() + more)
 }
@@ -99,7 +99,7 @@ impl Kind for F16x3 {
     // It made no difference.
     const KEEPS_STEP: bool = false;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn note<A: Layout, B: Layout, const COLS: usize>(
         problem: &Problem,
@@ -113,7 +113,7 @@ impl Kind for F16x3 {
         [certain.least.to_bits(), certain.exact.into()]
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn compute<
         A: Layout,
@@ -143,7 +143,7 @@ impl Kind for F16x3 {
 }
 
 /// Computes the tiles of `COLS` columns that are a warpgroup's, from a ring whose stages have place for such of `MOST`.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn compute<
     A: Layout,
@@ -258,14 +258,14 @@ fn compute<
 }
 
 /// The first element of a warpgroup's part of a tile: product, row and column.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn part(tile: impl Tiles, group: usize, problem: &Problem) -> (u32, u32, u32) {
     let (product, row, col) = tile.place(problem);
     (product, row + (group * GROUP) as u32, col)
 }
 
 /// Begins the three products of the next 64 steps of k, small ones first.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn begin<
     A: Layout,
@@ -293,7 +293,7 @@ fn begin<
 }
 
 /// Waits for these, and gives their sums. A warp says its number.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn end<'a, S: Scope, const STAGES: usize, const COLS: usize>(
     sums: &'a mut Accumulators<COLS>,

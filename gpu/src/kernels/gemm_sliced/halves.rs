@@ -63,13 +63,13 @@ impl Scale {
     const NONE: Scale = Scale { exponent: 0, unit: NO_UNIT };
 
     /// In 16 bits.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn to_bits(self) -> u32 {
         (self.exponent + BIAS) as u32 | ((self.unit + 1).max(0) as u32) << EXPONENT_BITS
     }
 
     /// Of these bits, unless they are 0: of a patch of zeros.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn from_bits(bits: u32) -> Option<Scale> {
         let exponent = (bits & const { (1 << EXPONENT_BITS) - 1 }) as i32 - BIAS;
         let unit = (bits >> EXPONENT_BITS) as i32 - 1;
@@ -82,13 +82,13 @@ impl Scale {
 const NO_UNIT: i32 = -64;
 
 /// Patches of matrices of so many rows and columns: down and across.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub const fn patches(rows: u32, cols: u32) -> (u32, u32) {
     (rows.div_ceil(PATCH_ROWS as u32), cols.div_ceil(PATCH_COLS as u32))
 }
 
 /// 2 to that power, of normal numbers.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub const fn power(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) as u32) << 23)
 }
@@ -304,7 +304,7 @@ pub struct Scales<'a> {
 
 impl<'a> Scales<'a> {
     /// Those of `size` rows (columns of B) of matrix `matrix` of so many.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new<L: Layout>(
         scales: &'a In<F16>,
         (matrix, matrices): (u32, u32),
@@ -318,7 +318,7 @@ impl<'a> Scales<'a> {
     }
 
     /// The patch of 64 rows (columns of B) from `outer` on, below the last the last one's, and 64 steps of k.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn patch<L: Layout>(self, outer: u32, stage: u32) -> usize {
         let (row, col) = if L::MN_MAJOR == 1 {
             (stage, (outer / PATCH_COLS as u32).min(self.last))
@@ -329,7 +329,7 @@ impl<'a> Scales<'a> {
     }
 
     /// The exponent of 64 steps of k, of 64 rows (columns of B) whose first patch is `first`; of zeros none.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn exponent<L: Layout>(self, first: u32, stage: u32) -> i32 {
         let further = match L::MN_MAJOR {
@@ -341,7 +341,7 @@ impl<'a> Scales<'a> {
     }
 
     /// What is written of a patch, if it is not zero, and what it loses.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn of<L: Layout>(self, outer: u32, stage: u32) -> (Option<Scale>, f32) {
         let at = 2 * self.patch::<L>(outer, stage);
@@ -351,7 +351,7 @@ impl<'a> Scales<'a> {
 
     /// Which of `64 N` rows (columns of B) from `outer` on, a multiple of 64, are not zero: a bit for each, 16 in a word. All lanes
     /// of a warp come here.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn filled<L: Layout, const N: usize>(self, outer: u32, k: u32) -> [[u32; 4]; N] {
         let mut filled = [[0; 4]; N];
@@ -399,7 +399,7 @@ pub struct Certain {
 
 /// How far the sums of a tile of 64 rows and `COLS` columns can be relied on, whose first element is (row, col). All lanes of a warp
 /// come here.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn certain<A: Layout, B: Layout, const COLS: usize>(
     problem: &Problem,

@@ -93,7 +93,7 @@ pub struct Originals<'a> {
 
 /// A thread's warpgroup, and its warp's number in it: through a shuffle, so that the compiler sees that they are the same for all
 /// lanes, and makes them again where they are asked for again. All lanes of a warp come here.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn place() -> (usize, usize) {
     let warp = warp::shuffle(warp::ALL, thread::thread_idx_x() / 32, 0) as usize;
     (warp / 4, warp % 4)
@@ -101,7 +101,7 @@ fn place() -> (usize, usize) {
 
 /// The same problem, for what comes behind the main loop: what follows from its numbers would else be computed before it, and
 /// take registers there. All lanes of a warp come here.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn anew(problem: &Problem) -> Problem {
     let word = |number: u32| warp::shuffle(warp::ALL, number, 0);
     let long =
@@ -133,7 +133,7 @@ impl Kind for Bf16x6 {
     const SLICES: usize = SLICES;
     const KEEPS_STEP: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn note<A: Layout, B: Layout, const COLS: usize>(
         problem: &Problem,
@@ -143,7 +143,7 @@ impl Kind for Bf16x6 {
         [Range::certain::<A, B, GROUP, COLS>(problem, ranges, place).to_bits(), 0]
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn compute<
         A: Layout,

@@ -28,14 +28,14 @@ pub const PITCH: usize = COLS + 8;
 
 /// The lane's number, through a shuffle: what follows from it would else be computed before the main loop, and take registers there.
 /// All lanes of a warp come here.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn lane() -> usize {
     let lane = thread::thread_idx_x() % 32;
     warp::shuffle(warp::ALL, lane, lane) as usize
 }
 
 /// Is C `alpha A B` in rows of whole pieces of sixteen bytes? All lanes of a warp come here.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn is_plain<
     K: Kind,
     S: Scope,
@@ -52,7 +52,7 @@ pub fn is_plain<
 }
 
 /// Writes the sums of a warpgroup, 64 x `N` elements of a C that [is plain](is_plain), the first of which is (product, row, col).
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store_plain<
     K: Kind,
@@ -102,7 +102,7 @@ pub fn store_plain<
 
 /// Writes the sums of a warpgroup, 64 x `N` elements of C, the first of which is (product, row, col). Are those of this warp
 /// `certain`? Others are computed again, but what zeros alone have made. (Where they are, C is not [plain](is_plain).)
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<
     K: Kind,

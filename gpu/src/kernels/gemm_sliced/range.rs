@@ -30,7 +30,7 @@ pub struct Range {
 
 impl Default for Range {
     /// That of no numbers.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn default() -> Self {
         Range { below: u32::MAX, largest: 0 }
     }
@@ -38,7 +38,7 @@ impl Default for Range {
 
 impl Range {
     /// Adds a number.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn include(&mut self, number: f32) {
         let size = number.to_bits() & 0x7fff_ffff;
         // Zero becomes the largest, as if it were not there.
@@ -46,13 +46,13 @@ impl Range {
     }
 
     /// That of both's numbers.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn and(self, other: Range) -> Range {
         Range { below: self.below.min(other.below), largest: self.largest.max(other.largest) }
     }
 
     /// That of all lanes' numbers: every lane of the warp comes here.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn of_warp(self) -> Range {
         let mut range = self;
         let mut lanes = 16;
@@ -66,7 +66,7 @@ impl Range {
     }
 
     /// The smallest and the largest, rounded towards zero; infinity for the smallest of none.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn rounded(self) -> [Bf16; 2] {
         let smallest = if self.below == u32::MAX { 0x7f80_0000 } else { self.below + 1 };
         [smallest, self.largest].map(|bits| Bf16::from_bits((bits >> 16) as u16))
@@ -74,7 +74,7 @@ impl Range {
 
     /// That of one operand's rows (columns of B) of a tile, and all steps of k, by a warp together. `outer` is the first of
     /// them, of `size`.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn of_operand<L: Layout, const TILE: usize>(
         ranges: &In<Bf16>,
@@ -124,7 +124,7 @@ impl Range {
 
     /// The size from which on the sums of a tile, whose first element is (row, col), can be relied on. All lanes of a warp come
     /// here.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn certain<A: Layout, B: Layout, const ROWS: usize, const COLS: usize>(
         problem: &Problem,
@@ -138,7 +138,7 @@ impl Range {
     }
 
     /// What is not larger than the smallest, and not smaller than the largest.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn ends(self) -> [f32; 2] {
         [f32::from_bits(self.below), 2.0 * f32::from_bits(self.largest)]
     }
@@ -150,7 +150,7 @@ const fn power(exponent: i32) -> f32 {
 }
 
 /// The size from which on a sum of k products can be relied on, of numbers between [smallest, largest].
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn least_certain(
     k: u32,
     [smallest_a, largest_a]: [f32; 2],

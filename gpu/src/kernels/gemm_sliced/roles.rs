@@ -96,7 +96,7 @@ pub struct Notes<const GROUPS: usize> {
 
 impl<const GROUPS: usize> Notes<GROUPS> {
     /// Those of the next tile, for a warpgroup of that number. All lanes of its warps come here.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn read(&self, group: usize, ring: &mut Consumer<1>) -> [u32; 2] {
         ring.wait_warp();
@@ -121,7 +121,7 @@ pub struct Ring<'p, const STAGES: usize, S> {
 impl<const STAGES: usize, S: Scope> Ring<'_, STAGES, S> {
     /// Where the next slice of A lies, a warpgroup's 64 rows of so many, and that of B, in stages with place for `MOST` columns. All
     /// lanes of a warp come here, and wait for it.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn slice<E: Factor, A: Layout, B: Layout, const ROWS: usize, const MOST: usize>(
         &mut self,
@@ -135,7 +135,7 @@ impl<const STAGES: usize, S: Scope> Ring<'_, STAGES, S> {
     }
 
     /// Nobody of the warpgroup reads the next slices any more. All of its warps come here, each with its number.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn release(&mut self, warp: usize) {
         // The tensor cores have read for all of the warpgroup.
@@ -152,7 +152,7 @@ pub const fn stage_lens(rows: usize, cols: usize) -> (usize, usize) {
 }
 
 /// Prepares the ring of a block with so many warpgroups that multiply, and waits for the launch that cuts.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn begin<S: Scope, const BLOCKS: usize, const STAGES: usize, const GROUPS: usize>(
     pipeline: &Pipeline<STAGES, S>,
@@ -173,7 +173,7 @@ pub fn begin<S: Scope, const BLOCKS: usize, const STAGES: usize, const GROUPS: u
 }
 
 /// Writes a warpgroup's notes of all its tiles of `COLS` columns. All lanes of a warp come here.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn note<
     K: Kind,
@@ -210,7 +210,7 @@ pub fn note<
 
 /// Copies what tiles of `COLS` columns are computed of to the ring, whose stages have place for such of `MOST`. All lanes of a warp
 /// come here.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn copy<
     K: Kind,

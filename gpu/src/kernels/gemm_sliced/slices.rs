@@ -34,21 +34,21 @@ pub(super) const EIGHT: usize = 8;
 const FOUR: usize = 4;
 
 /// Patches of matrices of so many rows and columns: down and across.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub const fn patches(rows: u32, cols: u32) -> (u32, u32) {
     (rows.div_ceil(PATCH_ROWS as u32), cols.div_ceil(PATCH_COLS as u32))
 }
 
 /// Elements from one row of a plane to the next: sixteen bytes at least, and where a row has several, whole lines of the
 /// second-level cache. A box's rows are as long as a line, and of one that begins within a line each takes two.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub const fn plane_pitch(cols: usize) -> usize {
     const LINE: usize = 64;
     cols.next_multiple_of(if cols >= 4 * LINE { LINE } else { EIGHT })
 }
 
 /// The nearest bf16 to each, but none that is infinite where it is not.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn nearest(pair: [f32; 2]) -> [Bf16; 2] {
     // From the middle between bf16's greatest number and infinity on, the upper half of the bits is that greatest number.
     const FIRST: u32 = 0x7f7f_8000;
@@ -62,7 +62,7 @@ fn nearest(pair: [f32; 2]) -> [Bf16; 2] {
 }
 
 /// Three slices of two numbers.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn cut(pair: [f32; 2]) -> [[Bf16; 2]; SLICES] {
     let left = |[x, y]: [f32; 2], [of_x, of_y]: [Bf16; 2]| [x - of_x.to_f32(), y - of_y.to_f32()];
     let first = nearest(pair);
@@ -74,7 +74,7 @@ fn cut(pair: [f32; 2]) -> [[Bf16; 2]; SLICES] {
 
 /// Four elements from index `at` on, sixteen bytes whose address is a multiple of sixteen. Where they reach beyond the view,
 /// whose elements are `len`, they are read one by one, and what is outside may be any.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn piece(from: &In<f32>, at: usize, len: usize) -> [f32; FOUR] {
     // What begins before the first element has a huge index.
@@ -86,7 +86,7 @@ fn piece(from: &In<f32>, at: usize, len: usize) -> [f32; FOUR] {
 
 /// Four elements of two pieces, one behind the other, from the one of that number on, below four. A register has no number
 /// that is computed: so all of them move up by two or not, and by one or not.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn shifted(first: [f32; FOUR], second: [f32; FOUR], by: usize) -> [f32; FOUR] {
     let ([a, b, c, d], [e, f, g, _]) = (first, second);
     let [a, b, c, d, e] = if by & 2 != 0 { [c, d, e, f, g] } else { [a, b, c, d, e] };
@@ -94,7 +94,7 @@ fn shifted(first: [f32; FOUR], second: [f32; FOUR], by: usize) -> [f32; FOUR] {
 }
 
 /// Eight elements from index `at` on, of a view of `len` elements. What lies outside may be any.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
     let shift = (from.misalignment::<16>() + at) % FOUR;
@@ -113,7 +113,7 @@ fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
 
 /// Eight elements of each of `N` rows, of a view of `len` elements, from an index on for each. It `is_even` where all of a block's
 /// lie inside and begin at multiples of sixteen bytes: then there is no branch between them, and all are on their way at once.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub(super) fn rows_of_eight<const N: usize>(
     from: &In<f32>,
@@ -131,7 +131,7 @@ pub(super) fn rows_of_eight<const N: usize>(
 }
 
 /// Do all rows of such matrices begin at multiples of sixteen bytes, and have they all of a patch's columns from `first` on?
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub(super) fn is_even(from: &In<f32>, source: &Matrices, first: usize, patch_cols: usize) -> bool {
     from.misalignment::<16>() == 0
         && source.pitch.is_multiple_of(FOUR as u64)

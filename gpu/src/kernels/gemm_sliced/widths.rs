@@ -50,7 +50,7 @@ pub struct Narrow<const ROWS: usize, const COLS: usize, const NARROW: usize, con
 );
 
 /// The block's number in its cluster.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn rank<const BLOCKS: usize>() -> u32 {
     if BLOCKS == 1 { 0 } else { cluster::block_rank() }
 }
@@ -58,27 +58,27 @@ fn rank<const BLOCKS: usize>() -> u32 {
 impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles
     for Alike<ROWS, COLS, BLOCKS>
 {
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn new(_: &Problem) -> Self {
         Alike(cluster::numbers().0)
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn are_done(self, problem: &Problem) -> bool {
         self.0 >= Walk::<ROWS, COLS, BLOCKS>::new(problem, 0).tiles()
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn place(self, problem: &Problem) -> (u32, u32, u32) {
         Walk::<ROWS, COLS, BLOCKS>::new(problem, rank::<BLOCKS>()).place(self.0)
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn advance(&mut self, _: &Problem) {
         self.0 += cluster::numbers().1;
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn rounds(self, problem: &Problem) -> Option<u32> {
         let tiles = Walk::<ROWS, COLS, BLOCKS>::new(problem, 0).tiles();
         // Not zero, which the compiler cannot know.
@@ -87,33 +87,33 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles
 }
 
 /// The same product with C's wide columns alone.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn of_wide(problem: &Problem) -> Problem {
     Problem { n: problem.wide as u32, ..*problem }
 }
 
 impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles for Wide<ROWS, COLS, BLOCKS> {
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn new(problem: &Problem) -> Self {
         Wide(Alike::new(problem))
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn are_done(self, problem: &Problem) -> bool {
         self.0.are_done(&of_wide(problem))
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn place(self, problem: &Problem) -> (u32, u32, u32) {
         self.0.place(&of_wide(problem))
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn advance(&mut self, problem: &Problem) {
         self.0.advance(problem);
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn rounds(self, problem: &Problem) -> Option<u32> {
         self.0.rounds(&of_wide(problem))
     }
@@ -123,7 +123,7 @@ impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: us
     Narrow<ROWS, COLS, NARROW, BLOCKS>
 {
     /// Those of what wide tiles leave of the columns.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn walk(problem: &Problem, rank: u32) -> Walk<ROWS, NARROW, BLOCKS> {
         let left = problem.n.saturating_sub(problem.wide as u32);
         Walk::new(&Problem { n: left, ..*problem }, rank)
@@ -133,28 +133,28 @@ impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: us
 impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: usize> Tiles
     for Narrow<ROWS, COLS, NARROW, BLOCKS>
 {
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn new(problem: &Problem) -> Self {
         Narrow(Turn::of::<ROWS, COLS, BLOCKS>(problem).first())
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn are_done(self, problem: &Problem) -> bool {
         self.0 >= Self::walk(problem, 0).tiles()
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn place(self, problem: &Problem) -> (u32, u32, u32) {
         let (product, row, col) = Self::walk(problem, rank::<BLOCKS>()).place(self.0);
         (product, row, problem.wide as u32 + col)
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn advance(&mut self, problem: &Problem) {
         self.0 = Turn::of::<ROWS, COLS, BLOCKS>(problem).after(self.0);
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn rounds(self, _: &Problem) -> Option<u32> {
         None
     }
@@ -170,7 +170,7 @@ struct Turn {
 }
 
 impl Turn {
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn of<const ROWS: usize, const COLS: usize, const BLOCKS: usize>(problem: &Problem) -> Turn {
         let (own, clusters) = cluster::numbers();
         let wide = Walk::<ROWS, COLS, BLOCKS>::new(&of_wide(problem), 0);
@@ -179,14 +179,14 @@ impl Turn {
     }
 
     /// Clusters that are a wide tile behind, and the narrow tiles that they have first.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn behind(self) -> (u32, u32) {
         let behind = if self.ahead == 0 { 0 } else { self.clusters - self.ahead };
         (behind, 2 * behind)
     }
 
     /// The first narrow tile.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn first(self) -> u32 {
         let (behind, first) = self.behind();
         match behind > 0 && self.own >= self.ahead {
@@ -196,7 +196,7 @@ impl Turn {
     }
 
     /// The one after that.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn after(self, number: u32) -> u32 {
         let (behind, first) = self.behind();
         match number {

@@ -47,18 +47,18 @@ pub struct Nothing;
 impl Beside for Nothing {
     const IS_ANYTHING: bool = false;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn last_columns(&self) -> u32 {
         0
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn work(&mut self) {}
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn wait(&mut self) {}
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn leave(&mut self) {}
 }
 
@@ -90,13 +90,13 @@ pub struct LastColumns<'a, T: Element, const PIECE: usize> {
 
 impl<T: Element, const PIECE: usize> LastColumns<'_, T, PIECE> {
     /// How often there are [`ROWS`] to be given out, or as many as are left.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn turns(&self) -> u32 {
         self.matrix.rows.div_ceil(ROWS)
     }
 
     /// Asks for the next rows that nobody has. The first lane is told how often others have been told before.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn ask(&mut self) -> u32 {
         if thread::lane_id() == 0 { self.words.atomic_add(GIVEN, 1) } else { 0 }
@@ -106,12 +106,12 @@ impl<T: Element, const PIECE: usize> LastColumns<'_, T, PIECE> {
 impl<T: Element, const PIECE: usize> Beside for LastColumns<'_, T, PIECE> {
     const IS_ANYTHING: bool = true;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn last_columns(&self) -> u32 {
         self.matrix.cols
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn work(&mut self) {
         if self.matrix.cols == 0 {
@@ -135,7 +135,7 @@ impl<T: Element, const PIECE: usize> Beside for LastColumns<'_, T, PIECE> {
         self.leave();
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn wait(&mut self) {
         self.words.wait_for_at_least(COPIED, self.turns());
@@ -143,7 +143,7 @@ impl<T: Element, const PIECE: usize> Beside for LastColumns<'_, T, PIECE> {
     }
 
     /// The last of all makes the words zero again.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn leave(&mut self) {
         if self.matrix.cols == 0 || !warp::elect() {

@@ -73,7 +73,7 @@ pub struct Fetched([[[u32; 4]; 2]; EACH]);
 
 impl<T: Factor> Rows<T> {
     /// Rows of half a group, of those of the block: the first and the second of the first group, and so on.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(from: In<T>, place: Place, half: usize) -> Self {
         let lane = thread::lane_id();
         let (row, col) = (half as u32 % 2 * 4 + lane / 8, lane % 8 * N as u32);
@@ -108,7 +108,7 @@ impl<T: Factor> Rows<T> {
     }
 
     /// Where the lane's first row begins in that stage.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn at(&self, stage: u32) -> usize {
         let (rows, cols) = self.fewer;
         // One of the two.
@@ -117,7 +117,7 @@ impl<T: Factor> Rows<T> {
 
     /// Rows from the group's first on that the lane has anything of in that stage, those of them that it may read by sixteen
     /// bytes, and elements of each.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn left(&self, stage: u32) -> (u32, u32, u32) {
         let rows = self.left.0.saturating_sub(stage * self.fewer.0);
         let cols = self.left.1.saturating_sub(stage * self.fewer.1);
@@ -126,13 +126,13 @@ impl<T: Factor> Rows<T> {
     }
 
     /// Does the first piece of the first row begin before the buffer?
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn begins_before(&self, stage: u32) -> bool {
         self.at(stage) < self.shift
     }
 
     /// Begins to read what the lane writes in that stage.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn fetch(&self, stage: u32) -> Fetched {
         let (_, within, cols) = self.left(stage);
@@ -155,7 +155,7 @@ impl<T: Factor> Rows<T> {
     }
 
     /// Writes what was read for that stage to the half group's, whose group begins at that element of shared memory.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn put(&self, stage: u32, fetched: &Fetched, tiles: &mut DynamicShared<T>, group: usize) {
         let (rows, within, cols) = self.left(stage);
@@ -191,7 +191,7 @@ impl<T: Factor> Rows<T> {
 }
 
 /// The bits that the masks have.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn masked(words: [u32; 4], masks: [u32; 4]) -> [u32; 4] {
     [0, 1, 2, 3].map(|word| words[word] & masks[word])
 }

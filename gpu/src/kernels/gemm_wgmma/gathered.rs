@@ -73,7 +73,7 @@ impl Way for AcrossK {
 }
 
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn multiply<
     T: Factor,

@@ -76,7 +76,7 @@ pub const DEPTH: usize = 64;
 /// `BLOCKS` blocks of a cluster have tiles one below the other. `STAGED` is the rows of what is on its way to C: 16 for each
 /// warp. The [warps](BESIDE) of a block that neither copy nor multiply do what is to be done `beside`, and the tiles that wait for that
 /// are the last.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn multiply<
     A: Operand,
@@ -248,7 +248,7 @@ fn multiply<
 
 /// Instructions that the last stage of so many steps of k takes: behind these there are zeros. A whole one takes as many as that of
 /// none.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn instructions_of<T: Factor>(steps: u32) -> u32 {
     let beyond = steps % DEPTH as u32;
     (if beyond == 0 { DEPTH as u32 } else { beyond }).div_ceil(const { T::STEP as u32 })
@@ -258,7 +258,7 @@ fn instructions_of<T: Factor>(steps: u32) -> u32 {
 /// rows of the tile. Before each stage's begin, there is something to be done with what is in shared memory there; all have ended when
 /// this does; when the last has `begun` that is told. Of the ring's two turns the one is at what is begun next, the other at what has
 /// been read: a stage behind.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn add_products<
     'a,

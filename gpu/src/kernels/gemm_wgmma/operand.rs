@@ -42,14 +42,14 @@ pub trait Operand {
 
     /// Steps of k that lie before the row's first, up to the multiple of sixteen bytes, or 32, that its copies begin at. All rows of a
     /// tile have as many.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn shift(_: &Problem, _row: u32) -> u32 {
         0
     }
 
     /// Clears as many elements of each of 64 rows of a stage, which begin with that element, for the tensor cores of the
     /// warpgroup that calls this, whose barrier it is.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn clear_before(
         _: &mut DynamicShared<Self::Element>,
@@ -75,7 +75,7 @@ pub trait Operand {
 
     /// As [`load`](Self::load), of a tile that the blocks of a cluster copy together: the `part`th of its `BLOCKS` parts, which lie
     /// one after the other.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load_part<const BLOCKS: usize>(
         &self,
@@ -92,7 +92,7 @@ pub trait Operand {
 }
 
 /// Begins to copy a box to each block of the cluster.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn load_box<T: Factor, const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
     tiles: &mut DynamicShared<T>,
@@ -112,7 +112,7 @@ pub struct AlongK<T: Factor, const TILE: usize>(Boxes<T, TILE, DEPTH, SPAN>);
 
 impl<T: Factor, const TILE: usize> AlongK<T, TILE> {
     /// That of the map.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(map: &TensorMap<T>) -> Self {
         AlongK(map.boxes())
     }
@@ -124,12 +124,12 @@ impl<T: Factor, const TILE: usize> Operand for AlongK<T, TILE> {
 
     const TILE: usize = TILE;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn prefetch(&self) {
         self.0.prefetch();
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,
@@ -148,7 +148,7 @@ pub struct PartsAlongK<T: Factor, const TILE: usize>(Boxes<T, PART, DEPTH, SPAN>
 
 impl<T: Factor, const TILE: usize> PartsAlongK<T, TILE> {
     /// That of the map.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(map: &TensorMap<T>) -> Self {
         PartsAlongK(map.boxes())
     }
@@ -160,12 +160,12 @@ impl<T: Factor, const TILE: usize> Operand for PartsAlongK<T, TILE> {
 
     const TILE: usize = TILE;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn prefetch(&self) {
         self.0.prefetch();
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,
@@ -188,7 +188,7 @@ pub struct AcrossK<T: Factor, const TILE: usize>(Boxes<T, DEPTH, GROUP, SPAN>);
 
 impl<T: Factor, const TILE: usize> AcrossK<T, TILE> {
     /// That of the map.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(map: &TensorMap<T>) -> Self {
         AcrossK(map.boxes())
     }
@@ -200,12 +200,12 @@ impl<T: Factor, const TILE: usize> Operand for AcrossK<T, TILE> {
 
     const TILE: usize = TILE;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn prefetch(&self) {
         self.0.prefetch();
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,
@@ -231,7 +231,7 @@ pub const PART: usize = DEPTH / 2;
 
 impl<T: Factor, const TILE: usize> PartAcrossK<T, TILE> {
     /// That of the map.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(map: &TensorMap<T>) -> Self {
         PartAcrossK(map.boxes())
     }
@@ -243,12 +243,12 @@ impl<T: Factor, const TILE: usize> Operand for PartAcrossK<T, TILE> {
 
     const TILE: usize = TILE;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn prefetch(&self) {
         self.0.prefetch();
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,
@@ -263,7 +263,7 @@ impl<T: Factor, const TILE: usize> Operand for PartAcrossK<T, TILE> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load_part<const BLOCKS: usize>(
         &self,
@@ -287,7 +287,7 @@ pub struct NarrowAcrossK<T: Factor, const TILE: usize>(Boxes<T, DEPTH, TILE, NAR
 
 impl<T: Factor, const TILE: usize> NarrowAcrossK<T, TILE> {
     /// That of the map.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(map: &TensorMap<T>) -> Self {
         const { assert!(TILE * size_of::<T>() == NARROW_SPAN, "a row is a span of the swizzle") };
         NarrowAcrossK(map.boxes())
@@ -300,12 +300,12 @@ impl<T: Factor, const TILE: usize> Operand for NarrowAcrossK<T, TILE> {
 
     const TILE: usize = TILE;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn prefetch(&self) {
         self.0.prefetch();
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,

@@ -26,7 +26,7 @@ pub const ROWS: usize = 16;
 pub const PITCH: usize = COLS + 4;
 
 /// Writes the sums of a warpgroup, 64 x `N` elements of C, the first of which is (row, col).
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<C: InWords, const N: usize, const STAGED: usize>(
     sums: &mut Fragment<N>,
@@ -71,7 +71,7 @@ pub fn store<C: InWords, const N: usize, const STAGED: usize>(
 
 /// Calls `act` with row and column of the first of two neighbours, and both, for all of this thread that belong to the `part`th
 /// `COLS` columns. Columns are counted from the part's first.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn each_pair_of<const COLS: usize, const N: usize>(
     sums: &Fragment<N>,
     part: usize,
@@ -91,7 +91,7 @@ pub fn each_pair_of<const COLS: usize, const N: usize>(
 
 /// Writes a warp's 16 x `COLS` elements that have been put down, whatever C is and however it lies. It is the warp's lane of that
 /// number that comes here.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn finish<C: Stored<Real = f32>, const COLS: usize, const STAGED: usize, const PITCH: usize>(
     staged: &Shared<f32, STAGED, PITCH>,

@@ -76,7 +76,7 @@ pub const fn blocks(stages: usize) -> u32 {
 
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by a warpgroup for each 64 rows and a warp more. Sums
 /// are on their way to C `PITCH - 8` columns at a time.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
     A: Operand,
@@ -200,7 +200,7 @@ pub fn multiply<
 
 /// Puts a thread's sums, of the columns of that round, to where they are added up: those of the tile's row `r` to its row
 /// `r`, or to that block of the cluster which finishes it. What is outside of C is left out.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn stage<C: Stored<Real = f32>, const N: usize, const STAGED: usize, const PITCH: usize>(
     sums: &Fragment<N>,
@@ -234,7 +234,7 @@ fn stage<C: Stored<Real = f32>, const N: usize, const STAGED: usize, const PITCH
 }
 
 /// Calls `put` with each two neighbours of a round's columns.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn each_pair_of_round<const N: usize, const PITCH: usize>(
     sums: &Fragment<N>,
     round: usize,
@@ -251,7 +251,7 @@ fn each_pair_of_round<const N: usize, const PITCH: usize>(
 
 /// Adds up the parts of this block's rows, in the order of the ranks, and finishes them. Of a block alone a warp takes up the
 /// rows that it has stored itself.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn add_up<C: Stored<Real = f32>, const STAGED: usize, const PITCH: usize>(
     staged: &Shared<f32, STAGED, PITCH>,

@@ -38,12 +38,12 @@ pub struct Shifted<T: Factor, const TILE: usize, const COUNT: usize>(TensorMaps<
 
 impl<T: Factor, const TILE: usize, const COUNT: usize> Shifted<T, TILE, COUNT> {
     /// That of the maps.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(maps: &TensorMaps<T, COUNT>) -> Self {
         Shifted(*maps)
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn boxes(&self, class: u32) -> Boxes<T, TILE, DEPTH, SPAN> {
         self.0.numbered(class).boxes()
     }
@@ -58,17 +58,17 @@ impl<T: Factor + Default, const TILE: usize, const COUNT: usize> Operand
     const TILE: usize = TILE;
     const STEP: usize = COUNT;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn prefetch(&self) {
         (0..COUNT as u32).for_each(|class| self.boxes(class).prefetch());
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn shift(problem: &Problem, row: u32) -> u32 {
         row.wrapping_mul(problem.a[0] as u32) % COUNT as u32
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,
@@ -83,7 +83,7 @@ impl<T: Factor + Default, const TILE: usize, const COUNT: usize> Operand
         tiles.load_box(at, &self.boxes(row % COUNT as u32), place, done);
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn clear_before(
         tiles: &mut DynamicShared<T>,
@@ -108,7 +108,7 @@ impl<T: Factor + Default, const TILE: usize, const COUNT: usize> Operand
 
 /// Clears, of a row of a stage that begins there, what lies in its `number`th piece, `PIECE` elements of sixteen bytes, and before the
 /// step of that shift.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn clear_piece<T: Factor + Default, const PIECE: usize>(
     tiles: &mut DynamicShared<T>,

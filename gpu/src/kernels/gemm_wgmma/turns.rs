@@ -24,7 +24,7 @@ pub struct Turns {
 
 impl Turns {
     /// The first turn is the first warpgroup's.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn new(group: usize, groups: usize) -> Self {
         let barriers = named_barriers![1, 2; 256];
@@ -35,7 +35,7 @@ impl Turns {
     }
 
     /// Waits for its turn.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn begin(&self, group: usize) {
         if self.groups > 1 {
@@ -44,7 +44,7 @@ impl Turns {
     }
 
     /// Lets the other begin.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn end(&self, group: usize) {
         if self.groups > 1 {
@@ -53,7 +53,7 @@ impl Turns {
     }
 
     /// Nothing more is multiplied. The first has been given a turn that it has not taken: no barrier is left to which some have come.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn finish(self, group: usize) {
         if self.groups > 1 && group == 0 {

@@ -38,7 +38,7 @@ pub struct Walk<const ROWS: usize, const COLS: usize, const BLOCKS: usize> {
 
 impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS, BLOCKS> {
     /// All tiles of the block of that rank in its cluster.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(problem: &Problem, rank: u32) -> Self {
         let down = problem.m.div_ceil((BLOCKS * ROWS) as u32);
         let across = problem.n.div_ceil(COLS as u32);
@@ -48,7 +48,7 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS,
 
     /// Goes on with the next so many columns, when the block has had all of its tiles before these: of one product, whose columns
     /// before were whole tiles. No block begins anew: tiles are numbered on from one part to the other. Returns the first of the columns.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn go_on(&mut self, columns: u32) -> u32 {
         let first = self.across * COLS as u32;
         self.next -= self.tiles;
@@ -58,14 +58,14 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS,
     }
 
     /// Tiles of all products.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn tiles(&self) -> u32 {
         self.tiles
     }
 
     /// The next tile's product, first row and first column. All blocks of a cluster go on together: a tile may lie below the
     /// last row.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn next(&mut self) -> Option<(u32, u32, u32)> {
         if self.next >= self.tiles {
             return None;
@@ -76,7 +76,7 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Walk<ROWS, COLS,
     }
 
     /// Those of the tile of that number.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn place(&self, number: u32) -> (u32, u32, u32) {
         // Neither this nor what is divided by below is zero where there are tiles, which the compiler cannot know.
         let of_product = (self.down * self.across).max(1);

@@ -59,7 +59,7 @@ pub trait InWords: Stored<Real = f32> {
     );
 
     /// As [`put`](Self::put), also from an odd word on.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn put_anywhere<const ROWS: usize, const PITCH: usize>(
         staged: &mut Shared<f32, ROWS, PITCH>,
@@ -82,7 +82,7 @@ pub trait InWords: Stored<Real = f32> {
 impl InWords for f32 {
     const EACH: usize = 1;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn each_pair_of<const WORDS: usize, const N: usize>(
         sums: &Fragment<N>,
         part: usize,
@@ -91,7 +91,7 @@ impl InWords for f32 {
         each_pair_of::<WORDS, N>(sums, part, act);
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn put<const ROWS: usize, const PITCH: usize>(
         staged: &mut Shared<f32, ROWS, PITCH>,
@@ -101,7 +101,7 @@ impl InWords for f32 {
         staged.store64(at, two);
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn put_anywhere<const ROWS: usize, const PITCH: usize>(
         staged: &mut Shared<f32, ROWS, PITCH>,
@@ -112,25 +112,25 @@ impl InWords for f32 {
         staged[at + 1] = two[1];
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn moved(_: impl FnOnce() -> f32, words: [f32; FOUR], _: bool) -> [f32; FOUR] {
         words
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn write(view: &mut Out<f32>, index: usize, words: [f32; FOUR], valid: bool) {
         view.store_if(index, words, valid);
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn element(word: f32, _: usize) -> f32 {
         word
     }
 }
 
 /// A word of two halves, the first one below.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn packed([first, second]: [u16; 2]) -> u32 {
     u32::from(first) | u32::from(second) << 16
 }
@@ -140,7 +140,7 @@ macro_rules! halves {
         impl InWords for $half {
             const EACH: usize = 2;
 
-            #[inline(always)]
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
             fn each_pair_of<const WORDS: usize, const N: usize>(
                 sums: &Fragment<N>,
                 part: usize,
@@ -159,7 +159,7 @@ macro_rules! halves {
                 }
             }
 
-            #[inline(always)]
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
             #[track_caller]
             fn put<const ROWS: usize, const PITCH: usize>(
                 staged: &mut Shared<f32, ROWS, PITCH>,
@@ -169,7 +169,7 @@ macro_rules! halves {
                 staged[at] = f32::from_bits(packed($half::from_two_f32(two).map($half::to_bits)));
             }
 
-            #[inline(always)]
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
             fn moved(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR] {
                 let by = 16 * u32::from(is_half);
                 let mut before = before().to_bits();
@@ -180,7 +180,7 @@ macro_rules! halves {
                 })
             }
 
-            #[inline(always)]
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
             #[track_caller]
             fn write(view: &mut Out<$half>, index: usize, words: [f32; FOUR], valid: bool) {
                 let words = words.map(f32::to_bits);
@@ -189,7 +189,7 @@ macro_rules! halves {
                 view.store_if(index, eight, valid);
             }
 
-            #[inline(always)]
+            #[cfg_attr(target_arch = "nvptx64", inline(always))]
             fn element(word: f32, number: usize) -> $half {
                 $half::from_bits((word.to_bits() >> (16 * number)) as u16)
             }
@@ -210,7 +210,7 @@ const fn rows_taken(words: usize) -> usize {
 }
 
 /// Where a word of a row lies, of a warp's.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn place<const WORDS: usize>(row: usize, word: usize) -> usize {
     let number = row % 4 * 2 + row / 4 % 2;
     row * WORDS + ((word / FOUR) ^ number) * FOUR + word % FOUR
@@ -219,7 +219,7 @@ fn place<const WORDS: usize>(row: usize, word: usize) -> usize {
 /// Writes a warp's 16 x `N` sums, the first of which is (row, col), to a C that
 /// [is `alpha A B` in rows](Epilogue::is_scaled_in_rows), `WORDS` words of a row at a time. A warp's words begin at `base`; it is its
 /// lane of that number that comes here.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<
     C: InWords,
@@ -242,7 +242,7 @@ pub fn store<
 }
 
 /// Multiplies with alpha.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn scale<C: InWords, const N: usize>(sums: &mut Fragment<N>, epilogue: &Epilogue<C>) {
     let alpha = epilogue.alpha();
     if alpha != 1.0 {
@@ -251,7 +251,7 @@ pub fn scale<C: InWords, const N: usize>(sums: &mut Fragment<N>, epilogue: &Epil
 }
 
 /// Puts down the `part`th words of each of a warp's rows.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn put<C: InWords, const WORDS: usize, const N: usize, const STAGED: usize, const PITCH: usize>(
     sums: &Fragment<N>,
@@ -269,7 +269,7 @@ fn put<C: InWords, const WORDS: usize, const N: usize, const STAGED: usize, cons
 }
 
 /// [`store`] to a C that [lies by sixteen bytes](Epilogue::lies_by_16_bytes).
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_even<
     C: InWords,
@@ -316,7 +316,7 @@ fn store_even<
 }
 
 /// [`store`] to a C whose rows begin and end anywhere, of sums that have been [multiplied with alpha](scale).
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store_late<
     C: InWords,
@@ -365,7 +365,7 @@ pub fn store_late<
 }
 
 /// Elements by which a place of C lies behind a multiple of sixteen bytes.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn behind<C: InWords>(epilogue: &Epilogue<C>, place: usize) -> u32 {
     let piece = const { (FOUR * C::EACH) as u32 };
     (piece - epilogue.late(place) as u32) % piece
@@ -377,7 +377,7 @@ const fn kept(words: usize) -> usize {
 }
 
 /// Puts what is behind a part's words before those of the next part, and the last of its words where [`before`] looks for it.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn keep<C: InWords, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
     staged: &mut Shared<f32, STAGED, PITCH>,
@@ -400,7 +400,7 @@ fn keep<C: InWords, const WORDS: usize, const STAGED: usize, const PITCH: usize>
 }
 
 /// The place in a row of the word before that one: of a part's first, that of the part before.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn before<const WORDS: usize>(word: usize, part: u32) -> usize {
     match (word, part) {
         // There is none.
@@ -411,7 +411,7 @@ fn before<const WORDS: usize>(word: usize, part: u32) -> usize {
 }
 
 /// Writes what lies at multiples of sixteen bytes, of so many columns.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn write_pieces<
     C: InWords,
@@ -475,7 +475,7 @@ fn write_pieces<
 }
 
 /// Writes, of so many columns, what lies before each row's first multiple of sixteen bytes, or behind its last.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn write_end<C: InWords, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
     staged: &Shared<f32, STAGED, PITCH>,

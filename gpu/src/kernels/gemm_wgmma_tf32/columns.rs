@@ -34,7 +34,7 @@ pub struct Columns {
 
 impl Columns {
     /// Those of a lane of a warpgroup's warp; the warpgroup's are the 64 from `first` on.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(first: usize, warp: usize, lane: usize) -> Self {
         let (g, step) = (lane / 4, lane % 4);
         let chunk = Columns::chunk(warp, g);
@@ -44,7 +44,7 @@ impl Columns {
     }
 
     /// What the tensor cores are to have of the `number`th 8 steps of k. B's columns begin at element `at`.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn load(&self, tiles: &DynamicShared<Tf32>, at: usize, number: usize) -> [Tf32; 4] {
         let at = at + number * STEP * SPAN;
@@ -53,13 +53,13 @@ impl Columns {
     }
 
     /// The column of a warpgroup's 64 that is row g of the instruction, of a warp's 16; row g + 8 is its neighbour.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn column(warp: usize, g: usize) -> usize {
         warp / 2 * SPAN + Columns::chunk(warp, g) * CHUNK + g % 2 * 2
     }
 
     /// The chunk of a span that it lies in.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn chunk(warp: usize, g: usize) -> usize {
         warp % 2 * 2 + g / 4 + g / 2 % 2 * 4
     }

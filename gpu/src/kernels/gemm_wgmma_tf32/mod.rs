@@ -68,7 +68,7 @@ const GROUP: usize = 64;
 /// `STAGED` is the rows of what is on its way to C: `ROWS` for each warpgroup, whose warps wait for each other at one of the
 /// `GROUPS` barriers; all that multiply, so many threads, at another behind these. `BLOCKS` blocks of a cluster have tiles
 /// beside each other, `ACROSS` columns in all, and each copies a `PART` of the rows.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn multiply<
     A: Rows,

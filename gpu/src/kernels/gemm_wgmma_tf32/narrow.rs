@@ -51,7 +51,7 @@ pub const THREADS: usize = 32 * (WARPS + 1);
 pub const MULTIPLYING: u32 = 32 * WARPS as u32;
 
 /// Tiles of `ROWS x COLS` elements of C, one after the other.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<const ROWS: usize, const COLS: usize, const STAGES: usize, const STAGED: usize>(
     problem: &Problem,
@@ -156,14 +156,14 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const STAGES: usize, const
 }
 
 /// Where a block has parts of a row of the tile: those of its own and of other blocks' warpgroups, one after the other.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn first_part(row: usize, parts: usize) -> usize {
     row / parts * (parts * GROUPS)
 }
 
 /// Puts a thread's sums to where they are added up: those of the tile's row `r` to the block of the cluster that finishes it.
 /// What is outside of C is left out.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn stage<const ROWS: usize, const COLS: usize, const STAGED: usize>(
     sums: &Fragment<ROWS>,
@@ -194,7 +194,7 @@ fn stage<const ROWS: usize, const COLS: usize, const STAGED: usize>(
 }
 
 /// Adds up the parts of this block's rows and finishes them, four elements a thread.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn add_up<const ROWS: usize, const COLS: usize, const STAGED: usize>(
     staged: &Shared<f32, STAGED, COLS>,

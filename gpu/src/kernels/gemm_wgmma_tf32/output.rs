@@ -35,19 +35,19 @@ const LANES: usize = 32;
 /// Where in its row of shared memory an element stands. A half of a warp puts down pairs of elements: of four columns' pairs,
 /// which are in two chunks of four elements, sixteen apart, four rows that are two apart. If all rows begin in the same bank,
 /// these take 32 banks when of each of the rows chunks are exchanged in another way.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn exchanged(row: usize, col: usize) -> usize {
     col ^ (row / 2 % 4 * FOUR)
 }
 
 /// The place of an element.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn place(row: usize, col: usize) -> usize {
     row * GROUP + exchanged(row, col)
 }
 
 /// Writes the sums of `N` x 64 elements of C, the first of which is (row, col), so many `ROWS` at a time.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
     sums: &Fragment<N>,
@@ -95,7 +95,7 @@ pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
 }
 
 /// Writes a warp's rows, all of which are inside, if C is `alpha A B` and its rows begin at multiples of sixteen bytes.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_fours<const STAGED: usize>(
     staged: &Shared<f32, STAGED, GROUP>,
@@ -112,7 +112,7 @@ fn store_fours<const STAGED: usize>(
 }
 
 /// Writes a warp's rows, if C is `alpha A B` and a row's elements lie side by side.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_rows<const STAGED: usize>(
     staged: &Shared<f32, STAGED, GROUP>,
@@ -142,7 +142,7 @@ fn store_rows<const STAGED: usize>(
 }
 
 /// Writes a warp's rows, whatever C is and however it lies.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn finish<const STAGED: usize>(
     staged: &Shared<f32, STAGED, GROUP>,
@@ -160,7 +160,7 @@ fn finish<const STAGED: usize>(
 }
 
 /// The row, of two, and the first of four columns that a lane takes up.
-#[inline(always)]
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn four_of_lane() -> (usize, usize) {
     let lane = thread::thread_idx_x() as usize % 32;
     (lane / (GROUP / FOUR), lane % (GROUP / FOUR) * FOUR)

@@ -38,7 +38,7 @@ pub trait Rows {
     const STEP: usize = 1;
 
     /// Steps of k that lie before the first of a class's rows.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn shift(_: &Problem, _class: u32) -> u32 {
         0
     }
@@ -55,7 +55,7 @@ pub trait Rows {
     );
 
     /// Clears what lies before a row's first step in a stage that begins there.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn clear_before(_: &mut DynamicShared<Tf32>, _at: usize, _row: usize, _shift: u32) {}
 }
@@ -65,7 +65,7 @@ pub struct InOrder<const PART: usize>(Boxes<Tf32, PART, DEPTH, { 4 * DEPTH }>);
 
 impl<const PART: usize> InOrder<PART> {
     /// Those of the map.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(map: &TensorMap<Tf32>) -> Self {
         InOrder(map.boxes())
     }
@@ -74,7 +74,7 @@ impl<const PART: usize> InOrder<PART> {
 impl<const PART: usize> Rows for InOrder<PART> {
     const PART: usize = PART;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,
@@ -93,7 +93,7 @@ pub struct Anywhere<const PART: usize>(TensorMaps<Tf32, CLASSES>);
 
 impl<const PART: usize> Anywhere<PART> {
     /// Those of the maps.
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(maps: &TensorMaps<Tf32, CLASSES>) -> Self {
         Anywhere(*maps)
     }
@@ -103,12 +103,12 @@ impl<const PART: usize> Rows for Anywhere<PART> {
     const PART: usize = PART;
     const STEP: usize = CLASSES;
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn shift(problem: &Problem, class: u32) -> u32 {
         class.wrapping_mul(problem.a[0] as u32) % CLASSES as u32
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load<const BLOCKS: usize>(
         &self,
@@ -122,7 +122,7 @@ impl<const PART: usize> Rows for Anywhere<PART> {
         load_box::<_, _, _, BLOCKS>(tiles, at, &boxes, place, done);
     }
 
-    #[inline(always)]
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn clear_before(tiles: &mut DynamicShared<Tf32>, at: usize, row: usize, shift: u32) {
         for number in 0..CLASSES / PIECE {

@@ -46,6 +46,7 @@ fn checker() -> &'static Checker<'static> {
 impl Mode for Watched {
     type Global = GlobalTag;
     type Shared = SharedTag;
+    const WATCHED: bool = true;
     const WRITTEN: GlobalTag = GlobalTag { buffer: null(), written: true };
     const UNWRITTEN: GlobalTag = GlobalTag { buffer: null(), written: false };
 
