@@ -6,6 +6,7 @@
 mod contract;
 #[macro_use]
 mod entries;
+mod representatives;
 mod sources;
 
 use simt::device::BoxShape;
@@ -13,6 +14,7 @@ use simt::device::BoxShape;
 use self::entries::{SLAB_STEPS, tile_ratio, wgmma_boxes};
 pub use self::{
     contract::*,
+    representatives::REPRESENTATIVES,
     sources::{source, text},
 };
 use crate::kernels::{basic::BLOCK, gemm_tma::SLAB, gemm_wgmma::DEPTH, gemm_wgmma_tf32};

@@ -1,52 +1,144 @@
-//! `cargo xtask ci`: everything that CI runs, in its order.
+//! `cargo xtask ci`: everything that CI runs, in parts that can run alone and side by side.
 
-use std::{path::Path, process::Command, time::Instant};
-
-use anyhow::{Context, Result, ensure};
-
-use crate::{
-    build_ptx, course,
-    environment::{cargo, clean, keep_target},
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
 };
 
-/// Runs every step in the workspace in `root`, up to the first that fails.
-pub fn run(root: &Path) -> Result<()> {
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::{
+    budgets, build_ptx, course,
+    environment::{cargo, clean, keep_target, target_folder},
+    times::{self, Cost},
+};
+
+/// The parts in their order, and what each is for.
+pub const PARTS: [(&str, &str); 6] = [
+    ("lint", "formatting, clippy, what may not grow"),
+    ("ptx", "the committed PTX is what the kernels compile to; the course's figures"),
+    ("test", "cargo test"),
+    ("check", "what `cargo test` leaves out: every kernel in every case"),
+    ("packaging", "stable Rust, a crate outside the workspace, Rust-CUDA's own crate"),
+    ("mutants", "a sample of mistakes in kernels, each found"),
+];
+
+/// Runs these parts in the workspace in `root`, all where none is named, up to the first step that fails.
+pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     let start = Instant::now();
-    step("cargo fmt --all --check", || cargo_step(root, &["fmt", "--all", "--check"]))?;
-    step("cargo clippy --workspace --all-targets -- -D warnings", || {
-        cargo_step(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
-    })?;
-    step("cargo xtask build-ptx --check --fetch-ptxas", || {
-        let options =
-            build_ptx::Options { check: true, fetch_ptxas: true, ..build_ptx::Options::default() };
-        build_ptx::run(root, options)
-    })?;
-    step("cargo xtask build-ptx --crate tests/specimens --into target/ptx", || {
-        let other =
-            build_ptx::Other { krate: root.join("tests/specimens"), into: root.join("target/ptx") };
-        build_ptx::run(root, build_ptx::Options { other: Some(other), ..Default::default() })
-    })?;
-    step("cargo +stable build -p host", || stable(root, &["build", "-p", "host"]))?;
-    step("cargo test --workspace", || cargo_step(root, &["test", "--workspace"]))?;
-    step("cargo xtask course --check", || course::run(root, course::Options { check: true }))?;
+    let unknown = parts.iter().find(|part| !PARTS.iter().any(|(name, _)| name == part));
+    if let Some(part) = unknown {
+        bail!("ci has no part `{part}`: {}", PARTS.map(|(name, _)| name).join(", "));
+    }
+    let mut ci = Ci { root, rows: String::new() };
+    let done = PARTS
+        .iter()
+        .filter(|(name, _)| parts.is_empty() || parts.iter().any(|part| part == name))
+        .try_for_each(|(name, _)| ci.part(name));
+    let target = target_folder(root);
+    if parts.is_empty() && done.is_ok() {
+        fs::create_dir_all(&target)?;
+        fs::write(target.join(times::STEPS), &ci.rows)?;
+    }
+    print!("{}", ci.rows);
+    done?;
     println!("ci: all steps passed in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
 }
 
-fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
-    println!("ci: {name}");
-    let start = Instant::now();
-    let result = run().with_context(|| format!("ci step `{name}` failed"));
-    println!("ci: {name}: {:.1} s", start.elapsed().as_secs_f64());
-    result
+struct Ci<'a> {
+    root: &'a Path,
+    /// A row for each step that has run.
+    rows: String,
 }
 
-fn cargo_step(root: &Path, args: &[&str]) -> Result<()> {
-    succeed(keep_target(&mut Command::new(cargo()), root).args(args).current_dir(root))
+impl Ci<'_> {
+    fn part(&mut self, name: &str) -> Result<()> {
+        let root = self.root;
+        match name {
+            "lint" => {
+                self.cargo("fmt --all --check")?;
+                self.cargo("clippy --workspace --all-targets -- -D warnings")?;
+                self.step("budgets of files", || budgets::of_files(root))
+            }
+            "ptx" => {
+                self.step("cargo xtask build-ptx --check --fetch-ptxas", || {
+                    let options =
+                        build_ptx::Options { check: true, fetch_ptxas: true, ..Default::default() };
+                    build_ptx::run(root, options)
+                })?;
+                self.step("cargo xtask build-ptx --crate tests/specimens", || {
+                    let (krate, into) = (root.join("tests/specimens"), root.join("target/ptx"));
+                    let other = Some(build_ptx::Other { krate, into });
+                    build_ptx::run(root, build_ptx::Options { other, ..Default::default() })
+                })?;
+                self.step("cargo xtask course --check", || {
+                    course::run(root, course::Options { check: true })
+                })
+            }
+            "test" => self.test(),
+            "check" => {
+                // With the whole workspace's features, so that nothing is compiled again.
+                let targets = ["check", "gemm"].map(|name| format!("--test {name}")).join(" ");
+                let args = format!("test --workspace {targets}");
+                self.step(&format!("FULL=1 cargo {args}"), || {
+                    let mut command = Command::new(cargo());
+                    command.args(args.split(' ')).env("FULL", "1").current_dir(root);
+                    succeed(keep_target(&mut command, root))
+                })
+            }
+            "packaging" => {
+                self.step("cargo +stable check -p host", || {
+                    let mut command = stable(root)?;
+                    succeed(command.args(["check", "-p", "host"]))
+                })?;
+                self.cargo("test --workspace --test outside --test rust_cuda")
+            }
+            _ => self.cargo("run --quiet --package mutants -- --sample 1"),
+        }
+    }
+
+    /// The tests, and what their build has shown.
+    fn test(&mut self) -> Result<()> {
+        let (root, target) = (self.root, target_folder(self.root));
+        fs::create_dir_all(&target)?;
+        let log = target.join(format!("compilations-{}.tsv", std::process::id()));
+        self.step("cargo test --workspace --no-run", || {
+            let mut command = Command::new(cargo());
+            command.args(["test", "--workspace", "--no-run"]).current_dir(root);
+            succeed(times::recorded(keep_target(&mut command, root), &log)?)
+        })?;
+        self.step("budgets of the build", || {
+            let all = times::compilations(&log).unwrap_or_default();
+            let _ = fs::remove_file(&log);
+            budgets::of_build(times::sums(&all).get("gpu").copied(), &target.join("debug/host"))
+        })?;
+        self.cargo("test --workspace")
+    }
+
+    fn cargo(&mut self, args: &str) -> Result<()> {
+        let root = self.root;
+        self.step(&format!("cargo {args}"), || {
+            let mut command = Command::new(cargo());
+            command.args(args.split(' ')).current_dir(root);
+            succeed(keep_target(&mut command, root))
+        })
+    }
+
+    fn step(&mut self, name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
+        println!("ci: {name}");
+        let (result, cost) = Cost::of(run);
+        println!("ci: {name}: {:.1} s", cost.wall.as_secs_f64());
+        self.rows += &times::step(name, cost);
+        result.with_context(|| format!("ci step `{name}` failed"))
+    }
 }
 
-/// A cargo call with the stable toolchain, whatever runs us. What users build must not need a nightly.
-fn stable(root: &Path, args: &[&str]) -> Result<()> {
+/// A cargo of the stable toolchain, whatever runs us. What users build must not need a nightly. It builds in a folder of its own, so
+/// that the two do not build everything in turn.
+fn stable(root: &Path) -> Result<Command> {
     let there =
         clean(Command::new("rustup").args(["run", "stable", "cargo", "--version"])).output();
     ensure!(
@@ -54,13 +146,17 @@ fn stable(root: &Path, args: &[&str]) -> Result<()> {
         "rustup has no stable toolchain: `rustup toolchain install stable --profile minimal`"
     );
     let mut command = Command::new("rustup");
-    clean(&mut command).args(["run", "stable", "cargo"]).args(args).current_dir(root);
-    succeed(keep_target(&mut command, root))
+    clean(&mut command).args(["run", "stable", "cargo"]).current_dir(root);
+    command.env("CARGO_TARGET_DIR", target_folder(root).join("stable"));
+    if let Some(value) = env::var_os("CARGO_INCREMENTAL") {
+        command.env("CARGO_INCREMENTAL", value);
+    }
+    Ok(command)
 }
 
 fn succeed(command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("cannot run `{program}`"))?;
+    let program = PathBuf::from(command.get_program());
+    let status = command.status().with_context(|| format!("cannot run `{}`", program.display()))?;
     ensure!(status.success(), "{status}");
     Ok(())
 }

@@ -21,8 +21,10 @@
 //! | [`check`] | what must be true of every PTX file |
 //! | [`ptxas`] | NVIDIA's assembler, where there is one: registers, spills, warnings |
 //! | [`listing`] | a kernel's instructions by kind and its main loop, in PTX and in machine code |
-//! | [`build_ptx`], [`inspect`], [`doctor`], [`mutants`], [`course`], [`ci`] | the tasks of `cargo xtask` |
+//! | `budgets` | what may not grow: each with its measure, its limit and what to do |
+//! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
+mod budgets;
 pub mod build_ptx;
 pub mod builder;
 pub mod check;
@@ -35,11 +37,11 @@ mod environment;
 pub mod inspect;
 mod linker;
 pub mod listing;
-pub mod mutants;
 pub mod ptx;
 pub mod ptxas;
 mod resources;
 mod rustup;
+pub mod times;
 mod tool;
 pub mod toolchain;
 

@@ -2,14 +2,14 @@
 
 use std::{
     env,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use anyhow::Result;
 use lexopt::prelude::*;
-use xtask::{ToolchainAbsent, build_ptx, ci, course, doctor, inspect, mutants, workspace_root};
+use xtask::{ToolchainAbsent, build_ptx, ci, course, doctor, inspect, times, workspace_root};
 
 /// What `--help` says of a task.
 struct Manual {
@@ -20,7 +20,7 @@ struct Manual {
     options: &'static [[&'static str; 2]],
 }
 
-const MANUALS: [Manual; 6] = [
+const MANUALS: [Manual; 7] = [
     Manual {
         name: "build-ptx",
         arguments: "[OPTIONS]",
@@ -57,13 +57,8 @@ const MANUALS: [Manual; 6] = [
     Manual {
         name: "mutants",
         arguments: "[OPTIONS]",
-        about: "make mistakes in the kernels and see whether they are found",
-        options: &[
-            ["--kernel NAME", "in this kernel alone"],
-            ["--only TEXT", "only those whose name has this in it"],
-            ["--jobs N", "how many to run at once (default: one a core)"],
-            ["--json", "one JSON object a line; the table goes to standard error"],
-        ],
+        about: "make mistakes in the kernels and see whether they are found; `mutants --help` says more",
+        options: &[],
     },
     Manual {
         name: "course",
@@ -71,7 +66,18 @@ const MANUALS: [Manual; 6] = [
         about: "write the figures and excerpts of docs/course.md",
         options: &[["--check", "compare with docs/course.md instead of writing it"]],
     },
-    Manual { name: "ci", arguments: "", about: "run what CI runs", options: &[] },
+    Manual {
+        name: "times",
+        arguments: "",
+        about: "build and test everything anew, and write docs/testing/times.md",
+        options: &[],
+    },
+    Manual {
+        name: "ci",
+        arguments: "[PART..]",
+        about: "run what CI runs: lint, ptx, test, check, packaging, mutants",
+        options: &[],
+    },
 ];
 
 const EXIT_CODES: &str = "\
@@ -126,12 +132,17 @@ enum Task {
     BuildPtx(build_ptx::Options),
     Inspect(inspect::Options),
     Doctor(doctor::Options),
-    Mutants(mutants::Options),
+    /// What another program of the workspace is called with.
+    Mutants(Vec<OsString>),
     Course(course::Options),
-    Ci,
+    Times,
+    Ci(Vec<String>),
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = times::as_compiler() {
+        return code;
+    }
     let mut manual = None;
     let task = match arguments(&mut manual) {
         Ok(task) => task,
@@ -149,7 +160,6 @@ fn main() -> ExitCode {
             // They may be under the context of a step of `ci`.
             ExitCode::from(match () {
                 _ if error.downcast_ref::<inspect::UnknownKernel>().is_some() => 2,
-                _ if error.downcast_ref::<mutants::UnknownKernel>().is_some() => 2,
                 _ if error.downcast_ref::<ToolchainAbsent>().is_some() => 3,
                 _ => 1,
             })
@@ -166,9 +176,10 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::BuildPtx(options) => build_ptx::run(&root()?, options)?,
         Task::Inspect(options) => inspect::run(&root()?, &options)?,
         Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
-        Task::Mutants(options) => mutants::run(&root()?, &options)?,
+        Task::Mutants(args) => return times::program(&root()?, "mutants", &args),
+        Task::Times => times::run(&root()?)?,
         Task::Course(options) => course::run(&root()?, options)?,
-        Task::Ci => ci::run(&root()?)?,
+        Task::Ci(parts) => ci::run(&root()?, &parts)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -194,12 +205,18 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
                 task = Some(Task::Doctor(doctor::Options::default()));
             }
             (Value(name), None) if name == "mutants" => {
-                task = Some(Task::Mutants(mutants::Options::default()));
+                return Ok(Task::Mutants(parser.raw_args()?.collect()));
             }
             (Value(name), None) if name == "course" => {
                 task = Some(Task::Course(course::Options::default()));
             }
-            (Value(name), None) if name == "ci" => task = Some(Task::Ci),
+            (Value(name), None) if name == "times" => task = Some(Task::Times),
+            (Value(name), None) if name == "ci" => task = Some(Task::Ci(Vec::new())),
+            (Value(part), Some(Task::Ci(parts)))
+                if ci::PARTS.iter().any(|(name, _)| part == *name) =>
+            {
+                parts.push(part.string()?);
+            }
             (Long("check"), Some(Task::BuildPtx(options))) => options.check = true,
             (Long("offline"), Some(Task::BuildPtx(options))) => options.offline = true,
             (Long("fetch-ptxas"), Some(Task::BuildPtx(options))) => options.fetch_ptxas = true,
@@ -217,16 +234,6 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Long("fetch"), Some(Task::Inspect(options))) => options.fetch = true,
             (Long("json"), Some(Task::Doctor(options))) => options.json = true,
             (Long("offline"), Some(Task::Doctor(options))) => options.offline = true,
-            (Long("kernel"), Some(Task::Mutants(options))) => {
-                options.kernel = Some(parser.value()?.string()?);
-            }
-            (Long("only"), Some(Task::Mutants(options))) => {
-                options.only = Some(parser.value()?.string()?);
-            }
-            (Long("jobs"), Some(Task::Mutants(options))) => {
-                options.jobs = Some(parser.value()?.parse()?);
-            }
-            (Long("json"), Some(Task::Mutants(options))) => options.json = true,
             (Long("check"), Some(Task::Course(options))) => options.check = true,
             (argument, _) => return Err(argument.unexpected()),
         }

@@ -162,8 +162,8 @@ fn usage_errors() {
         (&["build-ptx", "--crate", "gpu", "--into", ".", "--check"], "without --check"),
         (&["doctor", "k"], "\"k\""),
         (&["doctor", "--fetch"], "--fetch"),
-        (&["mutants", "--jobs", "many"], "many"),
-        (&["mutants", "k"], "\"k\""),
+        (&["times", "k"], "\"k\""),
+        (&["ci", "all"], "\"all\""),
         (&["course", "k"], "\"k\""),
         (&["course", "--write"], "--write"),
         (&["mend"], "\"mend\""),
@@ -180,7 +180,8 @@ fn usage_errors() {
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
             None => {
-                "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|course|ci [OPTIONS]\n".into()
+                "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|course|times|ci [OPTIONS]\n"
+                    .into()
             }
         };
         let help = match task {
@@ -210,7 +211,7 @@ fn help_is_of_everything_or_of_a_task() {
         ("build-ptx", &["--check", "--offline"][..]),
         ("inspect", &["--target NAME", "--sass"]),
         ("doctor", &["--offline"]),
-        ("mutants", &[]),
+        ("times", &[]),
         ("course", &["--check"]),
         ("ci", &[]),
     ] {

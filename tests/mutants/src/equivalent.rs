@@ -1,0 +1,105 @@
+//! Mutants that make no difference: a list beside the kernels, each with the reason.
+
+use std::{collections::HashMap, fs, path::Path};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+/// A file `mutants.toml` in the kernels' folder, or in a module's.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    #[serde(default)]
+    equivalent: Vec<Group>,
+    /// Functions' old names and new ones, `module/old = "new"`, until the entries are written anew.
+    #[serde(default)]
+    renamed: HashMap<String, String>,
+}
+
+/// Mutants that make no difference for the same reason.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    reason: String,
+    mutants: Vec<String>,
+}
+
+/// The reasons, by the mutants' names.
+#[derive(Debug, Default)]
+pub struct Equivalents(HashMap<String, String>);
+
+impl Equivalents {
+    /// Reads every list below the kernels' folder.
+    pub fn read(kernels: &Path) -> Result<Self> {
+        let folders = fs::read_dir(kernels)?.map(|entry| Ok(entry?.path()));
+        let folders = folders.collect::<Result<Vec<_>>>()?.into_iter().filter(|path| path.is_dir());
+        let mut all = Equivalents::default();
+        for folder in [kernels.to_path_buf()].into_iter().chain(folders) {
+            let path = folder.join("mutants.toml");
+            if path.is_file() {
+                let text = fs::read_to_string(&path)?;
+                all.add(&text).with_context(|| format!("in {}", path.display()))?;
+            }
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, text: &str) -> Result<()> {
+        let List { equivalent, renamed } = toml::from_str(text)?;
+        for Group { reason, mutants } in equivalent {
+            ensure!(!reason.trim().is_empty(), "no reason for {mutants:?}");
+            for name in mutants {
+                let name = rename(name, &renamed);
+                let twice = self.0.insert(name.clone(), reason.clone()).is_some();
+                ensure!(!twice, "`{name}` is listed twice");
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a mutant makes no difference, if it does not.
+    pub fn reason(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Entries that are no mutants, or no more.
+    pub fn stale<'a>(&'a self, names: &[&str]) -> Vec<&'a str> {
+        let mut stale = self.0.keys().map(String::as_str).collect::<Vec<_>>();
+        stale.retain(|name| !names.contains(name));
+        stale.sort_unstable();
+        stale
+    }
+}
+
+/// A name of a function that has another name now.
+fn rename(name: String, renamed: &HashMap<String, String>) -> String {
+    let parts = name.splitn(3, '/').collect::<Vec<_>>();
+    let [family, function, rest] = parts[..] else { return name };
+    match renamed.get(&format!("{family}/{function}")) {
+        Some(new) => format!("{family}/{new}/{rest}"),
+        None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list() {
+        let mut all = Equivalents::default();
+        let text = r#"
+            [renamed]
+            "walk/go_on" = "advance"
+            [[equivalent]]
+            reason = "i is 0"
+            mutants = ["walk/go_on/halve-index/i", "walk/f/halve-index/i"]
+        "#;
+        all.add(text).unwrap();
+        assert_eq!(all.reason("walk/advance/halve-index/i"), Some("i is 0"));
+        assert_eq!(all.stale(&["walk/advance/halve-index/i"]), ["walk/f/halve-index/i"]);
+        assert!(all.add(text).unwrap_err().to_string().contains("twice"));
+        let without = "[[equivalent]]\nreason = ' '\nmutants = ['a/b/c/d']";
+        assert!(all.add(without).unwrap_err().to_string().contains("no reason"));
+    }
+}

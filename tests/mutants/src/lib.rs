@@ -1,0 +1,380 @@
+//! Are mistakes in kernels found?
+//!
+//! Every function of the kernel files gets one mistake at a time: a barrier left out, a comparison off by one, an
+//! index transposed, wherever one can be made. Such a *mutant* is run under the checker, which knows no expected
+//! result; and its result is compared with that of the kernel as it is.
+//!
+//! All mutants are one program: each mistake is an expression that a number switches on at run time. First the kernels
+//! run as they are and record which expressions are reached in which trial; then each mutant runs those trials alone
+//! that reach it.
+//!
+//! | module | its one idea |
+//! |---|---|
+//! | `source` | kernel files, their functions and kernels |
+//! | `operators` | where each kind of mistake can be made |
+//! | `mutant` | what a mutant is called, and the text with the switches |
+//! | `equivalent` | mutants that make no difference, each with the reason |
+//! | `workspace` | the generated crate, and the mutants that do not compile |
+//! | `trial` | one mutant, in a process of its own |
+//! | `report` | who found what, the rates, and the table in `docs/testing/mutants.md` |
+
+mod equivalent;
+mod mutant;
+mod operators;
+mod report;
+mod source;
+mod trial;
+mod workspace;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
+use syn::{Expr, Item, Lit};
+
+use self::{
+    equivalent::Equivalents,
+    mutant::{Mutant, changed_functions, content},
+    report::{End, Outcome, Record},
+    source::SourceFile,
+};
+
+/// Which mutants, and how they are shown.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Those of files with this in their path.
+    pub file: Option<String>,
+    /// Those with this in their name.
+    pub only: Option<String>,
+    /// Those of functions that are not so in this revision.
+    pub changed: Option<String>,
+    /// Those of files that have changed since they were last run.
+    pub stale: bool,
+    /// So many of each file, drawn by its content; four times as many where it has changed since it was last run.
+    pub sample: Option<usize>,
+    /// Names alone; nothing is run.
+    pub list: bool,
+    /// A JSON object a line.
+    pub json: bool,
+    /// How many run at once; as many as there are cores where `None`.
+    pub jobs: Option<usize>,
+    /// Writes what was found of whole files to `docs/testing/mutants.md`.
+    pub write: bool,
+}
+
+/// The kernel files, what stands for them, and their mutants.
+struct Project {
+    root: PathBuf,
+    files: Vec<SourceFile>,
+    /// The kernels that the mutants of a module, or of a file, are run with.
+    representatives: BTreeMap<String, Vec<String>>,
+    mutants: Vec<Mutant>,
+    equivalents: Equivalents,
+    record: Record,
+}
+
+const RECORD: &str = "docs/testing/mutants.md";
+
+/// Runs mutants of the project in `root` and reports on them.
+///
+/// # Errors
+/// A kernel that fails as it is; an entry of a list that is wrong; a mistake that nothing finds and that the table does
+/// not know; too few found in a run of all.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    let project = Project::read(root)?;
+    project.lists_are_right()?;
+    let chosen = project.chosen(options)?;
+    if options.list {
+        for Mutant { name, file, range, to, .. } in &chosen {
+            let SourceFile { path, text, .. } = &project.files[*file];
+            let line = text[..range.start].matches('\n').count() + 1;
+            match options.json {
+                true => {
+                    println!("{}", json!({ "mutant": name, "file": path, "line": line, "to": to }))
+                }
+                false => println!("{path}:{line}  {name}"),
+            }
+        }
+        return Ok(());
+    }
+    if chosen.is_empty() {
+        println!("no mutants to run");
+        return Ok(());
+    }
+    let outcomes = project.outcomes(&chosen, options)?;
+    let summary = report::summary(&outcomes);
+    match options.json {
+        true => eprint!("{summary}"),
+        false => print!("{summary}"),
+    }
+    if options.write {
+        project.write(&outcomes)?;
+    }
+    let wrong = report::wrongly_listed(&outcomes);
+    ensure!(wrong.is_empty(), "caught, but listed as making no difference: {wrong:#?}");
+    let unknown = outcomes.iter().filter(|one| one.missed() && !project.record.knows(one));
+    let (changed, unchanged) = unknown.partition::<Vec<_>, _>(|one| !project.is_current(one));
+    for outcome in &unchanged {
+        eprintln!("note: missed in a file that has not changed: {}", outcome.mutant.name);
+    }
+    let names = changed.iter().map(|outcome| &outcome.mutant.name).collect::<Vec<_>>();
+    ensure!(
+        options.write || names.is_empty(),
+        "missed: {names:#?}\nA test for it, a line in the kernels' mutants.toml that says why it makes no difference, or \
+         `cargo xtask mutants --file .. --write` to record it"
+    );
+    match report::too_few(&outcomes) {
+        Some(why) if chosen.len() == project.mutants.len() => bail!("too few are found: {why}"),
+        _ => Ok(()),
+    }
+}
+
+impl Project {
+    fn read(root: &Path) -> Result<Self> {
+        let root = std::path::absolute(root)?;
+        let kernels = root.join("gpu/src/kernels");
+        let representatives = representatives(&root.join("gpu/src/registry/representatives.rs"))?;
+        let mut files = SourceFile::all(&kernels)?;
+        files.retain(|file| file.path != "mod.rs");
+        let all = representatives.values().flatten().cloned().collect();
+        let mutants = mutant::mutants(&files, &all);
+        let equivalents = Equivalents::read(&kernels)?;
+        let record = Record::parse(&fs::read_to_string(root.join(RECORD)).unwrap_or_default());
+        Ok(Project { root, files, representatives, mutants, equivalents, record })
+    }
+
+    /// The kernels that a file's mutants are run with.
+    fn kernels_of(&self, file: &SourceFile) -> &[String] {
+        let of_file = self.representatives.get(&file.path);
+        of_file.or_else(|| self.representatives.get(file.family())).map_or(&[], Vec::as_slice)
+    }
+
+    /// Lists of equivalent mutants name mutants that there are, and few of all.
+    fn lists_are_right(&self) -> Result<()> {
+        let names = self.mutants.iter().map(|mutant| &*mutant.name).collect::<Vec<_>>();
+        let stale = self.equivalents.stale(&names);
+        ensure!(
+            stale.is_empty(),
+            "listed in a mutants.toml, and no mutants (any more): {stale:#?}"
+        );
+        let kernels = self.files.iter().flat_map(SourceFile::kernels).collect::<BTreeSet<_>>();
+        let unknown = self.representatives.values().flatten();
+        let unknown = unknown.filter(|name| !kernels.contains(*name)).collect::<Vec<_>>();
+        ensure!(unknown.is_empty(), "representatives that are no kernels: {unknown:?}");
+        Ok(())
+    }
+
+    fn is_current(&self, outcome: &Outcome) -> bool {
+        let file = &self.files[outcome.mutant.file];
+        self.record.is_current(&file.path, content(file))
+    }
+
+    /// The mutants that the options ask for, of files that kernels stand for.
+    fn chosen(&self, options: &Options) -> Result<Vec<Mutant>> {
+        let mut chosen = Vec::new();
+        for (number, file) in self.files.iter().enumerate() {
+            let mut of_file = self.mutants.iter().filter(|mutant| mutant.file == number);
+            let of_file = of_file.by_ref().collect::<Vec<_>>();
+            let is_current = self.record.is_current(&file.path, content(file));
+            let is_wanted = options.file.as_ref().is_none_or(|part| file.path.contains(part))
+                && !(options.stale && is_current)
+                && !self.kernels_of(file).is_empty();
+            if !is_wanted || of_file.is_empty() {
+                continue;
+            }
+            let functions = match &options.changed {
+                None => None,
+                Some(revision) => Some(self.changed(file, revision)?),
+            };
+            let is_chosen = |mutant: &&&Mutant| {
+                let function = mutant.name.split('/').nth(1).unwrap_or_default();
+                options.only.as_ref().is_none_or(|part| mutant.name.contains(part))
+                    && functions.as_ref().is_none_or(|changed| changed.contains(function))
+            };
+            let mut those = of_file.iter().filter(is_chosen).map(|&one| one.clone()).collect();
+            if let Some(count) = options.sample {
+                let count = if is_current { count } else { 4 * count };
+                those = mutant::drawn(those, content(file), count);
+            }
+            chosen.extend(those);
+        }
+        Ok(chosen)
+    }
+
+    /// The functions of a file that are not so in a revision.
+    fn changed(
+        &self,
+        file: &SourceFile,
+        revision: &str,
+    ) -> Result<std::collections::HashSet<String>> {
+        let name = format!("{revision}:gpu/src/kernels/{}", file.path);
+        let mut git = Command::new("git");
+        git.current_dir(&self.root).args(["rev-parse", "--quiet", "--verify", revision]);
+        ensure!(git.output()?.status.success(), "git knows no revision `{revision}`");
+        let old = Command::new("git").current_dir(&self.root).args(["show", &name]).output()?;
+        let old = old.status.success().then(|| String::from_utf8_lossy(&old.stdout).into_owned());
+        let old = old.map(|text| SourceFile::new(file.path.clone(), text)).transpose()?;
+        Ok(changed_functions(file, old.as_ref()))
+    }
+
+    fn outcomes(&self, chosen: &[Mutant], options: &Options) -> Result<Vec<Outcome>> {
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        let jobs = options.jobs.unwrap_or_else(cores);
+        let files = chosen.iter().map(|mutant| mutant.file).collect::<BTreeSet<_>>();
+        let kernels = files.iter().flat_map(|&file| self.kernels_of(&self.files[file]).to_vec());
+        let kernels = kernels.collect::<BTreeSet<_>>();
+        let target =
+            env::var_os("CARGO_TARGET_DIR").map_or(self.root.join("target"), PathBuf::from);
+        let parts = workspace::Parts {
+            root: &self.root,
+            folder: &target.join("mutants"),
+            files: &self.files,
+            kernels: &kernels,
+        };
+        eprintln!("{} mutants, {} kernels", chosen.len(), kernels.len());
+        let program = parts.build(chosen)?;
+        let trials = trial::trials(&program.path, &kernels, jobs)?;
+        // What has been parsed stays with this thread.
+        let work = chosen.iter().map(|mutant| {
+            let file = &self.files[mutant.file];
+            let equivalent = self.equivalents.reason(&mutant.name).map(str::to_owned);
+            (mutant.clone(), file.path.clone(), self.kernels_of(file), equivalent)
+        });
+        let json = options.json;
+        trial::in_parallel(
+            &work.collect::<Vec<_>>(),
+            jobs,
+            |(mutant, file, kernels, equivalent)| {
+                let end = match program.broken.get(&mutant.id) {
+                    Some(message) => End::DoesNotCompile(message.clone()),
+                    None => End::Ran(trial::mutant(&program.path, &trials, kernels, mutant)?),
+                };
+                let (mutant, file, equivalent) = (mutant.clone(), file.clone(), equivalent.clone());
+                let outcome = Outcome { mutant, file, end, equivalent };
+                match json {
+                    true => println!("{}", outcome.json()),
+                    false => print!("{}", outcome.text()),
+                }
+                Ok(outcome)
+            },
+        )
+    }
+
+    /// Writes the rows of files all of whose mutants were run.
+    fn write(&self, outcomes: &[Outcome]) -> Result<()> {
+        let path = self.root.join(RECORD);
+        let before = fs::read_to_string(&path).with_context(|| format!("cannot read {RECORD}"))?;
+        let mut record = Record::parse(&before);
+        let mut head = Command::new("git");
+        head.current_dir(&self.root).args(["rev-parse", "--short", "HEAD"]);
+        let head = head.output()?;
+        let commit = String::from_utf8_lossy(&head.stdout).trim().to_owned();
+        for (number, file) in self.files.iter().enumerate() {
+            let all = self.mutants.iter().filter(|mutant| mutant.file == number).count();
+            let of_file = outcomes.iter().filter(|one| one.mutant.file == number);
+            let of_file = of_file.collect::<Vec<_>>();
+            if all > 0 && of_file.len() == all {
+                record.renew(&file.path, content(file), &commit, &of_file);
+            }
+        }
+        record.retain(&self.files.iter().map(|file| &*file.path).collect());
+        fs::write(&path, record.document(&before)?)
+            .with_context(|| format!("cannot write {RECORD}"))
+    }
+}
+
+/// The table of the registry: the kernels that stand for a module or for a file.
+fn representatives(path: &Path) -> Result<BTreeMap<String, Vec<String>>> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let syntax = syn::parse_file(&text)?;
+    let list = syntax.items.iter().find_map(|item| match item {
+        Item::Const(list) if list.ident == "REPRESENTATIVES" => array(&list.expr),
+        _ => None,
+    });
+    let rows = list.context("no list `REPRESENTATIVES`")?.into_iter().map(|row| {
+        let Expr::Tuple(row) = row else { return None };
+        let kernels = array(row.elems.get(1)?)?.into_iter().map(string).collect::<Option<_>>()?;
+        Some((string(row.elems.first()?)?, kernels))
+    });
+    rows.collect::<Option<_>>()
+        .context("a row of `REPRESENTATIVES` is not `(\"module\", &[\"kernel\", ..])`")
+}
+
+fn array(expr: &Expr) -> Option<Vec<&Expr>> {
+    match expr {
+        Expr::Reference(of) => array(&of.expr),
+        Expr::Array(array) => Some(array.elems.iter().collect()),
+        _ => None,
+    }
+}
+
+fn string(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Str(text) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ours() -> Project {
+        Project::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
+    }
+
+    /// Each entry of a list is a mutant that there is, and few of all are listed.
+    #[test]
+    fn lists_of_equivalents_are_right() {
+        let project = ours();
+        project.lists_are_right().unwrap();
+        let names = project.mutants.iter().map(|mutant| &mutant.name);
+        let listed = names.filter(|name| project.equivalents.reason(name).is_some()).count();
+        let made = project.mutants.len();
+        assert!(
+            listed * 20 <= made,
+            "{listed} of {made} are said to make no difference: more than 5 %"
+        );
+    }
+
+    #[test]
+    fn names_are_unique_and_every_operator_is_of_use() {
+        let project = ours();
+        let mut names = BTreeSet::new();
+        for mutant in &project.mutants {
+            assert!(names.insert(&mutant.name), "{} twice", mutant.name);
+        }
+        for (operator, name) in operators::Operator::ALL {
+            assert!(project.mutants.iter().any(|mutant| mutant.operator == operator), "no {name}");
+        }
+    }
+
+    #[test]
+    fn every_file_with_kernels_of_products_has_representatives() {
+        let project = ours();
+        let without = project.files.iter().filter(|file| project.kernels_of(file).is_empty());
+        let without = without.map(|file| &*file.path).collect::<Vec<_>>();
+        assert_eq!(without, WITHOUT, "files whose mutants nobody runs");
+    }
+
+    /// Programs with tests of their own, and what shows a kernel by eye.
+    const WITHOUT: [&str; 7] = [
+        "blur.rs",
+        "memories.rs",
+        "padded.rs",
+        "pitched.rs",
+        "tiled_transposed.rs",
+        "toy.rs",
+        "vec_add.rs",
+    ];
+}

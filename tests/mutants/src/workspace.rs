@@ -1,0 +1,400 @@
+//! The generated workspace: crate `gpu` with switches in its kernels, and the driver that runs them.
+//!
+//! One program holds all mutants, so that it is compiled once. Mutants that do not compile are found in the
+//! compiler's messages and left out.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    ops::Range,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use proc_macro2::{TokenStream, TokenTree};
+use serde_json::Value;
+use syn::{Expr, Item};
+
+use crate::{
+    mutant::{Mutant, SWITCH, Woven, weave},
+    source::{SourceFile, range},
+};
+
+/// A compiled driver, and the mutants that are not in it.
+pub struct Program {
+    pub path: PathBuf,
+    /// Mutants that do not compile, and what the compiler says.
+    pub broken: BTreeMap<u32, String>,
+}
+
+/// What goes into a program.
+pub struct Parts<'a> {
+    /// The project's folder.
+    pub root: &'a Path,
+    /// The generated workspace's.
+    pub folder: &'a Path,
+    pub files: &'a [SourceFile],
+    /// The kernels that are run. Others would be compiled for nothing.
+    pub kernels: &'a BTreeSet<String>,
+}
+
+impl Parts<'_> {
+    /// Writes the workspace with these mutants in it and compiles the driver.
+    ///
+    /// # Errors
+    /// What the compiler says, where no mutant is the cause.
+    pub fn build(&self, mutants: &[Mutant]) -> Result<Program> {
+        let left_out = self.write_frame()?;
+        let mut broken = BTreeMap::new();
+        // Types and borrows first, without code: most of what does not compile is found there.
+        for (subcommand, package) in [("check", "gpu"), ("build", "mutants-driver")] {
+            loop {
+                let woven = self.write_kernels(mutants, &broken, &left_out)?;
+                let errors = match self.cargo(subcommand, package)? {
+                    Ok(Some(path)) => return Ok(Program { path, broken }),
+                    Ok(None) => break,
+                    Err(errors) => errors,
+                };
+                let before = broken.len();
+                for reach in [Reach::Place, Reach::Line, Reach::Function] {
+                    // Errors that point at no mutant may follow from those that do.
+                    if broken.len() > before {
+                        continue;
+                    }
+                    for error in &errors {
+                        for id in error.mutants(&woven, reach) {
+                            broken.entry(id).or_insert_with(|| error.message.clone());
+                        }
+                    }
+                }
+                if broken.len() == before {
+                    let texts = errors.into_iter().map(|error| error.rendered);
+                    bail!("the mutants' program:\n{}", texts.collect::<String>());
+                }
+            }
+        }
+        bail!("cargo names no program")
+    }
+
+    /// Everything but the kernels. The kernels that are left out.
+    fn write_frame(&self) -> Result<BTreeSet<String>> {
+        let Parts { root, folder, files, kernels } = self;
+        let manifest = fs::read_to_string(root.join("Cargo.toml"))?.parse::<toml::Table>()?;
+        write_if_changed(&folder.join("Cargo.toml"), &frame(manifest)?.to_string())?;
+        // The workspace's versions, so that nothing is fetched.
+        let lock = fs::read_to_string(root.join("Cargo.lock"))?;
+        if !folder.join("Cargo.lock").exists() {
+            write_if_changed(&folder.join("Cargo.lock"), &lock)?;
+        }
+        write_if_changed(
+            &folder.join("gpu/Cargo.toml"),
+            &fs::read_to_string(root.join("gpu/Cargo.toml"))?,
+        )?;
+        for (link, to) in [("driver", "tests/mutants/driver"), ("gpu/simt", "gpu/simt")] {
+            let link = folder.join(link);
+            if !link.exists() {
+                symlink(root.join(to), &link)
+                    .with_context(|| format!("cannot link {}", link.display()))?;
+            }
+        }
+        let sources = SourceFile::all(&root.join("gpu/src"))?;
+        let mut left_out = BTreeSet::new();
+        let own = files.iter().map(|file| format!("kernels/{}", file.path)).collect::<Vec<_>>();
+        for file in sources.iter().filter(|file| !own.contains(&file.path)) {
+            let text = match &*file.path {
+                "lib.rs" => {
+                    format!(
+                        "#![allow(warnings, arithmetic_overflow, unconditional_panic)]\n{}\npub mod mutation;\n",
+                        file.text
+                    )
+                }
+                "registry.rs" => {
+                    let (text, those) = with_entries(file, &all_kernels(files), kernels)?;
+                    left_out = those;
+                    text
+                }
+                _ => file.text.clone(),
+            };
+            write_if_changed(&folder.join("gpu/src").join(&file.path), &text)?;
+        }
+        write_if_changed(&folder.join("gpu/src/mutation.rs"), SWITCH)?;
+        Ok(left_out)
+    }
+
+    /// Writes the kernel files with those mutants that compile, as far as is known.
+    fn write_kernels(
+        &self,
+        mutants: &[Mutant],
+        broken: &BTreeMap<u32, String>,
+        left_out: &BTreeSet<String>,
+    ) -> Result<BTreeMap<PathBuf, Woven>> {
+        let mut all = BTreeMap::new();
+        for (number, file) in self.files.iter().enumerate() {
+            let those =
+                mutants.iter().filter(|one| one.file == number && !broken.contains_key(&one.id));
+            let text = file.with_kernels(|name| !left_out.contains(name));
+            let woven = weave(&text, &those.collect::<Vec<_>>());
+            let path = Path::new("gpu/src/kernels").join(&file.path);
+            write_if_changed(&self.folder.join(&path), &woven.text)?;
+            all.insert(path, woven);
+        }
+        Ok(all)
+    }
+
+    /// Runs cargo in the workspace: the program that was built, or errors.
+    fn cargo(
+        &self,
+        subcommand: &str,
+        package: &str,
+    ) -> Result<Result<Option<PathBuf>, Vec<CompileError>>> {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        for (name, _) in env::vars_os() {
+            // What an outer cargo has set for its own build would change this one's.
+            let name = name.to_string_lossy();
+            if ["CARGO_MANIFEST", "CARGO_PKG", "CARGO_BIN", "CARGO_CRATE", "CARGO_TARGET", "RUSTC"]
+                .iter()
+                .any(|start| name.starts_with(start))
+            {
+                command.env_remove(&*name);
+            }
+        }
+        command.args([subcommand, "--quiet", "--message-format", "json", "-p", package]);
+        command.current_dir(self.folder).arg("--target-dir").arg(self.folder.join("target"));
+        let output = command.stderr(Stdio::piped()).output().context("cannot run cargo")?;
+        let (mut program, mut errors) = (None, Vec::new());
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
+            if let Some(path) = message["executable"].as_str() {
+                program = Some(PathBuf::from(path));
+            }
+            if message["message"]["level"] == "error" {
+                errors.push(CompileError::new(&message["message"]));
+            }
+        }
+        if output.status.success() {
+            return Ok(Ok(program));
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(!errors.is_empty(), "cargo cannot build the mutants:\n{}", said.trim_end());
+        Ok(Err(errors))
+    }
+}
+
+/// The manifest of the generated workspace: the project's profiles, lints and versions, with these members.
+fn frame(mut manifest: toml::Table) -> Result<toml::Table> {
+    let workspace = manifest.get_mut("workspace").and_then(toml::Value::as_table_mut);
+    let workspace = workspace.context("the project's manifest is no workspace's")?;
+    let members = ["gpu", "gpu/simt", "gpu/simt/macros", "driver"];
+    workspace.insert("members".into(), members.to_vec().into());
+    workspace.insert("exclude".into(), toml::Value::Array(Vec::new()));
+    let dependencies =
+        workspace.get_mut("dependencies").and_then(toml::Value::as_table_mut).context("none")?;
+    dependencies.retain(|name, _| ["gpu", "simt", "simt-macros"].contains(&name));
+    manifest.remove("patch");
+    Ok(manifest)
+}
+
+fn all_kernels(files: &[SourceFile]) -> BTreeSet<String> {
+    files.iter().flat_map(SourceFile::kernels).collect()
+}
+
+/// The registry with the entries of some kernels alone, and the kernels whose entries are left out. An entry is an element of
+/// `KERNELS` that names its kernel.
+fn with_entries(
+    registry: &SourceFile,
+    all: &BTreeSet<String>,
+    wanted: &BTreeSet<String>,
+) -> Result<(String, BTreeSet<String>)> {
+    let syntax = syn::parse_file(&registry.text)?;
+    let list = syntax.items.iter().find_map(|item| match item {
+        Item::Static(list) if list.ident == "KERNELS" => match &*list.expr {
+            Expr::Reference(of) => match &*of.expr {
+                Expr::Array(array) => Some(array),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    });
+    let list = list.context("the registry has no list `KERNELS`")?;
+    let (mut text, mut left_out) = (registry.text.clone(), BTreeSet::new());
+    for element in list.elems.iter().rev() {
+        let place = range(element);
+        let Ok(tokens) = text[place.clone()].parse() else { bail!("no tokens") };
+        let mut named = words(tokens);
+        named.retain(|word| all.contains(word));
+        ensure!(!named.is_empty(), "an entry without a kernel: {}", &text[place]);
+        if !named.iter().any(|name| wanted.contains(name)) {
+            let end = text[place.end..].find(',').map_or(place.end, |comma| place.end + comma + 1);
+            text.replace_range(place.start..end, "");
+            left_out.extend(named);
+        }
+    }
+    Ok((text, left_out))
+}
+
+/// The identifiers among tokens.
+fn words(tokens: TokenStream) -> Vec<String> {
+    let of = |token| match token {
+        TokenTree::Ident(word) => vec![word.to_string()],
+        TokenTree::Group(group) => words(group.stream()),
+        _ => Vec::new(),
+    };
+    tokens.into_iter().flat_map(of).collect()
+}
+
+/// Cargo compiles again what has been written again.
+fn write_if_changed(path: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(path).is_ok_and(|old| old == text) {
+        return Ok(());
+    }
+    fs::create_dir_all(path.parent().context("no folder")?)
+        .and_then(|()| fs::write(path, text))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What the compiler says, and where.
+struct CompileError {
+    message: String,
+    rendered: String,
+    /// Files, and ranges in them, in bytes.
+    places: Vec<(PathBuf, usize, usize)>,
+}
+
+impl CompileError {
+    fn new(message: &Value) -> Self {
+        let text = |key: &str| message[key].as_str().unwrap_or_default().to_owned();
+        let mut places = Vec::new();
+        // The places that it points at first: labels tell what they were compared with.
+        let spans = message["spans"].as_array().into_iter().flatten();
+        for span in spans.clone().filter(|span| span["is_primary"] == true).chain(spans) {
+            collect(span, &mut places);
+        }
+        message["children"].as_array().into_iter().flatten().for_each(|child| {
+            collect(child, &mut places);
+        });
+        CompileError { message: text("message"), rendered: text("rendered"), places }
+    }
+
+    /// The mutants that it may be the fault of: those so near to the first place that has any.
+    fn mutants(&self, woven: &BTreeMap<PathBuf, Woven>, reach: Reach) -> Vec<u32> {
+        let of = |(path, start, end): &(PathBuf, usize, usize)| {
+            let file = woven.iter().find(|(file, _)| path.ends_with(file));
+            let Some((_, Woven { text, places })) = file else { return Vec::new() };
+            let around = match reach {
+                Reach::Place => *start..*end,
+                Reach::Line => {
+                    text[..*start].rfind('\n').unwrap_or(0)
+                        ..text[*start..].find('\n').map_or(text.len(), |length| start + length)
+                }
+                Reach::Function => match function_around(text, *start) {
+                    Some(function) => function,
+                    None => return Vec::new(),
+                },
+            };
+            let is_it = |place: &Range<usize>| match reach {
+                Reach::Place => place.start <= around.start && around.end <= place.end,
+                Reach::Line => around.start <= place.start && place.end <= around.end,
+                // A name that stands for another may be of another type.
+                Reach::Function => {
+                    around.start <= place.start
+                        && place.end <= around.end
+                        && text[place.clone()].chars().all(|c| c.is_alphanumeric() || c == '_')
+                }
+            };
+            places.iter().filter(|(place, _)| is_it(place)).map(|&(_, id)| id).collect()
+        };
+        self.places.iter().map(of).find(|ids| !ids.is_empty()).unwrap_or_default()
+    }
+}
+
+/// How near to the place of an error a mutant is that is to blame. One that changes the type of a variable is blamed elsewhere.
+#[derive(Clone, Copy)]
+enum Reach {
+    Place,
+    Line,
+    Function,
+}
+
+/// The body of the function that a byte of a text stands in.
+fn function_around(text: &str, byte: usize) -> Option<Range<usize>> {
+    let file = SourceFile::new(String::new(), text.into()).ok()?;
+    let blocks = file.functions().into_iter().map(|function| range(function.block));
+    blocks.filter(|block| block.contains(&byte)).min_by_key(Range::len)
+}
+
+/// The places that a span or a message names, the macros that it came from among them.
+fn collect(value: &Value, places: &mut Vec<(PathBuf, usize, usize)>) {
+    match value {
+        Value::Object(fields) => {
+            let number = |key: &str| fields.get(key).and_then(Value::as_u64).map(|n| n as usize);
+            if let (Some(file), Some(start), Some(end)) = (
+                fields.get("file_name").and_then(Value::as_str),
+                number("byte_start"),
+                number("byte_end"),
+            ) {
+                places.push((file.into(), start, end));
+            }
+            fields.values().for_each(|value| collect(value, places));
+        }
+        Value::Array(values) => values.iter().for_each(|value| collect(value, places)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::mutant::mutants;
+
+    #[test]
+    fn an_error_is_the_mutants_that_it_points_at() {
+        let text = "fn f() { a[i]; }";
+        let file = SourceFile::new("walk/rows.rs".into(), text.into()).unwrap();
+        let all = mutants(&[file], &BTreeSet::new());
+        let woven = weave(text, &all.iter().collect::<Vec<_>>());
+        let (place, id) = woven.places[1].clone();
+        let path = PathBuf::from("gpu/src/kernels/walk/rows.rs");
+        let woven = BTreeMap::from([(path, woven)]);
+        let span = |primary: bool, start: usize, end: usize| {
+            json!({ "file_name": "gpu/src/kernels/walk/rows.rs", "is_primary": primary,
+                    "byte_start": start, "byte_end": end })
+        };
+        let of = |spans: &[Value], reach: Reach| {
+            let message = json!({ "message": "mismatched types", "spans": spans, "children": [] });
+            CompileError::new(&message).mutants(&woven, reach)
+        };
+        assert_eq!(of(&[span(true, place.start, place.end)], Reach::Place), [id]);
+        // The label of the first branch says what was expected.
+        assert_eq!(
+            of(&[span(false, 9, 10), span(true, place.start, place.end - 1)], Reach::Place),
+            [id]
+        );
+        let all = woven.values().flat_map(|woven| woven.places.iter().map(|&(_, id)| id));
+        assert_eq!(
+            of(&[span(true, 0, 4)], Reach::Line),
+            all.collect::<Vec<_>>(),
+            "those of the line"
+        );
+        let expanded = json!({ "file_name": "m.rs", "is_primary": true, "byte_start": 0, "byte_end": 1,
+            "expansion": { "span": span(false, place.start, place.end) } });
+        assert_eq!(of(&[expanded], Reach::Place), [id]);
+    }
+
+    #[test]
+    fn the_registry_keeps_the_entries_of_some_kernels() {
+        let text = "pub static KERNELS: &[Entry] = &[\n    entry! { one: 1 },\n    Entry { k: m::two, },\n];";
+        let registry = SourceFile::new("registry.rs".into(), text.into()).unwrap();
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let (kept, left_out) =
+            with_entries(&registry, &names(&["one", "two"]), &names(&["two"])).unwrap();
+        assert!(!kept.contains("one") && kept.contains("Entry { k: m::two, },"), "{kept}");
+        assert_eq!(left_out, names(&["one"]));
+        assert!(with_entries(&registry, &names(&["one"]), &names(&["one"])).is_err());
+    }
+}

@@ -1,0 +1,188 @@
+//! What may not grow: each with its measure, its limit, and what to do.
+//!
+//! Limits are only ever lowered. Whoever needs more first looks for what can go.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::environment::{output, shown};
+
+/// Something that has a limit.
+struct Budget {
+    what: &'static str,
+    limit: u64,
+    unit: &'static str,
+    /// Why there is a limit, and why this one.
+    reason: &'static str,
+    /// What to do where it is exceeded.
+    advice: &'static str,
+}
+
+const PTX: Budget = Budget {
+    what: "PTX in the repository",
+    limit: 33_800_000,
+    unit: "bytes",
+    reason: "every clone carries it, and every change of a kernel writes it anew; 33.7 MB on 2026-11-26, and 6.5 are planned",
+    advice: "make the new kernel a case of one that there is, by a constant set at load",
+};
+
+const KERNELS: Budget = Budget {
+    what: "kernels in the PTX",
+    limit: 274,
+    unit: "kernels",
+    reason: "each is compiled for the GPU and twice for the CPU",
+    advice: "make the new kernel a case of one that there is, by a constant set at load",
+};
+
+const LINES: Budget = Budget {
+    what: "lines of a source file",
+    limit: 500,
+    unit: "lines",
+    reason: "a file is one idea, and is read on a few screens",
+    advice: "give its second idea a file of its own",
+};
+
+const BINARY: Budget = Budget {
+    what: "the command, a dev build, stripped",
+    limit: 120_000_000,
+    unit: "bytes",
+    reason: "it is what a user copies; most of it is PTX and kernels compiled for the CPU",
+    advice: "look at what the new code instantiates",
+};
+
+const GPU: Budget = Budget {
+    what: "compiling crate gpu, dev build",
+    limit: 200,
+    unit: "CPU seconds",
+    reason: "it is half of a newcomer's first command: 155 s on two busy cores, and 30 % for other machines",
+    advice: "instantiate fewer kernels, or inline less on the CPU",
+};
+
+/// Files that are longer than [`LINES`] allows, and how long they may be. The list only shrinks.
+const LONGER: [(&str, u64); 24] = [
+    ("gpu/simt/src/cpu/check/checker.rs", 833),
+    ("gpu/simt/src/cpu/check/order.rs", 718),
+    ("gpu/simt/src/cpu/check/profile.rs", 576),
+    ("gpu/simt/src/cpu/worker.rs", 667),
+    ("gpu/simt/src/kernel.rs", 511),
+    ("gpu/src/kernels/gemm_wgmma/words.rs", 525),
+    ("gpu/src/registry.rs", 690),
+    ("host/cuda-dyn/tests/fake/driver.rs", 721),
+    ("host/src/check.rs", 526),
+    ("host/src/cli/args.rs", 598),
+    ("host/src/cuda/tests.rs", 715),
+    ("host/src/gemm/choice.rs", 925),
+    ("host/src/gemm/launch.rs", 624),
+    ("host/src/gemm/tensor.rs", 853),
+    ("host/tests/bench.rs", 504),
+    ("host/tests/command.rs", 693),
+    ("host/tests/gemm.rs", 558),
+    ("tests/check/wgmma.rs", 528),
+    ("tests/gemm/sliced.rs", 607),
+    ("tests/gemm/sliced_f16.rs", 548),
+    ("tests/gemm/tensor.rs", 528),
+    ("tests/specimens/src/kernels/pipelines.rs", 620),
+    ("xtask/src/check.rs", 545),
+    ("xtask/src/ptx.rs", 519),
+];
+
+impl Budget {
+    fn holds(&self, value: u64) -> Result<()> {
+        let Budget { what, limit, unit, reason, advice } = self;
+        println!("ci: {what}: {value} of {limit} {unit}");
+        ensure!(
+            value <= *limit,
+            "{what}: {value} {unit}, and {limit} are allowed ({reason}). Look first for what can go; {advice}"
+        );
+        Ok(())
+    }
+}
+
+/// What can be seen in the repository alone.
+pub fn of_files(root: &Path) -> Result<()> {
+    let folder = root.join("gpu/ptx");
+    let (mut bytes, mut kernels) = (0, std::collections::BTreeSet::new());
+    for entry in
+        fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?
+    {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "ptx") {
+            let text = fs::read_to_string(&path)?;
+            bytes += text.len() as u64;
+            let entries = text.split(".entry ").skip(1);
+            kernels.extend(entries.filter_map(|rest| rest.split('(').next().map(str::to_owned)));
+        }
+    }
+    PTX.holds(bytes)?;
+    KERNELS.holds(kernels.len() as u64)?;
+    lines(root)
+}
+
+/// No source file is too long, and no exception is left that is none any more.
+fn lines(root: &Path) -> Result<()> {
+    let files = output(Command::new("git").current_dir(root).args(["ls-files", "*.rs"]))?;
+    let mut longest = 0;
+    for path in files.lines().map(PathBuf::from) {
+        // A file that was deleted, and not yet for git.
+        let Ok(text) = fs::read_to_string(root.join(&path)) else { continue };
+        let (lines, name) = (text.lines().count() as u64, path.to_string_lossy());
+        let limit = LONGER.iter().find(|(file, _)| *file == name).map(|&(_, limit)| limit);
+        if let Some(limit) = limit {
+            ensure!(
+                lines > LINES.limit,
+                "{name} has {lines} lines: it is no exception any more, take it off the list in xtask/src/budgets.rs"
+            );
+        }
+        let allowed = limit.unwrap_or(LINES.limit);
+        ensure!(
+            lines <= allowed,
+            "{}: {lines} lines, and {allowed} are allowed ({}): {}",
+            shown(&root.join(&path), root),
+            LINES.reason,
+            LINES.advice
+        );
+        if limit.is_none() {
+            longest = longest.max(lines);
+        }
+    }
+    LINES.holds(longest)
+}
+
+/// What a build has shown: what compiling crate `gpu` took, and the command.
+pub fn of_build(gpu: Option<Duration>, command: &Path) -> Result<()> {
+    // A build that found it compiled already says nothing.
+    if let Some(took) = gpu {
+        GPU.holds(took.as_secs())?;
+    }
+    let stripped = command.with_extension("stripped");
+    output(Command::new("strip").arg("--strip-all").arg("-o").arg(&stripped).arg(command))?;
+    let bytes = fs::metadata(&stripped).map(|of| of.len());
+    let _ = fs::remove_file(&stripped);
+    BINARY.holds(bytes.context("the stripped command")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_says_what_to_do() {
+        assert!(LINES.holds(500).is_ok());
+        let error = LINES.holds(501).unwrap_err().to_string();
+        for part in ["501 lines", "500 are allowed", "Look first", "file of its own"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn exceptions_are_in_order_and_longer() {
+        assert!(LONGER.is_sorted_by_key(|(file, _)| *file));
+        assert!(LONGER.iter().all(|&(_, limit)| limit > LINES.limit));
+    }
+}
