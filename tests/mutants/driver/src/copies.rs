@@ -1,7 +1,5 @@
 //! Kernels that copy operands: to padded rows, transposed or not, and split into slices.
 
-use std::hash::{DefaultHasher, Hasher};
-
 use gpu::{
     checked::kernels::{
         gemm::pad::{pad_rows, pad_rows_u16, turn_rows, turn_rows_u16},
@@ -17,8 +15,9 @@ use simt::{
 
 use crate::{
     memory::{Matrix, Number, Place},
-    slices::{Numbers, Slice, Split, split_config, split_params},
-    trial::{self, Outcome, Trial},
+    numbers::Numbers,
+    slices::{Slice, Split, split_config, split_params},
+    trial::{self, Trial},
 };
 
 pub fn of_program(name: &str) -> Option<Vec<Trial>> {
@@ -69,24 +68,23 @@ fn padded<T: Number>(kernel: &'static Kernel<PadParams<T>>, transposes: bool) ->
             true => (32, [count, cols, rows]),
             false => (PAD_BYTES / size_of::<T>(), size),
         };
-        let place = Place { strides: [pitch, 1], offset: offset % unit, step: rows * pitch + 3 };
+        let (offset, step) = (offset % unit, rows * pitch + 3);
+        let place = Place { offset, step, ..Place::strided([pitch, 1]) };
         let mut from = Matrix::<T>::new(size, place)
             .filled(|[i, row, col]| ((i * rows + row) * cols + col) as f64);
-        let mut to = Matrix::<T>::padded(to, to[2].next_multiple_of(unit));
+        let mut to = Matrix::<T>::new(to, Place::padded(to[1], to[2].next_multiple_of(unit)));
         let config = LaunchConfig::new(
             [cols.div_ceil(tile_cols) as u32, grid_rows, count as u32],
             [32, 8, 1],
         );
         let words = [pitch, place.step, to.place.strides[0], to.place.step];
         let [from_pitch, from_step, to_pitch, to_step] = words.map(|elements| elements as u64);
-        let (from_view, to_view) = (from.view(), to.out_from(0, false));
+        let (from_view, to_view) = (from.view(), to.out(0, false));
         let (rows, cols) = (rows as u32, cols as u32);
         let params = (rows, cols, from_pitch, from_step, to_pitch, to_step, from_view, to_view);
         // SAFETY: the matrices outlive the launch, and nobody else uses them.
-        let found = unsafe { trial::launch(kernel, &config, params, &trial::options(order)) };
-        let mut hasher = DefaultHasher::new();
-        to.hash(&mut hasher);
-        Outcome { found, hash: hasher.finish() }
+        let outcome = unsafe { trial::launch(kernel, &config, params, &trial::options(order)) };
+        outcome.and(&mut to)
     })
 }
 
@@ -130,22 +128,20 @@ fn split<S: Slice>(kernel: &'static Kernel<SplitParams<S>>) -> Vec<Trial> {
     });
     trial::trials(cases.collect(), 0, move |case, order| {
         let operand = |which: usize, size: [usize; 3], offset: usize| {
-            Split::<S>::new(size, (case.gaps, offset), |at| {
-                case.numbers[which].at(which, at, [size[1], size[2]])
-            })
+            let ([_, rows, cols], [of_rows, of_matrices]) = (size, case.gaps);
+            let (pitch, step) = (cols + of_rows, rows * (cols + of_rows) + of_matrices);
+            let source = Matrix::new(size, Place { offset, step, ..Place::strided([pitch, 1]) });
+            Split::<S>::new(
+                source.filled(|at| case.numbers[which].at(which, at, [rows, cols]).into()),
+            )
         };
         let mut a = operand(0, case.a, case.offset);
         let mut b = operand(1, case.b, 3 - case.offset);
         let (config, options) = (split_config(&a, &b), trial::options(order));
         // SAFETY: the operands outlive the launch, and nobody else uses them.
-        let found = unsafe {
+        let outcome = unsafe {
             trial::launch(kernel, &config, split_params!(checked, &mut a, &mut b), &options)
         };
-        let mut hasher = DefaultHasher::new();
-        for of in [&mut a, &mut b] {
-            of.planes.hash(&mut hasher);
-            of.ranges.hash(&mut hasher);
-        }
-        Outcome { found, hash: hasher.finish() }
+        outcome.and(&mut a.planes).and(&mut a.ranges).and(&mut b.planes).and(&mut b.ranges)
     })
 }

@@ -1,6 +1,7 @@
-//! Matrices in memory: where their elements are, what surrounds them, and a hash of it all.
+//! Batches of matrices in memory: where their elements are, what surrounds them, and a hash of it all.
 
 use std::{
+    fmt,
     hash::{DefaultHasher, Hasher},
     marker::PhantomData,
 };
@@ -18,81 +19,69 @@ pub trait Number: Element + Into<f64> {
 
     fn of(value: f64) -> Self;
 
-    fn bits(self) -> u64;
-
     /// What is hashed: every NaN is the same one, except for [`UNTOUCHED`](Self::UNTOUCHED).
     fn word(self) -> u64 {
-        let is_other_nan = self.into().is_nan() && self.bits() != Self::UNTOUCHED.bits();
-        if is_other_nan { u64::MAX } else { self.bits() }
+        let word = |number: Self| number.into().to_bits();
+        let is_other_nan = self.into().is_nan() && word(self) != word(Self::UNTOUCHED);
+        if is_other_nan { u64::MAX } else { word(self) }
     }
 }
 
 macro_rules! numbers {
-    ($($number:ident: $untouched:expr, |$value:ident| $of:expr, |$it:ident| $bits:expr;)*) => {$(
+    ($($number:ident: $untouched:expr, |$value:ident| $of:expr;)*) => {$(
         impl Number for $number {
             const UNTOUCHED: $number = $untouched;
 
             fn of($value: f64) -> $number {
                 $of
             }
-
-            fn bits(self) -> u64 {
-                let $it = self;
-                $bits.into()
-            }
         }
     )*};
 }
 
 numbers! {
-    f32: f32::from_bits(0x7fed_cba9), |value| value as f32, |it| it.to_bits();
-    f64: f64::from_bits(0x7ffe_dcba_9876_5432), |value| value, |it| it.to_bits();
-    Tf32: Tf32::from_bits(0x7fff_e001), |value| Tf32::from_f32(value as f32), |it| it.to_bits();
-    Bf16: Bf16::from_bits(0x7fed), |value| Bf16::from_f32(value as f32), |it| it.to_bits();
-    F16: F16::from_bits(0x7fed), |value| F16::from_f32(value as f32), |it| it.to_bits();
-    u16: 0x7fed, |value| value as u16, |it| it;
-    u32: 0x7fed_cba9, |value| value as u32, |it| it;
+    f32: f32::from_bits(0x7fed_cba9), |value| value as f32;
+    f64: f64::from_bits(0x7ffe_dcba_9876_5432), |value| value;
+    Tf32: Tf32::from_bits(0x7fed_cba9), |value| Tf32::from_f32(value as f32);
+    Bf16: Bf16::from_bits(0x7fed), |value| Bf16::from_f32(value as f32);
+    F16: F16::from_bits(0x7fed), |value| F16::from_f32(value as f32);
+    u16: 0x7fed, |value| value as u16;
+    u32: 0x7fed_cba9, |value| value as u32;
 }
 
-/// A small integer that is not zero, different ones for different operands (`salt`) and elements. Sums of products of them are exact.
-pub fn integer(salt: usize, [i, outer, inner]: [usize; 3]) -> f64 {
-    [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0][(scramble(salt, [i, outer, inner]) >> 40) as usize % 6]
-}
-
-pub fn scramble(salt: usize, [i, outer, inner]: [usize; 3]) -> u64 {
-    let number = ((salt * 5 + i) * 4099 + outer) * 8209 + inner;
-    (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-/// Where the elements of a batch of matrices are.
-#[derive(Clone, Copy, Debug)]
+/// Where the elements are.
+#[derive(Clone, Copy)]
 pub struct Place {
-    /// Elements from one row to the next, and from one column to the next.
+    /// From one row to the next, and from one column to the next.
     pub strides: [usize; 2],
     /// From a 16-byte boundary to the first element.
     pub offset: usize,
     /// From one matrix to the next.
     pub step: usize,
+    /// Rows are whole pieces of sixteen bytes, the last one too: a kernel may write anything to the rest of a last piece.
+    pub padded: bool,
 }
 
 impl Place {
     pub fn strided(strides: [usize; 2]) -> Self {
-        Place { strides, offset: 0, step: 0 }
+        Place { strides, offset: 0, step: 0, padded: false }
     }
 
-    pub fn at(self, offset: usize) -> Self {
-        Place { offset, ..self }
-    }
-
-    pub fn step(self, step: usize) -> Self {
-        Place { step, ..self }
+    /// Of so many rows.
+    pub fn padded(rows: usize, pitch: usize) -> Self {
+        Place { strides: [pitch, 1], offset: 0, step: rows * pitch, padded: true }
     }
 }
 
-/// Elements before and after a batch of matrices; a multiple of sixteen bytes.
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:?} from {} by {}", self.strides, self.offset, self.step)
+    }
+}
+
+/// Elements before and after; a multiple of sixteen bytes.
 const BAND: usize = 64;
 
-/// A batch of matrices, and what is between and around them.
 pub struct Matrix<T> {
     /// Aligned to sixteen bytes.
     memory: Vec<u128>,
@@ -101,49 +90,37 @@ pub struct Matrix<T> {
     pub place: Place,
     /// Elements that a kernel is given.
     pub len: usize,
-    /// Rows are whole pieces of sixteen bytes: a kernel may write anything to the rest of a row's last piece.
-    padded: bool,
     elements: PhantomData<T>,
 }
 
 impl<T: Number> Matrix<T> {
-    /// All of it is [`Number::UNTOUCHED`]. A kernel is given what is between the first element and the last.
+    /// All of it is [`Number::UNTOUCHED`].
     pub fn new(size: [usize; 3], place: Place) -> Self {
         let [count, rows, cols] = size;
         let [between_rows, between_cols] = place.strides;
         let len = match count * rows * cols {
             0 => 0,
+            _ if place.padded => count * place.step,
             _ => {
                 let last = (rows - 1) * between_rows + (cols - 1) * between_cols;
                 (count - 1) * place.step + last + 1
             }
         };
-        Matrix::with_len(size, place, len, false)
-    }
-
-    /// Rows that begin at 16-byte boundaries, so many elements apart. A kernel is given all of the last one, too.
-    pub fn padded(size: [usize; 3], pitch: usize) -> Self {
-        let step = size[1] * pitch;
-        let place = Place::strided([pitch, 1]).step(step);
-        Matrix::with_len(size, place, size[0] * step, true)
+        let bytes = (BAND + place.offset + len + BAND) * size_of::<T>();
+        let memory = vec![0; bytes.div_ceil(16)];
+        let mut matrix = Matrix { memory, size, place, len, elements: PhantomData };
+        matrix.all_mut().fill(T::UNTOUCHED);
+        matrix
     }
 
     pub fn vector(len: usize) -> Self {
         Matrix::new([1, 1, len], Place::strided([0, 1]))
     }
 
-    fn with_len(size: [usize; 3], place: Place, len: usize, padded: bool) -> Self {
-        let bytes = (BAND + place.offset + len + BAND) * size_of::<T>();
-        let memory = vec![0; bytes.div_ceil(16)];
-        let mut matrix = Matrix { memory, size, place, len, padded, elements: PhantomData };
-        matrix.all_mut().fill(T::UNTOUCHED);
-        matrix
-    }
-
     /// With such elements, given their matrix, row and column.
     pub fn filled(mut self, value: impl Fn([usize; 3]) -> f64) -> Self {
         let [count, rows, cols] = self.size;
-        let Place { strides: [between_rows, between_cols], offset, step } = self.place;
+        let Place { strides: [between_rows, between_cols], offset, step, .. } = self.place;
         let all = self.all_mut();
         for n in 0..count * rows * cols {
             let [i, row, col] = [n / (rows * cols), n / cols % rows, n % cols];
@@ -155,7 +132,7 @@ impl<T: Number> Matrix<T> {
 
     fn all_mut(&mut self) -> &mut [T] {
         let len = self.memory.len() * (16 / size_of::<T>());
-        // SAFETY: so many elements fit, any bits are one, and `u128` is aligned to more than they are.
+        // SAFETY: so many elements fit, any bits are one, and `u128` is aligned to sixteen bytes.
         unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr().cast(), len) }
     }
 
@@ -171,33 +148,24 @@ impl<T: Number> Matrix<T> {
     }
 
     pub fn view(&mut self) -> In<T> {
-        // SAFETY: a trial keeps its matrices until its launch has ended, and `pointer` has so many elements.
+        // SAFETY: a trial keeps its matrices until its launch has ended, and there are so many elements.
         unsafe { In::new(self.pointer(), self.len) }
     }
 
     /// From its `first` element on. Does it hold values before the launch?
-    pub fn out_from(&mut self, first: usize, holds_values: bool) -> Out<T> {
+    pub fn out(&mut self, first: usize, holds_values: bool) -> Out<T> {
+        let (pointer, len) = (self.pointer().wrapping_add(first), self.len - first);
         // SAFETY: as in `view`.
-        unsafe {
-            let pointer = self.pointer().add(first);
-            match holds_values {
-                true => Out::new(pointer, self.len - first),
-                false => Out::uninit(pointer, self.len - first),
-            }
-        }
+        unsafe { if holds_values { Out::new(pointer, len) } else { Out::uninit(pointer, len) } }
     }
 
-    /// The last so many columns of rows in boxes of that shape.
     pub fn map(&mut self, shape: BoxShape) -> TensorMap<T> {
-        let Place { strides: [pitch, _], step, .. } = self.place;
-        // SAFETY: as in `view`.
-        unsafe { TensorMap::new(self.pointer(), self.size, [step, pitch], shape) }
-            .expect("operands of a case are as TMA takes them")
+        self.maps::<1>(shape).numbered(0)
     }
 
     /// A map for each alignment class of rows: of every `N`th row, from the multiple of `N` elements before it on. A class without
-    /// rows has the map of the first row.
-    pub fn maps_of_classes<const N: usize>(&mut self, shape: BoxShape) -> TensorMaps<T, N> {
+    /// rows has the first row's.
+    pub fn maps<const N: usize>(&mut self, shape: BoxShape) -> TensorMaps<T, N> {
         let ([count, rows, cols], Place { strides: [pitch, _], step, .. }) =
             (self.size, self.place);
         TensorMaps::new(std::array::from_fn(|class| {
@@ -209,19 +177,19 @@ impl<T: Number> Matrix<T> {
             let base = self.pointer().wrapping_add(start / N * N);
             // SAFETY: as in `view`.
             unsafe { TensorMap::new(base, extents, [step, N * pitch], shape) }
-                .expect("operands of a case are as TMA takes them")
+                .expect("cases are as TMA takes them")
         }))
     }
 
     /// Hashes all of it and around it, except for what may be anything.
     pub fn hash(&mut self, hasher: &mut DefaultHasher) {
-        let (first, len) = (BAND + self.place.offset, self.len);
-        let ([.., cols], [pitch, _]) = (self.size, self.place.strides);
+        let (first, len, Place { strides, padded, .. }) =
+            (BAND + self.place.offset, self.len, self.place);
+        let cols = self.size[2];
         let may_be_any = cols..cols.next_multiple_of(16 / size_of::<T>());
-        let padded = self.padded;
         for (at, element) in self.all_mut().iter().enumerate() {
             let is_inside = padded && (first..first + len).contains(&at);
-            if !is_inside || !may_be_any.contains(&((at - first) % pitch)) {
+            if !is_inside || !may_be_any.contains(&((at - first) % strides[0])) {
                 hasher.write_u64(element.word());
             }
         }

@@ -1,11 +1,13 @@
-//! A trial: a case in an order of the threads.
+//! A trial: a case in an order of the threads, launched under the checker.
 
-use std::{fmt::Debug, rc::Rc};
+use std::{fmt::Debug, hash::DefaultHasher, rc::Rc};
 
 use simt::{
     Kernel, LaunchConfig,
     check::{self, CheckableParams, Options, Order},
 };
+
+use crate::memory::{Matrix, Number};
 
 pub struct Trial {
     /// The case and the order, in words.
@@ -16,8 +18,15 @@ pub struct Trial {
 pub struct Outcome {
     /// Kinds of findings, each once.
     pub found: Vec<&'static str>,
-    /// Of all that the kernel may write, and of what is around it.
-    pub hash: u64,
+    /// Has hashed all that the kernel may write, and what is around it.
+    pub hasher: DefaultHasher,
+}
+
+impl Outcome {
+    pub fn and<T: Number>(mut self, written: &mut Matrix<T>) -> Self {
+        written.hash(&mut self.hasher);
+        self
+    }
 }
 
 const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
@@ -41,7 +50,7 @@ pub fn trials<C: Debug + 'static>(
     trials
 }
 
-/// One worker, so that a report is the same each time.
+/// With one worker: then a report is the same each time.
 pub fn options(order: Order) -> Options<'static> {
     let mut options = Options::default();
     options.order = order;
@@ -49,8 +58,6 @@ pub fn options(order: Order) -> Options<'static> {
     options
 }
 
-/// What the checker finds.
-///
 /// # Safety
 /// As for [`check::launch`], but for what mutations do: that is refused, and found.
 pub unsafe fn launch<P: CheckableParams>(
@@ -58,16 +65,13 @@ pub unsafe fn launch<P: CheckableParams>(
     config: &LaunchConfig,
     params: P,
     options: &Options,
-) -> Vec<&'static str> {
+) -> Outcome {
     // SAFETY: the caller's.
-    let Ok(report) = (unsafe { check::launch(kernel, config, params, options) }) else {
-        return vec!["stop"];
+    let mut found = match unsafe { check::launch(kernel, config, params, options) } {
+        Ok(report) => report.findings.iter().map(|finding| finding.kind.name()).collect(),
+        Err(_) => vec!["stop"],
     };
-    let mut kinds = Vec::new();
-    for finding in &report.findings {
-        if !kinds.contains(&finding.kind.name()) {
-            kinds.push(finding.kind.name());
-        }
-    }
-    kinds
+    found.sort_unstable();
+    found.dedup();
+    Outcome { found, hasher: DefaultHasher::new() }
 }
