@@ -1,0 +1,173 @@
+//! Products that take their operands as views or as pointers: the lessons, and general products without tensor copies.
+
+use gpu::{
+    problem::{COL_BIAS, GELU, Problem, RELU, ROW_BIAS},
+    registry::{GemmKernel, GeneralProduct, Product, ProductKernel},
+};
+use simt::{
+    Kernel, LaunchConfig,
+    check::{CheckableParams, Memory},
+    checked::{In, Out},
+};
+
+use crate::{
+    memory::{Number, Place},
+    numbers::Numbers,
+    product::Case,
+    trial::{self, Trial},
+};
+
+/// Of a lesson. Those without special values are run in every order.
+fn lessons() -> Vec<Case> {
+    let all = [Numbers::Integers, Numbers::Corners].map(|numbers| {
+        let dense = |sizes| Case { numbers, ..Case::dense(sizes) };
+        let mut cases = [
+            // Ragged: several blocks and phases.
+            dense([33, 17, 49]),
+            dense([40, 70, 51]),
+            // It fits.
+            dense([16, 16, 16]),
+            // Small, and empty.
+            dense([1, 1, 1]),
+            dense([5, 7, 3]),
+            dense([20, 35, 0]),
+            // Several large blocks, whose rows may be read sixteen bytes at a time; and such rows of unaligned matrices.
+            dense([132, 260, 8]),
+            dense([12, 20, 8]),
+        ];
+        let [.., last] = &mut cases;
+        (last.a.offset, last.b.offset, last.c.offset) = (1, 1, 1);
+        cases
+    });
+    all.concat()
+}
+
+/// Of a general product. The first two are run in every order.
+fn cases(tile: usize, on_tensor_cores: bool) -> Vec<Case> {
+    // Several blocks of the smallest tile, part of one of another. More phases than there are stages, the last in part.
+    let (m, n, k) = match tile {
+        32 => (37, 45, 67),
+        _ if on_tensor_cores => (tile + 11, tile + 7, 65),
+        tile => (tile / 2 + 5, tile / 2 + 11, 35),
+    };
+    let strided = Place::strided;
+    let at = |place: Place, offset: usize| Place { offset, ..place };
+    let by = |place: Place, step: usize| Place { step, ..place };
+    let (four_m, four_n) = (m.next_multiple_of(4), n.next_multiple_of(4));
+    // Contiguous along k: elements are loaded one by one.
+    let plain = Case { b: strided([1, k]), ..Case::dense([m, n, k]) };
+    // Four elements at a time, where there are four.
+    let [a, b, c] = [strided([1, four_m]), strided([four_n, 1]), strided([four_n, 1])];
+    let wide = Case { a, b, c, alpha: 2.0, beta: -1.0, ..plain };
+    let unaligned = Case { a: at(a, 1), b: at(b, 1), c: at(c, 1), ..wide };
+    let small = Case { sizes: [6, 11, 5], ..wide };
+    let special = Case { numbers: Numbers::Corners, ..small };
+    let (five_n, six_n) = (5 * four_n, 6 * four_n);
+    let batch = |count, a_step, b_step, c_step| Case {
+        count,
+        a: by(a, 6 * four_m + a_step),
+        b: by(b, five_n + b_step),
+        c: by(c, six_n + c_step),
+        ..small
+    };
+    let mut cases = vec![
+        plain,
+        wide,
+        unaligned,
+        Case { beta: 0.5, bias: ROW_BIAS, activation: RELU, ..wide },
+        // Leading dimensions that are no multiples of four.
+        Case { a: strided([1, m]), b: strided([n, 1]), c: plain.c, ..wide },
+        // Four neighbours are not contiguous, though alignment suits; all rows of A are the same one.
+        Case {
+            sizes: [m, 11, 5],
+            a: strided([0, 4]),
+            b: strided([8, 3]),
+            c: strided([24, 2]),
+            bias: COL_BIAS,
+            ..plain
+        },
+        // Products of a batch begin at multiples of four elements, or do not.
+        Case { alpha: 0.0625, bias: COL_BIAS, activation: GELU, ..batch(3, 0, 0, 4) },
+        batch(2, 2, 1, 3),
+        Case { activation: RELU, beta: 0.0, ..special },
+        Case { a: strided([5, 1]), b: strided([1, 5]), ..special },
+        // k = 0.
+        Case { sizes: [6, 11, 0], bias: ROW_BIAS, ..unaligned },
+        Case { sizes: [20, 32, 0], beta: 1.0, activation: GELU, numbers: Numbers::Ends, ..wide },
+        Case { sizes: [1, 1, 1], ..wide },
+        // All of it fits.
+        Case { a: strided([1, 32]), alpha: 2.0, beta: -1.0, ..Case::dense([32, 64, 16]) },
+    ];
+    if on_tensor_cores {
+        // Their operands are copied in more ways. More stages than the ring has; rows of which every second begins between two
+        // copies, of as many elements as a tile has, and one more; and rows of A that are all the same one.
+        let one_row = Case { sizes: [20, 20, 40], a: strided([0, 1]), ..plain };
+        cases.extend([
+            Case { sizes: [9, 20, 330], a: strided([330, 1]), ..wide },
+            Case { sizes: [tile, tile, 64], a: strided([65, 1]), ..unaligned },
+            Case { sizes: [tile, tile + 1, 65], b: strided([tile + 1, 1]), ..unaligned },
+            one_row,
+            Case { a: at(one_row.a, 1), b: strided([1, 40]), ..one_row },
+        ]);
+    }
+    cases
+}
+
+pub fn of_product(product: &'static Product) -> Vec<Trial> {
+    let blocks = (product.block, product.tile);
+    let lessons = (lessons(), 8);
+    match product.kernel {
+        ProductKernel::Views { checked, .. } => {
+            trials::<_, f32, f32>(checked, blocks, lessons, false, |problem, a, b, c, _| {
+                (problem.m, problem.n, problem.k, a, b, c)
+            })
+        }
+        ProductKernel::Pointers(kernel) => {
+            trials::<_, f32, f32>(kernel, blocks, lessons, true, |problem, a, b, c, _| {
+                (problem.m, problem.n, problem.k, a.as_ptr(), b.as_ptr(), c.as_ptr())
+            })
+        }
+        ProductKernel::Gemm(kernel) => of_gemm(kernel, blocks),
+    }
+}
+
+pub fn of_general<T: Number, O: Number>(product: &'static GeneralProduct<T, O>) -> Vec<Trial> {
+    of_gemm(product.kernel, (product.block, product.tile))
+}
+
+fn of_gemm<T: Number, O: Number>(
+    GemmKernel { checked, .. }: GemmKernel<T, O>,
+    blocks: ([u32; 3], [u32; 2]),
+) -> Vec<Trial> {
+    let on_tensor_cores = checked.declaration.name.starts_with("gemm_mma");
+    let cases = (cases(blocks.1[0] as usize, on_tensor_cores), 2);
+    trials(checked, blocks, cases, false, |problem, a, b, c, bias| (problem, a, b, c, bias))
+}
+
+/// Trials of blocks that each have so many threads and such a tile, of which the first so many cases are run in all orders.
+fn trials<P: CheckableParams, T: Number, O: Number>(
+    kernel: &'static Kernel<P>,
+    (block, [rows, cols]): ([u32; 3], [u32; 2]),
+    (cases, in_all_orders): (Vec<Case>, usize),
+    by_pointers: bool,
+    params: fn(Problem, In<T>, In<T>, Out<O>, In<O>) -> P,
+) -> Vec<Trial> {
+    trial::trials(cases, in_all_orders, move |case, order| {
+        let (mut a, mut b) = (case.operand::<T>(0), case.operand::<T>(1));
+        let [m, n, _] = case.sizes.map(|size| size as u32);
+        let config = LaunchConfig {
+            dynamic_shared: kernel.declaration.dynamic_shared.unwrap_or(0),
+            ..LaunchConfig::new([n.div_ceil(cols), m.div_ceil(rows), case.count as u32], block)
+        };
+        let mut options = trial::options(order);
+        options.complete = a.is_dense() && b.is_dense();
+        if by_pointers {
+            // A view says of itself what it is a view of.
+            options.memory =
+                vec![Memory::new(a.pointer(), a.len, true), Memory::new(b.pointer(), b.len, true)];
+        }
+        case.launch(kernel, &config, options, |problem, c, bias| {
+            params(problem, a.view(), b.view(), c, bias)
+        })
+    })
+}

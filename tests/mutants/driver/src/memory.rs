@@ -1,0 +1,197 @@
+//! Batches of matrices in memory: where their elements are, what surrounds them, and a hash of it all.
+
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hasher},
+    marker::PhantomData,
+};
+
+use simt::{
+    Bf16, Element, F16, Tf32,
+    checked::{In, Out, TensorMap, TensorMaps},
+    device::BoxShape,
+};
+
+/// What matrices are of.
+pub trait Number: Element + Into<f64> {
+    /// What is in memory before anybody writes: of floats a NaN that no arithmetic makes.
+    const UNTOUCHED: Self;
+
+    fn of(value: f64) -> Self;
+
+    /// What is hashed: every NaN is the same one, except for [`UNTOUCHED`](Self::UNTOUCHED).
+    fn word(self) -> u64 {
+        let word = |number: Self| number.into().to_bits();
+        let is_other_nan = self.into().is_nan() && word(self) != word(Self::UNTOUCHED);
+        if is_other_nan { u64::MAX } else { word(self) }
+    }
+}
+
+macro_rules! numbers {
+    ($($number:ident: $untouched:expr, |$value:ident| $of:expr;)*) => {$(
+        impl Number for $number {
+            const UNTOUCHED: $number = $untouched;
+
+            fn of($value: f64) -> $number {
+                $of
+            }
+        }
+    )*};
+}
+
+numbers! {
+    f32: f32::from_bits(0x7fed_cba9), |value| value as f32;
+    f64: f64::from_bits(0x7ffe_dcba_9876_5432), |value| value;
+    Tf32: Tf32::from_bits(0x7fed_cba9), |value| Tf32::from_f32(value as f32);
+    Bf16: Bf16::from_bits(0x7fed), |value| Bf16::from_f32(value as f32);
+    F16: F16::from_bits(0x7fed), |value| F16::from_f32(value as f32);
+    u16: 0x7fed, |value| value as u16;
+    u32: 0x7fed_cba9, |value| value as u32;
+}
+
+/// Where the elements are.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// From one row to the next, and from one column to the next.
+    pub strides: [usize; 2],
+    /// From a 16-byte boundary to the first element.
+    pub offset: usize,
+    /// From one matrix to the next.
+    pub step: usize,
+    /// Rows are whole pieces of sixteen bytes, the last one too: a kernel may write anything to the rest of a last piece.
+    pub padded: bool,
+}
+
+impl Place {
+    pub fn strided(strides: [usize; 2]) -> Self {
+        Place { strides, offset: 0, step: 0, padded: false }
+    }
+
+    /// Of so many rows.
+    pub fn padded(rows: usize, pitch: usize) -> Self {
+        Place { strides: [pitch, 1], offset: 0, step: rows * pitch, padded: true }
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:?} from {} by {}", self.strides, self.offset, self.step)
+    }
+}
+
+/// Elements before and after; a multiple of sixteen bytes.
+const BAND: usize = 64;
+
+pub struct Matrix<T> {
+    /// Aligned to sixteen bytes.
+    memory: Vec<u128>,
+    /// Matrices, rows, columns.
+    pub size: [usize; 3],
+    pub place: Place,
+    /// Elements that a kernel is given.
+    pub len: usize,
+    elements: PhantomData<T>,
+}
+
+impl<T: Number> Matrix<T> {
+    /// All of it is [`Number::UNTOUCHED`].
+    pub fn new(size: [usize; 3], place: Place) -> Self {
+        let [count, rows, cols] = size;
+        let [between_rows, between_cols] = place.strides;
+        let len = match count * rows * cols {
+            0 => 0,
+            _ if place.padded => count * place.step,
+            _ => {
+                let last = (rows - 1) * between_rows + (cols - 1) * between_cols;
+                (count - 1) * place.step + last + 1
+            }
+        };
+        let bytes = (BAND + place.offset + len + BAND) * size_of::<T>();
+        let memory = vec![0; bytes.div_ceil(16)];
+        let mut matrix = Matrix { memory, size, place, len, elements: PhantomData };
+        matrix.all_mut().fill(T::UNTOUCHED);
+        matrix
+    }
+
+    pub fn vector(len: usize) -> Self {
+        Matrix::new([1, 1, len], Place::strided([0, 1]))
+    }
+
+    /// With such elements, given their matrix, row and column.
+    pub fn filled(mut self, value: impl Fn([usize; 3]) -> f64) -> Self {
+        let [count, rows, cols] = self.size;
+        let Place { strides: [between_rows, between_cols], offset, step, .. } = self.place;
+        let all = self.all_mut();
+        for n in 0..count * rows * cols {
+            let [i, row, col] = [n / (rows * cols), n / cols % rows, n % cols];
+            let at = i * step + row * between_rows + col * between_cols;
+            all[BAND + offset + at] = T::of(value([i, row, col]));
+        }
+        self
+    }
+
+    fn all_mut(&mut self) -> &mut [T] {
+        let len = self.memory.len() * (16 / size_of::<T>());
+        // SAFETY: so many elements fit, any bits are one, and `u128` is aligned to sixteen bytes.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr().cast(), len) }
+    }
+
+    /// The first element.
+    pub fn pointer(&mut self) -> *mut T {
+        let first = BAND + self.place.offset;
+        self.all_mut()[first..].as_mut_ptr()
+    }
+
+    /// Are there no elements between its own?
+    pub fn is_dense(&self) -> bool {
+        self.len == self.size.iter().product::<usize>()
+    }
+
+    pub fn view(&mut self) -> In<T> {
+        // SAFETY: a trial keeps its matrices until its launch has ended, and there are so many elements.
+        unsafe { In::new(self.pointer(), self.len) }
+    }
+
+    /// From its `first` element on. Does it hold values before the launch?
+    pub fn out(&mut self, first: usize, holds_values: bool) -> Out<T> {
+        let (pointer, len) = (self.pointer().wrapping_add(first), self.len - first);
+        // SAFETY: as in `view`.
+        unsafe { if holds_values { Out::new(pointer, len) } else { Out::uninit(pointer, len) } }
+    }
+
+    pub fn map(&mut self, shape: BoxShape) -> TensorMap<T> {
+        self.maps::<1>(shape).numbered(0)
+    }
+
+    /// A map for each alignment class of rows: of every `N`th row, from the multiple of `N` elements before it on. A class without
+    /// rows has the first row's.
+    pub fn maps<const N: usize>(&mut self, shape: BoxShape) -> TensorMaps<T, N> {
+        let ([count, rows, cols], Place { strides: [pitch, _], step, .. }) =
+            (self.size, self.place);
+        TensorMaps::new(std::array::from_fn(|class| {
+            let (start, rows) = match rows.saturating_sub(class) {
+                0 => (0, 1),
+                rows => (class * pitch, rows.div_ceil(N)),
+            };
+            let extents = [count, rows, cols + start % N];
+            let base = self.pointer().wrapping_add(start / N * N);
+            // SAFETY: as in `view`.
+            unsafe { TensorMap::new(base, extents, [step, N * pitch], shape) }
+                .expect("cases are as TMA takes them")
+        }))
+    }
+
+    /// Hashes all of it and around it, except for what may be anything.
+    pub fn hash(&mut self, hasher: &mut DefaultHasher) {
+        let (first, len, Place { strides, padded, .. }) =
+            (BAND + self.place.offset, self.len, self.place);
+        let cols = self.size[2];
+        let may_be_any = cols..cols.next_multiple_of(16 / size_of::<T>());
+        for (at, element) in self.all_mut().iter().enumerate() {
+            let is_inside = padded && (first..first + len).contains(&at);
+            if !is_inside || !may_be_any.contains(&((at - first) % strides[0])) {
+                hasher.write_u64(element.word());
+            }
+        }
+    }
+}
