@@ -133,7 +133,7 @@ fn lines(root: &Path) -> Result<()> {
         let Ok(text) = fs::read_to_string(root.join(&path)) else { continue };
         let (lines, name) = (text.lines().count() as u64, path.to_string_lossy());
         let limit = LONGER.iter().find(|(file, _)| *file == name).map(|&(_, limit)| limit);
-        if let Some(limit) = limit {
+        if limit.is_some() {
             ensure!(
                 lines > LINES.limit,
                 "{name} has {lines} lines: it is no exception any more, take it off the list in xtask/src/budgets.rs"

@@ -225,9 +225,11 @@ fn with_entries(
         let place = range(element);
         let Ok(tokens) = text[place.clone()].parse() else { bail!("no tokens") };
         let mut named = words(tokens);
+        // The driver names programs by themselves; they are few.
+        let is_program = named.iter().any(|word| word == "program");
         named.retain(|word| all.contains(word));
         ensure!(!named.is_empty(), "an entry without a kernel: {}", &text[place]);
-        if !named.iter().any(|name| wanted.contains(name)) {
+        if !is_program && !named.iter().any(|name| wanted.contains(name)) {
             let end = text[place.end..].find(',').map_or(place.end, |comma| place.end + comma + 1);
             text.replace_range(place.start..end, "");
             left_out.extend(named);
