@@ -6,6 +6,7 @@ use host::{Gemm, Shape, baseline::DenseBatch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{
@@ -195,19 +196,21 @@ impl Wanted {
     }
 }
 
-/// A product of row-major matrices.
+/// A product of row-major matrices, on all cores.
 fn multiply([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Vec<f64> {
     let mut c = vec![0.0; m * n];
+    assert!(a.len() == m * k && b.len() == k * n);
+    let rows_each = m.div_ceil(rayon::current_num_threads()).max(1);
     let (n_step, k_step) = (n as isize, k as isize);
-    let cores = gemm::Parallelism::Rayon(0);
-    // SAFETY: A, B and C have m k, k n and m n elements, in which the strides keep; C is borrowed mutably, and not read.
-    unsafe {
-        let (c, a, b) = (c.as_mut_ptr(), a.as_ptr(), b.as_ptr());
-        gemm::gemm(
-            m, n, k, c, 1, n_step, false, a, 1, k_step, b, 1, n_step, 0.0, 1.0, false, false,
-            false, cores,
-        );
-    }
+    c.par_chunks_mut((rows_each * n).max(1)).enumerate().for_each(|(part, c)| {
+        let (first, rows) = (part * rows_each, c.len() / n);
+        // SAFETY: A has `rows` rows of k elements from `first` on, B has k rows of n, and C's part has `rows` of n.
+        unsafe {
+            let a = a.as_ptr().add(first * k);
+            let (b, c) = (b.as_ptr(), c.as_mut_ptr());
+            matrixmultiply::dgemm(rows, k, n, 1.0, a, k_step, 1, b, n_step, 1, 0.0, c, n_step, 1);
+        }
+    });
     c
 }
 

@@ -3,6 +3,56 @@
 use host::{Buffer, Error, baseline::DenseBatch};
 use nalgebra::{DMatrixView, DMatrixViewMut, Dyn};
 
+use super::{
+    case::Set,
+    library::{Library, Ready},
+};
+
+/// Both libraries.
+pub(super) fn libraries() -> Vec<Box<dyn Library<f32, f32>>> {
+    vec![
+        Box::new(OnCpu { name: "nalgebra", product: nalgebra, takes: is_for_nalgebra }),
+        Box::new(OnCpu { name: "gemm", product: gemm, takes: |_| true }),
+    ]
+}
+
+/// A product of such a library.
+type Product = fn(&DenseBatch, &Buffer<f32>, &Buffer<f32>, &mut Buffer<f32>) -> host::Result<()>;
+
+/// A library of this machine.
+struct OnCpu {
+    name: &'static str,
+    product: Product,
+    /// Whether it can be asked for a product.
+    takes: fn(&DenseBatch) -> bool,
+}
+
+impl Library<f32, f32> for OnCpu {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn version(&self) -> String {
+        "as in Cargo.lock".to_owned()
+    }
+
+    fn prepare<'l>(
+        &'l self,
+        product: &DenseBatch,
+    ) -> host::Result<Option<Box<dyn Ready<f32, f32> + 'l>>> {
+        Ok(match (self.takes)(product) {
+            true => Some(Box::new((self.product, *product))),
+            false => None,
+        })
+    }
+}
+
+impl Ready<f32, f32> for (Product, DenseBatch) {
+    fn launch(&self, Set { a, b, c }: &mut Set<f32, f32>) -> host::Result<()> {
+        (self.0)(&self.1, a, b, c)
+    }
+}
+
 /// A, B and C in this machine's memory, all of a batch.
 type Slices<'a> = (&'a [f32], &'a [f32], &'a mut [f32]);
 
@@ -31,14 +81,14 @@ fn slices<'a>(
 /// Can nalgebra be asked for it? Where a size is 5 or less its own loops run instead of `matrixmultiply`'s, and in
 /// release 0.35 they leave the memory of a column whose elements are apart (`axcpy_uninit` takes the slice's length for
 /// the vector's).
-pub(super) fn is_for_nalgebra(product: &DenseBatch) -> bool {
+fn is_for_nalgebra(product: &DenseBatch) -> bool {
     let shape = product.shape;
     let small = [shape.m(), shape.n(), shape.k()].into_iter().any(|size| size <= 5);
     !small || product.transposed == [false, false]
 }
 
 /// `nalgebra`, by `gemm` of its matrices: they are column-major, so `C^T = B^T A^T`.
-pub(super) fn nalgebra(
+fn nalgebra(
     product: &DenseBatch,
     a: &Buffer<f32>,
     b: &Buffer<f32>,
@@ -74,7 +124,7 @@ pub(super) fn nalgebra(
 }
 
 /// The crate `gemm`, on all cores.
-pub(super) fn gemm(
+fn gemm(
     product: &DenseBatch,
     a: &Buffer<f32>,
     b: &Buffer<f32>,
@@ -121,7 +171,7 @@ pub(super) fn gemm(
 mod tests {
     use host::{Device, Gemm, Shape, operands};
 
-    use super::{super::library::Product, *};
+    use super::*;
 
     #[test]
     fn they_compute_what_we_do() {

@@ -1,8 +1,10 @@
 //! What kernels are held against: other people's libraries.
 
-use host::{Bf16, Buffer, Compute, F16, Stream, baseline::DenseBatch, gemm::Scalar};
+use host::{Bf16, Compute, F16, Stream, baseline::DenseBatch, gemm::Scalar};
 
-use super::{case::Set, cpu};
+use super::case::Set;
+#[cfg(feature = "baselines")]
+use super::cpu;
 use crate::cli::{args::Vs, note, types::Value};
 
 /// A library on a stream, for products of A and B of `T` and C of `O`.
@@ -45,12 +47,9 @@ pub(in crate::cli) trait Compared<O: Value>: Scalar<O> + Value {
 }
 
 impl Compared<f32> for f32 {
+    #[cfg(feature = "baselines")]
     fn on_cpu() -> Vec<Box<dyn Library<f32, f32>>> {
-        let (nalgebra, gemm) = (cpu::nalgebra, cpu::gemm);
-        vec![
-            Box::new(OnCpu { name: "nalgebra", product: nalgebra, takes: cpu::is_for_nalgebra }),
-            Box::new(OnCpu { name: "gemm", product: gemm, takes: |_| true }),
-        ]
+        cpu::libraries()
     }
 }
 
@@ -71,9 +70,17 @@ pub(in crate::cli) fn open<'a, T: Compared<O>, O: Value>(
             let limit = "nalgebra and gemm run on the CPU: --device cpu, or --vs cublas";
             Err(host::Error::argument("--vs", "cpu", limit))
         }
+        (Vs::Cpu, false) if !cfg!(feature = "baselines") => {
+            let limit = "this build has no CPU libraries to compare with: cargo run -p host --features baselines";
+            Err(host::Error::argument("--vs", "cpu", limit))
+        }
         (vs, false) => {
             let libraries = T::on_cpu();
             match (vs, libraries.is_empty()) {
+                (_, true) if !cfg!(feature = "baselines") => note(format_args!(
+                    "note: there is nothing to compare with: cuBLAS runs on a GPU alone, and libraries for the CPU are in a build \
+                     with --features baselines"
+                )),
                 (_, true) => note(format_args!(
                     "note: there is nothing to compare with: cuBLAS runs on a GPU alone, and nalgebra and the crate gemm \
                      know no {}",
@@ -86,44 +93,6 @@ pub(in crate::cli) fn open<'a, T: Compared<O>, O: Value>(
             }
             Ok(libraries)
         }
-    }
-}
-
-/// A product of such a library.
-pub(in crate::cli) type Product =
-    fn(&DenseBatch, &Buffer<f32>, &Buffer<f32>, &mut Buffer<f32>) -> host::Result<()>;
-
-/// A library of this machine.
-struct OnCpu {
-    name: &'static str,
-    product: Product,
-    /// Whether it can be asked for a product.
-    takes: fn(&DenseBatch) -> bool,
-}
-
-impl Library<f32, f32> for OnCpu {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn version(&self) -> String {
-        "as in Cargo.lock".to_owned()
-    }
-
-    fn prepare<'l>(
-        &'l self,
-        product: &DenseBatch,
-    ) -> host::Result<Option<Box<dyn Ready<f32, f32> + 'l>>> {
-        Ok(match (self.takes)(product) {
-            true => Some(Box::new((self.product, *product))),
-            false => None,
-        })
-    }
-}
-
-impl Ready<f32, f32> for (Product, DenseBatch) {
-    fn launch(&self, Set { a, b, c }: &mut Set<f32, f32>) -> host::Result<()> {
-        (self.0)(&self.1, a, b, c)
     }
 }
 

@@ -16,6 +16,7 @@
 
 pub(super) mod case;
 mod compare;
+#[cfg(feature = "baselines")]
 mod cpu;
 pub(super) mod library;
 mod machine;
