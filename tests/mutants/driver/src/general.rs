@@ -105,12 +105,12 @@ pub fn of_product(product: &'static Product) -> Vec<Trial> {
     let (blocks, lessons) = ((product.block, product.tile), (lessons(), 8));
     match product.kernel {
         ProductKernel::Views { checked, .. } => {
-            trials::<_, f32, f32>(checked, blocks, lessons, false, |problem, a, b, c, _| {
+            trials::<_, f32, f32>(checked, blocks, lessons, false, |problem, [a, b], c, _| {
                 (problem.m, problem.n, problem.k, a, b, c)
             })
         }
         ProductKernel::Pointers(kernel) => {
-            trials::<_, f32, f32>(kernel, blocks, lessons, true, |problem, a, b, c, _| {
+            trials::<_, f32, f32>(kernel, blocks, lessons, true, |problem, [a, b], c, _| {
                 (problem.m, problem.n, problem.k, a.as_ptr(), b.as_ptr(), c.as_ptr())
             })
         }
@@ -124,8 +124,11 @@ pub fn of_gemm<T: Number, O: Number>(
 ) -> Vec<Trial> {
     let on_tensor_cores = checked.declaration.name.starts_with("gemm_mma");
     let cases = (cases(blocks.1[0] as usize, on_tensor_cores), 2);
-    trials(checked, blocks, cases, false, |problem, a, b, c, bias| (problem, a, b, c, bias))
+    trials(checked, blocks, cases, false, |problem, [a, b], c, bias| (problem, a, b, c, bias))
 }
+
+/// The parameters of a kernel, made of these.
+type Params<P, T, O> = fn(Problem, [In<T>; 2], Out<O>, In<O>) -> P;
 
 /// Trials of blocks that each have so many threads and such a tile, of which the first so many cases are run in all orders.
 fn trials<P: CheckableParams, T: Number, O: Number>(
@@ -133,7 +136,7 @@ fn trials<P: CheckableParams, T: Number, O: Number>(
     (block, [rows, cols]): ([u32; 3], [u32; 2]),
     (cases, in_all_orders): (Vec<Case>, usize),
     by_pointers: bool,
-    params: fn(Problem, In<T>, In<T>, Out<O>, In<O>) -> P,
+    params: Params<P, T, O>,
 ) -> Vec<Trial> {
     product::trials(cases, in_all_orders, move |case, mut options| {
         let (mut a, mut b) = (case.operand::<T>(0), case.operand::<T>(1));
@@ -149,7 +152,7 @@ fn trials<P: CheckableParams, T: Number, O: Number>(
             options.memory = memory.map(|(pointer, len)| Memory::new(pointer, len, true)).into();
         }
         case.launch(kernel, &config, options, |problem, c, bias| {
-            params(problem, a.view(), b.view(), c, bias)
+            params(problem, [a.view(), b.view()], c, bias)
         })
     })
 }

@@ -1,6 +1,9 @@
 //! Batches of matrices in memory: where their elements are, what surrounds them, and a hash of it all.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hasher},
+};
 
 use simt::{
     Bf16, Element, F16, Tf32,
@@ -45,7 +48,7 @@ numbers! {
 }
 
 /// Where the elements are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default)]
 pub struct Place {
     /// From one row to the next, and from one column to the next.
     pub strides: [usize; 2],
@@ -59,12 +62,18 @@ pub struct Place {
 
 impl Place {
     pub fn strided(strides: [usize; 2]) -> Self {
-        Place { strides, offset: 0, step: 0, padded: false }
+        Place { strides, ..Place::default() }
     }
 
     /// Of so many rows.
     pub fn padded(rows: usize, pitch: usize) -> Self {
-        Place { strides: [pitch, 1], offset: 0, step: rows * pitch, padded: true }
+        Place { step: rows * pitch, padded: true, ..Place::strided([pitch, 1]) }
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:?} from {} by {}", self.strides, self.offset, self.step)
     }
 }
 
@@ -160,11 +169,10 @@ impl<T: Number> Matrix<T> {
     pub fn hash(&self, hasher: &mut DefaultHasher) {
         let (cols, pitch) = (self.size[2], self.place.strides[0]);
         let may_be_any = cols..cols.next_multiple_of(16 / size_of::<T>());
-        let first = self.start - BAND - self.place.offset;
         for (at, element) in
-            self.memory[first..].iter().take(2 * BAND + self.place.offset + self.len).enumerate()
+            (0usize..).zip(&self.memory[self.start - BAND..][..self.len + 2 * BAND])
         {
-            let at = (at + first).wrapping_sub(self.start);
+            let at = at.wrapping_sub(BAND);
             if !self.place.padded || at >= self.len || !may_be_any.contains(&(at % pitch)) {
                 hasher.write_u64(element.word());
             }

@@ -1,8 +1,9 @@
 //! What A and B hold.
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Numbers {
     /// Small integers, none of them zero.
+    #[default]
     Integers,
     /// The same, and C such that GELU comes to its ends.
     Ends,

@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, hash::DefaultHasher, rc::Rc};
 
-use gpu::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, ROW_BIAS};
+use gpu::problem::{COL_BIAS, GELU, NO_BIAS, Problem, ROW_BIAS};
 use simt::{
     Kernel, LaunchConfig,
     check::{self, CheckableParams, Memory, Options, Order},
@@ -77,7 +77,7 @@ pub unsafe fn launch<P: CheckableParams>(
 }
 
 /// `C = activation(alpha A B + beta C + bias)`, so many times.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Case {
     /// m, n, k.
     pub sizes: [usize; 3],
@@ -104,22 +104,9 @@ impl Case {
     /// Dense row-major matrices, and nothing but their product.
     pub fn dense(sizes @ [m, n, k]: [usize; 3]) -> Self {
         let row_major = |rows, cols| Place { step: rows * cols, ..Place::strided([cols, 1]) };
-        Case {
-            sizes,
-            count: 1,
-            numbers: Numbers::Integers,
-            along_k: [true, false],
-            a: row_major(m, k),
-            b: row_major(k, n),
-            c: row_major(m, n),
-            alpha: 1.0,
-            beta: 0.0,
-            bias: NO_BIAS,
-            activation: IDENTITY,
-            blocks: 1,
-            parts: 1,
-            wide: 0,
-        }
+        let [a, b, c] = [row_major(m, k), row_major(k, n), row_major(m, n)];
+        let one = Case { count: 1, alpha: 1.0, blocks: 1, parts: 1, ..Case::default() };
+        Case { sizes, along_k: [true, false], a, b, c, ..one }
     }
 
     /// Matrices, rows and columns of A (0) or B (1) as they are in memory.
@@ -150,46 +137,31 @@ impl Case {
         if beta != 0.0 {
             c = c.filled(|at @ [_, row, col]| match (self.numbers, row * n + col) {
                 // Where GELU's error function ends, or rounds past its end, of f32 and of f64.
-                (Numbers::Ends, 0) => 21551.0 / 4096.0,
-                (Numbers::Ends, 1) => 34099.0 / 4096.0,
+                (Numbers::Ends, at @ ..2) => [21551.0, 34099.0][at] / 4096.0,
                 (Numbers::Ends, number) => number as f64 / -64.0,
                 _ => integer(2, at).into(),
             });
         }
-        let biases = if bias == ROW_BIAS {
-            m
-        } else if bias == COL_BIAS {
-            n
-        } else {
-            0
-        };
-        let mut added = Matrix::<O>::vector(biases).filled(|[.., at]| match at {
+        const { assert!(NO_BIAS == 0 && ROW_BIAS == 1 && COL_BIAS == 2) };
+        let mut added = Matrix::<O>::vector([0, m, n][bias as usize]).filled(|[.., at]| match at {
             // So large that nothing else matters.
             2 if activation == GELU => -4096.0,
             4 if activation == GELU => 4096.0,
             _ => (at % 64) as f64 - 32.0,
         });
         let places = [self.a, self.b, self.c];
-        let [mut a, mut b, c_strides] = places.map(|it| it.strides.map(|stride| stride as u64));
-        if !self.along_k[0] {
-            a.reverse();
-        }
-        if self.along_k[1] {
-            b.reverse();
-        }
-        let problem = Problem {
-            products: count as u32,
-            wide: self.wide as u64,
-            alpha,
-            beta,
-            bias,
-            activation,
-            a,
-            b,
-            c: c_strides,
-            batch: places.map(|place| place.step as u64),
-            ..Problem::dense(m as u32, n as u32, k as u32)
+        let strides = |which: usize, transposed: bool| {
+            let [row, col] = places[which].strides.map(|stride| stride as u64);
+            if transposed { [col, row] } else { [row, col] }
         };
+        let mut problem = Problem::dense(m as u32, n as u32, k as u32);
+        (problem.products, problem.wide) = (count as u32, self.wide as u64);
+        (problem.alpha, problem.beta) = (alpha, beta);
+        (problem.bias, problem.activation) = (bias, activation);
+        problem.a = strides(0, !self.along_k[0]);
+        problem.b = strides(1, self.along_k[1]);
+        problem.c = strides(2, false);
+        problem.batch = places.map(|place| place.step as u64);
         if !options.memory.is_empty() {
             options.memory.push(Memory::new(c.pointer(), c.len, false));
         }

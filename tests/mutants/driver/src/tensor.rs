@@ -202,10 +202,13 @@ fn placed<T, O>(product: &TensorProduct<T, O>, case: &Case) -> (Case, LaunchConf
     (Case { a, b, ..case }, config)
 }
 
-/// Trials of a kernel that takes the problem, what is made of A and of B, C and bias.
+/// The problem, what is made of A and of B, C and bias.
+type TwoParams<A, B, O> = (Problem, A, B, Out<O>, In<O>);
+
+/// Trials of a kernel that takes these.
 fn of_two<T, O: Number, E: Number, A: Checkable, B: Checkable>(
     product: &'static TensorProduct<T, O>,
-    kernel: &'static Kernel<(Problem, A, B, Out<O>, In<O>)>,
+    kernel: &'static Kernel<TwoParams<A, B, O>>,
     of_a: fn(&mut Matrix<E>, BoxShape) -> A,
     of_b: fn(&mut Matrix<E>, BoxShape) -> B,
 ) -> Vec<Trial> {
