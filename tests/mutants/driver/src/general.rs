@@ -2,7 +2,7 @@
 
 use gpu::{
     problem::{COL_BIAS, GELU, Problem, RELU, ROW_BIAS},
-    registry::{GemmKernel, GeneralProduct, Product, ProductKernel},
+    registry::{GemmKernel, Product, ProductKernel},
 };
 use simt::{
     Kernel, LaunchConfig,
@@ -13,33 +13,25 @@ use simt::{
 use crate::{
     memory::{Number, Place},
     numbers::Numbers,
-    product::Case,
-    trial::{self, Trial},
+    product::{self, Case, Trial},
 };
 
 /// Of a lesson. Those without special values are run in every order.
 fn lessons() -> Vec<Case> {
-    let all = [Numbers::Integers, Numbers::Corners].map(|numbers| {
-        let dense = |sizes| Case { numbers, ..Case::dense(sizes) };
-        let mut cases = [
-            // Ragged: several blocks and phases.
-            dense([33, 17, 49]),
-            dense([40, 70, 51]),
-            // It fits.
-            dense([16, 16, 16]),
-            // Small, and empty.
-            dense([1, 1, 1]),
-            dense([5, 7, 3]),
-            dense([20, 35, 0]),
-            // Several large blocks, whose rows may be read sixteen bytes at a time; and such rows of unaligned matrices.
-            dense([132, 260, 8]),
-            dense([12, 20, 8]),
-        ];
-        let [.., last] = &mut cases;
-        (last.a.offset, last.b.offset, last.c.offset) = (1, 1, 1);
-        cases
-    });
-    all.concat()
+    // Ragged, of several blocks and phases; one that fits; small and empty ones.
+    let aligned = [[33, 17, 49], [40, 70, 51], [16, 16, 16], [1, 1, 1], [5, 7, 3], [20, 35, 0]];
+    // Several large blocks, whose rows may be read sixteen bytes at a time; and such rows of unaligned matrices.
+    let wide = [([132, 260, 8], 0), ([12, 20, 8], 1)];
+    let shapes = aligned.map(|sizes| (sizes, 0)).into_iter().chain(wide);
+    let case = |(numbers, (sizes, offset))| {
+        let case = Case { numbers, ..Case::dense(sizes) };
+        let [a, b, c] = [case.a, case.b, case.c].map(|place| Place { offset, ..place });
+        Case { a, b, c, ..case }
+    };
+    let all = [Numbers::Integers, Numbers::Corners];
+    all.into_iter()
+        .flat_map(|numbers| shapes.clone().map(move |shape| case((numbers, shape))))
+        .collect()
 }
 
 /// Of a general product. The first two are run in every order.
@@ -62,13 +54,9 @@ fn cases(tile: usize, on_tensor_cores: bool) -> Vec<Case> {
     let unaligned = Case { a: at(a, 1), b: at(b, 1), c: at(c, 1), ..wide };
     let small = Case { sizes: [6, 11, 5], ..wide };
     let special = Case { numbers: Numbers::Corners, ..small };
-    let (five_n, six_n) = (5 * four_n, 6 * four_n);
-    let batch = |count, a_step, b_step, c_step| Case {
-        count,
-        a: by(a, 6 * four_m + a_step),
-        b: by(b, five_n + b_step),
-        c: by(c, six_n + c_step),
-        ..small
+    let batch = |count, [of_a, of_b, of_c]: [usize; 3]| {
+        let (a, b) = (by(a, 6 * four_m + of_a), by(b, 5 * four_n + of_b));
+        Case { count, a, b, c: by(c, 6 * four_n + of_c), ..small }
     };
     let mut cases = vec![
         plain,
@@ -87,8 +75,8 @@ fn cases(tile: usize, on_tensor_cores: bool) -> Vec<Case> {
             ..plain
         },
         // Products of a batch begin at multiples of four elements, or do not.
-        Case { alpha: 0.0625, bias: COL_BIAS, activation: GELU, ..batch(3, 0, 0, 4) },
-        batch(2, 2, 1, 3),
+        Case { alpha: 0.0625, bias: COL_BIAS, activation: GELU, ..batch(3, [0, 0, 4]) },
+        batch(2, [2, 1, 3]),
         Case { activation: RELU, beta: 0.0, ..special },
         Case { a: strided([5, 1]), b: strided([1, 5]), ..special },
         // k = 0.
@@ -114,16 +102,15 @@ fn cases(tile: usize, on_tensor_cores: bool) -> Vec<Case> {
 }
 
 pub fn of_product(product: &'static Product) -> Vec<Trial> {
-    let blocks = (product.block, product.tile);
-    let lessons = (lessons(), 8);
+    let (blocks, lessons) = ((product.block, product.tile), (lessons(), 8));
     match product.kernel {
         ProductKernel::Views { checked, .. } => {
-            trials::<_, f32, f32>(checked, blocks, lessons, false, |problem, a, b, c, _| {
+            trials::<_, f32, f32>(checked, blocks, lessons, false, |problem, [a, b], c, _| {
                 (problem.m, problem.n, problem.k, a, b, c)
             })
         }
         ProductKernel::Pointers(kernel) => {
-            trials::<_, f32, f32>(kernel, blocks, lessons, true, |problem, a, b, c, _| {
+            trials::<_, f32, f32>(kernel, blocks, lessons, true, |problem, [a, b], c, _| {
                 (problem.m, problem.n, problem.k, a.as_ptr(), b.as_ptr(), c.as_ptr())
             })
         }
@@ -131,18 +118,17 @@ pub fn of_product(product: &'static Product) -> Vec<Trial> {
     }
 }
 
-pub fn of_general<T: Number, O: Number>(product: &'static GeneralProduct<T, O>) -> Vec<Trial> {
-    of_gemm(product.kernel, (product.block, product.tile))
-}
-
-fn of_gemm<T: Number, O: Number>(
+pub fn of_gemm<T: Number, O: Number>(
     GemmKernel { checked, .. }: GemmKernel<T, O>,
     blocks: ([u32; 3], [u32; 2]),
 ) -> Vec<Trial> {
     let on_tensor_cores = checked.declaration.name.starts_with("gemm_mma");
     let cases = (cases(blocks.1[0] as usize, on_tensor_cores), 2);
-    trials(checked, blocks, cases, false, |problem, a, b, c, bias| (problem, a, b, c, bias))
+    trials(checked, blocks, cases, false, |problem, [a, b], c, bias| (problem, a, b, c, bias))
 }
+
+/// The parameters of a kernel, made of these.
+type Params<P, T, O> = fn(Problem, [In<T>; 2], Out<O>, In<O>) -> P;
 
 /// Trials of blocks that each have so many threads and such a tile, of which the first so many cases are run in all orders.
 fn trials<P: CheckableParams, T: Number, O: Number>(
@@ -150,24 +136,23 @@ fn trials<P: CheckableParams, T: Number, O: Number>(
     (block, [rows, cols]): ([u32; 3], [u32; 2]),
     (cases, in_all_orders): (Vec<Case>, usize),
     by_pointers: bool,
-    params: fn(Problem, In<T>, In<T>, Out<O>, In<O>) -> P,
+    params: Params<P, T, O>,
 ) -> Vec<Trial> {
-    trial::trials(cases, in_all_orders, move |case, order| {
+    product::trials(cases, in_all_orders, move |case, mut options| {
         let (mut a, mut b) = (case.operand::<T>(0), case.operand::<T>(1));
         let [m, n, _] = case.sizes.map(|size| size as u32);
         let config = LaunchConfig {
             dynamic_shared: kernel.declaration.dynamic_shared.unwrap_or(0),
             ..LaunchConfig::new([n.div_ceil(cols), m.div_ceil(rows), case.count as u32], block)
         };
-        let mut options = trial::options(order);
         options.complete = a.is_dense() && b.is_dense();
         if by_pointers {
             // A view says of itself what it is a view of.
-            options.memory =
-                vec![Memory::new(a.pointer(), a.len, true), Memory::new(b.pointer(), b.len, true)];
+            let memory = [(a.pointer(), a.len), (b.pointer(), b.len)];
+            options.memory = memory.map(|(pointer, len)| Memory::new(pointer, len, true)).into();
         }
         case.launch(kernel, &config, options, |problem, c, bias| {
-            params(problem, a.view(), b.view(), c, bias)
+            params(problem, [a.view(), b.view()], c, bias)
         })
     })
 }

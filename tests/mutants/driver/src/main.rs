@@ -8,14 +8,12 @@
 //! A mutation is a run-time switch in the source of crate `gpu`, woven into a copy of the workspace, which refers to [`MUTATION`] and
 //! [`mutation_reached`]. Without one both are unused, and the kernels are as they are.
 
-mod copies;
 mod general;
 mod memory;
 mod numbers;
 mod product;
 mod slices;
 mod tensor;
-mod trial;
 
 use std::{
     hash::Hasher,
@@ -24,9 +22,12 @@ use std::{
     time::Instant,
 };
 
-use gpu::registry::{self, Contract, Entry};
+use gpu::{
+    checked::kernels::{gemm::pad, gemm_sliced},
+    registry::{self, Contract},
+};
 
-use crate::trial::{Outcome, Trial};
+use crate::product::Trial;
 
 /// The mutation that is on; 0: none; `u32::MAX`: none, and sites that are passed are reported.
 #[unsafe(no_mangle)]
@@ -35,7 +36,7 @@ pub static MUTATION: AtomicU32 = AtomicU32::new(0);
 /// A bit for each site.
 static REACHED: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
-/// The site has been passed. Called by many threads at once.
+/// The site has been passed. Many threads call it at once.
 #[unsafe(no_mangle)]
 pub extern "Rust" fn mutation_reached(site: u32) {
     let (word, bit) = (&REACHED[site as usize / 64], 1 << (site % 64));
@@ -44,65 +45,55 @@ pub extern "Rust" fn mutation_reached(site: u32) {
     }
 }
 
-const USAGE: &str =
-    "usage: mutants-driver cover KERNEL..\n       mutants-driver run ID KERNEL:TRIAL:HASH..";
-
 fn main() -> ExitCode {
     let arguments = std::env::args().skip(1).collect::<Vec<_>>();
-    let arguments = arguments.iter().map(String::as_str).collect::<Vec<_>>();
-    let done = match &*arguments {
-        ["cover", kernels @ ..] => cover(kernels),
+    let done = match &*arguments.iter().map(String::as_str).collect::<Vec<_>>() {
+        ["cover", kernels @ ..] => kernels.iter().try_for_each(|kernel| cover(kernel)),
         ["run", id, trials @ ..] => run(id, trials),
-        _ => Err(USAGE.to_owned()),
+        _ => Err("cover or run".to_owned()),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("{message}");
-            ExitCode::from(2)
-        }
-    }
+    let Err(message) = done else { return ExitCode::SUCCESS };
+    eprintln!("{message}\nusage: mutants-driver cover KERNEL..");
+    eprintln!("       mutants-driver run ID KERNEL:TRIAL:HASH..");
+    ExitCode::from(2)
 }
 
-fn cover(kernels: &[&str]) -> Result<(), String> {
+fn cover(kernel: &str) -> Result<(), String> {
     MUTATION.store(u32::MAX, Relaxed);
-    for &kernel in kernels {
-        for (number, trial) in trials(kernel)?.iter().enumerate() {
-            REACHED.iter().for_each(|word| word.store(0, Relaxed));
-            let begin = Instant::now();
-            let Outcome { found, hasher } = (trial.run)();
-            let micros = begin.elapsed().as_micros() as u64;
-            let is_reached =
-                |site: &usize| REACHED[site / 64].load(Relaxed) >> (site % 64) & 1 == 1;
-            let reached = (0..64 * REACHED.len()).filter(is_reached).collect::<Vec<_>>();
-            let line = serde_json::json!({
-                "kernel": kernel, "trial": number, "what": trial.what, "micros": micros,
-                "hash": format!("{:016x}", hasher.finish()), "found": found, "reached": reached,
-            });
-            println!("{line}");
-        }
+    for (number, trial) in trials(kernel)?.iter().enumerate() {
+        REACHED.iter().for_each(|word| word.store(0, Relaxed));
+        let begin = Instant::now();
+        let outcome = (trial.run)();
+        let micros = begin.elapsed().as_micros() as u64;
+        let is_reached = |site: &usize| REACHED[site / 64].load(Relaxed) >> (site % 64) & 1 == 1;
+        let line = serde_json::json!({
+            "kernel": kernel, "trial": number, "what": trial.what, "micros": micros,
+            "hash": format!("{:016x}", outcome.hasher.finish()), "found": outcome.found,
+            "reached": (0..64 * REACHED.len()).filter(is_reached).collect::<Vec<_>>(),
+        });
+        println!("{line}");
     }
     Ok(())
 }
 
 fn run(id: &str, of_kernels: &[&str]) -> Result<(), String> {
-    MUTATION.store(id.parse().map_err(|_| USAGE)?, Relaxed);
+    MUTATION.store(id.parse().map_err(|_| format!("{id}: no number"))?, Relaxed);
     let mut is_wrong = false;
     for argument in of_kernels {
-        let [kernel, number, hash] = *argument.split(':').collect::<Vec<_>>() else {
-            return Err(USAGE.to_owned());
-        };
-        let number = number.parse::<usize>().map_err(|_| USAGE)?;
-        let expected = u64::from_str_radix(hash, 16).map_err(|_| USAGE)?;
+        let mut parts = argument.split(':');
+        let no_trial = || format!("{argument}: no KERNEL:TRIAL:HASH");
+        let mut part = || parts.next().ok_or_else(no_trial);
+        let (kernel, number, hash) = (part()?, part()?.parse::<usize>(), part()?);
+        let expected = u64::from_str_radix(hash, 16).map_err(|_| no_trial())?;
         let trials = trials(kernel)?;
-        let trial = trials.get(number).ok_or(format!("{kernel} has no trial {number}"))?;
-        let Outcome { found, hasher } = (trial.run)();
-        found.iter().for_each(|kind| println!("found {kind}"));
-        if hasher.finish() != expected && !is_wrong {
+        let trial = number.ok().and_then(|number| trials.get(number)).ok_or_else(no_trial)?;
+        let outcome = (trial.run)();
+        outcome.found.iter().for_each(|kind| println!("found {kind}"));
+        if outcome.hasher.finish() != expected && !is_wrong {
             println!("wrong {kernel} {}", trial.what);
             is_wrong = true;
         }
-        if !found.is_empty() {
+        if !outcome.found.is_empty() {
             break;
         }
     }
@@ -112,25 +103,28 @@ fn run(id: &str, of_kernels: &[&str]) -> Result<(), String> {
 
 /// All trials of a kernel.
 fn trials(kernel: &str) -> Result<Vec<Trial>, String> {
-    let entry = registry::find(kernel).ok_or(format!("{kernel}: no such kernel"))?;
-    of_entry(entry).ok_or(format!("{kernel}: there are no cases for it"))
-}
-
-fn of_entry(entry: &'static Entry) -> Option<Vec<Trial>> {
-    Some(match &entry.contract {
-        Contract::Product(product) => general::of_product(product),
-        Contract::ProductF64(product) => general::of_general(product),
-        Contract::ProductBf16(product) => general::of_general(product),
-        Contract::ProductBf16F32(product) => general::of_general(product),
-        Contract::ProductF16(product) => general::of_general(product),
-        Contract::ProductF16F32(product) => general::of_general(product),
-        Contract::ProductTf32(product) => general::of_general(product),
-        Contract::TensorProduct(product) => tensor::of_f32(product)?,
-        Contract::TensorProductBf16(product) => tensor::of_16_bits(product)?,
-        Contract::TensorProductBf16F32(product) => tensor::of_16_bits(product)?,
-        Contract::TensorProductF16(product) => tensor::of_16_bits(product)?,
-        Contract::TensorProductF16F32(product) => tensor::of_16_bits(product)?,
-        Contract::Program(_) => copies::of_program(entry.name())?,
-        _ => return None,
+    let entry = registry::find(kernel).ok_or_else(|| format!("{kernel}: no such kernel"))?;
+    Ok(match &entry.contract {
+        Contract::Product(it) => general::of_product(it),
+        Contract::ProductF64(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
+        Contract::ProductBf16(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
+        Contract::ProductBf16F32(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
+        Contract::ProductF16(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
+        Contract::ProductF16F32(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
+        Contract::ProductTf32(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
+        Contract::TensorProduct(it) => tensor::trials(it),
+        Contract::TensorProductBf16(it) => tensor::trials(it),
+        Contract::TensorProductBf16F32(it) => tensor::trials(it),
+        Contract::TensorProductF16(it) => tensor::trials(it),
+        Contract::TensorProductF16F32(it) => tensor::trials(it),
+        _ => match kernel {
+            "pad_rows" => slices::pads(&pad::pad_rows, false),
+            "pad_rows_u16" => slices::pads(&pad::pad_rows_u16, false),
+            "turn_rows" => slices::pads(&pad::turn_rows, true),
+            "turn_rows_u16" => slices::pads(&pad::turn_rows_u16, true),
+            "cut_bf16x3" => slices::splits(&gemm_sliced::slices::cut_bf16x3),
+            "cut_f16x2" => slices::splits(&gemm_sliced::halves::cut_f16x2),
+            _ => return Err(format!("{kernel}: there are no cases for it")),
+        },
     })
 }

@@ -3,7 +3,6 @@
 use std::{
     fmt,
     hash::{DefaultHasher, Hasher},
-    marker::PhantomData,
 };
 
 use simt::{
@@ -21,9 +20,8 @@ pub trait Number: Element + Into<f64> {
 
     /// What is hashed: every NaN is the same one, except for [`UNTOUCHED`](Self::UNTOUCHED).
     fn word(self) -> u64 {
-        let word = |number: Self| number.into().to_bits();
-        let is_other_nan = self.into().is_nan() && word(self) != word(Self::UNTOUCHED);
-        if is_other_nan { u64::MAX } else { word(self) }
+        let [it, untouched] = [self, Self::UNTOUCHED].map(|number| number.into().to_bits());
+        if self.into().is_nan() && it != untouched { u64::MAX } else { it }
     }
 }
 
@@ -50,7 +48,7 @@ numbers! {
 }
 
 /// Where the elements are.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Place {
     /// From one row to the next, and from one column to the next.
     pub strides: [usize; 2],
@@ -64,12 +62,12 @@ pub struct Place {
 
 impl Place {
     pub fn strided(strides: [usize; 2]) -> Self {
-        Place { strides, offset: 0, step: 0, padded: false }
+        Place { strides, ..Place::default() }
     }
 
     /// Of so many rows.
     pub fn padded(rows: usize, pitch: usize) -> Self {
-        Place { strides: [pitch, 1], offset: 0, step: rows * pitch, padded: true }
+        Place { step: rows * pitch, padded: true, ..Place::strided([pitch, 1]) }
     }
 }
 
@@ -79,38 +77,34 @@ impl fmt::Debug for Place {
     }
 }
 
-/// Elements before and after; a multiple of sixteen bytes.
+/// Elements before and after.
 const BAND: usize = 64;
 
 pub struct Matrix<T> {
-    /// Aligned to sixteen bytes.
-    memory: Vec<u128>,
+    memory: Vec<T>,
+    /// The first element.
+    start: usize,
     /// Matrices, rows, columns.
     pub size: [usize; 3],
     pub place: Place,
     /// Elements that a kernel is given.
     pub len: usize,
-    elements: PhantomData<T>,
 }
 
 impl<T: Number> Matrix<T> {
     /// All of it is [`Number::UNTOUCHED`].
-    pub fn new(size: [usize; 3], place: Place) -> Self {
-        let [count, rows, cols] = size;
+    pub fn new(size @ [count, rows, cols]: [usize; 3], place: Place) -> Self {
         let [between_rows, between_cols] = place.strides;
         let len = match count * rows * cols {
             0 => 0,
             _ if place.padded => count * place.step,
             _ => {
-                let last = (rows - 1) * between_rows + (cols - 1) * between_cols;
-                (count - 1) * place.step + last + 1
+                (count - 1) * place.step + (rows - 1) * between_rows + (cols - 1) * between_cols + 1
             }
         };
-        let bytes = (BAND + place.offset + len + BAND) * size_of::<T>();
-        let memory = vec![0; bytes.div_ceil(16)];
-        let mut matrix = Matrix { memory, size, place, len, elements: PhantomData };
-        matrix.all_mut().fill(T::UNTOUCHED);
-        matrix
+        let memory = vec![T::UNTOUCHED; 2 * BAND + place.offset + len + 16];
+        let start = BAND + memory[BAND..].as_ptr().align_offset(16) + place.offset;
+        Matrix { memory, start, size, place, len }
     }
 
     pub fn vector(len: usize) -> Self {
@@ -119,27 +113,17 @@ impl<T: Number> Matrix<T> {
 
     /// With such elements, given their matrix, row and column.
     pub fn filled(mut self, value: impl Fn([usize; 3]) -> f64) -> Self {
-        let [count, rows, cols] = self.size;
-        let Place { strides: [between_rows, between_cols], offset, step, .. } = self.place;
-        let all = self.all_mut();
+        let ([count, rows, cols], [between_rows, between_cols]) = (self.size, self.place.strides);
         for n in 0..count * rows * cols {
             let [i, row, col] = [n / (rows * cols), n / cols % rows, n % cols];
-            let at = i * step + row * between_rows + col * between_cols;
-            all[BAND + offset + at] = T::of(value([i, row, col]));
+            let at = i * self.place.step + row * between_rows + col * between_cols;
+            self.memory[self.start + at] = T::of(value([i, row, col]));
         }
         self
     }
 
-    fn all_mut(&mut self) -> &mut [T] {
-        let len = self.memory.len() * (16 / size_of::<T>());
-        // SAFETY: so many elements fit, any bits are one, and `u128` is aligned to sixteen bytes.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr().cast(), len) }
-    }
-
-    /// The first element.
     pub fn pointer(&mut self) -> *mut T {
-        let first = BAND + self.place.offset;
-        self.all_mut()[first..].as_mut_ptr()
+        self.memory[self.start..].as_mut_ptr()
     }
 
     /// Are there no elements between its own?
@@ -173,23 +157,23 @@ impl<T: Number> Matrix<T> {
                 0 => (0, 1),
                 rows => (class * pitch, rows.div_ceil(N)),
             };
-            let extents = [count, rows, cols + start % N];
             let base = self.pointer().wrapping_add(start / N * N);
+            let extents = [count, rows, cols + start % N];
             // SAFETY: as in `view`.
-            unsafe { TensorMap::new(base, extents, [step, N * pitch], shape) }
-                .expect("cases are as TMA takes them")
+            let map = unsafe { TensorMap::new(base, extents, [step, N * pitch], shape) };
+            map.expect("cases are as TMA takes them")
         }))
     }
 
     /// Hashes all of it and around it, except for what may be anything.
-    pub fn hash(&mut self, hasher: &mut DefaultHasher) {
-        let (first, len, Place { strides, padded, .. }) =
-            (BAND + self.place.offset, self.len, self.place);
-        let cols = self.size[2];
+    pub fn hash(&self, hasher: &mut DefaultHasher) {
+        let (cols, pitch) = (self.size[2], self.place.strides[0]);
         let may_be_any = cols..cols.next_multiple_of(16 / size_of::<T>());
-        for (at, element) in self.all_mut().iter().enumerate() {
-            let is_inside = padded && (first..first + len).contains(&at);
-            if !is_inside || !may_be_any.contains(&((at - first) % strides[0])) {
+        for (at, element) in
+            (0usize..).zip(&self.memory[self.start - BAND..][..self.len + 2 * BAND])
+        {
+            let at = at.wrapping_sub(BAND);
+            if !self.place.padded || at >= self.len || !may_be_any.contains(&(at % pitch)) {
                 hasher.write_u64(element.word());
             }
         }

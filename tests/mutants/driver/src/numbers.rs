@@ -1,9 +1,9 @@
 //! What A and B hold.
 
-/// What matrices hold.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Numbers {
     /// Small integers, none of them zero.
+    #[default]
     Integers,
     /// The same, and C such that GELU comes to its ends.
     Ends,
@@ -12,9 +12,9 @@ pub enum Numbers {
     Corners,
     /// Numbers of 24 bits, so that no slice is zero; larger ones in each further patch.
     Full,
-    /// And infinities, NaN, zeros, and rows of A of another size: of a warp's elements a few are doubted, or many.
+    /// And infinities, NaN, zeros, and rows of A of another size: of a warp's elements a few are uncertain, or many.
     Special,
-    /// A few numbers that slices of bf16 do not hold, one of 2^100, and columns of zeros, which are doubted with them.
+    /// A few numbers that slices of bf16 do not hold, one of 2^100, and columns of zeros, which are uncertain with them.
     Tiny,
     /// Each product of a batch is about one end of what bf16 and f32 hold.
     Small,
@@ -22,7 +22,7 @@ pub enum Numbers {
     Scaled,
     /// Each product of a batch is about one end of what a factor of scaled slices can be, or of what is exact.
     Far,
-    /// What is doubted is so for the last steps of k alone.
+    /// Uncertain because of the last steps of k alone.
     Last,
     /// Zeros of either sign.
     Zeros,
@@ -79,10 +79,8 @@ impl Numbers {
                 _ if which == 0 && outer % 16 == 9 || which == 1 && outer % 32 == 20 => 0.0,
                 _ if which == 0 && outer % 64 == 13 => times(-30),
                 // In no slice of the only patch where it is not zero.
-                _ if which == 0 && outer % 64 == 40 => match p {
-                    64..128 => times(-60),
-                    _ => 0.0,
-                },
+                (0, _, 64..128) if outer % 64 == 40 => times(-60),
+                (0, ..) if outer % 64 == 40 => 0.0,
                 // Rows that are ever smaller: of which sums can be relied on is said by few.
                 (0, 48..64, _) => times(-2 * (outer as i32 - 48)),
                 // A patch that loses much, beside tiles without it.

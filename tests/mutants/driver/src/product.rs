@@ -1,26 +1,89 @@
-//! Cases of products, and their launches.
+//! Trials, and cases of products and their launches.
 
-use gpu::problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, ROW_BIAS};
+use std::{fmt::Debug, hash::DefaultHasher, rc::Rc};
+
+use gpu::problem::{COL_BIAS, GELU, NO_BIAS, Problem, ROW_BIAS};
 use simt::{
     Kernel, LaunchConfig,
-    check::{CheckableParams, Memory, Options},
+    check::{self, CheckableParams, Memory, Options, Order},
     checked::{In, Out},
 };
 
 use crate::{
     memory::{Matrix, Number, Place},
     numbers::{Numbers, integer},
-    trial::{self, Outcome},
 };
 
+/// A case in an order of the threads.
+pub struct Trial {
+    pub what: String,
+    pub run: Box<dyn Fn() -> Outcome>,
+}
+
+pub struct Outcome {
+    /// Kinds of findings, each once.
+    pub found: Vec<&'static str>,
+    /// Has hashed all that the kernel may write, and what is around it.
+    pub hasher: DefaultHasher,
+}
+
+impl Outcome {
+    pub fn and<T: Number>(mut self, written: &Matrix<T>) -> Self {
+        written.hash(&mut self.hasher);
+        self
+    }
+}
+
+const ORDERS: [Order; 4] = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
+
+/// The first so many cases in every order, the others in one each.
+pub fn trials<C: Debug + 'static>(
+    cases: Vec<C>,
+    in_all_orders: usize,
+    run: impl Fn(&C, Options) -> Outcome + 'static,
+) -> Vec<Trial> {
+    let run = Rc::new(run);
+    let of_case = |(number, case): (usize, C)| {
+        let orders = if number < in_all_orders { &ORDERS[..] } else { &ORDERS[number % 4..][..1] };
+        let (run, case) = (run.clone(), Rc::new(case));
+        orders.iter().map(move |&order| {
+            let (run, case) = (run.clone(), case.clone());
+            let mut options = Options::default();
+            // With one worker a report is the same each time.
+            (options.order, options.workers) = (order, Some(1));
+            let what = format!("{case:?}, {order}");
+            Trial { what, run: Box::new(move || run(&case, options.clone())) }
+        })
+    };
+    cases.into_iter().enumerate().flat_map(of_case).collect()
+}
+
+/// # Safety
+/// As for [`check::launch`], but for what mutations do: that is refused, and found.
+pub unsafe fn launch<P: CheckableParams>(
+    kernel: &Kernel<P>,
+    config: &LaunchConfig,
+    params: P,
+    options: &Options,
+) -> Outcome {
+    // SAFETY: the caller's.
+    let mut found = match unsafe { check::launch(kernel, config, params, options) } {
+        Ok(report) => report.findings.iter().map(|finding| finding.kind.name()).collect(),
+        Err(_) => vec!["stop"],
+    };
+    found.sort_unstable();
+    found.dedup();
+    Outcome { found, hasher: DefaultHasher::new() }
+}
+
 /// `C = activation(alpha A B + beta C + bias)`, so many times.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Case {
     /// m, n, k.
     pub sizes: [usize; 3],
     pub count: usize,
     pub numbers: Numbers,
-    /// Are A's rows, and B's columns, the rows of what is in memory? Else it is A's columns, B's rows.
+    /// K-major A and B? Else MN-major.
     pub along_k: [bool; 2],
     pub a: Place,
     pub b: Place,
@@ -39,24 +102,11 @@ pub struct Case {
 
 impl Case {
     /// Dense row-major matrices, and nothing but their product.
-    pub fn dense([m, n, k]: [usize; 3]) -> Self {
+    pub fn dense(sizes @ [m, n, k]: [usize; 3]) -> Self {
         let row_major = |rows, cols| Place { step: rows * cols, ..Place::strided([cols, 1]) };
-        Case {
-            sizes: [m, n, k],
-            count: 1,
-            numbers: Numbers::Integers,
-            along_k: [true, false],
-            a: row_major(m, k),
-            b: row_major(k, n),
-            c: row_major(m, n),
-            alpha: 1.0,
-            beta: 0.0,
-            bias: NO_BIAS,
-            activation: IDENTITY,
-            blocks: 1,
-            parts: 1,
-            wide: 0,
-        }
+        let [a, b, c] = [row_major(m, k), row_major(k, n), row_major(m, n)];
+        let one = Case { count: 1, alpha: 1.0, blocks: 1, parts: 1, ..Case::default() };
+        Case { sizes, along_k: [true, false], a, b, c, ..one }
     }
 
     /// Matrices, rows and columns of A (0) or B (1) as they are in memory.
@@ -66,11 +116,10 @@ impl Case {
     }
 
     pub fn operand<T: Number>(&self, which: usize) -> Matrix<T> {
-        let ([outer_size, k], place) =
-            ([self.sizes[which], self.sizes[2]], [self.a, self.b][which]);
-        Matrix::new(self.size(which), place).filled(|[i, row, col]| {
+        let ends = [self.sizes[which], self.sizes[2]];
+        Matrix::new(self.size(which), [self.a, self.b][which]).filled(|[i, row, col]| {
             let [outer, p] = if self.along_k[which] { [row, col] } else { [col, row] };
-            self.numbers.at(which, [i, outer, p], [outer_size, k]).into()
+            self.numbers.at(which, [i, outer, p], ends).into()
         })
     }
 
@@ -82,54 +131,43 @@ impl Case {
         mut options: Options,
         params: impl FnOnce(Problem, Out<O>, In<O>) -> P,
     ) -> Outcome {
-        let Case { sizes: [m, n, k], count, alpha, beta, activation, .. } = *self;
+        let Case { sizes: [m, n, k], count, alpha, beta, bias, activation, .. } = *self;
         let mut c = Matrix::<O>::new([count, m, n], self.c);
         // With beta = 0 C is not to be read, and each element is to be written.
         if beta != 0.0 {
             c = c.filled(|at @ [_, row, col]| match (self.numbers, row * n + col) {
                 // Where GELU's error function ends, or rounds past its end, of f32 and of f64.
-                (Numbers::Ends, 0) => 21551.0 / 4096.0,
-                (Numbers::Ends, 1) => 34099.0 / 4096.0,
+                (Numbers::Ends, at @ ..2) => [21551.0, 34099.0][at] / 4096.0,
                 (Numbers::Ends, number) => number as f64 / -64.0,
                 _ => integer(2, at).into(),
             });
         }
-        let biases = match self.bias {
-            ROW_BIAS => m,
-            COL_BIAS => n,
-            _ => 0,
-        };
-        let mut bias = Matrix::<O>::vector(biases).filled(|[.., at]| match at {
+        const { assert!(NO_BIAS == 0 && ROW_BIAS == 1 && COL_BIAS == 2) };
+        let mut added = Matrix::<O>::vector([0, m, n][bias as usize]).filled(|[.., at]| match at {
             // So large that nothing else matters.
             2 if activation == GELU => -4096.0,
             4 if activation == GELU => 4096.0,
             _ => (at % 64) as f64 - 32.0,
         });
-        let strides = |place: Place, by_rows: bool| {
-            let [row, col] = place.strides.map(|stride| stride as u64);
-            if by_rows { [row, col] } else { [col, row] }
+        let places = [self.a, self.b, self.c];
+        let strides = |which: usize, transposed: bool| {
+            let [row, col] = places[which].strides.map(|stride| stride as u64);
+            if transposed { [col, row] } else { [row, col] }
         };
-        let problem = Problem {
-            m: m as u32,
-            n: n as u32,
-            k: k as u32,
-            bias: self.bias,
-            activation,
-            products: count as u32,
-            wide: self.wide as u64,
-            alpha,
-            beta,
-            a: strides(self.a, self.along_k[0]),
-            b: strides(self.b, !self.along_k[1]),
-            c: strides(self.c, true),
-            batch: [self.a, self.b, self.c].map(|place| place.step as u64),
-        };
+        let mut problem = Problem::dense(m as u32, n as u32, k as u32);
+        (problem.products, problem.wide) = (count as u32, self.wide as u64);
+        (problem.alpha, problem.beta) = (alpha, beta);
+        (problem.bias, problem.activation) = (bias, activation);
+        problem.a = strides(0, !self.along_k[0]);
+        problem.b = strides(1, self.along_k[1]);
+        problem.c = strides(2, false);
+        problem.batch = places.map(|place| place.step as u64);
         if !options.memory.is_empty() {
             options.memory.push(Memory::new(c.pointer(), c.len, false));
         }
         options.complete &= c.is_dense();
-        let params = params(problem, c.out(0, beta != 0.0), bias.view());
+        let params = params(problem, c.out(0, beta != 0.0), added.view());
         // SAFETY: the caller's operands, C and bias outlive the launch, and nobody else uses them.
-        unsafe { trial::launch(kernel, config, params, &options) }.and(&mut c)
+        unsafe { launch(kernel, config, params, &options) }.and(&c)
     }
 }
