@@ -201,6 +201,9 @@ impl<'a> Sites<'a> {
 
     /// A comparison of integers that holds once too often, or once too rarely.
     fn comparison(&mut self, comparison: &ExprBinary) {
+        if is_constant(&comparison.left) && is_constant(&comparison.right) {
+            return;
+        }
         let (left, right) = (self.term(&comparison.left), self.term(&comparison.right));
         let (weaker, stronger) = match comparison.op {
             BinOp::Lt(_) => (format!("{left} <= {right}"), format!("{left} + 1 < {right}")),
@@ -218,7 +221,7 @@ impl<'a> Sites<'a> {
 
     /// Each operand of `&&` and `||` left out in turn.
     fn operand(&mut self, operand: &Expr, neutral: &str) {
-        if !matches!(operand, Expr::Let(_)) {
+        if !matches!(operand, Expr::Let(_)) && !is_constant(operand) {
             self.add(range(operand), Operator::DropOperand, neutral);
         }
     }
@@ -527,6 +530,25 @@ fn root(expr: &Expr) -> String {
         Expr::Index(index) => root(&index.expr),
         Expr::Paren(paren) => root(&paren.expr),
         _ => String::new(),
+    }
+}
+
+/// Is it fixed when the kernel is compiled: of literals, `CONSTANTS`, const parameters and sizes of types?
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Lit(_) => true,
+        Expr::Path(path) => {
+            let name = last_segment(&path.path);
+            !name.is_empty() && !name.contains(|c: char| c.is_lowercase())
+        }
+        Expr::Call(call) => {
+            matches!(&*call.func, Expr::Path(path) if last_segment(&path.path) == "size_of")
+        }
+        Expr::Binary(binary) => is_constant(&binary.left) && is_constant(&binary.right),
+        Expr::Unary(unary) => is_constant(&unary.expr),
+        Expr::Paren(paren) => is_constant(&paren.expr),
+        Expr::Cast(cast) => is_constant(&cast.expr),
+        _ => false,
     }
 }
 

@@ -49,6 +49,9 @@ fn conditions() {
     assert_eq!(dropped("a || b && c;"), either);
     assert_eq!(dropped("if let Some(x) = y && a {}"), ["a -> true"]);
     assert_eq!(dropped("t.copy_async::<1>(0, a, 0, inside)"), ["inside -> true"]);
+    // What is fixed when the kernel is compiled.
+    assert_eq!(dropped("a && T::WIDE && size_of::<T>() == 2 && M < 4"), ["a -> true"]);
+    assert_eq!(of(Operator::WeakenComparison, "N as u32 - 1 > Self::END;"), [""; 0]);
 }
 
 #[test]
