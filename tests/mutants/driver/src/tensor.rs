@@ -52,7 +52,7 @@ fn cases<T, O>(product: &TensorProduct<T, O>) -> Vec<Case> {
     let (shifts_a, steps) = (product.kernel.shifts_a(), product.steps as usize);
     let tile @ [rows, cols] = product.tile.map(|size| size as usize);
     let mut cases = match product.walkers {
-        Some(_) if shifts_a => cases_of_classes(tile, steps),
+        Some(_) if shifts_a => cases_of_classes(tile, steps, product.kernel.classes()),
         Some(walkers) => cases_of_walkers(tile, steps, walkers as usize),
         None => vec![
             // Parts of tiles; more slabs than there are stages, of one ring and of four of them.
@@ -111,24 +111,23 @@ fn cases_of_walkers([rows, cols]: [usize; 2], steps: usize, walkers: usize) -> V
     cases
 }
 
-/// Of A's alignment classes each has tiles of its own, so that few rows take as many tiles.
-fn cases_of_classes([rows, cols]: [usize; 2], steps: usize) -> Vec<Case> {
+/// Of A's alignment classes, 8 or 16, each has tiles of its own, so that few rows take as many tiles.
+fn cases_of_classes([rows, cols]: [usize; 2], steps: usize, classes: usize) -> Vec<Case> {
     let k = steps + 8;
+    let (all, many) = if classes > 8 { (8, 9) } else { (k, 8 * rows + 1) };
     vec![
         // Several tiles of a CTA, and parts of tiles; more stages than a ring has, the last in part.
         full([2, cols + 12, k]),
         case([1, cols - 3, 5 * steps + 8], 1),
-        // All of eight classes, of one of them two rows.
-        case([9, cols - 3, k], 1),
         // Rows of two tiles for three clusters; C's rows are unaligned, or aligned.
         case([3, 2 * cols - 3, k], 3),
         case([3, 2 * cols - 4, 8], 3),
-        // Of the sixteen bytes that end a row the last element is outside. All of sixteen classes, of one of them two rows.
-        case([17, cols - 1, 8], 1),
+        // All classes, of one of them two rows. Of the sixteen bytes that end a row of C the last element is outside.
+        case([classes + 1, cols - 1, all], 1),
         // More tiles of a CTA than a ring has stages, and several stages of each.
         case([2, 3 * cols, k], 1),
-        // More than a raster group of tiles: of eight classes one has two.
-        case([8 * rows + 1, cols + 4, 8], 3),
+        // More than a raster group of eight tiles down: of eight classes one has two tiles.
+        case([many, cols + 4, 8], 3),
     ]
 }
 
