@@ -52,7 +52,7 @@ fn cases<T, O>(product: &TensorProduct<T, O>) -> Vec<Case> {
     let (shifts_a, steps) = (product.kernel.shifts_a(), product.steps as usize);
     let tile @ [rows, cols] = product.tile.map(|size| size as usize);
     let mut cases = match product.walkers {
-        Some(_) if shifts_a => cases_of_classes(tile, steps),
+        Some(_) if shifts_a => cases_of_classes(tile, steps, product.kernel.classes()),
         Some(walkers) => cases_of_walkers(tile, steps, walkers as usize),
         None => vec![
             // Parts of tiles; more slabs than there are stages, of one ring and of four of them.
@@ -79,7 +79,7 @@ fn cases<T, O>(product: &TensorProduct<T, O>) -> Vec<Case> {
         cases.push(Case { count: 2, parts: 3, ..case([rows + 5, cols, 100], 1) });
         cases.push(Case { parts: 8, ..case([rows, cols, 90], 1) });
     }
-    cases
+    cases.into_iter().map(|case| placed(product, case)).collect()
 }
 
 fn cases_of_walkers([rows, cols]: [usize; 2], steps: usize, walkers: usize) -> Vec<Case> {
@@ -111,24 +111,23 @@ fn cases_of_walkers([rows, cols]: [usize; 2], steps: usize, walkers: usize) -> V
     cases
 }
 
-/// Of A's alignment classes each has tiles of its own, so that few rows take as many tiles.
-fn cases_of_classes([rows, cols]: [usize; 2], steps: usize) -> Vec<Case> {
+/// Of A's alignment classes, 8 or 16, each has tiles of its own, so that few rows take as many tiles.
+fn cases_of_classes([rows, cols]: [usize; 2], steps: usize, classes: usize) -> Vec<Case> {
     let k = steps + 8;
+    let (all, many) = if classes > 8 { (8, 9) } else { (k, 8 * rows + 1) };
     vec![
         // Several tiles of a CTA, and parts of tiles; more stages than a ring has, the last in part.
         full([2, cols + 12, k]),
         case([1, cols - 3, 5 * steps + 8], 1),
-        // All of eight classes, of one of them two rows.
-        case([9, cols - 3, k], 1),
         // Rows of two tiles for three clusters; C's rows are unaligned, or aligned.
         case([3, 2 * cols - 3, k], 3),
         case([3, 2 * cols - 4, 8], 3),
-        // Of the sixteen bytes that end a row the last element is outside. All of sixteen classes, of one of them two rows.
-        case([17, cols - 1, 8], 1),
+        // All classes, of one of them two rows. Of the sixteen bytes that end a row of C the last element is outside.
+        case([classes + 1, cols - 1, all], 1),
         // More tiles of a CTA than a ring has stages, and several stages of each.
         case([2, 3 * cols, k], 1),
-        // More than a raster group of tiles: of eight classes one has two.
-        case([8 * rows + 1, cols + 4, 8], 3),
+        // More than a raster group of eight tiles down: of eight classes one has two tiles.
+        case([many, cols + 4, 8], 3),
     ]
 }
 
@@ -161,13 +160,13 @@ fn cases_of_slices<S: Slice, T, O>(product: &TensorProduct<T, O>) -> Vec<Case> {
         // More patches along k than a warp looks at in one go, of f16; of bf16 so many that a lane looks at a third one.
         cases.push(case([3, 5, 2100], Numbers::Last));
     }
-    cases
+    cases.into_iter().map(|case| placed(product, case)).collect()
 }
 
-/// A case with its operands as the kernel wants them, and its launch.
-fn placed<T, O>(product: &TensorProduct<T, O>, case: &Case) -> (Case, LaunchConfig) {
+/// A case with its operands as the kernel wants them.
+fn placed<T, O>(product: &TensorProduct<T, O>, case: Case) -> Case {
     let (kernel, unit) = (&product.kernel, 16 / size_of::<T>());
-    let case = Case { along_k: product.along_k, ..*case };
+    let case = Case { along_k: product.along_k, ..case };
     let [a, b] = [0, 1].map(|which| {
         let [_, rows, cols] = case.size(which);
         let unaligned = |between: usize, offset| {
@@ -185,6 +184,10 @@ fn placed<T, O>(product: &TensorProduct<T, O>, case: &Case) -> (Case, LaunchConf
             _ => Place::padded(rows, cols.next_multiple_of(unit)),
         }
     });
+    Case { a, b, ..case }
+}
+
+fn config<T, O>(product: &TensorProduct<T, O>, case: &Case) -> LaunchConfig {
     let [m, n, _] = case.sizes.map(|size| size as u32);
     let [down, across] = [m.div_ceil(product.tile[0]), n.div_ceil(product.tile[1])];
     let (count, parts) = (case.count as u32, case.parts);
@@ -193,13 +196,12 @@ fn placed<T, O>(product: &TensorProduct<T, O>, case: &Case) -> (Case, LaunchConf
         Some(together) => [case.blocks * together, 1, 1],
         None => [across, down, count * parts],
     };
-    let declaration = kernel.declaration();
-    let config = LaunchConfig {
+    let declaration = product.kernel.declaration();
+    LaunchConfig {
         dynamic_shared: declaration.dynamic_shared.expect("the stages"),
         cluster: [1, 1, parts],
         ..LaunchConfig::new(grid, declaration.block.expect("these kernels declare it"))
-    };
-    (Case { a, b, ..case }, config)
+    }
 }
 
 /// The problem, what is made of A and of B, C and bias.
@@ -213,7 +215,7 @@ fn of_two<T, O: Number, E: Number, A: Checkable, B: Checkable>(
     of_b: fn(&mut Matrix<E>, BoxShape) -> B,
 ) -> Vec<Trial> {
     product::trials(cases(product), 1, move |case, options| {
-        let (case, config) = placed(product, case);
+        let config = config(product, case);
         let (mut a, mut b) = (case.operand(0), case.operand(1));
         case.launch(kernel, &config, options, |problem, c, bias| {
             (problem, of_a(&mut a, product.a), of_b(&mut b, product.b), c, bias)
@@ -227,7 +229,7 @@ fn of_classes<T: Number, O: Number, const N: usize>(
     kernel: &'static Kernel<CheckedClassesParams<T, O, N>>,
 ) -> Vec<Trial> {
     product::trials(cases(product), 1, move |case, options| {
-        let (case, config) = placed(product, case);
+        let config = config(product, case);
         let ([_, n, k], tile) = (case.sizes, product.tile[1] as usize);
         let first = if case.count == 1 { (n - 1) / tile * tile } else { n };
         let number = |[i, p, col]: [usize; 3]| case.numbers.at(1, [i, col, p], [n, k]).into();
@@ -254,7 +256,7 @@ fn of_slices<T: Number, O: Number, S: Slice>(
     kernel: &'static Kernel<CheckedSlicedParams<T, O, S>>,
 ) -> Vec<Trial> {
     product::trials(cases_of_slices::<S, _, _>(product), 1, move |case, options| {
-        let (case, config) = placed(product, case);
+        let config = config(product, case);
         let [mut a, mut b] = [0, 1].map(|which| Split::<T, S>::new(case.operand(which)));
         split(cut, &mut a, &mut b);
         // So that the count of elements that are computed again is carried.
