@@ -19,6 +19,19 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ("tiled_submatrix", &["tiled_submatrix"]),
     // A small tile; two stages where the first has four; and elements that are stored as another type.
     ("gemm", &["gemm_32", "gemm_f64_64", "gemm_bf16_64"]),
+    // What the other families use of it: whole tiles, rows of C at multiples of sixteen bytes, elements by themselves.
+    (
+        "gemm/epilogue.rs",
+        &[
+            "gemm_32",
+            "gemm_f64_64",
+            "gemm_bf16_64",
+            "gemm_tma_128_nn",
+            "gemm_mma_64x64",
+            "gemm_wgmma_f32_64x16_nn",
+            "gemm_wgmma_128x256_nn",
+        ],
+    ),
     ("gemm/pad.rs", &["pad_rows", "turn_rows", "pad_rows_u16", "turn_rows_u16"]),
     // Copies of rows that begin anywhere: before a product, and in the background of one.
     ("gemm/rows.rs", &["pad_rows", "pad_rows_u16", "gemm_wgmma_f32_256x256_on"]),

@@ -64,6 +64,10 @@ pub struct Options {
     pub json: bool,
     /// How many run at once; as many as there are cores where `None`.
     pub jobs: Option<usize>,
+    /// Builds the program and runs nothing.
+    pub build: bool,
+    /// Runs the program that was built for the same options, perhaps on another machine.
+    pub built: bool,
     /// Writes what was found of whole files to `docs/testing/mutants.md`.
     pub write: bool,
 }
@@ -108,6 +112,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         return Ok(());
     }
     let outcomes = project.outcomes(&chosen, options)?;
+    if options.build {
+        return Ok(());
+    }
     let summary = report::summary(&outcomes);
     match options.json {
         true => eprint!("{summary}"),
@@ -238,7 +245,13 @@ impl Project {
             kernels: &kernels,
         };
         eprintln!("{} mutants, {} kernels", chosen.len(), kernels.len());
-        let program = parts.build(chosen)?;
+        let program = match options.built {
+            true => parts.built()?,
+            false => parts.build(chosen)?,
+        };
+        if options.build {
+            return Ok(Vec::new());
+        }
         let trials = trial::trials(&program.path, &kernels, jobs)?;
         // What has been parsed stays with this thread.
         let work = chosen.iter().map(|mutant| {

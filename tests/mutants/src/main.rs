@@ -1,6 +1,9 @@
 //! `cargo xtask mutants`, which runs this.
 
-use std::{path::Path, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use anyhow::{Context, Result};
 use lexopt::{Arg::Long, Parser, ValueExt};
@@ -19,6 +22,8 @@ Usage: cargo xtask mutants [OPTIONS]
       --list           names alone; nothing is run
       --json           a JSON object a line
       --jobs N         how many run at once
+      --build          builds the program for these and runs nothing
+      --built          runs the program that was built for the same options; it needs no Rust
       --write          renews the rows of docs/testing/mutants.md
   -h, --help           this
 ";
@@ -43,6 +48,8 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
             Long("list") => options.list = true,
             Long("json") => options.json = true,
             Long("jobs") => options.jobs = Some(parser.value()?.parse()?),
+            Long("build") => options.build = true,
+            Long("built") => options.built = true,
             Long("write") => options.write = true,
             Long("help") | lexopt::Arg::Short('h') => return Ok(None),
             _ => return Err(arg.unexpected()),
@@ -63,11 +70,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let done = root
-        .canonicalize()
-        .context("the project's folder")
-        .and_then(|root| mutants::run(&root, &options));
+    // Where it was compiled, or on a machine without Rust where it is called.
+    let compiled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = if compiled.exists() { compiled } else { PathBuf::from(".") };
+    let done = root.canonicalize().context("the project's folder");
+    let done = done.and_then(|root| mutants::run(&root, &options));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

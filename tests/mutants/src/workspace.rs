@@ -53,7 +53,10 @@ impl Parts<'_> {
             loop {
                 let woven = self.write_kernels(mutants, &broken, &left_out)?;
                 let errors = match self.cargo(subcommand, package)? {
-                    Ok(Some(path)) => return Ok(Program { path, broken }),
+                    Ok(Some(path)) => {
+                        fs::write(self.note(), serde_json::to_string(&broken)?)?;
+                        return Ok(Program { path, broken });
+                    }
                     Ok(None) => break,
                     Err(errors) => errors,
                 };
@@ -76,6 +79,18 @@ impl Parts<'_> {
             }
         }
         bail!("cargo names no program")
+    }
+
+    /// The program that was built before.
+    pub fn built(&self) -> Result<Program> {
+        let note = fs::read_to_string(self.note()).context("no program has been built")?;
+        let path = self.folder.join("target/debug/mutants-driver");
+        Ok(Program { path, broken: serde_json::from_str(&note)? })
+    }
+
+    /// Where it is noted what does not compile.
+    fn note(&self) -> PathBuf {
+        self.folder.join("broken.json")
     }
 
     /// Everything but the kernels. The kernels that are left out.
