@@ -18,15 +18,8 @@ fn exact<T: Number>(suite: &mut Suite<T>, sizes: [usize; 3], random: &mut Random
 
 /// Each shape in each type, of 16 bits with one kernel in turn.
 fn shapes(test: &str, shapes: impl IntoIterator<Item = [usize; 3]>) {
-    shapes_with(test, shapes, (Suite::new().in_turns(), Suite::new().in_turns()));
-}
-
-fn shapes_with(
-    test: &str,
-    shapes: impl IntoIterator<Item = [usize; 3]>,
-    (mut upper, mut half): (Suite<Bf16>, Suite<F16>),
-) {
     let (mut single, mut double) = (Suite::<f32>::new(), Suite::<f64>::new());
+    let (mut upper, mut half) = (Suite::<Bf16>::new().in_turns(), Suite::<F16>::new().in_turns());
     let mut random = Random::new(2);
     for sizes in shapes {
         exact(&mut single, sizes, &mut random);
@@ -69,8 +62,7 @@ fn edges_of_tiles() {
         triples(&sizes, &sizes, &k).collect::<Vec<_>>()
     };
     let shapes_of = [(4, 4), (8, 8), (32, 8), (64, 16), (128, 64)];
-    let shapes = shapes_of.into_iter().flat_map(|(tile, k)| around(tile, k));
-    shapes_with("shapes::edges_of_tiles", shapes, (Suite::new(), Suite::new()));
+    shapes("shapes::edges_of_tiles", shapes_of.into_iter().flat_map(|(tile, k)| around(tile, k)));
 }
 
 /// A phase takes 8 or 16 steps of k: the last may be nearly empty, nearly full or full, and there are two buffers.
