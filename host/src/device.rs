@@ -13,7 +13,7 @@ use simt::{Declaration, Limits};
 use crate::{
     cuda,
     error::Error,
-    ptx::{self, Ptx, split},
+    ptx::{Index, Ptx, split},
 };
 use crate::{error::Result, ptx::Resources};
 
@@ -55,7 +55,8 @@ pub(crate) struct Cuda {
 #[derive(Debug)]
 struct Loaded {
     name: String,
-    text: String,
+    /// What its kernels say of themselves, by name.
+    declarations: HashMap<String, String>,
     module: cuda::Module,
 }
 
@@ -167,7 +168,8 @@ impl Device {
                 // In the order in which a launch takes them.
                 let mut functions = gpu.functions.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut loaded = gpu.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-                loaded.push(Loaded { name: name.to_owned(), text: ptx.to_owned(), module });
+                let declarations = Index::new(ptx).declarations();
+                loaded.push(Loaded { name: name.to_owned(), declarations, module });
                 // A kernel of a name that was launched before may be another one now.
                 functions.clear();
                 Ok(())
@@ -314,10 +316,10 @@ impl Cuda {
         }
         let wanted = declaration.to_ptx_comment();
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = loaded.iter().rev().find(|own| ptx::declaration(&own.text, name).is_some());
+        let own = loaded.iter().rev().find(|own| own.declarations.contains_key(name));
         let ptx = self.ptx.with(name);
         let (file, found) = match own {
-            Some(own) => (&*own.name, ptx::declaration(&own.text, name)),
+            Some(own) => (&*own.name, own.declarations.get(name).map(String::as_str)),
             None => (ptx.file, ptx.declaration(name)),
         };
         if found != Some(&*wanted) {
@@ -363,10 +365,10 @@ impl Cuda {
     /// all of them take it seconds.
     fn compile(&self, ptx: Ptx, declaration: &Declaration) -> Result<cuda::Function> {
         let Declaration { name: kernel, opt_level, .. } = *declaration;
-        if split::shares_variables(ptx.text, kernel) {
+        if split::shares_variables(ptx.index(), kernel) {
             return self.variables()?.function(kernel);
         }
-        let text = split::for_kernel(ptx.text, kernel);
+        let text = split::for_kernel(ptx.index(), kernel);
         cuda::Module::load_at(&self.context, ptx.file, &text, opt_level)?.function(kernel)
     }
 
@@ -375,7 +377,7 @@ impl Cuda {
         if let Some(module) = self.variables.get() {
             return Ok(module);
         }
-        let text = split::with_variables(self.ptx.text);
+        let text = split::with_variables(self.ptx.index());
         let module = cuda::Module::load(&self.context, self.ptx.file, &text)?;
         Ok(self.variables.get_or_init(|| module))
     }

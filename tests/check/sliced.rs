@@ -16,6 +16,7 @@ use simt::{
     check::{self, Options, Order},
     checked::{In, Out},
 };
+use tests::Turns;
 
 fn kernels() -> Vec<&'static Entry> {
     let kernels = KERNELS.iter().filter(|entry| entry.is_sliced()).collect::<Vec<_>>();
@@ -27,16 +28,26 @@ fn kernels() -> Vec<&'static Entry> {
 fn products_are_clean_and_right() {
     // Tiles whole and not, several of a block, more slices than the ring has stages.
     let shapes = [[1, 1, 1], [70, 140, 200], [128, 128, 64], [130, 270, 130], [64, 20, 330]];
-    for (number, entry) in kernels().into_iter().enumerate() {
+    // Those with one kind of slices and tiles, which differ in how A and B lie.
+    let kernels = kernels();
+    let tiles = |entry: &Entry| entry.name().rsplit_once('_').map(|(tiles, _)| tiles);
+    for (number, alike) in kernels.chunk_by(|one, other| tiles(one) == tiles(other)).enumerate() {
+        assert_eq!(alike.len(), 4);
+        let orders = orders(3, number as u64);
+        let (mut of_kernels, mut of_orders) = (Turns::of(alike.len()), Turns::of(orders.len()));
         for [m, n, k] in shapes {
             let shape = Shape::new(m, n, k).unwrap();
-            for checked in host::check::kernel(entry, shape, &orders(3, number as u64), 1).unwrap()
-            {
-                let context = format!("{}, {shape}, {}", entry.name(), checked.order);
-                assert!(checked.findings.is_empty(), "{context}: {:#?}", checked.findings);
-                assert!(checked.comparison.passed(), "{context}: {:?}", checked.comparison);
+            for entry in of_kernels.next_case().into_iter().map(|kernel| alike[kernel]) {
+                let orders = of_orders.next_case().into_iter().map(|order| orders[order]);
+                let orders = orders.collect::<Vec<_>>();
+                for checked in host::check::kernel(entry, shape, &orders, 1).unwrap() {
+                    let context = format!("{}, {shape}, {}", entry.name(), checked.order);
+                    assert!(checked.findings.is_empty(), "{context}: {:#?}", checked.findings);
+                    assert!(checked.comparison.passed(), "{context}: {:?}", checked.comparison);
+                }
             }
         }
+        of_kernels.each_had_one();
     }
 }
 
@@ -50,9 +61,12 @@ fn doubted_elements_are_clean_and_right() {
     let number = |i: usize| (hash(i) >> 8) as f32 * 2f32.powi(-23) - 1.0;
     let wide = |i: usize| number(i) * 2f32.powi((hash(i + 7) >> 10) as i32 % 41 - 20);
     let kernels = kernels().into_iter().filter(|entry| entry.name().ends_with("_nn"));
+    let sizes = [[70, 140, 75], [20, 300, 9]];
+    let mut of_sizes = Turns::of(sizes.len());
     for (number_of_kernel, entry) in kernels.enumerate() {
-        for [m, n, k] in [[70, 140, 75], [20, 300, 9]] {
-            for kind in 0..4 {
+        let mut of_orders = Turns::of(3);
+        for kind in 0..4 {
+            for [m, n, k] in of_sizes.next_case().into_iter().map(|number| sizes[number]) {
                 let a = |i: usize| match (i / k, kind) {
                     // Of all sizes, or alone in a row of its own size, or a row of zeros beside it.
                     (_, 0) => wide(i),
@@ -70,7 +84,13 @@ fn doubted_elements_are_clean_and_right() {
                     ((0..m * k).map(a).collect::<Vec<_>>(), (0..k * n).map(b).collect::<Vec<_>>());
                 let of_a = Matrix::from_row_major(&device, m, k, &a).unwrap();
                 let of_b = Matrix::from_row_major(&device, k, n, &b).unwrap();
-                for order in orders(3, (number_of_kernel + kind) as u64) {
+                let wanted = (0..m * n).map(|i| {
+                    let term = |p: usize| f64::from(a[i / n * k + p]) * f64::from(b[p * n + i % n]);
+                    (0..k).map(term).fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()))
+                });
+                let wanted = wanted.collect::<Vec<_>>();
+                let orders = orders(3, (number_of_kernel + kind) as u64);
+                for order in of_orders.next_case().into_iter().map(|order| orders[order]) {
                     let name = format!("{}, {m} x {n} x {k}, {kind}, {order}", entry.name());
                     let mut c = Matrix::zeros(&device, m, n).unwrap();
                     c.buffer_mut().fill_bytes(0xff).unwrap();
@@ -78,11 +98,7 @@ fn doubted_elements_are_clean_and_right() {
                         host::check::multiply(entry, &of_a, &of_b, &mut c, order).unwrap();
                     assert!(watched.findings.is_empty(), "{name}: {:#?}", watched.findings);
                     for (i, c) in c.to_row_major().unwrap().into_iter().enumerate() {
-                        let term =
-                            |p: usize| f64::from(a[i / n * k + p]) * f64::from(b[p * n + i % n]);
-                        let (sum, size) = (0..k)
-                            .map(term)
-                            .fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+                        let (sum, size) = wanted[i];
                         let bound = (k as f64 / 32.0 + 58.0) * 2f64.powi(-24) * size;
                         let c = f64::from(c);
                         let right = match sum.is_finite() {

@@ -12,6 +12,7 @@ use simt::{
     checked, cpu,
     device::{self, BoxShape},
 };
+use tests::Turns;
 
 /// Tile shapes, times ways in which operands lie, and two of an A whose rows begin anywhere: there is a kernel for each of every pair
 /// of types, whose texts differ in the types alone.
@@ -140,6 +141,9 @@ impl<T: Stored<Real = f32>> Operand<T> {
     }
 }
 
+/// After so many rows of A and columns of B integers are the same.
+const INTEGERS: usize = 11;
+
 /// Small integers, whose sums are exact.
 fn integer(row: usize, col: usize, salt: usize) -> f32 {
     ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
@@ -227,13 +231,14 @@ macro_rules! classes {
 }
 
 impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
-    /// A product of elements that `value` gives by row, column and 1 for A, 2 for B, 3 for C.
+    /// A product of elements that `value` gives by row, column and 1 for A, 2 for B, 3 for C. So many rows of A further on they
+    /// are the same, and so many columns of B.
     fn new(
         case: &Case<T, O>,
         [m, n, k]: [usize; 3],
         (alpha, beta): (f64, f64),
         full: bool,
-        value: impl Fn(usize, usize, usize) -> f32,
+        (value, period): (impl Fn(usize, usize, usize) -> f32, usize),
     ) -> Self {
         let value = |row, col, salt| T::nearest(value(row, col, salt));
         let mut problem = Problem { alpha, beta, ..Problem::dense(m as u32, n as u32, k as u32) };
@@ -253,16 +258,22 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
         let bias = cols.map(|col| O::nearest(col as f32 - 7.0)).collect::<Vec<_>>();
         // Rounded beforehand, not in the innermost loop: without optimisation that would take longer than the launch.
         let wide = |row, col, salt| f64::from(value(row, col, salt).widened());
-        let a_rows = (0..m * k).map(|i| wide(i / k, i % k, 1)).collect::<Vec<_>>();
-        let b_cols = (0..n * k).map(|i| wide(i % k, i / k, 2)).collect::<Vec<_>>();
-        let (mut expected, mut magnitudes) = (Vec::new(), Vec::new());
-        for (i, c) in c.iter().enumerate() {
-            let (row, col) = (i / n, i % n);
+        let (rows, cols) = (m.min(period), n.min(period));
+        let a_rows = (0..rows * k).map(|i| wide(i / k, i % k, 1)).collect::<Vec<_>>();
+        let b_cols = (0..cols * k).map(|i| wide(i % k, i / k, 2)).collect::<Vec<_>>();
+        let sums = (0..rows * cols).map(|i| {
             let (mut sum, mut magnitude) = (0.0, 0.0);
-            for (x, y) in a_rows[row * k..][..k].iter().zip(&b_cols[col * k..][..k]) {
+            for (x, y) in a_rows[i / cols * k..][..k].iter().zip(&b_cols[i % cols * k..][..k]) {
                 sum += x * y;
                 magnitude += (x * y).abs();
             }
+            (sum, magnitude)
+        });
+        let sums = sums.collect::<Vec<_>>();
+        let (mut expected, mut magnitudes) = (Vec::new(), Vec::new());
+        for (i, c) in c.iter().enumerate() {
+            let (row, col) = (i / n, i % n);
+            let (sum, magnitude) = sums[row % period * cols + col % period];
             let before = if beta == 0.0 { 0.0 } else { beta * f64::from(c.widened()) };
             let sum =
                 alpha * sum + before + bias.get(col).map_or(0.0, |bias| bias.widened().into());
@@ -385,17 +396,20 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
     }
 }
 
-fn integers_are_exact<T: With<f32>>() {
+fn integers_are_exact<T: With<f32>>(turns: &mut Turns) {
     for case in T::cases() {
-        for (shape, blocks, scales, full) in [
+        let shapes = [
             ([200, 300, 130], 1, (1.0, 0.0), false),
             ([200, 304, 64], 3, (2.0, -1.0), false),
             ([128, 256, 192], 1, (1.0, 0.0), false),
             // Rows of C that begin anywhere, in tiles that are whole and not.
             ([200, 301, 64], 2, (2.0, 0.0), false),
             ([37, 9, 8], 2, (1.0, 1.0), true),
-        ] {
-            let given = Given::new(case, shape, scales, full, integer);
+        ];
+        for (shape, blocks, scales, full) in
+            turns.next_case().into_iter().map(|shape| shapes[shape])
+        {
+            let given = Given::new(case, shape, scales, full, (integer, INTEGERS));
             given.is_exact(case, &given.run(case, Walkers(blocks)));
             if case.most_splits > 1 {
                 // By as many as there are stages, and by more.
@@ -407,8 +421,10 @@ fn integers_are_exact<T: With<f32>>() {
 
 #[test]
 fn integers_are_exact_whatever_way_operands_lie() {
-    integers_are_exact::<Bf16>();
-    integers_are_exact::<F16>();
+    // Each text has another shape with the other type.
+    let mut turns = Turns::of(5);
+    integers_are_exact::<Bf16>(&mut turns);
+    integers_are_exact::<F16>(&mut turns);
 }
 
 fn is_clean<T: With<O>, O: Stored<Real = f32>>(
@@ -421,30 +437,44 @@ fn is_clean<T: With<O>, O: Stored<Real = f32>>(
     // Rows that begin anywhere are stored in a way of their own if there is nothing but the product.
     let full = shape[1].is_multiple_of(2);
     let scales = if full { (2.0, 1.0) } else { (2.0, 0.0) };
-    let given = Given::new(case, shape, scales, full, integer);
+    let given = Given::new(case, shape, scales, full, (integer, INTEGERS));
     given.is_exact(case, &given.run_watched(case, work, order));
 }
 
 /// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has. And of a kernel
-/// that can, k split: two tiles, of which one is whole along m or n.
-fn both_are_clean<T: With<O>, O: Stored<Real = f32>>(text: usize, order: Order) {
+/// that can, k split: two tiles, of which one is whole along m or n. By default such a kernel has one of the two in its turn.
+fn both_are_clean<T: With<O>, O: Stored<Real = f32>>(text: usize, order: Order, turns: &mut Turns) {
     let case = T::cases()[text];
     let [rows, cols] = case.tile.map(|size| size as usize);
-    is_clean::<T, O>(text, order, [rows + 72, cols + 48, 136], Walkers(1));
-    if case.most_splits > 1 {
-        let parts = 2 + text % 3;
-        is_clean::<T, O>(text, order, [rows - 24, cols + 24, 200], Parts(parts as u32));
+    let launches = if case.most_splits > 1 { &[0, 1][..] } else { &[0] };
+    for launch in turns.among(launches) {
+        match launch {
+            0 => is_clean::<T, O>(text, order, [rows + 72, cols + 48, 136], Walkers(1)),
+            _ => {
+                let parts = Parts(2 + text as u32 % 3);
+                is_clean::<T, O>(text, order, [rows - 24, cols + 24, 200], parts);
+            }
+        }
     }
 }
 
 fn is_clean_in_every_order<T: With<f32> + With<T>>() {
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
+    let (mut with_f32, mut with_own, mut both) = (Turns::of(2), Turns::of(2), Turns::of(2));
     for (text, order) in (0..TEXTS).zip(orders.into_iter().cycle()) {
-        // The second has a tile below the last row.
-        both_are_clean::<T, f32>(text, order);
-        is_clean::<T, T>(text, order, [264, 256, 64], Walkers(1));
-        is_clean::<T, f32>(text, order, [130, 265, 64], Walkers(1));
-        is_clean::<T, T>(text, order, [130, 323, 64], Walkers(1));
+        // With either C.
+        for which in with_f32.next_case() {
+            match which {
+                0 => both_are_clean::<T, f32>(text, order, &mut both),
+                _ => is_clean::<T, f32>(text, order, [130, 265, 64], Walkers(1)),
+            }
+        }
+        // The first has a tile below the last row.
+        for shape in
+            with_own.next_case().into_iter().map(|shape| [[264, 256, 64], [130, 323, 64]][shape])
+        {
+            is_clean::<T, T>(text, order, shape, Walkers(1));
+        }
     }
 }
 
@@ -454,27 +484,30 @@ fn checked_launches_are_clean_in_every_order() {
     is_clean_in_every_order::<F16>();
 }
 
-/// Each text in all ten orders, with C of f32 in five and of the operands' type in the others.
-fn is_clean_in_ten_random_orders<T: With<f32> + With<T>>() {
-    for seed in 1..=10 {
-        for text in 0..TEXTS {
-            let order = Order::Random(seed);
-            match (seed as usize + text) % 2 {
-                0 => both_are_clean::<T, f32>(text, order),
-                _ => both_are_clean::<T, T>(text, order),
+/// Each text in one of ten orders, or all, with C of f32 in five and of the operands' type in the others.
+fn is_clean_in_ten_random_orders<T: With<f32> + With<T>>(texts: impl Iterator<Item = usize>) {
+    let (mut turns, mut both) = (Turns::of(10), Turns::of(2));
+    for text in texts {
+        for seed in turns.next_case().into_iter().map(|order| order + 1) {
+            let order = Order::Random(seed as u64);
+            match (seed + text) % 2 {
+                0 => both_are_clean::<T, f32>(text, order, &mut both),
+                _ => both_are_clean::<T, T>(text, order, &mut both),
             }
         }
     }
+    turns.each_had_one();
 }
 
 #[test]
 fn checked_launches_are_clean_in_ten_random_orders() {
-    is_clean_in_ten_random_orders::<Bf16>();
+    is_clean_in_ten_random_orders::<Bf16>(0..TEXTS);
 }
 
 #[test]
 fn checked_launches_of_f16_are_clean_in_ten_random_orders() {
-    is_clean_in_ten_random_orders::<F16>();
+    // From the last to the first, so that a text has other orders than with bf16.
+    is_clean_in_ten_random_orders::<F16>((0..TEXTS).rev());
 }
 
 /// The sum is cut off at each of `k / 16` steps, and each of 16 products once more: 2^-23 of the greatest sum each at
@@ -486,7 +519,7 @@ fn real_numbers_are_within_the_bound<T: With<f32>>() {
         let bits = (row * 2_654_435_761 + col * 40_503 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
     };
-    let given = Given::new(case, [m, n, k], (1.0, 0.0), false, real);
+    let given = Given::new(case, [m, n, k], (1.0, 0.0), false, (real, usize::MAX));
     let c = given.run(case, Walkers(1));
     let steps = k.div_ceil(16) as f64;
     for (i, &c) in c.iter().enumerate() {
@@ -508,20 +541,37 @@ fn real_numbers_are_within_the_bound_of_truncated_sums() {
 fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
     let case = <F16 as With<f32>>::cases()[0];
     let tiny = 2f32.powi(-24);
-    let given = Given::new(case, [40, 24, 33], (1.0, 0.0), false, |row, col, salt| match salt {
-        // Multiples of the least number there is, all of them subnormal.
-        1 => tiny * (1 + row * 3 + col) as f32,
-        _ => (row % 2 + col + 1) as f32,
-    });
+    let given = Given::new(
+        case,
+        [40, 24, 33],
+        (1.0, 0.0),
+        false,
+        (
+            |row: usize, col: usize, salt: usize| match salt {
+                // Multiples of the least number there is, all of them subnormal.
+                1 => tiny * (1 + row * 3 + col) as f32,
+                _ => (row % 2 + col + 1) as f32,
+            },
+            usize::MAX,
+        ),
+    );
     given.is_exact(case, &given.run(case, Walkers(1)));
     let case = <F16 as With<F16>>::cases()[0];
     // 32 sums of 65504 + 8 i: from i = 2 on, 65520, nearer to 2^16 or as near.
-    let given =
-        Given::new(case, [32, 8, 2], (1.0, 0.0), false, |row, col, salt| match (salt, col) {
-            (1, 0) => 65504.0,
-            (1, _) => 8.0 * row as f32,
-            _ => 1.0,
-        });
+    let given = Given::new(
+        case,
+        [32, 8, 2],
+        (1.0, 0.0),
+        false,
+        (
+            |row: usize, col: usize, salt: usize| match (salt, col) {
+                (1, 0) => 65504.0,
+                (1, _) => 8.0 * row as f32,
+                _ => 1.0,
+            },
+            usize::MAX,
+        ),
+    );
     let c = given.run(case, Walkers(1));
     given.is_exact(case, &c);
     assert_eq!((c[8].to_f32(), c[16].to_f32()), (65504.0, f32::INFINITY));

@@ -7,7 +7,7 @@ use tests::{
 };
 
 fn evenly_spaced<T: Number>() {
-    let (mut suite, mut random) = (Suite::<T>::new(), Random::new(21));
+    let (mut suite, mut random) = (Suite::<T>::new().in_turns(), Random::new(21));
     for [m, n, k] in [[5, 7, 3], [33, 36, 17], [1, 1, 1], [4, 4, 0]] {
         for count in [0, 1, 2, 5] {
             // How far apart: touching, with a gap, at boundaries of sixteen bytes; all one.

@@ -13,7 +13,7 @@ fn place(size: (usize, usize), order: Order, random: &mut Random) -> Place {
 }
 
 fn cube<T: Number>() {
-    let (mut suite, mut random) = (Suite::<T>::new(), Random::new(1));
+    let (mut suite, mut random) = (Suite::<T>::new().in_turns(), Random::new(1));
     let sizes = || SIZES.into_iter().flat_map(|m| SIZES.map(|n| [m, n]));
     for ([m, n], k) in sizes().flat_map(|mn| SIZES.map(|k| (mn, k))) {
         for (alpha, beta) in ALPHAS.into_iter().flat_map(|alpha| BETAS.map(|beta| (alpha, beta))) {

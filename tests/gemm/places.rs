@@ -16,7 +16,7 @@ fn leading<T: Number>() {
     const M: usize = 33;
     const N: usize = 34;
     const K: usize = 21;
-    let (mut suite, data) = (Suite::<T>::new(), Data::exact(K));
+    let (mut suite, data) = (Suite::<T>::new().in_turns(), Data::exact(K));
     for orders in thrice(&Order::BOTH) {
         // 0 stands for a leading dimension of twice the least.
         for padding in thrice(&[None, Some(0), Some(1), Some(7)]) {
@@ -72,7 +72,7 @@ fn strides<T: Number>() {
     const M: usize = 19;
     const N: usize = 36;
     const K: usize = 18;
-    let (mut suite, data) = (Suite::<T>::new(), Data::exact(K));
+    let (mut suite, data) = (Suite::<T>::new().in_turns(), Data::exact(K));
     for a in read((M, K)) {
         for b in read((K, N)) {
             for c in written((M, N)) {
@@ -127,7 +127,7 @@ fn distances<T: Number>() {
     const M: usize = 36;
     const N: usize = 40;
     const K: usize = 20;
-    let mut suite = Suite::<T>::new();
+    let mut suite = Suite::<T>::new().in_turns();
     for order in Order::BOTH {
         // Whole groups of four in a row, or not: then only some begin at a boundary.
         for padding in [0, 1, 2, 4] {

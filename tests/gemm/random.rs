@@ -10,11 +10,14 @@ use proptest::{
     test_runner::{Config, FileFailurePersistence, TestError, TestRunner},
 };
 use tests::{
-    devices,
+    devices, everything, full,
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted},
 };
 
-const CASES: u32 = 500;
+/// How many cases a test has.
+fn cases() -> u32 {
+    if everything() || full() { 500 } else { 60 }
+}
 
 /// A size: nothing, one, about a tile, a prime, or anything up to three tiles of 32 and a bit.
 fn size() -> impl Strategy<Value = usize> {
@@ -76,10 +79,10 @@ fn case<T: Number>([m, n, k]: [usize; 3], seed: u64, exact: bool) -> Case<T> {
     case.activated(activations[random.below(if exact { 2 } else { 3 })])
 }
 
-/// Runs `CASES` (or `PROPTEST_CASES`) of them.
+/// Runs so many of them, or `PROPTEST_CASES`.
 fn anything<T: Number>(test: &str, regressions: &'static str, exact: bool) {
     let config = Config {
-        cases: std::env::var_os("PROPTEST_CASES").map_or(CASES, |_| Config::default().cases),
+        cases: std::env::var_os("PROPTEST_CASES").map_or_else(cases, |_| Config::default().cases),
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(regressions))),
         ..Config::default()
     };
@@ -102,7 +105,7 @@ fn anything<T: Number>(test: &str, regressions: &'static str, exact: bool) {
     }
     // The regressions come on top of the cases.
     assert!(checked.get() >= cases, "{} of {cases}", checked.get());
-    counted(test, CASES as usize);
+    counted(test, self::cases() as usize);
 }
 
 /// Where a property's regressions are kept.
@@ -164,7 +167,7 @@ fn that_of_f32<T: Number<Sum = f32> + Scalar<f32>>([own, wide]: [&str; 2]) -> us
         let mut of_f32 = Bench::<f32>::new(&device);
         let mut random = Random::new(3);
         let sizes = [0, 1, 3, 16, 17, 33, 64, 65, 100, 129];
-        for _ in 0..CASES {
+        for _ in 0..cases() {
             let sizes = [random.choose(&sizes), random.choose(&sizes), random.choose(&sizes)];
             let narrow = case::<T>(sizes, random.next(), false);
             let both = narrow.widened();

@@ -16,10 +16,10 @@ fn exact<T: Number>(suite: &mut Suite<T>, sizes: [usize; 3], random: &mut Random
     });
 }
 
-/// Each shape in each type.
+/// Each shape in each type, of 16 bits with one kernel in turn.
 fn shapes(test: &str, shapes: impl IntoIterator<Item = [usize; 3]>) {
     let (mut single, mut double) = (Suite::<f32>::new(), Suite::<f64>::new());
-    let (mut upper, mut half) = (Suite::<Bf16>::new(), Suite::<F16>::new());
+    let (mut upper, mut half) = (Suite::<Bf16>::new().in_turns(), Suite::<F16>::new().in_turns());
     let mut random = Random::new(2);
     for sizes in shapes {
         exact(&mut single, sizes, &mut random);

@@ -8,7 +8,7 @@ use host::{
     gemm::{Request, Scalar, Target, Text},
 };
 use tests::{
-    devices,
+    Turns, devices,
     gemm::{Bench, Case, Data, Operand, Order, Place, Random, Side, Want, counted},
 };
 
@@ -85,21 +85,21 @@ fn what_is_computed_again_is_counted() {
     let small = y.iter().enumerate().map(|(at, y)| if at % n == 3 { 1e-12 * y } else { *y });
     let mut count = 0;
     for device in devices() {
-        for name in [
-            "gemm_sliced_bf16x6_256x192_nn",
-            "gemm_sliced_bf16x6_256x128_nn",
-            "gemm_sliced_bf16x6_64x128_nn",
+        let names =
+            ["256x192", "256x128", "64x128"].map(|of| format!("gemm_sliced_bf16x6_{of}_nn"));
+        let mut turns = Turns::on(&device, names.len());
+        for (a, b, wanted) in [
+            (x.clone(), y.clone(), 0),
+            (x.clone(), small.clone().collect::<Vec<_>>(), 0),
+            (x.clone(), infinite.clone().collect(), m as u64),
+            (vec![f32::NAN; m * k], y.clone(), (m * n) as u64),
         ] {
-            for (a, b, wanted) in [
-                (x.clone(), y.clone(), 0),
-                (x.clone(), small.clone().collect::<Vec<_>>(), 0),
-                (x.clone(), infinite.clone().collect(), m as u64),
-                (vec![f32::NAN; m * k], y.clone(), (m * n) as u64),
-            ] {
-                computes_again(&device, name, SIZES, [&a, &b], wanted);
-                count += 1;
+            for name in turns.next_case() {
+                computes_again(&device, &names[name], SIZES, [&a, &b], wanted);
             }
+            count += 1;
         }
+        turns.each_had_one();
     }
     counted("sliced::what_is_computed_again_is_counted", count / devices().len());
 }
@@ -110,15 +110,20 @@ fn orders([a, b]: [bool; 2]) -> [Order; 2] {
     [along(a), along(!b)]
 }
 
-/// Both orders of C, both biases, a batch; rows and first elements that begin at multiples of sixteen bytes and not; tiles
-/// whole and not.
+/// Every way in which A and B lie, with each of the kernels that read them so in turn: both biases, a batch; rows and first elements
+/// that begin at multiples of sixteen bytes and not; tiles whole and not.
 #[test]
 fn every_way_to_lie() {
+    let kernels = kernels();
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
-        for (name, along_k) in kernels() {
+        let mut turns = Turns::on(&device, kernels.len());
+        for along_k in [[true, true], [true, false], [false, true], [false, false]] {
             let [of_a, of_b] = orders(along_k);
+            let takes = |&kernel: &usize| kernels[kernel].1 == along_k;
+            let takers = (0..kernels.len()).filter(takes).collect::<Vec<_>>();
+            assert_eq!(takers.len(), 6);
             for (number, ([m, n, k], padding)) in
                 [([37, 70, 45], 0), ([130, 300, 200], 1), ([300, 132, 8], 4)]
                     .into_iter()
@@ -141,13 +146,17 @@ fn every_way_to_lie() {
                     let c = many((m, n), Place::padded((m, n), Order::Rows, 2));
                     let case = Case::plain(a, b, c).scaled(2.0, beta, data, 93);
                     let case = case.biased(side, data, 94).activated(Activation::Relu);
-                    Want::exact(&case)
-                        .check(&run(&mut bench, &case, name))
-                        .unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+                    let want = Want::exact(&case);
+                    for (name, _) in turns.among(&takers).into_iter().map(|kernel| kernels[kernel])
+                    {
+                        want.check(&run(&mut bench, &case, name))
+                            .unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
+                    }
                     count += 1;
                 }
             }
         }
+        turns.each_had_one();
     }
     counted("sliced::every_way_to_lie", count / devices().len());
 }

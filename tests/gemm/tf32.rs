@@ -5,7 +5,7 @@ use host::{
     gemm::{Request, Scalar, Target, Text},
 };
 use tests::{
-    devices,
+    Turns, devices,
     gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, counted},
 };
 
@@ -30,6 +30,7 @@ fn every_way_to_lie() {
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
+        let mut turns = Turns::on(&device, kernels().count());
         for ([m, n, k], padding) in [([37, 70, 45], 0), ([130, 300, 200], 1), ([300, 132, 8], 4)] {
             let data = Data::exact(k);
             for way in 0..8 {
@@ -53,19 +54,21 @@ fn every_way_to_lie() {
                     let c = many((m, n), Place::padded((m, n), order(2), 2));
                     let case = Case::plain(a, b, c).scaled(2.0, beta, data, 83);
                     let case = case.biased(side, data, 84).activated(Activation::Relu);
-                    check(&mut bench, &case);
+                    check(&mut bench, &mut turns, &case);
                     count += 1;
                 }
             }
         }
+        turns.each_had_one();
     }
     counted("tf32::every_way_to_lie", count / devices().len());
 }
 
-/// Runs all kernels.
-fn check(bench: &mut Bench<f32>, case: &Case<f32>) {
+/// Runs the kernels whose turn it is.
+fn check(bench: &mut Bench<f32>, turns: &mut Turns, case: &Case<f32>) {
     let want = Want::exact(case);
-    for (name, split) in kernels() {
+    let kernels = kernels().collect::<Vec<_>>();
+    for (name, split) in turns.next_case().into_iter().map(|kernel| kernels[kernel]) {
         let c = bench
             .run_as(case, |gemm| gemm.compute(Compute::Tf32).kernel(name)?.split_k(split))
             .unwrap();
@@ -79,6 +82,7 @@ fn rows_of_c_anywhere() {
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
+        let mut turns = Turns::on(&device, kernels().count());
         for [m, n, k] in [[256, 256, 40], [300, 133, 36], [17, 65, 8]] {
             let data = Data::exact(k);
             for (padding, first) in [(0, 0), (1, 0), (4, 3), (7, 5)] {
@@ -86,7 +90,7 @@ fn rows_of_c_anywhere() {
                 let a = Operand::draw((m, k), dense((m, k)), data, 85);
                 let b = Operand::draw((k, n), dense((k, n)), data, 86);
                 let c = Place::padded((m, n), Order::Rows, padding).at(first);
-                check(&mut bench, &Case::plain(a, b, c).scaled(2.0, 0.0, data, 87));
+                check(&mut bench, &mut turns, &Case::plain(a, b, c).scaled(2.0, 0.0, data, 87));
                 count += 1;
             }
         }

@@ -12,6 +12,12 @@ use std::{
 /// How often something was left out, by reason.
 static SKIPPED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
+/// Makes some lines, given the program's name.
+type Lines = fn(&str) -> Vec<String>;
+
+/// What is to be told when the program ends.
+static AT_END: Mutex<Vec<Lines>> = Mutex::new(Vec::new());
+
 unsafe extern "C" {
     // SAFETY: C's; any function may be registered.
     safe fn atexit(function: extern "C" fn()) -> c_int;
@@ -30,9 +36,23 @@ pub fn skip(why: &str, forbidden_by: &str) {
     );
     let mut skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
     if skipped.is_empty() {
-        atexit(tell);
+        at_end(skips);
     }
     *skipped.entry(why.to_owned()).or_default() += 1;
+}
+
+fn skips(name: &str) -> Vec<String> {
+    let skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    skipped.iter().map(|(why, count)| format!("{name}: SKIPPED {count} times: {why}")).collect()
+}
+
+/// Has `lines` tell something when the program ends.
+pub(crate) fn at_end(lines: Lines) {
+    let mut all = AT_END.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.is_empty() {
+        atexit(tell);
+    }
+    all.push(lines);
 }
 
 extern "C" fn tell() {
@@ -40,8 +60,10 @@ extern "C" fn tell() {
     let stem = Path::new(&program).file_stem().unwrap_or_default().to_string_lossy();
     // Cargo appends a hash to the test's name.
     let name = stem.rsplit_once('-').map_or(&*stem, |(name, _hash)| name);
-    for (why, count) in &*SKIPPED.lock().unwrap_or_else(PoisonError::into_inner) {
-        // A closed stderr is no reason to fail.
-        let _ = writeln!(std::io::stderr(), "{name}: SKIPPED {count} times: {why}");
+    for lines in &*AT_END.lock().unwrap_or_else(PoisonError::into_inner) {
+        for line in lines(name) {
+            // A closed stderr is no reason to fail.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
     }
 }

@@ -1,26 +1,42 @@
 //! The kernels' PTX, as committed, and which of it a device takes.
 
+#[cfg_attr(
+    not(feature = "cuda"),
+    allow(dead_code, reason = "kernels are taken out for GPUs alone")
+)]
+mod index;
 #[cfg(feature = "cuda")]
 pub(crate) mod split;
 
+use std::{fmt, sync::OnceLock};
+
 use crate::error::{Error, Result};
+pub(crate) use index::Index;
 
 /// The kernels compiled for one kind of device.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Ptx {
     /// The file's name in `gpu/ptx/`.
     pub file: &'static str,
     /// Its text.
     pub text: &'static str,
+    /// What is where in the text, once somebody has asked.
+    index: &'static OnceLock<Index<'static>>,
+}
+
+/// The file of that name in `gpu/ptx/`.
+macro_rules! file {
+    ($name:literal) => {{
+        static INDEX: OnceLock<Index<'static>> = OnceLock::new();
+        Ptx { file: $name, text: include_str!(concat!("../../../gpu/ptx/", $name)), index: &INDEX }
+    }};
 }
 
 /// For Hopper, with the instructions that only compute capability 9.0 has.
-pub static SM_90A: Ptx =
-    Ptx { file: "gpu.sm_90a.ptx", text: include_str!("../../../gpu/ptx/gpu.sm_90a.ptx") };
+pub static SM_90A: Ptx = file!("gpu.sm_90a.ptx");
 
 /// For Ampere and everything after it.
-pub static SM_80: Ptx =
-    Ptx { file: "gpu.sm_80.ptx", text: include_str!("../../../gpu/ptx/gpu.sm_80.ptx") };
+pub static SM_80: Ptx = file!("gpu.sm_80.ptx");
 
 /// What ptxas made of these files, as `cargo xtask build-ptx` wrote it down.
 static RESOURCES: &str = include_str!("../../../gpu/ptx/resources.tsv");
@@ -39,6 +55,13 @@ pub struct Resources {
 pub fn ptxas_release() -> &'static str {
     let header = RESOURCES.lines().next().unwrap_or_default();
     header.rsplit_once("ptxas ").map_or("", |(_, release)| release)
+}
+
+impl fmt::Debug for Ptx {
+    /// Its name: the text has tens of megabytes.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Ptx").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 impl Ptx {
@@ -97,15 +120,13 @@ impl Ptx {
 
     /// The line with which a kernel in this file declares itself; `None` where the file does not have it.
     pub fn declaration(&self, kernel: &str) -> Option<&'static str> {
-        declaration(self.text, kernel)
+        self.index().declaration(kernel)
     }
-}
 
-/// The line with which a kernel declares itself in PTX.
-pub(crate) fn declaration<'a>(ptx: &'a str, kernel: &str) -> Option<&'a str> {
-    let start = format!("simt.kernel name={kernel} ");
-    let mut lines = ptx.lines().filter_map(|line| line.trim().strip_prefix("// "));
-    lines.find(|line| line.starts_with(&start))
+    /// What is where in its text.
+    pub(crate) fn index(&self) -> &'static Index<'static> {
+        self.index.get_or_init(|| Index::new(self.text))
+    }
 }
 
 #[cfg(test)]
@@ -138,7 +159,7 @@ mod tests {
     fn a_file_says_which_driver_it_needs() {
         assert_eq!((SM_80.version(), SM_80.cuda_needed()), (Some((7, 1)), Some((11, 1))));
         assert_eq!((SM_90A.version(), SM_90A.cuda_needed()), (Some((8, 3)), Some((12, 3))));
-        let needed = |text| Ptx { file: "k.ptx", text }.cuda_needed();
+        let needed = |text| Ptx { text, ..SM_80 }.cuda_needed();
         assert_eq!(needed("// by hand\n.version 8.6\n.target sm_90a"), Some((12, 7)));
         assert_eq!(needed(".version 9.0"), Some((13, 0)));
         for text in ["", ".version 8", ".version x.1", ".version 6.5", ".version 8.9"] {

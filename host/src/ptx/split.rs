@@ -1,7 +1,9 @@
 //! A file of many kernels, one at a time: the driver's compiler takes seconds for all of them.
 
+use super::Index;
+
 /// PTX without the kernels but this: what the driver has to compile for it.
-pub(crate) fn for_kernel(ptx: &str, kernel: &str) -> String {
+pub(crate) fn for_kernel(ptx: &Index, kernel: &str) -> String {
     without_dynamic_shared(with_kernels(ptx, |name, _| name == kernel))
 }
 
@@ -11,7 +13,8 @@ fn without_dynamic_shared(ptx: String) -> String {
     let declaration = |line: &&str| line.starts_with(".extern .shared ");
     let Some(line) = ptx.lines().find(declaration) else { return ptx };
     let name = line.split_whitespace().last().and_then(|word| word.split('[').next());
-    match name.is_some_and(|name| ptx.matches(name).count() > 1) {
+    // There, and elsewhere.
+    match name.is_some_and(|name| ptx.match_indices(name).nth(1).is_some()) {
         true => ptx,
         false => ptx.replacen(line, "", 1),
     }
@@ -19,24 +22,21 @@ fn without_dynamic_shared(ptx: String) -> String {
 
 /// PTX with the variables, and without the kernels but those that use them: those share them, so they are compiled
 /// together.
-pub(crate) fn with_variables(ptx: &str) -> String {
+pub(crate) fn with_variables(ptx: &Index) -> String {
     let variables = variables(ptx);
     with_kernels(ptx, |_, text| uses(text, &variables))
 }
 
 /// Does a kernel use a variable of the file?
-pub(crate) fn shares_variables(ptx: &str, kernel: &str) -> bool {
+pub(crate) fn shares_variables(ptx: &Index, kernel: &str) -> bool {
     let variables = variables(ptx);
-    kernels(ptx).iter().any(|(name, text)| *name == kernel && uses(text, &variables))
+    ptx.kernels().any(|(name, text)| name == kernel && uses(text, &variables))
 }
 
 /// PTX without the kernels but those that are to stay, by name or text.
-fn with_kernels(ptx: &str, stays: impl Fn(&str, &str) -> bool) -> String {
-    let kernels = kernels(ptx);
+fn with_kernels(ptx: &Index, stays: impl Fn(&str, &str) -> bool) -> String {
     let mut result = String::new();
-    for (outside, kernel) in
-        outside(ptx, &kernels).iter().zip(kernels.iter().map(Some).chain([None]))
-    {
+    for (outside, kernel) in ptx.outside().zip(ptx.kernels().map(Some).chain([None])) {
         result += outside;
         if let Some((name, text)) = kernel
             && stays(name, text)
@@ -48,40 +48,12 @@ fn with_kernels(ptx: &str, stays: impl Fn(&str, &str) -> bool) -> String {
 }
 
 /// The names of a file's variables.
-fn variables(ptx: &str) -> Vec<&str> {
-    let outside = outside(ptx, &kernels(ptx));
-    outside.into_iter().flat_map(str::lines).filter_map(variable).collect()
+fn variables<'a>(ptx: &Index<'a>) -> Vec<&'a str> {
+    ptx.outside().flat_map(str::lines).filter_map(variable).collect()
 }
 
 fn uses(text: &str, variables: &[&str]) -> bool {
     variables.iter().any(|variable| has_word(text, variable))
-}
-
-/// The kernels of a file, from the line with the name to the one that closes the body.
-fn kernels(ptx: &str) -> Vec<(&str, &str)> {
-    const ENTRY: &str = "\n.visible .entry ";
-    let starts = ptx.match_indices(ENTRY).map(|(start, _)| start + 1);
-    let kernel = |start: usize| {
-        let text = &ptx[start..];
-        let name = text[ENTRY.len() - 1..].split('(').next()?;
-        let end = text.find("\n}\n")? + "\n}\n".len();
-        Some((name, &text[..end]))
-    };
-    starts.filter_map(kernel).collect()
-}
-
-/// What stands before, between and after the kernels.
-fn outside<'a>(ptx: &'a str, kernels: &[(&str, &'a str)]) -> Vec<&'a str> {
-    let mut rest = ptx;
-    let mut parts = Vec::new();
-    for (_, text) in kernels {
-        // The kernels are parts of the text, in order.
-        let Some((before, after)) = rest.split_once(text) else { continue };
-        parts.push(before);
-        rest = after;
-    }
-    parts.push(rest);
-    parts
 }
 
 /// The name of the variable that a line of a file declares.
@@ -109,27 +81,30 @@ fn has_word(text: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ptx::{SM_80, SM_90A, declaration, tests::is_in};
+    use crate::ptx::{SM_80, SM_90A, tests::is_in};
 
     #[test]
     fn a_kernel_is_compiled_without_the_others() {
-        fn names(ptx: &str) -> Vec<&str> {
-            kernels(ptx).into_iter().map(|(name, _)| name).collect()
+        fn names<'a>(ptx: &Index<'a>) -> Vec<&'a str> {
+            ptx.kernels().map(|(name, _)| name).collect()
         }
         let sharing = ["constant_polynomial", "global_counter", "pointed_negation"];
         for (ptx, arch) in [(SM_80, 80), (SM_90A, 90)] {
-            let all = names(ptx.text);
+            let index = ptx.index();
+            let all = names(index);
             let there = |entry: &&gpu::registry::Entry| is_in(entry, arch);
             assert_eq!(all.len(), gpu::registry::KERNELS.iter().filter(there).count());
-            assert_eq!(names(&with_variables(ptx.text)), sharing);
+            assert_eq!(names(&Index::new(&with_variables(index))), sharing);
+            let head = ptx.text.split(".visible .entry").next().unwrap();
+            let dynamic = head.lines().find(|line| line.starts_with(".extern .shared"));
+            let tail = ptx.text.rsplit("\n}\n").next().unwrap();
             for kernel in all {
-                let text = for_kernel(ptx.text, kernel);
-                assert_eq!(names(&text), [kernel]);
-                assert_eq!(declaration(&text, kernel), ptx.declaration(kernel));
-                assert_eq!(shares_variables(ptx.text, kernel), sharing.contains(&kernel));
+                let text = for_kernel(index, kernel);
+                let only = Index::new(&text);
+                assert_eq!(names(&only), [kernel]);
+                assert_eq!(only.declaration(kernel), ptx.declaration(kernel));
+                assert_eq!(shares_variables(index, kernel), sharing.contains(&kernel));
                 // What they all need is there; dynamic shared memory only with those that have some.
-                let head = ptx.text.split(".visible .entry").next().unwrap();
-                let dynamic = head.lines().find(|line| line.starts_with(".extern .shared"));
                 let has_it = text[head.len() / 2..].contains("simt_dynamic_shared;");
                 let head = match dynamic {
                     Some(line) if !has_it => head.replace(line, ""),
@@ -138,7 +113,6 @@ mod tests {
                 assert!(text.starts_with(&head), "{kernel}");
                 let entry = gpu::registry::find(kernel).unwrap();
                 assert_eq!(has_it, entry.declaration().dynamic_shared.is_some(), "{kernel}");
-                let tail = ptx.text.rsplit("\n}\n").next().unwrap();
                 assert!(text.ends_with(tail), "{kernel}");
             }
         }

@@ -1,8 +1,8 @@
 //! A device with room for operands.
 
 use host::{
-    Batch, BatchMut, Bias, Buffer, Device, Gemm, MatrixView, MatrixViewMut, Result, SliceView,
-    SliceViewMut, Stream, gemm::Scalar,
+    Batch, BatchMut, Bias, Buffer, Device, Error, Gemm, MatrixView, MatrixViewMut, Result,
+    SliceView, SliceViewMut, Stream, gemm::Scalar,
 };
 
 use super::{Case, Number, Operand, Place, Side};
@@ -77,16 +77,60 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
         case: &Case<T, O>,
         choose: impl for<'a> FnOnce(Gemm<'a, T, O>) -> Result<Gemm<'a, T, O>>,
     ) -> Result<Vec<O>> {
-        let (side, bias) = match &case.bias {
-            Some((side, bias)) => (Some(*side), &bias[..]),
-            None => (None, &[][..]),
-        };
-        let bias = Operand::dense((1, bias.len()), bias);
+        self.fill(case)?;
+        self.go(case, choose)
+    }
+
+    /// Runs a case with those of these kernels that take it, so many at most: which of them, by number, each with C's
+    /// elements.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), but for a kernel that does not take the case.
+    ///
+    /// # Panics
+    /// As [`run`](Self::run).
+    pub fn run_takers(
+        &mut self,
+        case: &Case<T, O>,
+        kernels: impl IntoIterator<Item = &'static str>,
+        most: usize,
+    ) -> Result<Vec<(usize, Vec<O>)>> {
+        let mut results = Vec::new();
+        let mut filled = false;
+        for (number, kernel) in kernels.into_iter().enumerate() {
+            if results.len() == most {
+                break;
+            }
+            // Who refuses has written nothing.
+            if !filled {
+                self.fill(case)?;
+            }
+            match self.go(case, |gemm| gemm.kernel(kernel)) {
+                Err(Error::Argument { argument, .. }) if argument == "kernel" => filled = true,
+                c => {
+                    results.push((number, c?));
+                    filled = false;
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    /// Puts a case's operands into its memory.
+    fn fill(&mut self, case: &Case<T, O>) -> Result<()> {
         fill(&mut self.a, &case.a)?;
         fill(&mut self.b, &case.b)?;
         fill(&mut self.c, &case.c)?;
-        fill(&mut self.bias, &bias)?;
+        fill(&mut self.bias, &bias(case).1)
+    }
 
+    /// Runs a case whose operands are in its memory, and reads C.
+    fn go(
+        &mut self,
+        case: &Case<T, O>,
+        choose: impl for<'a> FnOnce(Gemm<'a, T, O>) -> Result<Gemm<'a, T, O>>,
+    ) -> Result<Vec<O>> {
+        let (side, bias) = bias(case);
         let elements = self.bias.view(bias.range())?;
         let gemm = Gemm::of_types().alpha(case.alpha).beta(case.beta);
         let gemm = gemm.activation(case.activation);
@@ -118,6 +162,15 @@ impl<T: Number + Scalar<O>, O: Number> Bench<T, O> {
         let c = case.c.written(&read(&self.c, &case.c)?);
         Ok(c.unwrap_or_else(|changed| panic!("around C: {changed}: {case}")))
     }
+}
+
+/// A case's bias, without elements where it has none.
+fn bias<T, O: Number>(case: &Case<T, O>) -> (Option<Side>, Operand<O>) {
+    let (side, bias) = match &case.bias {
+        Some((side, bias)) => (Some(*side), &bias[..]),
+        None => (None, &[][..]),
+    };
+    (side, Operand::dense((1, bias.len()), bias))
 }
 
 impl<T: Number> Bench<T> {

@@ -54,9 +54,12 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
         names
     }
 
-    /// The kernels for it that take their operands by tensor copies.
+    /// The kernels for it that take their operands by tensor copies, and that need not be asked for.
     fn by_tensor_copies() -> Vec<&'static str> {
-        let tensor = Self::kernels().filter(|kernel| matches!(kernel.text, Text::Tensor(_)));
+        let tensor = Self::kernels().filter(|kernel| {
+            let by_tensor_copies = matches!(kernel.text, Text::Tensor(_));
+            by_tensor_copies && !kernel.entry.is_tf32() && !kernel.entry.is_sliced()
+        });
         tensor.map(|kernel| kernel.entry.name()).collect()
     }
 }

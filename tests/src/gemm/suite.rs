@@ -1,9 +1,10 @@
 //! A case with every kernel on every device.
 
-use host::Error;
-
 use super::{Bench, Case, Number, Want, bytes, same_bits, table};
-use crate::{cuda_devices, devices};
+use crate::{Turns, cuda_devices, devices, ran};
+
+/// Products from which on the CPU device runs one kernel, and none by tensor copies, which compute whole tiles.
+const LARGE: usize = 1 << 21;
 
 /// Products up to which C is compared with plain loops bit by bit; above, with the bits of the first kernel alone.
 const BIT_BY_BIT: usize = 1 << 18;
@@ -13,11 +14,16 @@ const BIT_BY_BIT: usize = 1 << 18;
 pub struct Suite<T> {
     benches: Vec<Bench<T>>,
     kernels: Vec<&'static str>,
-    /// Kernels that take some cases and not others.
+    /// Do the kernels take turns?
+    in_turns: bool,
+    /// On each device.
+    turns: Vec<Turns>,
+    /// Kernels that take some cases and not others: in turn those that take it.
     tensor: Vec<&'static str>,
+    /// Which of these is asked first, on each device.
+    next: Vec<usize>,
+    /// Cases, once for each device and general kernel.
     checked: usize,
-    /// Cases that one of those has taken.
-    by_tensor_copies: usize,
 }
 
 impl<T: Number> Default for Suite<T> {
@@ -34,8 +40,18 @@ impl<T: Number> Suite<T> {
     }
 
     fn on(benches: Vec<Bench<T>>) -> Self {
-        let (kernels, tensor) = (T::general(), T::by_tensor_copies());
-        Suite { benches, kernels, tensor, checked: 0, by_tensor_copies: 0 }
+        Suite::with(benches, T::general(), T::by_tensor_copies())
+    }
+
+    fn with(benches: Vec<Bench<T>>, kernels: Vec<&'static str>, tensor: Vec<&'static str>) -> Self {
+        let turns = benches.iter().map(|bench| Turns::on(bench.device(), kernels.len())).collect();
+        let next = vec![0; benches.len()];
+        Suite { benches, kernels, in_turns: false, turns, tensor, next, checked: 0 }
+    }
+
+    /// With one general kernel for each case, in turn, and all with `FULL=1`.
+    pub fn in_turns(self) -> Self {
+        Suite { in_turns: true, ..self }
     }
 
     /// On CUDA devices alone.
@@ -51,7 +67,7 @@ impl<T: Number> Suite<T> {
 
     /// With these kernels alone.
     pub fn only(self, kernels: &[&'static str]) -> Self {
-        Suite { kernels: kernels.to_vec(), tensor: Vec::new(), ..self }
+        Suite::with(self.benches, kernels.to_vec(), Vec::new())
     }
 
     /// Hands each device to `run` with each kernel: a case of another kind.
@@ -80,18 +96,25 @@ impl<T: Number> Suite<T> {
         self.check(case, &Want::bounded(case))
     }
 
-    /// With every kernel on every device C is what it should be, and with every general one it has the same bits; with
-    /// those on tensor cores, which add in another way, the same among themselves. Returns that of the others.
+    /// With every general kernel on every device C is what it should be, and has the same bits; with those on tensor cores,
+    /// which add in another way, the same among themselves. (Where a case is large, or they are to take turns, with one, and
+    /// with all with `FULL=1`.) With the next of those by tensor copies that takes the case, or all with `FULL=1`, it is right.
+    /// Returns that of the general ones.
     ///
     /// # Panics
     /// As [`Suite::exact`].
     pub fn check(&mut self, case: &Case<T>, want: &Want) -> Vec<T> {
         let [m, n, k] = case.sizes();
-        let small = case.c.count() * m * n * k.max(1) <= BIT_BY_BIT;
+        let products = case.c.count() * m * n * k.max(1);
+        let small = products <= BIT_BY_BIT;
         let mut first = if small { same_bits(case).map(canonical) } else { None };
         let mut first_on_tensor_cores = None;
-        for bench in &mut self.benches {
-            for kernel in &self.kernels {
+        for (bench, turns) in self.benches.iter_mut().zip(&mut self.turns) {
+            let numbers = match self.in_turns || products >= LARGE {
+                true => turns.next_case(),
+                false => (0..self.kernels.len()).collect(),
+            };
+            for kernel in numbers.into_iter().map(|number| self.kernels[number]) {
                 let context = format!("{kernel} on {}: {case}", bench.device());
                 let c = bench
                     .run(case, Some(kernel))
@@ -109,25 +132,42 @@ impl<T: Number> Suite<T> {
                     let (one, other) = (first[at], c[at]);
                     panic!("element {at}: {other:?}, elsewhere {one:?}, in other bits\n{context}");
                 }
-                self.checked += 1;
             }
-            for kernel in &self.tensor {
-                let device = bench.device().to_string();
-                let context = || format!("{kernel} on {device}: {case}");
-                let c = match bench.run(case, Some(kernel)) {
-                    Err(Error::Argument { argument, .. }) if argument == "kernel" => continue,
-                    other => other.unwrap_or_else(|error| panic!("{error}\n{}", context())),
-                };
-                want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{}", context()));
-                self.by_tensor_copies += 1;
-            }
+            // The case counts for all of them.
+            self.checked += self.kernels.len();
         }
-        first.unwrap_or_default()
+        if !self.tensor.is_empty() {
+            self.check_by_tensor_copies(case, want, products >= LARGE);
+        }
+        first.or(first_on_tensor_cores).unwrap_or_default()
     }
 
-    /// How many cases kernels have taken that take them by tensor copies.
-    pub fn by_tensor_copies(&self) -> usize {
-        self.by_tensor_copies
+    fn check_by_tensor_copies(&mut self, case: &Case<T>, want: &Want, large: bool) {
+        let tensor = &self.tensor;
+        for ((bench, turns), next) in self.benches.iter_mut().zip(&self.turns).zip(&mut self.next) {
+            let (first, most) = match turns.is_all() {
+                true => (0, tensor.len()),
+                false => (*next, usize::from(!large || bench.device().is_cuda())),
+            };
+            let asked = || tensor.iter().copied().cycle().skip(first).take(tensor.len());
+            let device = bench.device().to_string();
+            let results = bench
+                .run_takers(case, asked(), most)
+                .unwrap_or_else(|error| panic!("{error}\n{device}: {case}"));
+            for (number, c) in &results {
+                let kernel = asked().nth(*number).unwrap_or_default();
+                want.check(c)
+                    .unwrap_or_else(|wrong| panic!("{wrong}\n{kernel} on {device}: {case}"));
+            }
+            // The next time whoever comes behind the last one that has taken a case.
+            let tried = match results.last() {
+                _ if most == 0 => 0,
+                Some((last, _)) if results.len() == most => last + 1,
+                _ => tensor.len(),
+            };
+            ran(tried, tensor.len());
+            *next = (first + tried) % tensor.len();
+        }
     }
 
     /// So many runs were asked for in docs/testing.md, for each kernel and device, by the test of that name.
