@@ -30,11 +30,13 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "gemm_mma_64x64",
             "gemm_wgmma_f32_64x16_nn",
             "gemm_wgmma_128x256_nn",
+            "gemm_wgmma_tf32_128x64_on",
         ],
     ),
     ("gemm/pad.rs", &["pad_rows", "turn_rows", "pad_rows_u16", "turn_rows_u16"]),
     // Copies of rows that begin anywhere: before a product, and in the background of one.
     ("gemm/rows.rs", &["pad_rows", "pad_rows_u16", "gemm_wgmma_f32_256x256_on"]),
+    ("gemm/pieces.rs", &["pad_rows", "pad_rows_u16", "gemm_wgmma_f32_256x256_on"]),
     // A along m; producer warps, with an aligned and an unaligned A; split-K over warps and blocks; whole tiles by warps.
     (
         "gemm_tma",

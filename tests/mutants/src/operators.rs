@@ -210,9 +210,9 @@ impl<'a> Sites<'a> {
             BinOp::Le(_) => (format!("{left} <= {right} + 1"), format!("{left} < {right}")),
             BinOp::Gt(_) => (format!("{left} >= {right}"), format!("{left} > {right} + 1")),
             BinOp::Ge(_) => (format!("{left} + 1 >= {right}"), format!("{left} > {right}")),
-            // Nothing unsigned is below zero, so it is the greater ones that count as equal.
-            BinOp::Eq(_) => (format!("{left} >= {right}"), "false".into()),
-            BinOp::Ne(_) => ("true".into(), format!("{left} < {right}")),
+            // One step more or less is often no difference: of a counter that stops there, of zero.
+            BinOp::Eq(_) => ("true".into(), "false".into()),
+            BinOp::Ne(_) => ("true".into(), "false".into()),
             _ => return,
         };
         self.add(range(comparison), Operator::WeakenComparison, weaker);

@@ -35,8 +35,8 @@ fn conditions() {
         ("i + 3 <= n", "i + 3 <= n + 1", "i + 3 < n"),
         ("i > n", "i >= n", "i > n + 1"),
         ("i >= n", "i + 1 >= n", "i > n"),
-        ("i == n", "i >= n", "false"),
-        ("i != n", "true", "i < n"),
+        ("i == n", "true", "false"),
+        ("i != n", "true", "false"),
     ] {
         let body = format!("while {comparison} {{}}");
         let (weaken, strengthen) = (Operator::WeakenComparison, Operator::StrengthenComparison);
