@@ -35,6 +35,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
 use serde_json::json;
 use syn::{Expr, Item, Lit};
 
@@ -43,6 +44,7 @@ use self::{
     mutant::{Mutant, changed_functions, content},
     report::{End, Outcome, Record},
     source::SourceFile,
+    trial::Findings,
 };
 
 /// Which mutants, and how they are shown.
@@ -68,8 +70,20 @@ pub struct Options {
     pub build: bool,
     /// Runs the program that was built for the same options, perhaps on another machine.
     pub built: bool,
+    /// Runs nothing, and takes what such a run printed with `json`.
+    pub from: Option<PathBuf>,
     /// Writes what was found of whole files to `docs/testing/mutants.md`.
     pub write: bool,
+}
+
+/// A line of a run elsewhere.
+#[derive(Deserialize)]
+struct Printed {
+    mutant: String,
+    compiles: bool,
+    reached: bool,
+    check: Option<Vec<String>>,
+    result: Option<String>,
 }
 
 /// The kernel files, what stands for them, and their mutants.
@@ -231,6 +245,9 @@ impl Project {
     }
 
     fn outcomes(&self, chosen: &[Mutant], options: &Options) -> Result<Vec<Outcome>> {
+        if let Some(path) = &options.from {
+            return self.outcomes_of(path, chosen);
+        }
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         let jobs = options.jobs.unwrap_or_else(cores);
         let files = chosen.iter().map(|mutant| mutant.file).collect::<BTreeSet<_>>();
@@ -277,6 +294,30 @@ impl Project {
                 Ok(outcome)
             },
         )
+    }
+
+    /// What a run elsewhere has printed.
+    fn outcomes_of(&self, path: &Path, chosen: &[Mutant]) -> Result<Vec<Outcome>> {
+        let text =
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let printed = text.lines().map(serde_json::from_str::<Printed>);
+        let printed = printed.collect::<Result<Vec<_>, _>>()?.into_iter();
+        let mut printed = printed.map(|one| (one.mutant.clone(), one)).collect::<BTreeMap<_, _>>();
+        chosen
+            .iter()
+            .map(|mutant| {
+                let one = printed.remove(&mutant.name);
+                let one = one.with_context(|| format!("{} was not run", mutant.name))?;
+                let (check, result) = (one.check.unwrap_or_default(), one.result);
+                let end = match one.compiles {
+                    true => End::Ran(Findings { check, result, reached: one.reached }),
+                    false => End::DoesNotCompile(String::new()),
+                };
+                let equivalent = self.equivalents.reason(&mutant.name).map(str::to_owned);
+                let file = self.files[mutant.file].path.clone();
+                Ok(Outcome { mutant: mutant.clone(), file, end, equivalent })
+            })
+            .collect()
     }
 
     /// Writes the rows of files all of whose mutants were run.

@@ -24,6 +24,7 @@ Usage: cargo xtask mutants [OPTIONS]
       --jobs N         how many run at once
       --build          builds the program for these and runs nothing
       --built          runs the program that was built for the same options; it needs no Rust
+      --from FILE      runs nothing, and takes what such a run printed with --json
       --write          renews the rows of docs/testing/mutants.md
   -h, --help           this
 ";
@@ -50,6 +51,7 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
             Long("jobs") => options.jobs = Some(parser.value()?.parse()?),
             Long("build") => options.build = true,
             Long("built") => options.built = true,
+            Long("from") => options.from = Some(parser.value()?.into()),
             Long("write") => options.write = true,
             Long("help") | lexopt::Arg::Short('h') => return Ok(None),
             _ => return Err(arg.unexpected()),

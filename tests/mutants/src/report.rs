@@ -17,7 +17,7 @@ use crate::{
 /// Of the mutants that make a difference, so many in a hundred must be caught.
 const CAUGHT_AT_LEAST: usize = 97;
 /// So many by the checker, which needs no expected result.
-const BY_CHECK_AT_LEAST: usize = 85;
+const BY_CHECK_AT_LEAST: usize = 77;
 
 /// What has become of a mutant.
 #[derive(Debug)]
@@ -283,13 +283,13 @@ mod tests {
 
     #[test]
     fn rates_are_of_mistakes_alone() {
-        let mut all = (0..85).map(|_| outcome(&["race"], None, None)).collect::<Vec<_>>();
-        all.extend((0..12).map(|_| outcome(&[], Some("C"), None)));
+        let mut all = (0..77).map(|_| outcome(&["race"], None, None)).collect::<Vec<_>>();
+        all.extend((0..20).map(|_| outcome(&[], Some("C"), None)));
         all.extend([outcome(&[], None, Some("i is 0")), outcome(&[], None, Some("i is 0"))]);
         all.extend((0..3).map(|_| outcome(&[], None, None)));
         assert_eq!(too_few(&all), None);
         assert!(
-            summary(&all).contains("caught 97 of 100 mistakes: 97.0 %, by the checker 85: 85.0 %")
+            summary(&all).contains("caught 97 of 100 mistakes: 97.0 %, by the checker 77: 77.0 %")
         );
         assert!(all.last().unwrap().text().contains("MISSED: i / 2"));
         assert!(wrongly_listed(&all).is_empty());
