@@ -1,18 +1,21 @@
 //! Products of bf16 and f16 on tensor cores, as the kernels are launched: operands that lie either way, tiles that are whole and
 //! not, several of them a block.
 
+mod operand;
+
 use gpu::{
     kernels::{gemm::stored::Stored, gemm_wgmma::beside::WORDS},
-    problem::{COL_BIAS, Matrices, Problem, RELU},
+    problem::{COL_BIAS, Problem, RELU},
     registry::{Contract, KERNELS, TensorKernel, TensorProduct},
 };
 use simt::{
     Bf16, F16, LaunchConfig,
     check::{self, Order},
-    checked, cpu,
-    device::{self, BoxShape},
+    checked, cpu, device,
 };
 use tests::Turns;
+
+use self::operand::{Beside, INTEGERS, Operand, integer};
 
 /// Tile shapes, times ways in which operands lie, and two of an A whose rows begin anywhere: there is a kernel for each of every pair
 /// of types, whose texts differ in the types alone.
@@ -62,135 +65,6 @@ cases! {
 
 fn name<T: Copy, O: Copy>(case: &Case<T, O>) -> &'static str {
     case.kernel.declaration().name
-}
-
-/// Sixteen bytes, aligned.
-#[derive(Clone, Copy)]
-#[repr(align(16))]
-struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
-
-/// An operand: `outer` rows of A (columns of B) and `k` steps, that lie along k or across it.
-struct Operand<T> {
-    values: Vec<Eight<T>>,
-    extents: [usize; 3],
-    pitch: usize,
-    shape: BoxShape,
-}
-
-impl<T: Stored<Real = f32>> Operand<T> {
-    fn new(
-        [outer, k]: [usize; 2],
-        along_k: bool,
-        anywhere: bool,
-        shape: BoxShape,
-        value: impl Fn(usize, usize) -> T,
-    ) -> Self {
-        let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
-        // Of rows that begin anywhere those of each class do so in another way, and what lies before them is all between rows.
-        let pitch = cols.next_multiple_of(8) + if anywhere { 19 } else { 0 };
-        let at = |row: usize, col: usize| match () {
-            // What is between the rows is no zero: nobody may read it.
-            _ if col >= cols => T::nearest(f32::NAN),
-            _ if along_k => value(row, col),
-            _ => value(col, row),
-        };
-        let at = |place: usize| at(place / pitch, place % pitch);
-        let eights = (0..(rows * pitch).div_ceil(8)).map(|i| i * 8);
-        let values = eights.map(|first| Eight(std::array::from_fn(|i| at(first + i)))).collect();
-        Operand { values, extents: [1, rows, cols], pitch, shape }
-    }
-
-    fn map(&self) -> device::TensorMap<T> {
-        let start = self.values.as_ptr().cast();
-        // SAFETY: so many elements, and nobody writes them.
-        unsafe { device::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }.unwrap()
-    }
-
-    /// Of every `COUNT`th row, from the multiple of so many elements on before the first of these: the first element, the extents
-    /// and the strides of each.
-    fn classes<const COUNT: usize>(&self) -> [(*const T, [usize; 3], [usize; 2]); COUNT] {
-        let [_, rows, len] = self.extents;
-        std::array::from_fn(|class| {
-            let (start, rows) = match rows.saturating_sub(class) {
-                0 => (0, 1),
-                rows => (class * self.pitch, rows.div_ceil(COUNT)),
-            };
-            let first = self.values.as_ptr().cast::<T>().wrapping_add(start / COUNT * COUNT);
-            (first, [1, rows, len + start % COUNT], [0, COUNT * self.pitch])
-        })
-    }
-
-    /// From its first element on, with what lies between its rows: address and length.
-    fn memory(&self) -> (*const T, usize) {
-        let [_, rows, len] = self.extents;
-        (self.values.as_ptr().cast(), (rows - 1) * self.pitch + len)
-    }
-
-    /// Of its rows in memory.
-    fn element(&self, row: usize, col: usize) -> T {
-        let first = self.values.as_ptr().cast::<T>();
-        // SAFETY: one of its elements, which nobody writes meanwhile.
-        unsafe { *first.add(row * self.pitch + col) }
-    }
-
-    fn checked_map(&self) -> checked::TensorMap<T> {
-        let start = self.values.as_ptr().cast();
-        // SAFETY: as in `map`.
-        unsafe { checked::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }
-            .unwrap()
-    }
-}
-
-/// After so many rows of A and columns of B integers are the same.
-const INTEGERS: usize = 11;
-
-/// Small integers, whose sums are exact.
-fn integer(row: usize, col: usize, salt: usize) -> f32 {
-    ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
-}
-
-/// A B whose last columns are not there yet, from the first of the last tile on: a kernel copies them beside the product of the others,
-/// `from` rows that begin anywhere.
-struct Beside<T> {
-    from: Operand<T>,
-    b: Operand<T>,
-    first: usize,
-    words: [u32; WORDS],
-}
-
-impl<T: Stored<Real = f32>> Beside<T> {
-    fn new(whole: &Operand<T>, tile_cols: u32) -> Self {
-        let ([_, k, n], tile_cols) = (whole.extents, tile_cols as usize);
-        let first = (n - 1) / tile_cols * tile_cols;
-        let from = Operand::new([n - first, k], false, true, whole.shape, |col, p| {
-            whole.element(p, first + col)
-        });
-        let b = Operand::new([n, k], false, false, whole.shape, |col, p| match col < first {
-            true => whole.element(p, col),
-            false => T::nearest(f32::NAN),
-        });
-        Beside { from, b, first, words: [0; WORDS] }
-    }
-
-    fn matrix(&self) -> Matrices {
-        let [_, rows, cols] = self.from.extents.map(|extent| extent as u32);
-        Matrices { rows, cols, count: 1, pitch: self.from.pitch as u64, ..Matrices::default() }
-    }
-
-    /// Where the columns are to be: address and length, with what lies behind each row.
-    fn place(&mut self) -> (*mut T, usize) {
-        let first = self.b.values.as_mut_ptr().cast::<T>().wrapping_add(self.first);
-        (first, self.b.extents[1] * self.b.pitch - self.first)
-    }
-
-    fn is_copied(&self, whole: &Operand<T>, name: &str) {
-        let [_, k, n] = whole.extents;
-        for (p, col) in (0..k).flat_map(|p| (self.first..n).map(move |col| (p, col))) {
-            let (got, want) = (self.b.element(p, col).widened(), whole.element(p, col).widened());
-            assert_eq!(got, want, "{name}: beside, ({p}, {col})");
-        }
-        assert_eq!(self.words, [0; WORDS], "{name}");
-    }
 }
 
 /// C, and its operands in f64.

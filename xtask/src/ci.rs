@@ -59,9 +59,9 @@ impl Ci<'_> {
         let root = self.root;
         match name {
             "lint" => {
+                self.step("budgets of files", || budgets::of_files(root))?;
                 self.cargo("fmt --all --check")?;
-                self.cargo("clippy --workspace --all-targets -- -D warnings")?;
-                self.step("budgets of files", || budgets::of_files(root))
+                self.cargo("clippy --workspace --all-targets -- -D warnings")
             }
             "ptx" => {
                 self.step("cargo xtask build-ptx --check --fetch-ptxas", || {

@@ -3,16 +3,19 @@
 //! A *site* is an expression with its alternatives: whole expressions, so that each can be switched on at run
 //! time in its place.
 
+mod syntax;
+
 use std::{collections::BTreeMap, ops::Range};
 
 use syn::{
-    BinOp, Expr, ExprAssign, ExprBinary, ExprCall, ExprConst, ExprIf, ExprIndex, ExprMethodCall,
-    ExprPath, ExprRepeat, FieldValue, GenericArgument, Item, Lit, Local, Macro, Pat, PathArguments,
-    Stmt, Token, Type,
+    BinOp, Expr, ExprAssign, ExprBinary, ExprCall, ExprConst, ExprIndex, ExprMethodCall, ExprPath,
+    ExprRepeat, FieldValue, GenericArgument, Item, Local, Macro, Pat, PathArguments, Stmt, Token,
+    Type,
     punctuated::Punctuated,
     visit::{self, Visit},
 };
 
+use self::syntax::{Comparisons, bindings, is_constant, is_position, is_zero, loaded, root};
 use crate::source::{Function, SourceFile, last_segment, range};
 
 /// The kinds of mistakes, in the order of the report.
@@ -489,96 +492,6 @@ impl<'ast> Visit<'ast> for Sites<'_> {
             // What a macro of the file is given is code like any other.
             arguments.iter().for_each(|argument| self.visit_expr(argument));
         }
-    }
-}
-
-/// Collects the comparisons of a function, each once.
-struct Comparisons<'a>(&'a SourceFile, &'a mut Vec<String>);
-
-impl<'ast> Visit<'ast> for Comparisons<'_> {
-    fn visit_expr_binary(&mut self, binary: &'ast ExprBinary) {
-        use BinOp::{Eq, Ge, Gt, Le, Lt, Ne};
-        let text = self.0.text_of(binary);
-        if matches!(binary.op, Lt(_) | Le(_) | Gt(_) | Ge(_) | Eq(_) | Ne(_))
-            && !self.1.iter().any(|known| known == text)
-        {
-            self.1.push(text.into());
-        }
-        visit::visit_expr_binary(self, binary);
-    }
-}
-
-/// Each name that a `let` binds with its value, as far as a tuple is bound to a tuple.
-fn bindings<'a>(pattern: &'a Pat, value: &'a Expr) -> Vec<(&'a Pat, &'a Expr)> {
-    match (pattern, value) {
-        (Pat::Tuple(pattern), Expr::Tuple(value)) => {
-            pattern.elems.iter().zip(&value.elems).collect()
-        }
-        _ => vec![(pattern, value)],
-    }
-}
-
-/// Is it the name of a place in a matrix or in a tile?
-fn is_position(name: &str) -> bool {
-    ["at", "from", "to"].contains(&name) || name.starts_with("from_") || name.starts_with("to_")
-}
-
-/// The variable that an expression starts from: `acc` of `acc[i][j]`.
-fn root(expr: &Expr) -> String {
-    match expr {
-        Expr::Path(path) => last_segment(&path.path),
-        Expr::Index(index) => root(&index.expr),
-        Expr::Paren(paren) => root(&paren.expr),
-        _ => String::new(),
-    }
-}
-
-/// Is it fixed when the kernel is compiled: of literals, `CONSTANTS`, const parameters and sizes of types?
-fn is_constant(expr: &Expr) -> bool {
-    match expr {
-        Expr::Lit(_) => true,
-        Expr::Path(path) => {
-            let name = last_segment(&path.path);
-            !name.is_empty() && !name.contains(|c: char| c.is_lowercase())
-        }
-        Expr::Call(call) => {
-            matches!(&*call.func, Expr::Path(path) if last_segment(&path.path) == "size_of")
-        }
-        Expr::Binary(binary) => is_constant(&binary.left) && is_constant(&binary.right),
-        Expr::Unary(unary) => is_constant(&unary.expr),
-        Expr::Paren(paren) => is_constant(&paren.expr),
-        Expr::Cast(cast) => is_constant(&cast.expr),
-        _ => false,
-    }
-}
-
-/// `0`, `0.0f32`, `[0.0; 4]`, `f32::ZERO`.
-fn is_zero(expr: &Expr) -> bool {
-    match expr {
-        Expr::Lit(literal) => match &literal.lit {
-            Lit::Float(float) => float.base10_parse::<f64>().is_ok_and(|x| x == 0.0),
-            Lit::Int(int) => int.base10_digits() == "0",
-            _ => false,
-        },
-        Expr::Path(path) => last_segment(&path.path) == "ZERO",
-        Expr::Repeat(repeat) => is_zero(&repeat.expr),
-        Expr::Paren(paren) => is_zero(&paren.expr),
-        Expr::Block(block) => {
-            matches!(&*block.block.stmts, [Stmt::Expr(only, None)] if is_zero(only))
-        }
-        _ => false,
-    }
-}
-
-/// The `load` of `if inside { load } else { 0.0 }`.
-fn loaded(value: &Expr) -> Option<(&ExprIf, &Expr)> {
-    let Expr::If(fill) = value else { return None };
-    let (_, otherwise) = fill.else_branch.as_ref()?;
-    match &*fill.then_branch.stmts {
-        // A sum is an index that starts again, and no load.
-        [Stmt::Expr(Expr::Binary(_), None)] => None,
-        [Stmt::Expr(load, None)] if is_zero(otherwise) => Some((fill, load)),
-        _ => None,
     }
 }
 

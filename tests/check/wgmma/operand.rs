@@ -1,0 +1,141 @@
+//! Operands in memory as the kernels take them: rows along k or across it, from multiples of sixteen bytes on or unaligned.
+
+use gpu::{
+    kernels::{gemm::stored::Stored, gemm_wgmma::beside::WORDS},
+    problem::Matrices,
+};
+use simt::{
+    checked,
+    device::{self, BoxShape},
+};
+
+/// Sixteen bytes, aligned.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+pub(super) struct Eight<T>(#[allow(dead_code, reason = "only its address is used")] [T; 8]);
+
+/// An operand: `outer` rows of A (columns of B) and `k` steps, that lie along k or across it.
+pub(super) struct Operand<T> {
+    pub(super) values: Vec<Eight<T>>,
+    pub(super) extents: [usize; 3],
+    pub(super) pitch: usize,
+    pub(super) shape: BoxShape,
+}
+
+impl<T: Stored<Real = f32>> Operand<T> {
+    pub(super) fn new(
+        [outer, k]: [usize; 2],
+        along_k: bool,
+        anywhere: bool,
+        shape: BoxShape,
+        value: impl Fn(usize, usize) -> T,
+    ) -> Self {
+        let (rows, cols) = if along_k { (outer, k) } else { (k, outer) };
+        // Of rows that begin anywhere those of each class do so in another way, and what lies before them is all between rows.
+        let pitch = cols.next_multiple_of(8) + if anywhere { 19 } else { 0 };
+        let at = |row: usize, col: usize| match () {
+            // What is between the rows is no zero: nobody may read it.
+            _ if col >= cols => T::nearest(f32::NAN),
+            _ if along_k => value(row, col),
+            _ => value(col, row),
+        };
+        let at = |place: usize| at(place / pitch, place % pitch);
+        let eights = (0..(rows * pitch).div_ceil(8)).map(|i| i * 8);
+        let values = eights.map(|first| Eight(std::array::from_fn(|i| at(first + i)))).collect();
+        Operand { values, extents: [1, rows, cols], pitch, shape }
+    }
+
+    pub(super) fn map(&self) -> device::TensorMap<T> {
+        let start = self.values.as_ptr().cast();
+        // SAFETY: so many elements, and nobody writes them.
+        unsafe { device::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }.unwrap()
+    }
+
+    /// Of every `COUNT`th row, from the multiple of so many elements on before the first of these: the first element, the extents
+    /// and the strides of each.
+    pub(super) fn classes<const COUNT: usize>(
+        &self,
+    ) -> [(*const T, [usize; 3], [usize; 2]); COUNT] {
+        let [_, rows, len] = self.extents;
+        std::array::from_fn(|class| {
+            let (start, rows) = match rows.saturating_sub(class) {
+                0 => (0, 1),
+                rows => (class * self.pitch, rows.div_ceil(COUNT)),
+            };
+            let first = self.values.as_ptr().cast::<T>().wrapping_add(start / COUNT * COUNT);
+            (first, [1, rows, len + start % COUNT], [0, COUNT * self.pitch])
+        })
+    }
+
+    /// From its first element on, with what lies between its rows: address and length.
+    pub(super) fn memory(&self) -> (*const T, usize) {
+        let [_, rows, len] = self.extents;
+        (self.values.as_ptr().cast(), (rows - 1) * self.pitch + len)
+    }
+
+    /// Of its rows in memory.
+    pub(super) fn element(&self, row: usize, col: usize) -> T {
+        let first = self.values.as_ptr().cast::<T>();
+        // SAFETY: one of its elements, which nobody writes meanwhile.
+        unsafe { *first.add(row * self.pitch + col) }
+    }
+
+    pub(super) fn checked_map(&self) -> checked::TensorMap<T> {
+        let start = self.values.as_ptr().cast();
+        // SAFETY: as in `map`.
+        unsafe { checked::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }
+            .unwrap()
+    }
+}
+
+/// After so many rows of A and columns of B integers are the same.
+pub(super) const INTEGERS: usize = 11;
+
+/// Small integers, whose sums are exact.
+pub(super) fn integer(row: usize, col: usize, salt: usize) -> f32 {
+    ((row * 7 + col * 3 + salt) % 11) as f32 - 5.0
+}
+
+/// A B whose last columns are not there yet, from the first of the last tile on: a kernel copies them beside the product of the others,
+/// `from` rows that begin anywhere.
+pub(super) struct Beside<T> {
+    pub(super) from: Operand<T>,
+    pub(super) b: Operand<T>,
+    pub(super) first: usize,
+    pub(super) words: [u32; WORDS],
+}
+
+impl<T: Stored<Real = f32>> Beside<T> {
+    pub(super) fn new(whole: &Operand<T>, tile_cols: u32) -> Self {
+        let ([_, k, n], tile_cols) = (whole.extents, tile_cols as usize);
+        let first = (n - 1) / tile_cols * tile_cols;
+        let from = Operand::new([n - first, k], false, true, whole.shape, |col, p| {
+            whole.element(p, first + col)
+        });
+        let b = Operand::new([n, k], false, false, whole.shape, |col, p| match col < first {
+            true => whole.element(p, col),
+            false => T::nearest(f32::NAN),
+        });
+        Beside { from, b, first, words: [0; WORDS] }
+    }
+
+    pub(super) fn matrix(&self) -> Matrices {
+        let [_, rows, cols] = self.from.extents.map(|extent| extent as u32);
+        Matrices { rows, cols, count: 1, pitch: self.from.pitch as u64, ..Matrices::default() }
+    }
+
+    /// Where the columns are to be: address and length, with what lies behind each row.
+    pub(super) fn place(&mut self) -> (*mut T, usize) {
+        let first = self.b.values.as_mut_ptr().cast::<T>().wrapping_add(self.first);
+        (first, self.b.extents[1] * self.b.pitch - self.first)
+    }
+
+    pub(super) fn is_copied(&self, whole: &Operand<T>, name: &str) {
+        let [_, k, n] = whole.extents;
+        for (p, col) in (0..k).flat_map(|p| (self.first..n).map(move |col| (p, col))) {
+            let (got, want) = (self.b.element(p, col).widened(), whole.element(p, col).widened());
+            assert_eq!(got, want, "{name}: beside, ({p}, {col})");
+        }
+        assert_eq!(self.words, [0; WORDS], "{name}");
+    }
+}
