@@ -12,6 +12,10 @@ use simt::{
     checked, cpu, device,
 };
 use tests::Turns;
+use tests::passed::once;
+
+/// What these tests are of.
+const SOURCES: &[&str] = &["gpu/src/kernels/gemm_wgmma", "tests/check"];
 
 /// Tile shapes, times ways in which operands lie.
 const TEXTS: usize = 2 * 4;
@@ -213,6 +217,10 @@ fn integers_are_exact<T: With<f32> + With<T>>(this: usize) {
 
 #[test]
 fn integers_are_exact_wherever_rows_begin() {
+    let Some(_note) = once("check::gathered::integers_are_exact_wherever_rows_begin", SOURCES)
+    else {
+        return;
+    };
     integers_are_exact::<Bf16>(0);
     integers_are_exact::<F16>(1);
 }
@@ -228,6 +236,10 @@ fn is_clean<T: With<O>, O: Stored<Real = f32>>(order: Order, text: usize) {
 
 #[test]
 fn checked_launches_are_clean_in_every_order() {
+    let Some(_note) = once("check::gathered::checked_launches_are_clean_in_every_order", SOURCES)
+    else {
+        return;
+    };
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     let kernels =
         [is_clean::<Bf16, f32>, is_clean::<F16, F16>, is_clean::<Bf16, Bf16>, is_clean::<F16, f32>];

@@ -11,6 +11,10 @@ use gpu::{
 use simt::{F16, check::Order};
 
 use super::sliced::{Given, Slice, cut};
+use tests::passed::once;
+
+/// What these tests are of.
+const SOURCES: &[&str] = &["gpu/src/kernels/gemm_sliced", "tests/check"];
 
 impl Slice for F16 {
     const SLICES: usize = SLICES;
@@ -156,6 +160,7 @@ impl Given<F16> {
 
 #[test]
 fn slices_are_the_number() {
+    let Some(_note) = once("check::halves::slices_are_the_number", SOURCES) else { return };
     // Of one size; one by one of all sizes; special ones among them.
     let spread = (0..2000u32).map(|i| f32::from_bits(i.wrapping_mul(0x9e37_79b1)));
     let all = spread.filter(|x| x.is_finite()).collect::<Vec<_>>();

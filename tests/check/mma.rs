@@ -14,6 +14,10 @@ use simt::{
     checked, cpu, device,
 };
 use tests::Turns;
+use tests::passed::once;
+
+/// What these tests are of.
+const SOURCES: &[&str] = &["gpu/src/kernels/gemm_mma", "tests/check"];
 
 /// How an operand lies: along k? Behind how many elements, and how many between one row and the next?
 #[derive(Clone, Copy, Debug)]
@@ -232,6 +236,10 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
 
 #[test]
 fn operands_of_tensor_cores_may_begin_anywhere() {
+    let Some(_note) = once("check::mma::operands_of_tensor_cores_may_begin_anywhere", SOURCES)
+    else {
+        return;
+    };
     let orders = [Order::Forward, Order::Reverse, Order::Random(1)];
     every_case_is_right_and_clean(Bf16::kernels(), &orders);
     every_case_is_right_and_clean(F16::kernels(), &[Order::Random(2)]);
@@ -239,6 +247,7 @@ fn operands_of_tensor_cores_may_begin_anywhere() {
 
 #[test]
 fn and_so_they_may_with_c_of_f32() {
+    let Some(_note) = once("check::mma::and_so_they_may_with_c_of_f32", SOURCES) else { return };
     every_case_is_right_and_clean(Bf16::kernels_f32(), &[Order::Random(3)]);
     every_case_is_right_and_clean(F16::kernels_f32(), &[Order::Random(4)]);
 }
@@ -250,6 +259,7 @@ fn of_tf32() -> Vec<(&'static str, &'static GeneralProduct<f32>)> {
 
 #[test]
 fn and_so_they_may_of_tf32() {
+    let Some(_note) = once("check::mma::and_so_they_may_of_tf32", SOURCES) else { return };
     let orders = [Order::Forward, Order::Reverse, Order::Random(5), Order::Random(6)];
     every_case_is_right_and_clean(of_tf32(), &orders);
 }
@@ -266,6 +276,11 @@ fn real(row: usize, col: usize, salt: usize) -> f32 {
 /// factors, half of that of factors that are cut off: along k, where they are read by `ldmatrix`, and across, word by word.
 #[test]
 fn factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off() {
+    let Some(_note) =
+        once("check::mma::factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off", SOURCES)
+    else {
+        return;
+    };
     let [m, n, k] = [70, 40, 1000];
     let factor = |value: f32| f64::from(Tf32::from_f32(value).to_f32());
     let cut_off = |value: f32| f64::from(Tf32::from_bits(value.to_bits()).to_f32());
@@ -358,6 +373,7 @@ fn profile_tf32(
 /// Whichever way f32 lies, and however it is copied, no access to shared memory meets another of its warp in a bank.
 #[test]
 fn of_tf32_no_bank_conflicts() {
+    let Some(_note) = once("check::mma::of_tf32_no_bank_conflicts", SOURCES) else { return };
     let sizes @ [m, n, k] = [128, 128, 64];
     for (name, product) in of_tf32() {
         let copies = if name.ends_with("_64x64") { &[0, 2, 1][..] } else { &[0] };

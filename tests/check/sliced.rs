@@ -17,6 +17,11 @@ use simt::{
     checked::{In, Out},
 };
 use tests::Turns;
+use tests::passed::once;
+
+/// What these tests are of.
+const SOURCES: &[&str] =
+    &["gpu/src/kernels/gemm_sliced", "gpu/src/kernels/gemm_wgmma", "tests/check"];
 
 fn kernels() -> Vec<&'static Entry> {
     let kernels = KERNELS.iter().filter(|entry| entry.is_sliced()).collect::<Vec<_>>();
@@ -26,6 +31,7 @@ fn kernels() -> Vec<&'static Entry> {
 
 #[test]
 fn products_are_clean_and_right() {
+    let Some(_note) = once("check::sliced::products_are_clean_and_right", SOURCES) else { return };
     // Tiles whole and not, several of a block, more slices than the ring has stages.
     let shapes = [[1, 1, 1], [70, 140, 200], [128, 128, 64], [130, 270, 130], [64, 20, 330]];
     // Those with one kind of slices and tiles, which differ in how A and B lie.
@@ -55,6 +61,9 @@ fn products_are_clean_and_right() {
 /// infinities and NaN, zeros that nobody doubts beside them; of tiles whole and not.
 #[test]
 fn doubted_elements_are_clean_and_right() {
+    let Some(_note) = once("check::sliced::doubted_elements_are_clean_and_right", SOURCES) else {
+        return;
+    };
     let device = Device::cpu();
     let hash =
         |i: usize| (i as u32).wrapping_mul(0x9e37_79b1).rotate_left(13).wrapping_mul(0x85eb_ca6b);
@@ -283,6 +292,7 @@ pub(super) fn cut<S: Slice>(
 
 #[test]
 fn slices_are_the_number() {
+    let Some(_note) = once("check::sliced::slices_are_the_number", SOURCES) else { return };
     let mut numbers = vec![
         0.0,
         -0.0,

@@ -11,7 +11,11 @@ use simt::{
     checked::{In, Out, TensorMap, TensorMaps},
     device,
 };
+use tests::passed::once;
 use tests::{Turns, everything};
+
+/// What these tests are of.
+const SOURCES: &[&str] = &["gpu/src/kernels/gemm_tma", "tests/check"];
 
 /// m, n, k, products, blocks that split k.
 const CASES: [(usize, usize, usize, usize, u32); 6] = [
@@ -189,6 +193,10 @@ fn is_clean_and_right(
 
 #[test]
 fn products_by_tensor_copies_are_clean_and_right() {
+    let Some(_note) = once("check::tensor::products_by_tensor_copies_are_clean_and_right", SOURCES)
+    else {
+        return;
+    };
     let mut seen = 0;
     let mut turns = Turns::of(4);
     for (name, product) in products() {
@@ -214,6 +222,11 @@ fn products_by_tensor_copies_are_clean_and_right() {
 /// Tiles of 72 x 80 that are not whole in either direction, and more stages than the ring has.
 #[test]
 fn tiles_of_72_x_80_are_clean_in_ten_random_orders() {
+    let Some(_note) =
+        once("check::tensor::tiles_of_72_x_80_are_clean_in_ten_random_orders", SOURCES)
+    else {
+        return;
+    };
     let names = ["gemm_tma_72x80_nn", "gemm_tma_72x80_on"];
     let mut turns = Turns::of(names.len());
     for seed in 1..=10 {

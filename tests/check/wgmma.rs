@@ -32,6 +32,10 @@ enum Work {
     Parts(u32),
 }
 use Work::{Parts, Walkers};
+use tests::passed::once;
+
+/// What these tests are of.
+const SOURCES: &[&str] = &["gpu/src/kernels/gemm_wgmma", "tests/check"];
 
 /// A type of A and B, with a type of C.
 trait With<O>: Stored<Real = f32> {
@@ -295,6 +299,10 @@ fn integers_are_exact<T: With<f32>>(turns: &mut Turns) {
 
 #[test]
 fn integers_are_exact_whatever_way_operands_lie() {
+    let Some(_note) = once("check::wgmma::integers_are_exact_whatever_way_operands_lie", SOURCES)
+    else {
+        return;
+    };
     // Each text has another shape with the other type.
     let mut turns = Turns::of(5);
     integers_are_exact::<Bf16>(&mut turns);
@@ -354,6 +362,10 @@ fn is_clean_in_every_order<T: With<f32> + With<T>>() {
 
 #[test]
 fn checked_launches_are_clean_in_every_order() {
+    let Some(_note) = once("check::wgmma::checked_launches_are_clean_in_every_order", SOURCES)
+    else {
+        return;
+    };
     is_clean_in_every_order::<Bf16>();
     is_clean_in_every_order::<F16>();
 }
@@ -375,11 +387,21 @@ fn is_clean_in_ten_random_orders<T: With<f32> + With<T>>(texts: impl Iterator<It
 
 #[test]
 fn checked_launches_are_clean_in_ten_random_orders() {
+    let Some(_note) =
+        once("check::wgmma::checked_launches_are_clean_in_ten_random_orders", SOURCES)
+    else {
+        return;
+    };
     is_clean_in_ten_random_orders::<Bf16>(0..TEXTS);
 }
 
 #[test]
 fn checked_launches_of_f16_are_clean_in_ten_random_orders() {
+    let Some(_note) =
+        once("check::wgmma::checked_launches_of_f16_are_clean_in_ten_random_orders", SOURCES)
+    else {
+        return;
+    };
     // From the last to the first, so that a text has other orders than with bf16.
     is_clean_in_ten_random_orders::<F16>((0..TEXTS).rev());
 }
@@ -405,6 +427,11 @@ fn real_numbers_are_within_the_bound<T: With<f32>>() {
 
 #[test]
 fn real_numbers_are_within_the_bound_of_truncated_sums() {
+    let Some(_note) =
+        once("check::wgmma::real_numbers_are_within_the_bound_of_truncated_sums", SOURCES)
+    else {
+        return;
+    };
     real_numbers_are_within_the_bound::<Bf16>();
     real_numbers_are_within_the_bound::<F16>();
 }
@@ -413,6 +440,10 @@ fn real_numbers_are_within_the_bound_of_truncated_sums() {
 /// the nearest number would be 2^16.
 #[test]
 fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
+    let Some(_note) = once("check::wgmma::f16_is_subnormal_and_overflows_as_ieee_has_it", SOURCES)
+    else {
+        return;
+    };
     let case = <F16 as With<f32>>::cases()[0];
     let tiny = 2f32.powi(-24);
     let given = Given::new(

@@ -14,6 +14,11 @@ use simt::{
     device::{self, BoxShape},
 };
 use tests::Turns;
+use tests::passed::once;
+
+/// What these tests are of.
+const SOURCES: &[&str] =
+    &["gpu/src/kernels/gemm_wgmma_tf32", "gpu/src/kernels/gemm_wgmma", "tests/check"];
 
 fn cases() -> Vec<&'static TensorProduct<f32>> {
     let cases = KERNELS.iter().filter_map(|entry| match &entry.contract {
@@ -286,6 +291,11 @@ impl Given {
 
 #[test]
 fn integers_are_exact_and_no_access_is_out_of_order() {
+    let Some(_note) =
+        once("check::wgmma_tf32::integers_are_exact_and_no_access_is_out_of_order", SOURCES)
+    else {
+        return;
+    };
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     for (number, case) in cases().into_iter().enumerate() {
         for (shape, blocks, scales, full) in [
@@ -317,6 +327,10 @@ fn integers_are_exact_and_no_access_is_out_of_order() {
 /// Where rows begin anywhere, what lies before a row's first step is the end of the row before.
 #[test]
 fn what_is_no_part_of_a_row_may_be_infinite() {
+    let Some(_note) = once("check::wgmma_tf32::what_is_no_part_of_a_row_may_be_infinite", SOURCES)
+    else {
+        return;
+    };
     let shifted = cases().into_iter().filter(|case| case.kernel.shifts_a()).collect::<Vec<_>>();
     assert!(!shifted.is_empty());
     for case in shifted {
@@ -338,6 +352,9 @@ fn what_is_no_part_of_a_row_may_be_infinite() {
 /// As many parts as there are rows or not, one of them without a step of k; more stages than the ring has.
 #[test]
 fn blocks_of_a_cluster_split_k() {
+    let Some(_note) = once("check::wgmma_tf32::blocks_of_a_cluster_split_k", SOURCES) else {
+        return;
+    };
     let orders = [Order::Forward, Order::Reverse, Order::Random(3)];
     for case in cases().into_iter().filter(|case| case.most_splits > 1) {
         for (number, (shape, parts, scales, full)) in [
@@ -360,6 +377,11 @@ fn blocks_of_a_cluster_split_k() {
 
 #[test]
 fn checked_launches_are_clean_in_ten_random_orders() {
+    let Some(_note) =
+        once("check::wgmma_tf32::checked_launches_are_clean_in_ten_random_orders", SOURCES)
+    else {
+        return;
+    };
     let mut turns = Turns::of(10);
     for case in cases() {
         let shape = if case.most_splits > 1 { [70, 70, 300] } else { [270, 140, 300] };
@@ -380,6 +402,9 @@ fn checked_launches_are_clean_in_ten_random_orders() {
 /// There is no bank conflict; and a row of 64 columns, wherever it begins, is written in nine sectors at most.
 #[test]
 fn accesses_are_as_few_as_can_be() {
+    let Some(_note) = once("check::wgmma_tf32::accesses_are_as_few_as_can_be", SOURCES) else {
+        return;
+    };
     for case in cases() {
         let splits = case.most_splits > 1;
         for n in [128, 133] {
@@ -406,6 +431,10 @@ fn accesses_are_as_few_as_can_be() {
 /// Sums of real numbers, which depend on the order in which parts are added: the same in every order of the threads.
 #[test]
 fn parts_are_added_in_the_order_of_ranks() {
+    let Some(_note) = once("check::wgmma_tf32::parts_are_added_in_the_order_of_ranks", SOURCES)
+    else {
+        return;
+    };
     for case in cases().into_iter().filter(|case| case.most_splits > 1) {
         let given = Given::new(case, [20, 70, 700], (1.0, 0.0), false, real);
         for parts in [1, 3] {
@@ -423,6 +452,11 @@ fn parts_are_added_in_the_order_of_ranks() {
 /// factors, half of that of factors that are cut off.
 #[test]
 fn factors_are_rounded_to_the_nearest_and_sums_cut_off() {
+    let Some(_note) =
+        once("check::wgmma_tf32::factors_are_rounded_to_the_nearest_and_sums_cut_off", SOURCES)
+    else {
+        return;
+    };
     let case = cases()[0];
     let k = 1000;
     let given = Given::new(case, [70, 40, k], (1.0, 0.0), false, real);

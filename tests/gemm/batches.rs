@@ -1,6 +1,7 @@
 //! Batches, and arrays of products.
 
 use host::{Batch, BatchMut, Gemm, Layout, Matrix, MatrixView, testing};
+use tests::passed::once;
 use tests::{
     devices,
     gemm::{Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted},
@@ -40,6 +41,7 @@ fn evenly_spaced<T: Number>() {
 
 #[test]
 fn strided() {
+    let Some(_note) = once("gemm::batches::strided", crate::SOURCES) else { return };
     evenly_spaced::<f32>();
     evenly_spaced::<f64>();
 }
@@ -47,6 +49,7 @@ fn strided() {
 /// One matrix for all products of a batch, by [`Batch::repeat`].
 #[test]
 fn repeated() {
+    let Some(_note) = once("gemm::batches::repeated", crate::SOURCES) else { return };
     let mut count = 0;
     for device in devices() {
         let stream = device.stream().unwrap();
@@ -75,6 +78,7 @@ fn repeated() {
 /// Products of unlike shapes that lie anywhere, each with the bits that it has alone.
 #[test]
 fn arrays() {
+    let Some(_note) = once("gemm::batches::arrays", crate::SOURCES) else { return };
     let mut count = 0;
     for device in devices() {
         let stream = device.stream().unwrap();
@@ -118,6 +122,7 @@ fn arrays() {
 /// other's elements.
 #[test]
 fn halves() {
+    let Some(_note) = once("gemm::batches::halves", crate::SOURCES) else { return };
     let mut count = 0;
     let [m, n, k] = [67, 70, 33];
     for device in devices() {

@@ -4,6 +4,7 @@ use host::{Activation, Bf16, F16};
 use tests::gemm::{
     Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Random, Side, Suite, Want, counted,
 };
+use tests::passed::once;
 
 const ACTIVATIONS: [Activation; 3] = [Activation::Identity, Activation::Relu, Activation::Gelu];
 const SIDES: [Option<Side>; 3] = [None, Some(Side::Row), Some(Side::Col)];
@@ -41,6 +42,10 @@ fn combinations<T: Number>(mut suite: Suite<T>) {
 
 #[test]
 fn every_bias_activation_and_order() {
+    let Some(_note) = once("gemm::epilogue::every_bias_activation_and_order", crate::SOURCES)
+    else {
+        return;
+    };
     combinations::<f32>(Suite::new());
     combinations::<f64>(Suite::new());
     // On tensor cores, which a CPU takes long for.
@@ -51,6 +56,7 @@ fn every_bias_activation_and_order() {
 /// NaN and infinities in the bias, in C, under each activation.
 #[test]
 fn nan_and_infinity() {
+    let Some(_note) = once("gemm::epilogue::nan_and_infinity", crate::SOURCES) else { return };
     let mut suite = Suite::<f32>::new();
     for activation in ACTIVATIONS {
         for side in Side::BOTH {
@@ -108,6 +114,9 @@ fn gelu<T: Number>(largest: i32, smallest: i32) -> usize {
 /// argument. (What can be said without trying is in `tests/src/gemm/want.rs`.)
 #[test]
 fn gelu_is_off_by_a_few_roundings() {
+    let Some(_note) = once("gemm::epilogue::gelu_is_off_by_a_few_roundings", crate::SOURCES) else {
+        return;
+    };
     let numbers = gelu::<f32>(127, -148) + gelu::<f64>(1022, -1073);
     counted("epilogue::gelu_is_off_by_a_few_roundings", numbers);
 }

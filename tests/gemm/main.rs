@@ -50,3 +50,14 @@ mod tensor;
 mod tf32;
 mod threads;
 mod wide;
+
+/// What the general product is made of, beside what every test depends on. Tests that draw at random are not in it: each run of
+/// theirs is another.
+const SOURCES: &[&str] = &[
+    "gpu/src/kernels/gemm_tma",
+    "gpu/src/kernels/gemm_mma",
+    "gpu/src/kernels/gemm_wgmma",
+    "gpu/src/kernels/gemm_wgmma_tf32",
+    "gpu/src/kernels/gemm_sliced",
+    "tests/gemm",
+];

@@ -1,5 +1,6 @@
 //! Where matrices lie: leading dimensions, any strides, any distance from a 16-byte boundary.
 
+use tests::passed::once;
 use tests::{
     devices,
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Suite, Want, bytes, counted},
@@ -37,6 +38,7 @@ fn leading<T: Number>() {
 /// the result.
 #[test]
 fn leading_dimensions() {
+    let Some(_note) = once("gemm::places::leading_dimensions", crate::SOURCES) else { return };
     leading::<f32>();
     leading::<f64>();
 }
@@ -88,6 +90,7 @@ fn strides<T: Number>() {
 
 #[test]
 fn strides_of_any_kind() {
+    let Some(_note) = once("gemm::places::strides_of_any_kind", crate::SOURCES) else { return };
     strides::<f32>();
     strides::<f64>();
 }
@@ -120,6 +123,7 @@ fn slices<T: Number>() -> usize {
 /// The same of matrices in this machine's memory: what lies between their elements stays.
 #[test]
 fn slices_of_any_kind() {
+    let Some(_note) = once("gemm::places::slices_of_any_kind", crate::SOURCES) else { return };
     counted("places::slices_of_any_kind", slices::<f32>() + slices::<f64>());
 }
 
@@ -156,6 +160,9 @@ fn distances<T: Number>() {
 /// elements further on, C has the same bits.
 #[test]
 fn distances_from_a_boundary() {
+    let Some(_note) = once("gemm::places::distances_from_a_boundary", crate::SOURCES) else {
+        return;
+    };
     distances::<f32>();
     distances::<f64>();
 }

@@ -7,6 +7,7 @@ use host::{
     SliceViewMut,
     gemm::{Request, Scalar, Target, Text},
 };
+use tests::passed::once;
 use tests::{
     Turns, devices,
     gemm::{Bench, Case, Data, Operand, Order, Place, Random, Side, Want, counted},
@@ -75,6 +76,10 @@ pub(super) fn computes_again(
 /// How many elements were computed again is told: a column that meets infinity, and NaN of all; none of numbers of all sizes.
 #[test]
 fn what_is_computed_again_is_counted() {
+    let Some(_note) = once("gemm::sliced::what_is_computed_again_is_counted", crate::SOURCES)
+    else {
+        return;
+    };
     const SIZES: [usize; 3] = [70, 140, 40];
     let [m, n, k] = SIZES;
     let mut random = Random::new(29);
@@ -114,6 +119,7 @@ fn orders([a, b]: [bool; 2]) -> [Order; 2] {
 /// that begin at multiples of sixteen bytes and not; tiles whole and not.
 #[test]
 fn every_way_to_lie() {
+    let Some(_note) = once("gemm::sliced::every_way_to_lie", crate::SOURCES) else { return };
     let kernels = kernels();
     let mut count = 0;
     for device in devices() {
@@ -177,6 +183,9 @@ pub(super) fn of_two_widths(device: &Device, wide: usize) -> (usize, usize) {
 /// patch of 256 and the beginning of the next, whose numbers alone are too small.
 #[test]
 fn a_tile_has_parts_of_patches() {
+    let Some(_note) = once("gemm::sliced::a_tile_has_parts_of_patches", crate::SOURCES) else {
+        return;
+    };
     const K: usize = 40;
     let mut count = 0;
     for device in devices() {
@@ -221,6 +230,9 @@ fn single(a: &[f32], b: &[f32]) -> Case<f32> {
 /// overflow, infinities; and any NaN.
 #[test]
 fn special_values_are_those_of_f32() {
+    let Some(_note) = once("gemm::sliced::special_values_are_those_of_f32", crate::SOURCES) else {
+        return;
+    };
     let tiny = f32::from_bits(1);
     let values = [
         0.0,
@@ -363,6 +375,10 @@ pub(super) fn errors(c: &[f32], want: &[(f64, f64)]) -> [f64; 4] {
 /// order of k.
 #[test]
 fn errors_are_not_larger_than_those_of_f32() {
+    let Some(_note) = once("gemm::sliced::errors_are_not_larger_than_those_of_f32", crate::SOURCES)
+    else {
+        return;
+    };
     const M: usize = 48;
     const N: usize = 40;
     let mut count = 0;
@@ -471,6 +487,11 @@ fn sum_of_slices(a: &[f32], b: &[f32], order: &[(usize, usize)], together: usize
 /// such as [`errors_are_not_larger_than_those_of_f32`] does not let pass.
 #[test]
 fn promotion_and_the_order_of_products_matter() {
+    let Some(_note) =
+        once("gemm::sliced::promotion_and_the_order_of_products_matter", crate::SOURCES)
+    else {
+        return;
+    };
     const M: usize = 24;
     const N: usize = 8;
     const K: usize = 1024;
@@ -519,6 +540,9 @@ fn promotion_and_the_order_of_products_matter() {
 /// changes.
 #[test]
 fn only_where_it_is_asked_for() {
+    let Some(_note) = once("gemm::sliced::only_where_it_is_asked_for", crate::SOURCES) else {
+        return;
+    };
     let sliced = Gemm::<f32>::new().compute(Compute::Fp32Bf16x6);
     let mut ampere = Target::H200;
     ampere.capability = (8, 0);
@@ -551,6 +575,10 @@ fn only_where_it_is_asked_for() {
 /// it lies.
 #[test]
 fn prepared_matrices_give_the_same_bits() {
+    let Some(_note) = once("gemm::sliced::prepared_matrices_give_the_same_bits", crate::SOURCES)
+    else {
+        return;
+    };
     const M: usize = 70;
     const N: usize = 90;
     const K: usize = 130;

@@ -12,6 +12,7 @@ use tests::{
 };
 
 use super::sliced::{Kind, computes_again, errors, of_two_widths, run, step};
+use tests::passed::once;
 
 /// Each element's sum, and the sum of its terms' absolute values.
 fn exact_sums([m, n, k]: [usize; 3], a: &[f32], b: &[f32]) -> Vec<(f64, f64)> {
@@ -33,6 +34,7 @@ fn exact_sums([m, n, k]: [usize; 3], a: &[f32], b: &[f32]) -> Vec<(f64, f64)> {
 /// that are far smaller, and of subnormal ones.
 #[test]
 fn wide_numbers() {
+    let Some(_note) = once("gemm::sliced_f16::wide_numbers", crate::SOURCES) else { return };
     const SIZES: [usize; 3] = [70, 130, 300];
     let [m, n, k] = SIZES;
     let mut count = 0;
@@ -136,6 +138,11 @@ fn sum(
 /// such as `errors_are_not_larger_than_those_of_f32` does not let pass.
 #[test]
 fn promotion_the_order_and_the_factor_matter() {
+    let Some(_note) =
+        once("gemm::sliced_f16::promotion_the_order_and_the_factor_matter", crate::SOURCES)
+    else {
+        return;
+    };
     const M: usize = 24;
     const N: usize = 40;
     const SMALL_FIRST: [(usize, usize); 3] = [(1, 0), (0, 1), (0, 0)];
@@ -219,6 +226,9 @@ fn promotion_the_order_and_the_factor_matter() {
 /// 64 products are below 2^24.
 #[test]
 fn small_integers_are_exact() {
+    let Some(_note) = once("gemm::sliced_f16::small_integers_are_exact", crate::SOURCES) else {
+        return;
+    };
     // A wide tile and a narrow one, of the kernels that have both.
     const SIZES: [usize; 3] = [30, 300, 64];
     let [m, n, k] = SIZES;
@@ -267,6 +277,9 @@ fn small_integers_are_exact() {
 /// down where it does not belong, or a column that nobody has, shows: elements are small integers, and exact.
 #[test]
 fn wide_and_narrow_tiles() {
+    let Some(_note) = once("gemm::sliced_f16::wide_and_narrow_tiles", crate::SOURCES) else {
+        return;
+    };
     const K: usize = 70;
     let mut count = 0;
     for device in devices() {
@@ -314,6 +327,9 @@ fn wide_and_narrow_tiles() {
 /// not doubted. With infinity a zero makes NaN.
 #[test]
 fn rows_and_columns_of_zeros() {
+    let Some(_note) = once("gemm::sliced_f16::rows_and_columns_of_zeros", crate::SOURCES) else {
+        return;
+    };
     // As above.
     const SIZES: [usize; 3] = [150, 260, 300];
     let [m, n, k] = SIZES;
@@ -371,6 +387,10 @@ fn rows_and_columns_of_zeros() {
 /// numbers of all sizes all of a tile.
 #[test]
 fn what_is_computed_again_is_counted() {
+    let Some(_note) = once("gemm::sliced_f16::what_is_computed_again_is_counted", crate::SOURCES)
+    else {
+        return;
+    };
     const SIZES: [usize; 3] = [64, 192, 130];
     let [m, n, k] = SIZES;
     let mut count = 0;
@@ -437,6 +457,9 @@ fn all_within_the_bound(
 /// not is written while the next tile is multiplied already, others before.
 #[test]
 fn some_tiles_are_doubted() {
+    let Some(_note) = once("gemm::sliced_f16::some_tiles_are_doubted", crate::SOURCES) else {
+        return;
+    };
     const M: usize = 64;
     const K: usize = 70;
     const TILE: usize = 128;
@@ -482,6 +505,7 @@ fn some_tiles_are_doubted() {
 /// factor, is infinite, or so small that a question asked by dividing would have come out as zero.
 #[test]
 fn scales_at_the_ends() {
+    let Some(_note) = once("gemm::sliced_f16::scales_at_the_ends", crate::SOURCES) else { return };
     const M: usize = 64;
     const N: usize = 128;
     let two = |exponent: i32| 2f32.powi(exponent);
@@ -527,6 +551,9 @@ fn scales_at_the_ends() {
 /// Where it is asked for, on Hopper, and where it is fast; and by its own name alone.
 #[test]
 fn only_where_it_is_asked_for() {
+    let Some(_note) = once("gemm::sliced_f16::only_where_it_is_asked_for", crate::SOURCES) else {
+        return;
+    };
     let mut count = 0;
     for size in [1, 64, 512, 1024, 8192] {
         let request = Request::dense(Shape::new(size, size, size).unwrap());

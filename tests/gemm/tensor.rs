@@ -7,6 +7,7 @@ use host::{
     Activation, Bf16, Device, F16, Gemm, Shape,
     gemm::{Request, Scalar, Target, Text},
 };
+use tests::passed::once;
 use tests::{
     Turns, devices,
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Side, Want, bytes, counted},
@@ -64,6 +65,7 @@ fn each<C>(
 /// between which there is an odd number of elements.
 #[test]
 fn every_pitch() {
+    let Some(_note) = once("gemm::tensor::every_pitch", crate::SOURCES) else { return };
     let cases = |by_rows: (bool, bool)| {
         let (data, [m, n, k]) = (Data::exact(50), [67, 131, 50]);
         let mut cases = Vec::new();
@@ -99,6 +101,7 @@ fn every_pitch() {
 /// Tiles that are whole and not, fewer stages than blocks and more, with and without an epilogue.
 #[test]
 fn every_size_and_split() {
+    let Some(_note) = once("gemm::tensor::every_size_and_split", crate::SOURCES) else { return };
     let shapes = [[1, 1, 1], [64, 64, 64], [128, 256, 96], [63, 130, 65], [200, 5, 513]];
     let cases = |by_rows| {
         let cases = shapes.into_iter().flat_map(|shape @ [.., k]| {
@@ -121,6 +124,9 @@ fn every_size_and_split() {
 /// C may lie in any way; and A and B in a batch, one for all.
 #[test]
 fn every_place_of_c_and_batches() {
+    let Some(_note) = once("gemm::tensor::every_place_of_c_and_batches", crate::SOURCES) else {
+        return;
+    };
     let cases = |by_rows: (bool, bool)| {
         let (m, n, k) = (70, 40, 36);
         let data = Data::exact(k);
@@ -164,6 +170,7 @@ fn takers(way: (bool, bool)) -> Vec<(usize, &'static str)> {
 /// However A and B lie, and C: exchanged, copied, turned over, with all that changes with them.
 #[test]
 fn every_way_to_lie() {
+    let Some(_note) = once("gemm::tensor::every_way_to_lie", crate::SOURCES) else { return };
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
@@ -280,6 +287,9 @@ fn every_way_on_tensor_cores<T: Number>(whole: bool) -> usize {
 
 #[test]
 fn every_way_to_lie_on_tensor_cores() {
+    let Some(_note) = once("gemm::tensor::every_way_to_lie_on_tensor_cores", crate::SOURCES) else {
+        return;
+    };
     let count = every_way_on_tensor_cores::<Bf16>(true);
     counted("tensor::every_way_to_lie_on_tensor_cores", count);
     assert_eq!(every_way_on_tensor_cores::<F16>(false), count);
@@ -337,6 +347,9 @@ fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
 
 #[test]
 fn rows_anywhere_on_tensor_cores() {
+    let Some(_note) = once("gemm::tensor::rows_anywhere_on_tensor_cores", crate::SOURCES) else {
+        return;
+    };
     let count = anywhere_on_tensor_cores::<Bf16>("gemm_wgmma_128x256", "gemm_wgmma_any_64x64");
     counted("tensor::rows_anywhere_on_tensor_cores", count);
     let of_f16 = ("gemm_wgmma_f16_128x256", "gemm_wgmma_any_f16_64x64");
@@ -347,6 +360,9 @@ fn rows_anywhere_on_tensor_cores() {
 /// and all that may be done to it.
 #[test]
 fn shifted_rows_on_tensor_cores() {
+    let Some(_note) = once("gemm::tensor::shifted_rows_on_tensor_cores", crate::SOURCES) else {
+        return;
+    };
     let large = Request::dense(Shape::new(4096, 4096, 4095).unwrap());
     let auto = Gemm::<Bf16>::new().choose(&large, &Target::H200).unwrap();
     assert_eq!((auto.entry.name(), auto.workspace_bytes), ("gemm_wgmma_256x256_sn", 0));
@@ -402,6 +418,9 @@ fn shifted_rows_on_tensor_cores() {
 /// are all one, are all copied before.
 #[test]
 fn columns_are_copied_beside_others() {
+    let Some(_note) = once("gemm::tensor::columns_are_copied_beside_others", crate::SOURCES) else {
+        return;
+    };
     let mut count = 0;
     for device in devices() {
         let n = if device.is_cuda() { 20001 } else { 1029 };
@@ -444,6 +463,9 @@ fn copied_beside<T: Number>(
 /// How operands lie changes no bit: of kernels with the same tiles, and of sums that none splits.
 #[test]
 fn the_same_bits_in_every_way() {
+    let Some(_note) = once("gemm::tensor::the_same_bits_in_every_way", crate::SOURCES) else {
+        return;
+    };
     let [m, n, k] = [100, 90, 300];
     let ways = || WAYS.into_iter().flat_map(|way| Order::BOTH.map(|order| (way, order)));
     let cases = ways().map(|(way, order)| {
@@ -478,6 +500,7 @@ fn the_same_bits_in_every_way() {
 /// splits have the bits of every other kernel.
 #[test]
 fn the_same_bits() {
+    let Some(_note) = once("gemm::tensor::the_same_bits", crate::SOURCES) else { return };
     let cases = |by_rows| [1, 4].map(|split| (case([100, 90, 300], by_rows, Data::Uniform), split));
     let count = each(
         false,
@@ -505,6 +528,7 @@ fn the_same_bits() {
 /// What such a kernel does not take, in words that say what it would take.
 #[test]
 fn what_is_refused() {
+    let Some(_note) = once("gemm::tensor::what_is_refused", crate::SOURCES) else { return };
     let shape = Shape::new(100, 60, 40).unwrap();
     let request = Request::dense(shape);
     let refusal = |gemm: host::Result<Gemm<f32>>, request: &Request, target: &Target| {

@@ -4,6 +4,7 @@ use host::{
     Activation, Compute, Gemm, Shape,
     gemm::{Request, Scalar, Target, Text},
 };
+use tests::passed::once;
 use tests::{
     Turns, devices,
     gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, counted},
@@ -27,6 +28,7 @@ fn kernels() -> impl Iterator<Item = (&'static str, u32)> {
 /// not; tiles whole and not.
 #[test]
 fn every_way_to_lie() {
+    let Some(_note) = once("gemm::tf32::every_way_to_lie", crate::SOURCES) else { return };
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
@@ -79,6 +81,7 @@ fn check(bench: &mut Bench<f32>, turns: &mut Turns, case: &Case<f32>) {
 /// `C = 2 A B` whose rows begin at multiples of sixteen bytes and not, and are side by side; tiles whole and not.
 #[test]
 fn rows_of_c_anywhere() {
+    let Some(_note) = once("gemm::tf32::rows_of_c_anywhere", crate::SOURCES) else { return };
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
@@ -102,6 +105,7 @@ fn rows_of_c_anywhere() {
 /// product begins elsewhere: by the kernels that take every product.
 #[test]
 fn any_strides_and_sizes() {
+    let Some(_note) = once("gemm::tf32::any_strides_and_sizes", crate::SOURCES) else { return };
     let general = f32::kernels()
         .filter(|kernel| kernel.entry.is_tf32() && matches!(kernel.text, Text::General(_)))
         .map(|kernel| kernel.entry.name())
@@ -151,6 +155,7 @@ fn any_strides_and_sizes() {
 /// Where it may not, no product is rounded; where it may, on tensor cores; and of other types nothing changes.
 #[test]
 fn only_where_it_may() {
+    let Some(_note) = once("gemm::tf32::only_where_it_may", crate::SOURCES) else { return };
     let tf32 = Gemm::<f32>::new().compute(Compute::Tf32);
     let ampere = {
         let mut target = Target::H200;

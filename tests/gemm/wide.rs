@@ -1,6 +1,7 @@
 //! Elements more than 2^32 places from the first; more rows and more products than one launch has.
 
 use host::{Batch, BatchMut, Buffer, Device, Error, Gemm, Stream};
+use tests::passed::once;
 use tests::{
     cuda_devices, devices, everything, full,
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted},
@@ -121,6 +122,7 @@ fn strides<T: Number>() {
 /// the elements between.
 #[test]
 fn strides_beyond_2_31() {
+    let Some(_note) = once("gemm::wide::strides_beyond_2_31", crate::SOURCES) else { return };
     strides::<f32>();
     strides::<f64>();
 }
@@ -194,6 +196,9 @@ fn rows<T: Number>() {
 
 #[test]
 fn more_rows_than_a_launch_has() {
+    let Some(_note) = once("gemm::wide::more_rows_than_a_launch_has", crate::SOURCES) else {
+        return;
+    };
     rows::<f32>();
     if full() {
         rows::<f64>();
@@ -203,6 +208,9 @@ fn more_rows_than_a_launch_has() {
 /// A launch has 65535 layers of blocks. A larger batch takes several.
 #[test]
 fn more_products_than_a_launch_has() {
+    let Some(_note) = once("gemm::wide::more_products_than_a_launch_has", crate::SOURCES) else {
+        return;
+    };
     let count = 2 * 65535 + 3;
     let mut suite = Suite::<f32>::new().only(&kernels::<f32>());
     let data = Data::exact(1);
@@ -217,6 +225,7 @@ fn more_products_than_a_launch_has() {
 /// Where there is nothing to be read, or a single row, distances are of no matter, however large.
 #[test]
 fn distances_to_nothing() {
+    let Some(_note) = once("gemm::wide::distances_to_nothing", crate::SOURCES) else { return };
     let (long, data) = (65535 * 32 + 5, Data::exact(1));
     let far = |strides| Place::strided(strides);
     let mut suite = Suite::<f32>::new().only(&kernels::<f32>()[..1]);

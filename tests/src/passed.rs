@@ -9,33 +9,55 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
+    thread,
 };
 
 use crate::{scratch::workspace, skip};
 
-/// What every check on the CPU depends on: the CPU device, the host's layer, the tests' library, versions and profiles.
-const COMMON: [&str; 5] = ["gpu/simt", "host/src", "tests/src", "Cargo.lock", "Cargo.toml"];
+/// What every check depends on: the CPU device, what all products share, the host's layer, the tests' library, versions and
+/// profiles.
+const COMMON: [&str; 9] = [
+    "gpu/simt",
+    "gpu/src/kernels/gemm",
+    "gpu/src/problem.rs",
+    "gpu/src/registry",
+    "gpu/src/registry.rs",
+    "host/src",
+    "tests/src",
+    "Cargo.lock",
+    "Cargo.toml",
+];
 
-/// Runs a check, unless it has passed with these files as they are. Folders stand for the Rust files in them, and a module
-/// of kernels, such as `tiled`, for its file or folder.
-///
-/// # Panics
-/// As the check does.
-pub fn once(name: &str, files: &[&str], check: impl FnOnce()) {
+/// A check that is under way. When it ends without a panic, it is noted that it has passed.
+pub struct Note(Option<PathBuf>);
+
+/// Begins a check, unless it has passed with these files as they are. Folders stand for the Rust files in them.
+pub fn once(name: &str, files: &[&str]) -> Option<Note> {
     let note = noted(name, files);
     if note.as_ref().is_some_and(|note| note.exists()) {
-        return skip("it has passed with these sources; CACHE=0 runs it again", "CI");
+        skip("it has passed with these sources; CACHE=0 runs it again", "CI");
+        return None;
     }
-    check();
-    // A note that cannot be written costs time alone.
-    let _ = note.map(|note| fs::create_dir_all(note.parent()?).and_then(|()| fs::write(note, "")).ok());
+    Some(Note(note))
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        if let Some(note) = self.0.take().filter(|_| !thread::panicking()) {
+            // A note that cannot be written costs time alone.
+            let folder = note.parent().unwrap_or(Path::new("."));
+            let _ = fs::create_dir_all(folder).and_then(|()| fs::write(&note, ""));
+        }
+    }
 }
 
 /// Where it is noted that a check has passed; nowhere where everything is run.
 fn noted(name: &str, files: &[&str]) -> Option<PathBuf> {
     let off = |name: &str| env::var(name).is_ok_and(|value| value == "0");
     let set = |name: &str| env::var(name).is_ok_and(|value| !["", "0", "false"].contains(&&*value));
-    if off("CACHE") || ["CI", "FULL", "REQUIRE_GPU"].into_iter().any(set) {
+    // On a GPU a test runs whatever it has shown on the CPU.
+    let gpu = host::Device::cuda_count().is_ok_and(|count| count > 0);
+    if gpu || off("CACHE") || ["CI", "FULL", "REQUIRE_GPU"].into_iter().any(set) {
         return None;
     }
     let mut hasher = DefaultHasher::new();
@@ -72,6 +94,20 @@ fn hash(path: &Path, hasher: &mut DefaultHasher) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_panics_has_not_passed() {
+        let note = env::temp_dir().join(format!("note-{}", std::process::id()));
+        let other = note.clone();
+        let ended = thread::spawn(move || {
+            let _note = Note(Some(other));
+            panic!("as a check does that fails");
+        });
+        assert!(ended.join().is_err() && !note.exists());
+        drop(Note(Some(note.clone())));
+        assert!(note.exists());
+        fs::remove_file(note).unwrap();
+    }
 
     #[test]
     fn another_content_is_another_note() {
