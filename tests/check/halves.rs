@@ -14,7 +14,8 @@ use super::sliced::{Given, Slice, cut};
 use tests::passed::once;
 
 /// What these tests are of.
-const SOURCES: &[&str] = &["gpu/src/kernels/gemm_sliced", "tests/check"];
+const SOURCES: &[&str] =
+    &["gpu/src/kernels/gemm_sliced", "gpu/src/kernels/gemm_wgmma", "tests/check"];
 
 impl Slice for F16 {
     const SLICES: usize = SLICES;

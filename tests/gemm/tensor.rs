@@ -457,6 +457,8 @@ fn copied_beside<T: Number>(
         let right = Want::exact(case).check(&c);
         right.unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
     }
+    // Plain, full, and one of those that overlap: with all of them the case of each is still one.
+    assert!(cases.len() >= 3);
     3
 }
 

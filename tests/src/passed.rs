@@ -10,18 +10,24 @@ use std::{
     process::Command,
     sync::OnceLock,
     thread,
+    time::SystemTime,
 };
 
 use crate::{scratch::workspace, skip};
 
 /// What every check depends on: the CPU device, what all products share, the host's layer, the tests' library, versions and
 /// profiles.
-const COMMON: [&str; 9] = [
+const COMMON: [&str; 14] = [
+    "docs/testing.md",
+    "gpu/Cargo.toml",
     "gpu/simt",
     "gpu/src/kernels/gemm",
+    "gpu/src/kernels/mod.rs",
+    "gpu/src/lib.rs",
     "gpu/src/problem.rs",
     "gpu/src/registry",
     "gpu/src/registry.rs",
+    "host/Cargo.toml",
     "host/src",
     "tests/src",
     "Cargo.lock",
@@ -63,6 +69,12 @@ fn noted(name: &str, files: &[&str]) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     (name, common()).hash(&mut hasher);
     files.iter().for_each(|file| hash(&workspace().join(file), &mut hasher));
+    // A file that was written after this program was compiled is not what it shows.
+    let compiled = env::current_exe().and_then(fs::metadata).and_then(|exe| exe.modified()).ok()?;
+    let all = COMMON.iter().chain(files).map(|file| workspace().join(file));
+    if all.into_iter().any(|file| newest(&file).is_none_or(|written| written > compiled)) {
+        return None;
+    }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/passed");
     Some(folder.join(format!("{}-{:016x}", name.replace(['/', ':'], "_"), hasher.finish())))
 }
@@ -73,6 +85,7 @@ fn common() -> u64 {
     *COMMON_HASH.get_or_init(|| {
         let mut hasher = DefaultHasher::new();
         COMMON.iter().for_each(|file| hash(&workspace().join(file), &mut hasher));
+        (cfg!(debug_assertions), env::var_os("RUSTFLAGS")).hash(&mut hasher);
         let version = Command::new("rustc").arg("-vV").output().map(|output| output.stdout);
         version.unwrap_or_default().hash(&mut hasher);
         hasher.finish()
@@ -88,6 +101,14 @@ fn hash(path: &Path, hasher: &mut DefaultHasher) {
         paths.iter().for_each(|path| hash(path, hasher));
     } else {
         (path, fs::read(path).ok()).hash(hasher);
+    }
+}
+
+/// When a file, or the last of the files below a folder, was written.
+fn newest(path: &Path) -> Option<SystemTime> {
+    match fs::read_dir(path) {
+        Ok(entries) => entries.filter_map(|entry| newest(&entry.ok()?.path())).max(),
+        Err(_) => fs::metadata(path).and_then(|file| file.modified()).ok(),
     }
 }
 

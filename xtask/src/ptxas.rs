@@ -2,12 +2,14 @@
 //! had to do to an instruction to make it run at all.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::Command,
+    thread,
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     builder::{BUILD_FOLDER, Ptx},
@@ -128,16 +130,36 @@ impl Ptxas {
             let declared = ptx.module().function(kernel).and_then(check::declaration);
             declared.map_or((false, None), |d| (d.dynamic_shared.is_some(), d.opt_level))
         };
-        let mut groups =
-            ptx.module().kernels().map(|kernel| group(&kernel.name)).collect::<Vec<_>>();
-        groups.sort_unstable();
-        groups.dedup();
+        // ptxas uses one core, so each core has its share of every group's kernels.
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let mut parts = BTreeMap::<_, BTreeSet<&str>>::new();
+        for (number, kernel) in ptx.module().kernels().enumerate() {
+            let part = (number % cores, group(&kernel.name));
+            parts.entry(part).or_default().insert(&kernel.name);
+        }
+        let assembled = |core: usize| -> Result<Vec<String>> {
+            let mine = parts.iter().filter(|((of, _), _)| *of == core);
+            let one = |((_, (_, level)), kernels): (&(_, (_, _)), &BTreeSet<&str>)| {
+                let text = ptx.with_kernels(|kernel| kernels.contains(kernel));
+                let on = (ptx.target().cpu(), *level);
+                self.run(&text, on, root, &format!("ptxas-{core}")).map(|(said, _)| said)
+            };
+            mine.map(one).collect()
+        };
+        let said = thread::scope(|scope| {
+            let assembled = &assembled;
+            let workers = (0..cores).map(|core| scope.spawn(move || assembled(core)));
+            let workers = workers.collect::<Vec<_>>().into_iter();
+            let said = workers.map(|worker| match worker.join() {
+                Ok(said) => said,
+                Err(_) => bail!("a thread that runs ptxas has panicked"),
+            });
+            said.collect::<Result<Vec<_>>>()
+        })?;
         let (mut usages, mut problems) = (Vec::new(), Vec::new());
-        for of in groups {
-            let text = ptx.with_kernels(|kernel| group(kernel) == of);
-            let (said, _) = self.run(&text, (ptx.target().cpu(), of.1), root, "ptxas")?;
-            usages.extend(self::usages(&said));
-            problems.extend(warnings(&said));
+        for said in said.iter().flatten() {
+            usages.extend(self::usages(said));
+            problems.extend(warnings(said));
         }
         for kernel in ptx.module().kernels() {
             let arrays = check::shared_arrays(ptx.module(), kernel);

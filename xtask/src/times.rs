@@ -18,7 +18,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::environment::{cargo, clean, output, target_folder};
+use crate::environment::{cargo, clean, keep_target, output, target_folder};
 
 /// Where calls of the compiler are written down.
 const LOG: &str = "XTASK_TIMES";
@@ -164,7 +164,7 @@ pub fn run(root: &Path) -> Result<()> {
     let mut failed = Vec::new();
     for (folder, name, program) in programs {
         let mut command = Command::new(program);
-        command.current_dir(&folder).env("CARGO", cargo()).stdout(Stdio::null());
+        command.current_dir(&folder).env("CARGO", cargo()).env("CACHE", "0").stdout(Stdio::null());
         let (status, cost) = Cost::of(|| command.stderr(Stdio::null()).status());
         if !status.is_ok_and(|status| status.success()) {
             failed.push(name.clone());
@@ -198,7 +198,7 @@ pub fn step(name: &str, Cost { wall, cpu }: Cost) -> String {
 pub fn program(root: &Path, package: &str, args: &[OsString]) -> Result<ExitCode> {
     let mut command = Command::new(cargo());
     clean(&mut command).current_dir(root).args(["run", "--quiet", "--package", package, "--"]);
-    let status = command.args(args).status().context("cannot run cargo")?;
+    let status = keep_target(command.args(args), root).status().context("cannot run cargo")?;
     Ok(ExitCode::from(status.code().unwrap_or(1) as u8))
 }
 

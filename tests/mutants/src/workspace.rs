@@ -54,7 +54,9 @@ impl Parts<'_> {
                 let woven = self.write_kernels(mutants, &broken, &left_out)?;
                 let errors = match self.cargo(subcommand, package)? {
                     Ok(Some(path)) => {
-                        fs::write(self.note(), serde_json::to_string(&broken)?)?;
+                        let names = mutants.iter().map(|one| (one.id, &one.name));
+                        let note = (names.collect::<Vec<_>>(), &broken);
+                        fs::write(self.note(), serde_json::to_string(&note)?)?;
                         return Ok(Program { path, broken });
                     }
                     Ok(None) => break,
@@ -81,11 +83,15 @@ impl Parts<'_> {
         bail!("cargo names no program")
     }
 
-    /// The program that was built before.
-    pub fn built(&self) -> Result<Program> {
+    /// The program that was built before, of these mutants.
+    pub fn built(&self, mutants: &[Mutant]) -> Result<Program> {
         let note = fs::read_to_string(self.note()).context("no program has been built")?;
         let path = self.folder.join("target/debug/mutants-driver");
-        Ok(Program { path, broken: serde_json::from_str(&note)? })
+        let (names, broken): (Vec<(u32, String)>, _) = serde_json::from_str(&note)?;
+        let is_same = names.iter().map(|(id, name)| (*id, name));
+        let is_same = is_same.eq(mutants.iter().map(|one| (one.id, &one.name)));
+        ensure!(is_same, "the program was built of other mutants");
+        Ok(Program { path, broken })
     }
 
     /// Where it is noted what does not compile.
@@ -100,8 +106,11 @@ impl Parts<'_> {
         write_if_changed(&folder.join("Cargo.toml"), &frame(manifest)?.to_string())?;
         // The workspace's versions, so that nothing is fetched.
         let lock = fs::read_to_string(root.join("Cargo.lock"))?;
-        if !folder.join("Cargo.lock").exists() {
+        if fs::read_to_string(folder.join("Cargo.lock.from")).is_ok_and(|old| old == lock) {
+            // Cargo has taken out of it what this workspace does not need.
+        } else {
             write_if_changed(&folder.join("Cargo.lock"), &lock)?;
+            write_if_changed(&folder.join("Cargo.lock.from"), &lock)?;
         }
         write_if_changed(
             &folder.join("gpu/Cargo.toml"),
@@ -109,7 +118,9 @@ impl Parts<'_> {
         )?;
         for (link, to) in [("driver", "tests/mutants/driver"), ("gpu/simt", "gpu/simt")] {
             let link = folder.join(link);
-            if !link.exists() {
+            if fs::read_link(&link).ok() != Some(root.join(to)) {
+                // Of another checkout that builds in the same folder.
+                let _ = fs::remove_file(&link);
                 symlink(root.join(to), &link)
                     .with_context(|| format!("cannot link {}", link.display()))?;
             }
