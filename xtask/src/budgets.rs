@@ -50,9 +50,9 @@ const LINES: Budget = Budget {
 
 const BINARY: Budget = Budget {
     what: "the command, a dev build, stripped",
-    limit: 120_000_000,
+    limit: 80_000_000,
     unit: "bytes",
-    reason: "it is what a user copies; most of it is PTX and kernels compiled for the CPU",
+    reason: "it is what a user copies; most of it is PTX and kernels compiled for the CPU; 70.8 MB on 2026-11-26",
     advice: "look at what the new code instantiates",
 };
 
