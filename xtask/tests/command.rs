@@ -162,7 +162,6 @@ fn usage_errors() {
         (&["build-ptx", "--crate", "gpu", "--into", ".", "--check"], "without --check"),
         (&["doctor", "k"], "\"k\""),
         (&["doctor", "--fetch"], "--fetch"),
-        (&["times", "k"], "\"k\""),
         (&["ci", "all"], "\"all\""),
         (&["course", "k"], "\"k\""),
         (&["course", "--write"], "--write"),
