@@ -58,9 +58,9 @@ const BINARY: Budget = Budget {
 
 const GPU: Budget = Budget {
     what: "compiling crate gpu, dev build",
-    limit: 140,
+    limit: 160,
     unit: "CPU seconds",
-    reason: "it is half of a newcomer's first command; 107 s on 2026-11-26, and 30 % for other machines",
+    reason: "it is half of a newcomer's first command; 107 to 123 s on 2026-11-26 with nothing else running, and 30 % for other machines",
     advice: "instantiate fewer kernels, or inline less on the CPU",
 };
 
