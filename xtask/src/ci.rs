@@ -38,13 +38,18 @@ pub fn run(root: &Path, parts: &[String]) -> Result<()> {
         .filter(|(name, _)| parts.is_empty() || parts.iter().any(|part| part == name))
         .try_for_each(|(name, _)| ci.part(name));
     let target = target_folder(root);
-    if parts.is_empty() && done.is_ok() {
+    if done.is_ok() {
         fs::create_dir_all(&target)?;
         fs::write(target.join(times::STEPS), &ci.rows)?;
     }
     print!("{}", ci.rows);
     done?;
     println!("ci: all steps passed in {:.0} s", start.elapsed().as_secs_f64());
+    for (name, what) in PARTS {
+        if !parts.is_empty() && !parts.iter().any(|part| part == name) {
+            println!("ci: LEFT OUT: {name}: {what}: cargo xtask ci {name}");
+        }
+    }
     Ok(())
 }
 
