@@ -127,6 +127,7 @@ impl Parts<'_> {
         }
         let sources = SourceFile::all(&root.join("gpu/src"))?;
         let mut left_out = BTreeSet::new();
+        let all = sources.iter().flat_map(SourceFile::kernels).collect();
         let own = files.iter().map(|file| format!("kernels/{}", file.path)).collect::<Vec<_>>();
         for file in sources.iter().filter(|file| !own.contains(&file.path)) {
             let text = match &*file.path {
@@ -137,7 +138,7 @@ impl Parts<'_> {
                     )
                 }
                 "registry.rs" => {
-                    let (text, those) = with_entries(file, &all_kernels(files), kernels)?;
+                    let (text, those) = with_entries(file, &all, kernels)?;
                     left_out = those;
                     text
                 }
@@ -221,10 +222,6 @@ fn frame(mut manifest: toml::Table) -> Result<toml::Table> {
     dependencies.retain(|name, _| ["gpu", "simt", "simt-macros"].contains(&name));
     manifest.remove("patch");
     Ok(manifest)
-}
-
-fn all_kernels(files: &[SourceFile]) -> BTreeSet<String> {
-    files.iter().flat_map(SourceFile::kernels).collect()
 }
 
 /// The registry with the entries of some kernels alone, and the kernels whose entries are left out. An entry is an element of
