@@ -18,7 +18,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::environment::{cargo, clean, keep_target, output, target_folder};
+use crate::environment::{cargo, output, target_folder};
 
 /// Where calls of the compiler are written down.
 const LOG: &str = "XTASK_TIMES";
@@ -117,7 +117,7 @@ pub fn run(root: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(&target);
     fs::create_dir_all(&target)?;
     let mut build = Command::new(cargo());
-    clean(&mut build).current_dir(root).stdout(Stdio::piped());
+    build.current_dir(root).stdout(Stdio::piped());
     build.args(["test", "--workspace", "--no-run", "--message-format", "json", "--target-dir"]);
     recorded(build.arg(&target), &log)?;
     let (built, all) = Cost::of(|| build.output());
@@ -197,8 +197,9 @@ pub fn step(name: &str, Cost { wall, cpu }: Cost) -> String {
 /// The arguments of another program of the workspace, run by cargo.
 pub fn program(root: &Path, package: &str, args: &[OsString]) -> Result<ExitCode> {
     let mut command = Command::new(cargo());
-    clean(&mut command).current_dir(root).args(["run", "--quiet", "--package", package, "--"]);
-    let status = keep_target(command.args(args), root).status().context("cannot run cargo")?;
+    // With its environment: rustup's choice of a toolchain is in it.
+    command.current_dir(root).args(["run", "--quiet", "--package", package, "--"]).args(args);
+    let status = command.status().context("cannot run cargo")?;
     Ok(ExitCode::from(status.code().unwrap_or(1) as u8))
 }
 
