@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use host::Device;
 
-use crate::skip;
+use crate::{skip, skip::is_set};
 
 /// The CPU device, and every CUDA device there is.
 ///
@@ -46,5 +46,5 @@ fn open() -> Result<Vec<Device>, String> {
 
 /// Are the tests to run in full: with `REQUIRE_GPU=1`, which is for a machine with a GPU and many cores?
 pub fn full() -> bool {
-    !["", "0", "false"].contains(&&*std::env::var("REQUIRE_GPU").unwrap_or_default())
+    is_set("REQUIRE_GPU")
 }

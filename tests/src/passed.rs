@@ -13,7 +13,7 @@ use std::{
     time::SystemTime,
 };
 
-use crate::{scratch::workspace, skip};
+use crate::{scratch::workspace, skip, skip::is_set};
 
 /// What every check depends on: the CPU device, what all products share, the host's layer, the tests' library, versions and
 /// profiles.
@@ -59,11 +59,10 @@ impl Drop for Note {
 
 /// Where it is noted that a check has passed; nowhere where everything is run.
 fn noted(name: &str, files: &[&str]) -> Option<PathBuf> {
-    let off = |name: &str| env::var(name).is_ok_and(|value| value == "0");
-    let set = |name: &str| env::var(name).is_ok_and(|value| !["", "0", "false"].contains(&&*value));
+    let off = env::var("CACHE").is_ok_and(|value| value == "0");
     // On a GPU a test runs whatever it has shown on the CPU.
     let gpu = host::Device::cuda_count().is_ok_and(|count| count > 0);
-    if gpu || off("CACHE") || ["CI", "FULL", "REQUIRE_GPU"].into_iter().any(set) {
+    if gpu || off || ["CI", "FULL", "REQUIRE_GPU"].into_iter().any(is_set) {
         return None;
     }
     let mut hasher = DefaultHasher::new();

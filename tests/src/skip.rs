@@ -23,6 +23,11 @@ unsafe extern "C" {
     safe fn atexit(function: extern "C" fn()) -> c_int;
 }
 
+/// Is an environment variable set, and neither `0` nor `false`?
+pub(crate) fn is_set(variable: &str) -> bool {
+    !["", "0", "false"].contains(&&*env::var(variable).unwrap_or_default())
+}
+
 /// Counts something that is left out because of `why`. When the program ends, one line a reason tells how
 /// often, whatever the test harness captures.
 ///
@@ -30,10 +35,7 @@ unsafe extern "C" {
 /// Where the environment variable `forbidden_by` is set, and neither `0` nor `false`.
 pub fn skip(why: &str, forbidden_by: &str) {
     let value = env::var(forbidden_by).unwrap_or_default();
-    assert!(
-        ["", "0", "false"].contains(&&*value),
-        "{forbidden_by}={value} forbids to skip this: {why}"
-    );
+    assert!(!is_set(forbidden_by), "{forbidden_by}={value} forbids to skip this: {why}");
     let mut skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
     if skipped.is_empty() {
         at_end(skips);

@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use host::Device;
 
-use crate::{full, skip::at_end};
+use crate::{
+    full,
+    skip::{at_end, is_set},
+};
 
 /// What was run of what there is.
 static RAN: AtomicUsize = AtomicUsize::new(0);
@@ -13,7 +16,7 @@ static OF: AtomicUsize = AtomicUsize::new(0);
 
 /// Is everything to run that can, whatever time it takes: with `FULL=1`?
 pub fn everything() -> bool {
-    !["", "0", "false"].contains(&&*std::env::var("FULL").unwrap_or_default())
+    is_set("FULL")
 }
 
 /// Counts runs: so many of so many that there are. When the program ends, one line tells of both, whatever the test harness

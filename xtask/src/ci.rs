@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::{
     budgets, build_ptx, course,
@@ -28,10 +28,6 @@ pub const PARTS: [(&str, &str); 6] = [
 /// Runs these parts in the workspace in `root`, all where none is named, up to the first step that fails.
 pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     let start = Instant::now();
-    let unknown = parts.iter().find(|part| !PARTS.iter().any(|(name, _)| name == part));
-    if let Some(part) = unknown {
-        bail!("ci has no part `{part}`: {}", PARTS.map(|(name, _)| name).join(", "));
-    }
     let mut ci = Ci { root, rows: String::new() };
     let done = PARTS
         .iter()
@@ -89,9 +85,7 @@ impl Ci<'_> {
                 let targets = ["check", "gemm"].map(|name| format!("--test {name}")).join(" ");
                 let args = format!("test --workspace {targets}");
                 self.step(&format!("FULL=1 cargo {args}"), || {
-                    let mut command = Command::new(cargo());
-                    command.args(args.split(' ')).env("FULL", "1").current_dir(root);
-                    succeed(keep_target(&mut command, root))
+                    succeed(cargo_of(root, &args).env("FULL", "1"))
                 })
             }
             "packaging" => {
@@ -111,9 +105,7 @@ impl Ci<'_> {
         fs::create_dir_all(&target)?;
         let log = target.join(format!("compilations-{}.tsv", std::process::id()));
         self.step("cargo test --workspace --no-run", || {
-            let mut command = Command::new(cargo());
-            command.args(["test", "--workspace", "--no-run"]).current_dir(root);
-            succeed(times::recorded(keep_target(&mut command, root), &log)?)
+            succeed(times::recorded(&mut cargo_of(root, "test --workspace --no-run"), &log)?)
         })?;
         self.step("budgets of the build", || {
             let all = times::compilations(&log).unwrap_or_default();
@@ -129,21 +121,24 @@ impl Ci<'_> {
 
     fn cargo(&mut self, args: &str) -> Result<()> {
         let root = self.root;
-        self.step(&format!("cargo {args}"), || {
-            let mut command = Command::new(cargo());
-            // What has passed before is run again.
-            command.args(args.split(' ')).env("CACHE", "0").current_dir(root);
-            succeed(keep_target(&mut command, root))
-        })
+        self.step(&format!("cargo {args}"), || succeed(&mut cargo_of(root, args)))
     }
 
     fn step(&mut self, name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
         println!("ci: {name}");
         let (result, cost) = Cost::of(run);
         println!("ci: {name}: {:.1} s", cost.wall.as_secs_f64());
-        self.rows += &times::step(name, cost);
+        self.rows += &times::row(&[&format!("`{name}`")], cost);
         result.with_context(|| format!("ci step `{name}` failed"))
     }
+}
+
+/// A cargo in the workspace. What has passed before is run again.
+fn cargo_of(root: &Path, args: &str) -> Command {
+    let mut command = Command::new(cargo());
+    command.args(args.split(' ')).env("CACHE", "0").current_dir(root);
+    keep_target(&mut command, root);
+    command
 }
 
 /// A cargo of the stable toolchain, whatever runs us. What users build must not need a nightly. It builds in a folder of its own, so

@@ -5,7 +5,7 @@ use std::{
     ffi::OsString,
     io::{self, ErrorKind, Write},
     path::{Path, PathBuf, absolute},
-    process::Command,
+    process::{Command, ExitCode},
 };
 
 use anyhow::{Context, Result, bail};
@@ -89,6 +89,15 @@ pub(crate) fn keep_target<'c>(command: &'c mut Command, root: &Path) -> &'c mut 
         command.env(TARGET, target_folder(root));
     }
     command
+}
+
+/// Runs another program of the workspace in `root`. Its exit code.
+pub fn run_package(root: &Path, package: &str, args: &[OsString]) -> Result<ExitCode> {
+    let mut command = Command::new(cargo());
+    // With its environment: rustup's choice of a toolchain is in it.
+    command.current_dir(root).args(["run", "--quiet", "--package", package, "--"]).args(args);
+    let status = command.status().context("cannot run cargo")?;
+    Ok(ExitCode::from(status.code().unwrap_or(1) as u8))
 }
 
 /// A path as a message names it: without the workspace's folder, where it is in there.

@@ -46,5 +46,5 @@ mod tool;
 pub mod toolchain;
 
 pub use builder::{Ptx, PtxBuilder, Target};
-pub use environment::workspace_root;
+pub use environment::{run_package, workspace_root};
 pub use toolchain::{Toolchain, ToolchainAbsent};

@@ -9,7 +9,9 @@ use std::{
 
 use anyhow::Result;
 use lexopt::prelude::*;
-use xtask::{ToolchainAbsent, build_ptx, ci, course, doctor, inspect, times, workspace_root};
+use xtask::{
+    ToolchainAbsent, build_ptx, ci, course, doctor, inspect, run_package, times, workspace_root,
+};
 
 /// What `--help` says of a task.
 struct Manual {
@@ -176,7 +178,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::BuildPtx(options) => build_ptx::run(&root()?, options)?,
         Task::Inspect(options) => inspect::run(&root()?, &options)?,
         Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
-        Task::Mutants(args) => return times::program(&root()?, "mutants", &args),
+        Task::Mutants(args) => return run_package(&root()?, "mutants", &args),
         Task::Times => times::run(&root()?)?,
         Task::Course(options) => course::run(&root()?, options)?,
         Task::Ci(parts) => ci::run(&root()?, &parts)?,

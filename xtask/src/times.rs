@@ -5,7 +5,6 @@
 use std::{
     collections::BTreeMap,
     env,
-    ffi::OsString,
     fmt::Write as _,
     fs::{self, OpenOptions},
     io::Write as _,
@@ -139,13 +138,8 @@ pub fn run(root: &Path) -> Result<()> {
     );
     let mut compiled = compilations(&log)?;
     compiled.sort_by_key(|(.., cost)| std::cmp::Reverse(cost.cpu));
-    let mut row = |cells: &[&str], Cost { wall, cpu }: Cost| {
-        let cells = cells.join(" | ");
-        let _ =
-            writeln!(text, "| {cells} | {:.1} | {:.1} |", wall.as_secs_f64(), cpu.as_secs_f64());
-    };
     for (name, kind, cost) in compiled.iter().filter(|(.., cost)| cost.cpu.as_secs_f64() >= 2.0) {
-        row(&[name, kind], *cost);
+        text += &row(&[name, kind], *cost);
     }
     text += "\n## Test programs\n\n| package | program | wall | CPU |\n|---|---|--:|--:|\n";
     let mut programs = Vec::new();
@@ -170,12 +164,7 @@ pub fn run(root: &Path) -> Result<()> {
             failed.push(name.clone());
         }
         let package = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy().into_owned();
-        let _ = writeln!(
-            text,
-            "| {package} | {name} | {:.1} | {:.1} |",
-            cost.wall.as_secs_f64(),
-            cost.cpu.as_secs_f64()
-        );
+        text += &row(&[&package, &name], cost);
         eprintln!("{name}: {:.1} s", cost.wall.as_secs_f64());
     }
     text += "\n## Steps of CI, the last time it ran here\n\n| step | wall | CPU |\n|---|--:|--:|\n";
@@ -189,18 +178,10 @@ pub fn run(root: &Path) -> Result<()> {
 /// The file in the target folder with the costs of CI's steps, as rows of the table.
 pub const STEPS: &str = "ci-times.md";
 
-/// A step's row.
-pub fn step(name: &str, Cost { wall, cpu }: Cost) -> String {
-    format!("| `{name}` | {:.0} | {:.0} |\n", wall.as_secs_f64(), cpu.as_secs_f64())
-}
-
-/// The arguments of another program of the workspace, run by cargo.
-pub fn program(root: &Path, package: &str, args: &[OsString]) -> Result<ExitCode> {
-    let mut command = Command::new(cargo());
-    // With its environment: rustup's choice of a toolchain is in it.
-    command.current_dir(root).args(["run", "--quiet", "--package", package, "--"]).args(args);
-    let status = command.status().context("cannot run cargo")?;
-    Ok(ExitCode::from(status.code().unwrap_or(1) as u8))
+/// A row of a table: what it is of, and what that has taken.
+pub fn row(cells: &[&str], Cost { wall, cpu }: Cost) -> String {
+    let (wall, cpu) = (wall.as_secs_f64(), cpu.as_secs_f64());
+    format!("| {} | {wall:.1} | {cpu:.1} |\n", cells.join(" | "))
 }
 
 /// Costs of the same name, added.

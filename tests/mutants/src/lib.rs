@@ -27,7 +27,7 @@ mod trial;
 mod workspace;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     env, fs,
     path::{Path, PathBuf},
     process::Command,
@@ -91,6 +91,8 @@ struct Printed {
 struct Project {
     root: PathBuf,
     files: Vec<SourceFile>,
+    /// Of each file what its mutants depend on.
+    contents: Vec<u64>,
     /// The kernels that the mutants of a module, or of a file, are run with.
     representatives: BTreeMap<String, Vec<String>>,
     mutants: Vec<Mutant>,
@@ -144,7 +146,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let unknown = outcomes.iter().filter(|one| {
         one.missed() && !project.record.knows(one) && !written.contains(&one.mutant.file)
     });
-    let (changed, unchanged) = unknown.partition::<Vec<_>, _>(|one| !project.is_current(one));
+    let (changed, unchanged) =
+        unknown.partition::<Vec<_>, _>(|one| !project.is_current(one.mutant.file));
     for outcome in &unchanged {
         eprintln!("note: missed in a file that has not changed: {}", outcome.mutant.name);
     }
@@ -176,10 +179,11 @@ impl Project {
         let all = representatives.values().flatten().cloned().collect();
         // Of files that no kernel stands for there are none.
         files.retain(|file| of_file(&representatives, file).is_some());
+        let contents = files.iter().map(content).collect();
         let mutants = mutant::mutants(&files, &all);
         let equivalents = Equivalents::read(&kernels)?;
         let record = Record::parse(&fs::read_to_string(root.join(RECORD)).unwrap_or_default());
-        Ok(Project { root, files, representatives, mutants, equivalents, record })
+        Ok(Project { root, files, contents, representatives, mutants, equivalents, record })
     }
 
     /// The kernels that a file's mutants are run with.
@@ -202,36 +206,40 @@ impl Project {
         Ok(())
     }
 
-    fn is_current(&self, outcome: &Outcome) -> bool {
-        let file = &self.files[outcome.mutant.file];
-        self.record.is_current(&file.path, content(file))
+    /// Was a file's content run as it is?
+    fn is_current(&self, file: usize) -> bool {
+        self.record.is_current(&self.files[file].path, self.contents[file])
     }
 
     /// The mutants that the options ask for, of files that kernels stand for.
     fn chosen(&self, options: &Options) -> Result<Vec<Mutant>> {
+        if let Some(revision) = &options.changed {
+            let mut git = Command::new("git");
+            git.current_dir(&self.root).args(["rev-parse", "--quiet", "--verify", revision]);
+            ensure!(git.output()?.status.success(), "git knows no revision `{revision}`");
+        }
         let mut chosen = Vec::new();
         for (number, file) in self.files.iter().enumerate() {
-            let mut of_file = self.mutants.iter().filter(|mutant| mutant.file == number);
-            let of_file = of_file.by_ref().collect::<Vec<_>>();
-            let is_current = self.record.is_current(&file.path, content(file));
+            let is_current = self.is_current(number);
             let is_wanted = options.file.as_ref().is_none_or(|part| file.path.contains(part))
                 && !(options.stale && is_current);
-            if !is_wanted || of_file.is_empty() {
+            if !is_wanted {
                 continue;
             }
             let functions = match &options.changed {
                 None => None,
                 Some(revision) => Some(self.changed(file, revision)?),
             };
-            let is_chosen = |mutant: &&&Mutant| {
+            let is_chosen = |mutant: &&Mutant| {
                 let function = mutant.name.split('/').nth(1).unwrap_or_default();
-                options.only.as_ref().is_none_or(|part| mutant.name.contains(part))
+                mutant.file == number
+                    && options.only.as_ref().is_none_or(|part| mutant.name.contains(part))
                     && functions.as_ref().is_none_or(|changed| changed.contains(function))
             };
-            let mut those = of_file.iter().filter(is_chosen).map(|&one| one.clone()).collect();
+            let mut those = self.mutants.iter().filter(is_chosen).cloned().collect();
             if let Some(count) = options.sample {
                 let count = if is_current { count } else { 4 * count };
-                those = mutant::drawn(those, content(file), count);
+                those = mutant::drawn(those, self.contents[number], count);
             }
             chosen.extend(those);
         }
@@ -239,15 +247,8 @@ impl Project {
     }
 
     /// The functions of a file that are not so in a revision.
-    fn changed(
-        &self,
-        file: &SourceFile,
-        revision: &str,
-    ) -> Result<std::collections::HashSet<String>> {
+    fn changed(&self, file: &SourceFile, revision: &str) -> Result<HashSet<String>> {
         let name = format!("{revision}:gpu/src/kernels/{}", file.path);
-        let mut git = Command::new("git");
-        git.current_dir(&self.root).args(["rev-parse", "--quiet", "--verify", revision]);
-        ensure!(git.output()?.status.success(), "git knows no revision `{revision}`");
         let old = Command::new("git").current_dir(&self.root).args(["show", &name]).output()?;
         let old = old.status.success().then(|| String::from_utf8_lossy(&old.stdout).into_owned());
         let old = old.map(|text| SourceFile::new(file.path.clone(), text)).transpose()?;
@@ -282,29 +283,32 @@ impl Project {
         let trials = trial::trials(&program.path, &kernels, jobs)?;
         // What has been parsed stays with this thread.
         let work = chosen.iter().map(|mutant| {
-            let file = &self.files[mutant.file];
-            let equivalent = self.equivalents.reason(&mutant.name).map(str::to_owned);
-            (mutant.clone(), (file.path.clone(), content(file)), self.kernels_of(file), equivalent)
+            (mutant, self.outcome(mutant), self.kernels_of(&self.files[mutant.file]))
         });
         let json = options.json;
-        trial::in_parallel(
-            &work.collect::<Vec<_>>(),
-            jobs,
-            |(mutant, file, kernels, equivalent)| {
-                let end = match program.broken.get(&mutant.id) {
-                    Some(message) => End::DoesNotCompile(message.clone()),
-                    None => End::Ran(trial::mutant(&program.path, &trials, kernels, mutant)?),
-                };
-                let ((file, content), mutant) = (file.clone(), mutant.clone());
-                let equivalent = equivalent.clone();
-                let outcome = Outcome { mutant, file, content, end, equivalent };
-                match json {
-                    true => println!("{}", outcome.json()),
-                    false => print!("{}", outcome.text()),
-                }
-                Ok(outcome)
-            },
-        )
+        trial::in_parallel(&work.collect::<Vec<_>>(), jobs, |(mutant, outcome, kernels)| {
+            let end = match program.broken.get(&mutant.id) {
+                Some(message) => End::DoesNotCompile(message.clone()),
+                None => End::Ran(trial::mutant(&program.path, &trials, kernels, mutant)?),
+            };
+            let outcome = Outcome { end, ..outcome.clone() };
+            match json {
+                true => println!("{}", outcome.json()),
+                false => print!("{}", outcome.text()),
+            }
+            Ok(outcome)
+        })
+    }
+
+    /// What is known of a mutant before it is run.
+    fn outcome(&self, mutant: &Mutant) -> Outcome {
+        Outcome {
+            mutant: mutant.clone(),
+            file: self.files[mutant.file].path.clone(),
+            content: self.contents[mutant.file],
+            end: End::Ran(Findings::default()),
+            equivalent: self.equivalents.reason(&mutant.name).map(str::to_owned),
+        }
     }
 
     /// What a run elsewhere has printed.
@@ -319,11 +323,11 @@ impl Project {
             .map(|mutant| {
                 let one = printed.remove(&mutant.name);
                 let one = one.with_context(|| format!("{} was not run", mutant.name))?;
-                let file = &self.files[mutant.file];
+                let outcome = self.outcome(mutant);
                 ensure!(
-                    one.content == format!("{:016x}", content(file)),
+                    one.content == format!("{:016x}", outcome.content),
                     "{} is not as it was when {} was written",
-                    file.path,
+                    outcome.file,
                     path.display()
                 );
                 let (check, result) = (one.check.unwrap_or_default(), one.result);
@@ -331,9 +335,7 @@ impl Project {
                     true => End::Ran(Findings { check, result, reached: one.reached }),
                     false => End::DoesNotCompile(String::new()),
                 };
-                let equivalent = self.equivalents.reason(&mutant.name).map(str::to_owned);
-                let (file, content) = (file.path.clone(), content(file));
-                Ok(Outcome { mutant: mutant.clone(), file, content, end, equivalent })
+                Ok(Outcome { end, ..outcome })
             })
             .collect()
     }
@@ -353,7 +355,7 @@ impl Project {
             let of_file = outcomes.iter().filter(|one| one.mutant.file == number);
             let of_file = of_file.collect::<Vec<_>>();
             if all > 0 && of_file.len() == all {
-                record.renew(&file.path, content(file), &commit, &of_file);
+                record.renew(&file.path, self.contents[number], &commit, &of_file);
                 written.insert(number);
             }
         }

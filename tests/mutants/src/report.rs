@@ -24,7 +24,7 @@ pub const OF_ALL: Least = [97, 76];
 pub const OF_SOME: Least = [90, 60];
 
 /// What has become of a mutant.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum End {
     /// The compiler's words.
     DoesNotCompile(String),
@@ -32,7 +32,7 @@ pub enum End {
 }
 
 /// A mutant, and what has become of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     pub mutant: Mutant,
     /// The path of its file.

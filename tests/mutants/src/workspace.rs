@@ -106,9 +106,8 @@ impl Parts<'_> {
         write_if_changed(&folder.join("Cargo.toml"), &frame(manifest)?.to_string())?;
         // The workspace's versions, so that nothing is fetched.
         let lock = fs::read_to_string(root.join("Cargo.lock"))?;
-        if fs::read_to_string(folder.join("Cargo.lock.from")).is_ok_and(|old| old == lock) {
-            // Cargo has taken out of it what this workspace does not need.
-        } else {
+        // Cargo takes out of its lock what this workspace does not need, so what it was made from stands beside it.
+        if !fs::read_to_string(folder.join("Cargo.lock.from")).is_ok_and(|old| old == lock) {
             write_if_changed(&folder.join("Cargo.lock"), &lock)?;
             write_if_changed(&folder.join("Cargo.lock.from"), &lock)?;
         }
