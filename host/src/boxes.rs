@@ -3,7 +3,7 @@
 #[cfg(feature = "cuda")]
 use cuda_dyn::CUtensorMapDataType;
 pub use simt::device::BoxShape;
-use simt::{Bf16, F16, Tf32};
+use simt::{Bf16, F16, Half, Taken, Tf32};
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
@@ -11,7 +11,7 @@ use crate::{
     buffer::{BufferView, BufferViewMut, Pod, Written},
     device::Device,
     error::{Error, Result},
-    launch::{Argument, Stream, Unbound, check_device},
+    launch::{Argument, Bits, Stream, Unbound, check_device},
     matrix::{MatrixView, MatrixViewMut},
 };
 
@@ -198,6 +198,7 @@ box_elements! {
     f64 => Float64;
     Bf16 => UInt16;
     F16 => UInt16;
+    Half => UInt16;
     // The one that is not: it holds f32, which are rounded.
     Tf32 => TFloat32;
 }
@@ -254,6 +255,22 @@ tensor_maps! {
     Rounded(Boxes) => device::TensorMap<Tf32>, |elements| elements.address().cast();
 }
 
+impl<T: BoxElement + Taken, B: BoxElement> Argument<simt::device::TensorMap<B>>
+    for Bits<Boxes<'_, T>>
+{
+    fn bind(
+        self,
+        stream: &Stream,
+        name: &str,
+    ) -> std::result::Result<simt::device::TensorMap<B>, Unbound> {
+        Ok(Argument::<simt::device::TensorMap<T>>::bind(self.0, stream, name)?.cast())
+    }
+
+    fn half(&self) -> Option<&'static str> {
+        T::HALF
+    }
+}
+
 macro_rules! arrays {
     ($($half:ident)*) => {$(
         impl<T: BoxElement, B, const COUNT: usize> Argument<simt::$half::TensorMaps<T, COUNT>> for [B; COUNT]
@@ -267,6 +284,10 @@ macro_rules! arrays {
             ) -> std::result::Result<simt::$half::TensorMaps<T, COUNT>, Unbound> {
                 let maps = all(self.map(|boxes| boxes.bind(stream, name)))?;
                 Ok(simt::$half::TensorMaps::new(maps))
+            }
+
+            fn half(&self) -> Option<&'static str> {
+                self.first().and_then(Argument::half)
             }
         }
     )*};

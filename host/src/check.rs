@@ -32,7 +32,7 @@ use crate::{
     buffer::Pod,
     error::{Error, Result},
     gemm::{
-        Scalar,
+        Output, Scalar,
         watched::{self, workspace_bytes},
     },
     operands,
@@ -145,7 +145,7 @@ type Given = (Shape, Data, Order, u64);
 fn product_by<T, O>(entry: &Entry, given: Given, stored: Format) -> Result<Checked>
 where
     T: Scalar<O> + Stored<Real = f32>,
-    O: Pod + Stored<Real = f32>,
+    O: Output + Stored<Real = f32>,
 {
     let (shape, _, order, _) = given;
     let by_columns = entry.contract.by_columns();
@@ -334,7 +334,7 @@ pub fn multiply(
 
 /// The same by a kernel that is no lesson, of dense matrices on the CPU that fit together; of those of A and B that lie by
 /// columns they are the transposes.
-fn watch<T: Scalar<O>, O: Pod>(
+fn watch<T: Scalar<O>, O: Output>(
     entry: &Entry,
     shape: Shape,
     by_columns: [bool; 2],

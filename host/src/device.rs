@@ -7,7 +7,7 @@ use std::{
 };
 use std::{fmt, sync::Arc};
 
-use simt::{Declaration, Limits};
+use simt::{Constants, Declaration, Limits};
 
 #[cfg(feature = "cuda")]
 use crate::{
@@ -46,8 +46,8 @@ pub(crate) struct Cuda {
     variables: OnceLock<cuda::Module>,
     /// PTX of other crates, compiled when it was loaded, the latest last.
     loaded: Mutex<Vec<Loaded>>,
-    /// Kernels that have been launched, by name, with the declaration that was compared with the PTX's.
-    functions: Mutex<HashMap<&'static str, (Declaration, cuda::Function)>>,
+    /// Kernels that have been launched, by name and constants, with the declaration that was compared with the PTX's.
+    functions: Mutex<HashMap<(&'static str, Constants), (Declaration, cuda::Function)>>,
 }
 
 /// PTX of another crate on a GPU.
@@ -57,6 +57,8 @@ struct Loaded {
     name: String,
     /// What its kernels say of themselves, by name.
     declarations: HashMap<String, String>,
+    /// For kernels with other constants than it has as it stands.
+    text: String,
     module: cuda::Module,
 }
 
@@ -169,7 +171,8 @@ impl Device {
                 let mut functions = gpu.functions.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut loaded = gpu.loaded.lock().unwrap_or_else(PoisonError::into_inner);
                 let declarations = Index::new(ptx).declarations();
-                loaded.push(Loaded { name: name.to_owned(), declarations, module });
+                let (name, text) = (name.to_owned(), ptx.to_owned());
+                loaded.push(Loaded { name, declarations, text, module });
                 // A kernel of a name that was launched before may be another one now.
                 functions.clear();
                 Ok(())
@@ -228,18 +231,22 @@ impl Device {
         }
     }
 
-    /// What a GPU's driver allots to a kernel, which it compiles for that; `None` for the CPU.
+    /// What a GPU's driver allots to a kernel with these constants, which it compiles for that; `None` for the CPU.
     ///
     /// # Errors
     /// As [`Stream::launch`](crate::Stream::launch).
-    pub fn kernel_resources(&self, declaration: &Declaration) -> Result<Option<Resources>> {
+    pub fn kernel_resources(
+        &self,
+        declaration: &Declaration,
+        constants: &Constants,
+    ) -> Result<Option<Resources>> {
         match &*self.0 {
             Kind::Cpu(_) => {
-                let _ = declaration;
+                let _ = (declaration, constants);
                 Ok(None)
             }
             #[cfg(feature = "cuda")]
-            Kind::Cuda(gpu) => Ok(Some(gpu.function(declaration)?.resources())),
+            Kind::Cuda(gpu) => Ok(Some(gpu.function(declaration, constants)?.resources())),
         }
     }
 
@@ -304,12 +311,18 @@ impl Device {
 
 #[cfg(feature = "cuda")]
 impl Cuda {
-    /// The kernel that declares itself so, ready to be launched. The first time, the declaration is
+    /// The kernel that declares itself so, with these constants, ready to be launched. The first time, the declaration is
     /// compared with the PTX's: of another source, the PTX's parameters may be others too.
-    pub(crate) fn function(&self, declaration: &Declaration) -> Result<cuda::Function> {
+    pub(crate) fn function(
+        &self,
+        declaration: &Declaration,
+        constants: &Constants,
+    ) -> Result<cuda::Function> {
         let name = declaration.name;
+        let refuse = |what| Error::Launch { kernel: name, what };
+        let constants = declaration.resolve(constants).map_err(refuse)?;
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, function)) = functions.get(name)
+        if let Some((known, function)) = functions.get(&(name, constants))
             && known == declaration
         {
             return Ok(function.clone());
@@ -332,11 +345,15 @@ impl Cuda {
             });
         }
         let function = match own {
-            Some(own) => own.module.function(name),
-            None => self.compile(ptx, declaration),
+            Some(own) if declaration.constants.is_empty() => own.module.function(name),
+            Some(own) => self.compile(&own.name, &Index::new(&own.text), declaration, &constants),
+            None if split::shares_variables(ptx.index(), name) => {
+                self.variables()?.function(name)
+            }
+            None => self.compile(ptx.file, ptx.index(), declaration, &constants),
         }?;
         let function = if declaration.dependent { function.dependent() } else { function };
-        functions.insert(name, (*declaration, function.clone()));
+        functions.insert((name, constants), (*declaration, function.clone()));
         Ok(function)
     }
 
@@ -361,15 +378,17 @@ impl Cuda {
         }
     }
 
-    /// A kernel of the device's own PTX, or of that for every device, compiled by the driver with as little else as it can be:
-    /// all of them take it seconds.
-    fn compile(&self, ptx: Ptx, declaration: &Declaration) -> Result<cuda::Function> {
-        let Declaration { name: kernel, opt_level, .. } = *declaration;
-        if split::shares_variables(ptx.index(), kernel) {
-            return self.variables()?.function(kernel);
-        }
-        let text = split::for_kernel(ptx.index(), kernel);
-        cuda::Module::load_at(&self.context, ptx.file, &text, opt_level)?.function(kernel)
+    /// A kernel of some PTX, compiled by the driver with as little else as it can be: all of them take it seconds.
+    fn compile(
+        &self,
+        file: &str,
+        ptx: &Index,
+        declaration: &Declaration,
+        constants: &Constants,
+    ) -> Result<cuda::Function> {
+        let (text, name) = split::specialised(ptx, declaration, constants);
+        let level = declaration.opt_level;
+        cuda::Module::load_at(&self.context, file, &text, level)?.function(name)
     }
 
     /// The kernels that share variables, and the variables.

@@ -8,13 +8,14 @@ use std::{
 };
 
 use simt::{
-    Kernel, LaunchConfig, Params, Record,
-    device::{In, Out},
+    Bf16, Constants, Declaration, F16, Half, Kernel, LaunchConfig, Params, Record, Taken, Value,
+    device::{In, Out, TensorMap},
 };
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{
+    boxes::Boxes,
     buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
     device::{Device, Kind},
     error::{Error, Result},
@@ -194,9 +195,11 @@ impl Stream {
         config: &LaunchConfig,
         arguments: A,
     ) -> Result<()> {
-        let name = kernel.declaration.name;
+        let name = config.constants.variant().unwrap_or(kernel.declaration.name);
         let refuse = |what| Error::Launch { kernel: name, what };
         let names = kernel.declaration.params.iter().map(|param| param.name);
+        let constants = with_half(&kernel.declaration, config.constants, &arguments.halves());
+        let config = &LaunchConfig { constants: constants.map_err(refuse)?, ..*config };
         let params = arguments.bind(self, &mut { names }).map_err(|unbound| match unbound {
             Unbound::Refused(what) => refuse(what),
             Unbound::Failed(error) => error,
@@ -218,7 +221,7 @@ impl Stream {
                 let Some(stream) = &self.cuda else {
                     return Err(refuse("a CUDA device's stream has no CUDA stream".to_owned()));
                 };
-                let function = gpu.function(&kernel.declaration)?;
+                let function = gpu.function(&kernel.declaration, &config.constants)?;
                 if config.dynamic_shared > 0 {
                     function.set_max_dynamic_shared(config.dynamic_shared)?;
                 }
@@ -234,6 +237,38 @@ impl Stream {
             }
         }
     }
+}
+
+/// The constants of a launch, with `half` as its arguments have it: those of each parameter are given.
+fn with_half(
+    declaration: &Declaration,
+    constants: Constants,
+    halves: &[Option<&'static str>],
+) -> std::result::Result<Constants, String> {
+    if !declaration.constants.iter().any(|constant| constant.name == "half") {
+        return Ok(constants);
+    }
+    let mut known = match constants.get("half") {
+        Some(Value::Word(word)) => Some(("the constant half", word)),
+        _ => None,
+    };
+    let is_said = known.is_some();
+    for (param, half) in declaration.params.iter().zip(halves) {
+        match (known, half) {
+            (Some((other, word)), Some(half)) if word != *half => {
+                return Err(format!(
+                    "{} is of {half}, {other} of {word}: the kernel takes one of both",
+                    param.name
+                ));
+            }
+            (None, Some(half)) => known = Some((param.name, half)),
+            _ => {}
+        }
+    }
+    Ok(match known {
+        Some((_, word)) if !is_said => constants.with_word("half", word),
+        _ => constants,
+    })
 }
 
 impl Event {
@@ -306,6 +341,12 @@ impl From<Error> for Unbound {
 pub trait Argument<P> {
     #[doc(hidden)]
     fn bind(self, stream: &Stream, name: &str) -> std::result::Result<P, Unbound>;
+
+    /// What the kernel's constant `half` is for it; `None` where it is of no elements that a kernel takes for [`Half`]s.
+    #[doc(hidden)]
+    fn half(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 macro_rules! numbers {
@@ -382,10 +423,11 @@ impl<T: Pod> Argument<*mut T> for BufferViewMut<'_, T> {
     }
 }
 
-/// Elements passed for others of as many bytes, of which a kernel moves every bit as it is and asks for no more.
+/// Elements passed for others of as many bytes, of which a kernel moves every bit as it is and asks for no more; or which it takes
+/// for [`Half`]s.
 pub(crate) struct Bits<V>(pub(crate) V);
 
-impl<T: Pod, B: Pod> Argument<In<B>> for Bits<BufferView<'_, T>> {
+impl<T: Pod + Taken, B: Pod> Argument<In<B>> for Bits<BufferView<'_, T>> {
     fn bind(self, stream: &Stream, name: &str) -> std::result::Result<In<B>, Unbound> {
         const { assert!(size_of::<T>() == size_of::<B>() && align_of::<T>() == align_of::<B>()) };
         let Bits(view) = self;
@@ -393,9 +435,13 @@ impl<T: Pod, B: Pod> Argument<In<B>> for Bits<BufferView<'_, T>> {
         // SAFETY: as for a view of the elements themselves, whose bytes, aligned alike, are elements of any `Pod`.
         Ok(unsafe { In::new(view.address_on(stream)?.cast(), view.len()) })
     }
+
+    fn half(&self) -> Option<&'static str> {
+        T::HALF
+    }
 }
 
-impl<T: Pod, B: Pod> Argument<Out<B>> for Bits<BufferViewMut<'_, T>> {
+impl<T: Pod + Taken, B: Pod> Argument<Out<B>> for Bits<Written<'_, T>> {
     fn bind(self, stream: &Stream, name: &str) -> std::result::Result<Out<B>, Unbound> {
         const { assert!(size_of::<T>() == size_of::<B>() && align_of::<T>() == align_of::<B>()) };
         let Bits(mut view) = self;
@@ -403,6 +449,66 @@ impl<T: Pod, B: Pod> Argument<Out<B>> for Bits<BufferViewMut<'_, T>> {
         let len = view.len();
         // SAFETY: as for a view of the elements themselves; and every `Pod` may be written to their bytes.
         Ok(unsafe { Out::new(view.address_on(stream)?.cast(), len) })
+    }
+
+    fn half(&self) -> Option<&'static str> {
+        T::HALF
+    }
+}
+
+impl<T: Pod + Taken, B: Pod> Argument<Out<B>> for Bits<BufferViewMut<'_, T>> {
+    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<Out<B>, Unbound> {
+        Bits(Written::from(self.0)).bind(stream, name)
+    }
+
+    fn half(&self) -> Option<&'static str> {
+        T::HALF
+    }
+}
+
+/// What a kernel may take for [`Half`]s: the constant that says which they are follows from it.
+macro_rules! halves {
+    ($($param:ident<Half>: |$argument:ident: $ty:ty| $bits:expr;)*) => {$(
+        impl Argument<$param<Half>> for $ty {
+            fn bind(self, stream: &Stream, name: &str) -> std::result::Result<$param<Half>, Unbound> {
+                let $argument = self;
+                $bits.bind(stream, name)
+            }
+
+            fn half(&self) -> Option<&'static str> {
+                HALF
+            }
+        }
+    )*};
+}
+
+mod of_bf16 {
+    use super::*;
+
+    const HALF: Option<&str> = Bf16::HALF;
+
+    halves! {
+        In<Half>: |view: BufferView<'_, Bf16>| Bits(view);
+        In<Half>: |buffer: &Buffer<Bf16>| Bits(buffer.view(..)?);
+        Out<Half>: |view: Written<'_, Bf16>| Bits(view);
+        Out<Half>: |view: BufferViewMut<'_, Bf16>| Bits(view);
+        Out<Half>: |buffer: &mut Buffer<Bf16>| Bits(buffer.view_mut(..)?);
+        TensorMap<Half>: |boxes: Boxes<'_, Bf16>| Bits(boxes);
+    }
+}
+
+mod of_f16 {
+    use super::*;
+
+    const HALF: Option<&str> = F16::HALF;
+
+    halves! {
+        In<Half>: |view: BufferView<'_, F16>| Bits(view);
+        In<Half>: |buffer: &Buffer<F16>| Bits(buffer.view(..)?);
+        Out<Half>: |view: Written<'_, F16>| Bits(view);
+        Out<Half>: |view: BufferViewMut<'_, F16>| Bits(view);
+        Out<Half>: |buffer: &mut Buffer<F16>| Bits(buffer.view_mut(..)?);
+        TensorMap<Half>: |boxes: Boxes<'_, F16>| Bits(boxes);
     }
 }
 
@@ -430,6 +536,10 @@ pub trait Arguments<P> {
         stream: &Stream,
         names: &mut dyn Iterator<Item = &'static str>,
     ) -> std::result::Result<P, Unbound>;
+
+    /// Of each what [`Argument::half`] says.
+    #[doc(hidden)]
+    fn halves(&self) -> Vec<Option<&'static str>>;
 }
 
 macro_rules! tuples {
@@ -443,6 +553,12 @@ macro_rules! tuples {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
                 let ($($argument,)+) = self;
                 Ok(($($argument.bind(stream, names.next().unwrap_or("an argument"))?,)+))
+            }
+
+            fn halves(&self) -> Vec<Option<&'static str>> {
+                #[allow(non_snake_case, reason = "a type's name names its value here")]
+                let ($($argument,)+) = self;
+                vec![$($argument.half()),+]
             }
         }
     )*};

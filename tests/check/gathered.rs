@@ -7,7 +7,7 @@ use gpu::{
     registry::{CheckedGemmParams, Contract, GemmParams, KERNELS, TensorKernel, TensorProduct},
 };
 use simt::{
-    Bf16, F16, Kernel, LaunchConfig,
+    Bf16, F16, Kernel, LaunchConfig, Taken,
     check::{self, Order},
     checked, cpu, device,
 };
@@ -21,7 +21,7 @@ const SOURCES: &[&str] = &["gpu/src/kernels/gemm_wgmma", "tests/check"];
 const TEXTS: usize = 2 * 4;
 
 /// A type of A and B, with a type of C.
-trait With<O>: Stored<Real = f32> {
+trait With<O: Taken>: Stored<Real = f32> + Taken {
     /// The kernels that compute it, in an order that is the same for all types.
     fn cases() -> Vec<&'static TensorProduct<Self, O>>;
 }
@@ -51,7 +51,7 @@ cases! {
 
 type Kernels<T, O> = (&'static Kernel<GemmParams<T, O>>, &'static Kernel<CheckedGemmParams<T, O>>);
 
-fn kernels<T, O>(case: &TensorProduct<T, O>) -> Kernels<T, O> {
+fn kernels<T: Taken, O: Taken>(case: &TensorProduct<T, O>) -> Kernels<T::As, O::As> {
     match case.kernel {
         TensorKernel::Gathered { kernel, checked } => (kernel, checked),
         _ => panic!("{} does not gather", case.kernel.declaration().name),
@@ -123,9 +123,9 @@ struct Launch {
     order: Option<Order>,
 }
 
-fn is_exact<T: With<O>, O: Stored<Real = f32>>(case: &TensorProduct<T, O>, launch: Launch) {
+fn is_exact<T: With<O>, O: Stored<Real = f32> + Taken>(case: &TensorProduct<T, O>, launch: Launch) {
     let Launch { sizes: [m, n, k], count, blocks, offsets, full, order } = launch;
-    let name = case.kernel.declaration().name;
+    let name = case.name();
     let value = |row, col, salt| T::nearest(integer(row, col, salt));
     let a = Operand::new([count, m, k], case.along_k[0], offsets[0], |row, p| value(row, p, 1));
     let b = Operand::new([count, n, k], case.along_k[1], offsets[1], |col, p| value(p, col, 2));
@@ -145,22 +145,26 @@ fn is_exact<T: With<O>, O: Stored<Real = f32>>(case: &TensorProduct<T, O>, launc
     let bias = cols.map(|col| O::nearest(col as f32 - 7.0)).collect::<Vec<_>>();
     let declaration = case.kernel.declaration();
     let config = LaunchConfig::new([blocks, 1, 1], declaration.block.unwrap());
-    let config = LaunchConfig { dynamic_shared: declaration.dynamic_shared.unwrap(), ..config };
+    let config = LaunchConfig {
+        dynamic_shared: declaration.dynamic_shared.unwrap(),
+        constants: case.constants,
+        ..config
+    };
     let (kernel, checked) = kernels(case);
     // SAFETY: the operands, the bias and `c` outlive the launch, and nobody else uses them.
     unsafe {
         match order {
             None => {
-                let [a, b] = [&a, &b].map(|of| device::In::new(of.address(), of.len));
-                let c = device::Out::new(c.as_mut_ptr(), c.len());
-                let bias = device::In::new(bias.as_ptr(), bias.len());
+                let [a, b] = [&a, &b].map(|of| device::In::new(of.address().cast(), of.len));
+                let c = device::Out::new(c.as_mut_ptr().cast(), c.len());
+                let bias = device::In::new(bias.as_ptr().cast(), bias.len());
                 let options = cpu::Options::default();
                 cpu::launch(kernel, &config, (problem, a, b, c, bias), &options).unwrap();
             }
             Some(order) => {
-                let [a, b] = [&a, &b].map(|of| checked::In::new(of.address(), of.len));
-                let c = checked::Out::new(c.as_mut_ptr(), c.len());
-                let bias = checked::In::new(bias.as_ptr(), bias.len());
+                let [a, b] = [&a, &b].map(|of| checked::In::new(of.address().cast(), of.len));
+                let c = checked::Out::new(c.as_mut_ptr().cast(), c.len());
+                let bias = checked::In::new(bias.as_ptr().cast(), bias.len());
                 let mut options = check::Options::default();
                 options.order = order;
                 // Of what lies between the rows nobody need read all.
@@ -226,7 +230,7 @@ fn integers_are_exact_wherever_rows_begin() {
 }
 
 /// More stages than the ring has, by one block with several tiles.
-fn is_clean<T: With<O>, O: Stored<Real = f32>>(order: Order, text: usize) {
+fn is_clean<T: With<O>, O: Stored<Real = f32> + Taken>(order: Order, text: usize) {
     let case = T::cases()[text];
     let clean = Launch { order: Some(order), ..PLAIN };
     is_exact(case, Launch { sizes: [75, 141, 333], full: true, ..clean });

@@ -9,7 +9,7 @@ use gpu::{
     registry::{Contract, KERNELS, TensorKernel, TensorProduct},
 };
 use simt::{
-    Bf16, F16, LaunchConfig,
+    Bf16, F16, LaunchConfig, Taken,
     check::{self, Order},
     checked, cpu, device,
 };
@@ -38,7 +38,7 @@ use tests::passed::once;
 const SOURCES: &[&str] = &["gpu/src/kernels/gemm_wgmma", "tests/check"];
 
 /// A type of A and B, with a type of C.
-trait With<O>: Stored<Real = f32> {
+trait With<O: Taken>: Stored<Real = f32> + Taken {
     /// The kernels that compute it, in an order that is the same for all types.
     fn cases() -> Vec<&'static Case<Self, O>>;
 }
@@ -67,8 +67,8 @@ cases! {
     F16, f32: TensorProductF16F32;
 }
 
-fn name<T: Copy, O: Copy>(case: &Case<T, O>) -> &'static str {
-    case.kernel.declaration().name
+fn name<T: Taken, O: Taken>(case: &Case<T, O>) -> &'static str {
+    case.name()
 }
 
 /// C, and its operands in f64.
@@ -91,15 +91,15 @@ macro_rules! classes {
         ($config:expr, $options:expr)
     ) => {{
         let map = |(first, extents, strides)| {
-            $half::TensorMap::new(first, extents, strides, $given.a.shape).unwrap()
+            $half::TensorMap::new(first, extents, strides, $given.a.shape).unwrap().cast()
         };
         let a = $half::TensorMaps::new($given.a.classes().map(map));
         let mut beside = Beside::new(&$given.b, $case.tile[1]);
         let (matrix, (to, to_len)) = (beside.matrix(), beside.place());
         let (from, len) = beside.from.memory();
-        let (from, to) = ($half::In::new(from, len), $half::Out::new(to, to_len));
+        let (from, to) = ($half::In::new(from.cast(), len), $half::Out::new(to.cast(), to_len));
         let words = $half::Out::new(beside.words.as_mut_ptr(), WORDS);
-        let b = beside.b.$map();
+        let b = beside.b.$map().cast();
         let problem = Problem { b: [beside.b.pitch as u64, 1], ..$given.problem };
         let params = (problem, a, b, matrix, from, to, words, $out, $bias);
         let launched = $launch::launch($kernel, $config, params, $options);
@@ -108,7 +108,7 @@ macro_rules! classes {
     }};
 }
 
-impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
+impl<T: With<O>, O: Stored<Real = f32> + Taken> Given<T, O> {
     /// A product of elements that `value` gives by row, column and 1 for A, 2 for B, 3 for C. So many rows of A further on they
     /// are the same, and so many columns of B.
     fn new(
@@ -174,7 +174,7 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
             }
         };
         let config = LaunchConfig::new(grid, declaration.block.unwrap());
-        LaunchConfig { dynamic_shared, cluster, ..config }
+        LaunchConfig { dynamic_shared, cluster, constants: case.constants, ..config }
     }
 
     fn run(&self, case: &Case<T, O>, work: Work) -> Vec<O> {
@@ -182,13 +182,13 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
         unsafe {
             let (out, bias) = (
-                device::Out::new(c.as_mut_ptr(), c.len()),
-                device::In::new(self.bias.as_ptr(), self.bias.len()),
+                device::Out::new(c.as_mut_ptr().cast(), c.len()),
+                device::In::new(self.bias.as_ptr().cast(), self.bias.len()),
             );
             let (config, options) = (self.config(case, work), cpu::Options::default());
             match case.kernel {
                 TensorKernel::Boxes { kernel, .. } => {
-                    let params = (self.problem, self.a.map(), self.b.map(), out, bias);
+                    let params = (self.problem, self.a.map().cast(), self.b.map().cast(), out, bias);
                     cpu::launch(kernel, &config, params, &options)
                 }
                 TensorKernel::ClassesOfA { kernel, .. } => {
@@ -227,13 +227,13 @@ impl<T: With<O>, O: Stored<Real = f32>> Given<T, O> {
         // SAFETY: as in `run`.
         let report = unsafe {
             let (out, bias) = (
-                checked::Out::new(c.as_mut_ptr(), c.len()),
-                checked::In::new(self.bias.as_ptr(), self.bias.len()),
+                checked::Out::new(c.as_mut_ptr().cast(), c.len()),
+                checked::In::new(self.bias.as_ptr().cast(), self.bias.len()),
             );
             let (config, b) = (self.config(case, work), self.b.checked_map());
             match case.kernel {
                 TensorKernel::Boxes { checked, .. } => {
-                    let params = (self.problem, self.a.checked_map(), b, out, bias);
+                    let params = (self.problem, self.a.checked_map().cast(), b.cast(), out, bias);
                     check::launch(checked, &config, params, &options)
                 }
                 TensorKernel::ClassesOfA { checked, .. } => {
@@ -309,7 +309,7 @@ fn integers_are_exact_whatever_way_operands_lie() {
     integers_are_exact::<F16>(&mut turns);
 }
 
-fn is_clean<T: With<O>, O: Stored<Real = f32>>(
+fn is_clean<T: With<O>, O: Stored<Real = f32> + Taken>(
     text: usize,
     order: Order,
     shape: [usize; 3],
@@ -325,7 +325,7 @@ fn is_clean<T: With<O>, O: Stored<Real = f32>>(
 
 /// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has. And of a kernel
 /// that can, k split: two tiles, of which one is whole along m or n. By default such a kernel has one of the two in its turn.
-fn both_are_clean<T: With<O>, O: Stored<Real = f32>>(text: usize, order: Order, turns: &mut Turns) {
+fn both_are_clean<T: With<O>, O: Stored<Real = f32> + Taken>(text: usize, order: Order, turns: &mut Turns) {
     let case = T::cases()[text];
     let [rows, cols] = case.tile.map(|size| size as usize);
     let launches = if case.most_splits > 1 { &[0, 1][..] } else { &[0] };

@@ -31,7 +31,7 @@ fn cases() -> Vec<&'static TensorProduct<f32>> {
 }
 
 fn name(case: &TensorProduct<f32>) -> &'static str {
-    case.kernel.declaration().name
+    case.name()
 }
 
 /// Sixteen bytes, aligned.

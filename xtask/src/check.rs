@@ -77,6 +77,7 @@ pub fn barriers(module: &Module, kernel: &Function) -> usize {
 
 /// A kernel with what the rules ask about: itself and everything that it calls.
 struct Kernel<'m> {
+    module: &'m Module,
     entry: &'m Function,
     reached: Vec<&'m Function>,
     unknown_callees: Vec<String>,
@@ -104,7 +105,7 @@ impl<'m> Kernel<'m> {
         let outside = module.shared.iter().filter(|array| named.contains(array.name.as_str()));
         let shared = bodies().filter_map(Statement::shared_array).chain(outside.cloned()).collect();
         let barriers = bodies().filter(|statement| is_barrier(statement)).count();
-        Kernel { entry, reached, unknown_callees, shared, barriers }
+        Kernel { module, entry, reached, unknown_callees, shared, barriers }
     }
 
     fn problems(&self, target: &Target) -> Vec<String> {
@@ -172,6 +173,47 @@ impl<'m> Kernel<'m> {
         problems
     }
 
+    /// The rules about constants, whose values the host writes when it loads the kernel.
+    fn constant_problems(&self, declaration: &Declaration) -> Vec<String> {
+        let mut problems = Vec::new();
+        let places = || self.reached.iter().flat_map(|function| &function.constants);
+        for (name, value) in places() {
+            let declared = declaration.constants.iter().find(|(known, _)| known == name);
+            match declared {
+                None => problems.push(format!(
+                    "an instruction is told by the constant `{name}`, which is not declared: add it to \
+                     `constants(..)`"
+                )),
+                Some((_, values)) if !value.starts_with(&values[0]) => problems.push(format!(
+                    "`{value}` stands in a place of the constant `{name}`, whose first value is `{}`: \
+                     the code is valid as it stands where that is so",
+                    values[0]
+                )),
+                Some(_) => {}
+            }
+        }
+        for (name, _) in &declaration.constants {
+            if !places().any(|(place, _)| place == name) {
+                problems.push(format!(
+                    "it declares the constant `{name}`, by which no instruction is told: take it out"
+                ));
+            }
+        }
+        problems.sort();
+        problems.dedup();
+        // Each specialisation is a module of its own, and would have variables of its own.
+        let variables = self.module.constant.iter().chain(&self.module.global);
+        let names = || self.reached.iter().flat_map(|f| &f.body).flat_map(Statement::names);
+        let used = variables.map(|array| &array.name).find(|name| names().any(|word| word == *name));
+        if let (Some(name), false) = (used, declaration.constants.is_empty()) {
+            problems.push(format!(
+                "it has constants and uses the variable `{name}`: kernels that share variables are \
+                 loaded together, as they are"
+            ));
+        }
+        problems
+    }
+
     /// The rules that compare the code with what the kernel says of itself.
     fn declaration_problems(&self, declaration: &Declaration, target: &Target) -> Vec<String> {
         let mut problems = Vec::new();
@@ -192,6 +234,7 @@ impl<'m> Kernel<'m> {
                 declaration.params.join(",")
             ));
         }
+        problems.extend(self.constant_problems(declaration));
         let bytes: u64 = self.shared.iter().filter_map(|array| array.bytes).sum();
         if let Some(declared) = declaration.shared
             && declared != bytes

@@ -13,6 +13,7 @@
 use std::str::FromStr;
 
 use anyhow::{Context, Error, Result, bail, ensure};
+use specialise::Constant;
 
 /// What the line begins with, after `//` and spaces.
 pub const MARK: &str = "simt.kernel";
@@ -43,6 +44,8 @@ pub struct Declaration {
     pub opt_level: Option<u32>,
     /// May it begin before the kernel before it in its stream has ended?
     pub dependent: bool,
+    /// The constants, each with the values that it may have: first what stands in the code.
+    pub constants: Vec<(String, Vec<String>)>,
     /// The parameters' types in order: `u32`, `in.f32`, `out.f32`.
     pub params: Vec<String>,
 }
@@ -70,11 +73,12 @@ impl FromStr for Declaration {
                 "arch" => declaration.arch = Some(number(key, value)?),
                 "opt_level" => declaration.opt_level = Some(number(key, value)?),
                 "dependent" => declaration.dependent = flag(key, value)?,
+                "constants" => declaration.constants = constants(value)?,
                 "params" if value.is_empty() => {}
                 "params" => declaration.params = value.split(',').map(Into::into).collect(),
                 _ => bail!(
                     "unknown key `{key}`: this builder knows name, block, shared, barriers, min_blocks, \
-                     cluster, dynamic_shared, arch, opt_level, dependent and params"
+                     cluster, dynamic_shared, arch, opt_level, dependent, constants and params"
                 ),
             }
         }
@@ -112,6 +116,20 @@ impl Declaration {
         Ok(())
     }
 
+    /// The combinations of its constants' values.
+    pub fn specialisations(&self) -> Vec<Vec<Constant>> {
+        self.constants.iter().fold(vec![Vec::new()], |before, (name, values)| {
+            let with = |so_far: Vec<Constant>| {
+                values.iter().map(move |value| {
+                    let (name, default) = (name.clone(), values[0].clone());
+                    let one = Constant { name, default, value: value.clone() };
+                    so_far.iter().cloned().chain([one]).collect()
+                })
+            };
+            before.into_iter().flat_map(with).collect()
+        })
+    }
+
     /// The directives for an entry, one on a line, as they follow its parameter list.
     pub fn directives(&self) -> String {
         let mut text = String::new();
@@ -127,6 +145,19 @@ impl Declaration {
         }
         text
     }
+}
+
+/// Reads `a_mn_major:0|1,half:bf16|f16`.
+fn constants(value: &str) -> Result<Vec<(String, Vec<String>)>> {
+    let constant = |text: &str| {
+        let (name, values) = text.split_once(':')?;
+        let values = values.split('|').map(str::to_owned).collect::<Vec<_>>();
+        let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_');
+        (is_word(name) && values.iter().all(|value| is_word(value)))
+            .then(|| (name.to_owned(), values))
+    };
+    let all = value.split(',').map(constant).collect::<Option<Vec<_>>>();
+    all.with_context(|| format!("constants={value}: not `name:value|value,..`"))
 }
 
 fn number<T: FromStr>(key: &str, value: &str) -> Result<T> {
@@ -152,7 +183,8 @@ mod tests {
     #[test]
     fn everything_that_can_be_said() {
         let said = "name=wide block=128,2,1 shared=2048 barriers=2 min_blocks=2 cluster=2,1,1 \
-                    dynamic_shared=4096 arch=90 opt_level=1 dependent=true params=u32,in.f32";
+                    dynamic_shared=4096 arch=90 opt_level=1 dependent=true constants=a:0|1,b:x|y \
+                    params=u32,in.f32";
         let declaration: Declaration = said.parse().unwrap();
         assert_eq!(
             declaration,
@@ -167,6 +199,10 @@ mod tests {
                 arch: Some(90),
                 opt_level: Some(1),
                 dependent: true,
+                constants: vec![
+                    ("a".into(), vec!["0".into(), "1".into()]),
+                    ("b".into(), vec!["x".into(), "y".into()]),
+                ],
                 params: vec!["u32".into(), "in.f32".into()],
             }
         );
@@ -198,6 +234,8 @@ mod tests {
             ("name=k params= cluster=2,0,1", "at least 1"),
             ("name=k params= barriers=-1", "not a number"),
             ("name=k params= dependent=1", "neither true nor false"),
+            ("name=k params= constants=a", "not `name:value|value,..`"),
+            ("name=k params= constants=a:0|", "not `name:value|value,..`"),
             ("name=k params= loud", "not `key=value`"),
         ] {
             let error = said.parse::<Declaration>().expect_err(said).to_string();

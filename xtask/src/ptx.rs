@@ -20,6 +20,8 @@ pub struct Module {
     pub shared: Vec<Array>,
     /// Arrays in constant memory.
     pub constant: Vec<Array>,
+    /// Variables in global memory.
+    pub global: Vec<Array>,
 }
 
 /// A kernel (`.entry`) or a function (`.func`) with its body.
@@ -43,6 +45,8 @@ pub struct Function {
     pub labels: Vec<Label>,
     /// The kernel declarations in the body, as read, and the line that each stands on.
     pub declarations: Vec<(usize, Declaration)>,
+    /// The places of constants: the constant, and what stands there.
+    pub constants: Vec<(String, String)>,
 }
 
 /// An instruction or a declaration in a body.
@@ -97,6 +101,8 @@ impl Module {
                 module.shared.push(array);
             } else if let Some(array) = array(head, ".const") {
                 module.constant.push(array);
+            } else if let Some(array) = array(head, ".global") {
+                module.global.push(array);
             }
         }
         Ok(module)
@@ -270,6 +276,9 @@ fn function(text: &str, code: &str, head: Range<usize>, body: Range<usize>) -> R
             declarations.push((line, declaration));
         }
     }
+    let constants = specialise::places(&text[body.clone()])
+        .map(|place| (place.constant.to_owned(), place.value.to_owned()))
+        .collect();
     let (body_statements, labels) = statements(code, body.clone());
     Ok(Function {
         name: name.into(),
@@ -281,6 +290,7 @@ fn function(text: &str, code: &str, head: Range<usize>, body: Range<usize>) -> R
         body: body_statements,
         labels,
         declarations,
+        constants,
     })
 }
 

@@ -6,14 +6,19 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
 use anyhow::{Context, Result, bail, ensure};
 
+use specialise::Constant;
+
 use crate::{
     builder::{BUILD_FOLDER, Ptx},
     check,
+    declaration::Declaration,
+    ptx::Function,
     tool::{Program, Tool},
 };
 
@@ -123,28 +128,19 @@ impl Ptxas {
         Ok((usages(&said), result))
     }
 
-    /// Assembles PTX, each kernel at its level. What each comes to, and a sentence for everything that is wrong.
+    /// Assembles PTX, each kernel at its level, and of one with constants each specialisation. What each comes to, and a sentence for
+    /// everything that is wrong.
     pub fn check(&self, ptx: &Ptx, root: &Path) -> Result<(Vec<Usage>, Vec<String>)> {
-        // Together with none that has dynamic shared memory: ptxas would round the others' up to its alignment.
-        let group = |kernel: &str| {
-            let declared = ptx.module().function(kernel).and_then(check::declaration);
-            declared.map_or((false, None), |d| (d.dynamic_shared.is_some(), d.opt_level))
-        };
-        // ptxas uses one core, so each core has its share of every group's kernels.
+        // ptxas uses one core, so there is work for each.
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let mut parts = BTreeMap::<_, BTreeSet<&str>>::new();
-        for (number, kernel) in ptx.module().kernels().enumerate() {
-            let part = (number % cores, group(&kernel.name));
-            parts.entry(part).or_default().insert(&kernel.name);
-        }
+        let (jobs, next) = (jobs(ptx, cores), AtomicUsize::new(0));
         let assembled = |core: usize| -> Result<Vec<String>> {
-            let mine = parts.iter().filter(|((of, _), _)| *of == core);
-            let one = |((_, (_, level)), kernels): (&(_, (_, _)), &BTreeSet<&str>)| {
-                let text = ptx.with_kernels(|kernel| kernels.contains(kernel));
-                let on = (ptx.target().cpu(), *level);
-                self.run(&text, on, root, &format!("ptxas-{core}")).map(|(said, _)| said)
-            };
-            mine.map(one).collect()
+            let mut said = Vec::new();
+            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let on = (ptx.target().cpu(), job.level);
+                said.push(self.run(&job.text(ptx), on, root, &format!("ptxas-{core}"))?.0);
+            }
+            Ok(said)
         };
         let said = thread::scope(|scope| {
             let assembled = &assembled;
@@ -166,15 +162,73 @@ impl Ptxas {
             let declared = arrays.iter().filter_map(|array| array.bytes).sum::<u64>();
             // Arrays start at multiples of their alignment.
             let most = declared + arrays.iter().map(|array| array.align).sum::<u64>();
-            match usages.iter().find(|usage| usage.kernel == kernel.name) {
-                Some(usage) => problems.extend(usage_problems(usage, declared..=most)),
-                None => {
-                    problems.push(format!("kernel `{}`: ptxas did not report on it", kernel.name))
+            for constants in specialisations(kernel) {
+                let name = specialise::name(&kernel.name, &constants);
+                match usages.iter().find(|usage| usage.kernel == name) {
+                    Some(usage) => problems.extend(usage_problems(usage, declared..=most)),
+                    None => problems.push(format!("kernel `{name}`: ptxas did not report on it")),
                 }
             }
         }
         Ok((usages, problems))
     }
+}
+
+/// The combinations of a kernel's constants; of a kernel without any the one of none.
+fn specialisations(kernel: &Function) -> Vec<Vec<Constant>> {
+    check::declaration(kernel).map_or(vec![Vec::new()], Declaration::specialisations)
+}
+
+/// Kernels that ptxas is given together.
+struct Job<'a> {
+    kernels: BTreeSet<&'a str>,
+    /// Of a kernel that is alone.
+    constants: Vec<Constant>,
+    level: Option<u32>,
+}
+
+impl Job<'_> {
+    fn text(&self, ptx: &Ptx) -> String {
+        let text = ptx.with_kernels(|kernel| self.kernels.contains(kernel));
+        match self.kernels.first() {
+            Some(kernel) if !self.constants.is_empty() => {
+                let name = specialise::name(kernel, &self.constants);
+                let text = specialise::specialise(&text, &self.constants);
+                specialise::rename(&text, kernel, &name)
+            }
+            _ => text,
+        }
+    }
+}
+
+/// What there is to assemble, for so many cores.
+fn jobs(ptx: &Ptx, cores: usize) -> Vec<Job<'_>> {
+    let mut jobs = Vec::new();
+    // Those without constants together, but none with dynamic shared memory beside others: ptxas would round the others' up to its
+    // alignment.
+    let mut parts = BTreeMap::<_, BTreeSet<&str>>::new();
+    for (number, kernel) in ptx.module().kernels().enumerate() {
+        let declared = check::declaration(kernel);
+        let level = declared.and_then(|declared| declared.opt_level);
+        match specialisations(kernel) {
+            all if all.iter().any(|constants| !constants.is_empty()) => {
+                jobs.extend(all.into_iter().map(|constants| {
+                    let kernels = BTreeSet::from([kernel.name.as_str()]);
+                    Job { kernels, constants, level }
+                }));
+            }
+            _ => {
+                let is_dynamic = declared.is_some_and(|d| d.dynamic_shared.is_some());
+                let part = (is_dynamic, level, number % cores);
+                parts.entry(part).or_default().insert(&kernel.name);
+            }
+        }
+    }
+    // The longest first.
+    let together = parts
+        .into_iter()
+        .map(|((_, level, _), kernels)| Job { kernels, constants: Vec::new(), level });
+    together.chain(jobs).collect()
 }
 
 /// Reads what `ptxas -v` says of each kernel.

@@ -18,7 +18,7 @@ macro_rules! elements {
     )*};
 }
 
-elements! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 Bf16 F16 }
+elements! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 Bf16 F16 Half }
 
 // SAFETY: an array holds nothing but its elements.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {}
@@ -48,6 +48,40 @@ pub struct Bf16(u16);
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct F16(u16);
+
+/// A [`Bf16`] or an [`F16`], as the kernel's constant `half` says, which is `bf16` or `f16`: one source, one text, for matrices of
+/// either. A launch takes what it is from its arguments.
+///
+/// On the CPU it is a number in a kernel alone.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+pub struct Half(u16);
+
+/// An element of matrices, as kernels may take them: as itself, or where they take either kind of 16 bits as [`Half`].
+pub trait Taken: Element {
+    /// What kernels take it as that take either kind.
+    type As: Element + core::fmt::Debug;
+
+    /// What the constant `half` is then.
+    const HALF: Option<&'static str>;
+}
+
+macro_rules! taken {
+    ($($ty:ty => $taken_as:ty, $half:expr;)*) => {$(
+        impl Taken for $ty {
+            type As = $taken_as;
+
+            const HALF: Option<&'static str> = $half;
+        }
+    )*};
+}
+
+taken! {
+    f32 => f32, None;
+    f64 => f64, None;
+    Bf16 => Half, Some("bf16");
+    F16 => Half, Some("f16");
+}
 
 macro_rules! halves {
     ($($ty:ident: $to_instruction:literal, $from_instruction:literal, $from_two:literal, $software:ty;)*) => {$(
@@ -85,7 +119,7 @@ macro_rules! halves {
                     $ty(bits)
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
-                $ty(<$software>::from_f32(value).to_bits())
+                $ty(<$software>::from_f32(value))
             }
 
             /// [`from_f32`](Self::from_f32) of two: one instruction, four times as fast as two of those, which ptxas gives to
@@ -121,7 +155,7 @@ macro_rules! halves {
                     value
                 }
                 #[cfg(not(target_arch = "nvptx64"))]
-                <$software>::from_bits(self.0).to_f32()
+                <$software>::to_f32(self.0)
             }
         }
 
@@ -158,8 +192,53 @@ macro_rules! halves {
 
 halves! {
     // The conversion from bf16 is of Hopper and later; the upper half of a word is one everywhere.
-    Bf16: "{{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 {}, {{zero, {}}}; }}", "cvt.rn.bf16.f32", "cvt.rn.bf16x2.f32", half::bf16;
-    F16: "cvt.f32.f16 {}, {};", "cvt.rn.f16.f32", "cvt.rn.f16x2.f32", half::f16;
+    Bf16: "{{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 {}, {{zero, {}}}; }}", "cvt.rn.bf16.f32", "cvt.rn.bf16x2.f32", software::Bf16;
+    F16: "cvt.f32.f16 {}, {};", "cvt.rn.f16.f32", "cvt.rn.f16x2.f32", software::F16;
+    Half: "cvt.f32/* simt.constant half */.bf16 {}, {};", "cvt.rn/* simt.constant half */.bf16.f32",
+        "cvt.rn/* simt.constant half */.bf16x2.f32", software::Half;
+}
+
+/// The conversions as processors without such instructions do them.
+#[cfg(not(target_arch = "nvptx64"))]
+mod software {
+    pub(super) enum Bf16 {}
+    pub(super) enum F16 {}
+    pub(super) enum Half {}
+
+    macro_rules! formats {
+        ($($ty:ident: $format:ty;)*) => {$(
+            impl $ty {
+                pub(super) fn from_f32(value: f32) -> u16 {
+                    <$format>::from_f32(value).to_bits()
+                }
+
+                pub(super) fn to_f32(bits: u16) -> f32 {
+                    <$format>::from_bits(bits).to_f32()
+                }
+            }
+        )*};
+    }
+
+    formats! {
+        Bf16: half::bf16;
+        F16: half::f16;
+    }
+
+    impl Half {
+        pub(super) fn from_f32(value: f32) -> u16 {
+            match crate::cpu::is_f16() {
+                true => F16::from_f32(value),
+                false => Bf16::from_f32(value),
+            }
+        }
+
+        pub(super) fn to_f32(bits: u16) -> f32 {
+            match crate::cpu::is_f16() {
+                true => F16::to_f32(bits),
+                false => Bf16::to_f32(bits),
+            }
+        }
+    }
 }
 
 /// An `f32` as the tensor cores multiply it: 8 bits of exponent, and of the fraction the upper 10. They do not look at the 13

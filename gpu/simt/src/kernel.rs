@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::{
     Element, Size,
+    constants::{self, ConstantDeclaration, Constants},
     cpu::{
         device::{
             tensor::maps::{TensorMap, TensorMapMut, TensorMaps},
@@ -84,6 +85,8 @@ pub struct Declaration {
     /// May it begin before the kernel before it in its stream has ended? Then it calls
     /// [`wait_for_earlier`](crate::device::grid::wait_for_earlier).
     pub dependent: bool,
+    /// Its specialisation constants.
+    pub constants: &'static [ConstantDeclaration],
     /// Its parameters, in order.
     pub params: &'static [ParamDeclaration],
     /// The file that it stands in, as the compiler was given it.
@@ -111,6 +114,7 @@ impl Declaration {
             arch: None,
             opt_level: None,
             dependent: false,
+            constants: &[],
             params,
             file,
             line,
@@ -135,6 +139,8 @@ impl Declaration {
         word("arch", self.arch.map(|n| n.to_string()));
         word("opt_level", self.opt_level.map(|n| n.to_string()));
         word("dependent", self.dependent.then(|| true.to_string()));
+        let constants = self.constants.iter().map(ToString::to_string).collect::<Vec<_>>();
+        word("constants", (!constants.is_empty()).then(|| constants.join(",")));
         word("params", Some(self.params.iter().map(|p| p.ty).collect::<Vec<_>>().join(",")));
         text
     }
@@ -198,12 +204,14 @@ pub struct LaunchConfig {
     /// Blocks of a cluster along x, y, z: they run at the same time and reach each other's shared memory. A kernel that
     /// declares its cluster is given that one.
     pub cluster: [u32; 3],
+    /// Values of the kernel's [constants](Constants).
+    pub constants: Constants,
 }
 
 impl LaunchConfig {
-    /// A launch without dynamic shared memory and clusters.
+    /// A launch without dynamic shared memory and clusters, each constant as its kernel declares it first.
     pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
-        LaunchConfig { grid, block, dynamic_shared: 0, cluster: [1; 3] }
+        LaunchConfig { grid, block, dynamic_shared: 0, cluster: [1; 3], constants: Constants::NONE }
     }
 
     /// Blocks of the grid.
@@ -243,8 +251,22 @@ impl<P: Params> Kernel<P> {
 }
 
 impl Declaration {
+    /// Every constant with its value: those that were said, else the first ones that it declares.
+    ///
+    /// # Errors
+    /// A sentence that names a constant that it does not have, or a value that it may not have.
+    pub fn resolve(&self, said: &Constants) -> Result<Constants, String> {
+        constants::resolve(self.constants, said)
+    }
+
+    /// The values that its constants may have, each combination.
+    pub fn specialisations(&self) -> Vec<Constants> {
+        constants::specialisations(self.constants)
+    }
+
     fn check(&self, config: &LaunchConfig, limits: &Limits) -> Result<(), String> {
-        let LaunchConfig { grid, block, dynamic_shared, cluster } = *config;
+        let LaunchConfig { grid, block, dynamic_shared, cluster, constants } = *config;
+        self.resolve(&constants)?;
         if let Some(declared) = self.block
             && declared != block
         {

@@ -64,6 +64,8 @@ mod macros;
 pub mod device;
 
 #[cfg(not(target_arch = "nvptx64"))]
+mod constants;
+#[cfg(not(target_arch = "nvptx64"))]
 pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
 mod kernel;
@@ -80,11 +82,15 @@ mod size;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use cpu::{check, check::Order, checked, device, symbol, symbol::Symbol};
 #[cfg(not(target_arch = "nvptx64"))]
+pub use constants::{
+    ConstantDeclaration, Constants, MOST_CONSTANTS, MOST_SPECIALISATIONS, Value,
+};
+#[cfg(not(target_arch = "nvptx64"))]
 pub use kernel::*;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use size::Size;
 
-pub use element::{Atomic, Bf16, Element, F16, Shuffle, Tf32};
+pub use element::{Atomic, Bf16, Element, F16, Half, Shuffle, Taken, Tf32};
 // Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.
 pub use device::{kernel, thread};

@@ -1,7 +1,7 @@
 //! What the registry says of a kernel: what it computes, and how it is launched.
 
 use simt::{
-    Bf16, Declaration, F16, Kernel, Tf32,
+    Bf16, Constants, Declaration, F16, Kernel, Taken, Tf32,
     checked::{
         In as CheckedIn, Out as CheckedOut, TensorMap as CheckedTensorMap,
         TensorMaps as CheckedTensorMaps,
@@ -9,6 +9,7 @@ use simt::{
     device::{BoxShape, In, Out, TensorMap, TensorMaps},
 };
 
+use super::entries::wgmma_boxes;
 use crate::{
     kernels::{gemm_wgmma, gemm_wgmma_tf32},
     problem::{Matrices, Problem},
@@ -28,9 +29,21 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The kernel's name: in Rust, in the PTX and on the command line.
+    /// The kernel's name: on the command line, in the PTX once that is loaded, and in Rust but for what its constants say.
     pub fn name(&self) -> &'static str {
-        self.declaration().name
+        self.constants().variant().unwrap_or(self.declaration().name)
+    }
+
+    /// What its kernel's constants are.
+    pub fn constants(&self) -> Constants {
+        match &self.contract {
+            Contract::TensorProduct(product) => product.constants,
+            Contract::TensorProductBf16(product) => product.constants,
+            Contract::TensorProductBf16F32(product) => product.constants,
+            Contract::TensorProductF16(product) => product.constants,
+            Contract::TensorProductF16F32(product) => product.constants,
+            _ => Constants::NONE,
+        }
     }
 
     /// Does it round factors of f32 to tf32?
@@ -54,26 +67,76 @@ impl Entry {
 
     /// What the kernel says of itself.
     pub fn declaration(&self) -> &'static Declaration {
-        match &self.contract {
-            Contract::Product(product) => product.declaration(),
-            Contract::ProductF64(product) => &product.kernel.kernel.declaration,
-            Contract::ProductBf16(product) => &product.kernel.kernel.declaration,
-            Contract::ProductBf16F32(product) => &product.kernel.kernel.declaration,
-            Contract::ProductF16(product) => &product.kernel.kernel.declaration,
-            Contract::ProductF16F32(product) => &product.kernel.kernel.declaration,
-            Contract::ProductTf32(product) => &product.kernel.kernel.declaration,
-            Contract::TensorProduct(product) => product.kernel.declaration(),
-            Contract::TensorProductBf16(product) => product.kernel.declaration(),
-            Contract::TensorProductBf16F32(product) => product.kernel.declaration(),
-            Contract::TensorProductF16(product) => product.kernel.declaration(),
-            Contract::TensorProductF16F32(product) => product.kernel.declaration(),
-            Contract::Program(program) => program.declaration,
-        }
+        self.contract.declaration()
     }
 }
 
-/// A step of the course: a kernel that differs from the rung before by one idea.
+/// A kernel's source, of which there is an [`Entry`] for each variant.
 #[derive(Debug)]
+#[non_exhaustive]
+pub struct Design {
+    /// In a few words, what sets it apart: of all its variants.
+    pub(super) summary: &'static str,
+    /// Its place in the course.
+    pub(super) rung: Option<Rung>,
+    /// What it computes; where constants say how A and B lie, of A and B as they are row by row; where they are bf16 or f16, of bf16.
+    pub(super) contract: Contract,
+    /// Its name where they are f16.
+    pub(super) of_f16: Option<&'static str>,
+}
+
+impl Design {
+    /// What the kernel says of itself.
+    pub fn declaration(&self) -> &'static Declaration {
+        self.contract.declaration()
+    }
+
+    /// The kernels that it is loaded as.
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        let name = self.declaration().name;
+        let of_f16 = self.of_f16.unwrap_or(name);
+        let variants = match &self.contract {
+            Contract::TensorProduct(product) => product.variants(name, Contract::TensorProduct),
+            Contract::TensorProductBf16(product) => {
+                let bf16 = product.variants(name, Contract::TensorProductBf16);
+                let f16 = product.retyped().variants(of_f16, Contract::TensorProductF16);
+                [bf16, f16].concat()
+            }
+            Contract::TensorProductBf16F32(product) => {
+                let bf16 = product.variants(name, Contract::TensorProductBf16F32);
+                let f16 = product.retyped().variants(of_f16, Contract::TensorProductF16F32);
+                [bf16, f16].concat()
+            }
+            other => vec![("", other.clone())],
+        };
+        let entry = |(lie, contract): (&str, Contract)| {
+            let of = match &contract {
+                Contract::TensorProductBf16(_) => "general product of bf16, C of bf16, ",
+                Contract::TensorProductBf16F32(_) => "general product of bf16, C of f32, ",
+                Contract::TensorProductF16(_) => "general product of f16, C of f16, ",
+                Contract::TensorProductF16F32(_) => "general product of f16, C of f32, ",
+                _ => "",
+            };
+            let summary = match (of, lie) {
+                ("", "") => self.summary,
+                _ => format!("{of}{}{lie}", self.summary).leak(),
+            };
+            Entry { summary, rung: self.rung, contract }
+        };
+        variants.into_iter().map(entry).collect()
+    }
+}
+
+/// How A and B lie: as BLAS says it, in words, and whether their steps of k lie side by side.
+const LAYOUTS: [(&str, &str, [bool; 2]); 4] = [
+    ("nn", "; A along k, B along n", [true, false]),
+    ("nt", "; A and B along k", [true, true]),
+    ("tn", "; A along m, B along n", [false, false]),
+    ("tt", "; A along m, B along k", [false, true]),
+];
+
+/// A step of the course: a kernel that differs from the rung before by one idea.
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Rung {
     /// The idea, in a line.
@@ -84,7 +147,7 @@ pub struct Rung {
 }
 
 /// What a kernel computes. Further kinds will join.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Contract {
     /// A product of f32.
@@ -116,6 +179,25 @@ pub enum Contract {
 }
 
 impl Contract {
+    /// What the kernel says of itself.
+    pub fn declaration(&self) -> &'static Declaration {
+        match self {
+            Contract::Product(product) => product.declaration(),
+            Contract::ProductF64(product) => &product.kernel.kernel.declaration,
+            Contract::ProductBf16(product) => &product.kernel.kernel.declaration,
+            Contract::ProductBf16F32(product) => &product.kernel.kernel.declaration,
+            Contract::ProductF16(product) => &product.kernel.kernel.declaration,
+            Contract::ProductF16F32(product) => &product.kernel.kernel.declaration,
+            Contract::ProductTf32(product) => &product.kernel.kernel.declaration,
+            Contract::TensorProduct(product) => product.kernel.declaration(),
+            Contract::TensorProductBf16(product) => product.kernel.declaration(),
+            Contract::TensorProductBf16F32(product) => product.kernel.declaration(),
+            Contract::TensorProductF16(product) => product.kernel.declaration(),
+            Contract::TensorProductF16F32(product) => product.kernel.declaration(),
+            Contract::Program(program) => program.declaration,
+        }
+    }
+
     /// Do A, and B, lie column by column where this kernel takes them as they are? Else row by row, as C does.
     pub fn by_columns(&self) -> [bool; 2] {
         let [a, b] = match self {
@@ -131,7 +213,7 @@ impl Contract {
 }
 
 /// A kernel that is no product.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Program {
     /// What it says of itself.
@@ -139,7 +221,7 @@ pub struct Program {
 }
 
 /// `C = A B` of dense row-major matrices: A is `m x k`, B is `k x n`, C is `m x n`, any size.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Product {
     /// Threads of a block.
@@ -167,7 +249,7 @@ pub enum ProductKernel {
 }
 
 /// A general product of A and B of `T`, with C and the bias of `O`: its kernel is told as much as one of f32.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GeneralProduct<T: 'static, O: 'static = T> {
     /// Threads of a block.
@@ -202,9 +284,9 @@ pub type CheckedGemmParams<T, O = T> =
 ///
 /// Blocks are as those of a [`GemmKernel`]; but several of them along z may be a cluster, which splits k; or a block goes
 /// on to [further tiles](Self::walkers).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct TensorProduct<T: 'static, O: 'static = T> {
+pub struct TensorProduct<T: Taken, O: Taken = T> {
     /// Rows and columns of C that a block computes.
     pub tile: [u32; 2],
     /// Steps of k in a stage: a block of a cluster takes a number of whole ones.
@@ -228,8 +310,10 @@ pub struct TensorProduct<T: 'static, O: 'static = T> {
     /// Columns of the tiles that it has beside those of [`tile`](Self::tile), where it has [two
     /// widths](crate::kernels::gemm_sliced::widths).
     pub narrow: Option<u32>,
+    /// What the kernel's constants are.
+    pub constants: Constants,
     /// The kernel.
-    pub kernel: TensorKernel<T, O>,
+    pub kernel: TensorKernel<T::As, O::As>,
 }
 
 /// The kernel of a product by tensor copies.
@@ -309,7 +393,71 @@ pub enum TensorKernel<T: 'static, O: 'static = T> {
     },
 }
 
-impl<T, O> TensorProduct<T, O> {
+impl<T: Taken, O: Taken> TensorProduct<T, O>
+where
+    TensorKernel<T::As, O::As>: Copy,
+{
+    /// The same of other types, which its kernel takes as these.
+    fn retyped<U, P>(&self) -> TensorProduct<U, P>
+    where
+        U: Taken<As = T::As>,
+        P: Taken<As = O::As>,
+    {
+        let &TensorProduct { tile, steps, most_splits, a, b, along_k, walkers, narrow, .. } = self;
+        let (is_one_of_four, constants, kernel) =
+            (self.is_one_of_four, self.constants, self.kernel);
+        TensorProduct {
+            tile,
+            steps,
+            most_splits,
+            a,
+            b,
+            along_k,
+            is_one_of_four,
+            walkers,
+            narrow,
+            constants,
+            kernel,
+        }
+    }
+
+    /// It, or where constants of its kernel say how A and B lie, each way: how that is in words, and what it computes.
+    fn variants(
+        &self,
+        name: &'static str,
+        contract: fn(TensorProduct<T, O>) -> Contract,
+    ) -> Vec<(&'static str, Contract)> {
+        let declared = self.kernel.declaration().constants;
+        let is_declared = |name| declared.iter().any(|constant| constant.name == name);
+        let constants = match T::HALF {
+            Some(half) if is_declared("half") => {
+                Constants::NONE.with_word("half", half).named(name)
+            }
+            _ => Constants::NONE,
+        };
+        if !is_declared("a_mn_major") {
+            return vec![("", contract(TensorProduct { constants, ..self.retyped() }))];
+        }
+        let blocks = self.walkers.unwrap_or(1) as usize;
+        let variant = |(layout, words, along_k): (&str, _, [bool; 2])| {
+            let constants = constants
+                .with("a_mn_major", u32::from(!along_k[0]))
+                .with("b_mn_major", u32::from(!along_k[1]))
+                .named(format!("{name}_{layout}").leak());
+            let boxes = |i: usize| wgmma_boxes(along_k[i], self.tile[i] as usize / blocks);
+            let (a, b) = (boxes(0), boxes(1));
+            (words, contract(TensorProduct { a, b, along_k, constants, ..self.retyped() }))
+        };
+        LAYOUTS.map(variant).into()
+    }
+}
+
+impl<T: Taken, O: Taken> TensorProduct<T, O> {
+    /// The kernel's name, as [`Entry::name`].
+    pub fn name(&self) -> &'static str {
+        self.constants.variant().unwrap_or(self.kernel.declaration().name)
+    }
+
     /// Tiles that so many rows of C take, one below the other.
     pub fn tiles_down(&self, rows: usize) -> usize {
         let classes = match self.kernel {

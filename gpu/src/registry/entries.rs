@@ -37,6 +37,7 @@ macro_rules! tensor {
             is_one_of_four: false,
             walkers: None,
             narrow: None,
+            constants: Constants::NONE,
             kernel: TensorKernel::Boxes {
                 kernel: &crate::kernels::gemm_tma::$name,
                 checked: &crate::checked::kernels::gemm_tma::$name,
@@ -48,32 +49,36 @@ macro_rules! tensor {
 /// Steps of k of a slab.
 pub(super) const SLAB_STEPS: u32 = SLAB as u32;
 
-/// A general product on tensor cores, as an entry of its own: A and B of a type, C of another; such a tile, of so many blocks,
-/// or whose k so many may split; `n` or `t` for A and for B.
+/// A general product on tensor cores, as a design of its own: its names where A and B are bf16 and where they are f16; C of that or of
+/// f32; such a tile, of so many blocks, or whose k so many may split; the letters of a kernel whose A's rows begin anywhere.
 macro_rules! wgmma {
-    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
-        wgmma! { @ $name: $t $c, $rows x $cols of $blocks in 1, $a $b }
+    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt) => {
+        wgmma! { @ $name $f16: $c, $rows x $cols of $blocks in 1, n n, "" }
     };
-    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt in $parts:tt, $a:ident $b:ident) => {
-        wgmma! { @ $name: $t $c, $rows x $cols of 1 in $parts, $a $b }
+    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt in $parts:tt) => {
+        wgmma! { @ $name $f16: $c, $rows x $cols of 1 in $parts, n n, "" }
     };
-    (@ $name:ident: $t:ident $c:ident, $rows:tt x $cols:tt of $blocks:tt in $parts:tt, $a:ident $b:ident) => {
-        Entry {
-            summary: concat!(
-                "general product of ", stringify!($t), ", C of ", stringify!($c), ", on tensor cores, ",
-                $rows, " x ", $cols, " tiles", of_blocks!($blocks $parts), "; ", lie!($a $b)
-            ),
+    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
+        wgmma! { @ $name $f16: $c, $rows x $cols of $blocks in 1, $a $b, concat!("; ", lie!($a $b)) }
+    };
+    (
+        @ $name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt in $parts:tt, $a:ident $b:ident, $lie:expr
+    ) => {
+        Design {
+            summary: concat!("on tensor cores, ", $rows, " x ", $cols, " tiles", of_blocks!($blocks $parts), $lie),
             rung: None,
-            contract: wgmma_contract!($t $c)(TensorProduct {
+            of_f16: Some(stringify!($f16)),
+            contract: wgmma_contract!($c)(TensorProduct {
                 tile: [$rows, $cols],
                 steps: DEPTH as u32,
                 most_splits: $parts,
-                a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
-                b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
-                along_k: [along_k!(a $a), along_k!(b $b)],
+                a: wgmma_boxes(true, $rows / $blocks),
+                b: wgmma_boxes(false, $cols / $blocks),
+                along_k: [true, false],
                 is_one_of_four: true,
                 walkers: Some($blocks),
                 narrow: None,
+                constants: Constants::NONE,
                 kernel: wgmma_kernel!($a $name),
             }),
         }
@@ -82,23 +87,22 @@ macro_rules! wgmma {
 
 /// The same of operands whose rows begin anywhere.
 macro_rules! wgmma_any {
-    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt, $a:ident $b:ident) => {
-        Entry {
-            summary: concat!(
-                "general product of ", stringify!($t), ", C of ", stringify!($c), ", on tensor cores, rows anywhere, ",
-                $rows, " x ", $cols, " tiles; ", lie!($a $b)
-            ),
+    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt) => {
+        Design {
+            summary: concat!("on tensor cores, rows anywhere, ", $rows, " x ", $cols, " tiles"),
             rung: None,
-            contract: wgmma_contract!($t $c)(TensorProduct {
+            of_f16: Some(stringify!($f16)),
+            contract: wgmma_contract!($c)(TensorProduct {
                 tile: [$rows, $cols],
                 steps: DEPTH as u32,
                 most_splits: 1,
-                a: wgmma_boxes(along_k!(a $a), $rows),
-                b: wgmma_boxes(along_k!(b $b), $cols),
-                along_k: [along_k!(a $a), along_k!(b $b)],
+                a: wgmma_boxes(true, $rows),
+                b: wgmma_boxes(false, $cols),
+                along_k: [true, false],
                 is_one_of_four: true,
                 walkers: Some(1),
                 narrow: None,
+                constants: Constants::NONE,
                 kernel: TensorKernel::Gathered {
                     kernel: &crate::kernels::gemm_wgmma::$name,
                     checked: &crate::checked::kernels::gemm_wgmma::$name,
@@ -130,13 +134,11 @@ macro_rules! wgmma_kernel {
     };
 }
 
-/// The contract of such types.
+/// The contract with a C of that type, of bf16.
 #[rustfmt::skip]
 macro_rules! wgmma_contract {
-    (bf16 bf16) => { Contract::TensorProductBf16 };
-    (bf16 f32) => { Contract::TensorProductBf16F32 };
-    (f16 f16) => { Contract::TensorProductF16 };
-    (f16 f32) => { Contract::TensorProductF16F32 };
+    (half) => { Contract::TensorProductBf16 };
+    (f32) => { Contract::TensorProductBf16F32 };
 }
 
 /// How many blocks a tile is of, in words.
@@ -152,10 +154,6 @@ macro_rules! of_blocks {
 macro_rules! lie {
     (o n) => { "A along k, in rows that begin anywhere, B along n" };
     (s n) => { "A along k, in rows that begin anywhere, by whole sectors, B along n" };
-    (n n) => { "A along k, B along n" };
-    (n t) => { "A and B along k" };
-    (t n) => { "A along m, B along n" };
-    (t t) => { "A along m, B along k" };
 }
 
 /// A general product of f32 with factors of tf32, on tensor cores, such a tile of so many blocks, whose k so many may split; A along
@@ -172,6 +170,7 @@ macro_rules! wgmma_tf32 {
             is_one_of_four: false,
             walkers: Some($blocks),
             narrow: None,
+            constants: Constants::NONE,
             kernel: TensorKernel::$kind {
                 kernel: &crate::kernels::gemm_wgmma_tf32::$name,
                 checked: &crate::checked::kernels::gemm_wgmma_tf32::$name,
@@ -183,23 +182,25 @@ macro_rules! wgmma_tf32 {
 /// A general product of f32 whose factors are cut into slices, on tensor cores, as an entry of its own: such slices, such a tile;
 /// `n` or `t` for A and for B.
 macro_rules! sliced {
-    ($name:ident: $kind:ident, $rows:tt x $cols:tt $(or $narrow:tt)? of $blocks:tt, $a:ident $b:ident) => {
-        Entry {
+    ($name:ident: $kind:ident, $rows:tt x $cols:tt $(or $narrow:tt)? of $blocks:tt) => {
+        Design {
             summary: concat!(
                 "general product of f32 in ", slices!($kind), ", on tensor cores, ", $rows, " x ", $cols,
-                $(" and ", $rows, " x ", $narrow,)? " tiles", of_blocks!($blocks 1), "; ", lie!($a $b)
+                $(" and ", $rows, " x ", $narrow,)? " tiles", of_blocks!($blocks 1)
             ),
             rung: None,
+            of_f16: None,
             contract: Contract::TensorProduct(TensorProduct {
                 tile: [$rows, $cols],
                 steps: DEPTH as u32,
                 most_splits: 1,
-                a: wgmma_boxes(along_k!(a $a), $rows / $blocks),
-                b: wgmma_boxes(along_k!(b $b), $cols / $blocks),
-                along_k: [along_k!(a $a), along_k!(b $b)],
+                a: wgmma_boxes(true, $rows / $blocks),
+                b: wgmma_boxes(false, $cols / $blocks),
+                along_k: [true, false],
                 is_one_of_four: true,
                 walkers: Some($blocks),
                 narrow: narrow!($($narrow)?),
+                constants: Constants::NONE,
                 kernel: sliced_kernel!($kind $name),
             }),
         }
@@ -248,12 +249,13 @@ macro_rules! narrow {
 /// rounded to tf32, C of another; such a tile, by so many threads.
 macro_rules! mma {
     ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt by $threads:tt) => {
-        Entry {
+        Design {
             summary: concat!(
                 "general product of ", mma_types!($t $c), ", on every GPU's tensor cores, ", $rows, " x ", $cols,
                 " tiles"
             ),
             rung: None,
+            of_f16: None,
             contract: mma_contract!($t $c)(GeneralProduct {
                 block: [$threads, 1, 1],
                 tile: [$rows, $cols],

@@ -28,8 +28,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "gemm_bf16_64",
             "gemm_tma_128_nn",
             "gemm_mma_64x64",
-            "gemm_wgmma_f32_64x16_nn",
-            "gemm_wgmma_128x256_nn",
+            "gemm_wgmma_f32_64x16",
+            "gemm_wgmma_128x256",
             "gemm_wgmma_tf32_128x64_on",
         ],
     ),
@@ -55,17 +55,16 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     (
         "gemm_wgmma",
         &[
-            "gemm_wgmma_f32_64x16_nn",
-            "gemm_wgmma_f32_128x128_nn",
-            "gemm_wgmma_f32_64x128_nn",
-            "gemm_wgmma_128x256_nn",
-            "gemm_wgmma_f32_128x256_nn",
-            "gemm_wgmma_256x192_nn",
-            "gemm_wgmma_f32_256x256_nt",
+            "gemm_wgmma_f32_64x16",
+            "gemm_wgmma_f32_128x128",
+            "gemm_wgmma_f32_64x128",
+            "gemm_wgmma_128x256",
+            "gemm_wgmma_f32_128x256",
+            "gemm_wgmma_256x192",
+            "gemm_wgmma_f32_256x256",
             "gemm_wgmma_f32_256x256_on",
             "gemm_wgmma_f32_256x256_sn",
-            "gemm_wgmma_any_f32_64x64_nn",
-            "gemm_wgmma_any_f32_64x64_tt",
+            "gemm_wgmma_any_f32_64x64",
         ],
     ),
     // The smallest tile of either main loop; and alignment classes of A, by one CTA and by two of a cluster.
@@ -79,16 +78,16 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         ],
     ),
     // Of either kind of slices the kernel that makes them, a CTA alone, and two of a cluster with ping-pong and two widths of
-    // tiles. A is K-major in one kernel of each kind and MN-major in the other.
+    // tiles. Each is K-major and MN-major in turn.
     (
         "gemm_sliced",
         &[
             "cut_bf16x3",
             "cut_f16x2",
-            "gemm_sliced_bf16x6_64x128_nn",
-            "gemm_sliced_bf16x6_256x192_tt",
-            "gemm_sliced_f16x3_64x128_tt",
-            "gemm_sliced_f16x3_256x192_nn",
+            "gemm_sliced_bf16x6_64x128",
+            "gemm_sliced_bf16x6_256x192",
+            "gemm_sliced_f16x3_64x128",
+            "gemm_sliced_f16x3_256x192",
         ],
     ),
 ];

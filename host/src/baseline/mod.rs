@@ -21,7 +21,7 @@ use simt::{Bf16, F16};
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
     error::{Error, Result},
-    gemm::{Batch, BatchMut, Choice, Gemm, Scalar},
+    gemm::{Batch, BatchMut, Choice, Gemm, Output, Scalar},
     launch::Stream,
     product::Shape,
 };
@@ -101,7 +101,7 @@ impl DenseBatch {
     ///
     /// # Errors
     /// As [`Gemm::launch_batch`].
-    pub fn launch<T: Scalar<O>, O: Pod>(
+    pub fn launch<T: Scalar<O>, O: Output>(
         &self,
         gemm: &Gemm<T, O>,
         stream: &Stream,

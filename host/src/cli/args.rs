@@ -16,8 +16,8 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use host::{
-    Compute, Device, Gemm as GeneralProduct, Pod, Shape,
-    gemm::{Choice, Request, Scalar, Target},
+    Compute, Device, Gemm as GeneralProduct, Shape,
+    gemm::{Choice, Output, Request, Scalar, Target},
     gpu::registry::{Contract, Entry, KERNELS},
     names::must_be_one_of,
 };
@@ -534,7 +534,7 @@ impl fmt::Display for KernelChoice {
 
 impl KernelChoice {
     /// The kernel for a product of such types there, computed so, and why.
-    pub(crate) fn resolve<T: Scalar<O>, O: Pod>(
+    pub(crate) fn resolve<T: Scalar<O>, O: Output>(
         self,
         shape: Shape,
         compute: Compute,

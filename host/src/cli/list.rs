@@ -31,7 +31,7 @@ struct KernelLine {
 
 /// Lists the registry.
 pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> {
-    for entry in KERNELS {
+    for entry in KERNELS.iter() {
         let declaration = entry.declaration();
         let (contract, tile, block) = match &entry.contract {
             Contract::Product(product) => ("C = A B", Some(product.tile), Some(product.block)),

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use host::{Bf16, F16, baseline::DataType, verify::Format};
+use host::{Bf16, F16, baseline::DataType, gemm::Output, verify::Format};
 
 /// A type of elements that a command's product can be of.
-pub(super) trait Value: DataType + Send + Sync {
+pub(super) trait Value: DataType + Output + Send + Sync {
     /// As on the command line.
     const TYPE: &'static str;
     const FORMAT: Format;

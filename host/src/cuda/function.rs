@@ -146,7 +146,7 @@ impl Function {
         config: &LaunchConfig,
         params: &mut [*mut c_void],
     ) -> Result<()> {
-        let LaunchConfig { grid, block, dynamic_shared, cluster } = *config;
+        let LaunchConfig { grid, block, dynamic_shared, cluster, .. } = *config;
         let context = self.module.context();
         context.make_current()?;
         // Room for all of them; as many are given as the launch has.
@@ -197,7 +197,7 @@ impl Function {
     /// The launch that the driver refused, with all that may be the reason.
     fn refusal(&self, raw: Raw, config: &LaunchConfig) -> String {
         let Attributes { registers, static_shared, max_threads, .. } = self.attributes;
-        let LaunchConfig { grid, block, dynamic_shared, cluster } = config;
+        let LaunchConfig { grid, block, dynamic_shared, cluster, .. } = config;
         let clusters = match cluster {
             [1, 1, 1] => String::new(),
             _ => format!(" in clusters {cluster:?}"),

@@ -21,14 +21,14 @@ use std::{cmp::Ordering, fmt};
 
 use gpu::registry::Entry;
 use serde::Serialize;
+use simt::Taken;
 
 use super::{
-    Compute,
+    Compute, Output,
     scalar::{self, Kernel, Scalar, Text},
     tensor::{self, Orientation},
 };
 use crate::{
-    buffer::Pod,
     device::Device,
     error::{Error, Result},
     product::Shape,
@@ -447,7 +447,7 @@ fn is_predictable(name: &str, shape: Shape) -> bool {
 }
 
 /// The time that a kernel is predicted to take, in microseconds.
-fn predict<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> Option<f64> {
+fn predict<T: Taken, O: Taken>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> Option<f64> {
     let name = kernel.entry.name();
     let speed = match name.starts_with("gemm_mma_") {
         // Hopper has faster units.
@@ -491,7 +491,7 @@ fn is_in_pieces<T>(request: &Request) -> bool {
 }
 
 /// Why a kernel may not run, if so.
-fn ineligible<T, O>(
+fn ineligible<T: Taken, O: Taken>(
     kernel: &Kernel<T, O>,
     request: &Request,
     target: &Target,
@@ -533,7 +533,7 @@ fn ineligible<T, O>(
 }
 
 /// How a kernel is given its operands; as they are, where it does not take them.
-fn orientation<T, O>(kernel: &Kernel<T, O>, request: &Request) -> Orientation {
+fn orientation<T: Taken, O: Taken>(kernel: &Kernel<T, O>, request: &Request) -> Orientation {
     match kernel.text {
         Text::Tensor(product) => tensor::orientation(product, request).unwrap_or_default(),
         Text::Lesson | Text::General(_) => Orientation::default(),
@@ -541,7 +541,7 @@ fn orientation<T, O>(kernel: &Kernel<T, O>, request: &Request) -> Orientation {
 }
 
 /// Blocks that split k between them.
-fn split_k<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> u32 {
+fn split_k<T: Taken, O: Taken>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> u32 {
     match kernel.text {
         Text::Tensor(product) => {
             let way = orientation(kernel, request);
@@ -552,7 +552,7 @@ fn split_k<T, O>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> u
     }
 }
 
-fn candidate<T, O>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Candidate {
+fn candidate<T: Taken, O: Taken>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Candidate {
     Candidate {
         entry: kernel.entry,
         ineligible: ineligible(&kernel, request, target),
@@ -567,7 +567,7 @@ pub fn candidates<T: Scalar>(request: &Request, target: &Target) -> Vec<Candidat
     candidates_of::<T, T>(request, target)
 }
 
-pub(super) fn candidates_of<T: Scalar<O>, O: Pod>(
+pub(super) fn candidates_of<T: Scalar<O>, O: Output>(
     request: &Request,
     target: &Target,
 ) -> Vec<Candidate> {
@@ -583,7 +583,7 @@ pub fn choose<T: Scalar>(request: &Request, target: &Target, name: Option<&str>)
     choose_kernel::<T, T>(request, target, name).map(|(_, choice)| choice)
 }
 
-pub(super) fn choose_kernel<T: Scalar<O>, O: Pod>(
+pub(super) fn choose_kernel<T: Scalar<O>, O: Output>(
     request: &Request,
     target: &Target,
     name: Option<&str>,
@@ -611,7 +611,7 @@ pub(super) fn choose_kernel<T: Scalar<O>, O: Pod>(
 }
 
 /// The kernel that was asked for, if it may run.
-fn named<T, O>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Result<Kernel<T, O>> {
+fn named<T: Taken, O: Taken>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Result<Kernel<T, O>> {
     match ineligible(&kernel, request, target) {
         None => Ok(kernel),
         Some(why) => Err(Error::argument("kernel", kernel.entry.name(), why.to_string())),
@@ -619,7 +619,7 @@ fn named<T, O>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Resu
 }
 
 /// The fastest of those that may run.
-fn fastest<T, O>(
+fn fastest<T: Taken, O: Taken>(
     kernels: impl Iterator<Item = Kernel<T, O>>,
     request: &Request,
     target: &Target,

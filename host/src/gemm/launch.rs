@@ -6,10 +6,10 @@ use gpu::{
     kernels::gemm_sliced::widths::wide_across,
     problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS},
 };
-use simt::{LaunchConfig, Limits};
+use simt::{LaunchConfig, Limits, Taken};
 
 use super::{
-    Activation, Batch, BatchMut, Bias, Choice, Gemm, Request, Scalar, Target,
+    Activation, Batch, BatchMut, Bias, Choice, Gemm, Output, Request, Scalar, Target,
     recent::choose_again,
     scalar::{self, Kernel, Text},
     tensor::{self, TensorOperands},
@@ -45,7 +45,7 @@ impl<T: Pod, O: Pod> Operands<'_, T, O> {
 }
 
 /// [`Gemm::launch_batch`].
-pub(super) fn batch<T: Scalar<O>, O: Pod>(
+pub(super) fn batch<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
     a: Batch<T>,
@@ -58,7 +58,7 @@ pub(super) fn batch<T: Scalar<O>, O: Pod>(
 }
 
 /// The same of operands that are known to share no element with C.
-pub(super) fn batch_of_borrows<T: Scalar<O>, O: Pod>(
+pub(super) fn batch_of_borrows<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
     a: Batch<T>,
@@ -72,7 +72,7 @@ pub(super) fn batch_of_borrows<T: Scalar<O>, O: Pod>(
 }
 
 /// [`Gemm::launch_array`].
-pub(super) fn array<T: Scalar<O>, O: Pod>(
+pub(super) fn array<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
     inputs: &[(MatrixView<T>, MatrixView<T>)],
@@ -112,7 +112,7 @@ fn of_product(index: usize, error: Error) -> Error {
     }
 }
 
-fn choose<T: Scalar<O>, O: Pod>(
+fn choose<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
     operands: &Operands<T, O>,
@@ -139,7 +139,7 @@ fn is_aligned<T: Pod>(batch: &Batch<T>) -> bool {
 }
 
 /// Checks all that must fit together, but that C is none of what is read.
-fn check<'a, T: Scalar<O>, O: Pod>(
+fn check<'a, T: Scalar<O>, O: Output>(
     gemm: &Gemm<'a, T, O>,
     stream: &Stream,
     a: Batch<'a, T>,
@@ -263,7 +263,7 @@ pub struct Launch {
 
 /// The launches that a product takes of operands that lie so, under these limits: none where C stays as it is. It is what
 /// [`launch`] goes by.
-pub(super) fn launches<T: Scalar<O>, O: Pod>(
+pub(super) fn launches<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     kernel: &Kernel<T, O>,
     choice: &Choice,
@@ -299,7 +299,7 @@ pub(super) fn launches<T: Scalar<O>, O: Pod>(
 }
 
 /// What there is to do of a product, whatever its operands.
-pub(super) struct Work<T: 'static, O: 'static> {
+pub(super) struct Work<T: Taken, O: Taken> {
     pub kernel: Kernel<T, O>,
     /// The factor as it is computed with: what is zero then adds nothing.
     alpha: f64,
@@ -309,7 +309,7 @@ pub(super) struct Work<T: 'static, O: 'static> {
     pub split_k: u32,
 }
 
-impl<T: Scalar<O>, O: Pod> Work<T, O> {
+impl<T: Scalar<O>, O: Output> Work<T, O> {
     /// `None` where C stays as it is.
     pub(super) fn new(
         gemm: &Gemm<T, O>,
@@ -347,7 +347,7 @@ pub(super) struct Panel {
 }
 
 /// A grid has so many rows of blocks and so many layers: a taller product, a larger batch takes several launches.
-pub(super) fn panels<T, O>(
+pub(super) fn panels<T: Taken, O: Taken>(
     kernel: &Kernel<T, O>,
     shape: Shape,
     count: usize,
@@ -419,14 +419,19 @@ pub(super) fn panels<T, O>(
                 false => declared,
             };
             let cluster = [walkers.unwrap_or(1), 1, split_k];
-            let config = LaunchConfig { dynamic_shared, cluster, ..LaunchConfig::new(grid, block) };
+            let config = LaunchConfig {
+                dynamic_shared,
+                cluster,
+                constants: kernel.entry.constants(),
+                ..LaunchConfig::new(grid, block)
+            };
             Panel { first_row, rows, first_product, products, wide, config }
         })
     })
 }
 
 /// Launches what was checked.
-fn launch<T: Scalar<O>, O: Pod>(
+fn launch<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
     kernel: &Kernel<T, O>,

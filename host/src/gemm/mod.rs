@@ -65,7 +65,7 @@ pub use choice::{
 };
 pub use launch::Launch;
 pub use prepared::PreparedMatrix;
-pub use scalar::Scalar;
+pub use scalar::{Output, Scalar};
 #[doc(hidden)]
 pub use scalar::Text;
 
@@ -73,7 +73,7 @@ use simt::Limits;
 
 use self::choice::choose_kernel;
 use crate::{
-    buffer::{BufferView, Pod},
+    buffer::BufferView,
     error::{Error, Result},
     launch::Stream,
     matrix::{MatrixView, MatrixViewMut, SliceView, SliceViewMut},
@@ -185,7 +185,7 @@ impl<T: Scalar> Gemm<'_, T> {
     }
 }
 
-impl<'a, T: Scalar<O>, O: Pod> Gemm<'a, T, O> {
+impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// `C = A B`, with C of a type that is named: `Gemm::<Bf16, f32>::of_types()`.
     ///
     /// ```

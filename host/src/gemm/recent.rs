@@ -7,9 +7,9 @@ use std::cell::RefCell;
 
 use super::{
     choice::{Choice, Request, Target, choose_kernel},
-    scalar::{Kernel, Scalar},
+    scalar::{Kernel, Output, Scalar},
 };
-use crate::{buffer::Pod, error::Result};
+use crate::error::Result;
 
 /// Choices that a thread remembers: more than a model's layer has products, and few enough to be looked through.
 const RECENT: usize = 16;
@@ -28,7 +28,7 @@ thread_local! {
 }
 
 /// [`choose_kernel`], which is asked only if it has not been a short while ago.
-pub(super) fn choose_again<T: Scalar<O>, O: Pod>(
+pub(super) fn choose_again<T: Scalar<O>, O: Output>(
     request: &Request,
     target: &Target,
     name: Option<&'static str>,

@@ -6,7 +6,7 @@ use gpu::{
         Contract, Entry, GemmKernel, GeneralProduct, KERNELS, Product, ProductKernel, TensorProduct,
     },
 };
-use simt::{Bf16, F16};
+use simt::{Bf16, F16, Taken};
 
 use super::tensor::CopyKernel;
 use crate::{
@@ -18,9 +18,14 @@ use crate::{
     product::{self, Shape},
 };
 
+/// The type of a product's C and bias.
+pub trait Output: Pod + Taken<As: Pod> {}
+
+impl<O: Pod + Taken<As: Pod>> Output for O {}
+
 /// The type of a product's operands, with the type of its C and bias: f32 or f64, and C of the same; [`Bf16`] or [`F16`],
 /// and C of that or of f32.
-pub trait Scalar<O: Pod = Self>: BoxElement + Send + Sync + private::Sealed<O> {
+pub trait Scalar<O: Output = Self>: BoxElement + Taken<As: BoxElement> + Send + Sync + private::Sealed<O> {
     /// Its name: `f32`, `bf16 with C of f32`.
     const NAME: &'static str;
 
@@ -73,7 +78,7 @@ mod private {
 /// A kernel that computes products of `T`, with C and the bias of `O`.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel<T: 'static, O: 'static = T> {
+pub struct Kernel<T: Taken, O: Taken = T> {
     pub entry: &'static Entry,
     pub tile: [u32; 2],
     pub block: [u32; 3],
@@ -83,7 +88,7 @@ pub struct Kernel<T: 'static, O: 'static = T> {
 /// What kind of kernel it is.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub enum Text<T: 'static, O: 'static = T> {
+pub enum Text<T: Taken, O: Taken = T> {
     /// A lesson's: it computes `A B` of dense row-major matrices, and nothing else.
     Lesson,
     /// It takes every product.
@@ -132,7 +137,7 @@ impl Scalar for f32 {
     }
 }
 
-impl<T: Copy + 'static, O: Copy + 'static> Kernel<T, O> {
+impl<T: Taken, O: Taken> Kernel<T, O> {
     /// That of a general product of the registry.
     fn general(entry: &'static Entry, product: &GeneralProduct<T, O>) -> Self {
         let GeneralProduct { tile, block, kernel, .. } = *product;
@@ -196,7 +201,7 @@ without_lessons! {
 }
 
 /// The kernel of that name.
-pub(super) fn find<T: Scalar<O>, O: Pod>(name: &str) -> Result<Kernel<T, O>> {
+pub(super) fn find<T: Scalar<O>, O: Output>(name: &str) -> Result<Kernel<T, O>> {
     T::kernels().find(|kernel| kernel.entry.name() == name).ok_or_else(|| {
         let names = T::kernels().map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
         let limit = format!("{} for {}", must_be_one_of(name, &names), T::NAME);
@@ -205,7 +210,7 @@ pub(super) fn find<T: Scalar<O>, O: Pod>(name: &str) -> Result<Kernel<T, O>> {
 }
 
 /// The first of the general kernels, which take every product.
-pub(super) fn general<T: Scalar<O>, O: Pod>() -> Result<Kernel<T, O>> {
+pub(super) fn general<T: Scalar<O>, O: Output>() -> Result<Kernel<T, O>> {
     T::kernels().find(|kernel| matches!(kernel.text, Text::General(_))).ok_or_else(|| {
         let limit = format!("there is none for {} that takes every product", T::NAME);
         Error::argument("kernel", "auto", limit)

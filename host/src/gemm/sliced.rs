@@ -11,12 +11,12 @@ use gpu::{
 };
 use simt::{Bf16, F16, Kernel, LaunchConfig, device::BoxShape};
 
-use super::{choice::Target, tensor::Sides};
+use super::{choice::Target, scalar::Output, tensor::Sides};
 use crate::{
     boxes::{BoxElement, Boxes},
     buffer::{Buffer, BufferView, Pod, Written},
     error::{Error, Result},
-    launch::Stream,
+    launch::{Bits, Stream},
     matrix::MatrixView,
 };
 
@@ -216,9 +216,9 @@ impl<'a, S: Slice> Slices<'a, S> {
 ///
 /// # Errors
 /// Those of the launch, and of `multiply`.
-pub(super) fn with_slices<T: Pod, S: Slice, R>(
+pub(super) fn with_slices<T: Output, S: Slice, R>(
     stream: &Stream,
-    cut: &Kernel<CutParams<T, S>>,
+    cut: &Kernel<CutParams<T::As, S>>,
     products: usize,
     operands: &[Uncut<T, S>; 2],
     multiply: impl FnOnce([Slices<S>; 2]) -> Result<R>,
@@ -258,6 +258,7 @@ pub(super) fn with_slices<T: Pod, S: Slice, R>(
             let ranges_a = of_a.into_part(starts[2], lens[2])?;
             let ranges_b = of_b.into_part(starts[3], lens[3])?;
             let [of_a, of_b] = &sources;
+            let (a, b) = (Bits(a), Bits(b));
             let arguments = (of_a, of_b, a, b, planes_a, planes_b, ranges_a, ranges_b);
             // SAFETY: it reads what the operands have, and writes planes and ranges, each element by a thread of its own.
             unsafe { stream.launch(cut, &config, arguments)? };
@@ -286,9 +287,9 @@ pub(super) type Kernels<'k, T, O, S> =
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-pub(super) unsafe fn launch<T: Pod, O: Pod, S: Slice>(
+pub(super) unsafe fn launch<T: Output, O: Output, S: Slice>(
     stream: &Stream,
-    (cut, kernel): Kernels<T, O, S>,
+    (cut, kernel): Kernels<T::As, O::As, S>,
     config: &LaunchConfig,
     (problem, products): (&Problem, usize),
     operands: [Uncut<T, S>; 2],
@@ -300,6 +301,7 @@ pub(super) unsafe fn launch<T: Pod, O: Pod, S: Slice>(
         let ranges = [of_a.ranges, of_b.ranges];
         stream.with_board(|board| {
             let [ranges_a, ranges_b] = ranges;
+            let (a, b, c, bias) = (Bits(a), Bits(b), Bits(c), Bits(bias));
             let arguments = (problem, planes_a, planes_b, a, b, ranges_a, ranges_b, c, bias, board);
             // SAFETY: the caller's; and planes and ranges are of the operands' size.
             unsafe { stream.launch(kernel, config, arguments) }

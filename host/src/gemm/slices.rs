@@ -1,8 +1,7 @@
 //! Products of matrices in this machine's memory.
 
-use super::{Batch, BatchMut, Choice, Gemm, Scalar, launch};
+use super::{Batch, BatchMut, Choice, Gemm, Output, Scalar, launch};
 use crate::{
-    buffer::Pod,
     error::{Error, Result},
     launch::Stream,
     matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut, view::extent},
@@ -19,7 +18,7 @@ pub(super) fn of_operand(name: &str, error: Error) -> Error {
 }
 
 /// [`Gemm::run_slices`].
-pub(super) fn run<T: Scalar<O>, O: Pod>(
+pub(super) fn run<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
     a: SliceView<T>,

@@ -29,19 +29,19 @@ use gpu::{
     registry::{ClassesParams, TensorKernel, TensorProduct},
 };
 use simt::{
-    Bf16, F16, Kernel, LaunchConfig, Limits,
+    Bf16, F16, Kernel, LaunchConfig, Limits, Taken,
     device::{BoxShape, In, Out},
 };
 
 use super::{
     choice::{Request, Speed, Target},
     prepared::Prepared,
-    scalar::Scalar,
+    scalar::{Output, Scalar},
     sliced::{self, Uncut},
 };
 use crate::{
     boxes::{BoxElement, Boxes, Rounded, all},
-    buffer::{BufferView, BufferViewMut, Pod, Written},
+    buffer::{BufferView, BufferViewMut, Written},
     error::{Error, Result},
     launch::{Bits, Stream},
 };
@@ -114,7 +114,7 @@ impl Orientation {
 }
 
 /// Is its tile for few columns, and by an exchange for few rows? Narrower than a stage is deep, of tensor cores.
-pub(super) fn is_narrow<T, O>(product: &TensorProduct<T, O>) -> bool {
+pub(super) fn is_narrow<T: Taken, O: Taken>(product: &TensorProduct<T, O>) -> bool {
     product.is_one_of_four && product.tile[1] < product.steps
 }
 
@@ -123,7 +123,7 @@ pub(super) fn is_narrow<T, O>(product: &TensorProduct<T, O>) -> bool {
 ///
 /// # Errors
 /// The operand that lies along neither side that would do, and along which it should: `A` or `B`, `k`, `m` or `n`.
-pub(super) fn orientation<T, O>(
+pub(super) fn orientation<T: Taken, O: Taken>(
     product: &TensorProduct<T, O>,
     request: &Request,
 ) -> std::result::Result<Orientation, (&'static str, &'static str)> {
@@ -223,7 +223,7 @@ impl Sides {
     }
 
     /// The launch that makes a copy of so many matrices of `T`, of so many elements of each row.
-    fn copy<T: Scalar<O>, O: Pod>(
+    fn copy<T: Scalar<O>, O: Output>(
         &self,
         matrices: usize,
         inner: usize,
@@ -266,7 +266,7 @@ impl Sides {
 }
 
 /// A and B as a kernel reads them.
-pub(super) fn sides<T, O>(
+pub(super) fn sides<T: Taken, O: Taken>(
     product: &TensorProduct<T, O>,
     way: Orientation,
     [m, n, k]: [usize; 3],
@@ -292,7 +292,7 @@ pub(super) fn sides<T, O>(
 }
 
 /// Those of a request that has been put before the kernel in that way.
-fn sides_of<T, O>(product: &TensorProduct<T, O>, way: Orientation, given: &Request) -> [Sides; 2] {
+fn sides_of<T: Taken, O: Taken>(product: &TensorProduct<T, O>, way: Orientation, given: &Request) -> [Sides; 2] {
     let (shape, [a, b, _]) = (given.shape, given.strides);
     sides(product, way, [shape.m(), shape.n(), shape.k()], [a, b])
 }
@@ -305,7 +305,7 @@ pub(super) fn too_long(request: &Request) -> Option<usize> {
 
 /// Blocks that split k between them: as many as were asked for, or as give the shortest time; and that time, in
 /// microseconds, of a kernel of which these speeds were measured.
-pub(super) fn split_k<T, O>(
+pub(super) fn split_k<T: Taken, O: Taken>(
     product: &TensorProduct<T, O>,
     way: Orientation,
     request: &Request,
@@ -330,7 +330,7 @@ pub(super) fn split_k<T, O>(
 }
 
 /// The time of a product that has been put before the kernel, split so.
-fn time<T, O>(
+fn time<T: Taken, O: Taken>(
     product: &TensorProduct<T, O>,
     way: Orientation,
     given: &Request,
@@ -390,7 +390,7 @@ fn time<T, O>(
 /// Microseconds in which a block draws one step of k of a tile from the second-level cache, by boxes, while all others do: how fast
 /// depends on where rows begin. Measured of kernels that are limited by it (docs/measurements.md, "What a multiprocessor draws"), of which
 /// a multiprocessor has so many tiles `each`: of one, by whole lines, their speed says it all.
-fn drawn_us<T, O>(
+fn drawn_us<T: Taken, O: Taken>(
     product: &TensorProduct<T, O>,
     way: Orientation,
     given: &Request,
@@ -424,7 +424,7 @@ fn drawn_us<T, O>(
 
 /// How much longer products take where A's classes of rows begin at odd multiples of sixteen bytes, in halves of sectors, though they are
 /// not limited by what they [draw](drawn_us). Measured of 4095 x 4093 x 4097 in bf16.
-fn sectors<T, O>(product: &TensorProduct<T, O>, given: &Request) -> f64 {
+fn sectors<T: Taken, O: Taken>(product: &TensorProduct<T, O>, given: &Request) -> f64 {
     let in_halves = !given.strides[0][0].is_multiple_of(2 * unit::<T>());
     match product.kernel {
         TensorKernel::ClassesOfA { .. } if in_halves => 1.025,
@@ -433,7 +433,7 @@ fn sectors<T, O>(product: &TensorProduct<T, O>, given: &Request) -> f64 {
 }
 
 /// Of a kernel of two widths, how many wide tiles C has across, and when the last cluster ends, in thirds of a wide tile.
-fn two_widths<T, O>(
+fn two_widths<T: Taken, O: Taken>(
     product: &TensorProduct<T, O>,
     given: &Request,
     target: &Target,
@@ -446,7 +446,7 @@ fn two_widths<T, O>(
 }
 
 /// Would a kernel of two widths have narrow tiles alone? Another has these, in a ring that is made for them.
-pub(super) fn is_narrow_alone<T, O>(
+pub(super) fn is_narrow_alone<T: Taken, O: Taken>(
     product: &TensorProduct<T, O>,
     given: &Request,
     target: &Target,
@@ -456,7 +456,7 @@ pub(super) fn is_narrow_alone<T, O>(
 
 /// Does a kernel take A in classes whose rows begin at multiples of sixteen bytes as they are? By one map they come as fast, of fewer
 /// tiles (measured of 3000 x 3000 x 3000, 4096 x 4096 x 4104, 8192 x 8192 x 8200, in tf32 of 4096 x 4096 x 4100).
-pub(super) fn needs_no_classes<T, O>(product: &TensorProduct<T, O>, given: &Request) -> bool {
+pub(super) fn needs_no_classes<T: Taken, O: Taken>(product: &TensorProduct<T, O>, given: &Request) -> bool {
     let [pitch, step] = given.strides[0];
     let is_even = given.aligned[0] && step == 1 && pitch.is_multiple_of(unit::<T>());
     product.kernel.shifts_a() && is_even
@@ -481,7 +481,7 @@ pub(super) fn dynamic_shared(declared: u32, grid: [u32; 3], multiprocessors: u32
 
 /// Columns that make half of the rounds of tiles, where B is copied for a kernel that copies beside what it multiplies: then only
 /// these are copied before, and the others by the kernel. (It takes no rows that overlap.)
-fn first_columns<T, O>(
+fn first_columns<T: Taken, O: Taken>(
     product: &TensorProduct<T, O>,
     of_b: &Sides,
     copied: [usize; 2],
@@ -500,7 +500,7 @@ fn first_columns<T, O>(
 }
 
 /// The launches of so many products of such sizes: of copies, and of the kernel, which is launched as `config` says.
-pub(super) fn launches<T: Scalar<O>, O: Pod>(
+pub(super) fn launches<T: Scalar<O>, O: Output>(
     product: &TensorProduct<T, O>,
     way: Orientation,
     given: &Request,
@@ -508,7 +508,7 @@ pub(super) fn launches<T: Scalar<O>, O: Pod>(
     products: usize,
     (limits, config): (&Limits, LaunchConfig),
 ) -> Result<Vec<(&'static str, LaunchConfig)>> {
-    let kernel = product.kernel.declaration().name;
+    let kernel = product.name();
     let [a, b, _] = given.strides;
     let operands = sides(product, way, sizes, [a, b]);
     if let TensorKernel::Sliced { cut, .. } = product.kernel {
@@ -562,7 +562,7 @@ struct Source<'a, T> {
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
+pub(super) unsafe fn launch<T: Scalar<O>, O: Output>(
     stream: &Stream,
     product: &TensorProduct<T, O>,
     config: &LaunchConfig,
@@ -631,7 +631,7 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Pod>(
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-unsafe fn begin_beside<T: Scalar<O>, O: Pod>(
+unsafe fn begin_beside<T: Scalar<O>, O: Output>(
     stream: &Stream,
     product: &TensorProduct<T, O>,
     config: &LaunchConfig,
@@ -672,7 +672,7 @@ type Beside<'a, T> = (Matrices, BufferView<'a, T>, BufferViewMut<'a, T>, BufferV
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-unsafe fn begin<T: BoxElement, O: Pod>(
+unsafe fn begin<T: Scalar<O>, O: Output>(
     stream: &Stream,
     product: &TensorProduct<T, O>,
     config: &LaunchConfig,
@@ -683,29 +683,33 @@ unsafe fn begin<T: BoxElement, O: Pod>(
     unsafe {
         match product.kernel {
             TensorKernel::Boxes { kernel, .. } => {
-                stream.launch(kernel, config, (problem, a.boxes()?, b.boxes()?, c, bias))
+                let (a, b) = (Bits(a.boxes()?), Bits(b.boxes()?));
+                stream.launch(kernel, config, (problem, a, b, Bits(c), Bits(bias)))
             }
             TensorKernel::Gathered { kernel, .. } => {
-                stream.launch(kernel, config, (problem, a.elements, b.elements, c, bias))
+                let (a, b) = (Bits(a.elements), Bits(b.elements));
+                stream.launch(kernel, config, (problem, a, b, Bits(c), Bits(bias)))
             }
             TensorKernel::Tf32 { kernel, .. } => {
                 let [a, b] = [Rounded(a.boxes()?), Rounded(b.boxes()?)];
-                stream.launch(kernel, config, (problem, a, b, c, bias))
+                stream.launch(kernel, config, (problem, a, b, Bits(c), Bits(bias)))
             }
             TensorKernel::ShiftedA { kernel, .. } => {
                 // It asks where rows begin.
                 let problem = Problem { a: [a.pitch as u64, 1], ..*problem };
                 let a = a.classes::<4>()?;
-                stream.launch(kernel, config, (&problem, a, b.boxes()?, c, bias))
+                let (a, b) = (a.map(Bits), Bits(b.boxes()?));
+                stream.launch(kernel, config, (&problem, a, b, Bits(c), Bits(bias)))
             }
             TensorKernel::Tf32ClassesOfA { kernel, .. } => {
                 let problem = &Problem { a: [a.pitch as u64, 1], ..*problem };
                 let a = a.classes::<{ gemm_wgmma_tf32::CLASSES }>()?.map(Rounded);
-                stream.launch(kernel, config, (problem, a, Rounded(b.boxes()?), c, bias))
+                let b = Rounded(b.boxes()?);
+                stream.launch(kernel, config, (problem, a, b, Bits(c), Bits(bias)))
             }
             TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => {
                 let limit = "must be launched with slices of its operands";
-                Err(Error::argument("kernel", product.kernel.declaration().name, limit))
+                Err(Error::argument("kernel", product.name(), limit))
             }
             TensorKernel::ClassesOfA { kernel, .. } => {
                 begin_classes(stream, kernel, config, (problem, a, b, c, bias), beside)
@@ -721,9 +725,9 @@ unsafe fn begin<T: BoxElement, O: Pod>(
 ///
 /// # Safety
 /// As for [`Stream::launch`].
-unsafe fn begin_classes<T: BoxElement, O: Pod, const CLASSES: usize>(
+unsafe fn begin_classes<T: Scalar<O>, O: Output, const CLASSES: usize>(
     stream: &Stream,
-    kernel: &Kernel<ClassesParams<T, O, CLASSES>>,
+    kernel: &Kernel<ClassesParams<T::As, O::As, CLASSES>>,
     config: &LaunchConfig,
     (problem, a, b, c, bias): (&Problem, Rows<T>, Rows<T>, Written<O>, BufferView<O>),
     beside: Option<Beside<T>>,
@@ -734,7 +738,8 @@ unsafe fn begin_classes<T: BoxElement, O: Pod, const CLASSES: usize>(
     let nothing_beside =
         (Matrices::default(), b.elements, no_elements.view_mut(..)?, no_words.view_mut(..)?);
     let (matrix, from, to, words) = beside.unwrap_or(nothing_beside);
-    let (a, b) = (a.classes::<CLASSES>()?, b.boxes()?);
+    let (a, b) = (a.classes::<CLASSES>()?.map(Bits), Bits(b.boxes()?));
+    let (from, to, c, bias) = (Bits(from), Bits(to), Bits(c), Bits(bias));
     let parameters = (problem, a, b, &matrix, from, to, words, c, bias);
     // SAFETY: the caller's.
     unsafe { stream.launch(kernel, config, parameters) }
@@ -824,7 +829,7 @@ impl<'a, T: BoxElement> Source<'a, T> {
 
     /// Copies so many elements of each of the operand's rows to where these begin at multiples of sixteen bytes, turned over where
     /// it is to be.
-    fn copy<O: Pod>(
+    fn copy<O: Output>(
         &self,
         stream: &Stream,
         matrices: usize,

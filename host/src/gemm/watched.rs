@@ -13,7 +13,7 @@ use simt::{
 };
 
 use super::{
-    Choice, Compute, Gemm, Request, Scalar, Target,
+    Choice, Compute, Gemm, Output, Request, Scalar, Target,
     choice::choose_kernel,
     launch::{Panel, Work, panels},
     scalar::{Kernel, Text},
@@ -31,7 +31,7 @@ use crate::{
 
 /// The choice of a kernel for dense matrices, whatever workspace it needs: with k split as on an H200. A and B lie row by row
 /// or by columns.
-fn choose<T: Scalar<O>, O: Pod>(
+fn choose<T: Scalar<O>, O: Output>(
     entry: &Entry,
     shape: Shape,
     by_columns: [bool; 2],
@@ -50,7 +50,7 @@ fn choose<T: Scalar<O>, O: Pod>(
 }
 
 /// Bytes of the copies that the product of such a kernel takes; none of one that there is not.
-pub(crate) fn workspace_bytes<T: Scalar<O>, O: Pod>(
+pub(crate) fn workspace_bytes<T: Scalar<O>, O: Output>(
     entry: &Entry,
     shape: Shape,
     by_columns: [bool; 2],
@@ -64,7 +64,7 @@ pub(crate) fn workspace_bytes<T: Scalar<O>, O: Pod>(
 ///
 /// # Errors
 /// [`Error::Argument`] for a kernel that does not take such matrices; those of a launch.
-pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
+pub(crate) fn multiply<'o, T: Scalar<O>, O: Output>(
     entry: &Entry,
     shape: Shape,
     by_columns: [bool; 2],
@@ -136,9 +136,9 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
             let report = sliced::with_slices(&stream, cut, 1, &operands, |slices| {
                 // SAFETY: as below.
                 let report = unsafe {
-                    let no_bias = In::new(c.cast_const(), 0);
-                    let c = Out::uninit(c, c_len - c_start);
-                    let [a, b] = [a, b].map(|of| In::new(of.address(), of.len()));
+                    let no_bias = In::new(c.cast_const().cast(), 0);
+                    let c = Out::uninit(c.cast(), c_len - c_start);
+                    let [a, b] = [a, b].map(|of| In::new(of.address().cast(), of.len()));
                     let ranges = |of: &Slices<Bf16>| In::new(of.ranges.address(), of.ranges.len());
                     let [of_a, of_b] = &slices;
                     let (planes_a, planes_b) = (planes(of_a)?, planes(of_b)?);
@@ -167,9 +167,9 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
             let report = sliced::with_slices(&stream, cut, 1, &operands, |slices| {
                 // SAFETY: as below.
                 let report = unsafe {
-                    let no_bias = In::new(c.cast_const(), 0);
-                    let c = Out::uninit(c, c_len - c_start);
-                    let [a, b] = [a, b].map(|of| In::new(of.address(), of.len()));
+                    let no_bias = In::new(c.cast_const().cast(), 0);
+                    let c = Out::uninit(c.cast(), c_len - c_start);
+                    let [a, b] = [a, b].map(|of| In::new(of.address().cast(), of.len()));
                     let ranges = |of: &Slices<F16>| In::new(of.ranges.address(), of.ranges.len());
                     let [of_a, of_b] = &slices;
                     let (planes_a, planes_b) = (planes(of_a)?, planes(of_b)?);
@@ -193,8 +193,8 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
         // 2. It takes no pointers.
         // 3. and 4. hold for every kernel of the registry.
         let report = unsafe {
-            let no_bias = In::new(c.cast_const(), 0);
-            let c = Out::uninit(c.wrapping_add(c_start), c_len - c_start);
+            let no_bias = In::new(c.cast_const().cast(), 0);
+            let c = Out::uninit(c.wrapping_add(c_start).cast(), c_len - c_start);
             let options = options(&config);
             match product.kernel {
                 TensorKernel::Boxes { checked, .. } => {
@@ -203,7 +203,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
                 }
                 TensorKernel::Gathered { checked, .. } => {
                     let [a, b] =
-                        [&a, &b].map(|of| In::new(of.elements.address(), of.elements.len()));
+                        [&a, &b].map(|of| In::new(of.elements.address().cast(), of.elements.len()));
                     simt::check::launch(checked, &config, (problem, a, b, c, no_bias), &options)
                 }
                 TensorKernel::Tf32 { checked, .. } => {
@@ -242,8 +242,8 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Pod>(
 ///
 /// # Safety
 /// As for [`simt::check::launch`].
-unsafe fn launch_classes<T: BoxElement, O: Pod, const CLASSES: usize>(
-    kernel: &simt::Kernel<CheckedClassesParams<T, O, CLASSES>>,
+unsafe fn launch_classes<T: BoxElement, E: BoxElement, O: Pod, const CLASSES: usize>(
+    kernel: &simt::Kernel<CheckedClassesParams<E, O, CLASSES>>,
     config: &LaunchConfig,
     (problem, a, b, c, bias): (Problem, &Rows<T>, &Rows<T>, Out<O>, In<O>),
     options: &Options,
@@ -252,7 +252,7 @@ unsafe fn launch_classes<T: BoxElement, O: Pod, const CLASSES: usize>(
     let nowhere = a.elements.address();
     // SAFETY: of no element; the rest is the caller's.
     unsafe {
-        let (from, to) = (In::new(nowhere, 0), Out::new(nowhere.cast_mut(), 0));
+        let (from, to) = (In::new(nowhere.cast(), 0), Out::new(nowhere.cast_mut().cast(), 0));
         let words = Out::new(nowhere.cast_mut().cast(), 0);
         let (a, b, rest) = (a.classes()?, b.map()?, Matrices::default());
         let parameters = (problem, a, b, rest, from, to, words, c, bias);

@@ -10,6 +10,8 @@ pub(crate) mod split;
 
 use std::{fmt, sync::OnceLock};
 
+use simt::{Constants, Declaration};
+
 use crate::error::{Error, Result};
 pub(crate) use index::Index;
 
@@ -57,6 +59,19 @@ pub fn ptxas_release() -> &'static str {
     header.rsplit_once("ptxas ").map_or("", |(_, release)| release)
 }
 
+/// What stands in a kernel's text, and what is to stand there; `None` where it has no such constants.
+pub(crate) fn values(
+    declaration: &Declaration,
+    constants: &Constants,
+) -> Option<Vec<specialise::Constant>> {
+    let default = declaration.resolve(&Constants::NONE).ok()?;
+    let constant = |((name, value), (_, default)): ((&str, simt::Value), (_, simt::Value))| {
+        let (value, default) = (value.to_string(), default.to_string());
+        specialise::Constant { name: name.to_owned(), default, value }
+    };
+    Some(declaration.resolve(constants).ok()?.iter().zip(default.iter()).map(constant).collect())
+}
+
 impl fmt::Debug for Ptx {
     /// Its name: the text has tens of megabytes.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -65,8 +80,10 @@ impl fmt::Debug for Ptx {
 }
 
 impl Ptx {
-    /// What a kernel of this file takes; `None` where ptxas was not there to say so when the file was made.
-    pub fn resources(&self, kernel: &str) -> Option<Resources> {
+    /// What a kernel of this file takes with these constants; `None` where ptxas was not there to say so when the file was made, or
+    /// where it has no such constants.
+    pub fn resources(&self, declaration: &Declaration, constants: &Constants) -> Option<Resources> {
+        let kernel = &specialise::name(declaration.name, &values(declaration, constants)?);
         let target = self.file.split('.').nth(1)?;
         let mut rows = RESOURCES.lines().map(|line| line.split('\t').collect::<Vec<_>>());
         rows.find_map(|row| match row[..] {
@@ -137,10 +154,10 @@ mod tests {
     const FILES: [(Ptx, u32); 2] = [(SM_80, 80), (SM_90A, 90)];
 
     /// Is a kernel in the file for that compute capability?
-    pub(super) fn is_in(entry: &gpu::registry::Entry, arch: u32) -> bool {
+    pub(super) fn is_in(declaration: &Declaration, arch: u32) -> bool {
         // Hopper has faster ones than these, and takes them from the file for every device.
-        let is_for_all = arch > 80 && entry.name().starts_with("gemm_mma_");
-        entry.declaration().arch <= Some(arch) && !is_for_all
+        let is_for_all = arch > 80 && declaration.name.starts_with("gemm_mma_");
+        declaration.arch <= Some(arch) && !is_for_all
     }
 
     #[test]
@@ -169,11 +186,11 @@ mod tests {
 
     #[test]
     fn the_committed_files_declare_every_kernel_as_the_source_does() {
-        for entry in gpu::registry::KERNELS {
+        for entry in gpu::registry::KERNELS.iter() {
             let wanted = entry.declaration().to_ptx_comment();
             for (ptx, arch) in FILES {
-                let found = ptx.declaration(entry.name());
-                let wanted = is_in(entry, arch).then_some(&*wanted);
+                let found = ptx.declaration(entry.declaration().name);
+                let wanted = is_in(entry.declaration(), arch).then_some(&*wanted);
                 assert_eq!(found, wanted, "{}: run cargo xtask build-ptx", ptx.file);
             }
         }
@@ -187,20 +204,20 @@ mod tests {
         assert_eq!(file(SM_90A, "gemm_64"), SM_90A.file);
         // What is in none is missed in the device's own.
         assert_eq!(file(SM_90A, "no_such_kernel"), SM_90A.file);
-        assert_eq!(file(SM_80, "gemm_wgmma_64x64_nn"), SM_80.file);
+        assert_eq!(file(SM_80, "gemm_wgmma_64x64"), SM_80.file);
     }
 
     #[test]
     fn the_resources_of_every_kernel_are_known_for_every_target() {
         assert!(ptxas_release().split_once('.').is_some(), "{}", ptxas_release());
-        for entry in gpu::registry::KERNELS {
-            for (ptx, _) in FILES.iter().filter(|(_, arch)| is_in(entry, *arch)) {
+        for entry in gpu::registry::KERNELS.iter() {
+            for (ptx, _) in FILES.iter().filter(|(_, arch)| is_in(entry.declaration(), *arch)) {
                 let what = format!(
                     "{} for {}: run cargo xtask build-ptx --fetch-ptxas",
                     entry.name(),
                     ptx.file
                 );
-                let Resources { registers, shared } = ptx.resources(entry.name()).expect(&what);
+                let Resources { registers, shared } = ptx.resources(entry.declaration(), &entry.constants()).expect(&what);
                 assert!((1..=255).contains(&registers), "{what}");
                 let declared = entry.declaration().shared;
                 match entry.declaration().dynamic_shared {
@@ -215,6 +232,11 @@ mod tests {
                 }
             }
         }
-        assert_eq!(SM_80.resources("no_such_kernel"), None);
+        let of = |name, constants: Constants| {
+            let declaration = gpu::registry::find(name).unwrap().declaration();
+            SM_80.resources(declaration, &constants)
+        };
+        assert_eq!(of("gemm_wgmma_64x64_nn", Constants::NONE), None);
+        assert_eq!(of("basic", Constants::NONE.with("steps", 4)), None);
     }
 }

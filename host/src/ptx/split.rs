@@ -1,10 +1,33 @@
 //! A file of many kernels, one at a time: the driver's compiler takes seconds for all of them.
 
-use super::Index;
+use simt::{Constants, Declaration};
+
+use super::{Index, values};
+
 
 /// PTX without the kernels but this: what the driver has to compile for it.
 pub(crate) fn for_kernel(ptx: &Index, kernel: &str) -> String {
     without_dynamic_shared(with_kernels(ptx, |name, _| name == kernel))
+}
+
+/// [`for_kernel`] with its constants set, and the name that it has there.
+pub(crate) fn specialised(
+    ptx: &Index,
+    declaration: &Declaration,
+    constants: &Constants,
+) -> (String, &'static str) {
+    let (kernel, text) = (declaration.name, for_kernel(ptx, declaration.name));
+    match values(declaration, constants) {
+        None => (text, kernel),
+        Some(values) if values.is_empty() => (text, kernel),
+        Some(values) => {
+            let text = specialise::specialise(&text, &values);
+            // (A name for each that is loaded, of which a process has few.)
+            let unnamed = || String::leak(specialise::name(kernel, &values));
+            let name = constants.variant().unwrap_or_else(|| unnamed());
+            (specialise::rename(&text, kernel, name), name)
+        }
+    }
 }
 
 /// PTX without the declaration of dynamic shared memory, where no kernel has any: its alignment would be that of every
@@ -92,8 +115,8 @@ mod tests {
         for (ptx, arch) in [(SM_80, 80), (SM_90A, 90)] {
             let index = ptx.index();
             let all = names(index);
-            let there = |entry: &&gpu::registry::Entry| is_in(entry, arch);
-            assert_eq!(all.len(), gpu::registry::KERNELS.iter().filter(there).count());
+            let there = |design: &&gpu::registry::Design| is_in(design.declaration(), arch);
+            assert_eq!(all.len(), gpu::registry::DESIGNS.iter().filter(there).count());
             assert_eq!(names(&Index::new(&with_variables(index))), sharing);
             let head = ptx.text.split(".visible .entry").next().unwrap();
             let dynamic = head.lines().find(|line| line.starts_with(".extern .shared"));
@@ -111,8 +134,9 @@ mod tests {
                     _ => head.to_owned(),
                 };
                 assert!(text.starts_with(&head), "{kernel}");
-                let entry = gpu::registry::find(kernel).unwrap();
-                assert_eq!(has_it, entry.declaration().dynamic_shared.is_some(), "{kernel}");
+                let mut designs = gpu::registry::DESIGNS.iter().map(|design| design.declaration());
+                let declaration = designs.find(|declaration| declaration.name == kernel).unwrap();
+                assert_eq!(has_it, declaration.dynamic_shared.is_some(), "{kernel}");
                 assert!(text.ends_with(tail), "{kernel}");
             }
         }

@@ -224,7 +224,7 @@ fn frame(mut manifest: toml::Table) -> Result<toml::Table> {
 }
 
 /// The registry with the entries of some kernels alone, and the kernels whose entries are left out. An entry is an element of
-/// `KERNELS` that names its kernel.
+/// `DESIGNS` that names its kernel.
 fn with_entries(
     registry: &SourceFile,
     all: &BTreeSet<String>,
@@ -232,7 +232,7 @@ fn with_entries(
 ) -> Result<(String, BTreeSet<String>)> {
     let syntax = syn::parse_file(&registry.text)?;
     let list = syntax.items.iter().find_map(|item| match item {
-        Item::Static(list) if list.ident == "KERNELS" => match &*list.expr {
+        Item::Static(list) if list.ident == "DESIGNS" => match &*list.expr {
             Expr::Reference(of) => match &*of.expr {
                 Expr::Array(array) => Some(array),
                 _ => None,
@@ -241,7 +241,7 @@ fn with_entries(
         },
         _ => None,
     });
-    let list = list.context("the registry has no list `KERNELS`")?;
+    let list = list.context("the registry has no list `DESIGNS`")?;
     let (mut text, mut left_out) = (registry.text.clone(), BTreeSet::new());
     for element in list.elems.iter().rev() {
         let place = range(element);
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn the_registry_keeps_the_entries_of_some_kernels() {
-        let text = "pub static KERNELS: &[Entry] = &[\n    entry! { one: 1 },\n    Entry { k: m::two, },\n];";
+        let text = "pub static DESIGNS: &[Design] = &[\n    entry! { one: 1 },\n    Entry { k: m::two, },\n];";
         let registry = SourceFile::new("registry.rs".into(), text.into()).unwrap();
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         let (kept, left_out) =

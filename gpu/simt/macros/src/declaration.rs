@@ -1,7 +1,10 @@
 //! What stands in the parentheses of `#[kernel(..)]`.
 
+use std::collections::HashSet;
+
+use proc_macro2::Span;
 use syn::{
-    Expr, Ident, Result, Token, parenthesized,
+    Expr, Ident, LitInt, Result, Token, parenthesized,
     parse::{Parse, ParseStream},
     punctuated::Punctuated,
 };
@@ -19,7 +22,24 @@ pub(crate) struct Attribute {
     pub(crate) opt_level: Option<Expr>,
     pub(crate) dependent: bool,
     pub(crate) len: Vec<Length>,
+    pub(crate) constants: Vec<Constant>,
 }
+
+/// `a_mn_major = 0 | 1` or `half = bf16 | f16`: what a launch may set, first what it is where that says nothing.
+pub(crate) struct Constant {
+    pub(crate) name: Ident,
+    pub(crate) values: Values,
+}
+
+/// What a constant may be.
+pub(crate) enum Values {
+    Numbers(Vec<u32>),
+    Words(Vec<String>),
+}
+
+/// Constants of a kernel, and combinations of their values, at most: as `simt` has them.
+const MOST_CONSTANTS: usize = 4;
+const MOST_SPECIALISATIONS: usize = 32;
 
 /// Extents along x, y and z; those left out are 1.
 pub(crate) struct Triple(pub(crate) [Expr; 3]);
@@ -45,6 +65,13 @@ impl Parse for Attribute {
                 parenthesized!(list in input);
                 let lengths = Punctuated::<Length, Token![,]>::parse_terminated(&list)?;
                 attribute.len = lengths.into_iter().collect();
+            } else if key == "constants" {
+                once(!attribute.constants.is_empty())?;
+                let list;
+                parenthesized!(list in input);
+                let constants = Punctuated::<Constant, Token![,]>::parse_terminated(&list)?;
+                attribute.constants = constants.into_iter().collect();
+                check_constants(&attribute.constants, key.span())?;
             } else if key == "dependent" {
                 once(std::mem::replace(&mut attribute.dependent, true))?;
             } else {
@@ -62,7 +89,7 @@ impl Parse for Attribute {
                     "opt_level" => once(attribute.opt_level.replace(input.parse()?).is_some())?,
                     _ => {
                         let known = "block, shared, dynamic_shared, barriers, len, min_blocks, cluster, \
-                                     arch, opt_level and dependent";
+                                     arch, opt_level, constants and dependent";
                         let message = format!("a kernel declares {known}, not `{key}`");
                         return Err(syn::Error::new(key.span(), message));
                     }
@@ -73,6 +100,60 @@ impl Parse for Attribute {
             }
         }
         Ok(attribute)
+    }
+}
+
+/// Refuses two of one name, and more than a kernel may have.
+fn check_constants(constants: &[Constant], span: Span) -> Result<()> {
+    let mut names = HashSet::new();
+    for Constant { name, .. } in constants {
+        if !names.insert(name.to_string()) {
+            return Err(syn::Error::new(name.span(), format!("`{name}` is declared twice")));
+        }
+    }
+    if constants.len() > MOST_CONSTANTS {
+        let message = format!("a kernel has at most {MOST_CONSTANTS} constants");
+        return Err(syn::Error::new(span, message));
+    }
+    let specialisations: usize = constants.iter().map(|constant| constant.values.len()).product();
+    if specialisations > MOST_SPECIALISATIONS {
+        let message = format!(
+            "{specialisations} combinations of constants: at most {MOST_SPECIALISATIONS}, each of which is compiled by itself"
+        );
+        return Err(syn::Error::new(span, message));
+    }
+    Ok(())
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Values::Numbers(numbers) => numbers.len(),
+            Values::Words(words) => words.len(),
+        }
+    }
+}
+
+impl Parse for Constant {
+    fn parse(input: ParseStream) -> Result<Self> {
+        let name = input.parse()?;
+        input.parse::<Token![=]>()?;
+        let values = if input.peek(LitInt) {
+            let list = Punctuated::<LitInt, Token![|]>::parse_separated_nonempty(input)?;
+            let numbers = list.iter().map(LitInt::base10_parse).collect::<Result<Vec<u32>>>()?;
+            Values::Numbers(numbers)
+        } else {
+            let list = Punctuated::<Ident, Token![|]>::parse_separated_nonempty(input)?;
+            Values::Words(list.iter().map(ToString::to_string).collect())
+        };
+        let is_known_twice = match &values {
+            Values::Numbers(numbers) => (1..numbers.len()).any(|i| numbers[..i].contains(&numbers[i])),
+            Values::Words(words) => (1..words.len()).any(|i| words[..i].contains(&words[i])),
+        };
+        match is_known_twice {
+            true => Err(input.error(format!("a value of `{name}` is given twice"))),
+            false => Ok(Constant { name, values }),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use syn::{
     ReturnType, Type, spanned::Spanned,
 };
 
-use crate::declaration::{Attribute, Triple};
+use crate::declaration::{Attribute, Constant, Triple, Values};
 
 pub(crate) fn kernel(attribute: Attribute, function: ItemFn) -> Result<TokenStream> {
     refuse_what_a_kernel_cannot_be(&function)?;
@@ -203,6 +203,11 @@ fn entry_point(
     if attribute.dependent {
         text += " dependent=true";
     }
+    if !attribute.constants.is_empty() {
+        let constants = attribute.constants.iter().map(Constant::text).collect::<Vec<_>>();
+        text += &format!(" constants={}", constants.join(","));
+    }
+    let constants = attribute.constants.iter().filter_map(Constant::on_gpu);
     let kinds = params.iter().map(|param| param.kind.as_str()).collect::<Vec<_>>();
     text += &format!(" params={}", kinds.join(","));
     quote! {
@@ -220,6 +225,7 @@ fn entry_point(
                 )
             };
             #(#maps)*
+            #(#constants)*
             #block
         }
     }
@@ -245,12 +251,12 @@ fn kernel_value(
     let text = name.to_string();
     let declared = declared_fields(attribute, barriers);
     let watched = quote!(false #(|| <#types as ::simt::Param>::WATCHED)*);
-    let thread = thread_fn(params, function, block, &watched);
+    let thread = thread_fn(attribute, params, function, block, &watched);
     // What a checked launch runs. Views report their accesses themselves.
     let checked = match params.iter().any(Param::is_pointer) {
         true => {
             let reported = crate::dereference::reported(block);
-            let thread = thread_fn(params, function, &reported, &quote!(true));
+            let thread = thread_fn(attribute, params, function, &reported, &quote!(true));
             quote!({ #[allow(unused_imports)] use ::simt::check::raw::Other as _; #thread })
         }
         false => quote!(__THREAD),
@@ -294,6 +300,7 @@ fn kernel_value(
 /// The function that one fiber runs, compiled for any processor and for this kind of processor; where it is `watched`, for any
 /// processor alone.
 fn thread_fn(
+    attribute: &Attribute,
     params: &[Param],
     function: &ItemFn,
     block: &syn::Block,
@@ -302,12 +309,16 @@ fn thread_fn(
     let unsafety = &function.sig.safety;
     let args = params.iter().map(|param| &param.arg);
     let names = params.iter().map(|param| &param.name).collect::<Vec<_>>();
+    let constants = attribute.constants.iter().filter_map(Constant::on_cpu);
     quote! {
         {
             // Inlined into both versions below, so that each compiles it for its own processor.
             #[allow(clippy::missing_safety_doc)]
             #[inline(always)]
-            #unsafety fn __body(#(#args),*) #block
+            #unsafety fn __body(#(#args),*) {
+                #(#constants)*
+                #block
+            }
 
             /// # Safety
             /// As the kernel's.
@@ -336,6 +347,62 @@ fn thread_fn(
     }
 }
 
+impl Constant {
+    /// As the PTX comment has it: `a_mn_major:0|1`.
+    fn text(&self) -> String {
+        let values = match &self.values {
+            Values::Numbers(numbers) => numbers.iter().map(ToString::to_string).collect(),
+            Values::Words(words) => words.clone(),
+        };
+        format!("{}:{}", self.name, values.join("|"))
+    }
+
+    /// Reads a number, once. A word stands in instructions alone.
+    fn on_gpu(&self) -> Option<TokenStream> {
+        let (name, Values::Numbers(numbers)) = (&self.name, &self.values) else { return None };
+        let text = format!("mov.u32 {{}}, /* simt.constant {name} */ {};", numbers[0]);
+        // Not `pure`: it stands in the PTX once, whether or not it is used.
+        Some(quote! {
+            #[allow(unused_variables, reason = "instructions may be told by it alone")]
+            let #name: u32 = {
+                let value: u32;
+                // SAFETY: moves a number to a register.
+                unsafe {
+                    ::simt::device::__private::asm!(
+                        #text,
+                        out(reg32) value,
+                        options(nomem, nostack, preserves_flags)
+                    )
+                };
+                value
+            };
+        })
+    }
+
+    /// The same, of the launch.
+    fn on_cpu(&self) -> Option<TokenStream> {
+        let (name, Values::Numbers(_)) = (&self.name, &self.values) else { return None };
+        let text = name.to_string();
+        Some(quote! {
+            #[allow(unused_variables, reason = "instructions may be told by it alone")]
+            let #name: u32 = ::simt::device::__private::constant(#text);
+        })
+    }
+}
+
+/// The constants, for a `Declaration`.
+fn declared_constants(constants: &[Constant]) -> TokenStream {
+    let constants = constants.iter().map(|Constant { name, values }| {
+        let name = name.to_string();
+        let values = match values {
+            Values::Numbers(numbers) => quote!(#(::simt::Value::Number(#numbers)),*),
+            Values::Words(words) => quote!(#(::simt::Value::Word(#words)),*),
+        };
+        quote!(::simt::ConstantDeclaration { name: #name, values: &[#values] })
+    });
+    quote!(&[#(#constants),*])
+}
+
 /// Assignments to the fields of a `Declaration`.
 fn declared_fields(attribute: &Attribute, barriers: &TokenStream) -> TokenStream {
     let some = |value: TokenStream| quote!(::core::option::Option::Some(#value));
@@ -350,6 +417,7 @@ fn declared_fields(attribute: &Attribute, barriers: &TokenStream) -> TokenStream
         ("arch", attribute.arch.as_ref().map(|n| some(quote!((#n) as u32)))),
         ("opt_level", attribute.opt_level.as_ref().map(|n| some(quote!((#n) as u32)))),
         ("dependent", attribute.dependent.then(|| quote!(true))),
+        ("constants", Some(declared_constants(&attribute.constants))),
     ];
     let assignments = fields.into_iter().filter_map(|(name, value)| {
         let name = format_ident!("{name}");

@@ -8,7 +8,7 @@ use super::{
     fiber::{Event, OnFiber},
     mode::ArrayDeclaration,
 };
-use crate::LaunchConfig;
+use crate::{LaunchConfig, Value};
 
 /// Shared memory of a block on an H100, the most of any device so far: 227 KiB.
 pub(super) const SHARED_BYTES: usize = 227 * 1024;
@@ -235,6 +235,24 @@ pub(super) fn block_index() -> [u32; 3] {
 #[inline(always)]
 pub(super) fn launch_config() -> &'static LaunchConfig {
     &current_block().config
+}
+
+/// The number that a constant is in this launch.
+#[track_caller]
+pub(crate) fn constant(name: &str) -> u32 {
+    match launch_config().constants.get(name) {
+        Some(Value::Number(number)) => number,
+        _ => panic!("the kernel declares no constant `{name}` that is a number"),
+    }
+}
+
+/// Is a `Half` of this launch an `F16`?
+#[track_caller]
+pub(crate) fn is_f16() -> bool {
+    match launch_config().constants.get("half") {
+        Some(Value::Word(word)) => word == "f16",
+        _ => panic!("the kernel declares no constant `half`, which is bf16 or f16"),
+    }
 }
 
 /// The first byte of the block's shared memory.

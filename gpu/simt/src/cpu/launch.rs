@@ -123,6 +123,7 @@ pub(super) fn run_blocks(
 ) -> Result<(), Stop> {
     watch_panics();
     let cluster = declaration.cluster.unwrap_or(config.cluster);
+    let constants = declaration.resolve(&config.constants).map_err(Stop::Config)?;
     let clusters = LaunchConfig { grid: [0, 1, 2].map(|i| config.grid[i] / cluster[i]), ..*config };
     let blocks = match &options.blocks {
         Some(range) => range.start..range.end.min(clusters.blocks()),
@@ -145,7 +146,7 @@ pub(super) fn run_blocks(
     let job = Job {
         name: declaration.name,
         declared_shared: declaration.shared,
-        config: LaunchConfig { cluster, ..*config },
+        config: LaunchConfig { cluster, constants, ..*config },
         kernel,
         cancelled: &cancelled,
         failed: &failed,

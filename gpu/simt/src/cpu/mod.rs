@@ -40,5 +40,6 @@ mod warpgroup;
 mod words;
 mod worker;
 
+pub(crate) use block::{constant, is_f16};
 pub use fault::{Fault, FaultKind, Stop};
 pub use launch::{LIMITS, Options, launch, workers};

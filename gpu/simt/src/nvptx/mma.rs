@@ -67,7 +67,7 @@ impl<T: Factor> Fragment<T> {
             Numbers::Tf32 => {
                 Fragment { words: rounded(words.map(f32::from_bits)), of: PhantomData }
             }
-            Numbers::Bf16 | Numbers::F16 => Fragment { words, of: PhantomData },
+            Numbers::Bf16 | Numbers::F16 | Numbers::Half => Fragment { words, of: PhantomData },
         }
     }
 }
@@ -152,7 +152,7 @@ fn multiply_add<T: Factor, const FIRST: usize>(sums: &mut [f32; 8], a: [u32; 4],
         ($shape:literal, $ty:literal) => {
             asm!(
                 concat!(
-                    "mma.sync.aligned.", $shape, ".row.col.f32.", $ty, ".", $ty,
+                    "mma.sync.aligned.", $shape, ".row.col.f32", $ty, $ty,
                     ".f32 {{{d0}, {d1}, {d2}, {d3}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, {{{d0}, {d1}, {d2}, {d3}}};",
                 ),
                 in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
@@ -166,9 +166,10 @@ fn multiply_add<T: Factor, const FIRST: usize>(sums: &mut [f32; 8], a: [u32; 4],
     // SAFETY: arithmetic; all lanes come here, as the kernel promises. Not `pure`: it stays where all of them are.
     unsafe {
         match T::NUMBERS {
-            Numbers::Bf16 => multiply_add!("m16n8k16", "bf16"),
-            Numbers::F16 => multiply_add!("m16n8k16", "f16"),
-            Numbers::Tf32 => multiply_add!("m16n8k8", "tf32"),
+            Numbers::Bf16 => multiply_add!("m16n8k16", ".bf16"),
+            Numbers::F16 => multiply_add!("m16n8k16", ".f16"),
+            Numbers::Half => multiply_add!("m16n8k16", "/* simt.constant half */.bf16"),
+            Numbers::Tf32 => multiply_add!("m16n8k8", ".tf32"),
         }
     }
 }

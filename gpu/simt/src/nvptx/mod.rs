@@ -27,7 +27,7 @@ pub mod warpgroup;
 mod wgmma;
 
 pub use crate::{
-    Bf16, Element, F16, Tf32, constant, dynamic_shared,
+    Bf16, Element, F16, Half, Tf32, constant, dynamic_shared,
     element::{from_words, to_words},
     float::{Float, fma, fma_in_order},
     global, global_pointer, named_barriers, shared, shared_array,

@@ -60,6 +60,16 @@ impl<T: Element> TensorMap<T> {
         TensorMap { address, elements: PhantomData }
     }
 
+    /// Has the accelerator fetch the map, so that the first copy need not wait for it. A kernel's parameters are there before
+    /// any grid, so this may come before [`wait_for_earlier`](super::grid::wait_for_earlier). A hint.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        // SAFETY: a hint; the map lies at that address.
+        unsafe {
+            asm!("prefetch.tensormap [{}];", in(reg64) self.address, options(nostack, preserves_flags));
+        }
+    }
+
     /// Its boxes, which the launch must have made of this shape: `ROWS x COLS` elements that lie in shared memory row by
     /// row, swizzled over spans of `SWIZZLE` bytes (0: not at all).
     #[inline(always)]
@@ -83,14 +93,10 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
     /// Bytes of a box.
     pub const BYTES: u32 = (ROWS * COLS * size_of::<T>()) as u32;
 
-    /// Has the accelerator fetch the map, so that the first copy need not wait for it. A kernel's parameters are there before
-    /// any grid, so this may come before [`wait_for_earlier`](super::grid::wait_for_earlier). A hint.
+    /// [`TensorMap::prefetch`] of its map.
     #[inline(always)]
     pub fn prefetch(&self) {
-        // SAFETY: a hint; the map lies at that address.
-        unsafe {
-            asm!("prefetch.tensormap [{}];", in(reg64) self.address, options(nostack, preserves_flags));
-        }
+        TensorMap::<T> { address: self.address, elements: PhantomData }.prefetch();
     }
 
     /// Begins to copy the box whose first element is (row, col) of a matrix to shared memory. Zeros take the place of

@@ -12,7 +12,7 @@ use core::{arch::asm, marker::PhantomData};
 
 use super::{thread, wgmma};
 use crate::Tf32;
-pub use crate::operand::{Factor, KMajor, Layout, MnMajor};
+pub use crate::operand::{EitherMajorA, EitherMajorB, Factor, KMajor, Layout, MnMajor};
 
 /// Each thread of this warp may use `REGISTERS` registers from here on, more than before: it waits until others of
 /// the block have given them up. A multiple of 8, from 24 to 256; every warp of the warpgroup does it.
@@ -59,31 +59,34 @@ pub struct Operand<T, L> {
     kind: PhantomData<fn() -> (T, L)>,
 }
 
-impl<T: Factor, L: Layout> Operand<T, L> {
-    const CONSTANTS: u64 = {
-        let (leading, stride) = L::OFFSETS;
-        let swizzle = match L::SPAN {
-            128 => 1,
-            64 => 2,
-            _ => 3,
-        };
-        (leading as u64 / 16) << 16 | (stride as u64 / 16) << 32 | swizzle << 62
+/// The descriptor of a layout, without an address.
+#[inline(always)]
+fn descriptor<L: Layout>() -> u64 {
+    let shape = L::shape();
+    let (leading, stride) = shape.offsets;
+    let swizzle = match shape.span {
+        128 => 1,
+        64 => 2,
+        _ => 3,
     };
+    u64::from(leading / 16) << 16 | u64::from(stride / 16) << 32 | swizzle << 62
+}
 
+impl<T: Factor, L: Layout> Operand<T, L> {
     /// What begins so many bytes behind a place of this block's shared memory. Bits of an address above 256 KiB say which block of
     /// the cluster it is.
     #[inline(always)]
     pub(super) fn new(start: u32, bytes: u32) -> Self {
         const { assert!(L::BYTES == size_of::<T>(), "the layout is one of such elements") };
         let address = (start & 0x3ffff) + bytes;
-        Operand { lower: (address >> 4) + Self::CONSTANTS as u32, kind: PhantomData }
+        Operand { lower: (address >> 4) + descriptor::<L>() as u32, kind: PhantomData }
     }
 
     /// Of the `number`th instruction's steps of k.
     #[inline(always)]
     fn step(self, number: u32) -> u64 {
-        let lower = self.lower + number * const { L::ADVANCE as u32 / 16 };
-        u64::from(lower) | const { Self::CONSTANTS >> 32 << 32 }
+        let lower = self.lower + number * (L::shape().advance / 16);
+        u64::from(lower) | descriptor::<L>() >> 32 << 32
     }
 }
 

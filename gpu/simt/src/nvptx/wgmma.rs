@@ -7,7 +7,7 @@ use core::arch::asm;
 
 use crate::{
     Tf32,
-    operand::{Factor, Layout, Numbers},
+    operand::{Factor, Layout, Major, Numbers},
 };
 
 /// Accumulators of a thread at most. Those that an instruction does not have are never used, and so take no register.
@@ -63,29 +63,62 @@ macro_rules! numbered {
 
 pub(super) use {each, each_pair, each_square, numbered};
 
+/// Do constants say how A and B lie?
+const fn by_constants<A: Layout, B: Layout>() -> bool {
+    match (A::MAJOR, B::MAJOR) {
+        (Major::OfA, Major::OfB) => true,
+        (Major::K | Major::Mn, Major::K | Major::Mn) => false,
+        _ => panic!("A is EitherMajorA and B EitherMajorB, or neither"),
+    }
+}
+
+/// How an operand lies, where no constant says it: as the instruction wants it.
+const fn major<L: Layout>() -> u32 {
+    matches!(L::MAJOR, Major::Mn) as u32
+}
+
+/// The instruction, which is told so how A and B lie.
+macro_rules! begin {
+    (
+        $columns:literal $ty:literal [$first:literal $($i:literal)*] ($d:ident, $a:ident, $b:ident, $kept:ident)
+        $of_a:literal $of_b:literal $($majors:tt)*
+    ) => {
+        // SAFETY: all threads of the warpgroup come here with the same operands, which lie inside its block's shared
+        // memory, as the kernel promises. Not `nomem`: it is no sooner than what precedes it.
+        unsafe {
+            asm!(
+                "{{ .reg .pred kept; setp.ne.b32 kept, {kept}, 0;",
+                concat!(
+                    "wgmma.mma_async.sync.aligned.m64n", $columns, "k16.f32", $ty, $ty,
+                    " {{{", $first, "}" $(, ", {", $i, "}")*,
+                    "}}, {a}, {b}, kept, 1, 1, ", $of_a, ", ", $of_b, "; }}",
+                ),
+                inout(reg32) $d[$first],
+                $(inout(reg32) $d[$i],)*
+                a = in(reg64) $a,
+                b = in(reg64) $b,
+                kept = in(reg32) u32::from($kept),
+                $($majors)*
+                options(nostack, preserves_flags),
+            );
+        }
+    };
+}
+
 macro_rules! instruction {
-    ($name:ident $columns:literal $ty:literal [$first:literal $($i:literal)*]) => {
+    ($name:ident $columns:literal $ty:literal $registers:tt) => {
         #[inline(always)]
         fn $name<A: Layout, B: Layout>(d: &mut [f32; MOST], a: u64, b: u64, kept: bool) {
-            // SAFETY: all threads of the warpgroup come here with the same operands, which lie inside its block's shared
-            // memory, as the kernel promises. Not `nomem`: it is no sooner than what precedes it.
-            unsafe {
-                asm!(
-                    "{{ .reg .pred kept; setp.ne.b32 kept, {kept}, 0;",
-                    concat!(
-                        "wgmma.mma_async.sync.aligned.m64n", $columns, "k16.f32.", $ty, ".", $ty,
-                        " {{{", $first, "}" $(, ", {", $i, "}")*,
-                        "}}, {a}, {b}, kept, 1, 1, {of_a}, {of_b}; }}",
-                    ),
-                    inout(reg32) d[$first],
-                    $(inout(reg32) d[$i],)*
-                    a = in(reg64) a,
-                    b = in(reg64) b,
-                    kept = in(reg32) u32::from(kept),
-                    of_a = const A::MN_MAJOR,
-                    of_b = const B::MN_MAJOR,
-                    options(nostack, preserves_flags),
-                );
+            if const { by_constants::<A, B>() } {
+                begin! {
+                    $columns $ty $registers (d, a, b, kept)
+                    "/* simt.constant a_mn_major */ 0" "/* simt.constant b_mn_major */ 0"
+                }
+            } else {
+                begin! {
+                    $columns $ty $registers (d, a, b, kept)
+                    "{of_a}" "{of_b}" of_a = const major::<A>(), of_b = const major::<B>(),
+                }
             }
         }
     };
@@ -138,12 +171,13 @@ macro_rules! finish {
 macro_rules! instructions {
     ([$($d:literal)*]) => {};
     (
-        [$($d:literal)*] $columns:literal $bf16:ident $f16:ident $tf32:ident $registers:ident $finish:ident
+        [$($d:literal)*] $columns:literal $bf16:ident $f16:ident $half:ident $tf32:ident $registers:ident $finish:ident
         [$($more:literal)*]
         $($rest:tt)*
     ) => {
-        instruction! { $bf16 $columns "bf16" [$($d)* $($more)*] }
-        instruction! { $f16 $columns "f16" [$($d)* $($more)*] }
+        instruction! { $bf16 $columns ".bf16" [$($d)* $($more)*] }
+        instruction! { $f16 $columns ".f16" [$($d)* $($more)*] }
+        instruction! { $half $columns "/* simt.constant half */.bf16" [$($d)* $($more)*] }
         tf32! { $tf32 $columns reg64 [u64; 1], (a) "{a}" [$($d)* $($more)*] }
         tf32! {
             $registers $columns reg32 [u32; 4], (a0, a1, a2, a3) "{{{a0}, {a1}, {a2}, {a3}}}"
@@ -156,22 +190,22 @@ macro_rules! instructions {
 
 instructions! {
     []
-    16 bf16_16 f16_16 tf32_16 tf32_registers_16 finish_16 [0 1 2 3 4 5 6 7]
-    32 bf16_32 f16_32 tf32_32 tf32_registers_32 finish_32 [8 9 10 11 12 13 14 15]
-    64 bf16_64 f16_64 tf32_64 tf32_registers_64 finish_64 [
+    16 bf16_16 f16_16 half_16 tf32_16 tf32_registers_16 finish_16 [0 1 2 3 4 5 6 7]
+    32 bf16_32 f16_32 half_32 tf32_32 tf32_registers_32 finish_32 [8 9 10 11 12 13 14 15]
+    64 bf16_64 f16_64 half_64 tf32_64 tf32_registers_64 finish_64 [
         16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
     ]
-    96 bf16_96 f16_96 tf32_96 tf32_registers_96 finish_96 [
+    96 bf16_96 f16_96 half_96 tf32_96 tf32_registers_96 finish_96 [
         32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
     ]
-    128 bf16_128 f16_128 tf32_128 tf32_registers_128 finish_128 [
+    128 bf16_128 f16_128 half_128 tf32_128 tf32_registers_128 finish_128 [
         48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
     ]
-    192 bf16_192 f16_192 tf32_192 tf32_registers_192 finish_192 [
+    192 bf16_192 f16_192 half_192 tf32_192 tf32_registers_192 finish_192 [
         64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92
         93 94 95
     ]
-    256 bf16_256 f16_256 tf32_256 tf32_registers_256 finish_256 [
+    256 bf16_256 f16_256 half_256 tf32_256 tf32_registers_256 finish_256 [
         96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116 117 118
         119 120 121 122 123 124 125 126 127
     ]
@@ -189,24 +223,31 @@ pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
     match (N, T::NUMBERS) {
         (16, Numbers::Bf16) => bf16_16::<A, B>(d, a, b, kept),
         (16, Numbers::F16) => f16_16::<A, B>(d, a, b, kept),
+        (16, Numbers::Half) => half_16::<A, B>(d, a, b, kept),
         (16, Numbers::Tf32) => tf32_16(d, [a], b, kept),
         (32, Numbers::Bf16) => bf16_32::<A, B>(d, a, b, kept),
         (32, Numbers::F16) => f16_32::<A, B>(d, a, b, kept),
+        (32, Numbers::Half) => half_32::<A, B>(d, a, b, kept),
         (32, Numbers::Tf32) => tf32_32(d, [a], b, kept),
         (64, Numbers::Bf16) => bf16_64::<A, B>(d, a, b, kept),
         (64, Numbers::F16) => f16_64::<A, B>(d, a, b, kept),
+        (64, Numbers::Half) => half_64::<A, B>(d, a, b, kept),
         (64, Numbers::Tf32) => tf32_64(d, [a], b, kept),
         (96, Numbers::Bf16) => bf16_96::<A, B>(d, a, b, kept),
         (96, Numbers::F16) => f16_96::<A, B>(d, a, b, kept),
+        (96, Numbers::Half) => half_96::<A, B>(d, a, b, kept),
         (96, Numbers::Tf32) => tf32_96(d, [a], b, kept),
         (128, Numbers::Bf16) => bf16_128::<A, B>(d, a, b, kept),
         (128, Numbers::F16) => f16_128::<A, B>(d, a, b, kept),
+        (128, Numbers::Half) => half_128::<A, B>(d, a, b, kept),
         (128, Numbers::Tf32) => tf32_128(d, [a], b, kept),
         (192, Numbers::Bf16) => bf16_192::<A, B>(d, a, b, kept),
         (192, Numbers::F16) => f16_192::<A, B>(d, a, b, kept),
+        (192, Numbers::Half) => half_192::<A, B>(d, a, b, kept),
         (192, Numbers::Tf32) => tf32_192(d, [a], b, kept),
         (256, Numbers::Bf16) => bf16_256::<A, B>(d, a, b, kept),
         (256, Numbers::F16) => f16_256::<A, B>(d, a, b, kept),
+        (256, Numbers::Half) => half_256::<A, B>(d, a, b, kept),
         (256, Numbers::Tf32) => tf32_256(d, [a], b, kept),
         _ => const { valid(N) },
     }

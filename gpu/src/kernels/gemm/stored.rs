@@ -10,7 +10,7 @@
 
 use super::{super::device::*, FOUR, real::Real};
 
-/// f32, f64, [`Bf16`] or [`F16`].
+/// f32, f64, [`Bf16`], [`F16`], or [`Half`], which is one of these two.
 pub trait Stored: Element {
     /// The type that it is computed in.
     type Real: Real;
@@ -173,4 +173,4 @@ macro_rules! halves {
     )*};
 }
 
-halves! { Bf16 F16 }
+halves! { Bf16 F16 Half }

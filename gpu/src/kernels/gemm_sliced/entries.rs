@@ -1,9 +1,9 @@
 //! The kernels, a line each: all that they differ in.
 //!
 //! ```text
-//!   gemm_sliced_f16x3_256x192_nt: F16x3 of F16,   256 x 192 or 128 of 2,   5 stages,     AlongK, PartsAlongK
-//!   the name                      the slices      C's tiles, of two        of the ring   how A and B lie
-//!                                                 widths, of two blocks
+//!   gemm_sliced_f16x3_256x192: F16x3 of F16,   256 x 192 or 128 of 2,   5 stages,     Halves
+//!   the name                   the slices      C's tiles, of two        of the ring   B's boxes
+//!                                              widths, of two blocks
 //! ```
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
         device::{warpgroup::*, *},
         gemm_wgmma::{
             DEPTH,
-            operand::{AcrossK, AlongK, GROUP, Operand, PartAcrossK, PartsAlongK},
+            operand::{GROUP, Halves, Whole},
             turns::Turns,
         },
     },
@@ -48,11 +48,11 @@ macro_rules! entry {
     };
     (
         @ $name:ident $kind:ident $element:ident [$($together:tt)*] $ring:ident:
-        $rows:tt x $most:tt [$($cols:tt: $tiles:ty),+] of $blocks:tt, $stages:tt stages, $a:ident, $b:ident
+        $rows:tt x $most:tt [$($cols:tt: $tiles:ty),+] of $blocks:tt, $stages:tt stages, $boxes:ident
     ) => {
         #[doc = concat!(
             "Tiles of ", $rows, " rows and as many columns: ", $($cols, ", ",)+ "blocks of a cluster for each: ", $blocks,
-            "; A lies [`", stringify!($a), "`], B [`", stringify!($b), "`]."
+            "."
         )]
         #[kernel(
             block = (128 * ($rows / $blocks / GROUP + 1)),
@@ -62,6 +62,7 @@ macro_rules! entry {
                 + $rows / $blocks / GROUP * (2 * size_of::<u32>() + 2 * size_of::<u64>()),
             min_blocks = 1,
             arch = 90,
+            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1),
             dependent
         )]
         pub fn $name(
@@ -104,17 +105,17 @@ macro_rules! entry {
                         let rings = given.notes.rings.part::<1>(group);
                         let mut ring = rings.producer();
                         $(
-                            note::<_, layout!($a), layout!($b), _, $tiles, $stages, GROUPS, ROWS, $cols>(
+                            note::<_, EitherMajorA<DEPTH>, EitherMajorB<DEPTH>, _, $tiles, $stages, GROUPS, ROWS, $cols>(
                                 &mut given, group, &mut ring,
                             );
                         )+
                     }
                     return;
                 }
-                let of_a = $a::<_, ROWS>::new(&a);
+                let of_a = Whole::<_, EitherMajorA<DEPTH>, ROWS>::new(&a);
                 let mut producer = given.pipeline.producer();
                 $(
-                    let of_b = $b::<_, { $cols / $blocks }>::new(&b);
+                    let of_b = $boxes::<_, EitherMajorB<DEPTH>, { $cols / $blocks }>::new(&b);
                     copy::<$kind, _, _, $tiles, $blocks, $stages, $cols, $most>(
                         (&of_a, &of_b), &problem, board, &mut producer,
                     );
@@ -135,7 +136,7 @@ macro_rules! entry {
                 notes: notes.consumer(),
             };
             $(
-                $kind::compute::<layout!($a), layout!($b), _, $tiles, $stages, GROUPS, ROWS, $cols, $most>(
+                $kind::compute::<EitherMajorA<DEPTH>, EitherMajorB<DEPTH>, _, $tiles, $stages, GROUPS, ROWS, $cols, $most>(
                     &mut given, &turns, &mut ring,
                 );
             )+
@@ -144,39 +145,9 @@ macro_rules! entry {
     };
 }
 
-/// How an operand's elements lie in shared memory.
-macro_rules! layout {
-    ($operand:ident) => {
-        <$operand<F16, GROUP> as Operand>::Layout
-    };
-}
-
-entry! { gemm_sliced_bf16x6_256x192_nn: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, AlongK, PartAcrossK }
-entry! { gemm_sliced_bf16x6_256x192_nt: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, AlongK, PartsAlongK }
-entry! { gemm_sliced_bf16x6_256x192_tn: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, AcrossK, PartAcrossK }
-entry! { gemm_sliced_bf16x6_256x192_tt: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, AcrossK, PartsAlongK }
-
-entry! { gemm_sliced_bf16x6_256x128_nn: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, AlongK, AcrossK }
-entry! { gemm_sliced_bf16x6_256x128_nt: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, AlongK, AlongK }
-entry! { gemm_sliced_bf16x6_256x128_tn: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, AcrossK, AcrossK }
-entry! { gemm_sliced_bf16x6_256x128_tt: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, AcrossK, AlongK }
-
-entry! { gemm_sliced_bf16x6_64x128_nn: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, AlongK, AcrossK }
-entry! { gemm_sliced_bf16x6_64x128_nt: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, AlongK, AlongK }
-entry! { gemm_sliced_bf16x6_64x128_tn: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, AcrossK, AcrossK }
-entry! { gemm_sliced_bf16x6_64x128_tt: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, AcrossK, AlongK }
-
-entry! { gemm_sliced_f16x3_256x192_nn: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, AlongK, PartAcrossK }
-entry! { gemm_sliced_f16x3_256x192_nt: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, AlongK, PartsAlongK }
-entry! { gemm_sliced_f16x3_256x192_tn: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, AcrossK, PartAcrossK }
-entry! { gemm_sliced_f16x3_256x192_tt: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, AcrossK, PartsAlongK }
-
-entry! { gemm_sliced_f16x3_256x128_nn: F16x3 of F16, 256 x 128 of 2, 6 stages, AlongK, AcrossK }
-entry! { gemm_sliced_f16x3_256x128_nt: F16x3 of F16, 256 x 128 of 2, 6 stages, AlongK, AlongK }
-entry! { gemm_sliced_f16x3_256x128_tn: F16x3 of F16, 256 x 128 of 2, 6 stages, AcrossK, AcrossK }
-entry! { gemm_sliced_f16x3_256x128_tt: F16x3 of F16, 256 x 128 of 2, 6 stages, AcrossK, AlongK }
-
-entry! { gemm_sliced_f16x3_64x128_nn: F16x3 of F16, 64 x 128 of 1, 8 stages, AlongK, AcrossK }
-entry! { gemm_sliced_f16x3_64x128_nt: F16x3 of F16, 64 x 128 of 1, 8 stages, AlongK, AlongK }
-entry! { gemm_sliced_f16x3_64x128_tn: F16x3 of F16, 64 x 128 of 1, 8 stages, AcrossK, AcrossK }
-entry! { gemm_sliced_f16x3_64x128_tt: F16x3 of F16, 64 x 128 of 1, 8 stages, AcrossK, AlongK }
+entry! { gemm_sliced_bf16x6_256x192: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, Halves }
+entry! { gemm_sliced_bf16x6_256x128: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, Whole }
+entry! { gemm_sliced_bf16x6_64x128: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, Whole }
+entry! { gemm_sliced_f16x3_256x192: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, Halves }
+entry! { gemm_sliced_f16x3_256x128: F16x3 of F16, 256 x 128 of 2, 6 stages, Whole }
+entry! { gemm_sliced_f16x3_64x128: F16x3 of F16, 64 x 128 of 1, 8 stages, Whole }

@@ -311,8 +311,8 @@ impl<'a> Scales<'a> {
         size: u32,
         k: u32,
     ) -> Self {
-        let (down, across) = if L::MN_MAJOR == 1 { patches(k, size) } else { patches(size, k) };
-        let last = (if L::MN_MAJOR == 1 { across } else { down }) - 1;
+        let (down, across) = if L::is_mn_major() { patches(k, size) } else { patches(size, k) };
+        let last = (if L::is_mn_major() { across } else { down }) - 1;
         let of_matrix = down * across;
         Scales { scales, first: matrix * of_matrix, across, last, patches: matrices * of_matrix }
     }
@@ -320,7 +320,7 @@ impl<'a> Scales<'a> {
     /// The patch of 64 rows (columns of B) from `outer` on, below the last the last one's, and 64 steps of k.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn patch<L: Layout>(self, outer: u32, stage: u32) -> usize {
-        let (row, col) = if L::MN_MAJOR == 1 {
+        let (row, col) = if L::is_mn_major() {
             (stage, (outer / PATCH_COLS as u32).min(self.last))
         } else {
             ((outer / PATCH_ROWS as u32).min(self.last), stage / (PATCH_COLS as u32 / 64))
@@ -332,9 +332,9 @@ impl<'a> Scales<'a> {
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn exponent<L: Layout>(self, first: u32, stage: u32) -> i32 {
-        let further = match L::MN_MAJOR {
-            1 => stage * self.across,
-            _ => stage / const { PATCH_COLS as u32 / 64 },
+        let further = match L::is_mn_major() {
+            true => stage * self.across,
+            false => stage / const { PATCH_COLS as u32 / 64 },
         };
         let written = u32::from(self.scales[2 * (first + further) as usize].to_bits());
         Scale::from_bits(written).map_or(0, |scale| scale.exponent)
@@ -355,7 +355,7 @@ impl<'a> Scales<'a> {
     #[track_caller]
     pub fn filled<L: Layout, const N: usize>(self, outer: u32, k: u32) -> [[u32; 4]; N] {
         let mut filled = [[0; 4]; N];
-        let deep = if L::MN_MAJOR == 1 { 1 } else { const { PATCH_COLS as u32 / 64 } };
+        let deep = if L::is_mn_major() { 1 } else { const { PATCH_COLS as u32 / 64 } };
         // All lanes go round as often, so that what is the same in all of them stays known to be.
         let (mut first_stage, stages) = (0, k.div_ceil(64));
         while first_stage < stages {
@@ -363,9 +363,9 @@ impl<'a> Scales<'a> {
             let stage = (first_stage + thread::lane_id() * deep).min(stages - 1);
             for i in 0..N {
                 let outer = outer + 64 * i as u32;
-                let first = match L::MN_MAJOR {
-                    1 => ROWS_OF_HALF + outer as usize % PATCH_COLS / 16,
-                    _ => 0,
+                let first = match L::is_mn_major() {
+                    true => ROWS_OF_HALF + outer as usize % PATCH_COLS / 16,
+                    false => 0,
                 };
                 let patch = 2 * self.patches as usize + self.patch::<L>(outer, stage) * FILLED;
                 for j in 0..4 {
@@ -407,7 +407,7 @@ pub fn certain<A: Layout, B: Layout, const COLS: usize>(
     (row, col): (u32, u32),
 ) -> Certain {
     let (mut smallest, mut largest, mut unit, mut least) = (i32::MAX, i32::MIN, 2 * 14, 0.0);
-    let size = if B::MN_MAJOR == 1 { PATCH_COLS as u32 } else { PATCH_ROWS as u32 };
+    let size = if B::is_mn_major() { PATCH_COLS as u32 } else { PATCH_ROWS as u32 };
     let end = (col + COLS as u32).min(problem.n);
     // All lanes go round as often, so that what is the same in all of them stays known to be.
     let (mut first_stage, stages) = (0, problem.k.div_ceil(64));

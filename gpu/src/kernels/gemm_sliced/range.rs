@@ -87,7 +87,7 @@ impl Range {
         if outer >= size {
             return Range::default();
         }
-        let ((down, across), first_row, first_col, of_tile) = if L::MN_MAJOR == 1 {
+        let ((down, across), first_row, first_col, of_tile) = if L::is_mn_major() {
             let (down, across) = patches(k, size);
             let first = outer / PATCH_COLS as u32;
             let last = ((outer + TILE as u32).min(size) - 1) / PATCH_COLS as u32;

@@ -124,7 +124,7 @@ impl<const ROWS: usize> Operand for Shifted<ROWS> {
     #[inline(always)]
     fn prefetch(&self) {
         for map in 0..FOUR {
-            self.boxes(map).prefetch();
+            self.0.numbered(map as u32).prefetch();
         }
     }
 

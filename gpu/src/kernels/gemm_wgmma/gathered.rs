@@ -45,40 +45,13 @@ const fn team(tile_rows: usize, tile_cols: usize) -> usize {
     (tile_rows + tile_cols) / HALF
 }
 
-/// How an operand lies.
-trait Way {
-    /// In shared memory.
-    type Layout: Layout;
-
-    /// Are its steps of k side by side?
-    const ALONG_K: bool;
-}
-
-/// k side by side (A row-major, B column-major).
-enum AlongK {}
-
-impl Way for AlongK {
-    type Layout = KMajor<DEPTH>;
-
-    const ALONG_K: bool = true;
-}
-
-/// m side by side (n of B).
-enum AcrossK {}
-
-impl Way for AcrossK {
-    type Layout = MnMajor<DEPTH>;
-
-    const ALONG_K: bool = false;
-}
-
 /// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn multiply<
     T: Factor,
-    A: Way,
-    B: Way,
+    A: Layout,
+    B: Layout,
     C: InWords,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
@@ -117,15 +90,15 @@ fn multiply<
 
     let rows_of = |(product, row, col): (u32, u32, u32), half: usize| {
         let Problem { m, n, k, .. } = *problem;
-        let (from, operand, half, along_k, count, outer) = match half < TILE_ROWS / HALF {
-            true => (a, 0, half, A::ALONG_K, (m, k), row),
-            false => (b, 1, half - TILE_ROWS / HALF, B::ALONG_K, (n, k), col),
+        let (from, [between_outer, between_steps], step) = match half < TILE_ROWS / HALF {
+            true => (a, problem.a, problem.batch[0]),
+            false => (b, [problem.b[1], problem.b[0]], problem.batch[1]),
         };
-        let [between_outer, between_steps] = match operand {
-            0 => problem.a,
-            _ => [problem.b[1], problem.b[0]],
+        let (half, along_k, count, outer) = match half < TILE_ROWS / HALF {
+            true => (half, !A::is_mn_major(), (m, k), row),
+            false => (half - TILE_ROWS / HALF, !B::is_mn_major(), (n, k), col),
         };
-        let start = product as usize * problem.batch[operand] as usize;
+        let start = product as usize * step as usize;
         let place = Place { along_k, between_outer, between_steps, start, count, outer };
         Rows::new(*from, place, half)
     };
@@ -179,7 +152,7 @@ fn multiply<
         }
         let (product, row, col) = tile;
         let mut sums = Accumulators::<TILE_COLS>::zeroed();
-        let sums = add_products::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
+        let sums = add_products::<_, A, B, _, TILE_ROWS, TILE_COLS, STAGES>(
             &mut tiles,
             (warp / 4, warp % 4),
             (stages, instructions_of::<T>(problem.k)),
@@ -196,56 +169,28 @@ fn multiply<
 
 /// A kernel, as those of [`entries`](super::entries): A and B are views.
 macro_rules! gathered {
-    ($name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt, $stages:tt stages, $a:ident, $b:ident) => {
-        #[doc = concat!("A and B of [`", stringify!($t), "`] with rows that begin anywhere, C of [`", stringify!($c), "`], tiles of ",
-            $rows, " x ", $cols, " elements; A lies [`", stringify!($a), "`], B [`", stringify!($b), "`].")]
+    ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
+        #[doc = concat!("A and B of [`Half`] with rows that begin anywhere, C of [`", stringify!($c), "`], tiles of ",
+            $rows, " x ", $cols, " elements.")]
         #[kernel(
             block = (128 * ($rows / GROUP) + 32 * GATHERING),
-            dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<$t>(),
+            dynamic_shared = $stages * DEPTH * ($rows + $cols) * size_of::<Half>(),
             shared = $rows * output::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             barriers = 1,
             min_blocks = 1,
             arch = 90,
+            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16),
             dependent
         )]
-        pub fn $name(problem: Problem, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
+        pub fn $name(problem: Problem, a: In<Half>, b: In<Half>, mut c: Out<$c>, bias: In<$c>) {
             let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
             let mut staged = shared![f32; $rows, output::PITCH];
-            multiply::<_, $a, $b, _, $rows, $cols, $stages, $rows>(&problem, (&a, &b), out, &ring, &mut staged);
+            multiply::<_, EitherMajorA<DEPTH>, EitherMajorB<DEPTH>, _, $rows, $cols, $stages, $rows>(&problem, (&a, &b), out, &ring, &mut staged);
         }
     };
 }
 
-gathered! { gemm_wgmma_any_64x128_nn:           Bf16 -> Bf16,  64 x 128, 6 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_64x128_nt:           Bf16 -> Bf16,  64 x 128, 6 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_64x128_tn:           Bf16 -> Bf16,  64 x 128, 6 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_64x128_tt:           Bf16 -> Bf16,  64 x 128, 6 stages, AcrossK, AlongK }
-gathered! { gemm_wgmma_any_f32_64x128_nn:       Bf16 -> f32,   64 x 128, 6 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_f32_64x128_nt:       Bf16 -> f32,   64 x 128, 6 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_f32_64x128_tn:       Bf16 -> f32,   64 x 128, 6 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_f32_64x128_tt:       Bf16 -> f32,   64 x 128, 6 stages, AcrossK, AlongK }
-gathered! { gemm_wgmma_any_f16_64x128_nn:       F16 -> F16,    64 x 128, 6 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_f16_64x128_nt:       F16 -> F16,    64 x 128, 6 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_f16_64x128_tn:       F16 -> F16,    64 x 128, 6 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_f16_64x128_tt:       F16 -> F16,    64 x 128, 6 stages, AcrossK, AlongK }
-gathered! { gemm_wgmma_any_f16_f32_64x128_nn:   F16 -> f32,    64 x 128, 6 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_f16_f32_64x128_nt:   F16 -> f32,    64 x 128, 6 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_f16_f32_64x128_tn:   F16 -> f32,    64 x 128, 6 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_f16_f32_64x128_tt:   F16 -> f32,    64 x 128, 6 stages, AcrossK, AlongK }
-
-gathered! { gemm_wgmma_any_64x64_nn:            Bf16 -> Bf16,  64 x 64, 6 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_64x64_nt:            Bf16 -> Bf16,  64 x 64, 6 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_64x64_tn:            Bf16 -> Bf16,  64 x 64, 6 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_64x64_tt:            Bf16 -> Bf16,  64 x 64, 6 stages, AcrossK, AlongK }
-gathered! { gemm_wgmma_any_f32_64x64_nn:        Bf16 -> f32,   64 x 64, 6 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_f32_64x64_nt:        Bf16 -> f32,   64 x 64, 6 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_f32_64x64_tn:        Bf16 -> f32,   64 x 64, 6 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_f32_64x64_tt:        Bf16 -> f32,   64 x 64, 6 stages, AcrossK, AlongK }
-gathered! { gemm_wgmma_any_f16_64x64_nn:        F16 -> F16,    64 x 64, 6 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_f16_64x64_nt:        F16 -> F16,    64 x 64, 6 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_f16_64x64_tn:        F16 -> F16,    64 x 64, 6 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_f16_64x64_tt:        F16 -> F16,    64 x 64, 6 stages, AcrossK, AlongK }
-gathered! { gemm_wgmma_any_f16_f32_64x64_nn:    F16 -> f32,    64 x 64, 6 stages, AlongK, AcrossK }
-gathered! { gemm_wgmma_any_f16_f32_64x64_nt:    F16 -> f32,    64 x 64, 6 stages, AlongK, AlongK }
-gathered! { gemm_wgmma_any_f16_f32_64x64_tn:    F16 -> f32,    64 x 64, 6 stages, AcrossK, AcrossK }
-gathered! { gemm_wgmma_any_f16_f32_64x64_tt:    F16 -> f32,    64 x 64, 6 stages, AcrossK, AlongK }
+gathered! { gemm_wgmma_any_64x128: Half, 64 x 128, 6 stages }
+gathered! { gemm_wgmma_any_f32_64x128: f32, 64 x 128, 6 stages }
+gathered! { gemm_wgmma_any_64x64: Half, 64 x 64, 6 stages }
+gathered! { gemm_wgmma_any_f32_64x64: f32, 64 x 64, 6 stages }

@@ -1,16 +1,19 @@
 //! How A and B come to shared memory: always in boxes whose rows are 128 bytes, a span of the swizzle.
 //!
 //! ```text
-//!   AlongK   k side by side (A row-major, B column-major): one box, TILE rows (columns of B) by 64 steps of k
-//!   AcrossK  m side by side (n of B): boxes of 64 steps of k by 64 rows (columns of B), TILE / 64 of them
+//!   K-major    k side by side (A row-major, B column-major): one box, TILE rows (columns of B) by 64 steps of k
+//!   MN-major   m side by side (n of B): boxes of 64 steps of k by 64 rows (columns of B), TILE / 64 of them
 //! ```
 //!
-//! Of a tile of one and a half boxes for each of two blocks, boxes are half as deep ([`PartAcrossK`]) or half as long ([`PartsAlongK`]).
+//! Which of both it is says a constant, when the kernel is loaded ([`EitherMajorA`], [`EitherMajorB`]). Of a tile of one and a half
+//! boxes for each of two blocks, boxes are half as long or half as deep ([`Halves`]).
 //!
 //! Either way 64 rows (columns of B) and all steps of a stage take the same 8 KiB, one after the other.
 //!
-//! Of a tile of 16 columns, B across k is a box whose rows are 32 bytes, the narrowest span ([`NarrowAcrossK`]): in a box of
-//! 128 bytes three quarters would be zeros, which take room in the ring.
+//! Of a tile of 16 columns, an N-major B is a box whose rows are 32 bytes, the narrowest span: in a box of 128 bytes three quarters
+//! would be zeros, which take room in the ring.
+
+use core::marker::PhantomData;
 
 use super::{
     super::device::{warpgroup::*, *},
@@ -20,8 +23,17 @@ use crate::problem::Problem;
 
 /// Bytes of a box's row: the span of the swizzle, as wide as there is.
 pub const SPAN: usize = 2 * DEPTH;
-/// The same of 16 elements.
-const NARROW_SPAN: usize = 32;
+
+/// The same of an MN-major box of 16 columns, the narrowest.
+pub const NARROW_SPAN: usize = 32;
+
+/// That of an MN-major operand of which a tile has so many rows (columns of B).
+pub const fn mn_span(tile: usize) -> usize {
+    if tile < GROUP { NARROW_SPAN } else { SPAN }
+}
+
+/// Steps of k, or rows (columns of B), of half a box.
+pub const PART: usize = DEPTH / 2;
 
 /// Rows of A, or columns of B, that lie together in shared memory.
 pub const GROUP: usize = 64;
@@ -107,20 +119,52 @@ pub fn load_box<T: Factor, const ROWS: usize, const COLS: usize, const BLOCKS: u
     }
 }
 
-/// An operand whose steps of k lie side by side, of which a tile has `TILE` rows (columns of B).
-pub struct AlongK<T: Factor, const TILE: usize>(Boxes<T, TILE, DEPTH, SPAN>);
+/// An operand of which a tile has `TILE` rows (columns of B), in whole boxes.
+pub struct Whole<T: Factor, L: Layout, const TILE: usize>(TensorMap<T>, PhantomData<L>);
 
-impl<T: Factor, const TILE: usize> AlongK<T, TILE> {
+/// The same in boxes of half as many steps of k where it is MN-major, and else of [`PART`] rows (columns of B): tiles of several
+/// widths have the same map, and each of two blocks copies one and a half boxes' worth.
+pub struct Halves<T: Factor, L: Layout, const TILE: usize>(TensorMap<T>, PhantomData<L>);
+
+impl<T: Factor, L: Layout, const TILE: usize> Whole<T, L, TILE> {
     /// That of the map.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(map: &TensorMap<T>) -> Self {
-        AlongK(map.boxes())
+        Whole(*map, PhantomData)
     }
 }
 
-impl<T: Factor, const TILE: usize> Operand for AlongK<T, TILE> {
+impl<T: Factor, L: Layout, const TILE: usize> Halves<T, L, TILE> {
+    /// That of the map.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    pub fn new(map: &TensorMap<T>) -> Self {
+        Halves(*map, PhantomData)
+    }
+
+    /// Begins to copy half of the steps of k of an MN-major operand's groups.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn load_half<const BLOCKS: usize>(
+        &self,
+        (tiles, at): (&mut DynamicShared<T>, usize),
+        groups: usize,
+        product: u32,
+        (outer, p): (u32, u32),
+        half: u32,
+        done: Mbarrier,
+    ) {
+        let boxes = self.0.boxes::<PART, GROUP, SPAN>();
+        let (at, p) = (at + half as usize * PART * GROUP, p + half * PART as u32);
+        for group in 0..groups {
+            let place = (product, p, outer + (group * GROUP) as u32);
+            load_box::<_, _, _, BLOCKS>(tiles, at + group * GROUP * DEPTH, &boxes, place, done);
+        }
+    }
+}
+
+impl<T: Factor, L: Layout, const TILE: usize> Operand for Whole<T, L, TILE> {
     type Element = T;
-    type Layout = KMajor<DEPTH>;
+    type Layout = L;
 
     const TILE: usize = TILE;
 
@@ -139,24 +183,29 @@ impl<T: Factor, const TILE: usize> Operand for AlongK<T, TILE> {
         (outer, p): (u32, u32),
         done: Mbarrier,
     ) {
-        load_box::<_, _, _, BLOCKS>(tiles, at, &self.0, (product, outer, p), done);
+        if !L::is_mn_major() {
+            let boxes = self.0.boxes::<TILE, DEPTH, SPAN>();
+            load_box::<_, _, _, BLOCKS>(tiles, at, &boxes, (product, outer, p), done);
+        } else if TILE < GROUP {
+            const {
+                assert!(TILE >= GROUP || BLOCKS == 1, "a block copies for itself");
+                assert!(TILE >= GROUP || TILE * size_of::<T>() == NARROW_SPAN, "a row is a span");
+            }
+            let boxes = self.0.boxes::<DEPTH, TILE, NARROW_SPAN>();
+            tiles.load_box(at, &boxes, (product, p, outer), done);
+        } else {
+            let boxes = self.0.boxes::<DEPTH, GROUP, SPAN>();
+            for group in 0..TILE / GROUP {
+                let place = (product, p, outer + (group * GROUP) as u32);
+                load_box::<_, _, _, BLOCKS>(tiles, at + group * GROUP * DEPTH, &boxes, place, done);
+            }
+        }
     }
 }
 
-/// As [`AlongK`], in boxes of [`PART`] rows (columns of B): tiles of several widths have the same map.
-pub struct PartsAlongK<T: Factor, const TILE: usize>(Boxes<T, PART, DEPTH, SPAN>);
-
-impl<T: Factor, const TILE: usize> PartsAlongK<T, TILE> {
-    /// That of the map.
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    pub fn new(map: &TensorMap<T>) -> Self {
-        PartsAlongK(map.boxes())
-    }
-}
-
-impl<T: Factor, const TILE: usize> Operand for PartsAlongK<T, TILE> {
+impl<T: Factor, L: Layout, const TILE: usize> Operand for Halves<T, L, TILE> {
     type Element = T;
-    type Layout = KMajor<DEPTH>;
+    type Layout = L;
 
     const TILE: usize = TILE;
 
@@ -176,90 +225,17 @@ impl<T: Factor, const TILE: usize> Operand for PartsAlongK<T, TILE> {
         done: Mbarrier,
     ) {
         const { assert!(TILE.is_multiple_of(PART), "a tile is whole boxes") };
-        for part in 0..TILE / PART {
-            let place = (product, outer + (part * PART) as u32, p);
-            load_box::<_, _, _, BLOCKS>(tiles, at + part * PART * DEPTH, &self.0, place, done);
-        }
-    }
-}
-
-/// An operand whose rows (columns of B) lie side by side, of which a tile has `TILE`.
-pub struct AcrossK<T: Factor, const TILE: usize>(Boxes<T, DEPTH, GROUP, SPAN>);
-
-impl<T: Factor, const TILE: usize> AcrossK<T, TILE> {
-    /// That of the map.
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    pub fn new(map: &TensorMap<T>) -> Self {
-        AcrossK(map.boxes())
-    }
-}
-
-impl<T: Factor, const TILE: usize> Operand for AcrossK<T, TILE> {
-    type Element = T;
-    type Layout = MnMajor<DEPTH>;
-
-    const TILE: usize = TILE;
-
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn prefetch(&self) {
-        self.0.prefetch();
-    }
-
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    #[track_caller]
-    fn load<const BLOCKS: usize>(
-        &self,
-        tiles: &mut DynamicShared<T>,
-        at: usize,
-        product: u32,
-        (outer, p): (u32, u32),
-        done: Mbarrier,
-    ) {
-        for group in 0..TILE / GROUP {
-            let place = (product, p, outer + (group * GROUP) as u32);
-            load_box::<_, _, _, BLOCKS>(tiles, at + group * GROUP * DEPTH, &self.0, place, done);
-        }
-    }
-}
-
-/// As [`AcrossK`], of a tile that two blocks copy together, of which each would have one and a half boxes: each copies half of the
-/// steps of k.
-pub struct PartAcrossK<T: Factor, const TILE: usize>(Boxes<T, PART, GROUP, SPAN>);
-
-/// Steps of k that one of two blocks copies; and rows of a box of [`PartsAlongK`].
-pub const PART: usize = DEPTH / 2;
-
-impl<T: Factor, const TILE: usize> PartAcrossK<T, TILE> {
-    /// That of the map.
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    pub fn new(map: &TensorMap<T>) -> Self {
-        PartAcrossK(map.boxes())
-    }
-}
-
-impl<T: Factor, const TILE: usize> Operand for PartAcrossK<T, TILE> {
-    type Element = T;
-    type Layout = MnMajor<DEPTH>;
-
-    const TILE: usize = TILE;
-
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn prefetch(&self) {
-        self.0.prefetch();
-    }
-
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    #[track_caller]
-    fn load<const BLOCKS: usize>(
-        &self,
-        tiles: &mut DynamicShared<T>,
-        at: usize,
-        product: u32,
-        first: (u32, u32),
-        done: Mbarrier,
-    ) {
-        for part in 0..2 {
-            self.load_part::<BLOCKS>(tiles, at, product, first, part, done);
+        if L::is_mn_major() {
+            for half in 0..2 {
+                let to = (&mut *tiles, at);
+                self.load_half::<BLOCKS>(to, TILE / GROUP, product, (outer, p), half, done);
+            }
+        } else {
+            let boxes = self.0.boxes::<PART, DEPTH, SPAN>();
+            for part in 0..TILE / PART {
+                let place = (product, outer + (part * PART) as u32, p);
+                load_box::<_, _, _, BLOCKS>(tiles, at + part * PART * DEPTH, &boxes, place, done);
+            }
         }
     }
 
@@ -274,48 +250,14 @@ impl<T: Factor, const TILE: usize> Operand for PartAcrossK<T, TILE> {
         part: u32,
         done: Mbarrier,
     ) {
-        let (at, p) = (at + part as usize * PART * GROUP, p + part * PART as u32);
-        for group in 0..2 * TILE / GROUP {
-            let place = (product, p, outer + (group * GROUP) as u32);
-            load_box::<_, _, _, BLOCKS>(tiles, at + group * GROUP * DEPTH, &self.0, place, done);
+        const { assert!(BLOCKS == 2, "two halves") };
+        if L::is_mn_major() {
+            let groups = BLOCKS * TILE / GROUP;
+            self.load_half::<BLOCKS>((tiles, at), groups, product, (outer, p), part, done);
+        } else {
+            let first = part * TILE as u32;
+            let at = at + first as usize * DEPTH;
+            self.load::<BLOCKS>(tiles, at, product, (outer + first, p), done);
         }
-    }
-}
-
-/// As [`AcrossK`], of 16 columns alone.
-pub struct NarrowAcrossK<T: Factor, const TILE: usize>(Boxes<T, DEPTH, TILE, NARROW_SPAN>);
-
-impl<T: Factor, const TILE: usize> NarrowAcrossK<T, TILE> {
-    /// That of the map.
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    pub fn new(map: &TensorMap<T>) -> Self {
-        const { assert!(TILE * size_of::<T>() == NARROW_SPAN, "a row is a span of the swizzle") };
-        NarrowAcrossK(map.boxes())
-    }
-}
-
-impl<T: Factor, const TILE: usize> Operand for NarrowAcrossK<T, TILE> {
-    type Element = T;
-    type Layout = MnMajor<DEPTH, NARROW_SPAN>;
-
-    const TILE: usize = TILE;
-
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn prefetch(&self) {
-        self.0.prefetch();
-    }
-
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    #[track_caller]
-    fn load<const BLOCKS: usize>(
-        &self,
-        tiles: &mut DynamicShared<T>,
-        at: usize,
-        product: u32,
-        (outer, p): (u32, u32),
-        done: Mbarrier,
-    ) {
-        const { assert!(BLOCKS == 1, "a block copies for itself") };
-        tiles.load_box(at, &self.0, (product, p, outer), done);
     }
 }

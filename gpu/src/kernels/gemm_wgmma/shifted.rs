@@ -60,7 +60,7 @@ impl<T: Factor + Default, const TILE: usize, const COUNT: usize> Operand
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn prefetch(&self) {
-        (0..COUNT as u32).for_each(|class| self.boxes(class).prefetch());
+        (0..COUNT as u32).for_each(|class| self.0.numbered(class).prefetch());
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]

@@ -197,7 +197,7 @@ macro_rules! halves {
     )*};
 }
 
-halves! { Bf16 F16 }
+halves! { Half }
 
 /// Words of a row that are put down at a time, of `N` columns.
 const fn words_put<C: InWords, const WORDS: usize, const N: usize>() -> usize {

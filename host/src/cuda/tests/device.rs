@@ -400,7 +400,7 @@ on_machine! {
         multiply(&stream, entry, &operands.a, &operands.b, &mut operands.c).unwrap();
 
         // The same launch with its arguments at hand: the context made current, and cuLaunchKernel.
-        let function = gpu.function(entry.declaration()).unwrap();
+        let function = gpu.function(entry.declaration(), &entry.constants()).unwrap();
         let raw_stream = Stream::new(&gpu.context).unwrap();
         let [mut m, mut n, mut k] = [64u32; 3];
         let matrices = [&operands.a, &operands.b, &operands.c];

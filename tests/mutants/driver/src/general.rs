@@ -151,7 +151,7 @@ fn trials<P: CheckableParams, T: Number, O: Number>(
             let memory = [(a.pointer(), a.len), (b.pointer(), b.len)];
             options.memory = memory.map(|(pointer, len)| Memory::new(pointer, len, true)).into();
         }
-        case.launch(kernel, &config, options, |problem, c, bias| {
+        case.launch::<_, O, _>(kernel, &config, options, |problem, c, bias| {
             params(problem, [a.view(), b.view()], c, bias)
         })
     })

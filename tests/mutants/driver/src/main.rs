@@ -25,7 +25,7 @@ use std::{
 
 use gpu::{
     checked::kernels::{gemm::pad, gemm_sliced},
-    registry::{self, Contract},
+    registry::{self, Contract, Entry},
 };
 
 use crate::product::Trial;
@@ -109,9 +109,27 @@ fn run(id: &str, of_kernels: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// All trials of a kernel.
+/// All trials of a kernel. Its variants, with other constants each, take turns.
 fn trials(kernel: &str) -> Result<Vec<Trial>, String> {
-    let entry = registry::find(kernel).ok_or_else(|| format!("{kernel}: no such kernel"))?;
+    let is_it = |entry: &&Entry| entry.declaration().name == kernel;
+    let of_variants = registry::KERNELS.iter().filter(is_it).map(trials_of);
+    let of_variants = of_variants.collect::<Result<Vec<_>, _>>()?;
+    let variants = of_variants.len();
+    if variants == 0 {
+        return Err(format!("{kernel}: no such kernel"));
+    }
+    let in_turn = |(variant, trials): (usize, Vec<Trial>)| {
+        let trials = trials.into_iter().enumerate();
+        trials.filter(move |(number, _)| number % variants == variant)
+    };
+    let mut trials = of_variants.into_iter().enumerate().flat_map(in_turn).collect::<Vec<_>>();
+    trials.sort_by_key(|(number, _)| *number);
+    Ok(trials.into_iter().map(|(_, trial)| trial).collect())
+}
+
+/// All trials of a variant.
+fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
+    let kernel = entry.name();
     Ok(match &entry.contract {
         Contract::Product(it) => general::of_product(it),
         Contract::ProductF64(it) => general::of_gemm(it.kernel, (it.block, it.tile)),

@@ -131,25 +131,28 @@ impl<T: Number> Matrix<T> {
         self.len == self.size.iter().product::<usize>()
     }
 
-    pub fn view(&mut self) -> In<T> {
+    /// As elements of as many bytes, which a kernel takes these for.
+    pub fn view<U: Element>(&mut self) -> In<U> {
+        const { assert!(size_of::<T>() == size_of::<U>()) };
         // SAFETY: a trial keeps its matrices until its launch has ended, and there are so many elements.
-        unsafe { In::new(self.pointer(), self.len) }
+        unsafe { In::new(self.pointer().cast(), self.len) }
     }
 
     /// From its `first` element on. Does it hold values before the launch?
-    pub fn out(&mut self, first: usize, holds_values: bool) -> Out<T> {
-        let (pointer, len) = (self.pointer().wrapping_add(first), self.len - first);
+    pub fn out<U: Element>(&mut self, first: usize, holds_values: bool) -> Out<U> {
+        const { assert!(size_of::<T>() == size_of::<U>()) };
+        let (pointer, len) = (self.pointer().wrapping_add(first).cast(), self.len - first);
         // SAFETY: as in `view`.
         unsafe { if holds_values { Out::new(pointer, len) } else { Out::uninit(pointer, len) } }
     }
 
-    pub fn map(&mut self, shape: BoxShape) -> TensorMap<T> {
-        self.maps::<1>(shape).numbered(0)
+    pub fn map<U: Element>(&mut self, shape: BoxShape) -> TensorMap<U> {
+        self.maps::<U, 1>(shape).numbered(0)
     }
 
     /// A map for each alignment class of rows: of every `N`th row, from the multiple of `N` elements before it on. A class without
     /// rows has the first row's.
-    pub fn maps<const N: usize>(&mut self, shape: BoxShape) -> TensorMaps<T, N> {
+    pub fn maps<U: Element, const N: usize>(&mut self, shape: BoxShape) -> TensorMaps<U, N> {
         let ([count, rows, cols], Place { strides: [pitch, _], step, .. }) =
             (self.size, self.place);
         TensorMaps::new(std::array::from_fn(|class| {
@@ -160,8 +163,8 @@ impl<T: Number> Matrix<T> {
             let base = self.pointer().wrapping_add(start / N * N);
             let extents = [count, rows, cols + start % N];
             // SAFETY: as in `view`.
-            let map = unsafe { TensorMap::new(base, extents, [step, N * pitch], shape) };
-            map.expect("cases are as TMA takes them")
+            let map = unsafe { TensorMap::new(base.cast_const(), extents, [step, N * pitch], shape) };
+            map.expect("cases are as TMA takes them").cast()
         }))
     }
 

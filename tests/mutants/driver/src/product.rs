@@ -4,7 +4,7 @@ use std::{fmt::Debug, hash::DefaultHasher, rc::Rc};
 
 use gpu::problem::{COL_BIAS, GELU, NO_BIAS, Problem, ROW_BIAS};
 use simt::{
-    Kernel, LaunchConfig,
+    Element, Kernel, LaunchConfig,
     check::{self, CheckableParams, Memory, Options, Order},
     checked::{In, Out},
 };
@@ -124,12 +124,12 @@ impl Case {
     }
 
     /// Launches, with memory for pointers in `options`, if at all, of A and B.
-    pub fn launch<P: CheckableParams, O: Number>(
+    pub fn launch<P: CheckableParams, O: Number, E: Element>(
         &self,
         kernel: &Kernel<P>,
         config: &LaunchConfig,
         mut options: Options,
-        params: impl FnOnce(Problem, Out<O>, In<O>) -> P,
+        params: impl FnOnce(Problem, Out<E>, In<E>) -> P,
     ) -> Outcome {
         let Case { sizes: [m, n, k], count, alpha, beta, bias, activation, .. } = *self;
         let mut c = Matrix::<O>::new([count, m, n], self.c);

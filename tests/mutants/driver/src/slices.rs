@@ -11,7 +11,7 @@ use gpu::{
     registry::CutParams,
 };
 use simt::{
-    Bf16, F16, Kernel, LaunchConfig, checked,
+    Element, Bf16, F16, Kernel, LaunchConfig, checked,
     checked::{In, Out},
     device,
 };
@@ -84,8 +84,8 @@ macro_rules! to_split {
         let params = (
             a.matrices,
             b.matrices,
-            $views::In::new(a.source.pointer(), a.source.len),
-            $views::In::new(b.source.pointer(), b.source.len),
+            $views::In::new(a.source.pointer().cast(), a.source.len),
+            $views::In::new(b.source.pointer().cast(), b.source.len),
             $views::Out::uninit(a.planes.pointer(), a.planes.len),
             $views::Out::uninit(b.planes.pointer(), b.planes.len),
             $views::Out::uninit(a.ranges.pointer(), a.ranges.len),
@@ -96,8 +96,8 @@ macro_rules! to_split {
 }
 
 /// Makes the slices, by the kernel as it is.
-pub fn split<T: Number, S: Slice>(
-    kernel: &Kernel<CutParams<T, S>>,
+pub fn split<T: Number, E: Element, S: Slice>(
+    kernel: &Kernel<CutParams<E, S>>,
     a: &mut Split<T, S>,
     b: &mut Split<T, S>,
 ) {

@@ -6,7 +6,7 @@ use gpu::{
     registry::{CheckedClassesParams, CheckedSlicedParams, CutParams, TensorKernel, TensorProduct},
 };
 use simt::{
-    Kernel, LaunchConfig, Tf32,
+    Kernel, LaunchConfig, Taken, Tf32,
     check::Checkable,
     checked::{In, Out},
     device::BoxShape,
@@ -19,7 +19,7 @@ use crate::{
     slices::{Slice, Split, split},
 };
 
-pub fn trials<T: Number, O: Number>(product: &'static TensorProduct<T, O>) -> Vec<Trial> {
+pub fn trials<T: Number + Taken, O: Number + Taken>(product: &'static TensorProduct<T, O>) -> Vec<Trial> {
     let view = |matrix: &mut Matrix<T>, _| matrix.view();
     let (map, rounded) = (Matrix::<T>::map, Matrix::<Tf32>::map);
     match product.kernel {
@@ -48,7 +48,7 @@ fn full(sizes: [usize; 3]) -> Case {
 }
 
 /// The first is run in every order, each of the others in one.
-fn cases<T, O>(product: &TensorProduct<T, O>) -> Vec<Case> {
+fn cases<T: Taken, O: Taken>(product: &TensorProduct<T, O>) -> Vec<Case> {
     let (shifts_a, steps) = (product.kernel.shifts_a(), product.steps as usize);
     let tile @ [rows, cols] = product.tile.map(|size| size as usize);
     let mut cases = match product.walkers {
@@ -132,7 +132,7 @@ fn cases_of_classes([rows, cols]: [usize; 2], steps: usize, classes: usize) -> V
 }
 
 /// Of a kernel that multiplies slices. The first is run in every order, each of the others in one.
-fn cases_of_slices<S: Slice, T, O>(product: &TensorProduct<T, O>) -> Vec<Case> {
+fn cases_of_slices<S: Slice, T: Taken, O: Taken>(product: &TensorProduct<T, O>) -> Vec<Case> {
     let [rows, cols] = product.tile.map(|size| size as usize);
     let walkers = product.walkers.unwrap_or(1) as usize;
     let case = |sizes, numbers| Case { numbers, ..case(sizes, 1) };
@@ -164,7 +164,7 @@ fn cases_of_slices<S: Slice, T, O>(product: &TensorProduct<T, O>) -> Vec<Case> {
 }
 
 /// A case with its operands as the kernel wants them.
-fn placed<T, O>(product: &TensorProduct<T, O>, case: Case) -> Case {
+fn placed<T: Taken, O: Taken>(product: &TensorProduct<T, O>, case: Case) -> Case {
     let (kernel, unit) = (&product.kernel, 16 / size_of::<T>());
     let case = Case { along_k: product.along_k, ..case };
     let [a, b] = [0, 1].map(|which| {
@@ -187,7 +187,7 @@ fn placed<T, O>(product: &TensorProduct<T, O>, case: Case) -> Case {
     Case { a, b, ..case }
 }
 
-fn config<T, O>(product: &TensorProduct<T, O>, case: &Case) -> LaunchConfig {
+fn config<T: Taken, O: Taken>(product: &TensorProduct<T, O>, case: &Case) -> LaunchConfig {
     let [m, n, _] = case.sizes.map(|size| size as u32);
     let [down, across] = [m.div_ceil(product.tile[0]), n.div_ceil(product.tile[1])];
     let (count, parts) = (case.count as u32, case.parts);
@@ -200,6 +200,7 @@ fn config<T, O>(product: &TensorProduct<T, O>, case: &Case) -> LaunchConfig {
     LaunchConfig {
         dynamic_shared: declaration.dynamic_shared.expect("the stages"),
         cluster: [1, 1, parts],
+        constants: product.constants,
         ..LaunchConfig::new(grid, declaration.block.expect("these kernels declare it"))
     }
 }
@@ -208,25 +209,25 @@ fn config<T, O>(product: &TensorProduct<T, O>, case: &Case) -> LaunchConfig {
 type TwoParams<A, B, O> = (Problem, A, B, Out<O>, In<O>);
 
 /// Trials of a kernel that takes these.
-fn of_two<T, O: Number, E: Number, A: Checkable, B: Checkable>(
+fn of_two<T: Taken, O: Number + Taken, E: Number, A: Checkable, B: Checkable>(
     product: &'static TensorProduct<T, O>,
-    kernel: &'static Kernel<TwoParams<A, B, O>>,
+    kernel: &'static Kernel<TwoParams<A, B, O::As>>,
     of_a: fn(&mut Matrix<E>, BoxShape) -> A,
     of_b: fn(&mut Matrix<E>, BoxShape) -> B,
 ) -> Vec<Trial> {
     product::trials(cases(product), 1, move |case, options| {
         let config = config(product, case);
         let (mut a, mut b) = (case.operand(0), case.operand(1));
-        case.launch(kernel, &config, options, |problem, c, bias| {
+        case.launch::<_, O, _>(kernel, &config, options, |problem, c, bias| {
             (problem, of_a(&mut a, product.a), of_b(&mut b, product.b), c, bias)
         })
     })
 }
 
 /// Those of a kernel that packs B's last columns itself, those of the last tiles across.
-fn of_classes<T: Number, O: Number, const N: usize>(
+fn of_classes<T: Number + Taken, O: Number + Taken, const N: usize>(
     product: &'static TensorProduct<T, O>,
-    kernel: &'static Kernel<CheckedClassesParams<T, O, N>>,
+    kernel: &'static Kernel<CheckedClassesParams<T::As, O::As, N>>,
 ) -> Vec<Trial> {
     product::trials(cases(product), 1, move |case, options| {
         let config = config(product, case);
@@ -238,10 +239,10 @@ fn of_classes<T: Number, O: Number, const N: usize>(
         let place = Place { offset: 1, ..Place::strided([n + 3, 1]) };
         let mut from = Matrix::<T>::new([1, k, n - first], place)
             .filled(|[i, p, col]| number([i, p, first + col]));
-        let mut words = Matrix::vector(WORDS).filled(|_| 0.0);
+        let mut words = Matrix::<u32>::vector(WORDS).filled(|_| 0.0);
         let (rows, cols, pitch) = (k as u32, (n - first) as u32, n as u64 + 3);
         let last = Matrices { rows, cols, count: 1, pitch, ..Matrices::default() };
-        let outcome = case.launch(kernel, &config, options, |problem, c, bias| {
+        let outcome = case.launch::<_, O, _>(kernel, &config, options, |problem, c, bias| {
             let (maps, map, to) = (a.maps(product.a), b.map(product.b), b.out(first, true));
             (problem, maps, map, last, from.view(), to, words.out(0, true), c, bias)
         });
@@ -250,10 +251,10 @@ fn of_classes<T: Number, O: Number, const N: usize>(
 }
 
 /// Those of a kernel that multiplies slices, which the other one makes.
-fn of_slices<T: Number, O: Number, S: Slice>(
+fn of_slices<T: Number + Taken, O: Number + Taken, S: Slice>(
     product: &'static TensorProduct<T, O>,
-    cut: &'static Kernel<CutParams<T, S>>,
-    kernel: &'static Kernel<CheckedSlicedParams<T, O, S>>,
+    cut: &'static Kernel<CutParams<T::As, S>>,
+    kernel: &'static Kernel<CheckedSlicedParams<T::As, O::As, S>>,
 ) -> Vec<Trial> {
     product::trials(cases_of_slices::<S, _, _>(product), 1, move |case, options| {
         let config = config(product, case);
@@ -261,8 +262,8 @@ fn of_slices<T: Number, O: Number, S: Slice>(
         split(cut, &mut a, &mut b);
         // So that the count of elements that are computed again is carried.
         let before = |word| if word == board::RECOMPUTED { u32::MAX - 3 } else { 0 };
-        let mut words = Matrix::vector(board::LEN).filled(|[.., word]| before(word).into());
-        let outcome = case.launch(kernel, &config, options, |problem, c, bias| {
+        let mut words = Matrix::<u32>::vector(board::LEN).filled(|[.., word]| before(word).into());
+        let outcome = case.launch::<_, O, _>(kernel, &config, options, |problem, c, bias| {
             let (planes_a, planes_b) = (a.planes.map(product.a), b.planes.map(product.b));
             let (ranges_a, ranges_b) = (a.ranges.view(), b.ranges.view());
             let (a, b, words) = (a.source.view(), b.source.view(), words.out(0, true));

@@ -69,7 +69,7 @@ impl<T: Factor> Fragment<T> {
             Numbers::Tf32 => {
                 Fragment { words: rounded(words.map(f32::from_bits)), of: PhantomData }
             }
-            Numbers::Bf16 | Numbers::F16 => Fragment { words, of: PhantomData },
+            Numbers::Bf16 | Numbers::F16 | Numbers::Half => Fragment { words, of: PhantomData },
         }
     }
 

@@ -20,7 +20,7 @@ pub mod warp;
 pub mod warpgroup;
 
 pub use crate::{
-    Bf16, Element, F16, Tf32, cluster_pipeline, constant, dynamic_shared,
+    Bf16, Element, F16, Half, Tf32, cluster_pipeline, constant, dynamic_shared,
     element::{from_words, to_words},
     float::{Float, fma, fma_in_order},
     global, global_pointer, mbarriers, named_barriers, pipeline,
@@ -30,6 +30,14 @@ pub use crate::{
 pub use mbarrier::{Mbarrier, Mbarriers};
 pub(crate) use memory::views;
 pub use memory::{In, Out};
+#[doc(hidden)]
+pub mod __private {
+    /// `#[kernel]` reads a kernel's constants.
+    #[track_caller]
+    pub fn constant(name: &str) -> u32 {
+        crate::cpu::block::constant(name)
+    }
+}
 pub use named_barrier::{NamedBarrier, NamedBarriers};
 pub use proxy::{fence_proxy_async, fence_proxy_async_global};
 pub(crate) use shared::arrays;
@@ -49,6 +57,7 @@ pub use shared::{DynamicShared, Shared};
 /// | `dynamic_shared = bytes` | bytes of dynamic shared memory; a launch must give so many |
 /// | `arch = 90` | the compute capability that it needs, without its dot |
 /// | `opt_level = n` | the level at which the driver's compiler optimises it, 0 to 4 |
+/// | `constants(a = 0 \| 1, ..)` | numbers, or words of instructions, that a launch sets ([`Constants`](crate::Constants)), first what they are where it does not |
 /// | `dependent` | it may begin before the kernel before it in its stream has ended, and calls [`grid::wait_for_earlier`] |
 ///
 /// For `nvptx64` it makes the PTX entry point of the function's name. Elsewhere it makes a

@@ -154,6 +154,16 @@ pub(crate) mod maps {
             TensorMap { encoded, ..self }
         }
 
+        /// The same of other elements of as many bytes.
+        ///
+        /// # Panics
+        /// Where they have not.
+        pub fn cast<U: Element>(self) -> TensorMap<U, M> {
+            const { assert!(size_of::<T>() == size_of::<U>(), "as many bytes") };
+            let TensorMap { base, extents, strides, shape, encoded, tag } = self;
+            TensorMap { base: base.cast(), extents, strides, shape, encoded, tag }
+        }
+
         pub(crate) fn encoded(&self) -> &[u64; 16] {
             &self.encoded
         }
@@ -163,6 +173,10 @@ pub(crate) mod maps {
             let [matrices, rows, cols] = self.extents;
             (matrices - 1) * self.strides[0] + (rows - 1) * self.strides[1] + cols
         }
+
+        /// Has the accelerator fetch the map, so that the first copy need not wait for it. A kernel's parameters are there
+        /// before any grid, so this may come before [`wait_for_earlier`](crate::device::grid::wait_for_earlier). A hint.
+        pub fn prefetch(&self) {}
 
         /// Its boxes, which the launch must have made of this shape.
         #[track_caller]
@@ -233,9 +247,10 @@ pub(crate) mod maps {
             self.map.tag
         }
 
-        /// Has the accelerator fetch the map, so that the first copy need not wait for it. A kernel's parameters are there
-        /// before any grid, so this may come before [`wait_for_earlier`](crate::device::grid::wait_for_earlier). A hint.
-        pub fn prefetch(&self) {}
+        /// [`TensorMap::prefetch`] of its map.
+        pub fn prefetch(&self) {
+            self.map.prefetch();
+        }
 
         pub(crate) fn at(&self, (matrix, row, col): (u32, u32, u32)) -> GlobalBox {
             let TensorMap { base, extents: [matrices, rows, cols], strides, .. } = self.map;

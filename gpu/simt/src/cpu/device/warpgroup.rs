@@ -20,8 +20,11 @@ use crate::cpu::{
     },
     warpgroup::{Key, Request, Source},
 };
-pub use crate::operand::{Factor, KMajor, Layout, MnMajor};
-use crate::{Tf32, operand::Numbers};
+pub use crate::operand::{EitherMajorA, EitherMajorB, Factor, KMajor, Layout, MnMajor};
+use crate::{
+    Tf32,
+    operand::{Major, Numbers, Shape},
+};
 
 /// Each thread of this warp may use `REGISTERS` registers from here on, more than before: it waits until others of
 /// the block have given them up. A multiple of 8, from 24 to 256; every warp of the warpgroup does it.
@@ -55,7 +58,7 @@ impl<T: Factor, L: Layout> Operand<T, L> {
     #[track_caller]
     pub(crate) fn new(start: usize, end: usize) -> Self {
         const { assert!(L::BYTES == size_of::<T>(), "the layout is one of such elements") };
-        let align = 8 * L::SPAN;
+        let align = 8 * L::shape().span;
         let start = start as u32; // below 227 KiB, and the end too
         assert!(
             start.is_multiple_of(align),
@@ -73,14 +76,8 @@ impl<T: Factor, L: Layout> Operand<T, L> {
             bytes <= end.saturating_sub(start),
             "an operand of {bytes} bytes from byte {start} of shared memory on is outside: its array ends at {end}"
         );
-        Source {
-            start,
-            bytes,
-            mn_major: L::MN_MAJOR == 1,
-            span: L::SPAN,
-            offsets: L::OFFSETS,
-            advance: L::ADVANCE,
-        }
+        let Shape { span, offsets, advance } = L::shape();
+        Source { start, bytes, mn_major: L::is_mn_major(), span, offsets, advance }
     }
 }
 
@@ -90,6 +87,8 @@ pub(super) fn format<T: Factor>() -> Format {
         Numbers::Bf16 => Format::Bf16,
         Numbers::F16 => Format::F16,
         Numbers::Tf32 => Format::Tf32,
+        Numbers::Half if crate::cpu::is_f16() => Format::F16,
+        Numbers::Half => Format::Bf16,
     }
 }
 
@@ -183,7 +182,15 @@ impl<const N: usize> Accumulators<N> {
         a: Operand<T, A>,
         b: Operand<T, B>,
     ) {
-        const { assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k") };
+        const {
+            assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k");
+            assert!(
+                matches!(A::MAJOR, Major::OfA) == matches!(B::MAJOR, Major::OfB)
+                    && !matches!(A::MAJOR, Major::OfB)
+                    && !matches!(B::MAJOR, Major::OfA),
+                "A is EitherMajorA and B EitherMajorB, or neither"
+            );
+        }
         let request = Request {
             format: format::<T>(),
             columns: N,

@@ -1,0 +1,201 @@
+//! Specialisation constants: what a kernel leaves open until it is loaded.
+//!
+//! A kernel declares them, each with the values that it may have: `constants(a_mn_major = 0 | 1, half = bf16 | f16)`. The first
+//! is the one that it has where a launch says nothing. In the PTX each place of one is marked by a comment, and valid as it
+//! stands:
+//!
+//! ```text
+//!   mov.u32 %r7, /* simt.constant a_mn_major */ 0;                      a number, which the kernel reads once
+//!   cvt.rn/* simt.constant half */.bf16x2.f32 %r1, %r2, %r3;            a word of an instruction
+//! ```
+//!
+//! The host writes other values there before the driver compiles the kernel, and the driver's compiler then treats them as if
+//! the source had said so (Vulkan and Metal know the same as specialisation and function constants). On the CPU they are
+//! values of the launch.
+
+use std::fmt;
+
+/// Constants of a kernel at most.
+pub const MOST_CONSTANTS: usize = 4;
+
+/// Specialisations of a kernel at most: each is a kernel of its own for the driver's compiler.
+pub const MOST_SPECIALISATIONS: usize = 32;
+
+/// What a constant may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Value {
+    /// A number, which a kernel reads as a `u32`.
+    Number(u32),
+    /// A word of an instruction.
+    Word(&'static str),
+}
+
+impl fmt::Display for Value {
+    /// As it stands in the PTX.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Value::Number(number) => number.fmt(f),
+            Value::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+/// A constant that a kernel declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConstantDeclaration {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be; first what it is where a launch says nothing.
+    pub values: &'static [Value],
+}
+
+impl fmt::Display for ConstantDeclaration {
+    /// As the PTX comment has it: `a_mn_major:0|1`.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let values = self.values.iter().map(ToString::to_string).collect::<Vec<_>>();
+        write!(f, "{}:{}", self.name, values.join("|"))
+    }
+}
+
+/// Values of a kernel's constants, as a launch gives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Constants {
+    /// What the kernel with these values is called: by profilers and in messages.
+    variant: Option<&'static str>,
+    set: [Option<(&'static str, Value)>; MOST_CONSTANTS],
+}
+
+impl Constants {
+    /// None: each is what its kernel declares first.
+    pub const NONE: Constants = Constants { variant: None, set: [None; MOST_CONSTANTS] };
+
+    /// With a constant that is this number.
+    ///
+    /// # Panics
+    /// Where there are more than [`MOST_CONSTANTS`].
+    #[must_use]
+    pub const fn with(self, name: &'static str, number: u32) -> Self {
+        self.with_value(name, Value::Number(number))
+    }
+
+    /// With a constant that is this word.
+    ///
+    /// # Panics
+    /// Where there are more than [`MOST_CONSTANTS`].
+    #[must_use]
+    pub const fn with_word(self, name: &'static str, word: &'static str) -> Self {
+        self.with_value(name, Value::Word(word))
+    }
+
+    const fn with_value(mut self, name: &'static str, value: Value) -> Self {
+        let mut place = 0;
+        while self.set[place].is_some() {
+            place += 1;
+            assert!(place < MOST_CONSTANTS, "a kernel has four constants at most");
+        }
+        self.set[place] = Some((name, value));
+        self
+    }
+
+    /// The same, called so.
+    #[must_use]
+    pub const fn named(self, variant: &'static str) -> Self {
+        Constants { variant: Some(variant), ..self }
+    }
+
+    /// What the kernel with these values is called, if that was said.
+    pub fn variant(&self) -> Option<&'static str> {
+        self.variant
+    }
+
+    /// What that constant is, if that was said.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        self.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// Those that were said.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        self.set.into_iter().flatten()
+    }
+}
+
+/// Every declared constant with its value: those that a launch says, else the first ones.
+pub(crate) fn resolve(
+    declared: &[ConstantDeclaration],
+    said: &Constants,
+) -> Result<Constants, String> {
+    for (number, (name, value)) in said.iter().enumerate() {
+        let Some(constant) = declared.iter().find(|constant| constant.name == name) else {
+            let names = declared.iter().map(|constant| constant.name).collect::<Vec<_>>();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(format!("constant {name} = {value}: the kernel has {names}"));
+        };
+        if !constant.values.contains(&value) {
+            let values = constant.values.iter().map(ToString::to_string).collect::<Vec<_>>();
+            return Err(format!("constant {name} = {value}: may be {}", values.join(", ")));
+        }
+        if said.iter().take(number).any(|(other, _)| other == name) {
+            return Err(format!("constant {name} = {value}: is given twice"));
+        }
+    }
+    let mut all = Constants { variant: said.variant, ..Constants::NONE };
+    for (place, constant) in all.set.iter_mut().zip(declared) {
+        *place = Some((constant.name, said.get(constant.name).unwrap_or(constant.values[0])));
+    }
+    Ok(all)
+}
+
+/// Every combination of values.
+pub(crate) fn specialisations(declared: &[ConstantDeclaration]) -> Vec<Constants> {
+    declared.iter().fold(vec![Constants::NONE], |before, constant| {
+        let with = |so_far: Constants| {
+            constant.values.iter().map(move |&value| so_far.with_value(constant.name, value))
+        };
+        before.into_iter().flat_map(with).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DECLARED: &[ConstantDeclaration] = &[
+        ConstantDeclaration { name: "steps", values: &[Value::Number(4), Value::Number(8)] },
+        ConstantDeclaration { name: "half", values: &[Value::Word("bf16"), Value::Word("f16")] },
+    ];
+
+    #[test]
+    fn what_is_not_said_is_the_first_value() {
+        let of = |said: Constants| resolve(DECLARED, &said).unwrap();
+        let texts = |constants: Constants| {
+            constants.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(of(Constants::NONE)), ["steps=4", "half=bf16"]);
+        let said = Constants::NONE.with_word("half", "f16").named("k_f16");
+        assert_eq!(texts(of(said)), ["steps=4", "half=f16"]);
+        assert_eq!(of(said).variant(), Some("k_f16"));
+        assert_eq!(DECLARED[1].to_string(), "half:bf16|f16");
+    }
+
+    #[test]
+    fn what_is_not_declared_or_not_allowed_is_named() {
+        let refused = |said: Constants| resolve(DECLARED, &said).unwrap_err();
+        let none = Constants::NONE;
+        assert_eq!(refused(none.with("stages", 3)), "constant stages = 3: the kernel has steps, half");
+        assert_eq!(refused(none.with("steps", 5)), "constant steps = 5: may be 4, 8");
+        assert_eq!(refused(none.with("half", 0)), "constant half = 0: may be bf16, f16");
+        let twice = none.with("steps", 8).with("steps", 8);
+        assert_eq!(refused(twice), "constant steps = 8: is given twice");
+        let of_none = resolve(&[], &none.with("steps", 4)).unwrap_err();
+        assert_eq!(of_none, "constant steps = 4: the kernel has none");
+    }
+
+    #[test]
+    fn every_combination_is_a_specialisation() {
+        let all = specialisations(DECLARED);
+        let pairs = all.iter().map(|one| (one.get("steps"), one.get("half"))).collect::<Vec<_>>();
+        let pair = |steps, half| (Some(Value::Number(steps)), Some(Value::Word(half)));
+        assert_eq!(pairs, [pair(4, "bf16"), pair(4, "f16"), pair(8, "bf16"), pair(8, "f16")]);
+        assert_eq!(specialisations(&[]), [Constants::NONE]);
+    }
+}

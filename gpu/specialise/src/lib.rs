@@ -1,0 +1,153 @@
+//! Specialisation constants in PTX: where they stand, and how values are written there.
+//!
+//! A place of a constant is marked by a comment, and behind it stands a number, or a word of an instruction with its dot:
+//!
+//! ```text
+//!   mov.u32 %r7, /* simt.constant a_mn_major */ 0;
+//!   cvt.rn/* simt.constant half */.bf16x2.f32 %r1, %r2, %r3;
+//! ```
+//!
+//! The text is valid as it stands. What values a constant may have, the kernel's declaration says, and whoever specialises has
+//! looked.
+
+use std::ops::Range;
+
+/// How a mark begins, up to the constant's name, and how it ends.
+const MARK: &str = "/* simt.constant ";
+const END: &str = " */";
+
+/// A place of a constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The constant's name.
+    pub constant: &'a str,
+    /// What stands there.
+    pub value: &'a str,
+    /// Where in the text that is.
+    pub range: Range<usize>,
+}
+
+/// The places of constants in a text, first to last.
+pub fn places(text: &str) -> impl Iterator<Item = Place<'_>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let name = from + text[from..].find(MARK)? + MARK.len();
+        let end = name + text[name..].find(END)?;
+        let behind = end + END.len();
+        let value = behind + text[behind..].find(|c| c != ' ' && c != '.')?;
+        let length = text[value..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let range = value..length.map_or(text.len(), |length| value + length);
+        from = range.end;
+        Some(Place { constant: &text[name..end], value: &text[range.clone()], range })
+    })
+}
+
+/// The text with these values in the places of their constants. A word that is longer than the constant's, as `bf16x2` than `bf16`,
+/// keeps what it has more than the `default` that the constant has in the text.
+pub fn specialise(text: &str, constants: &[Constant]) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut done = 0;
+    for Place { constant, value, range } in places(text) {
+        let Some(known) = constants.iter().find(|known| known.name == constant) else { continue };
+        let rest = value.strip_prefix(&known.default).unwrap_or_default();
+        result += &text[done..range.start];
+        result += &known.value;
+        result += rest;
+        done = range.end;
+    }
+    result + &text[done..]
+}
+
+/// What a constant becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constant {
+    /// Its name.
+    pub name: String,
+    /// What stands in the text.
+    pub default: String,
+    /// What is to stand there.
+    pub value: String,
+}
+
+/// What a kernel's specialisation is called where it has no name of its own: an entry point's name in PTX.
+pub fn name(kernel: &str, constants: &[Constant]) -> String {
+    let parts = constants.iter().map(|one| format!("__{}_{}", one.name, one.value));
+    format!("{kernel}{}", parts.collect::<String>())
+}
+
+/// A kernel's text, from its entry's line on, with the entry and its parameters under another name.
+pub fn rename(text: &str, from: &str, to: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
+    let mut result = String::with_capacity(text.len());
+    let mut done = 0;
+    for (start, _) in text.match_indices(from) {
+        let (before, after) = (&text[..start], &text[start + from.len()..]);
+        let is_longer = |rest: &str| rest.starts_with(is_part) && !rest.starts_with("_param_");
+        // What the kernel says of itself stays.
+        if before.ends_with(is_part) || is_longer(after) || before.ends_with("name=") {
+            continue;
+        }
+        result += &text[done..start];
+        result += to;
+        done = start + from.len();
+    }
+    result + &text[done..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+.visible .entry wide(
+	.param .u64 wide_param_0
+)
+{
+	// simt.kernel name=wide constants=major:0|1,half:bf16|f16 params=in.half
+	mov.u32 %r1, /* simt.constant major */ 0;
+	ld.param.b64 	%rd1, [wide_param_0];
+	wgmma.f32/* simt.constant half */.bf16/* simt.constant half */.bf16 {%f1}, %rd1, 1, /* simt.constant major */ 0;
+	cvt.rn/* simt.constant half */.bf16x2.f32 %r2, %f1, %f1; // wider, not wide2
+}
+";
+
+    fn constant(name: &str, default: &str, value: &str) -> Constant {
+        Constant { name: name.into(), default: default.into(), value: value.into() }
+    }
+
+    #[test]
+    fn places_are_found_in_order() {
+        let found = places(TEXT).map(|place| (place.constant, place.value)).collect::<Vec<_>>();
+        let half = ("half", "bf16");
+        let all = [("major", "0"), half, half, ("major", "0"), ("half", "bf16x2")];
+        assert_eq!(found, all);
+        assert_eq!(places("/* simt.constant open").count(), 0);
+        assert_eq!(places("/* simt.constant last */ 1").map(|p| p.value).collect::<Vec<_>>(), ["1"]);
+    }
+
+    #[test]
+    fn values_take_the_places_and_nothing_else_changes() {
+        let text = specialise(TEXT, &[constant("major", "0", "1"), constant("half", "bf16", "f16")]);
+        let wanted = TEXT
+            .replace("major */ 0", "major */ 1")
+            .replace("half */.bf16", "half */.f16");
+        assert_eq!(text, wanted);
+        assert!(text.contains("half */.f16x2.f32"), "{text}");
+        assert_eq!(specialise(TEXT, &[constant("other", "0", "1")]), TEXT);
+        assert_eq!(specialise(TEXT, &[]), TEXT);
+    }
+
+    #[test]
+    fn an_entry_is_renamed_with_its_parameters() {
+        let name = name("wide", &[constant("major", "0", "1"), constant("half", "bf16", "f16")]);
+        assert_eq!(name, "wide__major_1__half_f16");
+        let text = rename(TEXT, "wide", &name);
+        let lines = text.lines().collect::<Vec<_>>();
+        assert_eq!(lines[0], ".visible .entry wide__major_1__half_f16(");
+        assert_eq!(lines[1], "\t.param .u64 wide__major_1__half_f16_param_0");
+        assert!(lines[6].contains("[wide__major_1__half_f16_param_0]"), "{}", lines[6]);
+        // Neither what it says of itself nor other words.
+        assert_eq!(lines[4], TEXT.lines().nth(4).unwrap());
+        assert_eq!(lines[8], TEXT.lines().nth(8).unwrap());
+    }
+}
