@@ -268,12 +268,12 @@ impl Device {
         }
     }
 
-    /// The PTX file that a GPU's kernels come from.
+    /// The folder of `gpu/ptx` that a GPU's kernels come from, where they are not for every device.
     pub fn ptx_file(&self) -> Option<&'static str> {
         match &*self.0 {
             Kind::Cpu(_) => None,
             #[cfg(feature = "cuda")]
-            Kind::Cuda(gpu) => Some(gpu.ptx.file),
+            Kind::Cuda(gpu) => Some(gpu.ptx.target),
         }
     }
 
@@ -333,7 +333,7 @@ impl Cuda {
         let ptx = self.ptx.with(name);
         let (file, found) = match own {
             Some(own) => (&*own.name, own.declarations.get(name).map(String::as_str)),
-            None => (ptx.file, ptx.declaration(name)),
+            None => (ptx.target, ptx.declaration(name)),
         };
         if found != Some(&*wanted) {
             let found = found.unwrap_or("no such kernel");
@@ -346,11 +346,16 @@ impl Cuda {
         }
         let function = match own {
             Some(own) if declaration.constants.is_empty() => own.module.function(name),
-            Some(own) => self.compile(&own.name, &Index::new(&own.text), declaration, &constants),
-            None if split::shares_variables(ptx.index(), name) => {
-                self.variables()?.function(name)
+            Some(own) => {
+                let text = split::for_kernel(&Index::new(&own.text), name);
+                self.compile(&own.name, text, declaration, &constants)
             }
-            None => self.compile(ptx.file, ptx.index(), declaration, &constants),
+            None if ptx.shares_variables(name) => self.variables()?.function(name),
+            // (It has declared itself as the source does, so it is there.)
+            None => {
+                let text = ptx.text(name).unwrap_or_default();
+                self.compile(ptx.target, text, declaration, &constants)
+            }
         }?;
         let function = if declaration.dependent { function.dependent() } else { function };
         functions.insert((name, constants), (*declaration, function.clone()));
@@ -365,7 +370,7 @@ impl Cuda {
                 return Ok((own.name.clone(), global));
             }
         }
-        let file = self.ptx.file;
+        let file = "variables.ptx";
         match self.variables()?.global(name)? {
             Some(global) => Ok((file.to_owned(), global)),
             None => {
@@ -378,15 +383,15 @@ impl Cuda {
         }
     }
 
-    /// A kernel of some PTX, compiled by the driver with as little else as it can be: all of them take it seconds.
+    /// A kernel's text, compiled by the driver.
     fn compile(
         &self,
         file: &str,
-        ptx: &Index,
+        text: String,
         declaration: &Declaration,
         constants: &Constants,
     ) -> Result<cuda::Function> {
-        let (text, name) = split::specialised(ptx, declaration, constants);
+        let (text, name) = split::specialised(text, declaration, constants);
         let level = declaration.opt_level;
         cuda::Module::load_at(&self.context, file, &text, level)?.function(name)
     }
@@ -396,8 +401,8 @@ impl Cuda {
         if let Some(module) = self.variables.get() {
             return Ok(module);
         }
-        let text = split::with_variables(self.ptx.index());
-        let module = cuda::Module::load(&self.context, self.ptx.file, &text)?;
+        let text = Ptx::variables().unwrap_or_default();
+        let module = cuda::Module::load(&self.context, "variables", &text)?;
         Ok(self.variables.get_or_init(|| module))
     }
 }

@@ -188,7 +188,8 @@ impl<T: With<O>, O: Stored<Real = f32> + Taken> Given<T, O> {
             let (config, options) = (self.config(case, work), cpu::Options::default());
             match case.kernel {
                 TensorKernel::Boxes { kernel, .. } => {
-                    let params = (self.problem, self.a.map().cast(), self.b.map().cast(), out, bias);
+                    let params =
+                        (self.problem, self.a.map().cast(), self.b.map().cast(), out, bias);
                     cpu::launch(kernel, &config, params, &options)
                 }
                 TensorKernel::ClassesOfA { kernel, .. } => {
@@ -325,7 +326,11 @@ fn is_clean<T: With<O>, O: Stored<Real = f32> + Taken>(
 
 /// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has. And of a kernel
 /// that can, k split: two tiles, of which one is whole along m or n. By default such a kernel has one of the two in its turn.
-fn both_are_clean<T: With<O>, O: Stored<Real = f32> + Taken>(text: usize, order: Order, turns: &mut Turns) {
+fn both_are_clean<T: With<O>, O: Stored<Real = f32> + Taken>(
+    text: usize,
+    order: Order,
+    turns: &mut Turns,
+) {
     let case = T::cases()[text];
     let [rows, cols] = case.tile.map(|size| size as usize);
     let launches = if case.most_splits > 1 { &[0, 1][..] } else { &[0] };

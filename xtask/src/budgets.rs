@@ -11,7 +11,12 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::environment::{output, shown};
+use crate::{
+    build_ptx,
+    builder::ptx_files,
+    environment::{output, shown},
+    ptx::Module,
+};
 
 /// Something that has a limit.
 struct Budget {
@@ -105,21 +110,18 @@ impl Budget {
 
 /// What can be seen in the repository alone.
 pub fn of_files(root: &Path) -> Result<()> {
-    let folder = root.join("gpu/ptx");
-    let (mut bytes, mut kernels) = (0, std::collections::BTreeSet::new());
-    for entry in
-        fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?
-    {
-        let path = entry?.path();
-        if path.extension().is_some_and(|end| end == "ptx") {
-            let text = fs::read_to_string(&path)?;
+    let (mut bytes, mut kernels) = (0, 0);
+    for target in build_ptx::TARGETS {
+        let folder = root.join(build_ptx::FOLDER).join(target.cpu());
+        for path in ptx_files(&folder) {
+            let text = fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
             bytes += text.len() as u64;
-            let entries = text.split(".entry ").skip(1);
-            kernels.extend(entries.filter_map(|rest| rest.split('(').next().map(str::to_owned)));
+            kernels += Module::parse(&text)?.kernels().count() as u64;
         }
     }
     PTX.holds(bytes)?;
-    KERNELS.holds(kernels.len() as u64)?;
+    KERNELS.holds(kernels)?;
     lines(root)
 }
 

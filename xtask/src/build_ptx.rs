@@ -2,6 +2,7 @@
 //! another kernel crate's, into a folder.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -9,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
-    builder::{BUILD_FOLDER, Ptx, PtxBuilder, Target, compiler_of},
+    builder::{PtxBuilder, Target, compiler_of, ptx_files},
     check,
     ptx::Module,
     ptxas::{Ptxas, Usage},
@@ -20,16 +21,12 @@ use crate::{
 const CRATE: &str = "gpu";
 pub(crate) const FOLDER: &str = "gpu/ptx";
 
-/// What the kernels are built for: `host` picks one of these by the device's compute capability.
+/// What the kernels are built for: a device takes a kernel of the last of these that has it and that it can run.
 pub(crate) const TARGETS: [Target; 2] = [Target::SM_80, Target::SM_90A];
 
-/// The file with the kernels for a target, in [`FOLDER`].
-pub(crate) fn file_name(target: Target) -> String {
-    name_for(CRATE, target)
-}
-
-fn name_for(krate: &str, target: Target) -> String {
-    format!("{krate}.{}.ptx", target.cpu())
+/// The file of a kernel for a target, in [`FOLDER`].
+pub(crate) fn file_name(target: Target, kernel: &str) -> String {
+    format!("{}/{kernel}.ptx", target.cpu())
 }
 
 /// How to build.
@@ -74,41 +71,50 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
              (--fetch-ptxas downloads it; $PTXAS names one)"
         ),
     }
-    let (mut finished, mut wrong) = (Vec::new(), Vec::new());
-    let mut usages_of = Vec::new();
-    let mut same_code = true;
+    let (mut built, mut wrong) = (BTreeMap::new(), Vec::new());
+    let (mut usages_of, mut known) = (Vec::new(), BTreeSet::new());
     for target in TARGETS {
         let builder = PtxBuilder::new(&krate).target(target);
         let ptx = builder.toolchain(toolchain.clone()).offline(options.offline).build()?;
+        // What an older device can run serves every newer one, too: the driver's compiler makes the same code of it.
+        let ptx = match &options.other {
+            None => ptx.without(|kernel| known.contains(kernel))?,
+            Some(_) => ptx,
+        };
+        known.extend(ptx.module().kernels().map(|kernel| kernel.name.clone()));
         let (usages, problems) = match &ptxas {
             Some(ptxas) => ptxas.check(&ptx, root)?,
             None => Default::default(),
         };
-        let name = name_for(&stem, target);
-        println!("{name}");
+        println!("{}", target.cpu());
         print!("{}", table(ptx.module(), &usages));
         usages_of.push((target, usages));
-        wrong.extend(problems.into_iter().map(|problem| format!("{name}: {problem}")));
-
-        let committed = into.join(&name);
-        if !options.check {
-            finished.push((committed, ptx));
-            continue;
-        }
-        let built = root.join(BUILD_FOLDER).join(&name);
-        fs::write(&built, ptx.text())
-            .with_context(|| format!("cannot write {}", built.display()))?;
-        let text = fs::read_to_string(&committed).unwrap_or_default();
-        match compare(&text, &ptx) {
-            Ok(agreement) => {
-                same_code &= text == ptx.text();
-                println!("  {agreement}");
+        wrong.extend(problems.into_iter().map(|problem| format!("{}: {problem}", target.cpu())));
+        match &options.other {
+            Some(_) => {
+                built.insert(format!("{stem}.{}.ptx", target.cpu()), ptx.text().to_owned());
             }
-            Err(difference) => wrong.push(format!(
-                "{FOLDER}/{name} is not what the kernels give: {difference:#}\n    \
-                 run `cargo xtask build-ptx` and commit {FOLDER}"
-            )),
+            None => {
+                let named = |(name, text): (String, _)| (file_name(target, &name), text);
+                built.extend(ptx.files().into_iter().map(named));
+            }
         }
+    }
+    let mut same_code = true;
+    if options.check {
+        let committed = committed(&into)?;
+        for name in committed.keys().chain(built.keys()).collect::<BTreeSet<_>>() {
+            let text = |of: &BTreeMap<String, String>| of.get(name).cloned().unwrap_or_default();
+            let (old, new) = (text(&committed), text(&built));
+            same_code &= old == new;
+            if let Err(difference) = compare(&old, &new) {
+                wrong.push(format!(
+                    "{FOLDER}/{name} is not what the kernels give: {difference:#}\n    \
+                     run `cargo xtask build-ptx` and commit {FOLDER}"
+                ));
+            }
+        }
+        println!("{FOLDER}: {} files compared", built.len());
     }
     // The host knows the registers of the workspace's own kernels alone.
     let table = match (&ptxas, &options.other) {
@@ -135,11 +141,22 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         return Ok(());
     }
     // All or none: the files are of one source.
-    for (path, ptx) in finished {
-        write(&path, ptx.text())?;
+    let mut written = 0;
+    for (name, text) in &built {
+        written += usize::from(write(&into.join(name), text)?);
+    }
+    println!("{}: {written} of {} files written", into.display(), built.len());
+    if options.other.is_none() {
+        for name in committed(&into)?.keys().filter(|name| !built.contains_key(*name)) {
+            let path = into.join(name);
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            println!("{}: removed", path.display());
+        }
     }
     match (table, &options.other) {
-        (Some(table), _) => write(&resources_file, &table)?,
+        (Some(table), _) => {
+            write(&resources_file, &table)?;
+        }
         (None, None) => println!(
             "{}: left as it is, for want of a ptxas: `cargo xtask build-ptx --fetch-ptxas` renews it",
             resources_file.display()
@@ -149,40 +166,50 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file, if it is another one than before, and says which.
-fn write(path: &Path, text: &str) -> Result<()> {
-    if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
-        println!("{}: unchanged", path.display());
-        return Ok(());
+/// The files of kernels in a folder with one for each target: their places there, and texts.
+fn committed(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    for target in TARGETS {
+        for path in ptx_files(&folder.join(target.cpu())) {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let text = fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            files.insert(file_name(target, &name), text);
+        }
     }
-    println!("{}: written", path.display());
-    fs::create_dir_all(path.parent().unwrap_or(path))
-        .and_then(|()| fs::write(path, text))
-        .with_context(|| format!("cannot write {}", path.display()))
+    Ok(files)
 }
 
-/// Compares a committed file with one that was just built: how they agree, or where they do not.
-fn compare(committed: &str, built: &Ptx) -> Result<&'static str> {
+/// Writes a file, if it is another one than before: was it?
+fn write(path: &Path, text: &str) -> Result<bool> {
+    if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+        return Ok(false);
+    }
+    fs::create_dir_all(path.parent().unwrap_or(path))
+        .and_then(|()| fs::write(path, text))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(true)
+}
+
+/// Compares a committed file with one that was just built: where they do not agree.
+fn compare(committed: &str, built: &str) -> Result<()> {
     ensure!(!committed.is_empty(), "it is not there");
-    let (old, new) = (compiler_of(committed), compiler_of(built.text()));
-    if old == new {
-        if let Some((line, (old, new))) = first_difference(committed, built.text()) {
+    ensure!(!built.is_empty(), "there is no such kernel");
+    if compiler_of(committed) == compiler_of(built) {
+        if let Some((line, (old, new))) = first_difference(committed, built) {
             bail!("line {line}\n    committed: {old}\n    built:     {new}");
         }
-        ensure!(committed == built.text(), "its line ends");
-        return Ok("as committed, to the byte");
+        ensure!(committed == built, "its line ends");
+        return Ok(());
     }
     // Another compiler words the same kernels differently. What the host relies on must not differ.
     let module = Module::parse(committed).context("it cannot be read")?;
-    for name in module.kernels().chain(built.module().kernels()).map(|kernel| &kernel.name) {
-        let old = contract(committed, &module, name);
-        let new = contract(built.text(), built.module(), name);
+    let other = Module::parse(built).context("what was built cannot be read")?;
+    for name in module.kernels().chain(other.kernels()).map(|kernel| &kernel.name) {
+        let (old, new) = (contract(committed, &module, name), contract(built, &other, name));
         ensure!(old == new, "kernel `{name}`\n    committed: {old}\n    built:     {new}");
     }
-    Ok(
-        "of another compiler than the committed file: kernels, declarations and parameters agree, the \
-        code was not compared",
-    )
+    Ok(())
 }
 
 /// What the host relies on: a kernel's directives, the number of its parameters, its declaration.
@@ -214,8 +241,15 @@ fn table(module: &Module, usages: &[Usage]) -> String {
     let mut text =
         format!("  {:width$}  registers  shared  barriers  PTX instructions\n", "kernel");
     for kernel in module.kernels() {
-        let usage = usages.iter().find(|usage| usage.kernel == kernel.name);
-        let registers = usage.map_or("-".into(), |usage| usage.registers.to_string());
+        // Of specialisations the most.
+        let is_of = |usage: &&Usage| {
+            usage
+                .kernel
+                .strip_prefix(&kernel.name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
+        };
+        let registers = usages.iter().filter(is_of).map(|usage| usage.registers).max();
+        let registers = registers.map_or("-".into(), |registers| registers.to_string());
         let arrays = check::shared_arrays(module, kernel);
         let shared: u64 = arrays.iter().filter_map(|array| array.bytes).sum();
         let dynamic = if arrays.iter().any(|array| array.bytes.is_none()) { "+dyn" } else { "" };
@@ -233,6 +267,7 @@ fn table(module: &Module, usages: &[Usage]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builder::Ptx;
 
     const RAW: &str = "\
 .version 7.1
@@ -252,27 +287,32 @@ mod tests {
         Ptx::finish(raw, Target::SM_80, compiler).unwrap()
     }
 
+    fn text(raw: &str, compiler: &str) -> String {
+        built(raw, compiler).text().to_owned()
+    }
+
     #[test]
     fn with_the_same_compiler_every_byte_counts() {
-        let ptx = built(RAW, "rustc 1");
-        assert_eq!(compare(ptx.text(), &ptx).unwrap(), "as committed, to the byte");
-        let other = built(&RAW.replace("bar.sync 0", "bar.sync 1"), "rustc 1");
-        let error = compare(other.text(), &ptx).unwrap_err().to_string();
+        let ptx = text(RAW, "rustc 1");
+        assert!(compare(&ptx, &ptx).is_ok());
+        let other = text(&RAW.replace("bar.sync 0", "bar.sync 1"), "rustc 1");
+        let error = compare(&other, &ptx).unwrap_err().to_string();
         assert!(error.contains("line 13") && error.contains("bar.sync 1"), "{error}");
         assert!(compare("", &ptx).unwrap_err().to_string().contains("not there"));
-        assert!(compare(&ptx.text().replace('\n', "\r\n"), &ptx).is_err());
+        assert!(compare(&ptx, "").unwrap_err().to_string().contains("no such kernel"));
+        assert!(compare(&ptx.replace('\n', "\r\n"), &ptx).is_err());
     }
 
     #[test]
     fn with_another_compiler_the_contract_counts() {
-        let ptx = built(RAW, "rustc 2");
-        let other = built(&RAW.replace("bar.sync 0", "barrier.sync 0"), "rustc 1");
-        assert!(compare(other.text(), &ptx).unwrap().contains("another compiler"));
-        let wider = built(&RAW.replace("block=32", "block=64"), "rustc 1");
-        assert!(compare(wider.text(), &ptx).is_err());
+        let ptx = text(RAW, "rustc 2");
+        let other = text(&RAW.replace("bar.sync 0", "barrier.sync 0"), "rustc 1");
+        assert!(compare(&other, &ptx).is_ok());
+        let wider = text(&RAW.replace("block=32", "block=64"), "rustc 1");
+        assert!(compare(&wider, &ptx).is_err());
         let renamed =
-            built(&RAW.replace("entry k(", "entry l(").replace("name=k", "name=l"), "rustc 1");
-        assert!(compare(renamed.text(), &ptx).is_err());
+            text(&RAW.replace("entry k(", "entry l(").replace("name=k", "name=l"), "rustc 1");
+        assert!(compare(&renamed, &ptx).is_err());
     }
 
     #[test]

@@ -204,7 +204,8 @@ impl<'m> Kernel<'m> {
         // Each specialisation is a module of its own, and would have variables of its own.
         let variables = self.module.constant.iter().chain(&self.module.global);
         let names = || self.reached.iter().flat_map(|f| &f.body).flat_map(Statement::names);
-        let used = variables.map(|array| &array.name).find(|name| names().any(|word| word == *name));
+        let used =
+            variables.map(|array| &array.name).find(|name| names().any(|word| word == *name));
         if let (Some(name), false) = (used, declaration.constants.is_empty()) {
             problems.push(format!(
                 "it has constants and uses the variable `{name}`: kernels that share variables are \
@@ -371,6 +372,28 @@ mod tests {
     fn changed(from: &str, to: &str) -> String {
         assert_eq!(GOOD.matches(from).count(), 1, "`{from}` must stand once in the good kernel");
         GOOD.replace(from, to)
+    }
+
+    #[test]
+    fn constants_are_declared_used_and_as_they_stand() {
+        let with = |declared: &str, code: &str| {
+            changed("params=", &format!("{declared}params="))
+                .replace("bar.warp.sync 	-1;", &format!("bar.warp.sync 	-1; {code}"))
+        };
+        let place = "mov.u32 %r9, /* simt.constant a */ 0;";
+        assert_eq!(problems(&with("constants=a:0|1 ", place)), Vec::<String>::new());
+        breaks(&with("", place), "constant `a`, which is not declared");
+        breaks(&with("constants=a:0|1 ", ""), "by which no instruction is told");
+        breaks(&with("constants=a:1|0 ", place), "whose first value is `1`");
+        let word = "cvt.rn/* simt.constant half */.bf16x2.f32 %r1, %r2, %r3;";
+        assert_eq!(problems(&with("constants=half:bf16|f16 ", word)), Vec::<String>::new());
+        let with_variable = with("constants=a:0|1 ", place)
+            .replace("st.global.b32 	[%rd1], %r4;", "st.global.b32 [COUNT], %r4;")
+            .replace(
+                ".address_size 64",
+                ".address_size 64\n.visible .global .align 4 .b8 COUNT[4];",
+            );
+        breaks(&with_variable, "has constants and uses the variable `COUNT`");
     }
 
     #[test]

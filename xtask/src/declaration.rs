@@ -152,7 +152,8 @@ fn constants(value: &str) -> Result<Vec<(String, Vec<String>)>> {
     let constant = |text: &str| {
         let (name, values) = text.split_once(':')?;
         let values = values.split('|').map(str::to_owned).collect::<Vec<_>>();
-        let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let is_word =
+            |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_');
         (is_word(name) && values.iter().all(|value| is_word(value)))
             .then(|| (name.to_owned(), values))
     };

@@ -6,7 +6,7 @@
 mod finding;
 
 use std::{
-    fmt, fs, io,
+    fmt, fs,
     path::Path,
     process::{Command, Stdio},
 };
@@ -17,7 +17,7 @@ pub use self::finding::Verdict;
 use self::finding::{Line, Status};
 use crate::{
     build_ptx,
-    builder::compiler_of,
+    builder::{compiler_of, ptx_files},
     debian,
     environment::{cargo, keep_target, output, say, shown, target_folder},
     listing::sass,
@@ -47,8 +47,8 @@ pub fn run(root: &Path, options: Options) -> Verdict {
     tell(&tool(&ptxas::TOOL, root, "registers and spills", "cargo xtask build-ptx --fetch-ptxas"));
     tell(&tool(&sass::TOOL, root, "machine code", "cargo xtask inspect KERNEL --fetch"));
     for target in build_ptx::TARGETS {
-        let name = format!("{}/{}", build_ptx::FOLDER, build_ptx::file_name(target));
-        tell(&committed(&name, fs::read_to_string(root.join(&name))));
+        let name = format!("{}/{}", build_ptx::FOLDER, target.cpu());
+        tell(&committed(&name, &root.join(&name)));
     }
     // What is built and downloaded, PTX while it is built, PTX that is done.
     let target = target_folder(root);
@@ -142,22 +142,30 @@ fn tool(tool: &Tool, root: &Path, what_for: &str, fetch: &str) -> Line {
     }
 }
 
-/// A file of the committed PTX.
-fn committed(name: &str, text: io::Result<String>) -> Line {
-    let read = text.map_err(anyhow::Error::from).and_then(|text| Ok((Module::parse(&text)?, text)));
+/// The committed PTX for a target.
+fn committed(name: &str, folder: &Path) -> Line {
     let restore = "`git checkout gpu/ptx`, or `cargo xtask build-ptx`";
-    match read {
-        Ok((module, text)) if module.kernels().next().is_some() => Line::ok(
-            name,
-            format!(
-                "PTX {}, {} kernels, by {}",
-                module.version,
-                module.kernels().count(),
-                compiler_of(&text).unwrap_or("an unnamed compiler")
-            ),
-        ),
-        Ok(_) => Line::new(Status::Fail, name, "there is no kernel in it", restore),
-        Err(error) => Line::new(Status::Fail, name, format!("{error:#}"), restore),
+    let (mut kernels, mut found) = (0, None);
+    for path in ptx_files(folder) {
+        let read = fs::read_to_string(&path).map_err(anyhow::Error::from);
+        match read.and_then(|text| Ok((Module::parse(&text)?, text))) {
+            Ok((module, text)) if module.kernels().next().is_some() => {
+                kernels += module.kernels().count();
+                let compiler = compiler_of(&text).unwrap_or("an unnamed compiler").to_owned();
+                found = Some((module.version, compiler));
+            }
+            Ok(_) => {
+                let what = format!("there is no kernel in {}", path.display());
+                return Line::new(Status::Fail, name, what, restore);
+            }
+            Err(error) => return Line::new(Status::Fail, name, format!("{error:#}"), restore),
+        }
+    }
+    match found {
+        Some((version, compiler)) => {
+            Line::ok(name, format!("PTX {version}, {kernels} kernels, by {compiler}"))
+        }
+        None => Line::new(Status::Fail, name, "there is no PTX in it", restore),
     }
 }
 
@@ -306,12 +314,22 @@ mod tests {
 
     #[test]
     fn committed_ptx_is_read() {
+        let folder = std::env::temp_dir().join(format!("xtask-ptx-{}", std::process::id()));
+        let line = |texts: &[&str]| {
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).unwrap();
+            for (number, text) in texts.iter().enumerate() {
+                fs::write(folder.join(format!("{number}.ptx")), text).unwrap();
+            }
+            committed("f", &folder)
+        };
         let good = ".version 8.3\n.target sm_90a\n.entry k()\n{ ret; }\n";
-        let line = committed("f", Ok(good.into()));
-        assert_eq!(line, Line::ok("f", "PTX 8.3, 1 kernels, by an unnamed compiler"));
-        assert_eq!(committed("f", Ok(".version 8.3\n".into())).status, Status::Fail);
-        assert_eq!(committed("f", Ok(".entry k() { ret;".into())).status, Status::Fail);
-        let missing = committed("f", Err(io::Error::from(io::ErrorKind::NotFound)));
-        assert!(missing.status == Status::Fail && missing.found.contains("not found"), "{missing}");
+        let found = "PTX 8.3, 2 kernels, by an unnamed compiler";
+        assert_eq!(line(&[good, good]), Line::ok("f", found));
+        for texts in [&[good, ".version 8.3\n"][..], &[".entry k() { ret;"], &[]] {
+            assert_eq!(line(texts).status, Status::Fail, "{texts:?}");
+        }
+        fs::remove_dir_all(folder.clone()).unwrap();
+        assert_eq!(committed("f", &folder).status, Status::Fail);
     }
 }

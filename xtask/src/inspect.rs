@@ -11,7 +11,9 @@ use anyhow::{Context, Result, bail};
 
 use self::report::{Report, View};
 use crate::{
-    Target, build_ptx, check,
+    Target, build_ptx,
+    builder::{VARIABLES, ptx_files},
+    check,
     environment::say,
     listing::sass::Nvdisasm,
     ptx::{Function, Module},
@@ -77,11 +79,11 @@ pub fn target(name: &str) -> Result<Target> {
 /// # Errors
 /// [`UnknownKernel`]; where the committed file or what a tool wrote cannot be read.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let file = format!("{}/{}", build_ptx::FOLDER, build_ptx::file_name(options.target));
+    let file = file(root, options)?;
     let text =
         fs::read_to_string(root.join(&file)).with_context(|| format!("cannot read {file}"))?;
     let module = Module::parse(&text).with_context(|| format!("cannot read {file}"))?;
-    let kernel = kernel(&module, &options.kernel, &file)?;
+    let kernel = module.function(&options.kernel).context("its file is without it")?;
     let ptx =
         View::of_ptx(&text, kernel).with_context(|| format!("{file}: kernel `{}`", kernel.name))?;
     let machine = Machine::of(root, &text, kernel, options)?;
@@ -95,12 +97,32 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     })
 }
 
-fn kernel<'m>(module: &'m Module, name: &str, file: &str) -> Result<&'m Function, UnknownKernel> {
-    module.kernels().find(|kernel| kernel.name == name).ok_or_else(|| UnknownKernel {
-        name: name.into(),
-        file: file.into(),
-        known: module.kernels().map(|kernel| kernel.name.clone()).collect(),
-    })
+/// The file of a kernel for a target, or, where that has none, for an older one.
+fn file(root: &Path, options: &Options) -> Result<String> {
+    let older = build_ptx::TARGETS.into_iter().rev();
+    let older = older.skip_while(|target| *target != options.target);
+    let mut known = Vec::new();
+    for target in older {
+        for path in ptx_files(&root.join(build_ptx::FOLDER).join(target.cpu())) {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let name = format!("{}/{}", build_ptx::FOLDER, build_ptx::file_name(target, &stem));
+            // Several kernels are in one file.
+            let kernels = match stem == VARIABLES {
+                true => Module::parse(&fs::read_to_string(&path)?)?
+                    .kernels()
+                    .map(|kernel| kernel.name.clone())
+                    .collect(),
+                false => vec![stem],
+            };
+            if kernels.contains(&options.kernel) {
+                return Ok(name);
+            }
+            known.extend(kernels);
+        }
+    }
+    known.sort();
+    let file = format!("{}/{}", build_ptx::FOLDER, options.target.cpu());
+    Err(UnknownKernel { name: options.kernel.clone(), file, known }.into())
 }
 
 /// What NVIDIA's tools say of a kernel, as far as they are there.
@@ -159,10 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_kernel_or_target_is_told_what_there_is() {
-        let module = Module::parse(".entry k()\n{ ret; }").unwrap();
-        let error = kernel(&module, "l", "gpu.ptx").unwrap_err().to_string();
-        assert_eq!(error, "gpu.ptx has no kernel `l`: there are k");
+    fn an_unknown_target_is_told_what_there_is() {
         assert_eq!(target("sm_80").unwrap(), Target::SM_80);
         assert!(target("sm_70").unwrap_err().to_string().contains("sm_80, sm_90a"));
     }

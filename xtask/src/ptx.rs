@@ -22,6 +22,17 @@ pub struct Module {
     pub constant: Vec<Array>,
     /// Variables in global memory.
     pub global: Vec<Array>,
+    /// Everything but kernels and what the file begins with: variables, functions, declarations of either.
+    pub others: Vec<Other>,
+}
+
+/// A variable, a function, or a declaration of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// Its name.
+    pub name: String,
+    /// Where it stands in the text, to its last `;` or closing brace.
+    pub text: Range<usize>,
 }
 
 /// A kernel (`.entry`) or a function (`.func`) with its body.
@@ -88,15 +99,24 @@ impl Module {
         let mut rest = 0..code.len();
         while let Some(item) = next_item(&code, &mut rest)? {
             let head = code[item.head.clone()].trim();
+            if item.body.is_none()
+                && let Some(name) = declared_name(head)
+            {
+                module.others.push(Other { name: name.into(), text: item.head.start..rest.start });
+            }
             let place = || format!("line {}", line_at(&code, item.head.start));
             if let Some(version) = head.strip_prefix(".version") {
                 module.version = version.trim().into();
             } else if let Some(target) = head.strip_prefix(".target") {
                 module.target = target.trim().into();
             } else if let Some(body) = item.body {
-                module
-                    .functions
-                    .push(function(text, &code, item.head.clone(), body).with_context(place)?);
+                let function =
+                    function(text, &code, item.head.clone(), body).with_context(place)?;
+                if !function.is_kernel {
+                    let (name, text) = (function.name.clone(), function.text.clone());
+                    module.others.push(Other { name, text });
+                }
+                module.functions.push(function);
             } else if let Some(array) = array(head, ".shared") {
                 module.shared.push(array);
             } else if let Some(array) = array(head, ".const") {
@@ -194,6 +214,26 @@ fn line_at(code: &str, offset: usize) -> usize {
 struct Item {
     head: Range<usize>,
     body: Option<Range<usize>>,
+}
+
+/// The name that a declaration at the top level is of; `None` for `.version` and its like.
+fn declared_name(head: &str) -> Option<&str> {
+    if let Some((_, rest)) = head.split_once(".func") {
+        // A result comes in parentheses before the name.
+        let rest = rest.trim_start();
+        let rest = match rest.starts_with('(') {
+            true => rest.split_once(')')?.1,
+            false => rest,
+        };
+        return rest.split(|c: char| c.is_whitespace() || c == '(').find(|word| !word.is_empty());
+    }
+    let memory = [".global", ".const", ".shared"];
+    let declaration = head.split('=').next()?.trim_end();
+    let words = || declaration.split_whitespace();
+    if !words().any(|word| memory.contains(&word)) {
+        return None;
+    }
+    words().last()?.split('[').next()
 }
 
 /// Takes the next item off `rest`.

@@ -225,9 +225,11 @@ fn jobs(ptx: &Ptx, cores: usize) -> Vec<Job<'_>> {
         }
     }
     // The longest first.
-    let together = parts
-        .into_iter()
-        .map(|((_, level, _), kernels)| Job { kernels, constants: Vec::new(), level });
+    let together = parts.into_iter().map(|((_, level, _), kernels)| Job {
+        kernels,
+        constants: Vec::new(),
+        level,
+    });
     together.chain(jobs).collect()
 }
 

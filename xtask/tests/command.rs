@@ -43,9 +43,9 @@ impl Workspace {
     fn new(name: &str) -> Workspace {
         let root = env::temp_dir().join(format!("xtask-command-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
-        fs::create_dir_all(root.join("gpu/ptx")).unwrap();
+        fs::create_dir_all(root.join("gpu/ptx/sm_90a")).unwrap();
         fs::write(root.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\n").unwrap();
-        fs::write(root.join("gpu/ptx/gpu.sm_90a.ptx"), PTX).unwrap();
+        fs::write(root.join("gpu/ptx/sm_90a/k.ptx"), PTX).unwrap();
         Workspace(root)
     }
 
@@ -150,10 +150,7 @@ fn a_closed_pipe_is_no_error() {
 fn usage_errors() {
     let workspace = Workspace::new("usage");
     for (args, words) in [
-        (
-            &["inspect", "tiled17"][..],
-            "gpu/ptx/gpu.sm_90a.ptx has no kernel `tiled17`: there are k",
-        ),
+        (&["inspect", "tiled17"][..], "gpu/ptx/sm_90a has no kernel `tiled17`: there are k"),
         (&["inspect"], "inspect which kernel?"),
         (&["inspect", "k", "l"], "\"l\""),
         (&["inspect", "k", "--target", "sm_70"], "sm_80, sm_90a"),
@@ -236,8 +233,8 @@ fn doctor_where_host_cannot_be_built() {
     let status = |name: &str| lines.iter().find(|l| l["name"] == name).unwrap()["status"].clone();
     for (name, expected) in [
         ("ptxas", "ok"),
-        ("gpu/ptx/gpu.sm_90a.ptx", "ok"),
-        ("gpu/ptx/gpu.sm_80.ptx", "fail"),
+        ("gpu/ptx/sm_90a", "ok"),
+        ("gpu/ptx/sm_80", "fail"),
         ("write access to target", "ok"),
         ("write access to gpu/ptx", "ok"),
         ("compiler in target", "absent"),

@@ -181,7 +181,10 @@ mod tests {
     fn what_is_not_declared_or_not_allowed_is_named() {
         let refused = |said: Constants| resolve(DECLARED, &said).unwrap_err();
         let none = Constants::NONE;
-        assert_eq!(refused(none.with("stages", 3)), "constant stages = 3: the kernel has steps, half");
+        assert_eq!(
+            refused(none.with("stages", 3)),
+            "constant stages = 3: the kernel has steps, half"
+        );
         assert_eq!(refused(none.with("steps", 5)), "constant steps = 5: may be 4, 8");
         assert_eq!(refused(none.with("half", 0)), "constant half = 0: may be bf16, f16");
         let twice = none.with("steps", 8).with("steps", 8);

@@ -80,11 +80,9 @@ pub mod pipeline;
 mod size;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use cpu::{check, check::Order, checked, device, symbol, symbol::Symbol};
+pub use constants::{ConstantDeclaration, Constants, MOST_CONSTANTS, MOST_SPECIALISATIONS, Value};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use constants::{
-    ConstantDeclaration, Constants, MOST_CONSTANTS, MOST_SPECIALISATIONS, Value,
-};
+pub use cpu::{check, check::Order, checked, device, symbol, symbol::Symbol};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kernel::*;
 #[cfg(not(target_arch = "nvptx64"))]

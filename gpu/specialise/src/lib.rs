@@ -122,15 +122,18 @@ mod tests {
         let all = [("major", "0"), half, half, ("major", "0"), ("half", "bf16x2")];
         assert_eq!(found, all);
         assert_eq!(places("/* simt.constant open").count(), 0);
-        assert_eq!(places("/* simt.constant last */ 1").map(|p| p.value).collect::<Vec<_>>(), ["1"]);
+        assert_eq!(
+            places("/* simt.constant last */ 1").map(|p| p.value).collect::<Vec<_>>(),
+            ["1"]
+        );
     }
 
     #[test]
     fn values_take_the_places_and_nothing_else_changes() {
-        let text = specialise(TEXT, &[constant("major", "0", "1"), constant("half", "bf16", "f16")]);
-        let wanted = TEXT
-            .replace("major */ 0", "major */ 1")
-            .replace("half */.bf16", "half */.f16");
+        let text =
+            specialise(TEXT, &[constant("major", "0", "1"), constant("half", "bf16", "f16")]);
+        let wanted =
+            TEXT.replace("major */ 0", "major */ 1").replace("half */.bf16", "half */.f16");
         assert_eq!(text, wanted);
         assert!(text.contains("half */.f16x2.f32"), "{text}");
         assert_eq!(specialise(TEXT, &[constant("other", "0", "1")]), TEXT);

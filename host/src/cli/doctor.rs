@@ -164,12 +164,12 @@ impl<W: Write> Report<'_, W> {
         Ok(count.unwrap_or(0))
     }
 
-    /// Each PTX file against the driver's version. A file that no device here takes may need a newer one.
+    /// Each kind of PTX against the driver's version. One that no device here takes may need a newer one.
     fn ptx(&mut self, devices: &[&Device]) -> Result<(), Failure> {
         let Ok(driver) = Device::cuda_version() else { return Ok(()) };
         for ptx in [ptx::SM_80, ptx::SM_90A] {
             let takers: Vec<_> =
-                devices.iter().filter(|d| d.ptx_file() == Some(ptx.file)).collect();
+                devices.iter().filter(|d| d.ptx_file() == Some(ptx.target)).collect();
             self.tell(against_driver(ptx, driver, !takers.is_empty()))?;
         }
         Ok(())
@@ -261,7 +261,7 @@ fn advice(error: &Error) -> &'static str {
 
 /// A PTX file against the CUDA version of the driver.
 fn against_driver(ptx: Ptx, driver: (u32, u32), is_taken: bool) -> Line {
-    let (name, driver_text) = (format!("PTX {}", ptx.file), Version(driver));
+    let (name, driver_text) = (format!("PTX {}", ptx.target), Version(driver));
     let (Some(version), Some(needed)) = (ptx.version(), ptx.cuda_needed()) else {
         let found = "which driver it needs is not known";
         return Line::warn(name, found, "this version of PTX is newer than this program");

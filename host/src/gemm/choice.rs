@@ -447,7 +447,11 @@ fn is_predictable(name: &str, shape: Shape) -> bool {
 }
 
 /// The time that a kernel is predicted to take, in microseconds.
-fn predict<T: Taken, O: Taken>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> Option<f64> {
+fn predict<T: Taken, O: Taken>(
+    kernel: &Kernel<T, O>,
+    request: &Request,
+    target: &Target,
+) -> Option<f64> {
     let name = kernel.entry.name();
     let speed = match name.starts_with("gemm_mma_") {
         // Hopper has faster units.
@@ -552,7 +556,11 @@ fn split_k<T: Taken, O: Taken>(kernel: &Kernel<T, O>, request: &Request, target:
     }
 }
 
-fn candidate<T: Taken, O: Taken>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Candidate {
+fn candidate<T: Taken, O: Taken>(
+    kernel: Kernel<T, O>,
+    request: &Request,
+    target: &Target,
+) -> Candidate {
     Candidate {
         entry: kernel.entry,
         ineligible: ineligible(&kernel, request, target),
@@ -611,7 +619,11 @@ pub(super) fn choose_kernel<T: Scalar<O>, O: Output>(
 }
 
 /// The kernel that was asked for, if it may run.
-fn named<T: Taken, O: Taken>(kernel: Kernel<T, O>, request: &Request, target: &Target) -> Result<Kernel<T, O>> {
+fn named<T: Taken, O: Taken>(
+    kernel: Kernel<T, O>,
+    request: &Request,
+    target: &Target,
+) -> Result<Kernel<T, O>> {
     match ineligible(&kernel, request, target) {
         None => Ok(kernel),
         Some(why) => Err(Error::argument("kernel", kernel.entry.name(), why.to_string())),

@@ -65,9 +65,9 @@ pub use choice::{
 };
 pub use launch::Launch;
 pub use prepared::PreparedMatrix;
-pub use scalar::{Output, Scalar};
 #[doc(hidden)]
 pub use scalar::Text;
+pub use scalar::{Output, Scalar};
 
 use simt::Limits;
 

@@ -25,7 +25,9 @@ impl<O: Pod + Taken<As: Pod>> Output for O {}
 
 /// The type of a product's operands, with the type of its C and bias: f32 or f64, and C of the same; [`Bf16`] or [`F16`],
 /// and C of that or of f32.
-pub trait Scalar<O: Output = Self>: BoxElement + Taken<As: BoxElement> + Send + Sync + private::Sealed<O> {
+pub trait Scalar<O: Output = Self>:
+    BoxElement + Taken<As: BoxElement> + Send + Sync + private::Sealed<O>
+{
     /// Its name: `f32`, `bf16 with C of f32`.
     const NAME: &'static str;
 

@@ -292,7 +292,11 @@ pub(super) fn sides<T: Taken, O: Taken>(
 }
 
 /// Those of a request that has been put before the kernel in that way.
-fn sides_of<T: Taken, O: Taken>(product: &TensorProduct<T, O>, way: Orientation, given: &Request) -> [Sides; 2] {
+fn sides_of<T: Taken, O: Taken>(
+    product: &TensorProduct<T, O>,
+    way: Orientation,
+    given: &Request,
+) -> [Sides; 2] {
     let (shape, [a, b, _]) = (given.shape, given.strides);
     sides(product, way, [shape.m(), shape.n(), shape.k()], [a, b])
 }
@@ -456,7 +460,10 @@ pub(super) fn is_narrow_alone<T: Taken, O: Taken>(
 
 /// Does a kernel take A in classes whose rows begin at multiples of sixteen bytes as they are? By one map they come as fast, of fewer
 /// tiles (measured of 3000 x 3000 x 3000, 4096 x 4096 x 4104, 8192 x 8192 x 8200, in tf32 of 4096 x 4096 x 4100).
-pub(super) fn needs_no_classes<T: Taken, O: Taken>(product: &TensorProduct<T, O>, given: &Request) -> bool {
+pub(super) fn needs_no_classes<T: Taken, O: Taken>(
+    product: &TensorProduct<T, O>,
+    given: &Request,
+) -> bool {
     let [pitch, step] = given.strides[0];
     let is_even = given.aligned[0] && step == 1 && pitch.is_multiple_of(unit::<T>());
     product.kernel.shifts_a() && is_even

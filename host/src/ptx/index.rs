@@ -52,13 +52,7 @@ impl<'a> Index<'a> {
         Index { text, kernels, declarations }
     }
 
-    /// The line with which a kernel declares itself; `None` where the text does not have it.
-    pub(crate) fn declaration(&self, kernel: &str) -> Option<&'a str> {
-        self.declarations.get(kernel).copied()
-    }
-
     /// What its kernels say of themselves, by name.
-    #[cfg(feature = "cuda")]
     pub(crate) fn declarations(&self) -> HashMap<String, String> {
         let owned = |(name, of): (&&str, &&str)| ((*name).to_owned(), (*of).to_owned());
         self.declarations.iter().map(owned).collect()
@@ -75,7 +69,6 @@ fn declares<'a>(line: &'a str, declarations: &mut HashMap<&'a str, &'a str>) {
     }
 }
 
-#[cfg(feature = "cuda")]
 impl<'a> Index<'a> {
     /// What stands before, between and after the kernels: one part more than there are kernels.
     pub(super) fn outside(&self) -> impl Iterator<Item = &'a str> {
@@ -100,9 +93,10 @@ mod tests {
                     \t// simt.kernel name=one first \n// simt.kernel name=one second\n}\n\
                     .visible .entry open(\n{\n\t// simt.kernel name=open the last";
         let index = Index::new(text);
-        assert_eq!(index.declaration("one"), Some("simt.kernel name=one first"));
-        assert_eq!(index.declaration("open"), Some("simt.kernel name=open the last"));
-        assert_eq!(index.declaration("on"), None);
+        let declared = |kernel: &str| index.declarations().get(kernel).cloned();
+        assert_eq!(declared("one").as_deref(), Some("simt.kernel name=one first"));
+        assert_eq!(declared("open").as_deref(), Some("simt.kernel name=open the last"));
+        assert_eq!(declared("on"), None);
         // What no line closes is no kernel.
         assert_eq!(index.kernels.iter().map(|kernel| kernel.name).collect::<Vec<_>>(), ["one"]);
         assert_eq!(index.kernels[0].place, 31..text.find(".visible .entry open").unwrap());

@@ -1,44 +1,52 @@
 //! The kernels' PTX, as committed, and which of it a device takes.
 
-#[cfg_attr(
-    not(feature = "cuda"),
-    allow(dead_code, reason = "kernels are taken out for GPUs alone")
-)]
+#[cfg(feature = "cuda")]
 mod index;
 #[cfg(feature = "cuda")]
 pub(crate) mod split;
 
-use std::{fmt, sync::OnceLock};
+use std::ops::Range;
 
 use simt::{Constants, Declaration};
 
 use crate::error::{Error, Result};
+#[cfg(feature = "cuda")]
 pub(crate) use index::Index;
 
-/// The kernels compiled for one kind of device.
-#[derive(Clone, Copy)]
+/// The kernels compiled for one kind of device: a file a kernel, which are packed.
+#[derive(Clone, Copy, Debug)]
 pub struct Ptx {
-    /// The file's name in `gpu/ptx/`.
-    pub file: &'static str,
-    /// Its text.
-    pub text: &'static str,
-    /// What is where in the text, once somebody has asked.
-    index: &'static OnceLock<Index<'static>>,
+    /// Its folder in `gpu/ptx/`.
+    pub target: &'static str,
+    files: &'static [File],
 }
 
-/// The file of that name in `gpu/ptx/`.
-macro_rules! file {
-    ($name:literal) => {{
-        static INDEX: OnceLock<Index<'static>> = OnceLock::new();
-        Ptx { file: $name, text: include_str!(concat!("../../../gpu/ptx/", $name)), index: &INDEX }
-    }};
+/// A file: one kernel, or several that share variables.
+#[derive(Debug)]
+struct File {
+    /// Their names, and the lines with which they declare themselves.
+    kernels: &'static [(&'static str, &'static str)],
+    /// Where it is in [`PACKED`].
+    packed: Range<usize>,
+    /// Bytes of its text.
+    len: usize,
 }
 
-/// For Hopper, with the instructions that only compute capability 9.0 has.
-pub static SM_90A: Ptx = file!("gpu.sm_90a.ptx");
+/// All files, one behind the other (`build.rs`).
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ptx.lz4"));
+
+/// What is where in them.
+mod files {
+    use super::File;
+
+    include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
+}
+
+/// For Hopper, with the instructions that only compute capability 9.0 has: the kernels that need it.
+pub static SM_90A: Ptx = Ptx { target: "sm_90a", files: files::SM_90A };
 
 /// For Ampere and everything after it.
-pub static SM_80: Ptx = file!("gpu.sm_80.ptx");
+pub static SM_80: Ptx = Ptx { target: "sm_80", files: files::SM_80 };
 
 /// What ptxas made of these files, as `cargo xtask build-ptx` wrote it down.
 static RESOURCES: &str = include_str!("../../../gpu/ptx/resources.tsv");
@@ -72,22 +80,14 @@ pub(crate) fn values(
     Some(declaration.resolve(constants).ok()?.iter().zip(default.iter()).map(constant).collect())
 }
 
-impl fmt::Debug for Ptx {
-    /// Its name: the text has tens of megabytes.
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_struct("Ptx").field("file", &self.file).finish_non_exhaustive()
-    }
-}
-
 impl Ptx {
     /// What a kernel of this file takes with these constants; `None` where ptxas was not there to say so when the file was made, or
     /// where it has no such constants.
     pub fn resources(&self, declaration: &Declaration, constants: &Constants) -> Option<Resources> {
         let kernel = &specialise::name(declaration.name, &values(declaration, constants)?);
-        let target = self.file.split('.').nth(1)?;
         let mut rows = RESOURCES.lines().map(|line| line.split('\t').collect::<Vec<_>>());
         rows.find_map(|row| match row[..] {
-            [of, name, registers, shared] if (of, name) == (target, kernel) => {
+            [of, name, registers, shared] if (of, name) == (self.target, kernel) => {
                 Some(Resources { registers: registers.parse().ok()?, shared: shared.parse().ok()? })
             }
             _ => None,
@@ -106,9 +106,9 @@ impl Ptx {
         }
     }
 
-    /// Where a device that takes this file has a kernel from: this file or, where only the other has it, that for every device.
+    /// Where a device that takes this has a kernel from: this, or, where only that has it, what is for every device.
     pub fn with(self, kernel: &str) -> Ptx {
-        match self.declaration(kernel).is_none() && SM_80.declaration(kernel).is_some() {
+        match self.file(kernel).is_none() && SM_80.file(kernel).is_some() {
             true => SM_80,
             false => self,
         }
@@ -116,33 +116,68 @@ impl Ptx {
 
     /// The PTX version that it is written in (major, minor).
     pub fn version(&self) -> Option<(u32, u32)> {
-        let version = self.text.lines().find_map(|line| line.strip_prefix(".version "))?;
-        let (major, minor) = version.trim().split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
+        version_of(&self.files.first()?.text())
     }
 
     /// The oldest CUDA version (major, minor) whose drivers take that PTX, for versions from 7.0 to 9.1.
-    ///
-    /// After NVIDIA, *Parallel Thread Execution ISA*, "PTX Release History": CUDA brings one with each
-    /// release, but 12.6 brought none.
     pub fn cuda_needed(&self) -> Option<(u32, u32)> {
-        match self.version()? {
-            (7, minor @ 0..=8) => Some((11, minor)),
-            (8, minor @ 0..=5) => Some((12, minor)),
-            (8, minor @ 6..=8) => Some((12, minor + 1)),
-            (9, minor @ 0..=1) => Some((13, minor)),
-            _ => None,
-        }
+        cuda_of(self.version()?)
     }
 
-    /// The line with which a kernel in this file declares itself; `None` where the file does not have it.
+    /// The line with which a kernel declares itself; `None` where there is no such kernel.
     pub fn declaration(&self, kernel: &str) -> Option<&'static str> {
-        self.index().declaration(kernel)
+        let mut kernels = self.file(kernel)?.kernels.iter();
+        kernels.find(|(name, _)| *name == kernel).map(|(_, declaration)| *declaration)
     }
 
-    /// What is where in its text.
-    pub(crate) fn index(&self) -> &'static Index<'static> {
-        self.index.get_or_init(|| Index::new(self.text))
+    /// The text of a kernel's file, which is all that the driver needs to load it; `None` where there is no such kernel.
+    pub fn text(&self, kernel: &str) -> Option<String> {
+        self.file(kernel).map(File::text)
+    }
+
+    /// Is a kernel in one file with others, with which it shares variables?
+    #[cfg(feature = "cuda")]
+    pub(crate) fn shares_variables(&self, kernel: &str) -> bool {
+        self.file(kernel).is_some_and(|file| file.kernels.len() > 1)
+    }
+
+    /// The text of the kernels that share variables.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn variables() -> Option<String> {
+        SM_80.files.iter().find(|file| file.kernels.len() > 1).map(File::text)
+    }
+
+    fn file(&self, kernel: &str) -> Option<&'static File> {
+        self.files.iter().find(|file| file.kernels.iter().any(|(name, _)| *name == kernel))
+    }
+}
+
+impl File {
+    fn text(&self) -> String {
+        let text = lz4_flex::block::decompress(&PACKED[self.packed.clone()], self.len);
+        let text = text.ok().and_then(|text| String::from_utf8(text).ok());
+        text.expect("this program's build has packed it")
+    }
+}
+
+/// The PTX version (major, minor) that a text is written in.
+fn version_of(text: &str) -> Option<(u32, u32)> {
+    let version = text.lines().find_map(|line| line.strip_prefix(".version "))?;
+    let (major, minor) = version.trim().split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The oldest CUDA version whose drivers take a PTX version.
+///
+/// After NVIDIA, *Parallel Thread Execution ISA*, "PTX Release History": CUDA brings one with each
+/// release, but 12.6 brought none.
+fn cuda_of(version: (u32, u32)) -> Option<(u32, u32)> {
+    match version {
+        (7, minor @ 0..=8) => Some((11, minor)),
+        (8, minor @ 0..=5) => Some((12, minor)),
+        (8, minor @ 6..=8) => Some((12, minor + 1)),
+        (9, minor @ 0..=1) => Some((13, minor)),
+        _ => None,
     }
 }
 
@@ -150,33 +185,32 @@ impl Ptx {
 mod tests {
     use super::*;
 
-    /// The files, and the compute capability that each is for, without its dot.
-    const FILES: [(Ptx, u32); 2] = [(SM_80, 80), (SM_90A, 90)];
-
-    /// Is a kernel in the file for that compute capability?
-    pub(super) fn is_in(declaration: &Declaration, arch: u32) -> bool {
-        // Hopper has faster ones than these, and takes them from the file for every device.
-        let is_for_all = arch > 80 && declaration.name.starts_with("gemm_mma_");
-        declaration.arch <= Some(arch) && !is_for_all
+    /// Where a kernel is: what needs no Hopper serves every device.
+    fn of(declaration: &Declaration) -> Ptx {
+        match declaration.arch {
+            None => SM_80,
+            Some(90) => SM_90A,
+            Some(arch) => panic!("there is nothing for {arch}"),
+        }
     }
 
     #[test]
-    fn a_device_gets_the_file_that_runs_on_it() {
-        let file = |capability| Ptx::for_device("a GPU", capability).map(|ptx| ptx.file);
-        assert_eq!(file((9, 0)).unwrap(), "gpu.sm_90a.ptx");
+    fn a_device_gets_what_runs_on_it() {
+        let target = |capability| Ptx::for_device("a GPU", capability).map(|ptx| ptx.target);
+        assert_eq!(target((9, 0)).unwrap(), "sm_90a");
         for capability in [(8, 0), (8, 9), (9, 1), (10, 0), (12, 0)] {
-            assert_eq!(file(capability).unwrap(), "gpu.sm_80.ptx", "{capability:?}");
+            assert_eq!(target(capability).unwrap(), "sm_80", "{capability:?}");
         }
-        let error = file((7, 5)).unwrap_err();
+        let error = target((7, 5)).unwrap_err();
         assert_eq!(error.exit_code(), 3);
         assert!(error.to_string().contains("7.5 is below 8.0"), "{error}");
     }
 
     #[test]
-    fn a_file_says_which_driver_it_needs() {
+    fn a_text_says_which_driver_it_needs() {
         assert_eq!((SM_80.version(), SM_80.cuda_needed()), (Some((7, 1)), Some((11, 1))));
         assert_eq!((SM_90A.version(), SM_90A.cuda_needed()), (Some((8, 3)), Some((12, 3))));
-        let needed = |text| Ptx { text, ..SM_80 }.cuda_needed();
+        let needed = |text| version_of(text).and_then(cuda_of);
         assert_eq!(needed("// by hand\n.version 8.6\n.target sm_90a"), Some((12, 7)));
         assert_eq!(needed(".version 9.0"), Some((13, 0)));
         for text in ["", ".version 8", ".version x.1", ".version 6.5", ".version 8.9"] {
@@ -186,49 +220,73 @@ mod tests {
 
     #[test]
     fn the_committed_files_declare_every_kernel_as_the_source_does() {
-        for entry in gpu::registry::KERNELS.iter() {
-            let wanted = entry.declaration().to_ptx_comment();
-            for (ptx, arch) in FILES {
-                let found = ptx.declaration(entry.declaration().name);
-                let wanted = is_in(entry.declaration(), arch).then_some(&*wanted);
-                assert_eq!(found, wanted, "{}: run cargo xtask build-ptx", ptx.file);
+        for design in gpu::registry::DESIGNS {
+            let declaration = design.declaration();
+            let wanted = declaration.to_ptx_comment();
+            for ptx in [SM_80, SM_90A] {
+                let wanted = (ptx.target == of(declaration).target).then_some(&*wanted);
+                let found = ptx.declaration(declaration.name);
+                assert_eq!(found, wanted, "{}: run cargo xtask build-ptx", ptx.target);
             }
         }
+        let files = [SM_80, SM_90A].into_iter().flat_map(|ptx| ptx.files);
+        let kernels = files.map(|file| file.kernels.len()).sum::<usize>();
+        assert_eq!(kernels, gpu::registry::DESIGNS.len(), "files of kernels that are gone");
     }
 
     #[test]
-    fn a_kernel_that_a_file_lacks_is_taken_from_the_one_for_every_device() {
-        let file = |ptx: Ptx, kernel| ptx.with(kernel).file;
-        assert_eq!(file(SM_90A, "gemm_mma_64x64"), SM_80.file);
-        assert_eq!(file(SM_80, "gemm_mma_64x64"), SM_80.file);
-        assert_eq!(file(SM_90A, "gemm_64"), SM_90A.file);
+    fn a_file_is_all_of_a_kernel() {
+        let sharing = ["constant_polynomial", "global_counter", "pointed_negation"];
+        for design in gpu::registry::DESIGNS {
+            let declaration = design.declaration();
+            let (ptx, name) = (of(declaration), declaration.name);
+            let text = ptx.text(name).unwrap();
+            let entries = text.matches(".visible .entry ").count();
+            assert_eq!(entries, if sharing.contains(&name) { 3 } else { 1 }, "{name}");
+            assert!(text.contains(&format!(".visible .entry {name}(")), "{name}");
+            assert_eq!(version_of(&text), ptx.version(), "{name}");
+            // Dynamic shared memory has an alignment that would be all kernels'.
+            let is_dynamic = text.contains(".extern .shared ");
+            assert_eq!(is_dynamic, declaration.dynamic_shared.is_some(), "{name}");
+        }
+        assert_eq!(SM_90A.text("no_such_kernel"), None);
+    }
+
+    #[test]
+    fn a_kernel_that_needs_no_hopper_is_taken_from_what_is_for_every_device() {
+        let target = |ptx: Ptx, kernel| ptx.with(kernel).target;
+        assert_eq!(target(SM_90A, "gemm_mma_64x64"), "sm_80");
+        assert_eq!(target(SM_80, "gemm_64"), "sm_80");
+        assert_eq!(target(SM_90A, "gemm_64"), "sm_80");
+        assert_eq!(target(SM_90A, "gemm_wgmma_64x64"), "sm_90a");
         // What is in none is missed in the device's own.
-        assert_eq!(file(SM_90A, "no_such_kernel"), SM_90A.file);
-        assert_eq!(file(SM_80, "gemm_wgmma_64x64"), SM_80.file);
+        assert_eq!(target(SM_90A, "no_such_kernel"), "sm_90a");
+        assert_eq!(target(SM_80, "gemm_wgmma_64x64"), "sm_80");
     }
 
     #[test]
-    fn the_resources_of_every_kernel_are_known_for_every_target() {
+    fn the_resources_of_every_kernel_are_known() {
         assert!(ptxas_release().split_once('.').is_some(), "{}", ptxas_release());
         for entry in gpu::registry::KERNELS.iter() {
-            for (ptx, _) in FILES.iter().filter(|(_, arch)| is_in(entry.declaration(), *arch)) {
-                let what = format!(
-                    "{} for {}: run cargo xtask build-ptx --fetch-ptxas",
-                    entry.name(),
-                    ptx.file
-                );
-                let Resources { registers, shared } = ptx.resources(entry.declaration(), &entry.constants()).expect(&what);
-                assert!((1..=255).contains(&registers), "{what}");
-                let declared = entry.declaration().shared;
-                match entry.declaration().dynamic_shared {
-                    None => assert!(declared.is_none_or(|declared| declared == shared as usize)),
-                    // What is before dynamic shared memory, which begins at a multiple of that, is left free.
-                    Some(_) => {
-                        // What is there without having been declared are mbarriers.
-                        let undeclared = usize::from(shared > 0);
-                        let declared = declared.unwrap_or(undeclared).next_multiple_of(1024);
-                        assert_eq!(shared as usize, declared, "{what}");
-                    }
+            let (declaration, constants) = (entry.declaration(), entry.constants());
+            let ptx = of(declaration);
+            let what = format!(
+                "{} for {}: run cargo xtask build-ptx --fetch-ptxas",
+                entry.name(),
+                ptx.target
+            );
+            let resources = ptx.resources(declaration, &constants);
+            let Resources { registers, shared } = resources.expect(&what);
+            assert!((1..=255).contains(&registers), "{what}");
+            let declared = declaration.shared;
+            match declaration.dynamic_shared {
+                None => assert!(declared.is_none_or(|declared| declared == shared as usize)),
+                // What is before dynamic shared memory, which begins at a multiple of that, is left free.
+                Some(_) => {
+                    // What is there without having been declared are mbarriers.
+                    let undeclared = usize::from(shared > 0);
+                    let declared = declared.unwrap_or(undeclared).next_multiple_of(1024);
+                    assert_eq!(shared as usize, declared, "{what}");
                 }
             }
         }

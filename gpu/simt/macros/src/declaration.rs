@@ -147,7 +147,9 @@ impl Parse for Constant {
             Values::Words(list.iter().map(ToString::to_string).collect())
         };
         let is_known_twice = match &values {
-            Values::Numbers(numbers) => (1..numbers.len()).any(|i| numbers[..i].contains(&numbers[i])),
+            Values::Numbers(numbers) => {
+                (1..numbers.len()).any(|i| numbers[..i].contains(&numbers[i]))
+            }
             Values::Words(words) => (1..words.len()).any(|i| words[..i].contains(&words[i])),
         };
         match is_known_twice {

@@ -163,7 +163,8 @@ impl<T: Number> Matrix<T> {
             let base = self.pointer().wrapping_add(start / N * N);
             let extents = [count, rows, cols + start % N];
             // SAFETY: as in `view`.
-            let map = unsafe { TensorMap::new(base.cast_const(), extents, [step, N * pitch], shape) };
+            let map =
+                unsafe { TensorMap::new(base.cast_const(), extents, [step, N * pitch], shape) };
             map.expect("cases are as TMA takes them").cast()
         }))
     }

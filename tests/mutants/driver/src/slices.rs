@@ -11,7 +11,7 @@ use gpu::{
     registry::CutParams,
 };
 use simt::{
-    Element, Bf16, F16, Kernel, LaunchConfig, checked,
+    Bf16, Element, F16, Kernel, LaunchConfig, checked,
     checked::{In, Out},
     device,
 };

@@ -19,7 +19,9 @@ use crate::{
     slices::{Slice, Split, split},
 };
 
-pub fn trials<T: Number + Taken, O: Number + Taken>(product: &'static TensorProduct<T, O>) -> Vec<Trial> {
+pub fn trials<T: Number + Taken, O: Number + Taken>(
+    product: &'static TensorProduct<T, O>,
+) -> Vec<Trial> {
     let view = |matrix: &mut Matrix<T>, _| matrix.view();
     let (map, rounded) = (Matrix::<T>::map, Matrix::<Tf32>::map);
     match product.kernel {
