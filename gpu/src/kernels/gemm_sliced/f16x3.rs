@@ -109,7 +109,7 @@ impl Kind for F16x3 {
         let number = (product, problem.products);
         let of_a = Scales::new::<A>(scales_a, number, problem.m, problem.k);
         let of_b = Scales::new::<B>(scales_b, number, problem.n, problem.k);
-        let certain = certain::<A, B, COLS>(problem, (of_a, of_b), (row, col));
+        let certain = certain::<COLS>(problem, (of_a, of_b), (row, col));
         [certain.least.to_bits(), certain.exact.into()]
     }
 
@@ -190,13 +190,13 @@ fn compute<
         let least = f32::from_bits(least);
         // By so much the tensor cores' sums are too small on average, where they are not exact.
         let more = 1 - exact;
-        let of_rows = of_a.patch::<A>(row, 0) as u32;
+        let of_rows = of_a.patch(row, 0) as u32;
         let of_cols: [u32; PATCHES] =
-            from_fn(|i| of_b.patch::<B>(col + (i * PATCH_ROWS) as u32, 0) as u32);
+            from_fn(|i| of_b.patch(col + (i * PATCH_ROWS) as u32, 0) as u32);
         // They come from the second-level cache while products are under way.
         let factors_of = |stage: u32| {
-            let of_row = of_a.exponent::<A>(of_rows, stage);
-            let exponents = of_cols.map(|col| of_row + of_b.exponent::<B>(col, stage));
+            let of_row = of_a.exponent(of_rows, stage);
+            let exponents = of_cols.map(|col| of_row + of_b.exponent(col, stage));
             exponents.map(|exponent| factor(exponent, more))
         };
         let mut factors: [f32; PATCHES] = factors_of(0);
@@ -235,8 +235,8 @@ fn compute<
             let number = (warp::shuffle(warp::ALL, product, 0), problem.products);
             let of_a = Scales::new::<A>(scales_a, number, problem.m, problem.k);
             let of_b = Scales::new::<B>(scales_b, number, problem.n, problem.k);
-            let [of_rows] = of_a.filled::<A, 1>(row, problem.k);
-            let of_cols = of_b.filled::<B, PATCHES>(col, problem.k);
+            let [of_rows] = of_a.filled::<1>(row, problem.k);
+            let of_cols = of_b.filled::<PATCHES>(col, problem.k);
             // (A register has no number that is computed.)
             filled = Filled { rows: 0, cols: 0 };
             let lane = thread::lane_id() as usize;

@@ -294,6 +294,8 @@ pub fn cut_f16x2(
 #[derive(Clone, Copy)]
 pub struct Scales<'a> {
     scales: &'a In<F16>,
+    /// Do rows (columns of B) lie side by side?
+    mn_major: bool,
     /// Patches before the matrix, across it, and down and across to the last.
     first: u32,
     across: u32,
@@ -311,16 +313,24 @@ impl<'a> Scales<'a> {
         size: u32,
         k: u32,
     ) -> Self {
-        let (down, across) = if L::is_mn_major() { patches(k, size) } else { patches(size, k) };
-        let last = (if L::is_mn_major() { across } else { down }) - 1;
+        let mn_major = L::is_mn_major();
+        let (down, across) = if mn_major { patches(k, size) } else { patches(size, k) };
+        let last = (if mn_major { across } else { down }) - 1;
         let of_matrix = down * across;
-        Scales { scales, first: matrix * of_matrix, across, last, patches: matrices * of_matrix }
+        Scales {
+            scales,
+            mn_major,
+            first: matrix * of_matrix,
+            across,
+            last,
+            patches: matrices * of_matrix,
+        }
     }
 
     /// The patch of 64 rows (columns of B) from `outer` on, below the last the last one's, and 64 steps of k.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    pub fn patch<L: Layout>(self, outer: u32, stage: u32) -> usize {
-        let (row, col) = if L::is_mn_major() {
+    pub fn patch(self, outer: u32, stage: u32) -> usize {
+        let (row, col) = if self.mn_major {
             (stage, (outer / PATCH_COLS as u32).min(self.last))
         } else {
             ((outer / PATCH_ROWS as u32).min(self.last), stage / (PATCH_COLS as u32 / 64))
@@ -331,8 +341,8 @@ impl<'a> Scales<'a> {
     /// The exponent of 64 steps of k, of 64 rows (columns of B) whose first patch is `first`; of zeros none.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    pub fn exponent<L: Layout>(self, first: u32, stage: u32) -> i32 {
-        let further = match L::is_mn_major() {
+    pub fn exponent(self, first: u32, stage: u32) -> i32 {
+        let further = match self.mn_major {
             true => stage * self.across,
             false => stage / const { PATCH_COLS as u32 / 64 },
         };
@@ -343,8 +353,8 @@ impl<'a> Scales<'a> {
     /// What is written of a patch, if it is not zero, and what it loses.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn of<L: Layout>(self, outer: u32, stage: u32) -> (Option<Scale>, f32) {
-        let at = 2 * self.patch::<L>(outer, stage);
+    fn of(self, outer: u32, stage: u32) -> (Option<Scale>, f32) {
+        let at = 2 * self.patch(outer, stage);
         let (scale, lost) = (self.scales[at].to_bits(), self.scales[at + 1].to_bits());
         (Scale::from_bits(scale.into()), f32::from_bits(u32::from(lost) << 16))
     }
@@ -353,9 +363,9 @@ impl<'a> Scales<'a> {
     /// of a warp come here.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    pub fn filled<L: Layout, const N: usize>(self, outer: u32, k: u32) -> [[u32; 4]; N] {
+    pub fn filled<const N: usize>(self, outer: u32, k: u32) -> [[u32; 4]; N] {
         let mut filled = [[0; 4]; N];
-        let deep = if L::is_mn_major() { 1 } else { const { PATCH_COLS as u32 / 64 } };
+        let deep = if self.mn_major { 1 } else { const { PATCH_COLS as u32 / 64 } };
         // All lanes go round as often, so that what is the same in all of them stays known to be.
         let (mut first_stage, stages) = (0, k.div_ceil(64));
         while first_stage < stages {
@@ -363,11 +373,11 @@ impl<'a> Scales<'a> {
             let stage = (first_stage + thread::lane_id() * deep).min(stages - 1);
             for i in 0..N {
                 let outer = outer + 64 * i as u32;
-                let first = match L::is_mn_major() {
+                let first = match self.mn_major {
                     true => ROWS_OF_HALF + outer as usize % PATCH_COLS / 16,
                     false => 0,
                 };
-                let patch = 2 * self.patches as usize + self.patch::<L>(outer, stage) * FILLED;
+                let patch = 2 * self.patches as usize + self.patch(outer, stage) * FILLED;
                 for j in 0..4 {
                     filled[i][j] |= u32::from(self.scales[patch + first + j].to_bits());
                 }
@@ -401,13 +411,13 @@ pub struct Certain {
 /// come here.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-pub fn certain<A: Layout, B: Layout, const COLS: usize>(
+pub fn certain<const COLS: usize>(
     problem: &Problem,
     (a, b): (Scales, Scales),
     (row, col): (u32, u32),
 ) -> Certain {
     let (mut smallest, mut largest, mut unit, mut least) = (i32::MAX, i32::MIN, 2 * 14, 0.0);
-    let size = if B::is_mn_major() { PATCH_COLS as u32 } else { PATCH_ROWS as u32 };
+    let size = if b.mn_major { PATCH_COLS as u32 } else { PATCH_ROWS as u32 };
     let end = (col + COLS as u32).min(problem.n);
     // All lanes go round as often, so that what is the same in all of them stays known to be.
     let (mut first_stage, stages) = (0, problem.k.div_ceil(64));
@@ -417,7 +427,7 @@ pub fn certain<A: Layout, B: Layout, const COLS: usize>(
         let stage = stage.min(stages - 1);
         let mut col = col;
         while col < end {
-            let ((a, lost_a), (b, lost_b)) = (a.of::<A>(row, stage), b.of::<B>(col, stage));
+            let ((a, lost_a), (b, lost_b)) = (a.of(row, stage), b.of(col, stage));
             // Zeros are right.
             let counts = is_one && a.is_some() && b.is_some();
             let (a, b) = (a.unwrap_or(Scale::NONE), b.unwrap_or(Scale::NONE));

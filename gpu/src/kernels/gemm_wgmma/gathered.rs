@@ -71,6 +71,8 @@ fn multiply<
         assert!(STAGES > GATHERING / team(TILE_ROWS, TILE_COLS), "one more stage is under way");
     }
     let mut tiles = dynamic_shared![T];
+    // Here, once: what follows from it is then computed before the loop over stages.
+    let (a_along_k, b_along_k) = (!A::is_mn_major(), !B::is_mn_major());
     let t = thread::thread_idx_x() as usize;
     // Through a shuffle, so that the compiler sees that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
@@ -88,19 +90,24 @@ fn multiply<
     grid::let_next_begin();
     grid::wait_for_earlier();
 
-    let rows_of = |(product, row, col): (u32, u32, u32), half: usize| {
+    // What is the same for all tiles is known before the first.
+    let of_half = |half: usize| {
         let Problem { m, n, k, .. } = *problem;
-        let (from, [between_outer, between_steps], step) = match half < TILE_ROWS / HALF {
+        let is_a = half < TILE_ROWS / HALF;
+        let (from, [between_outer, between_steps], step) = match is_a {
             true => (a, problem.a, problem.batch[0]),
             false => (b, [problem.b[1], problem.b[0]], problem.batch[1]),
         };
-        let (half, along_k, count, outer) = match half < TILE_ROWS / HALF {
-            true => (half, !A::is_mn_major(), (m, k), row),
-            false => (half - TILE_ROWS / HALF, !B::is_mn_major(), (n, k), col),
+        let (half, along_k, count) = match is_a {
+            true => (half, a_along_k, (m, k)),
+            false => (half - TILE_ROWS / HALF, b_along_k, (n, k)),
         };
-        let start = product as usize * step as usize;
-        let place = Place { along_k, between_outer, between_steps, start, count, outer };
-        Rows::new(*from, place, half)
+        move |(product, row, col): (u32, u32, u32)| {
+            let outer = if is_a { row } else { col };
+            let start = product as usize * step as usize;
+            let place = Place { along_k, between_outer, between_steps, start, count, outer };
+            Rows::new(*from, place, half)
+        }
     };
     let mut producer = pipeline.producer();
 
@@ -109,8 +116,9 @@ fn multiply<
         let (team, half) = ((warp - 4 * groups) / of_team, (warp - 4 * groups) % of_team);
         // The team whose turn it is, and the stage that is not theirs.
         let (mut turn, mut of_others) = (0, teams as u32);
+        let rows_of = of_half(half);
         while let Some(tile) = walk.next() {
-            let rows = rows_of(tile, half);
+            let rows = rows_of(tile);
             for stage in 0..stages {
                 if stage != of_others {
                     if turn == team {
@@ -142,7 +150,7 @@ fn multiply<
             let at = producer.acquire_warp() * len;
             let mut half = warp;
             while half < of_team {
-                let rows = rows_of(tile, half);
+                let rows = of_half(half)(tile);
                 let fetched = rows.fetch(teams as u32);
                 rows.put(teams as u32, &fetched, &mut tiles, at + half / 2 * GROUP * DEPTH);
                 producer.filled_warp();

@@ -309,11 +309,20 @@ fn add_products<
     }
     if is_less {
         let (rows, cols) = operands(whole, next);
-        for number in 0..of_last {
+        // Written out, so that where each instruction's operands begin is known before.
+        let mut step = |number: u32| {
             sums.multiply_add_step(number, rows, cols);
             commit();
             if number == 0 && whole > 0 {
                 release_one_before(read);
+            }
+        };
+        const { assert!(DEPTH / T::STEP == 4, "so many instructions take a stage") };
+        step(0);
+        if of_last > 1 {
+            step(1);
+            if of_last > 2 {
+                step(2);
             }
         }
         next.advance();
