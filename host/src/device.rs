@@ -46,9 +46,12 @@ pub(crate) struct Cuda {
     variables: OnceLock<cuda::Module>,
     /// PTX of other crates, compiled when it was loaded, the latest last.
     loaded: Mutex<Vec<Loaded>>,
-    /// Kernels that have been launched, by name and constants, with the declaration that was compared with the PTX's.
-    functions: Mutex<HashMap<(&'static str, Constants), (Declaration, cuda::Function)>>,
+    functions: Mutex<Functions>,
 }
+
+/// Kernels that have been launched, by name and constants, with the declaration that was compared with the PTX's.
+#[cfg(feature = "cuda")]
+type Functions = HashMap<(&'static str, Constants), (Declaration, cuda::Function)>;
 
 /// PTX of another crate on a GPU.
 #[cfg(feature = "cuda")]

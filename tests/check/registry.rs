@@ -1,14 +1,14 @@
 //! Every kernel of the registry is right, and not by luck.
 
-use std::{fs, path::Path};
+use std::{collections::HashSet, fs, path::Path};
 
 use gpu::{
     problem::Problem,
-    registry::{GemmKernel, KERNELS, Product, ProductKernel, source},
+    registry::{DESIGNS, Entry, GemmKernel, KERNELS, Product, ProductKernel, source},
 };
 use host::{Device, Matrix, Shape, operands};
 use simt::{
-    LaunchConfig,
+    Constants, LaunchConfig,
     check::{self, Finding, Memory, Options},
     checked::{In, Out},
 };
@@ -64,6 +64,29 @@ fn every_kernel_is_clean_and_right_in_every_order() {
     turns.iter().for_each(Turns::each_had_one);
     let each = if everything() { orders.len() } else { 1 };
     assert_eq!(checked, SIZES.len() * products().len() * each);
+}
+
+/// Each value of each constant is a kernel's of the registry, in each combination: so whoever runs all kernels runs them all.
+#[test]
+fn every_combination_of_constants_is_a_kernel() {
+    let mut specialised = 0;
+    for design in DESIGNS {
+        let declaration = design.declaration();
+        let values = |constants: &Constants| {
+            let constants = declaration.resolve(constants).unwrap();
+            constants.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+        };
+        let mut all = declaration.specialisations().iter().map(values).collect::<Vec<_>>();
+        let of_it = KERNELS.iter().filter(|entry| entry.declaration() == declaration);
+        let mut known = of_it.map(|entry| values(&entry.constants())).collect::<Vec<_>>();
+        all.sort();
+        known.sort();
+        assert_eq!(all, known, "{}", declaration.name);
+        specialised += usize::from(all.len() > 1);
+    }
+    assert_eq!(specialised, 9 * 2 + 2 * 2 + 2 * 2 + 6, "designs with constants");
+    let names = KERNELS.iter().map(Entry::name).collect::<HashSet<_>>();
+    assert_eq!(names.len(), KERNELS.len(), "two kernels of one name");
 }
 
 #[test]

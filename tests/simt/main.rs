@@ -10,9 +10,11 @@
 //! | `pipelines` | mbarriers, copies of boxes, clusters |
 //! | `tensor_cores` | products of warpgroups, and what a checked launch finds wrong with them |
 //! | `mma` | products of warps, and copies of four, eight and sixteen bytes |
+//! | `constants` | constants of a kernel, which a launch sets |
 //! | `launches` | cancelling, launches side by side, parts of a grid |
 
 mod barriers;
+mod constants;
 mod faults;
 mod indices;
 mod launches;

@@ -58,6 +58,34 @@ impl fmt::Display for ConstantDeclaration {
 }
 
 /// Values of a kernel's constants, as a launch gives them.
+///
+/// ```
+/// use simt::{Constants, LaunchConfig, device::*};
+///
+/// /// y[i] = x[step i].
+/// #[kernel(block = (64), len(x = 4 * n, y = n), constants(step = 1 | 2 | 4))]
+/// pub fn every_step(n: u32, x: In<f32>, mut y: Out<f32>) {
+///     let i = thread::thread_idx_x() as usize;
+///     if i < n as usize {
+///         y[i] = x[step as usize * i];
+///     }
+/// }
+///
+/// let x = (0..40).map(|i| i as f32).collect::<Vec<_>>();
+/// let mut y = vec![0.0; 10];
+/// let constants = Constants::NONE.with("step", 4);
+/// let config = LaunchConfig { constants, ..LaunchConfig::new([1; 3], [64, 1, 1]) };
+/// // SAFETY: the vectors outlive the launch, and a thread touches its own element of `y` alone.
+/// unsafe {
+///     let params = (10, In::new(x.as_ptr(), x.len()), Out::new(y.as_mut_ptr(), y.len()));
+///     simt::cpu::launch(&every_step, &config, params, &Default::default())
+/// }?;
+/// assert_eq!(y[9], 36.0);
+/// # Ok::<(), simt::cpu::Stop>(())
+/// ```
+///
+/// On a GPU that is a kernel for each value, which the driver compiles when it is first launched: the multiplication is a shift.
+/// A value never comes from a user's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Constants {
     /// What the kernel with these values is called: by profilers and in messages.

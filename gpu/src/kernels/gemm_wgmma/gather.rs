@@ -6,8 +6,8 @@
 //! down.
 //!
 //! ```text
-//!   AlongK    a row is 64 steps of k of a row of A (a column of B)      the next stage's begins 64 elements further on
-//!   AcrossK   a row is 64 rows of A (columns of B) of a step of k       ... 64 rows further down
+//!   K-major   a row is 64 steps of k of a row of A (a column of B)      the next stage's begins 64 elements further on
+//!   MN-major  a row is 64 rows of A (columns of B) of a step of k       ... 64 rows further down
 //! ```
 //!
 //! * **A lane** writes the same sixteen bytes of every eighth row of a group. Where a row begins anywhere, these lie in two

@@ -26,12 +26,16 @@
 //!   gemm_wgmma_256x192      2 + 1          64 x 192               4                  2
 //! ```
 //!
-//! A multiprocessor has one block. Smaller tiles, for where there are fewer of these than multiprocessors, are another text
-//! ([`parts`]), and so is one for rows that begin anywhere ([`gathered`]). There is each for every type of A and B, and of C,
-//! which is of the same or of f32; and for every way in which A and B may lie, along k or across it: `nn`, `nt`, `tn`, `tt`,
-//! as in BLAS. [`entries`] lists them all. The tensor cores read both ways, and the rest does not know of it ([`operand`]).
-//! Rows begin at multiples of sixteen bytes, but where they are gathered, and those of an A along k beside a B along n in
-//! tiles of two blocks (`on`, `sn`: [`shifted`]); and k is not 0: of nothing there is no tensor map.
+//! A multiprocessor has one block. Smaller tiles, for where there are fewer of these than multiprocessors, are another source
+//! ([`parts`]), and so is one for rows that begin anywhere ([`gathered`]). [`entries`] lists the kernels: each has a C of its
+//! operands' type, or of f32.
+//!
+//! Three constants are set when a kernel is loaded ([`simt::Constants`]): whether A and B are bf16 or f16 (`half`), and whether
+//! A, and B, are K-major or MN-major (`a_mn_major`, `b_mn_major`). Names say it as BLAS does: `nn` of A and B row by row, `nt`,
+//! `tn`, `tt`. The tensor cores read both ways, and only what copies the operands knows of it ([`operand`]).
+//!
+//! Row starts are 16-byte aligned, except in the kernels whose warps load A and B themselves, and for a K-major A beside an
+//! N-major B in tiles of two blocks (`on`, `sn`: [`shifted`]). k is positive: an empty matrix has no tensor map.
 //!
 //! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
