@@ -31,15 +31,15 @@ struct Budget {
 
 const PTX: Budget = Budget {
     what: "PTX in the repository",
-    limit: 33_800_000,
+    limit: 8_550_000,
     unit: "bytes",
-    reason: "every clone carries it, and every change of a kernel writes it anew; 33.7 MB on 2026-11-26, and 6.5 are planned",
+    reason: "every clone carries it; 33.7 MB before constants were set at load, 8.5 on 2026-11-26, and 6.5 are planned",
     advice: "make the new kernel a case of one that there is, by a constant set at load",
 };
 
 const KERNELS: Budget = Budget {
     what: "kernels in the PTX",
-    limit: 274,
+    limit: 98,
     unit: "kernels",
     reason: "each is compiled for the GPU and twice for the CPU",
     advice: "make the new kernel a case of one that there is, by a constant set at load",
@@ -70,21 +70,20 @@ const GPU: Budget = Budget {
 };
 
 /// Files that are longer than [`LINES`] allows, and how long they may be. The list only shrinks.
-const LONGER: [(&str, u64); 23] = [
+const LONGER: [(&str, u64); 22] = [
     ("gpu/simt/src/cpu/check/checker.rs", 833),
     ("gpu/simt/src/cpu/check/order.rs", 718),
     ("gpu/simt/src/cpu/check/profile.rs", 576),
     ("gpu/simt/src/cpu/worker.rs", 667),
-    ("gpu/simt/src/kernel.rs", 508),
     ("gpu/src/kernels/gemm_wgmma/words.rs", 525),
-    ("gpu/src/registry.rs", 689),
+    ("gpu/src/registry.rs", 594),
     ("host/cuda-dyn/tests/fake/driver.rs", 721),
     ("host/src/check.rs", 526),
     ("host/src/cli/args.rs", 598),
     ("host/src/cuda/tests.rs", 715),
-    ("host/src/gemm/choice.rs", 925),
-    ("host/src/gemm/launch.rs", 624),
-    ("host/src/gemm/tensor.rs", 853),
+    ("host/src/gemm/choice.rs", 817),
+    ("host/src/gemm/launch.rs", 621),
+    ("host/src/gemm/tensor.rs", 840),
     ("host/tests/bench.rs", 504),
     ("host/tests/command.rs", 693),
     ("host/tests/gemm.rs", 558),
@@ -92,8 +91,8 @@ const LONGER: [(&str, u64); 23] = [
     ("tests/gemm/sliced_f16.rs", 580),
     ("tests/gemm/tensor.rs", 607),
     ("tests/specimens/src/kernels/pipelines.rs", 620),
-    ("xtask/src/check.rs", 545),
-    ("xtask/src/ptx.rs", 519),
+    ("xtask/src/check.rs", 531),
+    ("xtask/src/ptx.rs", 510),
 ];
 
 impl Budget {

@@ -1,6 +1,9 @@
 //! What must be true of every PTX file. The compiler breaks some of it without a word: it copies barriers
 //! into branches, moves arrays to local memory, loses the address space of shared pointers.
 
+mod constant_memory;
+mod constants;
+
 use std::collections::HashSet;
 
 use crate::{
@@ -13,7 +16,7 @@ use crate::{
 /// Empty where all is well.
 pub fn check(module: &Module, target: &Target) -> Vec<String> {
     let mut problems = target_and_version(module, target);
-    problems.extend(constant_memory(module));
+    problems.extend(constant_memory::constant_memory(module));
     if module.kernels().next().is_none() {
         problems.push("there is no kernel in it: is there a public `#[kernel]` function?".into());
     }
@@ -39,25 +42,6 @@ fn target_and_version(module: &Module, target: &Target) -> Vec<String> {
         }
     }
     problems
-}
-
-/// Bytes of constant memory that a program may declare (NVIDIA, *CUDA C++ Programming Guide*, "Technical
-/// Specifications per Compute Capability").
-const CONSTANT_BYTES: u64 = 64 << 10;
-
-/// Too much of it is an error of the driver's compiler, which does not name the arrays.
-fn constant_memory(module: &Module) -> Option<String> {
-    let bytes = |array: &Array| array.bytes.unwrap_or_default();
-    let total: u64 =
-        module.constant.iter().map(|array| bytes(array).next_multiple_of(array.align)).sum();
-    let largest = module.constant.iter().max_by_key(|array| bytes(array))?;
-    (total > CONSTANT_BYTES).then(|| {
-        format!(
-            "{total} bytes of constant memory, of which `{}` has {}: a program has {CONSTANT_BYTES}",
-            largest.name,
-            bytes(largest)
-        )
-    })
 }
 
 /// The declaration of a kernel: the one in its body under its own name.
@@ -169,48 +153,6 @@ impl<'m> Kernel<'m> {
                  loop"
                     .into(),
             );
-        }
-        problems
-    }
-
-    /// The rules about constants, whose values the host writes when it loads the kernel.
-    fn constant_problems(&self, declaration: &Declaration) -> Vec<String> {
-        let mut problems = Vec::new();
-        let places = || self.reached.iter().flat_map(|function| &function.constants);
-        for (name, value) in places() {
-            let declared = declaration.constants.iter().find(|(known, _)| known == name);
-            match declared {
-                None => problems.push(format!(
-                    "an instruction is told by the constant `{name}`, which is not declared: add it to \
-                     `constants(..)`"
-                )),
-                Some((_, values)) if !value.starts_with(&values[0]) => problems.push(format!(
-                    "`{value}` stands in a place of the constant `{name}`, whose first value is `{}`: \
-                     the code is valid as it stands where that is so",
-                    values[0]
-                )),
-                Some(_) => {}
-            }
-        }
-        for (name, _) in &declaration.constants {
-            if !places().any(|(place, _)| place == name) {
-                problems.push(format!(
-                    "it declares the constant `{name}`, by which no instruction is told: take it out"
-                ));
-            }
-        }
-        problems.sort();
-        problems.dedup();
-        // Each specialisation is a module of its own, and would have variables of its own.
-        let variables = self.module.constant.iter().chain(&self.module.global);
-        let names = || self.reached.iter().flat_map(|f| &f.body).flat_map(Statement::names);
-        let used =
-            variables.map(|array| &array.name).find(|name| names().any(|word| word == *name));
-        if let (Some(name), false) = (used, declaration.constants.is_empty()) {
-            problems.push(format!(
-                "it has constants and uses the variable `{name}`: kernels that share variables are \
-                 loaded together, as they are"
-            ));
         }
         problems
     }
@@ -332,7 +274,7 @@ mod tests {
     use super::*;
 
     /// A kernel that keeps every rule.
-    const GOOD: &str = r#".version 8.3
+    pub(super) const GOOD: &str = r#".version 8.3
 .target sm_90a
 .address_size 64
 .visible .entry good(
@@ -354,12 +296,12 @@ mod tests {
 }
 "#;
 
-    fn problems(text: &str) -> Vec<String> {
+    pub(super) fn problems(text: &str) -> Vec<String> {
         check(&Module::parse(text).unwrap(), &Target::SM_90A)
     }
 
     /// That `text` breaks one rule, and how it is said.
-    fn breaks(text: &str, complaint: &str) {
+    pub(super) fn breaks(text: &str, complaint: &str) {
         let problems = problems(text);
         assert_eq!(problems.len(), 1, "{problems:#?}");
         assert!(problems[0].contains(complaint), "{}", problems[0]);
@@ -369,31 +311,9 @@ mod tests {
     }
 
     /// `GOOD` with one place changed.
-    fn changed(from: &str, to: &str) -> String {
+    pub(super) fn changed(from: &str, to: &str) -> String {
         assert_eq!(GOOD.matches(from).count(), 1, "`{from}` must stand once in the good kernel");
         GOOD.replace(from, to)
-    }
-
-    #[test]
-    fn constants_are_declared_used_and_as_they_stand() {
-        let with = |declared: &str, code: &str| {
-            changed("params=", &format!("{declared}params="))
-                .replace("bar.warp.sync 	-1;", &format!("bar.warp.sync 	-1; {code}"))
-        };
-        let place = "mov.u32 %r9, /* simt.constant a */ 0;";
-        assert_eq!(problems(&with("constants=a:0|1 ", place)), Vec::<String>::new());
-        breaks(&with("", place), "constant `a`, which is not declared");
-        breaks(&with("constants=a:0|1 ", ""), "by which no instruction is told");
-        breaks(&with("constants=a:1|0 ", place), "whose first value is `1`");
-        let word = "cvt.rn/* simt.constant half */.bf16x2.f32 %r1, %r2, %r3;";
-        assert_eq!(problems(&with("constants=half:bf16|f16 ", word)), Vec::<String>::new());
-        let with_variable = with("constants=a:0|1 ", place)
-            .replace("st.global.b32 	[%rd1], %r4;", "st.global.b32 [COUNT], %r4;")
-            .replace(
-                ".address_size 64",
-                ".address_size 64\n.visible .global .align 4 .b8 COUNT[4];",
-            );
-        breaks(&with_variable, "has constants and uses the variable `COUNT`");
     }
 
     #[test]

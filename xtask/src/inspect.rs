@@ -12,9 +12,10 @@ use anyhow::{Context, Result, bail};
 use self::report::{Report, View};
 use crate::{
     Target, build_ptx,
-    builder::{VARIABLES, ptx_files},
+    builder::ptx_files,
     check,
     environment::say,
+    files::VARIABLES,
     listing::sass::Nvdisasm,
     ptx::{Function, Module},
     ptxas::{Ptxas, Usage},

@@ -34,6 +34,7 @@ mod debian;
 pub mod declaration;
 pub mod doctor;
 mod environment;
+mod files;
 pub mod inspect;
 mod linker;
 pub mod listing;

@@ -77,6 +77,8 @@ mod pace;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pipeline;
 #[cfg(not(target_arch = "nvptx64"))]
+mod shortfall;
+#[cfg(not(target_arch = "nvptx64"))]
 mod size;
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -85,6 +87,8 @@ pub use constants::{ConstantDeclaration, Constants, MOST_CONSTANTS, MOST_SPECIAL
 pub use cpu::{check, check::Order, checked, device, symbol, symbol::Symbol};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kernel::*;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use shortfall::Shortfall;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use size::Size;

@@ -1,8 +1,21 @@
 //! Entries in few words: what kernels of a kind have in common.
 
-use simt::device::BoxShape;
+use simt::{Declaration, device::BoxShape};
+
+use super::{Contract, Design, Program};
 
 use crate::kernels::{gemm_tma::SLAB, gemm_wgmma::DEPTH};
+
+/// How fast a kernel was measured to be: 10^9 FLOP a second of a multiprocessor or of a core, the share of that which one block alone
+/// comes to, microseconds before the first and after the last operation; and of which products, where not of all.
+macro_rules! speed {
+    ($gflops:expr, $alone:expr, $fixed_us:expr) => {
+        speed!($gflops, $alone, $fixed_us, All)
+    };
+    ($gflops:expr, $alone:expr, $fixed_us:expr, $of:ident $(($of_number:expr))?) => {
+        Some(Speed { gflops: $gflops, alone: $alone, fixed_us: $fixed_us, of: Products::$of $(($of_number))? })
+    };
+}
 
 /// A kernel on views in both versions: from the module tree, and from the same files below `checked`.
 macro_rules! views {
@@ -46,28 +59,39 @@ macro_rules! tensor {
     };
 }
 
+/// What most kernels do not have.
+pub(super) const PLAIN: Design = Design {
+    summary: "",
+    rung: None,
+    of_f16: None,
+    on_gpu: None,
+    on_cpu: None,
+    contract: Contract::Program(Program { declaration: &Declaration::new("", &[], ("", 0)) }),
+};
+
 /// Steps of k of a slab.
 pub(super) const SLAB_STEPS: u32 = SLAB as u32;
 
 /// A general product on tensor cores, as a design of its own: its names where A and B are bf16 and where they are f16; C of that or of
 /// f32; such a tile, of so many blocks, or whose k so many may split; the letters of a kernel whose A's rows begin anywhere.
 macro_rules! wgmma {
-    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt) => {
-        wgmma! { @ $name $f16: $c, $rows x $cols of $blocks in 1, n n, "" }
+    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt; $($speed:tt)*) => {
+        wgmma! { @ $name $f16: $c, $rows x $cols of $blocks in 1, n n, ""; $($speed)* }
     };
-    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt in $parts:tt) => {
-        wgmma! { @ $name $f16: $c, $rows x $cols of 1 in $parts, n n, "" }
+    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt in $parts:tt; $($speed:tt)*) => {
+        wgmma! { @ $name $f16: $c, $rows x $cols of 1 in $parts, n n, ""; $($speed)* }
     };
-    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident) => {
-        wgmma! { @ $name $f16: $c, $rows x $cols of $blocks in 1, $a $b, concat!("; ", lie!($a $b)) }
+    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt, $a:ident $b:ident; $($speed:tt)*) => {
+        wgmma! { @ $name $f16: $c, $rows x $cols of $blocks in 1, $a $b, concat!("; ", lie!($a $b)); $($speed)* }
     };
     (
-        @ $name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt in $parts:tt, $a:ident $b:ident, $lie:expr
+        @ $name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt in $parts:tt, $a:ident $b:ident, $lie:expr;
+        $($speed:tt)*
     ) => {
         Design {
             summary: concat!("on tensor cores, ", $rows, " x ", $cols, " tiles", of_blocks!($blocks $parts), $lie),
-            rung: None,
             of_f16: Some(stringify!($f16)),
+            on_gpu: speed!($($speed)*),
             contract: wgmma_contract!($c)(TensorProduct {
                 tile: [$rows, $cols],
                 steps: DEPTH as u32,
@@ -81,17 +105,18 @@ macro_rules! wgmma {
                 constants: Constants::NONE,
                 kernel: wgmma_kernel!($a $name),
             }),
+            ..PLAIN
         }
     };
 }
 
 /// The same of operands whose rows begin anywhere.
 macro_rules! wgmma_any {
-    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt) => {
+    ($name:ident $f16:ident: $c:ident, $rows:tt x $cols:tt; $($speed:tt)*) => {
         Design {
             summary: concat!("on tensor cores, rows anywhere, ", $rows, " x ", $cols, " tiles"),
-            rung: None,
             of_f16: Some(stringify!($f16)),
+            on_gpu: speed!($($speed)*),
             contract: wgmma_contract!($c)(TensorProduct {
                 tile: [$rows, $cols],
                 steps: DEPTH as u32,
@@ -108,6 +133,7 @@ macro_rules! wgmma_any {
                     checked: &crate::checked::kernels::gemm_wgmma::$name,
                 },
             }),
+            ..PLAIN
         }
     };
 }
@@ -182,14 +208,13 @@ macro_rules! wgmma_tf32 {
 /// A general product of f32 whose factors are cut into slices, on tensor cores, as an entry of its own: such slices, such a tile;
 /// `n` or `t` for A and for B.
 macro_rules! sliced {
-    ($name:ident: $kind:ident, $rows:tt x $cols:tt $(or $narrow:tt)? of $blocks:tt) => {
+    ($name:ident: $kind:ident, $rows:tt x $cols:tt $(or $narrow:tt)? of $blocks:tt; $($speed:tt)*) => {
         Design {
             summary: concat!(
                 "general product of f32 in ", slices!($kind), ", on tensor cores, ", $rows, " x ", $cols,
                 $(" and ", $rows, " x ", $narrow,)? " tiles", of_blocks!($blocks 1)
             ),
-            rung: None,
-            of_f16: None,
+            on_gpu: speed!($($speed)*),
             contract: Contract::TensorProduct(TensorProduct {
                 tile: [$rows, $cols],
                 steps: DEPTH as u32,
@@ -203,6 +228,7 @@ macro_rules! sliced {
                 constants: Constants::NONE,
                 kernel: sliced_kernel!($kind $name),
             }),
+            ..PLAIN
         }
     };
 }
@@ -248,14 +274,13 @@ macro_rules! narrow {
 /// A general product on the tensor cores of every GPU, as an entry of its own: A and B of a type, of 16 bits or f32 that is
 /// rounded to tf32, C of another; such a tile, by so many threads.
 macro_rules! mma {
-    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt by $threads:tt) => {
+    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt by $threads:tt; $($speed:tt)*) => {
         Design {
             summary: concat!(
                 "general product of ", mma_types!($t $c), ", on every GPU's tensor cores, ", $rows, " x ", $cols,
                 " tiles"
             ),
-            rung: None,
-            of_f16: None,
+            on_gpu: speed!($($speed)*),
             contract: mma_contract!($t $c)(GeneralProduct {
                 block: [$threads, 1, 1],
                 tile: [$rows, $cols],
@@ -264,6 +289,7 @@ macro_rules! mma {
                     checked: &crate::checked::kernels::gemm_mma::$name,
                 },
             }),
+            ..PLAIN
         }
     };
 }

@@ -19,7 +19,7 @@
 
 use std::{cmp::Ordering, fmt};
 
-use gpu::registry::Entry;
+use gpu::registry::{Entry, Products, Speed};
 use serde::Serialize;
 use simt::Taken;
 
@@ -303,147 +303,22 @@ fn microseconds(us: f64) -> String {
     }
 }
 
-/// How fast a kernel is where it has enough to do, and with how little.
-pub(super) struct Speed {
-    /// 10^9 FLOP a second of one multiprocessor of an H200, or of one core.
-    gflops: f64,
-    /// The share of that which one block alone comes to.
-    pub(super) alone: f64,
-    /// Microseconds before the first and after the last operation.
-    pub(super) fixed_us: f64,
-}
-
-impl Speed {
-    /// Microseconds for blocks of so many operations each, so many of them on the fullest multiprocessor.
-    pub(super) fn time(&self, of_one: f64, on_the_fullest: f64) -> f64 {
-        let share = (self.alone * on_the_fullest).min(1.0);
-        if on_the_fullest == 0.0 {
-            0.0
-        } else {
-            on_the_fullest * of_one / (self.gflops * share) * 1e-3
-        }
+/// Microseconds for blocks of so many operations each, so many of them on the fullest multiprocessor.
+pub(super) fn time(speed: &Speed, of_one: f64, on_the_fullest: f64) -> f64 {
+    let share = (speed.alone * on_the_fullest).min(1.0);
+    if on_the_fullest == 0.0 {
+        0.0
+    } else {
+        on_the_fullest * of_one / (speed.gflops * share) * 1e-3
     }
 }
 
 /// The tensor kernels', where they were not measured: what splits k best hardly depends on it.
-const TENSOR: Speed = Speed { gflops: 400.0, alone: 0.87, fixed_us: 5.4 };
+const TENSOR: Speed = Speed { gflops: 400.0, alone: 0.87, fixed_us: 5.4, of: Products::All };
 
-/// What was measured, docs/measurements.md, "The choice of a kernel".
-fn speed(name: &str, cuda: bool) -> Option<Speed> {
-    let (gflops, alone, fixed_us) = match (name, cuda) {
-        ("tiled16", true) => (61.0, 0.3, 1.5),
-        ("tiled32", true) => (67.0, 0.65, 2.0),
-        ("gemm_32", true) => (200.0, 0.22, 3.0),
-        ("gemm_64", true) => (238.0, 0.65, 4.0),
-        ("gemm_128", true) => (310.0, 0.87, 6.0),
-        ("async_copy", true) => (322.0, 1.0, 6.0),
-        ("gemm_tma_128_nn" | "gemm_tma_128_tn", true) => (410.0, 0.87, 5.0),
-        ("gemm_tma_64_nn" | "gemm_tma_64_tn", true) => (385.0, 0.87, 5.4),
-        ("gemm_tma_72x80_nn", true) => (392.0, 1.0, 3.9),
-        ("gemm_tma_72x80_on", true) => (389.0, 1.0, 4.2),
-        ("gemm_tma_16x256_nn" | "gemm_tma_256x16_nn", true) => (360.0, 0.87, 5.4),
-        ("gemm_f64_64", true) => (100.0, 0.3, 3.0),
-        // Ahead of lone blocks by 0.2 to 1 %.
-        ("gemm_wgmma_tf32_256x256_nn", true) => (3120.0, 1.0, 4.5),
-        // Fitted to 1024³ and 2048³.
-        ("gemm_wgmma_tf32_256x128_nn", true) => (3100.0, 1.0, 4.5),
-        // As those of the same tile, and seven more maps to encode.
-        ("gemm_wgmma_tf32_256x256_on", true) => (3120.0, 1.0, 9.0),
-        ("gemm_wgmma_tf32_128x64_on", true) => (1950.0, 1.0, 8.5),
-        ("gemm_wgmma_tf32_128x128_nn", true) => (2700.0, 1.0, 4.5),
-        ("gemm_wgmma_tf32_128x64_nn", true) => (1950.0, 1.0, 4.0),
-        // What 80 bytes a nanosecond are enough for, which a multiprocessor draws from the second-level cache for tiles of
-        // 128 x 64. 512³ and 16 x 4096 x 4096 take as long.
-        ("gemm_wgmma_tf32_32x32_nn", true) => (640.0, 1.0, 4.0),
-        ("gemm_wgmma_tf32_64x32_nn", true) => (850.0, 1.0, 4.0),
-        // Fitted to 255 x 170 x 151, 511 x 509 x 513 and 1000 x 700 x 513.
-        (name, true) if name.starts_with("gemm_wgmma_any_") && name.contains("_64x64_") => {
-            (860.0, 1.0, 2.7)
-        }
-        (name, true) if name.starts_with("gemm_wgmma_any_") => (1245.0, 1.0, 3.4),
-        // Fitted to 1024³, 2048³ and 4096³.
-        (name, true) if name.starts_with("gemm_sliced_bf16x6_256x128_") => (1020.0, 1.0, 4.5),
-        // Sustained it is ahead of 256 x 128 by 1, 3 and 0.4 % at 4096³, 8192³ and 16384³ (docs/measurements.md).
-        (name, true) if name.starts_with("gemm_sliced_bf16x6_256x192_") => (1040.0, 1.0, 5.0),
-        (name, true) if name.starts_with("gemm_sliced_bf16x6_64x128_") => (780.0, 1.0, 4.0),
-        // What 8192³ by 256 x 192, and 4096³ and 8192³ by 256 x 128 came to, one burst each; that of 64 x 128 is a guess. Where it is
-        // sustained the wider tiles are ahead by 4 to 7 %, in short bursts at 4096³ behind by 2 %.
-        (name, true) if name.starts_with("gemm_sliced_f16x3_256x192_") => (1930.0, 1.0, 5.0),
-        (name, true) if name.starts_with("gemm_sliced_f16x3_256x128_") => (1900.0, 1.0, 4.5),
-        (name, true) if name.starts_with("gemm_sliced_f16x3_64x128_") => (1450.0, 1.0, 4.0),
-        // As the one of the same tile; and seven more maps to encode, in which the host is not to fall behind, or fifteen.
-        (name, true) if name.starts_with("gemm_wgmma_") && name.ends_with("_on") => {
-            (6100.0, 1.0, 9.0)
-        }
-        (name, true) if name.starts_with("gemm_wgmma_") && name.ends_with("_sn") => {
-            (6100.0, 1.0, 10.0)
-        }
-        // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
-        (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x256_") => {
-            (6100.0, 1.0, 4.5)
-        }
-        // Fitted to 2304³, 3072³ and 4096³, beside those of 256 x 256.
-        (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_256x192_") => {
-            (5900.0, 1.0, 4.5)
-        }
-        (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_128x128_") => {
-            (5000.0, 1.0, 4.5)
-        }
-        // Fitted to 512³, 1024³ and 16 x 4096 x 4096.
-        (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_64x128_") => {
-            (5900.0, 1.0, 4.0)
-        }
-        (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_128x64_") => {
-            (5500.0, 1.0, 4.0)
-        }
-        // Fitted to 64 x 4096 x 4096.
-        (name, true) if name.starts_with("gemm_wgmma_") && name.contains("deep_64x64_") => {
-            (5000.0, 1.0, 2.0)
-        }
-        // Fitted to 16 x 4096 x 4096 whole and in two parts. Of an instruction of 16 columns the next one waits for the end.
-        (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_64x16_") => {
-            (840.0, 1.0, 1.3)
-        }
-        (name, true) if name.starts_with("gemm_wgmma_") && name.contains("_64x64_") => {
-            (2800.0, 0.5, 4.0)
-        }
-        (name, true) if name.starts_with("gemm_wgmma_") => (6000.0, 1.0, 4.5),
-        // Not measured on the devices that they are for (on an H200 430 and 910). Estimated, from an A100's 1444 GFLOP/s a
-        // multiprocessor in tf32 (156 TFLOP/s, as published), and how much of the time of products their reads of shared memory and
-        // rounding take (docs/measurements.md).
-        ("gemm_mma_tf32_64x64", true) => (650.0, 0.5, 4.0),
-        ("gemm_mma_tf32_128x128", true) => (1050.0, 0.7, 4.5),
-        // Not measured on the devices that they are for: from how long a stage's reads of shared memory, or its products, take
-        // a multiprocessor.
-        (name, true) if name.starts_with("gemm_mma_") => match name.ends_with("_64x64") {
-            true => (1500.0, 0.5, 4.0),
-            false => (2600.0, 0.7, 4.5),
-        },
-        // Not measured: as fast as this at least.
-        ("gemm_bf16_64" | "gemm_bf16_f32_64" | "gemm_f16_64" | "gemm_f16_f32_64", true) => {
-            (100.0, 0.65, 4.0)
-        }
-        ("gemm_32", false) => (8.0, 1.0, 20.0),
-        ("gemm_64", false) => (11.0, 1.0, 40.0),
-        ("gemm_128", false) => (16.0, 1.0, 40.0),
-        ("gemm_f64_64", false) => (6.0, 1.0, 40.0),
-        ("gemm_bf16_64" | "gemm_bf16_f32_64" | "gemm_f16_64" | "gemm_f16_f32_64", false) => {
-            (6.0, 1.0, 40.0)
-        }
-        _ => return None,
-    };
-    Some(Speed { gflops, alone, fixed_us })
-}
-
-/// Is the speed that of such a product, as it is put before the kernel? Deep rings draw a stream that is multiplied by little,
-/// and were measured of nothing else.
-fn is_predictable(name: &str, shape: Shape) -> bool {
-    match name {
-        name if !name.starts_with("gemm_wgmma_") => true,
-        name if name.contains("_64x16_") => shape.n() <= 16,
-        name if name.contains("_deep_") => (17..=64).contains(&shape.m().min(shape.n())),
-        _ => true,
-    }
+/// How fast a kernel is there, as far as that was measured.
+fn speed(entry: &Entry, target: &Target) -> Option<Speed> {
+    if target.cuda { entry.on_gpu } else { entry.on_cpu }
 }
 
 /// The time that a kernel is predicted to take, in microseconds.
@@ -452,23 +327,28 @@ fn predict<T: Taken, O: Taken>(
     request: &Request,
     target: &Target,
 ) -> Option<f64> {
-    let name = kernel.entry.name();
-    let speed = match name.starts_with("gemm_mma_") {
+    let speed = speed(kernel.entry, target)?;
+    match speed.of {
         // Hopper has faster units.
-        true if target.capability == (9, 0) => return None,
-        // Without pieces this copies element by element.
-        true if name.ends_with("_128x128") => {
-            speed(name, target.cuda).filter(|_| is_in_pieces::<T>(request))?
+        Products::OtherGpus | Products::OtherGpusAligned if target.capability == (9, 0) => {
+            return None;
         }
-        _ => speed(name, target.cuda)?,
-    };
+        Products::OtherGpusAligned if !is_in_pieces::<T>(request) => return None,
+        _ => {}
+    }
     if request.batch == 0 || request.shape.m() == 0 || request.shape.n() == 0 {
         return Some(0.0);
     }
     if let Text::Tensor(product) = kernel.text {
         let way = orientation(kernel, request);
         let given = way.apply(request);
-        if !is_predictable(kernel.entry.name(), given.shape)
+        let (m, n) = (given.shape.m(), given.shape.n());
+        let is_known = match speed.of {
+            Products::Columns(most) => n <= most,
+            Products::ShorterSide(least) => (least..=64).contains(&m.min(n)),
+            _ => true,
+        };
+        if !is_known
             || tensor::is_narrow_alone(product, &given, target)
             || tensor::needs_no_classes(product, &given)
         {
@@ -482,7 +362,7 @@ fn predict<T: Taken, O: Taken>(
     let blocks = tiles(shape.m(), rows) * tiles(shape.n(), cols) * request.batch as f64;
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * shape.k() as f64;
     let on_the_fullest = (blocks / f64::from(target.multiprocessors)).ceil();
-    Some(speed.fixed_us + speed.time(of_one, on_the_fullest))
+    Some(speed.fixed_us + time(&speed, of_one, on_the_fullest))
 }
 
 /// Are A and B rows or columns that begin at multiples of sixteen bytes?
@@ -549,7 +429,7 @@ fn split_k<T: Taken, O: Taken>(kernel: &Kernel<T, O>, request: &Request, target:
     match kernel.text {
         Text::Tensor(product) => {
             let way = orientation(kernel, request);
-            let speed = speed(kernel.entry.name(), target.cuda).unwrap_or(TENSOR);
+            let speed = speed(kernel.entry, target).unwrap_or(TENSOR);
             tensor::split_k(product, way, request, target, &speed).0
         }
         Text::Lesson | Text::General(_) => 1,

@@ -357,13 +357,9 @@ pub(super) fn panels<T: Taken, O: Taken>(
     let (tile, block) = (kernel.tile.map(|size| size as usize), kernel.block);
     let declared = kernel.entry.declaration().dynamic_shared.unwrap_or(0);
     let copies_boxes = matches!(kernel.text, Text::Tensor(_));
-    let walkers = match kernel.text {
-        Text::Tensor(product) => product.walkers,
-        _ => None,
-    };
-    let narrow = match kernel.text {
-        Text::Tensor(product) => product.narrow.map(|cols| cols as usize),
-        _ => None,
+    let (walkers, narrow) = match kernel.text {
+        Text::Tensor(product) => (product.walkers, product.narrow.map(|cols| cols as usize)),
+        _ => (None, None),
     };
     let most_rows = match walkers {
         Some(_) => shape.m(),
@@ -419,12 +415,8 @@ pub(super) fn panels<T: Taken, O: Taken>(
                 false => declared,
             };
             let cluster = [walkers.unwrap_or(1), 1, split_k];
-            let config = LaunchConfig {
-                dynamic_shared,
-                cluster,
-                constants: kernel.entry.constants(),
-                ..LaunchConfig::new(grid, block)
-            };
+            let constants = kernel.entry.constants();
+            let config = LaunchConfig { grid, block, dynamic_shared, cluster, constants };
             Panel { first_row, rows, first_product, products, wide, config }
         })
     })

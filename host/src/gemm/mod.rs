@@ -45,6 +45,7 @@
 mod batch;
 pub(crate) mod board;
 mod choice;
+mod classes;
 mod launch;
 mod prepared;
 mod recent;

@@ -26,7 +26,7 @@ use gpu::{
         gemm_wgmma_tf32,
     },
     problem::{Matrices, Problem},
-    registry::{ClassesParams, TensorKernel, TensorProduct},
+    registry::{ClassesParams, Speed, TensorKernel, TensorProduct},
 };
 use simt::{
     Bf16, F16, Kernel, LaunchConfig, Limits, Taken,
@@ -34,7 +34,8 @@ use simt::{
 };
 
 use super::{
-    choice::{Request, Speed, Target},
+    choice::{self, Request, Target},
+    classes::Class,
     prepared::Prepared,
     scalar::{Output, Scalar},
     sliced::{self, Uncut},
@@ -369,7 +370,7 @@ fn time<T: Taken, O: Taken>(
     let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
     let read = size_of::<T>() as f64 * (m * k + k * n);
     let bytes = (read + size_of::<O>() as f64 * m * n) * given.batch as f64;
-    let multiplied = speed.time(of_one, on_the_fullest) * sectors(product, given);
+    let multiplied = choice::time(speed, of_one, on_the_fullest) * sectors(product, given);
     // In a round all draw at once, in the last one those that have a tile left.
     let (of_round, drawn) =
         (multiplied / on_the_fullest, steps * drawn_us(product, way, given, each));
@@ -686,43 +687,44 @@ unsafe fn begin<T: Scalar<O>, O: Output>(
     (problem, a, b, c, bias): (&Problem, Rows<T>, Rows<T>, Written<O>, BufferView<O>),
     beside: Option<Beside<T>>,
 ) -> Result<()> {
+    let (c, bias) = (Bits(c), Bits(bias));
     // SAFETY: the caller's.
     unsafe {
         match product.kernel {
-            TensorKernel::Boxes { kernel, .. } => {
-                let (a, b) = (Bits(a.boxes()?), Bits(b.boxes()?));
-                stream.launch(kernel, config, (problem, a, b, Bits(c), Bits(bias)))
-            }
-            TensorKernel::Gathered { kernel, .. } => {
-                let (a, b) = (Bits(a.elements), Bits(b.elements));
-                stream.launch(kernel, config, (problem, a, b, Bits(c), Bits(bias)))
-            }
+            TensorKernel::Boxes { kernel, .. } => stream.launch(
+                kernel,
+                config,
+                (problem, Bits(a.boxes()?), Bits(b.boxes()?), c, bias),
+            ),
+            TensorKernel::Gathered { kernel, .. } => stream.launch(
+                kernel,
+                config,
+                (problem, Bits(a.elements), Bits(b.elements), c, bias),
+            ),
             TensorKernel::Tf32 { kernel, .. } => {
                 let [a, b] = [Rounded(a.boxes()?), Rounded(b.boxes()?)];
-                stream.launch(kernel, config, (problem, a, b, Bits(c), Bits(bias)))
+                stream.launch(kernel, config, (problem, a, b, c, bias))
             }
             TensorKernel::ShiftedA { kernel, .. } => {
                 // It asks where rows begin.
                 let problem = Problem { a: [a.pitch as u64, 1], ..*problem };
-                let a = a.classes::<4>()?;
-                let (a, b) = (a.map(Bits), Bits(b.boxes()?));
-                stream.launch(kernel, config, (&problem, a, b, Bits(c), Bits(bias)))
+                let a = a.classes::<4>()?.map(Bits);
+                stream.launch(kernel, config, (&problem, a, Bits(b.boxes()?), c, bias))
             }
             TensorKernel::Tf32ClassesOfA { kernel, .. } => {
                 let problem = &Problem { a: [a.pitch as u64, 1], ..*problem };
                 let a = a.classes::<{ gemm_wgmma_tf32::CLASSES }>()?.map(Rounded);
-                let b = Rounded(b.boxes()?);
-                stream.launch(kernel, config, (problem, a, b, Bits(c), Bits(bias)))
+                stream.launch(kernel, config, (problem, a, Rounded(b.boxes()?), c, bias))
             }
             TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => {
                 let limit = "must be launched with slices of its operands";
                 Err(Error::argument("kernel", product.name(), limit))
             }
             TensorKernel::ClassesOfA { kernel, .. } => {
-                begin_classes(stream, kernel, config, (problem, a, b, c, bias), beside)
+                begin_classes(stream, kernel, config, (problem, a, b, c.0, bias.0), beside)
             }
             TensorKernel::SectorClassesOfA { kernel, .. } => {
-                begin_classes(stream, kernel, config, (problem, a, b, c, bias), beside)
+                begin_classes(stream, kernel, config, (problem, a, b, c.0, bias.0), beside)
             }
         }
     }
@@ -779,33 +781,6 @@ impl<'a, T: BoxElement> Rows<'a, T> {
             let strides = [self.step, self.pitch.saturating_mul(COUNT)];
             Boxes::new(elements, [self.matrices, rows, len], strides, self.shape)
         }))
-    }
-}
-
-/// Every so many'th row of a matrix that begins at a multiple of sixteen bytes, as a matrix that does, too: all of its rows begin as
-/// many elements behind a multiple of that number.
-pub(super) struct Class {
-    /// Its first element.
-    pub(super) start: usize,
-    pub(super) rows: usize,
-    /// Elements of a row, those included that lie before it.
-    pub(super) len: usize,
-}
-
-impl Class {
-    /// The class of a row below `CLASSES`. Where there is no such row, it is the first one alone, which nobody asks for.
-    pub(super) fn new<const CLASSES: usize>(
-        class: usize,
-        count: usize,
-        len: usize,
-        pitch: usize,
-    ) -> Self {
-        let (start, rows) = match count.checked_sub(class) {
-            None | Some(0) => (0, 1),
-            Some(rows) => (class * pitch, rows.div_ceil(CLASSES)),
-        };
-        let shift = start % CLASSES;
-        Class { start: start - shift, rows, len: len + shift }
     }
 }
 

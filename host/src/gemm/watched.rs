@@ -15,10 +15,11 @@ use simt::{
 use super::{
     Choice, Compute, Gemm, Output, Request, Scalar, Target,
     choice::choose_kernel,
+    classes::Class,
     launch::{Panel, Work, panels},
     scalar::{Kernel, Text},
     sliced::{self, Slice, Slices, Uncut},
-    tensor::{self, Class, Sides},
+    tensor::{self, Sides},
 };
 use crate::{
     baseline::DenseBatch,

@@ -1,0 +1,22 @@
+//! How much constant memory a program declares.
+
+use crate::ptx::{Array, Module};
+
+/// Bytes of constant memory that a program may declare (NVIDIA, *CUDA C++ Programming Guide*, "Technical
+/// Specifications per Compute Capability").
+const CONSTANT_BYTES: u64 = 64 << 10;
+
+/// Too much of it is an error of the driver's compiler, which does not name the arrays.
+pub(super) fn constant_memory(module: &Module) -> Option<String> {
+    let bytes = |array: &Array| array.bytes.unwrap_or_default();
+    let total: u64 =
+        module.constant.iter().map(|array| bytes(array).next_multiple_of(array.align)).sum();
+    let largest = module.constant.iter().max_by_key(|array| bytes(array))?;
+    (total > CONSTANT_BYTES).then(|| {
+        format!(
+            "{total} bytes of constant memory, of which `{}` has {}: a program has {CONSTANT_BYTES}",
+            largest.name,
+            bytes(largest)
+        )
+    })
+}
