@@ -335,8 +335,8 @@ impl Cuda {
         let own = loaded.iter().rev().find(|own| own.declarations.contains_key(name));
         let ptx = self.ptx.with(name);
         let (file, found) = match own {
-            Some(own) => (&*own.name, own.declarations.get(name).map(String::as_str)),
-            None => (ptx.target, ptx.declaration(name)),
+            Some(own) => (own.name.clone(), own.declarations.get(name).map(String::as_str)),
+            None => (ptx.path(name), ptx.declaration(name)),
         };
         if found != Some(&*wanted) {
             let found = found.unwrap_or("no such kernel");
@@ -351,13 +351,13 @@ impl Cuda {
             Some(own) if declaration.constants.is_empty() => own.module.function(name),
             Some(own) => {
                 let text = split::for_kernel(&Index::new(&own.text), name);
-                self.compile(&own.name, text, declaration, &constants)
+                self.compile(&file, text, declaration, &constants)
             }
             None if ptx.shares_variables(name) => self.variables()?.function(name),
             // (It has declared itself as the source does, so it is there.)
             None => {
                 let text = ptx.text(name).unwrap_or_default();
-                self.compile(ptx.target, text, declaration, &constants)
+                self.compile(&file, text, declaration, &constants)
             }
         }?;
         let function = if declaration.dependent { function.dependent() } else { function };
@@ -373,7 +373,7 @@ impl Cuda {
                 return Ok((own.name.clone(), global));
             }
         }
-        let file = "variables.ptx";
+        let file = Ptx::VARIABLES;
         match self.variables()?.global(name)? {
             Some(global) => Ok((file.to_owned(), global)),
             None => {
@@ -405,7 +405,7 @@ impl Cuda {
             return Ok(module);
         }
         let text = Ptx::variables().unwrap_or_default();
-        let module = cuda::Module::load(&self.context, "variables", &text)?;
+        let module = cuda::Module::load(&self.context, Ptx::VARIABLES, &text)?;
         Ok(self.variables.get_or_init(|| module))
     }
 }

@@ -636,7 +636,7 @@ fn environment_with_a_driver_that_does_not_start() {
 #[test]
 fn environment_with_a_driver_too_old_for_the_ptx() {
     let driver = "cuModuleLoadDataEx=222 version=11080";
-    fails(on(driver, &with(&["--device", "cuda"])), 3, &["gpu.sm_90a.ptx", "CUDA 11.8"]);
+    fails(on(driver, &with(&["--device", "cuda"])), 3, &["sm_80/tiled16.ptx", "CUDA 11.8"]);
 }
 
 #[test]

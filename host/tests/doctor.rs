@@ -87,9 +87,9 @@ fn a_machine_that_is_well() {
     findings.has("ok driver library", &["libcuda.so.1"]);
     findings.has("ok driver start", &["2 devices"]);
     findings.has("ok driver version", &["CUDA 13.0"]);
-    findings.has("ok PTX gpu.sm_80.ptx", &["PTX 7.1, needs CUDA 11.1"]);
-    findings.has("ok PTX gpu.sm_90a.ptx", &["PTX 8.3, needs CUDA 12.3"]);
-    findings.has("ok cuda:1:", &["Fake GPU", "9.0", "takes gpu.sm_90a.ptx"]);
+    findings.has("ok PTX for sm_80", &["PTX 7.1, needs CUDA 11.1"]);
+    findings.has("ok PTX for sm_90a", &["PTX 8.3, needs CUDA 12.3"]);
+    findings.has("ok cuda:1:", &["Fake GPU", "9.0", "takes PTX for sm_90a"]);
     findings.has("ok cuda:0 memory", &["1.0 of 1.0 GiB free"]);
     findings.has("ok cuda:1 product", &["tiled16, 33x65x17: right", "first launch"]);
     findings.has("ok cpu product", &["right"]);
@@ -138,17 +138,18 @@ fn a_driver_that_does_not_start() {
 #[test]
 fn a_driver_too_old_for_the_ptx() {
     let old = findings(doctor("kernels=2 version=11000", &[]));
-    old.has("fail PTX gpu.sm_90a.ptx", &["needs CUDA 12.3", "has 11.0", "update the driver"]);
-    old.has("warn PTX gpu.sm_80.ptx", &["needs CUDA 11.1", "no device here takes it"]);
-    old.end(3, &["warn PTX gpu.sm_80.ptx", "fail PTX gpu.sm_90a.ptx"]);
-    // Old enough for Hopper's file, which an Ampere GPU does not take.
+    old.has("fail PTX for sm_90a", &["needs CUDA 12.3", "has 11.0", "update the driver"]);
+    // Hopper takes what is for all as well.
+    old.has("fail PTX for sm_80", &["needs CUDA 11.1", "has 11.0", "update the driver"]);
+    old.end(3, &["fail PTX for sm_80", "fail PTX for sm_90a"]);
+    // Too old for Hopper's PTX, which an Ampere GPU does not take.
     let ampere = findings(doctor("kernels=2 version=12020 major=8", &[]));
-    ampere.has("ok cuda:0:", &["takes gpu.sm_80.ptx"]);
-    ampere.end(0, &["warn PTX gpu.sm_90a.ptx"]);
+    ampere.has("ok cuda:0:", &["takes PTX for sm_80"]);
+    ampere.end(0, &["warn PTX for sm_90a"]);
     // What the driver itself says when it is asked to.
     let refused = findings(doctor("cuModuleLoadDataEx=222 version=11080", &[]));
-    refused.has("fail cuda:0 product", &["gpu.sm_90a.ptx", "CUDA 11.8"]);
-    refused.end(3, &["fail PTX gpu.sm_90a.ptx", "fail cuda:0 product"]);
+    refused.has("fail cuda:0 product", &["sm_80/tiled16.ptx", "CUDA 11.8"]);
+    refused.end(3, &["fail PTX for sm_90a", "fail cuda:0 product"]);
 }
 
 #[test]

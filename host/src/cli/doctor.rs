@@ -168,9 +168,12 @@ impl<W: Write> Report<'_, W> {
     fn ptx(&mut self, devices: &[&Device]) -> Result<(), Failure> {
         let Ok(driver) = Device::cuda_version() else { return Ok(()) };
         for ptx in [ptx::SM_80, ptx::SM_90A] {
-            let takers: Vec<_> =
-                devices.iter().filter(|d| d.ptx_file() == Some(ptx.target)).collect();
-            self.tell(against_driver(ptx, driver, !takers.is_empty()))?;
+            // What is for all is for Hopper, too.
+            let is_taken = devices
+                .iter()
+                .filter_map(|device| device.ptx_file())
+                .any(|target| [ptx.target, ptx::SM_90A.target].contains(&target));
+            self.tell(against_driver(ptx, driver, is_taken))?;
         }
         Ok(())
     }
@@ -189,7 +192,8 @@ impl<W: Write> Report<'_, W> {
     /// A device, its memory, and a product on it.
     fn device(&mut self, device: &Device) -> Result<(), Failure> {
         let name = device.name();
-        let ptx = device.ptx_file().map(|file| format!(", takes {file}")).unwrap_or_default();
+        let ptx =
+            device.ptx_file().map(|target| format!(", takes PTX for {target}")).unwrap_or_default();
         self.tell(Line::ok(&name, format!("{}{ptx}", device.description())))?;
         self.tell(memory(format!("{name} memory"), device.memory()))?;
         let product = format!("{name} product");
@@ -259,9 +263,9 @@ fn advice(error: &Error) -> &'static str {
     }
 }
 
-/// A PTX file against the CUDA version of the driver.
+/// The PTX for a target against the CUDA version of the driver.
 fn against_driver(ptx: Ptx, driver: (u32, u32), is_taken: bool) -> Line {
-    let (name, driver_text) = (format!("PTX {}", ptx.target), Version(driver));
+    let (name, driver_text) = (format!("PTX for {}", ptx.target), Version(driver));
     let (Some(version), Some(needed)) = (ptx.version(), ptx.cuda_needed()) else {
         let found = "which driver it needs is not known";
         return Line::warn(name, found, "this version of PTX is newer than this program");

@@ -377,14 +377,14 @@ with_driver! {
         assert_eq!(calls(), [""; 0], "nothing is written");
         assert_eq!(device.symbol(&TABLE).unwrap().read().unwrap(), [3, 4]);
         let error = device.symbol(&MISSING).unwrap_err().to_string();
-        assert!(error.starts_with("symbol = MISSING: variables.ptx has no such variable"), "{error}");
+        assert!(error.starts_with("symbol = MISSING: sm_80/variables.ptx has no such variable"), "{error}");
     }
 
     fn a_variable_of_another_size("table=12") {
         use simt::device::*;
         global! { static TABLE: [u32; 2]; }
         let error = crate::Device::cuda(0).unwrap().symbol(&TABLE).unwrap_err().to_string();
-        let expected = "symbol = TABLE of 12 bytes in variables.ptx: the source has 8 bytes";
+        let expected = "symbol = TABLE of 12 bytes in sm_80/variables.ptx: the source has 8 bytes";
         assert!(error.starts_with(expected), "{error}");
     }
 

@@ -135,6 +135,19 @@ impl Ptx {
         self.file(kernel).map(File::text)
     }
 
+    /// The file of those that share variables, in `gpu/ptx/`.
+    #[cfg(feature = "cuda")]
+    pub(crate) const VARIABLES: &str = "sm_80/variables.ptx";
+
+    /// A kernel's file, in `gpu/ptx/`, for messages.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn path(&self, kernel: &str) -> String {
+        match self.shares_variables(kernel) {
+            true => Self::VARIABLES.to_owned(),
+            false => format!("{}/{kernel}.ptx", self.target),
+        }
+    }
+
     /// Is a kernel in one file with others, with which it shares variables?
     #[cfg(feature = "cuda")]
     pub(crate) fn shares_variables(&self, kernel: &str) -> bool {

@@ -16,6 +16,7 @@
 //!   kernel                      warpgroups   a warpgroup's part (m x n)   stages of 32 steps   blocks of a cluster
 //!   gemm_wgmma_tf32_256x256_nn    2 + 1           256 x 64                       4                    2
 //!   gemm_wgmma_tf32_256x256_on    2 + 1           256 x 64                       4                    2
+//!   gemm_wgmma_tf32_192x256_nn    2 + 1           192 x 64                       5                    2
 //!   gemm_wgmma_tf32_256x128_nn    2 + 1           256 x 64                       4                    1
 //!   gemm_wgmma_tf32_128x128_nn    2 + 1           128 x 64                       6                    1
 //!   gemm_wgmma_tf32_128x64_nn     1 + 1           128 x 64                       8                    1
@@ -295,6 +296,7 @@ macro_rules! narrow {
 }
 
 wide! { gemm_wgmma_tf32_256x256_nn: 256 x 128 of 2, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+wide! { gemm_wgmma_tf32_192x256_nn: 192 x 128 of 2, 2 of 5 stages, by 32 rows, InOrder of TensorMap<Tf32> }
 wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128 of 1, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
 wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128 of 1, 2 of 6 stages, by 64 rows, InOrder of TensorMap<Tf32> }
 wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, InOrder of TensorMap<Tf32> }
