@@ -779,7 +779,6 @@ mod tests {
             ([4095, 4093, 4097], "gemm_wgmma_tf32_256x256_on"),
             ([4096, 4096, 4100], "gemm_wgmma_tf32_256x256_nn"),
             ([4100, 4100, 4100], "gemm_wgmma_tf32_256x256_nn"),
-            // Rounds that come out even.
             ([3072, 3072, 3072], "gemm_wgmma_tf32_192x256_nn"),
             ([1000, 700, 513], "gemm_wgmma_tf32_128x64_on"),
         ] {
