@@ -73,6 +73,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
     }
     let (mut built, mut wrong) = (BTreeMap::new(), Vec::new());
     let (mut usages_of, mut known) = (Vec::new(), BTreeSet::new());
+    let mut older = Vec::new();
     for target in TARGETS {
         let builder = PtxBuilder::new(&krate).target(target);
         let ptx = builder.toolchain(toolchain.clone()).offline(options.offline).build()?;
@@ -82,12 +83,18 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
             Some(_) => ptx,
         };
         known.extend(ptx.module().kernels().map(|kernel| kernel.name.clone()));
-        let (usages, problems) = match &ptxas {
-            Some(ptxas) => ptxas.check(&ptx, root)?,
+        let (mut usages, mut problems) = match &ptxas {
+            Some(ptxas) => ptxas.check(&ptx, target, root)?,
             None => Default::default(),
         };
         println!("{}", target.cpu());
         print!("{}", table(ptx.module(), &usages));
+        // Of the same text a newer device's registers are others.
+        for (ptx, ptxas) in older.iter().zip(ptxas.iter().cycle()) {
+            let (more, wrong) = ptxas.check(ptx, target, root)?;
+            usages.extend(more);
+            problems.extend(wrong);
+        }
         usages_of.push((target, usages));
         wrong.extend(problems.into_iter().map(|problem| format!("{}: {problem}", target.cpu())));
         match &options.other {
@@ -97,6 +104,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
             None => {
                 let named = |(name, text): (String, _)| (file_name(target, &name), text);
                 built.extend(ptx.files().into_iter().map(named));
+                older.push(ptx);
             }
         }
     }

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use specialise::Constant;
 
 use crate::{
-    builder::{BUILD_FOLDER, Ptx},
+    builder::{BUILD_FOLDER, Ptx, Target},
     check,
     declaration::Declaration,
     ptx::Function,
@@ -128,16 +128,21 @@ impl Ptxas {
         Ok((usages(&said), result))
     }
 
-    /// Assembles PTX, each kernel at its level, and of one with constants each specialisation. What each comes to, and a sentence for
-    /// everything that is wrong.
-    pub fn check(&self, ptx: &Ptx, root: &Path) -> Result<(Vec<Usage>, Vec<String>)> {
+    /// Assembles PTX for a target, its own or a newer one, each kernel at its level, and of one with constants each specialisation.
+    /// What each comes to, and a sentence for everything that is wrong.
+    pub fn check(
+        &self,
+        ptx: &Ptx,
+        target: Target,
+        root: &Path,
+    ) -> Result<(Vec<Usage>, Vec<String>)> {
         // ptxas uses one core, so there is work for each.
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let (jobs, next) = (jobs(ptx, cores), AtomicUsize::new(0));
         let assembled = |core: usize| -> Result<Vec<String>> {
             let mut said = Vec::new();
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let on = (ptx.target().cpu(), job.level);
+                let on = (target.cpu(), job.level);
                 said.push(self.run(&job.text(ptx), on, root, &format!("ptxas-{core}"))?.0);
             }
             Ok(said)

@@ -60,8 +60,7 @@ pub struct Fit {
 
 /// On a GPU that is named. What the kernel takes is ptxas's word: a driver may compile it otherwise.
 pub fn on_gpu(entry: &Entry, config: &LaunchConfig, gpu: &Gpu) -> Fit {
-    let resources =
-        gpu.ptx.with(entry.declaration().name).resources(entry.declaration(), &entry.constants());
+    let resources = gpu.ptx.resources(entry.declaration(), &entry.constants());
     Fit {
         gpu: gpu.names[0].to_owned(),
         source: format!("ptxas {}", ptx::ptxas_release()),

@@ -81,7 +81,7 @@ pub(crate) fn values(
 }
 
 impl Ptx {
-    /// What a kernel of this file takes with these constants; `None` where ptxas was not there to say so when the file was made, or
+    /// What a kernel takes with these constants, compiled for this target, also of PTX that is for every device; `None` where ptxas was not there to say so when the file was made, or
     /// where it has no such constants.
     pub fn resources(&self, declaration: &Declaration, constants: &Constants) -> Option<Resources> {
         let kernel = &specialise::name(declaration.name, &values(declaration, constants)?);
@@ -282,24 +282,25 @@ mod tests {
         assert!(ptxas_release().split_once('.').is_some(), "{}", ptxas_release());
         for entry in gpu::registry::KERNELS.iter() {
             let (declaration, constants) = (entry.declaration(), entry.constants());
-            let ptx = of(declaration);
-            let what = format!(
-                "{} for {}: run cargo xtask build-ptx --fetch-ptxas",
-                entry.name(),
-                ptx.target
-            );
-            let resources = ptx.resources(declaration, &constants);
-            let Resources { registers, shared } = resources.expect(&what);
-            assert!((1..=255).contains(&registers), "{what}");
-            let declared = declaration.shared;
-            match declaration.dynamic_shared {
-                None => assert!(declared.is_none_or(|declared| declared == shared as usize)),
-                // What is before dynamic shared memory, which begins at a multiple of that, is left free.
-                Some(_) => {
-                    // What is there without having been declared are mbarriers.
-                    let undeclared = usize::from(shared > 0);
-                    let declared = declared.unwrap_or(undeclared).next_multiple_of(1024);
-                    assert_eq!(shared as usize, declared, "{what}");
+            for ptx in [SM_90A, of(declaration)] {
+                let what = format!(
+                    "{} for {}: run cargo xtask build-ptx --fetch-ptxas",
+                    entry.name(),
+                    ptx.target
+                );
+                let resources = ptx.resources(declaration, &constants);
+                let Resources { registers, shared } = resources.expect(&what);
+                assert!((1..=255).contains(&registers), "{what}");
+                let declared = declaration.shared;
+                match declaration.dynamic_shared {
+                    None => assert!(declared.is_none_or(|declared| declared == shared as usize)),
+                    // What is before dynamic shared memory, which begins at a multiple of that, is left free.
+                    Some(_) => {
+                        // What is there without having been declared are mbarriers.
+                        let undeclared = usize::from(shared > 0);
+                        let declared = declared.unwrap_or(undeclared).next_multiple_of(1024);
+                        assert_eq!(shared as usize, declared, "{what}");
+                    }
                 }
             }
         }
