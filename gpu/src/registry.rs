@@ -311,51 +311,11 @@ pub static DESIGNS: &[Design] = &[
         on_cpu: speed!(6.0, 1.0, 40.0),
         ..PLAIN
     },
-    Design {
-        summary: "general product of bf16, C of bf16, on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread",
-        contract: Contract::ProductBf16(GeneralProduct {
-            block: [256, 1, 1],
-            tile: [64, 64],
-            kernel: gemm!(gemm_bf16_64),
-        }),
-        // Not measured: as fast as this at least.
-        on_gpu: speed!(100.0, 0.65, 4.0),
-        on_cpu: speed!(6.0, 1.0, 40.0),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of bf16, C of f32, on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread",
-        contract: Contract::ProductBf16F32(GeneralProduct {
-            block: [256, 1, 1],
-            tile: [64, 64],
-            kernel: gemm!(gemm_bf16_f32_64),
-        }),
-        on_gpu: speed!(100.0, 0.65, 4.0),
-        on_cpu: speed!(6.0, 1.0, 40.0),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of f16, C of f16, on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread",
-        contract: Contract::ProductF16(GeneralProduct {
-            block: [256, 1, 1],
-            tile: [64, 64],
-            kernel: gemm!(gemm_f16_64),
-        }),
-        on_gpu: speed!(100.0, 0.65, 4.0),
-        on_cpu: speed!(6.0, 1.0, 40.0),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of f16, C of f32, on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread",
-        contract: Contract::ProductF16F32(GeneralProduct {
-            block: [256, 1, 1],
-            tile: [64, 64],
-            kernel: gemm!(gemm_f16_f32_64),
-        }),
-        on_gpu: speed!(100.0, 0.65, 4.0),
-        on_cpu: speed!(6.0, 1.0, 40.0),
-        ..PLAIN
-    },
+    // Not measured: as fast as this at least.
+    cuda_cores! { gemm_bf16_64: bf16 bf16; 100.0, 0.65, 4.0; 6.0, 1.0, 40.0 },
+    cuda_cores! { gemm_bf16_f32_64: bf16 f32; 100.0, 0.65, 4.0; 6.0, 1.0, 40.0 },
+    cuda_cores! { gemm_f16_64: f16 f16; 100.0, 0.65, 4.0; 6.0, 1.0, 40.0 },
+    cuda_cores! { gemm_f16_f32_64: f16 f32; 100.0, 0.65, 4.0; 6.0, 1.0, 40.0 },
     // Not measured on the devices that they are for: from how long a stage's reads of shared memory, or its products, take a
     // multiprocessor.
     mma! { gemm_mma_64x64: bf16 bf16, 64 x 64 by 128; 1500.0, 0.5, 4.0, OtherGpus },
@@ -403,66 +363,21 @@ pub static DESIGNS: &[Design] = &[
     wgmma_any! { gemm_wgmma_any_f32_64x128 gemm_wgmma_any_f16_f32_64x128: f32, 64 x 128; 1245.0, 1.0, 3.4 },
     wgmma_any! { gemm_wgmma_any_64x64 gemm_wgmma_any_f16_64x64: half, 64 x 64; 860.0, 1.0, 2.7 },
     wgmma_any! { gemm_wgmma_any_f32_64x64 gemm_wgmma_any_f16_f32_64x64: f32, 64 x 64; 860.0, 1.0, 2.7 },
-    Design {
-        summary: "general product of f32 with factors of tf32, on tensor cores, 256 x 256 tiles of two blocks",
-        contract: wgmma_tf32!(gemm_wgmma_tf32_256x256_nn, 256 x 256 of 2 in 1, Tf32),
-        // Ahead of lone blocks by 0.2 to 1 %.
-        on_gpu: speed!(3120.0, 1.0, 4.5),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of f32 with factors of tf32, on tensor cores, 192 x 256 tiles of two blocks",
-        contract: wgmma_tf32!(gemm_wgmma_tf32_192x256_nn, 192 x 256 of 2 in 1, Tf32),
-        // A round of it takes 0.777 of the time of one of 256 x 256, at 3072³.
-        on_gpu: speed!(3010.0, 1.0, 4.5),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of f32 with factors of tf32, on tensor cores, 256 x 128 tiles",
-        contract: wgmma_tf32!(gemm_wgmma_tf32_256x128_nn, 256 x 128 of 1 in 1, Tf32),
-        // Fitted to 1024³ and 2048³.
-        on_gpu: speed!(3100.0, 1.0, 4.5),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of f32 with factors of tf32, on tensor cores, 128 x 128 tiles",
-        contract: wgmma_tf32!(gemm_wgmma_tf32_128x128_nn, 128 x 128 of 1 in 1, Tf32),
-        on_gpu: speed!(2700.0, 1.0, 4.5),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of f32 with factors of tf32, on tensor cores, 128 x 64 tiles",
-        contract: wgmma_tf32!(gemm_wgmma_tf32_128x64_nn, 128 x 64 of 1 in 1, Tf32),
-        on_gpu: speed!(1950.0, 1.0, 4.0),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of f32 with factors of tf32, on tensor cores, 256 x 256 tiles of two blocks; A's rows begin anywhere",
-        contract: wgmma_tf32!(gemm_wgmma_tf32_256x256_on, 256 x 256 of 2 in 1, Tf32ClassesOfA),
-        // As those of the same tile, and seven more maps to encode.
-        on_gpu: speed!(3120.0, 1.0, 9.0),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of f32 with factors of tf32, on tensor cores, 128 x 64 tiles; A's rows begin anywhere",
-        contract: wgmma_tf32!(gemm_wgmma_tf32_128x64_on, 128 x 64 of 1 in 1, Tf32ClassesOfA),
-        on_gpu: speed!(1950.0, 1.0, 8.5),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of f32 with factors of tf32, on tensor cores, 32 x 32 tiles, k over a cluster",
-        contract: wgmma_tf32!(gemm_wgmma_tf32_32x32_nn, 32 x 32 of 1 in 8, Tf32),
-        // What 80 bytes a nanosecond are enough for, which a multiprocessor draws from the second-level cache for tiles of 128 x 64.
-        // 512³ and 16 x 4096 x 4096 take as long.
-        on_gpu: speed!(640.0, 1.0, 4.0),
-        ..PLAIN
-    },
-    Design {
-        summary: "general product of f32 with factors of tf32, on tensor cores, 64 x 32 tiles, k over a cluster",
-        contract: wgmma_tf32!(gemm_wgmma_tf32_64x32_nn, 64 x 32 of 1 in 8, Tf32),
-        on_gpu: speed!(850.0, 1.0, 4.0),
-        ..PLAIN
-    },
+    // Ahead of lone blocks by 0.2 to 1 %.
+    wgmma_tf32! { gemm_wgmma_tf32_256x256_nn: 256 x 256 of 2; 3120.0, 1.0, 4.5 },
+    // A round of it takes 0.777 of the time of one of 256 x 256, at 3072³.
+    wgmma_tf32! { gemm_wgmma_tf32_192x256_nn: 192 x 256 of 2; 3010.0, 1.0, 4.5 },
+    // Fitted to 1024³ and 2048³.
+    wgmma_tf32! { gemm_wgmma_tf32_256x128_nn: 256 x 128 of 1; 3100.0, 1.0, 4.5 },
+    wgmma_tf32! { gemm_wgmma_tf32_128x128_nn: 128 x 128 of 1; 2700.0, 1.0, 4.5 },
+    wgmma_tf32! { gemm_wgmma_tf32_128x64_nn: 128 x 64 of 1; 1950.0, 1.0, 4.0 },
+    // As those of the same tile, and seven more maps to encode.
+    wgmma_tf32! { gemm_wgmma_tf32_256x256_on: 256 x 256 of 2, rows anywhere; 3120.0, 1.0, 9.0 },
+    wgmma_tf32! { gemm_wgmma_tf32_128x64_on: 128 x 64 of 1, rows anywhere; 1950.0, 1.0, 8.5 },
+    // What 80 bytes a nanosecond are enough for, which a multiprocessor draws from the second-level cache for tiles of 128 x 64.
+    // 512³ and 16 x 4096 x 4096 take as long.
+    wgmma_tf32! { gemm_wgmma_tf32_32x32_nn: 32 x 32 in 8; 640.0, 1.0, 4.0 },
+    wgmma_tf32! { gemm_wgmma_tf32_64x32_nn: 64 x 32 in 8; 850.0, 1.0, 4.0 },
     // 256 x 128 was fitted to 1024³, 2048³ and 4096³. Sustained, 256 x 192 is ahead of it by 1, 3 and 0.4 % at 4096³, 8192³ and 16384³.
     sliced! { gemm_sliced_bf16x6_256x192: bf16x6, 256 x 192 or 128 of 2; 1040.0, 1.0, 5.0 },
     sliced! { gemm_sliced_bf16x6_256x128: bf16x6, 256 x 128 of 2; 1020.0, 1.0, 4.5 },

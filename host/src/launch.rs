@@ -201,7 +201,7 @@ impl Stream {
         let name = config.constants.variant().unwrap_or(kernel.declaration.name);
         let refuse = |what| Error::Launch { kernel: name, what };
         let names = kernel.declaration.params.iter().map(|param| param.name);
-        let constants = with_half(&kernel.declaration, config.constants, &arguments.halves());
+        let constants = with_half(&kernel.declaration, config.constants, &arguments);
         let config = &LaunchConfig { constants: constants.map_err(refuse)?, ..*config };
         let params = arguments.bind(self, &mut { names }).map_err(|unbound| match unbound {
             Unbound::Refused(what) => refuse(what),

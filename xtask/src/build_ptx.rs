@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
-    builder::{PtxBuilder, Target, compiler_of, ptx_files},
+    builder::{Ptx, PtxBuilder, Target, compiler_of, ptx_files},
     check,
     ptx::Module,
     ptxas::{Ptxas, Usage},
@@ -72,31 +72,26 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         ),
     }
     let (mut built, mut wrong) = (BTreeMap::new(), Vec::new());
-    let (mut usages_of, mut known) = (Vec::new(), BTreeSet::new());
-    let mut older = Vec::new();
+    let (mut usages_of, mut older) = (Vec::new(), Vec::<Ptx>::new());
     for target in TARGETS {
         let builder = PtxBuilder::new(&krate).target(target);
         let ptx = builder.toolchain(toolchain.clone()).offline(options.offline).build()?;
         // What an older device can run serves every newer one, too: the driver's compiler makes the same code of it.
-        let ptx = match &options.other {
-            None => ptx.without(|kernel| known.contains(kernel))?,
-            Some(_) => ptx,
-        };
-        known.extend(ptx.module().kernels().map(|kernel| kernel.name.clone()));
-        let (mut usages, mut problems) = match &ptxas {
-            Some(ptxas) => ptxas.check(&ptx, target, root)?,
-            None => Default::default(),
-        };
+        let is_there =
+            |kernel: &str| older.iter().any(|ptx| ptx.module().function(kernel).is_some());
+        let ptx = if older.is_empty() { ptx } else { ptx.without(is_there)? };
+        let mut usages = Vec::new();
+        if let Some(ptxas) = &ptxas {
+            // Of an older target's text a newer device's registers are others.
+            for ptx in older.iter().chain([&ptx]) {
+                let (found, problems) = ptxas.check(ptx, target, root)?;
+                usages.extend(found);
+                wrong.extend(problems.iter().map(|problem| format!("{}: {problem}", target.cpu())));
+            }
+        }
         println!("{}", target.cpu());
         print!("{}", table(ptx.module(), &usages));
-        // Of the same text a newer device's registers are others.
-        for (ptx, ptxas) in older.iter().zip(ptxas.iter().cycle()) {
-            let (more, wrong) = ptxas.check(ptx, target, root)?;
-            usages.extend(more);
-            problems.extend(wrong);
-        }
         usages_of.push((target, usages));
-        wrong.extend(problems.into_iter().map(|problem| format!("{}: {problem}", target.cpu())));
         match &options.other {
             Some(_) => {
                 built.insert(format!("{stem}.{}.ptx", target.cpu()), ptx.text().to_owned());
@@ -275,7 +270,6 @@ fn table(module: &Module, usages: &[Usage]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builder::Ptx;
 
     const RAW: &str = "\
 .version 7.1

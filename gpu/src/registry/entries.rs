@@ -182,26 +182,45 @@ macro_rules! lie {
     (s n) => { "A along k, in rows that begin anywhere, by whole sectors, B along n" };
 }
 
-/// A general product of f32 with factors of tf32, on tensor cores, such a tile of so many blocks, whose k so many may split; A along
-/// k, B along n. Its kernel is of that kind.
+/// A general product of f32 with factors of tf32, on tensor cores, as a design of its own: such a tile, of so many blocks, or whose k
+/// so many may split; A along k, in rows that may begin anywhere where it says so, B along n.
 macro_rules! wgmma_tf32 {
-    ($name:ident, $rows:literal x $cols:literal of $blocks:literal in $splits:literal, $kind:ident) => {
-        Contract::TensorProduct(TensorProduct {
-            tile: [$rows, $cols],
-            steps: gemm_wgmma_tf32::DEPTH as u32,
-            most_splits: $splits,
-            a: BoxShape { rows: $rows / $blocks, cols: gemm_wgmma_tf32::DEPTH, swizzle: 128 },
-            b: BoxShape { rows: gemm_wgmma_tf32::DEPTH, cols: 32, swizzle: 128 },
-            along_k: [true, false],
-            is_one_of_four: false,
-            walkers: Some($blocks),
-            narrow: None,
-            constants: Constants::NONE,
-            kernel: TensorKernel::$kind {
-                kernel: &crate::kernels::gemm_wgmma_tf32::$name,
-                checked: &crate::checked::kernels::gemm_wgmma_tf32::$name,
-            },
-        })
+    ($name:ident: $rows:tt x $cols:tt of $blocks:tt; $($speed:tt)*) => {
+        wgmma_tf32! { @ $name: $rows x $cols of $blocks in 1, Tf32, ""; $($speed)* }
+    };
+    ($name:ident: $rows:tt x $cols:tt in $parts:tt; $($speed:tt)*) => {
+        wgmma_tf32! { @ $name: $rows x $cols of 1 in $parts, Tf32, ""; $($speed)* }
+    };
+    ($name:ident: $rows:tt x $cols:tt of $blocks:tt, rows anywhere; $($speed:tt)*) => {
+        wgmma_tf32! {
+            @ $name: $rows x $cols of $blocks in 1, Tf32ClassesOfA, "; A's rows begin anywhere"; $($speed)*
+        }
+    };
+    (@ $name:ident: $rows:tt x $cols:tt of $blocks:tt in $parts:tt, $kind:ident, $lie:expr; $($speed:tt)*) => {
+        Design {
+            summary: concat!(
+                "general product of f32 with factors of tf32, on tensor cores, ", $rows, " x ", $cols, " tiles",
+                of_blocks!($blocks $parts), $lie
+            ),
+            on_gpu: speed!($($speed)*),
+            contract: Contract::TensorProduct(TensorProduct {
+                tile: [$rows, $cols],
+                steps: gemm_wgmma_tf32::DEPTH as u32,
+                most_splits: $parts,
+                a: BoxShape { rows: $rows / $blocks, cols: gemm_wgmma_tf32::DEPTH, swizzle: 128 },
+                b: BoxShape { rows: gemm_wgmma_tf32::DEPTH, cols: 32, swizzle: 128 },
+                along_k: [true, false],
+                is_one_of_four: false,
+                walkers: Some($blocks),
+                narrow: None,
+                constants: Constants::NONE,
+                kernel: TensorKernel::$kind {
+                    kernel: &crate::kernels::gemm_wgmma_tf32::$name,
+                    checked: &crate::checked::kernels::gemm_wgmma_tf32::$name,
+                },
+            }),
+            ..PLAIN
+        }
     };
 }
 
@@ -271,17 +290,37 @@ macro_rules! narrow {
     };
 }
 
+/// A general product of 16 bits on CUDA cores, as a design of its own: A and B of a type, C of another; its speed on a GPU, and on the
+/// CPU.
+macro_rules! cuda_cores {
+    ($name:ident: $t:ident $c:ident; $($on_gpu:expr),*; $($on_cpu:expr),*) => {
+        Design {
+            summary: concat!(
+                "general product of ", types!($t $c), ", on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread"
+            ),
+            on_gpu: speed!($($on_gpu),*),
+            on_cpu: speed!($($on_cpu),*),
+            contract: general_contract!($t $c)(GeneralProduct {
+                block: [256, 1, 1],
+                tile: [64, 64],
+                kernel: gemm!($name),
+            }),
+            ..PLAIN
+        }
+    };
+}
+
 /// A general product on the tensor cores of every GPU, as an entry of its own: A and B of a type, of 16 bits or f32 that is
 /// rounded to tf32, C of another; such a tile, by so many threads.
 macro_rules! mma {
     ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt by $threads:tt; $($speed:tt)*) => {
         Design {
             summary: concat!(
-                "general product of ", mma_types!($t $c), ", on every GPU's tensor cores, ", $rows, " x ", $cols,
+                "general product of ", types!($t $c), ", on every GPU's tensor cores, ", $rows, " x ", $cols,
                 " tiles"
             ),
             on_gpu: speed!($($speed)*),
-            contract: mma_contract!($t $c)(GeneralProduct {
+            contract: general_contract!($t $c)(GeneralProduct {
                 block: [$threads, 1, 1],
                 tile: [$rows, $cols],
                 kernel: GemmKernel {
@@ -296,14 +335,14 @@ macro_rules! mma {
 
 /// Such types, in words.
 #[rustfmt::skip]
-macro_rules! mma_types {
+macro_rules! types {
     (f32 f32) => { "f32 with factors of tf32" };
     ($t:ident $c:ident) => { concat!(stringify!($t), ", C of ", stringify!($c)) };
 }
 
 /// The contract of such types.
 #[rustfmt::skip]
-macro_rules! mma_contract {
+macro_rules! general_contract {
     (bf16 bf16) => { Contract::ProductBf16 };
     (bf16 f32) => { Contract::ProductBf16F32 };
     (f16 f16) => { Contract::ProductF16 };
@@ -313,12 +352,6 @@ macro_rules! mma_contract {
 
 /// Does an operand lie along k?
 macro_rules! along_k {
-    (a o) => {
-        true
-    };
-    (a s) => {
-        true
-    };
     (a n) => {
         true
     };
@@ -327,9 +360,6 @@ macro_rules! along_k {
     };
     (b n) => {
         false
-    };
-    (b t) => {
-        true
     };
 }
 

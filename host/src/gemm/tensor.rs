@@ -721,10 +721,10 @@ unsafe fn begin<T: Scalar<O>, O: Output>(
                 Err(Error::argument("kernel", product.name(), limit))
             }
             TensorKernel::ClassesOfA { kernel, .. } => {
-                begin_classes(stream, kernel, config, (problem, a, b, c.0, bias.0), beside)
+                begin_classes(stream, kernel, config, (problem, a, b), (c, bias), beside)
             }
             TensorKernel::SectorClassesOfA { kernel, .. } => {
-                begin_classes(stream, kernel, config, (problem, a, b, c.0, bias.0), beside)
+                begin_classes(stream, kernel, config, (problem, a, b), (c, bias), beside)
             }
         }
     }
@@ -738,7 +738,8 @@ unsafe fn begin_classes<T: Scalar<O>, O: Output, const CLASSES: usize>(
     stream: &Stream,
     kernel: &Kernel<ClassesParams<T::As, O::As, CLASSES>>,
     config: &LaunchConfig,
-    (problem, a, b, c, bias): (&Problem, Rows<T>, Rows<T>, Written<O>, BufferView<O>),
+    (problem, a, b): (&Problem, Rows<T>, Rows<T>),
+    (c, bias): (Bits<Written<O>>, Bits<BufferView<O>>),
     beside: Option<Beside<T>>,
 ) -> Result<()> {
     // It asks where rows begin.
@@ -748,8 +749,7 @@ unsafe fn begin_classes<T: Scalar<O>, O: Output, const CLASSES: usize>(
         (Matrices::default(), b.elements, no_elements.view_mut(..)?, no_words.view_mut(..)?);
     let (matrix, from, to, words) = beside.unwrap_or(nothing_beside);
     let (a, b) = (a.classes::<CLASSES>()?.map(Bits), Bits(b.boxes()?));
-    let (from, to, c, bias) = (Bits(from), Bits(to), Bits(c), Bits(bias));
-    let parameters = (problem, a, b, &matrix, from, to, words, c, bias);
+    let parameters = (problem, a, b, &matrix, Bits(from), Bits(to), words, c, bias);
     // SAFETY: the caller's.
     unsafe { stream.launch(kernel, config, parameters) }
 }

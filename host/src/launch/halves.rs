@@ -5,7 +5,7 @@ use simt::{
     device::{In, Out, TensorMap},
 };
 
-use super::{Argument, Stream, Unbound, check_device};
+use super::{Argument, Arguments, Stream, Unbound, check_device};
 use crate::{
     boxes::Boxes,
     buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
@@ -55,8 +55,8 @@ impl<T: Pod + Taken, B: Pod> Argument<Out<B>> for Bits<BufferViewMut<'_, T>> {
 }
 
 /// What a kernel may take for [`Half`]s: the constant that says which they are follows from it.
-macro_rules! halves {
-    ($($param:ident<Half>: |$argument:ident: $ty:ty| $bits:expr;)*) => {$(
+macro_rules! taken_for_halves {
+    ($half:ident: $($param:ident <- $ty:ty, |$argument:ident| $bits:expr;)*) => {$(
         impl Argument<$param<Half>> for $ty {
             fn bind(self, stream: &Stream, name: &str) -> Result<$param<Half>, Unbound> {
                 let $argument = self;
@@ -64,47 +64,30 @@ macro_rules! halves {
             }
 
             fn half(&self) -> Option<&'static str> {
-                HALF
+                $half::HALF
             }
+        }
+    )*};
+    ($($half:ident)*) => {$(
+        taken_for_halves! {
+            $half:
+            In <- BufferView<'_, $half>, |view| Bits(view);
+            In <- &Buffer<$half>, |buffer| Bits(buffer.view(..)?);
+            Out <- Written<'_, $half>, |view| Bits(view);
+            Out <- BufferViewMut<'_, $half>, |view| Bits(view);
+            Out <- &mut Buffer<$half>, |buffer| Bits(buffer.view_mut(..)?);
+            TensorMap <- Boxes<'_, $half>, |boxes| Bits(boxes);
         }
     )*};
 }
 
-mod of_bf16 {
-    use super::*;
+taken_for_halves! { Bf16 F16 }
 
-    const HALF: Option<&str> = Bf16::HALF;
-
-    halves! {
-        In<Half>: |view: BufferView<'_, Bf16>| Bits(view);
-        In<Half>: |buffer: &Buffer<Bf16>| Bits(buffer.view(..)?);
-        Out<Half>: |view: Written<'_, Bf16>| Bits(view);
-        Out<Half>: |view: BufferViewMut<'_, Bf16>| Bits(view);
-        Out<Half>: |buffer: &mut Buffer<Bf16>| Bits(buffer.view_mut(..)?);
-        TensorMap<Half>: |boxes: Boxes<'_, Bf16>| Bits(boxes);
-    }
-}
-
-mod of_f16 {
-    use super::*;
-
-    const HALF: Option<&str> = F16::HALF;
-
-    halves! {
-        In<Half>: |view: BufferView<'_, F16>| Bits(view);
-        In<Half>: |buffer: &Buffer<F16>| Bits(buffer.view(..)?);
-        Out<Half>: |view: Written<'_, F16>| Bits(view);
-        Out<Half>: |view: BufferViewMut<'_, F16>| Bits(view);
-        Out<Half>: |buffer: &mut Buffer<F16>| Bits(buffer.view_mut(..)?);
-        TensorMap<Half>: |boxes: Boxes<'_, F16>| Bits(boxes);
-    }
-}
-
-/// The constants of a launch, with `half` as its arguments have it: those of each parameter are given.
-pub(super) fn with_half(
+/// The constants of a launch, with `half` as its arguments have it.
+pub(super) fn with_half<P>(
     declaration: &Declaration,
     constants: Constants,
-    halves: &[Option<&'static str>],
+    arguments: &impl Arguments<P>,
 ) -> Result<Constants, String> {
     if !declaration.constants.iter().any(|constant| constant.name == "half") {
         return Ok(constants);
@@ -114,9 +97,9 @@ pub(super) fn with_half(
         _ => None,
     };
     let is_said = known.is_some();
-    for (param, half) in declaration.params.iter().zip(halves) {
+    for (param, half) in declaration.params.iter().zip(arguments.halves()) {
         match (known, half) {
-            (Some((other, word)), Some(half)) if word != *half => {
+            (Some((other, word)), Some(half)) if word != half => {
                 return Err(format!(
                     "{} is of {half}, {other} of {word}: the kernel takes one of both",
                     param.name

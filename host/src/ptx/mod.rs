@@ -81,8 +81,8 @@ pub(crate) fn values(
 }
 
 impl Ptx {
-    /// What a kernel takes with these constants, compiled for this target, also of PTX that is for every device; `None` where ptxas was not there to say so when the file was made, or
-    /// where it has no such constants.
+    /// What a kernel takes with these constants, compiled for this target, also of PTX that is for every device; `None` where ptxas
+    /// was not there to say so when the file was made, or where it has no such constants.
     pub fn resources(&self, declaration: &Declaration, constants: &Constants) -> Option<Resources> {
         let kernel = &specialise::name(declaration.name, &values(declaration, constants)?);
         let mut rows = RESOURCES.lines().map(|line| line.split('\t').collect::<Vec<_>>());

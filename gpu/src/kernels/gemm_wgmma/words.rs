@@ -135,69 +135,63 @@ fn packed([first, second]: [u16; 2]) -> u32 {
     u32::from(first) | u32::from(second) << 16
 }
 
-macro_rules! halves {
-    ($($half:ident)*) => {$(
-        impl InWords for $half {
-            const EACH: usize = 2;
+impl InWords for Half {
+    const EACH: usize = 2;
 
-            #[cfg_attr(target_arch = "nvptx64", inline(always))]
-            fn each_pair_of<const WORDS: usize, const N: usize>(
-                sums: &Fragment<N>,
-                part: usize,
-                mut act: impl FnMut(u32, u32, [f32; 2]),
-            ) {
-                const { assert!(WORDS == 64, "two parts of 64 columns each") };
-                match part {
-                    0 => {
-                        sums.for_each_pair_of::<64, 0>(&mut act);
-                        sums.for_each_pair_of::<64, 1>(|row, col, two| act(row, 64 + col, two));
-                    }
-                    _ => {
-                        sums.for_each_pair_of::<64, 2>(&mut act);
-                        sums.for_each_pair_of::<64, 3>(|row, col, two| act(row, 64 + col, two));
-                    }
-                }
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn each_pair_of<const WORDS: usize, const N: usize>(
+        sums: &Fragment<N>,
+        part: usize,
+        mut act: impl FnMut(u32, u32, [f32; 2]),
+    ) {
+        const { assert!(WORDS == 64, "two parts of 64 columns each") };
+        match part {
+            0 => {
+                sums.for_each_pair_of::<64, 0>(&mut act);
+                sums.for_each_pair_of::<64, 1>(|row, col, two| act(row, 64 + col, two));
             }
-
-            #[cfg_attr(target_arch = "nvptx64", inline(always))]
-            #[track_caller]
-            fn put<const ROWS: usize, const PITCH: usize>(
-                staged: &mut Shared<f32, ROWS, PITCH>,
-                at: usize,
-                two: [f32; 2],
-            ) {
-                staged[at] = f32::from_bits(packed($half::from_two_f32(two).map($half::to_bits)));
-            }
-
-            #[cfg_attr(target_arch = "nvptx64", inline(always))]
-            fn moved(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR] {
-                let by = 16 * u32::from(is_half);
-                let mut before = before().to_bits();
-                words.map(|word| {
-                    let both = u64::from(word.to_bits()) << 32 | u64::from(before);
-                    before = word.to_bits();
-                    f32::from_bits((both << by >> 32) as u32)
-                })
-            }
-
-            #[cfg_attr(target_arch = "nvptx64", inline(always))]
-            #[track_caller]
-            fn write(view: &mut Out<$half>, index: usize, words: [f32; FOUR], valid: bool) {
-                let words = words.map(f32::to_bits);
-                let eight: [$half; 2 * FOUR] =
-                    core::array::from_fn(|i| $half::from_bits((words[i / 2] >> (16 * (i % 2))) as u16));
-                view.store_if(index, eight, valid);
-            }
-
-            #[cfg_attr(target_arch = "nvptx64", inline(always))]
-            fn element(word: f32, number: usize) -> $half {
-                $half::from_bits((word.to_bits() >> (16 * number)) as u16)
+            _ => {
+                sums.for_each_pair_of::<64, 2>(&mut act);
+                sums.for_each_pair_of::<64, 3>(|row, col, two| act(row, 64 + col, two));
             }
         }
-    )*};
-}
+    }
 
-halves! { Half }
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn put<const ROWS: usize, const PITCH: usize>(
+        staged: &mut Shared<f32, ROWS, PITCH>,
+        at: usize,
+        two: [f32; 2],
+    ) {
+        staged[at] = f32::from_bits(packed(Half::from_two_f32(two).map(Half::to_bits)));
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn moved(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR] {
+        let by = 16 * u32::from(is_half);
+        let mut before = before().to_bits();
+        words.map(|word| {
+            let both = u64::from(word.to_bits()) << 32 | u64::from(before);
+            before = word.to_bits();
+            f32::from_bits((both << by >> 32) as u32)
+        })
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn write(view: &mut Out<Half>, index: usize, words: [f32; FOUR], valid: bool) {
+        let words = words.map(f32::to_bits);
+        let eight: [Half; 2 * FOUR] =
+            core::array::from_fn(|i| Half::from_bits((words[i / 2] >> (16 * (i % 2))) as u16));
+        view.store_if(index, eight, valid);
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn element(word: f32, number: usize) -> Half {
+        Half::from_bits((word.to_bits() >> (16 * number)) as u16)
+    }
+}
 
 /// Words of a row that are put down at a time, of `N` columns.
 const fn words_put<C: InWords, const WORDS: usize, const N: usize>() -> usize {
