@@ -11,10 +11,10 @@ use std::{
 
 use gpu::{
     problem::Problem,
-    registry::{GemmKernel, Product, ProductKernel},
+    registry::{Entry, Product},
 };
 use host::{Device, operands, product};
-use simt::{LaunchConfig, cpu::Options, device::*};
+use simt::{Bound, Elements, LaunchConfig, Named, cpu::Options};
 use tests::{cuda_devices, products, reference, skip};
 
 /// The kind of product whose matrices are large.
@@ -123,7 +123,7 @@ impl Drop for Zeros {
 
 /// Runs the blocks of a product that compute what is not zero. `None` where the system does not even
 /// promise that much memory.
-fn on_cpu(product: &Product, case: &Case) -> Option<()> {
+fn on_cpu(entry: &Entry, product: &Product, case: &Case) -> Option<()> {
     let &Case { m, n, k, .. } = case;
     let (mut a, mut b, mut c) = (Zeros::new(m * k)?, Zeros::new(k * n)?, Zeros::new(m * n)?);
     let [a_rows, b_rows, _] = case.rows();
@@ -135,7 +135,7 @@ fn on_cpu(product: &Product, case: &Case) -> Option<()> {
         }
     }
 
-    let [tile_rows, tile_cols] = product.tile.map(|size| size as usize);
+    let [tile_rows, tile_cols] = product.tile().map(|size| size as usize);
     let grid = [n.div_ceil(tile_cols), m.div_ceil(tile_rows)];
     let config = LaunchConfig::new([grid[0] as u32, grid[1] as u32, 1], product.block);
     for y in case.first[0] / tile_rows..grid[1] {
@@ -145,39 +145,38 @@ fn on_cpu(product: &Product, case: &Case) -> Option<()> {
         let sizes = (m as u32, n as u32, k as u32);
         // SAFETY: the matrices have these sizes, and every product keeps to them.
         unsafe {
-            match product.kernel {
-                ProductKernel::Views { kernel, .. } => {
-                    let (a, b) = (In::new(a.0, a.len()), In::new(b.0, b.len()));
-                    let params = (sizes.0, sizes.1, sizes.2, a, b, Out::new(c.0, c.len()));
-                    simt::cpu::launch(kernel, &config, params, &options)
-                }
-                ProductKernel::Gemm(GemmKernel { kernel, .. }) => {
-                    let (a, b) = (In::new(a.0, a.len()), In::new(b.0, b.len()));
-                    let problem = Problem::dense(sizes.0, sizes.1, sizes.2);
-                    let params = (problem, a, b, Out::new(c.0, c.len()), In::new(a.as_ptr(), 0));
-                    simt::cpu::launch(kernel, &config, params, &options)
-                }
-                ProductKernel::Pointers(kernel) => {
-                    let (a, b) = (a.0.cast_const(), b.0.cast_const());
-                    let params = (sizes.0, sizes.1, sizes.2, a, b, c.0);
-                    simt::cpu::launch(kernel, &config, params, &options)
-                }
+            let problem = Problem::dense(sizes.0, sizes.1, sizes.2);
+            let mut arguments: Vec<Named> = vec![
+                ("a", Bound::Elements(Elements::read(a.0, a.len()))),
+                ("b", Bound::Elements(Elements::read(b.0, b.len()))),
+                ("c", Bound::Elements(Elements::write(c.0, c.len()))),
+            ];
+            match product.is_lesson() {
+                true => arguments.extend(
+                    [("m", &sizes.0), ("n", &sizes.1), ("k", &sizes.2)]
+                        .map(|(name, size)| (name, Bound::Value(size))),
+                ),
+                false => arguments.extend([
+                    ("problem", Bound::Value(&problem)),
+                    ("bias", Bound::Elements(Elements::read(a.0, 0))),
+                ]),
             }
+            entry.kernel.launch_named(&config, arguments, &options)
         }
         .unwrap();
     }
-    let name = product.declaration().name;
+    let name = entry.name();
     let c = c.as_mut();
     case.check(name, |start, row| row.copy_from_slice(&c[start..start + row.len()]));
     Some(())
 }
 
 fn every_kernel_on_the_cpu(large: Large) {
-    for (_, product) in products() {
+    for (entry, product) in products() {
         // 2^31, beyond which only an `i32` wraps, where the system promises no more.
         let ran = [32, 31].into_iter().find(|&bits| {
             let case = Case::new(large.sizes(bits));
-            on_cpu(product, &case).is_some()
+            on_cpu(entry, product, &case).is_some()
         });
         match ran {
             Some(32) => {}

@@ -203,32 +203,70 @@ box_elements! {
     Tf32 => TFloat32;
 }
 
-/// [`Boxes`] of f32 that are rounded to tf32 as they are copied: for a parameter of `TensorMap<Tf32>`.
-#[derive(Debug)]
-pub(crate) struct Rounded<'a, T>(pub(crate) Boxes<'a, T>);
+impl<T: BoxElement> Boxes<'_, T> {
+    /// What a kernel is given for the argument of that name, on a stream of the device that they lie on; `rounds`: to tf32, as they are
+    /// copied.
+    pub(crate) fn described(
+        &self,
+        stream: &Stream,
+        name: &str,
+        rounds: bool,
+    ) -> std::result::Result<simt::device::TensorMap<T>, Unbound> {
+        let &Boxes { elements, extents, strides, shape } = self;
+        check_device(stream.device(), elements.device(), name)?;
+        // SAFETY: inside the buffer, as `new` has checked, and borrowed as the kernel uses it. The kernel runs while
+        // the buffer is borrowed (CPU), or the buffer's memory outlives the work that was launched before it is
+        // freed (CUDA).
+        let map =
+            unsafe { simt::device::TensorMap::new(elements.address(), extents, strides, shape) };
+        let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
+        #[cfg(feature = "cuda")]
+        let map = match stream.cuda() {
+            None => map,
+            Some(stream) => {
+                let element = if rounds { Tf32::DATA_TYPE } else { T::DATA_TYPE };
+                let (address, description) = (elements.address() as u64, map.description());
+                map.with_encoding(encode(stream, name, address, element, &description)?)
+            }
+        };
+        #[cfg(not(feature = "cuda"))]
+        let _ = rounds;
+        // What the launch reads is waited for when there will be one.
+        elements.address_on(stream)?;
+        Ok(map)
+    }
+}
+
+impl<T: BoxElement> Argument<simt::device::TensorMap<T>> for Boxes<'_, T> {
+    fn bind(
+        self,
+        stream: &Stream,
+        name: &str,
+    ) -> std::result::Result<simt::device::TensorMap<T>, Unbound> {
+        self.described(stream, name, false)
+    }
+}
 
 macro_rules! tensor_maps {
-    ($($boxes:ident$(($inner:ident))? => $half:ident::$map:ident<$element:ty>, |$elements:ident| $address:expr;)*) => {$(
-        impl<T: BoxElement> Argument<simt::$half::$map<$element>> for $boxes<'_, T> {
+    ($($boxes:ident => $half:ident::$map:ident, |$elements:ident| $address:expr;)*) => {$(
+        impl<T: BoxElement> Argument<simt::$half::$map<T>> for $boxes<'_, T> {
             #[allow(unused_mut, reason = "what is read can be asked for its address by any number")]
             fn bind(
                 self,
                 stream: &Stream,
                 name: &str,
-            ) -> std::result::Result<simt::$half::$map<$element>, Unbound> {
-                tensor_maps!(@parts self $boxes $($inner)? { elements: mut $elements, extents, strides, shape });
+            ) -> std::result::Result<simt::$half::$map<T>, Unbound> {
+                let $boxes { elements: mut $elements, extents, strides, shape } = self;
                 check_device(stream.device(), $elements.device(), name)?;
                 let address = $address;
-                // SAFETY: inside the buffer, as `new` has checked, and borrowed as the kernel uses it. The kernel runs while
-                // the buffer is borrowed (CPU), or the buffer's memory outlives the work that was launched before it is
-                // freed (CUDA).
+                // SAFETY: as in `described`.
                 let map = unsafe { simt::$half::$map::new(address, extents, strides, shape) };
                 let map = map.map_err(|what| Unbound::Refused(format!("{name}: {what}")))?;
                 #[cfg(feature = "cuda")]
                 let map = match stream.cuda() {
                     None => map,
                     Some(stream) => {
-                        let (address, element) = (address as u64, <$element>::DATA_TYPE);
+                        let (address, element) = (address as u64, T::DATA_TYPE);
                         let description = map.description();
                         map.with_encoding(encode(stream, name, address, element, &description)?)
                     }
@@ -239,20 +277,12 @@ macro_rules! tensor_maps {
             }
         }
     )*};
-    (@parts $boxes_of:ident $boxes:ident { $($field:tt)* }) => {
-        let $boxes { $($field)* } = $boxes_of;
-    };
-    (@parts $boxes_of:ident $outer:ident $boxes:ident { $($field:tt)* }) => {
-        let $outer($boxes { $($field)* }) = $boxes_of;
-    };
 }
 
 tensor_maps! {
-    Boxes => device::TensorMap<T>, |elements| elements.address();
-    Boxes => checked::TensorMap<T>, |elements| elements.address();
-    BoxesMut => device::TensorMapMut<T>, |elements| elements.as_view().address().cast_mut();
-    BoxesMut => checked::TensorMapMut<T>, |elements| elements.as_view().address().cast_mut();
-    Rounded(Boxes) => device::TensorMap<Tf32>, |elements| elements.address().cast();
+    Boxes => checked::TensorMap, |elements| elements.address();
+    BoxesMut => device::TensorMapMut, |elements| elements.as_view().address().cast_mut();
+    BoxesMut => checked::TensorMapMut, |elements| elements.as_view().address().cast_mut();
 }
 
 impl<T: BoxElement + Taken, B: BoxElement> Argument<simt::device::TensorMap<B>>

@@ -19,12 +19,11 @@ use std::{fmt, num::NonZeroU32};
 use gpu::{
     kernels::gemm::stored::Stored,
     problem::Problem,
-    registry::{Contract, Entry, GemmKernel, ProductKernel},
+    registry::{Entry, PointerParams, Product, Type},
 };
 use simt::{
-    Bf16, F16, LaunchConfig,
+    Bf16, Bound, Elements, F16, LaunchConfig,
     check::{Finding, Memory, Order, Profile, Report, Trace, shadow_bytes},
-    checked::{In, Out},
 };
 
 use crate::{
@@ -36,7 +35,7 @@ use crate::{
         watched::{self, workspace_bytes},
     },
     operands,
-    product::{Launch, launches, shape_of},
+    product::{Launch, launches, of_views, shape_of},
     verify::{Claim, Comparison, Criterion, Format, slices},
 };
 
@@ -114,22 +113,13 @@ pub fn product(
     seed: u64,
 ) -> Result<Checked> {
     let given = (shape, data, order, seed);
-    match entry.contract {
-        Contract::ProductBf16(_) | Contract::TensorProductBf16(_) => {
-            product_by::<Bf16, Bf16>(entry, given, Format::Bf16)
-        }
-        Contract::ProductBf16F32(_) | Contract::TensorProductBf16F32(_) => {
-            product_by::<Bf16, f32>(entry, given, Format::F32)
-        }
-        Contract::ProductF16(_) | Contract::TensorProductF16(_) => {
-            product_by::<F16, F16>(entry, given, Format::F16)
-        }
-        Contract::ProductF16F32(_) | Contract::TensorProductF16F32(_) => {
-            product_by::<F16, f32>(entry, given, Format::F32)
-        }
-        Contract::TensorProduct(_) | Contract::ProductTf32(_) => {
-            product_by::<f32, f32>(entry, given, Format::F32)
-        }
+    let of = entry.product.as_ref().map(|product| (product.variant, product.is_of_f32_views()));
+    match of.map(|(variant, of_views)| (variant.operands, variant.c, of_views)) {
+        Some((Type::Bf16, Type::Bf16, _)) => product_by::<Bf16, Bf16>(entry, given, Format::Bf16),
+        Some((Type::Bf16, _, _)) => product_by::<Bf16, f32>(entry, given, Format::F32),
+        Some((Type::F16, Type::F16, _)) => product_by::<F16, F16>(entry, given, Format::F16),
+        Some((Type::F16, _, _)) => product_by::<F16, f32>(entry, given, Format::F32),
+        Some((Type::F32, _, false)) => product_by::<f32, f32>(entry, given, Format::F32),
         _ => {
             let multiply = |a: &_, b: &_, c: &mut _| multiply(entry, a, b, c, order);
             let claimed = |claim: &mut Claim| claim.stored = Format::F32;
@@ -148,7 +138,7 @@ where
     O: Output + Stored<Real = f32>,
 {
     let (shape, _, order, _) = given;
-    let by_columns = entry.contract.by_columns();
+    let by_columns = entry.by_columns();
     let multiply =
         |a: &_, b: &_, c: &mut _| watch(entry, shape, by_columns, [a, b], c, order.into());
     let claimed = |claim: &mut Claim| {
@@ -322,7 +312,8 @@ pub fn multiply(
     let shape = shape_of(entry, a, b, c)?;
     enough_memory(shadow(shape))?;
     let mut watched = Watched::default();
-    if let Contract::TensorProduct(_) | Contract::ProductTf32(_) = entry.contract {
+    let is_of_views = entry.product.as_ref().is_none_or(Product::is_of_f32_views);
+    if !is_of_views {
         return watch(entry, shape, [false; 2], [a, b], c, options);
     }
     for launch in launches(entry, shape, &simt::cpu::LIMITS)? {
@@ -364,9 +355,7 @@ fn launch_one(
     options: Options,
 ) -> Result<Report> {
     crate::check_interrupt()?;
-    let Contract::Product(product) = &entry.contract else {
-        return Err(Error::argument("kernel", entry.name(), "must compute a product"));
-    };
+    let product = of_views(entry)?;
     let Launch { first_row, shape, ref config } = *launch;
     let [m, n, k] = [shape.m(), shape.n(), shape.k()];
     let device = a.device().clone();
@@ -380,6 +369,7 @@ fn launch_one(
 
     let trace = options.trace.filter(|_| first_row == 0);
     let mut options = Options { trace, ..options }.of_launch(&device, config);
+    let problem = Problem::dense(m, n, k);
     // SAFETY:
     // 1. The views have these lengths, and lie in buffers that are borrowed until this returns, C's mutably.
     // 2. Products of the registry that take pointers dereference them in their own body alone, and the tests
@@ -387,29 +377,31 @@ fn launch_one(
     // 3. and 4. hold for every kernel of the registry: a view's element is a float that is copied, and no
     //    local of theirs has a destructor.
     let report = unsafe {
-        match product.kernel {
-            ProductKernel::Views { checked, .. } => {
-                let views = (In::new(a, a_len), In::new(b, b_len), Out::uninit(c, c_len));
-                let params = (m, n, k, views.0, views.1, views.2);
-                simt::check::launch(checked, config, params, &options)
-            }
-            ProductKernel::Gemm(GemmKernel { checked, .. }) => {
-                let views = (In::new(a, a_len), In::new(b, b_len), Out::uninit(c, c_len));
-                let no_bias = In::new(a, 0);
-                let params = (Problem::dense(m, n, k), views.0, views.1, views.2, no_bias);
-                simt::check::launch(checked, config, params, &options)
-            }
-            ProductKernel::Pointers(kernel) => {
-                options.memory = vec![
-                    Memory::new(a, a_len, true),
-                    Memory::new(b, b_len, true),
-                    Memory::new(c, c_len, false),
-                ];
-                simt::check::launch(kernel, config, (m, n, k, a, b, c), &options)
-            }
+        let views = (Elements::read(a, a_len), Elements::read(b, b_len), Elements::write(c, c_len));
+        let mut arguments = vec![
+            ("a", Bound::Elements(views.0)),
+            ("b", Bound::Elements(views.1)),
+            ("c", Bound::Elements(views.2.uninit())),
+        ];
+        if entry.kernel.of_params::<PointerParams>().is_some() {
+            // A view says of itself what it is a view of.
+            options.memory = vec![
+                Memory::new(a, a_len, true),
+                Memory::new(b, b_len, true),
+                Memory::new(c, c_len, false),
+            ];
         }
+        let no_bias = Elements::read(a, 0);
+        match product.is_lesson() {
+            true => arguments.extend(
+                [("m", &m), ("n", &n), ("k", &k)].map(|(name, size)| (name, Bound::Value(size))),
+            ),
+            false => arguments
+                .extend([("problem", Bound::Value(&problem)), ("bias", Bound::Elements(no_bias))]),
+        }
+        watched::launch_named(entry, config, arguments, &options)
     };
-    let mut report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
+    let mut report = report?;
     // An element of a matrix is known by its row and column.
     for (name, columns) in [("a", shape.k()), ("b", shape.n()), ("c", shape.n())] {
         let memory = Some(format!("buffer {name}"));
@@ -500,7 +492,7 @@ mod tests {
         let left = product_of(given, (claimed, Format::Bf16), [false; 2], leave).unwrap();
         assert_eq!(left.comparison.wrong, 20);
         let mut kernels = gpu::registry::KERNELS.iter();
-        let entry = kernels.find(|entry| entry.name() == "gemm_wgmma_128x128_nn").unwrap();
+        let entry = kernels.find(|entry| entry.name() == "wgmma_bf16_128x128x64_nn").unwrap();
         for data in [Data::Uniform, Data::Integers] {
             let checked = product(entry, shape(5, 4, 3), data, Order::Reverse, 1).unwrap();
             assert!(checked.findings.is_empty(), "{:?}", checked.findings);

@@ -1,6 +1,7 @@
 //! Launching a kernel: its arguments, typed; the checks before; the driver or the fibers.
 
 mod halves;
+mod named;
 
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
@@ -10,12 +11,12 @@ use std::{
 };
 
 use simt::{
-    Kernel, LaunchConfig, Params, Record,
+    Declaration, Kernel, LaunchConfig, Params, Record, Slots,
     device::{In, Out},
 };
 
-pub(crate) use self::halves::Bits;
 use self::halves::with_half;
+pub(crate) use self::{halves::Bits, named::Named};
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{
@@ -198,48 +199,76 @@ impl Stream {
         config: &LaunchConfig,
         arguments: A,
     ) -> Result<()> {
-        let name = config.constants.variant().unwrap_or(kernel.declaration.name);
-        let refuse = |what| Error::Launch { kernel: name, what };
-        let names = kernel.declaration.params.iter().map(|param| param.name);
-        let constants = with_half(&kernel.declaration, config.constants, &arguments);
+        let declaration = &kernel.declaration;
+        let refuse = |what| refused(declaration, config, what);
+        let names = declaration.params.iter().map(|param| param.name);
+        let constants = with_half(declaration, config.constants, || arguments.halves());
         let config = &LaunchConfig { constants: constants.map_err(refuse)?, ..*config };
-        let params = arguments.bind(self, &mut { names }).map_err(|unbound| match unbound {
-            Unbound::Refused(what) => refuse(what),
-            Unbound::Failed(error) => error,
-        })?;
+        let params = arguments
+            .bind(self, &mut { names })
+            .map_err(|unbound| unbound.into_error(declaration, config))?;
         kernel.check(config, &self.device.limits(), &params).map_err(refuse)?;
         crate::testing::launched();
         match &*self.device.0 {
             Kind::Cpu(cpu) => {
-                let mut options = simt::cpu::Options::default();
-                options.workers = cpu.workers;
-                options.cancel = Some(&crate::INTERRUPTED);
-                options.done = Some(crate::progress::begin(config.blocks()));
+                let options = cpu_options(cpu.workers, config);
                 // SAFETY: the caller's promises; the buffers are borrowed until this returns.
                 unsafe { simt::cpu::launch(kernel, config, params, &options) }
-                    .map_err(|stop| Error::from_stop(name, stop))
+                    .map_err(|stop| Error::from_stop(called(declaration, config), stop))
             }
+            // SAFETY: the caller's promises; the slots hold the values of the kernel's parameters.
             #[cfg(feature = "cuda")]
-            Kind::Cuda(gpu) => {
-                let Some(stream) = &self.cuda else {
-                    return Err(refuse("a CUDA device's stream has no CUDA stream".to_owned()));
-                };
-                let function = gpu.function(&kernel.declaration, &config.constants)?;
-                if config.dynamic_shared > 0 {
-                    function.set_max_dynamic_shared(config.dynamic_shared)?;
-                }
-                // A cluster that the kernel declares stands in its PTX.
-                let declared = kernel.declaration.cluster.is_some();
-                let cluster = if declared { [1; 3] } else { config.cluster };
-                let config = LaunchConfig { cluster, ..*config };
-                let mut slots = params.slots();
-                let mut pointers = slots.pointers().map(<*mut u64>::cast).collect::<Vec<_>>();
-                // SAFETY: the slots hold the values of the kernel's parameters (`Param`, and the
-                // declaration in the PTX is the source's). The rest is the caller's promise.
-                unsafe { function.launch(stream, &config, &mut pointers) }
-            }
+            Kind::Cuda(gpu) => unsafe { self.begin(gpu, declaration, config, params.slots()) },
         }
     }
+
+    /// Launches a kernel on a GPU.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch), and the slots hold the values of the kernel's parameters.
+    #[cfg(feature = "cuda")]
+    unsafe fn begin(
+        &self,
+        gpu: &crate::device::Cuda,
+        declaration: &Declaration,
+        config: &LaunchConfig,
+        mut slots: Slots,
+    ) -> Result<()> {
+        let Some(stream) = &self.cuda else {
+            let what = "a CUDA device's stream has no CUDA stream".to_owned();
+            return Err(refused(declaration, config, what));
+        };
+        let function = gpu.function(declaration, &config.constants)?;
+        if config.dynamic_shared > 0 {
+            function.set_max_dynamic_shared(config.dynamic_shared)?;
+        }
+        // A cluster that the kernel declares stands in its PTX.
+        let cluster = if declaration.cluster.is_some() { [1; 3] } else { config.cluster };
+        let config = LaunchConfig { cluster, ..*config };
+        let mut pointers = slots.pointers().map(<*mut u64>::cast).collect::<Vec<_>>();
+        // SAFETY: the slots hold the values of the kernel's parameters (`Param`, and the
+        // declaration in the PTX is the source's). The rest is the caller's promise.
+        unsafe { function.launch(stream, &config, &mut pointers) }
+    }
+}
+
+/// What the kernel of a launch is called.
+fn called(declaration: &Declaration, config: &LaunchConfig) -> &'static str {
+    config.constants.variant().unwrap_or(declaration.name)
+}
+
+/// The error of a launch with which something is wrong.
+fn refused(declaration: &Declaration, config: &LaunchConfig, what: String) -> Error {
+    Error::Launch { kernel: called(declaration, config), what }
+}
+
+/// How a launch on the CPU device is carried out.
+fn cpu_options(workers: Option<usize>, config: &LaunchConfig) -> simt::cpu::Options<'static> {
+    let mut options = simt::cpu::Options::default();
+    options.workers = workers;
+    options.cancel = Some(&crate::INTERRUPTED);
+    options.done = Some(crate::progress::begin(config.blocks()));
+    options
 }
 
 impl Event {
@@ -296,6 +325,15 @@ pub enum Unbound {
     Refused(String),
     /// The driver does not let its stream wait for another.
     Failed(Error),
+}
+
+impl Unbound {
+    fn into_error(self, declaration: &Declaration, config: &LaunchConfig) -> Error {
+        match self {
+            Unbound::Refused(what) => refused(declaration, config, what),
+            Unbound::Failed(error) => error,
+        }
+    }
 }
 
 impl From<Error> for Unbound {

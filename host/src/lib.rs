@@ -55,7 +55,7 @@
 //! where both use a matrix and one writes it, on the device, without anybody's help. Devices, streams, matrices, views and
 //! products are `Send` and `Sync`; several devices can be used at once, each with its own matrices.
 //!
-//! **Memory**: what does not fit is [`Error::OutOfMemory`], with the bytes needed and free. The kernels `gemm_tma_..` may
+//! **Memory**: what does not fit is [`Error::OutOfMemory`], with the bytes needed and free. The kernels `tma_..` may
 //! need a workspace ([`gemm::Choice::workspace_bytes`]), for copies of operands that do not lie as they read them; it has a
 //! limit ([`Gemm::workspace_limit`]). Products larger than the device's memory: [`blocks`].
 //!

@@ -31,26 +31,29 @@ mod tests {
 
     #[test]
     fn a_slip_is_told_from_another_name() {
-        let known = ["basic", "tiled16", "tiled32", "gemm_32", "gemm_64", "async_copy"];
+        let known =
+            ["basic", "tiled16", "tiled32", "gemm_f32_32x32x8", "gemm_f32_64x64x16", "async_copy"];
         for (name, wanted) in [
-            ("gemm_46", Some("gemm_64")),
-            ("gemm-32", Some("gemm_32")),
-            ("gemm_33", Some("gemm_32")),
+            ("gemm_f32_46x64x16", Some("gemm_f32_64x64x16")),
+            ("gemm-f32-32x32", Some("gemm_f32_32x32x8")),
+            ("gemm_f64_64x64x16", Some("gemm_f32_64x64x16")),
             ("Tiled_16", Some("tiled16")),
             ("asynccopy", Some("async_copy")),
             ("basc", Some("basic")),
             ("gemm", None),
-            ("gemm_f64_64", None),
             ("vec_add", None),
             ("x", None),
             ("", None),
         ] {
             assert_eq!(meant(name, &known), wanted, "{name}");
         }
-        assert_eq!(meant("gemm_32", &[]), None);
-        let of = |name| must_be_one_of(name, &["gemm_32", "gemm_64"]);
-        assert_eq!(of("gemm_24"), "did you mean gemm_64? It must be one of gemm_32, gemm_64");
-        assert_eq!(of("mine"), "must be one of gemm_32, gemm_64");
+        assert_eq!(meant("gemm_f32_32x32x8", &[]), None);
+        let of = |name| must_be_one_of(name, &["gemm_f32_32x32x8", "gemm_f32_64x64x16"]);
+        assert_eq!(
+            of("gemm_f32_64x64"),
+            "did you mean gemm_f32_64x64x16? It must be one of gemm_f32_32x32x8, gemm_f32_64x64x16"
+        );
+        assert_eq!(of("mine"), "must be one of gemm_f32_32x32x8, gemm_f32_64x64x16");
     }
 
     #[test]

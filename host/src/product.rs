@@ -4,14 +4,14 @@ use std::fmt;
 
 use gpu::{
     problem::Problem,
-    registry::{self, Contract, Entry, GemmKernel, Product, ProductKernel},
+    registry::{self, Entry, Product},
 };
 use simt::{LaunchConfig, Limits};
 
 use crate::{
-    buffer::{BufferView, BufferViewMut, Written},
+    buffer::{BufferView, BufferViewMut, Pod, Written},
     error::{Error, Result},
-    launch::Stream,
+    launch::{Named, Stream},
     matrix::Matrix,
     names::must_be_one_of,
 };
@@ -197,17 +197,15 @@ pub fn multiply_views(
 }
 
 /// The same for a C that may be a part of a larger one.
-pub(crate) fn multiply_written(
+pub(crate) fn multiply_written<T: Pod, O: Pod>(
     stream: &Stream,
     entry: &Entry,
     shape: Shape,
-    a: BufferView<f32>,
-    b: BufferView<f32>,
-    mut c: Written<f32>,
+    a: BufferView<T>,
+    b: BufferView<T>,
+    mut c: Written<O>,
 ) -> Result<()> {
-    let Contract::Product(product) = &entry.contract else {
-        return Err(Error::argument("kernel", entry.name(), "must compute a product"));
-    };
+    let product = of_views(entry)?;
     for (name, len, rule, needed) in [
         ("a", a.len(), "m * k", shape.a_len()),
         ("b", b.len(), "k * n", shape.b_len()),
@@ -221,33 +219,39 @@ pub(crate) fn multiply_written(
     for Launch { first_row, shape: panel, config } in
         launches(entry, shape, &stream.device().limits())?
     {
-        let a = a.view(first_row * shape.k(), panel.a_len())?;
-        let b = b.view(0, b.len())?;
-        let c = c.reborrow().into_part(first_row * shape.n(), panel.c_len())?;
-        let Shape { m, n, k } = panel;
+        let mut a = a.view(first_row * shape.k(), panel.a_len())?;
+        let (mut b, mut no_bias) = (b, a.view(0, 0)?);
+        let mut c = c.reborrow().into_part(first_row * shape.n(), panel.c_len())?;
+        let Shape { mut m, mut n, mut k } = panel;
+        let mut problem = Problem::dense(m, n, k);
+        let mut arguments: Vec<(_, &mut dyn Named)> =
+            vec![("a", &mut a), ("b", &mut b), ("c", &mut c)];
+        match product.is_lesson() {
+            true => {
+                let sizes: [(_, &mut dyn Named); 3] = [("m", &mut m), ("n", &mut n), ("k", &mut k)];
+                arguments.extend(sizes);
+            }
+            false => {
+                let rest: [(_, &mut dyn Named); 2] =
+                    [("problem", &mut problem), ("bias", &mut no_bias)];
+                arguments.extend(rest);
+            }
+        }
         // SAFETY:
         // 1. Every product of the registry keeps inside m * k, k * n and m * n elements, which the views
         //    have; the tests run each with guard bands at ragged sizes.
         // 2. Each element of C is written by the one thread that computes it.
         // 3. The buffers are this call's: A and B are borrowed, C mutably. What an earlier launch on
         //    another stream still does with them would make the result wrong, but no memory unsafe.
-        unsafe {
-            match product.kernel {
-                ProductKernel::Views { kernel, .. } => {
-                    stream.launch(kernel, &config, (m, n, k, a, b, c))
-                }
-                ProductKernel::Pointers(kernel) => {
-                    stream.launch(kernel, &config, (m, n, k, a, b, c))
-                }
-                ProductKernel::Gemm(GemmKernel { kernel, .. }) => {
-                    let no_bias = a.view(0, 0)?;
-                    let arguments = (&Problem::dense(m, n, k), a, b, c, no_bias);
-                    stream.launch(kernel, &config, arguments)
-                }
-            }?
-        }
+        unsafe { stream.launch_named(entry.kernel, &config, &mut arguments)? };
     }
     Ok(())
+}
+
+/// The product of a kernel that takes dense row-major matrices of f32 as views.
+pub(crate) fn of_views(entry: &Entry) -> Result<&Product> {
+    let product = entry.product.as_ref().filter(|product| product.is_of_f32_views());
+    product.ok_or_else(|| Error::argument("kernel", entry.name(), "must compute a product"))
 }
 
 /// One launch of a product: some rows of A and C.
@@ -267,10 +271,8 @@ pub struct Launch {
 /// # Errors
 /// [`Error::Argument`] for a kernel that computes no product.
 pub fn launches(entry: &Entry, shape: Shape, limits: &Limits) -> Result<Vec<Launch>> {
-    let Contract::Product(Product { tile: [tile_rows, tile_cols], block, .. }) = entry.contract
-    else {
-        return Err(Error::argument("kernel", entry.name(), "must compute a product"));
-    };
+    let product = of_views(entry)?;
+    let ([tile_rows, tile_cols], block) = (product.tile(), product.block);
     let rows = match shape.n() {
         0 => 0,
         _ => shape.m(),

@@ -199,12 +199,19 @@ fn nvidias_libraries_are_told_the_types() {
     // Where there are none of this type, it says so; types that do not go together are refused.
     let args = cpu(&["--vs", "cpu", "--sizes", "9", "--type", "bf16"]);
     let (code, stdout, stderr) = finish(host(&args));
-    assert!(code == 0 && stdout.contains("gemm_bf16_64"), "{stdout}");
+    assert!(code == 0 && stdout.contains("gemm_bf16_64x64x16"), "{stdout}");
     assert!(stderr.contains("there is nothing to compare with"), "{stderr}");
     let args = cpu(&["--sizes", "9", "--out-type", "bf16"]);
     fails(host(&args), 2, &["--out-type = bf16: must be f32 with --type f32"]);
-    let args = cpu(&["--sizes", "9", "--type", "bf16", "--kernels", "gemm_64"]);
-    fails(host(&args), 2, &["kernel = gemm_64: must be one of gemm_bf16_64", "for bf16"]);
+    let args = cpu(&["--sizes", "9", "--type", "bf16", "--kernels", "gemm_f32_64x64x16"]);
+    fails(
+        host(&args),
+        2,
+        &[
+            "kernel = gemm_f32_64x64x16: did you mean gemm_bf16_64x64x16? It must be one of gemm_bf16_64x64x16",
+            "for bf16",
+        ],
+    );
 }
 
 #[test]
@@ -485,7 +492,7 @@ fn sizes_come_in_groups() {
         "--sizes",
         "odd,batched,100x70x51,odd",
         "--kernels",
-        "gemm_32",
+        "gemm_f32_32x32x8",
         "--json",
     ])));
     assert_eq!(code, 0, "{stderr}");
@@ -496,8 +503,11 @@ fn sizes_come_in_groups() {
     assert_eq!(seen, ["\"odd\" 100", "\"batched\" 8", "\"batched\" 16"], "each once");
     // Kernels that cannot, are told.
     let (code, stdout, stderr) =
-        finish(host(&cpu(&["--sizes", "2*9", "--kernels", "tiled16,gemm_32"])));
-    assert!(code == 0 && stdout.contains("gemm_32") && !stdout.contains("tiled16"), "{stdout}");
+        finish(host(&cpu(&["--sizes", "2*9", "--kernels", "tiled16,gemm_f32_32x32x8"])));
+    assert!(
+        code == 0 && stdout.contains("gemm_f32_32x32x8") && !stdout.contains("tiled16"),
+        "{stdout}"
+    );
     assert!(stderr.contains("2*9x9x9: without tiled16: computes one product"), "{stderr}");
     let (code, _, stderr) = finish(host(&cpu(&["--sizes", "2*9", "--kernels", "tiled16"])));
     assert!(code == 0 && stderr.contains("none of the kernels takes"), "{stderr}");

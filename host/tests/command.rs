@@ -56,7 +56,7 @@ fn a_product_in_json_is_one_object_with_the_agreed_keys() {
 
 #[test]
 fn a_product_of_slices_says_what_was_computed_again() {
-    let sliced = ["--compute", "fp32-bf16x6", "--kernel", "gemm_sliced_bf16x6_64x128_nn"];
+    let sliced = ["--compute", "fp32-bf16x6", "--kernel", "wgmma_bf16x6_64x128x64_nn"];
     let run = |more: &[&str]| {
         let args = [&SIZES[..], &sliced, &["--device", "cpu", "--iters", "3"], more].concat();
         let (code, stdout, stderr) = finish(host(&args));
@@ -114,11 +114,12 @@ fn a_product_runs_with_every_kernel_listed() {
             () => &[],
         };
         let run = [&sizes[..], &["--device", "cpu", "--kernel", name], &types, compute].concat();
-        // What a kernel is named for, and row-major matrices are not; but for an exchange, as which `tt` is `nn`.
-        let other = match &name[name.len() - 3..] {
-            "_tt" if name.contains("_64x16_") => None,
-            "_tn" | "_tt" => Some(["takes A with its elements", "m"]),
-            "_nt" => Some(["takes B with its elements", "k"]),
+        // Row-major matrices are none of these layouts; but for an exchange, as which `tt` is `nn`, of tiles for few columns.
+        let is_narrow = kernel["tile"][1] == 16;
+        let other = match kernel["layout"].as_str() {
+            Some("tt") if is_narrow && contract.contains("Hopper's tensor cores") => None,
+            Some("tn" | "tt") => Some(["takes A with its elements", "m"]),
+            Some("nt") => Some(["takes B with its elements", "k"]),
             _ => None,
         };
         if let Some([what, side]) = other {
@@ -212,7 +213,7 @@ fn types_that_do_not_go_together_are_refused() {
             &["--type", "bf16", "--kernel", "tiled16"],
             &["kernel = tiled16", "for bf16", "--type bf16"],
         ),
-        (&["--kernel", "gemm_bf16_64"], &["kernel = gemm_bf16_64", "for f32"]),
+        (&["--kernel", "gemm_bf16_64x64x16"], &["kernel = gemm_bf16_64x64x16", "for f32"]),
     ] {
         fails(host(&with(flags)), 2, words);
     }
@@ -323,7 +324,7 @@ fn a_plan_needs_no_device() {
     assert!(object["reason"].as_str().unwrap().starts_with("predicted to take "), "{stdout}");
     let candidates = object["candidates"].as_array().unwrap();
     let of = |name: &str| candidates.iter().find(|one| one["kernel"] == name).unwrap();
-    assert!(of("gemm_128")["predicted_us"].as_f64().unwrap() > 0.0, "{stdout}");
+    assert!(of("gemm_f32_128x128x8")["predicted_us"].as_f64().unwrap() > 0.0, "{stdout}");
     assert!(of("basic")["predicted_us"].is_null() && of("basic")["ineligible"].is_null());
     let (_, stdout, _) = finish(host(&["--m", "0", "--n", "7", "--k", "5", "--plan"]));
     assert!(stdout.contains("none: C is empty"), "{stdout}");
@@ -336,7 +337,7 @@ fn a_plan_needs_no_device() {
     };
     // An H200's.
     let cube = plan(["512"; 3], &[]);
-    assert!(cube.contains("\nkernel    gemm_tma_64_nn: "), "{cube}");
+    assert!(cube.contains("\nkernel    tma_f32_64x64x64_nn: "), "{cube}");
     let launch = "1 of 8 x 8 x 2 blocks in clusters of 2 that split k, each of 128 x 1 x 1 threads and \
                   118784 bytes of dynamic shared memory\n";
     assert!(cube.contains(launch), "{cube}");
@@ -344,12 +345,12 @@ fn a_plan_needs_no_device() {
     assert_eq!(object["grids"], serde_json::json!([[8, 8, 2]]));
     assert_eq!(object["cluster"], serde_json::json!([1, 1, 2]));
     assert_eq!((&object["split_k"], &object["dynamic_shared_bytes"]), (&2.into(), &118784.into()));
-    let nothing = plan(["30", "30", "0"], &["--kernel", "gemm_tma_64_nn"]);
-    assert!(nothing.contains("of gemm_32: nothing is multiplied"), "{nothing}");
+    let nothing = plan(["30", "30", "0"], &["--kernel", "tma_f32_64x64x64_nn"]);
+    assert!(nothing.contains("of gemm_f32_32x32x8: nothing is multiplied"), "{nothing}");
     // f32 is not rounded unless that is asked for, and other types not at all.
     let tf32 = ["--compute", "tf32"];
     let rounded = plan(["1024"; 3], &tf32);
-    assert!(rounded.contains("\nkernel    gemm_wgmma_tf32_128x64_nn: "), "{rounded}");
+    assert!(rounded.contains("\nkernel    wgmma_tf32_128x64x32_nn: "), "{rounded}");
     let of_bf16 = [&["--m", "8", "--n", "8", "--k", "8", "--type", "bf16"], &tf32[..]].concat();
     fails(host(&of_bf16), 2, &["--compute", "tf32", "must be fp32"]);
     // Types that there are fewer kernels for, and smaller ones.

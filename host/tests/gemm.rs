@@ -223,7 +223,7 @@ fn blocks_give_the_bits_of_one_piece() {
         let a = folder.random("a.npy", a.0, a.1, dtype, layout(0));
         let b = folder.random("b.npy", b.0, b.1, dtype, layout(1));
         let c = folder.random("c.npy", m, n, dtype, layout(1));
-        let kernel = if dtype == Dtype::F8 { "gemm_f64_64" } else { "gemm_64" };
+        let kernel = if dtype == Dtype::F8 { "gemm_f64_64x64x16" } else { "gemm_f32_64x64x16" };
         let mut args =
             vec!["--kernel", kernel, "--c", &c, "--alpha", "0.3", "--beta", "0.7", "--json"];
         args.extend(trans_a.then_some("--trans-a"));
@@ -360,7 +360,7 @@ fn what_was_computed_again_is_told() {
     writer.write(0..20, 0..8, Layout::RowMajor, &values).unwrap();
     writer.finish().unwrap();
     let (a, out) = (folder.text("a.npy"), folder.text("o.npy"));
-    let sliced = ["--compute", "fp32-bf16x6", "--kernel", "gemm_sliced_bf16x6_64x128_nn"];
+    let sliced = ["--compute", "fp32-bf16x6", "--kernel", "wgmma_bf16x6_64x128x64_nn"];
     let (code, stdout, stderr) = finish(gemm(&a, &b, &out, &sliced));
     assert_eq!((code, &*stderr), (0, ""), "{stdout}");
     let line = "\nrecomputed  10 of 200 elements, by fused multiply-adds\n";
@@ -418,13 +418,16 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
     refused(&a, &b, &["--alpha", "1e-300"], &["--alpha = 1e-300: is 0 in f32"]);
     refused(&a, &b, &["--alpha", "NaN"], &["--alpha", "must be a finite number"]);
     refused(&a, &b, &["--kernel", "gemm"], &["--kernel", "must be one of basic", "or auto"]);
-    let words = ["did you mean gemm_f64_64? It must be one of basic", "or auto"];
-    refused(&a, &b, &["--kernel", "gemm_f46_64"], &words);
+    let words = ["did you mean gemm_f64_64x64x16? It must be one of basic", "or auto"];
+    refused(&a, &b, &["--kernel", "gemm_f46_64x64x16"], &words);
     refused(
         &a,
         &b,
-        &["--kernel", "gemm_f64_64"],
-        &["--kernel = gemm_f64_64: must be one of", "for f32"],
+        &["--kernel", "gemm_f64_64x64x16"],
+        &[
+            "--kernel = gemm_f64_64x64x16: did you mean gemm_f32_64x64x16? It must be one of",
+            "for f32",
+        ],
     );
     refused(
         &a,

@@ -304,7 +304,7 @@ fn the_toy_example_is_printed_by_running_it() {
     let outside = ["explain", "tiled2", "--trace", "--block", "0,7"];
     fails(host(&outside), 2, &["block = 0,7: the grid has 2 x 2 blocks"]);
     fails(host(&["explain", "tiled17"]), 2, &["'tiled17'", "tiled16", "or tiled2"]);
-    for name in ["gemm_tma_64_nn", "gemm_f64_64", "gemm_mma_64x64"] {
+    for name in ["tma_f32_64x64x64_nn", "gemm_f64_64x64x16", "mma_bf16_64x64x64"] {
         let quoted = format!("'{name}'");
         let limit = "must be a kernel of f32 on CUDA cores, and not one by tensor copies";
         fails(host(&["explain", name]), 2, &[&quoted, limit, "not counted"]);

@@ -160,7 +160,7 @@ fn it_says_what_it_does_when_asked() {
 fn usage_errors_name_the_argument_its_value_and_the_limit() {
     for (flag, value, limit) in [
         ("--kernel", "tiled17", "auto or all"),
-        ("--kernel", "gemm_tma_64_n", "did you mean gemm_tma_64_nn?"),
+        ("--kernel", "tma_f32_64x64x64_n", "did you mean tma_f32_64x64x64_nn?"),
         ("--every", "0", "1 to 4294967295"),
         ("--every", "-1", "1 to 4294967295"),
         ("--every", "4294967296", "1 to 4294967295"),
@@ -170,15 +170,18 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
     ] {
         fails(host(&args(&[flag, value])), 2, &[flag, &format!("'{value}'"), limit]);
     }
-    let by_copies = ["--kernel = gemm_tma_64_nn", "tensor copies", "check --kernel gemm_tma_64_nn"];
-    fails(host(&args(&["--kernel", "gemm_tma_64_nn"])), 2, &by_copies);
-    let of_bf16 =
-        ["--kernel = gemm_bf16_64: must be a kernel of f32", "check --kernel gemm_bf16_64"];
-    fails(host(&args(&["--kernel", "gemm_bf16_64"])), 2, &of_bf16);
+    let by_copies =
+        ["--kernel = tma_f32_64x64x64_nn", "tensor copies", "check --kernel tma_f32_64x64x64_nn"];
+    fails(host(&args(&["--kernel", "tma_f32_64x64x64_nn"])), 2, &by_copies);
+    let of_bf16 = [
+        "--kernel = gemm_bf16_64x64x16: must be a kernel of f32",
+        "check --kernel gemm_bf16_64x64x16",
+    ];
+    fails(host(&args(&["--kernel", "gemm_bf16_64x64x16"])), 2, &of_bf16);
     // Of those that it can show, the one that comes next.
     let auto = ["profile", "--m", "512", "--n", "512", "--k", "512", "--every", "64", "--json"];
     let (_, stdout, stderr) = finish(host(&auto));
-    assert!(stderr.contains("note: an H200 would run gemm_tma_64_nn, which "), "{stderr}");
+    assert!(stderr.contains("note: an H200 would run tma_f32_64x64x64_nn, which "), "{stderr}");
     assert!(!objects(&stdout)[0]["kernel"].as_str().unwrap().contains("tma"), "{stdout}");
     fails(host(&["profile", "--m", "5", "--n", "5"]), 2, &["required", "--k"]);
 }

@@ -4,15 +4,18 @@
 use gpu::{
     kernels::gemm::stored::Stored,
     problem::{COL_BIAS, Problem, RELU},
-    registry::{CheckedGemmParams, Contract, GemmParams, KERNELS, TensorKernel, TensorProduct},
+    registry::{Access, Type},
 };
+use host::gemm::Output;
 use simt::{
-    Bf16, F16, Kernel, LaunchConfig, Taken,
+    Bf16, Bound, Elements, F16, LaunchConfig,
     check::{self, Order},
-    checked, cpu, device,
 };
-use tests::Turns;
-use tests::passed::once;
+use tests::{
+    Turns,
+    kernels::{Kernel, kernels, read, run, watch, write},
+    passed::once,
+};
 
 /// What these tests are of.
 const SOURCES: &[&str] = &["gpu/src/kernels/gemm_wgmma", "tests/check"];
@@ -20,42 +23,15 @@ const SOURCES: &[&str] = &["gpu/src/kernels/gemm_wgmma", "tests/check"];
 /// Tile shapes, times ways in which operands lie.
 const TEXTS: usize = 2 * 4;
 
-/// A type of A and B, with a type of C.
-trait With<O: Taken>: Stored<Real = f32> + Taken {
-    /// The kernels that compute it, in an order that is the same for all types.
-    fn cases() -> Vec<&'static TensorProduct<Self, O>>;
-}
-
-macro_rules! cases {
-    ($($t:ty, $c:ty: $contract:ident;)*) => {$(
-        impl With<$c> for $t {
-            fn cases() -> Vec<&'static TensorProduct<$t, $c>> {
-                let cases = KERNELS.iter().filter_map(|entry| match &entry.contract {
-                    Contract::$contract(product) if product.kernel.gathers() => Some(product),
-                    _ => None,
-                });
-                let cases = cases.collect::<Vec<_>>();
-                assert_eq!(cases.len(), TEXTS);
-                cases
-            }
-        }
-    )*};
-}
-
-cases! {
-    Bf16, Bf16: TensorProductBf16;
-    Bf16, f32: TensorProductBf16F32;
-    F16, F16: TensorProductF16;
-    F16, f32: TensorProductF16F32;
-}
-
-type Kernels<T, O> = (&'static Kernel<GemmParams<T, O>>, &'static Kernel<CheckedGemmParams<T, O>>);
-
-fn kernels<T: Taken, O: Taken>(case: &TensorProduct<T, O>) -> Kernels<T::As, O::As> {
-    match case.kernel {
-        TensorKernel::Gathered { kernel, checked } => (kernel, checked),
-        _ => panic!("{} does not gather", case.kernel.declaration().name),
-    }
+/// The kernels of A and B of `T`, with C of `O`, in an order that is the same for all types.
+fn cases<T: Output, O: Output>() -> Vec<Kernel> {
+    let of: [Type; 2] = [T::ELEMENT, O::ELEMENT];
+    let cases = kernels(|product| {
+        let variant = product.variant;
+        variant.access == Access::Ldg && [variant.operands, variant.c] == of
+    });
+    assert_eq!(cases.len(), TEXTS);
+    cases
 }
 
 /// Sixteen bytes, aligned.
@@ -123,12 +99,15 @@ struct Launch {
     order: Option<Order>,
 }
 
-fn is_exact<T: With<O>, O: Stored<Real = f32> + Taken>(case: &TensorProduct<T, O>, launch: Launch) {
+fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
+    (entry, product): Kernel,
+    launch: Launch,
+) {
     let Launch { sizes: [m, n, k], count, blocks, offsets, full, order } = launch;
-    let name = case.name();
+    let (name, k_major) = (entry.name(), product.variant.k_major());
     let value = |row, col, salt| T::nearest(integer(row, col, salt));
-    let a = Operand::new([count, m, k], case.along_k[0], offsets[0], |row, p| value(row, p, 1));
-    let b = Operand::new([count, n, k], case.along_k[1], offsets[1], |col, p| value(p, col, 2));
+    let a = Operand::new([count, m, k], k_major[0], offsets[0], |row, p| value(row, p, 1));
+    let b = Operand::new([count, n, k], k_major[1], offsets[1], |col, p| value(p, col, 2));
     let mut problem = Problem::dense(m as u32, n as u32, k as u32);
     problem.products = count as u32;
     problem.alpha = 2.0;
@@ -143,34 +122,27 @@ fn is_exact<T: With<O>, O: Stored<Real = f32> + Taken>(case: &TensorProduct<T, O
     let mut c = (0..count * m * n).map(|i| O::nearest(before(i))).collect::<Vec<_>>();
     let cols = if full { 0..n } else { 0..0 };
     let bias = cols.map(|col| O::nearest(col as f32 - 7.0)).collect::<Vec<_>>();
-    let declaration = case.kernel.declaration();
-    let config = LaunchConfig::new([blocks, 1, 1], declaration.block.unwrap());
-    let config = LaunchConfig {
-        dynamic_shared: declaration.dynamic_shared.unwrap(),
-        constants: case.constants,
-        ..config
-    };
-    let (kernel, checked) = kernels(case);
+    let config = LaunchConfig::new([blocks, 1, 1], product.block);
+    let dynamic_shared = entry.declaration().dynamic_shared.unwrap();
+    let config = LaunchConfig { dynamic_shared, ..config };
     // SAFETY: the operands, the bias and `c` outlive the launch, and nobody else uses them.
     unsafe {
+        let of = |of: &Operand<T>| Bound::Elements(Elements::read(of.address(), of.len));
+        let arguments = [
+            ("problem", Bound::Value(&problem)),
+            ("a", of(&a)),
+            ("b", of(&b)),
+            ("c", write(&mut c)),
+            ("bias", read(&bias)),
+        ];
         match order {
-            None => {
-                let [a, b] = [&a, &b].map(|of| device::In::new(of.address().cast(), of.len));
-                let c = device::Out::new(c.as_mut_ptr().cast(), c.len());
-                let bias = device::In::new(bias.as_ptr().cast(), bias.len());
-                let options = cpu::Options::default();
-                cpu::launch(kernel, &config, (problem, a, b, c, bias), &options).unwrap();
-            }
+            None => run(entry, &config, arguments),
             Some(order) => {
-                let [a, b] = [&a, &b].map(|of| checked::In::new(of.address().cast(), of.len));
-                let c = checked::Out::new(c.as_mut_ptr().cast(), c.len());
-                let bias = checked::In::new(bias.as_ptr().cast(), bias.len());
                 let mut options = check::Options::default();
                 options.order = order;
                 // Of what lies between the rows nobody need read all.
                 options.complete = offsets[0].1 + offsets[1].1 == 0;
-                let report =
-                    check::launch(checked, &config, (problem, a, b, c, bias), &options).unwrap();
+                let report = watch(entry, &config, arguments, &options);
                 assert!(report.is_clean(), "{name}, {order}: {report}");
             }
         }
@@ -195,25 +167,28 @@ const PLAIN: Launch =
 
 /// Every distance from a multiple of sixteen bytes, of rows and of first elements; tiles and stages that are whole and not,
 /// rows of fewer elements than sixteen bytes have, several products. By default each case has one of two types, of which this is one.
-fn integers_are_exact<T: With<f32> + With<T>>(this: usize) {
+fn integers_are_exact<T: Stored<Real = f32> + Output>(this: usize) {
     let mut types = Turns::of(2);
     let sizes = [[64, 128, 64], [67, 131, 129], [70, 150, 65], [37, 9, 8], [3, 5, 2], [1, 1, 1]];
-    for (text, case) in <T as With<f32>>::cases().into_iter().enumerate() {
+    for (text, case) in cases::<T, f32>().into_iter().enumerate() {
         for (i, sizes) in sizes.into_iter().enumerate() {
             for offset in 0..8 {
                 // All pairs of a first element and a padding, between the texts.
                 let offsets = [(offset, (offset + i) % 8), ((offset + text) % 8, i)];
                 let launch = Launch { sizes, offsets, full: offset == 3, ..PLAIN };
                 if types.next_case().contains(&this) {
-                    is_exact(case, launch);
+                    is_exact::<T, f32>(case, launch);
                 }
             }
         }
         let sizes = [100, 260, 200];
-        is_exact(case, Launch { sizes, offsets: [(1, 1), (0, 4)], blocks: 3, ..PLAIN });
-        is_exact(case, Launch { sizes: [5, 3, 70], count: 3, offsets: [(1, 0), (0, 1)], ..PLAIN });
-        is_exact(
-            <T as With<T>>::cases()[text],
+        is_exact::<T, f32>(case, Launch { sizes, offsets: [(1, 1), (0, 4)], blocks: 3, ..PLAIN });
+        is_exact::<T, f32>(
+            case,
+            Launch { sizes: [5, 3, 70], count: 3, offsets: [(1, 0), (0, 1)], ..PLAIN },
+        );
+        is_exact::<T, T>(
+            cases::<T, T>()[text],
             Launch { sizes, offsets: [(0, 3), (5, 0)], ..PLAIN },
         );
     }
@@ -230,8 +205,13 @@ fn integers_are_exact_wherever_rows_begin() {
 }
 
 /// More stages than the ring has, by one block with several tiles.
-fn is_clean<T: With<O>, O: Stored<Real = f32> + Taken>(order: Order, text: usize) {
-    let case = T::cases()[text];
+fn is_clean<T, O>(order: Order, text: usize)
+where
+    T: Stored<Real = f32> + Output,
+    O: Stored<Real = f32> + Output,
+{
+    let case = cases::<T, O>()[text];
+    let is_exact = is_exact::<T, O>;
     let clean = Launch { order: Some(order), ..PLAIN };
     is_exact(case, Launch { sizes: [75, 141, 333], full: true, ..clean });
     is_exact(case, Launch { sizes: [65, 30, 67], offsets: [(3, 0), (1, 0)], count: 2, ..clean });

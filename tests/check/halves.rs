@@ -1,7 +1,7 @@
 //! Scaled slices of f16: what they are, and that what a patch loses is not more than it says.
 
 use gpu::{
-    checked::kernels::gemm_sliced::halves::cut_f16x2,
+    checked::kernels::gemm_sliced::halves::split_f16x2,
     kernels::gemm_sliced::{
         halves::{PATCH_COLS, PATCH_ROWS, SLICES, WORDS, patches},
         slices::plane_pitch,
@@ -194,7 +194,7 @@ fn slices_are_the_number() {
             for kind in 0..kinds.len() {
                 let mut a = Given::<F16>::new(of_a, gap, start, &kinds[kind]);
                 let mut b = Given::new(of_b, gap, 3 - start, &kinds[(kind + 1) % kinds.len()]);
-                cut((&cut_f16x2, 8), [&mut a, &mut b], orders[(number + gap) % 4]);
+                cut((&split_f16x2, 8), [&mut a, &mut b], orders[(number + gap) % 4]);
                 a.check_halves();
                 b.check_halves();
             }

@@ -6,15 +6,17 @@ use std::num::NonZeroU32;
 use gpu::{
     kernels::gemm::stored::Stored,
     problem::{COL_BIAS, Problem, RELU},
-    registry::{Contract, GemmKernel, GeneralProduct, KERNELS},
+    registry::{Family, Type},
 };
 use simt::{
-    Bf16, F16, LaunchConfig, Tf32,
+    Bf16, Bound, Element, Elements, F16, LaunchConfig, Named, Tf32,
     check::{self, Operation, Order, Profile},
-    checked, cpu, device,
 };
-use tests::Turns;
-use tests::passed::once;
+use tests::{
+    Turns,
+    kernels::{Kernel, kernels, read, run, watch, write},
+    passed::once,
+};
 
 /// What these tests are of.
 const SOURCES: &[&str] = &["gpu/src/kernels/gemm_mma", "tests/check"];
@@ -47,43 +49,14 @@ const CASES: [Case; 12] = [
     (3, 130, 17, 1, Way(false, 5, 2), Way(true, 7, 3)),
 ];
 
-/// The types of A and B, with one of C.
-trait Half: Stored<Real = f32> {
-    /// The kernels of these types.
-    fn kernels() -> Vec<(&'static str, &'static GeneralProduct<Self, Self>)>;
-    /// Those with C of f32.
-    fn kernels_f32() -> Vec<(&'static str, &'static GeneralProduct<Self, f32>)>;
-}
-
-macro_rules! halves {
-    ($($t:ident: $own:ident $f32:ident;)*) => {$(
-        impl Half for $t {
-            fn kernels() -> Vec<(&'static str, &'static GeneralProduct<$t, $t>)> {
-                kernels_of!($own)
-            }
-
-            fn kernels_f32() -> Vec<(&'static str, &'static GeneralProduct<$t, f32>)> {
-                kernels_of!($f32)
-            }
-        }
-    )*};
-}
-
-macro_rules! kernels_of {
-    ($contract:ident) => {{
-        let all = KERNELS.iter().filter_map(|entry| match &entry.contract {
-            Contract::$contract(product) => Some((entry.name(), product)),
-            _ => None,
-        });
-        let kernels = all.filter(|(name, _)| name.starts_with("gemm_mma_")).collect::<Vec<_>>();
-        assert_eq!(kernels.len(), 2);
-        kernels
-    }};
-}
-
-halves! {
-    Bf16: ProductBf16 ProductBf16F32;
-    F16: ProductF16 ProductF16F32;
+/// The kernels of such operands, with such a C.
+fn kernels_of(operands: Type, c: Type) -> Vec<Kernel> {
+    let kernels = kernels(|product| {
+        let of = product.variant;
+        of.family == Family::Mma && (of.operands, of.c) == (operands, c)
+    });
+    assert_eq!(kernels.len(), 2);
+    kernels
 }
 
 /// Sixteen bytes, aligned.
@@ -125,9 +98,29 @@ impl<T: Stored<Real = f32>> Operand<T> {
         let strides = if along_k { [pitch, 1] } else { [1, pitch] };
         Operand { values, start, len, strides: strides.map(|s| s as u64), step: step as u64 }
     }
+}
 
+impl<T> Operand<T> {
     fn first(&self) -> *const T {
         self.values.as_ptr().cast::<T>().wrapping_add(self.start)
+    }
+}
+
+/// What a kernel is given.
+///
+/// # Safety
+/// All of it outlives the launch.
+unsafe fn arguments<'a, T: Element, C: Element>(
+    problem: &'a Problem,
+    [a, b]: [&Operand<T>; 2],
+    c: Bound<'a>,
+    bias: &[C],
+) -> [Named<'a>; 5] {
+    // SAFETY: the caller's.
+    unsafe {
+        let of = |of: &Operand<T>| Bound::Elements(Elements::read(of.first(), of.len));
+        let problem = Bound::Value(problem);
+        [("problem", problem), ("a", of(a)), ("b", of(b)), ("c", c), ("bias", read(bias))]
     }
 }
 
@@ -137,11 +130,12 @@ fn integer(product: usize, row: usize, col: usize, salt: usize) -> f32 {
 }
 
 fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
-    kernels: Vec<(&'static str, &'static GeneralProduct<T, C>)>,
+    kernels: Vec<Kernel>,
     orders: &[Order],
 ) {
     let mut turns = Turns::of(orders.len());
-    for (name, product) in kernels {
+    for (entry, product) in kernels {
+        let name = entry.name();
         for case @ (m, n, k, count, way_a, way_b) in CASES {
             let a = Operand::<T>::new([m, k], count, way_a, |i, row, p| integer(i, row, p, 1));
             let b = Operand::<T>::new([n, k], count, way_b, |i, col, p| integer(i, col, p, 2));
@@ -189,10 +183,9 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
                 }
                 false => problem,
             };
-            let GemmKernel { kernel, checked } = product.kernel;
-            let [rows, cols] = product.tile;
+            let [rows, cols] = product.tile();
             let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), count as u32];
-            let dynamic_shared = kernel.declaration.dynamic_shared.unwrap();
+            let dynamic_shared = entry.declaration().dynamic_shared.unwrap();
             let config = LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, product.block) };
             let is_right = |c: &[C], by: &str| {
                 let differs = |at: &usize| c[*at].widened() != expected[*at].widened();
@@ -203,13 +196,7 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
             };
             let mut c = start.clone();
             // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
-            unsafe {
-                let (of_a, of_b) =
-                    (device::In::new(a.first(), a.len), device::In::new(b.first(), b.len));
-                let bias = device::In::new(bias.as_ptr(), bias.len());
-                let params = (problem, of_a, of_b, device::Out::new(c.as_mut_ptr(), c.len()), bias);
-                cpu::launch(kernel, &config, params, &cpu::Options::default()).unwrap();
-            }
+            unsafe { run(entry, &config, arguments(&problem, [&a, &b], write(&mut c), &bias)) };
             is_right(&c, "fast");
             for order in turns.next_case().into_iter().map(|order| orders[order]) {
                 let mut c = start.clone();
@@ -219,14 +206,9 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
                 options.complete = !full && way_a.2 == 0 && way_b.2 == 0;
                 // SAFETY: as above.
                 let report = unsafe {
-                    let (of_a, of_b) =
-                        (checked::In::new(a.first(), a.len), checked::In::new(b.first(), b.len));
-                    let bias = checked::In::new(bias.as_ptr(), bias.len());
-                    let params =
-                        (problem, of_a, of_b, checked::Out::new(c.as_mut_ptr(), c.len()), bias);
-                    check::launch(checked, &config, params, &options)
+                    let arguments = arguments(&problem, [&a, &b], write(&mut c), &bias);
+                    watch(entry, &config, arguments, &options)
                 };
-                let report = report.unwrap();
                 assert!(report.is_clean(), "{name}, {case:?}, {order}: {report}");
                 is_right(&c, &order.to_string());
             }
@@ -241,27 +223,36 @@ fn operands_of_tensor_cores_may_begin_anywhere() {
         return;
     };
     let orders = [Order::Forward, Order::Reverse, Order::Random(1)];
-    every_case_is_right_and_clean(Bf16::kernels(), &orders);
-    every_case_is_right_and_clean(F16::kernels(), &[Order::Random(2)]);
+    every_case_is_right_and_clean::<Bf16, Bf16>(kernels_of(Type::Bf16, Type::Bf16), &orders);
+    every_case_is_right_and_clean::<F16, F16>(
+        kernels_of(Type::F16, Type::F16),
+        &[Order::Random(2)],
+    );
 }
 
 #[test]
 fn and_so_they_may_with_c_of_f32() {
     let Some(_note) = once("check::mma::and_so_they_may_with_c_of_f32", SOURCES) else { return };
-    every_case_is_right_and_clean(Bf16::kernels_f32(), &[Order::Random(3)]);
-    every_case_is_right_and_clean(F16::kernels_f32(), &[Order::Random(4)]);
+    every_case_is_right_and_clean::<Bf16, f32>(
+        kernels_of(Type::Bf16, Type::F32),
+        &[Order::Random(3)],
+    );
+    every_case_is_right_and_clean::<F16, f32>(
+        kernels_of(Type::F16, Type::F32),
+        &[Order::Random(4)],
+    );
 }
 
 /// Those of f32 that is rounded to tf32.
-fn of_tf32() -> Vec<(&'static str, &'static GeneralProduct<f32>)> {
-    kernels_of!(ProductTf32)
+fn of_tf32() -> Vec<Kernel> {
+    kernels_of(Type::F32, Type::F32)
 }
 
 #[test]
 fn and_so_they_may_of_tf32() {
     let Some(_note) = once("check::mma::and_so_they_may_of_tf32", SOURCES) else { return };
     let orders = [Order::Forward, Order::Reverse, Order::Random(5), Order::Random(6)];
-    every_case_is_right_and_clean(of_tf32(), &orders);
+    every_case_is_right_and_clean::<f32, f32>(of_tf32(), &orders);
 }
 
 /// From -1 to 1, with all 24 bits.
@@ -284,12 +275,12 @@ fn factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off() {
     let [m, n, k] = [70, 40, 1000];
     let factor = |value: f32| f64::from(Tf32::from_f32(value).to_f32());
     let cut_off = |value: f32| f64::from(Tf32::from_bits(value.to_bits()).to_f32());
-    for (_, product) in of_tf32() {
+    for kernel in of_tf32() {
         for along_k in [true, false] {
             let way = Way(along_k, 0, 0);
             let a = Operand::<f32>::new([m, k], 1, way, |_, row, p| real(row, p, 1));
             let b = Operand::<f32>::new([n, k], 1, way, |_, col, p| real(col, p, 2));
-            let c = run_tf32(product, [m, n, k], &a, &b);
+            let c = run_tf32(kernel, [m, n, k], &a, &b);
             let (mut error, mut of_cut_off, mut size) = (0.0, 0.0, 0.0);
             for (i, &c) in c.iter().enumerate() {
                 let sum = |of: &dyn Fn(f32) -> f64| {
@@ -314,7 +305,7 @@ fn factors_of_tf32_are_rounded_to_the_nearest_and_sums_cut_off() {
 
 /// A launch of `C = A B` of f32 whose C is dense.
 fn tf32_launch(
-    product: &GeneralProduct<f32>,
+    (entry, product): Kernel,
     [m, n, k]: [usize; 3],
     a: &Operand<f32>,
     b: &Operand<f32>,
@@ -324,48 +315,30 @@ fn tf32_launch(
         b: [b.strides[1], b.strides[0]],
         ..Problem::dense(m as u32, n as u32, k as u32)
     };
-    let [rows, cols] = product.tile;
+    let [rows, cols] = product.tile();
     let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), 1];
-    let dynamic_shared = product.kernel.kernel.declaration.dynamic_shared.unwrap();
+    let dynamic_shared = entry.declaration().dynamic_shared.unwrap();
     (problem, LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, product.block) })
 }
 
-fn run_tf32(
-    product: &GeneralProduct<f32>,
-    sizes: [usize; 3],
-    a: &Operand<f32>,
-    b: &Operand<f32>,
-) -> Vec<f32> {
-    let (problem, config) = tf32_launch(product, sizes, a, b);
+fn run_tf32(kernel: Kernel, sizes: [usize; 3], a: &Operand<f32>, b: &Operand<f32>) -> Vec<f32> {
+    let (problem, config) = tf32_launch(kernel, sizes, a, b);
     let mut c = vec![f32::NAN; sizes[0] * sizes[1]];
     // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
-    unsafe {
-        let (a, b) = (device::In::new(a.first(), a.len), device::In::new(b.first(), b.len));
-        let bias = device::In::new(c.as_ptr(), 0);
-        let params = (problem, a, b, device::Out::new(c.as_mut_ptr(), c.len()), bias);
-        cpu::launch(product.kernel.kernel, &config, params, &cpu::Options::default()).unwrap();
-    }
+    unsafe { run(kernel.0, &config, arguments(&problem, [a, b], write(&mut c), &[0f32; 0])) };
     c
 }
 
-fn profile_tf32(
-    product: &GeneralProduct<f32>,
-    sizes: [usize; 3],
-    a: &Operand<f32>,
-    b: &Operand<f32>,
-) -> Profile {
-    let (problem, config) = tf32_launch(product, sizes, a, b);
+fn profile_tf32(kernel: Kernel, sizes: [usize; 3], a: &Operand<f32>, b: &Operand<f32>) -> Profile {
+    let (problem, config) = tf32_launch(kernel, sizes, a, b);
     let mut c = vec![f32::NAN; sizes[0] * sizes[1]];
     let mut options = check::Options::default();
     options.profile = NonZeroU32::new(1);
     // SAFETY: as in `run_tf32`.
     let report = unsafe {
-        let (a, b) = (checked::In::new(a.first(), a.len), checked::In::new(b.first(), b.len));
-        let bias = checked::In::new(c.as_ptr(), 0);
-        let params = (problem, a, b, checked::Out::uninit(c.as_mut_ptr(), c.len()), bias);
-        check::launch(product.kernel.checked, &config, params, &options)
+        let c = Bound::Elements(Elements::write(c.as_mut_ptr(), c.len()).uninit());
+        watch(kernel.0, &config, arguments(&problem, [a, b], c, &[0f32; 0]), &options)
     };
-    let report = report.unwrap();
     assert!(report.is_clean(), "{report}");
     report.profile.expect("it was asked for")
 }
@@ -375,14 +348,16 @@ fn profile_tf32(
 fn of_tf32_no_bank_conflicts() {
     let Some(_note) = once("check::mma::of_tf32_no_bank_conflicts", SOURCES) else { return };
     let sizes @ [m, n, k] = [128, 128, 64];
-    for (name, product) in of_tf32() {
-        let copies = if name.ends_with("_64x64") { &[0, 2, 1][..] } else { &[0] };
+    for kernel @ (entry, product) in of_tf32() {
+        let name = entry.name();
+        // The smaller tiles take rows that begin anywhere.
+        let copies = if product.tile() == [64, 64] { &[0, 2, 1][..] } else { &[0] };
         for &between in copies {
             for along in [[true, true], [true, false], [false, true], [false, false]] {
                 let [a, b] = along.map(|along_k| Way(along_k, 0, between));
                 let a = Operand::<f32>::new([m, k], 1, a, |_, row, p| real(row, p, 1));
                 let b = Operand::<f32>::new([n, k], 1, b, |_, col, p| real(col, p, 2));
-                let profile = profile_tf32(product, sizes, &a, &b);
+                let profile = profile_tf32(kernel, sizes, &a, &b);
                 let mut loads = 0;
                 for line in &profile.lines {
                     let is_load = line.operation == Operation::SharedLoad;

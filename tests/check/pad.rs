@@ -99,7 +99,9 @@ fn copy<T: Numbered>(
 
 #[test]
 fn copies_are_clean_and_right() {
-    use gpu::checked::kernels::gemm::pad::{pad_rows, pad_rows_u16, turn_rows, turn_rows_u16};
+    use gpu::checked::kernels::gemm::pad::{
+        pack_rows, pack_rows_u16, transpose_rows, transpose_rows_u16,
+    };
     for case in CASES {
         for (start, order) in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)]
             .into_iter()
@@ -109,10 +111,10 @@ fn copies_are_clean_and_right() {
         {
             let mut options = Options::default();
             options.order = order;
-            copy(&pad_rows, case, start % 4, false, &options);
-            copy(&pad_rows_u16, case, start, false, &options);
-            copy(&turn_rows, case, start % 4, true, &options);
-            copy(&turn_rows_u16, case, start, true, &options);
+            copy(&pack_rows, case, start % 4, false, &options);
+            copy(&pack_rows_u16, case, start, false, &options);
+            copy(&transpose_rows, case, start % 4, true, &options);
+            copy(&transpose_rows_u16, case, start, true, &options);
         }
     }
 }
@@ -121,13 +123,13 @@ fn copies_are_clean_and_right() {
 /// element by element.)
 #[test]
 fn padding_moves_sixteen_bytes_an_access() {
-    use gpu::checked::kernels::gemm::pad::pad_rows_u16;
+    use gpu::checked::kernels::gemm::pad::pack_rows_u16;
     let mut options = Options::default();
     options.profile = NonZeroU32::new(1);
     let (rows, cols) = (64, 1024);
     for (pitch, start) in [(1024, 0), (1025, 3)] {
         let case = (rows, cols, pitch, 1, 4);
-        let profile = copy(&pad_rows_u16, case, start, false, &options).expect("it was asked for");
+        let profile = copy(&pack_rows_u16, case, start, false, &options).expect("it was asked for");
         let requests = |operation| {
             let lines = profile.lines.iter().filter(|line| line.operation == operation);
             lines.map(|line| line.requests).sum::<u64>()
@@ -142,11 +144,11 @@ fn padding_moves_sixteen_bytes_an_access() {
 /// Reads and writes of whole sectors, and of 32 banks at a time.
 #[test]
 fn turning_over_is_coalesced_and_without_bank_conflicts() {
-    use gpu::checked::kernels::gemm::pad::turn_rows;
+    use gpu::checked::kernels::gemm::pad::transpose_rows;
     let mut options = Options::default();
     options.profile = NonZeroU32::new(1);
     let profile =
-        copy(&turn_rows, (64, 96, 96, 1, 2), 0, true, &options).expect("it was asked for");
+        copy(&transpose_rows, (64, 96, 96, 1, 2), 0, true, &options).expect("it was asked for");
     let requests = 64 * 96 / 32;
     for (operation, units) in [
         (Operation::GlobalLoad, 4),

@@ -4,13 +4,12 @@ use std::{collections::HashSet, fs, path::Path};
 
 use gpu::{
     problem::Problem,
-    registry::{DESIGNS, Entry, GemmKernel, KERNELS, Product, ProductKernel, source},
+    registry::{DESIGNS, Entry, KERNELS, PointerParams, Product, source},
 };
 use host::{Device, Matrix, Shape, operands};
 use simt::{
-    Constants, LaunchConfig,
-    check::{self, Finding, Memory, Options},
-    checked::{In, Out},
+    Bound, Constants, Elements, LaunchConfig, Named,
+    check::{Finding, Memory, Options},
 };
 use tests::{Turns, everything, products, reference, scratch::workspace};
 
@@ -78,7 +77,7 @@ fn every_combination_of_constants_is_a_kernel() {
         };
         let mut all = declaration.specialisations().iter().map(values).collect::<Vec<_>>();
         let of_it = KERNELS.iter().filter(|entry| entry.declaration() == declaration);
-        let mut known = of_it.map(|entry| values(&entry.constants())).collect::<Vec<_>>();
+        let mut known = of_it.map(|entry| values(&entry.constants)).collect::<Vec<_>>();
         all.sort();
         known.sort();
         assert_eq!(all, known, "{}", declaration.name);
@@ -130,7 +129,7 @@ fn the_text_of_every_kernel_is_known() {
 #[test]
 fn a_finding_in_a_kernel_of_the_registry_has_its_lines() {
     for (entry, product) in products() {
-        let findings = with_c_in_the_place_of_a(product);
+        let findings = with_c_in_the_place_of_a(entry, product);
         let places = findings.iter().flat_map(|finding| {
             assert!(finding.other_place.is_some(), "a race: {finding}");
             [&finding.place, &finding.other_place].into_iter().flatten()
@@ -143,37 +142,40 @@ fn a_finding_in_a_kernel_of_the_registry_has_its_lines() {
 
 /// Findings of a product whose result goes where A is: some rows, and as many columns as several blocks of any
 /// kernel take, since within a block barriers put reads and writes in order.
-fn with_c_in_the_place_of_a(product: &Product) -> Vec<Finding> {
+fn with_c_in_the_place_of_a(entry: &Entry, product: &Product) -> Vec<Finding> {
     const M: u32 = 20;
     const N: u32 = 300;
     let [len, len_b] = [(M * N) as usize, (N * N) as usize];
     let (mut a, b) = (vec![1.0f32; len], vec![1.0f32; len_b]);
     let (c, b) = (a.as_mut_ptr(), b.as_ptr());
     let a = c.cast_const();
-    let [rows, cols] = product.tile;
+    let [rows, cols] = product.tile();
     let config = LaunchConfig::new([N.div_ceil(cols), M.div_ceil(rows), 1], product.block);
     let mut options = Options::default();
     // So that what is a race in the kernel is none of this process.
     options.workers = Some(1);
     // SAFETY: the vectors outlive the launch; kernels of the registry stay inside them.
     let report = unsafe {
-        match product.kernel {
-            ProductKernel::Views { checked, .. } => {
-                let params = (M, N, N, In::new(a, len), In::new(b, len_b), Out::uninit(c, len));
-                check::launch(checked, &config, params, &options)
-            }
-            ProductKernel::Gemm(GemmKernel { checked, .. }) => {
-                let (c, no_bias) = (Out::uninit(c, len), In::new(b, 0));
-                let problem = Problem::dense(M, N, N);
-                let params = (problem, In::new(a, len), In::new(b, len_b), c, no_bias);
-                check::launch(checked, &config, params, &options)
-            }
-            ProductKernel::Pointers(kernel) => {
-                let memory = |pointer, len| Memory::new(pointer, len, true);
-                options.memory = vec![memory(a, len), memory(b, len_b), memory(c, len)];
-                check::launch(kernel, &config, (M, N, N, a, b, c), &options)
-            }
+        let memory = |pointer, len| Memory::new(pointer, len, true);
+        if entry.kernel.of_params::<PointerParams>().is_some() {
+            options.memory = vec![memory(a, len), memory(b, len_b), memory(c, len)];
         }
+        let problem = Problem::dense(M, N, N);
+        let mut arguments: Vec<Named> = vec![
+            ("a", Bound::Elements(Elements::read(a, len))),
+            ("b", Bound::Elements(Elements::read(b, len_b))),
+            ("c", Bound::Elements(Elements::write(c, len).uninit())),
+        ];
+        match product.is_lesson() {
+            true => arguments.extend(
+                [("m", &M), ("n", &N), ("k", &N)].map(|(name, size)| (name, Bound::Value(size))),
+            ),
+            false => arguments.extend([
+                ("problem", Bound::Value(&problem)),
+                ("bias", Bound::Elements(Elements::read(b, 0))),
+            ]),
+        }
+        entry.checked.expect("a product").check_named(&config, arguments, &options)
     };
     report.unwrap().findings
 }

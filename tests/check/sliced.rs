@@ -2,7 +2,7 @@
 //! slices are, to the bit.
 
 use gpu::{
-    checked::kernels::gemm_sliced::slices::cut_bf16x3,
+    checked::kernels::gemm_sliced::slices::split_bf16x3,
     kernels::gemm_sliced::{
         SLICES,
         slices::{PATCH_COLS, PATCH_ROWS, patches, plane_pitch},
@@ -36,7 +36,7 @@ fn products_are_clean_and_right() {
     let shapes = [[1, 1, 1], [70, 140, 200], [128, 128, 64], [130, 270, 130], [64, 20, 330]];
     // Those with one kind of slices and tiles, which differ in how A and B lie.
     let kernels = kernels();
-    let tiles = |entry: &Entry| entry.name().rsplit_once('_').map(|(tiles, _)| tiles);
+    let tiles = |entry: &Entry| entry.declaration().name;
     for (number, alike) in kernels.chunk_by(|one, other| tiles(one) == tiles(other)).enumerate() {
         assert_eq!(alike.len(), 4);
         let orders = orders(3, number as u64);
@@ -69,7 +69,7 @@ fn doubted_elements_are_clean_and_right() {
         |i: usize| (i as u32).wrapping_mul(0x9e37_79b1).rotate_left(13).wrapping_mul(0x85eb_ca6b);
     let number = |i: usize| (hash(i) >> 8) as f32 * 2f32.powi(-23) - 1.0;
     let wide = |i: usize| number(i) * 2f32.powi((hash(i + 7) >> 10) as i32 % 41 - 20);
-    let kernels = kernels().into_iter().filter(|entry| entry.name().ends_with("_nn"));
+    let kernels = kernels().into_iter().filter(|entry| entry.by_columns() == [false; 2]);
     let sizes = [[70, 140, 75], [20, 300, 9]];
     let mut of_sizes = Turns::of(sizes.len());
     for (number_of_kernel, entry) in kernels.enumerate() {
@@ -326,7 +326,7 @@ fn slices_are_the_number() {
         for (gap, start) in [(0, 0), (1, 1), (3, 2), (4, 3)] {
             let mut a = Given::new(of_a, gap, start, &numbers);
             let mut b = Given::new(of_b, gap, 3 - start, &numbers[5..]);
-            cut((&cut_bf16x3, 8), [&mut a, &mut b], orders[(number + gap) % 4]);
+            cut((&split_bf16x3, 8), [&mut a, &mut b], orders[(number + gap) % 4]);
             a.check();
             b.check();
         }

@@ -3,16 +3,18 @@
 
 use gpu::{
     problem::{COL_BIAS, Problem, RELU},
-    registry::{Contract, KERNELS, TensorKernel, TensorProduct},
+    registry::Family,
 };
 use simt::{
-    LaunchConfig,
+    Bound, LaunchConfig, Map,
     check::{self, Order},
-    checked::{In, Out, TensorMap, TensorMaps},
-    device,
+    device::{BoxShape, TensorMap},
 };
-use tests::passed::once;
-use tests::{Turns, everything};
+use tests::{
+    Turns, everything,
+    kernels::{Kernel, kernels, read, watch, write},
+    passed::once,
+};
 
 /// What these tests are of.
 const SOURCES: &[&str] = &["gpu/src/kernels/gemm_tma", "tests/check"];
@@ -27,16 +29,8 @@ const CASES: [(usize, usize, usize, usize, u32); 6] = [
     (75, 82, 600, 1, 1),
 ];
 
-fn products() -> impl Iterator<Item = (&'static str, &'static TensorProduct<f32>)> {
-    KERNELS.iter().filter_map(|entry| match &entry.contract {
-        // Those of tf32 and of slices are launched in another way: `wgmma_tf32`, `sliced`.
-        Contract::TensorProduct(product)
-            if !product.kernel.is_tf32() && !product.kernel.is_sliced() =>
-        {
-            Some((entry.name(), product))
-        }
-        _ => None,
-    })
+fn products() -> Vec<Kernel> {
+    kernels(|product| product.variant.family == Family::Tma)
 }
 
 /// Sixteen bytes, aligned.
@@ -78,26 +72,20 @@ impl Operand {
         Operand { values: values.collect(), inner, outer, pitch, step, count }
     }
 
-    fn map(&self, shape: device::BoxShape) -> TensorMap<f32> {
-        let (extents, strides) = ([self.count, self.outer, self.inner], [self.step, self.pitch]);
-        // SAFETY: so many elements, and nobody writes them.
-        unsafe { TensorMap::new(self.values.as_ptr().cast(), extents, strides, shape) }.unwrap()
-    }
-}
-
-impl Operand {
-    /// Of every fourth row, from the multiple of four elements on before the first of these.
-    fn shifted_maps(&self, shape: device::BoxShape) -> TensorMaps<f32, 4> {
-        TensorMaps::new([0, 1, 2, 3].map(|first| {
+    /// A map of every so many'th row, from the multiple of that number of elements on before the first of these.
+    fn maps(&self, shape: BoxShape, classes: usize) -> Bound<'static> {
+        let map = |first: usize| -> Map {
             let (start, rows) = match self.outer.saturating_sub(first) {
                 0 => (0, 1),
-                rows => (first * self.pitch, rows.div_ceil(4)),
+                rows => (first * self.pitch, rows.div_ceil(classes)),
             };
-            let extents = [self.count, rows, self.inner + start % 4];
-            let base = self.values.as_ptr().cast::<f32>().wrapping_add(start / 4 * 4);
-            // SAFETY: as in `map`.
-            unsafe { TensorMap::new(base, extents, [self.step, 4 * self.pitch], shape) }.unwrap()
-        }))
+            let extents = [self.count, rows, self.inner + start % classes];
+            let base = self.values.as_ptr().cast::<f32>().wrapping_add(start / classes * classes);
+            let strides = [self.step, classes * self.pitch];
+            // SAFETY: so many elements, and nobody writes them.
+            unsafe { TensorMap::new(base, extents, strides, shape) }.unwrap().erased()
+        };
+        Bound::Maps((0..classes).map(map).collect())
     }
 }
 
@@ -112,17 +100,18 @@ fn b(i: usize, p: usize, col: usize) -> f32 {
 
 /// Multiplies so in that order, with every access watched.
 fn is_clean_and_right(
-    name: &str,
-    product: &TensorProduct<f32>,
+    (entry, product): Kernel,
     (m, n, k, count, splits): (usize, usize, usize, usize, u32),
     with_bias: bool,
     order: Order,
 ) {
-    let a_values = match product.along_k[0] {
-        true => Operand::new(m, k, count, product.kernel.shifts_a(), a),
+    let (name, k_major) = (entry.name(), product.variant.k_major());
+    let classes = product.variant.access.classes();
+    let a_values = match k_major[0] {
+        true => Operand::new(m, k, count, classes > 1, a),
         false => Operand::new(k, m, count, false, |i, p, row| a(i, row, p)),
     };
-    let b_values = match product.along_k[1] {
+    let b_values = match k_major[1] {
         false => Operand::new(k, n, count, false, b),
         true => Operand::new(n, k, count, false, |i, col, p| b(i, p, col)),
     };
@@ -143,40 +132,29 @@ fn is_clean_and_right(
     };
     let splits = splits.min(product.most_splits);
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as u32;
-    let grid = [tiles(n, product.tile[1]), tiles(m, product.tile[0]), count as u32 * splits];
+    let [rows, cols] = product.tile();
+    let grid = [tiles(n, cols), tiles(m, rows), count as u32 * splits];
     let config = LaunchConfig {
-        dynamic_shared: product.kernel.declaration().dynamic_shared.unwrap(),
+        dynamic_shared: entry.declaration().dynamic_shared.unwrap(),
         cluster: [1, 1, splits],
-        ..LaunchConfig::new(grid, product.kernel.declaration().block.unwrap())
+        ..LaunchConfig::new(grid, product.block)
     };
     let mut c = before.clone();
     let mut options = check::Options::default();
     options.order = order;
     options.workers = Some(1);
+    let [shape_a, shape_b] = product.boxes;
     // SAFETY: the operands outlive the launch, and C has as many elements as the problem says.
     let report = unsafe {
-        let (c, bias) = (Out::new(c.as_mut_ptr(), c.len()), In::new(bias.as_ptr(), n));
-        let b_map = b_values.map(product.b);
-        match product.kernel {
-            TensorKernel::Boxes { checked, .. } => {
-                let params = (problem, a_values.map(product.a), b_map, c, bias);
-                check::launch(checked, &config, params, &options)
-            }
-            TensorKernel::Tf32 { .. }
-            | TensorKernel::Tf32ClassesOfA { .. }
-            | TensorKernel::Gathered { .. }
-            | TensorKernel::Sliced { .. }
-            | TensorKernel::SlicedF16 { .. } => panic!("{name} is another"),
-            TensorKernel::ShiftedA { checked, .. } => {
-                let params = (problem, a_values.shifted_maps(product.a), b_map, c, bias);
-                check::launch(checked, &config, params, &options)
-            }
-            TensorKernel::ClassesOfA { .. } | TensorKernel::SectorClassesOfA { .. } => {
-                panic!("{name}: there is none of f32")
-            }
-        }
+        let arguments = [
+            ("problem", Bound::Value(&problem)),
+            ("a", a_values.maps(shape_a, classes)),
+            ("b", b_values.maps(shape_b, 1)),
+            ("c", write(&mut c)),
+            ("bias", read(&bias)),
+        ];
+        watch(entry, &config, arguments, &options)
     };
-    let report = report.unwrap();
     let what = format!("{name}, {m} x {n} x {k} by {splits}, {order}");
     assert!(report.is_clean(), "{what}: {report}");
     // Every ninth row of A is the same, and every seventh column of B.
@@ -199,7 +177,7 @@ fn products_by_tensor_copies_are_clean_and_right() {
     };
     let mut seen = 0;
     let mut turns = Turns::of(4);
-    for (name, product) in products() {
+    for kernel in products() {
         for (number, case) in CASES.into_iter().enumerate() {
             // One of the epilogues: the others are the same text as the other family's.
             let with_bias = number % 2 == 1;
@@ -210,13 +188,13 @@ fn products_by_tensor_copies_are_clean_and_right() {
                 Order::Random(number as u64 + 7),
             ];
             for order in turns.next_case().into_iter().map(|order| orders[order]) {
-                is_clean_and_right(name, product, case, with_bias, order);
+                is_clean_and_right(kernel, case, with_bias, order);
                 seen += 1;
             }
         }
     }
     let each = if everything() { 4 } else { 1 };
-    assert_eq!(seen, products().count() * CASES.len() * each);
+    assert_eq!(seen, products().len() * CASES.len() * each);
 }
 
 /// Tiles of 72 x 80 that are not whole in either direction, and more stages than the ring has.
@@ -227,12 +205,13 @@ fn tiles_of_72_x_80_are_clean_in_ten_random_orders() {
     else {
         return;
     };
-    let names = ["gemm_tma_72x80_nn", "gemm_tma_72x80_on"];
+    let names = ["tma_f32_72x80x8_nn", "tma_f32_72x80x8_ua4_nn"];
     let mut turns = Turns::of(names.len());
     for seed in 1..=10 {
         for name in turns.next_case().into_iter().map(|name| names[name]) {
-            let (_, product) = products().find(|product| product.0 == name).unwrap();
-            is_clean_and_right(name, product, (75, 82, 600, 1, 1), true, Order::Random(seed));
+            let mut products = products().into_iter();
+            let kernel = products.find(|(entry, _)| entry.name() == name).unwrap();
+            is_clean_and_right(kernel, (75, 82, 600, 1, 1), true, Order::Random(seed));
         }
     }
 }

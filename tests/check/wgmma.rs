@@ -4,24 +4,25 @@
 mod operand;
 
 use gpu::{
-    kernels::{gemm::stored::Stored, gemm_wgmma::beside::WORDS},
+    kernels::gemm::stored::Stored,
     problem::{COL_BIAS, Problem, RELU},
-    registry::{Contract, KERNELS, TensorKernel, TensorProduct},
+    registry::{Access, Family, Scheme, Type},
 };
+use host::gemm::Output;
 use simt::{
-    Bf16, F16, LaunchConfig, Taken,
+    Bf16, Bound, F16, LaunchConfig, Named,
     check::{self, Order},
-    checked, cpu, device,
 };
-use tests::Turns;
+use tests::{
+    Turns,
+    kernels::{Kernel, kernels, read, run, watch, write},
+};
 
 use self::operand::{Beside, INTEGERS, Operand, integer};
 
 /// Tile shapes, times ways in which operands lie, and two of an A whose rows begin anywhere: there is a kernel for each of every pair
 /// of types, whose texts differ in the types alone.
 const TEXTS: usize = 9 * 4 + 2;
-
-type Case<T, O> = TensorProduct<T, O>;
 
 /// How a product's work is shared.
 #[derive(Clone, Copy)]
@@ -37,38 +38,26 @@ use tests::passed::once;
 /// What these tests are of.
 const SOURCES: &[&str] = &["gpu/src/kernels/gemm_wgmma", "tests/check"];
 
-/// A type of A and B, with a type of C.
-trait With<O: Taken>: Stored<Real = f32> + Taken {
-    /// The kernels that compute it, in an order that is the same for all types.
-    fn cases() -> Vec<&'static Case<Self, O>>;
+/// The types of A and B, and of C.
+trait Number: Stored<Real = f32> + Output {}
+
+impl<T: Stored<Real = f32> + Output> Number for T {}
+
+/// The kernels of A and B of `T`, with C of `O`, in an order that is the same for all types.
+fn cases<T: Number, O: Number>() -> Vec<Kernel> {
+    let of: [Type; 2] = [T::ELEMENT, O::ELEMENT];
+    let cases = kernels(|product| {
+        let variant = product.variant;
+        // Those that load by threads are another text: `gathered` has them.
+        let is_text = variant.family == Family::Wgmma && variant.access != Access::Ldg;
+        is_text && variant.scheme == Scheme::Native && [variant.operands, variant.c] == of
+    });
+    assert_eq!(cases.len(), TEXTS);
+    cases
 }
 
-macro_rules! cases {
-    ($($t:ty, $c:ty: $contract:ident;)*) => {$(
-        impl With<$c> for $t {
-            fn cases() -> Vec<&'static Case<$t, $c>> {
-                let cases = KERNELS.iter().filter_map(|entry| match &entry.contract {
-                    // Those that gather are another text: `gathered` has them.
-                    Contract::$contract(product) if !product.kernel.gathers() => Some(product),
-                    _ => None,
-                });
-                let cases = cases.collect::<Vec<_>>();
-                assert_eq!(cases.len(), TEXTS);
-                cases
-            }
-        }
-    )*};
-}
-
-cases! {
-    Bf16, Bf16: TensorProductBf16;
-    Bf16, f32: TensorProductBf16F32;
-    F16, F16: TensorProductF16;
-    F16, f32: TensorProductF16F32;
-}
-
-fn name<T: Taken, O: Taken>(case: &Case<T, O>) -> &'static str {
-    case.name()
+fn name((entry, _): Kernel) -> &'static str {
+    entry.name()
 }
 
 /// C, and its operands in f64.
@@ -84,35 +73,11 @@ struct Given<T, O> {
     magnitudes: Vec<f64>,
 }
 
-/// Launches, fast or checked, a kernel that takes classes of A's rows and copies B's last columns beside the product.
-macro_rules! classes {
-    (
-        $kernel:ident, ($half:ident, $map:ident, $launch:ident), $given:ident, $case:ident, ($out:ident, $bias:ident),
-        ($config:expr, $options:expr)
-    ) => {{
-        let map = |(first, extents, strides)| {
-            $half::TensorMap::new(first, extents, strides, $given.a.shape).unwrap().cast()
-        };
-        let a = $half::TensorMaps::new($given.a.classes().map(map));
-        let mut beside = Beside::new(&$given.b, $case.tile[1]);
-        let (matrix, (to, to_len)) = (beside.matrix(), beside.place());
-        let (from, len) = beside.from.memory();
-        let (from, to) = ($half::In::new(from.cast(), len), $half::Out::new(to.cast(), to_len));
-        let words = $half::Out::new(beside.words.as_mut_ptr(), WORDS);
-        let b = beside.b.$map().cast();
-        let problem = Problem { b: [beside.b.pitch as u64, 1], ..$given.problem };
-        let params = (problem, a, b, matrix, from, to, words, $out, $bias);
-        let launched = $launch::launch($kernel, $config, params, $options);
-        beside.is_copied(&$given.b, name($case));
-        launched
-    }};
-}
-
-impl<T: With<O>, O: Stored<Real = f32> + Taken> Given<T, O> {
+impl<T: Number, O: Number> Given<T, O> {
     /// A product of elements that `value` gives by row, column and 1 for A, 2 for B, 3 for C. So many rows of A further on they
     /// are the same, and so many columns of B.
     fn new(
-        case: &Case<T, O>,
+        case: Kernel,
         [m, n, k]: [usize; 3],
         (alpha, beta): (f64, f64),
         full: bool,
@@ -123,10 +88,12 @@ impl<T: With<O>, O: Stored<Real = f32> + Taken> Given<T, O> {
         if full {
             (problem.bias, problem.activation) = (COL_BIAS, RELU);
         }
-        let a = Operand::new([m, k], case.along_k[0], case.kernel.shifts_a(), case.a, |row, p| {
-            value(row, p, 1)
-        });
-        let b = Operand::new([n, k], case.along_k[1], false, case.b, |col, p| value(p, col, 2));
+        let (_, product) = case;
+        let ([a_k_major, b_k_major], [a_boxes, b_boxes]) =
+            (product.variant.k_major(), product.boxes);
+        let of_classes = product.variant.access.classes() > 1;
+        let a = Operand::new([m, k], a_k_major, of_classes, a_boxes, |row, p| value(row, p, 1));
+        let b = Operand::new([n, k], b_k_major, false, b_boxes, |col, p| value(p, col, 2));
         problem.a[0] = a.pitch as u64;
         // With beta = 0 it is not looked at.
         let c_at = |row, col| if beta == 0.0 { f32::NAN } else { value(row, col, 3).widened() };
@@ -162,111 +129,75 @@ impl<T: With<O>, O: Stored<Real = f32> + Taken> Given<T, O> {
     }
 
     /// So many blocks (or clusters) that go on from tile to tile; or one for each tile, whose k so many share.
-    fn config(&self, case: &Case<T, O>, work: Work) -> LaunchConfig {
-        let declaration = case.kernel.declaration();
-        let dynamic_shared = declaration.dynamic_shared.unwrap();
+    fn config(&self, case: Kernel, work: Work) -> LaunchConfig {
+        let (entry, product) = case;
+        let dynamic_shared = entry.declaration().dynamic_shared.unwrap();
         let (grid, cluster) = match work {
-            Walkers(blocks) => ([blocks * case.walkers.unwrap(), 1, 1], [1; 3]),
+            Walkers(blocks) => ([blocks * product.sharing().unwrap(), 1, 1], [1; 3]),
             Parts(parts) => {
                 let Problem { m, n, .. } = self.problem;
-                let [rows, cols] = case.tile;
+                let [rows, cols] = product.tile();
                 ([m.div_ceil(rows) * n.div_ceil(cols), 1, parts], [1, 1, parts])
             }
         };
-        let config = LaunchConfig::new(grid, declaration.block.unwrap());
-        LaunchConfig { dynamic_shared, cluster, constants: case.constants, ..config }
+        LaunchConfig { dynamic_shared, cluster, ..LaunchConfig::new(grid, product.block) }
     }
 
-    fn run(&self, case: &Case<T, O>, work: Work) -> Vec<O> {
-        let mut c = self.c.clone();
+    /// Launches, fast or checked, and B's last columns are copied in the background where the kernel does so.
+    fn launch<R>(
+        &self,
+        (entry, product): Kernel,
+        c: &mut [O],
+        launch: impl FnOnce(Vec<Named>) -> R,
+    ) -> R {
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
-        unsafe {
-            let (out, bias) = (
-                device::Out::new(c.as_mut_ptr().cast(), c.len()),
-                device::In::new(self.bias.as_ptr().cast(), self.bias.len()),
-            );
-            let (config, options) = (self.config(case, work), cpu::Options::default());
-            match case.kernel {
-                TensorKernel::Boxes { kernel, .. } => {
-                    let params =
-                        (self.problem, self.a.map().cast(), self.b.map().cast(), out, bias);
-                    cpu::launch(kernel, &config, params, &options)
-                }
-                TensorKernel::ClassesOfA { kernel, .. } => {
-                    classes!(
-                        kernel,
-                        (device, map, cpu),
-                        self,
-                        case,
-                        (out, bias),
-                        (&config, &options)
-                    )
-                }
-                TensorKernel::SectorClassesOfA { kernel, .. } => {
-                    classes!(
-                        kernel,
-                        (device, map, cpu),
-                        self,
-                        case,
-                        (out, bias),
-                        (&config, &options)
-                    )
-                }
-                _ => panic!("{}", name(case)),
-            }
-            .unwrap();
+        let (c, bias) = unsafe { (write(c), read(&self.bias)) };
+        let a = self.a.maps(product.variant.access.classes());
+        let mut arguments = vec![("a", a), ("c", c), ("bias", bias)];
+        if !product.packs_tail {
+            let problem = Bound::Value(&self.problem);
+            arguments.extend([("problem", problem), ("b", self.b.maps(1))]);
+            return launch(arguments);
         }
+        let mut beside = Beside::new(&self.b, product.tile()[1]);
+        let (last, from, to, b) =
+            (beside.matrix(), beside.from.memory(), beside.place(), beside.b.maps(1));
+        let problem = Problem { b: [beside.b.pitch as u64, 1], ..self.problem };
+        // SAFETY: as above.
+        let words = unsafe { write(&mut beside.words) };
+        arguments.extend([("problem", Bound::Value(&problem)), ("last", Bound::Value(&last))]);
+        arguments.extend([("b", b), ("from", from), ("to", to), ("words", words)]);
+        let launched = launch(arguments);
+        beside.is_copied(&self.b, entry.name());
+        launched
+    }
+
+    fn run(&self, case: Kernel, work: Work) -> Vec<O> {
+        let mut c = self.c.clone();
+        let config = self.config(case, work);
+        // SAFETY: as `launch` says.
+        self.launch(case, &mut c, |arguments| unsafe { run(case.0, &config, arguments) });
         c
     }
 
-    fn run_watched(&self, case: &Case<T, O>, work: Work, order: Order) -> Vec<O> {
+    fn run_watched(&self, case: Kernel, work: Work, order: Order) -> Vec<O> {
         let mut c = self.c.clone();
         let mut options = check::Options::default();
         options.order = order;
         // Where rows begin anywhere, nobody reads what lies between those of an operand.
-        options.complete = self.problem.n.is_multiple_of(8) && !case.kernel.shifts_a();
-        // SAFETY: as in `run`.
-        let report = unsafe {
-            let (out, bias) = (
-                checked::Out::new(c.as_mut_ptr().cast(), c.len()),
-                checked::In::new(self.bias.as_ptr().cast(), self.bias.len()),
-            );
-            let (config, b) = (self.config(case, work), self.b.checked_map());
-            match case.kernel {
-                TensorKernel::Boxes { checked, .. } => {
-                    let params = (self.problem, self.a.checked_map().cast(), b.cast(), out, bias);
-                    check::launch(checked, &config, params, &options)
-                }
-                TensorKernel::ClassesOfA { checked, .. } => {
-                    classes!(
-                        checked,
-                        (checked, checked_map, check),
-                        self,
-                        case,
-                        (out, bias),
-                        (&config, &options)
-                    )
-                }
-                TensorKernel::SectorClassesOfA { checked, .. } => {
-                    classes!(
-                        checked,
-                        (checked, checked_map, check),
-                        self,
-                        case,
-                        (out, bias),
-                        (&config, &options)
-                    )
-                }
-                _ => panic!("{}", name(case)),
-            }
-        };
-        let report = report.unwrap();
+        let of_classes = case.1.variant.access.classes() > 1;
+        options.complete = self.problem.n.is_multiple_of(8) && !of_classes;
+        let config = self.config(case, work);
+        let report = self.launch(case, &mut c, |arguments| {
+            // SAFETY: as `launch` says.
+            unsafe { watch(case.0, &config, arguments, &options) }
+        });
         assert!(report.is_clean(), "{}, {order}: {report}", name(case));
         c
     }
 
     /// Of integers whose sums f32 holds: C of 16 bits is these, rounded once.
-    fn is_exact(&self, case: &Case<T, O>, c: &[O]) {
+    fn is_exact(&self, case: Kernel, c: &[O]) {
         let n = self.problem.n as usize;
         for (i, (&got, &want)) in c.iter().zip(&self.expected).enumerate() {
             let (got, want) = (got.widened(), O::nearest(want as f32).widened());
@@ -275,8 +206,8 @@ impl<T: With<O>, O: Stored<Real = f32> + Taken> Given<T, O> {
     }
 }
 
-fn integers_are_exact<T: With<f32>>(turns: &mut Turns) {
-    for case in T::cases() {
+fn integers_are_exact<T: Number>(turns: &mut Turns) {
+    for case in cases::<T, f32>() {
         let shapes = [
             ([200, 300, 130], 1, (1.0, 0.0), false),
             ([200, 304, 64], 3, (2.0, -1.0), false),
@@ -288,9 +219,9 @@ fn integers_are_exact<T: With<f32>>(turns: &mut Turns) {
         for (shape, blocks, scales, full) in
             turns.next_case().into_iter().map(|shape| shapes[shape])
         {
-            let given = Given::new(case, shape, scales, full, (integer, INTEGERS));
+            let given = Given::<T, f32>::new(case, shape, scales, full, (integer, INTEGERS));
             given.is_exact(case, &given.run(case, Walkers(blocks)));
-            if case.most_splits > 1 {
+            if case.1.most_splits > 1 {
                 // By as many as there are stages, and by more.
                 given.is_exact(case, &given.run(case, Parts(3)));
             }
@@ -310,30 +241,21 @@ fn integers_are_exact_whatever_way_operands_lie() {
     integers_are_exact::<F16>(&mut turns);
 }
 
-fn is_clean<T: With<O>, O: Stored<Real = f32> + Taken>(
-    text: usize,
-    order: Order,
-    shape: [usize; 3],
-    work: Work,
-) {
-    let case = T::cases()[text];
+fn is_clean<T: Number, O: Number>(text: usize, order: Order, shape: [usize; 3], work: Work) {
+    let case = cases::<T, O>()[text];
     // Rows that begin anywhere are stored in a way of their own if there is nothing but the product.
     let full = shape[1].is_multiple_of(2);
     let scales = if full { (2.0, 1.0) } else { (2.0, 0.0) };
-    let given = Given::new(case, shape, scales, full, (integer, INTEGERS));
+    let given = Given::<T, O>::new(case, shape, scales, full, (integer, INTEGERS));
     given.is_exact(case, &given.run_watched(case, work, order));
 }
 
 /// A product of ragged sizes: several tiles of the one block (or cluster), and more stages than the ring has. And of a kernel
 /// that can, k split: two tiles, of which one is whole along m or n. By default such a kernel has one of the two in its turn.
-fn both_are_clean<T: With<O>, O: Stored<Real = f32> + Taken>(
-    text: usize,
-    order: Order,
-    turns: &mut Turns,
-) {
-    let case = T::cases()[text];
-    let [rows, cols] = case.tile.map(|size| size as usize);
-    let launches = if case.most_splits > 1 { &[0, 1][..] } else { &[0] };
+fn both_are_clean<T: Number, O: Number>(text: usize, order: Order, turns: &mut Turns) {
+    let case = cases::<T, O>()[text];
+    let [rows, cols] = case.1.tile().map(|size| size as usize);
+    let launches = if case.1.most_splits > 1 { &[0, 1][..] } else { &[0] };
     for launch in turns.among(launches) {
         match launch {
             0 => is_clean::<T, O>(text, order, [rows + 72, cols + 48, 136], Walkers(1)),
@@ -345,7 +267,7 @@ fn both_are_clean<T: With<O>, O: Stored<Real = f32> + Taken>(
     }
 }
 
-fn is_clean_in_every_order<T: With<f32> + With<T>>() {
+fn is_clean_in_every_order<T: Number>() {
     let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
     let (mut with_f32, mut with_own, mut both) = (Turns::of(2), Turns::of(2), Turns::of(2));
     for (text, order) in (0..TEXTS).zip(orders.into_iter().cycle()) {
@@ -376,7 +298,7 @@ fn checked_launches_are_clean_in_every_order() {
 }
 
 /// Each text in one of ten orders, or all, with C of f32 in five and of the operands' type in the others.
-fn is_clean_in_ten_random_orders<T: With<f32> + With<T>>(texts: impl Iterator<Item = usize>) {
+fn is_clean_in_ten_random_orders<T: Number>(texts: impl Iterator<Item = usize>) {
     let (mut turns, mut both) = (Turns::of(10), Turns::of(2));
     for text in texts {
         for seed in turns.next_case().into_iter().map(|order| order + 1) {
@@ -413,14 +335,14 @@ fn checked_launches_of_f16_are_clean_in_ten_random_orders() {
 
 /// The sum is cut off at each of `k / 16` steps, and each of 16 products once more: 2^-23 of the greatest sum each at
 /// most.
-fn real_numbers_are_within_the_bound<T: With<f32>>() {
-    let case = T::cases()[0];
+fn real_numbers_are_within_the_bound<T: Number>() {
+    let case = cases::<T, f32>()[0];
     let [m, n, k] = [70, 40, 1000];
     let real = |row: usize, col: usize, salt: usize| {
         let bits = (row * 2_654_435_761 + col * 40_503 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
     };
-    let given = Given::new(case, [m, n, k], (1.0, 0.0), false, (real, usize::MAX));
+    let given = Given::<T, f32>::new(case, [m, n, k], (1.0, 0.0), false, (real, usize::MAX));
     let c = given.run(case, Walkers(1));
     let steps = k.div_ceil(16) as f64;
     for (i, &c) in c.iter().enumerate() {
@@ -449,9 +371,9 @@ fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
     else {
         return;
     };
-    let case = <F16 as With<f32>>::cases()[0];
+    let case = cases::<F16, f32>()[0];
     let tiny = 2f32.powi(-24);
-    let given = Given::new(
+    let given = Given::<F16, f32>::new(
         case,
         [40, 24, 33],
         (1.0, 0.0),
@@ -466,9 +388,9 @@ fn f16_is_subnormal_and_overflows_as_ieee_has_it() {
         ),
     );
     given.is_exact(case, &given.run(case, Walkers(1)));
-    let case = <F16 as With<F16>>::cases()[0];
+    let case = cases::<F16, F16>()[0];
     // 32 sums of 65504 + 8 i: from i = 2 on, 65520, nearer to 2^16 or as near.
-    let given = Given::new(
+    let given = Given::<F16, F16>::new(
         case,
         [32, 8, 2],
         (1.0, 0.0),

@@ -5,33 +5,38 @@ use std::num::NonZeroU32;
 
 use gpu::{
     problem::{COL_BIAS, Problem, RELU},
-    registry::{Contract, KERNELS, TensorKernel, TensorProduct},
+    registry::{Family, Scheme},
 };
 use simt::{
-    LaunchConfig, Tf32,
+    Bound, LaunchConfig, Map, Named, Tf32,
     check::{self, Operation, Order, Profile, Report},
-    checked, cpu,
-    device::{self, BoxShape},
+    device::{BoxShape, TensorMap},
 };
-use tests::Turns;
-use tests::passed::once;
+use tests::{
+    Turns,
+    kernels::{Kernel, kernels, read, run, watch, write},
+    passed::once,
+};
 
 /// What these tests are of.
 const SOURCES: &[&str] =
     &["gpu/src/kernels/gemm_wgmma_tf32", "gpu/src/kernels/gemm_wgmma", "tests/check"];
 
-fn cases() -> Vec<&'static TensorProduct<f32>> {
-    let cases = KERNELS.iter().filter_map(|entry| match &entry.contract {
-        Contract::TensorProduct(product) if product.kernel.is_tf32() => Some(product),
-        _ => None,
+fn cases() -> Vec<Kernel> {
+    let cases = kernels(|product| {
+        let of = product.variant;
+        of.family == Family::Wgmma && of.scheme == Scheme::Tf32
     });
-    let cases = cases.collect::<Vec<_>>();
     assert_eq!(cases.len(), 9);
     cases
 }
 
-fn name(case: &TensorProduct<f32>) -> &'static str {
-    case.name()
+fn name((entry, _): Kernel) -> &'static str {
+    entry.name()
+}
+
+fn is_of_classes((_, product): &Kernel) -> bool {
+    product.variant.access.classes() > 1
 }
 
 /// Sixteen bytes, aligned.
@@ -71,29 +76,22 @@ impl Operand {
         self.values[place / 4].0[place % 4]
     }
 
-    /// A map of all rows.
-    fn map<M>(&self, new: NewMap<M>) -> M {
-        let (extents, strides) = ([1, self.rows, self.cols], [0, self.pitch]);
-        // SAFETY: so many elements, and nobody writes them.
-        unsafe { new(self.values.as_ptr().cast(), extents, strides, self.shape) }.unwrap()
-    }
-
     /// Maps of every so many'th row, from the multiple of that number before its first on.
-    fn classes<M, const COUNT: usize>(&self, new: NewMap<M>) -> [M; COUNT] {
-        std::array::from_fn(|class| {
+    fn maps(&self, classes: usize) -> Bound<'static> {
+        let map = |class: usize| -> Map {
             // Where there is no such row, one that nobody may read: another's.
             let start = if class < self.rows { class * self.pitch } else { 0 };
-            let rows = (self.rows - class.min(self.rows - 1)).div_ceil(COUNT);
-            let extents = [1, rows, self.cols + start % COUNT];
-            let first = self.values.as_ptr().cast::<Tf32>().wrapping_add(start - start % COUNT);
-            // SAFETY: as above.
-            unsafe { new(first, extents, [0, COUNT * self.pitch], self.shape) }.unwrap()
-        })
+            let rows = (self.rows - class.min(self.rows - 1)).div_ceil(classes);
+            let extents = [1, rows, self.cols + start % classes];
+            let first = self.values.as_ptr().cast::<f32>().wrapping_add(start - start % classes);
+            // SAFETY: so many elements, and nobody writes them.
+            let map =
+                unsafe { TensorMap::new(first, extents, [0, classes * self.pitch], self.shape) };
+            map.unwrap().erased()
+        };
+        Bound::Maps((0..classes).map(map).collect())
     }
 }
-
-/// What makes a map, of either device.
-type NewMap<M> = unsafe fn(*const Tf32, [usize; 3], [usize; 2], BoxShape) -> Result<M, String>;
 
 /// Small integers, whose sums are exact.
 fn integer(row: usize, col: usize, salt: usize) -> f32 {
@@ -105,27 +103,6 @@ fn real(row: usize, col: usize, salt: usize) -> f32 {
     let bits = (row << 40 | col << 20 | salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let bits = (bits ^ bits >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
-}
-
-/// Launches what kernel there is, fast or checked.
-macro_rules! launch {
-    (
-        $given:ident, $case:ident, $which:ident, ($new:ident, $maps:expr), ($out:ident, $bias:ident),
-        |$kernel:ident, $params:ident| $launch:expr
-    ) => {{
-        let Given { problem, a, b, .. } = $given;
-        match $case.kernel {
-            TensorKernel::Tf32 { $which: $kernel, .. } => {
-                let $params = (*problem, a.map($new), b.map($new), $out, $bias);
-                $launch
-            }
-            TensorKernel::Tf32ClassesOfA { $which: $kernel, .. } => {
-                let $params = (*problem, $maps(a.classes($new)), b.map($new), $out, $bias);
-                $launch
-            }
-            _ => panic!("{}", name($case)),
-        }
-    }};
 }
 
 /// How a launch is divided: so many blocks that go on from tile to tile, or so many for each tile that split k.
@@ -146,7 +123,7 @@ struct Given {
 
 impl Given {
     fn new(
-        case: &TensorProduct<f32>,
+        case: Kernel,
         [m, n, k]: [usize; 3],
         (alpha, beta): (f64, f64),
         full: bool,
@@ -156,8 +133,9 @@ impl Given {
         if full {
             (problem.bias, problem.activation) = (COL_BIAS, RELU);
         }
-        let a = Operand::new((m, k), case.kernel.shifts_a(), case.a, |row, p| value(row, p, 1));
-        let b = Operand::new((k, n), false, case.b, |p, col| value(p, col, 2));
+        let [shape_a, shape_b] = case.1.boxes;
+        let a = Operand::new((m, k), is_of_classes(&case), shape_a, |row, p| value(row, p, 1));
+        let b = Operand::new((k, n), false, shape_b, |p, col| value(p, col, 2));
         problem.a[0] = a.pitch as u64;
         // With beta = 0 it is not looked at.
         let c_at = |i: usize| if beta == 0.0 { f32::NAN } else { value(i / n, i % n, 3) };
@@ -166,59 +144,52 @@ impl Given {
         Given { problem, a, b, c, bias }
     }
 
-    fn config(&self, case: &TensorProduct<f32>, split: Split) -> LaunchConfig {
-        let declaration = case.kernel.declaration();
-        let dynamic_shared = declaration.dynamic_shared.unwrap();
+    fn config(&self, case: Kernel, split: Split) -> LaunchConfig {
+        let (entry, product) = case;
+        let dynamic_shared = entry.declaration().dynamic_shared.unwrap();
         let Problem { m, n, .. } = self.problem;
-        let [rows, cols] = case.tile;
+        let [rows, cols] = product.tile();
         let (blocks, parts) = match split {
             Split::Blocks(blocks) => (blocks, 1),
             Split::Parts(parts) => (m.div_ceil(rows) * n.div_ceil(cols), parts),
         };
-        let together = case.walkers.unwrap();
-        let config = LaunchConfig::new([blocks * together, 1, parts], declaration.block.unwrap());
+        let together = product.sharing().unwrap();
+        let config = LaunchConfig::new([blocks * together, 1, parts], product.block);
         LaunchConfig { dynamic_shared, cluster: [together, 1, parts], ..config }
     }
 
-    fn run(&self, case: &TensorProduct<f32>, split: Split) -> Vec<f32> {
+    fn run(&self, case: Kernel, split: Split) -> Vec<f32> {
         let mut c = self.c.clone();
         // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
-        unsafe {
-            let out = device::Out::new(c.as_mut_ptr(), c.len());
-            let bias = device::In::new(self.bias.as_ptr(), self.bias.len());
-            let (config, options) = (self.config(case, split), cpu::Options::default());
-            let new = device::TensorMap::new;
-            launch!(
-                self,
-                case,
-                kernel,
-                (new, device::TensorMaps::new),
-                (out, bias),
-                |kernel, params| cpu::launch(kernel, &config, params, &options)
-            )
-        }
-        .unwrap();
+        unsafe { run(case.0, &self.config(case, split), self.arguments(case, &mut c)) };
         c
     }
 
-    fn run_watched(&self, case: &TensorProduct<f32>, split: Split, order: Order) -> Vec<f32> {
+    /// What a kernel is given.
+    ///
+    /// # Safety
+    /// All of it outlives the launch, and nobody else uses `c`.
+    unsafe fn arguments(&self, (_, product): Kernel, c: &mut [f32]) -> [Named<'_>; 5] {
+        // SAFETY: the caller's.
+        let (c, bias) = unsafe { (write(c), read(&self.bias)) };
+        let a = self.a.maps(product.variant.access.classes());
+        let problem = Bound::Value(&self.problem);
+        [("problem", problem), ("a", a), ("b", self.b.maps(1)), ("c", c), ("bias", bias)]
+    }
+
+    fn run_watched(&self, case: Kernel, split: Split, order: Order) -> Vec<f32> {
         let mut options = check::Options::default();
         options.order = order;
         self.watch(case, split, options).0
     }
 
-    fn profile(&self, case: &TensorProduct<f32>, split: Split) -> Profile {
+    fn profile(&self, case: Kernel, split: Split) -> Profile {
         let mut options = check::Options::default();
         options.profile = NonZeroU32::new(1);
         self.watch(case, split, options).1.profile.expect("it was asked for")
     }
 
-    fn watch(
-        &self,
-        case: &TensorProduct<f32>,
-        split: Split,
-        mut options: check::Options,
-    ) -> (Vec<f32>, Report) {
+    fn watch(&self, case: Kernel, split: Split, mut options: check::Options) -> (Vec<f32>, Report) {
         // From a multiple of 128 bytes on, as the counts take it.
         let len = self.c.len();
         let mut memory = vec![0.0; len + 32];
@@ -227,24 +198,11 @@ impl Given {
         c.copy_from_slice(&self.c);
         // Of a bias that there is not nothing is read, nor what lies between rows, or before.
         let Problem { n, k, bias, .. } = self.problem;
-        options.complete = bias == COL_BIAS && n % 4 == 0 && k % 4 == 0 && !case.kernel.shifts_a();
+        options.complete = bias == COL_BIAS && n % 4 == 0 && k % 4 == 0 && !is_of_classes(&case);
         let order = options.order;
         // SAFETY: as in `run`.
-        let report = unsafe {
-            let out = checked::Out::new(c.as_mut_ptr(), c.len());
-            let bias = checked::In::new(self.bias.as_ptr(), self.bias.len());
-            let config = self.config(case, split);
-            let new = checked::TensorMap::new;
-            launch!(
-                self,
-                case,
-                checked,
-                (new, checked::TensorMaps::new),
-                (out, bias),
-                |kernel, params| check::launch(kernel, &config, params, &options)
-            )
-        };
-        let report = report.unwrap();
+        let report =
+            unsafe { watch(case.0, &self.config(case, split), self.arguments(case, c), &options) };
         assert!(report.is_clean(), "{}, {order}: {report}", name(case));
         (c.to_vec(), report)
     }
@@ -281,7 +239,7 @@ impl Given {
         self.c.iter().enumerate().map(element).collect()
     }
 
-    fn is_exact(&self, case: &TensorProduct<f32>, c: &[f32], exact: &[f64]) {
+    fn is_exact(&self, case: Kernel, c: &[f32], exact: &[f64]) {
         let n = self.problem.n as usize;
         for (i, (&got, &want)) in c.iter().zip(exact).enumerate() {
             assert_eq!(f64::from(got), want, "{}: element ({}, {})", name(case), i / n, i % n);
@@ -331,7 +289,7 @@ fn what_is_no_part_of_a_row_may_be_infinite() {
     else {
         return;
     };
-    let shifted = cases().into_iter().filter(|case| case.kernel.shifts_a()).collect::<Vec<_>>();
+    let shifted = cases().into_iter().filter(is_of_classes).collect::<Vec<_>>();
     assert!(!shifted.is_empty());
     for case in shifted {
         // Of every second row of A the last seven elements.
@@ -356,7 +314,7 @@ fn blocks_of_a_cluster_split_k() {
         return;
     };
     let orders = [Order::Forward, Order::Reverse, Order::Random(3)];
-    for case in cases().into_iter().filter(|case| case.most_splits > 1) {
+    for case in cases().into_iter().filter(|(_, product)| product.most_splits > 1) {
         for (number, (shape, parts, scales, full)) in [
             ([64, 64, 200], 2, (1.0, 0.0), false),
             ([70, 133, 1200], 2, (2.0, 0.0), false),
@@ -384,12 +342,12 @@ fn checked_launches_are_clean_in_ten_random_orders() {
     };
     let mut turns = Turns::of(10);
     for case in cases() {
-        let shape = if case.most_splits > 1 { [70, 70, 300] } else { [270, 140, 300] };
+        let shape = if case.1.most_splits > 1 { [70, 70, 300] } else { [270, 140, 300] };
         let given = Given::new(case, shape, (2.0, 1.0), true, integer);
         let exact = given.exact();
         for seed in turns.next_case().into_iter().map(|order| order as u64 + 1) {
             let parts = 1 + seed as u32 % 3;
-            let split = match case.most_splits {
+            let split = match case.1.most_splits {
                 1 => Split::Blocks(1),
                 _ => Split::Parts(parts),
             };
@@ -406,10 +364,10 @@ fn accesses_are_as_few_as_can_be() {
         return;
     };
     for case in cases() {
-        let splits = case.most_splits > 1;
+        let splits = case.1.most_splits > 1;
         for n in [128, 133] {
             // Of rows that begin anywhere some are cleared before.
-            let k = if case.kernel.shifts_a() { 67 } else { 64 };
+            let k = if is_of_classes(&case) { 67 } else { 64 };
             let shape = if splits { [40, n, k] } else { [300, n, k] };
             let given = Given::new(case, shape, (1.0, 0.0), false, integer);
             let profile =
@@ -435,7 +393,7 @@ fn parts_are_added_in_the_order_of_ranks() {
     else {
         return;
     };
-    for case in cases().into_iter().filter(|case| case.most_splits > 1) {
+    for case in cases().into_iter().filter(|(_, product)| product.most_splits > 1) {
         let given = Given::new(case, [20, 70, 700], (1.0, 0.0), false, real);
         for parts in [1, 3] {
             let bits = |c: Vec<f32>| c.into_iter().map(f32::to_bits).collect::<Vec<_>>();

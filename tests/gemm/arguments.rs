@@ -279,18 +279,21 @@ fn kernels_that_may_not_run() {
     refused(
         "arguments::kernels_that_may_not_run",
         &[
-            ("kernel = gemm_33: did you mean gemm_32? It must be one of", |o, c| {
-                o.run(Gemm::new().kernel("gemm_33")?, c)
-            }),
+            (
+                "kernel = gemm_f32_33x33x8: did you mean gemm_f32_32x32x8? It must be one of",
+                |o, c| o.run(Gemm::new().kernel("gemm_f32_33x33x8")?, c),
+            ),
             ("kernel = : must be one of", |o, c| o.run(Gemm::new().kernel("")?, c)),
             // There is one of that name, for something else, or for another type.
             ("kernel = vec_add: must be one of", |o, c| o.run(Gemm::new().kernel("vec_add")?, c)),
-            ("kernel = gemm_f64_64: must be one of", |o, c| {
-                o.run(Gemm::new().kernel("gemm_f64_64")?, c)
-            }),
-            ("kernel = gemm_64: must be one of gemm_f64_64 for f64", |_, _| {
-                Gemm::<f64>::new().kernel("gemm_64").map(|_| ())
-            }),
+            (
+                "kernel = gemm_f64_64x64x16: did you mean gemm_f32_64x64x16? It must be one of",
+                |o, c| o.run(Gemm::new().kernel("gemm_f64_64x64x16")?, c),
+            ),
+            (
+                "kernel = gemm_f32_64x64x16: did you mean gemm_f64_64x64x16? It must be one of gemm_f64",
+                |_, _| Gemm::<f64>::new().kernel("gemm_f32_64x64x16").map(|_| ()),
+            ),
             ("kernel = tiled16: computes A B alone", |o, c| {
                 o.run(Gemm::new().kernel("tiled16")?.alpha(2.0), c)
             }),

@@ -174,7 +174,7 @@ fn that_of_f32<T: Number<Sum = f32> + Scalar<f32>>([own, wide]: [&str; 2]) -> us
             let (a, b) = (both.a.widened(), both.b.widened());
             let Case { c, alpha, beta, bias, activation, .. } = both.clone();
             let in_f32 = Case { a, b, c, alpha, beta, bias, activation };
-            let want = of_f32.run(&in_f32, Some("gemm_64")).unwrap();
+            let want = of_f32.run(&in_f32, Some("gemm_f32_64x64x16")).unwrap();
             let found = of_both.run(&both, Some(wide)).unwrap();
             assert!(same(&found, &want), "{device}: {both}");
             let found = of_own.run(&narrow, Some(own)).unwrap();
@@ -188,13 +188,13 @@ fn that_of_f32<T: Number<Sum = f32> + Scalar<f32>>([own, wide]: [&str; 2]) -> us
 
 #[test]
 fn anything_of_bf16_is_that_of_f32() {
-    let checked = that_of_f32::<Bf16>(["gemm_bf16_64", "gemm_bf16_f32_64"]);
+    let checked = that_of_f32::<Bf16>(["gemm_bf16_64x64x16", "gemm_bf16_f32_64x64x16"]);
     counted("random::anything_of_bf16_is_that_of_f32", checked);
 }
 
 #[test]
 fn anything_of_f16_is_that_of_f32() {
-    let checked = that_of_f32::<F16>(["gemm_f16_64", "gemm_f16_f32_64"]);
+    let checked = that_of_f32::<F16>(["gemm_f16_64x64x16", "gemm_f16_f32_64x64x16"]);
     counted("random::anything_of_f16_is_that_of_f32", checked);
 }
 

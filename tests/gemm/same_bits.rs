@@ -1,11 +1,7 @@
 //! The same bits: from every run, number of cores, order of fibers, kernel, processor and device. On real numbers,
 //! whose sums show every change of order.
 
-use host::{
-    Activation, Bf16, Device, F16,
-    check::orders,
-    gemm::{Scalar, Text},
-};
+use host::{Activation, Bf16, Device, F16, check::orders, gemm::Scalar};
 use tests::{
     Turns, cuda_devices, devices, full,
     gemm::{
@@ -162,9 +158,8 @@ fn from_every_lesson() {
                 let basic = bench.run(&case, Some("basic")).unwrap();
                 // Tensor copies do not take all of these, and the sums of small tiles are put together of parts. And tf32 is
                 // another number.
-                let kernels = f32::kernels().filter(|kernel| {
-                    !matches!(kernel.text, Text::Tensor(_)) && !kernel.entry.is_tf32()
-                });
+                let kernels = f32::kernels()
+                    .filter(|kernel| !kernel.product.is_particular() && !kernel.entry.is_tf32());
                 let names = kernels.map(|kernel| kernel.entry.name());
                 // Rust-CUDA's idiom has no fused multiply-add.
                 for name in names.filter(|name| *name != "rust_cuda_tiled16") {

@@ -1,26 +1,23 @@
 //! Factors of f32 that are cut into slices: operands that lie any way, numbers of every size, and that sums are as
 //! accurate as they are said to be.
 
-use gpu::kernels::gemm_sliced::widths::wide_across;
+use gpu::{kernels::gemm_sliced::widths::wide_across, registry::Scheme};
 use host::{
     Activation, Compute, Device, Gemm, Matrix, MatrixView, PreparedMatrix, Shape, SliceView,
     SliceViewMut,
-    gemm::{Request, Scalar, Target, Text},
+    gemm::{Request, Scalar, Target},
 };
-use tests::passed::once;
 use tests::{
     Turns, devices,
     gemm::{Bench, Case, Data, Operand, Order, Place, Random, Side, Want, counted},
+    kernels::variant,
+    passed::once,
 };
 
 /// The kernels of such a tile; each with whether A, and B, lie along k.
 fn kernels() -> Vec<(&'static str, [bool; 2])> {
-    let kernels = f32::kernels().filter_map(|kernel| match kernel.text {
-        Text::Tensor(product) if product.kernel.is_sliced() => {
-            Some((kernel.entry.name(), product.along_k))
-        }
-        _ => None,
-    });
+    let kernels = f32::kernels().filter(|kernel| kernel.entry.is_sliced());
+    let kernels = kernels.map(|kernel| (kernel.entry.name(), kernel.product.variant.k_major()));
     let kernels = kernels.collect::<Vec<_>>();
     assert_eq!(kernels.len(), 24);
     kernels
@@ -33,9 +30,9 @@ pub(super) fn run(bench: &mut Bench<f32>, case: &Case<f32>, name: &str) -> Vec<f
 
 /// What asks for a kernel of that name.
 fn asks_for(name: &str) -> Compute {
-    match name.starts_with("gemm_sliced_f16x3_") {
-        true => Compute::Fp32F16x3,
-        false => Compute::Fp32Bf16x6,
+    match variant(name).scheme {
+        Scheme::F16x3 => Compute::Fp32F16x3,
+        _ => Compute::Fp32Bf16x6,
     }
 }
 
@@ -90,8 +87,8 @@ fn what_is_computed_again_is_counted() {
     let small = y.iter().enumerate().map(|(at, y)| if at % n == 3 { 1e-12 * y } else { *y });
     let mut count = 0;
     for device in devices() {
-        let names =
-            ["256x192", "256x128", "64x128"].map(|of| format!("gemm_sliced_bf16x6_{of}_nn"));
+        let names = ["256x192x64_c2", "256x128x64_c2", "64x128x64"]
+            .map(|of| format!("wgmma_bf16x6_{of}_nn"));
         let mut turns = Turns::on(&device, names.len());
         for (a, b, wanted) in [
             (x.clone(), y.clone(), 0),
@@ -201,7 +198,7 @@ fn a_tile_has_parts_of_patches() {
             Place::dense((m, n), Order::Rows),
         );
         let mut bench = Bench::<f32>::new(&device);
-        let c = run(&mut bench, &case, "gemm_sliced_bf16x6_256x192_nn");
+        let c = run(&mut bench, &case, "wgmma_bf16x6_256x192x64_c2_nn");
         // The rows of a few warps.
         for row in (0..m).step_by(17) {
             for col in 0..n {
@@ -256,8 +253,7 @@ fn special_values_are_those_of_f32() {
     ];
     let mut count = 0;
     for (device, name) in devices().into_iter().flat_map(|device| {
-        ["gemm_sliced_bf16x6_64x128_nn", "gemm_sliced_f16x3_64x128_nn"]
-            .map(|name| (device.clone(), name))
+        ["wgmma_bf16x6_64x128x64_nn", "wgmma_f16x3_64x128x64_nn"].map(|name| (device.clone(), name))
     }) {
         let mut bench = Bench::<f32>::new(&device);
         // All by all: C's elements are single products, and with others' rows beside them.
@@ -402,8 +398,8 @@ fn errors_are_not_larger_than_those_of_f32() {
                 let b = Operand::new((k, N), place, |_, p, col| rows.get(0, col, p));
                 let case = Case::plain(a, b, Place::dense((M, N), Order::Rows));
                 for (name, roundings, median) in [
-                    ("gemm_sliced_bf16x6_64x128_nt", k as f64 / 32.0 + 48.0, 1.5e-7),
-                    ("gemm_sliced_f16x3_64x128_nt", k as f64 / 32.0 + 58.0, 1.5e-7),
+                    ("wgmma_bf16x6_64x128x64_nt", k as f64 / 32.0 + 48.0, 1.5e-7),
+                    ("wgmma_f16x3_64x128x64_nt", k as f64 / 32.0 + 58.0, 1.5e-7),
                 ] {
                     let c = run(&mut bench, &case, name);
                     let bound = roundings * 2f64.powi(-24);
@@ -529,7 +525,7 @@ fn promotion_and_the_order_of_products_matter() {
         let columns = Operand::new((K, N), place, |_, p, col| rows.get(0, col, p));
         let case =
             Case::plain(Operand::dense((M, K), &a), columns, Place::dense((M, N), Order::Rows));
-        let c = run(&mut bench, &case, "gemm_sliced_bf16x6_256x128_nt");
+        let c = run(&mut bench, &case, "wgmma_bf16x6_256x128x64_c2_nt");
         assert!(c.iter().zip(&ours).all(|(c, ours)| c.to_bits() == ours.to_bits()), "{device:?}");
         count += 1;
     }
@@ -561,7 +557,7 @@ fn only_where_it_is_asked_for() {
         count += 4;
     }
     let request = Request::dense(Shape::new(100, 100, 100).unwrap());
-    let name = "gemm_sliced_bf16x6_256x128_nn";
+    let name = "wgmma_bf16x6_256x128x64_c2_nn";
     let refused = Gemm::<f32>::new().kernel(name).unwrap().choose(&request, &Target::H200);
     let expected =
         format!("kernel = {name}: cuts factors into slices, which compute = fp32-bf16x6 asks for");
@@ -594,10 +590,10 @@ fn prepared_matrices_give_the_same_bits() {
         let turned = (0..K * N).map(|i| values[i % N * K + i / N]).collect::<Vec<_>>();
         let of_rows = Matrix::from_row_major(&device, K, N, &turned).unwrap();
         for (b, name, compute) in [
-            (of_rows.view(), "gemm_sliced_bf16x6_256x128_nn", Compute::Fp32Bf16x6),
-            (of_columns.view().t(), "gemm_sliced_bf16x6_64x128_nt", Compute::Fp32Bf16x6),
-            (of_rows.view(), "gemm_sliced_f16x3_256x128_nn", Compute::Fp32F16x3),
-            (of_columns.view().t(), "gemm_sliced_f16x3_64x128_nt", Compute::Fp32F16x3),
+            (of_rows.view(), "wgmma_bf16x6_256x128x64_c2_nn", Compute::Fp32Bf16x6),
+            (of_columns.view().t(), "wgmma_bf16x6_64x128x64_nt", Compute::Fp32Bf16x6),
+            (of_rows.view(), "wgmma_f16x3_256x128x64_c2_nn", Compute::Fp32F16x3),
+            (of_columns.view().t(), "wgmma_f16x3_64x128x64_nt", Compute::Fp32F16x3),
         ] {
             let sliced = Gemm::new().compute(compute);
             let gemm = sliced.kernel(name).unwrap();

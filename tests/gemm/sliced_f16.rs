@@ -1,7 +1,7 @@
 //! Factors of f32 that are cut into two scaled slices of f16: numbers of all sizes beside each other, what sums are to the bit,
 //! and why they are promoted as often as they are.
 
-use gpu::kernels::gemm_sliced::halves::PATCH_COLS;
+use gpu::{kernels::gemm_sliced::halves::PATCH_COLS, registry::Scheme};
 use host::{
     Compute, F16, Gemm, Matrix, Shape,
     gemm::{Request, Target},
@@ -13,6 +13,9 @@ use tests::{
 
 use super::sliced::{Kind, computes_again, errors, of_two_widths, run, step};
 use tests::passed::once;
+
+/// The kernels' tiles, as their names have them.
+const TILES: [&str; 3] = ["64x128x64", "256x128x64_c2", "256x192x64_c2"];
 
 /// Each element's sum, and the sum of its terms' absolute values.
 fn exact_sums([m, n, k]: [usize; 3], a: &[f32], b: &[f32]) -> Vec<(f64, f64)> {
@@ -73,7 +76,7 @@ fn wide_numbers() {
                 Operand::dense((k, n), &b),
                 Place::dense((m, n), Order::Rows),
             );
-            let c = run(&mut bench, &case, "gemm_sliced_f16x3_64x128_nn");
+            let c = run(&mut bench, &case, "wgmma_f16x3_64x128x64_nn");
             for (at, (c, (sum, size))) in c.iter().zip(exact_sums([m, n, k], &a, &b)).enumerate() {
                 // (Sums of subnormal numbers are off by some of an f32's last digit.)
                 let bound = (k as f64 / 32.0 + 58.0) * (2f64.powi(-24) * size + 2f64.powi(-149));
@@ -208,9 +211,9 @@ fn promotion_the_order_and_the_factor_matter() {
             let case =
                 Case::plain(Operand::dense((M, k), &a), columns, Place::dense((M, N), Order::Rows));
             for name in [
-                "gemm_sliced_f16x3_256x192_nt",
-                "gemm_sliced_f16x3_256x128_nt",
-                "gemm_sliced_f16x3_64x128_nt",
+                "wgmma_f16x3_256x192x64_c2_nt",
+                "wgmma_f16x3_256x128x64_c2_nt",
+                "wgmma_f16x3_64x128x64_nt",
             ] {
                 let c = run(&mut bench, &case, name);
                 let same = c.iter().zip(&ours).all(|(c, ours)| c.to_bits() == ours.to_bits());
@@ -252,9 +255,9 @@ fn small_integers_are_exact() {
                 Place::dense((m, n), Order::Rows),
             );
             for name in [
-                "gemm_sliced_f16x3_256x192_nn",
-                "gemm_sliced_f16x3_256x128_nn",
-                "gemm_sliced_f16x3_64x128_nn",
+                "wgmma_f16x3_256x192x64_c2_nn",
+                "wgmma_f16x3_256x128x64_c2_nn",
+                "wgmma_f16x3_64x128x64_nn",
             ] {
                 let c = run(&mut bench, &case, name);
                 for (at, c) in c.iter().enumerate() {
@@ -312,7 +315,7 @@ fn wide_and_narrow_tiles() {
             let operands = (of((m, K), of_a, &a), of((K, n), of_b, &b));
             let case = Case::plain(operands.0, operands.1, Place::dense((m, n), Order::Rows));
             for kind in ["bf16x6", "f16x3"] {
-                let name = format!("gemm_sliced_{kind}_256x192_{way}");
+                let name = format!("wgmma_{kind}_256x192x64_c2_{way}");
                 let c = run(&mut bench, &case, &name);
                 let wrong = c.iter().zip(&want).position(|(c, want)| c.to_bits() != want.to_bits());
                 assert_eq!(wrong.map(|at| (at / n, at % n)), None, "{device:?}, {name}, {m} x {n}");
@@ -351,10 +354,10 @@ fn rows_and_columns_of_zeros() {
                 b[33 * n + 5] = f32::INFINITY;
             }
             for (name, by_rows) in [
-                ("gemm_sliced_f16x3_256x192_nn", true),
-                ("gemm_sliced_f16x3_256x128_nn", true),
-                ("gemm_sliced_f16x3_64x128_nn", true),
-                ("gemm_sliced_f16x3_64x128_tt", false),
+                ("wgmma_f16x3_256x192x64_c2_nn", true),
+                ("wgmma_f16x3_256x128x64_c2_nn", true),
+                ("wgmma_f16x3_64x128x64_nn", true),
+                ("wgmma_f16x3_64x128x64_tt", false),
             ] {
                 let order = if by_rows { Order::Rows } else { Order::Columns };
                 let of = |size: (usize, usize), values: &[f32]| {
@@ -395,7 +398,7 @@ fn what_is_computed_again_is_counted() {
     let [m, n, k] = SIZES;
     let mut count = 0;
     for device in devices() {
-        let names = ["256x192", "256x128", "64x128"].map(|of| format!("gemm_sliced_f16x3_{of}_nn"));
+        let names = TILES.map(|of| format!("wgmma_f16x3_{of}_nn"));
         let mut turns = Turns::on(&device, names.len());
         let mut random = Random::new(17);
         let mut uniform = || (random.next() >> 40) as f32 * 2f32.powi(-24) + 0.5;
@@ -427,7 +430,7 @@ fn what_is_computed_again_is_counted() {
         let a = Matrix::from_row_major(&device, 1, 1, &[f32::NAN]).unwrap();
         let mut c = Matrix::zeros(&device, 1, 1).unwrap();
         for compute in [Compute::Native, Compute::Fp32F16x3] {
-            let gemm = Gemm::new().compute(compute).kernel("gemm_64").unwrap();
+            let gemm = Gemm::new().compute(compute).kernel("gemm_f32_64x64x16").unwrap();
             let choice = gemm.run(&stream, a.view(), a.view(), c.view_mut()).unwrap();
             assert_eq!(choice.recomputed, None);
             count += 1;
@@ -484,8 +487,8 @@ fn some_tiles_are_doubted() {
         let (of_a, of_b) = (Operand::dense((M, K), &a), Operand::dense((K, n), &b));
         let case = Case::plain(of_a, of_b, Place::dense((M, n), Order::Rows));
         let mut bench = Bench::<f32>::new(&device);
-        for tiles in ["64x128", "256x128", "256x192"] {
-            let name = format!("gemm_sliced_f16x3_{tiles}_nn");
+        for tiles in TILES {
+            let name = format!("wgmma_f16x3_{tiles}_nn");
             let c = run(&mut bench, &case, &name);
             all_within_the_bound(&name, [M, n, K], (&a, &b, &c), 0.0);
             let stream = device.stream().unwrap();
@@ -534,8 +537,8 @@ fn scales_at_the_ends() {
         small_b[128 * N..][..N].fill(two(39));
         let small = ("small", k, small_a, small_b);
         for (kind, k, a, b) in [large, small] {
-            for tiles in ["64x128", "256x128", "256x192"] {
-                let name = format!("gemm_sliced_f16x3_{tiles}_nn");
+            for tiles in TILES {
+                let name = format!("wgmma_f16x3_{tiles}_nn");
                 let (of_a, of_b) = (Operand::dense((M, k), &a), Operand::dense((k, N), &b));
                 let case = Case::plain(of_a, of_b, Place::dense((M, N), Order::Rows));
                 let c = run(&mut bench, &case, &name);
@@ -562,12 +565,16 @@ fn only_where_it_is_asked_for() {
         {
             let gemm = Gemm::<f32>::new().compute(compute);
             let taken = gemm.choose(&request, &Target::H200).unwrap().entry;
-            assert_eq!(taken.is_f16x3(), is_f16 && size >= 1024, "{compute:?} {size}");
+            assert_eq!(
+                (taken.scheme() == Scheme::F16x3),
+                is_f16 && size >= 1024,
+                "{compute:?} {size}"
+            );
             count += 1;
         }
     }
     let request = Request::dense(Shape::new(100, 100, 100).unwrap());
-    let name = "gemm_sliced_f16x3_256x128_nn";
+    let name = "wgmma_f16x3_256x128x64_c2_nn";
     let expected =
         format!("kernel = {name}: cuts factors into slices, which compute = fp32-f16x3 asks for");
     for compute in [Compute::Native, Compute::Fp32Bf16x6, Compute::Tf32] {

@@ -3,25 +3,31 @@
 
 use std::collections::HashMap;
 
+use gpu::registry::Family;
 use host::{
     Activation, Bf16, Device, F16, Gemm, Shape,
-    gemm::{Request, Scalar, Target, Text},
+    gemm::{Request, Scalar, Target},
 };
-use tests::passed::once;
 use tests::{
     Turns, devices,
     gemm::{Bench, Case, Data, Number, Operand, Order, Place, Side, Want, bytes, counted},
+    kernels::variant,
+    passed::once,
 };
 
 /// The kernels that neither round factors nor cut them, each with whether A lies along k, and B along n.
 fn kernels() -> impl Iterator<Item = (&'static str, bool, bool)> {
-    f32::kernels().filter_map(|kernel| match kernel.text {
-        Text::Tensor(product) if !product.kernel.is_tf32() && !product.kernel.is_sliced() => {
-            let [a, b] = product.along_k;
-            Some((kernel.entry.name(), a, !b))
-        }
-        _ => None,
+    let of_tma = f32::kernels().filter(|kernel| kernel.product.variant.family == Family::Tma);
+    of_tma.map(|kernel| {
+        let [a, b] = kernel.product.variant.k_major();
+        (kernel.entry.name(), a, !b)
     })
+}
+
+/// Are its sums not put together of parts? Then they have the bits of every other kernel.
+fn is_whole(name: &str) -> bool {
+    let [rows, cols, _] = variant(name).tile;
+    [rows, cols] == [128, 128]
 }
 
 /// A matrix that lies along its rows or columns, which begin at multiples of sixteen bytes.
@@ -218,8 +224,9 @@ fn every_way_to_lie() {
 /// those that take a case runs it, k whole or split: which of these in the first case, `whole` says.
 fn every_way_on_tensor_cores<T: Number>(whole: bool) -> usize {
     let mut count = 0;
-    let kernels = <T as Scalar>::kernels().map(|kernel| kernel.entry.name());
-    let kernels = kernels.filter(|name| name.starts_with("gemm_wgmma_")).collect::<Vec<_>>();
+    let kernels = <T as Scalar>::kernels();
+    let kernels = kernels.filter(|kernel| kernel.product.variant.family == Family::Wgmma);
+    let kernels = kernels.map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
     let place = |size: (usize, usize), by_rows: bool| {
         let (order, run) = if by_rows { (Order::Rows, size.1) } else { (Order::Columns, size.0) };
         Place::padded(size, order, run.next_multiple_of(8) - run)
@@ -304,7 +311,7 @@ fn anywhere_on_tensor_cores<T: Number>(tiles: &str, gathered: &str) -> usize {
     let named = Gemm::<T>::new().kernel(name).unwrap();
     let chosen = |request| named.choose(request, &Target::H200).unwrap();
     let auto = Gemm::<T>::new().choose(&odd, &Target::H200).unwrap().entry.name();
-    assert!(auto.starts_with("gemm_wgmma_"), "{auto}");
+    assert_eq!(variant(auto).family, Family::Wgmma, "{auto}");
     assert_eq!((chosen(&even).entry.name(), chosen(&even).workspace_bytes), (name, 0));
     // Rows of A have 129 elements; those of B, 512, are as they should be.
     let needed = 2 * 256 * 136;
@@ -350,9 +357,10 @@ fn rows_anywhere_on_tensor_cores() {
     let Some(_note) = once("gemm::tensor::rows_anywhere_on_tensor_cores", crate::SOURCES) else {
         return;
     };
-    let count = anywhere_on_tensor_cores::<Bf16>("gemm_wgmma_128x256", "gemm_wgmma_any_64x64");
+    let count =
+        anywhere_on_tensor_cores::<Bf16>("wgmma_bf16_128x256x64", "wgmma_bf16_64x64x64_ldg");
     counted("tensor::rows_anywhere_on_tensor_cores", count);
-    let of_f16 = ("gemm_wgmma_f16_128x256", "gemm_wgmma_any_f16_64x64");
+    let of_f16 = ("wgmma_f16_128x256x64", "wgmma_f16_64x64x64_ldg");
     assert_eq!(anywhere_on_tensor_cores::<F16>(of_f16.0, of_f16.1), count);
 }
 
@@ -365,8 +373,8 @@ fn shifted_rows_on_tensor_cores() {
     };
     let large = Request::dense(Shape::new(4096, 4096, 4095).unwrap());
     let auto = Gemm::<Bf16>::new().choose(&large, &Target::H200).unwrap();
-    assert_eq!((auto.entry.name(), auto.workspace_bytes), ("gemm_wgmma_256x256_sn", 0));
-    let names = ["gemm_wgmma_256x256_on", "gemm_wgmma_256x256_sn"];
+    assert_eq!((auto.entry.name(), auto.workspace_bytes), ("wgmma_bf16_256x256x64_c2_ua16_nn", 0));
+    let names = ["wgmma_bf16_256x256x64_c2_ua8_nn", "wgmma_bf16_256x256x64_c2_ua16_nn"];
     let odd = Request::dense(Shape::new(256, 512, 129).unwrap());
     for name in names {
         let named = Gemm::<Bf16>::new().kernel(name).unwrap();
@@ -425,9 +433,12 @@ fn columns_are_copied_beside_others() {
     for device in devices() {
         let n = if device.is_cuda() { 20001 } else { 1029 };
         let turns = &mut Turns::on(&device, 3);
-        count += copied_beside::<Bf16>(&device, "gemm_wgmma_256x256_on", [60, n, 75], turns);
-        count += copied_beside::<F16>(&device, "gemm_wgmma_f16_256x256_on", [60, n, 75], turns);
-        count += copied_beside::<Bf16>(&device, "gemm_wgmma_256x256_sn", [60, n, 75], turns);
+        count +=
+            copied_beside::<Bf16>(&device, "wgmma_bf16_256x256x64_c2_ua8_nn", [60, n, 75], turns);
+        count +=
+            copied_beside::<F16>(&device, "wgmma_f16_256x256x64_c2_ua8_nn", [60, n, 75], turns);
+        count +=
+            copied_beside::<Bf16>(&device, "wgmma_bf16_256x256x64_c2_ua16_nn", [60, n, 75], turns);
     }
     counted("tensor::columns_are_copied_beside_others", count / devices().len());
 }
@@ -477,10 +488,10 @@ fn the_same_bits_in_every_way() {
         (way, case.biased(Side::Col, Data::Uniform, 76))
     });
     let cases = cases.collect::<Vec<_>>();
-    let tiles = |name: &'static str| name.rsplit_once('_').map(|(tiles, _)| tiles);
+    let tiles = |name: &str| variant(name).tile;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
-        let in_order = bench.run(&cases[0].1, Some("gemm_64")).unwrap();
+        let in_order = bench.run(&cases[0].1, Some("gemm_f32_64x64x16")).unwrap();
         // The first bits of each kind of tiles and number of parts.
         let mut first = HashMap::new();
         for (way, case) in &cases {
@@ -490,7 +501,7 @@ fn the_same_bits_in_every_way() {
                 let c = bench.run_as(case, |gemm| gemm.kernel(name)?.split_k(split)).unwrap();
                 let first = first.entry((tiles(name), split)).or_insert_with(|| c.clone());
                 assert!(bytes(first) == bytes(&c), "{name} by {split}: {case}");
-                let whole = name.contains("128");
+                let whole = is_whole(name);
                 assert_eq!(bytes(&in_order) == bytes(&c), whole, "{name} by {split}: {case}");
             }
         }
@@ -519,8 +530,8 @@ fn the_same_bits() {
                 others.push(run(&mut Bench::new(&Device::cpu_with_workers(1))));
             }
             assert!(others.iter().all(|other| bytes(other) == bytes(&first)), "{name} by {split}");
-            let in_order = bench.run(case, Some("gemm_64")).unwrap();
-            let whole = name.contains("128");
+            let in_order = bench.run(case, Some("gemm_f32_64x64x16")).unwrap();
+            let whole = is_whole(name);
             assert_eq!(bytes(&in_order) == bytes(&first), whole, "{name} by {split}");
         },
     );
@@ -541,7 +552,7 @@ fn what_is_refused() {
         refusal(Gemm::new().kernel(name), request, target)
     };
     let h200 = &Target::H200;
-    let nn = "gemm_tma_128_nn";
+    let nn = "tma_f32_128x128x32_nn";
     let mut count = 0;
     let mut check = |said: String, expected: &str| {
         assert_eq!(said, expected);
@@ -553,34 +564,34 @@ fn what_is_refused() {
     ampere.capability = (8, 6);
     check(
         of(nn, &request, &ampere),
-        "kernel = gemm_tma_128_nn: needs a GPU of compute capability 9.0",
+        "kernel = tma_f32_128x128x32_nn: needs a GPU of compute capability 9.0",
     );
     check(
-        of("gemm_tma_64_tn", &request, h200),
-        "kernel = gemm_tma_64_tn: takes A with its elements side by side along m",
+        of("tma_f32_64x64x64_tn", &request, h200),
+        "kernel = tma_f32_64x64x64_tn: takes A with its elements side by side along m",
     );
     let [by_rows, by_cols] = [[[40, 1], [60, 1], [60, 1]], [[1, 100], [1, 40], [1, 100]]];
     let across = |a: [usize; 2], b: [usize; 2]| Request::new(shape, [a, b, by_rows[2]]);
     check(
         of(nn, &across(by_cols[0], by_rows[1]), h200),
-        "kernel = gemm_tma_128_nn: takes A with its elements side by side along k",
+        "kernel = tma_f32_128x128x32_nn: takes A with its elements side by side along k",
     );
     // What lies along neither side.
     check(
         of(nn, &across([80, 2], by_rows[1]), h200),
-        "kernel = gemm_tma_128_nn: takes A with its elements side by side along k",
+        "kernel = tma_f32_128x128x32_nn: takes A with its elements side by side along k",
     );
     check(
         of(nn, &across(by_rows[0], [120, 2]), h200),
-        "kernel = gemm_tma_128_nn: takes B with its elements side by side along n",
+        "kernel = tma_f32_128x128x32_nn: takes B with its elements side by side along n",
     );
     check(
         of(nn, &across(by_cols[0], [120, 2]), h200),
-        "kernel = gemm_tma_128_nn: takes B with its elements side by side along k",
+        "kernel = tma_f32_128x128x32_nn: takes B with its elements side by side along k",
     );
     check(
-        of("gemm_tma_64_tn", &across(by_cols[0], by_cols[1]), h200),
-        "kernel = gemm_tma_64_tn: takes B with its elements side by side along n",
+        of("tma_f32_64x64x64_tn", &across(by_cols[0], by_cols[1]), h200),
+        "kernel = tma_f32_64x64x64_tn: takes B with its elements side by side along n",
     );
     // One operand is turned over: B, the smaller one.
     let both_along_k = across(by_rows[0], by_cols[1]);
@@ -588,7 +599,7 @@ fn what_is_refused() {
     let room = Gemm::new().workspace_limit(4 * 40 * 60 - 1);
     check(
         refusal(room.kernel(nn), &both_along_k, h200),
-        "kernel = gemm_tma_128_nn: needs 9600 bytes of workspace, and may take 9599",
+        "kernel = tma_f32_128x128x32_nn: needs 9600 bytes of workspace, and may take 9599",
     );
     // Operands whose rows begin anywhere are copied first, where there is room.
     let odd = Request::dense(Shape::new(100, 61, 41).unwrap());
@@ -596,12 +607,12 @@ fn what_is_refused() {
     let room = Gemm::new().workspace_limit(4 * 100 * 44 + 4 * 41 * 64 - 1);
     check(
         refusal(room.kernel(nn), &odd, h200),
-        "kernel = gemm_tma_128_nn: needs 28160 bytes of workspace, and may take 28095",
+        "kernel = tma_f32_128x128x32_nn: needs 28160 bytes of workspace, and may take 28095",
     );
     let split = |blocks| Gemm::<f32>::new().split_k(blocks);
     check(refusal(split(0), &request, h200), "split_k = 0: must be 1 to 8");
     check(refusal(split(9), &request, h200), "split_k = 9: must be 1 to 8");
-    let general = split(2).and_then(|gemm| gemm.kernel("gemm_64"));
-    check(refusal(general, &request, h200), "kernel = gemm_64: does not split k");
+    let general = split(2).and_then(|gemm| gemm.kernel("gemm_f32_64x64x16"));
+    check(refusal(general, &request, h200), "kernel = gemm_f32_64x64x16: does not split k");
     counted("tensor::what_is_refused", count);
 }

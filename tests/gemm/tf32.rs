@@ -1,24 +1,22 @@
 //! Factors of f32 that may be rounded to tf32: operands that lie any way, and when such a kernel is taken.
 
+use gpu::registry::Family;
 use host::{
     Activation, Compute, Gemm, Shape,
-    gemm::{Request, Scalar, Target, Text},
+    gemm::{Request, Scalar, Target},
 };
-use tests::passed::once;
 use tests::{
     Turns, devices,
     gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, counted},
+    kernels::variant,
+    passed::once,
 };
 
 /// The kernels, those of Hopper and those of every GPU, with k whole, and in three parts where it may be split.
 fn kernels() -> impl Iterator<Item = (&'static str, u32)> {
-    let of_tf32 = f32::kernels().filter(|kernel| kernel.entry.is_tf32()).map(|kernel| {
-        let most = match kernel.text {
-            Text::Tensor(product) => product.most_splits,
-            _ => 1,
-        };
-        (kernel.entry.name(), most)
-    });
+    let of_tf32 = f32::kernels()
+        .filter(|kernel| kernel.entry.is_tf32())
+        .map(|kernel| (kernel.entry.name(), kernel.product.most_splits));
     of_tf32.flat_map(|(name, most)| {
         [1, 3].into_iter().filter(move |&split| split <= most).map(move |split| (name, split))
     })
@@ -107,10 +105,10 @@ fn rows_of_c_anywhere() {
 fn any_strides_and_sizes() {
     let Some(_note) = once("gemm::tf32::any_strides_and_sizes", crate::SOURCES) else { return };
     let general = f32::kernels()
-        .filter(|kernel| kernel.entry.is_tf32() && matches!(kernel.text, Text::General(_)))
+        .filter(|kernel| kernel.entry.is_tf32() && kernel.product.is_general())
         .map(|kernel| kernel.entry.name())
         .collect::<Vec<_>>();
-    assert_eq!(general, ["gemm_mma_tf32_64x64", "gemm_mma_tf32_128x128"]);
+    assert_eq!(general, ["mma_tf32_64x64x32", "mma_tf32_128x128x32"]);
     let mut count = 0;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
@@ -174,7 +172,7 @@ fn only_where_it_may() {
         assert!(!taken(&Gemm::new(), &ampere).1, "{size}");
         let (name, is_tf32) = taken(&tf32, &ampere);
         assert!(
-            is_tf32 == (size >= 512) && (!is_tf32 || name.starts_with("gemm_mma_tf32_")),
+            is_tf32 == (size >= 512) && (!is_tf32 || variant(name).family == Family::Mma),
             "{size}: {name}"
         );
         let cpu = Target::cpu(2);
@@ -182,7 +180,7 @@ fn only_where_it_may() {
         count += 5;
     }
     let request = Request::dense(Shape::new(100, 100, 100).unwrap());
-    for name in ["gemm_wgmma_tf32_128x64_nn", "gemm_mma_tf32_64x64"] {
+    for name in ["wgmma_tf32_128x64x32_nn", "mma_tf32_64x64x32"] {
         let refused = Gemm::<f32>::new().kernel(name).unwrap().choose(&request, &Target::H200);
         let expected =
             format!("kernel = {name}: rounds factors to tf32, which compute = tf32 allows");

@@ -175,7 +175,7 @@ fn kernels<T: Number>() -> Vec<&'static str> {
 fn rows<T: Number>() {
     for (number, name) in kernels::<T>().into_iter().enumerate() {
         let kernel = T::kernels().find(|kernel| kernel.entry.name() == name).unwrap();
-        let long = 65535 * kernel.tile[0] as usize + 5;
+        let long = 65535 * kernel.product.variant.tile[0] as usize + 5;
         // A CPU takes long for the larger tiles.
         let suite = if number == 0 || everything() { Suite::<T>::new() } else { Suite::cuda() };
         let mut suite = suite.only(&[name]);

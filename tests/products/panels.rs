@@ -10,7 +10,7 @@ fn more_rows_than_a_launch_has() {
     let mut multiplied = 0;
     for device in devices() {
         for (entry, product) in products() {
-            let rows = device.limits().grid[1] as usize * product.tile[0] as usize;
+            let rows = device.limits().grid[1] as usize * product.tile()[0] as usize;
             // Two barriers for each of 67 million threads take seconds on the CPU. There a kernel with
             // barriers has no phases to go through, and the panels show in C alone, which becomes zero.
             let barriers = entry.declaration().barriers != Some(0);

@@ -1,9 +1,6 @@
 //! The same bits, whenever and wherever: on real data, whose sums show every change of order.
 
-use gpu::{
-    problem::Problem,
-    registry::{GemmKernel, ProductKernel},
-};
+use gpu::problem::Problem;
 use host::{Device, Result, product};
 use simt::{Kernel, LaunchConfig, ThreadFn, device::*};
 use tests::{cuda_devices, devices, products};
@@ -108,6 +105,10 @@ fn from_a_gpu_and_from_the_cpu() {
     }
 }
 
+/// What lessons take, and general products.
+type LessonParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
+type GeneralParams = (Problem, In<f32>, In<f32>, Out<f32>, In<f32>);
+
 /// A kernel is compiled twice for the CPU, and a processor without a fused multiply-add of its own runs
 /// the portable version. Here it runs where the other one would.
 #[test]
@@ -117,7 +118,7 @@ fn from_any_processor() {
     let mut compared = 0;
     for (entry, product) in products() {
         let mut c = vec![f32::NAN; shape.c_len()];
-        let [rows, cols] = product.tile;
+        let [rows, cols] = product.tile();
         let grid = [(N as u32).div_ceil(cols), (M as u32).div_ceil(rows), 1];
         let config = LaunchConfig::new(grid, product.block);
         let (m, n, k) = (M as u32, N as u32, K as u32);
@@ -126,15 +127,13 @@ fn from_any_processor() {
             let (a, b) = (In::new(a.as_ptr(), a.len()), In::new(b.as_ptr(), b.len()));
             let c = Out::new(c.as_mut_ptr(), c.len());
             let options = Default::default();
-            match product.kernel {
-                ProductKernel::Views { kernel, .. } => {
-                    simt::cpu::launch(&portable(kernel), &config, (m, n, k, a, b, c), &options)
-                }
-                ProductKernel::Gemm(GemmKernel { kernel, .. }) => {
-                    let params = (Problem::dense(m, n, k), a, b, c, In::new(a.as_ptr(), 0));
-                    simt::cpu::launch(&portable(kernel), &config, params, &options)
-                }
-                ProductKernel::Pointers(_) => continue,
+            if let Some(kernel) = entry.kernel.of_params::<LessonParams>() {
+                simt::cpu::launch(&portable(kernel), &config, (m, n, k, a, b, c), &options)
+            } else if let Some(kernel) = entry.kernel.of_params::<GeneralParams>() {
+                let params = (Problem::dense(m, n, k), a, b, c, In::new(a.as_ptr(), 0));
+                simt::cpu::launch(&portable(kernel), &config, params, &options)
+            } else {
+                continue;
             }
         }
         .unwrap();

@@ -9,6 +9,7 @@ mod devices;
 pub mod does_not_compile;
 pub mod gemm;
 mod guarded;
+pub mod kernels;
 pub mod passed;
 mod products;
 pub mod reference;

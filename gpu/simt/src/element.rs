@@ -9,6 +9,13 @@ pub unsafe trait Element: Copy + 'static {
     /// Do copies of boxes round it to tf32?
     #[doc(hidden)]
     const IS_TF32: bool = false;
+
+    /// May a kernel's parameter of these elements be given elements of that type?
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[doc(hidden)]
+    fn takes(given: core::any::TypeId) -> bool {
+        given == core::any::TypeId::of::<Self>()
+    }
 }
 
 macro_rules! elements {
@@ -18,7 +25,24 @@ macro_rules! elements {
     )*};
 }
 
-elements! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 Bf16 F16 Half }
+elements! { u8 i8 i16 u32 i32 u64 i64 f32 f64 Bf16 F16 }
+
+// SAFETY: a plain number. A kernel that moves elements of two bytes takes any of them for it.
+unsafe impl Element for u16 {
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn takes(given: core::any::TypeId) -> bool {
+        given == core::any::TypeId::of::<u16>() || Half::takes(given)
+    }
+}
+
+// SAFETY: sixteen bits, of which every pattern is a number of either kind.
+unsafe impl Element for Half {
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn takes(given: core::any::TypeId) -> bool {
+        let is = core::any::TypeId::of::<Self>;
+        [is(), core::any::TypeId::of::<Bf16>(), core::any::TypeId::of::<F16>()].contains(&given)
+    }
+}
 
 // SAFETY: an array holds nothing but its elements.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {}
@@ -252,6 +276,11 @@ pub struct Tf32(u32);
 // SAFETY: the bits of an `f32`, of which every pattern is a number.
 unsafe impl Element for Tf32 {
     const IS_TF32: bool = true;
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn takes(given: core::any::TypeId) -> bool {
+        given == core::any::TypeId::of::<f32>()
+    }
 }
 
 // SAFETY: as above.

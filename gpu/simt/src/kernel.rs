@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    Element, Shortfall,
+    Bound, Element, Shortfall,
     constants::{self, ConstantDeclaration, Constants},
     cpu::{
         device::{
@@ -309,6 +309,19 @@ pub unsafe trait Param: Copy + 'static {
     fn elements(&self) -> Option<usize> {
         None
     }
+
+    /// Are its elements rounded to tf32 as they are copied?
+    #[doc(hidden)]
+    const ROUNDS: bool = false;
+
+    /// What an argument is for it; `None` of one of another type.
+    #[doc(hidden)]
+    fn from_bound(argument: &Bound) -> Option<Self> {
+        match argument {
+            Bound::Value(value) => value.downcast_ref().copied(),
+            Bound::Elements(_) | Bound::Maps(_) => None,
+        }
+    }
 }
 
 macro_rules! scalars {
@@ -333,7 +346,7 @@ scalars! {
 }
 
 macro_rules! addresses {
-    ($([$($mode:tt)*] $ty:ty, $watched:expr => |$value:ident| ($address:expr, $len:expr);)*) => {$(
+    ($([$($mode:tt)*] $ty:ty, $watched:expr => |$value:ident| ($address:expr, $len:expr), |$of:ident| $from:expr;)*) => {$(
         // SAFETY: a view and a pointer are one 64-bit address in PTX.
         unsafe impl<T: Element, $($mode)*> Param for $ty {
             const WATCHED: bool = $watched;
@@ -348,15 +361,29 @@ macro_rules! addresses {
                 let _ = $value; // a raw pointer has no length
                 $len
             }
+
+            #[allow(unused_unsafe, reason = "what makes a pointer is safe")]
+            fn from_bound(argument: &Bound) -> Option<Self> {
+                match argument {
+                    // SAFETY: such elements, as whoever made the argument has promised.
+                    Bound::Elements($of) if $of.are::<T>() => unsafe { $from },
+                    _ => None,
+                }
+            }
         }
     )*};
 }
 
 addresses! {
-    [M: Mode] In<T, M>, M::WATCHED => |view| (view.as_ptr(), Some(view.len()));
-    [M: Mode] Out<T, M>, M::WATCHED => |view| (view.as_ptr(), Some(view.len()));
-    [] *const T, false => |pointer| (*pointer, None);
-    [] *mut T, false => |pointer| (*pointer, None);
+    [M: Mode] In<T, M>, M::WATCHED => |view| (view.as_ptr(), Some(view.len())),
+        |of| Some(In::new(of.address.cast(), of.len));
+    [M: Mode] Out<T, M>, M::WATCHED => |view| (view.as_ptr(), Some(view.len())),
+        |of| of.writable.then(|| match of.written {
+            true => Out::new(of.address.cast(), of.len),
+            false => Out::uninit(of.address.cast(), of.len),
+        });
+    [] *const T, false => |pointer| (*pointer, None), |of| Some(of.address.cast_const().cast());
+    [] *mut T, false => |pointer| (*pointer, None), |of| of.writable.then(|| of.address.cast());
 }
 
 // SAFETY: the driver's encoding of the map, which the kernel's entry takes as it is.
@@ -370,6 +397,18 @@ unsafe impl<T: Element, M: Mode> Param for TensorMap<T, M> {
     fn elements(&self) -> Option<usize> {
         Some(self.len())
     }
+
+    const ROUNDS: bool = T::IS_TF32;
+
+    fn from_bound(argument: &Bound) -> Option<Self> {
+        match argument {
+            Bound::Maps(maps) => match maps[..] {
+                [map] => TensorMap::of(map),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 // SAFETY: as of a `TensorMap`, one behind the other.
@@ -382,6 +421,14 @@ unsafe impl<T: Element, const COUNT: usize, M: Mode> Param for TensorMaps<T, COU
 
     fn elements(&self) -> Option<usize> {
         Some(self.0.iter().map(TensorMap::len).sum())
+    }
+
+    const ROUNDS: bool = T::IS_TF32;
+
+    fn from_bound(argument: &Bound) -> Option<Self> {
+        let Bound::Maps(maps) = argument else { return None };
+        let maps = maps.iter().map(|&map| TensorMap::of(map)).collect::<Option<Vec<_>>>()?;
+        Some(TensorMaps(maps.try_into().ok()?))
     }
 }
 
@@ -445,6 +492,14 @@ impl Slots {
 pub trait Params: Copy + 'static {
     /// The values as the driver is given them, in order.
     fn slots(&self) -> Slots;
+
+    /// Of the parameter of that number, are the elements rounded to tf32 as they are copied?
+    #[doc(hidden)]
+    fn rounds(param: usize) -> bool;
+
+    /// Those that such arguments are; or the number of one that is of another type.
+    #[doc(hidden)]
+    fn from_bound(arguments: &[Bound]) -> Result<Self, usize>;
 }
 
 /// Calls a macro with the type parameters of every tuple that may be a kernel's parameters.
@@ -485,6 +540,24 @@ macro_rules! tuples {
                     $name.push(&mut words);
                 )+
                 Slots { words, starts }
+            }
+
+            fn rounds(param: usize) -> bool {
+                [$($name::ROUNDS),+].get(param).is_some_and(|&rounds| rounds)
+            }
+
+            fn from_bound(arguments: &[Bound]) -> Result<Self, usize> {
+                let mut numbered = arguments.iter().enumerate();
+                let params = ($(
+                    match numbered.next() {
+                        Some((number, argument)) => $name::from_bound(argument).ok_or(number)?,
+                        None => return Err(usize::MAX),
+                    },
+                )+);
+                match numbered.next() {
+                    None => Ok(params),
+                    Some(_) => Err(usize::MAX),
+                }
             }
         }
     )*};

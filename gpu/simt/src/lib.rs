@@ -64,6 +64,8 @@ mod macros;
 pub mod device;
 
 #[cfg(not(target_arch = "nvptx64"))]
+mod bound;
+#[cfg(not(target_arch = "nvptx64"))]
 mod constants;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod cpu;
@@ -81,6 +83,8 @@ mod shortfall;
 #[cfg(not(target_arch = "nvptx64"))]
 mod size;
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use bound::{AnyCheckedKernel, AnyKernel, Bound, Elements, Map, Named};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use constants::{ConstantDeclaration, Constants, MOST_CONSTANTS, MOST_SPECIALISATIONS, Value};
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,80 +1,239 @@
 //! Kernels' sources, and the variants that each is loaded as.
 
-use simt::{Constants, Declaration, Taken};
+use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
-    contract::{Contract, Entry, Rung, TensorKernel, TensorProduct},
-    entries::wgmma_boxes,
+    product::{Entry, Product, Rung},
+    variant::{Access, Family, Layout, Scheme, Type, Variant},
+};
+use crate::kernels::{
+    gemm_sliced::{halves::split_f16x2, slices::split_bf16x3},
+    gemm_tma::SLAB,
+    gemm_wgmma, gemm_wgmma_tf32,
 };
 
 /// A kernel's source, of which there is an [`Entry`] for each variant.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Design {
-    /// In a few words, what sets it apart: of all its variants.
-    pub(super) summary: &'static str,
+    /// The kernel.
+    pub(super) kernel: &'static dyn AnyKernel,
+    /// The same source, compiled for a checked launch.
+    pub(super) checked: Option<&'static dyn AnyCheckedKernel>,
+    /// What it is for.
+    pub(super) of: Of,
     /// Its place in the course.
     pub(super) rung: Option<Rung>,
-    /// What it computes; where constants say how A and B lie, of A and B as they are row by row; where they are bf16 or f16, of bf16.
-    pub(super) contract: Contract,
-    /// Its name where they are f16.
-    pub(super) of_f16: Option<&'static str>,
     /// Of an H200; none where nobody has measured it.
     pub(super) on_gpu: Option<Speed>,
     /// Of the CPU device.
     pub(super) on_cpu: Option<Speed>,
 }
 
+/// What a kernel is for.
+#[derive(Debug)]
+pub(super) enum Of {
+    /// A product of f32 for a lesson, by tiles of so many rows and columns; in a few words, what sets it apart.
+    Lesson([u32; 2], &'static str),
+    /// A product. What it is says its name; and besides, how many blocks may split k, and columns of a second width of tiles.
+    Product { most_splits: u32, narrow: Option<u32> },
+    /// Something else, in a few words.
+    Program(&'static str),
+}
+
 impl Design {
     /// What the kernel says of itself.
     pub fn declaration(&self) -> &'static Declaration {
-        self.contract.declaration()
+        self.kernel.declaration()
     }
 
     /// The kernels that it is loaded as.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let name = self.declaration().name;
-        let of_f16 = self.of_f16.unwrap_or(name);
-        let variants = match &self.contract {
-            Contract::TensorProduct(product) => product.variants(name, Contract::TensorProduct),
-            Contract::TensorProductBf16(product) => {
-                let bf16 = product.variants(name, Contract::TensorProductBf16);
-                let f16 = product.retyped().variants(of_f16, Contract::TensorProductF16);
-                [bf16, f16].concat()
-            }
-            Contract::TensorProductBf16F32(product) => {
-                let bf16 = product.variants(name, Contract::TensorProductBf16F32);
-                let f16 = product.retyped().variants(of_f16, Contract::TensorProductF16F32);
-                [bf16, f16].concat()
-            }
-            other => vec![("", other.clone())],
+        let entry = |name, summary, constants, product| Entry {
+            name,
+            summary,
+            rung: self.rung,
+            on_gpu: self.on_gpu,
+            on_cpu: self.on_cpu,
+            kernel: self.kernel,
+            checked: self.checked,
+            constants,
+            product,
         };
-        let entry = |(lie, contract): (&str, Contract)| {
-            let of = match &contract {
-                Contract::TensorProductBf16(_) => "general product of bf16, C of bf16, ",
-                Contract::TensorProductBf16F32(_) => "general product of bf16, C of f32, ",
-                Contract::TensorProductF16(_) => "general product of f16, C of f16, ",
-                Contract::TensorProductF16F32(_) => "general product of f16, C of f32, ",
-                _ => "",
-            };
-            let summary = match (of, lie) {
-                ("", "") => self.summary,
-                _ => format!("{of}{}{lie}", self.summary).leak(),
-            };
-            let Design { rung, on_gpu, on_cpu, .. } = *self;
-            Entry { summary, rung, on_gpu, on_cpu, contract }
+        match self.of {
+            Of::Program(summary) => vec![entry(name, summary, Constants::NONE, None)],
+            Of::Lesson(tile, summary) => {
+                let variant = lesson(name, tile);
+                let product = self.product(variant, 1, None);
+                vec![entry(name, summary, Constants::NONE, Some(product))]
+            }
+            Of::Product { most_splits, narrow } => {
+                let all = self.variants().into_iter().map(|(variant, constants)| {
+                    let name: &str = variant.to_string().leak();
+                    let product = self.product(variant, most_splits, narrow);
+                    let constants = match constants {
+                        Constants::NONE => constants,
+                        constants => constants.named(name),
+                    };
+                    entry(name, product.summary().leak(), constants, Some(product))
+                });
+                all.collect()
+            }
+        }
+    }
+
+    /// What it is loaded as, and the constants that say so.
+    fn variants(&self) -> Vec<(Variant, Constants)> {
+        let declaration = self.declaration();
+        let declares = |name| declaration.constants.iter().any(|constant| constant.name == name);
+        let of_type = |ty: Type| {
+            let name = declaration.name.replace("half", ty.name());
+            let variant = name.parse::<Variant>();
+            // A test reads the whole registry.
+            variant.unwrap_or_else(|error| panic!("a kernel's name says what it is: {error}"))
         };
-        variants.into_iter().map(entry).collect()
+        let of_types = match declares("half") {
+            true => [Type::Bf16, Type::F16]
+                .map(|ty| (of_type(ty), Constants::NONE.with_word("half", ty.name())))
+                .into(),
+            false => vec![(of_type(Type::F32), Constants::NONE)],
+        };
+        if !declares("a_mn_major") {
+            return of_types;
+        }
+        let with_layout = |(variant, constants): (Variant, Constants)| {
+            Layout::ALL.map(|layout| {
+                let [a, b] = layout.k_major().map(|is_k_major| u32::from(!is_k_major));
+                let constants = constants.with("a_mn_major", a).with("b_mn_major", b);
+                (Variant { layout: Some(layout), ..variant }, constants)
+            })
+        };
+        of_types.into_iter().flat_map(with_layout).collect()
+    }
+
+    fn product(&self, variant: Variant, most_splits: u32, narrow: Option<u32>) -> Product {
+        let declaration = self.declaration();
+        let split: Option<&'static dyn AnyKernel> = match variant.scheme {
+            Scheme::Bf16x6 => Some(&split_bf16x3),
+            Scheme::F16x3 => Some(&split_f16x2),
+            Scheme::Native | Scheme::Tf32 => None,
+        };
+        Product {
+            variant,
+            // One that does not say has a thread for each element.
+            block: declaration.block.unwrap_or([variant.tile[1], variant.tile[0], 1]),
+            boxes: boxes(&variant),
+            most_splits,
+            persistent: variant.family == Family::Wgmma,
+            narrow,
+            has_all_layouts: variant.family == Family::Wgmma && variant.scheme != Scheme::Tf32,
+            packs_tail: declaration.params.iter().any(|param| param.name == "last"),
+            split,
+        }
     }
 }
 
-/// How A and B lie: as BLAS says it, in words, and whether their steps of k lie side by side.
-const LAYOUTS: [(&str, &str, [bool; 2]); 4] = [
-    ("nn", "; A along k, B along n", [true, false]),
-    ("nt", "; A and B along k", [true, true]),
-    ("tn", "; A along m, B along n", [false, false]),
-    ("tt", "; A along m, B along k", [false, true]),
-];
+fn lesson(name: &'static str, [rows, cols]: [u32; 2]) -> Variant {
+    Variant {
+        family: Family::Lesson(name),
+        operands: Type::F32,
+        c: Type::F32,
+        scheme: Scheme::Native,
+        tile: [rows, cols, 0],
+        cluster: 1,
+        stages: None,
+        access: Access::Dense,
+        layout: None,
+    }
+}
+
+impl Product {
+    /// In a few words, what sets it apart.
+    fn summary(&self) -> String {
+        let Variant { family, operands, c, scheme, tile: [rows, cols, _], .. } = self.variant;
+        let types = match scheme {
+            Scheme::Native if operands == c => operands.to_string(),
+            Scheme::Native => format!("{operands}, C of {c}"),
+            Scheme::Tf32 => "f32 rounded to tf32".to_owned(),
+            Scheme::Bf16x6 => "f32 in slices of bf16".to_owned(),
+            Scheme::F16x3 => "f32 in scaled slices of f16".to_owned(),
+        };
+        let cores = match family {
+            Family::Lesson(_) | Family::Gemm => "CUDA cores",
+            Family::Tma => "Hopper's CUDA cores",
+            Family::Mma => "any GPU's tensor cores",
+            Family::Wgmma => "Hopper's tensor cores",
+        };
+        let narrow =
+            self.narrow.map(|narrow| format!(" and {rows} x {narrow}")).unwrap_or_default();
+        let cluster = match self.variant.cluster {
+            1 => String::new(),
+            blocks => format!(" of {blocks} blocks"),
+        };
+        let split = if self.most_splits > 1 { ", split-K in a cluster" } else { "" };
+        let access = match self.variant.access {
+            Access::Dense | Access::Strided | Access::Tma => "",
+            Access::Ldg => ", unaligned rows",
+            Access::UnalignedA(_) => ", unaligned rows of A",
+        };
+        let layout = self.variant.layout.map(|layout| {
+            let [a, b] = layout.k_major();
+            let [a, b] = [if a { "K" } else { "M" }, if b { "K" } else { "N" }];
+            format!("; A {a}-major, B {b}-major")
+        });
+        let layout = layout.unwrap_or_default();
+        format!(
+            "{types}, on {cores}, {rows} x {cols}{narrow} tiles{cluster}{split}{access}{layout}"
+        )
+    }
+}
+
+/// The boxes of A and of B.
+fn boxes(variant: &Variant) -> [BoxShape; 2] {
+    let ([rows, cols, _], cluster) = (variant.tile, variant.cluster);
+    let [tile_a, tile_b] = [rows, cols].map(|size| size as usize);
+    match (variant.family, variant.scheme) {
+        // K-major, in spans of the swizzle; or along the outer side. Of unaligned rows there are a few steps of k more.
+        (Family::Tma, _) => {
+            let (classes, before) = match variant.access {
+                Access::UnalignedA(classes) => (classes as usize, classes as usize),
+                _ => (1, 0),
+            };
+            let of = |is_k_major: bool, tile: usize, before: usize| match is_k_major {
+                true => BoxShape { rows: tile, cols: SLAB, swizzle: SLAB * 4 },
+                false => BoxShape { rows: SLAB + before, cols: tile, swizzle: 0 },
+            };
+            let [a, b] = variant.k_major();
+            [of(a, tile_a / classes, 0), of(b, tile_b, before)]
+        }
+        (_, Scheme::Tf32) => {
+            let depth = gemm_wgmma_tf32::DEPTH;
+            let a = BoxShape { rows: tile_a / cluster as usize, cols: depth, swizzle: 128 };
+            [a, BoxShape { rows: depth, cols: 32, swizzle: 128 }]
+        }
+        _ => {
+            let [a, b] = variant.k_major();
+            let cluster = cluster as usize;
+            [wgmma_boxes(a, tile_a / cluster), wgmma_boxes(b, tile_b / cluster)]
+        }
+    }
+}
+
+/// The boxes of an operand of tensor cores.
+fn wgmma_boxes(is_k_major: bool, tile: usize) -> BoxShape {
+    const DEPTH: usize = gemm_wgmma::DEPTH;
+    // Of one and a half boxes each of two blocks copies half of the steps of k; along k, one and a half are three.
+    let has_halves = tile > DEPTH && !tile.is_multiple_of(DEPTH);
+    let rows = match (has_halves, is_k_major) {
+        (true, _) => DEPTH / 2,
+        (false, true) => tile,
+        (false, false) => DEPTH,
+    };
+    // A tile of 16 columns has boxes as narrow.
+    let cols = if is_k_major || tile > DEPTH { DEPTH } else { tile };
+    BoxShape { rows, cols, swizzle: 2 * cols }
+}
 
 /// How fast a kernel is where it has enough to do, and with how little (docs/measurements.md, "The choice of a kernel").
 #[derive(Clone, Copy, Debug)]
@@ -104,61 +263,61 @@ pub enum Products {
     OtherGpusAligned,
 }
 
-impl<T: Taken, O: Taken> TensorProduct<T, O>
-where
-    TensorKernel<T::As, O::As>: Copy,
-{
-    /// The same of other types, which its kernel takes as these.
-    fn retyped<U, P>(&self) -> TensorProduct<U, P>
-    where
-        U: Taken<As = T::As>,
-        P: Taken<As = O::As>,
-    {
-        let &TensorProduct { tile, steps, most_splits, a, b, along_k, walkers, narrow, .. } = self;
-        let (is_one_of_four, constants, kernel) =
-            (self.is_one_of_four, self.constants, self.kernel);
-        TensorProduct {
-            tile,
-            steps,
-            most_splits,
-            a,
-            b,
-            along_k,
-            is_one_of_four,
-            walkers,
-            narrow,
-            constants,
-            kernel,
+#[cfg(test)]
+mod tests {
+    use simt::Value;
+
+    use crate::registry::{DESIGNS, KERNELS, find};
+
+    use super::*;
+
+    /// The PTX is called as the variants that it serves are, but for what its constants say.
+    #[test]
+    fn a_kernel_is_called_what_it_is() {
+        for design in DESIGNS {
+            let declaration = design.declaration();
+            let declares =
+                |name| declaration.constants.iter().any(|constant| constant.name == name);
+            for entry in design.entries() {
+                let Some(product) = &entry.product else { continue };
+                let shared = product.variant.shared_name(declares("half"), declares("a_mn_major"));
+                assert_eq!(shared, declaration.name);
+                assert_eq!(product.variant.to_string(), entry.name());
+                let of_its_own = Value::Word(product.variant.operands.name());
+                assert_eq!(entry.constants.get("half"), declares("half").then_some(of_its_own));
+                if !product.is_lesson() {
+                    assert_eq!(entry.name().parse(), Ok(product.variant));
+                }
+                let variant = (!declaration.constants.is_empty()).then_some(entry.name());
+                assert_eq!(entry.constants.variant(), variant, "what profilers call it");
+            }
         }
+        let names = KERNELS.iter().map(Entry::name);
+        let [mut sorted, mut once] = [names.clone().collect::<Vec<_>>(), names.collect()];
+        sorted.sort_unstable();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(sorted, once, "a name is one kernel's");
+        assert!(KERNELS.iter().all(|entry| find(entry.name()).is_some()));
     }
 
-    /// It, or where constants of its kernel say how A and B lie, each way: how that is in words, and what it computes.
-    fn variants(
-        &self,
-        name: &'static str,
-        contract: fn(TensorProduct<T, O>) -> Contract,
-    ) -> Vec<(&'static str, Contract)> {
-        let declared = self.kernel.declaration().constants;
-        let is_declared = |name| declared.iter().any(|constant| constant.name == name);
-        let constants = match T::HALF {
-            Some(half) if is_declared("half") => {
-                Constants::NONE.with_word("half", half).named(name)
-            }
-            _ => Constants::NONE,
-        };
-        if !is_declared("a_mn_major") {
-            return vec![("", contract(TensorProduct { constants, ..self.retyped() }))];
-        }
-        let blocks = self.walkers.unwrap_or(1) as usize;
-        let variant = |(layout, words, along_k): (&str, _, [bool; 2])| {
-            let constants = constants
-                .with("a_mn_major", u32::from(!along_k[0]))
-                .with("b_mn_major", u32::from(!along_k[1]))
-                .named(format!("{name}_{layout}").leak());
-            let boxes = |i: usize| wgmma_boxes(along_k[i], self.tile[i] as usize / blocks);
-            let (a, b) = (boxes(0), boxes(1));
-            (words, contract(TensorProduct { a, b, along_k, constants, ..self.retyped() }))
-        };
-        LAYOUTS.map(variant).into()
+    #[test]
+    fn a_name_that_is_none_is_told_what_is_wrong() {
+        let wrong = |name: &str| name.parse::<Variant>().unwrap_err().to_string();
+        assert_eq!(
+            wrong("tiled16"),
+            "kernel = tiled16: begins with no family: gemm, tma, mma or wgmma"
+        );
+        assert!(wrong("wgmma_f8_64x64x64").contains("its second word is f32"));
+        assert!(wrong("wgmma_bf16_64x64_nn").contains("has no tile"));
+        assert!(wrong("wgmma_bf16_64x64x64_c2_xx").contains("xx is none of"));
+        assert!(wrong("wgmma_bf16_bf16_64x64x64_nn").contains("is written wgmma_bf16_64x64x64_nn"));
+        assert!(
+            wrong("wgmma_bf16_64x64x64_nn_s12").contains("is written wgmma_bf16_64x64x64_s12_nn")
+        );
+        let variant: Variant = "wgmma_f16_f32_256x256x64_c2_ua8_nn".parse().unwrap();
+        assert_eq!((variant.operands, variant.c, variant.cluster), (Type::F16, Type::F32, 2));
+        assert_eq!(variant.access, Access::UnalignedA(8));
+        assert_eq!(format!("{variant:>36}|"), "  wgmma_f16_f32_256x256x64_c2_ua8_nn|");
     }
 }

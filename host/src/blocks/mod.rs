@@ -19,7 +19,7 @@
 //!
 //! let mut values = vec![0f32; 300 * 100];
 //! let mut c = Dense::new(300, 100, Layout::RowMajor, values.as_mut_slice())?;
-//! Product::new("gemm_64", &a, &b).run(&Device::cpu(), &plan, &mut c)?;
+//! Product::new("gemm_f32_64x64x16", &a, &b).run(&Device::cpu(), &plan, &mut c)?;
 //! assert!(values.iter().all(|&x| x == 400.0));
 //! # Ok::<(), host::Error>(())
 //! ```

@@ -247,7 +247,7 @@ fn one_piece(
     for start in (0..k.max(1)).step_by(depth) {
         let part = start.min(k)..(start + depth).min(k);
         let gemm = Gemm::new().alpha(alpha).beta(if start == 0 { beta } else { 1.0 });
-        let gemm = gemm.kernel("gemm_64").unwrap();
+        let gemm = gemm.kernel("gemm_f32_64x64x16").unwrap();
         let c_view = c_buffer.view_mut(..).unwrap();
         let c = MatrixViewMut::new(c_view, m, n, strides(out, m, n)).unwrap();
         let (a, b) = (a.sub(0..m, part.clone()).unwrap(), b.sub(part, 0..n).unwrap());
@@ -295,12 +295,16 @@ fn blocks_give_the_bits_of_one_piece() {
                         Dense::new(rows, cols, layout, values).unwrap()
                     };
                     let (a, b, c) = (dense(a, m, k), dense(b, k, n), dense(c, m, n));
-                    let product =
-                        Product { alpha, beta, c: Some(&c), ..Product::new("gemm_64", &a, &b) };
+                    let product = Product {
+                        alpha,
+                        beta,
+                        c: Some(&c),
+                        ..Product::new("gemm_f32_64x64x16", &a, &b)
+                    };
                     let mut got = vec![f32::NAN; m * n];
                     let mut sink = Dense::new(m, n, out, &mut got[..]).unwrap();
                     let choice = product.run(&device, &plan, &mut sink).unwrap().unwrap();
-                    assert_eq!(choice.entry.name(), "gemm_64");
+                    assert_eq!(choice.entry.name(), "gemm_f32_64x64x16");
                     let same =
                         want.iter().zip(&got).all(|(want, got)| want.to_bits() == got.to_bits());
                     assert!(same, "{sizes:?} {alpha} {beta} {depth} {plan:?}");
@@ -349,7 +353,7 @@ fn doubles_and_transposes_go_through() {
     let run = |limit| {
         let job = Job { element_bytes: 8, ..job([m, n, k], limit) };
         let plan = is_sound(&job);
-        let product = Product::new("gemm_f64_64", &a, &b);
+        let product = Product::new("gemm_f64_64x64x16", &a, &b);
         let mut c = vec![0.0; m * n];
         let mut sink = Dense::new(m, n, Layout::RowMajor, &mut c[..]).unwrap();
         product.run(&Device::cpu(), &plan, &mut sink).unwrap();
@@ -385,7 +389,7 @@ fn empty_products_write_nothing_or_what_c_becomes() {
         let plan = is_sound(&Job { reads_c: beta != 0.0, ..job([m, n, k], 100_000) });
         let mut got = vec![f32::NAN; m * n];
         let mut sink = Dense::new(m, n, Layout::RowMajor, &mut got[..]).unwrap();
-        let product = Product { beta, c: Some(&c), ..Product::new("gemm_64", &a, &b) };
+        let product = Product { beta, c: Some(&c), ..Product::new("gemm_f32_64x64x16", &a, &b) };
         product.run(&Device::cpu(), &plan, &mut sink).unwrap();
         got
     };
@@ -458,21 +462,22 @@ fn whoever_fails_ends_all_and_is_heard() {
     let never = usize::MAX;
     let broken = || Error::argument("disk", "full", "must not be");
     for at in [0, 1, 5] {
-        let error = run(&fails(at, broken), &mut fails(never, broken), "gemm_64").unwrap_err();
+        let error =
+            run(&fails(at, broken), &mut fails(never, broken), "gemm_f32_64x64x16").unwrap_err();
         assert_eq!(error, "disk = full: must not be");
-        let error = run(&dense(), &mut fails(at, broken), "gemm_64").unwrap_err();
+        let error = run(&dense(), &mut fails(at, broken), "gemm_f32_64x64x16").unwrap_err();
         assert_eq!(error, "disk = full: must not be");
         // As everybody would be, but for the one who has more to say.
         let interrupted = fails(at, || Error::Interrupted);
         assert_eq!(
-            run(&interrupted, &mut fails(never, broken), "gemm_64").unwrap_err(),
+            run(&interrupted, &mut fails(never, broken), "gemm_f32_64x64x16").unwrap_err(),
             "interrupted"
         );
     }
-    run(&dense(), &mut fails(never, broken), "gemm_64").unwrap();
+    run(&dense(), &mut fails(never, broken), "gemm_f32_64x64x16").unwrap();
     let error = run(&dense(), &mut fails(never, broken), "no_such").unwrap_err();
     assert!(error.starts_with("kernel = no_such: must be one of"), "{error}");
     let small = Dense::new(100, 200, Layout::RowMajor, &values[..100 * 200]).unwrap();
-    let error = run(&small, &mut fails(never, broken), "gemm_64").unwrap_err();
+    let error = run(&small, &mut fails(never, broken), "gemm_f32_64x64x16").unwrap_err();
     assert_eq!(error, "a = 100 x 200: must be 200 x 200");
 }

@@ -18,7 +18,7 @@ use clap::{
 use host::{
     Compute, Device, Gemm as GeneralProduct, Shape,
     gemm::{Choice, Output, Request, Scalar, Target},
-    gpu::registry::{Contract, Entry, KERNELS},
+    gpu::registry::{Entry, KERNELS, Product, Type},
     names::must_be_one_of,
 };
 
@@ -301,15 +301,14 @@ pub(crate) enum Types {
 impl Types {
     /// Those of a kernel; none of one that computes something else, or in f64.
     pub(crate) fn of(entry: &Entry) -> Option<Self> {
-        match entry.contract {
-            Contract::Product(_) | Contract::ProductTf32(_) | Contract::TensorProduct(_) => {
-                Some(Types::F32)
-            }
-            Contract::ProductBf16(_) | Contract::TensorProductBf16(_) => Some(Types::Bf16),
-            Contract::ProductBf16F32(_) | Contract::TensorProductBf16F32(_) => Some(Types::Bf16F32),
-            Contract::ProductF16(_) | Contract::TensorProductF16(_) => Some(Types::F16),
-            Contract::ProductF16F32(_) | Contract::TensorProductF16F32(_) => Some(Types::F16F32),
-            _ => None,
+        let variant = entry.product.as_ref()?.variant;
+        match (variant.operands, variant.c) {
+            (Type::F32, _) => Some(Types::F32),
+            (Type::Bf16, Type::Bf16) => Some(Types::Bf16),
+            (Type::Bf16, _) => Some(Types::Bf16F32),
+            (Type::F16, Type::F16) => Some(Types::F16),
+            (Type::F16, _) => Some(Types::F16F32),
+            (Type::F64, _) => None,
         }
     }
 
@@ -493,12 +492,12 @@ impl FromStr for KernelChoice {
 
 /// The kernels that compute a product of any type.
 fn all_products() -> impl Iterator<Item = &'static Entry> {
-    KERNELS.iter().filter(|entry| !matches!(entry.contract, Contract::Program(_)))
+    KERNELS.iter().filter(|entry| entry.product.is_some())
 }
 
 /// Is it a kernel whose every access can be counted and traced?
 pub(crate) fn is_lesson_or_general(entry: &Entry) -> bool {
-    matches!(entry.contract, Contract::Product(_))
+    entry.product.as_ref().is_some_and(Product::is_of_f32_views)
 }
 
 /// The kernel for products of f32, bf16 or f16 of that name; the error names `or_else` as well, which the caller takes.

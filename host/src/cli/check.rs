@@ -60,7 +60,7 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
         let [operands, c] = args.types().names();
         // Of several all are of rows.
         let lie = match &entries[..] {
-            [entry] => match entry.contract.by_columns() {
+            [entry] => match entry.by_columns() {
                 [false, false] => "row-major",
                 [true, false] => "A column-major",
                 [false, true] => "B column-major",
@@ -112,7 +112,7 @@ fn check_kernel(
         k: shape.k(),
         dtype,
         out_dtype,
-        trans: Layouts(entry.contract.by_columns()).to_string(),
+        trans: Layouts(entry.by_columns()).to_string(),
         seed: args.seed,
         orders: orders.iter().map(Order::to_string).collect(),
         clean: something.then_some(seen.is_empty()),

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::Write, num::NonZeroU32};
 use host::{
     Device, Shape,
     check::merge,
-    gpu::registry::{self, Contract, Entry, Rung, TOY},
+    gpu::registry::{self, Entry, Rung, TOY},
     phases::{self, Phases, Product, Thread},
     profile,
     simt::check::{Operation, Order},
@@ -31,7 +31,7 @@ pub(super) fn explain(args: &Explain, steps: Steps, out: &mut impl Write) -> Res
     }
     let counted = steps.step(&format!("{}: counted", entry.name()), || count(entry))?;
     // No GPU's driver has seen the toy.
-    let device = if std::ptr::eq(entry, &TOY) { Device::cpu() } else { Device::best().device };
+    let device = if std::ptr::eq(entry, &*TOY) { Device::cpu() } else { Device::best().device };
     let fit = fit(entry, &device)?;
     let text = registry::text(entry.declaration().file).unwrap_or_default();
 
@@ -66,10 +66,10 @@ fn figures(
     fit: &FitLine,
 ) -> Result<(), Failure> {
     let shown = |value: Option<f64>| value.map_or("none".to_owned(), |value| format!("{value:.3}"));
-    let Contract::Product(product) = &entry.contract else {
+    let Some(product) = &entry.product else {
         return Ok(());
     };
-    let ([rows, cols], [x, y, z]) = (product.tile, product.block);
+    let ([rows, cols], [x, y, z]) = (product.tile(), product.block);
     writeln!(out, "block     {x} x {y} x {z} threads compute {rows} x {cols} elements of C")?;
     match (fit.registers, fit.shared_bytes) {
         (Some(registers), Some(shared)) => writeln!(
@@ -130,7 +130,7 @@ fn margin(entry: &Entry) -> host::Result<Margin> {
     let [m, n, k] = COUNTED;
     let shape = Shape::new(m, n, k)?;
     let profiled = profile::product(entry, shape, NonZeroU32::MIN, 1)?;
-    let Contract::Product(product) = &entry.contract else { return Ok(Margin::new()) };
+    let Some(product) = &entry.product else { return Ok(Margin::new()) };
     let threads: u32 = product.block.iter().product();
     let warps = (profiled.profile.blocks * u64::from(threads.div_ceil(32))).max(1) as f64;
     let mut sums = BTreeMap::<(String, u32, Operation), u64>::new();
@@ -193,11 +193,11 @@ fn trace(
     entry: &'static Entry,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let Contract::Product(product) = &entry.contract else {
+    let Some(product) = &entry.product else {
         let limit = "must compute a product";
         return Err(host::Error::argument("NAME", entry.name(), limit).into());
     };
-    let shape = args.shape(product.tile)?;
+    let shape = args.shape(product.tile())?;
     let name = format!("{}: traced", entry.name());
     let seen = steps.step(&name, || phases::of_block(entry, shape, args.block.0, 1))?;
     headline(out, entry)?;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use host::{
     Device,
-    gpu::registry::{Contract, KERNELS},
+    gpu::registry::{Family, KERNELS, Layout, Product, Scheme, Variant},
 };
 use serde::{Serialize, Serializer};
 
@@ -16,7 +16,9 @@ struct KernelLine {
     name: &'static str,
     summary: &'static str,
     /// What it computes.
-    contract: &'static str,
+    contract: String,
+    /// How A and B lie, where the kernel says so.
+    layout: Option<&'static str>,
     /// Rows and columns of C that a block of a product computes.
     tile: Option<[u32; 2]>,
     /// Threads of a block, where the kernel says.
@@ -33,59 +35,14 @@ struct KernelLine {
 pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> {
     for entry in KERNELS.iter() {
         let declaration = entry.declaration();
-        let (contract, tile, block) = match &entry.contract {
-            Contract::Product(product) => ("C = A B", Some(product.tile), Some(product.block)),
-            Contract::ProductF64(product) => {
-                ("C = A B in f64", Some(product.tile), Some(product.block))
-            }
-            Contract::ProductBf16(product) => {
-                ("C = A B in bf16", Some(product.tile), Some(product.block))
-            }
-            Contract::ProductBf16F32(product) => {
-                ("C = A B in bf16, C in f32", Some(product.tile), Some(product.block))
-            }
-            Contract::ProductF16(product) => {
-                ("C = A B in f16", Some(product.tile), Some(product.block))
-            }
-            Contract::ProductF16F32(product) => {
-                ("C = A B in f16, C in f32", Some(product.tile), Some(product.block))
-            }
-            Contract::ProductTf32(product) => {
-                ("C = A B of f32 as tf32", Some(product.tile), Some(product.block))
-            }
-            Contract::TensorProduct(product) if entry.is_tf32() => {
-                ("C = A B of f32 as tf32 on tensor cores", Some(product.tile), declaration.block)
-            }
-            Contract::TensorProduct(product) if product.kernel.is_f16x3() => {
-                let contract = "C = A B of f32 in scaled slices on tensor cores";
-                (contract, Some(product.tile), declaration.block)
-            }
-            Contract::TensorProduct(product) if product.kernel.is_sliced() => {
-                ("C = A B of f32 in slices on tensor cores", Some(product.tile), declaration.block)
-            }
-            Contract::TensorProduct(product) => {
-                ("C = A B by tensor copies", Some(product.tile), declaration.block)
-            }
-            Contract::TensorProductBf16(product) => {
-                ("C = A B in bf16 on tensor cores", Some(product.tile), declaration.block)
-            }
-            Contract::TensorProductBf16F32(product) => {
-                ("C = A B in bf16 on tensor cores, C in f32", Some(product.tile), declaration.block)
-            }
-            Contract::TensorProductF16(product) => {
-                ("C = A B in f16 on tensor cores", Some(product.tile), declaration.block)
-            }
-            Contract::TensorProductF16F32(product) => {
-                ("C = A B in f16 on tensor cores, C in f32", Some(product.tile), declaration.block)
-            }
-            _ => ("another program", None, declaration.block),
-        };
+        let product = entry.product.as_ref();
         let line = KernelLine {
             name: entry.name(),
             summary: entry.summary,
-            contract,
-            tile,
-            block,
+            contract: product.map_or("another program".to_owned(), contract),
+            layout: product.and_then(|product| product.variant.layout).map(Layout::name),
+            tile: product.map(Product::tile),
+            block: declaration.block,
             shared_bytes: declaration.shared,
             barriers: declaration.barriers,
             idea: entry.rung.as_ref().map(|rung| rung.idea),
@@ -99,6 +56,26 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
         }
     }
     Ok(())
+}
+
+/// What a product's kernel computes.
+fn contract(product: &Product) -> String {
+    let Variant { family, operands, c, scheme, .. } = product.variant;
+    let of = match scheme {
+        Scheme::Native if product.is_of_f32_views() => String::new(),
+        Scheme::Native => format!(" in {operands}"),
+        Scheme::Tf32 => " of f32 as tf32".to_owned(),
+        Scheme::Bf16x6 => " of f32 in slices".to_owned(),
+        Scheme::F16x3 => " of f32 in scaled slices".to_owned(),
+    };
+    let by = match family {
+        Family::Wgmma => " on Hopper's tensor cores",
+        Family::Mma => " on tensor cores",
+        Family::Tma => " by tensor copies",
+        Family::Lesson(_) | Family::Gemm => "",
+    };
+    let c = if operands == c { String::new() } else { format!(", C in {c}") };
+    format!("C = A B{of}{by}{c}")
 }
 
 /// What `devices --json` says of a device.

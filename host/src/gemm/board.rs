@@ -121,7 +121,7 @@ mod tests {
         let b = Matrix::from_row_major(&device, 1, 5, &[1.0; 5]).unwrap();
         let mut c = Matrix::zeros(&device, 20, 5).unwrap();
         let gemm = Gemm::new().compute(Compute::Fp32Bf16x6);
-        let gemm = gemm.kernel("gemm_sliced_bf16x6_64x128_nn").unwrap();
+        let gemm = gemm.kernel("wgmma_bf16x6_64x128x64_nn").unwrap();
         let choice = gemm.run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
         assert_eq!(choice.recomputed, Some(100));
         assert_eq!(stream.recomputed().unwrap(), u64::from(u32::MAX) + 60);

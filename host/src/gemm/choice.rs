@@ -19,13 +19,9 @@
 
 use std::{cmp::Ordering, fmt};
 
-use gpu::registry::{Entry, Products, Speed};
-use serde::Serialize;
-use simt::Taken;
-
 use super::{
     Compute, Output,
-    scalar::{self, Kernel, Scalar, Text},
+    scalar::{self, Kernel, Scalar},
     tensor::{self, Orientation},
 };
 use crate::{
@@ -33,6 +29,8 @@ use crate::{
     error::{Error, Result},
     product::Shape,
 };
+use gpu::registry::{Entry, Products, Scheme, Speed};
+use serde::Serialize;
 
 /// Bytes of workspace that a kernel may take where nothing else is said, 256 MiB: room for copies of both operands up to
 /// 5792 x 5792 in f32, and little beside the memory of any GPU that can run the kernels.
@@ -322,24 +320,21 @@ fn speed(entry: &Entry, target: &Target) -> Option<Speed> {
 }
 
 /// The time that a kernel is predicted to take, in microseconds.
-fn predict<T: Taken, O: Taken>(
-    kernel: &Kernel<T, O>,
-    request: &Request,
-    target: &Target,
-) -> Option<f64> {
+fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Option<f64> {
     let speed = speed(kernel.entry, target)?;
     match speed.of {
         // Hopper has faster units.
         Products::OtherGpus | Products::OtherGpusAligned if target.capability == (9, 0) => {
             return None;
         }
-        Products::OtherGpusAligned if !is_in_pieces::<T>(request) => return None,
+        Products::OtherGpusAligned if !is_in_pieces(kernel, request) => return None,
         _ => {}
     }
     if request.batch == 0 || request.shape.m() == 0 || request.shape.n() == 0 {
         return Some(0.0);
     }
-    if let Text::Tensor(product) = kernel.text {
+    let product = kernel.product;
+    if product.is_particular() {
         let way = orientation(kernel, request);
         let given = way.apply(request);
         let (m, n) = (given.shape.m(), given.shape.n());
@@ -357,7 +352,7 @@ fn predict<T: Taken, O: Taken>(
         return Some(tensor::split_k(product, way, request, target, &speed).1);
     }
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
-    let [rows, cols] = kernel.tile;
+    let [rows, cols] = product.tile();
     let shape = request.shape;
     let blocks = tiles(shape.m(), rows) * tiles(shape.n(), cols) * request.batch as f64;
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * shape.k() as f64;
@@ -366,81 +361,73 @@ fn predict<T: Taken, O: Taken>(
 }
 
 /// Are A and B rows or columns that begin at multiples of sixteen bytes?
-fn is_in_pieces<T>(request: &Request) -> bool {
+fn is_in_pieces(kernel: &Kernel, request: &Request) -> bool {
+    let unit = 16 / kernel.product.variant.operands.bytes();
     request.aligned == [true; 2]
         && request.strides[..2].iter().all(|&[between_rows, between_cols]| {
             let pitch = if between_cols == 1 { between_rows } else { between_cols };
-            (between_rows == 1 || between_cols == 1) && pitch.is_multiple_of(16 / size_of::<T>())
+            (between_rows == 1 || between_cols == 1) && pitch.is_multiple_of(unit)
         })
 }
 
 /// Why a kernel may not run, if so.
-fn ineligible<T: Taken, O: Taken>(
-    kernel: &Kernel<T, O>,
-    request: &Request,
-    target: &Target,
-) -> Option<Ineligible> {
+fn ineligible(kernel: &Kernel, request: &Request, target: &Target) -> Option<Ineligible> {
     // The PTX for 9.0 runs on no other, and the one for newer devices is without these kernels.
     let arch = kernel.entry.declaration().arch;
     let arch = arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10));
     let splits = request.split_k.is_some_and(|blocks| blocks > 1);
-    match kernel.text {
-        _ if arch.is_some() => arch.map(Ineligible::Arch),
-        Text::Lesson if !request.plain => Some(Ineligible::Plain),
-        Text::Lesson if request.batch > 1 => Some(Ineligible::Batch),
-        Text::Lesson if !request.is_dense() => Some(Ineligible::Dense),
-        Text::General(_) if kernel.entry.is_tf32() && request.compute != Compute::Tf32 => {
-            Some(Ineligible::Tf32)
-        }
-        Text::Lesson | Text::General(_) if splits => Some(Ineligible::Split),
-        Text::Lesson | Text::General(_) => None,
-        Text::Tensor(product) => {
-            let orientation = match tensor::orientation(product, request) {
-                Ok(orientation) => orientation,
-                Err((operand, side)) => return Some(Ineligible::Along { operand, side }),
-            };
-            if product.kernel.is_tf32() && request.compute != Compute::Tf32 {
-                return Some(Ineligible::Tf32);
-            }
-            if product.kernel.is_f16x3() {
-                if request.compute != Compute::Fp32F16x3 {
-                    return Some(Ineligible::SlicedF16);
-                }
-            } else if product.kernel.is_sliced() && request.compute != Compute::Fp32Bf16x6 {
-                return Some(Ineligible::Sliced);
-            }
-            let (needed, limit) = (orientation.workspace_bytes(), request.workspace_limit);
-            let too_long = tensor::too_long(request).map(Ineligible::TooLong);
-            too_long.or((needed > limit).then_some(Ineligible::Workspace { needed, limit }))
-        }
+    let (product, scheme) = (kernel.product, kernel.product.variant.scheme);
+    if arch.is_some() {
+        return arch.map(Ineligible::Arch);
     }
+    if product.is_lesson() {
+        return match request {
+            _ if !request.plain => Some(Ineligible::Plain),
+            _ if request.batch > 1 => Some(Ineligible::Batch),
+            _ if !request.is_dense() => Some(Ineligible::Dense),
+            _ => splits.then_some(Ineligible::Split),
+        };
+    }
+    let orientation = match product.is_particular().then(|| tensor::orientation(product, request)) {
+        Some(Err((operand, side))) => return Some(Ineligible::Along { operand, side }),
+        Some(Ok(orientation)) => Some(orientation),
+        None => None,
+    };
+    match scheme {
+        Scheme::Tf32 if request.compute != Compute::Tf32 => return Some(Ineligible::Tf32),
+        Scheme::F16x3 if request.compute != Compute::Fp32F16x3 => {
+            return Some(Ineligible::SlicedF16);
+        }
+        Scheme::Bf16x6 if request.compute != Compute::Fp32Bf16x6 => {
+            return Some(Ineligible::Sliced);
+        }
+        _ => {}
+    }
+    let Some(orientation) = orientation else { return splits.then_some(Ineligible::Split) };
+    let (needed, limit) = (orientation.workspace_bytes(), request.workspace_limit);
+    let too_long = tensor::too_long(request).map(Ineligible::TooLong);
+    too_long.or((needed > limit).then_some(Ineligible::Workspace { needed, limit }))
 }
 
 /// How a kernel is given its operands; as they are, where it does not take them.
-fn orientation<T: Taken, O: Taken>(kernel: &Kernel<T, O>, request: &Request) -> Orientation {
-    match kernel.text {
-        Text::Tensor(product) => tensor::orientation(product, request).unwrap_or_default(),
-        Text::Lesson | Text::General(_) => Orientation::default(),
+fn orientation(kernel: &Kernel, request: &Request) -> Orientation {
+    match kernel.product.is_particular() {
+        true => tensor::orientation(kernel.product, request).unwrap_or_default(),
+        false => Orientation::default(),
     }
 }
 
 /// Blocks that split k between them.
-fn split_k<T: Taken, O: Taken>(kernel: &Kernel<T, O>, request: &Request, target: &Target) -> u32 {
-    match kernel.text {
-        Text::Tensor(product) => {
-            let way = orientation(kernel, request);
-            let speed = speed(kernel.entry, target).unwrap_or(TENSOR);
-            tensor::split_k(product, way, request, target, &speed).0
-        }
-        Text::Lesson | Text::General(_) => 1,
+fn split_k(kernel: &Kernel, request: &Request, target: &Target) -> u32 {
+    if !kernel.product.is_particular() {
+        return 1;
     }
+    let way = orientation(kernel, request);
+    let speed = speed(kernel.entry, target).unwrap_or(TENSOR);
+    tensor::split_k(kernel.product, way, request, target, &speed).0
 }
 
-fn candidate<T: Taken, O: Taken>(
-    kernel: Kernel<T, O>,
-    request: &Request,
-    target: &Target,
-) -> Candidate {
+fn candidate(kernel: Kernel, request: &Request, target: &Target) -> Candidate {
     Candidate {
         entry: kernel.entry,
         ineligible: ineligible(&kernel, request, target),
@@ -475,7 +462,7 @@ pub(super) fn choose_kernel<T: Scalar<O>, O: Output>(
     request: &Request,
     target: &Target,
     name: Option<&str>,
-) -> Result<(Kernel<T, O>, Choice)> {
+) -> Result<(Kernel, Choice)> {
     let request = &request.as_launched();
     let (kernel, reason) = match name {
         Some(name) => (named(scalar::find::<T, O>(name)?, request, target)?, Reason::Named),
@@ -499,11 +486,7 @@ pub(super) fn choose_kernel<T: Scalar<O>, O: Output>(
 }
 
 /// The kernel that was asked for, if it may run.
-fn named<T: Taken, O: Taken>(
-    kernel: Kernel<T, O>,
-    request: &Request,
-    target: &Target,
-) -> Result<Kernel<T, O>> {
+fn named(kernel: Kernel, request: &Request, target: &Target) -> Result<Kernel> {
     match ineligible(&kernel, request, target) {
         None => Ok(kernel),
         Some(why) => Err(Error::argument("kernel", kernel.entry.name(), why.to_string())),
@@ -511,13 +494,13 @@ fn named<T: Taken, O: Taken>(
 }
 
 /// The fastest of those that may run.
-fn fastest<T: Taken, O: Taken>(
-    kernels: impl Iterator<Item = Kernel<T, O>>,
+fn fastest(
+    kernels: impl Iterator<Item = Kernel>,
     request: &Request,
     target: &Target,
-) -> Option<(Kernel<T, O>, Reason)> {
+) -> Option<(Kernel, Reason)> {
     // One pass without an allocation: this is on the way of every launch.
-    let (mut best, mut next) = (None::<(f64, Kernel<T, O>)>, None::<(f64, Kernel<T, O>)>);
+    let (mut best, mut next) = (None::<(f64, Kernel)>, None::<(f64, Kernel)>);
     for kernel in kernels.filter(|kernel| ineligible(kernel, request, target).is_none()) {
         let Some(time) = predict(&kernel, request, target) else { continue };
         let faster = |than: &Option<(f64, _)>| {
@@ -540,9 +523,14 @@ fn fastest<T: Taken, O: Taken>(
 
 #[cfg(test)]
 mod tests {
+    use gpu::registry::{self, Family, Variant};
     use simt::Bf16;
 
     use super::*;
+
+    fn variant(name: &str) -> Variant {
+        registry::find(name).and_then(|entry| entry.product.as_ref()).unwrap().variant
+    }
 
     fn request(shape: [u64; 3], workspace_limit: u64) -> Request {
         let [m, n, k] = shape;
@@ -556,7 +544,7 @@ mod tests {
 
     #[test]
     fn a_workspace_beyond_the_limit_is_refused_with_both_figures() {
-        let nn = |limit| of("gemm_tma_128_nn", &request([4096, 4096, 4095], limit));
+        let nn = |limit| of("tma_f32_128x128x32_nn", &request([4096, 4096, 4095], limit));
         // A's rows have 4095 elements, B's 4096.
         let needed = 4 * 4096 * 4096;
         assert_eq!((nn(needed).workspace_bytes, nn(needed).ineligible), (needed, None));
@@ -565,28 +553,31 @@ mod tests {
         assert_eq!(refused.to_string(), "needs 67108864 bytes of workspace, and may take 67108863");
         let named = |limit| {
             let request = request([4096, 4096, 4095], limit);
-            choose::<f32>(&request, &Target::H200, Some("gemm_tma_128_nn"))
+            choose::<f32>(&request, &Target::H200, Some("tma_f32_128x128x32_nn"))
         };
         assert_eq!(named(needed).unwrap().workspace_bytes, needed);
         let error = named(0).unwrap_err().to_string();
         let expected =
-            "kernel = gemm_tma_128_nn: needs 67108864 bytes of workspace, and may take 0";
+            "kernel = tma_f32_128x128x32_nn: needs 67108864 bytes of workspace, and may take 0";
         assert_eq!(error, expected);
-        assert_eq!(of("gemm_128", &request([4096, 4096, 4095], 0)).workspace_bytes, 0);
+        assert_eq!(of("gemm_f32_128x128x8", &request([4096, 4096, 4095], 0)).workspace_bytes, 0);
         // Both, in a batch; and one, where the other's rows are as they should be though its matrices are not: whole lines, of
         // 32 elements.
         let lines = |elements: u64| 4 * elements.next_multiple_of(32);
         let both = Request { batch: 3, ..request([10, 7, 5], 1 << 20) };
         assert_eq!(
-            of("gemm_tma_64_nn", &both).workspace_bytes,
+            of("tma_f32_64x64x64_nn", &both).workspace_bytes,
             lines(3 * 10 * 8) + lines(3 * 5 * 8)
         );
         let beside = Request { aligned: [false, true], ..request([10, 8, 12], 1 << 20) };
-        assert_eq!(of("gemm_tma_64_nn", &beside).workspace_bytes, lines(10 * 12));
+        assert_eq!(of("tma_f32_64x64x64_nn", &beside).workspace_bytes, lines(10 * 12));
         // Columns side by side: it is launched as B^T A^T, and what was B is A.
         let turned =
             Request { strides: [[1, 10], [1, 5], [1, 10]], ..request([10, 7, 5], 1 << 20) };
-        assert_eq!(of("gemm_tma_64_nn", &turned).workspace_bytes, lines(7 * 8) + lines(5 * 12));
+        assert_eq!(
+            of("tma_f32_64x64x64_nn", &turned).workspace_bytes,
+            lines(7 * 8) + lines(5 * 12)
+        );
     }
 
     #[test]
@@ -606,7 +597,7 @@ mod tests {
             let Orientation { exchanged, turned: [_, turned], .. } = choice.orientation;
             Some((exchanged, turned, choice.workspace_bytes))
         };
-        let [nn, tn] = ["gemm_tma_64_nn", "gemm_tma_64_tn"]
+        let [nn, tn] = ["tma_f32_64x64x64_nn", "tma_f32_64x64x64_tn"]
             .map(|name| move |a, b, c| orientation(name, request(a, b, c)));
         // A C of columns side by side is exchanged before, which the exchange here may undo.
         assert_eq!(nn(true, true, true), Some((false, false, 0)));
@@ -625,16 +616,16 @@ mod tests {
         // A is as it should be, but for its rows, which are copied: they may as well be turned over.
         let mut odd = request(true, false, true);
         odd.strides[0][0] = 33;
-        assert_eq!(orientation("gemm_tma_64_nn", odd), Some((true, true, 4 * 20 * 32)));
+        assert_eq!(orientation("tma_f32_64x64x64_nn", odd), Some((true, true, 4 * 20 * 32)));
         odd.strides[1][1] = 33;
         let both = 4 * (20 * 32 + 12 * 32);
-        assert_eq!(orientation("gemm_tma_64_nn", odd), Some((false, true, both)));
+        assert_eq!(orientation("tma_f32_64x64x64_nn", odd), Some((false, true, both)));
         odd.workspace_limit = both - 1;
-        assert_eq!(orientation("gemm_tma_64_nn", odd), None);
+        assert_eq!(orientation("tma_f32_64x64x64_nn", odd), None);
         // A row alone lies along both sides; exchanged, it is copied to rows of one element.
         let row = Shape::new(1, n as u64, k as u64).unwrap();
         let one = Request::new(row, [[1, 1], [1, k], [n, 1]]);
-        assert_eq!(orientation("gemm_tma_64_nn", one), Some((false, false, 4 * 32 * 4)));
+        assert_eq!(orientation("tma_f32_64x64x64_nn", one), Some((false, false, 4 * 32 * 4)));
     }
 
     #[test]
@@ -646,48 +637,48 @@ mod tests {
         };
         let ampere = Target { capability: (8, 0), ..Target::H200 };
         for (shape, kernel, split_k) in [
-            ([4096, 4096, 4096], "gemm_tma_128_nn", 1),
-            ([2048, 2048, 2048], "gemm_tma_128_nn", 1),
-            ([1024, 1024, 1024], "gemm_tma_64_nn", 1),
-            ([512, 512, 512], "gemm_tma_64_nn", 2),
+            ([4096, 4096, 4096], "tma_f32_128x128x32_nn", 1),
+            ([2048, 2048, 2048], "tma_f32_128x128x32_nn", 1),
+            ([1024, 1024, 1024], "tma_f32_64x64x64_nn", 1),
+            ([512, 512, 512], "tma_f32_64x64x64_nn", 2),
             ([64, 64, 64], "tiled16", 1),
         ] {
             assert_eq!(auto(shape, &Target::H200), (kernel, split_k), "{shape:?}");
             let (elsewhere, _) = auto(shape, &ampere);
-            assert!(!elsewhere.starts_with("gemm_tma_"), "{shape:?}: {elsewhere}");
+            assert_ne!(variant(elsewhere).family, Family::Tma, "{shape:?}: {elsewhere}");
         }
         // Few rows or columns: a tile that is as thin, and k split between as many as are worth it.
         for (shape, kernel) in
-            [([16, 4096, 4096], "gemm_tma_16x256_nn"), ([4096, 16, 4096], "gemm_tma_256x16_nn")]
+            [([16, 4096, 4096], "tma_f32_16x256x32_nn"), ([4096, 16, 4096], "tma_f32_256x16x32_nn")]
         {
             let (taken, split_k) = auto(shape, &Target::H200);
             assert!(taken == kernel && split_k > 1, "{taken} by {split_k}");
         }
-        assert_eq!(auto([1000, 700, 513], &Target::H200), ("gemm_tma_72x80_on", 1));
+        assert_eq!(auto([1000, 700, 513], &Target::H200), ("tma_f32_72x80x8_ua4_nn", 1));
         let cpu = Target::cpu(2);
-        assert_eq!(auto([32, 32, 32], &cpu).0, "gemm_32");
-        assert_eq!(auto([1000, 700, 513], &cpu).0, "gemm_128");
+        assert_eq!(auto([32, 32, 32], &cpu).0, "gemm_f32_32x32x8");
+        assert_eq!(auto([1000, 700, 513], &cpu).0, "gemm_f32_128x128x8");
     }
 
     /// What was the fastest of all on an H200 (docs/measurements.md), or within a tenth of it.
     #[test]
     fn on_an_h200_auto_takes_the_tiles_of_tensor_cores_that_were_the_fastest() {
         for (shape, tile, split_k) in [
-            ([512, 512, 512], "64x128", 1),
-            ([1024, 1024, 1024], "64x128", 1),
-            ([2048, 2048, 2048], "256x256", 1),
-            ([4096, 4096, 4096], "256x256", 1),
-            ([16, 4096, 4096], "64x16", 2),
-            ([64, 4096, 4096], "deep_64x64", 1),
-            ([128, 4096, 4096], "64x128", 1),
-            ([8192, 8192, 64], "256x256", 1),
-            ([4096, 16, 4096], "64x16", 2),
+            ([512, 512, 512], "64x128x64", 1),
+            ([1024, 1024, 1024], "64x128x64", 1),
+            ([2048, 2048, 2048], "256x256x64_c2", 1),
+            ([4096, 4096, 4096], "256x256x64_c2", 1),
+            ([16, 4096, 4096], "64x16x64", 2),
+            ([64, 4096, 4096], "64x64x64_s12", 1),
+            ([128, 4096, 4096], "64x128x64", 1),
+            ([8192, 8192, 64], "256x256x64_c2", 1),
+            ([4096, 16, 4096], "64x16x64", 2),
         ] {
             let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
             let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
             // Exchanged, what lies as `nn` lies as `tt`.
-            let way = if (tile, shape[0]) == ("64x16", 16) { "tt" } else { "nn" };
-            let wanted = (format!("gemm_wgmma_{tile}_{way}"), split_k);
+            let way = if (tile, shape[0]) == ("64x16x64", 16) { "tt" } else { "nn" };
+            let wanted = (format!("wgmma_bf16_{tile}_{way}"), split_k);
             assert_eq!((choice.entry.name().to_owned(), choice.split_k), wanted, "{shape:?}");
         }
     }
@@ -696,14 +687,14 @@ mod tests {
     #[test]
     fn on_an_h200_small_operands_whose_rows_begin_anywhere_are_gathered() {
         for (shape, kernel, copies) in [
-            ([1000, 700, 513], "gemm_wgmma_any_64x128_nn", false),
-            ([511, 509, 513], "gemm_wgmma_any_64x64_nn", false),
-            ([1000, 704, 512], "gemm_wgmma_64x128_nn", false),
-            ([4096, 4096, 4095], "gemm_wgmma_256x256_sn", false),
-            ([4095, 4093, 4097], "gemm_wgmma_256x256_sn", true),
+            ([1000, 700, 513], "wgmma_bf16_64x128x64_ldg_nn", false),
+            ([511, 509, 513], "wgmma_bf16_64x64x64_ldg_nn", false),
+            ([1000, 704, 512], "wgmma_bf16_64x128x64_nn", false),
+            ([4096, 4096, 4095], "wgmma_bf16_256x256x64_c2_ua16_nn", false),
+            ([4095, 4093, 4097], "wgmma_bf16_256x256x64_c2_ua16_nn", true),
             // Of sixteen classes there would be 32 tiles one below the other, and of eight there are 24.
-            ([6143, 6141, 4097], "gemm_wgmma_256x256_on", true),
-            ([4096, 4093, 4096], "gemm_wgmma_256x256_nn", true),
+            ([6143, 6141, 4097], "wgmma_bf16_256x256x64_c2_ua8_nn", true),
+            ([4096, 4093, 4096], "wgmma_bf16_256x256x64_c2_nn", true),
         ] {
             let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
             let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
@@ -717,25 +708,25 @@ mod tests {
     #[test]
     fn on_an_h200_tiles_are_as_large_as_what_is_drawn_wants() {
         for (size, tile) in [
-            (1000, "128x128"),
-            (1200, "128x128"),
-            (1280, "128x128"),
-            (1400, "256x192"),
-            (1536, "256x192"),
-            (1800, "256x256"),
-            (2000, "256x256"),
-            (2304, "256x192"),
-            (2400, "256x192"),
-            (2560, "256x256"),
-            (3000, "256x192"),
-            (3072, "256x192"),
-            (3328, "256x256"),
-            (4000, "256x256"),
-            (5000, "256x256"),
+            (1000, "128x128x64"),
+            (1200, "128x128x64"),
+            (1280, "128x128x64"),
+            (1400, "256x192x64_c2"),
+            (1536, "256x192x64_c2"),
+            (1800, "256x256x64_c2"),
+            (2000, "256x256x64_c2"),
+            (2304, "256x192x64_c2"),
+            (2400, "256x192x64_c2"),
+            (2560, "256x256x64_c2"),
+            (3000, "256x192x64_c2"),
+            (3072, "256x192x64_c2"),
+            (3328, "256x256x64_c2"),
+            (4000, "256x256x64_c2"),
+            (5000, "256x256x64_c2"),
         ] {
             let request = request([size; 3], DEFAULT_WORKSPACE_LIMIT);
             let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
-            assert_eq!(choice.entry.name(), format!("gemm_wgmma_{tile}_nn"), "{size}");
+            assert_eq!(choice.entry.name(), format!("wgmma_bf16_{tile}_nn"), "{size}");
         }
     }
 
@@ -747,20 +738,20 @@ mod tests {
         };
         // Hopper has faster ones than those of every device, whatever rows begin at.
         for shape in [[4096; 3], [4096, 4096, 4095], [1000, 700, 513]] {
-            assert!(auto(shape, &Target::H200).starts_with("gemm_wgmma_"), "{shape:?}");
+            assert_eq!(variant(auto(shape, &Target::H200)).family, Family::Wgmma, "{shape:?}");
         }
         for capability in [(8, 0), (8, 6), (8, 9), (10, 0), (12, 0)] {
             let target = Target { capability, ..Target::H200 };
             for (shape, kernel) in [
-                ([4096; 3], "gemm_mma_128x128"),
-                ([256; 3], "gemm_mma_64x64"),
+                ([4096; 3], "mma_bf16_128x128x32"),
+                ([256; 3], "mma_bf16_64x64x64"),
                 // Rows that begin anywhere are not copied in pieces.
-                ([4095, 4093, 4097], "gemm_mma_64x64"),
+                ([4095, 4093, 4097], "mma_bf16_64x64x64"),
             ] {
                 assert_eq!(auto(shape, &target), kernel, "{capability:?} {shape:?}");
             }
         }
-        assert_eq!(auto([64; 3], &Target::cpu(2)), "gemm_bf16_64");
+        assert_eq!(auto([64; 3], &Target::cpu(2)), "gemm_bf16_64x64x16");
     }
 
     #[test]
@@ -771,47 +762,52 @@ mod tests {
         };
         for shape in [[4096; 3], [512; 3]] {
             let name = auto(shape, Compute::Tf32, &Target::H200);
-            assert!(name.starts_with("gemm_wgmma_tf32_"), "{shape:?}: {name}");
+            let Variant { family, scheme, .. } = variant(name);
+            assert_eq!((family, scheme), (Family::Wgmma, Scheme::Tf32), "{shape:?}: {name}");
         }
         // An A along k whose rows begin anywhere is not copied.
         for (shape, kernel) in [
-            ([4096; 3], "gemm_wgmma_tf32_256x256_nn"),
-            ([4095, 4093, 4097], "gemm_wgmma_tf32_256x256_on"),
-            ([4096, 4096, 4100], "gemm_wgmma_tf32_256x256_nn"),
-            ([4100, 4100, 4100], "gemm_wgmma_tf32_256x256_nn"),
-            ([3072, 3072, 3072], "gemm_wgmma_tf32_192x256_nn"),
-            ([1000, 700, 513], "gemm_wgmma_tf32_128x64_on"),
+            ([4096; 3], "wgmma_tf32_256x256x32_c2_nn"),
+            ([4095, 4093, 4097], "wgmma_tf32_256x256x32_c2_ua8_nn"),
+            ([4096, 4096, 4100], "wgmma_tf32_256x256x32_c2_nn"),
+            ([4100, 4100, 4100], "wgmma_tf32_256x256x32_c2_nn"),
+            ([3072, 3072, 3072], "wgmma_tf32_192x256x32_c2_nn"),
+            ([1000, 700, 513], "wgmma_tf32_128x64x32_ua8_nn"),
         ] {
             assert_eq!(auto(shape, Compute::Tf32, &Target::H200), kernel, "{shape:?}");
         }
         for capability in [(8, 0), (8, 6), (8, 9), (10, 0), (12, 0)] {
             let target = Target { capability, ..Target::H200 };
             for (shape, kernel) in [
-                ([4096; 3], "gemm_mma_tf32_128x128"),
-                ([512; 3], "gemm_mma_tf32_64x64"),
+                ([4096; 3], "mma_tf32_128x128x32"),
+                ([512; 3], "mma_tf32_64x64x32"),
                 // Rows that begin anywhere are not copied in pieces.
-                ([4095, 4093, 4097], "gemm_mma_tf32_64x64"),
+                ([4095, 4093, 4097], "mma_tf32_64x64x32"),
             ] {
                 let name = auto(shape, Compute::Tf32, &target);
                 assert_eq!(name, kernel, "{capability:?} {shape:?}");
                 let native = auto(shape, Compute::Native, &target);
-                assert!(!native.contains("tf32"), "{capability:?} {shape:?}: {native}");
+                assert_ne!(
+                    variant(native).scheme,
+                    Scheme::Tf32,
+                    "{capability:?} {shape:?}: {native}"
+                );
             }
         }
-        assert_eq!(auto([512; 3], Compute::Tf32, &Target::cpu(2)), "gemm_128");
+        assert_eq!(auto([512; 3], Compute::Tf32, &Target::cpu(2)), "gemm_f32_128x128x8");
     }
 
     #[test]
     fn k_is_split_among_as_many_blocks_as_find_room() {
         let split = |name, shape| of(name, &request(shape, 1 << 20)).split_k;
         // Where there is one tile, as far as a cluster goes.
-        assert_eq!(split("gemm_tma_64_nn", [64, 64, 4096]), 8);
+        assert_eq!(split("tma_f32_64x64x64_nn", [64, 64, 4096]), 8);
         // Tiles of 128 x 128 elements split nothing.
-        assert_eq!(split("gemm_tma_128_nn", [128, 128, 4096]), 1);
-        assert_eq!(split("gemm_64", [64, 64, 4096]), 1);
+        assert_eq!(split("tma_f32_128x128x32_nn", [128, 128, 4096]), 1);
+        assert_eq!(split("gemm_f32_64x64x16", [64, 64, 4096]), 1);
         let asked = Request { split_k: Some(3), ..request([4096, 4096, 4096], 0) };
-        assert_eq!(of("gemm_tma_64_nn", &asked).split_k, 3);
-        assert_eq!(of("gemm_tma_128_nn", &asked).split_k, 1);
-        assert_eq!(of("gemm_128", &asked).ineligible, Some(Ineligible::Split));
+        assert_eq!(of("tma_f32_64x64x64_nn", &asked).split_k, 3);
+        assert_eq!(of("tma_f32_128x128x32_nn", &asked).split_k, 1);
+        assert_eq!(of("gemm_f32_128x128x8", &asked).ineligible, Some(Ineligible::Split));
     }
 }

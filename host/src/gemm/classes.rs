@@ -11,18 +11,18 @@ pub(super) struct Class {
 }
 
 impl Class {
-    /// The class of a row below `CLASSES`. Where there is no such row, it is the first one alone, which nobody asks for.
-    pub(super) fn new<const CLASSES: usize>(
-        class: usize,
+    /// The class of a row, of so many. Where there is no such row, it is the first one alone, which nobody asks for.
+    pub(super) fn new(
+        (class, classes): (usize, usize),
         count: usize,
         len: usize,
         pitch: usize,
     ) -> Self {
         let (start, rows) = match count.checked_sub(class) {
             None | Some(0) => (0, 1),
-            Some(rows) => (class * pitch, rows.div_ceil(CLASSES)),
+            Some(rows) => (class * pitch, rows.div_ceil(classes)),
         };
-        let shift = start % CLASSES;
+        let shift = start % classes;
         Class { start: start - shift, rows, len: len + shift }
     }
 }

@@ -6,18 +6,18 @@ use gpu::{
     kernels::gemm_sliced::widths::wide_across,
     problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS},
 };
-use simt::{LaunchConfig, Limits, Taken};
+use simt::{LaunchConfig, Limits};
 
 use super::{
     Activation, Batch, BatchMut, Bias, Choice, Gemm, Output, Request, Scalar, Target,
     recent::choose_again,
-    scalar::{self, Kernel, Text},
+    scalar::{self, Kernel},
     tensor::{self, TensorOperands},
 };
 use crate::{
     buffer::{BufferView, Pod, Written},
     error::{Error, Result},
-    launch::Stream,
+    launch::{Named, Stream},
     matrix::{MatrixView, MatrixViewMut},
     product::{self, Shape},
 };
@@ -67,7 +67,7 @@ pub(super) fn batch_of_borrows<T: Scalar<O>, O: Output>(
 ) -> Result<Choice> {
     let operands = check(gemm, stream, a, b, c)?;
     let (kernel, choice) = choose(gemm, stream, &operands)?;
-    launch(gemm, stream, &kernel, &choice, operands)?;
+    launch(gemm, stream, kernel, &choice, operands)?;
     Ok(choice)
 }
 
@@ -96,7 +96,7 @@ pub(super) fn array<T: Scalar<O>, O: Output>(
     ready
         .into_iter()
         .map(|(kernel, choice, operands)| {
-            launch(gemm, stream, &kernel, &choice, operands)?;
+            launch(gemm, stream, kernel, &choice, operands)?;
             Ok(choice)
         })
         .collect()
@@ -116,7 +116,7 @@ fn choose<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
     operands: &Operands<T, O>,
-) -> Result<(Kernel<T, O>, Choice)> {
+) -> Result<(Kernel, Choice)> {
     let Operands { shape, count, a, b, c, .. } = operands;
     let strides = [a.strides, b.strides, c.strides];
     let request = Request {
@@ -129,7 +129,7 @@ fn choose<T: Scalar<O>, O: Output>(
         plain: gemm.is_plain(),
         workspace_limit: gemm.most_workspace(),
     };
-    choose_again(&request, &Target::of(stream.device()), gemm.kernel)
+    choose_again::<T, O>(&request, &Target::of(stream.device()), gemm.kernel)
 }
 
 /// Does each of its matrices begin at a multiple of sixteen bytes?
@@ -265,7 +265,7 @@ pub struct Launch {
 /// [`launch`] goes by.
 pub(super) fn launches<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
-    kernel: &Kernel<T, O>,
+    kernel: Kernel,
     choice: &Choice,
     request: &Request,
     on @ (limits, _): (&Limits, u32),
@@ -275,8 +275,8 @@ pub(super) fn launches<T: Scalar<O>, O: Output>(
     let Some(work) = Work::new(gemm, kernel, choice, given.shape, given.batch)? else {
         return Ok(Vec::new());
     };
-    let kernel = &work.kernel;
-    if let Text::Lesson = kernel.text {
+    let kernel = work.kernel;
+    if kernel.product.is_lesson() {
         let launches = product::launches(kernel.entry, given.shape, limits)?;
         let name = kernel.entry.name();
         return Ok(launches
@@ -286,21 +286,21 @@ pub(super) fn launches<T: Scalar<O>, O: Output>(
     }
     let mut launches = Vec::new();
     for panel in panels(kernel, given.shape, given.batch, work.split_k, on) {
-        let Text::Tensor(product) = kernel.text else {
+        if !kernel.product.is_particular() {
             launches.push(Launch { kernel: kernel.entry.name(), config: panel.config });
             continue;
-        };
+        }
         let (sizes, way) = ([panel.rows, given.shape.n(), work.k], choice.orientation);
         let on = (limits, panel.config);
-        let of_panel = tensor::launches(product, way, &given, sizes, panel.products, on)?;
+        let of_panel = tensor::launches(kernel, way, &given, sizes, panel.products, on)?;
         launches.extend(of_panel.into_iter().map(|(kernel, config)| Launch { kernel, config }));
     }
     Ok(launches)
 }
 
 /// What there is to do of a product, whatever its operands.
-pub(super) struct Work<T: Taken, O: Taken> {
-    pub kernel: Kernel<T, O>,
+pub(super) struct Work {
+    pub kernel: Kernel,
     /// The factor as it is computed with: what is zero then adds nothing.
     alpha: f64,
     beta: f64,
@@ -309,11 +309,11 @@ pub(super) struct Work<T: Taken, O: Taken> {
     pub split_k: u32,
 }
 
-impl<T: Scalar<O>, O: Output> Work<T, O> {
+impl Work {
     /// `None` where C stays as it is.
-    pub(super) fn new(
+    pub(super) fn new<T: Scalar<O>, O: Output>(
         gemm: &Gemm<T, O>,
-        kernel: &Kernel<T, O>,
+        kernel: Kernel,
         choice: &Choice,
         shape: Shape,
         count: usize,
@@ -326,9 +326,9 @@ impl<T: Scalar<O>, O: Output> Work<T, O> {
             return Ok(None);
         }
         // Where nothing is multiplied there is nothing to copy boxes of.
-        let kernel = match kernel.text {
-            Text::Tensor(_) if k == 0 => scalar::general()?,
-            _ => *kernel,
+        let kernel = match kernel.product.is_particular() && k == 0 {
+            true => scalar::general::<T, O>()?,
+            false => kernel,
         };
         let split_k = if k == 0 { 1 } else { choice.split_k };
         Ok(Some(Work { kernel, alpha, beta, k, split_k }))
@@ -347,28 +347,22 @@ pub(super) struct Panel {
 }
 
 /// A grid has so many rows of blocks and so many layers: a taller product, a larger batch takes several launches.
-pub(super) fn panels<T: Taken, O: Taken>(
-    kernel: &Kernel<T, O>,
+pub(super) fn panels(
+    Kernel { entry, product }: Kernel,
     shape: Shape,
     count: usize,
     split_k: u32,
     (limits, multiprocessors): (&Limits, u32),
 ) -> impl Iterator<Item = Panel> {
-    let (tile, block) = (kernel.tile.map(|size| size as usize), kernel.block);
-    let declared = kernel.entry.declaration().dynamic_shared.unwrap_or(0);
-    let copies_boxes = matches!(kernel.text, Text::Tensor(_));
-    let (walkers, narrow) = match kernel.text {
-        Text::Tensor(product) => (product.walkers, product.narrow.map(|cols| cols as usize)),
-        _ => (None, None),
-    };
+    let (tile, block) = (product.tile().map(|size| size as usize), product.block);
+    let declared = entry.declaration().dynamic_shared.unwrap_or(0);
+    let copies_boxes = product.is_particular();
+    let (walkers, narrow) = (product.sharing(), product.narrow.map(|cols| cols as usize));
     let most_rows = match walkers {
         Some(_) => shape.m(),
         None => (limits.grid[1] as usize).saturating_mul(tile[0]),
     };
-    let tiles_down = move |rows: usize| match kernel.text {
-        Text::Tensor(product) => product.tiles_down(rows),
-        _ => rows.div_ceil(tile[0]),
-    };
+    let tiles_down = move |rows: usize| product.tiles_down(rows);
     let most_products = match walkers {
         // Tiles of all products are counted by 32 bits.
         Some(_) => {
@@ -379,7 +373,7 @@ pub(super) fn panels<T: Taken, O: Taken>(
         None => limits.grid[2] as usize / split_k as usize,
     };
     // Blocks that a multiprocessor has at a time.
-    let together = kernel.entry.declaration().min_blocks.unwrap_or(1);
+    let together = entry.declaration().min_blocks.unwrap_or(1);
     (0..count).step_by(most_products).flat_map(move |first_product| {
         (0..shape.m()).step_by(most_rows).map(move |first_row| {
             let products = most_products.min(count - first_product);
@@ -415,7 +409,7 @@ pub(super) fn panels<T: Taken, O: Taken>(
                 false => declared,
             };
             let cluster = [walkers.unwrap_or(1), 1, split_k];
-            let constants = kernel.entry.constants();
+            let constants = entry.constants;
             let config = LaunchConfig { grid, block, dynamic_shared, cluster, constants };
             Panel { first_row, rows, first_product, products, wide, config }
         })
@@ -426,7 +420,7 @@ pub(super) fn panels<T: Taken, O: Taken>(
 fn launch<T: Scalar<O>, O: Output>(
     gemm: &Gemm<T, O>,
     stream: &Stream,
-    kernel: &Kernel<T, O>,
+    kernel: Kernel,
     choice: &Choice,
     operands: Operands<T, O>,
 ) -> Result<()> {
@@ -438,8 +432,15 @@ fn launch<T: Scalar<O>, O: Output>(
     else {
         return Ok(());
     };
-    if let Text::Lesson = kernel.text {
-        return T::lesson(stream, kernel.entry, shape, a.elements, b.elements, c.elements);
+    if kernel.product.is_lesson() {
+        return product::multiply_written(
+            stream,
+            kernel.entry,
+            shape,
+            a.elements,
+            b.elements,
+            c.elements,
+        );
     }
     let no_bias = stream.device().uninit(0)?;
     let (bias_kind, bias_elements) = match bias {
@@ -476,7 +477,7 @@ fn launch<T: Scalar<O>, O: Output>(
 
     let strides = [(a.step, a.strides), (b.step, b.strides)];
     let on = (&stream.device().limits(), stream.device().multiprocessors());
-    for panel in panels(&kernel, shape, count, split_k, on) {
+    for panel in panels(kernel, shape, count, split_k, on) {
         let Panel { first_row: row, rows, first_product: first, products, wide, config } = panel;
         let (m, wide) = (rows as u32, wide as u64);
         let problem = Problem { m, products: products as u32, wide, ..problem };
@@ -496,11 +497,19 @@ fn launch<T: Scalar<O>, O: Output>(
         //    is waited for.
         // (Of matrices that are copied as boxes, those keep inside them.)
         unsafe {
-            match kernel.text {
-                Text::General(general) => {
-                    stream.launch(general.kernel, &config, (&problem, a, b, c, bias))?;
+            match kernel.product.is_particular() {
+                false => {
+                    let (mut problem, mut a, mut b, mut c, mut bias) = (problem, a, b, c, bias);
+                    let arguments: &mut [(_, &mut dyn Named)] = &mut [
+                        ("problem", &mut problem),
+                        ("a", &mut a),
+                        ("b", &mut b),
+                        ("c", &mut c),
+                        ("bias", &mut bias),
+                    ];
+                    stream.launch_named(kernel.entry.kernel, &config, arguments)?;
                 }
-                Text::Tensor(product) => {
+                true => {
                     let operands = TensorOperands {
                         problem: &problem,
                         products,
@@ -511,9 +520,8 @@ fn launch<T: Scalar<O>, O: Output>(
                         c,
                         bias,
                     };
-                    tensor::launch(stream, product, &config, operands)?;
+                    tensor::launch(stream, kernel, &config, operands)?;
                 }
-                Text::Lesson => {}
             }
         }
     }
@@ -567,23 +575,30 @@ mod tests {
     #[test]
     fn what_would_be_launched_is_known_before() {
         let one = [1; 3];
-        assert_eq!(planned("gemm_64", [100, 70, 5]), [("gemm_64", [2, 2, 1], one, 0)]);
+        assert_eq!(
+            planned("gemm_f32_64x64x16", [100, 70, 5]),
+            [("gemm_f32_64x64x16", [2, 2, 1], one, 0)]
+        );
         assert_eq!(planned("basic", [100, 70, 5]), [("basic", [5, 7, 1], one, 0)]);
         // More shared memory than half of what a multiprocessor has, where there is one for each block.
-        let cluster = ("gemm_tma_64_nn", [8, 8, 2], [1, 1, 2], 116 << 10);
-        assert_eq!(planned("gemm_tma_64_nn", [512, 512, 512]), [cluster]);
+        let cluster = ("tma_f32_64x64x64_nn", [8, 8, 2], [1, 1, 2], 116 << 10);
+        assert_eq!(planned("tma_f32_64x64x64_nn", [512, 512, 512]), [cluster]);
         // A's rows of 51 elements, and B's of 70, are copied before.
-        let copies = [("pad_rows", [1, 13, 1], one, 0), ("pad_rows", [1, 7, 1], one, 0)];
+        let copies = [("pack_rows", [1, 13, 1], one, 0), ("pack_rows", [1, 7, 1], one, 0)];
         let [a, b] = copies;
-        let product = ("gemm_tma_128_nn", [1, 1, 1], one, 116 << 10);
-        assert_eq!(planned("gemm_tma_128_nn", [100, 70, 51]), [a, b, product]);
+        let product = ("tma_f32_128x128x32_nn", [1, 1, 1], one, 116 << 10);
+        assert_eq!(planned("tma_f32_128x128x32_nn", [100, 70, 51]), [a, b, product]);
         // Rows of blocks are 65535 at most.
-        let rows =
-            |m: u64| planned("gemm_32", [m, 8, 8]).iter().map(|one| one.1[1]).collect::<Vec<_>>();
+        let rows = |m: u64| {
+            planned("gemm_f32_32x32x8", [m, 8, 8]).iter().map(|one| one.1[1]).collect::<Vec<_>>()
+        };
         assert_eq!(rows(65535 * 32 + 1), [65535, 1]);
         // Where nothing is multiplied there is nothing to copy, and where C is empty nothing to do.
-        assert_eq!(planned("gemm_tma_64_nn", [30, 30, 0]), [("gemm_32", one, one, 0)]);
-        assert_eq!(planned("gemm_tma_64_nn", [0, 30, 30]), []);
+        assert_eq!(
+            planned("tma_f32_64x64x64_nn", [30, 30, 0]),
+            [("gemm_f32_32x32x8", one, one, 0)]
+        );
+        assert_eq!(planned("tma_f32_64x64x64_nn", [0, 30, 30]), []);
         let stays = Gemm::<f32>::new().alpha(0.0).beta(1.0);
         let request = Request::dense(Shape::new(30, 30, 30).unwrap());
         let (_, launches) = stays.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
@@ -602,11 +617,11 @@ mod tests {
         };
         let one = [1; 3];
         // Three blocks a multiprocessor: 396 would need three rounds, and so do 342.
-        let small = "gemm_wgmma_64x64_nn";
+        let small = "wgmma_bf16_64x64x64_nn";
         assert_eq!(planned(small, 1024, [64, 64, 64], 1), [([342, 1, 1], one)]);
         assert_eq!(planned(small, 10, [64, 104, 256], 3), [([20, 1, 3], [1, 1, 3])]);
         // Two blocks have a tile, and do not split k.
-        let large = "gemm_wgmma_256x256_nn";
+        let large = "wgmma_bf16_256x256x64_c2_nn";
         assert_eq!(planned(large, 5, [512, 512, 64], 3), [([40, 1, 1], [2, 1, 1])]);
         assert_eq!(planned(large, 40, [512, 512, 64], 1), [([108, 1, 1], [2, 1, 1])]);
     }

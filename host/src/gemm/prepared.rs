@@ -1,6 +1,6 @@
 //! Matrices that are cut into slices once, for any number of products.
 
-use gpu::kernels::gemm_sliced::{halves::cut_f16x2, slices::cut_bf16x3};
+use gpu::kernels::gemm_sliced::{halves::split_f16x2, slices::split_bf16x3};
 use simt::F16;
 
 use super::{Compute, sliced::Planes};
@@ -82,8 +82,8 @@ impl<'a> PreparedMatrix<'a, f32> {
     ) -> Result<Self> {
         let slices = match compute {
             Compute::Native | Compute::Tf32 => None,
-            Compute::Fp32Bf16x6 => Planes::cut(stream, &cut_bf16x3, matrix)?.map(Prepared::Bf16),
-            Compute::Fp32F16x3 => Planes::cut(stream, &cut_f16x2, matrix)?.map(Prepared::F16),
+            Compute::Fp32Bf16x6 => Planes::cut(stream, &split_bf16x3, matrix)?.map(Prepared::Bf16),
+            Compute::Fp32F16x3 => Planes::cut(stream, &split_f16x2, matrix)?.map(Prepared::F16),
         };
         Ok(PreparedMatrix { matrix, slices })
     }

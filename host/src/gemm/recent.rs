@@ -32,18 +32,18 @@ pub(super) fn choose_again<T: Scalar<O>, O: Output>(
     request: &Request,
     target: &Target,
     name: Option<&'static str>,
-) -> Result<(Kernel<T, O>, Choice)> {
+) -> Result<(Kernel, Choice)> {
     let asked = (T::NAME, *request, *target, name);
     let known = CHOSEN.with_borrow(|recent| {
         let mut choices = recent.choices.iter().flatten();
         choices.find(|(other, _)| *other == asked).map(|(_, choice)| *choice)
     });
     if let Some(choice) = known
-        && let Some(kernel) = T::kernel(choice.entry)
+        && let Some(product) = &choice.entry.product
     {
-        return Ok((kernel, choice));
+        return Ok((Kernel { entry: choice.entry, product }, choice));
     }
-    let (kernel, choice) = choose_kernel(request, target, name)?;
+    let (kernel, choice) = choose_kernel::<T, O>(request, target, name)?;
     CHOSEN.with_borrow_mut(|recent| {
         recent.choices[recent.next] = Some((asked, choice));
         recent.next = (recent.next + 1) % RECENT;
@@ -75,9 +75,11 @@ mod tests {
         // Another type is another question, and an error is one each time.
         let request = Request::dense(Shape::new(64, 256, 64).unwrap());
         let (kernel, _) = choose_again::<f64, f64>(&request, &target, None).unwrap();
-        assert_eq!(kernel.entry.name(), "gemm_f64_64");
+        assert_eq!(kernel.entry.name(), "gemm_f64_64x64x16");
         for _ in 0..2 {
-            assert!(choose_again::<f64, f64>(&request, &target, Some("gemm_64")).is_err());
+            assert!(
+                choose_again::<f64, f64>(&request, &target, Some("gemm_f32_64x64x16")).is_err()
+            );
         }
     }
 }

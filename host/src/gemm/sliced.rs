@@ -7,16 +7,15 @@
 use gpu::{
     kernels::gemm_sliced::{self, halves, slices, slices::plane_pitch},
     problem::{Matrices, Problem},
-    registry::{CutParams, SlicedParams},
 };
-use simt::{Bf16, F16, Kernel, LaunchConfig, device::BoxShape};
+use simt::{AnyKernel, Bf16, F16, LaunchConfig, device::BoxShape};
 
 use super::{choice::Target, scalar::Output, tensor::Sides};
 use crate::{
     boxes::{BoxElement, Boxes},
     buffer::{Buffer, BufferView, Pod, Written},
     error::{Error, Result},
-    launch::{Bits, Stream},
+    launch::{Named, Stream},
     matrix::MatrixView,
 };
 
@@ -121,6 +120,19 @@ pub(super) struct Uncut<'a, T, S: Slice = Bf16> {
     pub(super) planes: Option<&'a Planes<S>>,
 }
 
+impl<'a, T, S: Slice> Uncut<'a, T, S> {
+    /// Both operands, with what was cut of them before.
+    pub(super) fn of(
+        ([a, b], [of_a, of_b], [step_a, step_b]): ([BufferView<'a, T>; 2], [Sides; 2], [usize; 2]),
+        [planes_a, planes_b]: [Option<&'a Planes<S>>; 2],
+    ) -> [Self; 2] {
+        [
+            Uncut { elements: a, sides: of_a, step: step_a, planes: planes_a },
+            Uncut { elements: b, sides: of_b, step: step_b, planes: planes_b },
+        ]
+    }
+}
+
 /// A matrix that has been cut.
 #[derive(Debug)]
 pub(super) struct Planes<S: Slice = Bf16> {
@@ -137,7 +149,7 @@ impl<S: Slice> Planes<S> {
     /// [`Error::Argument`] for a matrix that lies neither row by row nor column by column; those of the launch.
     pub(super) fn cut<T: Pod>(
         stream: &Stream,
-        cut: &Kernel<CutParams<T, S>>,
+        cut: &dyn AnyKernel,
         matrix: MatrixView<T>,
     ) -> Result<Option<Self>> {
         let (size, strides) = ((matrix.rows(), matrix.cols()), matrix.strides());
@@ -172,22 +184,42 @@ impl<S: Slice> Planes<S> {
             step: 0,
         };
         let nothing = Matrices { patches: 0, ..source };
+        let to = [
+            planes.view_mut(..)?.into(),
+            no_planes.view_mut(..)?.into(),
+            ranges.view_mut(..)?.into(),
+            no_ranges.view_mut(..)?.into(),
+        ];
         // SAFETY: it reads what the matrix has, and writes its planes and ranges, each element by a thread of its own.
-        unsafe {
-            let arguments = (
-                &source,
-                &nothing,
-                elements,
-                elements,
-                planes.view_mut(..)?,
-                no_planes.view_mut(..)?,
-                ranges.view_mut(..)?,
-                no_ranges.view_mut(..)?,
-            );
-            stream.launch(cut, &config, arguments)?;
-        }
+        unsafe { begin(stream, cut, &config, [source, nothing], [elements; 2], to)? };
         Ok(Some(Planes { planes, ranges, lines: (rows, cols) }))
     }
+}
+
+/// Launches a kernel that cuts A and B, as these say, to A's and B's planes, and A's and B's ranges.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+unsafe fn begin<T: Pod, S: Slice>(
+    stream: &Stream,
+    cut: &dyn AnyKernel,
+    config: &LaunchConfig,
+    [mut of_a, mut of_b]: [Matrices; 2],
+    [mut a, mut b]: [BufferView<T>; 2],
+    [mut planes_a, mut planes_b, mut ranges_a, mut ranges_b]: [Written<S>; 4],
+) -> Result<()> {
+    let arguments: &mut [(_, &mut dyn Named)] = &mut [
+        ("of_a", &mut of_a),
+        ("of_b", &mut of_b),
+        ("a", &mut a),
+        ("b", &mut b),
+        ("planes_a", &mut planes_a),
+        ("planes_b", &mut planes_b),
+        ("patches_a", &mut ranges_a),
+        ("patches_b", &mut ranges_b),
+    ];
+    // SAFETY: the caller's.
+    unsafe { stream.launch_named(cut, config, arguments) }
 }
 
 /// What a product of slices is given of A, or of B.
@@ -218,7 +250,7 @@ impl<'a, S: Slice> Slices<'a, S> {
 /// Those of the launch, and of `multiply`.
 pub(super) fn with_slices<T: Output, S: Slice, R>(
     stream: &Stream,
-    cut: &Kernel<CutParams<T::As, S>>,
+    cut: &dyn AnyKernel,
     products: usize,
     operands: &[Uncut<T, S>; 2],
     multiply: impl FnOnce([Slices<S>; 2]) -> Result<R>,
@@ -257,11 +289,9 @@ pub(super) fn with_slices<T: Output, S: Slice, R>(
             let planes_b = to_b.into_part(starts[1], lens[1])?;
             let ranges_a = of_a.into_part(starts[2], lens[2])?;
             let ranges_b = of_b.into_part(starts[3], lens[3])?;
-            let [of_a, of_b] = &sources;
-            let (a, b) = (Bits(a), Bits(b));
-            let arguments = (of_a, of_b, a, b, planes_a, planes_b, ranges_a, ranges_b);
+            let to = [planes_a, planes_b, ranges_a, ranges_b];
             // SAFETY: it reads what the operands have, and writes planes and ranges, each element by a thread of its own.
-            unsafe { stream.launch(cut, &config, arguments)? };
+            unsafe { begin(stream, cut, &config, sources, [a, b], to)? };
         }
         let part = |part: usize| workspace.view(starts[part]..starts[part] + lens[part]);
         let slices = |operand: usize| -> Result<Slices<S>> {
@@ -279,32 +309,39 @@ pub(super) fn with_slices<T: Output, S: Slice, R>(
     })
 }
 
-/// What cuts, and what multiplies slices.
-pub(super) type Kernels<'k, T, O, S> =
-    (&'k Kernel<CutParams<T, S>>, &'k Kernel<SlicedParams<T, O, S>>);
-
-/// Cuts A and B of so many products, and launches the kernel that multiplies slices.
+/// Cuts A and B of so many products by the first kernel, and launches the second, which multiplies slices.
 ///
 /// # Safety
 /// As for [`Stream::launch`].
 pub(super) unsafe fn launch<T: Output, O: Output, S: Slice>(
     stream: &Stream,
-    (cut, kernel): Kernels<T::As, O::As, S>,
+    (cut, kernel): (&dyn AnyKernel, &dyn AnyKernel),
     config: &LaunchConfig,
     (problem, products): (&Problem, usize),
     operands: [Uncut<T, S>; 2],
-    (c, bias): (Written<O>, BufferView<O>),
+    (mut c, mut bias): (Written<O>, BufferView<O>),
 ) -> Result<()> {
-    let [a, b] = operands.each_ref().map(|operand| operand.elements);
+    let [mut a, mut b] = operands.each_ref().map(|operand| operand.elements);
     with_slices(stream, cut, products, &operands, |[of_a, of_b]| {
-        let (planes_a, planes_b) = (of_a.boxes()?, of_b.boxes()?);
-        let ranges = [of_a.ranges, of_b.ranges];
+        let (mut problem, mut planes) = (*problem, [of_a.boxes()?, of_b.boxes()?]);
+        let mut ranges = [of_a.ranges, of_b.ranges];
         stream.with_board(|board| {
-            let [ranges_a, ranges_b] = ranges;
-            let (a, b, c, bias) = (Bits(a), Bits(b), Bits(c), Bits(bias));
-            let arguments = (problem, planes_a, planes_b, a, b, ranges_a, ranges_b, c, bias, board);
+            let ([planes_a, planes_b], [ranges_a, ranges_b]) = (&mut planes, &mut ranges);
+            let mut board = Written::from(board.view_mut(..)?);
+            let arguments: &mut [(_, &mut dyn Named)] = &mut [
+                ("problem", &mut problem),
+                ("a", planes_a),
+                ("b", planes_b),
+                ("a_itself", &mut a),
+                ("b_itself", &mut b),
+                ("patches_a", ranges_a),
+                ("patches_b", ranges_b),
+                ("c", &mut c),
+                ("bias", &mut bias),
+                ("board", &mut board),
+            ];
             // SAFETY: the caller's; and planes and ranges are of the operands' size.
-            unsafe { stream.launch(kernel, config, arguments) }
+            unsafe { stream.launch_named(kernel, config, arguments) }
         })
     })
 }

@@ -10,41 +10,40 @@
 //! | k | k | with a copy of B turned over; or exchanged, and of A: of the smaller one | `nn` |
 //! | m | n | as it is, or exchanged: so that C lies along the kernel's columns | `tn` |
 //!
-//! A kernel `on` is an `nn` whose A's rows begin anywhere, without a copy, if the first begins at a multiple of sixteen bytes. So is `sn`,
-//! which copies these rows by whole sectors, but wants sixteen times as many of them for a tile as there are in one.
+//! An `nn` with unaligned A (`ua4`, `ua8`) takes rows of A that begin anywhere, without a copy, if the first begins at a multiple of
+//! sixteen bytes. So does `ua16`, which copies these rows by whole sectors, but wants sixteen times as many of them for a tile as there
+//! are in one.
 //!
-//! That is of f32. Kernels that round it to tf32 are all `nn` or `on`, and what lies as `tn` is put before them with a copy of A or B
+//! That is of f32. Kernels that round it to tf32 are all `nn`, and what lies as `tn` is put before them with a copy of A or B
 //! turned over. Tensor cores read bf16 and f16 either way, so there are four kernels, `nn`, `nt`, `tn` and `tt`, and each takes
 //! what lies its way, or a copy of it whose rows begin at multiples of sixteen bytes; or gathers it, wherever rows begin. Those
 //! with tiles of 64 x 16 take few rows, too: exchanged, these are columns, and `nn` is `tt`.
 
 use gpu::{
     kernels::{
-        gemm::pad::{PAD_BYTES, PAD_ROWS},
+        gemm::pad::{
+            PAD_BYTES, PAD_ROWS, pack_rows, pack_rows_u16, transpose_rows, transpose_rows_u16,
+        },
         gemm_sliced::widths::wide_across,
         gemm_wgmma::beside,
-        gemm_wgmma_tf32,
     },
     problem::{Matrices, Problem},
-    registry::{ClassesParams, Speed, TensorKernel, TensorProduct},
+    registry::{Access, Product, Scheme, Speed},
 };
-use simt::{
-    Bf16, F16, Kernel, LaunchConfig, Limits, Taken,
-    device::{BoxShape, In, Out},
-};
+use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
 
 use super::{
     choice::{self, Request, Target},
     classes::Class,
     prepared::Prepared,
-    scalar::{Output, Scalar},
+    scalar::{self, Output, Scalar},
     sliced::{self, Uncut},
 };
 use crate::{
-    boxes::{BoxElement, Boxes, Rounded, all},
+    boxes::{BoxElement, Boxes},
     buffer::{BufferView, BufferViewMut, Written},
     error::{Error, Result},
-    launch::{Bits, Stream},
+    launch::{Named, Stream},
 };
 
 /// Blocks of a cluster that every device allows which has clusters.
@@ -77,16 +76,13 @@ const COPY_US: f64 = 5.0;
 /// See [`PARTS_US`].
 const COPY_BYTE_US: f64 = 1e-6;
 
-/// A kernel that copies an operand: rows, columns, pitch and step before and behind, from, to.
-pub type CopyKernel<T> = Kernel<(u32, u32, u64, u64, u64, u64, In<T>, Out<T>)>;
-
 /// Bytes of a line of the second-level cache. A box has rows of as many: of one that begins within a line, each takes two, and
 /// a product of 4095 x 4093 x 4097 a third longer.
 const LINE: usize = 128;
 
 /// Elements at whose multiples rows and matrices begin: sixteen bytes.
-const fn unit<T>() -> usize {
-    16 / size_of::<T>()
+fn unit(product: &Product) -> usize {
+    16 / product.variant.operands.bytes()
 }
 
 /// How a product is put before a kernel, so that its operands lie the way the kernel reads them. [`orientation`] alone makes
@@ -115,8 +111,8 @@ impl Orientation {
 }
 
 /// Is its tile for few columns, and by an exchange for few rows? Narrower than a stage is deep, of tensor cores.
-pub(super) fn is_narrow<T: Taken, O: Taken>(product: &TensorProduct<T, O>) -> bool {
-    product.is_one_of_four && product.tile[1] < product.steps
+pub(super) fn is_narrow(product: &Product) -> bool {
+    product.has_all_layouts && product.tile()[1] < product.variant.tile[2]
 }
 
 /// The way with the least to copy; of those that copy as much, one in which C has few columns, if the tile is for such; or one
@@ -124,16 +120,18 @@ pub(super) fn is_narrow<T: Taken, O: Taken>(product: &TensorProduct<T, O>) -> bo
 ///
 /// # Errors
 /// The operand that lies along neither side that would do, and along which it should: `A` or `B`, `k`, `m` or `n`.
-pub(super) fn orientation<T: Taken, O: Taken>(
-    product: &TensorProduct<T, O>,
+pub(super) fn orientation(
+    product: &Product,
     request: &Request,
 ) -> std::result::Result<Orientation, (&'static str, &'static str)> {
     // A is read along m by kernels that take what an exchange does not change: nothing is turned over for these. And where
     // there is a kernel for every way, nothing is done for any.
-    let one_of_four = product.is_one_of_four;
-    let turns = match product.along_k[0] && !one_of_four {
+    let one_of_four = product.has_all_layouts;
+    let turns = match product.variant.k_major()[0] && !one_of_four {
         // Tensor cores pay for a copy of A, too: it is small beside what else there would be.
-        true if product.kernel.is_tf32() => &[[false; 2], [false, true], [true, false]][..],
+        true if product.variant.scheme == Scheme::Tf32 => {
+            &[[false; 2], [false, true], [true, false]][..]
+        }
         true => &[[false; 2], [false, true]],
         false => &[[false; 2]],
     };
@@ -156,14 +154,12 @@ pub(super) fn orientation<T: Taken, O: Taken>(
             continue;
         }
         let copied = sides.iter().zip(given.aligned).map(|(sides, aligned)| {
-            if product.kernel.is_sliced() {
-                let matrices = request.batch;
-                return match product.kernel.is_f16x3() {
-                    true => sliced::workspace_bytes::<F16>(sides, matrices),
-                    false => sliced::workspace_bytes::<Bf16>(sides, matrices),
-                };
+            let bytes = product.variant.operands.bytes() as u64;
+            match product.variant.scheme {
+                Scheme::F16x3 => sliced::workspace_bytes::<F16>(sides, request.batch),
+                Scheme::Bf16x6 => sliced::workspace_bytes::<Bf16>(sides, request.batch),
+                _ => (sides.copied(request.batch, aligned) as u64).saturating_mul(bytes),
             }
-            (sides.copied(request.batch, aligned) as u64).saturating_mul(size_of::<T>() as u64)
         });
         let (copied, copies) = copied.fold((0, 0), |(all, copies), copied: u64| {
             (copied.saturating_add(all), copies + u32::from(copied > 0))
@@ -223,22 +219,28 @@ impl Sides {
         count <= 1 || pitch >= self.inner.1
     }
 
-    /// The launch that makes a copy of so many matrices of `T`, of so many elements of each row.
-    fn copy<T: Scalar<O>, O: Output>(
+    /// The launch that makes a copy of so many matrices, of so many elements of each row.
+    fn copy(
         &self,
         matrices: usize,
         inner: usize,
         limits: &Limits,
-    ) -> Result<(&'static CopyKernel<T::Bits>, LaunchConfig)> {
-        let Some([pad_rows, turn_rows]) = T::copies() else {
-            let limit = format!("must lie as the kernel reads it: there is no copy of {}", T::NAME);
-            return Err(Error::argument(self.operand, "a matrix", limit));
+    ) -> Result<(&'static dyn AnyKernel, LaunchConfig)> {
+        let bytes = 16 / self.unit;
+        let [pack, transpose]: [&'static dyn AnyKernel; 2] = match bytes {
+            2 => [&pack_rows_u16, &transpose_rows_u16],
+            4 => [&pack_rows, &transpose_rows],
+            _ => {
+                let limit =
+                    "must lie as the kernel reads it: elements of eight bytes are not copied";
+                return Err(Error::argument(self.operand, "a matrix", limit));
+            }
         };
         let outer = self.outer.0;
         // Of a block, and of rows further ones after these.
         let (kernel, rows, cols, tile_rows, tile_cols) = match self.turned {
-            true => (turn_rows, inner, outer, 32, 32),
-            false => (pad_rows, outer, inner, PAD_ROWS, PAD_BYTES / size_of::<T>()),
+            true => (transpose, inner, outer, 32, 32),
+            false => (pack, outer, inner, PAD_ROWS, PAD_BYTES / bytes),
         };
         let limit = limits.grid[1] as usize;
         let grid = [cols.div_ceil(tile_cols), rows.div_ceil(tile_rows).min(limit), matrices];
@@ -267,8 +269,8 @@ impl Sides {
 }
 
 /// A and B as a kernel reads them.
-pub(super) fn sides<T: Taken, O: Taken>(
-    product: &TensorProduct<T, O>,
+pub(super) fn sides(
+    product: &Product,
     way: Orientation,
     [m, n, k]: [usize; 3],
     strides: [[usize; 2]; 2],
@@ -276,15 +278,15 @@ pub(super) fn sides<T: Taken, O: Taken>(
     // Named as in the request.
     let names = [("A", "m"), ("B", "n")];
     let [of_a, of_b] = if way.exchanged { [names[1], names[0]] } else { names };
-    let shapes = [product.a, product.b];
-    let shifted = [product.kernel.shifts_a(), false];
+    let (shapes, access) = (product.boxes, product.variant.access);
+    let shifted = [access.classes() > 1, false];
     let sides = |number: usize, (operand, side), turned, outer: (usize, usize), k_stride| {
-        let (inner, outer) = match product.along_k[number] {
+        let (inner, outer) = match product.variant.k_major()[number] {
             true => (("k", k, k_stride), outer),
             false => ((side, outer.0, outer.1), (k, k_stride)),
         };
         let (shape, shifted) = (shapes[number], shifted[number]);
-        let (gathered, unit) = (product.kernel.gathers(), unit::<T>());
+        let (gathered, unit) = (access == Access::Ldg, unit(product));
         Sides { operand, inner, outer, turned, shifted, gathered, unit, shape }
     };
     let [a, b] = strides;
@@ -293,11 +295,7 @@ pub(super) fn sides<T: Taken, O: Taken>(
 }
 
 /// Those of a request that has been put before the kernel in that way.
-fn sides_of<T: Taken, O: Taken>(
-    product: &TensorProduct<T, O>,
-    way: Orientation,
-    given: &Request,
-) -> [Sides; 2] {
+fn sides_of(product: &Product, way: Orientation, given: &Request) -> [Sides; 2] {
     let (shape, [a, b, _]) = (given.shape, given.strides);
     sides(product, way, [shape.m(), shape.n(), shape.k()], [a, b])
 }
@@ -310,8 +308,8 @@ pub(super) fn too_long(request: &Request) -> Option<usize> {
 
 /// Blocks that split k between them: as many as were asked for, or as give the shortest time; and that time, in
 /// microseconds, of a kernel of which these speeds were measured.
-pub(super) fn split_k<T: Taken, O: Taken>(
-    product: &TensorProduct<T, O>,
+pub(super) fn split_k(
+    product: &Product,
     way: Orientation,
     request: &Request,
     target: &Target,
@@ -326,17 +324,17 @@ pub(super) fn split_k<T: Taken, O: Taken>(
     let first = (1, f64::INFINITY);
     let (blocks, time) =
         timed.fold(first, |best, timed| if timed.1 < best.1 { timed } else { best });
-    let copies = match product.kernel.is_sliced() {
-        true if product.kernel.is_f16x3() => sliced::cut_us::<F16>(way.workspace_bytes()),
-        true => sliced::cut_us::<Bf16>(way.workspace_bytes()),
-        false => f64::from(way.copies) * COPY_US + way.workspace_bytes() as f64 * COPY_BYTE_US,
+    let copies = match product.variant.scheme {
+        Scheme::F16x3 => sliced::cut_us::<F16>(way.workspace_bytes()),
+        Scheme::Bf16x6 => sliced::cut_us::<Bf16>(way.workspace_bytes()),
+        _ => f64::from(way.copies) * COPY_US + way.workspace_bytes() as f64 * COPY_BYTE_US,
     };
     (blocks, time + copies)
 }
 
 /// The time of a product that has been put before the kernel, split so.
-fn time<T: Taken, O: Taken>(
-    product: &TensorProduct<T, O>,
+fn time(
+    product: &Product,
     way: Orientation,
     given: &Request,
     target: &Target,
@@ -344,16 +342,16 @@ fn time<T: Taken, O: Taken>(
     blocks: u32,
 ) -> f64 {
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
-    let ([rows, cols], shape) = (product.tile, given.shape);
+    let ([rows, cols], shape) = (product.tile(), given.shape);
     // Blocks that share a tile have a part of its rows each.
-    let sharing = product.walkers.unwrap_or(1);
+    let sharing = product.variant.cluster;
     let down = product.tiles_down(shape.m()) as f64;
     let tiles = down * tiles(shape.n(), cols) * given.batch as f64;
     let (tiles, rows) = (tiles * f64::from(sharing), rows / sharing);
     // A block takes whole stages; of rows that begin anywhere, with some steps before the first.
-    let shift = product.kernel.classes() - 1;
-    let steps = (shape.k() + shift).div_ceil(product.steps as usize).div_ceil(blocks as usize);
-    let steps = (steps * product.steps as usize) as f64;
+    let shift = product.variant.access.classes() - 1;
+    let steps = (shape.k() + shift).div_ceil(product.steps()).div_ceil(blocks as usize);
+    let steps = (steps * product.steps()) as f64;
     let of_one = 2.0 * f64::from(rows) * f64::from(cols) * steps;
     let multiprocessors = f64::from(target.multiprocessors);
     let each = tiles * f64::from(blocks) / multiprocessors;
@@ -368,8 +366,8 @@ fn time<T: Taken, O: Taken>(
         _ => 2.0 * each.ceil(),
     };
     let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
-    let read = size_of::<T>() as f64 * (m * k + k * n);
-    let bytes = (read + size_of::<O>() as f64 * m * n) * given.batch as f64;
+    let [of_ab, of_c] = [product.variant.operands, product.variant.c].map(|ty| ty.bytes() as f64);
+    let bytes = (of_ab * (m * k + k * n) + of_c * m * n) * given.batch as f64;
     let multiplied = choice::time(speed, of_one, on_the_fullest) * sectors(product, given);
     // In a round all draw at once, in the last one those that have a tile left.
     let (of_round, drawn) =
@@ -379,9 +377,9 @@ fn time<T: Taken, O: Taken>(
     let beside = |multiplied: f64, copied: f64, apart: f64| {
         multiplied.max(copied) + apart * multiplied.min(copied)
     };
-    let (parts, time) = match product.walkers {
-        None => (PARTS_US, beside(multiplied, bytes * BYTE_US, 0.0)),
-        Some(_) => {
+    let (parts, time) = match product.persistent {
+        false => (PARTS_US, beside(multiplied, bytes * BYTE_US, 0.0)),
+        true => {
             let written = on_the_fullest * f64::from(rows * cols) * ELEMENT_US / f64::from(blocks);
             let drawing = (MORE_THAN_SHARE * each).min(1.0);
             let streamed = bytes * STREAMED_BYTE_US / drawing;
@@ -395,24 +393,19 @@ fn time<T: Taken, O: Taken>(
 /// Microseconds in which a block draws one step of k of a tile from the second-level cache, by boxes, while all others do: how fast
 /// depends on where rows begin. Measured of kernels that are limited by it (docs/measurements.md, "What a multiprocessor draws"), of which
 /// a multiprocessor has so many tiles `each`: of one, by whole lines, their speed says it all.
-fn drawn_us<T: Taken, O: Taken>(
-    product: &TensorProduct<T, O>,
-    way: Orientation,
-    given: &Request,
-    each: f64,
-) -> f64 {
-    let ([rows, cols], kernel) = (product.tile, &product.kernel);
-    let Some(sharing) = product.walkers else { return 0.0 };
-    if kernel.gathers() || kernel.is_sliced() {
+fn drawn_us(product: &Product, way: Orientation, given: &Request, each: f64) -> f64 {
+    let ([rows, cols], variant) = (product.tile(), &product.variant);
+    let (sharing, element) = (variant.cluster, variant.operands.bytes());
+    if !product.persistent || variant.access == Access::Ldg || variant.scheme.is_split() {
         return 0.0;
     }
-    let of_class = [kernel.classes(), 1];
+    let of_class = [variant.access.classes(), 1];
     let sides = sides_of(product, way, given);
     let begins = sides.iter().zip(given.aligned).zip(of_class).map(
         |((sides, aligned), classes)| match sides.copied(given.batch, aligned) {
-            0 if !sides.outer.1.is_multiple_of(classes) => classes * size_of::<T>(),
-            0 => sides.outer.1 * size_of::<T>(),
-            _ => sides.padded_pitch() * size_of::<T>(),
+            0 if !sides.outer.1.is_multiple_of(classes) => classes * element,
+            0 => sides.outer.1 * element,
+            _ => sides.padded_pitch() * element,
         },
     );
     let us_of_byte = |begins: usize| match begins.trailing_zeros() {
@@ -423,51 +416,40 @@ fn drawn_us<T: Taken, O: Taken>(
         _ => 0.0,
     };
     // Blocks that share a tile copy a part of either operand each, and what is the same for all once.
-    let bytes = [rows, cols].map(|size| f64::from(size / sharing) * size_of::<T>() as f64);
+    let bytes = [rows, cols].map(|size| f64::from(size / sharing) * element as f64);
     begins.zip(bytes).map(|(begins, bytes)| us_of_byte(begins) * bytes).sum()
 }
 
 /// How much longer products take where A's classes of rows begin at odd multiples of sixteen bytes, in halves of sectors, though they are
 /// not limited by what they [draw](drawn_us). Measured of 4095 x 4093 x 4097 in bf16.
-fn sectors<T: Taken, O: Taken>(product: &TensorProduct<T, O>, given: &Request) -> f64 {
-    let in_halves = !given.strides[0][0].is_multiple_of(2 * unit::<T>());
-    match product.kernel {
-        TensorKernel::ClassesOfA { .. } if in_halves => 1.025,
+fn sectors(product: &Product, given: &Request) -> f64 {
+    let in_halves = !given.strides[0][0].is_multiple_of(2 * unit(product));
+    match product.variant.access {
+        Access::UnalignedA(8) if in_halves && product.variant.scheme == Scheme::Native => 1.025,
         _ => 1.0,
     }
 }
 
 /// Of a kernel of two widths, how many wide tiles C has across, and when the last cluster ends, in thirds of a wide tile.
-fn two_widths<T: Taken, O: Taken>(
-    product: &TensorProduct<T, O>,
-    given: &Request,
-    target: &Target,
-) -> Option<(usize, u32)> {
-    let widths = (product.tile[1] as usize, product.narrow? as usize);
-    let clusters = target.multiprocessors / product.walkers.unwrap_or(1);
+fn two_widths(product: &Product, given: &Request, target: &Target) -> Option<(usize, u32)> {
+    let widths = (product.tile()[1] as usize, product.narrow? as usize);
+    let clusters = target.multiprocessors / product.variant.cluster;
     let down = product.tiles_down(given.shape.m()).saturating_mul(given.batch);
     let (across, end) = wide_across((down, given.shape.n()), widths, clusters as usize);
     Some((across, end as u32))
 }
 
 /// Would a kernel of two widths have narrow tiles alone? Another has these, in a ring that is made for them.
-pub(super) fn is_narrow_alone<T: Taken, O: Taken>(
-    product: &TensorProduct<T, O>,
-    given: &Request,
-    target: &Target,
-) -> bool {
+pub(super) fn is_narrow_alone(product: &Product, given: &Request, target: &Target) -> bool {
     two_widths(product, given, target).is_some_and(|(across, _)| across == 0)
 }
 
 /// Does a kernel take A in classes whose rows begin at multiples of sixteen bytes as they are? By one map they come as fast, of fewer
 /// tiles (measured of 3000 x 3000 x 3000, 4096 x 4096 x 4104, 8192 x 8192 x 8200, in tf32 of 4096 x 4096 x 4100).
-pub(super) fn needs_no_classes<T: Taken, O: Taken>(
-    product: &TensorProduct<T, O>,
-    given: &Request,
-) -> bool {
+pub(super) fn needs_no_classes(product: &Product, given: &Request) -> bool {
     let [pitch, step] = given.strides[0];
-    let is_even = given.aligned[0] && step == 1 && pitch.is_multiple_of(unit::<T>());
-    product.kernel.shifts_a() && is_even
+    let is_even = given.aligned[0] && step == 1 && pitch.is_multiple_of(unit(product));
+    product.variant.access.classes() > 1 && is_even
 }
 
 /// [`PARTS_US`] of tiles of tensor cores, whose blocks have their parts sent to them. Measured of C of 16 and of 4096 columns.
@@ -489,43 +471,42 @@ pub(super) fn dynamic_shared(declared: u32, grid: [u32; 3], multiprocessors: u32
 
 /// Columns that make half of the rounds of tiles, where B is copied for a kernel that copies beside what it multiplies: then only
 /// these are copied before, and the others by the kernel. (It takes no rows that overlap.)
-fn first_columns<T: Taken, O: Taken>(
-    product: &TensorProduct<T, O>,
+fn first_columns(
+    product: &Product,
     of_b: &Sides,
     copied: [usize; 2],
     [m, n]: [usize; 2],
     products: usize,
     config: &LaunchConfig,
 ) -> Option<usize> {
-    let is_beside = product.kernel.copies_beside() && of_b.are_apart();
-    let clusters = (config.grid[0] / product.walkers.unwrap_or(1)) as usize;
-    let (down, across) = (product.tiles_down(m).max(1), n.div_ceil(product.tile[1] as usize));
+    let is_beside = product.packs_tail && of_b.are_apart();
+    let clusters = (config.grid[0] / product.variant.cluster) as usize;
+    let (down, across) = (product.tiles_down(m).max(1), n.div_ceil(product.tile()[1] as usize));
     let rounds = (down * across).div_ceil(clusters.max(1));
     let of_first = (rounds / 2).max(1) * clusters;
-    let first = (of_first / down).max(1) * product.tile[1] as usize;
+    let first = (of_first / down).max(1) * product.tile()[1] as usize;
     let is_split = is_beside && products == 1 && copied[0] == 0 && copied[1] > 0 && first < n;
     is_split.then_some(first)
 }
 
 /// The launches of so many products of such sizes: of copies, and of the kernel, which is launched as `config` says.
-pub(super) fn launches<T: Scalar<O>, O: Output>(
-    product: &TensorProduct<T, O>,
+pub(super) fn launches(
+    scalar::Kernel { entry, product }: scalar::Kernel,
     way: Orientation,
     given: &Request,
     sizes: [usize; 3],
     products: usize,
     (limits, config): (&Limits, LaunchConfig),
 ) -> Result<Vec<(&'static str, LaunchConfig)>> {
-    let kernel = product.name();
+    let kernel = entry.name();
     let [a, b, _] = given.strides;
     let operands = sides(product, way, sizes, [a, b]);
-    if let TensorKernel::Sliced { cut, .. } = product.kernel {
-        let cut_config = sliced::cut_config::<Bf16>(&operands, products)?;
-        return Ok(vec![(cut.declaration.name, cut_config), (kernel, config)]);
-    }
-    if let TensorKernel::SlicedF16 { cut, .. } = product.kernel {
-        let cut_config = sliced::cut_config::<F16>(&operands, products)?;
-        return Ok(vec![(cut.declaration.name, cut_config), (kernel, config)]);
+    if let Some(split) = product.split {
+        let split_config = match product.variant.scheme {
+            Scheme::F16x3 => sliced::cut_config::<F16>(&operands, products)?,
+            _ => sliced::cut_config::<Bf16>(&operands, products)?,
+        };
+        return Ok(vec![(split.declaration().name, split_config), (kernel, config)]);
     }
     let copied = [0, 1].map(|i| operands[i].copied(products, given.aligned[i]));
     let [m, n, _] = sizes;
@@ -533,8 +514,8 @@ pub(super) fn launches<T: Scalar<O>, O: Output>(
     let mut launches = Vec::new();
     for (sides, _) in operands.iter().zip(copied).filter(|(_, copied)| *copied > 0) {
         let inner = first.unwrap_or(sides.inner.1);
-        let (kernel, config) = sides.copy::<T, O>(products, inner, limits)?;
-        launches.push((kernel.declaration.name, config));
+        let (kernel, config) = sides.copy(products, inner, limits)?;
+        launches.push((kernel.declaration().name, config));
     }
     launches.push((kernel, config));
     Ok(launches)
@@ -572,7 +553,7 @@ struct Source<'a, T> {
 /// As for [`Stream::launch`].
 pub(super) unsafe fn launch<T: Scalar<O>, O: Output>(
     stream: &Stream,
-    product: &TensorProduct<T, O>,
+    kernel @ scalar::Kernel { entry, product }: scalar::Kernel,
     config: &LaunchConfig,
     operands: TensorOperands<T, O>,
 ) -> Result<()> {
@@ -580,30 +561,23 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Output>(
         operands;
     let sizes = [problem.m, problem.n, problem.k].map(|size| size as usize);
     let [of_a, of_b] = sides(product, orientation, sizes, strides.map(|(_, strides)| strides));
-    if let TensorKernel::Sliced { cut, kernel, .. } = product.kernel {
-        let [a, b] = matrices;
-        let [planes_a, planes_b] = planes.map(|planes| planes.and_then(Prepared::bf16));
-        let operands = [
-            Uncut { elements: a, sides: of_a, step: strides[0].0, planes: planes_a },
-            Uncut { elements: b, sides: of_b, step: strides[1].0, planes: planes_b },
-        ];
-        let kernels = (cut, kernel);
+    if let Some(split) = product.split {
+        let (kernels, of) = ((split, entry.kernel), (problem, products));
+        let operands = (matrices, [of_a, of_b], strides.map(|(step, _)| step));
         // SAFETY: the caller's.
         return unsafe {
-            sliced::launch(stream, kernels, config, (problem, products), operands, (c, bias))
-        };
-    }
-    if let TensorKernel::SlicedF16 { cut, kernel, .. } = product.kernel {
-        let [a, b] = matrices;
-        let [planes_a, planes_b] = planes.map(|planes| planes.and_then(Prepared::f16));
-        let operands = [
-            Uncut { elements: a, sides: of_a, step: strides[0].0, planes: planes_a },
-            Uncut { elements: b, sides: of_b, step: strides[1].0, planes: planes_b },
-        ];
-        let kernels = (cut, kernel);
-        // SAFETY: the caller's.
-        return unsafe {
-            sliced::launch(stream, kernels, config, (problem, products), operands, (c, bias))
+            match product.variant.scheme {
+                Scheme::F16x3 => {
+                    let planes = planes.map(|planes| planes.and_then(Prepared::f16));
+                    let operands = Uncut::of(operands, planes);
+                    sliced::launch(stream, kernels, config, of, operands, (c, bias))
+                }
+                _ => {
+                    let planes = planes.map(|planes| planes.and_then(Prepared::bf16));
+                    let operands = Uncut::of(operands, planes);
+                    sliced::launch(stream, kernels, config, of, operands, (c, bias))
+                }
+            }
         };
     }
     let a = Source::new(matrices[0], of_a, strides[0].0, products);
@@ -611,27 +585,27 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Output>(
     if a.copied + b.copied == 0 {
         let operands = (problem, a.as_it_lies(), b.as_it_lies(), c, bias);
         // SAFETY: the caller's.
-        return unsafe { begin(stream, product, config, operands, None) };
+        return unsafe { begin(stream, kernel, config, operands, None) };
     }
     let [m, n, _] = sizes;
     let copied = [a.copied, b.copied];
     if let Some(first) = first_columns(product, &b.sides, copied, [m, n], products, config) {
         // SAFETY: the caller's.
         return unsafe {
-            begin_beside(stream, product, config, (problem, a.as_it_lies(), &b, c, bias), first)
+            begin_beside(stream, kernel, config, (problem, a.as_it_lies(), &b, c, bias), first)
         };
     }
     stream.with_workspace(a.copied + b.copied, |workspace| {
         for (source, start) in [(&a, 0), (&b, a.copied)] {
             if source.copied > 0 {
                 let to = workspace.view_mut(start..start + source.copied)?;
-                source.copy::<O>(stream, products, source.sides.inner.1, to)?;
+                source.copy(stream, products, source.sides.inner.1, to)?;
             }
         }
         let copies = workspace.view(..)?;
         let (a, b) = (a.or_copy(copies, 0)?, b.or_copy(copies, a.copied)?);
         // SAFETY: the caller's; and the copies are of the operands' size.
-        unsafe { begin(stream, product, config, (problem, a, b, c, bias), None) }
+        unsafe { begin(stream, kernel, config, (problem, a, b, c, bias), None) }
     })
 }
 
@@ -641,14 +615,14 @@ pub(super) unsafe fn launch<T: Scalar<O>, O: Output>(
 /// As for [`Stream::launch`].
 unsafe fn begin_beside<T: Scalar<O>, O: Output>(
     stream: &Stream,
-    product: &TensorProduct<T, O>,
+    kernel: scalar::Kernel,
     config: &LaunchConfig,
     (problem, a, b, c, bias): (&Problem, Rows<T>, &Source<T>, Written<O>, BufferView<O>),
     first: usize,
 ) -> Result<()> {
     let (pitch, last) = (b.sides.padded_pitch(), b.sides.inner.1 - first);
     stream.with_workspace(b.copied, |copy| {
-        b.copy::<O>(stream, 1, first, copy.view_mut(..b.copied)?)?;
+        b.copy(stream, 1, first, copy.view_mut(..b.copied)?)?;
         let (start, address) = (first * size_of::<T>(), copy.address());
         // SAFETY: the workspace's elements from the first column's on that has not been copied. The kernel writes these columns
         // alone, and reads them when they have been written; it is on the stream that has the workspace.
@@ -668,7 +642,7 @@ unsafe fn begin_beside<T: Scalar<O>, O: Output>(
         stream.with_zeros::<{ beside::WORDS }>(|words| {
             let beside = Some((matrix, from, others.view_mut(..)?, words.view_mut(..)?));
             // SAFETY: the caller's.
-            unsafe { begin(stream, product, config, (problem, a, b_rows, c, bias), beside) }
+            unsafe { begin(stream, kernel, config, (problem, a, b_rows, c, bias), beside) }
         })
     })
 }
@@ -682,76 +656,45 @@ type Beside<'a, T> = (Matrices, BufferView<'a, T>, BufferViewMut<'a, T>, BufferV
 /// As for [`Stream::launch`].
 unsafe fn begin<T: Scalar<O>, O: Output>(
     stream: &Stream,
-    product: &TensorProduct<T, O>,
+    scalar::Kernel { entry, product }: scalar::Kernel,
     config: &LaunchConfig,
-    (problem, a, b, c, bias): (&Problem, Rows<T>, Rows<T>, Written<O>, BufferView<O>),
+    (problem, a, b, mut c, mut bias): (&Problem, Rows<T>, Rows<T>, Written<O>, BufferView<O>),
     beside: Option<Beside<T>>,
 ) -> Result<()> {
-    let (c, bias) = (Bits(c), Bits(bias));
-    // SAFETY: the caller's.
-    unsafe {
-        match product.kernel {
-            TensorKernel::Boxes { kernel, .. } => stream.launch(
-                kernel,
-                config,
-                (problem, Bits(a.boxes()?), Bits(b.boxes()?), c, bias),
-            ),
-            TensorKernel::Gathered { kernel, .. } => stream.launch(
-                kernel,
-                config,
-                (problem, Bits(a.elements), Bits(b.elements), c, bias),
-            ),
-            TensorKernel::Tf32 { kernel, .. } => {
-                let [a, b] = [Rounded(a.boxes()?), Rounded(b.boxes()?)];
-                stream.launch(kernel, config, (problem, a, b, c, bias))
-            }
-            TensorKernel::ShiftedA { kernel, .. } => {
-                // It asks where rows begin.
-                let problem = Problem { a: [a.pitch as u64, 1], ..*problem };
-                let a = a.classes::<4>()?.map(Bits);
-                stream.launch(kernel, config, (&problem, a, Bits(b.boxes()?), c, bias))
-            }
-            TensorKernel::Tf32ClassesOfA { kernel, .. } => {
-                let problem = &Problem { a: [a.pitch as u64, 1], ..*problem };
-                let a = a.classes::<{ gemm_wgmma_tf32::CLASSES }>()?.map(Rounded);
-                stream.launch(kernel, config, (problem, a, Rounded(b.boxes()?), c, bias))
-            }
-            TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => {
-                let limit = "must be launched with slices of its operands";
-                Err(Error::argument("kernel", product.name(), limit))
-            }
-            TensorKernel::ClassesOfA { kernel, .. } => {
-                begin_classes(stream, kernel, config, (problem, a, b), (c, bias), beside)
-            }
-            TensorKernel::SectorClassesOfA { kernel, .. } => {
-                begin_classes(stream, kernel, config, (problem, a, b), (c, bias), beside)
-            }
-        }
+    let (mut problem, access) = (*problem, product.variant.access);
+    if access.classes() > 1 {
+        // It asks where rows begin.
+        problem.a = [a.pitch as u64, 1];
     }
-}
-
-/// Launches a kernel that takes so many classes of A's rows.
-///
-/// # Safety
-/// As for [`Stream::launch`].
-unsafe fn begin_classes<T: Scalar<O>, O: Output, const CLASSES: usize>(
-    stream: &Stream,
-    kernel: &Kernel<ClassesParams<T::As, O::As, CLASSES>>,
-    config: &LaunchConfig,
-    (problem, a, b): (&Problem, Rows<T>, Rows<T>),
-    (c, bias): (Bits<Written<O>>, Bits<BufferView<O>>),
-    beside: Option<Beside<T>>,
-) -> Result<()> {
-    // It asks where rows begin.
-    let problem = &Problem { a: [a.pitch as u64, 1], ..*problem };
+    let [mut a, mut b]: [Box<dyn Named + '_>; 2] = match access {
+        Access::Ldg => [Box::new(a.elements), Box::new(b.elements)],
+        Access::UnalignedA(classes) => {
+            [Box::new(a.classes(classes as usize)?), Box::new(b.boxes()?)]
+        }
+        _ => [Box::new(a.boxes()?), Box::new(b.boxes()?)],
+    };
+    let mut arguments: Vec<(_, &mut dyn Named)> = vec![
+        ("problem", &mut problem),
+        ("a", &mut *a),
+        ("b", &mut *b),
+        ("c", &mut c),
+        ("bias", &mut bias),
+    ];
+    if !product.packs_tail {
+        // SAFETY: the caller's.
+        return unsafe { stream.launch_named(entry.kernel, config, &mut arguments) };
+    }
     let (mut no_elements, mut no_words) = (stream.device().uninit(0)?, stream.device().uninit(0)?);
+    let nothing = stream.device().uninit(0)?;
     let nothing_beside =
-        (Matrices::default(), b.elements, no_elements.view_mut(..)?, no_words.view_mut(..)?);
-    let (matrix, from, to, words) = beside.unwrap_or(nothing_beside);
-    let (a, b) = (a.classes::<CLASSES>()?.map(Bits), Bits(b.boxes()?));
-    let parameters = (problem, a, b, &matrix, Bits(from), Bits(to), words, c, bias);
+        (Matrices::default(), nothing.view(..)?, no_elements.view_mut(..)?, no_words.view_mut(..)?);
+    let (mut last, mut from, to, words) = beside.unwrap_or(nothing_beside);
+    let (mut to, mut words) = (Written::from(to), Written::from(words));
+    let of_tail: [(_, &mut dyn Named); 4] =
+        [("last", &mut last), ("from", &mut from), ("to", &mut to), ("words", &mut words)];
+    arguments.extend(of_tail);
     // SAFETY: the caller's.
-    unsafe { stream.launch(kernel, config, parameters) }
+    unsafe { stream.launch_named(entry.kernel, config, &mut arguments) }
 }
 
 /// Matrices as the accelerator is given them: so many rows of so many elements, which are so far apart.
@@ -773,14 +716,15 @@ impl<'a, T: BoxElement> Rows<'a, T> {
     }
 
     /// A map for each class of rows, of so many.
-    fn classes<const COUNT: usize>(&self) -> Result<[Boxes<'a, T>; COUNT]> {
-        all(std::array::from_fn(|class| {
+    fn classes(&self, count: usize) -> Result<Vec<Boxes<'a, T>>> {
+        let of_class = |class| {
             let Class { start, rows, len } =
-                Class::new::<COUNT>(class, self.count, self.len, self.pitch);
+                Class::new((class, count), self.count, self.len, self.pitch);
             let elements = self.elements.view(start, self.elements.len() - start)?;
-            let strides = [self.step, self.pitch.saturating_mul(COUNT)];
+            let strides = [self.step, self.pitch.saturating_mul(count)];
             Boxes::new(elements, [self.matrices, rows, len], strides, self.shape)
-        }))
+        };
+        (0..count).map(of_class).collect()
     }
 }
 
@@ -811,16 +755,13 @@ impl<'a, T: BoxElement> Source<'a, T> {
 
     /// Copies so many elements of each of the operand's rows to where these begin at multiples of sixteen bytes, turned over where
     /// it is to be.
-    fn copy<O: Output>(
+    fn copy(
         &self,
         stream: &Stream,
         matrices: usize,
         len: usize,
         to: BufferViewMut<T>,
-    ) -> Result<()>
-    where
-        T: Scalar<O>,
-    {
+    ) -> Result<()> {
         let Sides { inner: (_, _, stride), outer: (count, pitch), turned, .. } = self.sides;
         let padded = self.sides.padded_pitch();
         // What are rows and columns before.
@@ -828,13 +769,22 @@ impl<'a, T: BoxElement> Source<'a, T> {
             true => (len, count, stride),
             false => (count, len, pitch),
         };
-        let (kernel, config) = self.sides.copy::<T, O>(matrices, len, &stream.device().limits())?;
+        let (kernel, config) = self.sides.copy(matrices, len, &stream.device().limits())?;
         let words = [pitch, self.step, padded, count * padded].map(|elements| elements as u64);
-        let [from_pitch, from_step, to_pitch, to_step] = words;
-        let (rows, cols) = (rows as u32, cols as u32);
-        let (from, to) = (Bits(self.elements), Bits(to));
-        let arguments = (rows, cols, from_pitch, from_step, to_pitch, to_step, from, to);
+        let [mut from_pitch, mut from_step, mut to_pitch, mut to_step] = words;
+        let (mut rows, mut cols) = (rows as u32, cols as u32);
+        let (mut from, mut to) = (self.elements, Written::from(to));
+        let arguments: &mut [(_, &mut dyn Named)] = &mut [
+            ("rows", &mut rows),
+            ("cols", &mut cols),
+            ("from_pitch", &mut from_pitch),
+            ("from_step", &mut from_step),
+            ("to_pitch", &mut to_pitch),
+            ("to_step", &mut to_step),
+            ("from", &mut from),
+            ("to", &mut to),
+        ];
         // SAFETY: it reads what the operand has, and writes a copy of it, each element by a thread of its own.
-        unsafe { stream.launch(kernel, &config, arguments) }
+        unsafe { stream.launch_named(kernel, &config, arguments) }
     }
 }

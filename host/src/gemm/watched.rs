@@ -3,13 +3,12 @@
 use gpu::{
     kernels::gemm_sliced::board,
     problem::{Matrices, Problem},
-    registry::{CheckedClassesParams, Entry, GemmKernel, TensorKernel},
+    registry::{Access, Entry, Scheme},
 };
 use simt::{
-    Bf16, F16, LaunchConfig,
+    Bf16, Bound, Elements, F16, LaunchConfig, Map, Named,
     check::{Finding, Kind, Options, Report},
-    checked::{In, Out, TensorMap, TensorMaps},
-    cpu::Stop,
+    device::TensorMap,
 };
 
 use super::{
@@ -17,13 +16,13 @@ use super::{
     choice::choose_kernel,
     classes::Class,
     launch::{Panel, Work, panels},
-    scalar::{Kernel, Text},
+    scalar::Kernel,
     sliced::{self, Slice, Slices, Uncut},
     tensor::{self, Sides},
 };
 use crate::{
     baseline::DenseBatch,
-    boxes::{BoxElement, all},
+    boxes::BoxElement,
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
     device::Device,
     error::{Error, Result},
@@ -36,17 +35,17 @@ fn choose<T: Scalar<O>, O: Output>(
     entry: &Entry,
     shape: Shape,
     by_columns: [bool; 2],
-) -> Result<(Request, Kernel<T, O>, Choice)> {
+) -> Result<(Request, Kernel, Choice)> {
     let dense = DenseBatch { transposed: by_columns, ..DenseBatch::one(shape) };
     let request = Request::new(shape, dense.strides());
     // Whoever names a kernel of tf32 or of slices wants it.
-    let compute = match entry.is_sliced() {
-        true if entry.is_f16x3() => Compute::Fp32F16x3,
-        true => Compute::Fp32Bf16x6,
-        false => Compute::Tf32,
+    let compute = match entry.scheme() {
+        Scheme::F16x3 => Compute::Fp32F16x3,
+        Scheme::Bf16x6 => Compute::Fp32Bf16x6,
+        Scheme::Native | Scheme::Tf32 => Compute::Tf32,
     };
     let request = Request { workspace_limit: u64::MAX, compute, ..request };
-    let (kernel, choice) = choose_kernel(&request, &Target::H200, Some(entry.name()))?;
+    let (kernel, choice) = choose_kernel::<T, O>(&request, &Target::H200, Some(entry.name()))?;
     Ok((request, kernel, choice))
 }
 
@@ -78,12 +77,12 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Output>(
     let given = way.apply(&request);
     let [a, b] = if way.exchanged { [b, a] } else { [a, b] };
     let gemm = Gemm::<T, O>::of_types();
-    let Some(work) = Work::new(&gemm, &kernel, &choice, given.shape, 1)? else {
+    let Some(work) = Work::new(&gemm, kernel, &choice, given.shape, 1)? else {
         return Ok(Vec::new());
     };
     let mut reports = Vec::new();
     let (c_len, c) = (c.len(), c.address());
-    for panel in panels(&work.kernel, given.shape, 1, work.split_k, (&simt::cpu::LIMITS, 1)) {
+    for panel in panels(work.kernel, given.shape, 1, work.split_k, (&simt::cpu::LIMITS, 1)) {
         crate::check_interrupt()?;
         let Panel { first_row, rows, wide, config, .. } = panel;
         let sizes = [rows, given.shape.n(), work.k];
@@ -103,134 +102,94 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Output>(
             c: c_strides.map(|stride| stride as u64),
             ..Problem::default()
         };
-        let product = match work.kernel.text {
-            Text::Tensor(product) => product,
-            Text::General(GemmKernel { checked, .. }) => {
-                // SAFETY: as below, of A and B themselves.
-                let report = unsafe {
-                    let no_bias = In::new(c.cast_const(), 0);
-                    let c = Out::uninit(c.wrapping_add(c_start), c_len - c_start);
-                    let [a, b] = [a, b].map(|of| In::new(of.address(), of.len()));
-                    let parameters = (problem, a, b, c, no_bias);
-                    simt::check::launch(checked, &config, parameters, &options(&config))
-                };
-                let report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
-                let [of_a, of_b] = [a_strides, b_strides].map(|strides| strides[0]);
-                reports.push(with_columns(report, [of_a, of_b, shape.n()]));
-                continue;
-            }
-            Text::Lesson => {
-                let limit = "must be a general one, or take its operands by tensor copies";
-                return Err(Error::argument("kernel", entry.name(), limit));
+        let Kernel { entry, product } = work.kernel;
+        // SAFETY: of C the kernel writes the elements that the problem speaks of, from the panel's first on; it is borrowed mutably.
+        // A and B are borrowed, or copies.
+        let (c, no_bias) = unsafe {
+            let c_here = c.wrapping_add(c_start);
+            (Elements::write(c_here, c_len - c_start).uninit(), Elements::read(c_here, 0))
+        };
+        let launch = |operands: Vec<Named>, problem: &Problem| {
+            let common = [
+                ("problem", Bound::Value(problem)),
+                ("c", Bound::Elements(c)),
+                ("bias", Bound::Elements(no_bias)),
+            ];
+            // SAFETY:
+            // 1. As above, and the maps keep inside A and B.
+            // 2. It takes no pointers.
+            // 3. and 4. hold for every kernel of the registry.
+            unsafe {
+                launch_named(entry, &config, operands.into_iter().chain(common), &options(&config))
             }
         };
-        let [of_a, of_b] = tensor::sides(product, way, sizes, [a_strides, b_strides]);
-        if let TensorKernel::Sliced { cut, checked, .. } = product.kernel {
-            let c = c.wrapping_add(c_start);
-            let operands = [(a, of_a), (b, of_b)].map(|(elements, sides)| Uncut {
-                elements,
-                sides,
-                step: 0,
-                planes: None,
-            });
-            let (stream, mut board) = (Device::cpu().stream()?, [0; board::LEN]);
-            let report = sliced::with_slices(&stream, cut, 1, &operands, |slices| {
-                // SAFETY: as below.
-                let report = unsafe {
-                    let no_bias = In::new(c.cast_const().cast(), 0);
-                    let c = Out::uninit(c.cast(), c_len - c_start);
-                    let [a, b] = [a, b].map(|of| In::new(of.address().cast(), of.len()));
-                    let ranges = |of: &Slices<Bf16>| In::new(of.ranges.address(), of.ranges.len());
-                    let [of_a, of_b] = &slices;
-                    let (planes_a, planes_b) = (planes(of_a)?, planes(of_b)?);
-                    let (ranges_a, ranges_b) = (ranges(of_a), ranges(of_b));
-                    let board = Out::new(board.as_mut_ptr(), board.len());
-                    let parameters =
-                        (problem, planes_a, planes_b, a, b, ranges_a, ranges_b, c, no_bias, board);
-                    simt::check::launch(checked, &config, parameters, &options(&config))
-                };
-                report.map_err(|stop| Error::from_stop(entry.name(), stop))
-            });
-            let mut report = report?;
-            report.findings.retain(of_slices);
-            reports.push(with_columns(report, [a_strides[0], b_strides[0], shape.n()]));
+        if product.is_lesson() {
+            let limit = "must be a general one, or take its operands by tensor copies";
+            return Err(Error::argument("kernel", entry.name(), limit));
+        }
+        if product.is_general() {
+            let report =
+                launch(views("a", &a).into_iter().chain(views("b", &b)).collect(), &problem)?;
+            let [of_a, of_b] = [a_strides, b_strides].map(|strides| strides[0]);
+            reports.push(with_columns(report, [of_a, of_b, shape.n()]));
             continue;
         }
-        if let TensorKernel::SlicedF16 { cut, checked, .. } = product.kernel {
-            let c = c.wrapping_add(c_start);
-            let operands = [(a, of_a), (b, of_b)].map(|(elements, sides)| Uncut {
-                elements,
-                sides,
-                step: 0,
-                planes: None,
-            });
-            let (stream, mut board) = (Device::cpu().stream()?, [0; board::LEN]);
-            let report = sliced::with_slices(&stream, cut, 1, &operands, |slices| {
-                // SAFETY: as below.
-                let report = unsafe {
-                    let no_bias = In::new(c.cast_const().cast(), 0);
-                    let c = Out::uninit(c.cast(), c_len - c_start);
-                    let [a, b] = [a, b].map(|of| In::new(of.address().cast(), of.len()));
-                    let ranges = |of: &Slices<F16>| In::new(of.ranges.address(), of.ranges.len());
-                    let [of_a, of_b] = &slices;
-                    let (planes_a, planes_b) = (planes(of_a)?, planes(of_b)?);
-                    let (ranges_a, ranges_b) = (ranges(of_a), ranges(of_b));
-                    let board = Out::new(board.as_mut_ptr(), board.len());
-                    let parameters =
-                        (problem, planes_a, planes_b, a, b, ranges_a, ranges_b, c, no_bias, board);
-                    simt::check::launch(checked, &config, parameters, &options(&config))
-                };
-                report.map_err(|stop| Error::from_stop(entry.name(), stop))
-            });
-            let mut report = report?;
-            report.findings.retain(of_slices);
+        let [of_a, of_b] = tensor::sides(product, way, sizes, [a_strides, b_strides]);
+        if let Some(split) = product.split {
+            let operands = ([a, b], [of_a, of_b], [0; 2]);
+            let stream = Device::cpu().stream()?;
+            let launch: &dyn Fn(Vec<Named>) -> Result<Report> =
+                &|operands| launch(operands, &problem);
+            let mut report = match product.variant.scheme {
+                Scheme::F16x3 => {
+                    let operands = Uncut::<_, F16>::of(operands, [None; 2]);
+                    sliced::with_slices(&stream, split, 1, &operands, |slices| {
+                        of_slices(&operands, &slices, launch)
+                    })?
+                }
+                _ => {
+                    let operands = Uncut::<_, Bf16>::of(operands, [None; 2]);
+                    sliced::with_slices(&stream, split, 1, &operands, |slices| {
+                        of_slices(&operands, &slices, launch)
+                    })?
+                }
+            };
+            report.findings.retain(may_be_of_slices);
             reports.push(with_columns(report, [a_strides[0], b_strides[0], shape.n()]));
             continue;
         }
         let (a, b) = (Rows::new(a, of_a)?, Rows::new(b, of_b)?);
-        // SAFETY:
-        // 1. A and B are borrowed or copies, and the maps keep inside them. Of C the kernel writes the elements that
-        //    the problem speaks of, from the panel's first on; it is borrowed mutably.
-        // 2. It takes no pointers.
-        // 3. and 4. hold for every kernel of the registry.
-        let report = unsafe {
-            let no_bias = In::new(c.cast_const().cast(), 0);
-            let c = Out::uninit(c.wrapping_add(c_start).cast(), c_len - c_start);
-            let options = options(&config);
-            match product.kernel {
-                TensorKernel::Boxes { checked, .. } => {
-                    let parameters = (problem, a.map()?, b.map()?, c, no_bias);
-                    simt::check::launch(checked, &config, parameters, &options)
-                }
-                TensorKernel::Gathered { checked, .. } => {
-                    let [a, b] =
-                        [&a, &b].map(|of| In::new(of.elements.address().cast(), of.elements.len()));
-                    simt::check::launch(checked, &config, (problem, a, b, c, no_bias), &options)
-                }
-                TensorKernel::Tf32 { checked, .. } => {
-                    let parameters = (problem, a.map()?, b.map()?, c, no_bias);
-                    simt::check::launch(checked, &config, parameters, &options)
-                }
-                TensorKernel::Tf32ClassesOfA { checked, .. } => {
-                    let problem = Problem { a: [a.pitch as u64, 1], ..problem };
-                    let parameters = (problem, a.classes()?, b.map()?, c, no_bias);
-                    simt::check::launch(checked, &config, parameters, &options)
-                }
-                TensorKernel::Sliced { .. } | TensorKernel::SlicedF16 { .. } => continue,
-                TensorKernel::ShiftedA { checked, .. } => {
-                    let problem = Problem { a: [a.pitch as u64, 1], ..problem };
-                    let parameters = (problem, a.classes()?, b.map()?, c, no_bias);
-                    simt::check::launch(checked, &config, parameters, &options)
-                }
-                TensorKernel::ClassesOfA { checked, .. } => {
-                    launch_classes(checked, &config, (problem, &a, &b, c, no_bias), &options)?
-                }
-                TensorKernel::SectorClassesOfA { checked, .. } => {
-                    launch_classes(checked, &config, (problem, &a, &b, c, no_bias), &options)?
-                }
-            }
+        let (mut problem, access) = (problem, product.variant.access);
+        if access.classes() > 1 {
+            // It asks where rows begin.
+            problem.a = [a.pitch as u64, 1];
+        }
+        let mut operands = match access {
+            Access::Ldg => [views("a", &a.elements), views("b", &b.elements)].concat(),
+            // SAFETY: the rows outlive the launch.
+            _ => unsafe {
+                let of_a = match access {
+                    Access::UnalignedA(classes) => a.classes(classes as usize)?,
+                    _ => vec![a.map()?],
+                };
+                vec![("a", Bound::Maps(of_a)), ("b", Bound::Maps(vec![b.map()?]))]
+            },
         };
-        let mut report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
+        let nothing = Matrices::default();
+        if product.packs_tail {
+            // B is copied whole beforehand, and nothing in the background.
+            let nowhere = a.elements.address();
+            // SAFETY: of no element.
+            let (from, to, words) = unsafe {
+                let words = nowhere.cast_mut().cast::<u32>();
+                let to = Elements::write(nowhere.cast_mut(), 0);
+                (Elements::read(nowhere, 0), to, Elements::write(words, 0))
+            };
+            operands.push(("last", Bound::Value(&nothing)));
+            let of_tail = [("from", from), ("to", to), ("words", words)];
+            operands.extend(of_tail.map(|(name, elements)| (name, Bound::Elements(elements))));
+        }
+        let mut report = launch(operands, &problem)?;
         report
             .findings
             .retain(|finding| !a.is_padding("a", finding) && !b.is_padding("b", finding));
@@ -239,31 +198,54 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Output>(
     Ok(reports)
 }
 
-/// Launches a kernel that takes so many classes of A's rows. B is copied whole beforehand, and nothing beside.
+/// Launches a kernel of the registry, of arguments by name.
 ///
 /// # Safety
 /// As for [`simt::check::launch`].
-unsafe fn launch_classes<T: BoxElement, E: BoxElement, O: Pod, const CLASSES: usize>(
-    kernel: &simt::Kernel<CheckedClassesParams<E, O, CLASSES>>,
+pub(crate) unsafe fn launch_named<'a>(
+    entry: &Entry,
     config: &LaunchConfig,
-    (problem, a, b, c, bias): (Problem, &Rows<T>, &Rows<T>, Out<O>, In<O>),
+    arguments: impl IntoIterator<Item = Named<'a>>,
     options: &Options,
-) -> Result<std::result::Result<Report, Stop>> {
-    let problem = Problem { a: [a.pitch as u64, 1], ..problem };
-    let nowhere = a.elements.address();
-    // SAFETY: of no element; the rest is the caller's.
-    unsafe {
-        let (from, to) = (In::new(nowhere.cast(), 0), Out::new(nowhere.cast_mut().cast(), 0));
-        let words = Out::new(nowhere.cast_mut().cast(), 0);
-        let (a, b, rest) = (a.classes()?, b.map()?, Matrices::default());
-        let parameters = (problem, a, b, rest, from, to, words, c, bias);
-        Ok(simt::check::launch(kernel, config, parameters, options))
-    }
+) -> Result<Report> {
+    let Some(kernel) = entry.checked else {
+        return Err(Error::argument("kernel", entry.name(), "must compute a product"));
+    };
+    // SAFETY: the caller's.
+    let report = unsafe { kernel.check_named(config, arguments, options) };
+    report.map_err(|stop| Error::from_stop(entry.name(), stop))
+}
+
+/// An operand as a view.
+fn views<T: Pod>(name: &'static str, of: &BufferView<T>) -> Vec<Named<'static>> {
+    // SAFETY: the elements are borrowed until the launch has ended.
+    vec![(name, Bound::Elements(unsafe { Elements::read(of.address(), of.len()) }))]
+}
+
+/// Launches a product of slices.
+fn of_slices<T: Pod, S: Slice>(
+    operands: &[Uncut<T, S>; 2],
+    slices: &[Slices<S>; 2],
+    launch: &dyn Fn(Vec<Named>) -> Result<Report>,
+) -> Result<Report> {
+    let mut words = [0u32; board::LEN];
+    let [of_a, of_b] = slices;
+    // SAFETY: planes and ranges outlive the launch, and so do the words.
+    let (maps, board) = unsafe {
+        ([planes(of_a)?, planes(of_b)?], Elements::write(words.as_mut_ptr(), words.len()))
+    };
+    let [a, b] = maps.map(|map| Bound::Maps(vec![map]));
+    let mut arguments = vec![("a", a), ("b", b), ("board", Bound::Elements(board))];
+    arguments.extend(views("a_itself", &operands[0].elements));
+    arguments.extend(views("b_itself", &operands[1].elements));
+    arguments.extend(views("patches_a", &of_a.ranges));
+    arguments.extend(views("patches_b", &of_b.ranges));
+    launch(arguments)
 }
 
 /// May it be said of a product of slices? Operands are there for what is computed again, and behind planes' rows and the ranges there
 /// may be some more. Of the board few words are used, and fewer where nothing is computed again.
-fn of_slices(finding: &Finding) -> bool {
+fn may_be_of_slices(finding: &Finding) -> bool {
     let is_board = finding.memory.as_deref() == Some("buffer board");
     finding.kind != Kind::NeverRead && !(is_board && finding.kind == Kind::NeverWritten)
 }
@@ -272,10 +254,10 @@ fn of_slices(finding: &Finding) -> bool {
 ///
 /// # Safety
 /// They outlive the launch.
-unsafe fn planes<S: Slice>(of: &Slices<S>) -> Result<TensorMap<S>> {
+unsafe fn planes<S: Slice>(of: &Slices<S>) -> Result<Map> {
     // SAFETY: so many elements, which nobody writes.
     let map = unsafe { TensorMap::new(of.address(), of.extents, of.strides, of.shape) };
-    map.map_err(|what| Error::argument("A or B", "its slices", what))
+    Ok(map.map_err(|what| Error::argument("A or B", "its slices", what))?.erased())
 }
 
 /// An element of A, B or C is known by its row and column: they have so many columns.
@@ -328,30 +310,32 @@ impl<'a, T: BoxElement> Rows<'a, T> {
 
     /// # Safety
     /// The rows outlive the launch.
-    unsafe fn map<U: BoxElement>(&self) -> Result<TensorMap<U>> {
-        let (extents, strides) = ([1, self.count, self.len], [0, self.pitch]);
-        // SAFETY: so many elements, which nobody writes. (`U` is `T`; or that is f32, and tf32 what it is rounded to.)
-        let map =
-            unsafe { TensorMap::new(self.address().cast(), extents, strides, self.sides.shape) };
-        map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
+    unsafe fn map(&self) -> Result<Map> {
+        // SAFETY: the caller's.
+        unsafe { self.part(0, [1, self.count, self.len], self.pitch) }
     }
 
     /// A map for each class of rows, of so many.
     ///
     /// # Safety
     /// The rows outlive the launch.
-    unsafe fn classes<U: BoxElement, const COUNT: usize>(&self) -> Result<TensorMaps<U, COUNT>> {
-        let maps = all(std::array::from_fn(|class| {
+    unsafe fn classes(&self, count: usize) -> Result<Vec<Map>> {
+        let of_class = |class| {
             let Class { start, rows, len } =
-                Class::new::<COUNT>(class, self.count, self.len, self.pitch);
-            let (base, shape) = (self.address().wrapping_add(start).cast(), self.sides.shape);
-            // SAFETY: as in `map`.
-            let map = unsafe {
-                TensorMap::new(base, [1, rows, len], [0, self.pitch.saturating_mul(COUNT)], shape)
-            };
-            map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))
-        }));
-        Ok(TensorMaps::new(maps?))
+                Class::new((class, count), self.count, self.len, self.pitch);
+            // SAFETY: the caller's.
+            unsafe { self.part(start, [1, rows, len], self.pitch.saturating_mul(count)) }
+        };
+        (0..count).map(of_class).collect()
+    }
+
+    /// # Safety
+    /// The rows outlive the launch.
+    unsafe fn part(&self, start: usize, extents: [usize; 3], pitch: usize) -> Result<Map> {
+        let base = self.address().wrapping_add(start);
+        // SAFETY: so many elements, which nobody writes.
+        let map = unsafe { TensorMap::new(base, extents, [0, pitch], self.sides.shape) };
+        Ok(map.map_err(|what| Error::argument(self.sides.operand, "a matrix", what))?.erased())
     }
 
     /// Is it said of nothing but what lies between the rows that nobody reads it?

@@ -5,7 +5,7 @@ use simt::{
     device::{In, Out, TensorMap},
 };
 
-use super::{Argument, Arguments, Stream, Unbound, check_device};
+use super::{Argument, Stream, Unbound, check_device};
 use crate::{
     boxes::Boxes,
     buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
@@ -83,11 +83,11 @@ macro_rules! taken_for_halves {
 
 taken_for_halves! { Bf16 F16 }
 
-/// The constants of a launch, with `half` as its arguments have it.
-pub(super) fn with_half<P>(
+/// The constants of a launch, with `half` as its arguments have it, of each what [`Argument::half`] says.
+pub(super) fn with_half(
     declaration: &Declaration,
     constants: Constants,
-    arguments: &impl Arguments<P>,
+    halves: impl FnOnce() -> Vec<Option<&'static str>>,
 ) -> Result<Constants, String> {
     if !declaration.constants.iter().any(|constant| constant.name == "half") {
         return Ok(constants);
@@ -97,7 +97,7 @@ pub(super) fn with_half<P>(
         _ => None,
     };
     let is_said = known.is_some();
-    for (param, half) in declaration.params.iter().zip(arguments.halves()) {
+    for (param, half) in declaration.params.iter().zip(halves()) {
         match (known, half) {
             (Some((other, word)), Some(half)) if word != half => {
                 return Err(format!(

@@ -60,7 +60,7 @@ pub struct Fit {
 
 /// On a GPU that is named. What the kernel takes is ptxas's word: a driver may compile it otherwise.
 pub fn on_gpu(entry: &Entry, config: &LaunchConfig, gpu: &Gpu) -> Fit {
-    let resources = gpu.ptx.resources(entry.declaration(), &entry.constants());
+    let resources = gpu.ptx.resources(entry.declaration(), &entry.constants);
     Fit {
         gpu: gpu.names[0].to_owned(),
         source: format!("ptxas {}", ptx::ptxas_release()),
@@ -76,7 +76,7 @@ pub fn on_gpu(entry: &Entry, config: &LaunchConfig, gpu: &Gpu) -> Fit {
 pub fn on_device(entry: &Entry, config: &LaunchConfig, device: &Device) -> Result<Fit> {
     #[cfg(feature = "cuda")]
     if let Some(properties) = device.cuda_properties() {
-        let resources = device.kernel_resources(entry.declaration(), &entry.constants())?;
+        let resources = device.kernel_resources(entry.declaration(), &entry.constants)?;
         return Ok(Fit {
             gpu: device.to_string(),
             source: "the driver".to_owned(),

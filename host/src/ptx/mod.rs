@@ -268,20 +268,20 @@ mod tests {
     #[test]
     fn a_kernel_that_needs_no_hopper_is_taken_from_what_is_for_every_device() {
         let target = |ptx: Ptx, kernel| ptx.with(kernel).target;
-        assert_eq!(target(SM_90A, "gemm_mma_64x64"), "sm_80");
-        assert_eq!(target(SM_80, "gemm_64"), "sm_80");
-        assert_eq!(target(SM_90A, "gemm_64"), "sm_80");
-        assert_eq!(target(SM_90A, "gemm_wgmma_64x64"), "sm_90a");
+        assert_eq!(target(SM_90A, "mma_bf16_64x64x64"), "sm_80");
+        assert_eq!(target(SM_80, "gemm_f32_64x64x16"), "sm_80");
+        assert_eq!(target(SM_90A, "gemm_f32_64x64x16"), "sm_80");
+        assert_eq!(target(SM_90A, "wgmma_half_64x64x64"), "sm_90a");
         // What is in none is missed in the device's own.
         assert_eq!(target(SM_90A, "no_such_kernel"), "sm_90a");
-        assert_eq!(target(SM_80, "gemm_wgmma_64x64"), "sm_80");
+        assert_eq!(target(SM_80, "wgmma_half_64x64x64"), "sm_80");
     }
 
     #[test]
     fn the_resources_of_every_kernel_are_known() {
         assert!(ptxas_release().split_once('.').is_some(), "{}", ptxas_release());
         for entry in gpu::registry::KERNELS.iter() {
-            let (declaration, constants) = (entry.declaration(), entry.constants());
+            let (declaration, constants) = (entry.declaration(), entry.constants);
             for ptx in [SM_90A, of(declaration)] {
                 let what = format!(
                     "{} for {}: run cargo xtask build-ptx --fetch-ptxas",
@@ -308,7 +308,7 @@ mod tests {
             let declaration = gpu::registry::find(name).unwrap().declaration();
             SM_80.resources(declaration, &constants)
         };
-        assert_eq!(of("gemm_wgmma_64x64_nn", Constants::NONE), None);
+        assert_eq!(of("wgmma_bf16_64x64x64_nn", Constants::NONE), None);
         assert_eq!(of("basic", Constants::NONE.with("steps", 4)), None);
     }
 }

@@ -78,12 +78,12 @@ mod tests {
             let entry = gpu::registry::find(name).unwrap();
             let declaration = entry.declaration();
             let text = SM_90A.text(declaration.name).unwrap();
-            specialised(text, declaration, &entry.constants())
+            specialised(text, declaration, &entry.constants)
         };
-        let (nn, name) = text_of("gemm_wgmma_256x256_nn");
-        assert_eq!(name, "gemm_wgmma_256x256_nn");
-        assert!(nn.contains(".visible .entry gemm_wgmma_256x256_nn("), "the entry");
-        let (tt, _) = text_of("gemm_wgmma_f16_256x256_tt");
+        let (nn, name) = text_of("wgmma_bf16_256x256x64_c2_nn");
+        assert_eq!(name, "wgmma_bf16_256x256x64_c2_nn");
+        assert!(nn.contains(".visible .entry wgmma_bf16_256x256x64_c2_nn("), "the entry");
+        let (tt, _) = text_of("wgmma_f16_256x256x64_c2_tt");
         // A row-major, N-major B; and the other way round, of the other type.
         for (text, half, majors) in [(nn, "bf16", [0, 1]), (tt, "f16", [1, 0])] {
             let multiplies = text.lines().filter(|line| line.contains("wgmma.mma_async"));

@@ -5,8 +5,8 @@ use gpu::{
     problem::Matrices,
 };
 use simt::{
-    checked,
-    device::{self, BoxShape},
+    Bound, Elements, Map,
+    device::{BoxShape, TensorMap},
 };
 
 /// Sixteen bytes, aligned.
@@ -45,32 +45,30 @@ impl<T: Stored<Real = f32>> Operand<T> {
         Operand { values, extents: [1, rows, cols], pitch, shape }
     }
 
-    pub(super) fn map(&self) -> device::TensorMap<T> {
-        let start = self.values.as_ptr().cast();
-        // SAFETY: so many elements, and nobody writes them.
-        unsafe { device::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }.unwrap()
-    }
-
-    /// Of every `COUNT`th row, from the multiple of so many elements on before the first of these: the first element, the extents
-    /// and the strides of each.
-    pub(super) fn classes<const COUNT: usize>(
-        &self,
-    ) -> [(*const T, [usize; 3], [usize; 2]); COUNT] {
+    /// Of every so many'th row, from the multiple of so many elements on before the first of these.
+    pub(super) fn maps(&self, classes: usize) -> Bound<'static> {
         let [_, rows, len] = self.extents;
-        std::array::from_fn(|class| {
+        let map = |class: usize| -> Map {
             let (start, rows) = match rows.saturating_sub(class) {
                 0 => (0, 1),
-                rows => (class * self.pitch, rows.div_ceil(COUNT)),
+                rows => (class * self.pitch, rows.div_ceil(classes)),
             };
-            let first = self.values.as_ptr().cast::<T>().wrapping_add(start / COUNT * COUNT);
-            (first, [1, rows, len + start % COUNT], [0, COUNT * self.pitch])
-        })
+            let first = self.values.as_ptr().cast::<T>().wrapping_add(start / classes * classes);
+            let extents = [1, rows, len + start % classes];
+            // SAFETY: so many elements, and nobody writes them.
+            let map =
+                unsafe { TensorMap::new(first, extents, [0, classes * self.pitch], self.shape) };
+            map.unwrap().erased()
+        };
+        Bound::Maps((0..classes).map(map).collect())
     }
 
-    /// From its first element on, with what lies between its rows: address and length.
-    pub(super) fn memory(&self) -> (*const T, usize) {
+    /// From its first element on, with what lies between its rows.
+    pub(super) fn memory(&self) -> Bound<'static> {
         let [_, rows, len] = self.extents;
-        (self.values.as_ptr().cast(), (rows - 1) * self.pitch + len)
+        let len = (rows - 1) * self.pitch + len;
+        // SAFETY: so many elements, and nobody writes them.
+        Bound::Elements(unsafe { Elements::read(self.values.as_ptr().cast::<T>(), len) })
     }
 
     /// Of its rows in memory.
@@ -78,13 +76,6 @@ impl<T: Stored<Real = f32>> Operand<T> {
         let first = self.values.as_ptr().cast::<T>();
         // SAFETY: one of its elements, which nobody writes meanwhile.
         unsafe { *first.add(row * self.pitch + col) }
-    }
-
-    pub(super) fn checked_map(&self) -> checked::TensorMap<T> {
-        let start = self.values.as_ptr().cast();
-        // SAFETY: as in `map`.
-        unsafe { checked::TensorMap::new(start, self.extents, [0, self.pitch], self.shape) }
-            .unwrap()
     }
 }
 
@@ -124,10 +115,12 @@ impl<T: Stored<Real = f32>> Beside<T> {
         Matrices { rows, cols, count: 1, pitch: self.from.pitch as u64, ..Matrices::default() }
     }
 
-    /// Where the columns are to be: address and length, with what lies behind each row.
-    pub(super) fn place(&mut self) -> (*mut T, usize) {
+    /// Where the columns are to be, with what lies behind each row.
+    pub(super) fn place(&mut self) -> Bound<'static> {
         let first = self.b.values.as_mut_ptr().cast::<T>().wrapping_add(self.first);
-        (first, self.b.extents[1] * self.b.pitch - self.first)
+        let len = self.b.extents[1] * self.b.pitch - self.first;
+        // SAFETY: so many elements, which the kernel alone uses.
+        Bound::Elements(unsafe { Elements::write(first, len) })
     }
 
     pub(super) fn is_copied(&self, whole: &Operand<T>, name: &str) {

@@ -2,13 +2,13 @@
 
 use gpu::{
     problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS},
-    registry::GemmKernel,
+    registry::Entry,
 };
-use host::{
-    Activation,
-    gemm::{Scalar, Text},
+use host::{Activation, gemm::Scalar};
+use simt::{
+    Bound, Elements, Kernel, LaunchConfig, Named, ThreadFn, check, cpu,
+    device::{In, Out},
 };
-use simt::{Kernel, LaunchConfig, ThreadFn, check, checked, cpu, device};
 
 use super::{Case, Number, Operand, Side, operand::BAND};
 
@@ -41,16 +41,21 @@ fn problem<T: Number>(case: &Case<T>) -> Problem {
 }
 
 /// The kernel of that name for `T`, and the blocks of a case.
-fn kernel<T: Number>(name: &str, case: &Case<T>) -> (GemmKernel<T>, LaunchConfig) {
+fn kernel<T: Number>(name: &str, case: &Case<T>) -> (&'static Entry, LaunchConfig) {
     let mut kernels = <T as Scalar>::kernels();
     let kernel = kernels.find(|kernel| kernel.entry.name() == name).expect("a kernel's name");
     let [m, n, _] = case.sizes().map(|size| size as u32);
-    let [rows, cols] = kernel.tile;
+    let [rows, cols] = kernel.product.tile();
     let grid = [n.div_ceil(cols), m.div_ceil(rows), case.c.count() as u32];
-    let Text::General(general) = kernel.text else { panic!("{name} is no general kernel") };
-    let dynamic_shared = general.kernel.declaration.dynamic_shared.unwrap_or(0);
-    (general, LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, kernel.block) })
+    assert!(kernel.product.is_general(), "{name}");
+    let entry = kernel.entry;
+    let dynamic_shared = entry.declaration().dynamic_shared.unwrap_or(0);
+    let config = LaunchConfig::new(grid, kernel.product.block);
+    (entry, LaunchConfig { dynamic_shared, constants: entry.constants, ..config })
 }
+
+/// The parameters of a general product.
+type Params<T> = (Problem, In<T>, In<T>, Out<T>, In<T>);
 
 /// Where the elements begin, and how many there are from the first to the last.
 fn part<T: Number>(operand: &Operand<T>) -> (*const T, usize) {
@@ -77,14 +82,17 @@ pub fn watched<T: Number>(
     // SAFETY: the views have these lengths, lie in vectors that nobody else uses meanwhile, and the kernels of the
     // registry keep no references.
     let report = unsafe {
-        let (a, b) = (checked::In::new(a, a_len), checked::In::new(b, b_len));
+        let c = Elements::write(start, c_len);
         // With beta = 0 it must not be read: to the check it is as if nobody had written it.
-        let c = match T::Sum::nearest(case.beta).into() == 0.0 {
-            true => checked::Out::uninit(start, c_len),
-            false => checked::Out::new(start, c_len),
-        };
-        let bias = checked::In::new(bias.as_ptr(), bias.len());
-        check::launch(kernel.checked, &config, (problem(case), a, b, c, bias), &options)
+        let c = if T::Sum::nearest(case.beta).into() == 0.0 { c.uninit() } else { c };
+        let arguments: [Named; 5] = [
+            ("problem", Bound::Value(&problem(case))),
+            ("a", Bound::Elements(Elements::read(a, a_len))),
+            ("b", Bound::Elements(Elements::read(b, b_len))),
+            ("c", Bound::Elements(c)),
+            ("bias", Bound::Elements(Elements::read(bias.as_ptr(), bias.len()))),
+        ];
+        kernel.checked.expect("a product").check_named(&config, arguments, &options)
     };
     let report = report.unwrap_or_else(|stop| panic!("{name}: {stop}: {case}"));
     let c = case.c.written(&c).unwrap_or_else(|changed| panic!("around C: {changed}: {case}"));
@@ -97,10 +105,11 @@ pub fn watched<T: Number>(
 /// As [`watched`].
 pub fn portable<T: Number>(case: &Case<T>, name: &str) -> Vec<T> {
     let (kernel, config) = kernel(name, case);
-    let portable = kernel.kernel.thread.portable;
+    let kernel = kernel.kernel.of_params::<Params<T>>().expect("a general product of such numbers");
+    let portable = kernel.thread.portable;
     let kernel = Kernel {
-        declaration: kernel.kernel.declaration,
-        lengths: kernel.kernel.lengths,
+        declaration: kernel.declaration,
+        lengths: kernel.lengths,
         thread: ThreadFn { portable, tuned: portable },
         checked: ThreadFn { portable, tuned: portable },
     };
@@ -110,9 +119,8 @@ pub fn portable<T: Number>(case: &Case<T>, name: &str) -> Vec<T> {
     let (start, c_len) = (c[BAND + case.c.place.offset..].as_mut_ptr(), case.c.extent());
     // SAFETY: as in `watched`.
     let done = unsafe {
-        let (a, b) = (device::In::new(a, a_len), device::In::new(b, b_len));
-        let (c, bias) =
-            (device::Out::new(start, c_len), device::In::new(bias.as_ptr(), bias.len()));
+        let (a, b) = (In::new(a.cast(), a_len), In::new(b.cast(), b_len));
+        let (c, bias) = (Out::new(start.cast(), c_len), In::new(bias.as_ptr().cast(), bias.len()));
         cpu::launch(&kernel, &config, (problem(case), a, b, c, bias), &cpu::Options::default())
     };
     done.unwrap_or_else(|stop| panic!("{name}: {stop}: {case}"));

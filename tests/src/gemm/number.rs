@@ -2,10 +2,7 @@
 
 use std::{fmt, sync::LazyLock};
 
-use host::{
-    Bf16, F16, Pod,
-    gemm::{Scalar, Text},
-};
+use host::{Bf16, F16, Pod, gemm::Scalar};
 
 /// Not a number.
 pub const NAN: f64 = f64::NAN;
@@ -47,8 +44,8 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
 
     /// The general kernels for it that round no factor.
     fn general() -> Vec<&'static str> {
-        let general = Self::kernels()
-            .filter(|kernel| matches!(kernel.text, Text::General(_)) && !kernel.entry.is_tf32());
+        let general =
+            Self::kernels().filter(|kernel| kernel.product.is_general() && !kernel.entry.is_tf32());
         let names = general.map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
         assert!(!names.is_empty(), "no general kernel for {}: nothing would be tested", Self::NAME);
         names
@@ -57,7 +54,7 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
     /// The kernels for it that take their operands by tensor copies, and that need not be asked for.
     fn by_tensor_copies() -> Vec<&'static str> {
         let tensor = Self::kernels().filter(|kernel| {
-            let by_tensor_copies = matches!(kernel.text, Text::Tensor(_));
+            let by_tensor_copies = kernel.product.is_particular();
             by_tensor_copies && !kernel.entry.is_tf32() && !kernel.entry.is_sliced()
         });
         tensor.map(|kernel| kernel.entry.name()).collect()

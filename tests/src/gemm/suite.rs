@@ -1,7 +1,9 @@
 //! A case with every kernel on every device.
 
+use gpu::registry::Family;
+
 use super::{Bench, Case, Number, Want, bytes, same_bits, table};
-use crate::{Turns, cuda_devices, devices, ran};
+use crate::{Turns, cuda_devices, devices, kernels::variant, ran};
 
 /// Products from which on the CPU device runs one kernel, and none by tensor copies, which compute whole tiles.
 const LARGE: usize = 1 << 21;
@@ -121,7 +123,7 @@ impl<T: Number> Suite<T> {
                     .unwrap_or_else(|error| panic!("{error}\n{context}"));
                 want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{context}"));
                 let c = canonical(c);
-                let first = match kernel.starts_with("gemm_mma_") {
+                let first = match variant(kernel).family == Family::Mma {
                     true => &mut first_on_tensor_cores,
                     false => &mut first,
                 };

@@ -127,7 +127,7 @@ mod tests {
 
     fn row(size: u64, ratio: f64) -> Value {
         json!({
-            "m": size, "n": size, "k": size, "batch": 1, "trans": "nn", "kernel": "gemm_128", "role": "auto",
+            "m": size, "n": size, "k": size, "batch": 1, "trans": "nn", "kernel": "gemm_f32_128x128x8", "role": "auto",
             "time_us": 2000.0, "tflops": 40.25, "err": 4.0e-7, "baseline": "cublasLt",
             "baseline_time_us": 1600.0, "baseline_tflops": 50.0, "baseline_err": 5.0e-7,
             "baseline_is_fp32": true, "ratio": ratio, "ratio_low": ratio - 0.01, "ratio_high": ratio + 0.01,
@@ -160,11 +160,11 @@ mod tests {
             "$ cargo run -p host -- bench --vs cublas\n",
             "Of 3 sizes it is faster than the fastest of cuBLAS and of cublasLt's algorithms at 1, slower at 1, \
              and not to be told apart at 1.",
-            "| 1024 x 1024 x 1024 | `gemm_128` | 2.00 ms | 40.2 | 4.0e-7 | cublasLt | 1.60 ms | 50.0 | 5.0e-7 \
+            "| 1024 x 1024 x 1024 | `gemm_f32_128x128x8` | 2.00 ms | 40.2 | 4.0e-7 | cublasLt | 1.60 ms | 50.0 | 5.0e-7 \
              | 1.20 (1.19 to 1.21) |",
-            "| 7 of 2048 x 2048 x 2048 nt | `gemm_128` | 2.00 ms |",
+            "| 7 of 2048 x 2048 x 2048 nt | `gemm_f32_128x128x8` | 2.00 ms |",
             "| 0.80 (0.79 to 0.81) |",
-            "| 9 x 9 x 9 | `gemm_128` | **wrong** |",
+            "| 9 x 9 x 9 | `gemm_f32_128x128x8` | **wrong** |",
             "docs/bench-h200/speed.svg",
         ] {
             assert!(text.contains(part), "{part}: {text}");

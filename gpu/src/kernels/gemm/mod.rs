@@ -155,28 +155,34 @@ pub fn wait_for_all_but(pending: usize) {
 
 /// 32 x 32 elements a block of 64 threads: for the smallest C.
 #[kernel(block = (64), shared = 2 * 32 * 36 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_32(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
+pub fn gemm_f32_32x32x8(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
     let tiles = (shared![f32; 32, 36], shared![f32; 32, 36]);
     multiply::<_, _, 32, 4, 8, 32, 36>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// 64 x 64 elements a block of 256 threads.
 #[kernel(block = (256), shared = 2 * 64 * 68 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_64(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
+pub fn gemm_f32_64x64x16(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
     let tiles = (shared![f32; 64, 68], shared![f32; 64, 68]);
     multiply::<_, _, 64, 4, 16, 64, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// 128 x 128 elements a block of 256 threads.
 #[kernel(block = (256), shared = 2 * 32 * 132 * size_of::<f32>(), barriers = 1, min_blocks = 2)]
-pub fn gemm_128(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
+pub fn gemm_f32_128x128x8(
+    problem: Problem,
+    a: In<f32>,
+    b: In<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
     let tiles = (shared![f32; 32, 132], shared![f32; 32, 132]);
     multiply::<_, _, 128, 8, 8, 32, 132>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// 64 x 64 elements of f64 a block of 256 threads. More than two stages do not fit.
 #[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f64>(), barriers = 1)]
-pub fn gemm_f64_64(problem: Problem, a: In<f64>, b: In<f64>, mut c: Out<f64>, bias: In<f64>) {
+pub fn gemm_f64_64x64x16(problem: Problem, a: In<f64>, b: In<f64>, mut c: Out<f64>, bias: In<f64>) {
     let tiles = (shared![f64; 32, 68], shared![f64; 32, 68]);
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
@@ -184,14 +190,20 @@ pub fn gemm_f64_64(problem: Problem, a: In<f64>, b: In<f64>, mut c: Out<f64>, bi
 /// 64 x 64 elements of bf16 a block of 256 threads, of bf16 operands by sums of f32: for any GPU and any operands, on CUDA
 /// cores. As fast as f32 at most.
 #[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_bf16_64(problem: Problem, a: In<Bf16>, b: In<Bf16>, mut c: Out<Bf16>, bias: In<Bf16>) {
+pub fn gemm_bf16_64x64x16(
+    problem: Problem,
+    a: In<Bf16>,
+    b: In<Bf16>,
+    mut c: Out<Bf16>,
+    bias: In<Bf16>,
+) {
     let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// The same with C and the bias of f32.
 #[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_bf16_f32_64(
+pub fn gemm_bf16_f32_64x64x16(
     problem: Problem,
     a: In<Bf16>,
     b: In<Bf16>,
@@ -202,16 +214,22 @@ pub fn gemm_bf16_f32_64(
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
-/// 64 x 64 elements of f16 a block of 256 threads, as [`gemm_bf16_64`] of bf16.
+/// 64 x 64 elements of f16 a block of 256 threads, as [`gemm_bf16_64x64x16`] of bf16.
 #[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_f16_64(problem: Problem, a: In<F16>, b: In<F16>, mut c: Out<F16>, bias: In<F16>) {
+pub fn gemm_f16_64x64x16(problem: Problem, a: In<F16>, b: In<F16>, mut c: Out<F16>, bias: In<F16>) {
     let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// The same with C and the bias of f32.
 #[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_f16_f32_64(problem: Problem, a: In<F16>, b: In<F16>, mut c: Out<f32>, bias: In<f32>) {
+pub fn gemm_f16_f32_64x64x16(
+    problem: Problem,
+    a: In<F16>,
+    b: In<F16>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
     let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }

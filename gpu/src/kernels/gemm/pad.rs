@@ -1,5 +1,5 @@
 //! Matrices copied to where their rows begin at multiples of sixteen bytes, for the tensor memory accelerator: as they are
-//! ([`pad_rows`]), or turned over, so that columns become rows ([`turn_rows`]).
+//! ([`pack_rows`]), or turned over, so that columns become rows ([`transpose_rows`]).
 //!
 //! As they are:
 //! * **A warp** copies 2 KiB of a row ([`rows`](super::rows)).
@@ -30,7 +30,7 @@ pub const PAD_BYTES: usize = EACH * 32 * 16;
 /// Elements from one row to the next, and from one matrix to the next.
 type Strides = (u64, u64);
 
-/// What [`pad_rows`] does, of any element, of which `N` are a piece.
+/// What [`pack_rows`] does, of any element, of which `N` are a piece.
 #[inline(always)]
 #[track_caller]
 fn pad<T: Element, const N: usize>(
@@ -62,7 +62,7 @@ fn pad<T: Element, const N: usize>(
 /// `from_step` apart, to others. `from` has so many elements as that takes and begins anywhere; `to` and its rows and
 /// matrices begin at multiples of sixteen bytes, and what lies behind a row there, up to the next multiple, is written too.
 #[kernel(block = (32, WARPS), arch = 90, dependent)]
-pub fn pad_rows(
+pub fn pack_rows(
     rows: u32,
     cols: u32,
     from_pitch: u64,
@@ -75,9 +75,9 @@ pub fn pad_rows(
     pad::<_, 4>((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to);
 }
 
-/// [`pad_rows`] of any elements of two bytes.
+/// [`pack_rows`] of any elements of two bytes.
 #[kernel(block = (32, WARPS), arch = 90, dependent)]
-pub fn pad_rows_u16(
+pub fn pack_rows_u16(
     rows: u32,
     cols: u32,
     from_pitch: u64,
@@ -93,7 +93,7 @@ pub fn pad_rows_u16(
 /// Rows and columns that a block turns over at once: a warp's neighbours on both sides.
 const TILE: usize = 32;
 
-/// What [`turn_rows`] does, of any element. A row of the tile is one element longer than it need be: so a column's elements
+/// What [`transpose_rows`] does, of any element. A row of the tile is one element longer than it need be: so a column's elements
 /// lie in 32 different banks, those of two bytes too, which are 16.5 words apart.
 #[inline(always)]
 #[track_caller]
@@ -139,7 +139,7 @@ fn turn<T: Element>(
 /// The transposes of `rows x cols` matrices, a layer of blocks each: from rows that are `from_pitch` elements apart, and
 /// matrices that are `from_step` apart, to `cols` rows of `rows` elements.
 #[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<f32>(), barriers = 2, arch = 90, dependent)]
-pub fn turn_rows(
+pub fn transpose_rows(
     rows: u32,
     cols: u32,
     from_pitch: u64,
@@ -153,9 +153,9 @@ pub fn turn_rows(
     turn((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to, tile);
 }
 
-/// [`turn_rows`] of any elements of two bytes.
+/// [`transpose_rows`] of any elements of two bytes.
 #[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<u16>(), barriers = 2, arch = 90, dependent)]
-pub fn turn_rows_u16(
+pub fn transpose_rows_u16(
     rows: u32,
     cols: u32,
     from_pitch: u64,

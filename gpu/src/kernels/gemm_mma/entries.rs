@@ -1,7 +1,7 @@
 //! The kernels, a line each: all that they differ in.
 //!
 //! ```text
-//!   gemm_mma_f16_f32_64x64:   F16 -> f32,   64 x 64,    2 x 2 a warp,   4 stages of 64,   rows anywhere
+//!   mma_f16_f32_64x64x64:   F16 -> f32,   64 x 64,    2 x 2 a warp,   4 stages of 64,   rows anywhere
 //!   the name                  A, B -> C     C's tile    16 x 16 parts   steps of k        where A's and B's
 //!                                                       of it           in shared memory  may begin
 //! ```
@@ -46,15 +46,15 @@ macro_rules! rows {
     };
 }
 
-entry! { gemm_mma_64x64:            Bf16 -> Bf16, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
-entry! { gemm_mma_f32_64x64:        Bf16 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
-entry! { gemm_mma_f16_64x64:        F16 -> F16, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
-entry! { gemm_mma_f16_f32_64x64:    F16 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { mma_bf16_64x64x64:            Bf16 -> Bf16, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { mma_bf16_f32_64x64x64:        Bf16 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { mma_f16_64x64x64:        F16 -> F16, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { mma_f16_f32_64x64x64:    F16 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
 
-entry! { gemm_mma_128x128:          Bf16 -> Bf16, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
-entry! { gemm_mma_f32_128x128:      Bf16 -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
-entry! { gemm_mma_f16_128x128:      F16 -> F16, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
-entry! { gemm_mma_f16_f32_128x128:  F16 -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+entry! { mma_bf16_128x128x32:          Bf16 -> Bf16, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+entry! { mma_bf16_f32_128x128x32:      Bf16 -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+entry! { mma_f16_128x128x32:      F16 -> F16, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+entry! { mma_f16_f32_128x128x32:  F16 -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
 
-entry! { gemm_mma_tf32_64x64:       f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
-entry! { gemm_mma_tf32_128x128:     f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }
+entry! { mma_tf32_64x64x32:       f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
+entry! { mma_tf32_128x128x32:     f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }

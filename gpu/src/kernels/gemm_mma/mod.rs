@@ -18,10 +18,10 @@
 //!
 //! ```text
 //!   kernel                      a warp's part   stages of steps of k   rows begin    blocks a multiprocessor
-//!   gemm_mma_.._64x64             32 x 32           4 of 64            anywhere        2 (A100, Hopper)
-//!   gemm_mma_.._128x128           64 x 64           4 of 32            at pieces       2 (A100, Hopper)
-//!   gemm_mma_tf32_64x64           32 x 32           4 of 32            anywhere        2 (A100, Hopper)
-//!   gemm_mma_tf32_128x128         64 x 64           2 of 32            at pieces       2 (A100, Hopper)
+//!   mma_.._64x64x64             32 x 32           4 of 64            anywhere        2 (A100, Hopper)
+//!   mma_.._128x128x32           64 x 64           4 of 32            at pieces       2 (A100, Hopper)
+//!   mma_tf32_64x64x32           32 x 32           4 of 32            anywhere        2 (A100, Hopper)
+//!   mma_tf32_128x128x32         64 x 64           2 of 32            at pieces       2 (A100, Hopper)
 //! ```
 //!
 //! *At pieces*, at multiples of sixteen bytes: others are right too, and slow. Shared memory is that of the smallest devices

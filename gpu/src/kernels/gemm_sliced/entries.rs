@@ -1,7 +1,7 @@
 //! The kernels, a line each: all that they differ in.
 //!
 //! ```text
-//!   gemm_sliced_f16x3_256x192: F16x3 of F16,   256 x 192 or 128 of 2,   5 stages,     Halves
+//!   wgmma_f16x3_256x192x64_c2: F16x3 of F16,   256 x 192 or 128 of 2,   5 stages,     Halves
 //!   the name                   the slices      C's tiles, of two        of the ring   B's boxes
 //!                                              widths, of two blocks
 //! ```
@@ -145,9 +145,9 @@ macro_rules! entry {
     };
 }
 
-entry! { gemm_sliced_bf16x6_256x192: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, Halves }
-entry! { gemm_sliced_bf16x6_256x128: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, Whole }
-entry! { gemm_sliced_bf16x6_64x128: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, Whole }
-entry! { gemm_sliced_f16x3_256x192: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, Halves }
-entry! { gemm_sliced_f16x3_256x128: F16x3 of F16, 256 x 128 of 2, 6 stages, Whole }
-entry! { gemm_sliced_f16x3_64x128: F16x3 of F16, 64 x 128 of 1, 8 stages, Whole }
+entry! { wgmma_bf16x6_256x192x64_c2: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, Halves }
+entry! { wgmma_bf16x6_256x128x64_c2: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, Whole }
+entry! { wgmma_bf16x6_64x128x64: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, Whole }
+entry! { wgmma_f16x3_256x192x64_c2: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, Halves }
+entry! { wgmma_f16x3_256x128x64_c2: F16x3 of F16, 256 x 128 of 2, 6 stages, Whole }
+entry! { wgmma_f16x3_64x128x64: F16x3 of F16, 64 x 128 of 1, 8 stages, Whole }

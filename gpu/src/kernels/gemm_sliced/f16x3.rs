@@ -38,9 +38,9 @@
 //! # Tiles
 //! ```text
 //!   kernel                      blocks   warpgroups   a warpgroup's part   the ring: one slice of A and of B, 64 steps of k
-//!   gemm_sliced_f16x3_256x192     2        2 + 1       64 x 192 or 128       5 x 40 KiB
-//!   gemm_sliced_f16x3_256x128     2        2 + 1          64 x 128           6 x 32 KiB
-//!   gemm_sliced_f16x3_64x128      1        1 + 1          64 x 128           8 x 24 KiB
+//!   wgmma_f16x3_256x192x64_c2     2        2 + 1       64 x 192 or 128       5 x 40 KiB
+//!   wgmma_f16x3_256x128x64_c2     2        2 + 1          64 x 128           6 x 32 KiB
+//!   wgmma_f16x3_64x128x64      1        1 + 1          64 x 128           8 x 24 KiB
 //! ```
 //!
 //! What limits large products is power. Of 192 columns an instruction reads a ninth less from shared memory for each operation, and

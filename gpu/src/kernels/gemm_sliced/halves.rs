@@ -94,7 +94,7 @@ pub const fn power(exponent: i32) -> f32 {
 }
 
 /// Cuts A and B, each of as many patches as it says: blocks of A's come first. As
-/// [`cut_bf16x3`](super::slices::cut_bf16x3).
+/// [`split_bf16x3`](super::slices::split_bf16x3).
 #[kernel(
     block = (32, WARPS),
     shared = (3 * WARPS + HALVES + HALVES * HALF) * size_of::<u32>(),
@@ -103,15 +103,15 @@ pub const fn power(exponent: i32) -> f32 {
     arch = 90,
     dependent
 )]
-pub fn cut_f16x2(
+pub fn split_f16x2(
     of_a: Matrices,
     of_b: Matrices,
     a: In<f32>,
     b: In<f32>,
     mut planes_a: Out<F16>,
     mut planes_b: Out<F16>,
-    mut scales_a: Out<F16>,
-    mut scales_b: Out<F16>,
+    mut patches_a: Out<F16>,
+    mut patches_b: Out<F16>,
 ) {
     // Up to here nothing of this launch depends on the ones before it.
     grid::let_next_begin();
@@ -178,8 +178,8 @@ pub fn cut_f16x2(
     let scale = power(-exponent);
 
     let (planes, scales) = match is_b {
-        true => (&mut planes_b, &mut scales_b),
-        false => (&mut planes_a, &mut scales_a),
+        true => (&mut planes_b, &mut patches_b),
+        false => (&mut planes_a, &mut patches_a),
     };
     // Of all numbers' parts behind the point, and of the integers.
     let (mut fractions, mut integers) = (0, 0);

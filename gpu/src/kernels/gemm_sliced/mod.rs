@@ -37,9 +37,9 @@
 //!
 //! ```text
 //!   kernel                       blocks   warpgroups   a warpgroup's part   the ring: one slice of A and of B, 64 steps of k
-//!   gemm_sliced_bf16x6_256x192     2        2 + 1       64 x 192 or 128       5 x 40 KiB
-//!   gemm_sliced_bf16x6_256x128     2        2 + 1          64 x 128           6 x 32 KiB
-//!   gemm_sliced_bf16x6_64x128      1        1 + 1          64 x 128           8 x 24 KiB
+//!   wgmma_bf16x6_256x192x64_c2     2        2 + 1       64 x 192 or 128       5 x 40 KiB
+//!   wgmma_bf16x6_256x128x64_c2     2        2 + 1          64 x 128           6 x 32 KiB
+//!   wgmma_bf16x6_64x128x64      1        1 + 1          64 x 128           8 x 24 KiB
 //! ```
 //!
 //! * **A stage of the ring is one slice** of A and of B. In the order 2, 1, 0 they are needed no longer, each after its band:

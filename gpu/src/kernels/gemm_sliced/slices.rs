@@ -142,15 +142,15 @@ pub(super) fn is_even(from: &In<f32>, source: &Matrices, first: usize, patch_col
 /// Cuts A and B, each of as many patches as it says: blocks of A's come first. `from` has so many elements as that
 /// takes and begins anywhere; planes begin at multiples of sixteen bytes, and of a row's last sixteen bytes all are written.
 #[kernel(block = (32, WARPS), shared = 2 * WARPS * size_of::<u32>(), barriers = 1, arch = 90, dependent)]
-pub fn cut_bf16x3(
+pub fn split_bf16x3(
     of_a: Matrices,
     of_b: Matrices,
     a: In<f32>,
     b: In<f32>,
     mut planes_a: Out<Bf16>,
     mut planes_b: Out<Bf16>,
-    mut ranges_a: Out<Bf16>,
-    mut ranges_b: Out<Bf16>,
+    mut patches_a: Out<Bf16>,
+    mut patches_b: Out<Bf16>,
 ) {
     // Up to here nothing of this launch depends on the ones before it.
     grid::let_next_begin();
@@ -169,8 +169,8 @@ pub fn cut_bf16x3(
     };
     let from = if is_b { &b } else { &a };
     let (planes, ranges) = match is_b {
-        true => (&mut planes_b, &mut ranges_b),
-        false => (&mut planes_a, &mut ranges_a),
+        true => (&mut planes_b, &mut patches_b),
+        false => (&mut planes_a, &mut patches_a),
     };
 
     let (down, across) = patches(source.rows, source.cols);

@@ -20,10 +20,10 @@
 //! ```text
 //!   kernel                  warps  a warp's part  steps of k          stages  blocks a        a cluster
 //!                                                 a stage and a warp          multiprocessor  splits k
-//!   gemm_tma_128_nn, _tn      4       64 x 64         32    32           3          2            no
-//!   gemm_tma_64_nn, _tn       4       64 x 64         64    16           3          2            by 1 to 8
-//!   gemm_tma_16x256_nn        4       16 x 256        32     8           3          2            by 1 to 8
-//!   gemm_tma_256x16_nn        4      256 x 16         32     8           3          2            by 1 to 8
+//!   tma_f32_128x128x32_nn, _tn      4       64 x 64         32    32           3          2            no
+//!   tma_f32_64x64x64_nn, _tn       4       64 x 64         64    16           3          2            by 1 to 8
+//!   tma_f32_16x256x32_nn        4       16 x 256        32     8           3          2            by 1 to 8
+//!   tma_f32_256x16x32_nn        4      256 x 16         32     8           3          2            by 1 to 8
 //! ```
 //!
 //! For one wave of blocks there is another arrangement, with producers: [`rings`].
@@ -232,7 +232,7 @@ fn store<
 
 /// 128 x 128 elements a block; A lies along k, B along n.
 #[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
-pub fn gemm_tma_128_nn(
+pub fn tma_f32_128x128x32_nn(
     problem: Problem,
     a: TensorMap<f32>,
     b: TensorMap<f32>,
@@ -250,7 +250,7 @@ pub fn gemm_tma_128_nn(
 
 /// 128 x 128 elements a block; A lies along m, B along n.
 #[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
-pub fn gemm_tma_128_tn(
+pub fn tma_f32_128x128x32_tn(
     problem: Problem,
     a: TensorMap<f32>,
     b: TensorMap<f32>,
@@ -268,7 +268,7 @@ pub fn gemm_tma_128_tn(
 
 /// 64 x 64 elements a block; A lies along k, B along n.
 #[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
-pub fn gemm_tma_64_nn(
+pub fn tma_f32_64x64x64_nn(
     problem: Problem,
     a: TensorMap<f32>,
     b: TensorMap<f32>,
@@ -286,7 +286,7 @@ pub fn gemm_tma_64_nn(
 
 /// 64 x 64 elements a block; A lies along m, B along n.
 #[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
-pub fn gemm_tma_64_tn(
+pub fn tma_f32_64x64x64_tn(
     problem: Problem,
     a: TensorMap<f32>,
     b: TensorMap<f32>,
@@ -304,7 +304,7 @@ pub fn gemm_tma_64_tn(
 
 /// 16 x 256 elements a block; A lies along k, B along n.
 #[kernel(block = (128), dynamic_shared = 3 * 128 * 272, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
-pub fn gemm_tma_16x256_nn(
+pub fn tma_f32_16x256x32_nn(
     problem: Problem,
     a: TensorMap<f32>,
     b: TensorMap<f32>,
@@ -322,7 +322,7 @@ pub fn gemm_tma_16x256_nn(
 
 /// 256 x 16 elements a block; A lies along k, B along n.
 #[kernel(block = (128), dynamic_shared = 3 * 128 * 272, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
-pub fn gemm_tma_256x16_nn(
+pub fn tma_f32_256x16x32_nn(
     problem: Problem,
     a: TensorMap<f32>,
     b: TensorMap<f32>,

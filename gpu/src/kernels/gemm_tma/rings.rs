@@ -233,7 +233,7 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
 
 /// 72 x 80 elements a block; A lies along k, B along n.
 #[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
-pub fn gemm_tma_72x80_nn(
+pub fn tma_f32_72x80x8_nn(
     problem: Problem,
     a: TensorMap<f32>,
     b: TensorMap<f32>,
@@ -246,7 +246,7 @@ pub fn gemm_tma_72x80_nn(
 
 /// 72 x 80 elements a block; A lies along k, its rows begin anywhere; B along n. The maps are of every fourth row of A.
 #[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * SHIFTED_STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
-pub fn gemm_tma_72x80_on(
+pub fn tma_f32_72x80x8_ua4_nn(
     problem: Problem,
     a: TensorMaps<f32, 4>,
     b: TensorMap<f32>,

@@ -1,7 +1,7 @@
 //! The kernels, a line each: all that they differ in.
 //!
 //! ```text
-//!   gemm_wgmma_f32_256x256:   f32,   256 x 256 of 2,      4 stages,     Whole
+//!   wgmma_half_f32_256x256x64_c2:   f32,   256 x 256 of 2,      4 stages,     Whole
 //!   the name                  C's    C's tile, and of     of the ring   B's boxes
 //!                             type   how many blocks
 //! ```
@@ -137,25 +137,25 @@ macro_rules! shifted_entry {
     };
 }
 
-entry! { gemm_wgmma_128x256: Half, 128 x 256 of 1, 4 stages, Whole }
-entry! { gemm_wgmma_f32_128x256: f32, 128 x 256 of 1, 4 stages, Whole }
-entry! { gemm_wgmma_256x256: Half, 256 x 256 of 2, 4 stages, Whole }
-entry! { gemm_wgmma_f32_256x256: f32, 256 x 256 of 2, 4 stages, Whole }
-entry! { gemm_wgmma_256x192: Half, 256 x 192 of 2, 4 stages, Halves }
-entry! { gemm_wgmma_f32_256x192: f32, 256 x 192 of 2, 4 stages, Halves }
-entry! { gemm_wgmma_128x128: Half, 128 x 128 in parts, 5 stages }
-entry! { gemm_wgmma_f32_128x128: f32, 128 x 128 in parts, 5 stages }
-entry! { gemm_wgmma_64x128: Half, 64 x 128 in parts, 7 stages }
-entry! { gemm_wgmma_f32_64x128: f32, 64 x 128 in parts, 7 stages }
-entry! { gemm_wgmma_128x64: Half, 128 x 64 in parts, 7 stages }
-entry! { gemm_wgmma_f32_128x64: f32, 128 x 64 in parts, 7 stages }
-entry! { gemm_wgmma_64x64: Half, 64 x 64 in parts, 3 stages }
-entry! { gemm_wgmma_f32_64x64: f32, 64 x 64 in parts, 3 stages }
-entry! { gemm_wgmma_deep_64x64: Half, 64 x 64 in parts, 12 stages }
-entry! { gemm_wgmma_f32_deep_64x64: f32, 64 x 64 in parts, 12 stages }
-entry! { gemm_wgmma_64x16: Half, 64 x 16 in parts, 20 stages }
-entry! { gemm_wgmma_f32_64x16: f32, 64 x 16 in parts, 20 stages }
-shifted_entry! { gemm_wgmma_256x256_on: Half, 256 x 256, 4 stages, 8 classes }
-shifted_entry! { gemm_wgmma_f32_256x256_on: f32, 256 x 256, 4 stages, 8 classes }
-shifted_entry! { gemm_wgmma_256x256_sn: Half, 256 x 256, 4 stages, 16 classes }
-shifted_entry! { gemm_wgmma_f32_256x256_sn: f32, 256 x 256, 4 stages, 16 classes }
+entry! { wgmma_half_128x256x64: Half, 128 x 256 of 1, 4 stages, Whole }
+entry! { wgmma_half_f32_128x256x64: f32, 128 x 256 of 1, 4 stages, Whole }
+entry! { wgmma_half_256x256x64_c2: Half, 256 x 256 of 2, 4 stages, Whole }
+entry! { wgmma_half_f32_256x256x64_c2: f32, 256 x 256 of 2, 4 stages, Whole }
+entry! { wgmma_half_256x192x64_c2: Half, 256 x 192 of 2, 4 stages, Halves }
+entry! { wgmma_half_f32_256x192x64_c2: f32, 256 x 192 of 2, 4 stages, Halves }
+entry! { wgmma_half_128x128x64: Half, 128 x 128 in parts, 5 stages }
+entry! { wgmma_half_f32_128x128x64: f32, 128 x 128 in parts, 5 stages }
+entry! { wgmma_half_64x128x64: Half, 64 x 128 in parts, 7 stages }
+entry! { wgmma_half_f32_64x128x64: f32, 64 x 128 in parts, 7 stages }
+entry! { wgmma_half_128x64x64: Half, 128 x 64 in parts, 7 stages }
+entry! { wgmma_half_f32_128x64x64: f32, 128 x 64 in parts, 7 stages }
+entry! { wgmma_half_64x64x64: Half, 64 x 64 in parts, 3 stages }
+entry! { wgmma_half_f32_64x64x64: f32, 64 x 64 in parts, 3 stages }
+entry! { wgmma_half_64x64x64_s12: Half, 64 x 64 in parts, 12 stages }
+entry! { wgmma_half_f32_64x64x64_s12: f32, 64 x 64 in parts, 12 stages }
+entry! { wgmma_half_64x16x64: Half, 64 x 16 in parts, 20 stages }
+entry! { wgmma_half_f32_64x16x64: f32, 64 x 16 in parts, 20 stages }
+shifted_entry! { wgmma_half_256x256x64_c2_ua8_nn: Half, 256 x 256, 4 stages, 8 classes }
+shifted_entry! { wgmma_half_f32_256x256x64_c2_ua8_nn: f32, 256 x 256, 4 stages, 8 classes }
+shifted_entry! { wgmma_half_256x256x64_c2_ua16_nn: Half, 256 x 256, 4 stages, 16 classes }
+shifted_entry! { wgmma_half_f32_256x256x64_c2_ua16_nn: f32, 256 x 256, 4 stages, 16 classes }

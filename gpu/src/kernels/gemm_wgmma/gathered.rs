@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   kernel                 warps that multiply   that gather       a warp's part of a stage
-//!   gemm_wgmma_any_64x128      4                 6 + 6             32 rows; two warps have A's, four B's
-//!   gemm_wgmma_any_64x64       4                 4 + 4 + 4         32 rows; two warps have A's, two B's
+//!   wgmma_half_64x128x64_ldg      4                 6 + 6             32 rows; two warps have A's, four B's
+//!   wgmma_half_64x64x64_ldg       4                 4 + 4 + 4         32 rows; two warps have A's, two B's
 //! ```
 //!
 //! The warps that gather are teams, and each has a stage in turn. What is on its way from the second-level cache waits in
@@ -198,7 +198,7 @@ macro_rules! gathered {
     };
 }
 
-gathered! { gemm_wgmma_any_64x128: Half, 64 x 128, 6 stages }
-gathered! { gemm_wgmma_any_f32_64x128: f32, 64 x 128, 6 stages }
-gathered! { gemm_wgmma_any_64x64: Half, 64 x 64, 6 stages }
-gathered! { gemm_wgmma_any_f32_64x64: f32, 64 x 64, 6 stages }
+gathered! { wgmma_half_64x128x64_ldg: Half, 64 x 128, 6 stages }
+gathered! { wgmma_half_f32_64x128x64_ldg: f32, 64 x 128, 6 stages }
+gathered! { wgmma_half_64x64x64_ldg: Half, 64 x 64, 6 stages }
+gathered! { wgmma_half_f32_64x64x64_ldg: f32, 64 x 64, 6 stages }

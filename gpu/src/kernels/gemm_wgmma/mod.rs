@@ -21,9 +21,9 @@
 //!
 //! ```text
 //!   kernel               warpgroups   a warpgroup's part   stages of 64 steps   blocks of a cluster
-//!   gemm_wgmma_128x256      2 + 1          64 x 256               4                  1
-//!   gemm_wgmma_256x256      2 + 1          64 x 256               4                  2
-//!   gemm_wgmma_256x192      2 + 1          64 x 192               4                  2
+//!   wgmma_half_128x256x64      2 + 1          64 x 256               4                  1
+//!   wgmma_half_256x256x64_c2      2 + 1          64 x 256               4                  2
+//!   wgmma_half_256x192x64_c2      2 + 1          64 x 192               4                  2
 //! ```
 //!
 //! A multiprocessor has one block. Smaller tiles, for where there are fewer of these than multiprocessors, are another source
@@ -35,7 +35,7 @@
 //! `tn`, `tt`. The tensor cores read both ways, and only what copies the operands knows of it ([`operand`]).
 //!
 //! Row starts are 16-byte aligned, except in the kernels whose warps load A and B themselves, and for a K-major A beside an
-//! N-major B in tiles of two blocks (`on`, `sn`: [`shifted`]). k is positive: an empty matrix has no tensor map.
+//! N-major B in tiles of two blocks (`ua8`, `ua16`: [`shifted`]). k is positive: an empty matrix has no tensor map.
 //!
 //! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
 //! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   kernel               warpgroups   stages of 64 steps   blocks a multiprocessor   for
-//!   gemm_wgmma_128x128       2                5                      1               small ones
-//!   gemm_wgmma_64x128        1                7                      1               few rows
-//!   gemm_wgmma_128x64        2                7                      1               few columns
-//!   gemm_wgmma_64x64         1                3                      3               batches of small ones
-//!   gemm_wgmma_deep_64x64    1               12                      1               17 to 64 rows or columns
-//!   gemm_wgmma_64x16         1               20                      1               up to 16 rows or columns
+//!   wgmma_half_128x128x64       2                5                      1               small ones
+//!   wgmma_half_64x128x64        1                7                      1               few rows
+//!   wgmma_half_128x64x64        2                7                      1               few columns
+//!   wgmma_half_64x64x64         1                3                      3               batches of small ones
+//!   wgmma_half_64x64x64_s12    1               12                      1               17 to 64 rows or columns
+//!   wgmma_half_64x16x64         1               20                      1               up to 16 rows or columns
 //! ```
 //!
 //! A product of few rows is a stream of B from global memory, and one of few columns a stream of A: 16 x 4096 x 4096 are 32

@@ -14,13 +14,13 @@
 //!                     m of C are its columns, up to 256, K-major in shared memory as they lie
 //!
 //!   kernel                      warpgroups   a warpgroup's part (m x n)   stages of 32 steps   blocks of a cluster
-//!   gemm_wgmma_tf32_256x256_nn    2 + 1           256 x 64                       4                    2
-//!   gemm_wgmma_tf32_256x256_on    2 + 1           256 x 64                       4                    2
-//!   gemm_wgmma_tf32_192x256_nn    2 + 1           192 x 64                       5                    2
-//!   gemm_wgmma_tf32_256x128_nn    2 + 1           256 x 64                       4                    1
-//!   gemm_wgmma_tf32_128x128_nn    2 + 1           128 x 64                       6                    1
-//!   gemm_wgmma_tf32_128x64_nn     1 + 1           128 x 64                       8                    1
-//!   gemm_wgmma_tf32_128x64_on     1 + 1           128 x 64                       8                    1
+//!   wgmma_tf32_256x256x32_c2_nn    2 + 1           256 x 64                       4                    2
+//!   wgmma_tf32_256x256x32_c2_ua8_nn    2 + 1           256 x 64                       4                    2
+//!   wgmma_tf32_192x256x32_c2_nn    2 + 1           192 x 64                       5                    2
+//!   wgmma_tf32_256x128x32_nn    2 + 1           256 x 64                       4                    1
+//!   wgmma_tf32_128x128x32_nn    2 + 1           128 x 64                       6                    1
+//!   wgmma_tf32_128x64x32_nn     1 + 1           128 x 64                       8                    1
+//!   wgmma_tf32_128x64x32_ua8_nn     1 + 1           128 x 64                       8                    1
 //! ```
 //!
 //! Of few rows or few columns of C smaller tiles take less: another text ([`narrow`]).
@@ -35,7 +35,7 @@
 //! * **The sums are C's transpose**, and are turned over on their way to C ([`output`]).
 //!
 //! Operands that lie otherwise are turned over before, or exchanged with each other, by the host. Rows begin at multiples of
-//! sixteen bytes, but those of A in `on` begin anywhere ([`rows`]); and k is not 0.
+//! sixteen bytes, but those of A in `ua8` begin anywhere ([`rows`]); and k is not 0.
 //!
 //! The sums are rounded as of bf16, 8 products at a time.
 
@@ -295,15 +295,15 @@ macro_rules! narrow {
     };
 }
 
-wide! { gemm_wgmma_tf32_256x256_nn: 256 x 128 of 2, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
-wide! { gemm_wgmma_tf32_192x256_nn: 192 x 128 of 2, 2 of 5 stages, by 32 rows, InOrder of TensorMap<Tf32> }
-wide! { gemm_wgmma_tf32_256x128_nn: 256 x 128 of 1, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
-wide! { gemm_wgmma_tf32_128x128_nn: 128 x 128 of 1, 2 of 6 stages, by 64 rows, InOrder of TensorMap<Tf32> }
-wide! { gemm_wgmma_tf32_128x64_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+wide! { wgmma_tf32_256x256x32_c2_nn: 256 x 128 of 2, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+wide! { wgmma_tf32_192x256x32_c2_nn: 192 x 128 of 2, 2 of 5 stages, by 32 rows, InOrder of TensorMap<Tf32> }
+wide! { wgmma_tf32_256x128x32_nn: 256 x 128 of 1, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+wide! { wgmma_tf32_128x128x32_nn: 128 x 128 of 1, 2 of 6 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+wide! { wgmma_tf32_128x64x32_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, InOrder of TensorMap<Tf32> }
 
 // (With 64 rows registers spill.)
-wide! { gemm_wgmma_tf32_256x256_on: 256 x 128 of 2, 2 of 4 stages, by 32 rows, Anywhere of TensorMaps<Tf32, 8> }
-wide! { gemm_wgmma_tf32_128x64_on: 128 x 64 of 1, 1 of 8 stages, by 64 rows, Anywhere of TensorMaps<Tf32, 8> }
+wide! { wgmma_tf32_256x256x32_c2_ua8_nn: 256 x 128 of 2, 2 of 4 stages, by 32 rows, Anywhere of TensorMaps<Tf32, 8> }
+wide! { wgmma_tf32_128x64x32_ua8_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, Anywhere of TensorMaps<Tf32, 8> }
 
-narrow! { gemm_wgmma_tf32_32x32_nn: 32 x 32, 20 stages }
-narrow! { gemm_wgmma_tf32_64x32_nn: 64 x 32, 16 stages }
+narrow! { wgmma_tf32_32x32x32_nn: 32 x 32, 20 stages }
+narrow! { wgmma_tf32_64x32x32_nn: 64 x 32, 16 stages }

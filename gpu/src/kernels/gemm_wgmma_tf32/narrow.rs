@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   kernel                      warpgroups   tile (m x n)   stages of 32 steps
-//!   gemm_wgmma_tf32_32x32_nn         2          32 x 32             20
-//!   gemm_wgmma_tf32_64x32_nn         2          64 x 32             16
+//!   wgmma_tf32_32x32x32_nn         2          32 x 32             20
+//!   wgmma_tf32_64x32x32_nn         2          64 x 32             16
 //! ```
 //!
 //! A product of few rows is a stream of B from global memory, and one of few columns a stream of A, which all

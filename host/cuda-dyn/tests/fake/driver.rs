@@ -415,8 +415,23 @@ fn allocate(address: &mut u64, bytes: usize) -> c_int {
 
 /// Does a kernel of that name take boxes of operands, of which this driver knows nothing?
 fn takes_boxes(name: &str) -> bool {
-    let any = name.starts_with("gemm_wgmma_any_");
-    ["gemm_tma_", "gemm_wgmma_", "gemm_sliced_"].iter().any(|of| name.starts_with(of)) && !any
+    let words = name.split('_').collect::<Vec<_>>();
+    ["tma", "wgmma"].contains(&words[0]) && !words.contains(&"ldg")
+}
+
+/// What a product's kernel of that name multiplies, and its C is of: the words behind its family, as the registry writes it. (This
+/// driver is compiled by itself, and knows no registry.)
+fn types(name: &str) -> Option<[Numbers; 3]> {
+    let of = |word| match word {
+        "f32" | "tf32" => Some(Numbers::F32),
+        "bf16" => Some(Numbers::Bf16),
+        "f16" => Some(Numbers::F16),
+        _ => None,
+    };
+    let mut words = name.split('_');
+    words.next().filter(|family| ["gemm", "mma", "wgmma"].contains(family))?;
+    let operands = of(words.next()?)?;
+    Some([operands, operands, words.next().and_then(of).unwrap_or(operands)])
 }
 
 /// Launches one of [`KERNELS`], or the kernel `fill(u64 address, u32 value, u32 count)`.
@@ -439,22 +454,17 @@ unsafe fn launch(
                 Some(2) if takes_boxes(&name) => {
                     unimplemented!("the tests' driver multiplies no boxes: {name}")
                 }
-                Some(2) if name.starts_with("gemm_") => {
-                    let has = |part| name.split('_').any(|of_name| of_name == part);
-                    let of = match () {
-                        () if has("f16") => Numbers::F16,
-                        () if has("bf16") || has("wgmma") => Numbers::Bf16,
-                        () => Numbers::F32,
-                    };
-                    let c = if name.contains("_f32_") { Numbers::F32 } else { of };
-                    let of = [of, of, c];
-                    let params = std::slice::from_raw_parts(params, 4);
-                    // Blocks of tensor cores go on from product to product.
-                    let products = (*params[0].cast::<Problem>()).products;
-                    let count = if has("wgmma") { products } else { grid[2] };
-                    multiply_batch(params, count as usize, of);
-                }
-                Some(2) => multiply(std::slice::from_raw_parts(params, 6)),
+                Some(2) => match types(&name) {
+                    Some(of) => {
+                        let params = std::slice::from_raw_parts(params, 4);
+                        // Persistent blocks go on from product to product.
+                        let products = (*params[0].cast::<Problem>()).products;
+                        let is_persistent = name.split('_').next() == Some("wgmma");
+                        let count = if is_persistent { products } else { grid[2] };
+                        multiply_batch(params, count as usize, of);
+                    }
+                    None => multiply(std::slice::from_raw_parts(params, 6)),
+                },
                 _ => {}
             }
             return 0;

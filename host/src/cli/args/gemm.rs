@@ -8,7 +8,7 @@ use clap::{
 };
 use host::{
     Layout,
-    gpu::registry::{Contract, KERNELS},
+    gpu::registry::{KERNELS, Product, Type},
     names::must_be_one_of,
     npy::Dtype,
 };
@@ -216,13 +216,8 @@ fn steps(text: &str) -> Result<usize, String> {
 fn kernels() -> impl TypedValueParser<Value = String> {
     let products = || {
         KERNELS.iter().filter(|entry| {
-            matches!(
-                entry.contract,
-                Contract::Product(_)
-                    | Contract::ProductF64(_)
-                    | Contract::ProductTf32(_)
-                    | Contract::TensorProduct(_)
-            )
+            let of = |product: &Product| [Type::F32, Type::F64].contains(&product.variant.operands);
+            entry.product.as_ref().is_some_and(of)
         })
     };
     let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");

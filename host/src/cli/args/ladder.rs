@@ -208,7 +208,7 @@ impl FromStr for Explained {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         if name == TOY.name() {
-            return Ok(Explained(&TOY));
+            return Ok(Explained(&*TOY));
         }
         match find(name, TOY.name())? {
             entry if is_lesson_or_general(entry) => Ok(Explained(entry)),
@@ -219,7 +219,7 @@ impl FromStr for Explained {
 }
 
 fn kernels_and_toy() -> impl TypedValueParser<Value = Explained> {
-    let listed = registry::products().map(|(entry, _)| entry).chain([&TOY]);
+    let listed = registry::products().map(|(entry, _)| entry).chain([&*TOY]);
     let values = listed.map(|entry| PossibleValue::new(entry.name()).help(entry.summary)).collect();
     Offering { parser: Explained::from_str, values }
 }

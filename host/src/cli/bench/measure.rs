@@ -9,7 +9,7 @@ use std::{
 use host::{
     Error, Gemm, Stream,
     gemm::{Choice, Ineligible, Request, Target},
-    gpu::registry::{self, Contract},
+    gpu::registry::{self, Product, Type},
     timing::{
         self, Candidate as Timed, Measurement, Rounds, telemetry::Telemetry, telemetry::Watch,
     },
@@ -149,7 +149,10 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
                 // Where factors may not be rounded, these are not left out but another product's.
                 .filter(|candidate| candidate.ineligible != Some(Ineligible::Tf32))
                 .map(|candidate| candidate.entry)
-                .filter(|entry| !matches!(entry.contract, Contract::TensorProduct(_)))
+                .filter(|entry| {
+                    let is_f32 = |of: &Product| of.variant.operands == Type::F32;
+                    !entry.product.as_ref().is_some_and(|of| of.is_particular() && is_f32(of))
+                })
                 .map(BenchKernel::of)
                 .collect(),
             (asked, _) => asked.to_vec(),
@@ -293,8 +296,8 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             let device = self.stream.device().name();
             let (verify, types) = (name_of(&verify), self.args.types);
             // The command's product is one, of row-major matrices, and by no tensor copies.
-            match registry::find(own).map(|entry| &entry.contract) {
-                Some(Contract::Product(_)) => note(format_args!(
+            match registry::find(own).and_then(|entry| entry.product.as_ref()) {
+                Some(product) if product.is_of_f32_views() => note(format_args!(
                     "reproduce: cargo run -p host -- --m {} --n {} --k {}{types} --device {device} --kernel {own} \
                      --seed {seed} --verify {verify}",
                     row.m, row.n, row.k

@@ -14,7 +14,7 @@ use host::{
     gemm::{
         Choice, DEFAULT_WORKSPACE_LIMIT, Request, SLICES_WORKSPACE_LIMIT, Scalar, Target, choose,
     },
-    gpu::registry::{Contract, Entry},
+    gpu::registry::Entry,
     npy::{Dtype, Element, Header, Reader, Writer},
     verify::{Claim, Criterion},
 };
@@ -189,13 +189,7 @@ impl Planned {
 
 /// Rows and columns of C that a block of a product's kernel computes.
 fn tile(entry: &Entry) -> [usize; 2] {
-    let tile = match &entry.contract {
-        Contract::Product(product) => product.tile,
-        Contract::ProductF64(product) => product.tile,
-        Contract::ProductTf32(product) => product.tile,
-        Contract::TensorProduct(product) => product.tile,
-        _ => [1, 1],
-    };
+    let tile = entry.product.as_ref().map_or([1, 1], |product| product.tile());
     tile.map(|size| size as usize)
 }
 

@@ -46,21 +46,21 @@ pub(in crate::cli) fn fit(entry: &Entry, device: &Device) -> host::Result<FitLin
 
 #[cfg(test)]
 mod tests {
-    use host::gpu::registry::{Contract, ladder};
+    use host::gpu::registry::ladder;
 
     use super::*;
 
     #[test]
     fn every_rung_is_counted_at_whole_tiles() {
         for (entry, _) in ladder() {
-            let Contract::Product(product) = &entry.contract else { continue };
-            let [rows, cols] = product.tile.map(u64::from);
+            let Some(product) = &entry.product else { continue };
+            let [rows, cols] = product.tile().map(u64::from);
             let whole = COUNTED[0].is_multiple_of(rows) && COUNTED[1].is_multiple_of(cols);
             assert!(
                 whole,
                 "{}: COUNTED is no multiple of its tile {:?}",
                 entry.name(),
-                product.tile
+                product.tile()
             );
         }
     }

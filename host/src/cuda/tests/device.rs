@@ -362,7 +362,7 @@ on_machine! {
             let mut values = vec![f32::NAN; m * n];
             let mut out = Dense::new(m, n, Layout::RowMajor, &mut values[..]).unwrap();
             let (alpha, beta) = (0.7, -0.3);
-            let product = Product { alpha, beta, c: Some(&c), ..Product::new("gemm_64", &a, &b) };
+            let product = Product { alpha, beta, c: Some(&c), ..Product::new("gemm_f32_64x64x16", &a, &b) };
             product.run(device, &plan, &mut out).unwrap();
             values.into_iter().map(f32::to_bits).collect::<Vec<_>>()
         };
@@ -400,7 +400,7 @@ on_machine! {
         multiply(&stream, entry, &operands.a, &operands.b, &mut operands.c).unwrap();
 
         // The same launch with its arguments at hand: the context made current, and cuLaunchKernel.
-        let function = gpu.function(entry.declaration(), &entry.constants()).unwrap();
+        let function = gpu.function(entry.declaration(), &entry.constants).unwrap();
         let raw_stream = Stream::new(&gpu.context).unwrap();
         let [mut m, mut n, mut k] = [64u32; 3];
         let matrices = [&operands.a, &operands.b, &operands.c];

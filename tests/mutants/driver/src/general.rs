@@ -1,14 +1,10 @@
 //! Products that take their operands as views or as pointers: the lessons, and general products without tensor copies.
 
 use gpu::{
-    problem::{COL_BIAS, GELU, Problem, RELU, ROW_BIAS},
-    registry::{GemmKernel, Product, ProductKernel},
+    problem::{COL_BIAS, GELU, RELU, ROW_BIAS},
+    registry::{Entry, Family, PointerParams, Product},
 };
-use simt::{
-    Kernel, LaunchConfig,
-    check::{CheckableParams, Memory},
-    checked::{In, Out},
-};
+use simt::{LaunchConfig, check::Memory};
 
 use crate::{
     memory::{Number, Place},
@@ -101,49 +97,26 @@ fn cases(tile: usize, on_tensor_cores: bool) -> Vec<Case> {
     cases
 }
 
-pub fn of_product(product: &'static Product) -> Vec<Trial> {
-    let (blocks, lessons) = ((product.block, product.tile), (lessons(), 8));
-    match product.kernel {
-        ProductKernel::Views { checked, .. } => {
-            trials::<_, f32, f32>(checked, blocks, lessons, false, |problem, [a, b], c, _| {
-                (problem.m, problem.n, problem.k, a, b, c)
-            })
-        }
-        ProductKernel::Pointers(kernel) => {
-            trials::<_, f32, f32>(kernel, blocks, lessons, true, |problem, [a, b], c, _| {
-                (problem.m, problem.n, problem.k, a.as_ptr(), b.as_ptr(), c.as_ptr())
-            })
-        }
-        ProductKernel::Gemm(kernel) => of_gemm(kernel, blocks),
-    }
-}
-
-pub fn of_gemm<T: Number, O: Number>(
-    GemmKernel { checked, .. }: GemmKernel<T, O>,
-    blocks: ([u32; 3], [u32; 2]),
+pub fn trials<T: Number, O: Number>(
+    entry: &'static Entry,
+    product: &'static Product,
 ) -> Vec<Trial> {
-    let on_tensor_cores = checked.declaration.name.starts_with("gemm_mma");
-    let cases = (cases(blocks.1[0] as usize, on_tensor_cores), 2);
-    trials(checked, blocks, cases, false, |problem, [a, b], c, bias| (problem, a, b, c, bias))
-}
-
-/// The parameters of a kernel, made of these.
-type Params<P, T, O> = fn(Problem, [In<T>; 2], Out<O>, In<O>) -> P;
-
-/// Trials of blocks that each have so many threads and such a tile, of which the first so many cases are run in all orders.
-fn trials<P: CheckableParams, T: Number, O: Number>(
-    kernel: &'static Kernel<P>,
-    (block, [rows, cols]): ([u32; 3], [u32; 2]),
-    (cases, in_all_orders): (Vec<Case>, usize),
-    by_pointers: bool,
-    params: Params<P, T, O>,
-) -> Vec<Trial> {
+    let (kernel, [rows, cols]) = (entry.checked.expect("a product"), product.tile());
+    let on_tensor_cores = product.variant.family == Family::Mma;
+    // Of which the first so many are run in all orders.
+    let (cases, in_all_orders) = match product.is_lesson() {
+        true => (lessons(), 8),
+        false => (cases(rows as usize, on_tensor_cores), 2),
+    };
+    let by_pointers = entry.kernel.of_params::<PointerParams>().is_some();
     product::trials(cases, in_all_orders, move |case, mut options| {
         let (mut a, mut b) = (case.operand::<T>(0), case.operand::<T>(1));
         let [m, n, _] = case.sizes.map(|size| size as u32);
+        let grid = [n.div_ceil(cols), m.div_ceil(rows), case.count as u32];
         let config = LaunchConfig {
-            dynamic_shared: kernel.declaration.dynamic_shared.unwrap_or(0),
-            ..LaunchConfig::new([n.div_ceil(cols), m.div_ceil(rows), case.count as u32], block)
+            dynamic_shared: entry.declaration().dynamic_shared.unwrap_or(0),
+            constants: entry.constants,
+            ..LaunchConfig::new(grid, product.block)
         };
         options.complete = a.is_dense() && b.is_dense();
         if by_pointers {
@@ -151,8 +124,7 @@ fn trials<P: CheckableParams, T: Number, O: Number>(
             let memory = [(a.pointer(), a.len), (b.pointer(), b.len)];
             options.memory = memory.map(|(pointer, len)| Memory::new(pointer, len, true)).into();
         }
-        case.launch::<_, O, _>(kernel, &config, options, |problem, c, bias| {
-            params(problem, [a.view(), b.view()], c, bias)
-        })
+        let operands = vec![("a", a.view()), ("b", b.view())];
+        case.launch::<O>(kernel, &config, options, operands, product.is_lesson())
     })
 }

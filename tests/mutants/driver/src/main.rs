@@ -25,10 +25,11 @@ use std::{
 
 use gpu::{
     checked::kernels::{gemm::pad, gemm_sliced},
-    registry::{self, Contract, Entry},
+    registry::{self, Entry, Product, Type},
 };
+use simt::{Bf16, F16};
 
-use crate::product::Trial;
+use crate::{memory::Number, product::Trial};
 
 /// The mutation that is on; 0: none; `u32::MAX`: none, and sites that are passed are reported.
 #[unsafe(no_mangle)]
@@ -130,27 +131,31 @@ fn trials(kernel: &str) -> Result<Vec<Trial>, String> {
 /// All trials of a variant.
 fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
     let kernel = entry.name();
-    Ok(match &entry.contract {
-        Contract::Product(it) => general::of_product(it),
-        Contract::ProductF64(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::ProductBf16(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::ProductBf16F32(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::ProductF16(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::ProductF16F32(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::ProductTf32(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::TensorProduct(it) => tensor::trials(it),
-        Contract::TensorProductBf16(it) => tensor::trials(it),
-        Contract::TensorProductBf16F32(it) => tensor::trials(it),
-        Contract::TensorProductF16(it) => tensor::trials(it),
-        Contract::TensorProductF16F32(it) => tensor::trials(it),
-        _ => match kernel {
-            "pad_rows" => slices::pads(&pad::pad_rows, false),
-            "pad_rows_u16" => slices::pads(&pad::pad_rows_u16, false),
-            "turn_rows" => slices::pads(&pad::turn_rows, true),
-            "turn_rows_u16" => slices::pads(&pad::turn_rows_u16, true),
-            "cut_bf16x3" => slices::splits(&gemm_sliced::slices::cut_bf16x3),
-            "cut_f16x2" => slices::splits(&gemm_sliced::halves::cut_f16x2),
+    let Some(product) = &entry.product else {
+        return Ok(match kernel {
+            "pack_rows" => slices::pads::<f32>(&pad::pack_rows, false),
+            "pack_rows_u16" => slices::pads::<u16>(&pad::pack_rows_u16, false),
+            "transpose_rows" => slices::pads::<f32>(&pad::transpose_rows, true),
+            "transpose_rows_u16" => slices::pads::<u16>(&pad::transpose_rows_u16, true),
+            "split_bf16x3" => slices::splits::<Bf16>(&gemm_sliced::slices::split_bf16x3),
+            "split_f16x2" => slices::splits::<F16>(&gemm_sliced::halves::split_f16x2),
             _ => return Err(format!("{kernel}: there are no cases for it")),
-        },
+        });
+    };
+    let variant = product.variant;
+    Ok(match (variant.operands, variant.c) {
+        (Type::F64, _) => of_types::<f64, f64>(entry, product),
+        (Type::F32, _) => of_types::<f32, f32>(entry, product),
+        (Type::Bf16, Type::Bf16) => of_types::<Bf16, Bf16>(entry, product),
+        (Type::Bf16, _) => of_types::<Bf16, f32>(entry, product),
+        (Type::F16, Type::F16) => of_types::<F16, F16>(entry, product),
+        (Type::F16, _) => of_types::<F16, f32>(entry, product),
     })
+}
+
+fn of_types<T: Number, O: Number>(entry: &'static Entry, product: &'static Product) -> Vec<Trial> {
+    match product.is_particular() {
+        true => tensor::trials::<T, O>(entry, product),
+        false => general::trials::<T, O>(entry, product),
+    }
 }

@@ -6,9 +6,8 @@ use std::{
 };
 
 use simt::{
-    Bf16, Element, F16, Tf32,
-    checked::{In, Out, TensorMap, TensorMaps},
-    device::BoxShape,
+    Bf16, Bound, Element, Elements, F16,
+    device::{BoxShape, TensorMap},
 };
 
 /// What matrices are of.
@@ -40,7 +39,6 @@ macro_rules! numbers {
 numbers! {
     f32: f32::from_bits(0x7fed_cba9), |value| value as f32;
     f64: f64::from_bits(0x7ffe_dcba_9876_5432), |value| value;
-    Tf32: Tf32::from_bits(0x7fed_cba9), |value| Tf32::from_f32(value as f32);
     Bf16: Bf16::from_bits(0x7fed), |value| Bf16::from_f32(value as f32);
     F16: F16::from_bits(0x7fed), |value| F16::from_f32(value as f32);
     u16: 0x7fed, |value| value as u16;
@@ -131,42 +129,38 @@ impl<T: Number> Matrix<T> {
         self.len == self.size.iter().product::<usize>()
     }
 
-    /// As elements of as many bytes, which a kernel takes these for.
-    pub fn view<U: Element>(&mut self) -> In<U> {
-        const { assert!(size_of::<T>() == size_of::<U>()) };
+    /// What a kernel reads.
+    pub fn view(&mut self) -> Bound<'static> {
         // SAFETY: a trial keeps its matrices until its launch has ended, and there are so many elements.
-        unsafe { In::new(self.pointer().cast(), self.len) }
+        Bound::Elements(unsafe { Elements::read(self.pointer(), self.len) })
     }
 
-    /// From its `first` element on. Does it hold values before the launch?
-    pub fn out<U: Element>(&mut self, first: usize, holds_values: bool) -> Out<U> {
-        const { assert!(size_of::<T>() == size_of::<U>()) };
-        let (pointer, len) = (self.pointer().wrapping_add(first).cast(), self.len - first);
+    /// What a kernel writes, from its `first` element on. Does it hold values before the launch?
+    pub fn out(&mut self, first: usize, holds_values: bool) -> Bound<'static> {
+        let (pointer, len) = (self.pointer().wrapping_add(first), self.len - first);
         // SAFETY: as in `view`.
-        unsafe { if holds_values { Out::new(pointer, len) } else { Out::uninit(pointer, len) } }
+        let elements = unsafe { Elements::write(pointer, len) };
+        Bound::Elements(if holds_values { elements } else { elements.uninit() })
     }
 
-    pub fn map<U: Element>(&mut self, shape: BoxShape) -> TensorMap<U> {
-        self.maps::<U, 1>(shape).numbered(0)
-    }
-
-    /// A map for each alignment class of rows: of every `N`th row, from the multiple of `N` elements before it on. A class without
-    /// rows has the first row's.
-    pub fn maps<U: Element, const N: usize>(&mut self, shape: BoxShape) -> TensorMaps<U, N> {
+    /// A map for each alignment class of rows: of every so many'th row, from the multiple of as many elements before it on. A class
+    /// without rows has the first row's.
+    pub fn maps(&mut self, shape: BoxShape, classes: usize) -> Bound<'static> {
         let ([count, rows, cols], Place { strides: [pitch, _], step, .. }) =
             (self.size, self.place);
-        TensorMaps::new(std::array::from_fn(|class| {
+        let map = |class: usize| {
             let (start, rows) = match rows.saturating_sub(class) {
                 0 => (0, 1),
-                rows => (class * pitch, rows.div_ceil(N)),
+                rows => (class * pitch, rows.div_ceil(classes)),
             };
-            let base = self.pointer().wrapping_add(start / N * N);
-            let extents = [count, rows, cols + start % N];
+            let base = self.pointer().wrapping_add(start / classes * classes);
+            let extents = [count, rows, cols + start % classes];
+            let strides = [step, classes * pitch];
             // SAFETY: as in `view`.
-            let map =
-                unsafe { TensorMap::new(base.cast_const(), extents, [step, N * pitch], shape) };
-            map.expect("cases are as TMA takes them").cast()
-        }))
+            let map = unsafe { TensorMap::new(base.cast_const(), extents, strides, shape) };
+            map.expect("cases are as TMA takes them").erased()
+        };
+        Bound::Maps((0..classes).map(map).collect())
     }
 
     /// Hashes all of it and around it, except for what may be anything.

@@ -4,9 +4,8 @@ use std::{fmt::Debug, hash::DefaultHasher, rc::Rc};
 
 use gpu::problem::{COL_BIAS, GELU, NO_BIAS, Problem, ROW_BIAS};
 use simt::{
-    Element, Kernel, LaunchConfig,
-    check::{self, CheckableParams, Memory, Options, Order},
-    checked::{In, Out},
+    AnyCheckedKernel, Bound, LaunchConfig, Named,
+    check::{Memory, Options, Order},
 };
 
 use crate::{
@@ -59,15 +58,15 @@ pub fn trials<C: Debug + 'static>(
 }
 
 /// # Safety
-/// As for [`check::launch`], but for what mutations do: that is refused, and found.
-pub unsafe fn launch<P: CheckableParams>(
-    kernel: &Kernel<P>,
+/// As for [`simt::check::launch`], but for what mutations do: that is refused, and found.
+pub unsafe fn launch<'a>(
+    kernel: &dyn AnyCheckedKernel,
     config: &LaunchConfig,
-    params: P,
+    arguments: impl IntoIterator<Item = Named<'a>>,
     options: &Options,
 ) -> Outcome {
     // SAFETY: the caller's.
-    let mut found = match unsafe { check::launch(kernel, config, params, options) } {
+    let mut found = match unsafe { kernel.check_named(config, arguments, options) } {
         Ok(report) => report.findings.iter().map(|finding| finding.kind.name()).collect(),
         Err(_) => vec!["stop"],
     };
@@ -123,13 +122,15 @@ impl Case {
         })
     }
 
-    /// Launches, with memory for pointers in `options`, if at all, of A and B.
-    pub fn launch<P: CheckableParams, O: Number, E: Element>(
+    /// Launches, with memory for pointers in `options`, if at all, of A and B. The kernel is given these operands, and C; and the problem
+    /// and the bias, or of a `lesson` the sizes.
+    pub fn launch<O: Number>(
         &self,
-        kernel: &Kernel<P>,
+        kernel: &dyn AnyCheckedKernel,
         config: &LaunchConfig,
         mut options: Options,
-        params: impl FnOnce(Problem, Out<E>, In<E>) -> P,
+        operands: Vec<Named>,
+        is_lesson: bool,
     ) -> Outcome {
         let Case { sizes: [m, n, k], count, alpha, beta, bias, activation, .. } = *self;
         let mut c = Matrix::<O>::new([count, m, n], self.c);
@@ -166,8 +167,18 @@ impl Case {
             options.memory.push(Memory::new(c.pointer(), c.len, false));
         }
         options.complete &= c.is_dense();
-        let params = params(problem, c.out(0, beta != 0.0), added.view());
+        let mut arguments = operands;
+        arguments.push(("c", c.out(0, beta != 0.0)));
+        match is_lesson {
+            true => {
+                let sizes = [("m", &problem.m), ("n", &problem.n), ("k", &problem.k)];
+                arguments.extend(sizes.map(|(name, size)| (name, Bound::Value(size))));
+            }
+            false => {
+                arguments.extend([("problem", Bound::Value(&problem)), ("bias", added.view())]);
+            }
+        }
         // SAFETY: the caller's operands, C and bias outlive the launch, and nobody else uses them.
-        unsafe { launch(kernel, config, params, &options) }.and(&c)
+        unsafe { launch(kernel, config, arguments, &options) }.and(&c)
     }
 }

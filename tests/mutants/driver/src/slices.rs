@@ -8,13 +8,8 @@ use gpu::{
         gemm_sliced::{self, halves, slices},
     },
     problem::Matrices,
-    registry::CutParams,
 };
-use simt::{
-    Bf16, Element, F16, Kernel, LaunchConfig, checked,
-    checked::{In, Out},
-    device,
-};
+use simt::{AnyCheckedKernel, AnyKernel, Bf16, Bound, F16, LaunchConfig, Named};
 
 use crate::{
     MUTATION,
@@ -77,45 +72,42 @@ impl<T: Number, S: Slice> Split<T, S> {
     }
 }
 
-/// The parameters of a kernel that splits, as views of `simt::device` or `simt::checked`, and its launch: a block for each patch.
-macro_rules! to_split {
-    ($views:ident, $a:expr, $b:expr) => {{
-        let (a, b): (&mut Split<_, _>, &mut Split<_, _>) = ($a, $b);
-        let params = (
-            a.matrices,
-            b.matrices,
-            $views::In::new(a.source.pointer().cast(), a.source.len),
-            $views::In::new(b.source.pointer().cast(), b.source.len),
-            $views::Out::uninit(a.planes.pointer(), a.planes.len),
-            $views::Out::uninit(b.planes.pointer(), b.planes.len),
-            $views::Out::uninit(a.ranges.pointer(), a.ranges.len),
-            $views::Out::uninit(b.ranges.pointer(), b.ranges.len),
-        );
-        (LaunchConfig::new([a.matrices.patches + b.matrices.patches, 1, 1], [32, 8, 1]), params)
-    }};
+/// The arguments of a kernel that splits, and its launch: a block for each patch.
+fn to_split<'a, T: Number, S: Slice>(
+    a: &'a mut Split<T, S>,
+    b: &'a mut Split<T, S>,
+) -> (LaunchConfig, [Named<'a>; 8]) {
+    let blocks = a.matrices.patches + b.matrices.patches;
+    let arguments = [
+        ("of_a", Bound::Value(&a.matrices)),
+        ("of_b", Bound::Value(&b.matrices)),
+        ("a", a.source.view()),
+        ("b", b.source.view()),
+        ("planes_a", a.planes.out(0, false)),
+        ("planes_b", b.planes.out(0, false)),
+        ("patches_a", a.ranges.out(0, false)),
+        ("patches_b", b.ranges.out(0, false)),
+    ];
+    (LaunchConfig::new([blocks, 1, 1], [32, 8, 1]), arguments)
 }
 
 /// Makes the slices, by the kernel as it is.
-pub fn split<T: Number, E: Element, S: Slice>(
-    kernel: &Kernel<CutParams<E, S>>,
+pub fn split<T: Number, S: Slice>(
+    kernel: &dyn AnyKernel,
     a: &mut Split<T, S>,
     b: &mut Split<T, S>,
 ) {
     let mutation = MUTATION.swap(0, Relaxed);
+    let (config, arguments) = to_split(a, b);
     // SAFETY: the operands outlive the launch, and nobody else uses them.
-    let done = unsafe {
-        let (config, params) = to_split!(device, a, b);
-        simt::cpu::launch(kernel, &config, params, &Default::default())
-    };
+    let done = unsafe { kernel.launch_named(&config, arguments, &Default::default()) };
     MUTATION.store(mutation, Relaxed);
     done.expect("the kernel is right as it is");
 }
 
-type SplitParams<S> = (Matrices, Matrices, In<f32>, In<f32>, Out<S>, Out<S>, Out<S>, Out<S>);
-
 /// Of a kernel that splits. Each case is run in one order: A and B as matrices, rows and columns; elements between rows, and between
 /// matrices beside that; elements from a 16-byte boundary to A's first; and what A and B hold.
-pub fn splits<S: Slice>(kernel: &'static Kernel<SplitParams<S>>) -> Vec<Trial> {
+pub fn splits<S: Slice>(kernel: &'static dyn AnyCheckedKernel) -> Vec<Trial> {
     // One element, part of a patch, more than one of each; whole ones, aligned or not.
     let shapes = [
         [[1, 1, 1], [1, 3, 300]],
@@ -138,20 +130,16 @@ pub fn splits<S: Slice>(kernel: &'static Kernel<SplitParams<S>>) -> Vec<Trial> {
             let number = |at| numbers[which].at(which, at, [rows, cols]).into();
             Split::<f32, S>::new(source.filled(number))
         });
+        let (config, arguments) = to_split(&mut a, &mut b);
         // SAFETY: the operands outlive the launch, and nobody else uses them.
-        let outcome = unsafe {
-            let (config, params) = to_split!(checked, &mut a, &mut b);
-            launch(kernel, &config, params, &options)
-        };
+        let outcome = unsafe { launch(kernel, &config, arguments, &options) };
         outcome.and(&a.planes).and(&a.ranges).and(&b.planes).and(&b.ranges)
     })
 }
 
-type PadParams<T> = (u32, u32, u64, u64, u64, u64, In<T>, Out<T>);
-
 /// Of a kernel that copies to padded rows: matrices, rows and columns; elements from row to row; elements from a 16-byte boundary to the
 /// first; and rows of blocks. The first two cases are run in every order.
-pub fn pads<T: Number>(kernel: &'static Kernel<PadParams<T>>, transposes: bool) -> Vec<Trial> {
+pub fn pads<T: Number>(kernel: &'static dyn AnyCheckedKernel, transposes: bool) -> Vec<Trial> {
     let cases = vec![
         // Ragged: of several rows of blocks, and with fewer of these than there are tiles.
         ([2, 70, 65], 70, 1, 4),
@@ -180,9 +168,19 @@ pub fn pads<T: Number>(kernel: &'static Kernel<PadParams<T>>, transposes: bool) 
         let grid = [cols.div_ceil(tile_cols) as u32, grid_rows, count as u32];
         let config = LaunchConfig::new(grid, [32, 8, 1]);
         let words = [pitch, step, to_pitch, to.place.step].map(|elements| elements as u64);
-        let ([a, b, c, d], rows, cols) = (words, rows as u32, cols as u32);
-        let params = (rows, cols, a, b, c, d, from.view(), to.out(0, false));
+        let [from_pitch, from_step, to_pitch, to_step] = &words;
+        let (rows, cols) = (rows as u32, cols as u32);
+        let arguments = [
+            ("rows", Bound::Value(&rows)),
+            ("cols", Bound::Value(&cols)),
+            ("from_pitch", Bound::Value(from_pitch)),
+            ("from_step", Bound::Value(from_step)),
+            ("to_pitch", Bound::Value(to_pitch)),
+            ("to_step", Bound::Value(to_step)),
+            ("from", from.view()),
+            ("to", to.out(0, false)),
+        ];
         // SAFETY: the matrices outlive the launch, and nobody else uses them.
-        unsafe { launch(kernel, &config, params, &options) }.and(&to)
+        unsafe { launch(kernel, &config, arguments, &options) }.and(&to)
     })
 }

@@ -2,40 +2,26 @@
 
 use gpu::{
     kernels::{gemm_sliced::board, gemm_wgmma::beside::WORDS},
-    problem::{COL_BIAS, Matrices, Problem, RELU},
-    registry::{CheckedClassesParams, CheckedSlicedParams, CutParams, TensorKernel, TensorProduct},
+    problem::{COL_BIAS, Matrices, RELU},
+    registry::{Access, Entry, Product, Scheme},
 };
-use simt::{
-    Kernel, LaunchConfig, Taken, Tf32,
-    check::Checkable,
-    checked::{In, Out},
-    device::BoxShape,
-};
+use simt::{AnyKernel, Bf16, Bound, F16, LaunchConfig, check::Options};
 
 use crate::{
     memory::{Matrix, Number, Place},
     numbers::Numbers,
-    product::{self, Case, Trial},
+    product::{self, Case, Outcome, Trial},
     slices::{Slice, Split, split},
 };
 
-pub fn trials<T: Number + Taken, O: Number + Taken>(
-    product: &'static TensorProduct<T, O>,
+pub fn trials<T: Number, O: Number>(
+    entry: &'static Entry,
+    product: &'static Product,
 ) -> Vec<Trial> {
-    let view = |matrix: &mut Matrix<T>, _| matrix.view();
-    let (map, rounded) = (Matrix::<T>::map, Matrix::<Tf32>::map);
-    match product.kernel {
-        TensorKernel::Boxes { checked, .. } => of_two(product, checked, map, map),
-        TensorKernel::ShiftedA { checked, .. } => of_two(product, checked, Matrix::maps, map),
-        TensorKernel::Tf32 { checked, .. } => of_two(product, checked, rounded, rounded),
-        TensorKernel::Tf32ClassesOfA { checked, .. } => {
-            of_two(product, checked, Matrix::maps, rounded)
-        }
-        TensorKernel::Gathered { checked, .. } => of_two(product, checked, view, view),
-        TensorKernel::ClassesOfA { checked, .. } => of_classes(product, checked),
-        TensorKernel::SectorClassesOfA { checked, .. } => of_classes(product, checked),
-        TensorKernel::Sliced { cut, checked, .. } => of_slices(product, cut, checked),
-        TensorKernel::SlicedF16 { cut, checked, .. } => of_slices(product, cut, checked),
+    match (product.split, product.variant.scheme) {
+        (Some(split), Scheme::F16x3) => of_slices::<T, O, F16>(entry, product, split),
+        (Some(split), _) => of_slices::<T, O, Bf16>(entry, product, split),
+        (None, _) => of_operands::<T, O>(entry, product),
     }
 }
 
@@ -50,11 +36,12 @@ fn full(sizes: [usize; 3]) -> Case {
 }
 
 /// The first is run in every order, each of the others in one.
-fn cases<T: Taken, O: Taken>(product: &TensorProduct<T, O>) -> Vec<Case> {
-    let (shifts_a, steps) = (product.kernel.shifts_a(), product.steps as usize);
-    let tile @ [rows, cols] = product.tile.map(|size| size as usize);
-    let mut cases = match product.walkers {
-        Some(_) if shifts_a => cases_of_classes(tile, steps, product.kernel.classes()),
+fn cases(product: &Product) -> Vec<Case> {
+    let classes = product.variant.access.classes();
+    let (shifts_a, steps) = (classes > 1, product.steps());
+    let tile @ [rows, cols] = product.tile().map(|size| size as usize);
+    let mut cases = match product.sharing() {
+        Some(_) if shifts_a => cases_of_classes(tile, steps, classes),
         Some(walkers) => cases_of_walkers(tile, steps, walkers as usize),
         None => vec![
             // Parts of tiles; more slabs than there are stages, of one ring and of four of them.
@@ -71,7 +58,7 @@ fn cases<T: Taken, O: Taken>(product: &TensorProduct<T, O>) -> Vec<Case> {
     cases.push(Case { count: 2, ..batch });
     // And as many steps as warps have before others begin.
     cases.extend([case([1, 1, 1], 1), case([3, 5, 16], 1)]);
-    if product.kernel.gathers() {
+    if product.variant.access == Access::Ldg {
         // One stage more than there are teams that load, the last in part.
         cases.push(case([rows - 1, cols, 203], 1));
     }
@@ -134,9 +121,9 @@ fn cases_of_classes([rows, cols]: [usize; 2], steps: usize, classes: usize) -> V
 }
 
 /// Of a kernel that multiplies slices. The first is run in every order, each of the others in one.
-fn cases_of_slices<S: Slice, T: Taken, O: Taken>(product: &TensorProduct<T, O>) -> Vec<Case> {
-    let [rows, cols] = product.tile.map(|size| size as usize);
-    let walkers = product.walkers.unwrap_or(1) as usize;
+fn cases_of_slices<S: Slice>(product: &Product) -> Vec<Case> {
+    let [rows, cols] = product.tile().map(|size| size as usize);
+    let walkers = product.variant.cluster as usize;
     let case = |sizes, numbers| Case { numbers, ..case(sizes, 1) };
     let [ends, of_sizes] = S::UNCERTAIN;
     // Several patches down and across, in either layout: those of f16 have 64 rows and 128 columns, the others 32 and 256. Of
@@ -166,9 +153,10 @@ fn cases_of_slices<S: Slice, T: Taken, O: Taken>(product: &TensorProduct<T, O>) 
 }
 
 /// A case with its operands as the kernel wants them.
-fn placed<T: Taken, O: Taken>(product: &TensorProduct<T, O>, case: Case) -> Case {
-    let (kernel, unit) = (&product.kernel, 16 / size_of::<T>());
-    let case = Case { along_k: product.along_k, ..case };
+fn placed(product: &Product, case: Case) -> Case {
+    let variant = &product.variant;
+    let (access, unit) = (variant.access, 16 / variant.operands.bytes());
+    let case = Case { along_k: variant.k_major(), ..case };
     let [a, b] = [0, 1].map(|which| {
         let [_, rows, cols] = case.size(which);
         let unaligned = |between: usize, offset| {
@@ -177,100 +165,114 @@ fn placed<T: Taken, O: Taken>(product: &TensorProduct<T, O>, case: Case) -> Case
             Place { offset, step, ..Place::strided([pitch, 1]) }
         };
         match which {
-            _ if kernel.is_sliced() => {
+            _ if variant.scheme.is_split() => {
                 let place = unaligned(1 + which, 1);
                 Place { step: rows * place.strides[0] + 1 + which, ..place }
             }
-            _ if kernel.gathers() => unaligned(3, 1 + which),
-            0 if kernel.shifts_a() => unaligned(3, 0),
+            _ if access == Access::Ldg => unaligned(3, 1 + which),
+            0 if access.classes() > 1 => unaligned(3, 0),
             _ => Place::padded(rows, cols.next_multiple_of(unit)),
         }
     });
     Case { a, b, ..case }
 }
 
-fn config<T: Taken, O: Taken>(product: &TensorProduct<T, O>, case: &Case) -> LaunchConfig {
+fn config(entry: &Entry, product: &Product, case: &Case) -> LaunchConfig {
     let [m, n, _] = case.sizes.map(|size| size as u32);
-    let [down, across] = [m.div_ceil(product.tile[0]), n.div_ceil(product.tile[1])];
+    let [rows, cols] = product.tile();
+    let [down, across] = [m.div_ceil(rows), n.div_ceil(cols)];
     let (count, parts) = (case.count as u32, case.parts);
-    let grid = match product.walkers {
+    let grid = match product.sharing() {
         Some(_) if parts > 1 => [across * down * count, 1, parts],
         Some(together) => [case.blocks * together, 1, 1],
         None => [across, down, count * parts],
     };
-    let declaration = product.kernel.declaration();
     LaunchConfig {
-        dynamic_shared: declaration.dynamic_shared.expect("the stages"),
+        dynamic_shared: entry.declaration().dynamic_shared.expect("the stages"),
         cluster: [1, 1, parts],
-        constants: product.constants,
-        ..LaunchConfig::new(grid, declaration.block.expect("these kernels declare it"))
+        constants: entry.constants,
+        ..LaunchConfig::new(grid, product.block)
     }
 }
 
-/// The problem, what is made of A and of B, C and bias.
-type TwoParams<A, B, O> = (Problem, A, B, Out<O>, In<O>);
-
-/// Trials of a kernel that takes these.
-fn of_two<T: Taken, O: Number + Taken, E: Number, A: Checkable, B: Checkable>(
-    product: &'static TensorProduct<T, O>,
-    kernel: &'static Kernel<TwoParams<A, B, O::As>>,
-    of_a: fn(&mut Matrix<E>, BoxShape) -> A,
-    of_b: fn(&mut Matrix<E>, BoxShape) -> B,
+/// Trials of a kernel that takes A and B.
+fn of_operands<T: Number, O: Number>(
+    entry: &'static Entry,
+    product: &'static Product,
 ) -> Vec<Trial> {
+    let kernel = entry.checked.expect("a product");
     product::trials(cases(product), 1, move |case, options| {
-        let config = config(product, case);
-        let (mut a, mut b) = (case.operand(0), case.operand(1));
-        case.launch::<_, O, _>(kernel, &config, options, |problem, c, bias| {
-            (problem, of_a(&mut a, product.a), of_b(&mut b, product.b), c, bias)
-        })
+        let config = config(entry, product, case);
+        let (mut a, mut b) = (case.operand::<T>(0), case.operand::<T>(1));
+        let (access, [of_a, of_b]) = (product.variant.access, product.boxes);
+        if product.packs_tail {
+            return with_tail::<T, O>(entry, product, case, &config, options);
+        }
+        let operands = match access {
+            Access::Ldg => [a.view(), b.view()],
+            _ => [a.maps(of_a, access.classes()), b.maps(of_b, 1)],
+        };
+        let [of_a, of_b] = operands;
+        case.launch::<O>(kernel, &config, options, vec![("a", of_a), ("b", of_b)], false)
     })
 }
 
-/// Those of a kernel that packs B's last columns itself, those of the last tiles across.
-fn of_classes<T: Number + Taken, O: Number + Taken, const N: usize>(
-    product: &'static TensorProduct<T, O>,
-    kernel: &'static Kernel<CheckedClassesParams<T::As, O::As, N>>,
-) -> Vec<Trial> {
-    product::trials(cases(product), 1, move |case, options| {
-        let config = config(product, case);
-        let ([_, n, k], tile) = (case.sizes, product.tile[1] as usize);
-        let first = if case.count == 1 { (n - 1) / tile * tile } else { n };
-        let number = |[i, p, col]: [usize; 3]| case.numbers.at(1, [i, col, p], [n, k]).into();
-        let (mut a, b) = (case.operand::<T>(0), case.operand::<T>(1));
-        let mut b = b.filled(|at| if at[2] < first { number(at) } else { f64::NAN });
-        let place = Place { offset: 1, ..Place::strided([n + 3, 1]) };
-        let mut from = Matrix::<T>::new([1, k, n - first], place)
-            .filled(|[i, p, col]| number([i, p, first + col]));
-        let mut words = Matrix::<u32>::vector(WORDS).filled(|_| 0.0);
-        let (rows, cols, pitch) = (k as u32, (n - first) as u32, n as u64 + 3);
-        let last = Matrices { rows, cols, count: 1, pitch, ..Matrices::default() };
-        let outcome = case.launch::<_, O, _>(kernel, &config, options, |problem, c, bias| {
-            let (maps, map, to) = (a.maps(product.a), b.map(product.b), b.out(first, true));
-            (problem, maps, map, last, from.view(), to, words.out(0, true), c, bias)
-        });
-        outcome.and(&b).and(&words)
-    })
+/// The same of one that packs B's last columns itself, those of the last tiles across.
+fn with_tail<T: Number, O: Number>(
+    entry: &Entry,
+    product: &Product,
+    case: &Case,
+    config: &LaunchConfig,
+    options: Options,
+) -> Outcome {
+    let ([_, n, k], [_, tile]) = (case.sizes, product.tile().map(|size| size as usize));
+    let first = if case.count == 1 { (n - 1) / tile * tile } else { n };
+    let number = |[i, p, col]: [usize; 3]| case.numbers.at(1, [i, col, p], [n, k]).into();
+    let (mut a, b) = (case.operand::<T>(0), case.operand::<T>(1));
+    let mut b = b.filled(|at| if at[2] < first { number(at) } else { f64::NAN });
+    let place = Place { offset: 1, ..Place::strided([n + 3, 1]) };
+    let mut from = Matrix::<T>::new([1, k, n - first], place)
+        .filled(|[i, p, col]| number([i, p, first + col]));
+    let mut words = Matrix::<u32>::vector(WORDS).filled(|_| 0.0);
+    let (rows, cols, pitch) = (k as u32, (n - first) as u32, n as u64 + 3);
+    let last = Matrices { rows, cols, count: 1, pitch, ..Matrices::default() };
+    let [of_a, of_b] = product.boxes;
+    let operands = vec![
+        ("a", a.maps(of_a, product.variant.access.classes())),
+        ("b", b.maps(of_b, 1)),
+        ("last", Bound::Value(&last)),
+        ("from", from.view()),
+        ("to", b.out(first, true)),
+        ("words", words.out(0, true)),
+    ];
+    let kernel = entry.checked.expect("a product");
+    case.launch::<O>(kernel, config, options, operands, false).and(&b).and(&words)
 }
 
 /// Those of a kernel that multiplies slices, which the other one makes.
-fn of_slices<T: Number + Taken, O: Number + Taken, S: Slice>(
-    product: &'static TensorProduct<T, O>,
-    cut: &'static Kernel<CutParams<T::As, S>>,
-    kernel: &'static Kernel<CheckedSlicedParams<T::As, O::As, S>>,
+fn of_slices<T: Number, O: Number, S: Slice>(
+    entry: &'static Entry,
+    product: &'static Product,
+    kernel_that_splits: &'static dyn AnyKernel,
 ) -> Vec<Trial> {
-    product::trials(cases_of_slices::<S, _, _>(product), 1, move |case, options| {
-        let config = config(product, case);
+    let kernel = entry.checked.expect("a product");
+    product::trials(cases_of_slices::<S>(product), 1, move |case, options| {
+        let config = config(entry, product, case);
         let [mut a, mut b] = [0, 1].map(|which| Split::<T, S>::new(case.operand(which)));
-        split(cut, &mut a, &mut b);
+        split(kernel_that_splits, &mut a, &mut b);
         // So that the count of elements that are computed again is carried.
         let before = |word| if word == board::RECOMPUTED { u32::MAX - 3 } else { 0 };
         let mut words = Matrix::<u32>::vector(board::LEN).filled(|[.., word]| before(word).into());
-        let outcome = case.launch::<_, O, _>(kernel, &config, options, |problem, c, bias| {
-            let (planes_a, planes_b) = (a.planes.map(product.a), b.planes.map(product.b));
-            let (ranges_a, ranges_b) = (a.ranges.view(), b.ranges.view());
-            let (a, b, words) = (a.source.view(), b.source.view(), words.out(0, true));
-            (problem, planes_a, planes_b, a, b, ranges_a, ranges_b, c, bias, words)
-        });
-        outcome.and(&words)
+        let [of_a, of_b] = product.boxes;
+        let operands = vec![
+            ("a", a.planes.maps(of_a, 1)),
+            ("b", b.planes.maps(of_b, 1)),
+            ("a_itself", a.source.view()),
+            ("b_itself", b.source.view()),
+            ("patches_a", a.ranges.view()),
+            ("patches_b", b.ranges.view()),
+            ("board", words.out(0, true)),
+        ];
+        case.launch::<O>(kernel, &config, options, operands, false).and(&words)
     })
 }

@@ -1,7 +1,9 @@
 //! Tiles of matrices in global memory, which the tensor memory accelerator copies: `cp.async.bulk.tensor`.
 
+use std::any::TypeId;
+
 use crate::{
-    Element,
+    Element, Map,
     cpu::{
         boxes::GlobalBox,
         mode::{Fast, Mode},
@@ -162,6 +164,26 @@ pub(crate) mod maps {
             const { assert!(size_of::<T>() == size_of::<U>(), "as many bytes") };
             let TensorMap { base, extents, strides, shape, encoded, tag } = self;
             TensorMap { base: base.cast(), extents, strides, shape, encoded, tag }
+        }
+
+        /// The same, of elements that are known when the program runs.
+        pub fn erased(self) -> Map {
+            let TensorMap { base, extents, strides, shape, encoded, tag: _ } = self;
+            Map { base: base.cast(), of: TypeId::of::<T>(), extents, strides, shape, encoded }
+        }
+
+        /// The map that this was, if it was of such elements, or of such as `T` is taken for.
+        pub(crate) fn of(map: Map) -> Option<Self> {
+            let Map { base, of, extents, strides, shape, encoded } = map;
+            let base = base.cast();
+            T::takes(of).then_some(TensorMap {
+                base,
+                extents,
+                strides,
+                shape,
+                encoded,
+                tag: M::WRITTEN,
+            })
         }
 
         pub(crate) fn encoded(&self) -> &[u64; 16] {

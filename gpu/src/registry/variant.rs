@@ -1,0 +1,318 @@
+//! What a product's kernel is, as a value. Its name is how that is written.
+//!
+//! ```text
+//!   wgmma_bf16_f32_256x256x64_c2_ua8_nn
+//!   |     |    |   |          |  |   layout of A and B, as BLAS has it; none where the kernel takes any
+//!   |     |    |   |          |  how A and B are loaded, where it is another way than the family's
+//!   |     |    |   |          CTAs of a cluster that share a tile, where these are several; stages (`_s12`) where another design
+//!   |     |    |   tile: m x n of C, and steps of k of a stage                            has as large a tile
+//!   |     |    type of C, where it is another than that of A and B
+//!   |     type of A and B, or how f32 is multiplied (tf32, bf16x6, f16x3)
+//!   family
+//! ```
+
+use std::{fmt, str::FromStr};
+
+/// The kernel of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Variant {
+    /// What multiplies.
+    pub family: Family,
+    /// Elements of A and B.
+    pub operands: Type,
+    /// Elements of C, and of the bias.
+    pub c: Type,
+    /// What A's and B's elements are multiplied as.
+    pub scheme: Scheme,
+    /// Rows and columns of C that a block, or a cluster whose blocks share a tile, computes; and the steps of k of a stage, in whole
+    /// ones of which it computes. (Of lessons nothing is said of the latter: 0.)
+    pub tile: [u32; 3],
+    /// Blocks of a cluster that share a tile.
+    pub cluster: u32,
+    /// Stages of the pipeline, where designs differ in them alone.
+    pub stages: Option<u32>,
+    /// How A and B are loaded.
+    pub access: Access,
+    /// How A and B lie, where that is not said by strides.
+    pub layout: Option<Layout>,
+}
+
+/// What multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// CUDA cores, in a lesson of the course, which is known by its own name.
+    Lesson(&'static str),
+    /// CUDA cores of any GPU.
+    Gemm,
+    /// Hopper's CUDA cores, whose operands TMA loads.
+    Tma,
+    /// Tensor cores of any GPU from Ampere on, by `mma.sync`.
+    Mma,
+    /// Hopper's tensor cores.
+    Wgmma,
+}
+
+/// An element of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// Of 32 bits.
+    F32,
+    /// Of 64 bits.
+    F64,
+    /// The upper half of an f32.
+    Bf16,
+    /// IEEE's, of 16 bits.
+    F16,
+}
+
+/// What elements are multiplied as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// As they are, with sums of their type, of bf16 and f16 of f32.
+    Native,
+    /// f32 rounded to tf32.
+    Tf32,
+    /// f32 split into three slices of bf16: six products for one.
+    Bf16x6,
+    /// f32 split into two scaled slices of f16: three products for one.
+    F16x3,
+}
+
+/// How A and B are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Dense row-major matrices, one product at a time.
+    Dense,
+    /// By threads, with any strides.
+    Strided,
+    /// By threads, of rows or columns that begin anywhere.
+    Ldg,
+    /// By TMA: rows or columns that begin at multiples of sixteen bytes.
+    Tma,
+    /// The same, but A's rows begin anywhere: by a tensor map for each alignment class, of so many.
+    UnalignedA(u32),
+}
+
+/// How A and B lie, as BLAS has it: N row by row, T column by column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// A K-major, B MN-major.
+    NN,
+    /// Both K-major.
+    NT,
+    /// Both MN-major.
+    TN,
+    /// A MN-major, B K-major.
+    TT,
+}
+
+impl Layout {
+    /// All four.
+    pub const ALL: [Layout; 4] = [Layout::NN, Layout::NT, Layout::TN, Layout::TT];
+
+    /// Are A's, and B's, steps of k side by side?
+    pub fn k_major(self) -> [bool; 2] {
+        match self {
+            Layout::NN => [true, false],
+            Layout::NT => [true, true],
+            Layout::TN => [false, false],
+            Layout::TT => [false, true],
+        }
+    }
+}
+
+/// The words that values are written as.
+macro_rules! words {
+    ($($ty:ident { $($value:ident = $word:literal),+ })+) => {$(
+        impl $ty {
+            /// As it stands in a kernel's name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($ty::$value => $word),+
+                }
+            }
+
+            fn of_name(name: &str) -> Option<Self> {
+                match name {
+                    $($word => Some($ty::$value),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl fmt::Display for $ty {
+            fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    )+};
+}
+
+words! {
+    Type { F32 = "f32", F64 = "f64", Bf16 = "bf16", F16 = "f16" }
+    Scheme { Native = "native", Tf32 = "tf32", Bf16x6 = "bf16x6", F16x3 = "f16x3" }
+    Layout { NN = "nn", NT = "nt", TN = "tn", TT = "tt" }
+}
+
+impl Type {
+    /// Bytes of an element.
+    pub fn bytes(self) -> usize {
+        match self {
+            Type::F64 => 8,
+            Type::F32 => 4,
+            Type::Bf16 | Type::F16 => 2,
+        }
+    }
+}
+
+impl Scheme {
+    /// Are elements split into slices?
+    pub fn is_split(self) -> bool {
+        matches!(self, Scheme::Bf16x6 | Scheme::F16x3)
+    }
+}
+
+impl Access {
+    /// Classes of A's rows, each of which begins another number of elements behind a multiple of sixteen bytes, or of 32.
+    pub fn classes(self) -> usize {
+        match self {
+            Access::UnalignedA(classes) => classes as usize,
+            _ => 1,
+        }
+    }
+
+    /// Are there tensor maps?
+    pub fn is_by_tma(self) -> bool {
+        matches!(self, Access::Tma | Access::UnalignedA(_))
+    }
+}
+
+impl Variant {
+    /// Are A's, and B's, steps of k side by side where the kernel says how they lie?
+    pub fn k_major(&self) -> [bool; 2] {
+        self.layout.map_or([true, false], Layout::k_major)
+    }
+
+    #[cfg(test)]
+    /// The name of the PTX that several variants share: `half` stands for bf16 and f16, and all layouts are one.
+    pub(super) fn shared_name(&self, of_either: bool, of_any_layout: bool) -> String {
+        let layout = self.layout.filter(|_| !of_any_layout);
+        let operands = if of_either { "half" } else { self.operands.name() };
+        Variant { layout, ..*self }.written(operands)
+    }
+
+    fn written(&self, operands: &str) -> String {
+        let family = match self.family {
+            Family::Lesson(name) => return name.to_owned(),
+            Family::Gemm => "gemm",
+            Family::Tma => "tma",
+            Family::Mma => "mma",
+            Family::Wgmma => "wgmma",
+        };
+        let [m, n, k] = self.tile;
+        let types = match self.scheme {
+            Scheme::Native if self.operands == self.c => operands.to_owned(),
+            Scheme::Native => format!("{operands}_{}", self.c),
+            scheme => scheme.to_string(),
+        };
+        let mut name = format!("{family}_{types}_{m}x{n}x{k}");
+        if self.cluster > 1 {
+            name += &format!("_c{}", self.cluster);
+        }
+        if let Some(stages) = self.stages {
+            name += &format!("_s{stages}");
+        }
+        match self.access {
+            Access::Ldg => name += "_ldg",
+            Access::UnalignedA(classes) => name += &format!("_ua{classes}"),
+            Access::Dense | Access::Strided | Access::Tma => {}
+        }
+        if let Some(layout) = self.layout {
+            name += &format!("_{layout}");
+        }
+        name
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(&self.written(self.operands.name()))
+    }
+}
+
+/// What is wrong with a kernel's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoVariant(String);
+
+impl fmt::Display for NoVariant {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoVariant {}
+
+impl FromStr for Variant {
+    type Err = NoVariant;
+
+    /// Reads a name. That there is such a kernel is the [registry](super::find)'s to say; a lesson is known by its own name alone.
+    fn from_str(name: &str) -> Result<Self, NoVariant> {
+        let wrong = |what: &str| NoVariant(format!("kernel = {name}: {what}"));
+        let mut words = name.split('_').peekable();
+        let (family, access) = match words.next() {
+            Some("gemm") => (Family::Gemm, Access::Strided),
+            Some("mma") => (Family::Mma, Access::Strided),
+            Some("tma") => (Family::Tma, Access::Tma),
+            Some("wgmma") => (Family::Wgmma, Access::Tma),
+            _ => return Err(wrong("begins with no family: gemm, tma, mma or wgmma")),
+        };
+        let of = words.next().unwrap_or_default();
+        let (operands, scheme) = match (Type::of_name(of), Scheme::of_name(of)) {
+            (Some(ty), _) => (ty, Scheme::Native),
+            (None, Some(scheme)) if scheme != Scheme::Native => (Type::F32, scheme),
+            _ => {
+                return Err(wrong("its second word is f32, f64, bf16, f16, tf32, bf16x6 or f16x3"));
+            }
+        };
+        let c = words.peek().and_then(|word| Type::of_name(word));
+        if c.is_some() {
+            words.next();
+        }
+        let tile = words.next().unwrap_or_default().split('x').map(str::parse).collect::<Vec<_>>();
+        let [Ok(m), Ok(n), Ok(k)] = tile[..] else {
+            return Err(wrong("has no tile, such as 128x256x64, behind its types"));
+        };
+        let mut variant = Variant {
+            family,
+            operands,
+            c: c.unwrap_or(operands),
+            scheme,
+            tile: [m, n, k],
+            cluster: 1,
+            stages: None,
+            access,
+            layout: None,
+        };
+        for word in words {
+            let number = |start| word.strip_prefix(start).and_then(|rest: &str| rest.parse().ok());
+            if let Some(classes) = number("ua") {
+                variant.access = Access::UnalignedA(classes);
+            } else if let Some(blocks) = number("c") {
+                variant.cluster = blocks;
+            } else if let Some(stages) = number("s") {
+                variant.stages = Some(stages);
+            } else if word == "ldg" {
+                variant.access = Access::Ldg;
+            } else if let Some(layout) = Layout::of_name(word) {
+                variant.layout = Some(layout);
+            } else {
+                return Err(wrong(&format!("{word} is none of c2, s12, ldg, ua8, nn, nt, tn, tt")));
+            }
+        }
+        // What is written another way is another name.
+        match variant.to_string() == name {
+            true => Ok(variant),
+            false => Err(wrong(&format!("is written {variant}"))),
+        }
+    }
+}

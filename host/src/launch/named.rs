@@ -1,0 +1,164 @@
+//! Launching a kernel of the registry: its arguments by name, their types compared with its parameters' when it is launched.
+
+use std::any::TypeId;
+
+use gpu::problem::{Matrices, Problem};
+use simt::{AnyKernel, Bf16, Bound, Elements, F16, LaunchConfig};
+
+use super::{Stream, Unbound, check_device, cpu_options, refused, with_half};
+use crate::{
+    boxes::{BoxElement, Boxes},
+    buffer::{BufferView, Pod, Written},
+    device::Kind,
+    error::{Error, Result},
+};
+
+/// Something that is passed for the parameter of a name.
+pub(crate) trait Named {
+    /// What the kernel is given. The parameter is known as `name`; `rounds`: it is of boxes that are rounded to tf32.
+    fn bound(
+        &mut self,
+        stream: &Stream,
+        name: &str,
+        rounds: bool,
+    ) -> std::result::Result<Bound<'_>, Unbound>;
+
+    /// What the kernel's constant `half` is for it; `None` where it is of no elements that a kernel takes for
+    /// [`Half`](simt::Half)s.
+    fn half(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+macro_rules! values {
+    ($($ty:ty)*) => {$(
+        impl Named for $ty {
+            fn bound(&mut self, _: &Stream, _: &str, _: bool) -> std::result::Result<Bound<'_>, Unbound> {
+                Ok(Bound::Value(self))
+            }
+        }
+    )*};
+}
+
+values! { u32 u64 Problem Matrices }
+
+/// What the constant `half` is of such elements.
+fn half_of<T: 'static>() -> Option<&'static str> {
+    let of = TypeId::of::<T>();
+    let halves = [(TypeId::of::<Bf16>(), "bf16"), (TypeId::of::<F16>(), "f16")];
+    halves.into_iter().find(|(half, _)| *half == of).map(|(_, name)| name)
+}
+
+impl<T: Pod> Named for BufferView<'_, T> {
+    fn bound(
+        &mut self,
+        stream: &Stream,
+        name: &str,
+        _: bool,
+    ) -> std::result::Result<Bound<'_>, Unbound> {
+        check_device(stream.device(), self.device(), name)?;
+        // SAFETY: as for a typed argument: the kernel runs while the buffer is borrowed (CPU), or its memory outlives the work that was
+        // launched before it is freed (CUDA).
+        Ok(Bound::Elements(unsafe { Elements::read(self.address_on(stream)?, self.len()) }))
+    }
+
+    fn half(&self) -> Option<&'static str> {
+        half_of::<T>()
+    }
+}
+
+impl<T: Pod> Named for Written<'_, T> {
+    fn bound(
+        &mut self,
+        stream: &Stream,
+        name: &str,
+        _: bool,
+    ) -> std::result::Result<Bound<'_>, Unbound> {
+        check_device(stream.device(), self.device(), name)?;
+        let len = self.len();
+        // SAFETY: as above; the elements are borrowed mutably, so nobody else reads them.
+        Ok(Bound::Elements(unsafe { Elements::write(self.address_on(stream)?, len) }))
+    }
+
+    fn half(&self) -> Option<&'static str> {
+        half_of::<T>()
+    }
+}
+
+impl<T: BoxElement> Named for Boxes<'_, T> {
+    fn bound(
+        &mut self,
+        stream: &Stream,
+        name: &str,
+        rounds: bool,
+    ) -> std::result::Result<Bound<'_>, Unbound> {
+        Ok(Bound::Maps(vec![self.described(stream, name, rounds)?.erased()]))
+    }
+
+    fn half(&self) -> Option<&'static str> {
+        half_of::<T>()
+    }
+}
+
+impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {
+    fn bound(
+        &mut self,
+        stream: &Stream,
+        name: &str,
+        rounds: bool,
+    ) -> std::result::Result<Bound<'_>, Unbound> {
+        let described =
+            |boxes: &Boxes<T>| Ok::<_, Unbound>(boxes.described(stream, name, rounds)?.erased());
+        let maps = self.iter().map(described);
+        Ok(Bound::Maps(maps.collect::<std::result::Result<_, _>>()?))
+    }
+
+    fn half(&self) -> Option<&'static str> {
+        half_of::<T>()
+    }
+}
+
+impl Stream {
+    /// As [`launch`](Self::launch), of a kernel whose parameters go by name. An argument of another type than its parameter is an
+    /// error, and so is one that is missing, or is none of the kernel's.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn launch_named(
+        &self,
+        kernel: &dyn AnyKernel,
+        config: &LaunchConfig,
+        arguments: &mut [(&'static str, &mut dyn Named)],
+    ) -> Result<()> {
+        let declaration = kernel.declaration();
+        let refuse = |what| refused(declaration, config, what);
+        let named = arguments.iter_mut().map(|(name, argument)| (*name, argument));
+        let mut arguments = declaration.in_order(named).map_err(refuse)?;
+        let halves = || arguments.iter().map(|argument| argument.half()).collect();
+        let constants = with_half(declaration, config.constants, halves).map_err(refuse)?;
+        let config = &LaunchConfig { constants, ..*config };
+        let numbered = arguments.iter_mut().zip(declaration.params).enumerate();
+        let bound = numbered.map(|(number, (argument, param))| {
+            argument.bound(self, param.name, kernel.rounds(number))
+        });
+        let bound = bound
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(|unbound| unbound.into_error(declaration, config))?;
+        let slots = kernel.slots(config, &self.device.limits(), &bound).map_err(refuse)?;
+        crate::testing::launched();
+        match &*self.device.0 {
+            Kind::Cpu(cpu) => {
+                let options = cpu_options(cpu.workers, config);
+                // SAFETY: the caller's promises; the buffers are borrowed until this returns.
+                unsafe { kernel.launch(config, &bound, &options) }
+                    .map_err(|stop| Error::from_stop(super::called(declaration, config), stop))
+            }
+            // SAFETY: the caller's promises; the slots hold the values of the kernel's parameters.
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(gpu) => unsafe { self.begin(gpu, declaration, config, slots) },
+        }
+    }
+}
