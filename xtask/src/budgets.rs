@@ -91,7 +91,7 @@ const LONGER: [(&str, u64); 21] = [
     ("tests/gemm/sliced_f16.rs", 580),
     ("tests/gemm/tensor.rs", 607),
     ("tests/specimens/src/kernels/pipelines.rs", 620),
-    ("xtask/src/check.rs", 520),
+    ("xtask/src/check.rs", 521),
 ];
 
 impl Budget {

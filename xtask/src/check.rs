@@ -180,6 +180,7 @@ impl<'m> Kernel<'m> {
             ));
         }
         problems.extend(self.constant_problems(declaration));
+        problems.extend(self.constants_barriers());
         let bytes: u64 = self.shared.iter().filter_map(|array| array.bytes).sum();
         if let Some(declared) = declaration.shared
             && declared != bytes

@@ -1,5 +1,7 @@
 //! The rules about constants, whose values the host writes when it loads a kernel.
 
+use std::collections::HashSet;
+
 use super::{Kernel, line};
 use crate::{
     declaration::Declaration,
@@ -14,7 +16,12 @@ impl Kernel<'_> {
             let reached = self.reached.iter().copied();
             reached.flat_map(|of| of.constants.iter().map(move |place| (of, place)))
         };
+        // Of places with the same text the first.
+        let mut seen = HashSet::new();
         for (function, Place { constant, value, statement }) in places() {
+            if !seen.insert((constant, value)) {
+                continue;
+            }
             let at = line(function, &function.body[*statement]);
             let declared = declaration.constants.iter().find(|(known, _)| known == constant);
             match declared {
@@ -30,29 +37,35 @@ impl Kernel<'_> {
                 Some(_) => {}
             }
         }
+        let declared = self.entry.declarations.iter().find(|(_, other)| other == declaration);
+        let declared = declared.map(|(line, _)| format!("line {line}")).unwrap_or_default();
         for (name, values) in &declaration.constants {
             if !places().any(|(_, place)| place.constant == *name) {
                 problems.push(format!(
-                    "it declares the constant `{name}`, by which no instruction is told: take it out"
+                    "it declares the constant `{name}`, by which no instruction is told ({declared}): take it out"
                 ));
             } else if is_number(values) && !self.entry_moves(name) {
                 problems.push(format!(
-                    "no `mov` brings the constant `{name}` to a register: that is what `#[kernel]` writes for a \
-                     number, and it must not be lost"
+                    "no `mov` brings the constant `{name}` to a register ({declared}): that is what `#[kernel]` \
+                     writes for a number, and it must not be lost"
                 ));
             }
         }
-        problems.sort();
-        problems.dedup();
         // Each specialisation is a module of its own, and would have variables of its own.
         let variables = self.module.constant.iter().chain(&self.module.global);
-        let names = || self.reached.iter().flat_map(|f| &f.body).flat_map(Statement::names);
-        let used =
-            variables.map(|array| &array.name).find(|name| names().any(|word| word == *name));
-        if let (Some(name), false) = (used, declaration.constants.is_empty()) {
+        let statements = || self.reached.iter().flat_map(|of| of.body.iter().map(move |s| (of, s)));
+        let mut used = variables.filter_map(|array| {
+            let uses =
+                |(_, statement): &(_, &Statement)| statement.names().any(|word| word == array.name);
+            statements().find(uses).map(|at| (&array.name, at))
+        });
+        if let (Some((name, (function, statement))), false) =
+            (used.next(), declaration.constants.is_empty())
+        {
             problems.push(format!(
-                "it has constants and uses the variable `{name}`: kernels that share variables are \
-                 loaded together, as they are"
+                "it has constants and uses the variable `{name}` ({}): kernels that share variables are \
+                 loaded together, as they are",
+                line(function, statement)
             ));
         }
         problems
@@ -93,7 +106,7 @@ mod tests {
         let place = "mov.u32 %r9, /* simt.constant a */ 0;";
         assert_eq!(problems(&with("constants=a:0|1 ", place)), Vec::<String>::new());
         breaks(&with("", place), "constant `a`, which is not declared");
-        breaks(&with("constants=a:0|1 ", ""), "by which no instruction is told");
+        breaks(&with("constants=a:0|1 ", ""), "by which no instruction is told (line 9)");
         breaks(&with("constants=a:1|0 ", place), "whose first value is `1`");
         breaks(&with("constants=a:1|0 ", place), "(line 17)");
         let longer = place.replace("*/ 0;", "*/ 0x1;");
@@ -106,7 +119,7 @@ mod tests {
                 ".address_size 64",
                 ".address_size 64\n.visible .global .align 4 .b8 COUNT[4];",
             );
-        breaks(&with_variable, "has constants and uses the variable `COUNT`");
+        breaks(&with_variable, "has constants and uses the variable `COUNT` (line 19)");
     }
 
     #[test]
@@ -118,6 +131,6 @@ mod tests {
         let place = "mov.u32 %r9, /* simt.constant a */ 0;";
         assert_eq!(problems(&with(&format!("{place} {place}"))), Vec::<String>::new());
         let lost = with("wgmma.mma_async %f1, %rd1, /* simt.constant a */ 0;");
-        breaks(&lost, "no `mov` brings the constant `a` to a register");
+        breaks(&lost, "no `mov` brings the constant `a` to a register (line 9)");
     }
 }
