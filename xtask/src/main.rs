@@ -66,8 +66,8 @@ const MANUALS: [Manual; 7] = [
     Manual {
         name: "course",
         arguments: "[OPTIONS]",
-        about: "write the figures and excerpts of docs/course.md",
-        options: &[["--check", "compare with docs/course.md instead of writing it"]],
+        about: "write figures and excerpts of docs/course.md, and the lists of kernels",
+        options: &[["--check", "compare with the documents instead of writing them"]],
     },
     Manual {
         name: "times",

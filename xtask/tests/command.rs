@@ -311,11 +311,14 @@ fn the_course_is_written_and_checked() {
     fs::create_dir_all(workspace.0.join("docs")).unwrap();
     fs::write(&text, "A\n<!-- source: k.rs fn k -->\n<!-- end -->\nB\n").unwrap();
     fs::write(&source, "/// K.\nfn k() {}\n").unwrap();
-    fs::write(workspace.0.join("README.md"), "No markers.\n").unwrap();
+    for document in ["docs/kernels.md", "README.md"] {
+        fs::write(workspace.0.join(document), "No markers.\n").unwrap();
+    }
     let (code, stdout, stderr) = course(&[]);
     assert_eq!((code, &*stderr), (0, ""));
-    let readme = "README.md: 0 markers, 0 written anew\n";
-    assert_eq!(stdout, format!("docs/course.md: 1 markers, 1 written anew\n{readme}"));
+    let others =
+        ["docs/kernels.md", "README.md"].map(|of| format!("{of}: 0 markers, 0 written anew\n"));
+    assert_eq!(stdout, format!("docs/course.md: 1 markers, 1 written anew\n{}", others.concat()));
     let written = fs::read_to_string(&text).unwrap();
     let expected =
         "A\n<!-- source: k.rs fn k -->\n```rust\n/// K.\nfn k() {}\n```\n<!-- end -->\nB\n";
