@@ -70,7 +70,7 @@ const GPU: Budget = Budget {
 };
 
 /// Files that are longer than [`LINES`] allows, and how long they may be. The list only shrinks.
-const LONGER: [(&str, u64); 22] = [
+const LONGER: [(&str, u64); 21] = [
     ("gpu/simt/src/cpu/check/checker.rs", 833),
     ("gpu/simt/src/cpu/check/order.rs", 718),
     ("gpu/simt/src/cpu/check/profile.rs", 576),
@@ -91,8 +91,7 @@ const LONGER: [(&str, u64); 22] = [
     ("tests/gemm/sliced_f16.rs", 580),
     ("tests/gemm/tensor.rs", 607),
     ("tests/specimens/src/kernels/pipelines.rs", 620),
-    ("xtask/src/check.rs", 531),
-    ("xtask/src/ptx.rs", 510),
+    ("xtask/src/check.rs", 521),
 ];
 
 impl Budget {

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    thread,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -14,7 +15,8 @@ use crate::{
     check,
     ptx::Module,
     ptxas::{Ptxas, Usage},
-    resources, toolchain,
+    resources,
+    toolchain::{self, Toolchain},
 };
 
 /// The crate with the kernels, and the folder for their PTX, below the workspace.
@@ -71,23 +73,30 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
              (--fetch-ptxas downloads it; $PTXAS names one)"
         ),
     }
-    let (mut built, mut wrong) = (BTreeMap::new(), Vec::new());
-    let (mut usages_of, mut older) = (Vec::new(), Vec::<Ptx>::new());
-    for target in TARGETS {
-        let builder = PtxBuilder::new(&krate).target(target);
-        let ptx = builder.toolchain(toolchain.clone()).offline(options.offline).build()?;
-        // What an older device can run serves every newer one, too: the driver's compiler makes the same code of it.
-        let is_there =
-            |kernel: &str| older.iter().any(|ptx| ptx.module().function(kernel).is_some());
-        let ptx = if older.is_empty() { ptx } else { ptx.without(is_there)? };
+    let mut all = build(&krate, &toolchain, options.offline)?;
+    let is_own = options.other.is_none();
+    if is_own {
+        all = each_once(all)?;
+    }
+    let texts = all.iter().enumerate().flat_map(|(number, ptx)| {
+        // Of an older target's text a newer device's registers are others.
+        let older = all.iter().take(if is_own { number } else { 0 });
+        older.chain([ptx]).map(|text| (text, ptx.target()))
+    });
+    let texts = texts.collect::<Vec<_>>();
+    let checked = match &ptxas {
+        Some(ptxas) => ptxas.check_all(&texts, root)?,
+        None => Vec::new(),
+    };
+    let (mut built, mut wrong, mut usages_of) = (BTreeMap::new(), Vec::new(), Vec::new());
+    for ptx in &all {
+        let target = ptx.target();
         let mut usages = Vec::new();
-        if let Some(ptxas) = &ptxas {
-            // Of an older target's text a newer device's registers are others.
-            for ptx in older.iter().chain([&ptx]) {
-                let (found, problems) = ptxas.check(ptx, target, root)?;
-                usages.extend(found);
-                wrong.extend(problems.iter().map(|problem| format!("{}: {problem}", target.cpu())));
-            }
+        for (_, (found, problems)) in
+            texts.iter().zip(&checked).filter(|((_, on), _)| *on == target)
+        {
+            usages.extend(found.iter().cloned());
+            wrong.extend(problems.iter().map(|problem| format!("{}: {problem}", target.cpu())));
         }
         println!("{}", target.cpu());
         print!("{}", table(ptx.module(), &usages));
@@ -99,7 +108,6 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
             None => {
                 let named = |(name, text): (String, _)| (file_name(target, &name), text);
                 built.extend(ptx.files().into_iter().map(named));
-                older.push(ptx);
             }
         }
     }
@@ -167,6 +175,35 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         (None, Some(_)) => {}
     }
     Ok(())
+}
+
+/// The crate's PTX for every target. The compiler uses one core for most of its time, so they are built side by side.
+fn build(krate: &Path, toolchain: &Toolchain, offline: bool) -> Result<Vec<Ptx>> {
+    let build = |target| {
+        let builder = PtxBuilder::new(krate).target(target);
+        builder.toolchain(toolchain.clone()).offline(offline).build()
+    };
+    thread::scope(|scope| {
+        let build = &build;
+        let builds = TARGETS.map(|target| scope.spawn(move || build(target))).into_iter();
+        let built = builds.map(|build| match build.join() {
+            Ok(built) => built,
+            Err(_) => bail!("a thread that runs the compiler has panicked"),
+        });
+        built.collect()
+    })
+}
+
+/// Each without the kernels that one before it has: what an older device can run serves every newer one, too, as the driver's
+/// compiler makes the same code of it.
+fn each_once(all: Vec<Ptx>) -> Result<Vec<Ptx>> {
+    let mut kept = Vec::<Ptx>::new();
+    for ptx in all {
+        let is_there =
+            |kernel: &str| kept.iter().any(|ptx| ptx.module().function(kernel).is_some());
+        kept.push(if kept.is_empty() { ptx } else { ptx.without(is_there)? });
+    }
+    Ok(kept)
 }
 
 /// The files of kernels in a folder with one for each target: their places there, and texts.

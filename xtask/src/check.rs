@@ -1,11 +1,13 @@
 //! What must be true of every PTX file. The compiler breaks some of it without a word: it copies barriers
 //! into branches, moves arrays to local memory, loses the address space of shared pointers.
 
+mod barriers;
 mod constant_memory;
 mod constants;
 
 use std::collections::HashSet;
 
+use self::barriers::is_barrier;
 use crate::{
     builder::Target,
     declaration::Declaration,
@@ -178,6 +180,7 @@ impl<'m> Kernel<'m> {
             ));
         }
         problems.extend(self.constant_problems(declaration));
+        problems.extend(self.constants_barriers());
         let bytes: u64 = self.shared.iter().filter_map(|array| array.bytes).sum();
         if let Some(declared) = declaration.shared
             && declared != bytes
@@ -223,27 +226,14 @@ impl<'m> Kernel<'m> {
 }
 
 fn place(function: &Function, statement: &Statement) -> String {
-    let (line, text) = (statement.line, &statement.text);
-    match function.is_kernel {
-        true => format!("line {line}: `{text}`"),
-        false => format!("line {line}, in `{}`: `{text}`", function.name),
-    }
+    format!("{}: `{}`", line(function, statement), statement.text)
 }
 
-/// Whether an instruction is a barrier of the block, in any of PTX's spellings: `bar.sync`, `bar.red`,
-/// `bar.arrive`, `barrier.sync`, `barrier.cta.sync.aligned`. Not those of a warp or of a cluster, nor named barriers, which
-/// say for how many threads they are: they are for some of the block's warps.
-fn is_barrier(statement: &Statement) -> bool {
-    let parts: Vec<&str> = statement.opcode().collect();
-    matches!(parts[0], "bar" | "barrier")
-        && !parts.iter().any(|part| matches!(*part, "warp" | "cluster"))
-        && match () {
-            () if parts.contains(&"red") => true,
-            () if parts.contains(&"sync") || parts.contains(&"arrive") => {
-                !statement.text.contains(',')
-            }
-            () => false,
-        }
+fn line(function: &Function, statement: &Statement) -> String {
+    match function.is_kernel {
+        true => format!("line {}", statement.line),
+        false => format!("line {}, in `{}`", statement.line, function.name),
+    }
 }
 
 /// Whether an instruction waits for the kernels before.

@@ -19,7 +19,7 @@ use crate::{
 pub const PARTS: [(&str, &str); 6] = [
     ("lint", "formatting, clippy, what may not grow"),
     ("ptx", "the committed PTX is what the kernels compile to"),
-    ("test", "cargo test; the course's figures"),
+    ("test", "cargo test; the course's figures, the lists of kernels"),
     ("check", "what `cargo test` leaves out: every kernel in every case"),
     ("packaging", "stable Rust, a crate outside the workspace, Rust-CUDA's own crate"),
     ("mutants", "a sample of mistakes in kernels, each found"),

@@ -1,5 +1,5 @@
-//! `cargo xtask course`: writes what stands between the markers of `docs/course.md` and of `README.md`, or
-//! checks it.
+//! `cargo xtask course`: writes what stands between the markers of `docs/course.md`, `docs/kernels.md` and
+//! `README.md`, or checks it.
 //!
 //! A marker is a comment of its own line. What follows it, up to `<!-- end -->`, is written anew:
 //!
@@ -10,6 +10,8 @@
 //! | `ladder` | a row for each rung: its idea, its ratios, what it reads |
 //! | `measured: KERNEL` | its speed on a GPU, from the file that recorded it |
 //! | `bench` | a row for each size beside cuBLAS, from the folder that recorded them |
+//! | `kernels` | every kernel: its name, tile, block, and what sets it apart |
+//! | `families` | what kernels compute, and how many compute it |
 //! | `output: PACKAGE ARGUMENTS` | what `cargo run -p PACKAGE -- ARGUMENTS` prints |
 //!
 //! | module | its one idea |
@@ -17,11 +19,13 @@
 //! | `marker` | a document taken apart at its markers, and put together again |
 //! | `source` | a function's text out of a file |
 //! | `counts` | tables of what `host` counts |
+//! | `kernels` | lists of kernels out of the registry |
 //! | `measured` | speeds out of the recorded file |
 //! | `bench` | speeds beside cuBLAS out of the recorded folder |
 
 mod bench;
 mod counts;
+mod kernels;
 mod marker;
 mod measured;
 mod source;
@@ -33,12 +37,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
 use self::{counts::Counts, marker::Marker, measured::Measured};
 use crate::environment::{cargo, keep_target, say};
 
-/// The guided text, and the page that leads there.
-const DOCUMENTS: [&str; 2] = ["docs/course.md", "README.md"];
+/// The guided text, the list of kernels, and the page that leads there.
+const DOCUMENTS: [&str; 3] = ["docs/course.md", "docs/kernels.md", "README.md"];
 
 /// What is done with the text.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,26 +110,35 @@ fn up_to_date(document: &str, stale: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Fills markers. What `host` counts is asked for once.
+/// Fills markers. What `host` lists and counts is asked for once.
 struct Writer {
     root: PathBuf,
+    /// What `host kernels --json` says.
+    kernels: Option<Vec<Value>>,
     counts: Option<Counts>,
     measured: Option<Measured>,
 }
 
 impl Writer {
     fn new(root: &Path) -> Writer {
-        Writer { root: root.to_path_buf(), counts: None, measured: None }
+        Writer { root: root.to_path_buf(), kernels: None, counts: None, measured: None }
     }
 
     /// What belongs behind a marker.
     fn write(&mut self, marker: &Marker) -> Result<String> {
         let Marker { kind, arguments, .. } = *marker;
+        if matches!(kind, "kernels" | "families" | "counts" | "ladder") && self.kernels.is_none() {
+            self.kernels = Some(kernels::take(&self.root)?);
+        }
         if matches!(kind, "counts" | "ladder") && self.counts.is_none() {
-            self.counts = Some(Counts::take(&self.root)?);
+            let kernels = self.kernels.clone().unwrap_or_default();
+            self.counts = Some(Counts::take(&self.root, kernels)?);
         }
         if matches!(kind, "measured" | "ladder") && self.measured.is_none() {
             self.measured = Some(Measured::read(&self.root)?);
+        }
+        if let ("kernels" | "families", Some(all)) = (kind, &self.kernels) {
+            return Ok(if kind == "kernels" { kernels::list(all) } else { kernels::families(all) });
         }
         match (kind, &self.counts, &self.measured) {
             ("source", ..) => source::excerpt(&self.root, arguments),

@@ -21,6 +21,9 @@ pub const MARK: &str = "simt.kernel";
 /// Threads that a block can have, on every GPU there is.
 const MAX_BLOCK_THREADS: u64 = 1024;
 
+/// Combinations of values that a kernel's constants can have, as `simt` has it: each is compiled by itself.
+const MOST_SPECIALISATIONS: usize = 32;
+
 /// What a kernel says of itself. `None` where it says nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declaration {
@@ -107,6 +110,21 @@ impl Declaration {
                 "min_blocks={min_blocks} counts only together with `block`"
             );
         }
+        for (number, (name, values)) in self.constants.iter().enumerate() {
+            let is_again = self.constants[..number].iter().any(|(other, _)| other == name);
+            ensure!(!is_again, "the constant `{name}` is declared twice");
+            let is_again = (1..values.len()).find(|at| values[..*at].contains(&values[*at]));
+            ensure!(is_again.is_none(), "the constant `{name}` has a value twice");
+        }
+        let specialisations = self
+            .constants
+            .iter()
+            .fold(1_usize, |all, (_, values)| all.saturating_mul(values.len()));
+        ensure!(
+            specialisations <= MOST_SPECIALISATIONS,
+            "{specialisations} combinations of constants: {MOST_SPECIALISATIONS} at most, as each is compiled by \
+             itself"
+        );
         if let Some(level) = self.opt_level {
             ensure!(level <= 4, "opt_level={level}: the levels are 0 to 4");
         }
@@ -237,10 +255,18 @@ mod tests {
             ("name=k params= dependent=1", "neither true nor false"),
             ("name=k params= constants=a", "not `name:value|value,..`"),
             ("name=k params= constants=a:0|", "not `name:value|value,..`"),
+            ("name=k params= constants=a:0|1,a:2|3", "`a` is declared twice"),
+            ("name=k params= constants=a:0|1|0", "`a` has a value twice"),
+            (
+                "name=k params= constants=a:0|1,b:0|1|2,c:0|1|2,d:0|1",
+                "36 combinations of constants: 32 at",
+            ),
             ("name=k params= loud", "not `key=value`"),
         ] {
             let error = said.parse::<Declaration>().expect_err(said).to_string();
             assert!(error.contains(complaint), "{said}: {error}");
         }
+        let most = "name=k params= constants=a:0|1,b:0|1,c:0|1,d:0|1,e:0|1";
+        assert_eq!(most.parse::<Declaration>().unwrap().specialisations().len(), 32);
     }
 }

@@ -1,15 +1,20 @@
 //! `cargo xtask inspect`: what a kernel came to. Registers, occupancy, instructions, the main loop.
 //!
 //! It reads the committed PTX, so it needs no compiler for the device. With NVIDIA's assembler and
-//! disassembler it also sees what the GPU really runs.
+//! disassembler it also sees what the GPU really runs. Of a kernel with constants it looks at one specialisation.
 
 mod report;
+mod variant;
 
 use std::{fmt, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 
-use self::report::{Report, View};
+pub use self::variant::{BadConstant, constants};
+use self::{
+    report::{Report, View},
+    variant::{chosen, split},
+};
 use crate::{
     Target, build_ptx,
     builder::ptx_files,
@@ -24,8 +29,10 @@ use crate::{
 /// What to show.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The kernel.
+    /// The kernel; with constants also as `gpu/ptx/resources.tsv` names its specialisations.
     pub kernel: String,
+    /// What constants of it are, by their names; the others are what it declares first.
+    pub constants: Vec<(String, String)>,
     /// The GPU, as the files in `gpu/ptx` are named.
     pub target: Target,
     /// Show its PTX.
@@ -41,8 +48,15 @@ pub struct Options {
 impl Default for Options {
     /// Figures of a kernel on Hopper; which kernel is yet to be said.
     fn default() -> Self {
-        let (kernel, target) = (String::new(), Target::SM_90A);
-        Options { kernel, target, ptx: false, sass: false, json: false, fetch: false }
+        Options {
+            kernel: String::new(),
+            constants: Vec::new(),
+            target: Target::SM_90A,
+            ptx: false,
+            sass: false,
+            json: false,
+            fetch: false,
+        }
     }
 }
 
@@ -78,28 +92,33 @@ pub fn target(name: &str) -> Result<Target> {
 /// Inspects a kernel of the workspace in `root`.
 ///
 /// # Errors
-/// [`UnknownKernel`]; where the committed file or what a tool wrote cannot be read.
+/// [`UnknownKernel`]; [`BadConstant`]; where the committed file or what a tool wrote cannot be read.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let file = file(root, options)?;
+    let (file, name) = file(root, options)?;
     let text =
         fs::read_to_string(root.join(&file)).with_context(|| format!("cannot read {file}"))?;
     let module = Module::parse(&text).with_context(|| format!("cannot read {file}"))?;
-    let kernel = module.function(&options.kernel).context("its file is without it")?;
+    let kernel = module.function(&name).context("its file is without it")?;
+    let constants = chosen(kernel, &options.kernel, &options.constants)?;
+    let text = specialise::specialise(&text, &constants);
+    let module = Module::parse(&text).with_context(|| format!("cannot read {file}"))?;
+    let kernel = module.function(&name).context("its file is without it")?;
     let ptx =
         View::of_ptx(&text, kernel).with_context(|| format!("{file}: kernel `{}`", kernel.name))?;
     let machine = Machine::of(root, &text, kernel, options)?;
     if options.sass && machine.sass.is_none() {
         bail!("--sass: {}", machine.missing.unwrap_or_default());
     }
-    let report = Report { file: &file, module: &module, kernel, ptx, machine, options };
+    let report = Report { file: &file, module: &module, kernel, constants, ptx, machine, options };
     say(&match options.json {
         true => format!("{}\n", report.json()),
         false => report.text(),
     })
 }
 
-/// The file of a kernel for a target, or, where that has none, for an older one.
-fn file(root: &Path, options: &Options) -> Result<String> {
+/// The file of a kernel for a target, or, where that has none, for an older one; and the kernel's name there, without values of
+/// constants.
+fn file(root: &Path, options: &Options) -> Result<(String, String)> {
     let older = build_ptx::TARGETS.into_iter().rev();
     let older = older.skip_while(|target| *target != options.target);
     let mut known = Vec::new();
@@ -115,8 +134,10 @@ fn file(root: &Path, options: &Options) -> Result<String> {
                     .collect(),
                 false => vec![stem],
             };
-            if kernels.contains(&options.kernel) {
-                return Ok(name);
+            if let Some(kernel) =
+                kernels.iter().find(|kernel| split(&options.kernel, kernel).is_some())
+            {
+                return Ok((name, kernel.clone()));
             }
             known.extend(kernels);
         }
@@ -157,12 +178,12 @@ impl Machine {
         };
         let level = check::declaration(kernel).and_then(|declared| declared.opt_level);
         let (usages, cubin) = ptxas.assemble(ptx, options.target.cpu(), level, root)?;
-        let usage = usages.into_iter().find(|usage| usage.kernel == options.kernel);
+        let usage = usages.into_iter().find(|usage| usage.kernel == kernel.name);
         let usage = usage.context("ptxas did not report on the kernel")?;
         machine.usage = Some((ptxas.release().into(), usage));
         match nvdisasm {
             Some(nvdisasm) => {
-                let sass = nvdisasm.disassemble(&cubin, &options.kernel)?;
+                let sass = nvdisasm.disassemble(&cubin, &kernel.name)?;
                 machine.sass = Some((nvdisasm.release().into(), View::of_sass(sass)));
             }
             None => {

@@ -30,6 +30,7 @@ pub mod builder;
 pub mod check;
 pub mod ci;
 pub mod course;
+mod cubin;
 mod debian;
 pub mod declaration;
 pub mod doctor;

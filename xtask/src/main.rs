@@ -41,6 +41,7 @@ const MANUALS: [Manual; 7] = [
         about: "what a kernel came to: registers, occupancy, instructions, main loop",
         options: &[
             ["--target NAME", "sm_80 or sm_90a (the default)"],
+            ["--constants C", "values of its constants: half=f16,a_mn_major=1"],
             ["--ptx", "print its PTX too, the main loop marked"],
             ["--sass", "print its machine code too, the main loop marked"],
             ["--json", "one JSON object"],
@@ -65,8 +66,8 @@ const MANUALS: [Manual; 7] = [
     Manual {
         name: "course",
         arguments: "[OPTIONS]",
-        about: "write the figures and excerpts of docs/course.md",
-        options: &[["--check", "compare with docs/course.md instead of writing it"]],
+        about: "write figures and excerpts of docs/course.md, and the lists of kernels",
+        options: &[["--check", "compare with the documents instead of writing them"]],
     },
     Manual {
         name: "times",
@@ -83,7 +84,7 @@ const MANUALS: [Manual; 7] = [
 ];
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 a check failed or something does not compile, 2 usage or no such kernel,
+Exit codes: 0 done, 1 a check failed or something does not compile, 2 usage, no such kernel or constant,
 3 no compiler for the device, or doctor found something to mend (the message says what to do).
 ";
 
@@ -162,6 +163,7 @@ fn main() -> ExitCode {
             // They may be under the context of a step of `ci`.
             ExitCode::from(match () {
                 _ if error.downcast_ref::<inspect::UnknownKernel>().is_some() => 2,
+                _ if error.downcast_ref::<inspect::BadConstant>().is_some() => 2,
                 _ if error.downcast_ref::<ToolchainAbsent>().is_some() => 3,
                 _ => 1,
             })
@@ -229,6 +231,9 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             }
             (Long("target"), Some(Task::Inspect(options))) => {
                 options.target = parser.value()?.parse_with(inspect::target)?;
+            }
+            (Long("constants"), Some(Task::Inspect(options))) => {
+                options.constants.extend(parser.value()?.parse_with(inspect::constants)?);
             }
             (Long("ptx"), Some(Task::Inspect(options))) => options.ptx = true,
             (Long("sass"), Some(Task::Inspect(options))) => options.sass = true,

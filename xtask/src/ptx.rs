@@ -1,6 +1,7 @@
 //! PTX as text, taken apart as far as the checks need: entries and functions with their parameters and
 //! statements, shared arrays, kernel declarations. Operands stay text.
 
+mod body;
 mod declared;
 
 use std::ops::Range;
@@ -8,7 +9,10 @@ use std::ops::Range;
 use anyhow::{Context, Result, bail};
 
 pub use self::declared::Array;
-use self::declared::{array, declared_name};
+use self::{
+    body::Body,
+    declared::{array, declared_name},
+};
 use crate::declaration::{Declaration, MARK};
 
 /// A PTX file.
@@ -60,8 +64,19 @@ pub struct Function {
     pub labels: Vec<Label>,
     /// The kernel declarations in the body, as read, and the line that each stands on.
     pub declarations: Vec<(usize, Declaration)>,
-    /// The places of constants: the constant, and what stands there.
-    pub constants: Vec<(String, String)>,
+    /// The places of constants, in order.
+    pub constants: Vec<Place>,
+}
+
+/// A place of a constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The constant's name.
+    pub constant: String,
+    /// What stands there.
+    pub value: String,
+    /// The statement that it is in, as an index into the body.
+    pub statement: usize,
 }
 
 /// An instruction or a declaration in a body.
@@ -71,6 +86,8 @@ pub struct Statement {
     pub line: usize,
     /// Its text without labels, predicate, comments and `;`, with single spaces.
     pub text: String,
+    /// What decides whether it is executed: `@%p1`, `@!%p1`; empty where nothing does.
+    pub predicate: String,
 }
 
 /// A place in a body that a branch can name.
@@ -289,10 +306,19 @@ fn function(text: &str, code: &str, head: Range<usize>, body: Range<usize>) -> R
             declarations.push((line, declaration));
         }
     }
+    let Body { statements, labels, starts } = Body::read(code, body.clone());
+    let place = |place: specialise::Place| Place {
+        constant: place.constant.to_owned(),
+        value: place.value.to_owned(),
+        statement: starts.partition_point(|start| *start <= body.start + place.range.start) - 1,
+    };
     let constants = specialise::places(&text[body.clone()])
-        .map(|place| (place.constant.to_owned(), place.value.to_owned()))
+        // (A mark in front of every statement is nothing.)
+        .filter(|place| {
+            starts.first().is_some_and(|first| *first <= body.start + place.range.start)
+        })
+        .map(place)
         .collect();
-    let (body_statements, labels) = statements(code, body.clone());
     Ok(Function {
         name: name.into(),
         is_kernel,
@@ -300,77 +326,11 @@ fn function(text: &str, code: &str, head: Range<usize>, body: Range<usize>) -> R
         params: header[name_end..params_end].matches(".param").count(),
         params_end: head.start + params_end,
         directives: header[params_end..].split_whitespace().collect::<Vec<_>>().join(" "),
-        body: body_statements,
+        body: statements,
         labels,
         declarations,
         constants,
     })
-}
-
-/// Splits a body into statements and labels. A brace where a statement would begin opens or closes a
-/// block; any other belongs to a vector operand, `{%r1, %r2}`.
-fn statements(code: &str, body: Range<usize>) -> (Vec<Statement>, Vec<Label>) {
-    let mut statements = Vec::new();
-    let mut labels: Vec<Label> = Vec::new();
-    // The labels of each open block begin here.
-    let mut blocks = vec![(0, 0)];
-    let mut start = body.start;
-    let mut line = line_at(code, body.start);
-    let mut in_operand = false;
-    // The body's own closing brace is the last that is read.
-    for (offset, byte) in code[body.clone()].bytes().chain(*b"}").enumerate() {
-        let at = body.start + offset;
-        match byte {
-            b'{' if !strip_labels(&code[start..at]).is_empty() => in_operand = true,
-            b'}' if in_operand => in_operand = false,
-            b';' | b'{' | b'}' => {
-                let whole = &code[start..at];
-                let text = strip_labels(whole);
-                let lead = &whole[..whole.len() - text.len()];
-                let next = statements.len();
-                let names = lead.split_whitespace().filter_map(|word| word.strip_suffix(':'));
-                labels.extend(names.map(|name| Label {
-                    name: name.into(),
-                    statement: next,
-                    scope: next..usize::MAX,
-                }));
-                if !text.is_empty() {
-                    let line = line + lead.matches('\n').count();
-                    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-                    statements.push(Statement { line, text });
-                }
-                line += whole.matches('\n').count();
-                start = at + 1;
-                match byte {
-                    b'{' => blocks.push((statements.len(), labels.len())),
-                    b'}' => {
-                        let (from, first) = blocks.pop().unwrap_or_default();
-                        let here = from..statements.len();
-                        // Inner blocks have closed theirs.
-                        let open = labels.iter_mut().skip(first);
-                        open.filter(|label| label.scope.end == usize::MAX)
-                            .for_each(|label| label.scope = here.clone());
-                    }
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-    }
-    (statements, labels)
-}
-
-/// A statement without the labels and the predicate in front of it.
-fn strip_labels(mut text: &str) -> &str {
-    loop {
-        text = text.trim_start();
-        let word = text.split(char::is_whitespace).next().unwrap_or_default();
-        let is_label = word.ends_with(':') || word.starts_with('@');
-        if !is_label {
-            return text;
-        }
-        text = &text[word.len()..];
-    }
 }
 
 #[cfg(test)]
@@ -459,7 +419,10 @@ $L__BB0_1:                              // =>This Loop
             labels,
             [("L", 3, 1..3), ("L", 3, 3..4), ("M", 3, 3..4), ("OUTER", 4, 0..5), ("END", 5, 0..5)]
         );
-        assert_eq!(kernel.body[4], Statement { line: 3, text: "bra OUTER".into() });
+        assert_eq!(
+            kernel.body[4],
+            Statement { line: 3, text: "bra OUTER".into(), predicate: "@!p".into() }
+        );
     }
 
     #[test]
@@ -486,8 +449,10 @@ $L__BB0_1:                              // =>This Loop
 
     #[test]
     fn callees() {
-        let callee =
-            |text: &str| Statement { line: 1, text: text.into() }.callee().map(ToString::to_string);
+        let callee = |text: &str| {
+            let statement = Statement { line: 1, text: text.into(), predicate: String::new() };
+            statement.callee().map(ToString::to_string)
+        };
         assert_eq!(callee("call.uni (r), f, (a, b)").as_deref(), Some("f"));
         assert_eq!(callee("call.uni f, (a)").as_deref(), Some("f"));
         assert_eq!(callee("call f").as_deref(), Some("f"));

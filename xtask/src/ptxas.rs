@@ -1,9 +1,12 @@
 //! NVIDIA's assembler, where there is one. It sees what PTX does not show: registers, spills, and what it
 //! had to do to an instruction to make it run at all.
 
+mod report;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    env, fs,
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicUsize, Ordering},
@@ -14,9 +17,11 @@ use anyhow::{Context, Result, bail, ensure};
 
 use specialise::Constant;
 
+pub use self::report::Usage;
+use self::report::{INSTRUCTIONS, usage_problems, usages, warnings};
 use crate::{
     builder::{BUILD_FOLDER, Ptx, Target},
-    check,
+    check, cubin,
     declaration::Declaration,
     ptx::Function,
     tool::{Program, Tool},
@@ -47,25 +52,6 @@ pub(crate) const TOOL: Tool = Tool {
 /// An assembler that can be run.
 #[derive(Clone, Debug)]
 pub struct Ptxas(Program);
-
-/// What a kernel comes to, as the assembler has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// The kernel.
-    pub kernel: String,
-    /// Registers of a thread.
-    pub registers: u64,
-    /// Bytes of a thread's stack, in local memory.
-    pub stack: u64,
-    /// Bytes of registers written to local memory.
-    pub spill_stores: u64,
-    /// Bytes of registers read back from local memory.
-    pub spill_loads: u64,
-    /// Bytes of static shared memory of a block.
-    pub shared: u64,
-    /// Barriers of a block: how many of the sixteen are in use, not how many instructions there are.
-    pub barriers: u64,
-}
 
 impl Ptxas {
     /// The first that is there of: `$PTXAS`, the one on `PATH`, a CUDA toolkit's, one that was
@@ -128,6 +114,35 @@ impl Ptxas {
         Ok((usages(&said), result))
     }
 
+    /// What the assembler says of PTX, and behind it a line with the instructions of each kernel. It is kept in the build folder, so
+    /// that no text is assembled twice; `CACHE=0` assembles all anew.
+    fn said(&self, ptx: &str, on: (&str, Option<u32>), root: &Path, name: &str) -> Result<String> {
+        let mut hasher = DefaultHasher::new();
+        let program = fs::metadata(self.path()).map(|program| program.len()).ok();
+        (ptx, on, self.release(), program).hash(&mut hasher);
+        let folder = root.join(BUILD_FOLDER).join("assembled");
+        let kept = folder.join(format!("{:016x}.txt", hasher.finish()));
+        if env::var_os("CACHE").is_none_or(|value| value != "0")
+            && let Ok(said) = fs::read_to_string(&kept)
+        {
+            return Ok(said);
+        }
+        let (mut said, result) = self.run(ptx, on, root, name)?;
+        let machine_code =
+            fs::read(&result).with_context(|| format!("cannot read {}", result.display()))?;
+        for Usage { kernel, .. } in usages(&said) {
+            let count = cubin::instructions(&machine_code, &kernel)?;
+            said += &format!("\n{INSTRUCTIONS}{kernel} {count}\n");
+        }
+        // In one step: a file that is there is whole.
+        let partial = result.with_extension(format!("{}.txt", std::process::id()));
+        fs::create_dir_all(&folder)
+            .and_then(|()| fs::write(&partial, &said))
+            .and_then(|()| fs::rename(&partial, &kept))
+            .with_context(|| format!("cannot write {}", kept.display()))?;
+        Ok(said)
+    }
+
     /// Assembles PTX for a target, its own or a newer one, each kernel at its level, and of one with constants each specialisation.
     /// What each comes to, and a sentence for everything that is wrong.
     pub fn check(
@@ -136,14 +151,31 @@ impl Ptxas {
         target: Target,
         root: &Path,
     ) -> Result<(Vec<Usage>, Vec<String>)> {
+        let mut all = self.check_all(&[(ptx, target)], root)?;
+        all.pop().context("nothing was assembled")
+    }
+
+    /// The same of several, each for its target, side by side.
+    pub(crate) fn check_all(
+        &self,
+        texts: &[(&Ptx, Target)],
+        root: &Path,
+    ) -> Result<Vec<(Vec<Usage>, Vec<String>)>> {
         // ptxas uses one core, so there is work for each.
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let (jobs, next) = (jobs(ptx, cores), AtomicUsize::new(0));
-        let assembled = |core: usize| -> Result<Vec<String>> {
+        let mut jobs = Vec::new();
+        for (number, (ptx, _)) in texts.iter().enumerate() {
+            jobs.extend(self::jobs(ptx, cores).into_iter().map(|job| (number, job)));
+        }
+        // The longest first, so that none is left at the end.
+        jobs.sort_by_key(|(number, job)| std::cmp::Reverse(job.length(texts[*number].0)));
+        let next = AtomicUsize::new(0);
+        let assembled = |core: usize| -> Result<Vec<(usize, String)>> {
             let mut said = Vec::new();
-            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let on = (target.cpu(), job.level);
-                said.push(self.run(&job.text(ptx), on, root, &format!("ptxas-{core}"))?.0);
+            while let Some((number, job)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let (ptx, target) = texts[*number];
+                let (on, name) = ((target.cpu(), job.level), format!("ptxas-{core}"));
+                said.push((*number, self.said(&job.text(ptx), on, root, &name)?));
             }
             Ok(said)
         };
@@ -157,26 +189,36 @@ impl Ptxas {
             });
             said.collect::<Result<Vec<_>>>()
         })?;
-        let (mut usages, mut problems) = (Vec::new(), Vec::new());
-        for said in said.iter().flatten() {
-            usages.extend(self::usages(said));
-            problems.extend(warnings(said));
-        }
-        for kernel in ptx.module().kernels() {
-            let arrays = check::shared_arrays(ptx.module(), kernel);
-            let declared = arrays.iter().filter_map(|array| array.bytes).sum::<u64>();
-            // Arrays start at multiples of their alignment.
-            let most = declared + arrays.iter().map(|array| array.align).sum::<u64>();
-            for constants in specialisations(kernel) {
-                let name = specialise::name(&kernel.name, &constants);
-                match usages.iter().find(|usage| usage.kernel == name) {
-                    Some(usage) => problems.extend(usage_problems(usage, declared..=most)),
-                    None => problems.push(format!("kernel `{name}`: ptxas did not report on it")),
-                }
+        let results = texts.iter().enumerate().map(|(number, (ptx, _))| {
+            let of_it = said.iter().flatten().filter(|(of, _)| *of == number);
+            let of_it = of_it.map(|(_, said)| said.as_str()).collect::<Vec<_>>();
+            findings(ptx, &of_it)
+        });
+        Ok(results.collect())
+    }
+}
+
+/// What the kernels of a text come to, by what the assembler said, and a sentence for everything that is wrong.
+fn findings(ptx: &Ptx, said: &[&str]) -> (Vec<Usage>, Vec<String>) {
+    let (mut usages, mut problems) = (Vec::new(), Vec::new());
+    for said in said {
+        usages.extend(report::usages(said));
+        problems.extend(warnings(said));
+    }
+    for kernel in ptx.module().kernels() {
+        let arrays = check::shared_arrays(ptx.module(), kernel);
+        let declared = arrays.iter().filter_map(|array| array.bytes).sum::<u64>();
+        // Arrays start at multiples of their alignment.
+        let most = declared + arrays.iter().map(|array| array.align).sum::<u64>();
+        for constants in specialisations(kernel) {
+            let name = specialise::name(&kernel.name, &constants);
+            match usages.iter().find(|usage| usage.kernel == name) {
+                Some(usage) => problems.extend(usage_problems(usage, declared..=most)),
+                None => problems.push(format!("kernel `{name}`: ptxas did not report on it")),
             }
         }
-        Ok((usages, problems))
     }
+    (usages, problems)
 }
 
 /// The combinations of a kernel's constants; of a kernel without any the one of none.
@@ -193,6 +235,13 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// Bytes of the kernels' text: about what they take.
+    fn length(&self, ptx: &Ptx) -> usize {
+        let kernels = ptx.module().kernels();
+        let own = kernels.filter(|kernel| self.kernels.contains(kernel.name.as_str()));
+        own.map(|kernel| kernel.text.len()).sum()
+    }
+
     fn text(&self, ptx: &Ptx) -> String {
         let text = ptx.with_kernels(|kernel| self.kernels.contains(kernel));
         match self.kernels.first() {
@@ -229,164 +278,65 @@ fn jobs(ptx: &Ptx, cores: usize) -> Vec<Job<'_>> {
             }
         }
     }
-    // The longest first.
-    let together = parts.into_iter().map(|((_, level, _), kernels)| Job {
+    jobs.extend(parts.into_iter().map(|((_, level, _), kernels)| Job {
         kernels,
         constants: Vec::new(),
         level,
-    });
-    together.chain(jobs).collect()
-}
-
-/// Reads what `ptxas -v` says of each kernel.
-fn usages(said: &str) -> Vec<Usage> {
-    let mut usages: Vec<Usage> = Vec::new();
-    for line in said.lines() {
-        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
-            let kernel = rest.split('\'').next().unwrap_or_default().into();
-            usages.push(Usage { kernel, ..Usage::default() });
-        }
-        let Some(usage) = usages.last_mut() else { continue };
-        // `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`
-        // `ptxas info    : Used 46 registers, used 1 barriers, 2048 bytes smem`
-        for part in line.rsplit(" : ").next().unwrap_or_default().split(',') {
-            let part = part.trim().trim_start_matches("Used ").trim_start_matches("used ");
-            let Some((number, what)) = part.split_once(' ') else { continue };
-            let Ok(number) = number.parse() else { continue };
-            match what {
-                "registers" => usage.registers = number,
-                "barriers" => usage.barriers = number,
-                "bytes smem" => usage.shared = number,
-                // Functions that are called have a stack of their own, on top of the kernel's.
-                "bytes stack frame" => usage.stack += number,
-                "bytes spill stores" => usage.spill_stores += number,
-                "bytes spill loads" => usage.spill_loads += number,
-                "bytes cumulative stack size" => usage.stack = usage.stack.max(number),
-                _ => {}
-            }
-        }
-    }
-    usages
-}
-
-fn usage_problems(usage: &Usage, shared: std::ops::RangeInclusive<u64>) -> Vec<String> {
-    let Usage { kernel, stack, spill_stores, spill_loads, .. } = usage;
-    let mut problems = Vec::new();
-    if *spill_stores + *spill_loads > 0 {
-        problems.push(format!(
-            "kernel `{kernel}`: registers spill to local memory ({spill_stores} bytes of stores, \
-             {spill_loads} of loads): keep less in registers, or let a thread have more of them"
-        ));
-    } else if *stack > 0 {
-        problems.push(format!(
-            "kernel `{kernel}`: a stack of {stack} bytes, in local memory: index arrays of a thread with \
-             constants only"
-        ));
-    }
-    if !shared.contains(&usage.shared) {
-        problems.push(format!(
-            "kernel `{kernel}`: {} bytes of shared memory, its arrays have {}",
-            usage.shared,
-            shared.start()
-        ));
-    }
-    problems
-}
-
-/// The warnings, and the advisory messages numbered C75xx: each of these says that an instruction was
-/// ignored or made slow.
-fn warnings(said: &str) -> Vec<String> {
-    let is_warning = |line: &&str| {
-        line.contains("warning") || line.contains("(C75") || line.contains("Performance Loss")
-    };
-    // Spills and stacks are told with their numbers, from what each kernel uses.
-    let is_told =
-        |line: &&str| line.contains("Registers are spilled") || line.contains("Local memory used");
-    let told = said.lines().filter(is_warning).filter(|line| !is_told(line));
-    told.map(|line| format!("ptxas: {}", line.trim())).collect()
+    }));
+    jobs
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const GOOD: &str = "\
-ptxas info    : 0 bytes gmem
-ptxas info    : Compiling entry function 'wide' for 'sm_90a'
-ptxas info    : Function properties for wide
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 168 registers, used 9 barriers
-ptxas info    : Compile time = 100 ms
-ptxas info    : Compiling entry function 'tiled16' for 'sm_90a'
-ptxas info    : Function properties for tiled16
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 46 registers, used 1 barriers, 2048 bytes smem, 400 bytes cmem[0]
-ptxas info    : Compile time = 7.020 ms
+    const RAW: &str = "\
+.version 7.1
+.target sm_80
+.address_size 64
+.visible .entry k()
+{
+	// simt.kernel name=k constants=a:0|1 params=
+	mov.u32 %r1, /* simt.constant a */ 0;
+	ret;
+}
 ";
 
     #[test]
-    fn the_report_is_read() {
-        let [wide, tiled] = usages(GOOD).try_into().unwrap();
-        assert_eq!((wide.registers, wide.barriers, wide.shared), (168, 9, 0));
-        let tiled16 = Usage {
-            kernel: "tiled16".into(),
-            registers: 46,
-            shared: 2048,
-            barriers: 1,
-            ..Usage::default()
-        };
-        assert_eq!(tiled, tiled16);
-        assert_eq!(usage_problems(&tiled, 2048..=2080), Vec::<String>::new());
-        assert_eq!(warnings(GOOD), Vec::<String>::new());
-    }
+    #[cfg(unix)]
+    fn each_specialisation_is_assembled_once() {
+        use std::os::unix::fs::PermissionsExt;
 
-    const BAD: &str = "\
-ptxas warning : Local memory used for function 'l', size of stack frame: 64 bytes
-ptxas warning : Local memory used for function 'k', size of stack frame: 248 bytes
-ptxas warning : Registers are spilled to local memory in function 'k', 244 bytes spill stores, 240 bytes spill loads
-ptxas info    : Compiling entry function 'l' for 'sm_90a'
-ptxas info    : Function properties for l
-    64 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 10 registers, used 0 barriers, 64 bytes cumulative stack size
-ptxas info    : Compiling entry function 'k' for 'sm_90a'
-ptxas info    : Function properties for k
-    248 bytes stack frame, 244 bytes spill stores, 240 bytes spill loads
-ptxas info    : Used 64 registers, used 0 barriers, 248 bytes cumulative stack size
-";
-
-    #[test]
-    fn spills_and_stacks_are_problems_told_once() {
-        let [l, k] = usages(BAD).try_into().unwrap();
-        let problems = usage_problems(&l, 0..=0);
-        assert!(
-            problems.len() == 1 && problems[0].contains("`l`: a stack of 64 bytes"),
-            "{problems:?}"
-        );
-        let problems = usage_problems(&k, 0..=0);
-        assert!(
-            problems.len() == 1 && problems[0].contains("(244 bytes of stores, 240"),
-            "{problems:?}"
-        );
-        assert_eq!(warnings(BAD), Vec::<String>::new());
-    }
-
-    #[test]
-    fn doubled_shared_memory_is_a_problem() {
-        let problems = usage_problems(&usages(GOOD)[1], 1024..=1040);
-        assert!(
-            problems.len() == 1 && problems[0].contains("2048 bytes of shared memory"),
-            "{problems:?}"
-        );
-    }
-
-    #[test]
-    fn warnings_are_problems() {
-        for line in [
-            "ptxas k.ptx, line 182; warning : .minnctapersm is ignored when neither .maxntid nor .reqntid is specified.",
-            "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register requirements.",
-            "ptxas warning : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized",
-        ] {
-            assert_eq!(warnings(&format!("{GOOD}{line}\n")).len(), 1, "{line}");
+        let root = env::temp_dir().join(format!("xtask-ptxas-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let path = root.join("ptxas");
+        // The kernel's name is that of its entry, and its machine code lies beside the program.
+        let script = "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\n\
+                      name=$(sed -n 's/.*entry \\([a-z0-9_]*\\)(.*/\\1/p' \"$3\")\n\
+                      here=$(dirname \"$0\")\ncp \"$here/$name.cubin\" \"$2\"\necho $name >> \"$here/calls\"\n\
+                      echo \"ptxas info : Compiling entry function '$name' for 'sm_80'\" >&2\n\
+                      echo 'ptxas info : Used 40 registers, 8 bytes smem' >&2\n";
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        for (name, operations) in [("k__a_0", &[0x94d, 0x918][..]), ("k__a_1", &[0x223, 0x94d])] {
+            let file = cubin::tests::file(name, &cubin::tests::code(operations));
+            fs::write(root.join(format!("{name}.cubin")), file).unwrap();
         }
+        let ptxas = Ptxas(Program { path, release: "13.0".into() });
+        let ptx = Ptx::finish(RAW, Target::SM_80, "").unwrap();
+        for _ in 0..2 {
+            let (mut usages, problems) = ptxas.check(&ptx, Target::SM_80, &root).unwrap();
+            usages.sort_by(|a, b| a.kernel.cmp(&b.kernel));
+            let found = usages.iter().map(|usage| (usage.kernel.as_str(), usage.instructions));
+            assert_eq!(found.collect::<Vec<_>>(), [("k__a_0", Some(1)), ("k__a_1", Some(2))]);
+            assert!(
+                problems.len() == 2 && problems[0].contains("8 bytes of shared"),
+                "{problems:?}"
+            );
+        }
+        let calls = fs::read_to_string(root.join("calls")).unwrap();
+        let times = if env::var_os("CACHE").is_some_and(|value| value == "0") { 2 } else { 1 };
+        assert_eq!(calls.lines().count(), 2 * times, "{calls}");
+        fs::remove_dir_all(root).unwrap();
     }
 }

@@ -122,6 +122,28 @@ fn inspect_without_tools_shows_the_ptx_alone_and_says_so() {
 }
 
 #[test]
+fn inspect_of_a_specialisation() {
+    let workspace = Workspace::new("constants");
+    let with = "constants=a:0|1 params=\n\tmov.u32 %r2, /* simt.constant a */ 0;";
+    let ptx = PTX.replace("params=", with).replace("entry k(", "entry c(").replace("=k ", "=c ");
+    fs::write(workspace.0.join("gpu/ptx/sm_90a/c.ptx"), ptx).unwrap();
+    // What the assembler gets, too, has the value.
+    let script = "for file; do :; done\ngrep -q 'constant a \\*/ 1;' \"$file\" || exit 1\n";
+    let ptxas = workspace.program("ptxas", &format!("{script}{}", PTXAS.replace("'k'", "'c'")));
+    for args in [&["c", "--constants", "a=1"][..], &["c__a_1"]] {
+        let args = [&["inspect"][..], args, &["--json", "--ptx"]].concat();
+        let (code, stdout, stderr) = finish(workspace.xtask(&args).env("PTXAS", &ptxas));
+        assert_eq!((code, &*stderr), (0, ""), "{args:?}");
+        let object: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!((&object["kernel"], &object["constants"]["a"]), (&"c".into(), &"1".into()));
+        assert!(object["ptx"]["text"].as_str().unwrap().contains("/* simt.constant a */ 1;"));
+        assert_eq!(object["ptxas"]["registers"], 40);
+    }
+    let (code, _, stderr) = finish(&mut workspace.xtask(&["inspect", "c", "--constants", "a=2"]));
+    assert_eq!((code, &*stderr), (2, "error: constant a = 2: may be 0, 1\n"));
+}
+
+#[test]
 fn inspect_with_tools_that_fail() {
     let workspace = Workspace::new("broken");
     let mut command = workspace.xtask(&["inspect", "k"]);
@@ -155,6 +177,8 @@ fn usage_errors() {
         (&["inspect", "k", "l"], "\"l\""),
         (&["inspect", "k", "--target", "sm_70"], "sm_80, sm_90a"),
         (&["inspect", "k", "--check"], "--check"),
+        (&["inspect", "k", "--constants", "half"], "must be like half=f16,a_mn_major=1"),
+        (&["inspect", "k", "--constants", "half=f16"], "constant half = f16: k has none"),
         (&["build-ptx", "--crate", "gpu"], "--crate and --into go together"),
         (&["build-ptx", "--crate", "gpu", "--into", ".", "--check"], "without --check"),
         (&["doctor", "k"], "\"k\""),
@@ -168,7 +192,8 @@ fn usage_errors() {
         let (code, stdout, stderr) = finish(&mut workspace.xtask(args));
         assert_eq!((code, &*stdout), (2, ""), "{args:?}: {stderr}");
         assert!(stderr.starts_with("error: ") && stderr.contains(words), "{args:?}: {stderr}");
-        if words.contains("has no kernel") {
+        // What needs the kernel's file is no matter of how to call it.
+        if words.contains("has no kernel") || words.contains("k has none") {
             continue;
         }
         // And how to call it in a line, not everything that there is to say.
@@ -198,14 +223,14 @@ fn help_is_of_everything_or_of_a_task() {
         assert!(stdout.contains("Exit codes: 0 done") && stdout.contains("-h, --help"), "{stdout}");
         stdout
     };
-    let flags = ["--check", "--target NAME", "--sass", "--offline"];
+    let flags = ["--check", "--target NAME", "--constants C", "--sass", "--offline"];
     let all = help(&["--help"]);
     for part in ["  build-ptx ", "  inspect KERNEL ", "  doctor ", "  ci "].iter().chain(&flags) {
         assert!(all.contains(part), "{part}: {all}");
     }
     for (task, its_flags) in [
         ("build-ptx", &["--check", "--offline"][..]),
-        ("inspect", &["--target NAME", "--sass"]),
+        ("inspect", &["--target NAME", "--constants C", "--sass"]),
         ("doctor", &["--offline"]),
         ("times", &[]),
         ("course", &["--check"]),
@@ -286,11 +311,14 @@ fn the_course_is_written_and_checked() {
     fs::create_dir_all(workspace.0.join("docs")).unwrap();
     fs::write(&text, "A\n<!-- source: k.rs fn k -->\n<!-- end -->\nB\n").unwrap();
     fs::write(&source, "/// K.\nfn k() {}\n").unwrap();
-    fs::write(workspace.0.join("README.md"), "No markers.\n").unwrap();
+    for document in ["docs/kernels.md", "README.md"] {
+        fs::write(workspace.0.join(document), "No markers.\n").unwrap();
+    }
     let (code, stdout, stderr) = course(&[]);
     assert_eq!((code, &*stderr), (0, ""));
-    let readme = "README.md: 0 markers, 0 written anew\n";
-    assert_eq!(stdout, format!("docs/course.md: 1 markers, 1 written anew\n{readme}"));
+    let others =
+        ["docs/kernels.md", "README.md"].map(|of| format!("{of}: 0 markers, 0 written anew\n"));
+    assert_eq!(stdout, format!("docs/course.md: 1 markers, 1 written anew\n{}", others.concat()));
     let written = fs::read_to_string(&text).unwrap();
     let expected =
         "A\n<!-- source: k.rs fn k -->\n```rust\n/// K.\nfn k() {}\n```\n<!-- end -->\nB\n";

@@ -87,7 +87,7 @@ impl Ptx {
         let kernel = &specialise::name(declaration.name, &values(declaration, constants)?);
         let mut rows = RESOURCES.lines().map(|line| line.split('\t').collect::<Vec<_>>());
         rows.find_map(|row| match row[..] {
-            [of, name, registers, shared] if (of, name) == (self.target, kernel) => {
+            [of, name, registers, shared, ..] if (of, name) == (self.target, kernel) => {
                 Some(Resources { registers: registers.parse().ok()?, shared: shared.parse().ok()? })
             }
             _ => None,

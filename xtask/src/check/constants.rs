@@ -1,49 +1,95 @@
 //! The rules about constants, whose values the host writes when it loads a kernel.
 
-use super::Kernel;
-use crate::{declaration::Declaration, ptx::Statement};
+use std::collections::HashSet;
+
+use super::{Kernel, line};
+use crate::{
+    declaration::Declaration,
+    ptx::{Place, Statement},
+};
 
 impl Kernel<'_> {
     /// Those that a kernel breaks.
     pub(super) fn constant_problems(&self, declaration: &Declaration) -> Vec<String> {
         let mut problems = Vec::new();
-        let places = || self.reached.iter().flat_map(|function| &function.constants);
-        for (name, value) in places() {
-            let declared = declaration.constants.iter().find(|(known, _)| known == name);
+        let places = || {
+            let reached = self.reached.iter().copied();
+            reached.flat_map(|of| of.constants.iter().map(move |place| (of, place)))
+        };
+        // Of places with the same text the first.
+        let mut seen = HashSet::new();
+        for (function, Place { constant, value, statement }) in places() {
+            if !seen.insert((constant, value)) {
+                continue;
+            }
+            let at = line(function, &function.body[*statement]);
+            let declared = declaration.constants.iter().find(|(known, _)| known == constant);
             match declared {
                 None => problems.push(format!(
-                    "an instruction is told by the constant `{name}`, which is not declared: add it to \
-                     `constants(..)`"
+                    "an instruction is told by the constant `{constant}`, which is not declared ({at}): add \
+                     it to `constants(..)`"
                 )),
-                Some((_, values)) if !value.starts_with(&values[0]) => problems.push(format!(
-                    "`{value}` stands in a place of the constant `{name}`, whose first value is `{}`: \
-                     the code is valid as it stands where that is so",
+                Some((_, values)) if !stands_for(value, values) => problems.push(format!(
+                    "`{value}` stands in a place of the constant `{constant}`, whose first value is `{}` \
+                     ({at}): the code is valid as it stands where that is so",
                     values[0]
                 )),
                 Some(_) => {}
             }
         }
-        for (name, _) in &declaration.constants {
-            if !places().any(|(place, _)| place == name) {
+        let declared = self.entry.declarations.iter().find(|(_, other)| other == declaration);
+        let declared = declared.map(|(line, _)| format!("line {line}")).unwrap_or_default();
+        for (name, values) in &declaration.constants {
+            if !places().any(|(_, place)| place.constant == *name) {
                 problems.push(format!(
-                    "it declares the constant `{name}`, by which no instruction is told: take it out"
+                    "it declares the constant `{name}`, by which no instruction is told ({declared}): take it out"
+                ));
+            } else if is_number(values) && !self.entry_moves(name) {
+                problems.push(format!(
+                    "no `mov` brings the constant `{name}` to a register ({declared}): that is what `#[kernel]` \
+                     writes for a number, and it must not be lost"
                 ));
             }
         }
-        problems.sort();
-        problems.dedup();
         // Each specialisation is a module of its own, and would have variables of its own.
         let variables = self.module.constant.iter().chain(&self.module.global);
-        let names = || self.reached.iter().flat_map(|f| &f.body).flat_map(Statement::names);
-        let used =
-            variables.map(|array| &array.name).find(|name| names().any(|word| word == *name));
-        if let (Some(name), false) = (used, declaration.constants.is_empty()) {
+        let statements = || self.reached.iter().flat_map(|of| of.body.iter().map(move |s| (of, s)));
+        let mut used = variables.filter_map(|array| {
+            let uses =
+                |(_, statement): &(_, &Statement)| statement.names().any(|word| word == array.name);
+            statements().find(uses).map(|at| (&array.name, at))
+        });
+        if let (Some((name, (function, statement))), false) =
+            (used.next(), declaration.constants.is_empty())
+        {
             problems.push(format!(
-                "it has constants and uses the variable `{name}`: kernels that share variables are \
-                 loaded together, as they are"
+                "it has constants and uses the variable `{name}` ({}): kernels that share variables are \
+                 loaded together, as they are",
+                line(function, statement)
             ));
         }
         problems
+    }
+
+    /// Whether its number is moved to a register in the kernel itself. It may be so several times: an operand that lies as the
+    /// constant says reads it anew, and each place is written when the kernel is loaded.
+    fn entry_moves(&self, name: &str) -> bool {
+        let places = self.entry.constants.iter().filter(|place| place.constant == name);
+        let mut opcodes = places.map(|place| self.entry.body[place.statement].opcode().next());
+        opcodes.any(|opcode| opcode == Some("mov"))
+    }
+}
+
+/// Whether a constant's values are numbers; else they are words.
+fn is_number(values: &[String]) -> bool {
+    values.iter().all(|value| value.parse::<u32>().is_ok())
+}
+
+/// Whether a text may stand in a constant's place: its first value, of a word also with more behind it.
+fn stands_for(text: &str, values: &[String]) -> bool {
+    match is_number(values) {
+        true => text == values[0],
+        false => text.starts_with(&values[0]),
     }
 }
 
@@ -60,8 +106,11 @@ mod tests {
         let place = "mov.u32 %r9, /* simt.constant a */ 0;";
         assert_eq!(problems(&with("constants=a:0|1 ", place)), Vec::<String>::new());
         breaks(&with("", place), "constant `a`, which is not declared");
-        breaks(&with("constants=a:0|1 ", ""), "by which no instruction is told");
+        breaks(&with("constants=a:0|1 ", ""), "by which no instruction is told (line 9)");
         breaks(&with("constants=a:1|0 ", place), "whose first value is `1`");
+        breaks(&with("constants=a:1|0 ", place), "(line 17)");
+        let longer = place.replace("*/ 0;", "*/ 0x1;");
+        breaks(&with("constants=a:0|1 ", &longer), "`0x1` stands in a place");
         let word = "cvt.rn/* simt.constant half */.bf16x2.f32 %r1, %r2, %r3;";
         assert_eq!(problems(&with("constants=half:bf16|f16 ", word)), Vec::<String>::new());
         let with_variable = with("constants=a:0|1 ", place)
@@ -70,6 +119,18 @@ mod tests {
                 ".address_size 64",
                 ".address_size 64\n.visible .global .align 4 .b8 COUNT[4];",
             );
-        breaks(&with_variable, "has constants and uses the variable `COUNT`");
+        breaks(&with_variable, "has constants and uses the variable `COUNT` (line 19)");
+    }
+
+    #[test]
+    fn a_number_is_moved_to_a_register() {
+        let with = |code: &str| {
+            changed("params=", "constants=a:0|1 params=")
+                .replace("bar.warp.sync 	-1;", &format!("bar.warp.sync 	-1; {code}"))
+        };
+        let place = "mov.u32 %r9, /* simt.constant a */ 0;";
+        assert_eq!(problems(&with(&format!("{place} {place}"))), Vec::<String>::new());
+        let lost = with("wgmma.mma_async %f1, %rd1, /* simt.constant a */ 0;");
+        breaks(&lost, "no `mov` brings the constant `a` to a register (line 9)");
     }
 }

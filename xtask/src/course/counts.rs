@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{measured::Measured, of_package};
+use super::{kernels, measured::Measured};
 
 /// m, n and k: several blocks, all of them counted, and every row begins at a sector.
 const SIZE: u64 = 256;
@@ -21,18 +21,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Runs `host`.
-    pub fn take(root: &Path) -> Result<Counts> {
-        let host = |arguments: &[&str]| -> Result<Vec<Value>> {
-            let lines = of_package(root, "host", arguments, &[0])?;
-            let line = |line| serde_json::from_str(line).context("not a line of JSON");
-            lines.lines().map(line).collect()
-        };
+    /// Runs `host`. It has said which kernels there are.
+    pub fn take(root: &Path, kernels: Vec<Value>) -> Result<Counts> {
         let size = SIZE.to_string();
         let profile = ["profile", "--kernel", "all", "--m", &size, "--n", &size, "--k", &size];
         let rest = ["--every", "1", "--on", GPU, "--json"];
-        let kernels = host(&["kernels", "--json"])?;
-        Ok(Counts { kernels, profiles: host(&[&profile[..], &rest].concat())? })
+        Ok(Counts { kernels, profiles: kernels::lines(root, &[&profile[..], &rest].concat())? })
     }
 
     /// The lines of a kernel, and what follows from them.

@@ -3,9 +3,11 @@
 use anyhow::{Context, Result, bail, ensure};
 
 /// What a marker can begin with, and whether something must follow.
-const KINDS: [(&str, bool); 6] = [
+const KINDS: [(&str, bool); 8] = [
     ("source", true),
     ("counts", true),
+    ("kernels", false),
+    ("families", false),
     ("ladder", false),
     ("bench", false),
     ("measured", true),

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, ops::Range};
 use anyhow::Result;
 use occupancy::{Block, Multiprocessor, Occupancy, occupancy};
 use serde_json::{Value, json};
+use specialise::Constant;
 
 use super::{Machine, Options};
 use crate::{
@@ -85,6 +86,8 @@ pub(super) struct Report<'a> {
     pub(super) file: &'a str,
     pub(super) module: &'a Module,
     pub(super) kernel: &'a Function,
+    /// The values of its constants.
+    pub(super) constants: Vec<Constant>,
     pub(super) ptx: View,
     pub(super) machine: Machine,
     pub(super) options: &'a Options,
@@ -131,6 +134,11 @@ impl Report<'_> {
         let mut text =
             format!("{}: {file}, {}, PTX {}\n", kernel.name, module.target, module.version);
         text += &format!("declares   {}\n", self.declaration());
+        if !self.constants.is_empty() {
+            let value = |one: &Constant| format!("{}={}", one.name, one.value);
+            let values = self.constants.iter().map(value).collect::<Vec<_>>();
+            text += &format!("constants  {}\n", values.join(","));
+        }
         if let Some((release, usage)) = &machine.usage {
             text += &format!("registers  {} a thread; {}\n", usage.registers, spills(usage));
             text += &format!("shared     {} bytes a block", usage.shared);
@@ -229,8 +237,10 @@ impl Report<'_> {
             value["release"] = json!(release);
             value
         });
+        let constants = self.constants.iter().map(|one| (one.name.clone(), json!(one.value)));
         json!({
             "kernel": self.kernel.name,
+            "constants": constants.collect::<Value>(),
             "file": self.file,
             "target": self.module.target,
             "ptx_version": self.module.version,
@@ -297,7 +307,9 @@ $LOOP:
         let module = Module::parse(FILE).unwrap();
         let kernel = module.function("k").unwrap();
         let ptx = View::of_ptx(FILE, kernel).unwrap();
-        use_it(&Report { file: "gpu.ptx", module: &module, kernel, ptx, machine, options })
+        let constants = vec![Constant { name: "a".into(), default: "0".into(), value: "1".into() }];
+        let file = "gpu.ptx";
+        use_it(&Report { file, module: &module, kernel, constants, ptx, machine, options })
     }
 
     fn no_tools() -> Machine {
@@ -321,6 +333,7 @@ $LOOP:
         assert!(text.contains("note       there is no ptxas"), "{text}");
         assert!(text.contains("name=k block=16,16,1 shared=2048"), "{text}");
         assert!(!text.contains("occupancy") && !text.contains("SASS"), "{text}");
+        assert!(text.contains("\nconstants  a=1\n"), "{text}");
         let row =
             |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_string();
         let cells =
@@ -337,6 +350,7 @@ $LOOP:
         let json = with_report(&options, no_tools(), |report| report.json());
         assert_eq!((&json["sass"], &json["occupancy"]), (&Value::Null, &Value::Null));
         assert_eq!(json["ptx"]["main_loop"]["first_line"], 12);
+        assert_eq!(json["constants"], json!({ "a": "1" }));
         assert_eq!(json["ptx"]["main_loop"]["multiply_add_share"], 0.3333);
         assert!(json["ptx"]["text"].as_str().unwrap().starts_with(".visible .entry k("));
     }

@@ -34,7 +34,11 @@ pub fn listing(kernel: &Function) -> Result<Listing> {
 }
 
 /// The statement that a branch leads to.
-fn branch_target(kernel: &Function, index: usize, statement: &Statement) -> Result<Option<usize>> {
+pub(crate) fn branch_target(
+    kernel: &Function,
+    index: usize,
+    statement: &Statement,
+) -> Result<Option<usize>> {
     if statement.opcode().next() != Some("bra") {
         return Ok(None);
     }
@@ -75,6 +79,11 @@ fn kind(instruction: &Statement) -> Kind {
         opcode if ARITHMETIC.contains(&opcode) => Kind::Arithmetic,
         _ => Kind::Other,
     }
+}
+
+/// Whether an instruction of that name computes something of registers alone.
+pub(crate) fn is_arithmetic(opcode: &str) -> bool {
+    ARITHMETIC.contains(&opcode)
 }
 
 const ARITHMETIC: [&str; 61] = [

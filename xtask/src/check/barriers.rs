@@ -1,0 +1,275 @@
+//! Barriers of a block, and the rule that none may depend on a constant.
+//!
+//! What a kernel declares is one number of barriers. Where a constant decides whether one is reached, there are specialisations
+//! with fewer, which nobody has counted, and the compiler may have put copies into branches.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{Kernel, line};
+use crate::{
+    listing::ptx::{branch_target, is_arithmetic},
+    ptx::{Function, Statement},
+};
+
+/// Whether an instruction is a barrier of the block, in any of PTX's spellings: `bar.sync`, `bar.red`,
+/// `bar.arrive`, `barrier.sync`, `barrier.cta.sync.aligned`. Not those of a warp or of a cluster, nor named barriers, which
+/// say for how many threads they are: they are for some of the block's warps.
+pub(super) fn is_barrier(statement: &Statement) -> bool {
+    let parts: Vec<&str> = statement.opcode().collect();
+    matches!(parts[0], "bar" | "barrier")
+        && !parts.iter().any(|part| matches!(*part, "warp" | "cluster"))
+        && match () {
+            () if parts.contains(&"red") => true,
+            () if parts.contains(&"sync") || parts.contains(&"arrive") => {
+                !statement.text.contains(',')
+            }
+            () => false,
+        }
+}
+
+impl Kernel<'_> {
+    /// The barriers that a constant decides about: those with a predicate that depends on one, and those between a branch that
+    /// does so and the place where its ways meet again. A loop that a constant ends is such a branch, too.
+    ///
+    /// A register depends on a constant where arithmetic, a comparison or a selection makes it of one that does. The rule does not
+    /// see what goes through memory or through a function's parameters, nor a register that two arms set differently. It looks at
+    /// the kernel alone; a call of a function counts as a barrier where any function that the kernel reaches has one.
+    pub(super) fn constants_barriers(&self) -> Vec<String> {
+        let body = &self.entry.body;
+        let functions = self.reached.iter().skip(1);
+        let is_called = functions.flat_map(|function| &function.body).any(is_barrier);
+        let stops = |statement: &Statement| {
+            is_barrier(statement) || (is_called && statement.callee().is_some())
+        };
+        if !body.iter().any(stops) {
+            return Vec::new();
+        }
+        let depends = dependent(self.entry);
+        let on = |words: &str| words_of(words).find_map(|word| depends.get(word).copied());
+        let mut problems = BTreeSet::new();
+        let mut flow = None;
+        for (index, statement) in body.iter().enumerate() {
+            let decides = match statement.opcode().next() {
+                // Where to, a register says.
+                Some("brx") => on(&statement.predicate).or_else(|| on(&statement.text)),
+                _ => on(&statement.predicate),
+            };
+            let Some(constant) = decides else { continue };
+            if stops(statement) {
+                problems.insert((
+                    index,
+                    format!("has a predicate that depends on the constant `{constant}`"),
+                ));
+            }
+            if !matches!(statement.opcode().next(), Some("bra" | "brx" | "ret" | "exit")) {
+                continue;
+            }
+            let flow = flow.get_or_insert_with(|| Flow::of(self.entry));
+            for inside in flow.arms(index).filter(|inside| stops(&body[*inside])) {
+                let branch = line(self.entry, statement);
+                problems.insert((
+                    inside,
+                    format!("is in an arm of the branch of {branch}, which depends on the constant `{constant}`"),
+                ));
+            }
+        }
+        let problem = |(index, what): (usize, String)| {
+            let statement = &body[index];
+            format!(
+                "the barrier `{}` ({}) {what}: put it where every specialisation comes to it",
+                statement.text,
+                line(self.entry, statement)
+            )
+        };
+        problems.into_iter().map(problem).collect()
+    }
+}
+
+/// The registers that depend on constants, each with one of these.
+fn dependent(function: &Function) -> HashMap<&str, &str> {
+    let mut depends = HashMap::new();
+    for place in &function.constants {
+        let statement = &function.body[place.statement];
+        if statement.opcode().next() == Some("mov") {
+            let (results, _) = operands(&statement.text);
+            depends.extend(words_of(results).map(|word| (word, place.constant.as_str())));
+        }
+    }
+    let follows = |statement: &&Statement| {
+        let opcode = statement.opcode().next().unwrap_or_default();
+        matches!(opcode, "mov" | "cvt") || is_arithmetic(opcode)
+    };
+    loop {
+        let before = depends.len();
+        for statement in function.instructions().filter(follows) {
+            let (results, operands) = operands(&statement.text);
+            let mut sources = words_of(operands).chain(words_of(&statement.predicate));
+            if let Some(constant) = sources.find_map(|word| depends.get(word).copied()) {
+                for word in words_of(results) {
+                    depends.entry(word).or_insert(constant);
+                }
+            }
+        }
+        if depends.len() == before {
+            return depends;
+        }
+    }
+}
+
+/// An instruction's first operand, where the result goes, and the others.
+fn operands(text: &str) -> (&str, &str) {
+    let (_, operands) = text.split_once(' ').unwrap_or_default();
+    // A result may be several registers.
+    let from = operands.strip_prefix('{').and_then(|rest| rest.find('}')).unwrap_or(0);
+    operands.split_at(operands[from..].find(',').map_or(operands.len(), |comma| from + comma))
+}
+
+/// The words of operands that could be registers.
+fn words_of(operands: &str) -> impl Iterator<Item = &str> {
+    let words = operands.split(|c: char| !(c.is_ascii_alphanumeric() || "_$%.".contains(c)));
+    words.filter(|word| word.starts_with(|c: char| c == '%' || c == '_' || c.is_ascii_alphabetic()))
+}
+
+/// Which way a function's threads may go: its statements in blocks that are executed from their first to their last.
+struct Flow {
+    /// Where each block begins, and behind them the body's length.
+    starts: Vec<usize>,
+    /// The blocks that may follow each; the number of blocks where the function ends.
+    next: Vec<Vec<usize>>,
+    /// Where all ways from each block lead that have an end: itself, and all that it cannot get around.
+    always: Vec<BTreeSet<usize>>,
+}
+
+impl Flow {
+    fn of(function: &Function) -> Flow {
+        let body = &function.body;
+        let leaves = |statement: &Statement| {
+            matches!(statement.opcode().next(), Some("bra" | "brx" | "ret" | "exit" | "trap"))
+        };
+        let behind = body.iter().zip(1..).filter(|(of, _)| leaves(of)).map(|(_, next)| next);
+        let labels = function.labels.iter().map(|label| label.statement);
+        let starts = behind.chain(labels).chain([0, body.len()]).collect::<BTreeSet<_>>();
+        let starts = starts.into_iter().collect::<Vec<_>>();
+        let blocks = starts.len() - 1;
+        let block_of = |statement: usize| starts.partition_point(|start| *start <= statement) - 1;
+        let next = starts.windows(2).enumerate().map(|(block, part)| {
+            let last = part[1] - 1;
+            let mut next = match body[last].opcode().next() {
+                Some("bra") => {
+                    let target = branch_target(function, last, &body[last]).ok().flatten();
+                    vec![block_of(target.unwrap_or(body.len()))]
+                }
+                Some("brx") => {
+                    function.labels.iter().map(|label| block_of(label.statement)).collect()
+                }
+                Some("ret" | "exit") => vec![blocks],
+                // What stops all is no way that meets others.
+                Some("trap") => vec![],
+                _ => vec![block + 1],
+            };
+            if !body[last].predicate.is_empty() {
+                next.push(block + 1);
+            }
+            next
+        });
+        let next = next.collect::<Vec<_>>();
+        // From all that there are, fewer and fewer.
+        let mut always = vec![(0..=blocks).collect::<BTreeSet<_>>(); blocks];
+        always.push(BTreeSet::from([blocks]));
+        loop {
+            let mut changed = false;
+            for block in (0..blocks).rev() {
+                let mut met = next[block].iter().map(|next| &always[*next]);
+                let first = met.next().cloned().unwrap_or_else(|| always[block].clone());
+                let mut all = met.fold(first, |all, other| &all & other);
+                all.insert(block);
+                changed |= all != always[block];
+                always[block] = all;
+            }
+            if !changed {
+                return Flow { starts, next, always };
+            }
+        }
+    }
+
+    /// The statements between a branch and where its ways meet again.
+    fn arms(&self, branch: usize) -> impl Iterator<Item = usize> {
+        let block = self.starts.partition_point(|start| *start <= branch) - 1;
+        // Of the blocks behind it that no way gets around, the nearest is the one with the most such behind it.
+        let behind = self.always[block].iter().filter(|other| **other != block);
+        let meets = behind.max_by_key(|other| self.always[**other].len()).copied();
+        let mut seen = BTreeSet::new();
+        let mut look = self.next[block].clone();
+        while let Some(at) = look.pop() {
+            if Some(at) != meets && at < self.next.len() && seen.insert(at) {
+                look.extend(&self.next[at]);
+            }
+        }
+        seen.into_iter().flat_map(|block| self.starts[block]..self.starts[block + 1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{breaks, changed, problems};
+
+    /// The good kernel with a constant, and this instead of its first barrier.
+    fn with(code: &str) -> String {
+        let place = "mov.u32 %r9, /* simt.constant a */ 0;";
+        let code = format!("{place}\n\tsetp.ne.b32 %p1, %r9, 0;\n\t{code}");
+        changed("params=", "constants=a:0|1 params=").replace("bar.sync 	0;", &code)
+    }
+
+    const IN_ARM: &str = "is in an arm of the branch of line 16, which depends on the constant `a`";
+
+    #[test]
+    fn a_barrier_in_an_arm_is_found() {
+        for code in [
+            "@%p1 bra $L; bar.sync 0;\n$L:",
+            "@!%p1 bra $M; st.shared.b32 [%r2], %r1; bra.uni $L;\n$M: bar.sync 0;\n$L:",
+            "@%p1 ret; bar.sync 0;",
+            "@%p1 bra $L; @%p5 bra $L; bar.sync 0;\n$L:",
+            // A loop's end.
+            "{ $L: bar.sync 0; add.s32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, %r9; @%p2 bra $L; }",
+        ] {
+            let text = with(code).replace("	barrier.cta.sync.aligned.all 0;\n", "");
+            let text = text.replace("barriers=2", "barriers=1");
+            breaks(&text, IN_ARM);
+            breaks(&text, "`bar.sync 0` (line ");
+        }
+    }
+
+    #[test]
+    fn what_is_made_of_a_constant_depends_on_it() {
+        for code in [
+            "{ .reg .pred q; and.b32 %r10, %r1, %r9; cvt.u64.u32 %rd4, %r10;\n\
+             setp.eq.s64 q|%p8, %rd4, 5; xor.pred %p3, q, %p7; @%p3 bra $L; bar.sync 0; $L: }",
+            "selp.b32 %r11, 4, 8, %p1; mov.b64 {%r12, %r13}, {%r11, %r1};\n\
+             setp.lt.u32 %p4, %r5, %r13; @%p4 bra $L; bar.sync 0; $L:",
+        ] {
+            breaks(&with(code), "is in an arm of the branch of line 17");
+        }
+        breaks(&with("@!%p1 bar.sync 0;"), "has a predicate that depends on the constant `a`");
+        let called = with("@%p1 bra $L; call.uni waits, ();\n$L:");
+        breaks(&(called + ".func waits()\n{ bar.sync 0; ret; }"), IN_ARM);
+    }
+
+    #[test]
+    fn other_barriers_are_free() {
+        for code in [
+            "bar.sync 0;",
+            "@%p1 bra $L; st.shared.b32 [%r2], %r1;\n$L: bar.sync 0;",
+            // Of some of the warps.
+            "@%p1 bra $L; bar.sync 1, 64;\n$L: bar.sync 0;",
+            // A branch that has nothing to do with it, and one that stops all.
+            "@%p5 bra $L; bar.sync 0;\n$L:",
+            "@%p1 bra $L; trap;\n$L: bar.sync 0;",
+            // A loop around a branch: the next round is not in its arms.
+            "$M: bar.sync 0; @%p1 bra $L; st.shared.b32 [%r2], %r1;\n$L: @%p5 bra $M;",
+            // What memory has is not followed.
+            "ld.shared.b32 %r7, [%r9]; setp.ne.b32 %p2, %r7, 0; @%p2 bra $L; bar.sync 0;\n$L:",
+        ] {
+            assert_eq!(problems(&with(code)), Vec::<String>::new(), "{code}");
+        }
+    }
+}

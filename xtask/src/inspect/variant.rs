@@ -1,0 +1,137 @@
+//! Which specialisation of a kernel is meant.
+
+use std::fmt;
+
+use anyhow::{Context, Result, bail};
+use specialise::Constant;
+
+use crate::{check, declaration::Declaration, ptx::Function};
+
+/// A constant that the kernel does not have, or a value that it may not have: the caller's mistake.
+#[derive(Debug)]
+pub struct BadConstant(String);
+
+impl std::error::Error for BadConstant {}
+
+impl fmt::Display for BadConstant {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Reads `half=f16,a_mn_major=1`.
+///
+/// # Errors
+/// Where it is something else.
+pub fn constants(text: &str) -> Result<Vec<(String, String)>> {
+    let one = |part: &str| {
+        let (name, value) = part.split_once('=')?;
+        let is_word = |word: &str| !word.is_empty() && word.trim() == word;
+        (is_word(name) && is_word(value)).then(|| (name.to_owned(), value.to_owned()))
+    };
+    let all = text.split(',').map(one).collect::<Option<Vec<_>>>();
+    all.with_context(|| format!("--constants {text}: must be like half=f16,a_mn_major=1"))
+}
+
+/// What a name has behind a kernel's: nothing, or the values of constants; `None` where it is another's.
+pub(super) fn split<'a>(name: &'a str, kernel: &str) -> Option<&'a str> {
+    let rest = name.strip_prefix(kernel)?;
+    (rest.is_empty() || rest.starts_with("__")).then_some(rest)
+}
+
+/// Every constant of a kernel with its value: as the name has it by which the kernel was asked for, or as it was said.
+///
+/// # Errors
+/// [`BadConstant`].
+pub(super) fn chosen(
+    kernel: &Function,
+    name: &str,
+    said: &[(String, String)],
+) -> Result<Vec<Constant>> {
+    let kernel_name = &kernel.name;
+    let all = check::declaration(kernel).map_or(vec![Vec::new()], Declaration::specialisations);
+    let first = all.first().context("it has no specialisation")?;
+    if name != kernel_name {
+        let named = all.iter().find(|one| specialise::name(kernel_name, one) == name);
+        let Some(named) = named else {
+            let names = all.iter().map(|one| specialise::name(kernel_name, one));
+            let names = names.filter(|name| name != kernel_name).collect::<Vec<_>>();
+            let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+            bail!(BadConstant(format!(
+                "`{name}` is no specialisation of {kernel_name}: there are {names}"
+            )));
+        };
+        if !said.is_empty() {
+            bail!(BadConstant(format!("`{name}` says all constants: leave --constants out")));
+        }
+        return Ok(named.clone());
+    }
+    let mut chosen = first.clone();
+    for (number, (name, value)) in said.iter().enumerate() {
+        let Some(constant) = chosen.iter_mut().find(|constant| constant.name == *name) else {
+            let names = first.iter().map(|constant| constant.name.as_str()).collect::<Vec<_>>();
+            let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+            bail!(BadConstant(format!("constant {name} = {value}: {kernel_name} has {names}")));
+        };
+        let mut values = Vec::new();
+        for one in all.iter().flatten().filter(|one| one.name == *name) {
+            if !values.contains(&one.value.as_str()) {
+                values.push(&one.value);
+            }
+        }
+        if !values.contains(&value.as_str()) {
+            let values = values.join(", ");
+            bail!(BadConstant(format!("constant {name} = {value}: may be {values}")));
+        }
+        if said[..number].iter().any(|(other, _)| other == name) {
+            bail!(BadConstant(format!("constant {name} = {value}: is given twice")));
+        }
+        constant.value.clone_from(value);
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ptx::Module;
+
+    fn of(name: &str, said: &str) -> Result<Vec<String>> {
+        let text = ".entry k()\n{\n// simt.kernel name=k constants=a:0|1,half:bf16|f16 params=\nret; }\n\
+                    .entry plain()\n{\n// simt.kernel name=plain params=\nret; }";
+        let module = Module::parse(text).unwrap();
+        let kernel = module.kernels().find(|kernel| split(name, &kernel.name).is_some()).unwrap();
+        let said = if said.is_empty() { Vec::new() } else { constants(said)? };
+        let chosen = chosen(kernel, name, &said)?;
+        Ok(chosen.iter().map(|one| format!("{}={}", one.name, one.value)).collect())
+    }
+
+    #[test]
+    fn what_is_not_said_is_the_first_value() {
+        assert_eq!(of("k", "").unwrap(), ["a=0", "half=bf16"]);
+        assert_eq!(of("k", "half=f16").unwrap(), ["a=0", "half=f16"]);
+        assert_eq!(of("k", "half=f16,a=1").unwrap(), ["a=1", "half=f16"]);
+        assert_eq!(of("k__a_1__half_bf16", "").unwrap(), ["a=1", "half=bf16"]);
+        assert_eq!(of("plain", "").unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_there_is_not_is_named() {
+        for (name, said, words) in [
+            ("k", "b=1", "constant b = 1: k has a, half"),
+            ("plain", "a=1", "constant a = 1: plain has none"),
+            ("k", "half=f32", "constant half = f32: may be bf16, f16"),
+            ("k", "a=1,a=0", "constant a = 0: is given twice"),
+            ("k__a_2", "", "`k__a_2` is no specialisation of k: there are k__a_0__half_bf16, "),
+            ("plain__a_0", "", "`plain__a_0` is no specialisation of plain: there are none"),
+            ("k__a_1__half_bf16", "a=1", "says all constants"),
+        ] {
+            let error = of(name, said).unwrap_err();
+            assert!(error.downcast_ref::<BadConstant>().is_some(), "{error}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        for said in ["half", "half=", "=f16", "a=1,", "a = 1"] {
+            assert!(constants(said).unwrap_err().to_string().contains("must be like"), "{said}");
+        }
+    }
+}
