@@ -230,6 +230,12 @@ fn store<
     }
 }
 
+/// Bytes of shared memory: for so many of stages, and where these have been for the parts of such a tile, four warps' each.
+const fn shared_bytes(stages: usize, rows: usize, cols: usize) -> usize {
+    let parts = parts::bytes(rows, cols, 4);
+    if parts > stages { parts } else { stages }
+}
+
 /// 128 x 128 elements a block; A lies along k, B along n.
 #[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_128x128x32_nn(
@@ -267,7 +273,7 @@ pub fn tma_f32_128x128x32_tn(
 }
 
 /// 64 x 64 elements a block; A lies along k, B along n.
-#[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 256, 64, 64), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_64x64x64_nn(
     problem: Problem,
     a: TensorMap<f32>,
@@ -285,7 +291,7 @@ pub fn tma_f32_64x64x64_nn(
 }
 
 /// 64 x 64 elements a block; A lies along m, B along n.
-#[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 256, 64, 64), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_64x64x64_tn(
     problem: Problem,
     a: TensorMap<f32>,
@@ -303,7 +309,7 @@ pub fn tma_f32_64x64x64_tn(
 }
 
 /// 16 x 256 elements a block; A lies along k, B along n.
-#[kernel(block = (128), dynamic_shared = 3 * 128 * 272, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 272, 16, 256), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_16x256x32_nn(
     problem: Problem,
     a: TensorMap<f32>,
@@ -321,7 +327,7 @@ pub fn tma_f32_16x256x32_nn(
 }
 
 /// 256 x 16 elements a block; A lies along k, B along n.
-#[kernel(block = (128), dynamic_shared = 3 * 128 * 272, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
+#[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 272, 256, 16), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_256x16x32_nn(
     problem: Problem,
     a: TensorMap<f32>,

@@ -27,6 +27,26 @@ pub const fn part(rows: usize, cols: usize) -> usize {
     rows * pitch(cols)
 }
 
+/// Blocks of a cluster that split k, at most.
+const MOST_BLOCKS: usize = 8;
+
+/// Where a block's parts of other blocks' sums begin: behind its own warps' parts.
+const fn received(rows: usize, cols: usize, slices: usize) -> usize {
+    (slices - 1) * part(rows, cols) + (rows - 1) * pitch(cols) + cols
+}
+
+/// Bytes of shared memory for the parts of a tile, of so many warps of a block each, whatever number of blocks splits k. A block's share
+/// of the tile is rounded up, and there is one for each block: 7 shares of 147 groups are five groups more than a tile of 64 x 64 has.
+pub const fn bytes(rows: usize, cols: usize, slices: usize) -> usize {
+    let (mut most, mut blocks) = (0, 2);
+    while blocks <= MOST_BLOCKS {
+        let shares = blocks * groups(rows, cols).div_ceil(blocks);
+        most = if shares > most { shares } else { most };
+        blocks += 1;
+    }
+    (received(rows, cols, slices) + most * FOUR) * size_of::<f32>()
+}
+
 /// Four neighbours the way they are stored: the second, the first, the fourth, the third. For a vector's elements lie in
 /// registers side by side, and a sum's must not be in the bank of the column that it is multiplied with: columns come as
 /// vectors, too, of which the first element is in the even bank. So of the sums the second is.
@@ -206,7 +226,7 @@ pub fn add<
     }
     // What comes from the others is put behind this block's parts, where stages were: now all have read theirs.
     cluster::sync();
-    let received = (SLICES - 1) * part + (TILE_ROWS - 1) * pitch(TILE_COLS) + TILE_COLS;
+    let received = const { received(TILE_ROWS, TILE_COLS, SLICES) };
     let share = all.div_ceil(blocks as usize);
     let mut group = thread;
     while group < all {
