@@ -305,6 +305,7 @@ pub static DESIGNS: &[Design] = &[
         contract: Contract::ProductF64(GeneralProduct {
             block: [256, 1, 1],
             tile: [64, 64],
+            constants: Constants::NONE,
             kernel: gemm!(gemm_f64_64),
         }),
         on_gpu: speed!(100.0, 0.3, 3.0),
@@ -312,24 +313,18 @@ pub static DESIGNS: &[Design] = &[
         ..PLAIN
     },
     // Not measured: as fast as this at least.
-    cuda_cores! { gemm_bf16_64: bf16 bf16; 100.0, 0.65, 4.0; 6.0, 1.0, 40.0 },
-    cuda_cores! { gemm_bf16_f32_64: bf16 f32; 100.0, 0.65, 4.0; 6.0, 1.0, 40.0 },
-    cuda_cores! { gemm_f16_64: f16 f16; 100.0, 0.65, 4.0; 6.0, 1.0, 40.0 },
-    cuda_cores! { gemm_f16_f32_64: f16 f32; 100.0, 0.65, 4.0; 6.0, 1.0, 40.0 },
+    cuda_cores! { gemm_bf16_64 gemm_f16_64: half; 100.0, 0.65, 4.0; 6.0, 1.0, 40.0 },
+    cuda_cores! { gemm_bf16_f32_64 gemm_f16_f32_64: f32; 100.0, 0.65, 4.0; 6.0, 1.0, 40.0 },
     // Not measured on the devices that they are for: from how long a stage's reads of shared memory, or its products, take a
     // multiprocessor.
-    mma! { gemm_mma_64x64: bf16 bf16, 64 x 64 by 128; 1500.0, 0.5, 4.0, OtherGpus },
-    mma! { gemm_mma_f32_64x64: bf16 f32, 64 x 64 by 128; 1500.0, 0.5, 4.0, OtherGpus },
-    mma! { gemm_mma_f16_64x64: f16 f16, 64 x 64 by 128; 1500.0, 0.5, 4.0, OtherGpus },
-    mma! { gemm_mma_f16_f32_64x64: f16 f32, 64 x 64 by 128; 1500.0, 0.5, 4.0, OtherGpus },
-    mma! { gemm_mma_128x128: bf16 bf16, 128 x 128 by 128; 2600.0, 0.7, 4.5, OtherGpusAligned },
-    mma! { gemm_mma_f32_128x128: bf16 f32, 128 x 128 by 128; 2600.0, 0.7, 4.5, OtherGpusAligned },
-    mma! { gemm_mma_f16_128x128: f16 f16, 128 x 128 by 128; 2600.0, 0.7, 4.5, OtherGpusAligned },
-    mma! { gemm_mma_f16_f32_128x128: f16 f32, 128 x 128 by 128; 2600.0, 0.7, 4.5, OtherGpusAligned },
+    mma! { gemm_mma_64x64 gemm_mma_f16_64x64: half, 64 x 64 by 128; 1500.0, 0.5, 4.0, OtherGpus },
+    mma! { gemm_mma_f32_64x64 gemm_mma_f16_f32_64x64: f32, 64 x 64 by 128; 1500.0, 0.5, 4.0, OtherGpus },
+    mma! { gemm_mma_128x128 gemm_mma_f16_128x128: half, 128 x 128 by 128; 2600.0, 0.7, 4.5, OtherGpusAligned },
+    mma! { gemm_mma_f32_128x128 gemm_mma_f16_f32_128x128: f32, 128 x 128 by 128; 2600.0, 0.7, 4.5, OtherGpusAligned },
     // Nor these (on an H200 430 and 910). Estimated, from an A100's 1444 GFLOP/s a multiprocessor in tf32 (156 TFLOP/s, as
     // published), and how much of the time of products their reads of shared memory and rounding take (docs/measurements.md).
-    mma! { gemm_mma_tf32_64x64: f32 f32, 64 x 64 by 128; 650.0, 0.5, 4.0, OtherGpus },
-    mma! { gemm_mma_tf32_128x128: f32 f32, 128 x 128 by 128; 1050.0, 0.7, 4.5, OtherGpusAligned },
+    mma! { gemm_mma_tf32_64x64: tf32, 64 x 64 by 128; 650.0, 0.5, 4.0, OtherGpus },
+    mma! { gemm_mma_tf32_128x128: tf32, 128 x 128 by 128; 1050.0, 0.7, 4.5, OtherGpusAligned },
     // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
     wgmma! { gemm_wgmma_128x256 gemm_wgmma_f16_128x256: half, 128 x 256 of 1; 6000.0, 1.0, 4.5 },
     wgmma! { gemm_wgmma_f32_128x256 gemm_wgmma_f16_f32_128x256: f32, 128 x 256 of 1; 6000.0, 1.0, 4.5 },

@@ -9,7 +9,7 @@ use gpu::{
     registry::{Contract, GemmKernel, GeneralProduct, KERNELS},
 };
 use simt::{
-    Bf16, F16, LaunchConfig, Tf32,
+    Bf16, F16, LaunchConfig, Taken, Tf32,
     check::{self, Operation, Order, Profile},
     checked, cpu, device,
 };
@@ -48,7 +48,7 @@ const CASES: [Case; 12] = [
 ];
 
 /// The types of A and B, with one of C.
-trait Half: Stored<Real = f32> {
+trait Half: Stored<Real = f32> + Taken {
     /// The kernels of these types.
     fn kernels() -> Vec<(&'static str, &'static GeneralProduct<Self, Self>)>;
     /// Those with C of f32.
@@ -136,7 +136,7 @@ fn integer(product: usize, row: usize, col: usize, salt: usize) -> f32 {
     ((product * 5 + row * 7 + col * 3 + salt) % 11) as f32 - 5.0
 }
 
-fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
+fn every_case_is_right_and_clean<T: Stored<Real = f32> + Taken, C: Stored<Real = f32> + Taken>(
     kernels: Vec<(&'static str, &'static GeneralProduct<T, C>)>,
     orders: &[Order],
 ) {
@@ -193,7 +193,12 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
             let [rows, cols] = product.tile;
             let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), count as u32];
             let dynamic_shared = kernel.declaration.dynamic_shared.unwrap();
-            let config = LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, product.block) };
+            let constants = product.constants;
+            let config = LaunchConfig {
+                dynamic_shared,
+                constants,
+                ..LaunchConfig::new(grid, product.block)
+            };
             let is_right = |c: &[C], by: &str| {
                 let differs = |at: &usize| c[*at].widened() != expected[*at].widened();
                 if let Some(at) = (0..c.len()).find(differs) {
@@ -204,10 +209,10 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
             let mut c = start.clone();
             // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
             unsafe {
-                let (of_a, of_b) =
-                    (device::In::new(a.first(), a.len), device::In::new(b.first(), b.len));
-                let bias = device::In::new(bias.as_ptr(), bias.len());
-                let params = (problem, of_a, of_b, device::Out::new(c.as_mut_ptr(), c.len()), bias);
+                let [of_a, of_b] = [&a, &b].map(|of| device::In::new(of.first().cast(), of.len));
+                let bias = device::In::new(bias.as_ptr().cast(), bias.len());
+                let of_c = device::Out::new(c.as_mut_ptr().cast(), c.len());
+                let params = (problem, of_a, of_b, of_c, bias);
                 cpu::launch(kernel, &config, params, &cpu::Options::default()).unwrap();
             }
             is_right(&c, "fast");
@@ -219,11 +224,11 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
                 options.complete = !full && way_a.2 == 0 && way_b.2 == 0;
                 // SAFETY: as above.
                 let report = unsafe {
-                    let (of_a, of_b) =
-                        (checked::In::new(a.first(), a.len), checked::In::new(b.first(), b.len));
-                    let bias = checked::In::new(bias.as_ptr(), bias.len());
-                    let params =
-                        (problem, of_a, of_b, checked::Out::new(c.as_mut_ptr(), c.len()), bias);
+                    let [of_a, of_b] =
+                        [&a, &b].map(|of| checked::In::new(of.first().cast(), of.len));
+                    let bias = checked::In::new(bias.as_ptr().cast(), bias.len());
+                    let of_c = checked::Out::new(c.as_mut_ptr().cast(), c.len());
+                    let params = (problem, of_a, of_b, of_c, bias);
                     check::launch(checked, &config, params, &options)
                 };
                 let report = report.unwrap();

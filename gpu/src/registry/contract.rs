@@ -41,6 +41,10 @@ impl Entry {
     /// What its kernel's constants are.
     pub fn constants(&self) -> Constants {
         match &self.contract {
+            Contract::ProductBf16(product) => product.constants,
+            Contract::ProductBf16F32(product) => product.constants,
+            Contract::ProductF16(product) => product.constants,
+            Contract::ProductF16F32(product) => product.constants,
             Contract::TensorProduct(product) => product.constants,
             Contract::TensorProductBf16(product) => product.constants,
             Contract::TensorProductBf16F32(product) => product.constants,
@@ -191,13 +195,15 @@ pub enum ProductKernel {
 /// A general product of A and B of `T`, with C and the bias of `O`: its kernel is told as much as one of f32.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct GeneralProduct<T: 'static, O: 'static = T> {
+pub struct GeneralProduct<T: Taken, O: Taken = T> {
     /// Threads of a block.
     pub block: [u32; 3],
     /// Rows and columns of C that a block computes.
     pub tile: [u32; 2],
+    /// What the kernel's constants are.
+    pub constants: Constants,
     /// The kernel.
-    pub kernel: GemmKernel<T, O>,
+    pub kernel: GemmKernel<T::As, O::As>,
 }
 
 /// The kernel of a general product: its parameters are a [`Problem`], A and B of `T`, C and the bias of `O`.

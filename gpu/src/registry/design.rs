@@ -3,7 +3,7 @@
 use simt::{Constants, Declaration, Taken};
 
 use super::{
-    contract::{Contract, Entry, Rung, TensorKernel, TensorProduct},
+    contract::{Contract, Entry, GemmKernel, GeneralProduct, Rung, TensorKernel, TensorProduct},
     entries::wgmma_boxes,
 };
 
@@ -47,14 +47,30 @@ impl Design {
                 let f16 = product.retyped().variants(of_f16, Contract::TensorProductF16F32);
                 [bf16, f16].concat()
             }
+            Contract::ProductBf16(product) => vec![
+                ("", Contract::ProductBf16(product.retyped(name))),
+                ("", Contract::ProductF16(product.retyped(of_f16))),
+            ],
+            Contract::ProductBf16F32(product) => vec![
+                ("", Contract::ProductBf16F32(product.retyped(name))),
+                ("", Contract::ProductF16F32(product.retyped(of_f16))),
+            ],
             other => vec![("", other.clone())],
         };
         let entry = |(lie, contract): (&str, Contract)| {
             let of = match &contract {
-                Contract::TensorProductBf16(_) => "general product of bf16, C of bf16, ",
-                Contract::TensorProductBf16F32(_) => "general product of bf16, C of f32, ",
-                Contract::TensorProductF16(_) => "general product of f16, C of f16, ",
-                Contract::TensorProductF16F32(_) => "general product of f16, C of f32, ",
+                Contract::ProductBf16(_) | Contract::TensorProductBf16(_) => {
+                    "general product of bf16, C of bf16, "
+                }
+                Contract::ProductBf16F32(_) | Contract::TensorProductBf16F32(_) => {
+                    "general product of bf16, C of f32, "
+                }
+                Contract::ProductF16(_) | Contract::TensorProductF16(_) => {
+                    "general product of f16, C of f16, "
+                }
+                Contract::ProductF16F32(_) | Contract::TensorProductF16F32(_) => {
+                    "general product of f16, C of f32, "
+                }
                 _ => "",
             };
             let summary = match (of, lie) {
@@ -104,6 +120,28 @@ pub enum Products {
     OtherGpusAligned,
 }
 
+/// The constants of a kernel that is called so, of operands of `T`: which of 16 bits they are, where it takes either.
+fn constants_of<T: Taken>(declaration: &Declaration, name: &'static str) -> Constants {
+    let is_half = declaration.constants.iter().any(|constant| constant.name == "half");
+    match T::HALF {
+        Some(half) if is_half => Constants::NONE.with_word("half", half).named(name),
+        _ => Constants::NONE,
+    }
+}
+
+impl<T: Taken, O: Taken> GeneralProduct<T, O> {
+    /// The same of other types, which its kernel takes as these, under that name.
+    fn retyped<U, P>(&self, name: &'static str) -> GeneralProduct<U, P>
+    where
+        U: Taken<As = T::As>,
+        P: Taken<As = O::As>,
+    {
+        let GeneralProduct { block, tile, kernel: GemmKernel { kernel, checked }, .. } = *self;
+        let constants = constants_of::<U>(&kernel.declaration, name);
+        GeneralProduct { block, tile, constants, kernel: GemmKernel { kernel, checked } }
+    }
+}
+
 impl<T: Taken, O: Taken> TensorProduct<T, O>
 where
     TensorKernel<T::As, O::As>: Copy,
@@ -138,15 +176,9 @@ where
         name: &'static str,
         contract: fn(TensorProduct<T, O>) -> Contract,
     ) -> Vec<(&'static str, Contract)> {
-        let declared = self.kernel.declaration().constants;
-        let is_declared = |name| declared.iter().any(|constant| constant.name == name);
-        let constants = match T::HALF {
-            Some(half) if is_declared("half") => {
-                Constants::NONE.with_word("half", half).named(name)
-            }
-            _ => Constants::NONE,
-        };
-        if !is_declared("a_mn_major") {
+        let declaration = self.kernel.declaration();
+        let constants = constants_of::<T>(declaration, name);
+        if !declaration.constants.iter().any(|constant| constant.name == "a_mn_major") {
             return vec![("", contract(TensorProduct { constants, ..self.retyped() }))];
         }
         let blocks = self.walkers.unwrap_or(1) as usize;

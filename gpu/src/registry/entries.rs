@@ -290,19 +290,19 @@ macro_rules! narrow {
     };
 }
 
-/// A general product of 16 bits on CUDA cores, as a design of its own: A and B of a type, C of another; its speed on a GPU, and on the
-/// CPU.
+/// A general product of 16 bits on CUDA cores, as a design of its own: its names where A and B are bf16 and where they are f16; C of
+/// that or of f32; its speed on a GPU, and on the CPU.
 macro_rules! cuda_cores {
-    ($name:ident: $t:ident $c:ident; $($on_gpu:expr),*; $($on_cpu:expr),*) => {
+    ($name:ident $f16:ident: $c:ident; $($on_gpu:expr),*; $($on_cpu:expr),*) => {
         Design {
-            summary: concat!(
-                "general product of ", types!($t $c), ", on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread"
-            ),
+            summary: "on CUDA cores, 64 x 64 tiles, 4 x 4 elements a thread",
+            of_f16: Some(stringify!($f16)),
             on_gpu: speed!($($on_gpu),*),
             on_cpu: speed!($($on_cpu),*),
-            contract: general_contract!($t $c)(GeneralProduct {
+            contract: general_contract!($c)(GeneralProduct {
                 block: [256, 1, 1],
                 tile: [64, 64],
+                constants: Constants::NONE,
                 kernel: gemm!($name),
             }),
             ..PLAIN
@@ -310,19 +310,27 @@ macro_rules! cuda_cores {
     };
 }
 
-/// A general product on the tensor cores of every GPU, as an entry of its own: A and B of a type, of 16 bits or f32 that is
-/// rounded to tf32, C of another; such a tile, by so many threads.
+/// A general product on the tensor cores of every GPU, as a design of its own: its names where A and B are bf16 and where they are f16,
+/// or its name where they are f32 that is rounded to tf32; C of that or of f32; such a tile, by so many threads.
 macro_rules! mma {
-    ($name:ident: $t:ident $c:ident, $rows:tt x $cols:tt by $threads:tt; $($speed:tt)*) => {
+    ($name:ident $f16:ident: $($rest:tt)*) => {
+        mma! { @ $name, Some(stringify!($f16)), "": $($rest)* }
+    };
+    ($name:ident: $($rest:tt)*) => {
+        mma! { @ $name, None, "general product of f32 with factors of tf32, ": $($rest)* }
+    };
+    (
+        @ $name:ident, $f16:expr, $of:literal: $c:ident, $rows:tt x $cols:tt by $threads:tt;
+        $($speed:tt)*
+    ) => {
         Design {
-            summary: concat!(
-                "general product of ", types!($t $c), ", on every GPU's tensor cores, ", $rows, " x ", $cols,
-                " tiles"
-            ),
+            summary: concat!($of, "on every GPU's tensor cores, ", $rows, " x ", $cols, " tiles"),
+            of_f16: $f16,
             on_gpu: speed!($($speed)*),
-            contract: general_contract!($t $c)(GeneralProduct {
+            contract: general_contract!($c)(GeneralProduct {
                 block: [$threads, 1, 1],
                 tile: [$rows, $cols],
+                constants: Constants::NONE,
                 kernel: GemmKernel {
                     kernel: &crate::kernels::gemm_mma::$name,
                     checked: &crate::checked::kernels::gemm_mma::$name,
@@ -333,21 +341,12 @@ macro_rules! mma {
     };
 }
 
-/// Such types, in words.
-#[rustfmt::skip]
-macro_rules! types {
-    (f32 f32) => { "f32 with factors of tf32" };
-    ($t:ident $c:ident) => { concat!(stringify!($t), ", C of ", stringify!($c)) };
-}
-
-/// The contract of such types.
+/// The contract with a C of that type, of bf16, or of f32 as tf32.
 #[rustfmt::skip]
 macro_rules! general_contract {
-    (bf16 bf16) => { Contract::ProductBf16 };
-    (bf16 f32) => { Contract::ProductBf16F32 };
-    (f16 f16) => { Contract::ProductF16 };
-    (f16 f32) => { Contract::ProductF16F32 };
-    (f32 f32) => { Contract::ProductTf32 };
+    (half) => { Contract::ProductBf16 };
+    (f32) => { Contract::ProductBf16F32 };
+    (tf32) => { Contract::ProductTf32 };
 }
 
 /// Does an operand lie along k?

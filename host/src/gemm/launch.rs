@@ -17,7 +17,7 @@ use super::{
 use crate::{
     buffer::{BufferView, Pod, Written},
     error::{Error, Result},
-    launch::Stream,
+    launch::{Bits, Stream},
     matrix::{MatrixView, MatrixViewMut},
     product::{self, Shape},
 };
@@ -484,10 +484,7 @@ fn launch<T: Scalar<O>, O: Output>(
         let a = rest(a.elements, first * a.step + row * a.strides[0])?;
         let b = rest(b.elements, first * b.step)?;
         let c = rest_mut(&mut c.elements, first * c.step + row * c.strides[0])?;
-        let bias = match bias_kind {
-            ROW_BIAS => rest(bias_elements, row)?,
-            _ => bias_elements,
-        };
+        let bias = if bias_kind == ROW_BIAS { rest(bias_elements, row)? } else { bias_elements };
         // SAFETY:
         // 1. A general kernel keeps inside the sizes and strides of its problem, and the views reach from the
         //    first to the last element of those; the tests run each with guard bands.
@@ -498,7 +495,8 @@ fn launch<T: Scalar<O>, O: Output>(
         unsafe {
             match kernel.text {
                 Text::General(general) => {
-                    stream.launch(general.kernel, &config, (&problem, a, b, c, bias))?;
+                    let parameters = (&problem, Bits(a), Bits(b), Bits(c), Bits(bias));
+                    stream.launch(general.kernel, &config, parameters)?;
                 }
                 Text::Tensor(product) => {
                     let operands = TensorOperands {

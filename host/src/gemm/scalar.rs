@@ -94,7 +94,7 @@ pub enum Text<T: Taken, O: Taken = T> {
     /// A lesson's: it computes `A B` of dense row-major matrices, and nothing else.
     Lesson,
     /// It takes every product.
-    General(GemmKernel<T, O>),
+    General(GemmKernel<T::As, O::As>),
     /// It takes matrices that the tensor memory accelerator copies.
     Tensor(&'static TensorProduct<T, O>),
 }

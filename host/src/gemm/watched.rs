@@ -108,9 +108,9 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Output>(
             Text::General(GemmKernel { checked, .. }) => {
                 // SAFETY: as below, of A and B themselves.
                 let report = unsafe {
-                    let no_bias = In::new(c.cast_const(), 0);
-                    let c = Out::uninit(c.wrapping_add(c_start), c_len - c_start);
-                    let [a, b] = [a, b].map(|of| In::new(of.address(), of.len()));
+                    let no_bias = In::new(c.cast_const().cast(), 0);
+                    let c = Out::uninit(c.wrapping_add(c_start).cast(), c_len - c_start);
+                    let [a, b] = [a, b].map(|of| In::new(of.address().cast(), of.len()));
                     let parameters = (problem, a, b, c, no_bias);
                     simt::check::launch(checked, &config, parameters, &options(&config))
                 };

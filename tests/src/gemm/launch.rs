@@ -41,7 +41,7 @@ fn problem<T: Number>(case: &Case<T>) -> Problem {
 }
 
 /// The kernel of that name for `T`, and the blocks of a case.
-fn kernel<T: Number>(name: &str, case: &Case<T>) -> (GemmKernel<T>, LaunchConfig) {
+fn kernel<T: Number>(name: &str, case: &Case<T>) -> (GemmKernel<T::As>, LaunchConfig) {
     let mut kernels = <T as Scalar>::kernels();
     let kernel = kernels.find(|kernel| kernel.entry.name() == name).expect("a kernel's name");
     let [m, n, _] = case.sizes().map(|size| size as u32);
@@ -49,7 +49,8 @@ fn kernel<T: Number>(name: &str, case: &Case<T>) -> (GemmKernel<T>, LaunchConfig
     let grid = [n.div_ceil(cols), m.div_ceil(rows), case.c.count() as u32];
     let Text::General(general) = kernel.text else { panic!("{name} is no general kernel") };
     let dynamic_shared = general.kernel.declaration.dynamic_shared.unwrap_or(0);
-    (general, LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, kernel.block) })
+    let constants = kernel.entry.constants();
+    (general, LaunchConfig { dynamic_shared, constants, ..LaunchConfig::new(grid, kernel.block) })
 }
 
 /// Where the elements begin, and how many there are from the first to the last.
@@ -77,13 +78,13 @@ pub fn watched<T: Number>(
     // SAFETY: the views have these lengths, lie in vectors that nobody else uses meanwhile, and the kernels of the
     // registry keep no references.
     let report = unsafe {
-        let (a, b) = (checked::In::new(a, a_len), checked::In::new(b, b_len));
+        let (a, b) = (checked::In::new(a.cast(), a_len), checked::In::new(b.cast(), b_len));
         // With beta = 0 it must not be read: to the check it is as if nobody had written it.
         let c = match T::Sum::nearest(case.beta).into() == 0.0 {
-            true => checked::Out::uninit(start, c_len),
-            false => checked::Out::new(start, c_len),
+            true => checked::Out::uninit(start.cast(), c_len),
+            false => checked::Out::new(start.cast(), c_len),
         };
-        let bias = checked::In::new(bias.as_ptr(), bias.len());
+        let bias = checked::In::new(bias.as_ptr().cast(), bias.len());
         check::launch(kernel.checked, &config, (problem(case), a, b, c, bias), &options)
     };
     let report = report.unwrap_or_else(|stop| panic!("{name}: {stop}: {case}"));
@@ -110,9 +111,9 @@ pub fn portable<T: Number>(case: &Case<T>, name: &str) -> Vec<T> {
     let (start, c_len) = (c[BAND + case.c.place.offset..].as_mut_ptr(), case.c.extent());
     // SAFETY: as in `watched`.
     let done = unsafe {
-        let (a, b) = (device::In::new(a, a_len), device::In::new(b, b_len));
-        let (c, bias) =
-            (device::Out::new(start, c_len), device::In::new(bias.as_ptr(), bias.len()));
+        let (a, b) = (device::In::new(a.cast(), a_len), device::In::new(b.cast(), b_len));
+        let c = device::Out::new(start.cast(), c_len);
+        let bias = device::In::new(bias.as_ptr().cast(), bias.len());
         cpu::launch(&kernel, &config, (problem(case), a, b, c, bias), &cpu::Options::default())
     };
     done.unwrap_or_else(|stop| panic!("{name}: {stop}: {case}"));

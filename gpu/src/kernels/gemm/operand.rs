@@ -95,11 +95,9 @@ impl<'a, T: Stored> Operand<'a, T> {
         if self.wide {
             T::copy_four(tiles, to, self.matrix, self.from, is_step);
         } else {
-            for i in 0..FOUR {
-                let (to, from) = (to + i * self.to_step, self.from + i * self.from_step);
-                let valid = is_step && (i as u32) < self.inside;
-                T::copy_one(tiles, to, self.matrix, from, valid);
-            }
+            let (to, from) = ((to, self.to_step), (self.from, self.from_step));
+            let valid = |i| is_step && (i as u32) < self.inside;
+            T::copy_each(tiles, to, self.matrix, from, valid);
         }
         self.from += self.to_next;
         self.steps = self.steps.saturating_sub(DEPTH as u32);

@@ -27,13 +27,14 @@ pub trait Stored: Element {
     /// Writes four elements, the first of which lies at a multiple of four elements.
     fn store(view: &mut Out<Self>, index: usize, four: [Self::Real; FOUR]);
 
-    /// Begins to copy an element to a shared array: a zero, where it is not `valid`.
-    fn copy_one<const ROWS: usize, const COLS: usize>(
+    /// Begins to copy four elements to a shared array: zeros, where they are not `valid`. The first is copied from there to there, and
+    /// to the next it is so far.
+    fn copy_each<const ROWS: usize, const COLS: usize>(
         tile: &mut Shared<Self::Real, ROWS, COLS>,
-        to: usize,
+        to: (usize, usize),
         view: &In<Self>,
-        from: usize,
-        valid: bool,
+        from: (usize, usize),
+        valid: impl Fn(usize) -> bool,
     );
 
     /// The same of four neighbours, the first of which lies at multiples of four elements, in both.
@@ -85,14 +86,17 @@ macro_rules! reals {
 
             #[inline(always)]
             #[track_caller]
-            fn copy_one<const ROWS: usize, const COLS: usize>(
+            fn copy_each<const ROWS: usize, const COLS: usize>(
                 tile: &mut Shared<$real, ROWS, COLS>,
-                to: usize,
+                (to, to_step): (usize, usize),
                 view: &In<$real>,
-                from: usize,
-                valid: bool,
+                (from, from_step): (usize, usize),
+                valid: impl Fn(usize) -> bool,
             ) {
-                tile.copy_async::<1>(to, view, from, valid);
+                for i in 0..FOUR {
+                    let (to, from) = (to + i * to_step, from + i * from_step);
+                    tile.copy_async::<1>(to, view, from, valid(i));
+                }
             }
 
             #[inline(always)]
@@ -133,7 +137,7 @@ macro_rules! halves {
             #[inline(always)]
             #[track_caller]
             fn load(view: &Out<$half>, index: usize) -> [f32; FOUR] {
-                view.load64::<FOUR>(index).map($half::to_f32)
+                $half::to_f32s(view.load64(index))
             }
 
             #[inline(always)]
@@ -146,14 +150,26 @@ macro_rules! halves {
 
             #[inline(always)]
             #[track_caller]
-            fn copy_one<const ROWS: usize, const COLS: usize>(
+            fn copy_each<const ROWS: usize, const COLS: usize>(
                 tile: &mut Shared<f32, ROWS, COLS>,
-                to: usize,
+                (to, to_step): (usize, usize),
                 view: &In<$half>,
-                from: usize,
-                valid: bool,
+                (from, from_step): (usize, usize),
+                valid: impl Fn(usize) -> bool,
             ) {
-                tile[to] = if valid { view[from].to_f32() } else { 0.0 };
+                let zero = $half::from_bits(0);
+                let load = |i: usize| if valid(i) { view[from + i * from_step] } else { zero };
+                // On the CPU four are widened at once. On a GPU there are no registers for them beside the sums.
+                let four = match cfg!(target_arch = "nvptx64") {
+                    true => [0.0; FOUR],
+                    false => $half::to_f32s(core::array::from_fn(load)),
+                };
+                for i in 0..FOUR {
+                    tile[to + i * to_step] = match cfg!(target_arch = "nvptx64") {
+                        true => load(i).to_f32(),
+                        false => four[i],
+                    };
+                }
             }
 
             #[inline(always)]
@@ -165,9 +181,7 @@ macro_rules! halves {
                 from: usize,
                 valid: bool,
             ) {
-                for i in 0..FOUR {
-                    $half::copy_one(tile, to + i, view, from + i, valid);
-                }
+                $half::copy_each(tile, (to, 1), view, (from, 1), |_| valid);
             }
         }
     )*};

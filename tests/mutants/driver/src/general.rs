@@ -2,10 +2,10 @@
 
 use gpu::{
     problem::{COL_BIAS, GELU, Problem, RELU, ROW_BIAS},
-    registry::{GemmKernel, Product, ProductKernel},
+    registry::{GemmKernel, GeneralProduct, Product, ProductKernel},
 };
 use simt::{
-    Kernel, LaunchConfig,
+    Constants, Kernel, LaunchConfig, Taken,
     check::{CheckableParams, Memory},
     checked::{In, Out},
 };
@@ -102,7 +102,8 @@ fn cases(tile: usize, on_tensor_cores: bool) -> Vec<Case> {
 }
 
 pub fn of_product(product: &'static Product) -> Vec<Trial> {
-    let (blocks, lessons) = ((product.block, product.tile), (lessons(), 8));
+    let blocks = (product.block, product.tile, Constants::NONE);
+    let lessons = (lessons(), 8);
     match product.kernel {
         ProductKernel::Views { checked, .. } => {
             trials::<_, f32, f32>(checked, blocks, lessons, false, |problem, [a, b], c, _| {
@@ -114,26 +115,39 @@ pub fn of_product(product: &'static Product) -> Vec<Trial> {
                 (problem.m, problem.n, problem.k, a.as_ptr(), b.as_ptr(), c.as_ptr())
             })
         }
-        ProductKernel::Gemm(kernel) => of_gemm(kernel, blocks),
+        ProductKernel::Gemm(kernel) => of_gemm::<f32, f32>(kernel, blocks),
     }
 }
 
-pub fn of_gemm<T: Number, O: Number>(
-    GemmKernel { checked, .. }: GemmKernel<T, O>,
-    blocks: ([u32; 3], [u32; 2]),
+pub fn of_general<T: Number + Taken, O: Number + Taken>(
+    product: &'static GeneralProduct<T, O>,
+) -> Vec<Trial> {
+    let GeneralProduct { block, tile, constants, .. } = *product;
+    of_gemm::<T, O>(product.kernel, (block, tile, constants))
+}
+
+fn of_gemm<T: Number + Taken, O: Number + Taken>(
+    GemmKernel { checked, .. }: GemmKernel<T::As, O::As>,
+    blocks: Blocks,
 ) -> Vec<Trial> {
     let on_tensor_cores = checked.declaration.name.starts_with("gemm_mma");
     let cases = (cases(blocks.1[0] as usize, on_tensor_cores), 2);
-    trials(checked, blocks, cases, false, |problem, [a, b], c, bias| (problem, a, b, c, bias))
+    trials::<_, T, O>(checked, blocks, cases, false, |problem, [a, b], c, bias| {
+        (problem, a, b, c, bias)
+    })
 }
 
+/// Threads of a block and its tile, and the kernel's constants.
+type Blocks = ([u32; 3], [u32; 2], Constants);
+
 /// The parameters of a kernel, made of these.
-type Params<P, T, O> = fn(Problem, [In<T>; 2], Out<O>, In<O>) -> P;
+type Params<P, T, O> =
+    fn(Problem, [In<<T as Taken>::As>; 2], Out<<O as Taken>::As>, In<<O as Taken>::As>) -> P;
 
 /// Trials of blocks that each have so many threads and such a tile, of which the first so many cases are run in all orders.
-fn trials<P: CheckableParams, T: Number, O: Number>(
+fn trials<P: CheckableParams, T: Number + Taken, O: Number + Taken>(
     kernel: &'static Kernel<P>,
-    (block, [rows, cols]): ([u32; 3], [u32; 2]),
+    (block, [rows, cols], constants): Blocks,
     (cases, in_all_orders): (Vec<Case>, usize),
     by_pointers: bool,
     params: Params<P, T, O>,
@@ -143,6 +157,7 @@ fn trials<P: CheckableParams, T: Number, O: Number>(
         let [m, n, _] = case.sizes.map(|size| size as u32);
         let config = LaunchConfig {
             dynamic_shared: kernel.declaration.dynamic_shared.unwrap_or(0),
+            constants,
             ..LaunchConfig::new([n.div_ceil(cols), m.div_ceil(rows), case.count as u32], block)
         };
         options.complete = a.is_dense() && b.is_dense();

@@ -132,12 +132,12 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
     let kernel = entry.name();
     Ok(match &entry.contract {
         Contract::Product(it) => general::of_product(it),
-        Contract::ProductF64(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::ProductBf16(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::ProductBf16F32(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::ProductF16(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::ProductF16F32(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
-        Contract::ProductTf32(it) => general::of_gemm(it.kernel, (it.block, it.tile)),
+        Contract::ProductF64(it) => general::of_general(it),
+        Contract::ProductBf16(it) => general::of_general(it),
+        Contract::ProductBf16F32(it) => general::of_general(it),
+        Contract::ProductF16(it) => general::of_general(it),
+        Contract::ProductF16F32(it) => general::of_general(it),
+        Contract::ProductTf32(it) => general::of_general(it),
         Contract::TensorProduct(it) => tensor::trials(it),
         Contract::TensorProductBf16(it) => tensor::trials(it),
         Contract::TensorProductBf16F32(it) => tensor::trials(it),
