@@ -132,20 +132,14 @@ pub static DESIGNS: &[Design] = &[
     product! { gemm_tma::tma_f32_256x16x32_nn; 360.0, 0.87, 5.4; split_k 8 },
     product! { gemm::gemm_f64_64x64x16; 100.0, 0.3, 3.0; cpu 6.0, 1.0, 40.0 },
     // Not measured: as fast as this at least.
-    product! { gemm::gemm_bf16_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
-    product! { gemm::gemm_bf16_f32_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
-    product! { gemm::gemm_f16_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
-    product! { gemm::gemm_f16_f32_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
+    product! { gemm::gemm_half_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
+    product! { gemm::gemm_half_f32_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
     // Not measured on the devices that they are for: from how long a stage's reads of shared memory, or its products, take a
     // multiprocessor.
-    product! { gemm_mma::mma_bf16_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },
-    product! { gemm_mma::mma_bf16_f32_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },
-    product! { gemm_mma::mma_f16_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },
-    product! { gemm_mma::mma_f16_f32_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },
-    product! { gemm_mma::mma_bf16_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
-    product! { gemm_mma::mma_bf16_f32_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
-    product! { gemm_mma::mma_f16_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
-    product! { gemm_mma::mma_f16_f32_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
+    product! { gemm_mma::mma_half_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },
+    product! { gemm_mma::mma_half_f32_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },
+    product! { gemm_mma::mma_half_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
+    product! { gemm_mma::mma_half_f32_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
     // Nor these (on an H200 430 and 910). Estimated, from an A100's 1444 GFLOP/s a multiprocessor in tf32 (156 TFLOP/s, as
     // published), and how much of the time of products their reads of shared memory and rounding take (docs/measurements.md).
     product! { gemm_mma::mma_tf32_64x64x32; 650.0, 0.5, 4.0; of OtherGpus },

@@ -31,15 +31,15 @@ struct Budget {
 
 const PTX: Budget = Budget {
     what: "PTX in the repository",
-    limit: 8_650_000,
+    limit: 7_700_000,
     unit: "bytes",
-    reason: "every clone carries it; 33.7 MB before constants were set at load, 8.5 on 2026-11-26, and 6.5 are planned",
+    reason: "every clone carries it; 33.7 MB before constants were set at load, 7.7 on 2026-11-27, and 6.5 are planned",
     advice: "make the new kernel a case of one that there is, by a constant set at load",
 };
 
 const KERNELS: Budget = Budget {
     what: "kernels in the PTX",
-    limit: 99,
+    limit: 93,
     unit: "kernels",
     reason: "each is compiled for the GPU and twice for the CPU",
     advice: "make the new kernel a case of one that there is, by a constant set at load",
@@ -76,13 +76,13 @@ const LONGER: [(&str, u64); 21] = [
     ("gpu/simt/src/cpu/check/profile.rs", 576),
     ("gpu/simt/src/cpu/worker.rs", 667),
     ("gpu/src/kernels/gemm_wgmma/words.rs", 519),
-    ("gpu/src/registry.rs", 516),
+    ("gpu/src/registry.rs", 511),
     ("host/cuda-dyn/tests/fake/driver.rs", 721),
     ("host/src/check.rs", 526),
     ("host/src/cli/args.rs", 598),
     ("host/src/cuda/tests.rs", 715),
     ("host/src/gemm/choice.rs", 817),
-    ("host/src/gemm/launch.rs", 621),
+    ("host/src/gemm/launch.rs", 619),
     ("host/src/gemm/tensor.rs", 840),
     ("host/tests/bench.rs", 504),
     ("host/tests/command.rs", 693),

@@ -7,6 +7,7 @@
 //! ```text
 //!   mov.u32 %r7, /* simt.constant a_mn_major */ 0;                      a number, which the kernel reads once
 //!   cvt.rn/* simt.constant half */.bf16x2.f32 %r1, %r2, %r3;            a word of an instruction
+//!   mov.f32 %f1, /* simt.constant half */ bf16;                         a register of that name
 //! ```
 //!
 //! The host writes other values there before the driver compiles the kernel, and the driver's compiler then treats them as if
@@ -139,6 +140,14 @@ impl Constants {
     /// What that constant is, if that was said.
     pub fn get(&self, name: &str) -> Option<Value> {
         self.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// Is the constant `half`, if that was said, `f16`?
+    pub(crate) fn is_f16(&self) -> Option<bool> {
+        match self.get("half") {
+            Some(Value::Word(word)) => Some(word == "f16"),
+            _ => None,
+        }
     }
 
     /// Those that were said.

@@ -108,7 +108,7 @@ taken! {
 }
 
 macro_rules! halves {
-    ($($ty:ident: $to_instruction:literal, $from_instruction:literal, $from_two:literal, $software:ty;)*) => {$(
+    ($($ty:ident: $to_instruction:expr, $from_instruction:literal, $from_two:literal, $software:ty;)*) => {$(
         // SAFETY: sixteen bits, of which every pattern is a number.
         #[cfg(not(target_arch = "nvptx64"))]
         unsafe impl bytemuck::Zeroable for $ty {}
@@ -173,7 +173,7 @@ macro_rules! halves {
                     let value: f32;
                     // SAFETY: arithmetic.
                     unsafe {
-                        core::arch::asm!($to_instruction, out(reg32) value, in(reg16) self.0,
+                        core::arch::asm!($to_instruction, wide = out(reg32) value, value = in(reg16) self.0,
                             options(pure, nomem, nostack, preserves_flags));
                     }
                     value
@@ -214,12 +214,31 @@ macro_rules! halves {
     )*};
 }
 
+/// A [`Half`] as an f32.
+#[cfg(all(target_arch = "nvptx64", target_feature = "sm_90a"))]
+macro_rules! half_to_f32 {
+    () => {
+        "cvt.f32/* simt.constant half */.bf16 {wide}, {value};"
+    };
+}
+
+/// Before Hopper that is no instruction of bf16. So it is made of either kind, in registers that are called as these are, and the
+/// constant says which of them is taken.
+#[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_90a")))]
+macro_rules! half_to_f32 {
+    () => {
+        concat!(
+            "{{ .reg .b16 zero; .reg .f32 bf16, f16; mov.b16 zero, 0; mov.b32 bf16, {{zero, {value}}}; ",
+            "cvt.f32.f16 f16, {value}; mov.f32 {wide}, /* simt.constant half */ bf16; }}"
+        )
+    };
+}
+
 halves! {
     // The conversion from bf16 is of Hopper and later; the upper half of a word is one everywhere.
-    Bf16: "{{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 {}, {{zero, {}}}; }}", "cvt.rn.bf16.f32", "cvt.rn.bf16x2.f32", software::Bf16;
-    F16: "cvt.f32.f16 {}, {};", "cvt.rn.f16.f32", "cvt.rn.f16x2.f32", software::F16;
-    Half: "cvt.f32/* simt.constant half */.bf16 {}, {};", "cvt.rn/* simt.constant half */.bf16.f32",
-        "cvt.rn/* simt.constant half */.bf16x2.f32", software::Half;
+    Bf16: "{{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 {wide}, {{zero, {value}}}; }}", "cvt.rn.bf16.f32", "cvt.rn.bf16x2.f32", software::Bf16;
+    F16: "cvt.f32.f16 {wide}, {value};", "cvt.rn.f16.f32", "cvt.rn.f16x2.f32", software::F16;
+    Half: half_to_f32!(), "cvt.rn/* simt.constant half */.bf16.f32", "cvt.rn/* simt.constant half */.bf16x2.f32", software::Half;
 }
 
 /// The conversions as processors without such instructions do them.
@@ -236,6 +255,7 @@ mod software {
                     <$format>::from_f32(value).to_bits()
                 }
 
+                #[inline(always)]
                 pub(super) fn to_f32(bits: u16) -> f32 {
                     <$format>::from_bits(bits).to_f32()
                 }
@@ -256,6 +276,7 @@ mod software {
             }
         }
 
+        #[inline(always)]
         pub(super) fn to_f32(bits: u16) -> f32 {
             match crate::cpu::is_f16() {
                 true => F16::to_f32(bits),

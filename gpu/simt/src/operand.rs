@@ -43,6 +43,10 @@ impl Loaded for F16 {
     type Factor = F16;
 }
 
+impl Loaded for Half {
+    type Factor = Half;
+}
+
 impl Loaded for f32 {
     type Factor = Tf32;
 }

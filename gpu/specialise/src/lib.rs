@@ -1,10 +1,12 @@
 //! Specialisation constants in PTX: where they stand, and how values are written there.
 //!
-//! A place of a constant is marked by a comment, and behind it stands a number, or a word of an instruction with its dot:
+//! A place of a constant is marked by a comment, and behind it stands a number, a word of an instruction with its dot, or a register
+//! that is called as the word is:
 //!
 //! ```text
 //!   mov.u32 %r7, /* simt.constant a_mn_major */ 0;
 //!   cvt.rn/* simt.constant half */.bf16x2.f32 %r1, %r2, %r3;
+//!   mov.f32 %f1, /* simt.constant half */ bf16;
 //! ```
 //!
 //! The text is valid as it stands. What values a constant may have, the kernel's declaration says, and whoever specialises has
@@ -108,6 +110,7 @@ mod tests {
 	ld.param.b64 	%rd1, [wide_param_0];
 	wgmma.f32/* simt.constant half */.bf16/* simt.constant half */.bf16 {%f1}, %rd1, 1, /* simt.constant major */ 0;
 	cvt.rn/* simt.constant half */.bf16x2.f32 %r2, %f1, %f1; // wider, not wide2
+	mov.f32 %f2, /* simt.constant half */ bf16;
 }
 ";
 
@@ -119,7 +122,7 @@ mod tests {
     fn places_are_found_in_order() {
         let found = places(TEXT).map(|place| (place.constant, place.value)).collect::<Vec<_>>();
         let half = ("half", "bf16");
-        let all = [("major", "0"), half, half, ("major", "0"), ("half", "bf16x2")];
+        let all = [("major", "0"), half, half, ("major", "0"), ("half", "bf16x2"), half];
         assert_eq!(found, all);
         assert_eq!(places("/* simt.constant open").count(), 0);
         assert_eq!(
@@ -132,8 +135,10 @@ mod tests {
     fn values_take_the_places_and_nothing_else_changes() {
         let text =
             specialise(TEXT, &[constant("major", "0", "1"), constant("half", "bf16", "f16")]);
-        let wanted =
-            TEXT.replace("major */ 0", "major */ 1").replace("half */.bf16", "half */.f16");
+        let wanted = TEXT
+            .replace("major */ 0", "major */ 1")
+            .replace("half */.bf16", "half */.f16")
+            .replace("half */ bf16", "half */ f16");
         assert_eq!(text, wanted);
         assert!(text.contains("half */.f16x2.f32"), "{text}");
         assert_eq!(specialise(TEXT, &[constant("other", "0", "1")]), TEXT);

@@ -18,16 +18,16 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ("rust_cuda", &["rust_cuda_tiled16"]),
     ("tiled_submatrix", &["tiled_submatrix"]),
     // A small tile; two stages where the first has four; and elements that are stored as another type.
-    ("gemm", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_bf16_64x64x16"]),
+    ("gemm", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
     // What the other families use of it: whole tiles, rows of C at multiples of sixteen bytes, elements by themselves.
     (
         "gemm/epilogue.rs",
         &[
             "gemm_f32_32x32x8",
             "gemm_f64_64x64x16",
-            "gemm_bf16_64x64x16",
+            "gemm_half_64x64x16",
             "tma_f32_128x128x32_nn",
-            "mma_bf16_64x64x64",
+            "mma_half_64x64x64",
             "wgmma_half_f32_64x16x64",
             "wgmma_half_128x256x64",
             "wgmma_tf32_128x64x32_ua8_nn",
@@ -49,7 +49,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         ],
     ),
     // Unaligned rows with a C of the operands' type; 16-byte copies; and f32, whose elements are as long as the narrowest copy.
-    ("gemm_mma", &["mma_bf16_64x64x64", "mma_bf16_128x128x32", "mma_tf32_64x64x32"]),
+    ("gemm_mma", &["mma_half_64x64x64", "mma_half_128x128x32", "mma_tf32_64x64x32"]),
     // A narrow tile; split-K, of two tiles; one CTA a tile, C of either type; two CTAs of a cluster, which multicast halves of
     // boxes or whole ones; B MN-major and K-major; alignment classes of A, eight and sixteen; operands loaded by threads.
     (

@@ -105,7 +105,8 @@ pub fn watched<T: Number>(
 /// As [`watched`].
 pub fn portable<T: Number>(case: &Case<T>, name: &str) -> Vec<T> {
     let (kernel, config) = kernel(name, case);
-    let kernel = kernel.kernel.of_params::<Params<T>>().expect("a general product of such numbers");
+    let kernel =
+        kernel.kernel.of_params::<Params<T::As>>().expect("a general product of such numbers");
     let portable = kernel.thread.portable;
     let kernel = Kernel {
         declaration: kernel.declaration,

@@ -3,6 +3,7 @@
 use std::{fmt, sync::LazyLock};
 
 use host::{Bf16, F16, Pod, gemm::Scalar};
+use simt::Taken;
 
 /// Not a number.
 pub const NAN: f64 = f64::NAN;
@@ -10,7 +11,7 @@ pub const NAN: f64 = f64::NAN;
 pub const INFINITY: f64 = f64::INFINITY;
 
 /// f32, f64, bf16 or f16.
-pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
+pub trait Number: Scalar + Taken + Into<f64> + PartialOrd + fmt::Debug {
     /// What it is computed in.
     type Sum: Number<Sum = Self::Sum>;
 

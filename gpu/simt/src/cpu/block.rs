@@ -173,6 +173,13 @@ pub(super) struct BlockRun {
 
 thread_local! {
     static CURRENT: Cell<*const Thread> = const { Cell::new(null()) };
+    /// Is a `Half` of the launch that runs an `F16`? By itself, since it is asked for each element.
+    static IS_F16: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// Makes that what a `Half` is; none where no kernel runs, or one without that constant.
+pub(super) fn set_is_f16(is_f16: Option<bool>) {
+    IS_F16.set(is_f16);
 }
 
 /// Makes a thread the one that runs; null where none does.
@@ -247,12 +254,19 @@ pub(crate) fn constant(name: &str) -> u32 {
 }
 
 /// Is a `Half` of this launch an `F16`?
+#[inline(always)]
 #[track_caller]
 pub(crate) fn is_f16() -> bool {
-    match launch_config().constants.get("half") {
-        Some(Value::Word(word)) => word == "f16",
-        _ => panic!("the kernel declares no constant `half`, which is bf16 or f16"),
+    match IS_F16.get() {
+        Some(is_f16) => is_f16,
+        None => no_half(),
     }
+}
+
+#[cold]
+#[track_caller]
+fn no_half() -> ! {
+    panic!("the kernel declares no constant `half`, which is bf16 or f16")
 }
 
 /// The first byte of the block's shared memory.

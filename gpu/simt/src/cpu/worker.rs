@@ -1,12 +1,11 @@
-//! One cluster of blocks at a time, which mostly is one block: its threads are started, resumed and brought from wait to
-//! wait.
+//! One cluster of blocks at a time, mostly one block: its threads are started, resumed and brought from wait to wait.
 
 use std::{cell::Cell, collections::BTreeMap, ptr::null};
 
 use super::{
     block::{
         BlockRun, SHARED_BYTES, State, Thread, WARP, WarpKind, WarpOperation, current_pointer,
-        set_current,
+        set_current, set_is_f16,
     },
     check::Checker,
     cluster::{Begun, BoxCopy, ClusterRun, Wait},
@@ -20,8 +19,7 @@ use crate::LaunchConfig;
 /// What shared memory holds before a kernel writes it: NaN as f16, bf16, f32 and f64.
 const POISON: u8 = 0xff;
 
-/// Runs blocks on one operating-system thread. Its fibers and its shared memory are kept from launch to
-/// launch.
+/// Runs blocks on one operating-system thread. Its fibers and its shared memory are kept from launch to launch.
 #[derive(Default)]
 pub(super) struct Worker {
     block: [u32; 3],
@@ -157,11 +155,13 @@ impl Worker {
         if let Some(checker) = checker {
             checker.begin_cluster(number, runs.iter().map(|run| run.index).collect());
         }
+        set_is_f16(job.config.constants.is_f16());
         let partial = blocks > 1;
         let outcome =
             Scheduler { worker: self, runs, cluster: &cluster, job, checker, partial, shuffle }
                 .run();
         set_current(null());
+        set_is_f16(None);
         if outcome.is_err() {
             self.fibers.iter_mut().for_each(Fiber::reset);
         }

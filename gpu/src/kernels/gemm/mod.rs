@@ -187,46 +187,36 @@ pub fn gemm_f64_64x64x16(problem: Problem, a: In<f64>, b: In<f64>, mut c: Out<f6
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
-/// 64 x 64 elements of bf16 a block of 256 threads, of bf16 operands by sums of f32: for any GPU and any operands, on CUDA
-/// cores. As fast as f32 at most.
-#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_bf16_64x64x16(
+/// 64 x 64 elements of bf16 or f16 a block of 256 threads, by sums of f32: for any GPU and any operands, on CUDA cores. As fast as
+/// f32 at most.
+#[kernel(
+    block = (256),
+    shared = 2 * 32 * 68 * size_of::<f32>(),
+    barriers = 1,
+    constants(half = bf16 | f16)
+)]
+pub fn gemm_half_64x64x16(
     problem: Problem,
-    a: In<Bf16>,
-    b: In<Bf16>,
-    mut c: Out<Bf16>,
-    bias: In<Bf16>,
+    a: In<Half>,
+    b: In<Half>,
+    mut c: Out<Half>,
+    bias: In<Half>,
 ) {
     let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
 /// The same with C and the bias of f32.
-#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_bf16_f32_64x64x16(
+#[kernel(
+    block = (256),
+    shared = 2 * 32 * 68 * size_of::<f32>(),
+    barriers = 1,
+    constants(half = bf16 | f16)
+)]
+pub fn gemm_half_f32_64x64x16(
     problem: Problem,
-    a: In<Bf16>,
-    b: In<Bf16>,
-    mut c: Out<f32>,
-    bias: In<f32>,
-) {
-    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
-    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
-}
-
-/// 64 x 64 elements of f16 a block of 256 threads, as [`gemm_bf16_64x64x16`] of bf16.
-#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_f16_64x64x16(problem: Problem, a: In<F16>, b: In<F16>, mut c: Out<F16>, bias: In<F16>) {
-    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
-    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
-}
-
-/// The same with C and the bias of f32.
-#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f32>(), barriers = 1)]
-pub fn gemm_f16_f32_64x64x16(
-    problem: Problem,
-    a: In<F16>,
-    b: In<F16>,
+    a: In<Half>,
+    b: In<Half>,
     mut c: Out<f32>,
     bias: In<f32>,
 ) {

@@ -1,9 +1,9 @@
 //! The kernels, a line each: all that they differ in.
 //!
 //! ```text
-//!   mma_f16_f32_64x64x64:   F16 -> f32,   64 x 64,    2 x 2 a warp,   4 stages of 64,   rows anywhere
-//!   the name                  A, B -> C     C's tile    16 x 16 parts   steps of k        where A's and B's
-//!                                                       of it           in shared memory  may begin
+//!   mma_half_f32_64x64x64:   Half -> f32,  64 x 64,    2 x 2 a warp,   4 stages of 64,   rows anywhere
+//!   the name                 A, B -> C     C's tile    16 x 16 parts   steps of k        where A's and B's
+//!                                                      of it           in shared memory  may begin
 //! ```
 
 use super::{super::device::*, THREADS, multiply, stage_len};
@@ -13,8 +13,14 @@ use crate::problem::Problem;
 /// 32-bit sums on their way to C. Barriers: one for the first stage, one for each of the four ways in which A and B may lie, one
 /// before the sums.
 macro_rules! entry {
+    ($name:ident: Half -> $($rest:tt)*) => {
+        entry! { @ $name [constants(half = bf16 | f16)] Half -> $($rest)* }
+    };
+    ($name:ident: f32 -> $($rest:tt)*) => {
+        entry! { @ $name [] f32 -> $($rest)* }
+    };
     (
-        $name:ident: $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
+        @ $name:ident [$($constants:tt)*] $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
         $stages:tt stages of $depth:tt, rows $where:ident
     ) => {
         #[doc = concat!(
@@ -24,7 +30,8 @@ macro_rules! entry {
             block = (THREADS),
             dynamic_shared = $stages * stage_len::<$t>($rows, $cols, $depth, rows!($where)) * size_of::<$t>(),
             barriers = 6,
-            min_blocks = 2
+            min_blocks = 2,
+            $($constants)*
         )]
         pub fn $name(problem: Problem, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
             multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, { rows!($where) }>(
@@ -46,15 +53,10 @@ macro_rules! rows {
     };
 }
 
-entry! { mma_bf16_64x64x64:            Bf16 -> Bf16, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
-entry! { mma_bf16_f32_64x64x64:        Bf16 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
-entry! { mma_f16_64x64x64:        F16 -> F16, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
-entry! { mma_f16_f32_64x64x64:    F16 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { mma_half_64x64x64:        Half -> Half, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { mma_half_f32_64x64x64:    Half -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { mma_half_128x128x32:      Half -> Half, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+entry! { mma_half_f32_128x128x32:  Half -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
 
-entry! { mma_bf16_128x128x32:          Bf16 -> Bf16, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
-entry! { mma_bf16_f32_128x128x32:      Bf16 -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
-entry! { mma_f16_128x128x32:      F16 -> F16, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
-entry! { mma_f16_f32_128x128x32:  F16 -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
-
-entry! { mma_tf32_64x64x32:       f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
-entry! { mma_tf32_128x128x32:     f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }
+entry! { mma_tf32_64x64x32:        f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
+entry! { mma_tf32_128x128x32:      f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }

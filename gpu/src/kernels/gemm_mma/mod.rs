@@ -28,9 +28,9 @@
 //! (compute capability 8.6, 8.9 and 12.0: 99 KiB a block). Of 128 x 128 elements a stage of 32 steps of f32 is 32 KiB, so there are
 //! two: while one is multiplied, for 1024 cycles of an A100's tensor cores, the other comes.
 //!
-//! Operands are of bf16, or of f16 (`_f16`), and C of the same, or of f32 (`_f32`). On Hopper `wgmma`
-//! ([`gemm_wgmma`](super::gemm_wgmma)) is faster, whose operands need not come through registers: these kernels are in the PTX
-//! for every GPU alone, from which Hopper takes them too.
+//! Operands are of bf16, or of f16 (`_f16`), as the kernel's constant `half` says, and C of the same, or of f32 (`_f32`). On
+//! Hopper `wgmma` ([`gemm_wgmma`](super::gemm_wgmma)) is faster, whose operands need not come through registers: these kernels
+//! are in the PTX for every GPU alone, from which Hopper takes them too.
 //!
 //! **tf32** (`_tf32`): A, B and C are of f32, and each factor is rounded to the nearest tf32, 11 bits of significand, when a warp has
 //! it in registers: the tensor cores would cut it off. In shared memory it is f32, so that copies change nothing and the asynchronous

@@ -91,39 +91,33 @@ macro_rules! copy {
     };
 }
 
-macro_rules! halves {
-    ($($t:ident)*) => {$(
-        impl Number for $t {
-            const ZERO: $t = $t::from_bits(0);
+impl Number for Half {
+    const ZERO: Half = Half::from_bits(0);
 
-            copy! { $t }
+    copy! { Half }
 
-            #[cfg_attr(target_arch = "nvptx64", inline(always))]
-            fn exchange(row: usize) -> usize {
-                row / 2 % 4
-            }
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn exchange(row: usize) -> usize {
+        row / 2 % 4
+    }
 
-            #[cfg_attr(target_arch = "nvptx64", inline(always))]
-            #[track_caller]
-            fn across_k(
-                tiles: &DynamicShared<$t>,
-                panel: (usize, usize),
-                outer: usize,
-                step: usize,
-            ) -> Fragment<$t> {
-                transposed(tiles, panel, outer, step)
-            }
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn across_k(
+        tiles: &DynamicShared<Half>,
+        panel: (usize, usize),
+        outer: usize,
+        step: usize,
+    ) -> Fragment<Half> {
+        transposed(tiles, panel, outer, step)
+    }
 
-            #[cfg_attr(target_arch = "nvptx64", inline(always))]
-            #[track_caller]
-            fn move_to_front(tiles: &mut DynamicShared<$t>, own: usize, next: usize, is_late: bool) {
-                move_group(tiles, own, next, is_late);
-            }
-        }
-    )*};
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn move_to_front(tiles: &mut DynamicShared<Half>, own: usize, next: usize, is_late: bool) {
+        move_group(tiles, own, next, is_late);
+    }
 }
-
-halves! { Bf16 F16 }
 
 impl Number for f32 {
     const ZERO: f32 = 0.0;
