@@ -255,7 +255,7 @@ pub enum Products {
     All,
     /// Those of at most so many columns.
     Columns(usize),
-    /// Those of which the shorter of m and n is so long at least, and 64 at most.
+    /// Those of one product, of which the shorter of m and n is so long at least, and 64 at most.
     ShorterSide(usize),
     /// Those on other GPUs than Hopper's, which have faster units.
     OtherGpus,

@@ -33,6 +33,7 @@ struct KernelLine {
 
 /// Lists the registry.
 pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> {
+    let width = KERNELS.iter().map(|entry| entry.name().len()).max().unwrap_or(0);
     for entry in KERNELS.iter() {
         let declaration = entry.declaration();
         let product = entry.product.as_ref();
@@ -52,7 +53,7 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
         if list.json {
             json(out, &line)?;
         } else {
-            writeln!(out, "{:<20} {}", line.name, line.summary)?;
+            writeln!(out, "{:<width$} {}", line.name, line.summary)?;
         }
     }
     Ok(())

@@ -340,7 +340,7 @@ fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Option<f64> {
         let (m, n) = (given.shape.m(), given.shape.n());
         let is_known = match speed.of {
             Products::Columns(most) => n <= most,
-            Products::ShorterSide(least) => (least..=64).contains(&m.min(n)),
+            Products::ShorterSide(least) => request.batch == 1 && (least..=64).contains(&m.min(n)),
             _ => true,
         };
         if !is_known
@@ -727,6 +727,16 @@ mod tests {
             let request = request([size; 3], DEFAULT_WORKSPACE_LIMIT);
             let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
             assert_eq!(choice.entry.name(), format!("wgmma_bf16_{tile}_nn"), "{size}");
+        }
+    }
+
+    /// Of many small products three blocks of few stages are ahead of one with many: on an H100 by 15 and 9 % of these of 64 x 64 x 64.
+    #[test]
+    fn on_hopper_batches_have_the_tiles_that_were_the_fastest() {
+        for batch in [1024, 4096] {
+            let request = Request { batch, ..request([64; 3], DEFAULT_WORKSPACE_LIMIT) };
+            let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
+            assert_eq!(choice.entry.name(), "wgmma_bf16_64x64x64_nn", "{batch}");
         }
     }
 
