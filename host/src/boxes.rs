@@ -3,7 +3,7 @@
 #[cfg(feature = "cuda")]
 use cuda_dyn::CUtensorMapDataType;
 pub use simt::device::BoxShape;
-use simt::{Bf16, F16, Half, Taken, Tf32};
+use simt::{Bf16, F16, Half, Tf32};
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
@@ -11,7 +11,7 @@ use crate::{
     buffer::{BufferView, BufferViewMut, Pod, Written},
     device::Device,
     error::{Error, Result},
-    launch::{Argument, Bits, Stream, Unbound, check_device},
+    launch::{Argument, Stream, Unbound, check_device},
     matrix::{MatrixView, MatrixViewMut},
 };
 
@@ -283,22 +283,6 @@ tensor_maps! {
     Boxes => checked::TensorMap, |elements| elements.address();
     BoxesMut => device::TensorMapMut, |elements| elements.as_view().address().cast_mut();
     BoxesMut => checked::TensorMapMut, |elements| elements.as_view().address().cast_mut();
-}
-
-impl<T: BoxElement + Taken, B: BoxElement> Argument<simt::device::TensorMap<B>>
-    for Bits<Boxes<'_, T>>
-{
-    fn bind(
-        self,
-        stream: &Stream,
-        name: &str,
-    ) -> std::result::Result<simt::device::TensorMap<B>, Unbound> {
-        Ok(Argument::<simt::device::TensorMap<T>>::bind(self.0, stream, name)?.cast())
-    }
-
-    fn half(&self) -> Option<&'static str> {
-        T::HALF
-    }
 }
 
 macro_rules! arrays {

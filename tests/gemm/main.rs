@@ -37,6 +37,7 @@ mod empty;
 mod epilogue;
 mod memory;
 mod overlap;
+mod parts;
 mod places;
 mod random;
 mod same_bits;

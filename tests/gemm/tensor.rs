@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use gpu::registry::Family;
 use host::{
-    Activation, Bf16, Compute, Device, F16, Gemm, Shape,
+    Activation, Bf16, Device, F16, Gemm, Shape,
     gemm::{Request, Scalar, Target},
 };
 use tests::{
@@ -507,51 +507,6 @@ fn the_same_bits_in_every_way() {
         }
     }
     counted("tensor::the_same_bits_in_every_way", cases.len());
-}
-
-/// A tile's sums are put together of as many parts as blocks split k, 1 to 8, some of which have a larger share of the tile than others:
-/// by one kernel of each design that splits.
-fn by_every_number_of_parts<T: Number>() -> usize {
-    let mut designs = <T as Scalar>::kernels()
-        .filter(|kernel| kernel.product.most_splits > 1)
-        .collect::<Vec<_>>();
-    designs.dedup_by_key(|kernel| kernel.entry.declaration().name);
-    for device in devices() {
-        let mut bench = Bench::<T>::new(&device);
-        for kernel in &designs {
-            let [rows, cols, steps] = kernel.product.variant.tile.map(|size| size as usize);
-            // A whole tile, and a stage for each block, but for the last two's.
-            let [m, n, k] = [rows, cols, 6 * steps + 8];
-            let data = Data::exact(k);
-            let [a_by_columns, b_by_columns] = kernel.product.by_columns();
-            let place = |size: (usize, usize), by_columns: bool| {
-                let order = if by_columns { Order::Columns } else { Order::Rows };
-                Place::padded(size, order, 0)
-            };
-            let a = Operand::draw((m, k), place((m, k), a_by_columns), data, 77);
-            let b = Operand::draw((k, n), place((k, n), b_by_columns), data, 78);
-            let case = Case::plain(a, b, Place::dense((m, n), Order::Rows));
-            let (want, name) = (Want::exact(&case), kernel.entry.name());
-            let compute = if kernel.entry.is_tf32() { Compute::Tf32 } else { Compute::Native };
-            for split in 1..=kernel.product.most_splits {
-                let c = bench
-                    .run_as(&case, |gemm| gemm.compute(compute).kernel(name)?.split_k(split))
-                    .unwrap();
-                want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name} by {split}: {case}"));
-            }
-        }
-    }
-    designs.len()
-}
-
-#[test]
-fn every_number_of_parts() {
-    let Some(_note) = once("gemm::tensor::every_number_of_parts", crate::SOURCES) else { return };
-    // Four by TMA, two of tf32.
-    assert_eq!(by_every_number_of_parts::<f32>(), 6);
-    let of_bf16 = by_every_number_of_parts::<Bf16>();
-    assert_eq!(by_every_number_of_parts::<F16>(), of_bf16);
-    counted("tensor::every_number_of_parts", of_bf16);
 }
 
 /// Parts are added in one order: the same bits in every run and on any number of cores; and tiles whose sums no one

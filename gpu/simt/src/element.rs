@@ -81,32 +81,6 @@ pub struct F16(u16);
 #[repr(transparent)]
 pub struct Half(u16);
 
-/// An element of matrices, as kernels may take them: as itself, or where they take either kind of 16 bits as [`Half`].
-pub trait Taken: Element {
-    /// What kernels take it as that take either kind.
-    type As: Element + core::fmt::Debug;
-
-    /// What the constant `half` is then.
-    const HALF: Option<&'static str>;
-}
-
-macro_rules! taken {
-    ($($ty:ty => $taken_as:ty, $half:expr;)*) => {$(
-        impl Taken for $ty {
-            type As = $taken_as;
-
-            const HALF: Option<&'static str> = $half;
-        }
-    )*};
-}
-
-taken! {
-    f32 => f32, None;
-    f64 => f64, None;
-    Bf16 => Half, Some("bf16");
-    F16 => Half, Some("f16");
-}
-
 macro_rules! halves {
     ($($ty:ident: $to_instruction:expr, $from_instruction:literal, $from_two:literal, $software:ty;)*) => {$(
         // SAFETY: sixteen bits, of which every pattern is a number.

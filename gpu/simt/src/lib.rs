@@ -76,6 +76,8 @@ mod kernel;
 mod operand;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 mod pace;
+#[cfg(not(target_arch = "nvptx64"))]
+mod params;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pipeline;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -92,11 +94,13 @@ pub use cpu::{check, check::Order, checked, device, symbol, symbol::Symbol};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kernel::*;
 #[cfg(not(target_arch = "nvptx64"))]
+pub use params::*;
+#[cfg(not(target_arch = "nvptx64"))]
 pub use shortfall::Shortfall;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use size::Size;
 
-pub use element::{Atomic, Bf16, Element, F16, Half, Shuffle, Taken, Tf32};
+pub use element::{Atomic, Bf16, Element, F16, Half, Shuffle, Tf32};
 // Rust-CUDA's paths, for kernels that import this crate under the name `cuda_std`.
 pub use device::{kernel, thread};

@@ -1,87 +1,54 @@
 //! Elements of 16 bits for kernels that take either kind: the constant that says which they are follows from the arguments.
 
 use simt::{
-    Bf16, Constants, Declaration, F16, Half, Taken, Value,
+    Bf16, Constants, Declaration, F16, Half, Value,
     device::{In, Out, TensorMap},
 };
 
 use super::{Argument, Stream, Unbound, check_device};
 use crate::{
     boxes::Boxes,
-    buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
+    buffer::{Buffer, BufferView, BufferViewMut, Written},
 };
-
-/// Elements passed for others of as many bytes, of which a kernel moves every bit as it is and asks for no more; or which it takes
-/// for [`Half`]s.
-pub(crate) struct Bits<V>(pub(crate) V);
-
-impl<T: Pod + Taken, B: Pod> Argument<In<B>> for Bits<BufferView<'_, T>> {
-    fn bind(self, stream: &Stream, name: &str) -> Result<In<B>, Unbound> {
-        const { assert!(size_of::<T>() == size_of::<B>() && align_of::<T>() == align_of::<B>()) };
-        let Bits(view) = self;
-        check_device(stream.device(), view.device(), name)?;
-        // SAFETY: as for a view of the elements themselves, whose bytes, aligned alike, are elements of any `Pod`.
-        Ok(unsafe { In::new(view.address_on(stream)?.cast(), view.len()) })
-    }
-
-    fn half(&self) -> Option<&'static str> {
-        T::HALF
-    }
-}
-
-impl<T: Pod + Taken, B: Pod> Argument<Out<B>> for Bits<Written<'_, T>> {
-    fn bind(self, stream: &Stream, name: &str) -> Result<Out<B>, Unbound> {
-        const { assert!(size_of::<T>() == size_of::<B>() && align_of::<T>() == align_of::<B>()) };
-        let Bits(mut view) = self;
-        check_device(stream.device(), view.device(), name)?;
-        let len = view.len();
-        // SAFETY: as for a view of the elements themselves; and every `Pod` may be written to their bytes.
-        Ok(unsafe { Out::new(view.address_on(stream)?.cast(), len) })
-    }
-
-    fn half(&self) -> Option<&'static str> {
-        T::HALF
-    }
-}
-
-impl<T: Pod + Taken, B: Pod> Argument<Out<B>> for Bits<BufferViewMut<'_, T>> {
-    fn bind(self, stream: &Stream, name: &str) -> Result<Out<B>, Unbound> {
-        Bits(Written::from(self.0)).bind(stream, name)
-    }
-
-    fn half(&self) -> Option<&'static str> {
-        T::HALF
-    }
-}
 
 /// What a kernel may take for [`Half`]s: the constant that says which they are follows from it.
 macro_rules! taken_for_halves {
-    ($half:ident: $($param:ident <- $ty:ty, |$argument:ident| $bits:expr;)*) => {$(
+    ($half:ident $word:literal: $($param:ident <- $ty:ty, |$argument:ident, $stream:ident, $name:ident| $bound:expr;)*) => {$(
         impl Argument<$param<Half>> for $ty {
-            fn bind(self, stream: &Stream, name: &str) -> Result<$param<Half>, Unbound> {
+            fn bind(self, $stream: &Stream, $name: &str) -> Result<$param<Half>, Unbound> {
                 let $argument = self;
-                $bits.bind(stream, name)
+                $bound
             }
 
             fn half(&self) -> Option<&'static str> {
-                $half::HALF
+                Some($word)
             }
         }
     )*};
-    ($($half:ident)*) => {$(
+    ($($half:ident $word:literal)*) => {$(
         taken_for_halves! {
-            $half:
-            In <- BufferView<'_, $half>, |view| Bits(view);
-            In <- &Buffer<$half>, |buffer| Bits(buffer.view(..)?);
-            Out <- Written<'_, $half>, |view| Bits(view);
-            Out <- BufferViewMut<'_, $half>, |view| Bits(view);
-            Out <- &mut Buffer<$half>, |buffer| Bits(buffer.view_mut(..)?);
-            TensorMap <- Boxes<'_, $half>, |boxes| Bits(boxes);
+            $half $word:
+            In <- BufferView<'_, $half>, |view, stream, name| {
+                check_device(stream.device(), view.device(), name)?;
+                // SAFETY: as for a view of the elements themselves, whose bits, aligned alike, are a `Half`'s.
+                Ok(unsafe { In::new(view.address_on(stream)?.cast(), view.len()) })
+            };
+            In <- &Buffer<$half>, |buffer, stream, name| buffer.view(..)?.bind(stream, name);
+            Out <- Written<'_, $half>, |view, stream, name| {
+                check_device(stream.device(), view.device(), name)?;
+                let len = view.len();
+                let mut view = view;
+                // SAFETY: as above.
+                Ok(unsafe { Out::new(view.address_on(stream)?.cast(), len) })
+            };
+            Out <- BufferViewMut<'_, $half>, |view, stream, name| Written::from(view).bind(stream, name);
+            Out <- &mut Buffer<$half>, |buffer, stream, name| buffer.view_mut(..)?.bind(stream, name);
+            TensorMap <- Boxes<'_, $half>, |boxes, stream, name| Ok(boxes.described(stream, name, false)?.cast());
         }
     )*};
 }
 
-taken_for_halves! { Bf16 F16 }
+taken_for_halves! { Bf16 "bf16" F16 "f16" }
 
 /// The constants of a launch, with `half` as its arguments have it, of each what [`Argument::half`] says.
 pub(super) fn with_half(

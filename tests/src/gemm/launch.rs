@@ -106,7 +106,7 @@ pub fn watched<T: Number>(
 pub fn portable<T: Number>(case: &Case<T>, name: &str) -> Vec<T> {
     let (kernel, config) = kernel(name, case);
     let kernel =
-        kernel.kernel.of_params::<Params<T::As>>().expect("a general product of such numbers");
+        kernel.kernel.of_params::<Params<T::Taken>>().expect("a general product of such numbers");
     let portable = kernel.thread.portable;
     let kernel = Kernel {
         declaration: kernel.declaration,

@@ -3,7 +3,7 @@
 use std::{fmt, sync::LazyLock};
 
 use host::{Bf16, F16, Pod, gemm::Scalar};
-use simt::Taken;
+use simt::{Element, Half};
 
 /// Not a number.
 pub const NAN: f64 = f64::NAN;
@@ -11,9 +11,12 @@ pub const NAN: f64 = f64::NAN;
 pub const INFINITY: f64 = f64::INFINITY;
 
 /// f32, f64, bf16 or f16.
-pub trait Number: Scalar + Taken + Into<f64> + PartialOrd + fmt::Debug {
+pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
     /// What it is computed in.
     type Sum: Number<Sum = Self::Sum>;
+
+    /// What a kernel's parameters are of that takes it.
+    type Taken: Element + fmt::Debug;
 
     /// The unit roundoff.
     const U: f64;
@@ -78,6 +81,7 @@ macro_rules! numbers {
     ($($number:ident, $bits:ident, $slack:expr, $infinity:expr, $rest:expr;)*) => {$(
         impl Number for $number {
             type Sum = $number;
+            type Taken = $number;
 
             const U: f64 = $number::EPSILON as f64 / 2.0;
             const TINY: f64 = $number::from_bits(1) as f64;
@@ -125,6 +129,7 @@ macro_rules! halves {
     ($($half:ident, $u:expr, $tiny:expr, $infinity:expr, $rest:expr;)*) => {$(
         impl Number for $half {
             type Sum = f32;
+            type Taken = Half;
 
             const U: f64 = $u;
             const TINY: f64 = $tiny;

@@ -25,7 +25,7 @@ use crate::{
         mode::Access,
         symbol::Symbol,
     },
-    kernel::for_each_tuple,
+    params::for_each_tuple,
 };
 
 /// How a checked launch is carried out.

@@ -1,0 +1,291 @@
+//! Which kernel is taken, of an H200 and others.
+
+use gpu::registry::{self, Family, Variant};
+use simt::Bf16;
+
+use super::*;
+
+fn variant(name: &str) -> Variant {
+    registry::find(name).and_then(|entry| entry.product.as_ref()).unwrap().variant
+}
+
+fn request(shape: [u64; 3], workspace_limit: u64) -> Request {
+    let [m, n, k] = shape;
+    Request { workspace_limit, ..Request::dense(Shape::new(m, n, k).unwrap()) }
+}
+
+fn of(name: &str, request: &Request) -> Candidate {
+    let kernel = scalar::find::<f32, f32>(name).unwrap();
+    candidate(kernel, &request.as_launched(), &Target::H200)
+}
+
+#[test]
+fn a_workspace_beyond_the_limit_is_refused_with_both_figures() {
+    let nn = |limit| of("tma_f32_128x128x32_nn", &request([4096, 4096, 4095], limit));
+    // A's rows have 4095 elements, B's 4096.
+    let needed = 4 * 4096 * 4096;
+    assert_eq!((nn(needed).workspace_bytes, nn(needed).ineligible), (needed, None));
+    let refused = nn(needed - 1).ineligible.unwrap();
+    assert_eq!(refused, Ineligible::Workspace { needed, limit: needed - 1 });
+    assert_eq!(refused.to_string(), "needs 67108864 bytes of workspace, and may take 67108863");
+    let named = |limit| {
+        let request = request([4096, 4096, 4095], limit);
+        choose::<f32>(&request, &Target::H200, Some("tma_f32_128x128x32_nn"))
+    };
+    assert_eq!(named(needed).unwrap().workspace_bytes, needed);
+    let error = named(0).unwrap_err().to_string();
+    let expected =
+        "kernel = tma_f32_128x128x32_nn: needs 67108864 bytes of workspace, and may take 0";
+    assert_eq!(error, expected);
+    assert_eq!(of("gemm_f32_128x128x8", &request([4096, 4096, 4095], 0)).workspace_bytes, 0);
+    // Both, in a batch; and one, where the other's rows are as they should be though its matrices are not: whole lines, of
+    // 32 elements.
+    let lines = |elements: u64| 4 * elements.next_multiple_of(32);
+    let both = Request { batch: 3, ..request([10, 7, 5], 1 << 20) };
+    assert_eq!(
+        of("tma_f32_64x64x64_nn", &both).workspace_bytes,
+        lines(3 * 10 * 8) + lines(3 * 5 * 8)
+    );
+    let beside = Request { aligned: [false, true], ..request([10, 8, 12], 1 << 20) };
+    assert_eq!(of("tma_f32_64x64x64_nn", &beside).workspace_bytes, lines(10 * 12));
+    // Columns side by side: it is launched as B^T A^T, and what was B is A.
+    let turned = Request { strides: [[1, 10], [1, 5], [1, 10]], ..request([10, 7, 5], 1 << 20) };
+    assert_eq!(of("tma_f32_64x64x64_nn", &turned).workspace_bytes, lines(7 * 8) + lines(5 * 12));
+}
+
+#[test]
+fn operands_are_put_before_a_kernel_as_it_reads_them() {
+    let (m, n, k) = (20, 12, 32);
+    let by_rows = [[k, 1], [n, 1], [n, 1]];
+    let by_cols = [[1, m], [1, k], [1, m]];
+    let request = |a: bool, b: bool, c: bool| {
+        let lies = |matrix: usize, by_rows_is: bool| {
+            if by_rows_is { by_rows[matrix] } else { by_cols[matrix] }
+        };
+        let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
+        Request::new(shape, [lies(0, a), lies(1, b), lies(2, c)])
+    };
+    let orientation = |name: &str, request: Request| {
+        let choice = choose::<f32>(&request, &Target::H200, Some(name)).ok()?;
+        let Orientation { exchanged, turned: [_, turned], .. } = choice.orientation;
+        Some((exchanged, turned, choice.workspace_bytes))
+    };
+    let [nn, tn] = ["tma_f32_64x64x64_nn", "tma_f32_64x64x64_tn"]
+        .map(|name| move |a, b, c| orientation(name, request(a, b, c)));
+    // A C of columns side by side is exchanged before, which the exchange here may undo.
+    assert_eq!(nn(true, true, true), Some((false, false, 0)));
+    assert_eq!(nn(true, true, false), Some((true, false, 0)));
+    assert_eq!(nn(false, false, true), Some((true, false, 0)));
+    assert_eq!(nn(false, false, false), Some((false, false, 0)));
+    // B, 12 x 32, is smaller than A, 20 x 32.
+    assert_eq!(nn(true, false, true), Some((false, true, 4 * 12 * 32)));
+    assert_eq!(nn(true, false, false), Some((true, true, 4 * 12 * 32)));
+    assert_eq!((nn(false, true, true), nn(false, true, false)), (None, None));
+    assert_eq!(tn(false, true, true), Some((false, false, 0)));
+    assert_eq!(tn(false, true, false), Some((false, false, 0)));
+    for (a, b) in [(true, true), (true, false), (false, false)] {
+        assert_eq!((tn(a, b, true), tn(a, b, false)), (None, None));
+    }
+    // A is as it should be, but for its rows, which are copied: they may as well be turned over.
+    let mut odd = request(true, false, true);
+    odd.strides[0][0] = 33;
+    assert_eq!(orientation("tma_f32_64x64x64_nn", odd), Some((true, true, 4 * 20 * 32)));
+    odd.strides[1][1] = 33;
+    let both = 4 * (20 * 32 + 12 * 32);
+    assert_eq!(orientation("tma_f32_64x64x64_nn", odd), Some((false, true, both)));
+    odd.workspace_limit = both - 1;
+    assert_eq!(orientation("tma_f32_64x64x64_nn", odd), None);
+    // A row alone lies along both sides; exchanged, it is copied to rows of one element.
+    let row = Shape::new(1, n as u64, k as u64).unwrap();
+    let one = Request::new(row, [[1, 1], [1, k], [n, 1]]);
+    assert_eq!(orientation("tma_f32_64x64x64_nn", one), Some((false, false, 4 * 32 * 4)));
+}
+
+#[test]
+fn on_an_h200_auto_takes_tensor_copies_where_there_is_enough_to_do() {
+    let auto = |shape, target: &Target| {
+        let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
+        let choice = choose::<f32>(&request, target, None).unwrap();
+        (choice.entry.name(), choice.split_k)
+    };
+    let ampere = Target { capability: (8, 0), ..Target::H200 };
+    for (shape, kernel, split_k) in [
+        ([4096, 4096, 4096], "tma_f32_128x128x32_nn", 1),
+        ([2048, 2048, 2048], "tma_f32_128x128x32_nn", 1),
+        ([1024, 1024, 1024], "tma_f32_64x64x64_nn", 1),
+        ([512, 512, 512], "tma_f32_64x64x64_nn", 2),
+        ([64, 64, 64], "tiled16", 1),
+    ] {
+        assert_eq!(auto(shape, &Target::H200), (kernel, split_k), "{shape:?}");
+        let (elsewhere, _) = auto(shape, &ampere);
+        assert_ne!(variant(elsewhere).family, Family::Tma, "{shape:?}: {elsewhere}");
+    }
+    // Few rows or columns: a tile that is as thin, and k split between as many as are worth it.
+    for (shape, kernel) in
+        [([16, 4096, 4096], "tma_f32_16x256x32_nn"), ([4096, 16, 4096], "tma_f32_256x16x32_nn")]
+    {
+        let (taken, split_k) = auto(shape, &Target::H200);
+        assert!(taken == kernel && split_k > 1, "{taken} by {split_k}");
+    }
+    assert_eq!(auto([1000, 700, 513], &Target::H200), ("tma_f32_72x80x8_ua4_nn", 1));
+    let cpu = Target::cpu(2);
+    assert_eq!(auto([32, 32, 32], &cpu).0, "gemm_f32_32x32x8");
+    assert_eq!(auto([1000, 700, 513], &cpu).0, "gemm_f32_128x128x8");
+}
+
+/// What was the fastest of all on an H200 (docs/measurements.md), or within a tenth of it.
+#[test]
+fn on_an_h200_auto_takes_the_tiles_of_tensor_cores_that_were_the_fastest() {
+    for (shape, tile, split_k) in [
+        ([512, 512, 512], "64x128x64", 1),
+        ([1024, 1024, 1024], "64x128x64", 1),
+        ([2048, 2048, 2048], "256x256x64_c2", 1),
+        ([4096, 4096, 4096], "256x256x64_c2", 1),
+        ([16, 4096, 4096], "64x16x64", 2),
+        ([64, 4096, 4096], "64x64x64_s12", 1),
+        ([128, 4096, 4096], "64x128x64", 1),
+        ([8192, 8192, 64], "256x256x64_c2", 1),
+        ([4096, 16, 4096], "64x16x64", 2),
+    ] {
+        let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
+        let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
+        // Exchanged, what lies as `nn` lies as `tt`.
+        let way = if (tile, shape[0]) == ("64x16x64", 16) { "tt" } else { "nn" };
+        let wanted = (format!("wgmma_bf16_{tile}_{way}"), split_k);
+        assert_eq!((choice.entry.name().to_owned(), choice.split_k), wanted, "{shape:?}");
+    }
+}
+
+/// As long as copies would take the longer part. Of a large product an A along k takes none, and B is copied.
+#[test]
+fn on_an_h200_small_operands_whose_rows_begin_anywhere_are_gathered() {
+    for (shape, kernel, copies) in [
+        ([1000, 700, 513], "wgmma_bf16_64x128x64_ldg_nn", false),
+        ([511, 509, 513], "wgmma_bf16_64x64x64_ldg_nn", false),
+        ([1000, 704, 512], "wgmma_bf16_64x128x64_nn", false),
+        ([4096, 4096, 4095], "wgmma_bf16_256x256x64_c2_ua16_nn", false),
+        ([4095, 4093, 4097], "wgmma_bf16_256x256x64_c2_ua16_nn", true),
+        // Of sixteen classes there would be 32 tiles one below the other, and of eight there are 24.
+        ([6143, 6141, 4097], "wgmma_bf16_256x256x64_c2_ua8_nn", true),
+        ([4096, 4093, 4096], "wgmma_bf16_256x256x64_c2_nn", true),
+    ] {
+        let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
+        let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
+        assert_eq!(choice.entry.name(), kernel, "{shape:?}");
+        assert_eq!(choice.workspace_bytes > 0, copies, "{shape:?}");
+    }
+}
+
+/// What one multiprocessor draws from the second-level cache limits small tiles, the more where rows begin within a line; and large
+/// ones may leave most of the last round idle.
+#[test]
+fn on_an_h200_tiles_are_as_large_as_what_is_drawn_wants() {
+    for (size, tile) in [
+        (1000, "128x128x64"),
+        (1200, "128x128x64"),
+        (1280, "128x128x64"),
+        (1400, "256x192x64_c2"),
+        (1536, "256x192x64_c2"),
+        (1800, "256x256x64_c2"),
+        (2000, "256x256x64_c2"),
+        (2304, "256x192x64_c2"),
+        (2400, "256x192x64_c2"),
+        (2560, "256x256x64_c2"),
+        (3000, "256x192x64_c2"),
+        (3072, "256x192x64_c2"),
+        (3328, "256x256x64_c2"),
+        (4000, "256x256x64_c2"),
+        (5000, "256x256x64_c2"),
+    ] {
+        let request = request([size; 3], DEFAULT_WORKSPACE_LIMIT);
+        let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
+        assert_eq!(choice.entry.name(), format!("wgmma_bf16_{tile}_nn"), "{size}");
+    }
+}
+
+/// Of many small products three blocks of few stages are ahead of one with many: on an H100 by 15 and 9 % of these of 64 x 64 x 64.
+#[test]
+fn on_hopper_batches_have_the_tiles_that_were_the_fastest() {
+    for batch in [1024, 4096] {
+        let request = Request { batch, ..request([64; 3], DEFAULT_WORKSPACE_LIMIT) };
+        let choice = choose_kernel::<Bf16, Bf16>(&request, &Target::H200, None).unwrap().1;
+        assert_eq!(choice.entry.name(), "wgmma_bf16_64x64x64_nn", "{batch}");
+    }
+}
+
+#[test]
+fn bf16_is_multiplied_on_tensor_cores_wherever_they_are() {
+    let auto = |shape, target: &Target| {
+        let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
+        choose::<Bf16>(&request, target, None).unwrap().entry.name()
+    };
+    // Hopper has faster ones than those of every device, whatever rows begin at.
+    for shape in [[4096; 3], [4096, 4096, 4095], [1000, 700, 513]] {
+        assert_eq!(variant(auto(shape, &Target::H200)).family, Family::Wgmma, "{shape:?}");
+    }
+    for capability in [(8, 0), (8, 6), (8, 9), (10, 0), (12, 0)] {
+        let target = Target { capability, ..Target::H200 };
+        for (shape, kernel) in [
+            ([4096; 3], "mma_bf16_128x128x32"),
+            ([256; 3], "mma_bf16_64x64x64"),
+            // Rows that begin anywhere are not copied in pieces.
+            ([4095, 4093, 4097], "mma_bf16_64x64x64"),
+        ] {
+            assert_eq!(auto(shape, &target), kernel, "{capability:?} {shape:?}");
+        }
+    }
+    assert_eq!(auto([64; 3], &Target::cpu(2)), "gemm_bf16_64x64x16");
+}
+
+#[test]
+fn tf32_is_multiplied_on_tensor_cores_wherever_they_are() {
+    let auto = |shape, compute, target: &Target| {
+        let request = Request { compute, ..request(shape, DEFAULT_WORKSPACE_LIMIT) };
+        choose::<f32>(&request, target, None).unwrap().entry.name()
+    };
+    for shape in [[4096; 3], [512; 3]] {
+        let name = auto(shape, Compute::Tf32, &Target::H200);
+        let Variant { family, scheme, .. } = variant(name);
+        assert_eq!((family, scheme), (Family::Wgmma, Scheme::Tf32), "{shape:?}: {name}");
+    }
+    // An A along k whose rows begin anywhere is not copied.
+    for (shape, kernel) in [
+        ([4096; 3], "wgmma_tf32_256x256x32_c2_nn"),
+        ([4095, 4093, 4097], "wgmma_tf32_256x256x32_c2_ua8_nn"),
+        ([4096, 4096, 4100], "wgmma_tf32_256x256x32_c2_nn"),
+        ([4100, 4100, 4100], "wgmma_tf32_256x256x32_c2_nn"),
+        ([3072, 3072, 3072], "wgmma_tf32_192x256x32_c2_nn"),
+        ([1000, 700, 513], "wgmma_tf32_128x64x32_ua8_nn"),
+    ] {
+        assert_eq!(auto(shape, Compute::Tf32, &Target::H200), kernel, "{shape:?}");
+    }
+    for capability in [(8, 0), (8, 6), (8, 9), (10, 0), (12, 0)] {
+        let target = Target { capability, ..Target::H200 };
+        for (shape, kernel) in [
+            ([4096; 3], "mma_tf32_128x128x32"),
+            ([512; 3], "mma_tf32_64x64x32"),
+            // Rows that begin anywhere are not copied in pieces.
+            ([4095, 4093, 4097], "mma_tf32_64x64x32"),
+        ] {
+            let name = auto(shape, Compute::Tf32, &target);
+            assert_eq!(name, kernel, "{capability:?} {shape:?}");
+            let native = auto(shape, Compute::Native, &target);
+            assert_ne!(variant(native).scheme, Scheme::Tf32, "{capability:?} {shape:?}: {native}");
+        }
+    }
+    assert_eq!(auto([512; 3], Compute::Tf32, &Target::cpu(2)), "gemm_f32_128x128x8");
+}
+
+#[test]
+fn k_is_split_among_as_many_blocks_as_find_room() {
+    let split = |name, shape| of(name, &request(shape, 1 << 20)).split_k;
+    // Where there is one tile, as far as a cluster goes.
+    assert_eq!(split("tma_f32_64x64x64_nn", [64, 64, 4096]), 8);
+    // Tiles of 128 x 128 elements split nothing.
+    assert_eq!(split("tma_f32_128x128x32_nn", [128, 128, 4096]), 1);
+    assert_eq!(split("gemm_f32_64x64x16", [64, 64, 4096]), 1);
+    let asked = Request { split_k: Some(3), ..request([4096, 4096, 4096], 0) };
+    assert_eq!(of("tma_f32_64x64x64_nn", &asked).split_k, 3);
+    assert_eq!(of("tma_f32_128x128x32_nn", &asked).split_k, 1);
+    assert_eq!(of("gemm_f32_128x128x8", &asked).ineligible, Some(Ineligible::Split));
+}
