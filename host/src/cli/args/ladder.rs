@@ -208,7 +208,7 @@ impl FromStr for Explained {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         if name == TOY.name() {
-            return Ok(Explained(&*TOY));
+            return Ok(Explained(&TOY));
         }
         match find(name, TOY.name())? {
             entry if is_lesson_or_general(entry) => Ok(Explained(entry)),
