@@ -310,7 +310,7 @@ macro_rules! arrays {
 arrays! { device checked }
 
 /// All of them, or what the first of them failed by.
-pub(crate) fn all<T, E, const COUNT: usize>(
+fn all<T, E, const COUNT: usize>(
     of: [std::result::Result<T, E>; COUNT],
 ) -> std::result::Result<[T; COUNT], E> {
     let all = of.into_iter().collect::<std::result::Result<Vec<_>, E>>()?;

@@ -1,5 +1,7 @@
 //! A name that there is not, and those that there are.
 
+use gpu::registry::{self, Variant};
+
 /// How many names a message has room for.
 const ROOM: usize = 24;
 
@@ -13,6 +15,19 @@ pub fn must_be_one_of(name: &str, known: &[&str]) -> String {
     match meant(name, known) {
         Some(meant) => format!("did you mean {meant}? It must be one of {all}"),
         None => format!("must be one of {all}"),
+    }
+}
+
+/// As [`must_be_one_of`], of kernels: of one that there is for something else, what it is for.
+pub fn must_be_a_kernel_of(name: &str, known: &[&str]) -> String {
+    match registry::find(name).map(|entry| &entry.product) {
+        None => must_be_one_of(name, known),
+        Some(None) => format!("is no product's kernel, {}", must_be_one_of("", known)),
+        Some(Some(product)) => {
+            let Variant { operands, c, .. } = product.variant;
+            let of_c = if c == operands { String::new() } else { format!(", C of {c}") };
+            format!("is for A and B of {operands}{of_c}, and {}", must_be_one_of("", known))
+        }
     }
 }
 
@@ -53,6 +68,17 @@ mod tests {
             of("gemm_f32_64x64"),
             "did you mean gemm_f32_64x64x16? It must be one of gemm_f32_32x32x8, gemm_f32_64x64x16"
         );
+        let of_kernels = |name| must_be_a_kernel_of(name, &["gemm_f32_32x32x8"]);
+        assert_eq!(
+            of_kernels("gemm_bf16_f32_64x64x16"),
+            "is for A and B of bf16, C of f32, and must be one of gemm_f32_32x32x8"
+        );
+        assert_eq!(
+            of_kernels("vec_add"),
+            "is no product's kernel, must be one of gemm_f32_32x32x8"
+        );
+        let slip = "did you mean gemm_f32_32x32x8? It must be one of gemm_f32_32x32x8";
+        assert_eq!(of_kernels("gemm_f32_32x32"), slip);
         assert_eq!(of("mine"), "must be one of gemm_f32_32x32x8, gemm_f32_64x64x16");
     }
 

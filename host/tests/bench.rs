@@ -208,7 +208,7 @@ fn nvidias_libraries_are_told_the_types() {
         host(&args),
         2,
         &[
-            "kernel = gemm_f32_64x64x16: did you mean gemm_bf16_64x64x16? It must be one of gemm_bf16_64x64x16",
+            "kernel = gemm_f32_64x64x16: is for A and B of f32, and must be one of gemm_bf16_64x64x16",
             "for bf16",
         ],
     );

@@ -103,7 +103,7 @@ fn a_product_runs_with_every_kernel_listed() {
             types.extend(["--out-type", "f32"]);
         }
         // Tensor cores take rows that begin at multiples of sixteen bytes.
-        let sizes = match contract.contains("tensor cores") {
+        let sizes = match contract.contains("Hopper's tensor cores") {
             true => ["--m", "100", "--n", "72", "--k", "48"],
             false => ["--m", "100", "--n", "70", "--k", "51"],
         };

@@ -285,13 +285,14 @@ fn kernels_that_may_not_run() {
             ),
             ("kernel = : must be one of", |o, c| o.run(Gemm::new().kernel("")?, c)),
             // There is one of that name, for something else, or for another type.
-            ("kernel = vec_add: must be one of", |o, c| o.run(Gemm::new().kernel("vec_add")?, c)),
+            ("kernel = vec_add: is no product's kernel, must be one of", |o, c| {
+                o.run(Gemm::new().kernel("vec_add")?, c)
+            }),
+            ("kernel = gemm_f64_64x64x16: is for A and B of f64, and must be one of", |o, c| {
+                o.run(Gemm::new().kernel("gemm_f64_64x64x16")?, c)
+            }),
             (
-                "kernel = gemm_f64_64x64x16: did you mean gemm_f32_64x64x16? It must be one of",
-                |o, c| o.run(Gemm::new().kernel("gemm_f64_64x64x16")?, c),
-            ),
-            (
-                "kernel = gemm_f32_64x64x16: did you mean gemm_f64_64x64x16? It must be one of gemm_f64",
+                "kernel = gemm_f32_64x64x16: is for A and B of f32, and must be one of gemm_f64",
                 |_, _| Gemm::<f64>::new().kernel("gemm_f32_64x64x16").map(|_| ()),
             ),
             ("kernel = tiled16: computes A B alone", |o, c| {

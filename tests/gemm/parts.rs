@@ -18,17 +18,21 @@ fn by_every_number_of_parts<T: Number>() -> usize {
         let mut bench = Bench::<T>::new(&device);
         for kernel in &designs {
             let [rows, cols, steps] = kernel.product.variant.tile.map(|size| size as usize);
-            // A whole tile, and a stage for each block, but for the last two's.
+            // A whole tile, and a stage for each block, but for the last two's; of more products than there are multiprocessors, else the
+            // blocks would have more shared memory than they declare.
             let [m, n, k] = [rows, cols, 6 * steps + 8];
+            let products = device.multiprocessors() as usize + 1;
             let data = Data::exact(k);
             let [a_by_columns, b_by_columns] = kernel.product.by_columns();
             let place = |size: (usize, usize), by_columns: bool| {
                 let order = if by_columns { Order::Columns } else { Order::Rows };
-                Place::padded(size, order, 0)
+                let one = Place::padded(size, order, 0);
+                one.batch(products, one.extent(size).next_multiple_of(8))
             };
             let a = Operand::draw((m, k), place((m, k), a_by_columns), data, 77);
             let b = Operand::draw((k, n), place((k, n), b_by_columns), data, 78);
-            let case = Case::plain(a, b, Place::dense((m, n), Order::Rows));
+            let c = Place::dense((m, n), Order::Rows);
+            let case = Case::plain(a, b, c.batch(products, m * n));
             let (want, name) = (Want::exact(&case), kernel.entry.name());
             let compute = if kernel.entry.is_tf32() { Compute::Tf32 } else { Compute::Native };
             for split in 1..=kernel.product.most_splits {

@@ -10,10 +10,12 @@
 //! | `pipelines` | mbarriers, copies of boxes, clusters |
 //! | `tensor_cores` | products of warpgroups, and what a checked launch finds wrong with them |
 //! | `mma` | products of warps, and copies of four, eight and sixteen bytes |
+//! | `bound` | arguments by name, of kernels that are known only when the program runs |
 //! | `constants` | constants of a kernel, which a launch sets |
 //! | `launches` | cancelling, launches side by side, parts of a grid |
 
 mod barriers;
+mod bound;
 mod constants;
 mod faults;
 mod indices;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    Declaration, Element, Kernel, LaunchConfig, Limits, Params, Slots,
+    Bf16, Declaration, Element, F16, Kernel, LaunchConfig, Limits, Params, Slots,
     check::{self, CheckableParams, Report},
     cpu::{self, Stop},
     device::BoxShape,
@@ -89,7 +89,8 @@ pub trait AnyKernel: Any + Sync + fmt::Debug {
     /// Are the elements of its parameter of that number rounded to tf32 as they are copied?
     fn rounds(&self, param: usize) -> bool;
 
-    /// The arguments as the driver is given them, in the order of the parameters.
+    /// The arguments as the driver is given them, in the order of the parameters. What the driver has made of a [`Map`] is in it
+    /// already: for a parameter that [rounds](Self::rounds) that must be of tf32.
     ///
     /// # Errors
     /// A sentence that names what is wrong with an argument or the launch.
@@ -133,13 +134,46 @@ pub trait AnyCheckedKernel: AnyKernel {
 }
 
 /// The tuple of a kernel's parameters.
-fn params<P: Params>(declaration: &Declaration, arguments: &[Bound]) -> Result<P, String> {
+fn params<P: Params>(
+    declaration: &Declaration,
+    config: &LaunchConfig,
+    arguments: &[Bound],
+) -> Result<P, String> {
+    halves_agree(declaration, config, arguments)?;
     P::from_bound(arguments).map_err(|number| match declaration.params.get(number) {
         Some(param) => format!("{}: the kernel's parameter is {}", param.name, param.ty),
         None => {
             format!("{} arguments: the kernel takes {}", arguments.len(), declaration.params.len())
         }
     })
+}
+
+/// Are the arguments for a [`Half`](crate::Half) of the kind that the kernel's constant says?
+fn halves_agree(
+    declaration: &Declaration,
+    config: &LaunchConfig,
+    arguments: &[Bound],
+) -> Result<(), String> {
+    let Some(is_f16) = declaration.resolve(&config.constants)?.is_f16() else { return Ok(()) };
+    let said = if is_f16 { "f16" } else { "bf16" };
+    for (param, argument) in declaration.params.iter().zip(arguments) {
+        let of = match argument {
+            Bound::Value(_) => None,
+            Bound::Elements(elements) => Some(elements.of),
+            Bound::Maps(maps) => maps.first().map(|map| map.of),
+        };
+        let halves = [("bf16", TypeId::of::<Bf16>()), ("f16", TypeId::of::<F16>())];
+        let half = halves.iter().find(|(_, half)| Some(*half) == of);
+        if let Some((word, _)) = half
+            && *word != said
+        {
+            let name = param.name;
+            return Err(format!(
+                "{name} is of {word}, the constant half of {said}: the kernel takes one of both"
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl<P: Params> AnyKernel for Kernel<P> {
@@ -157,7 +191,7 @@ impl<P: Params> AnyKernel for Kernel<P> {
         limits: &Limits,
         arguments: &[Bound],
     ) -> Result<Slots, String> {
-        let params = params::<P>(&self.declaration, arguments)?;
+        let params = params::<P>(&self.declaration, config, arguments)?;
         self.check(config, limits, &params)?;
         Ok(params.slots())
     }
@@ -168,7 +202,7 @@ impl<P: Params> AnyKernel for Kernel<P> {
         arguments: &[Bound],
         options: &cpu::Options,
     ) -> Result<(), Stop> {
-        let params = params(&self.declaration, arguments).map_err(Stop::Config)?;
+        let params = params(&self.declaration, config, arguments).map_err(Stop::Config)?;
         // SAFETY: the caller's.
         unsafe { cpu::launch(self, config, params, options) }
     }
@@ -181,7 +215,7 @@ impl<P: CheckableParams> AnyCheckedKernel for Kernel<P> {
         arguments: &[Bound],
         options: &check::Options,
     ) -> Result<Report, Stop> {
-        let params = params(&self.declaration, arguments).map_err(Stop::Config)?;
+        let params = params(&self.declaration, config, arguments).map_err(Stop::Config)?;
         // SAFETY: the caller's.
         unsafe { check::launch(self, config, params, options) }
     }
@@ -232,11 +266,6 @@ impl dyn AnyCheckedKernel {
         let arguments = self.declaration().in_order(arguments).map_err(Stop::Config)?;
         // SAFETY: the caller's.
         unsafe { self.check(config, &arguments, options) }
-    }
-
-    /// It, if its parameters are these.
-    pub fn of_params<P: Params>(&self) -> Option<&Kernel<P>> {
-        (self as &dyn Any).downcast_ref()
     }
 }
 

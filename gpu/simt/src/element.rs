@@ -5,6 +5,7 @@
 /// # Safety
 /// 1. Every pattern of its bytes is a valid value, and it has no padding.
 /// 2. It is aligned to at most sixteen bytes.
+/// 3. What it [takes](Self::takes) for itself has its size, and is aligned as it is.
 pub unsafe trait Element: Copy + 'static {
     /// Do copies of boxes round it to tf32?
     #[doc(hidden)]
@@ -274,7 +275,7 @@ unsafe impl Element for Tf32 {
 
     #[cfg(not(target_arch = "nvptx64"))]
     fn takes(given: core::any::TypeId) -> bool {
-        given == core::any::TypeId::of::<f32>()
+        [core::any::TypeId::of::<f32>(), core::any::TypeId::of::<Self>()].contains(&given)
     }
 }
 

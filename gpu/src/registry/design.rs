@@ -175,8 +175,10 @@ impl Product {
         let access = match self.variant.access {
             Access::Dense | Access::Strided | Access::Tma => "",
             Access::Ldg => ", unaligned rows",
-            Access::UnalignedA(_) => ", unaligned rows of A",
+            Access::UnalignedA(classes) => &format!(", unaligned rows of A in {classes} classes"),
         };
+        let stages = self.variant.stages.map(|stages| format!(", {stages} stages"));
+        let stages = stages.unwrap_or_default();
         let layout = self.variant.layout.map(|layout| {
             let [a, b] = layout.k_major();
             let [a, b] = [if a { "K" } else { "M" }, if b { "K" } else { "N" }];
@@ -184,7 +186,7 @@ impl Product {
         });
         let layout = layout.unwrap_or_default();
         format!(
-            "{types}, on {cores}, {rows} x {cols}{narrow} tiles{cluster}{split}{access}{layout}"
+            "{types}, on {cores}, {rows} x {cols}{narrow} tiles{cluster}{stages}{split}{access}{layout}"
         )
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //!   wgmma_bf16_f32_256x256x64_c2_ua8_nn
-//!   |     |    |   |          |  |   layout of A and B, as BLAS has it; none where the kernel takes any
+//!   |     |    |   |          |  |   layout of A and B, as CBLAS has it; none where the kernel takes any
 //!   |     |    |   |          |  how A and B are loaded, where it is another way than the family's
-//!   |     |    |   |          CTAs of a cluster that share a tile, where these are several; stages (`_s12`) where another design
-//!   |     |    |   tile: m x n of C, and steps of k of a stage                            has as large a tile
+//!   |     |    |   |          blocks of a cluster that share a tile, where these are several; then stages (`_s12`), where another
+//!   |     |    |   |          design has as large a tile
+//!   |     |    |   tile: m x n of C, and steps of k of a stage
 //!   |     |    type of C, where it is another than that of A and B
 //!   |     type of A and B, or how f32 is multiplied (tf32, bf16x6, f16x3)
 //!   family
@@ -93,7 +94,8 @@ pub enum Access {
     UnalignedA(u32),
 }
 
-/// How A and B lie, as BLAS has it: N row by row, T column by column.
+/// How A and B lie, as CBLAS has it of row-major matrices: N is stored row by row, T column by column. An operand is K-major whose
+/// elements along k are neighbours in memory: an A row by row, a B column by column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// A K-major, B MN-major.
@@ -179,11 +181,6 @@ impl Access {
             Access::UnalignedA(classes) => classes as usize,
             _ => 1,
         }
-    }
-
-    /// Are there tensor maps?
-    pub fn is_by_tma(self) -> bool {
-        matches!(self, Access::Tma | Access::UnalignedA(_))
     }
 }
 

@@ -19,7 +19,7 @@ use host::{
     Compute, Device, Gemm as GeneralProduct, Shape,
     gemm::{Choice, Output, Request, Scalar, Target},
     gpu::registry::{Entry, KERNELS, Product, Type},
-    names::must_be_one_of,
+    names::must_be_a_kernel_of,
 };
 
 pub(crate) use self::{
@@ -34,7 +34,7 @@ pub(crate) use self::{
 
 /// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the result.
 ///
-/// C = A B, where A is m x k, B is k x n and C is m x n, all row-major, of float32 or bfloat16. The result goes to
+/// C = A B, where A is m x k, B is k x n and C is m x n, all row-major, of float32, bfloat16 or float16. The result goes to
 /// standard output; notes and progress go to standard error.
 #[derive(Debug, Parser)]
 #[command(
@@ -518,7 +518,7 @@ fn of_name(
 ) -> Result<&'static Entry, String> {
     entries.iter().copied().find(|entry| entry.name() == name).ok_or_else(|| {
         let names = entries.iter().map(|entry| entry.name()).collect::<Vec<_>>();
-        format!("{}, or {or_else}", must_be_one_of(name, &names))
+        format!("{}, or {or_else}", must_be_a_kernel_of(name, &names))
     })
 }
 

@@ -43,7 +43,7 @@ pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> 
             contract: product.map_or("another program".to_owned(), contract),
             layout: product.and_then(|product| product.variant.layout).map(Layout::name),
             tile: product.map(Product::tile),
-            block: declaration.block,
+            block: product.map(|product| product.block).or(declaration.block),
             shared_bytes: declaration.shared,
             barriers: declaration.barriers,
             idea: entry.rung.as_ref().map(|rung| rung.idea),
@@ -71,7 +71,7 @@ fn contract(product: &Product) -> String {
     };
     let by = match family {
         Family::Wgmma => " on Hopper's tensor cores",
-        Family::Mma => " on tensor cores",
+        Family::Mma => " on any GPU's tensor cores",
         Family::Tma => " by tensor copies",
         Family::Lesson(_) | Family::Gemm => "",
     };

@@ -7,7 +7,7 @@ use crate::{
     boxes::BoxElement,
     buffer::Pod,
     error::{Error, Result},
-    names::must_be_one_of,
+    names::must_be_a_kernel_of,
 };
 
 /// The type of a product's C and bias: f32, f64, [`Bf16`] or [`F16`].
@@ -105,7 +105,7 @@ scalars! {
 pub(super) fn find<T: Scalar<O>, O: Output>(name: &str) -> Result<Kernel> {
     T::kernels().find(|kernel| kernel.entry.name() == name).ok_or_else(|| {
         let names = T::kernels().map(|kernel| kernel.entry.name()).collect::<Vec<_>>();
-        let limit = format!("{} for {}", must_be_one_of(name, &names), T::NAME);
+        let limit = format!("{} for {}", must_be_a_kernel_of(name, &names), T::NAME);
         Error::argument("kernel", name, limit)
     })
 }
@@ -146,18 +146,23 @@ mod tests {
         assert_eq!(
             error,
             format!(
-                "kernel = {other}: did you mean gemm_f64_64x64x16? It must be one of gemm_f64_64x64x16 for f64"
+                "kernel = {other}: is for A and B of f32, and must be one of gemm_f64_64x64x16 for f64"
             )
         );
         assert_eq!(find::<Bf16, Bf16>("gemm_bf16_64x64x16").unwrap().product.tile(), [64, 64]);
         let error = find::<Bf16, f32>("tiled16").unwrap_err().to_string();
         assert!(
-            error.starts_with("kernel = tiled16: must be one of gemm_bf16_f32_64x64x16"),
+            error.starts_with(
+                "kernel = tiled16: is for A and B of f32, and must be one of gemm_bf16_f32_64x64x16"
+            ),
             "{error}"
         );
         assert!(error.ends_with(" for bf16 with C of f32"), "{error}");
         assert_eq!(find::<F16, f32>("gemm_f16_f32_64x64x16").unwrap().product.tile(), [64, 64]);
         let error = find::<F16, F16>("gemm_bf16_64x64x16").unwrap_err().to_string();
-        assert!(error.contains("t must be one of gemm_f16_64x64x16, mma_f16_64x64x64"), "{error}");
+        assert!(
+            error.contains("of bf16, and must be one of gemm_f16_64x64x16, mma_f16_64x64x64"),
+            "{error}"
+        );
     }
 }

@@ -147,18 +147,21 @@ impl Stream {
         let bound = bound
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(|unbound| unbound.into_error(declaration, config))?;
-        let slots = kernel.slots(config, &self.device.limits(), &bound).map_err(refuse)?;
-        crate::testing::launched();
         match &*self.device.0 {
             Kind::Cpu(cpu) => {
+                crate::testing::launched();
                 let options = cpu_options(cpu.workers, config);
                 // SAFETY: the caller's promises; the buffers are borrowed until this returns.
                 unsafe { kernel.launch(config, &bound, &options) }
                     .map_err(|stop| Error::from_stop(super::called(declaration, config), stop))
             }
-            // SAFETY: the caller's promises; the slots hold the values of the kernel's parameters.
             #[cfg(feature = "cuda")]
-            Kind::Cuda(gpu) => unsafe { self.begin(gpu, declaration, config, slots) },
+            Kind::Cuda(gpu) => {
+                let slots = kernel.slots(config, &self.device.limits(), &bound).map_err(refuse)?;
+                crate::testing::launched();
+                // SAFETY: the caller's promises; the slots hold the values of the kernel's parameters.
+                unsafe { self.begin(gpu, declaration, config, slots) }
+            }
         }
     }
 }

@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn a_kernel_that_needs_no_hopper_is_taken_from_what_is_for_every_device() {
         let target = |ptx: Ptx, kernel| ptx.with(kernel).target;
-        assert_eq!(target(SM_90A, "mma_bf16_64x64x64"), "sm_80");
+        assert_eq!(target(SM_90A, "mma_half_64x64x64"), "sm_80");
         assert_eq!(target(SM_80, "gemm_f32_64x64x16"), "sm_80");
         assert_eq!(target(SM_90A, "gemm_f32_64x64x16"), "sm_80");
         assert_eq!(target(SM_90A, "wgmma_half_64x64x64"), "sm_90a");

@@ -6,6 +6,7 @@ use gpu::problem::{COL_BIAS, GELU, NO_BIAS, Problem, ROW_BIAS};
 use simt::{
     AnyCheckedKernel, Bound, LaunchConfig, Named,
     check::{Memory, Options, Order},
+    cpu::Stop,
 };
 
 use crate::{
@@ -68,6 +69,7 @@ pub unsafe fn launch<'a>(
     // SAFETY: the caller's.
     let mut found = match unsafe { kernel.check_named(config, arguments, options) } {
         Ok(report) => report.findings.iter().map(|finding| finding.kind.name()).collect(),
+        Err(Stop::Config(what)) => panic!("{what}"),
         Err(_) => vec!["stop"],
     };
     found.sort_unstable();
