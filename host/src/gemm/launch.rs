@@ -364,11 +364,11 @@ pub(super) fn panels(
     };
     let tiles_down = move |rows: usize| product.tiles_down(rows);
     let most_products = match walkers {
-        // Tiles of all products are counted by 32 bits.
+        // Tiles of all products are counted by 32 bits. And what copies operands for them has a layer of blocks for each.
         Some(_) => {
             let across = shape.n().div_ceil(narrow.unwrap_or(tile[1]));
             let tiles = across.saturating_mul(tiles_down(shape.m()));
-            (limits.grid[0] as usize / tiles).max(1)
+            (limits.grid[0] as usize / tiles).clamp(1, limits.grid[2] as usize)
         }
         None => limits.grid[2] as usize / split_k as usize,
     };

@@ -88,3 +88,50 @@ fn blocks_of_columns_of_two_types() {
     assert_eq!([0, 8, 16, 24].map(|c| shares(0, c)), [true, true, true, false]);
     assert_eq!([4, 8, 20, 24].map(|a| shares(a, 24)), [false, true, true, true]);
 }
+
+/// Every launch of a plan, of copies too, is one that a device takes: of many products, of rows that begin anywhere, of few and of many
+/// rows and columns, on GPUs of each kind.
+#[test]
+fn every_launch_is_within_the_limits_of_a_grid() {
+    let limits = simt::cpu::LIMITS;
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = |most: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        1 + (random >> 11) % most
+    };
+    let (mut launched, mut copied) = (0, 0);
+    for capability in [(8, 0), (8, 9), (9, 0), (10, 0), (12, 0)] {
+        let target = Target { capability, ..Target::H200 };
+        for number in 0..400 {
+            let [most_m, most_n] = [[40, 40], [40, 9000], [9000, 40], [5000, 5000]][number % 4];
+            let shape = Shape::new(draw(most_m), draw(most_n), draw(300)).unwrap();
+            let batch = [1, 3, 65_535, 65_536, 200_001][draw(5) as usize - 1];
+            let aligned = [draw(2) == 1, draw(2) == 1];
+            let request = Request { batch, aligned, ..Request::dense(shape) };
+            let limit = Gemm::<Bf16>::new().workspace_limit(u64::MAX);
+            let (_, launches) = limit.plan(&request, &target, &limits).unwrap();
+            assert!(!launches.is_empty());
+            for Launch { kernel, config } in launches {
+                let what = format!("{kernel} {config:?}, {shape}, {batch} products, {target:?}");
+                for axis in 0..3 {
+                    let (blocks, threads) = (config.grid[axis], config.block[axis]);
+                    assert!((1..=limits.grid[axis]).contains(&blocks), "{what}");
+                    assert!((1..=limits.block[axis]).contains(&threads), "{what}");
+                    assert!(blocks.is_multiple_of(config.cluster[axis]), "{what}");
+                }
+                assert!(config.threads() <= limits.block_threads.into(), "{what}");
+                launched += 1;
+                copied += usize::from(kernel == "pack_rows_u16");
+            }
+        }
+    }
+    assert!(launched > 2000 && copied > 50, "{launched} {copied}");
+    // As many matrices as are copied at once, and one more.
+    let request = Request { batch: 65_536, ..Request::dense(Shape::new(7, 16, 31).unwrap()) };
+    let gemm = Gemm::<Bf16>::new().kernel("wgmma_bf16_64x64x64_nn").unwrap();
+    let (_, launches) = gemm.plan(&request, &Target::H200, &limits).unwrap();
+    let layers = launches.iter().filter(|one| one.kernel == "pack_rows_u16");
+    assert_eq!(layers.map(|one| one.config.grid[2]).collect::<Vec<_>>(), [65_535, 1]);
+}
