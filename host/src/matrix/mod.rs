@@ -105,7 +105,7 @@ impl<T: Pod> Matrix<T> {
     /// Those of kernels launched before.
     pub fn to_row_major(&self) -> Result<Vec<T>> {
         let stored = self.buffer.to_vec()?;
-        if self.is_dense_row_major() || self.cols == 0 {
+        if self.is_dense_row_major() {
             return Ok(stored);
         }
         let places = (0..self.rows).flat_map(|row| (0..self.cols).map(move |col| (row, col)));
@@ -200,6 +200,17 @@ mod tests {
             assert_eq!(matrix.to_row_major().unwrap(), values, "{layout:?} {leading}");
             let padding = matrix.buffer().to_vec().unwrap().into_iter().filter(|x| x.is_nan());
             assert_eq!(padding.count(), matrix.buffer().len() - 6, "{layout:?} {leading}");
+        }
+    }
+
+    #[test]
+    fn a_matrix_without_elements_gives_none() {
+        let device = Device::cpu();
+        for (rows, cols) in [(3, 0), (0, 3), (0, 0)] {
+            for layout in [Layout::RowMajor, Layout::ColMajor] {
+                let matrix = Matrix::<f32>::with_layout(&device, rows, cols, layout, 7).unwrap();
+                assert_eq!(matrix.to_row_major().unwrap(), [], "{rows} x {cols}, {layout:?}");
+            }
         }
     }
 
