@@ -52,7 +52,7 @@ pub struct Request {
     pub batch: usize,
     /// Do A, and B, and each of a batch's, begin at multiples of sixteen bytes?
     pub aligned: [bool; 2],
-    /// How many blocks are to split k between them, of a kernel that can; as many as the device has room for where it
+    /// How many blocks are to split k between them, of a kernel that can; as many as an H200 has room for where it
     /// says nothing.
     pub split_k: Option<u32>,
     /// How it is to be computed.
@@ -423,7 +423,7 @@ fn split_k(kernel: &Kernel, request: &Request, target: &Target) -> u32 {
         return 1;
     }
     let way = orientation(kernel, request);
-    let speed = speed(kernel.entry, target).unwrap_or(TENSOR);
+    let speed = kernel.entry.on_gpu.unwrap_or(TENSOR);
     tensor::split_k(kernel.product, way, request, target, &speed).0
 }
 

@@ -33,7 +33,7 @@
 //! Every kernel gives the same bits, on every device, in every run, but for four things: a zero's sign where a product
 //! underflowed (tiles are filled up with zeros, and -0 + 0 is 0); `rust_cuda_tiled16`, which is taken by name alone and
 //! rounds each product; the kernels `tma_..`, which may put a sum together of parts: warps or blocks that split k
-//! ([`Gemm::split_k`]) add up each its own, and the parts are added in order; and the kernels `wgmma_..` of bf16 and
+//! ([`Gemm::split_k`]; by default as many on every device) add up each its own, and the parts are added in order; and the kernels `wgmma_..` of bf16 and
 //! f16, whose tensor cores add 16 products and the sum before at a time, and cut off what is beyond 25 bits behind the
 //! greatest and beyond an f32, so that sums are a little too small (of tf32, where [`Compute::Tf32`] allows it, they add 8
 //! products of factors that were rounded to it; the kernels `mma_..`, on the tensor cores of other GPUs, add as many as
@@ -301,7 +301,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     }
 
     /// How many blocks split k between them, 1 to 8, of a kernel that can; others may not run then, but with 1. As many as
-    /// the device has room for where nothing else is said.
+    /// an H200 has room for where nothing else is said, on every device.
     ///
     /// Each adds up its own part of every sum, and the parts are added in order: the same bits in every run, but others
     /// than without.

@@ -306,8 +306,8 @@ pub(super) fn too_long(request: &Request) -> Option<usize> {
     [shape.m(), shape.n(), shape.k()].into_iter().find(|&size| size > MOST)
 }
 
-/// Blocks that split k between them: as many as were asked for, or as give the shortest time; and that time, in
-/// microseconds, of a kernel of which these speeds were measured.
+/// Blocks that split k between them: as many as were asked for, or as give the shortest time on an H200, so that the same product has
+/// the same bits on every device; and its time there, in microseconds, of a kernel of which these speeds were measured.
 pub(super) fn split_k(
     product: &Product,
     way: Orientation,
@@ -316,14 +316,18 @@ pub(super) fn split_k(
     speed: &Speed,
 ) -> (u32, f64) {
     let given = way.apply(request);
-    let blocks = match request.split_k.map(|blocks| blocks.clamp(1, product.most_splits)) {
-        Some(blocks) => blocks..=blocks,
-        None => 1..=product.most_splits,
+    let of = |blocks, target| time(product, way, &given, target, speed, blocks);
+    let blocks = match request.split_k {
+        Some(blocks) => blocks.clamp(1, product.most_splits),
+        None => {
+            let timed = (1..=product.most_splits).map(|blocks| (of(blocks, &Target::H200), blocks));
+            let shorter = |best: (f64, u32), timed: (f64, u32)| {
+                if timed.0 < best.0 { timed } else { best }
+            };
+            timed.fold((f64::INFINITY, 1), shorter).1
+        }
     };
-    let timed = blocks.map(|blocks| (blocks, time(product, way, &given, target, speed, blocks)));
-    let first = (1, f64::INFINITY);
-    let (blocks, time) =
-        timed.fold(first, |best, timed| if timed.1 < best.1 { timed } else { best });
+    let time = of(blocks, target);
     let copies = match product.variant.scheme {
         Scheme::F16x3 => sliced::cut_us::<F16>(way.workspace_bytes()),
         Scheme::Bf16x6 => sliced::cut_us::<Bf16>(way.workspace_bytes()),

@@ -289,3 +289,26 @@ fn k_is_split_among_as_many_blocks_as_find_room() {
     assert_eq!(of("tma_f32_128x128x32_nn", &asked).split_k, 1);
     assert_eq!(of("gemm_f32_128x128x8", &asked).ineligible, Some(Ineligible::Split));
 }
+
+/// How k is split decides on the bits of C: the request says it, and the kernel, and not the device.
+#[test]
+fn the_same_product_is_split_alike_on_every_device() {
+    let h100_pcie = Target { multiprocessors: 114, ..Target::H200 };
+    let mut splits = std::collections::BTreeSet::new();
+    for shape in [[64, 64, 4096], [512, 512, 512], [16, 4096, 4096], [1000, 704, 512]] {
+        let request = request(shape, DEFAULT_WORKSPACE_LIMIT);
+        for kernel in f32::kernels().filter(|kernel| kernel.product.most_splits > 1) {
+            let request = Request { compute: Compute::Tf32, ..request };
+            let split = |target: &Target| {
+                let name = Some(kernel.entry.name());
+                choose::<f32>(&request, target, name).map(|choice| choice.split_k).ok()
+            };
+            let of_h200 = split(&Target::H200);
+            for target in [Target::cpu(1), Target::cpu(28), h100_pcie] {
+                assert_eq!(split(&target), of_h200, "{} {shape:?} {target:?}", kernel.entry.name());
+            }
+            splits.extend(of_h200);
+        }
+    }
+    assert!(splits.len() > 2, "{splits:?}");
+}
