@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    Bf16, Declaration, Element, F16, Kernel, LaunchConfig, Limits, Params, Slots,
+    Declaration, Element, Half, Kernel, LaunchConfig, Limits, Params, Slots,
     check::{self, CheckableParams, Report},
     cpu::{self, Stop},
     device::BoxShape,
@@ -148,7 +148,7 @@ fn params<P: Params>(
     })
 }
 
-/// Are the arguments for a [`Half`](crate::Half) of the kind that the kernel's constant says?
+/// Are the arguments for a [`Half`] of the kind that the kernel's constant says?
 fn halves_agree(
     declaration: &Declaration,
     config: &LaunchConfig,
@@ -162,10 +162,8 @@ fn halves_agree(
             Bound::Elements(elements) => Some(elements.of),
             Bound::Maps(maps) => maps.first().map(|map| map.of),
         };
-        let halves = [("bf16", TypeId::of::<Bf16>()), ("f16", TypeId::of::<F16>())];
-        let half = halves.iter().find(|(_, half)| Some(*half) == of);
-        if let Some((word, _)) = half
-            && *word != said
+        if let Some(word) = of.and_then(Half::word)
+            && word != said
         {
             let name = param.name;
             return Err(format!(

@@ -40,8 +40,7 @@ unsafe impl Element for u16 {
 unsafe impl Element for Half {
     #[cfg(not(target_arch = "nvptx64"))]
     fn takes(given: core::any::TypeId) -> bool {
-        let is = core::any::TypeId::of::<Self>;
-        [is(), core::any::TypeId::of::<Bf16>(), core::any::TypeId::of::<F16>()].contains(&given)
+        given == core::any::TypeId::of::<Self>() || Half::word(given).is_some()
     }
 }
 
@@ -81,6 +80,17 @@ pub struct F16(u16);
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct Half(u16);
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Half {
+    /// What the constant `half` is for elements of that type; `None` where they are neither [`Bf16`]s nor [`F16`]s.
+    #[doc(hidden)]
+    pub fn word(of: core::any::TypeId) -> Option<&'static str> {
+        let words =
+            [(core::any::TypeId::of::<Bf16>(), "bf16"), (core::any::TypeId::of::<F16>(), "f16")];
+        words.into_iter().find(|(half, _)| *half == of).map(|(_, word)| word)
+    }
+}
 
 macro_rules! halves {
     ($($ty:ident: $to_instruction:expr, $from_instruction:literal, $from_two:literal, $software:ty;)*) => {$(

@@ -1,5 +1,7 @@
 //! Elements of 16 bits for kernels that take either kind: the constant that says which they are follows from the arguments.
 
+use std::any::TypeId;
+
 use simt::{
     Bf16, Constants, Declaration, F16, Half, Value,
     device::{In, Out, TensorMap},
@@ -13,7 +15,7 @@ use crate::{
 
 /// What a kernel may take for [`Half`]s: the constant that says which they are follows from it.
 macro_rules! taken_for_halves {
-    ($half:ident $word:literal: $($param:ident <- $ty:ty, |$argument:ident, $stream:ident, $name:ident| $bound:expr;)*) => {$(
+    ($half:ident: $($param:ident <- $ty:ty, |$argument:ident, $stream:ident, $name:ident| $bound:expr;)*) => {$(
         impl Argument<$param<Half>> for $ty {
             fn bind(self, $stream: &Stream, $name: &str) -> Result<$param<Half>, Unbound> {
                 let $argument = self;
@@ -21,13 +23,13 @@ macro_rules! taken_for_halves {
             }
 
             fn half(&self) -> Option<&'static str> {
-                Some($word)
+                Half::word(TypeId::of::<$half>())
             }
         }
     )*};
-    ($($half:ident $word:literal)*) => {$(
+    ($($half:ident)*) => {$(
         taken_for_halves! {
-            $half $word:
+            $half:
             In <- BufferView<'_, $half>, |view, stream, name| {
                 check_device(stream.device(), view.device(), name)?;
                 // SAFETY: as for a view of the elements themselves, whose bits, aligned alike, are a `Half`'s.
@@ -48,7 +50,7 @@ macro_rules! taken_for_halves {
     )*};
 }
 
-taken_for_halves! { Bf16 "bf16" F16 "f16" }
+taken_for_halves! { Bf16 F16 }
 
 /// The constants of a launch, with `half` as its arguments have it, of each what [`Argument::half`] says.
 pub(super) fn with_half(

@@ -3,7 +3,7 @@
 use std::any::TypeId;
 
 use gpu::problem::{Matrices, Problem};
-use simt::{AnyKernel, Bf16, Bound, Elements, F16, LaunchConfig};
+use simt::{AnyKernel, Bound, Elements, Half, LaunchConfig};
 
 use super::{Stream, Unbound, check_device, cpu_options, refused, with_half};
 use crate::{
@@ -24,7 +24,7 @@ pub(crate) trait Named {
     ) -> std::result::Result<Bound<'_>, Unbound>;
 
     /// What the kernel's constant `half` is for it; `None` where it is of no elements that a kernel takes for
-    /// [`Half`](simt::Half)s.
+    /// [`Half`]s.
     fn half(&self) -> Option<&'static str> {
         None
     }
@@ -42,13 +42,6 @@ macro_rules! values {
 
 values! { u32 u64 Problem Matrices }
 
-/// What the constant `half` is of such elements.
-fn half_of<T: 'static>() -> Option<&'static str> {
-    let of = TypeId::of::<T>();
-    let halves = [(TypeId::of::<Bf16>(), "bf16"), (TypeId::of::<F16>(), "f16")];
-    halves.into_iter().find(|(half, _)| *half == of).map(|(_, name)| name)
-}
-
 impl<T: Pod> Named for BufferView<'_, T> {
     fn bound(
         &mut self,
@@ -63,7 +56,7 @@ impl<T: Pod> Named for BufferView<'_, T> {
     }
 
     fn half(&self) -> Option<&'static str> {
-        half_of::<T>()
+        Half::word(TypeId::of::<T>())
     }
 }
 
@@ -81,7 +74,7 @@ impl<T: Pod> Named for Written<'_, T> {
     }
 
     fn half(&self) -> Option<&'static str> {
-        half_of::<T>()
+        Half::word(TypeId::of::<T>())
     }
 }
 
@@ -96,7 +89,7 @@ impl<T: BoxElement> Named for Boxes<'_, T> {
     }
 
     fn half(&self) -> Option<&'static str> {
-        half_of::<T>()
+        Half::word(TypeId::of::<T>())
     }
 }
 
@@ -114,7 +107,7 @@ impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {
     }
 
     fn half(&self) -> Option<&'static str> {
-        half_of::<T>()
+        Half::word(TypeId::of::<T>())
     }
 }
 
