@@ -1,7 +1,7 @@
 //! Products of 16-bit numbers, and of f32 as tf32, on every GPU's tensor cores: right and clean in every order, for operands that
 //! lie either way and begin anywhere, of which nothing is read that does not belong to them.
 
-use std::num::NonZeroU32;
+use std::{collections::HashSet, num::NonZeroU32};
 
 use gpu::{
     kernels::gemm::stored::Stored,
@@ -28,20 +28,21 @@ struct Way(bool, usize, usize);
 /// m, n, k, products, A, B.
 type Case = (usize, usize, usize, usize, Way, Way);
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 13] = [
     // Whole tiles, sixteen bytes at a time, either way.
     (128, 192, 128, 1, Way(true, 0, 0), Way(false, 0, 0)),
     (128, 192, 64, 1, Way(false, 8, 8), Way(true, 0, 16)),
     // Eight and four bytes at a time.
-    (70, 100, 100, 1, Way(true, 4, 4), Way(false, 0, 2)),
-    (66, 68, 132, 2, Way(false, 2, 0), Way(true, 6, 0)),
+    (70, 100, 100, 1, Way(true, 4, 4), Way(true, 0, 2)),
+    (66, 68, 132, 2, Way(false, 2, 0), Way(false, 6, 0)),
     // Rows that end within sixteen and within eight bytes.
     (66, 100, 100, 1, Way(true, 0, 4), Way(false, 8, 4)),
-    (98, 35, 70, 1, Way(false, 0, 2), Way(true, 4, 2)),
+    (98, 35, 70, 1, Way(false, 0, 2), Way(false, 4, 2)),
     // Every other row late, or the first; either way.
     (65, 97, 129, 1, Way(true, 0, 0), Way(false, 0, 0)),
     (67, 99, 131, 1, Way(true, 3, 0), Way(false, 1, 0)),
     (67, 99, 131, 2, Way(false, 1, 0), Way(true, 0, 0)),
+    (65, 33, 35, 1, Way(true, 0, 0), Way(true, 1, 0)),
     // All rows late, or none.
     (64, 96, 64, 1, Way(true, 1, 0), Way(false, 3, 0)),
     // One of everything; fewer steps than a stage has.
@@ -136,6 +137,7 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
     let mut turns = Turns::of(orders.len());
     for (entry, product) in kernels {
         let name = entry.name();
+        let mut checked = HashSet::new();
         for case @ (m, n, k, count, way_a, way_b) in CASES {
             let a = Operand::<T>::new([m, k], count, way_a, |i, row, p| integer(i, row, p, 1));
             let b = Operand::<T>::new([n, k], count, way_b, |i, col, p| integer(i, col, p, 2));
@@ -186,7 +188,9 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
             let [rows, cols] = product.tile();
             let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), count as u32];
             let dynamic_shared = entry.declaration().dynamic_shared.unwrap();
-            let config = LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, product.block) };
+            let constants = entry.constants_of(&problem);
+            let config = LaunchConfig::new(grid, product.block);
+            let config = LaunchConfig { dynamic_shared, constants, ..config };
             let is_right = |c: &[C], by: &str| {
                 let differs = |at: &usize| c[*at].widened() != expected[*at].widened();
                 if let Some(at) = (0..c.len()).find(differs) {
@@ -194,10 +198,15 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
                     panic!("{name}, {case:?}, {by}: {found}, not {expected}, at element {at}");
                 }
             };
-            let mut c = start.clone();
-            // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
-            unsafe { run(entry, &config, arguments(&problem, [&a, &b], write(&mut c), &bias)) };
-            is_right(&c, "fast");
+            // Whatever its constants say: these are how, and not what.
+            for constants in entry.specialisations() {
+                let mut c = start.clone();
+                let config = LaunchConfig { constants, ..config };
+                // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
+                unsafe { run(entry, &config, arguments(&problem, [&a, &b], write(&mut c), &bias)) };
+                is_right(&c, &format!("fast, {constants:?}"));
+            }
+            checked.insert(constants);
             for order in turns.next_case().into_iter().map(|order| orders[order]) {
                 let mut c = start.clone();
                 let mut options = check::Options::default();
@@ -213,6 +222,8 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
                 is_right(&c, &order.to_string());
             }
         }
+        let all = HashSet::from_iter(entry.specialisations());
+        assert_eq!(checked, all, "{name}: a specialisation is never checked");
     }
 }
 
@@ -318,7 +329,9 @@ fn tf32_launch(
     let [rows, cols] = product.tile();
     let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), 1];
     let dynamic_shared = entry.declaration().dynamic_shared.unwrap();
-    (problem, LaunchConfig { dynamic_shared, ..LaunchConfig::new(grid, product.block) })
+    let constants = entry.constants_of(&problem);
+    let config = LaunchConfig::new(grid, product.block);
+    (problem, LaunchConfig { dynamic_shared, constants, ..config })
 }
 
 fn run_tf32(kernel: Kernel, sizes: [usize; 3], a: &Operand<f32>, b: &Operand<f32>) -> Vec<f32> {

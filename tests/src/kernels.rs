@@ -2,7 +2,7 @@
 
 use gpu::registry::{self, Entry, KERNELS, Product, Variant};
 use simt::{
-    Bound, Element, Elements, LaunchConfig, Named,
+    Bound, Constants, Element, Elements, LaunchConfig, Named,
     check::{self, Report},
     cpu,
 };
@@ -43,6 +43,15 @@ pub unsafe fn write<T: Element>(elements: &mut [T]) -> Bound<'static> {
     Bound::Elements(unsafe { Elements::write(elements.as_mut_ptr(), elements.len()) })
 }
 
+/// With the entry's constants, where the launch says none.
+fn with_constants(entry: &Entry, config: &LaunchConfig) -> LaunchConfig {
+    let constants = match config.constants {
+        Constants::NONE => entry.constants,
+        said => said,
+    };
+    LaunchConfig { constants, ..*config }
+}
+
 /// Runs a kernel fast.
 ///
 /// # Panics
@@ -55,7 +64,7 @@ pub unsafe fn run<'a>(
     config: &LaunchConfig,
     arguments: impl IntoIterator<Item = Named<'a>>,
 ) {
-    let config = LaunchConfig { constants: entry.constants, ..*config };
+    let config = with_constants(entry, config);
     // SAFETY: the caller's.
     let done = unsafe { entry.kernel.launch_named(&config, arguments, &cpu::Options::default()) };
     done.unwrap_or_else(|stop| panic!("{}: {stop}", entry.name()));
@@ -74,7 +83,7 @@ pub unsafe fn watch<'a>(
     arguments: impl IntoIterator<Item = Named<'a>>,
     options: &check::Options,
 ) -> Report {
-    let config = LaunchConfig { constants: entry.constants, ..*config };
+    let config = with_constants(entry, config);
     let kernel = entry.checked.expect("a product");
     // SAFETY: the caller's.
     let report = unsafe { kernel.check_named(&config, arguments, options) };

@@ -31,21 +31,3 @@ floats! {
 pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
     T::fma(a, b, c)
 }
-
-/// [`fma`] that stays where it stands: the compiler keeps the order of all of them. On a GPU the order decides which
-/// registers an instruction finds in the operand cache, and how many values live at a time.
-#[inline(always)]
-pub fn fma_in_order(a: f32, b: f32, c: f32) -> f32 {
-    #[cfg(target_arch = "nvptx64")]
-    {
-        let sum;
-        // SAFETY: arithmetic. Not `pure`, for the sake of the order.
-        unsafe {
-            core::arch::asm!("fma.rn.f32 {}, {}, {}, {};", out(reg32) sum, in(reg32) a,
-                in(reg32) b, in(reg32) c, options(nomem, nostack, preserves_flags));
-        }
-        sum
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    a.mul_add(b, c)
-}

@@ -57,6 +57,7 @@
 
 mod element;
 mod float;
+mod in_order;
 mod macros;
 
 #[cfg(target_arch = "nvptx64")]

@@ -99,17 +99,19 @@ impl Design {
                 .into(),
             false => vec![(of_type(Type::F32), Constants::NONE)],
         };
-        if !declares("a_mn_major") {
+        // Where strides may be any, the layouts are the launch's (`Entry::constants_of`).
+        if !declares("a_mn_major") || of_types[0].0.access == Access::Strided {
             return of_types;
         }
-        let with_layout = |(variant, constants): (Variant, Constants)| {
+        let of_layouts = |(variant, constants): (Variant, Constants)| {
             Layout::ALL.map(|layout| {
-                let [a, b] = layout.k_major().map(|is_k_major| u32::from(!is_k_major));
-                let constants = constants.with("a_mn_major", a).with("b_mn_major", b);
-                (Variant { layout: Some(layout), ..variant }, constants)
+                (
+                    Variant { layout: Some(layout), ..variant },
+                    with_layout(constants, layout.k_major()),
+                )
             })
         };
-        of_types.into_iter().flat_map(with_layout).collect()
+        of_types.into_iter().flat_map(of_layouts).collect()
     }
 
     fn product(&self, variant: Variant, most_splits: u32, narrow: Option<u32>) -> Product {
@@ -132,6 +134,12 @@ impl Design {
             split,
         }
     }
+}
+
+/// The constants that say whether A, and B, are K-major.
+pub(super) fn with_layout(constants: Constants, k_major: [bool; 2]) -> Constants {
+    let [a, b] = k_major.map(|is_k_major| u32::from(!is_k_major));
+    constants.with("a_mn_major", a).with("b_mn_major", b)
 }
 
 fn lesson(name: &'static str, [rows, cols]: [u32; 2]) -> Variant {

@@ -3,9 +3,10 @@
 use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
-    design::Speed,
-    variant::{Access, Family, Scheme, Type, Variant},
+    design::{Speed, with_layout},
+    variant::{Access, Family, Layout, Scheme, Type, Variant},
 };
+use crate::problem::Problem;
 
 /// A kernel and what it is for. Only the registry makes them, so that whoever runs one knows that it keeps its
 /// contract.
@@ -25,7 +26,7 @@ pub struct Entry {
     pub kernel: &'static dyn AnyKernel,
     /// The same source, compiled for [`simt::check::launch`]; none of a program with parameters of its own.
     pub checked: Option<&'static dyn AnyCheckedKernel>,
-    /// What the kernel's constants are.
+    /// What the kernel's constants are, but for those that [a launch's operands](Self::constants_of) decide.
     pub constants: Constants,
     /// The product that it computes; none of another program, whose launch names the kernel.
     pub product: Option<Product>,
@@ -40,6 +41,32 @@ impl Entry {
     /// What the kernel says of itself.
     pub fn declaration(&self) -> &'static Declaration {
         self.kernel.declaration()
+    }
+
+    /// What the kernel's constants are for operands of these strides. A kernel of [any strides](Access::Strided) that has constants for
+    /// its layouts takes K-major operands, and MN-major ones, by instructions for them. (The product is the same whatever they say.)
+    pub fn constants_of(&self, problem: &Problem) -> Constants {
+        // A's, and B's, stride of the outer side and of k; where neither is 1, it is as if k's were.
+        let k_major = [problem.a, [problem.b[1], problem.b[0]]]
+            .map(|[of_outer, of_k]| of_k == 1 || of_outer != 1);
+        match self.has_layouts_of_launch() {
+            true => with_layout(self.constants, k_major),
+            false => self.constants,
+        }
+    }
+
+    /// Every value of [`constants_of`](Self::constants_of): the kernels that the driver's compiler is given.
+    pub fn specialisations(&self) -> Vec<Constants> {
+        match self.has_layouts_of_launch() {
+            true => Layout::ALL.map(|of| with_layout(self.constants, of.k_major())).into(),
+            false => vec![self.constants],
+        }
+    }
+
+    fn has_layouts_of_launch(&self) -> bool {
+        let mut constants = self.declaration().constants.iter();
+        let is_general = self.product.as_ref().is_some_and(Product::is_general);
+        is_general && constants.any(|constant| constant.name == "a_mn_major")
     }
 
     /// Do A, and B, lie column by column where its product's kernel takes them as they are? Else row by row, as C does.

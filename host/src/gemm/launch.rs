@@ -6,7 +6,7 @@ use gpu::{
     kernels::gemm_sliced::widths::wide_across,
     problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS},
 };
-use simt::{LaunchConfig, Limits};
+use simt::{Constants, LaunchConfig, Limits};
 
 use super::{
     Activation, Batch, BatchMut, Bias, Choice, Gemm, Output, Request, Scalar, Target,
@@ -409,7 +409,8 @@ pub(super) fn panels(
                 false => declared,
             };
             let cluster = [walkers.unwrap_or(1), 1, split_k];
-            let constants = entry.constants;
+            // As the operands have it, which are not known here (`Entry::constants_of`).
+            let constants = Constants::NONE;
             let config = LaunchConfig { grid, block, dynamic_shared, cluster, constants };
             Panel { first_row, rows, first_product, products, wide, config }
         })
@@ -481,6 +482,7 @@ fn launch<T: Scalar<O>, O: Output>(
         let Panel { first_row: row, rows, first_product: first, products, wide, config } = panel;
         let (m, wide) = (rows as u32, wide as u64);
         let problem = Problem { m, products: products as u32, wide, ..problem };
+        let config = LaunchConfig { constants: kernel.entry.constants_of(&problem), ..config };
         // Of an A that nobody reads there may be no element.
         let a = rest(a.elements, first * a.step + row * a.strides[0])?;
         let b = rest(b.elements, first * b.step)?;

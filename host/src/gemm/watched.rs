@@ -103,6 +103,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Output>(
             ..Problem::default()
         };
         let Kernel { entry, product } = work.kernel;
+        let config = LaunchConfig { constants: entry.constants_of(&problem), ..config };
         // SAFETY: of C the kernel writes the elements that the problem speaks of, from the panel's first on; it is borrowed mutably.
         // A and B are borrowed, or copies.
         let (c, no_bias) = unsafe {

@@ -6,7 +6,11 @@ use super::device::{mma::*, *};
 /// of B.
 #[inline(always)]
 #[track_caller]
-fn product<T: Loaded, const A: bool, const B: bool>(a: In<T>, b: In<T>, c: &mut Out<f32>) {
+fn product<T: Loaded<Factor = T> + Factor, const A: bool, const B: bool>(
+    a: In<T>,
+    b: In<T>,
+    c: &mut Out<f32>,
+) {
     let mut tiles = shared![T; 2, 512];
     let lane = thread::lane_id() as usize;
     for (number, matrix) in [a, b].iter().enumerate() {
@@ -26,8 +30,8 @@ fn product<T: Loaded, const A: bool, const B: bool>(a: In<T>, b: In<T>, c: &mut 
         };
         number * 512 + at
     };
-    let a = [0, 16].map(|first| tiles.load_fragment::<A>(row(A, 0, first)));
-    let b = [0, 16].map(|first| tiles.load_fragment::<B>(row(B, 1, first)));
+    let a = [0, 16].map(|first| tiles.load_fragment_either(row(A, 0, first), A));
+    let b = [0, 16].map(|first| tiles.load_fragment_either(row(B, 1, first), B));
     let mut sums = Accumulators::<2, 2>::zeroed();
     sums.multiply_add(&a, &b);
     sums.multiply_add(&a, &b);
@@ -82,7 +86,7 @@ fn product_of_f32<const A: bool, const B: bool>(a: In<f32>, b: In<f32>, c: &mut 
     let fragment = |across: bool, number: usize, first: usize| match across {
         false => {
             let row = (first + lane % 16) * 8 + lane / 16 * 4;
-            tiles.load_fragment::<false>(number * 256 + row)
+            tiles.load_fragment(number * 256 + row)
         }
         true => {
             let place = |outer: usize, k: usize| number * 256 + k * 32 + first + outer;
@@ -138,7 +142,7 @@ pub fn a_lane_less(mut c: Out<f32>) {
     }
     thread::sync_threads();
     if lane != 5 {
-        let a = [tile.load_fragment::<false>(lane * 8)];
+        let a = [tile.load_fragment(lane * 8)];
         let mut sums = Accumulators::<1, 1>::zeroed();
         sums.multiply_add(&a, &a);
         sums.for_each_pair_of::<0>(|_, _, [first, _]| c[lane] = first);

@@ -51,7 +51,10 @@ fn kernel<T: Number>(name: &str, case: &Case<T>) -> (&'static Entry, LaunchConfi
     let entry = kernel.entry;
     let dynamic_shared = entry.declaration().dynamic_shared.unwrap_or(0);
     let config = LaunchConfig::new(grid, kernel.product.block);
-    (entry, LaunchConfig { dynamic_shared, constants: entry.constants, ..config })
+    (
+        entry,
+        LaunchConfig { dynamic_shared, constants: entry.constants_of(&problem(case)), ..config },
+    )
 }
 
 /// The parameters of a general product.

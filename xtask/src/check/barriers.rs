@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{Kernel, line};
 use crate::{
-    listing::ptx::{branch_target, is_arithmetic},
+    listing::ptx::{branch_target, is_arithmetic, table_targets},
     ptx::{Function, Statement},
 };
 
@@ -160,11 +160,15 @@ impl Flow {
                     vec![block_of(target.unwrap_or(body.len()))]
                 }
                 Some("brx") => {
-                    function.labels.iter().map(|label| block_of(label.statement)).collect()
+                    let targets = table_targets(function, last, &body[last]);
+                    // A table that cannot be read may lead anywhere.
+                    let all = || function.labels.iter().map(|label| label.statement).collect();
+                    targets.unwrap_or_else(|_| all()).into_iter().map(block_of).collect()
                 }
-                Some("ret" | "exit") => vec![blocks],
-                // What stops all is no way that meets others.
-                Some("trap") => vec![],
+                Some("ret") => vec![blocks],
+                // What stops all is no way that meets others, nor is what no thread comes to: LLVM ends it by `exit`, such as a table's
+                // bounds where the cases are all that there are. (A kernel that returns does it by `ret`.)
+                Some("trap" | "exit") => vec![],
                 _ => vec![block + 1],
             };
             if !body[last].predicate.is_empty() {
@@ -229,6 +233,8 @@ mod tests {
             "@!%p1 bra $M; st.shared.b32 [%r2], %r1; bra.uni $L;\n$M: bar.sync 0;\n$L:",
             "@%p1 ret; bar.sync 0;",
             "@%p1 bra $L; @%p5 bra $L; bar.sync 0;\n$L:",
+            // A table that leads behind it.
+            "$T: .branchtargets $L, $M; brx.idx %r9, $T; $L: bar.sync 0;\n$M:",
             // A loop's end.
             "{ $L: bar.sync 0; add.s32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, %r9; @%p2 bra $L; }",
         ] {
@@ -264,8 +270,11 @@ mod tests {
             // A branch that has nothing to do with it, and one that stops all.
             "@%p5 bra $L; bar.sync 0;\n$L:",
             "@%p1 bra $L; trap;\n$L: bar.sync 0;",
+            "@%p1 bra $L; exit;\n$L: bar.sync 0;",
             // A loop around a branch: the next round is not in its arms.
             "$M: bar.sync 0; @%p1 bra $L; st.shared.b32 [%r2], %r1;\n$L: @%p5 bra $M;",
+            // A table that leads past no barrier.
+            "$T: .branchtargets $L, $M; brx.idx %r9, $T; $L: st.shared.b32 [%r2], %r1;\n$M: bar.sync 0;",
             // What memory has is not followed.
             "ld.shared.b32 %r7, [%r9]; setp.ne.b32 %p2, %r7, 0; @%p2 bra $L; bar.sync 0;\n$L:",
         ] {

@@ -43,12 +43,29 @@ pub(crate) fn branch_target(
         return Ok(None);
     }
     let name = statement.text.split(' ').nth(1).unwrap_or_default();
+    labelled(kernel, index, name).map(Some)
+}
+
+/// The statements that the branch at `index` by a table (`brx.idx %r1, $table`) may lead to.
+pub(crate) fn table_targets(
+    kernel: &Function,
+    index: usize,
+    statement: &Statement,
+) -> Result<Vec<usize>> {
+    let (_, table) = statement.text.rsplit_once(", ").unwrap_or_default();
+    let at = labelled(kernel, index, table)?;
+    let targets = kernel.body.get(at).and_then(|of| of.text.strip_prefix(".branchtargets "));
+    let targets = targets.with_context(|| format!("`{table}` is no list of labels"))?;
+    targets.split(',').map(|name| labelled(kernel, at, name.trim())).collect()
+}
+
+/// The statement behind the label that the one at `index` calls so.
+fn labelled(kernel: &Function, index: usize, name: &str) -> Result<usize> {
     let labels = kernel.labels.iter().filter(|label| label.name == name);
     // The innermost braces that have it hide others of the same name.
     let visible = labels.filter(|label| label.scope.contains(&index));
     let label = visible.min_by_key(|label| label.scope.len());
-    let label = label.with_context(|| format!("there is no label `{name}` to branch to"))?;
-    Ok(Some(label.statement))
+    Ok(label.with_context(|| format!("there is no label `{name}` to branch to"))?.statement)
 }
 
 /// What an instruction is for.

@@ -6,9 +6,9 @@ use super::{check::Watched, device};
 
 pub use super::device::{
     ClusterPipeline, Consumer, Float, Mbarrier, Mbarriers, NamedBarrier, NamedBarriers, Pipeline,
-    Producer, Scope, bulk, cluster, cluster_pipeline, fence_proxy_async, fence_proxy_async_global,
-    grid, kernel, mbarrier, mbarriers, mma, named_barriers, pipeline, shared_array, thread, warp,
-    warpgroup,
+    Producer, Scope, add_in_order, bulk, cluster, cluster_pipeline, fence_proxy_async,
+    fence_proxy_async_global, grid, kernel, mbarrier, mbarriers, mma, named_barriers, pipeline,
+    shared_array, thread, warp, warpgroup,
 };
 pub use crate::{
     Bf16, Element, F16, Half, Tf32, checked_constant as constant,

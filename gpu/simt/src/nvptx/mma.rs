@@ -1,9 +1,10 @@
 //! Tensor cores of one warp: `mma.sync`, whose operands and sums are in registers. Compute capability 8.0 and later.
 //!
 //! ```text
-//!   tile.load_fragment::<TRANSPOSED>(row)    16 outer elements by 32 bytes of k from shared memory (`ldmatrix`)
-//!   Fragment::rounded(elements)              the same of f32 that a lane has loaded by itself
-//!   sums.multiply_add(&a, &b)                adds the products of fragments of A and of B (`mma.m16n8k16`, of tf32 `.m16n8k8`)
+//!   tile.load_fragment(row)                       16 outer elements by 32 bytes of k from shared memory (`ldmatrix`)
+//!   tile.load_fragment_either(row, transposed)    the same, or of matrices that are transposed on their way (`ldmatrix.trans`)
+//!   Fragment::rounded(elements)                   the same of f32 that a lane has loaded by itself
+//!   sums.multiply_add(&a, &b)                     adds the products of fragments of A and of B (`mma.m16n8k16`, of tf32 `.m16n8k8`)
 //! ```
 //!
 //! A fragment is of an operand's *outer* side, rows of A or columns of B, by 16 steps of k of numbers of 16 bits. It comes as
@@ -12,7 +13,7 @@
 //! ```text
 //!                 rows of the matrices lie                    first two      last two      of each two
 //!   plain         along k, one for each outer element         k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
-//!   TRANSPOSED    along the outer side, one for each step     k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
+//!   transposed    along the outer side, one for each step     k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
 //! ```
 //!
 //! **Of f32** it is by 8 steps of k, and what is multiplied is each element rounded to tf32, to the nearest. In the sixteen bytes of
@@ -41,26 +42,17 @@ pub struct Fragment<T> {
 }
 
 impl<T: Factor> Fragment<T> {
-    /// From the shared address of this lane's row, of elements that are stored as `S`.
+    /// From the shared address of this lane's row.
     #[inline(always)]
-    pub(super) fn load<S: Loaded<Factor = T>, const TRANSPOSED: bool>(row: u32) -> Self {
-        const { assert!(size_of::<S>() == 2 || !TRANSPOSED, "what is transposed has two bytes") };
+    pub(super) fn load(row: u32) -> Self {
         let (a, b, c, d): (u32, u32, u32, u32);
         // SAFETY: inside an array and aligned, and all lanes come here, as the kernel promises.
         unsafe {
-            if TRANSPOSED {
-                asm!(
-                    "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{{}, {}, {}, {}}}, [{}];",
-                    out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) row,
-                    options(nostack, preserves_flags, readonly),
-                );
-            } else {
-                asm!(
-                    "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{}, {}, {}, {}}}, [{}];",
-                    out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) row,
-                    options(nostack, preserves_flags, readonly),
-                );
-            }
+            asm!(
+                "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{}, {}, {}, {}}}, [{}];",
+                out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) row,
+                options(nostack, preserves_flags, readonly),
+            );
         }
         let words = [a, b, c, d];
         match T::NUMBERS {
@@ -69,6 +61,25 @@ impl<T: Factor> Fragment<T> {
             }
             Numbers::Bf16 | Numbers::F16 | Numbers::Half => Fragment { words, of: PhantomData },
         }
+    }
+
+    /// From the shared address of this lane's row, of matrices that are transposed or not. Of two instructions the driver's compiler
+    /// keeps one, where a constant of the kernel says which.
+    #[inline(always)]
+    pub(super) fn load_either(row: u32, transposed: bool) -> Self {
+        let (a, b, c, d): (u32, u32, u32, u32);
+        // SAFETY: inside an array and aligned, and all lanes come here with the same choice, as the kernel promises.
+        unsafe {
+            asm!(
+                "{{ .reg .pred transposed; setp.ne.u32 transposed, {choice}, 0;",
+                "@transposed ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{{a}, {b}, {c}, {d}}}, [{row}];",
+                "@!transposed ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{{a}, {b}, {c}, {d}}}, [{row}]; }}",
+                a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d,
+                row = in(reg32) row, choice = in(reg32) u32::from(transposed),
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        Fragment { words: [a, b, c, d], of: PhantomData }
     }
 }
 

@@ -29,8 +29,10 @@ mod wgmma;
 pub use crate::{
     Bf16, Element, F16, Half, Tf32, constant, dynamic_shared,
     element::{from_words, to_words},
-    float::{Float, fma, fma_in_order},
-    global, global_pointer, named_barriers, shared, shared_array,
+    float::{Float, fma},
+    global, global_pointer,
+    in_order::{add_in_order, fma_in_order},
+    named_barriers, shared, shared_array,
 };
 #[cfg(target_feature = "sm_90a")]
 pub use crate::{

@@ -12,8 +12,11 @@ use super::{
     mma::Fragment,
 };
 #[cfg(target_feature = "sm_90a")]
-use crate::operand::{Factor, Layout};
-use crate::{Atomic, Element, operand::Loaded};
+use crate::operand::Layout;
+use crate::{
+    Atomic, Element,
+    operand::{Factor, Loaded},
+};
 
 unsafe extern "C" {
     // device.ll
@@ -308,13 +311,25 @@ macro_rules! indexed {
             /// sixteen bytes: each lane names the element that a row begins with, at a multiple of sixteen bytes. All lanes come
             /// here. See [`mma`](super::mma), which has the order of the rows.
             #[inline(always)]
-            pub fn load_fragment<const TRANSPOSED: bool>(&self, index: usize) -> Fragment<T::Factor>
+            pub fn load_fragment(&self, index: usize) -> Fragment<T::Factor>
             where
                 T: Loaded,
             {
                 // SAFETY: inside the array and aligned, as the kernel promises.
                 let row = simt_shared_address(unsafe { self.0.add(index) }.cast());
-                Fragment::load::<T, TRANSPOSED>(row)
+                Fragment::load(row)
+            }
+
+            /// [`load_fragment`](Self::load_fragment) of elements of 16 bits, whose matrices are transposed on their way, or not. All
+            /// lanes choose alike.
+            #[inline(always)]
+            pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T>
+            where
+                T: Loaded<Factor = T> + Factor,
+            {
+                // SAFETY: as above.
+                let row = simt_shared_address(unsafe { self.0.add(index) }.cast());
+                Fragment::load_either(row, transposed)
             }
 
             /// Adds `value` to an element, so that no other thread's addition is lost, and gives what

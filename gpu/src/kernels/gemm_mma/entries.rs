@@ -10,17 +10,17 @@ use super::{super::device::*, THREADS, multiply, stage_len};
 use crate::problem::Problem;
 
 /// A kernel, of which a multiprocessor of an A100 or of Hopper has room for two blocks. Shared memory holds the stages, and then
-/// 32-bit sums on their way to C. Barriers: one for the first stage, one for each of the four ways in which A and B may lie, one
-/// before the sums.
+/// 32-bit sums on their way to C. Barriers: one for the first stage, one
+/// in the loop, one before the sums.
 macro_rules! entry {
     ($name:ident: Half -> $($rest:tt)*) => {
-        entry! { @ $name [constants(half = bf16 | f16)] Half -> $($rest)* }
+        entry! { @ $name [half = bf16 | f16] Half -> $($rest)* }
     };
     ($name:ident: f32 -> $($rest:tt)*) => {
         entry! { @ $name [] f32 -> $($rest)* }
     };
     (
-        @ $name:ident [$($constants:tt)*] $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
+        @ $name:ident [$($($constants:tt)+)?] $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
         $stages:tt stages of $depth:tt, rows $where:ident
     ) => {
         #[doc = concat!(
@@ -29,15 +29,16 @@ macro_rules! entry {
         #[kernel(
             block = (THREADS),
             dynamic_shared = $stages * stage_len::<$t>($rows, $cols, $depth, rows!($where)) * size_of::<$t>(),
-            barriers = 6,
+            barriers = 3,
             min_blocks = 2,
-            $($constants)*
+            constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0 $(, $($constants)+)?),
         )]
         pub fn $name(problem: Problem, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
             multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, { rows!($where) }>(
                 &problem,
                 (&a, &b),
                 (&mut c, &bias),
+                [a_mn_major == 0, b_mn_major == 0],
             );
         }
     };

@@ -11,9 +11,9 @@
 //!   memory, two to four: one in use, the others on their way by asynchronous copies ([`operand`]), as in
 //!   [`async_copy`](super::async_copy). As soon as a stage's last fragments are in registers its place is filled again,
 //!   before these are multiplied;
-//! * **an operand** may lie along k or across it, and its rows may begin anywhere. How it is copied is decided once, for the
-//!   whole block, by the same instructions either way it lies; the loop over the stages is there once for each way that two
-//!   operands lie, since fragments are read by another instruction (`ldmatrix.trans`) across k;
+//! * **an operand** is K-major or MN-major, as the kernel's constants `a_mn_major` and `b_mn_major` say, and its rows may begin
+//!   anywhere. The constants decide which instruction reads a fragment (`ldmatrix` or `ldmatrix.trans`) and which side copies go
+//!   along. An operand of any other strides is copied element by element, so that either value gives the right product;
 //! * **at the end** the sums go by way of shared memory, so that neighbours are written together ([`output`]).
 //!
 //! ```text
@@ -46,7 +46,7 @@ pub use entries::*;
 
 use self::{
     number::Number,
-    operand::{Operand, PANEL, Which, lies_along_k},
+    operand::{Operand, PANEL, Which},
 };
 use super::{
     device::{mma::Accumulators, *},
@@ -83,6 +83,7 @@ fn multiply<
     problem: &Problem,
     (a, b): (&In<T>, &In<T>),
     (c, bias): (&mut Out<C>, &In<C>),
+    k_major: [bool; 2],
 ) {
     const {
         assert!(ROWS == 2 * SIDE * M && COLS == 2 * SIDE * N, "two rows of two warps");
@@ -100,14 +101,9 @@ fn multiply<
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let of_warp = (warp % 2 * SIDE * M, warp / 2 * SIDE * N);
     let mut sums = Accumulators::<M, N>::zeroed();
-    let stages = Stages::<T, ROWS, COLS, STAGES, DEPTH, ANY>::start(problem, (a, b), first);
-    let (a, b) = (problem.a, problem.b);
-    match (lies_along_k(a[0], a[1]), lies_along_k(b[1], b[0])) {
-        (true, false) => stages.accumulate::<M, N, true, false>(problem.k, of_warp, &mut sums),
-        (true, true) => stages.accumulate::<M, N, true, true>(problem.k, of_warp, &mut sums),
-        (false, false) => stages.accumulate::<M, N, false, false>(problem.k, of_warp, &mut sums),
-        (false, true) => stages.accumulate::<M, N, false, true>(problem.k, of_warp, &mut sums),
-    }
+    let stages =
+        Stages::<T, ROWS, COLS, STAGES, DEPTH, ANY>::start(problem, (a, b), first, k_major);
+    stages.accumulate::<M, N>(problem.k, of_warp, &mut sums);
     // The sums take the place of the stages, to which nothing is on its way any more, and which everybody has read.
     copies::wait_group::<0>();
     thread::sync_threads();
@@ -152,9 +148,14 @@ impl<
     /// Begins to fill all stages, and waits for the first.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn start(problem: &Problem, (a, b): (&'a In<T>, &'a In<T>), first: (usize, usize)) -> Self {
-        let a = Operand::new(Which::A, a, problem, first.0);
-        let b = Operand::new(Which::B, b, problem, first.1);
+    fn start(
+        problem: &Problem,
+        (a, b): (&'a In<T>, &'a In<T>),
+        first: (usize, usize),
+        k_major: [bool; 2],
+    ) -> Self {
+        let a = Operand::new(Which::A, a, problem, first.0, k_major[0]);
+        let b = Operand::new(Which::B, b, problem, first.1, k_major[1]);
         let mut stages = Stages { tiles: dynamic_shared![T], a, b };
         let mut stage = 0;
         while stage < Self::END {
@@ -185,11 +186,10 @@ impl<
         thread::sync_threads();
     }
 
-    /// Adds all steps of k to the sums of the warp whose part of the tile begins at (row, col), of operands that lie this
-    /// way.
+    /// Adds all steps of k to the sums of the warp whose part of the tile begins at (row, col).
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn accumulate<const M: usize, const N: usize, const A_ALONG_K: bool, const B_ALONG_K: bool>(
+    fn accumulate<const M: usize, const N: usize>(
         mut self,
         k: u32,
         (row, col): (usize, usize),
@@ -199,35 +199,49 @@ impl<
         let (of_a, of_b) = (row * DEPTH, Self::OF_B + col * DEPTH);
         let mut now = 0;
         for _ in 0..k.div_ceil(DEPTH as u32) {
-            let mut step = 0;
-            while step < DEPTH {
-                let rows: [_; M] = core::array::from_fn(|i| {
-                    Operand::<T, ROWS, DEPTH, ANY>::fragment::<A_ALONG_K>(
-                        &self.tiles,
-                        now + of_a,
-                        i * SIDE,
-                        step,
-                    )
-                });
-                let cols: [_; N] = core::array::from_fn(|j| {
-                    Operand::<T, COLS, DEPTH, ANY>::fragment::<B_ALONG_K>(
-                        &self.tiles,
-                        now + of_b,
-                        j * SIDE,
-                        step,
-                    )
-                });
-                if step == DEPTH - T::STEP {
-                    let done = now;
-                    now = if now + Self::STAGE < Self::END { now + Self::STAGE } else { 0 };
-                    // With the next stage's copies this stage is in everybody's registers.
-                    self.wait(now, STAGES - 2);
-                    self.fill(done);
+            // Of f32 and 64 x 64 elements a warp, all steps side by side would have more in registers than there are.
+            if size_of::<T>() == 4 && M == 4 {
+                let mut step = 0;
+                while step < DEPTH {
+                    self.multiply::<M, N, false>(&mut now, (of_a, of_b), step, sums);
+                    self.multiply::<M, N, true>(&mut now, (of_a, of_b), step + T::STEP, sums);
+                    step += 2 * T::STEP * operand::one();
                 }
-                sums.multiply_add(&rows, &cols);
-                // Of f32 and 64 x 64 elements a warp, steps side by side would have more in registers than there are.
-                step += T::STEP * if size_of::<T>() == 2 || M < 4 { 1 } else { operand::one() };
+            } else {
+                // By hand: a loop around what depends on the constants, the compiler leaves as it is.
+                const { assert!(DEPTH == 2 * T::STEP || DEPTH == 4 * T::STEP) };
+                self.multiply::<M, N, true>(&mut now, (of_a, of_b), 0, sums);
+                self.multiply::<M, N, true>(&mut now, (of_a, of_b), T::STEP, sums);
+                if DEPTH == 4 * T::STEP {
+                    self.multiply::<M, N, true>(&mut now, (of_a, of_b), 2 * T::STEP, sums);
+                    self.multiply::<M, N, true>(&mut now, (of_a, of_b), 3 * T::STEP, sums);
+                }
             }
         }
+    }
+
+    /// Adds the products of a fragment's steps of k. With the last fragments of a stage the next one becomes the stage that is `now`,
+    /// and the one before it is filled again.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn multiply<const M: usize, const N: usize, const MAY_BE_LAST: bool>(
+        &mut self,
+        now: &mut usize,
+        (of_a, of_b): (usize, usize),
+        step: usize,
+        sums: &mut Accumulators<M, N>,
+    ) {
+        let rows: [_; M] =
+            core::array::from_fn(|i| self.a.fragment(&self.tiles, *now + of_a, i * SIDE, step));
+        let cols: [_; N] =
+            core::array::from_fn(|j| self.b.fragment(&self.tiles, *now + of_b, j * SIDE, step));
+        if MAY_BE_LAST && step == DEPTH - T::STEP {
+            let done = *now;
+            *now = if done + Self::STAGE < Self::END { done + Self::STAGE } else { 0 };
+            // With the next stage's copies this stage is in everybody's registers.
+            self.wait(*now, STAGES - 2);
+            self.fill(done);
+        }
+        sums.multiply_add(&rows, &cols);
     }
 }

@@ -55,13 +55,14 @@ pub trait Number: Stored<Real = f32> + Loaded {
         valid: bool,
     );
 
-    /// The fragment that begins so many outer elements and steps behind a panel's first, whose rows lie across k. The panel is
-    /// so many elements behind the first one.
-    fn across_k(
+    /// The fragment that begins so many outer elements and steps behind a panel's first, whose rows are K-major or MN-major. The
+    /// panel is so many elements behind the first one.
+    fn fragment(
         tiles: &DynamicShared<Self>,
         panel: (usize, usize),
         outer: usize,
         step: usize,
+        k_major: bool,
     ) -> Fragment<Self::Factor>;
 
     /// Moves a group by one element to the front, where `is_late`; the one at `next` follows. All lanes do it with theirs. (Of
@@ -103,13 +104,15 @@ impl Number for Half {
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn across_k(
+    fn fragment(
         tiles: &DynamicShared<Half>,
-        panel: (usize, usize),
+        (first, panel): (usize, usize),
         outer: usize,
         step: usize,
+        k_major: bool,
     ) -> Fragment<Half> {
-        transposed(tiles, panel, outer, step)
+        let place = first + panel + of_matrices::<Half>(outer, step, k_major);
+        tiles.load_fragment_either(place, !k_major)
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -131,33 +134,34 @@ impl Number for f32 {
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn across_k(
+    fn fragment(
         tiles: &DynamicShared<f32>,
-        panel: (usize, usize),
+        (first, panel): (usize, usize),
         outer: usize,
         step: usize,
+        k_major: bool,
     ) -> Fragment<Tf32> {
-        Fragment::rounded(by_word(tiles, panel, outer, step))
+        if k_major {
+            tiles.load_fragment(first + panel + of_matrices::<f32>(outer, step, true))
+        } else {
+            Fragment::rounded(by_word(tiles, (first, panel), outer, step))
+        }
     }
 }
 
-/// [`Number::across_k`] of numbers of 16 bits, which matrices of eight rows and columns are transposed of on their way.
+/// The place in a panel of the lane's row of a fragment's four matrices. The second and the fourth have the upper half of the outer
+/// side, the last two of k. A row has steps of k; of an MN-major operand, outer elements of a step.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-#[track_caller]
-fn transposed<T: Number>(
-    tiles: &DynamicShared<T>,
-    (first, panel): (usize, usize),
-    outer: usize,
-    step: usize,
-) -> Fragment<T::Factor> {
+fn of_matrices<T: Number>(outer: usize, step: usize, k_major: bool) -> usize {
     let lane = thread::lane_id() as usize;
-    // As along k, but the rows are steps.
     let (outer_half, k_half) = (lane / 8 % 2, lane / 16);
-    let row = step + k_half * T::PIECE + lane % 8;
-    tiles.load_fragment::<true>(first + panel + place::<T>(row, outer / T::PIECE + outer_half))
+    match k_major {
+        true => place::<T>(outer + outer_half * 8 + lane % 8, step / T::PIECE + k_half),
+        false => place::<T>(step + k_half * 8 + lane % 8, outer / T::PIECE + outer_half),
+    }
 }
 
-/// What a lane has of [`Number::across_k`] of f32: two outer elements, eight apart, of two steps, four apart.
+/// What a lane has of an MN-major fragment of f32: two outer elements, eight apart, of two steps, four apart.
 ///
 /// Of the first fragment's four the place is computed once a stage. Outer elements that are 8 or 16 further are in groups whose number
 /// has another bit, and steps that are four further exchange with an odd number: of the place one bit changes, which is one instruction

@@ -63,11 +63,6 @@ pub fn one() -> usize {
     thread::block_dim_x() as usize / THREADS
 }
 
-/// Do an operand's elements lie side by side along k? Of neither side's it is as if k's did.
-pub fn lies_along_k(of_outer: u64, of_k: u64) -> bool {
-    of_k == 1 || of_outer != 1
-}
-
 /// Which operand it is.
 pub enum Which {
     /// `m x k`.
@@ -99,7 +94,9 @@ pub struct Operand<'a, T, const OUTER: usize, const DEPTH: usize, const ANY: boo
     copies: Copies,
     /// Elements of a copy; two where it is element by element.
     width: usize,
-    along_k: bool,
+    k_major: bool,
+    /// Is all of the outer side there that a tile has, and copied sixteen bytes at a time?
+    whole: bool,
     /// The thread's first row of a panel, and its first element of that row.
     row: usize,
     at: usize,
@@ -124,24 +121,30 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     const OUTERS: usize = OUTER / PANEL;
     const DEPTHS: usize = DEPTH / PANEL;
 
-    /// For a block whose tile of C begins at `first` on the operand's outer side.
+    /// For a block whose tile of C begins at `first` on the operand's outer side. Where the operand is not as `k_major` says, it is
+    /// copied element by element.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    pub fn new(which: Which, matrix: &'a In<T>, problem: &Problem, first: usize) -> Self {
+    pub fn new(
+        which: Which,
+        matrix: &'a In<T>,
+        problem: &Problem,
+        first: usize,
+        k_major: bool,
+    ) -> Self {
         const { assert!(OUTER.is_multiple_of(PANEL) && DEPTH.is_multiple_of(PANEL)) };
         // The outer side's size, the strides along it and along k, and from one product to the next.
         let (size, [of_outer, of_k], batch) = match which {
             Which::A => (problem.m, problem.a, problem.batch[0]),
             Which::B => (problem.n, [problem.b[1], problem.b[0]], problem.batch[1]),
         };
-        let along_k = lies_along_k(of_outer, of_k);
         let (of_outer, of_k) = (of_outer as usize, of_k as usize);
         let from = thread::block_idx_z() as usize * batch as usize + first * of_outer;
-        let (pitch, between) = if along_k { (of_outer, of_k) } else { (of_k, of_outer) };
+        let (pitch, between) = if k_major { (of_outer, of_k) } else { (of_k, of_outer) };
         // Every row, and every tile, begins at a multiple of what divides both.
         let first_place = matrix.misalignment::<16>() + from;
         let places = first_place | pitch;
         // Rows that are all one begin where nothing may be before; one alone is like others.
-        let repeated = pitch == 0 && if along_k { size > 1 } else { problem.k > 1 };
+        let repeated = pitch == 0 && if k_major { size > 1 } else { problem.k > 1 };
         let (copies, width) = match () {
             _ if between != 1 || repeated => (Copies::One, 2),
             _ if places.is_multiple_of(T::PIECE) => (Copies::Sixteen, T::PIECE),
@@ -160,7 +163,8 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
             matrix,
             copies,
             width,
-            along_k,
+            k_major,
+            whole: copies == Copies::Sixteen && first + OUTER <= size as usize,
             row,
             at,
             late,
@@ -177,13 +181,13 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     /// Lines of panels, and panels in each: those side by side that the same rows go through.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn lines(&self) -> (usize, usize) {
-        if self.along_k { (Self::OUTERS, Self::DEPTHS) } else { (Self::DEPTHS, Self::OUTERS) }
+        if self.k_major { (Self::OUTERS, Self::DEPTHS) } else { (Self::DEPTHS, Self::OUTERS) }
     }
 
     /// Where a line's panel lies, from the tile's first element on.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn panel(&self, line: usize, number: usize) -> usize {
-        let (outer, k) = if self.along_k { (line, number) } else { (number, line) };
+        let (outer, k) = if self.k_major { (line, number) } else { (number, line) };
         (outer * Self::DEPTHS + k) * PANEL_LEN
     }
 
@@ -192,7 +196,7 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     fn inside(&self) -> (i32, i32) {
         // All that is asked is whether there are as many as a tile has, and one more.
         let steps = self.steps.min(2 * DEPTH as u32) as i32;
-        let (rows, len) = if self.along_k { (self.outer, steps) } else { (steps, self.outer) };
+        let (rows, len) = if self.k_major { (self.outer, steps) } else { (steps, self.outer) };
         // Past the last step nothing is late: there is nothing.
         let late = if len > 0 { self.late as i32 } else { 0 };
         (rows - self.row as i32, len + late - self.at as i32)
@@ -203,21 +207,56 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn begin_copies(&mut self, tiles: &mut DynamicShared<T>, tile: usize, ends: usize) {
-        match self.copies {
-            Copies::Sixteen => self.copy::<16>(tiles, tile),
-            Copies::Eight if ANY => self.copy::<8>(tiles, tile),
-            Copies::Four | Copies::Late if ANY => {
-                self.copy::<4>(tiles, tile);
-                self.copy_ends(tiles, ends);
+        // Most tiles are whole: then there is nothing to ask.
+        if self.whole && self.steps >= DEPTH as u32 {
+            self.copy_whole(tiles, tile);
+        } else {
+            match self.copies {
+                Copies::Sixteen => self.copy::<16>(tiles, tile),
+                Copies::Eight if ANY => self.copy::<8>(tiles, tile),
+                Copies::Four | Copies::Late if ANY => {
+                    self.copy::<4>(tiles, tile);
+                    self.copy_ends(tiles, ends);
+                }
+                _ => {}
             }
-            _ => {}
+            self.copy_elements(tiles, tile);
         }
-        self.copy_elements(tiles, tile);
         self.from = self.from.wrapping_add(Self::DEPTHS * self.to_k);
         self.steps = self.steps.saturating_sub(DEPTH as u32);
     }
 
-    /// Copies of so many bytes.
+    /// Copies of sixteen bytes, of a tile that is there. Each address is the one before it and a step: all of them in registers would be
+    /// too many.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn copy_whole(&self, tiles: &mut DynamicShared<T>, tile: usize) {
+        let rows_at_once = const { THREADS * T::PIECE / PANEL };
+        let to = tile + place::<T>(self.row, self.at / T::PIECE);
+        let mut of_outer = self.from;
+        for outer in 0..Self::OUTERS {
+            let mut of_panel = of_outer;
+            for k in 0..Self::DEPTHS {
+                let mut from = of_panel;
+                for row in (0..PANEL).step_by(rows_at_once) {
+                    let to = to ^ (T::exchange(row) * T::PIECE);
+                    let panel = (outer * Self::DEPTHS + k) * PANEL_LEN;
+                    T::copy::<16>(tiles, to + panel + row * PANEL, self.matrix, from, true);
+                    if row + rows_at_once < PANEL {
+                        from = add_in_order(from, rows_at_once * self.pitch);
+                    }
+                }
+                if k + 1 < Self::DEPTHS {
+                    of_panel = add_in_order(of_panel, self.to_k);
+                }
+            }
+            if outer + 1 < Self::OUTERS {
+                of_outer = add_in_order(of_outer, self.to_outer);
+            }
+        }
+    }
+
+    /// Copies of so many bytes, of what there is of a tile.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn copy<const BYTES: usize>(&self, tiles: &mut DynamicShared<T>, tile: usize) {
@@ -233,7 +272,7 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
         let mut panel = 0;
         while panel < Self::OUTERS * Self::DEPTHS {
             let (outer, k) = (panel / Self::DEPTHS, panel % Self::DEPTHS);
-            let (line, number) = if self.along_k { (outer, k) } else { (k, outer) };
+            let (line, number) = if self.k_major { (outer, k) } else { (k, outer) };
             let (rows, len) = (rows - (line * PANEL) as i32, len - (number * PANEL) as i32);
             // Else the rows' ends cut this piece.
             if len <= 0 || len >= width as i32 {
@@ -360,10 +399,11 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     }
 
     /// The fragment that begins so many outer elements and steps of k behind the first of a tile, or of its panel that begins
-    /// at that element. `ALONG_K` is what the operand does.
+    /// at that element.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    pub fn fragment<const ALONG_K: bool>(
+    pub fn fragment(
+        &self,
         tiles: &DynamicShared<T>,
         first: usize,
         outer: usize,
@@ -371,15 +411,6 @@ impl<'a, T: Number, const OUTER: usize, const DEPTH: usize, const ANY: bool>
     ) -> Fragment<T::Factor> {
         const { assert!(SIDE == 16 && T::STEP == 2 * T::PIECE, "two by two matrices of eight rows") };
         let panel = (outer / PANEL * Self::DEPTHS + step / PANEL) * PANEL_LEN;
-        let (outer, step) = (outer % PANEL, step % PANEL);
-        if ALONG_K {
-            let lane = thread::lane_id() as usize;
-            // Of the four matrices the second and the fourth have the upper half of the outer side, the last two of k.
-            let (outer_half, k_half) = (lane / 8 % 2, lane / 16);
-            let row = outer + outer_half * 8 + lane % 8;
-            tiles.load_fragment::<false>(first + panel + place::<T>(row, step / T::PIECE + k_half))
-        } else {
-            T::across_k(tiles, (first, panel), outer, step)
-        }
+        T::fragment(tiles, (first, panel), outer % PANEL, step % PANEL, self.k_major)
     }
 }

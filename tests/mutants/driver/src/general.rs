@@ -90,6 +90,9 @@ fn cases(tile: usize, on_tensor_cores: bool) -> Vec<Case> {
             Case { sizes: [9, 20, 330], a: strided([330, 1]), ..wide },
             Case { sizes: [tile, tile, 64], a: strided([65, 1]), ..unaligned },
             Case { sizes: [tile, tile + 1, 65], b: strided([tile + 1, 1]), ..unaligned },
+            // All of a tile but one step of k, and but one row and one column.
+            Case { a: strided([64, 1]), b: strided([64, 1]), ..Case::dense([64, 64, 63]) },
+            Case { a: strided([64, 1]), b: strided([64, 1]), ..Case::dense([63, 63, 64]) },
             one_row,
             Case { a: at(one_row.a, 1), b: strided([1, 40]), ..one_row },
         ]);
@@ -115,7 +118,7 @@ pub fn trials<T: Number, O: Number>(
         let grid = [n.div_ceil(cols), m.div_ceil(rows), case.count as u32];
         let config = LaunchConfig {
             dynamic_shared: entry.declaration().dynamic_shared.unwrap_or(0),
-            constants: entry.constants,
+            constants: entry.constants_of(&case.problem()),
             ..LaunchConfig::new(grid, product.block)
         };
         options.complete = a.is_dense() && b.is_dense();

@@ -124,6 +124,25 @@ impl Case {
         })
     }
 
+    /// What the kernel is told besides its matrices.
+    pub fn problem(&self) -> Problem {
+        let Case { sizes: [m, n, k], count, alpha, beta, bias, activation, .. } = *self;
+        let places = [self.a, self.b, self.c];
+        let strides = |which: usize, transposed: bool| {
+            let [row, col] = places[which].strides.map(|stride| stride as u64);
+            if transposed { [col, row] } else { [row, col] }
+        };
+        let mut problem = Problem::dense(m as u32, n as u32, k as u32);
+        (problem.products, problem.wide) = (count as u32, self.wide as u64);
+        (problem.alpha, problem.beta) = (alpha, beta);
+        (problem.bias, problem.activation) = (bias, activation);
+        problem.a = strides(0, !self.along_k[0]);
+        problem.b = strides(1, self.along_k[1]);
+        problem.c = strides(2, false);
+        problem.batch = places.map(|place| place.step as u64);
+        problem
+    }
+
     /// Launches, with memory for pointers in `options`, if at all, of A and B. The kernel is given these operands, and C; and the problem
     /// and the bias, or of a `lesson` the sizes.
     pub fn launch<O: Number>(
@@ -134,7 +153,7 @@ impl Case {
         operands: Vec<Named>,
         is_lesson: bool,
     ) -> Outcome {
-        let Case { sizes: [m, n, k], count, alpha, beta, bias, activation, .. } = *self;
+        let Case { sizes: [m, n, _], count, beta, bias, activation, .. } = *self;
         let mut c = Matrix::<O>::new([count, m, n], self.c);
         // With beta = 0 C is not to be read, and each element is to be written.
         if beta != 0.0 {
@@ -152,19 +171,7 @@ impl Case {
             4 if activation == GELU => 4096.0,
             _ => (at % 64) as f64 - 32.0,
         });
-        let places = [self.a, self.b, self.c];
-        let strides = |which: usize, transposed: bool| {
-            let [row, col] = places[which].strides.map(|stride| stride as u64);
-            if transposed { [col, row] } else { [row, col] }
-        };
-        let mut problem = Problem::dense(m as u32, n as u32, k as u32);
-        (problem.products, problem.wide) = (count as u32, self.wide as u64);
-        (problem.alpha, problem.beta) = (alpha, beta);
-        (problem.bias, problem.activation) = (bias, activation);
-        problem.a = strides(0, !self.along_k[0]);
-        problem.b = strides(1, self.along_k[1]);
-        problem.c = strides(2, false);
-        problem.batch = places.map(|place| place.step as u64);
+        let problem = self.problem();
         if !options.memory.is_empty() {
             options.memory.push(Memory::new(c.pointer(), c.len, false));
         }

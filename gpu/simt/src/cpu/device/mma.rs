@@ -1,9 +1,10 @@
 //! Tensor cores of one warp: `mma.sync`, whose operands and sums are in registers. Compute capability 8.0 and later.
 //!
 //! ```text
-//!   tile.load_fragment::<TRANSPOSED>(row)    16 outer elements by 32 bytes of k from shared memory (`ldmatrix`)
-//!   Fragment::rounded(elements)              the same of f32 that a lane has loaded by itself
-//!   sums.multiply_add(&a, &b)                adds the products of fragments of A and of B (`mma.m16n8k16`, of tf32 `.m16n8k8`)
+//!   tile.load_fragment(row)                       16 outer elements by 32 bytes of k from shared memory (`ldmatrix`)
+//!   tile.load_fragment_either(row, transposed)    the same, or of matrices that are transposed on their way (`ldmatrix.trans`)
+//!   Fragment::rounded(elements)                   the same of f32 that a lane has loaded by itself
+//!   sums.multiply_add(&a, &b)                     adds the products of fragments of A and of B (`mma.m16n8k16`, of tf32 `.m16n8k8`)
 //! ```
 //!
 //! A fragment is of an operand's *outer* side, rows of A or columns of B, by 16 steps of k of numbers of 16 bits. It comes as
@@ -12,7 +13,7 @@
 //! ```text
 //!                 rows of the matrices lie                    first two      last two      of each two
 //!   plain         along k, one for each outer element         k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
-//!   TRANSPOSED    along the outer side, one for each step     k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
+//!   transposed    along the outer side, one for each step     k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
 //! ```
 //!
 //! **Of f32** it is by 8 steps of k, and what is multiplied is each element rounded to tf32, to the nearest. In the sixteen bytes of
@@ -48,15 +49,15 @@ pub struct Fragment<T> {
 }
 
 impl<T: Factor> Fragment<T> {
-    /// From this lane's row, which the lanes hand to each other, of elements that are stored as `S`.
+    /// From this lane's row, which the lanes hand to each other, of matrices that are transposed or not: only where elements
+    /// have two bytes.
     #[track_caller]
-    pub(super) fn exchange<S: Loaded<Factor = T>, const TRANSPOSED: bool>(row: [u32; 4]) -> Self {
-        const { assert!(size_of::<S>() == 2 || !TRANSPOSED, "what is transposed has two bytes") };
+    pub(super) fn exchange(row: [u32; 4], transposed: bool) -> Self {
         let lane = block::linear_index() as usize % 32;
         let words = block::exchange("load_fragment", &row, Location::caller(), |rows| {
             std::array::from_fn(|matrix| {
                 let row = |number: usize| rows[8 * matrix + number];
-                if !TRANSPOSED {
+                if !transposed {
                     return row(lane / 4)[lane % 4];
                 }
                 // Two rows' elements of one column.

@@ -22,8 +22,10 @@ pub mod warpgroup;
 pub use crate::{
     Bf16, Element, F16, Half, Tf32, cluster_pipeline, constant, dynamic_shared,
     element::{from_words, to_words},
-    float::{Float, fma, fma_in_order},
-    global, global_pointer, mbarriers, named_barriers, pipeline,
+    float::{Float, fma},
+    global, global_pointer,
+    in_order::{add_in_order, fma_in_order},
+    mbarriers, named_barriers, pipeline,
     pipeline::{ClusterPipeline, Consumer, Pipeline, Producer, Scope},
     shared, shared_array,
 };

@@ -375,14 +375,26 @@ pub(crate) mod arrays {
                 /// of sixteen bytes: each lane names the element that a row begins with, at a multiple of sixteen bytes. All
                 /// lanes come here. See [`mma`](crate::device::mma), which has the order of the rows.
                 #[track_caller]
-                pub fn load_fragment<const TRANSPOSED: bool>(&self, index: usize) -> Fragment<T::Factor>
+                pub fn load_fragment(&self, index: usize) -> Fragment<T::Factor>
                 where
                     T: Loaded,
                 {
                     let count = const { 16 / size_of::<T>() };
                     // SAFETY: inside the array, which lives as long as the block.
                     let row = unsafe { *self.at(index, count, Access::Read).cast::<[u32; 4]>() };
-                    Fragment::exchange::<T, TRANSPOSED>(row)
+                    Fragment::exchange(row, false)
+                }
+
+                /// [`load_fragment`](Self::load_fragment) of elements of 16 bits, whose matrices are transposed on their way, or
+                /// not. All lanes choose alike.
+                #[track_caller]
+                pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T>
+                where
+                    T: Loaded<Factor = T> + Factor,
+                {
+                    // SAFETY: as above: eight elements are sixteen bytes.
+                    let row = unsafe { *self.at(index, 8, Access::Read).cast::<[u32; 4]>() };
+                    Fragment::exchange(row, transposed)
                 }
 
                 /// Adds `value` to an element, so that no other thread's addition is lost, and gives what
