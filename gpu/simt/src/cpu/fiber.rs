@@ -1,9 +1,9 @@
 //! Fibers: stacks of their own, on which the threads of a block run.
 
 use std::{
-    io,
     num::NonZeroUsize,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::Ordering,
 };
 
 use corosensei::{
@@ -13,12 +13,16 @@ use corosensei::{
 
 use super::{
     block::{BlockRun, Thread},
-    fault,
+    fault::{self, Stop},
+    pool::{self, MOST_WORKERS},
 };
 
 /// Address space of a stack. Only pages that are touched take memory; a panic needs about 32 KiB. A thread
 /// that needs more runs into the guard page below it, which ends the process.
 pub(super) const STACK_BYTES: usize = 256 * 1024;
+
+/// Fibers of a process at most. A stack is two mappings, and a Linux process has 65530 unless its administrator grants more.
+pub(super) const MOST_FIBERS: usize = MOST_WORKERS * 1024;
 
 /// Successive stacks start this many bytes apart within a page. All at the same offset, the hot frames of
 /// 256 fibers would share a few sets of the first-level cache (a third slower, measured).
@@ -70,9 +74,15 @@ pub(super) struct Fiber {
 }
 
 impl Fiber {
-    /// The `number`th fiber of a worker. Fails where the system has no memory for its stack.
-    pub(super) fn new(number: usize) -> io::Result<Self> {
-        let stack = DefaultStack::new(STACK_BYTES)?;
+    /// The `number`th fiber of a slot. Fails where the system has no memory for its stack, or no room for so many.
+    pub(super) fn new(number: usize) -> Result<Self, Stop> {
+        let fewer = |fibers| (fibers < MOST_FIBERS).then_some(fibers + 1);
+        let count = pool::fibers().fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+        count.map_err(|_| Stop::TooManyThreads(MOST_FIBERS))?;
+        let stack = DefaultStack::new(STACK_BYTES).map_err(|_| {
+            uncount();
+            Stop::OutOfMemory(STACK_BYTES as u64)
+        })?;
         let shift = ((number * COLOUR_BYTES) % 4096) & !63;
         let coroutine = Some(spawn(ColouredStack { stack, shift }));
         Ok(Fiber { coroutine, thread: std::ptr::null() })
@@ -104,8 +114,15 @@ impl Fiber {
     }
 }
 
+/// A fiber is no more. (One of the process that this one was forked from was never counted.)
+fn uncount() {
+    let one_less = |fibers: usize| Some(fibers.saturating_sub(1));
+    let _ = pool::fibers().fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+}
+
 impl Drop for Fiber {
     fn drop(&mut self) {
+        uncount();
         if let Some(coroutine) = self.coroutine.as_mut() {
             // SAFETY: as in `reset`. (Dropping a suspended coroutine would unwind it.)
             unsafe { coroutine.force_reset() };

@@ -1,7 +1,6 @@
 //! A launch: blocks handed out to the cores.
 
 use std::{
-    cell::RefCell,
     ops::Range,
     sync::{
         Mutex, PoisonError,
@@ -11,12 +10,13 @@ use std::{
 
 use super::{
     block::{SHARED_BYTES, in_kernel},
-    check::{Checker, Watch},
+    check::{MOST_SLOTS, Watch},
     fault::{Stop, watch_panics},
     order::Order,
-    symbol::Running,
+    pool::{self, MOST_WORKERS, workers},
+    slot::Job,
     words::Others,
-    worker::{Job, Worker},
+    worker::{Launch, work},
 };
 use crate::{Declaration, Kernel, LaunchConfig, Limits, Params, ThreadFn};
 
@@ -29,32 +29,21 @@ pub const LIMITS: Limits = Limits {
     cluster: 8,
 };
 
-/// Cores that a launch uses where [`Options::workers`] does not say.
-pub fn workers() -> usize {
-    rayon::current_num_threads().min(MOST_WORKERS)
-}
-
 /// How a launch is carried out. The result does not depend on it, bit for bit.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options<'a> {
-    /// How many cores at most; all of rayon's pool where `None`, but no more than 28.
+    /// How many workers at most, and no more than 28; [as many as there are cores](workers) where `None`.
     pub workers: Option<usize>,
+    /// How many clusters are begun before one has ended, at most, where they wait for words of each other: what a GPU has at once.
+    /// What an H200 has by threads and shared memory where `None`.
+    pub resident: Option<u64>,
     /// Run only these blocks, numbered x first, then y, then z; of a launch in clusters, these clusters.
     pub blocks: Option<Range<u64>>,
     /// Raised by another thread, it ends the launch at the next barrier or block.
     pub cancel: Option<&'a AtomicBool>,
     /// Counts the blocks that have ended, for whoever shows progress.
     pub done: Option<&'a AtomicU64>,
-}
-
-/// Cores at most. A worker keeps up to 1024 stacks of two mappings each, and a Linux process has 65530
-/// mappings unless its administrator grants more.
-const MOST_WORKERS: usize = 28;
-
-thread_local! {
-    /// Fibers and shared memory of this operating-system thread, kept from launch to launch.
-    static WORKER: RefCell<Worker> = RefCell::default();
 }
 
 /// Runs a kernel on the CPU and waits for its end.
@@ -129,78 +118,58 @@ pub(super) fn run_blocks(
         Some(range) => range.start..range.end.min(clusters.blocks()),
         None => 0..clusters.blocks(),
     };
-    let stop = AtomicBool::new(false);
     let cancelled = || options.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
-    let failed = || stop.load(Ordering::Relaxed);
-    let next = AtomicU64::new(blocks.start);
-    // The failure of the lowest block. Blocks are started in order and a started one is finished, so it
-    // does not depend on timing; but for those that wait for words of others, which are interrupted.
-    let failure: Mutex<Option<(u64, Stop)>> = Mutex::new(None);
     // A cluster's threads are one worker's: fewer workers, where they are more than a block can have.
     let threads = config.threads() * u64::from(cluster.iter().product::<u32>());
     let most = (MOST_WORKERS as u64 * 1024 / threads.max(1024)).max(1) as usize;
-    let workers = options.workers.unwrap_or(MOST_WORKERS).clamp(1, most);
+    let workers = options.workers.unwrap_or_else(workers).clamp(1, most);
     let workers =
         workers.min(usize::try_from(blocks.end.saturating_sub(blocks.start)).unwrap_or(workers));
-    let others = Others::new(workers.min(rayon::current_num_threads()));
-    let job = Job {
-        name: declaration.name,
-        declared_shared: declaration.shared,
-        config: LaunchConfig { cluster, constants, ..*config },
-        kernel,
-        cancelled: &cancelled,
-        failed: &failed,
-        others: &others,
-        order,
+    let position = |number| position(order.block(number, clusters.blocks()), &clusters);
+    let launch = Launch {
+        job: Job {
+            name: declaration.name,
+            declared_shared: declaration.shared,
+            config: LaunchConfig { cluster, constants, ..*config },
+            kernel,
+            cancelled: &cancelled,
+            order,
+        },
+        position: &position,
+        next: AtomicU64::new(blocks.start),
+        end: blocks.end,
+        done: options.done,
+        failed: AtomicBool::new(false),
+        failure: Mutex::new(None),
+        open: AtomicU64::new(0),
+        opened: AtomicU64::new(0),
+        most_open: options
+            .resident
+            .unwrap_or_else(|| resident(declaration, config))
+            .clamp(1, MOST_SLOTS / 2),
+        others: Others::default(),
+        watch,
     };
 
     assert!(!in_kernel(), "a kernel cannot launch a kernel");
-    let _running = Running::begin();
-    let work = |core: usize| {
-        WORKER.with_borrow_mut(|worker| {
-            let ready = worker.prepare(&job.config);
-            let checker = watch.map(|watch| Checker::new(watch, core));
-            while !stop.load(Ordering::Relaxed) {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= blocks.end {
-                    break;
-                }
-                let position = position(order.block(number, clusters.blocks()), &clusters);
-                let outcome = ready
-                    .clone()
-                    .and_then(|()| worker.run(&job, number, position, checker.as_ref()));
-                if let Some(done) = options.done {
-                    done.fetch_add(cluster.iter().product::<u32>().into(), Ordering::Relaxed);
-                }
-                if let Err(reason) = outcome {
-                    stop.store(true, Ordering::Relaxed);
-                    let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
-                    // One that ended because another went wrong says less than that one.
-                    let rank =
-                        |number, reason: &Stop| (matches!(reason, Stop::Interrupted), number);
-                    let new = rank(number, &reason);
-                    if failure.as_ref().is_none_or(|(lowest, old)| new < rank(*lowest, old)) {
-                        *failure = Some((number, reason));
-                    }
-                }
-            }
-            if let Some(checker) = checker {
-                checker.finish();
-            }
-            others.end();
-        })
-    };
-    // Always the same threads, the first of the pool: each keeps its fibers.
-    rayon::broadcast(|context| {
-        if context.index() < workers {
-            work(context.index());
-        }
-    });
+    let _running = pool::launches().begin();
+    pool::run(workers, &|_| work(&launch));
 
-    match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    match launch.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some((_, reason)) => Err(reason),
         None => Ok(()),
     }
+}
+
+/// Clusters of a launch that are on an H200 at once, as far as threads and shared memory have a say: what registers the kernel takes
+/// there is not known here.
+fn resident(declaration: &Declaration, config: &LaunchConfig) -> u64 {
+    const MULTIPROCESSORS: u64 = 132;
+    let shared = declaration.shared.unwrap_or(0) as u32 + config.dynamic_shared;
+    let block = occupancy::Block { threads: config.threads() as u32, registers: 0, shared };
+    let blocks = occupancy::occupancy(&occupancy::Multiprocessor::SM_90, &block).blocks;
+    let cluster = declaration.cluster.unwrap_or(config.cluster).iter().product::<u32>();
+    MULTIPROCESSORS * u64::from(blocks) / u64::from(cluster)
 }
 
 /// A block's index along x, y, z, or a cluster's.

@@ -11,7 +11,7 @@
 //! A thread's stack has 256 KiB: a kernel whose local arrays need more ends the process with a
 //! segmentation fault. (On a GPU such arrays would lie in local memory, which is slow.)
 //!
-//! At most 28 cores are used. A kernel must not call into rayon, whose threads these are.
+//! Blocks run on threads of their own ([`workers`]), which wait for nobody else's: a launch may be made anywhere, but in a kernel.
 //!
 //! What it does not find: a missing barrier, a race, threads of a block that wait at different barriers,
 //! and of unwritten memory only what NaN makes of the result. Fibers run in order, so a kernel with such an
@@ -33,6 +33,8 @@ mod mbarrier;
 pub mod mode;
 mod named_barrier;
 mod order;
+mod pool;
+mod slot;
 pub mod symbol;
 #[allow(dead_code, reason = "no kernel multiplies tf32 yet, and the other sums are for comparison")]
 mod tensor_core;
@@ -42,4 +44,5 @@ mod worker;
 
 pub(crate) use block::{constant, is_f16};
 pub use fault::{Fault, FaultKind, Stop};
-pub use launch::{LIMITS, Options, launch, workers};
+pub use launch::{LIMITS, Options, launch};
+pub use pool::workers;

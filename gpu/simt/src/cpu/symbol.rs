@@ -1,7 +1,7 @@
 //! Variables of kernels as the host sees them: CUDA's *symbols*.
 //!
-//! What copies a variable waits until no launch of the process runs, so neither sees half of what the other does.
-//! It must not be called from a task of rayon's: that may run inside a launch, and would wait for itself.
+//! What copies a variable waits until no launch of the process runs, so neither sees half of what the other does. Launches that
+//! come later wait for it.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +9,7 @@ use super::{
     block::in_kernel,
     device::variables::{Constant, Global, GlobalPointer},
     mode::Mode,
+    pool::launches,
 };
 use crate::Element;
 
@@ -76,9 +77,10 @@ unsafe impl<T: Element, const N: usize, M: Mode> Symbol for Constant<T, N, M> {
 /// Where the variable has another number of elements, and in a kernel.
 pub fn write<S: Symbol + ?Sized>(symbol: &S, values: &[S::Element]) {
     assert_eq!(values.len(), symbol.len(), "elements for {}", symbol.name());
-    let _no_launch = between_launches();
-    // SAFETY: as many elements, and no kernel runs.
-    unsafe { symbol.place().copy_from_nonoverlapping(values.as_ptr(), values.len()) }
+    launches().between(|| {
+        // SAFETY: as many elements, and no kernel runs.
+        unsafe { symbol.place().copy_from_nonoverlapping(values.as_ptr(), values.len()) }
+    });
 }
 
 /// Copies the CPU device's variable to `values`, between launches: it waits for those that run.
@@ -87,9 +89,10 @@ pub fn write<S: Symbol + ?Sized>(symbol: &S, values: &[S::Element]) {
 /// Where the variable has another number of elements, and in a kernel.
 pub fn read<S: Symbol + ?Sized>(symbol: &S, values: &mut [S::Element]) {
     assert_eq!(values.len(), symbol.len(), "elements of {}", symbol.name());
-    let _no_launch = between_launches();
-    // SAFETY: as in `write`.
-    unsafe { symbol.place().copy_to_nonoverlapping(values.as_mut_ptr(), values.len()) }
+    launches().between(|| {
+        // SAFETY: as in `write`.
+        unsafe { symbol.place().copy_to_nonoverlapping(values.as_mut_ptr(), values.len()) }
+    });
 }
 
 impl<T: Element, M: Mode> GlobalPointer<T, M> {
@@ -109,42 +112,63 @@ impl<T: Element, M: Mode> GlobalPointer<T, M> {
     /// # Panics
     /// In a kernel.
     pub fn point_to(&self, base: *mut T, len: usize) {
-        let _no_launch = between_launches();
-        // SAFETY: a static's own storage, and no kernel runs.
-        unsafe { *self.place() = (base, len) }
+        launches().between(|| {
+            // SAFETY: a static's own storage, and no kernel runs.
+            unsafe { *self.place() = (base, len) }
+        });
     }
 }
 
-/// How many launches run.
-static RUNNING: Mutex<usize> = Mutex::new(0);
-/// A launch has ended.
-static ENDED: Condvar = Condvar::new();
+/// Launches that run, and who copies a variable meanwhile.
+#[derive(Default)]
+pub(super) struct Launches {
+    state: Mutex<State>,
+    changed: Condvar,
+}
 
-/// A launch that runs. Launches do not wait for each other, nor for a host that waits for them: only while a
-/// variable is being copied.
-pub(super) struct Running(());
+#[derive(Default)]
+struct State {
+    running: usize,
+    /// Those who copy a variable, or wait for it. While there are any no launch begins, or they might wait for ever.
+    copying: usize,
+}
 
-impl Running {
-    pub(super) fn begin() -> Self {
-        *running() += 1;
-        Running(())
+impl Launches {
+    /// Begins a launch. Launches do not wait for each other: only while a variable is being copied.
+    pub(super) fn begin(&self) -> Running<'_> {
+        let copied = |state: &mut State| state.copying > 0;
+        let state = self.changed.wait_while(self.lock(), copied);
+        state.unwrap_or_else(PoisonError::into_inner).running += 1;
+        Running(self)
+    }
+
+    /// Calls `copy` between launches. A kernel cannot.
+    fn between<R>(&self, copy: impl FnOnce() -> R) -> R {
+        assert!(!in_kernel(), "a kernel accesses its variables itself, not as the host does");
+        let mut state = self.lock();
+        state.copying += 1;
+        let runs = |state: &mut State| state.running > 0;
+        let state = self.changed.wait_while(state, runs);
+        // One after the other, under the lock.
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let result = copy();
+        state.copying -= 1;
+        drop(state);
+        self.changed.notify_all();
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Running {
+/// A launch that runs.
+pub(super) struct Running<'a>(&'a Launches);
+
+impl Drop for Running<'_> {
     fn drop(&mut self) {
-        *running() -= 1;
-        ENDED.notify_all();
+        self.0.lock().running -= 1;
+        self.0.changed.notify_all();
     }
-}
-
-fn running() -> MutexGuard<'static, usize> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// While it is held no launch begins.
-fn between_launches() -> MutexGuard<'static, usize> {
-    assert!(!in_kernel(), "a kernel accesses its variables itself, not as the host does");
-    let running = running();
-    ENDED.wait_while(running, |running| *running > 0).unwrap_or_else(PoisonError::into_inner)
 }

@@ -50,8 +50,10 @@ pub(super) fn is_at_least(place: *mut u32, wanted: u32) -> bool {
 }
 
 /// Who runs the clusters of a launch: how many do something, and the words that the others wait for.
+#[derive(Default)]
 pub(super) struct Others(Mutex<State>);
 
+#[derive(Default)]
 struct State {
     busy: usize,
     /// Their addresses, and how much they are to be.
@@ -67,9 +69,9 @@ pub(super) enum Waited {
 }
 
 impl Others {
-    /// So many, who are about to begin.
-    pub(super) fn new(workers: usize) -> Self {
-        Others(Mutex::new(State { busy: workers, words: Vec::new() }))
+    /// One begins.
+    pub(super) fn begin(&self) {
+        self.lock().busy += 1;
     }
 
     /// One has no more to do.

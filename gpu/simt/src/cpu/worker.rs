@@ -1,667 +1,239 @@
-//! One cluster of blocks at a time, mostly one block: its threads are started, resumed and brought from wait to wait.
+//! One operating-system thread's part in a launch. It runs one cluster after the other; but while a cluster waits for a word that
+//! other blocks change, it runs others, up to as many as the launch has at once on a GPU. So blocks may wait for each other whatever
+//! the number of workers is.
 
-use std::{cell::Cell, collections::BTreeMap, ptr::null};
+use std::{
+    any::Any,
+    cell::RefCell,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use corosensei::{Coroutine, CoroutineResult, Yielder, stack::DefaultStack};
 
 use super::{
-    block::{
-        BlockRun, SHARED_BYTES, State, Thread, WARP, WarpKind, WarpOperation, current_pointer,
-        set_current, set_is_f16,
-    },
-    check::Checker,
-    cluster::{Begun, BoxCopy, ClusterRun, Wait},
-    fault::{Fault, FaultKind, Stop, last_panic, place_name},
-    fiber::{Event, Fiber, STACK_BYTES},
-    order::{BlockOrder, Order},
-    words::{Others, Waited},
+    block::set_is_f16,
+    check::{Checker, Watch},
+    fault::Stop,
+    fiber,
+    slot::{Job, Slot},
+    words::{Others, Waited, is_at_least},
 };
-use crate::LaunchConfig;
 
-/// What shared memory holds before a kernel writes it: NaN as f16, bf16, f32 and f64.
-const POISON: u8 = 0xff;
-
-/// Runs blocks on one operating-system thread. Its fibers and its shared memory are kept from launch to launch.
-#[derive(Default)]
-pub(super) struct Worker {
-    block: [u32; 3],
-    /// Of all blocks of a cluster, one block after another.
-    threads: Vec<Thread>,
-    warp_operations: Vec<Cell<WarpOperation>>,
-    /// By the threads' numbers.
-    waits: Vec<Cell<Wait>>,
-    fibers: Vec<Fiber>,
-    shared: Vec<Line>,
-    /// The fibers whose threads wait.
-    parked: Vec<usize>,
-    /// The order in which the block's threads are started.
-    order: Vec<u32>,
+/// A launch as its workers share it.
+pub(super) struct Launch<'a> {
+    pub(super) job: Job<'a>,
+    /// Where the `number`th cluster stands among the clusters.
+    pub(super) position: &'a (dyn Fn(u64) -> [u32; 3] + Sync),
+    /// The next cluster that nobody has begun, and where they end.
+    pub(super) next: AtomicU64,
+    pub(super) end: u64,
+    /// Counts the blocks that have ended.
+    pub(super) done: Option<&'a AtomicU64>,
+    /// Has one gone wrong?
+    pub(super) failed: AtomicBool,
+    /// The failure of the lowest cluster. Clusters are begun in order and one that has begun is ended, so it does not depend on timing;
+    /// but for those that wait for words of others, which are interrupted.
+    pub(super) failure: Mutex<Option<(u64, Stop)>>,
+    /// Slots that are open, those that were ever opened, and how many there may be at once.
+    pub(super) open: AtomicU64,
+    pub(super) opened: AtomicU64,
+    pub(super) most_open: u64,
+    pub(super) others: Others,
+    pub(super) watch: Option<&'a Watch<'a>>,
 }
 
-/// Shared memory is aligned as the tensor-copy engine wants it.
-#[derive(Clone, Copy)]
-#[repr(align(1024))]
-struct Line(#[allow(dead_code, reason = "only its address is used")] [u8; 1024]);
+/// Words that a cluster waits for: their addresses, and how much one is to be.
+pub(super) type Words = Vec<(usize, u32)>;
 
-/// A launch as its workers see it.
-pub(super) struct Job<'a> {
-    pub(super) name: &'static str,
-    pub(super) declared_shared: Option<usize>,
-    pub(super) config: LaunchConfig,
-    pub(super) kernel: &'a (dyn Fn() + Sync),
-    /// Is the launch to end early?
-    pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
-    /// Has one of its clusters gone wrong?
-    pub(super) failed: &'a (dyn Fn() -> bool + Sync),
-    /// Those who run it.
-    pub(super) others: &'a Others,
-    pub(super) order: Order,
+/// How a cluster that waited goes on.
+#[derive(Clone, Copy)]
+pub(super) enum Go {
+    /// Something has come, or the launch ends.
+    On,
+    /// Nobody will do what it waits for.
+    InVain,
+}
+
+/// Gives control back while a cluster waits.
+pub(super) type Waits = Yielder<Go, Words>;
+
+type Panic = Box<dyn Any + Send>;
+
+thread_local! {
+    /// Slots of this operating-system thread. The first, with its fibers and its shared memory, is kept from launch to launch.
+    static WORKER: RefCell<Worker> = RefCell::default();
+}
+
+/// Runs clusters of a launch on this thread until there are no more.
+pub(super) fn work(launch: &Launch) {
+    WORKER.with_borrow_mut(|worker| worker.work(launch));
+}
+
+#[derive(Default)]
+struct Worker {
+    places: Vec<Place>,
+}
+
+/// A place for a cluster.
+#[derive(Default)]
+struct Place {
+    /// Boxed, since a run holds its address while there come to be more places.
+    slot: Box<Slot>,
+    stack: Option<DefaultStack>,
+    /// What runs in it.
+    run: Option<Coroutine<Go, Words, Result<(), Panic>, DefaultStack>>,
+    /// What that waits for.
+    words: Words,
 }
 
 impl Worker {
-    /// Gets ready for blocks of this shape, and clusters of so many.
-    pub(super) fn prepare(&mut self, config: &LaunchConfig) -> Result<(), Stop> {
-        let [x, y, z] = config.block;
-        let blocks = config.cluster.iter().product::<u32>();
-        let threads = (x * y * z) as usize;
-        if self.block != config.block || self.threads.len() != threads * blocks as usize {
-            let indices =
-                || (0..z).flat_map(|k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])));
-            let stride = (x * y * z).next_multiple_of(WARP);
-            let of_block = |rank: u32| {
-                let thread =
-                    move |(linear, index)| Thread::new(linear, rank * stride + linear, index);
-                (0..).zip(indices()).map(thread)
-            };
-            self.threads = (0..blocks).flat_map(of_block).collect();
-            let nothing = WarpOperation { kind: WarpKind::Sync, mask: 0, value: 0 };
-            self.warp_operations = vec![Cell::new(nothing); self.threads.len()];
-            self.waits = vec![Cell::new(Wait::Cluster); (blocks * stride) as usize];
-            self.block = config.block;
-        }
-        let lines = SHARED_BYTES / 1024 * blocks as usize;
-        if self.shared.len() < lines {
-            self.shared = vec![Line([POISON; 1024]); lines];
-        }
-        if self.fibers.is_empty() {
-            self.add_fiber()?;
-        }
-        Ok(())
-    }
-
-    fn add_fiber(&mut self) -> Result<(), Stop> {
-        let fiber = Fiber::new(self.fibers.len())
-            .map_err(|_| Stop::OutOfMemory((self.threads.len() * STACK_BYTES) as u64))?;
-        self.fibers.push(fiber);
-        Ok(())
-    }
-
-    /// Runs one cluster to its end, the `number`th of the launch, whose place among the clusters is `index`. Where a
-    /// checker watches it, what the checker can take note of is no reason to stop.
-    pub(super) fn run(
-        &mut self,
-        job: &Job,
-        number: u64,
-        index: [u32; 3],
-        checker: Option<&Checker>,
-    ) -> Result<(), Stop> {
-        // SAFETY: only the lifetimes change. Kernel and checker are used by this cluster's fibers, and before
-        // this function returns each of them is idle or has been reset.
-        let (kernel, watcher) = unsafe {
-            let kernel =
-                std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(job.kernel);
-            (kernel, checker.map_or(null(), |c| std::ptr::from_ref(c).cast::<Checker<'static>>()))
-        };
-        let mut shuffle = job.order.of_block(number);
-        let [x, y, z] = job.config.cluster;
-        let blocks = x * y * z;
-        let threads = self.threads.len() / blocks as usize;
-        self.order.clear();
-        shuffle.threads(threads as u32, &mut self.order);
-        let shared = self.shared.as_mut_ptr().cast();
-        let cluster = ClusterRun::new(blocks, &*self.waits, shared);
-        let block = |rank: u32| {
-            let [i, j, k] = index;
-            let of_block = rank as usize * threads..(rank as usize + 1) * threads;
-            BlockRun {
-                kernel,
-                threads: &self.threads[of_block.clone()],
-                warp_operations: &self.warp_operations[of_block],
-                order: &*self.order,
-                next_thread: Cell::new(0),
-                ended: Cell::new(0),
-                first_ended: Cell::new(0),
-                shared_mismatch: Cell::new(None),
-                index: [i * x + rank % x, j * y + rank / x % y, k * z + rank / x / y],
-                rank,
-                cluster: &cluster,
-                config: job.config,
-                declared_shared: job.declared_shared,
-                shared: cluster.shared(rank),
-                shared_high: Cell::new(0),
-                checker: watcher,
-            }
-        };
-        // Most launches have no clusters, and their blocks no list of them.
-        let (one, several);
-        let runs = match blocks {
-            1 => {
-                one = [block(0)];
-                &one[..]
-            }
-            _ => {
-                several = (0..blocks).map(block).collect::<Vec<_>>();
-                &several[..]
-            }
-        };
-        if let Some(checker) = checker {
-            checker.begin_cluster(number, runs.iter().map(|run| run.index).collect());
-        }
-        set_is_f16(job.config.constants.is_f16());
-        let partial = blocks > 1;
-        let outcome =
-            Scheduler { worker: self, runs, cluster: &cluster, job, checker, partial, shuffle }
-                .run();
-        set_current(null());
-        set_is_f16(None);
-        if outcome.is_err() {
-            self.fibers.iter_mut().for_each(Fiber::reset);
-        }
-        for run in runs {
-            let dynamic = job.config.dynamic_shared.next_multiple_of(16) as usize;
-            let dirty = (dynamic + run.shared_high.get()).min(SHARED_BYTES);
-            // SAFETY: within the arena: `declare_shared` and the launch's limits see to it. No fiber runs.
-            unsafe { run.shared.write_bytes(POISON, dirty) };
-        }
-        match checker {
-            None => outcome,
-            Some(checker) => checker.end_cluster(outcome),
-        }
-    }
-}
-
-/// A cluster on its way through the kernel.
-struct Scheduler<'a> {
-    worker: &'a mut Worker,
-    runs: &'a [BlockRun],
-    cluster: &'a ClusterRun,
-    job: &'a Job<'a>,
-    checker: Option<&'a Checker<'a>>,
-    /// Does a thread wait for something else than its block, or are there several blocks?
-    partial: bool,
-    shuffle: BlockOrder,
-}
-
-impl Scheduler<'_> {
-    fn run(&mut self) -> Result<(), Stop> {
-        self.worker.parked.clear();
-        self.start()?;
-        // Each round takes threads from one wait to the next.
-        while !self.worker.parked.is_empty() {
-            if (self.job.cancelled)() {
-                return Err(Stop::Interrupted);
-            }
-            self.shuffle.fibers(&mut self.worker.parked);
-            if self.partial {
-                self.release_some()?;
-                self.resume_some()?;
-            } else {
-                self.barrier(0)?;
-                self.resume_all()?;
-            }
-        }
-        // Copies that nobody has waited for come all the same.
-        while self.land(true)? {}
-        if let Some((copy, reason)) = self.cluster.unannounced() {
-            return Err(self.wrong_copy(copy, reason));
-        }
-        for run in self.runs {
-            if let (Some((thread, used)), Some(declared)) =
-                (run.shared_mismatch.get(), run.declared_shared)
-            {
-                let kind = FaultKind::SharedMismatch { declared, used };
-                return Err(self.fault(&run.threads()[thread as usize], kind));
-            }
-        }
-        Ok(())
-    }
-
-    /// Starts every thread. A fiber runs one after another until one waits; then the next fiber does.
-    fn start(&mut self) -> Result<(), Stop> {
-        if (self.job.cancelled)() {
-            return Err(Stop::Interrupted);
-        }
-        for run in self.runs {
-            while run.next_thread.get() < run.threads().len() {
-                let number = self.worker.parked.len();
-                if number == self.worker.fibers.len() {
-                    self.worker.add_fiber()?;
-                }
-                let fiber = &mut self.worker.fibers[number];
-                // SAFETY: `run` outlives the cluster (`Worker::run`), and a worker stays on its thread.
-                let event = unsafe { fiber.resume(run) };
-                // The last of the threads that it has started.
-                fiber.thread = current_pointer();
-                match event {
-                    Event::Barrier => self.worker.parked.push(number),
-                    Event::Some => {
-                        self.partial = true;
-                        self.worker.parked.push(number);
-                    }
-                    Event::Idle => {}
-                    Event::Panicked => return Err(self.panicked(number)),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Resumes every fiber that waits, of one block. A barrier's time goes to these loops.
-    #[inline(never)]
-    fn resume_all(&mut self) -> Result<(), Stop> {
-        let (waiting, run) = (self.worker.parked.len(), &self.runs[0]);
-        let mut changed = false;
-        // As a rule they are the first, one after another, and the list need not be read.
-        if self.job.order == Order::Forward && self.worker.parked.last() == Some(&(waiting - 1)) {
-            for (number, fiber) in self.worker.fibers[..waiting].iter_mut().enumerate() {
-                match resume(fiber, run) {
-                    Event::Barrier => {}
-                    Event::Some | Event::Idle => changed = true,
-                    Event::Panicked => return Err(self.panicked(number)),
-                }
-            }
-        } else {
-            for &number in &self.worker.parked {
-                match resume(&mut self.worker.fibers[number], run) {
-                    Event::Barrier => {}
-                    Event::Some | Event::Idle => changed = true,
-                    Event::Panicked => return Err(self.panicked(number)),
-                }
-            }
-        }
-        if changed {
-            self.look_who_waits();
-        }
-        Ok(())
-    }
-
-    /// Resumes the fibers whose threads need not wait any longer.
-    fn resume_some(&mut self) -> Result<(), Stop> {
-        for place in 0..self.worker.parked.len() {
-            let number = self.worker.parked[place];
-            let thread = self.thread_of(number);
-            if thread.state.get() != State::Released {
-                continue;
-            }
-            // Where it comes to a barrier of its block, it is left without a store.
-            thread.state.set(State::Running);
-            // A copy may come while threads run, and not only where they wait for it.
-            let run = std::ptr::from_ref(thread.run());
-            // SAFETY: a block outlives what its threads do.
-            let event = resume(&mut self.worker.fibers[number], unsafe { &*run });
-            if let Event::Panicked = event {
-                return Err(self.panicked(number));
-            }
-        }
-        self.look_who_waits();
-        Ok(())
-    }
-
-    fn look_who_waits(&mut self) {
-        let mut parked = std::mem::take(&mut self.worker.parked);
-        let state = |number: usize| self.thread_of(number).state.get();
-        parked.retain(|&number| state(number) != State::Ended);
-        let waits = |number: &usize| matches!(state(*number), State::InWarp | State::Waits);
-        self.partial = self.runs.len() > 1 || parked.iter().any(waits);
-        self.worker.parked = parked;
-    }
-
-    #[cold]
-    fn panicked(&self, fiber: usize) -> Stop {
-        self.fault(self.thread_of(fiber), last_panic())
-    }
-
-    /// Every thread of a block that has not ended waits at a barrier.
-    fn barrier(&self, rank: usize) -> Result<(), Stop> {
-        let run = &self.runs[rank];
-        let parked = self.worker.parked.iter().map(|&number| self.thread_of(number));
-        let mut waiting = parked.filter(|thread| std::ptr::eq(thread.run(), run));
-        if let Some(checker) = self.checker {
-            checker.barrier(run, waiting);
-        } else if run.ended.get() > 0 {
-            let exited = run.threads()[run.first_ended.get() as usize].index;
-            // Which of those that wait is named does not matter; the last is what it has always been.
-            let Some(waits) = waiting.next_back() else { return Ok(()) };
-            let location = location(waits);
-            return Err(self.fault(waits, FaultKind::BarrierSkipped { exited, location }));
-        }
-        Ok(())
-    }
-
-    /// Finds threads that need not wait any longer. While there are none, copies come.
-    fn release_some(&mut self) -> Result<(), Stop> {
-        self.land(false)?;
+    fn work(&mut self, launch: &Launch) {
+        set_is_f16(launch.job.config.constants.is_f16());
+        launch.others.begin();
+        let mut panic = None;
+        self.open(launch, &mut panic);
         loop {
-            let mut some = self.complete_warp_operations()?;
-            some |= self.complete_waits();
-            some |= self.complete_cluster_barrier();
-            for rank in 0..self.runs.len() {
-                some |= self.complete_barrier(rank)?;
+            let has_come = |&(address, wanted): &(usize, u32)| is_at_least(address as *mut u32, wanted);
+            let goes_on = |place: &Place| place.words.iter().any(has_come);
+            if let Some(number) = self.places.iter().position(goes_on) {
+                self.resume(number, Go::On, launch, &mut panic);
+            } else if launch.is_left() && self.open(launch, &mut panic) {
+            } else if self.places.iter().all(|place| place.run.is_none()) {
+                break;
+            } else {
+                self.wait(launch, &mut panic);
             }
-            if some {
-                return Ok(());
-            }
-            if !self.land(true)? {
-                self.wait_for_others()?;
-            }
+        }
+        launch.others.end();
+        set_is_f16(None);
+        self.places.truncate(1);
+        if let Some(panic) = panic {
+            resume_unwind(panic);
         }
     }
 
-    /// No thread can go on by what the cluster does itself. Others may do what one of them waits for, while there are others that do
-    /// anything.
-    fn wait_for_others(&self) -> Result<(), Stop> {
-        let words = self.worker.threads.iter().filter_map(|thread| {
-            match (thread.state.get(), self.cluster.wait_of(thread).get()) {
-                (State::Waits, Wait::Word(place, wanted)) => Some((place.addr(), wanted)),
-                _ => None,
-            }
-        });
-        let words = words.collect::<Vec<_>>();
-        if words.is_empty() {
-            return Err(self.stuck());
-        }
-        self.job.others.wait(&words, |outcome| match outcome {
-            Waited::Come => Some(Ok(())),
-            Waited::InVain => Some(Err(self.stuck())),
-            Waited::NotYet if (self.job.cancelled)() || (self.job.failed)() => {
-                Some(Err(Stop::Interrupted))
-            }
-            Waited::NotYet => None,
-        })
-    }
-
-    /// Lets a copy come or go, or a product read its operands, if there is one and it is its time; `must`: no thread can go on.
-    fn land(&mut self, must: bool) -> Result<bool, Stop> {
-        let (copies, products) = (self.cluster.copies(), self.cluster.products());
-        let all = copies + products + self.cluster.stores();
-        let Some(number) = self.shuffle.copy(all, must) else {
-            return Ok(false);
-        };
-        if let Some(store) = number.checked_sub(copies + products) {
-            self.cluster.advance_store(store);
-            return Ok(true);
-        }
-        if let Some(product) = number.checked_sub(copies) {
-            self.cluster.read_sent_product(product);
-            return Ok(true);
-        }
-        let copy = self.cluster.take_copy(number);
-        let BoxCopy { source, to, done, begun, .. } = copy;
-        // SAFETY: whoever began the copy has seen to source and target.
-        unsafe { source.load(to) };
-        let ended = self.cluster.complete(done, source.bytes() as u32, begun);
-        let ended = ended.map_err(|reason| self.wrong_copy(begun, reason))?;
-        if let Some(checker) = self.checker {
-            checker.land_box(&copy, ended);
-        }
-        Ok(true)
-    }
-
-    #[cold]
-    fn wrong_copy(&self, Begun { thread, at }: Begun, reason: String) -> Stop {
-        let location = place_name(at);
-        // SAFETY: one of this worker's threads.
-        self.fault(unsafe { &*thread }, FaultKind::Copy { reason, location })
-    }
-
-    /// Ends the waits for what has come.
-    fn complete_waits(&self) -> bool {
-        let mut some = false;
-        for thread in &self.worker.threads {
-            if thread.state.get() == State::Waits && self.cluster.has_come(thread) {
-                thread.state.set(State::Released);
-                some = true;
-            }
-        }
-        some
-    }
-
-    /// Ends the wait of a cluster's threads for each other, if all have come that have not ended.
-    fn complete_cluster_barrier(&self) -> bool {
-        let threads = || self.worker.threads.iter();
-        let waits = |thread: &Thread| {
-            thread.state.get() == State::Waits
-                && matches!(self.cluster.wait_of(thread).get(), Wait::Cluster)
-        };
-        let has_come = |thread: &Thread| thread.state.get() == State::Ended || waits(thread);
-        if !threads().all(has_come) || !threads().any(waits) {
+    /// Begins with a cluster in another slot. Not where there are as many as there may be, or no memory for one.
+    fn open(&mut self, launch: &Launch, panic: &mut Option<Panic>) -> bool {
+        let more = |open| (open < launch.most_open).then_some(open + 1);
+        if launch.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_err() {
             return false;
         }
-        if let Some(checker) = self.checker {
-            checker.cluster_barrier(&threads().filter(|thread| waits(thread)).collect::<Vec<_>>());
-        }
-        threads()
-            .filter(|thread| waits(thread))
-            .for_each(|thread| thread.state.set(State::Released));
+        let free = self.places.iter().position(|place| place.run.is_none());
+        let number = free.unwrap_or_else(|| {
+            self.places.push(Place::default());
+            self.places.len() - 1
+        });
+        let place = &mut self.places[number];
+        let stack = match place.stack.take() {
+            Some(stack) => Ok(stack),
+            None => DefaultStack::new(fiber::STACK_BYTES),
+        };
+        let Ok(stack) = stack else {
+            launch.fail(launch.end, Stop::OutOfMemory(fiber::STACK_BYTES as u64));
+            return false;
+        };
+        let id = launch.opened.fetch_add(1, Ordering::Relaxed);
+        let slot = std::ptr::from_mut(&mut *place.slot);
+        // SAFETY: only the lifetime changes. `work` does not return before what runs here has ended.
+        let shared = unsafe { std::mem::transmute::<&Launch<'_>, &'static Launch<'static>>(launch) };
+        place.run = Some(Coroutine::with_stack(stack, move |waits: &Waits, _| {
+            // SAFETY: the box is this worker's, who leaves it alone while something runs in it.
+            let slot = unsafe { &mut *slot };
+            catch_unwind(AssertUnwindSafe(|| serve(slot, shared, id, waits)))
+        }));
+        self.resume(number, Go::On, launch, panic);
         true
     }
 
-    /// Ends the wait of a block's threads for each other, if all have come.
-    fn complete_barrier(&self, rank: usize) -> Result<bool, Stop> {
-        let threads = self.runs[rank].threads();
-        let state = |thread: &Thread| thread.state.get();
-        let has_come = |thread: &Thread| matches!(state(thread), State::Running | State::Ended);
-        let waits = |thread: &&Thread| state(thread) == State::Running;
-        if !threads.iter().all(has_come) || !threads.iter().any(|thread| waits(&thread)) {
-            return Ok(false);
-        }
-        self.barrier(rank)?;
-        threads.iter().filter(waits).for_each(|thread| thread.state.set(State::Released));
-        Ok(true)
-    }
-
-    /// Ends the waits of those lanes whose partners have all come.
-    #[inline(never)]
-    fn complete_warp_operations(&self) -> Result<bool, Stop> {
-        let mut complete = false;
-        for (run, lanes) in self.warps() {
-            for thread in lanes {
-                if thread.state.get() != State::InWarp
-                    || self.missing_partner(lanes, thread).is_some()
-                {
-                    continue;
-                }
-                let operation = run.warp_operation(thread).get();
-                let partners =
-                    || lanes.iter().filter(|lane| operation.mask >> lane.lane() & 1 == 1);
-                let mut values = [None; WARP as usize];
-                let (mut votes, mut present) = (0, 0);
-                for lane in partners() {
-                    let value = run.warp_operation(lane).get().value;
-                    values[lane.lane() as usize] = Some(value);
-                    votes |= (value & 1) << lane.lane();
-                    present |= 1 << lane.lane();
-                }
-                for lane in partners() {
-                    let cell = run.warp_operation(lane);
-                    let own = cell.get();
-                    let value = match own.kind {
-                        WarpKind::Sync | WarpKind::Exchange(_) => 0,
-                        WarpKind::Ballot => votes,
-                        WarpKind::All => (votes == present).into(),
-                        WarpKind::Any => (votes != 0).into(),
-                        WarpKind::Elect => (present.trailing_zeros() == lane.lane()).into(),
-                        WarpKind::Relative(source) => values[source as usize].unwrap_or(u32::MAX),
-                        WarpKind::Shuffle(source) => match values[source as usize] {
-                            Some(value) => value,
-                            None => return Err(self.wrong_source(lane, source)),
-                        },
-                    };
-                    cell.set(WarpOperation { value, ..own });
-                    lane.state.set(State::Released);
-                    complete = true;
-                }
-                if let (Some(checker), WarpKind::Sync) = (self.checker, operation.kind) {
-                    checker.warp_sync(thread.number / WARP, operation.mask);
+    /// Runs on what runs in a place until it waits or ends.
+    fn resume(&mut self, number: usize, go: Go, launch: &Launch, panic: &mut Option<Panic>) {
+        let place = &mut self.places[number];
+        place.words.clear();
+        let Some(mut run) = place.run.take() else { return };
+        match run.resume(go) {
+            CoroutineResult::Yield(words) => {
+                place.words = words;
+                place.run = Some(run);
+            }
+            CoroutineResult::Return(ended) => {
+                place.stack = Some(run.into_stack());
+                launch.open.fetch_sub(1, Ordering::AcqRel);
+                if let Err(payload) = ended {
+                    // The others come to their ends before it goes on.
+                    launch.failed.store(true, Ordering::Relaxed);
+                    *panic = Some(payload);
                 }
             }
         }
-        Ok(complete)
     }
 
-    /// The warps of all blocks.
-    fn warps(&self) -> impl Iterator<Item = (&BlockRun, &[Thread])> {
-        self.runs.iter().flat_map(|run| {
-            let warps = run.threads().chunks(WARP as usize);
-            warps.map(move |lanes| (run, lanes))
-        })
-    }
-
-    /// A shuffle that reads a lane that takes no part in it.
-    #[cold]
-    fn wrong_source(&self, thread: &Thread, source: u32) -> Stop {
-        let mask = thread.run().warp_operation(thread).get().mask;
-        let reason = format!("reads lane {source}, which takes no part: the mask is {mask:#010x}");
-        let (operation, location) = ("shuffle", location(thread));
-        self.fault(thread, FaultKind::WarpOperation { operation, reason, location })
-    }
-
-    /// No thread can go on.
-    #[cold]
-    fn stuck(&self) -> Stop {
-        for (run, lanes) in self.warps() {
-            // Its other lanes may wait because of what one waits for.
-            if lanes.iter().any(|lane| lane.state.get() == State::Waits) {
-                continue;
-            }
-            for thread in lanes {
-                if thread.state.get() != State::InWarp {
-                    continue;
-                }
-                if let Some(reason) = self.missing_partner(lanes, thread) {
-                    let kind = FaultKind::WarpOperation {
-                        operation: run.warp_operation(thread).get().kind.name(),
-                        reason: format!("{reason}; {}", self.who_waits_where()),
-                        location: location(thread),
-                    };
-                    return self.fault(thread, kind);
-                }
+    /// All wait, and there is no room for more.
+    fn wait(&mut self, launch: &Launch, panic: &mut Option<Panic>) {
+        let words = self.places.iter().flat_map(|place| place.words.iter().copied());
+        let words = words.collect::<Words>();
+        let go = launch.others.wait(&words, |waited| match waited {
+            Waited::Come => Some(None),
+            Waited::InVain => Some(Some(Go::InVain)),
+            Waited::NotYet if (launch.job.cancelled)() || launch.has_failed() => Some(Some(Go::On)),
+            Waited::NotYet => None,
+        });
+        if let Some(go) = go {
+            for number in 0..self.places.len() {
+                self.resume(number, go, launch, panic);
             }
         }
-        // What others have not done says more than an mbarrier or a product, and these than the cluster's threads, which may wait
-        // because of it.
-        let waiting = || self.worker.threads.iter().filter(|t| t.state.get() == State::Waits);
-        let wait_of = |thread: &&Thread| self.cluster.wait_of(thread).get();
-        let for_word = waiting().find(|thread| matches!(wait_of(thread), Wait::Word(..)));
-        let says_more = |thread: &&Thread| !matches!(wait_of(thread), Wait::Cluster);
-        let thread = for_word.or_else(|| waiting().find(says_more)).or_else(|| waiting().next());
-        let Some(thread) = thread else {
-            unreachable!("a thread waits, and neither for its block nor for its warp nor for more")
-        };
-        let (operation, missing) = match self.cluster.wait_of(thread).get() {
-            Wait::Mbarrier(_, parity) => {
-                ("wait for an mbarrier", format!("for the end of a phase of parity {parity}"))
-            }
-            Wait::Products(key, number) => {
-                ("wait for products", self.cluster.warpgroup(key).missing(number))
-            }
-            Wait::Named(at) => {
-                let missing = self.cluster.missing_at_named(at);
-                ("sync of a named barrier", format!("of id {}: {missing}", at.1))
-            }
-            Wait::Word(_, wanted) => {
-                ("wait for a word", format!("for at least {wanted}, which no block makes it"))
-            }
-            Wait::Cluster => ("cluster::sync", "threads of the cluster never come".to_owned()),
-        };
-        let reason = format!("{missing}; {}", self.who_waits_where());
-        let location = location(thread);
-        self.fault(thread, FaultKind::Wait { operation, reason, location })
-    }
-
-    /// Where every thread of the cluster is.
-    #[cold]
-    fn who_waits_where(&self) -> String {
-        let mut places = BTreeMap::<String, usize>::new();
-        for thread in &self.worker.threads {
-            let at = |what: &str| format!("at the {what} at {}", location(thread));
-            let place = match thread.state.get() {
-                State::Running => at("barrier"),
-                State::InWarp => at(thread.run().warp_operation(thread).get().kind.name()),
-                State::Waits => match self.cluster.wait_of(thread).get() {
-                    Wait::Mbarrier(place, _) => {
-                        format!("{} ({})", at("wait"), self.cluster.missing(place))
-                    }
-                    Wait::Products(..) => at("wait for products"),
-                    Wait::Named((_, id)) => at(&format!("named barrier {id}")),
-                    Wait::Word(..) => at("wait for a word"),
-                    Wait::Cluster => at("cluster::sync"),
-                },
-                State::Released => "not waiting".to_owned(),
-                State::Ended => "ended".to_owned(),
-            };
-            *places.entry(place).or_default() += 1;
-        }
-        let places = places.iter().map(|(place, threads)| format!("{threads} {place}"));
-        let all = if self.runs.len() > 1 { "cluster" } else { "block" };
-        format!("threads of the {all}: {}", places.collect::<Vec<_>>().join(", "))
-    }
-
-    #[cold]
-    fn fault(&self, thread: &Thread, kind: FaultKind) -> Stop {
-        let (block, thread) = (thread.run().index, thread.index);
-        Stop::Fault(Fault { kernel: self.job.name, block, thread, kind })
-    }
-
-    /// The thread that a fiber is in the middle of.
-    fn thread_of(&self, fiber: usize) -> &Thread {
-        // SAFETY: a fiber that waits or has panicked is in the middle of one of this worker's threads.
-        unsafe { &*self.worker.fibers[fiber].thread }
-    }
-
-    /// Why a lane's warp operation is not complete. `None` where it is.
-    fn missing_partner(&self, lanes: &[Thread], thread: &Thread) -> Option<String> {
-        let own = thread.run().warp_operation(thread).get();
-        if own.mask >> thread.lane() & 1 == 0 {
-            return Some(format!(
-                "its mask {:#010x} does not name lane {}",
-                own.mask,
-                thread.lane()
-            ));
-        }
-        // Lanes that a block's last warp does not have are not waited for.
-        lanes.iter().filter(|lane| own.mask >> lane.lane() & 1 == 1).find_map(|lane| {
-            let (number, at) = (lane.lane(), || location(lane));
-            let other = lane.run().warp_operation(lane).get();
-            match lane.state.get() {
-                State::InWarp if other.kind.name() != own.kind.name() => {
-                    Some(format!("lane {number} waits at the {} at {}", other.kind.name(), at()))
-                }
-                State::InWarp if other.mask != own.mask => Some(format!(
-                    "lane {number} waits with mask {:#010x} (at {}), not {:#010x}",
-                    other.mask,
-                    at(),
-                    own.mask
-                )),
-                State::InWarp => None,
-                State::Running => {
-                    Some(format!("lane {number} waits at the block's barrier at {}", at()))
-                }
-                State::Waits => Some(format!("lane {number} waits at {}", at())),
-                State::Ended => Some(format!("lane {number} has ended")),
-                State::Released => Some(format!("lane {number} has not come to it")),
-            }
-        })
     }
 }
 
-/// Runs a waiting fiber's thread to its next wait.
-#[inline(always)]
-fn resume(fiber: &mut Fiber, run: &BlockRun) -> Event {
-    set_current(fiber.thread);
-    // SAFETY: `run` outlives the block (`Worker::run`), and a worker stays on its thread.
-    unsafe { fiber.resume(run) }
+/// Runs clusters in a slot until there are no more.
+fn serve(slot: &mut Slot, launch: &Launch, id: u64, waits: &Waits) {
+    let ready = slot.prepare(&launch.job.config);
+    let checker = launch.watch.map(|watch| Checker::new(watch, id as usize));
+    while let Some(number) = launch.take() {
+        let position = (launch.position)(number);
+        let mut run = || slot.run(launch, number, position, checker.as_ref(), waits);
+        let outcome = ready.clone().and_then(|()| run());
+        if let Some(done) = launch.done {
+            let blocks = launch.job.config.cluster.iter().product::<u32>();
+            done.fetch_add(blocks.into(), Ordering::Relaxed);
+        }
+        if let Err(reason) = outcome {
+            launch.fail(number, reason);
+        }
+    }
+    if let Some(checker) = checker {
+        checker.finish();
+    }
 }
 
-/// Where a thread waits: file, line and column.
-fn location(thread: &Thread) -> String {
-    thread.place.get().map(place_name).unwrap_or_default()
+impl Launch<'_> {
+    /// Is there a cluster that nobody has begun?
+    fn is_left(&self) -> bool {
+        !self.has_failed() && self.next.load(Ordering::Relaxed) < self.end
+    }
+
+    /// The next cluster.
+    fn take(&self) -> Option<u64> {
+        let number = self.is_left().then(|| self.next.fetch_add(1, Ordering::Relaxed));
+        number.filter(|number| *number < self.end)
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self, number: u64, reason: Stop) {
+        self.failed.store(true, Ordering::Relaxed);
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that ended because another went wrong says less than that one.
+        let rank = |number, reason: &Stop| (matches!(reason, Stop::Interrupted), number);
+        let new = rank(number, &reason);
+        if failure.as_ref().is_none_or(|(lowest, old)| new < rank(*lowest, old)) {
+            *failure = Some((number, reason));
+        }
+    }
 }

@@ -220,7 +220,7 @@ impl<'a> Checker<'a> {
     pub(in crate::cpu) fn new(watch: &'a Watch<'a>, worker: usize) -> Self {
         Checker {
             watch,
-            worker: worker as u32, // at most 28
+            worker: worker as u32, // fewer than `MOST_SLOTS`
             clock: Cell::new(0),
             block_start: Cell::new(0),
             hot: Cell::new(0),
@@ -573,7 +573,7 @@ impl<'a> Checker<'a> {
                 shared::Wrong::NeverWritten => (Kind::Uninitialised, None),
             };
             // Of a wide access, what is wrong with its parts once each.
-            let what = Some((kind, other.and_then(|other| other.place)));
+            let what = Some((kind, other.and_then(|other| other.place())));
             if last != what {
                 last = what;
                 let element = at.max(offset) / array.declaration.element;
@@ -681,7 +681,7 @@ impl<'a> Checker<'a> {
                 global::Wrong::NeverWritten => (Kind::Uninitialised, None),
             };
             // Of a wide access, what is wrong with its parts once each.
-            let what = Some((kind, other.and_then(|other| other.place)));
+            let what = Some((kind, other.and_then(|other| other.place())));
             if last != what {
                 last = what;
                 let at = buffer.address + at;
@@ -799,7 +799,7 @@ impl<'a> Checker<'a> {
         other: Option<Record>,
         detail: String,
     ) {
-        let other_place = other.and_then(|record| record.place);
+        let other_place = other.and_then(|record| record.place());
         let fault_place = String::new();
         let key = Key { kind, memory: Some(memory), place: Some(place), other_place, fault_place };
         let seen = Seen { block: block::block_index(), thread: thread.index, element, other };

@@ -43,8 +43,10 @@ pub struct Options<'a> {
     pub profile: Option<NonZeroU32>,
     /// Write down every access of the block of that index ([`Report::trace`]).
     pub trace: Option<[u32; 3]>,
-    /// How many cores at most; all of rayon's pool where `None`, but no more than 28.
+    /// How many workers at most, and no more than 28; [as many as there are cores](crate::cpu::workers) where `None`.
     pub workers: Option<usize>,
+    /// As for a [launch that is not checked](crate::cpu::Options::resident).
+    pub resident: Option<u64>,
     /// Raised by another thread, it ends the launch at the next barrier or block.
     pub cancel: Option<&'a AtomicBool>,
     /// Counts the blocks that have ended, for whoever shows progress.
@@ -296,6 +298,7 @@ pub unsafe fn launch<P: CheckableParams>(
         Watch::new(&kernel.declaration, &buffers, (config.block, cluster), every, options.trace);
     let run_options = crate::cpu::Options {
         workers: options.workers,
+        resident: options.resident,
         cancel: options.cancel,
         done: options.done,
         ..Default::default()

@@ -81,6 +81,7 @@ mod words;
 
 pub use crate::cpu::order::Order;
 pub(super) use checker::{Checker, Watch};
+pub(super) use record::MOST_SLOTS;
 pub use finding::{Example, Finding, Kind, Place, Report};
 pub use global::{Region, shadow_bytes};
 pub use launch::{Checkable, CheckableParams, Memory, Options, launch};

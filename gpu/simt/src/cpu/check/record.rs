@@ -1,6 +1,6 @@
 //! What the shadow of a few bytes of memory remembers, and when two accesses are in order.
 
-use std::panic::Location;
+use std::{panic::Location, ptr::null};
 
 use super::order::{FIRST_ENGINE, ThreadOrder};
 use crate::cpu::{block::WARP, mode::Access};
@@ -12,24 +12,38 @@ pub(super) struct Record {
     /// The worker's clock, which ticks at every barrier and at every start of a block and never goes back:
     /// nothing has to be cleared between blocks. Zero: no access.
     pub(super) clock: u32,
-    /// Bits 0-11 the thread's number in its cluster, 12-16 the worker, 17 whether it goes on, 18-31 the thread's own
-    /// clock.
+    /// Bits 0-11 the thread's number in its cluster, 17 whether it goes on, 18-31 the thread's own clock.
     who: u32,
-    pub(super) place: Option<&'static Location<'static>>,
+    /// Where in the source; in the address's upper 16 bits, which no address needs, the slot.
+    place: *const Location<'static>,
 }
 
 const GOES_ON: u32 = 1 << 17;
 const OWN_CLOCK: u32 = 18;
+const SLOT: u32 = 48;
+/// Slots of a checked launch at most.
+pub(in crate::cpu) const MOST_SLOTS: u64 = 1 << (usize::BITS - SLOT);
+
+// SAFETY: the place is a reference to what lives as long as the program.
+unsafe impl Send for Record {}
+// SAFETY: likewise.
+unsafe impl Sync for Record {}
 
 impl Record {
-    pub(super) const NONE: Record = Record { clock: 0, who: 0, place: None };
+    pub(super) const NONE: Record = Record { clock: 0, who: 0, place: null() };
 
     pub(super) fn thread(&self) -> u32 {
         self.who & 0xfff
     }
 
     pub(super) fn worker(&self) -> u32 {
-        self.who >> 12 & 0x1f
+        (self.place.addr() >> SLOT) as u32
+    }
+
+    pub(super) fn place(&self) -> Option<&'static Location<'static>> {
+        let place = self.place.map_addr(|address| address & ((1 << SLOT) - 1));
+        // SAFETY: null, or made of such a reference.
+        unsafe { place.as_ref() }
     }
 
     /// Was it made by no thread, but by a copy that came, or by tensor cores?
@@ -63,8 +77,8 @@ impl<'a> Now<'a> {
         place: &'static Location<'static>,
     ) -> Self {
         let own_clock = u32::from(order.clock(thread)) << OWN_CLOCK;
-        let who = thread | worker << 12 | own_clock;
-        Now { record: Record { clock, who, place: Some(place) }, block_start, order }
+        let place = std::ptr::from_ref(place).map_addr(|address| address | (worker as usize) << SLOT);
+        Now { record: Record { clock, who: thread | own_clock, place }, block_start, order }
     }
 
     /// Was it made by another thread of this block, or by this one?

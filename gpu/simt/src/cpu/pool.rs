@@ -1,0 +1,235 @@
+//! The threads that carry out launches. They are started when a launch first needs them, and kept with their fibers.
+//!
+//! A launch is a job in a queue. Idle workers join the first job that wants more of them, and whoever launched waits without taking
+//! part. So that may be anybody: a task of the program's own thread pool, a thread that holds the program's locks. (A pool that lets
+//! a thread work while it waits, as rayon does, would run the program's other tasks in the middle of a launch.)
+//!
+//! One worker is enough for a job to end, since blocks that wait for others are set aside (see [`worker`](super::worker)).
+
+use std::{
+    any::Any,
+    collections::VecDeque,
+    num::NonZeroUsize,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    process,
+    ptr::null_mut,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use super::symbol::Launches;
+
+/// Workers at most: each keeps up to 1024 stacks, and there cannot be many more ([`MOST_FIBERS`](super::fiber::MOST_FIBERS)).
+pub(super) const MOST_WORKERS: usize = 28;
+
+/// How often an idle worker, or who waits for a launch, looks before it sleeps: waking a thread takes longer than a small launch.
+const LOOKS: usize = 64;
+
+/// Cores that a launch uses where its options do not say: those that the process may use, but no more than 28.
+pub fn workers() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| {
+        thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_WORKERS)
+    })
+}
+
+/// Calls `work` on up to so many workers, with a number for each, and waits for all that began. It is called once at least. When it
+/// has returned once there is nothing left for workers that have not begun.
+///
+/// # Panics
+/// Where `work` does.
+pub(super) fn run(wanted: usize, work: &(dyn Fn(usize) + Sync)) {
+    // SAFETY: only the lifetime changes. Nobody calls it after this function has returned: it waits for all who began, and the job
+    // is in no queue then.
+    let work = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static _>(work) };
+    let pool = Pool::get();
+    let job = Arc::new(Job { work, wanted: wanted.clamp(1, MOST_WORKERS), ..Job::default() });
+    let mut state = pool.lock();
+    pool.start_workers(&mut state, &job);
+    if state.workers == 0 {
+        // The system has no thread for it.
+        drop(state);
+        return work(0);
+    }
+    state.queue.push_back(job.clone());
+    pool.queued.store(state.queue.len(), Ordering::Relaxed);
+    let idle = state.idle;
+    drop(state);
+    for _ in 0..idle.min(job.wanted) {
+        pool.work.notify_one();
+    }
+    for _ in 0..LOOKS {
+        if job.ended.load(Ordering::Acquire) {
+            break;
+        }
+        thread::yield_now();
+    }
+    let state = pool.lock();
+    let has_not_ended = |_: &mut State| !job.ended.load(Ordering::Acquire);
+    drop(job.end.wait_while(state, has_not_ended).unwrap_or_else(PoisonError::into_inner));
+    if let Some(panic) = job.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        resume_unwind(panic);
+    }
+}
+
+/// This process's launches.
+pub(super) fn launches() -> &'static Launches {
+    &Pool::get().launches
+}
+
+/// Fibers of this process.
+pub(super) fn fibers() -> &'static AtomicUsize {
+    &Pool::get().fibers
+}
+
+/// A launch that waits for workers, or has some.
+struct Job {
+    work: &'static (dyn Fn(usize) + Sync),
+    wanted: usize,
+    /// Workers that have begun, and those that have not ended. Changed by those who hold the pool's lock.
+    begun: AtomicUsize,
+    active: AtomicUsize,
+    /// Have all ended?
+    ended: AtomicBool,
+    end: Condvar,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Job {
+            work: &|_| {},
+            wanted: 1,
+            begun: AtomicUsize::new(0),
+            active: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
+            end: Condvar::new(),
+            panic: Mutex::new(None),
+        }
+    }
+}
+
+/// The workers of a process.
+#[derive(Default)]
+struct Pool {
+    /// Whose they are: a process that has been forked has none of its parent's threads.
+    process: u32,
+    state: Mutex<State>,
+    /// Jobs in the queue, for those who look without the lock.
+    queued: AtomicUsize,
+    /// There is work.
+    work: Condvar,
+    launches: Launches,
+    /// Fibers that there are.
+    fibers: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    /// Jobs that want more workers, first come first served.
+    queue: VecDeque<Arc<Job>>,
+    /// Threads that there are, and those that have nothing to do.
+    workers: usize,
+    idle: usize,
+}
+
+impl Pool {
+    /// This process's. Its parent's, should it have been forked, is left as it was: a thread that is not here may hold its lock.
+    fn get() -> &'static Pool {
+        static POOL: AtomicPtr<Pool> = AtomicPtr::new(null_mut());
+        let process = process::id();
+        loop {
+            let pool = POOL.load(Ordering::Acquire);
+            // SAFETY: null, or a box that is never freed.
+            match unsafe { pool.as_ref() } {
+                Some(pool) if pool.process == process => return pool,
+                _ => {
+                    let new = Pool { process, ..Pool::default() };
+                    let new = Box::into_raw(Box::new(new));
+                    if POOL.compare_exchange(pool, new, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                        // SAFETY: nobody has seen it. (Another thread was faster.)
+                        drop(unsafe { Box::from_raw(new) });
+                    }
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the workers that the job wants and that are neither there nor wanted by others; one at least, where all that there are
+    /// have something to do. What the system does not give, there is not.
+    fn start_workers(&'static self, state: &mut State, job: &Job) {
+        let promised: usize = state.queue.iter().map(|job| job.missing()).sum();
+        let free = state.idle.saturating_sub(promised);
+        let within = job.wanted.saturating_sub(state.workers);
+        let more = job.wanted.saturating_sub(free).min(within.max(usize::from(free == 0)));
+        for _ in 0..more.min(MOST_WORKERS - state.workers) {
+            let worker = thread::Builder::new().name(format!("simt worker {}", state.workers));
+            if worker.spawn(|| self.serve()).is_err() {
+                return;
+            }
+            state.workers += 1;
+            state.idle += 1;
+        }
+    }
+
+    /// What a worker does.
+    fn serve(&self) {
+        let mut state = self.lock();
+        loop {
+            let Some((job, number)) = state.join_a_job() else {
+                self.queued.store(state.queue.len(), Ordering::Relaxed);
+                drop(state);
+                for _ in 0..LOOKS {
+                    if self.queued.load(Ordering::Relaxed) > 0 {
+                        break;
+                    }
+                    thread::yield_now();
+                }
+                state = self.lock();
+                let nothing = |state: &mut State| state.queue.is_empty();
+                state = self.work.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            self.queued.store(state.queue.len(), Ordering::Relaxed);
+            drop(state);
+            let done = catch_unwind(AssertUnwindSafe(|| (job.work)(number)));
+            state = self.lock();
+            if let Err(panic) = done {
+                *job.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+            }
+            state.idle += 1;
+            state.queue.retain(|other| !Arc::ptr_eq(other, &job));
+            if job.active.fetch_sub(1, Ordering::AcqRel) == 1 {
+                job.ended.store(true, Ordering::Release);
+                job.end.notify_all();
+            }
+        }
+    }
+}
+
+impl State {
+    /// A worker begins with the first job that wants one.
+    fn join_a_job(&mut self) -> Option<(Arc<Job>, usize)> {
+        let job = self.queue.front()?.clone();
+        let number = job.begun.fetch_add(1, Ordering::Relaxed);
+        job.active.fetch_add(1, Ordering::AcqRel);
+        if job.missing() == 0 {
+            self.queue.pop_front();
+        }
+        self.idle -= 1;
+        Some((job, number))
+    }
+}
+
+impl Job {
+    fn missing(&self) -> usize {
+        self.wanted - self.begun.load(Ordering::Relaxed)
+    }
+}

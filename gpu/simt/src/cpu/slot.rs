@@ -1,0 +1,541 @@
+//! One cluster of blocks at a time, mostly one block: its threads are started, resumed and brought from wait to wait.
+
+mod stuck;
+
+use std::{cell::Cell, ptr::null};
+
+use super::{
+    block::{
+        BlockRun, SHARED_BYTES, State, Thread, WARP, WarpKind, WarpOperation, current_pointer,
+        set_current,
+    },
+    check::Checker,
+    cluster::{Begun, BoxCopy, ClusterRun, Wait},
+    fault::{Fault, FaultKind, Stop, last_panic, place_name},
+    fiber::{Event, Fiber},
+    order::{BlockOrder, Order},
+    worker::{Go, Launch, Waits},
+};
+use crate::LaunchConfig;
+
+/// What shared memory holds before a kernel writes it: NaN as f16, bf16, f32 and f64.
+const POISON: u8 = 0xff;
+
+/// What a cluster runs in: threads, fibers, shared memory. It is one operating-system thread's.
+#[derive(Default)]
+pub(super) struct Slot {
+    block: [u32; 3],
+    /// Of all blocks of a cluster, one block after another.
+    threads: Vec<Thread>,
+    warp_operations: Vec<Cell<WarpOperation>>,
+    /// By the threads' numbers.
+    waits: Vec<Cell<Wait>>,
+    fibers: Vec<Fiber>,
+    shared: Vec<Line>,
+    /// The fibers whose threads wait.
+    parked: Vec<usize>,
+    /// The order in which the block's threads are started.
+    order: Vec<u32>,
+}
+
+/// Shared memory is aligned as the tensor-copy engine wants it.
+#[derive(Clone, Copy)]
+#[repr(align(1024))]
+struct Line(#[allow(dead_code, reason = "only its address is used")] [u8; 1024]);
+
+/// A launch as its workers see it.
+pub(super) struct Job<'a> {
+    pub(super) name: &'static str,
+    pub(super) declared_shared: Option<usize>,
+    pub(super) config: LaunchConfig,
+    pub(super) kernel: &'a (dyn Fn() + Sync),
+    /// Is the launch to end early?
+    pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
+    pub(super) order: Order,
+}
+
+impl Slot {
+    /// Gets ready for blocks of this shape, and clusters of so many.
+    pub(super) fn prepare(&mut self, config: &LaunchConfig) -> Result<(), Stop> {
+        let [x, y, z] = config.block;
+        let blocks = config.cluster.iter().product::<u32>();
+        let threads = (x * y * z) as usize;
+        if self.block != config.block || self.threads.len() != threads * blocks as usize {
+            let indices =
+                || (0..z).flat_map(|k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])));
+            let stride = (x * y * z).next_multiple_of(WARP);
+            let of_block = |rank: u32| {
+                let thread =
+                    move |(linear, index)| Thread::new(linear, rank * stride + linear, index);
+                (0..).zip(indices()).map(thread)
+            };
+            self.threads = (0..blocks).flat_map(of_block).collect();
+            let nothing = WarpOperation { kind: WarpKind::Sync, mask: 0, value: 0 };
+            self.warp_operations = vec![Cell::new(nothing); self.threads.len()];
+            self.waits = vec![Cell::new(Wait::Cluster); (blocks * stride) as usize];
+            self.block = config.block;
+        }
+        let lines = SHARED_BYTES / 1024 * blocks as usize;
+        if self.shared.len() < lines {
+            self.shared = vec![Line([POISON; 1024]); lines];
+        }
+        if self.fibers.is_empty() {
+            self.add_fiber()?;
+        }
+        Ok(())
+    }
+
+    fn add_fiber(&mut self) -> Result<(), Stop> {
+        self.fibers.push(Fiber::new(self.fibers.len())?);
+        Ok(())
+    }
+
+    /// Runs one cluster to its end, the `number`th of the launch, whose place among the clusters is `index`. Where a
+    /// checker watches it, what the checker can take note of is no reason to stop.
+    pub(super) fn run(
+        &mut self,
+        launch: &Launch,
+        number: u64,
+        index: [u32; 3],
+        checker: Option<&Checker>,
+        waits: &Waits,
+    ) -> Result<(), Stop> {
+        let job = &launch.job;
+        // SAFETY: only the lifetimes change. Kernel and checker are used by this cluster's fibers, and before
+        // this function returns each of them is idle or has been reset.
+        let (kernel, watcher) = unsafe {
+            let kernel =
+                std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(job.kernel);
+            (kernel, checker.map_or(null(), |c| std::ptr::from_ref(c).cast::<Checker<'static>>()))
+        };
+        let mut shuffle = job.order.of_block(number);
+        let [x, y, z] = job.config.cluster;
+        let blocks = x * y * z;
+        let threads = self.threads.len() / blocks as usize;
+        self.order.clear();
+        shuffle.threads(threads as u32, &mut self.order);
+        let shared = self.shared.as_mut_ptr().cast();
+        let cluster = ClusterRun::new(blocks, &*self.waits, shared);
+        let block = |rank: u32| {
+            let [i, j, k] = index;
+            let of_block = rank as usize * threads..(rank as usize + 1) * threads;
+            BlockRun {
+                kernel,
+                threads: &self.threads[of_block.clone()],
+                warp_operations: &self.warp_operations[of_block],
+                order: &*self.order,
+                next_thread: Cell::new(0),
+                ended: Cell::new(0),
+                first_ended: Cell::new(0),
+                shared_mismatch: Cell::new(None),
+                index: [i * x + rank % x, j * y + rank / x % y, k * z + rank / x / y],
+                rank,
+                cluster: &cluster,
+                config: job.config,
+                declared_shared: job.declared_shared,
+                shared: cluster.shared(rank),
+                shared_high: Cell::new(0),
+                checker: watcher,
+            }
+        };
+        // Most launches have no clusters, and their blocks no list of them.
+        let (one, several);
+        let runs = match blocks {
+            1 => {
+                one = [block(0)];
+                &one[..]
+            }
+            _ => {
+                several = (0..blocks).map(block).collect::<Vec<_>>();
+                &several[..]
+            }
+        };
+        if let Some(checker) = checker {
+            checker.begin_cluster(number, runs.iter().map(|run| run.index).collect());
+        }
+        let partial = blocks > 1;
+        let outcome =
+            Scheduler { slot: self, runs, cluster: &cluster, launch, waits, checker, partial, shuffle }
+                .run();
+        set_current(null());
+        if outcome.is_err() {
+            self.fibers.iter_mut().for_each(Fiber::reset);
+        }
+        for run in runs {
+            let dynamic = job.config.dynamic_shared.next_multiple_of(16) as usize;
+            let dirty = (dynamic + run.shared_high.get()).min(SHARED_BYTES);
+            // SAFETY: within the arena: `declare_shared` and the launch's limits see to it. No fiber runs.
+            unsafe { run.shared.write_bytes(POISON, dirty) };
+        }
+        match checker {
+            None => outcome,
+            Some(checker) => checker.end_cluster(outcome),
+        }
+    }
+}
+
+/// A cluster on its way through the kernel.
+struct Scheduler<'a> {
+    slot: &'a mut Slot,
+    runs: &'a [BlockRun],
+    cluster: &'a ClusterRun,
+    launch: &'a Launch<'a>,
+    /// Gives control back while it waits for other blocks.
+    waits: &'a Waits,
+    checker: Option<&'a Checker<'a>>,
+    /// Does a thread wait for something else than its block, or are there several blocks?
+    partial: bool,
+    shuffle: BlockOrder,
+}
+
+impl Scheduler<'_> {
+    fn run(&mut self) -> Result<(), Stop> {
+        self.slot.parked.clear();
+        self.start()?;
+        // Each round takes threads from one wait to the next.
+        while !self.slot.parked.is_empty() {
+            if (self.launch.job.cancelled)() {
+                return Err(Stop::Interrupted);
+            }
+            self.shuffle.fibers(&mut self.slot.parked);
+            if self.partial {
+                self.release_some()?;
+                self.resume_some()?;
+            } else {
+                self.barrier(0)?;
+                self.resume_all()?;
+            }
+        }
+        // Copies that nobody has waited for come all the same.
+        while self.land(true)? {}
+        if let Some((copy, reason)) = self.cluster.unannounced() {
+            return Err(self.wrong_copy(copy, reason));
+        }
+        for run in self.runs {
+            if let (Some((thread, used)), Some(declared)) =
+                (run.shared_mismatch.get(), run.declared_shared)
+            {
+                let kind = FaultKind::SharedMismatch { declared, used };
+                return Err(self.fault(&run.threads()[thread as usize], kind));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts every thread. A fiber runs one after another until one waits; then the next fiber does.
+    fn start(&mut self) -> Result<(), Stop> {
+        if (self.launch.job.cancelled)() {
+            return Err(Stop::Interrupted);
+        }
+        for run in self.runs {
+            while run.next_thread.get() < run.threads().len() {
+                let number = self.slot.parked.len();
+                if number == self.slot.fibers.len() {
+                    self.slot.add_fiber()?;
+                }
+                let fiber = &mut self.slot.fibers[number];
+                // SAFETY: `run` outlives the cluster (`Slot::run`), and a worker stays on its thread.
+                let event = unsafe { fiber.resume(run) };
+                // The last of the threads that it has started.
+                fiber.thread = current_pointer();
+                match event {
+                    Event::Barrier => self.slot.parked.push(number),
+                    Event::Some => {
+                        self.partial = true;
+                        self.slot.parked.push(number);
+                    }
+                    Event::Idle => {}
+                    Event::Panicked => return Err(self.panicked(number)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Resumes every fiber that waits, of one block. A barrier's time goes to these loops.
+    #[inline(never)]
+    fn resume_all(&mut self) -> Result<(), Stop> {
+        let (waiting, run) = (self.slot.parked.len(), &self.runs[0]);
+        let mut changed = false;
+        // As a rule they are the first, one after another, and the list need not be read.
+        if self.launch.job.order == Order::Forward && self.slot.parked.last() == Some(&(waiting - 1)) {
+            for (number, fiber) in self.slot.fibers[..waiting].iter_mut().enumerate() {
+                match resume(fiber, run) {
+                    Event::Barrier => {}
+                    Event::Some | Event::Idle => changed = true,
+                    Event::Panicked => return Err(self.panicked(number)),
+                }
+            }
+        } else {
+            for &number in &self.slot.parked {
+                match resume(&mut self.slot.fibers[number], run) {
+                    Event::Barrier => {}
+                    Event::Some | Event::Idle => changed = true,
+                    Event::Panicked => return Err(self.panicked(number)),
+                }
+            }
+        }
+        if changed {
+            self.look_who_waits();
+        }
+        Ok(())
+    }
+
+    /// Resumes the fibers whose threads need not wait any longer.
+    fn resume_some(&mut self) -> Result<(), Stop> {
+        for place in 0..self.slot.parked.len() {
+            let number = self.slot.parked[place];
+            let thread = self.thread_of(number);
+            if thread.state.get() != State::Released {
+                continue;
+            }
+            // Where it comes to a barrier of its block, it is left without a store.
+            thread.state.set(State::Running);
+            // A copy may come while threads run, and not only where they wait for it.
+            let run = std::ptr::from_ref(thread.run());
+            // SAFETY: a block outlives what its threads do.
+            let event = resume(&mut self.slot.fibers[number], unsafe { &*run });
+            if let Event::Panicked = event {
+                return Err(self.panicked(number));
+            }
+        }
+        self.look_who_waits();
+        Ok(())
+    }
+
+    fn look_who_waits(&mut self) {
+        let mut parked = std::mem::take(&mut self.slot.parked);
+        let state = |number: usize| self.thread_of(number).state.get();
+        parked.retain(|&number| state(number) != State::Ended);
+        let waits = |number: &usize| matches!(state(*number), State::InWarp | State::Waits);
+        self.partial = self.runs.len() > 1 || parked.iter().any(waits);
+        self.slot.parked = parked;
+    }
+
+    #[cold]
+    fn panicked(&self, fiber: usize) -> Stop {
+        self.fault(self.thread_of(fiber), last_panic())
+    }
+
+    /// Every thread of a block that has not ended waits at a barrier.
+    fn barrier(&self, rank: usize) -> Result<(), Stop> {
+        let run = &self.runs[rank];
+        let parked = self.slot.parked.iter().map(|&number| self.thread_of(number));
+        let mut waiting = parked.filter(|thread| std::ptr::eq(thread.run(), run));
+        if let Some(checker) = self.checker {
+            checker.barrier(run, waiting);
+        } else if run.ended.get() > 0 {
+            let exited = run.threads()[run.first_ended.get() as usize].index;
+            // Which of those that wait is named does not matter; the last is what it has always been.
+            let Some(waits) = waiting.next_back() else { return Ok(()) };
+            let location = location(waits);
+            return Err(self.fault(waits, FaultKind::BarrierSkipped { exited, location }));
+        }
+        Ok(())
+    }
+
+    /// Finds threads that need not wait any longer. While there are none, copies come.
+    fn release_some(&mut self) -> Result<(), Stop> {
+        self.land(false)?;
+        loop {
+            let mut some = self.complete_warp_operations()?;
+            some |= self.complete_waits();
+            some |= self.complete_cluster_barrier();
+            for rank in 0..self.runs.len() {
+                some |= self.complete_barrier(rank)?;
+            }
+            if some {
+                return Ok(());
+            }
+            if !self.land(true)? {
+                self.wait_for_others()?;
+            }
+        }
+    }
+
+    /// No thread can go on by what the cluster does itself. Others may do what one of them waits for, while there are others that do
+    /// anything.
+    fn wait_for_others(&self) -> Result<(), Stop> {
+        let words = self.slot.threads.iter().filter_map(|thread| {
+            match (thread.state.get(), self.cluster.wait_of(thread).get()) {
+                (State::Waits, Wait::Word(place, wanted)) => Some((place.addr(), wanted)),
+                _ => None,
+            }
+        });
+        let words = words.collect::<Vec<_>>();
+        if words.is_empty() {
+            return Err(self.stuck());
+        }
+        let go = self.waits.suspend(words);
+        // Another cluster of this worker may have run.
+        match go {
+            Go::InVain => Err(self.stuck()),
+            Go::On if (self.launch.job.cancelled)() || self.launch.has_failed() => {
+                Err(Stop::Interrupted)
+            }
+            Go::On => Ok(()),
+        }
+    }
+
+    /// Lets a copy come or go, or a product read its operands, if there is one and it is its time; `must`: no thread can go on.
+    fn land(&mut self, must: bool) -> Result<bool, Stop> {
+        let (copies, products) = (self.cluster.copies(), self.cluster.products());
+        let all = copies + products + self.cluster.stores();
+        let Some(number) = self.shuffle.copy(all, must) else {
+            return Ok(false);
+        };
+        if let Some(store) = number.checked_sub(copies + products) {
+            self.cluster.advance_store(store);
+            return Ok(true);
+        }
+        if let Some(product) = number.checked_sub(copies) {
+            self.cluster.read_sent_product(product);
+            return Ok(true);
+        }
+        let copy = self.cluster.take_copy(number);
+        let BoxCopy { source, to, done, begun, .. } = copy;
+        // SAFETY: whoever began the copy has seen to source and target.
+        unsafe { source.load(to) };
+        let ended = self.cluster.complete(done, source.bytes() as u32, begun);
+        let ended = ended.map_err(|reason| self.wrong_copy(begun, reason))?;
+        if let Some(checker) = self.checker {
+            checker.land_box(&copy, ended);
+        }
+        Ok(true)
+    }
+
+    #[cold]
+    fn wrong_copy(&self, Begun { thread, at }: Begun, reason: String) -> Stop {
+        let location = place_name(at);
+        // SAFETY: one of this worker's threads.
+        self.fault(unsafe { &*thread }, FaultKind::Copy { reason, location })
+    }
+
+    /// Ends the waits for what has come.
+    fn complete_waits(&self) -> bool {
+        let mut some = false;
+        for thread in &self.slot.threads {
+            if thread.state.get() == State::Waits && self.cluster.has_come(thread) {
+                thread.state.set(State::Released);
+                some = true;
+            }
+        }
+        some
+    }
+
+    /// Ends the wait of a cluster's threads for each other, if all have come that have not ended.
+    fn complete_cluster_barrier(&self) -> bool {
+        let threads = || self.slot.threads.iter();
+        let waits = |thread: &Thread| {
+            thread.state.get() == State::Waits
+                && matches!(self.cluster.wait_of(thread).get(), Wait::Cluster)
+        };
+        let has_come = |thread: &Thread| thread.state.get() == State::Ended || waits(thread);
+        if !threads().all(has_come) || !threads().any(waits) {
+            return false;
+        }
+        if let Some(checker) = self.checker {
+            checker.cluster_barrier(&threads().filter(|thread| waits(thread)).collect::<Vec<_>>());
+        }
+        threads()
+            .filter(|thread| waits(thread))
+            .for_each(|thread| thread.state.set(State::Released));
+        true
+    }
+
+    /// Ends the wait of a block's threads for each other, if all have come.
+    fn complete_barrier(&self, rank: usize) -> Result<bool, Stop> {
+        let threads = self.runs[rank].threads();
+        let state = |thread: &Thread| thread.state.get();
+        let has_come = |thread: &Thread| matches!(state(thread), State::Running | State::Ended);
+        let waits = |thread: &&Thread| state(thread) == State::Running;
+        if !threads.iter().all(has_come) || !threads.iter().any(|thread| waits(&thread)) {
+            return Ok(false);
+        }
+        self.barrier(rank)?;
+        threads.iter().filter(waits).for_each(|thread| thread.state.set(State::Released));
+        Ok(true)
+    }
+
+    /// Ends the waits of those lanes whose partners have all come.
+    #[inline(never)]
+    fn complete_warp_operations(&self) -> Result<bool, Stop> {
+        let mut complete = false;
+        for (run, lanes) in self.warps() {
+            for thread in lanes {
+                if thread.state.get() != State::InWarp
+                    || self.missing_partner(lanes, thread).is_some()
+                {
+                    continue;
+                }
+                let operation = run.warp_operation(thread).get();
+                let partners =
+                    || lanes.iter().filter(|lane| operation.mask >> lane.lane() & 1 == 1);
+                let mut values = [None; WARP as usize];
+                let (mut votes, mut present) = (0, 0);
+                for lane in partners() {
+                    let value = run.warp_operation(lane).get().value;
+                    values[lane.lane() as usize] = Some(value);
+                    votes |= (value & 1) << lane.lane();
+                    present |= 1 << lane.lane();
+                }
+                for lane in partners() {
+                    let cell = run.warp_operation(lane);
+                    let own = cell.get();
+                    let value = match own.kind {
+                        WarpKind::Sync | WarpKind::Exchange(_) => 0,
+                        WarpKind::Ballot => votes,
+                        WarpKind::All => (votes == present).into(),
+                        WarpKind::Any => (votes != 0).into(),
+                        WarpKind::Elect => (present.trailing_zeros() == lane.lane()).into(),
+                        WarpKind::Relative(source) => values[source as usize].unwrap_or(u32::MAX),
+                        WarpKind::Shuffle(source) => match values[source as usize] {
+                            Some(value) => value,
+                            None => return Err(self.wrong_source(lane, source)),
+                        },
+                    };
+                    cell.set(WarpOperation { value, ..own });
+                    lane.state.set(State::Released);
+                    complete = true;
+                }
+                if let (Some(checker), WarpKind::Sync) = (self.checker, operation.kind) {
+                    checker.warp_sync(thread.number / WARP, operation.mask);
+                }
+            }
+        }
+        Ok(complete)
+    }
+
+    /// The warps of all blocks.
+    fn warps(&self) -> impl Iterator<Item = (&BlockRun, &[Thread])> {
+        self.runs.iter().flat_map(|run| {
+            let warps = run.threads().chunks(WARP as usize);
+            warps.map(move |lanes| (run, lanes))
+        })
+    }
+
+    #[cold]
+    fn fault(&self, thread: &Thread, kind: FaultKind) -> Stop {
+        let (block, thread) = (thread.run().index, thread.index);
+        Stop::Fault(Fault { kernel: self.launch.job.name, block, thread, kind })
+    }
+
+    /// The thread that a fiber is in the middle of.
+    fn thread_of(&self, fiber: usize) -> &Thread {
+        // SAFETY: a fiber that waits or has panicked is in the middle of one of this worker's threads.
+        unsafe { &*self.slot.fibers[fiber].thread }
+    }
+}
+
+/// Runs a waiting fiber's thread to its next wait.
+#[inline(always)]
+fn resume(fiber: &mut Fiber, run: &BlockRun) -> Event {
+    set_current(fiber.thread);
+    // SAFETY: `run` outlives the block (`Slot::run`), and a worker stays on its thread.
+    unsafe { fiber.resume(run) }
+}
+
+/// Where a thread waits: file, line and column.
+fn location(thread: &Thread) -> String {
+    thread.place.get().map(place_name).unwrap_or_default()
+}

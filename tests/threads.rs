@@ -1,0 +1,200 @@
+//! Launches from inside other people's threads: tasks of a thread pool, plain threads, holders of locks, a forked process. On the CPU
+//! device, where a launch is carried out by threads of the library.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use gpu::kernels::memories::{BLOCK, COEFFICIENTS, COEFFICIENTS_LEN, constant_polynomial};
+use host::{Bf16, Device, Gemm, Matrix, Stream, gemm::Scalar};
+use rayon::prelude::*;
+use simt::LaunchConfig;
+
+const WORKERS: [usize; 3] = [1, 2, 16];
+
+/// Small integers, so that every sum is exact.
+fn value(row: usize, col: usize, size: usize) -> f32 {
+    ((row * size + col) % 7) as f32 - 3.0
+}
+
+/// Multiplies square matrices of numbers that `of` makes on the stream, and compares one element.
+fn product<T: Scalar<f32>>(stream: &Stream, size: usize, kernel: Option<&str>, of: fn(f32) -> T) {
+    let device = stream.device();
+    let values = (0..size * size).map(|i| of(value(i / size, i % size, size))).collect::<Vec<_>>();
+    let [a, b] = [(), ()].map(|()| Matrix::from_row_major(device, size, size, &values).unwrap());
+    let mut c = Matrix::<f32>::zeros(device, size, size).unwrap();
+    let mut gemm = Gemm::<T, f32>::of_types();
+    if let Some(name) = kernel {
+        gemm = gemm.kernel(name).unwrap();
+    }
+    gemm.run(stream, a.view(), b.view(), c.view_mut()).unwrap();
+    let (row, col) = (size / 3, size / 2);
+    let sum: f32 = (0..size).map(|p| value(row, p, size) * value(p, col, size)).sum();
+    assert_eq!(c.to_row_major().unwrap()[row * size + col], sum, "size {size}, kernel {kernel:?}");
+}
+
+fn multiply(stream: &Stream, size: usize) {
+    product(stream, size, None, |value| value);
+}
+
+/// Fails where `work` takes a minute: it waits for itself.
+fn in_time(what: &str, work: impl FnOnce() + Send) {
+    /// Where `work` panics, too.
+    struct End<'a>(&'a AtomicUsize);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(1, Ordering::Release);
+        }
+    }
+    let ended = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let start = Instant::now();
+            while ended.load(Ordering::Acquire) == 0 {
+                if start.elapsed() > Duration::from_secs(60) {
+                    eprintln!("{what}: it hangs");
+                    std::process::abort();
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let _end = End(&ended);
+        work();
+    });
+}
+
+fn pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+}
+
+/// Of each number of the pool's threads and each of the device's workers.
+fn each_pool(what: &str, work: impl Fn(&rayon::ThreadPool, &Device) + Sync) {
+    for threads in WORKERS {
+        for workers in WORKERS {
+            in_time(&format!("{what}, {threads} threads, {workers} workers"), || {
+                work(&pool(threads), &Device::cpu_with_workers(workers));
+            });
+        }
+    }
+}
+
+/// A thread that waits for a launch runs nobody else's task meanwhile, or its stack would have all of them.
+#[test]
+fn two_thousand_products_in_tasks() {
+    in_time("tasks", || {
+        let device = Device::cpu();
+        (0..2000).into_par_iter().for_each_init(
+            || device.stream().unwrap(),
+            |stream, _| multiply(stream, 70),
+        );
+    });
+    each_pool("tasks", |pool, device| {
+        pool.install(|| {
+            (0..40).into_par_iter().for_each(|_| {
+                multiply(&device.stream().unwrap(), 70);
+            });
+        });
+    });
+}
+
+/// Tasks that share a stream, whose memory and counters a product has for itself while it is launched.
+#[test]
+fn tasks_that_share_a_stream() {
+    each_pool("a shared stream", |pool, device| {
+        let stream = device.stream().unwrap();
+        pool.install(|| {
+            (0..12).into_par_iter().for_each(|number| match number % 3 {
+                // Rows of odd length are copied first.
+                0 => product(&stream, 65, Some("wgmma_bf16_f32_128x256x64_nn"), Bf16::from_f32),
+                // B's last columns are copied beside, and counted.
+                1 => product(&stream, 75, Some("wgmma_bf16_f32_256x256x64_c2_ua8_nn"), Bf16::from_f32),
+                _ => multiply(&stream, 33),
+            });
+        });
+    });
+}
+
+/// Launches nested in a lock that all tasks take.
+#[test]
+fn tasks_that_hold_a_lock() {
+    each_pool("a lock", |pool, device| {
+        let stream = Mutex::new(device.stream().unwrap());
+        pool.install(|| {
+            (0..20).into_par_iter().for_each(|_| {
+                multiply(&stream.lock().unwrap(), 40);
+            });
+        });
+    });
+}
+
+/// From plain threads, more than there are workers.
+#[test]
+fn plain_threads() {
+    for workers in WORKERS {
+        in_time("threads", || {
+            let device = Device::cpu_with_workers(workers);
+            thread::scope(|scope| {
+                for _ in 0..40 {
+                    scope.spawn(|| {
+                        let stream = device.stream().unwrap();
+                        (0..10).for_each(|_| multiply(&stream, 50));
+                    });
+                }
+            });
+        });
+    }
+}
+
+/// A variable that is written while others launch without a pause: it comes in between.
+#[test]
+fn a_symbol_written_in_a_task() {
+    each_pool("a symbol", |pool, device| {
+        let coefficients = device.symbol(&COEFFICIENTS).unwrap();
+        pool.install(|| {
+            (0..60).into_par_iter().for_each(|number| {
+                if number % 3 == 0 {
+                    coefficients.write(&[1.0; COEFFICIENTS_LEN]).unwrap();
+                } else {
+                    let stream = device.stream().unwrap();
+                    let x = device.upload(&[1.0f32; 64]).unwrap();
+                    let mut y = device.zeros::<f32>(64).unwrap();
+                    let config = LaunchConfig::new([1, 1, 1], [BLOCK as u32, 1, 1]);
+                    // SAFETY: the kernel keeps inside the 64 elements.
+                    unsafe { stream.launch(&constant_polynomial, &config, (64, &x, &mut y)) }.unwrap();
+                }
+            });
+        });
+    });
+}
+
+/// A process that has been forked has none of its parent's threads, and starts its own.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_forked_process() {
+    let device = Device::cpu();
+    multiply(&device.stream().unwrap(), 70);
+    // SAFETY: the child calls nothing that another thread of the parent could hold a lock of, but the allocator, which glibc's `fork`
+    // sees to; and it ends by `_exit`. `alarm` ends it where it hangs.
+    let status = unsafe {
+        let child = libc::fork();
+        assert!(child >= 0, "a process");
+        if child == 0 {
+            libc::alarm(60);
+            let done = std::panic::catch_unwind(|| {
+                let device = Device::cpu();
+                multiply(&device.stream().unwrap(), 70);
+            });
+            libc::_exit(if done.is_ok() { 0 } else { 1 });
+        }
+        let mut status = -1;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        status
+    };
+    assert_eq!(status, 0, "the child's status");
+    multiply(&device.stream().unwrap(), 70);
+}
