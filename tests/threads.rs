@@ -88,10 +88,9 @@ fn each_pool(what: &str, work: impl Fn(&rayon::ThreadPool, &Device) + Sync) {
 fn two_thousand_products_in_tasks() {
     in_time("tasks", || {
         let device = Device::cpu();
-        (0..2000).into_par_iter().for_each_init(
-            || device.stream().unwrap(),
-            |stream, _| multiply(stream, 70),
-        );
+        (0..2000)
+            .into_par_iter()
+            .for_each_init(|| device.stream().unwrap(), |stream, _| multiply(stream, 70));
     });
     each_pool("tasks", |pool, device| {
         pool.install(|| {
@@ -112,7 +111,12 @@ fn tasks_that_share_a_stream() {
                 // Rows of odd length are copied first.
                 0 => product(&stream, 65, Some("wgmma_bf16_f32_128x256x64_nn"), Bf16::from_f32),
                 // B's last columns are copied beside, and counted.
-                1 => product(&stream, 75, Some("wgmma_bf16_f32_256x256x64_c2_ua8_nn"), Bf16::from_f32),
+                1 => product(
+                    &stream,
+                    75,
+                    Some("wgmma_bf16_f32_256x256x64_c2_ua8_nn"),
+                    Bf16::from_f32,
+                ),
                 _ => multiply(&stream, 33),
             });
         });
@@ -165,7 +169,8 @@ fn a_symbol_written_in_a_task() {
                     let mut y = device.zeros::<f32>(64).unwrap();
                     let config = LaunchConfig::new([1, 1, 1], [BLOCK as u32, 1, 1]);
                     // SAFETY: the kernel keeps inside the 64 elements.
-                    unsafe { stream.launch(&constant_polynomial, &config, (64, &x, &mut y)) }.unwrap();
+                    unsafe { stream.launch(&constant_polynomial, &config, (64, &x, &mut y)) }
+                        .unwrap();
                 }
             });
         });

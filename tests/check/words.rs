@@ -43,6 +43,24 @@ macro_rules! kernels {
                 }
             }
 
+            /// All blocks meet three times, and each reads behind every meeting what the next one wrote before it.
+            #[kernel(block = (32))]
+            pub fn meet(x: In<f32>, mut y: Out<f32>, mut z: Out<f32>, mut words: Out<u32>) {
+                let lane = thread::lane_id() as usize;
+                let (block, blocks) =
+                    (thread::block_idx_x() as usize, thread::grid_dim_x() as usize);
+                for round in 0..3 {
+                    let at = |block: usize| (round * blocks + block) * 32 + lane;
+                    y[at(block)] = 2.0 * x[at(block)];
+                    warp::sync_warp(warp::ALL);
+                    if lane == 0 {
+                        words.release_add(1, 1);
+                    }
+                    words.wait_for_at_least(1, ((round + 1) * blocks) as u32);
+                    z[at(block)] = y[at(block)] + y[at((block + 1) % blocks)];
+                }
+            }
+
             /// How a block tells that a part has been doubled, and how the last one waits for all.
             #[derive(Clone, Copy, PartialEq, Eq)]
             enum Way {
@@ -190,6 +208,35 @@ fn what_blocks_have_told_is_seen() {
         let (report, memory) = check!(right, Order::Forward, workers);
         assert!(report.is_clean(), "{report}");
         memory.is_right();
+    }
+}
+
+/// How many blocks run at a time is a matter of the launch and of the GPU that it stands for, not of the machine's cores.
+#[test]
+fn blocks_that_wait_for_each_other_need_no_more_workers() {
+    for workers in [Some(1), Some(2), Some(16)] {
+        let mut options = cpu::Options::default();
+        options.workers = workers;
+        let mut memory = Memory::new();
+        run!(device, cpu::launch, &device_kernels::meet, memory, &options).expect("it runs");
+        let Memory([x, _, z], _) = &memory;
+        for round in 0..3 {
+            for i in 0..BLOCKS * 32 {
+                let (own, next) =
+                    (round * BLOCKS * 32 + i, round * BLOCKS * 32 + (i + 32) % (BLOCKS * 32));
+                assert_eq!(z[own], 2.0 * (x[own] + x[next]), "{workers:?} workers, element {own}");
+            }
+        }
+        for order in orders() {
+            let (report, _) = check!(meet, order, workers);
+            assert!(report.is_clean(), "{workers:?} workers, {order}: {report}");
+        }
+        // On a device that has one block fewer at a time, the last one never begins.
+        options.resident = Some(BLOCKS as u64 - 1);
+        let mut memory = Memory::new();
+        let stop = run!(device, cpu::launch, &device_kernels::meet, memory, &options);
+        let stop = stop.unwrap_err().to_string();
+        assert!(stop.contains("for at least 4, which no block makes it"), "{workers:?}: {stop}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Batches, and arrays of products.
 
-use host::{Batch, BatchMut, Gemm, Layout, Matrix, MatrixView, testing};
+use host::{Batch, BatchMut, Bf16, Gemm, Layout, Matrix, MatrixView, gemm::Scalar, testing};
 use tests::passed::once;
 use tests::{
     devices,
@@ -73,6 +73,53 @@ fn repeated() {
         }
     }
     counted("batches::repeated", count / devices().len());
+}
+
+/// The heads of an array of (tokens, heads, width) are a batch that interleaves, and no two of its elements are one.
+#[test]
+fn interleaved() {
+    let Some(_note) = once("gemm::batches::interleaved", crate::SOURCES) else { return };
+    interleaved_of::<f32>(|x| x);
+    interleaved_of::<Bf16>(Bf16::from_f32);
+}
+
+fn interleaved_of<T: Scalar + Into<f64>>(of: fn(f32) -> T) {
+    let (heads, k) = (3, 5);
+    for device in devices() {
+        let stream = device.stream().unwrap();
+        for (tokens, width) in [(10, 8), (7, 5), (70, 16), (1, 4), (130, 136)] {
+            let values =
+                |len: usize| (0..len).map(|i| of((i % 5) as f32 - 2.0)).collect::<Vec<_>>();
+            let (a, b) = (values(heads * tokens * k), values(heads * k * width));
+            let [on_a, on_b] = [&a, &b].map(|of| device.upload(of).unwrap());
+            let mut c = device.zeros::<T>(tokens * heads * width).unwrap();
+            let a_heads =
+                Batch::new(on_a.view(..).unwrap(), (tokens, k), [k, 1], heads, tokens * k);
+            let b_heads =
+                Batch::new(on_b.view(..).unwrap(), (k, width), [width, 1], heads, k * width);
+            let all = c.view_mut(..).unwrap();
+            let c_heads = BatchMut::new(all, (tokens, width), [heads * width, 1], heads, width);
+            let gemm = Gemm::<T, T>::of_types();
+            gemm.launch_batch(&stream, a_heads.unwrap(), b_heads.unwrap(), c_heads.unwrap())
+                .unwrap();
+            for (at, got) in c.to_vec().unwrap().into_iter().enumerate() {
+                let (token, head, col) = (at / (heads * width), at / width % heads, at % width);
+                let a = |p: usize| -> f64 { a[(head * tokens + token) * k + p].into() };
+                let b = |p: usize| -> f64 { b[(head * k + p) * width + col].into() };
+                let sum: f64 = (0..k).map(|p| a(p) * b(p)).sum();
+                assert_eq!(got.into(), sum, "{device}, {tokens} x {width}, element {at}");
+            }
+        }
+        let mut c = device.zeros::<T>(100).unwrap();
+        let mut refused = |strides, step| {
+            let all = c.view_mut(..).unwrap();
+            BatchMut::new(all, (4, 5), strides, 3, step).map(drop).unwrap_err().to_string()
+        };
+        let expected =
+            "step = 4: two elements of 3 written 4x5 matrices of strides [15, 1] might be one";
+        assert_eq!(refused([15, 1], 4), expected);
+        assert!(refused([14, 1], 5).starts_with("step = 5: two elements"));
+    }
 }
 
 /// Products of unlike shapes that lie anywhere, each with the bits that it has alone.

@@ -1,7 +1,7 @@
 //! One device: its primary context and what it can do.
 
 use super::failure::{self, OUT_OF_MEMORY, Raw, check};
-use super::{Started, driver_version, initialize};
+use super::{device_count, driver_version};
 use crate::error::{Error, Result};
 use cust::context::CurrentContext;
 use cust::device::{Device, DeviceAttribute};
@@ -67,12 +67,9 @@ impl Context {
     /// [`Error::NoDriver`], [`Error::NoDevice`], and [`Error::Driver`] for a device that this process may
     /// not use.
     pub(crate) fn open(index: usize) -> Result<Arc<Self>> {
-        let count = match initialize()? {
-            Started::Devices => check(Device::num_devices())?,
-            Started::NoDevice => 0,
-        };
-        let ordinal = u32::try_from(index).ok().filter(|&ordinal| ordinal < count);
-        let ordinal = ordinal.ok_or(Error::NoDevice { index, count: count as usize })?;
+        let count = device_count()?;
+        let ordinal = u32::try_from(index).ok().filter(|_| index < count);
+        let ordinal = ordinal.ok_or(Error::NoDevice { index, count })?;
         let device = check(Device::get_device(ordinal))?;
         let properties = Properties::of(device)?;
         let context = check(cust::context::Context::new(device))?;

@@ -51,10 +51,21 @@ use failure::{NO_DEVICE, Raw, check};
 /// [`Error::NoDriver`] where the driver's library is not there or does not start.
 pub(crate) fn device_count() -> Result<usize> {
     match initialize()? {
-        Started::Devices => Ok(check(cust::device::Device::num_devices())? as usize),
+        // The driver's number is an `int`.
+        Started::Devices => match check(cust::device::Device::num_devices())? {
+            count @ 0..=MOST_DEVICES => Ok(count as usize),
+            count => {
+                let count = count as i32;
+                let reason = format!("cuDeviceGetCount says that there are {count} devices");
+                Err(Error::NoDriver { reason })
+            }
+        },
         Started::NoDevice => Ok(0),
     }
 }
+
+/// More devices than any machine has.
+const MOST_DEVICES: u32 = 1 << 16;
 
 /// The newest CUDA version that the driver supports (major, minor), which also limits the PTX it takes.
 ///

@@ -1,6 +1,7 @@
 //! The whole layer against the driver of `cuda-dyn`'s tests: what it returns and in which order it is
 //! called.
 
+mod count;
 mod device;
 #[path = "../../cuda-dyn/tests/fake/mod.rs"]
 mod fake;
@@ -10,8 +11,7 @@ use crate::launch::Unbound;
 use fake::{calls, with_driver};
 use simt::device::{Out, TensorMap};
 use simt::{LaunchConfig, Params};
-use std::ffi::c_void;
-use std::sync::Arc;
+use std::{ffi::c_void, sync::Arc};
 
 /// PTX as far as the tests' driver reads it.
 const PTX: &str = ".version 7.1";

@@ -5,7 +5,7 @@ use crate::{
     error::{Error, Result},
     matrix::{
         MatrixView, MatrixViewMut,
-        view::{check_distinct, extent},
+        view::{check_distinct, extent, is_distinct},
     },
 };
 
@@ -113,8 +113,9 @@ impl<'a, T: Pod> BatchMut<'a, T> {
     /// `count` matrices of `rows x cols`, with these strides and this step in elements.
     ///
     /// # Errors
-    /// [`Error::Argument`] where `elements` are too few, where two elements of a matrix would be one, or where a matrix
-    /// begins before the one before it has ended.
+    /// [`Error::Argument`] where `elements` are too few, or where two elements of the matrices might be one. Matrices may lie one after
+    /// another, or interleave: the heads of an array of (tokens, heads, width) are matrices of strides `[heads * width, 1]` and
+    /// step `width`.
     pub fn new(
         elements: BufferViewMut<'a, T>,
         (rows, cols): (usize, usize),
@@ -123,10 +124,11 @@ impl<'a, T: Pod> BatchMut<'a, T> {
         step: usize,
     ) -> Result<Self> {
         check_distinct(rows, cols, strides)?;
-        let one = extent(rows, cols, strides)?;
-        if count > 1 && step < one {
-            let limit =
-                format!("must be at least {one}: matrices that are written lie one after another");
+        if !is_distinct([(rows, strides[0]), (cols, strides[1]), (count, step)]) {
+            let [one, two] = strides;
+            let limit = format!(
+                "two elements of {count} written {rows}x{cols} matrices of strides [{one}, {two}] might be one"
+            );
             return Err(Error::argument("step", step, limit));
         }
         let needed = batch_extent((rows, cols), strides, count, step)?;

@@ -71,21 +71,25 @@ pub(crate) fn check_extent(
     }
 }
 
+/// Is each element of an array by itself? Sizes and strides are those of its dimensions, in any order. It is so where each dimension's
+/// stride is longer than all that the dimensions of shorter strides take; of arrays that interleave in another way, nobody asks.
+pub(crate) fn is_distinct<const N: usize>(mut dimensions: [(usize, usize); N]) -> bool {
+    if dimensions.iter().any(|(size, _)| *size == 0) {
+        return true;
+    }
+    dimensions.sort_unstable_by_key(|(_, stride)| *stride);
+    let mut last = Some(0usize);
+    dimensions.iter().filter(|(size, _)| *size > 1).all(|(size, stride)| {
+        let is_behind = last.is_some_and(|last| *stride > last);
+        let taken = (size - 1).checked_mul(*stride);
+        last = last.zip(taken).and_then(|(last, taken)| last.checked_add(taken));
+        is_behind
+    })
+}
+
 /// Refuses a matrix of which two elements are one.
 pub(crate) fn check_distinct(rows: usize, cols: usize, strides: [usize; 2]) -> Result<()> {
-    let [between_rows, between_cols] = strides;
-    // The runs of one side lie behind one another, each in its place.
-    let apart = |run: usize, within: usize, between: usize| {
-        within > 0 && (run - 1).checked_mul(within).is_some_and(|last| between > last)
-    };
-    let distinct = rows <= 1 && cols <= 1
-        || rows <= 1 && between_cols > 0
-        || cols <= 1 && between_rows > 0
-        || rows == 0
-        || cols == 0
-        || apart(cols, between_cols, between_rows)
-        || apart(rows, between_rows, between_cols);
-    match distinct {
+    match is_distinct([(rows, strides[0]), (cols, strides[1])]) {
         true => Ok(()),
         false => {
             let limit = format!("two elements of a written {rows}x{cols} matrix might be one");

@@ -25,7 +25,9 @@ pub enum Stop {
     )]
     OutOfMemory(u64),
     /// Blocks that wait for each other have more threads, which wait at once, than there can be stacks.
-    #[error("more than {0} threads wait at once, in blocks that wait for each other: the CPU device has stacks for so many")]
+    #[error(
+        "more than {0} threads wait at once, in blocks that wait for each other: the CPU device has stacks for so many"
+    )]
     TooManyThreads(usize),
     /// The launch breaks what the kernel declares, or a limit.
     #[error("{0}")]

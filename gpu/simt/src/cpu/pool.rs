@@ -149,7 +149,10 @@ impl Pool {
                 _ => {
                     let new = Pool { process, ..Pool::default() };
                     let new = Box::into_raw(Box::new(new));
-                    if POOL.compare_exchange(pool, new, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                    if POOL
+                        .compare_exchange(pool, new, Ordering::AcqRel, Ordering::Relaxed)
+                        .is_err()
+                    {
                         // SAFETY: nobody has seen it. (Another thread was faster.)
                         drop(unsafe { Box::from_raw(new) });
                     }
@@ -194,7 +197,8 @@ impl Pool {
                 }
                 state = self.lock();
                 let nothing = |state: &mut State| state.queue.is_empty();
-                state = self.work.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
+                state =
+                    self.work.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             self.queued.store(state.queue.len(), Ordering::Relaxed);

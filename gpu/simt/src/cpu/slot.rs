@@ -154,9 +154,17 @@ impl Slot {
             checker.begin_cluster(number, runs.iter().map(|run| run.index).collect());
         }
         let partial = blocks > 1;
-        let outcome =
-            Scheduler { slot: self, runs, cluster: &cluster, launch, waits, checker, partial, shuffle }
-                .run();
+        let outcome = Scheduler {
+            slot: self,
+            runs,
+            cluster: &cluster,
+            launch,
+            waits,
+            checker,
+            partial,
+            shuffle,
+        }
+        .run();
         set_current(null());
         if outcome.is_err() {
             self.fibers.iter_mut().for_each(Fiber::reset);
@@ -258,7 +266,9 @@ impl Scheduler<'_> {
         let (waiting, run) = (self.slot.parked.len(), &self.runs[0]);
         let mut changed = false;
         // As a rule they are the first, one after another, and the list need not be read.
-        if self.launch.job.order == Order::Forward && self.slot.parked.last() == Some(&(waiting - 1)) {
+        if self.launch.job.order == Order::Forward
+            && self.slot.parked.last() == Some(&(waiting - 1))
+        {
             for (number, fiber) in self.slot.fibers[..waiting].iter_mut().enumerate() {
                 match resume(fiber, run) {
                     Event::Barrier => {}

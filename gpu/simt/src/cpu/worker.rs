@@ -97,11 +97,13 @@ impl Worker {
         let mut panic = None;
         self.open(launch, &mut panic);
         loop {
-            let has_come = |&(address, wanted): &(usize, u32)| is_at_least(address as *mut u32, wanted);
+            let has_come =
+                |&(address, wanted): &(usize, u32)| is_at_least(address as *mut u32, wanted);
             let goes_on = |place: &Place| place.words.iter().any(has_come);
             if let Some(number) = self.places.iter().position(goes_on) {
                 self.resume(number, Go::On, launch, &mut panic);
             } else if launch.is_left() && self.open(launch, &mut panic) {
+                continue;
             } else if self.places.iter().all(|place| place.run.is_none()) {
                 break;
             } else {
@@ -139,7 +141,8 @@ impl Worker {
         let id = launch.opened.fetch_add(1, Ordering::Relaxed);
         let slot = std::ptr::from_mut(&mut *place.slot);
         // SAFETY: only the lifetime changes. `work` does not return before what runs here has ended.
-        let shared = unsafe { std::mem::transmute::<&Launch<'_>, &'static Launch<'static>>(launch) };
+        let shared =
+            unsafe { std::mem::transmute::<&Launch<'_>, &'static Launch<'static>>(launch) };
         place.run = Some(Coroutine::with_stack(stack, move |waits: &Waits, _| {
             // SAFETY: the box is this worker's, who leaves it alone while something runs in it.
             let slot = unsafe { &mut *slot };

@@ -81,11 +81,11 @@ mod words;
 
 pub use crate::cpu::order::Order;
 pub(super) use checker::{Checker, Watch};
-pub(super) use record::MOST_SLOTS;
 pub use finding::{Example, Finding, Kind, Place, Report};
 pub use global::{Region, shadow_bytes};
 pub use launch::{Checkable, CheckableParams, Memory, Options, launch};
 pub use profile::{Line, Operation, Profile};
+pub(super) use record::MOST_SLOTS;
 pub use shared::Array;
 pub use trace::{Step, Trace};
 pub use watched::Watched;

@@ -77,7 +77,8 @@ impl<'a> Now<'a> {
         place: &'static Location<'static>,
     ) -> Self {
         let own_clock = u32::from(order.clock(thread)) << OWN_CLOCK;
-        let place = std::ptr::from_ref(place).map_addr(|address| address | (worker as usize) << SLOT);
+        let place =
+            std::ptr::from_ref(place).map_addr(|address| address | (worker as usize) << SLOT);
         Now { record: Record { clock, who: thread | own_clock, place }, block_start, order }
     }
 
