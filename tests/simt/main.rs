@@ -7,6 +7,7 @@
 //! | `shared` | shared memory belongs to one block, and starts poisoned |
 //! | `memory` | 128-bit accesses, views, the fused multiply-add |
 //! | `faults` | a kernel that goes wrong is an error that names the place |
+//! | `stacks` | a thread that needs more stack than it has is an error |
 //! | `pipelines` | mbarriers, copies of boxes, clusters |
 //! | `tensor_cores` | products of warpgroups, and what a checked launch finds wrong with them |
 //! | `mma` | products of warps, and copies of four, eight and sixteen bytes |
@@ -24,6 +25,8 @@ mod memory;
 mod mma;
 mod pipelines;
 mod shared;
+#[cfg(target_os = "linux")]
+mod stacks;
 mod tensor_cores;
 
 use simt::{

@@ -74,7 +74,7 @@ const LONGER: [(&str, u64); 20] = [
     ("gpu/simt/src/cpu/check/checker.rs", 833),
     ("gpu/simt/src/cpu/check/order.rs", 718),
     ("gpu/simt/src/cpu/check/profile.rs", 576),
-    ("gpu/simt/src/cpu/worker.rs", 667),
+    ("gpu/simt/src/cpu/slot.rs", 560),
     ("gpu/src/kernels/gemm_wgmma/words.rs", 519),
     ("host/cuda-dyn/tests/fake/driver.rs", 731),
     ("host/src/check.rs", 518),

@@ -75,6 +75,8 @@ pub struct Declaration {
     pub arch: Option<u32>,
     /// The level at which the driver's compiler is to optimise it, 0 to 4; its highest where it says nothing.
     pub opt_level: Option<u32>,
+    /// Bytes of a thread's stack on the CPU, where its local arrays need more than usual. (A GPU's driver sees to that by itself.)
+    pub stack: Option<usize>,
     /// May it begin before the kernel before it in its stream has ended? Then it calls
     /// [`wait_for_earlier`](crate::device::grid::wait_for_earlier).
     pub dependent: bool,
@@ -106,6 +108,7 @@ impl Declaration {
             dynamic_shared: None,
             arch: None,
             opt_level: None,
+            stack: None,
             dependent: false,
             constants: &[],
             params,

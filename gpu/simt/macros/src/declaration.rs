@@ -20,6 +20,7 @@ pub(crate) struct Attribute {
     pub(crate) dynamic_shared: Option<Expr>,
     pub(crate) arch: Option<Expr>,
     pub(crate) opt_level: Option<Expr>,
+    pub(crate) stack: Option<Expr>,
     pub(crate) dependent: bool,
     pub(crate) len: Vec<Length>,
     pub(crate) constants: Vec<Constant>,
@@ -87,9 +88,10 @@ impl Parse for Attribute {
                     }
                     "arch" => once(attribute.arch.replace(input.parse()?).is_some())?,
                     "opt_level" => once(attribute.opt_level.replace(input.parse()?).is_some())?,
+                    "stack" => once(attribute.stack.replace(input.parse()?).is_some())?,
                     _ => {
                         let known = "block, shared, dynamic_shared, barriers, len, min_blocks, cluster, \
-                                     arch, opt_level, constants and dependent";
+                                     arch, opt_level, stack, constants and dependent";
                         let message = format!("a kernel declares {known}, not `{key}`");
                         return Err(syn::Error::new(key.span(), message));
                     }

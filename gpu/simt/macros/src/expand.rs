@@ -416,6 +416,7 @@ fn declared_fields(attribute: &Attribute, barriers: &TokenStream) -> TokenStream
         ("dynamic_shared", attribute.dynamic_shared.as_ref().map(|n| some(quote!((#n) as u32)))),
         ("arch", attribute.arch.as_ref().map(|n| some(quote!((#n) as u32)))),
         ("opt_level", attribute.opt_level.as_ref().map(|n| some(quote!((#n) as u32)))),
+        ("stack", attribute.stack.as_ref().map(|n| some(quote!((#n) as usize)))),
         ("dependent", attribute.dependent.then(|| quote!(true))),
         ("constants", Some(declared_constants(&attribute.constants))),
     ];

@@ -7,6 +7,7 @@ use super::{
     cluster::{ClusterRun, Wait},
     fiber::{Event, OnFiber},
     mode::ArrayDeclaration,
+    trap::Exit,
 };
 use crate::{LaunchConfig, Value};
 
@@ -134,6 +135,12 @@ impl Thread {
         self.place.set(Some(place));
         // SAFETY: set by `start_thread` to what the fiber that this runs on keeps as long as it lives.
         unsafe { (*self.fiber.get()).yielder.suspend(event) };
+    }
+
+    /// How the fiber that it runs on is left; none before it has been started.
+    pub(super) fn exit(&self) -> Option<&Exit> {
+        // SAFETY: null, or as in `wait`; and the fiber lives as long as its coroutine.
+        unsafe { self.fiber.get().as_ref().map(|fiber| &*fiber.exit) }
     }
 
     /// Where the stack ends that it runs on.

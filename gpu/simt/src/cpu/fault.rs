@@ -62,6 +62,14 @@ pub enum FaultKind {
         /// File, line and column.
         location: String,
     },
+    /// A thread that needs more stack than it has: large arrays of its own, as a rule.
+    #[error(
+        "needs more stack than the {bytes} bytes that a thread has; `#[kernel(stack = ..)]` declares more"
+    )]
+    StackOverflow {
+        /// Bytes of its stack.
+        bytes: usize,
+    },
     /// A barrier that another thread of the block never comes to.
     #[error("waits at the barrier at {location}, but thread {exited:?} of its block has ended")]
     BarrierSkipped {

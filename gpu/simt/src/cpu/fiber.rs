@@ -15,10 +15,11 @@ use super::{
     block::{BlockRun, Thread},
     fault::{self, Stop},
     pool::{self, MOST_WORKERS},
+    trap::{Exit, Way},
 };
 
-/// Address space of a stack. Only pages that are touched take memory; a panic needs about 32 KiB. A thread
-/// that needs more runs into the guard page below it, which ends the process.
+/// Address space of a stack, where the kernel declares nothing else. Only pages that are touched take memory; a panic needs about
+/// 32 KiB. A thread that needs more runs into the guard page below it ([`trap`](super::trap)).
 pub(super) const STACK_BYTES: usize = 256 * 1024;
 
 /// Fibers of a process at most. A stack is two mappings, and a Linux process has 65530 unless its administrator grants more.
@@ -57,6 +58,8 @@ pub(super) enum Event {
     Idle,
     /// The thread it runs has panicked.
     Panicked,
+    /// The thread that it ran needed more stack than there is. It is left.
+    Overflow,
 }
 
 /// What a thread knows of the fiber that it runs on.
@@ -64,28 +67,39 @@ pub(super) struct OnFiber<'a> {
     pub(super) yielder: &'a Yielder<*const BlockRun, Event>,
     /// Where the stack ends: its frames lie below.
     pub(super) stack_end: usize,
+    /// How it is left where its stack is too small.
+    pub(super) exit: *const Exit,
 }
+
+/// Bytes below a stack that a thread may not touch. (Pages have as many, or more.)
+const GUARD_BYTES: usize = 4096;
+
+/// What runs on a fiber's stack.
+type Run = Coroutine<*const BlockRun, Event, (), ColouredStack>;
 
 /// A fiber. It lives as long as its worker: between blocks it waits for the next one.
 pub(super) struct Fiber {
-    coroutine: Option<Coroutine<*const BlockRun, Event, (), ColouredStack>>,
+    coroutine: Option<Run>,
+    /// Boxed, since what runs holds its address.
+    exit: Box<Exit>,
     /// The thread that it is in the middle of.
     pub(super) thread: *const Thread,
 }
 
 impl Fiber {
     /// The `number`th fiber of a slot. Fails where the system has no memory for its stack, or no room for so many.
-    pub(super) fn new(number: usize) -> Result<Self, Stop> {
+    pub(super) fn new(number: usize, stack_bytes: usize) -> Result<Self, Stop> {
         let fewer = |fibers| (fibers < MOST_FIBERS).then_some(fibers + 1);
         let count = pool::fibers().fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
         count.map_err(|_| Stop::TooManyThreads(MOST_FIBERS))?;
-        let stack = DefaultStack::new(STACK_BYTES).map_err(|_| {
+        let stack = DefaultStack::new(stack_bytes).map_err(|_| {
             uncount();
-            Stop::OutOfMemory(STACK_BYTES as u64)
+            Stop::OutOfMemory(stack_bytes as u64)
         })?;
         let shift = ((number * COLOUR_BYTES) % 4096) & !63;
-        let coroutine = Some(spawn(ColouredStack { stack, shift }));
-        Ok(Fiber { coroutine, thread: std::ptr::null() })
+        let exit = Box::new(Exit::new(None));
+        let coroutine = Some(spawn(ColouredStack { stack, shift }, &exit));
+        Ok(Fiber { coroutine, exit, thread: std::ptr::null() })
     }
 
     /// Runs on until the next event.
@@ -97,9 +111,20 @@ impl Fiber {
     pub(super) unsafe fn resume(&mut self, run: &BlockRun) -> Event {
         match self.coroutine.as_mut().map(|coroutine| coroutine.resume(run)) {
             Some(CoroutineResult::Yield(event)) => event,
-            // `spawn`'s loop has no end, and `reset` always puts a coroutine back.
-            Some(CoroutineResult::Return(())) | None => Event::Idle,
+            // `spawn`'s loop has no end: only where it was left.
+            Some(CoroutineResult::Return(())) => self.left(),
+            // There always is one.
+            None => Event::Idle,
         }
+    }
+
+    /// It has been left where its stack was too small.
+    #[cold]
+    #[inline(never)]
+    fn left(&mut self) -> Event {
+        let stack = self.coroutine.take().map(Run::into_stack);
+        self.coroutine = stack.map(|stack| spawn(stack, &self.exit));
+        Event::Overflow
     }
 
     /// Abandons the thread that it is in the middle of.
@@ -109,7 +134,7 @@ impl Fiber {
             // own nothing, and the kernel's, which hold nothing that must be dropped (the fifth condition
             // of `launch`); the block is over, so nothing looks at them again.
             unsafe { coroutine.force_reset() };
-            self.coroutine = Some(spawn(coroutine.into_stack()));
+            self.coroutine = Some(spawn(coroutine.into_stack(), &self.exit));
         }
     }
 }
@@ -131,24 +156,29 @@ impl Drop for Fiber {
 }
 
 /// A coroutine that runs threads: the first that is not started, the next when that ends, and so on.
-fn spawn(stack: ColouredStack) -> Coroutine<*const BlockRun, Event, (), ColouredStack> {
-    let stack_end = stack.base().get();
-    Coroutine::with_stack(stack, move |yielder: &Yielder<_, _>, mut run: *const BlockRun| {
-        let fiber = OnFiber { yielder, stack_end };
-        loop {
-            // SAFETY: valid, by `Fiber::resume`'s first condition.
-            let block = unsafe { &*run };
-            while let Some(thread) = block.start_thread(&fiber) {
-                // Nothing of the kernel's is used after a panic but its message.
-                if let Err(payload) = catch_unwind(AssertUnwindSafe(block.kernel)) {
-                    fault::remember(&*payload);
-                    // Its destructor could panic in turn, and nobody misses it.
-                    std::mem::forget(payload);
-                    yielder.suspend(Event::Panicked);
+fn spawn(stack: ColouredStack, exit: &Exit) -> Run {
+    let (stack_end, limit) = (stack.base().get(), stack.limit().get());
+    let exit_of = std::ptr::from_ref(exit);
+    let coroutine =
+        Coroutine::with_stack(stack, move |yielder: &Yielder<_, _>, mut run: *const BlockRun| {
+            let fiber = OnFiber { yielder, stack_end, exit: exit_of };
+            loop {
+                // SAFETY: valid, by `Fiber::resume`'s first condition.
+                let block = unsafe { &*run };
+                while let Some(thread) = block.start_thread(&fiber) {
+                    // Nothing of the kernel's is used after a panic but its message.
+                    if let Err(payload) = catch_unwind(AssertUnwindSafe(block.kernel)) {
+                        fault::remember(&*payload);
+                        // Its destructor could panic in turn, and nobody misses it.
+                        std::mem::forget(payload);
+                        yielder.suspend(Event::Panicked);
+                    }
+                    block.end_thread(thread);
                 }
-                block.end_thread(thread);
+                run = yielder.suspend(Event::Idle);
             }
-            run = yielder.suspend(Event::Idle);
-        }
-    })
+        });
+    let guard = limit..limit + GUARD_BYTES;
+    exit.set(Some(Way { handler: coroutine.trap_handler(), guard }));
+    coroutine
 }

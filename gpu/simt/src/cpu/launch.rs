@@ -12,6 +12,7 @@ use super::{
     block::{SHARED_BYTES, in_kernel},
     check::{MOST_SLOTS, Watch},
     fault::{Stop, watch_panics},
+    fiber::STACK_BYTES,
     order::Order,
     pool::{self, MOST_WORKERS, workers},
     slot::Job,
@@ -130,6 +131,7 @@ pub(super) fn run_blocks(
         job: Job {
             name: declaration.name,
             declared_shared: declaration.shared,
+            stack_bytes: declaration.stack.unwrap_or(0).max(STACK_BYTES),
             config: LaunchConfig { cluster, constants, ..*config },
             kernel,
             cancelled: &cancelled,

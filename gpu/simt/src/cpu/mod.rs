@@ -8,8 +8,8 @@
 //! Accesses through views and shared arrays are bounds-checked; a panic in a kernel becomes a [`Fault`]
 //! that names the kernel, the block and the thread.
 //!
-//! A thread's stack has 256 KiB: a kernel whose local arrays need more ends the process with a
-//! segmentation fault. (On a GPU such arrays would lie in local memory, which is slow.)
+//! A thread's stack has 256 KiB: a kernel whose local arrays need more ends with a [`FaultKind::StackOverflow`], or declares `stack`.
+//! (On a GPU such arrays would lie in local memory, which is slow.)
 //!
 //! Blocks run on threads of their own ([`workers`]), which wait for nobody else's: a launch may be made anywhere, but in a kernel.
 //!
@@ -38,6 +38,7 @@ mod slot;
 pub mod symbol;
 #[allow(dead_code, reason = "no kernel multiplies tf32 yet, and the other sums are for comparison")]
 mod tensor_core;
+mod trap;
 mod warpgroup;
 mod words;
 mod worker;

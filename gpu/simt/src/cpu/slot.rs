@@ -31,6 +31,8 @@ pub(super) struct Slot {
     /// By the threads' numbers.
     waits: Vec<Cell<Wait>>,
     fibers: Vec<Fiber>,
+    /// Bytes of each fiber's stack.
+    stack_bytes: usize,
     shared: Vec<Line>,
     /// The fibers whose threads wait.
     parked: Vec<usize>,
@@ -47,6 +49,8 @@ struct Line(#[allow(dead_code, reason = "only its address is used")] [u8; 1024])
 pub(super) struct Job<'a> {
     pub(super) name: &'static str,
     pub(super) declared_shared: Option<usize>,
+    /// Bytes of a thread's stack.
+    pub(super) stack_bytes: usize,
     pub(super) config: LaunchConfig,
     pub(super) kernel: &'a (dyn Fn() + Sync),
     /// Is the launch to end early?
@@ -55,8 +59,12 @@ pub(super) struct Job<'a> {
 }
 
 impl Slot {
-    /// Gets ready for blocks of this shape, and clusters of so many.
-    pub(super) fn prepare(&mut self, config: &LaunchConfig) -> Result<(), Stop> {
+    /// Gets ready for blocks of this shape, clusters of so many, and stacks of so many bytes.
+    pub(super) fn prepare(
+        &mut self,
+        config: &LaunchConfig,
+        stack_bytes: usize,
+    ) -> Result<(), Stop> {
         let [x, y, z] = config.block;
         let blocks = config.cluster.iter().product::<u32>();
         let threads = (x * y * z) as usize;
@@ -79,6 +87,10 @@ impl Slot {
         if self.shared.len() < lines {
             self.shared = vec![Line([POISON; 1024]); lines];
         }
+        if self.stack_bytes != stack_bytes {
+            self.fibers.clear();
+            self.stack_bytes = stack_bytes;
+        }
         if self.fibers.is_empty() {
             self.add_fiber()?;
         }
@@ -86,7 +98,7 @@ impl Slot {
     }
 
     fn add_fiber(&mut self) -> Result<(), Stop> {
-        self.fibers.push(Fiber::new(self.fibers.len())?);
+        self.fibers.push(Fiber::new(self.fibers.len(), self.stack_bytes)?);
         Ok(())
     }
 
@@ -253,7 +265,7 @@ impl Scheduler<'_> {
                         self.slot.parked.push(number);
                     }
                     Event::Idle => {}
-                    Event::Panicked => return Err(self.panicked(number)),
+                    event => return Err(self.gone_wrong(number, event)),
                 }
             }
         }
@@ -273,7 +285,7 @@ impl Scheduler<'_> {
                 match resume(fiber, run) {
                     Event::Barrier => {}
                     Event::Some | Event::Idle => changed = true,
-                    Event::Panicked => return Err(self.panicked(number)),
+                    event => return Err(self.gone_wrong(number, event)),
                 }
             }
         } else {
@@ -281,7 +293,7 @@ impl Scheduler<'_> {
                 match resume(&mut self.slot.fibers[number], run) {
                     Event::Barrier => {}
                     Event::Some | Event::Idle => changed = true,
-                    Event::Panicked => return Err(self.panicked(number)),
+                    event => return Err(self.gone_wrong(number, event)),
                 }
             }
         }
@@ -305,8 +317,8 @@ impl Scheduler<'_> {
             let run = std::ptr::from_ref(thread.run());
             // SAFETY: a block outlives what its threads do.
             let event = resume(&mut self.slot.fibers[number], unsafe { &*run });
-            if let Event::Panicked = event {
-                return Err(self.panicked(number));
+            if let Event::Panicked | Event::Overflow = event {
+                return Err(self.gone_wrong(number, event));
             }
         }
         self.look_who_waits();
@@ -322,9 +334,14 @@ impl Scheduler<'_> {
         self.slot.parked = parked;
     }
 
+    /// A thread panicked, or needed more stack than there is.
     #[cold]
-    fn panicked(&self, fiber: usize) -> Stop {
-        self.fault(self.thread_of(fiber), last_panic())
+    fn gone_wrong(&self, fiber: usize, event: Event) -> Stop {
+        let kind = match event {
+            Event::Overflow => FaultKind::StackOverflow { bytes: self.slot.stack_bytes },
+            _ => last_panic(),
+        };
+        self.fault(self.thread_of(fiber), kind)
     }
 
     /// Every thread of a block that has not ended waits at a barrier.

@@ -20,6 +20,7 @@ use super::{
     fault::Stop,
     fiber,
     slot::{Job, Slot},
+    trap,
     words::{Others, Waited, is_at_least},
 };
 
@@ -92,6 +93,7 @@ struct Place {
 
 impl Worker {
     fn work(&mut self, launch: &Launch) {
+        trap::prepare_thread();
         set_is_f16(launch.job.config.constants.is_f16());
         launch.others.begin();
         let mut panic = None;
@@ -194,7 +196,7 @@ impl Worker {
 
 /// Runs clusters in a slot until there are no more.
 fn serve(slot: &mut Slot, launch: &Launch, id: u64, waits: &Waits) {
-    let ready = slot.prepare(&launch.job.config);
+    let ready = slot.prepare(&launch.job.config, launch.job.stack_bytes);
     let checker = launch.watch.map(|watch| Checker::new(watch, id as usize));
     while let Some(number) = launch.take() {
         let position = (launch.position)(number);

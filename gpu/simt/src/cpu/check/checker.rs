@@ -319,6 +319,7 @@ impl<'a> Checker<'a> {
             FaultKind::WarpOperation { .. } | FaultKind::Wait { .. } => Kind::Deadlock,
             FaultKind::Copy { .. } => Kind::Transaction,
             FaultKind::SharedMismatch { .. } => Kind::SharedSize,
+            FaultKind::StackOverflow { .. } => Kind::StackOverflow,
         };
         let seen = Seen { block: fault.block, thread: fault.thread, element: None, other: None };
         let fault_place = match &fault.kind {
@@ -327,7 +328,7 @@ impl<'a> Checker<'a> {
             | FaultKind::WarpOperation { location, .. }
             | FaultKind::Wait { location, .. }
             | FaultKind::Copy { location, .. } => location.clone(),
-            FaultKind::SharedMismatch { .. } => String::new(),
+            FaultKind::SharedMismatch { .. } | FaultKind::StackOverflow { .. } => String::new(),
         };
         let key = Key { kind, memory: None, place: None, other_place: None, fault_place };
         self.findings.borrow_mut().add(key, seen, || fault.kind.to_string());

@@ -142,6 +142,8 @@ pub enum Kind {
     BeforeWait,
     /// A panic in the kernel.
     Panic,
+    /// A thread that needs more stack than it has.
+    StackOverflow,
     /// Shared arrays of another size than the kernel declares.
     SharedSize,
     /// A launch that breaks what the kernel declares, or a limit.
@@ -171,6 +173,7 @@ impl Kind {
             Kind::UnbegunBlock => "unbegun-block",
             Kind::BeforeWait => "before-wait",
             Kind::Panic => "panic",
+            Kind::StackOverflow => "stack-overflow",
             Kind::SharedSize => "shared-size",
             Kind::Launch => "launch",
             Kind::NeverRead => "never-read",
@@ -219,6 +222,7 @@ impl fmt::Display for Kind {
             Kind::UnbegunBlock => "a use of shared memory of a block that may not have begun",
             Kind::BeforeWait => "an access before the wait for earlier kernels",
             Kind::Panic => "a panic",
+            Kind::StackOverflow => "a stack that is too small",
             Kind::SharedSize => "shared arrays of another size than declared",
             Kind::Launch => "a launch that the kernel or the device does not allow",
             Kind::NeverRead => "input elements that no thread read",

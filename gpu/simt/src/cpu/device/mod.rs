@@ -59,6 +59,7 @@ pub use shared::{DynamicShared, Shared};
 /// | `dynamic_shared = bytes` | bytes of dynamic shared memory; a launch must give so many |
 /// | `arch = 90` | the compute capability that it needs, without its dot |
 /// | `opt_level = n` | the level at which the driver's compiler optimises it, 0 to 4 |
+/// | `stack = bytes` | bytes of a thread's stack on the CPU device; 256 KiB where it says nothing |
 /// | `constants(a = 0 \| 1, ..)` | numbers, or words of instructions, that a launch sets ([`Constants`](crate::Constants)), first what they are where it does not |
 /// | `dependent` | it may begin before the kernel before it in its stream has ended, and calls [`grid::wait_for_earlier`] |
 ///
