@@ -1,6 +1,7 @@
 //! The checked launch: what it finds, and what it leaves alone.
 
 mod cost;
+mod endless;
 mod findings;
 mod gathered;
 mod halves;

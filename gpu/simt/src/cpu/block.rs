@@ -36,7 +36,14 @@ pub(super) struct Thread {
     shared_next: Cell<u32>,
     shared_bytes: Cell<u32>,
     pub(super) state: Cell<State>,
+    /// Atomic operations since it last let others run; [`POLLING`] while it does.
+    pub(super) polls: Cell<u8>,
 }
+
+/// A thread lets others run because it may wait for what they do.
+pub(super) const POLLING: u8 = u8::MAX;
+/// Atomic operations before it does.
+const MOST_POLLS: u8 = 64;
 
 const _: () = assert!(size_of::<Thread>() == 64);
 
@@ -50,7 +57,7 @@ pub(super) enum State {
     InWarp,
     /// It waits for something else: for what, its cluster knows.
     Waits,
-    /// What it waited for has come, and it may run on.
+    /// What it waited for has come, or it lets others run: it may run on.
     Released,
     /// It has come to the kernel's end.
     Ended,
@@ -112,6 +119,7 @@ impl Thread {
             shared_next: Cell::new(0),
             shared_bytes: Cell::new(0),
             state: Cell::new(State::Running),
+            polls: Cell::new(0),
         }
     }
 
@@ -297,6 +305,35 @@ pub(super) fn barrier(place: &'static Location<'static>) {
     current().wait(place, Event::Barrier);
 }
 
+/// The running thread has made an atomic operation. After some of them others run, should it wait for what they do.
+#[inline(always)]
+pub(super) fn polls(place: &'static Location<'static>) {
+    let thread = current();
+    match thread.polls.get() {
+        polls if polls < MOST_POLLS => thread.polls.set(polls + 1),
+        _ => let_others_run(thread, place),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn let_others_run(thread: &Thread, place: &'static Location<'static>) {
+    thread.polls.set(POLLING);
+    thread.state.set(State::Released);
+    thread.wait(place, Event::Some);
+    thread.state.set(State::Running);
+    thread.polls.set(0);
+}
+
+/// Leaves the running thread, which is not resumed.
+#[cold]
+#[inline(never)]
+pub(super) fn leave(event: Event, place: &'static Location<'static>) -> ! {
+    loop {
+        current().wait(place, event);
+    }
+}
+
 /// Suspends the running thread until the lanes of `mask` have come to the same operation.
 pub(super) fn warp_operation(
     kind: WarpKind,
@@ -421,6 +458,11 @@ impl BlockRun {
         thread.state.set(State::Running);
         thread.shared_next.set(0);
         thread.shared_bytes.set(0);
+        thread.polls.set(0);
+        // SAFETY: null, or a checker that outlives its launch.
+        if let Some(checker) = unsafe { self.checker.as_ref() } {
+            checker.goes_on();
+        }
         CURRENT.set(thread);
         Some(thread)
     }

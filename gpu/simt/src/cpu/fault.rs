@@ -70,6 +70,15 @@ pub enum FaultKind {
         /// Bytes of its stack.
         bytes: usize,
     },
+    /// A thread that makes more accesses than anybody waits for, or computes for longer, without a wait.
+    #[error("goes on without an end, last seen at {location}")]
+    Endless {
+        /// File, line and column of the last access that was counted, or of the last wait.
+        location: String,
+    },
+    /// A thread that was left because it had gone outside so often.
+    #[error("has gone outside too often")]
+    Outside,
     /// A barrier that another thread of the block never comes to.
     #[error("waits at the barrier at {location}, but thread {exited:?} of its block has ended")]
     BarrierSkipped {

@@ -49,6 +49,7 @@ unsafe impl Stack for ColouredStack {
 }
 
 /// Why a fiber gave control back.
+#[derive(Clone, Copy)]
 pub(super) enum Event {
     /// The thread it runs waits for its block.
     Barrier,
@@ -60,6 +61,10 @@ pub(super) enum Event {
     Panicked,
     /// The thread that it ran needed more stack than there is. It is left.
     Overflow,
+    /// The thread that it runs goes on and on without a wait.
+    Endless,
+    /// The thread that it runs has gone outside so often that it is left.
+    Outside,
 }
 
 /// What a thread knows of the fiber that it runs on.
@@ -118,13 +123,14 @@ impl Fiber {
         }
     }
 
-    /// It has been left where its stack was too small.
+    /// It has been left, where its stack was too small or by the watchdog.
     #[cold]
     #[inline(never)]
     fn left(&mut self) -> Event {
+        let way = self.exit.take();
         let stack = self.coroutine.take().map(Run::into_stack);
         self.coroutine = stack.map(|stack| spawn(stack, &self.exit));
-        Event::Overflow
+        if way.is_some_and(|way| way.endless) { Event::Endless } else { Event::Overflow }
     }
 
     /// Abandons the thread that it is in the middle of.
@@ -179,6 +185,6 @@ fn spawn(stack: ColouredStack, exit: &Exit) -> Run {
             }
         });
     let guard = limit..limit + GUARD_BYTES;
-    exit.set(Some(Way { handler: coroutine.trap_handler(), guard }));
+    exit.set(Some(Way { handler: coroutine.trap_handler(), guard, endless: false }));
     coroutine
 }

@@ -155,7 +155,8 @@ pub(super) fn run_blocks(
 
     assert!(!in_kernel(), "a kernel cannot launch a kernel");
     let _running = pool::launches().begin();
-    pool::run(workers, &|_| work(&launch));
+    let look = || watch.iter().for_each(|watch| watch.watchdog.look());
+    pool::run(workers, &|_| work(&launch), &look);
 
     match launch.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some((_, reason)) => Err(reason),

@@ -40,6 +40,7 @@ pub mod symbol;
 mod tensor_core;
 mod trap;
 mod warpgroup;
+mod watchdog;
 mod words;
 mod worker;
 

@@ -18,6 +18,7 @@ use std::{
         atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use super::symbol::Launches;
@@ -28,6 +29,9 @@ pub(super) const MOST_WORKERS: usize = 28;
 /// How often an idle worker, or who waits for a launch, looks before it sleeps: waking a thread takes longer than a small launch.
 const LOOKS: usize = 64;
 
+/// From one look at a launch that goes on to the next.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
 /// Cores that a launch uses where its options do not say: those that the process may use, but no more than 28.
 pub fn workers() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
@@ -37,11 +41,11 @@ pub fn workers() -> usize {
 }
 
 /// Calls `work` on up to so many workers, with a number for each, and waits for all that began. It is called once at least. When it
-/// has returned once there is nothing left for workers that have not begun.
+/// has returned once there is nothing left for workers that have not begun. Meanwhile `look` is called now and then.
 ///
 /// # Panics
 /// Where `work` does.
-pub(super) fn run(wanted: usize, work: &(dyn Fn(usize) + Sync)) {
+pub(super) fn run(wanted: usize, work: &(dyn Fn(usize) + Sync), look: &dyn Fn()) {
     // SAFETY: only the lifetime changes. Nobody calls it after this function has returned: it waits for all who began, and the job
     // is in no queue then.
     let work = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static _>(work) };
@@ -67,9 +71,13 @@ pub(super) fn run(wanted: usize, work: &(dyn Fn(usize) + Sync)) {
         }
         thread::yield_now();
     }
-    let state = pool.lock();
-    let has_not_ended = |_: &mut State| !job.ended.load(Ordering::Acquire);
-    drop(job.end.wait_while(state, has_not_ended).unwrap_or_else(PoisonError::into_inner));
+    while !job.ended.load(Ordering::Acquire) {
+        let state = pool.lock();
+        let has_not_ended = |_: &mut State| !job.ended.load(Ordering::Acquire);
+        let waited = job.end.wait_timeout_while(state, BETWEEN_LOOKS, has_not_ended);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        look();
+    }
     if let Some(panic) = job.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
         resume_unwind(panic);
     }

@@ -1,20 +1,21 @@
 //! One cluster of blocks at a time, mostly one block: its threads are started, resumed and brought from wait to wait.
 
+mod complete;
 mod stuck;
 
 use std::{cell::Cell, ptr::null};
 
 use super::{
     block::{
-        BlockRun, SHARED_BYTES, State, Thread, WARP, WarpKind, WarpOperation, current_pointer,
-        set_current,
+        BlockRun, POLLING, SHARED_BYTES, State, Thread, WARP, WarpKind, WarpOperation,
+        current_pointer, set_current,
     },
     check::Checker,
-    cluster::{Begun, BoxCopy, ClusterRun, Wait},
+    cluster::{ClusterRun, Wait},
     fault::{Fault, FaultKind, Stop, last_panic, place_name},
     fiber::{Event, Fiber},
     order::{BlockOrder, Order},
-    worker::{Go, Launch, Waits},
+    worker::{Go, Launch, Pause, Waits},
 };
 use crate::LaunchConfig;
 
@@ -174,6 +175,7 @@ impl Slot {
             waits,
             checker,
             partial,
+            did: Cell::new(true),
             shuffle,
         }
         .run();
@@ -205,6 +207,8 @@ struct Scheduler<'a> {
     checker: Option<&'a Checker<'a>>,
     /// Does a thread wait for something else than its block, or are there several blocks?
     partial: bool,
+    /// Has any thread gone on since the cluster last let others run?
+    did: Cell<bool>,
     shuffle: BlockOrder,
 }
 
@@ -278,7 +282,8 @@ impl Scheduler<'_> {
         let (waiting, run) = (self.slot.parked.len(), &self.runs[0]);
         let mut changed = false;
         // As a rule they are the first, one after another, and the list need not be read.
-        if self.launch.job.order == Order::Forward
+        if self.checker.is_none()
+            && self.launch.job.order == Order::Forward
             && self.slot.parked.last() == Some(&(waiting - 1))
         {
             for (number, fiber) in self.slot.fibers[..waiting].iter_mut().enumerate() {
@@ -290,6 +295,7 @@ impl Scheduler<'_> {
             }
         } else {
             for &number in &self.slot.parked {
+                self.checker.inspect(|checker| checker.goes_on());
                 match resume(&mut self.slot.fibers[number], run) {
                     Event::Barrier => {}
                     Event::Some | Event::Idle => changed = true,
@@ -313,11 +319,14 @@ impl Scheduler<'_> {
             }
             // Where it comes to a barrier of its block, it is left without a store.
             thread.state.set(State::Running);
+            if let Some(checker) = self.checker.filter(|_| thread.polls.get() != POLLING) {
+                checker.goes_on();
+            }
             // A copy may come while threads run, and not only where they wait for it.
             let run = std::ptr::from_ref(thread.run());
             // SAFETY: a block outlives what its threads do.
             let event = resume(&mut self.slot.fibers[number], unsafe { &*run });
-            if let Event::Panicked | Event::Overflow = event {
+            if !matches!(event, Event::Barrier | Event::Some | Event::Idle) {
                 return Err(self.gone_wrong(number, event));
             }
         }
@@ -329,16 +338,20 @@ impl Scheduler<'_> {
         let mut parked = std::mem::take(&mut self.slot.parked);
         let state = |number: usize| self.thread_of(number).state.get();
         parked.retain(|&number| state(number) != State::Ended);
-        let waits = |number: &usize| matches!(state(*number), State::InWarp | State::Waits);
+        let waits = |number: &usize| {
+            matches!(state(*number), State::InWarp | State::Waits | State::Released)
+        };
         self.partial = self.runs.len() > 1 || parked.iter().any(waits);
         self.slot.parked = parked;
     }
 
-    /// A thread panicked, or needed more stack than there is.
+    /// A thread panicked, needed more stack than there is, or does not end.
     #[cold]
     fn gone_wrong(&self, fiber: usize, event: Event) -> Stop {
         let kind = match event {
             Event::Overflow => FaultKind::StackOverflow { bytes: self.slot.stack_bytes },
+            Event::Endless => FaultKind::Endless { location: location(self.thread_of(fiber)) },
+            Event::Outside => FaultKind::Outside,
             _ => last_panic(),
         };
         self.fault(self.thread_of(fiber), kind)
@@ -372,11 +385,39 @@ impl Scheduler<'_> {
                 some |= self.complete_barrier(rank)?;
             }
             if some {
+                self.did.set(true);
                 return Ok(());
             }
-            if !self.land(true)? {
-                self.wait_for_others()?;
+            if self.land(true)? {
+                continue;
             }
+            if self.is_polling() {
+                return self.let_others_run();
+            }
+            self.wait_for_others()?;
+        }
+    }
+
+    /// Does a thread ask again and again for what others may do?
+    fn is_polling(&self) -> bool {
+        let parked = self.slot.parked.iter().map(|&number| self.thread_of(number));
+        parked.into_iter().any(|thread| thread.state.get() == State::Released)
+    }
+
+    /// Lets other clusters run: none of this one's threads can do more than to ask again.
+    fn let_others_run(&self) -> Result<(), Stop> {
+        let go = self.waits.suspend(Pause::Asks { again: !self.did.replace(false) });
+        if let (Go::OnAmongOthers, Some(checker)) = (go, self.checker) {
+            checker.goes_on();
+        }
+        self.unless_it_ends()
+    }
+
+    /// The launch goes on.
+    fn unless_it_ends(&self) -> Result<(), Stop> {
+        match (self.launch.job.cancelled)() || self.launch.has_failed() {
+            true => Err(Stop::Interrupted),
+            false => Ok(()),
         }
     }
 
@@ -393,152 +434,10 @@ impl Scheduler<'_> {
         if words.is_empty() {
             return Err(self.stuck());
         }
-        let go = self.waits.suspend(words);
-        // Another cluster of this worker may have run.
-        match go {
+        match self.waits.suspend(Pause::Words(words)) {
             Go::InVain => Err(self.stuck()),
-            Go::On if (self.launch.job.cancelled)() || self.launch.has_failed() => {
-                Err(Stop::Interrupted)
-            }
-            Go::On => Ok(()),
+            Go::On | Go::OnAmongOthers => self.unless_it_ends(),
         }
-    }
-
-    /// Lets a copy come or go, or a product read its operands, if there is one and it is its time; `must`: no thread can go on.
-    fn land(&mut self, must: bool) -> Result<bool, Stop> {
-        let (copies, products) = (self.cluster.copies(), self.cluster.products());
-        let all = copies + products + self.cluster.stores();
-        let Some(number) = self.shuffle.copy(all, must) else {
-            return Ok(false);
-        };
-        if let Some(store) = number.checked_sub(copies + products) {
-            self.cluster.advance_store(store);
-            return Ok(true);
-        }
-        if let Some(product) = number.checked_sub(copies) {
-            self.cluster.read_sent_product(product);
-            return Ok(true);
-        }
-        let copy = self.cluster.take_copy(number);
-        let BoxCopy { source, to, done, begun, .. } = copy;
-        // SAFETY: whoever began the copy has seen to source and target.
-        unsafe { source.load(to) };
-        let ended = self.cluster.complete(done, source.bytes() as u32, begun);
-        let ended = ended.map_err(|reason| self.wrong_copy(begun, reason))?;
-        if let Some(checker) = self.checker {
-            checker.land_box(&copy, ended);
-        }
-        Ok(true)
-    }
-
-    #[cold]
-    fn wrong_copy(&self, Begun { thread, at }: Begun, reason: String) -> Stop {
-        let location = place_name(at);
-        // SAFETY: one of this worker's threads.
-        self.fault(unsafe { &*thread }, FaultKind::Copy { reason, location })
-    }
-
-    /// Ends the waits for what has come.
-    fn complete_waits(&self) -> bool {
-        let mut some = false;
-        for thread in &self.slot.threads {
-            if thread.state.get() == State::Waits && self.cluster.has_come(thread) {
-                thread.state.set(State::Released);
-                some = true;
-            }
-        }
-        some
-    }
-
-    /// Ends the wait of a cluster's threads for each other, if all have come that have not ended.
-    fn complete_cluster_barrier(&self) -> bool {
-        let threads = || self.slot.threads.iter();
-        let waits = |thread: &Thread| {
-            thread.state.get() == State::Waits
-                && matches!(self.cluster.wait_of(thread).get(), Wait::Cluster)
-        };
-        let has_come = |thread: &Thread| thread.state.get() == State::Ended || waits(thread);
-        if !threads().all(has_come) || !threads().any(waits) {
-            return false;
-        }
-        if let Some(checker) = self.checker {
-            checker.cluster_barrier(&threads().filter(|thread| waits(thread)).collect::<Vec<_>>());
-        }
-        threads()
-            .filter(|thread| waits(thread))
-            .for_each(|thread| thread.state.set(State::Released));
-        true
-    }
-
-    /// Ends the wait of a block's threads for each other, if all have come.
-    fn complete_barrier(&self, rank: usize) -> Result<bool, Stop> {
-        let threads = self.runs[rank].threads();
-        let state = |thread: &Thread| thread.state.get();
-        let has_come = |thread: &Thread| matches!(state(thread), State::Running | State::Ended);
-        let waits = |thread: &&Thread| state(thread) == State::Running;
-        if !threads.iter().all(has_come) || !threads.iter().any(|thread| waits(&thread)) {
-            return Ok(false);
-        }
-        self.barrier(rank)?;
-        threads.iter().filter(waits).for_each(|thread| thread.state.set(State::Released));
-        Ok(true)
-    }
-
-    /// Ends the waits of those lanes whose partners have all come.
-    #[inline(never)]
-    fn complete_warp_operations(&self) -> Result<bool, Stop> {
-        let mut complete = false;
-        for (run, lanes) in self.warps() {
-            for thread in lanes {
-                if thread.state.get() != State::InWarp
-                    || self.missing_partner(lanes, thread).is_some()
-                {
-                    continue;
-                }
-                let operation = run.warp_operation(thread).get();
-                let partners =
-                    || lanes.iter().filter(|lane| operation.mask >> lane.lane() & 1 == 1);
-                let mut values = [None; WARP as usize];
-                let (mut votes, mut present) = (0, 0);
-                for lane in partners() {
-                    let value = run.warp_operation(lane).get().value;
-                    values[lane.lane() as usize] = Some(value);
-                    votes |= (value & 1) << lane.lane();
-                    present |= 1 << lane.lane();
-                }
-                for lane in partners() {
-                    let cell = run.warp_operation(lane);
-                    let own = cell.get();
-                    let value = match own.kind {
-                        WarpKind::Sync | WarpKind::Exchange(_) => 0,
-                        WarpKind::Ballot => votes,
-                        WarpKind::All => (votes == present).into(),
-                        WarpKind::Any => (votes != 0).into(),
-                        WarpKind::Elect => (present.trailing_zeros() == lane.lane()).into(),
-                        WarpKind::Relative(source) => values[source as usize].unwrap_or(u32::MAX),
-                        WarpKind::Shuffle(source) => match values[source as usize] {
-                            Some(value) => value,
-                            None => return Err(self.wrong_source(lane, source)),
-                        },
-                    };
-                    cell.set(WarpOperation { value, ..own });
-                    lane.state.set(State::Released);
-                    complete = true;
-                }
-                if let (Some(checker), WarpKind::Sync) = (self.checker, operation.kind) {
-                    checker.warp_sync(thread.number / WARP, operation.mask);
-                }
-            }
-        }
-        Ok(complete)
-    }
-
-    /// The warps of all blocks.
-    fn warps(&self) -> impl Iterator<Item = (&BlockRun, &[Thread])> {
-        self.runs.iter().flat_map(|run| {
-            let warps = run.threads().chunks(WARP as usize);
-            warps.map(move |lanes| (run, lanes))
-        })
     }
 
     #[cold]

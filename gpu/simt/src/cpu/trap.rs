@@ -1,5 +1,5 @@
-//! Leaving a thread of a kernel where it cannot go on by itself: from the handler of the signal that its stack's end raises. The fiber
-//! then returns, as if the kernel had, and the launch ends with an error.
+//! Leaving a thread of a kernel where it cannot go on by itself, or never ends: from the handler of the signal that its stack's end
+//! raises, or that the [watchdog](super::watchdog) sends. The fiber then returns, as if the kernel had.
 //!
 //! On Linux, on x86-64 and on 64-bit ARM. Elsewhere such a signal ends the process, as it does wherever it is not ours.
 
@@ -15,10 +15,16 @@ pub(super) struct Way {
     pub(super) handler: CoroutineTrapHandler<()>,
     /// The addresses that a stack too small runs into.
     pub(super) guard: Range<usize>,
+    /// Was it the watchdog?
+    pub(super) endless: bool,
 }
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use linux::prepare_thread;
+
+/// What the watchdog sends: a signal that is ignored where nobody handles it.
+#[cfg(target_os = "linux")]
+pub(super) const SIGNAL: libc::c_int = libc::SIGURG;
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(super) fn prepare_thread() {}
@@ -32,16 +38,22 @@ mod linux {
     };
 
     use corosensei::trap::TrapHandlerRegs;
-    use libc::{SA_ONSTACK, SA_SIGINFO, SIG_DFL, SIG_IGN, SIGSEGV, SS_DISABLE};
+    use libc::{SA_ONSTACK, SA_RESTART, SA_SIGINFO, SIG_DFL, SIG_IGN, SIGSEGV, SS_DISABLE};
     use libc::{c_int, c_void, sigaction, siginfo_t, stack_t, ucontext_t};
 
-    use crate::cpu::block;
+    use super::{SIGNAL, Way};
+    use crate::cpu::{
+        block,
+        watchdog::{self, Beat},
+    };
 
     /// Bytes of the stack that a handler runs on. (The thread's own is at its end.)
     const HANDLER_STACK: usize = 64 * 1024;
 
-    /// What was to be done before about the signal.
-    static BEFORE: OnceLock<sigaction> = OnceLock::new();
+    /// What was to be done before about the signals.
+    static BEFORE: [OnceLock<sigaction>; 2] = [OnceLock::new(), OnceLock::new()];
+
+    const SIGNALS: [c_int; 2] = [SIGSEGV, SIGNAL];
 
     thread_local! {
         static STACK: AlternateStack = AlternateStack::install();
@@ -55,12 +67,14 @@ mod linux {
             unsafe {
                 let mut action: sigaction = zeroed();
                 action.sa_sigaction = handle as *const () as usize;
-                action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-                let mut before = MaybeUninit::uninit();
-                if sigaction(SIGSEGV, null(), before.as_mut_ptr()) == 0 {
-                    // Set before it can be asked for.
-                    let _ = BEFORE.set(before.assume_init());
-                    sigaction(SIGSEGV, &action, null_mut());
+                action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+                for (signal, of_signal) in SIGNALS.into_iter().zip(&BEFORE) {
+                    let mut before = MaybeUninit::uninit();
+                    if sigaction(signal, null(), before.as_mut_ptr()) == 0 {
+                        // Set before it can be asked for.
+                        let _ = of_signal.set(before.assume_init());
+                        sigaction(signal, &action, null_mut());
+                    }
                 }
             }
         });
@@ -101,26 +115,32 @@ mod linux {
         }
     }
 
-    /// Of a thread of a kernel at the end of its stack, lets the fiber return; else does what was done before.
+    /// Of a thread of a kernel at the end of its stack, or that is to be left, lets the fiber return; else does what was done before.
     extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         // SAFETY: the kernel hands both to a handler of `SA_SIGINFO`.
         let (address, context_of) =
             unsafe { ((*info).si_addr().addr(), &mut *context.cast::<ucontext_t>()) };
-        match leave(address, stack_pointer(context_of)) {
-            Some(registers) => set(context_of, &registers),
-            None => chain(signal, info, context),
+        // SAFETY: null, or this worker's own, which it has as long as it works.
+        let beat = unsafe { watchdog::beat().as_ref() };
+        let asked = signal == SIGNAL && beat.is_some_and(Beat::take_asked);
+        let address = if asked { None } else { Some(address) };
+        match (signal == SIGSEGV || asked).then(|| leave(address, stack_pointer(context_of))) {
+            Some(Some(registers)) => set(context_of, &registers),
+            // Between two threads of the kernel.
+            _ if asked => {}
+            _ => chain(signal, info, context),
         }
     }
 
-    /// Where the fiber of the running thread goes on to return, if it is at its stack's end.
-    fn leave(address: usize, stack_pointer: usize) -> Option<TrapHandlerRegs> {
+    /// Where the fiber of the running thread goes on to return, if that address is its stack's end; without one, wherever it is.
+    fn leave(address: Option<usize>, stack_pointer: usize) -> Option<TrapHandlerRegs> {
         // SAFETY: null, or a thread of this worker, whose fiber lives as long as the worker.
         let exit = unsafe { block::current_pointer().as_ref()?.exit()? };
         // A copy, since a `Cell` gives nothing else: of plain words.
         let way = exit.take()?;
-        exit.set(Some(way.clone()));
+        exit.set(Some(Way { endless: address.is_none(), ..way.clone() }));
         let is_its_own = way.handler.stack_ptr_in_bounds(stack_pointer);
-        if !is_its_own || !way.guard.contains(&address) {
+        if !is_its_own || address.is_some_and(|address| !way.guard.contains(&address)) {
             return None;
         }
         // SAFETY: the stack pointer is within the coroutine, and the caller sets the registers. What the thread was in the middle of is
@@ -132,7 +152,8 @@ mod linux {
     fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         // SAFETY: what was installed before is called as it would have been.
         unsafe {
-            match BEFORE.get() {
+            let before = SIGNALS.iter().position(|known| *known == signal);
+            match before.and_then(|number| BEFORE[number].get()) {
                 Some(before) if ![SIG_DFL, SIG_IGN].contains(&before.sa_sigaction) => {
                     if before.sa_flags & SA_SIGINFO != 0 {
                         type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
@@ -141,6 +162,7 @@ mod linux {
                         transmute::<usize, extern "C" fn(c_int)>(before.sa_sigaction)(signal);
                     }
                 }
+                _ if signal == SIGNAL => {}
                 _ => {
                     // Raised again when this returns, and ends the process.
                     let mut default: sigaction = zeroed();

@@ -56,6 +56,8 @@ pub(super) struct Others(Mutex<State>);
 #[derive(Default)]
 struct State {
     busy: usize,
+    /// Of these, who only ask again and again.
+    asking: usize,
     /// Their addresses, and how much they are to be.
     words: Vec<(usize, u32)>,
 }
@@ -72,6 +74,17 @@ impl Others {
     /// One begins.
     pub(super) fn begin(&self) {
         self.lock().busy += 1;
+    }
+
+    /// This one, who is counted as doing something, only asks again and again; or it does not. Do others do more?
+    pub(super) fn others_do_something(&self, only_asks: bool, asked: &mut bool) -> bool {
+        let mut state = self.lock();
+        match (std::mem::replace(asked, only_asks), only_asks) {
+            (false, true) => state.asking += 1,
+            (true, false) => state.asking -= 1,
+            _ => {}
+        }
+        state.busy - state.asking > usize::from(!only_asks)
     }
 
     /// One has no more to do.

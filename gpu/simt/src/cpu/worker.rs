@@ -7,9 +7,10 @@ use std::{
     cell::RefCell,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    thread,
 };
 
 use corosensei::{Coroutine, CoroutineResult, Yielder, stack::DefaultStack};
@@ -21,6 +22,7 @@ use super::{
     fiber,
     slot::{Job, Slot},
     trap,
+    watchdog::Beat,
     words::{Others, Waited, is_at_least},
 };
 
@@ -50,17 +52,27 @@ pub(super) struct Launch<'a> {
 /// Words that a cluster waits for: their addresses, and how much one is to be.
 pub(super) type Words = Vec<(usize, u32)>;
 
+/// What a cluster waits for, all of whose threads wait.
+pub(super) enum Pause {
+    /// That one of these is so much.
+    Words(Words),
+    /// To ask again by itself; the last time, too?
+    Asks { again: bool },
+}
+
 /// How a cluster that waited goes on.
 #[derive(Clone, Copy)]
 pub(super) enum Go {
-    /// Something has come, or the launch ends.
+    /// Something has come, or the launch ends; or it is to ask again.
     On,
+    /// It is to ask again, and other workers may be about to do what it asks for.
+    OnAmongOthers,
     /// Nobody will do what it waits for.
     InVain,
 }
 
 /// Gives control back while a cluster waits.
-pub(super) type Waits = Yielder<Go, Words>;
+pub(super) type Waits = Yielder<Go, Pause>;
 
 type Panic = Box<dyn Any + Send>;
 
@@ -77,6 +89,11 @@ pub(super) fn work(launch: &Launch) {
 #[derive(Default)]
 struct Worker {
     places: Vec<Place>,
+    /// The place that asked last, and whether all only ask.
+    asked: usize,
+    only_asks: bool,
+    /// What it does, counted, in a checked launch.
+    beat: Option<Arc<Beat>>,
 }
 
 /// A place for a cluster.
@@ -86,14 +103,17 @@ struct Place {
     slot: Box<Slot>,
     stack: Option<DefaultStack>,
     /// What runs in it.
-    run: Option<Coroutine<Go, Words, Result<(), Panic>, DefaultStack>>,
-    /// What that waits for.
+    run: Option<Coroutine<Go, Pause, Result<(), Panic>, DefaultStack>>,
+    /// What that waits for, and whether it has asked twice without having done anything between.
     words: Words,
+    asks_again: bool,
 }
 
 impl Worker {
     fn work(&mut self, launch: &Launch) {
         trap::prepare_thread();
+        let entered = launch.watch.map(|watch| watch.watchdog.enter());
+        self.beat = entered.as_ref().map(|entered| entered.beat().clone());
         set_is_f16(launch.job.config.constants.is_f16());
         launch.others.begin();
         let mut panic = None;
@@ -103,15 +123,26 @@ impl Worker {
                 |&(address, wanted): &(usize, u32)| is_at_least(address as *mut u32, wanted);
             let goes_on = |place: &Place| place.words.iter().any(has_come);
             if let Some(number) = self.places.iter().position(goes_on) {
+                self.says_that_it_asks(false, launch);
                 self.resume(number, Go::On, launch, &mut panic);
             } else if launch.is_left() && self.open(launch, &mut panic) {
                 continue;
+            } else if let Some(number) = self.next_that_asks() {
+                let mut running = self.places.iter().filter(|place| place.run.is_some());
+                let only_asks = running.all(|place| place.asks_again);
+                let go = match self.says_that_it_asks(only_asks, launch) {
+                    true => Go::OnAmongOthers,
+                    false => Go::On,
+                };
+                thread::yield_now();
+                self.resume(number, go, launch, &mut panic);
             } else if self.places.iter().all(|place| place.run.is_none()) {
                 break;
             } else {
                 self.wait(launch, &mut panic);
             }
         }
+        self.says_that_it_asks(false, launch);
         launch.others.end();
         set_is_f16(None);
         self.places.truncate(1);
@@ -120,8 +151,24 @@ impl Worker {
         }
     }
 
+    /// Tells the others whether it only asks again and again. Do they do more?
+    fn says_that_it_asks(&mut self, only_asks: bool, launch: &Launch) -> bool {
+        launch.others.others_do_something(only_asks, &mut self.only_asks)
+    }
+
+    /// The next place whose cluster asks again and again, in turn.
+    fn next_that_asks(&mut self) -> Option<usize> {
+        let asks = |place: &Place| place.run.is_some() && place.words.is_empty();
+        let count = self.places.len();
+        let in_turn = (1..=count).map(|further| (self.asked + further) % count);
+        let number = in_turn.into_iter().find(|number| asks(&self.places[*number]))?;
+        self.asked = number;
+        Some(number)
+    }
+
     /// Begins with a cluster in another slot. Not where there are as many as there may be, or no memory for one.
     fn open(&mut self, launch: &Launch, panic: &mut Option<Panic>) -> bool {
+        self.says_that_it_asks(false, launch);
         let more = |open| (open < launch.most_open).then_some(open + 1);
         if launch.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_err() {
             return false;
@@ -137,18 +184,20 @@ impl Worker {
             None => DefaultStack::new(fiber::STACK_BYTES),
         };
         let Ok(stack) = stack else {
+            launch.open.fetch_sub(1, Ordering::AcqRel);
             launch.fail(launch.end, Stop::OutOfMemory(fiber::STACK_BYTES as u64));
             return false;
         };
         let id = launch.opened.fetch_add(1, Ordering::Relaxed);
         let slot = std::ptr::from_mut(&mut *place.slot);
+        let beat = self.beat.clone();
         // SAFETY: only the lifetime changes. `work` does not return before what runs here has ended.
         let shared =
             unsafe { std::mem::transmute::<&Launch<'_>, &'static Launch<'static>>(launch) };
         place.run = Some(Coroutine::with_stack(stack, move |waits: &Waits, _| {
             // SAFETY: the box is this worker's, who leaves it alone while something runs in it.
             let slot = unsafe { &mut *slot };
-            catch_unwind(AssertUnwindSafe(|| serve(slot, shared, id, waits)))
+            catch_unwind(AssertUnwindSafe(|| serve(slot, shared, (id, beat), waits)))
         }));
         self.resume(number, Go::On, launch, panic);
         true
@@ -158,10 +207,14 @@ impl Worker {
     fn resume(&mut self, number: usize, go: Go, launch: &Launch, panic: &mut Option<Panic>) {
         let place = &mut self.places[number];
         place.words.clear();
+        place.asks_again = false;
         let Some(mut run) = place.run.take() else { return };
         match run.resume(go) {
-            CoroutineResult::Yield(words) => {
-                place.words = words;
+            CoroutineResult::Yield(pause) => {
+                match pause {
+                    Pause::Words(words) => place.words = words,
+                    Pause::Asks { again } => place.asks_again = again,
+                }
                 place.run = Some(run);
             }
             CoroutineResult::Return(ended) => {
@@ -178,6 +231,7 @@ impl Worker {
 
     /// All wait, and there is no room for more.
     fn wait(&mut self, launch: &Launch, panic: &mut Option<Panic>) {
+        self.says_that_it_asks(false, launch);
         let words = self.places.iter().flat_map(|place| place.words.iter().copied());
         let words = words.collect::<Words>();
         let go = launch.others.wait(&words, |waited| match waited {
@@ -195,9 +249,10 @@ impl Worker {
 }
 
 /// Runs clusters in a slot until there are no more.
-fn serve(slot: &mut Slot, launch: &Launch, id: u64, waits: &Waits) {
+fn serve(slot: &mut Slot, launch: &Launch, (id, beat): (u64, Option<Arc<Beat>>), waits: &Waits) {
     let ready = slot.prepare(&launch.job.config, launch.job.stack_bytes);
-    let checker = launch.watch.map(|watch| Checker::new(watch, id as usize));
+    let watch = launch.watch.zip(beat);
+    let checker = watch.map(|(watch, beat)| Checker::new(watch, id as usize, beat));
     while let Some(number) = launch.take() {
         let position = (launch.position)(number);
         let mut run = || slot.run(launch, number, position, checker.as_ref(), waits);

@@ -1,5 +1,6 @@
 //! What watches the blocks of one worker. What it does about Hopper's units is in a file of its own.
 
+mod ends;
 mod units;
 
 use std::{
@@ -7,9 +8,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     panic::Location,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use super::{
@@ -29,7 +31,8 @@ use crate::{
         block::{self, BlockRun, Thread, WARP},
         cluster,
         fault::{Fault, FaultKind, Stop},
-        mode::{Access, ArrayDeclaration, Refused},
+        mode::{Access, ArrayDeclaration},
+        watchdog::{Beat, Watchdog},
     },
 };
 
@@ -51,6 +54,9 @@ pub(in crate::cpu) struct Watch<'a> {
     lanes_ordered: AtomicBool,
     collected: Mutex<Vec<Collected>>,
     words: Words,
+    /// Accesses of a thread before it waits, at most.
+    most_accesses: u64,
+    pub(in crate::cpu) watchdog: Watchdog,
 }
 
 /// What a worker leaves behind.
@@ -70,6 +76,7 @@ impl<'a> Watch<'a> {
         (block, cluster): ([u32; 3], usize),
         profile: Option<u64>,
         trace: Option<[u32; 3]>,
+        (most_accesses, patience): (u64, Duration),
     ) -> Self {
         let threads = block.iter().product::<u32>() as usize;
         Watch {
@@ -84,6 +91,8 @@ impl<'a> Watch<'a> {
             lanes_ordered: AtomicBool::new(false),
             collected: Mutex::default(),
             words: Words::default(),
+            most_accesses,
+            watchdog: Watchdog::new(patience),
         }
     }
 
@@ -197,6 +206,11 @@ pub struct Checker<'a> {
     tracer: RefCell<Option<Tracer>>,
     /// Stands in for memory outside.
     scratch: Box<[Cell<u128>]>,
+    /// What the worker does, counted, and the count at which the running thread is endless.
+    beat: Arc<Beat>,
+    end: Cell<u64>,
+    /// By the threads' numbers, accesses outside of the cluster that runs.
+    outside: RefCell<Vec<u32>>,
 }
 
 /// What memory holds that a copy will write: NaN.
@@ -217,7 +231,7 @@ struct LateUse {
 const SCRATCH_BYTES: usize = 4096;
 
 impl<'a> Checker<'a> {
-    pub(in crate::cpu) fn new(watch: &'a Watch<'a>, worker: usize) -> Self {
+    pub(in crate::cpu) fn new(watch: &'a Watch<'a>, worker: usize, beat: Arc<Beat>) -> Self {
         Checker {
             watch,
             worker: worker as u32, // fewer than `MOST_SLOTS`
@@ -238,6 +252,9 @@ impl<'a> Checker<'a> {
             tracing: Cell::new(false),
             tracer: RefCell::default(),
             scratch: vec![Cell::new(u128::MAX); SCRATCH_BYTES / 16].into(),
+            beat,
+            end: Cell::new(u64::MAX),
+            outside: RefCell::default(),
         }
     }
 
@@ -265,6 +282,7 @@ impl<'a> Checker<'a> {
         // What a block began and never waited for ends with it.
         self.copies.borrow_mut().clear();
         self.waited_for_earlier.borrow_mut().clear();
+        self.outside.borrow_mut().clear();
         self.blocks.borrow_mut().push((self.clock.get(), indices));
     }
 
@@ -320,6 +338,9 @@ impl<'a> Checker<'a> {
             FaultKind::Copy { .. } => Kind::Transaction,
             FaultKind::SharedMismatch { .. } => Kind::SharedSize,
             FaultKind::StackOverflow { .. } => Kind::StackOverflow,
+            FaultKind::Endless { .. } => Kind::Endless,
+            // What it did outside is told already.
+            FaultKind::Outside => return,
         };
         let seen = Seen { block: fault.block, thread: fault.thread, element: None, other: None };
         let fault_place = match &fault.kind {
@@ -327,8 +348,11 @@ impl<'a> Checker<'a> {
             | FaultKind::BarrierSkipped { location, .. }
             | FaultKind::WarpOperation { location, .. }
             | FaultKind::Wait { location, .. }
+            | FaultKind::Endless { location }
             | FaultKind::Copy { location, .. } => location.clone(),
-            FaultKind::SharedMismatch { .. } | FaultKind::StackOverflow { .. } => String::new(),
+            FaultKind::SharedMismatch { .. }
+            | FaultKind::StackOverflow { .. }
+            | FaultKind::Outside => String::new(),
         };
         let key = Key { kind, memory: None, place: None, other_place: None, fault_place };
         self.findings.borrow_mut().add(key, seen, || fault.kind.to_string());
@@ -705,38 +729,6 @@ impl<'a> Checker<'a> {
             .find(|region| (region.address..region.address + region.bytes).contains(&address));
         let element = region.map(|region| (address - region.address) / region.element.max(1));
         (MemoryId::Global(self.number_of(buffer)), element)
-    }
-
-    /// An access that is not carried out.
-    pub(super) fn refuse(
-        &self,
-        memory: Option<MemoryId>,
-        refused: Refused,
-        bytes: usize,
-        access: Access,
-        place: &'static Location<'static>,
-    ) -> *mut u8 {
-        assert!(bytes <= SCRATCH_BYTES, "{refused}, and an element of {bytes} bytes");
-        let kind = match refused {
-            Refused::Misaligned { .. } | Refused::BoxColumn { .. } => Kind::Misaligned,
-            _ => Kind::OutOfBounds,
-        };
-        let does = if access == Access::Read { "read" } else { "write" };
-        let fault_place = String::new();
-        let key = Key { kind, memory, place: Some(place), other_place: None, fault_place };
-        let seen = Seen {
-            block: block::block_index(),
-            thread: block::current().index,
-            element: match refused {
-                Refused::Outside { index, .. } | Refused::Misaligned { index, .. } => Some(index),
-                Refused::Outside2d { .. } | Refused::BoxColumn { .. } => None,
-            },
-            other: None,
-        };
-        self.findings.borrow_mut().add(key, seen, || format!("{does}: {refused}"));
-        // A read from outside gives NaN.
-        self.scratch.iter().for_each(|word| word.set(u128::MAX));
-        self.scratch.as_ptr().cast_mut().cast()
     }
 
     /// Buffers of the launch.

@@ -144,6 +144,8 @@ pub enum Kind {
     Panic,
     /// A thread that needs more stack than it has.
     StackOverflow,
+    /// A thread that goes on and on without a wait.
+    Endless,
     /// Shared arrays of another size than the kernel declares.
     SharedSize,
     /// A launch that breaks what the kernel declares, or a limit.
@@ -174,6 +176,7 @@ impl Kind {
             Kind::BeforeWait => "before-wait",
             Kind::Panic => "panic",
             Kind::StackOverflow => "stack-overflow",
+            Kind::Endless => "endless",
             Kind::SharedSize => "shared-size",
             Kind::Launch => "launch",
             Kind::NeverRead => "never-read",
@@ -223,6 +226,7 @@ impl fmt::Display for Kind {
             Kind::BeforeWait => "an access before the wait for earlier kernels",
             Kind::Panic => "a panic",
             Kind::StackOverflow => "a stack that is too small",
+            Kind::Endless => "a thread that does not end",
             Kind::SharedSize => "shared arrays of another size than declared",
             Kind::Launch => "a launch that the kernel or the device does not allow",
             Kind::NeverRead => "input elements that no thread read",

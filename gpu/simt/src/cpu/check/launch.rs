@@ -4,6 +4,7 @@ use std::{
     num::NonZeroU32,
     panic::Location,
     sync::atomic::{AtomicBool, AtomicU64},
+    time::Duration,
 };
 
 use super::{
@@ -43,6 +44,11 @@ pub struct Options<'a> {
     pub profile: Option<NonZeroU32>,
     /// Write down every access of the block of that index ([`Report::trace`]).
     pub trace: Option<[u32; 3]>,
+    /// Accesses that a thread may make before it waits or ends; it is [endless](Kind::Endless) then. 2^26 where `None`, which takes
+    /// some seconds. Reads that say nothing new are not counted.
+    pub most_accesses: Option<u64>,
+    /// How long a thread may compute without an access or a wait, by its own clock, before it is endless. Ten seconds where `None`.
+    pub patience: Option<Duration>,
     /// How many workers at most, and no more than 28; [as many as there are cores](crate::cpu::workers) where `None`.
     pub workers: Option<usize>,
     /// As for a [launch that is not checked](crate::cpu::Options::resident).
@@ -294,8 +300,18 @@ pub unsafe fn launch<P: CheckableParams>(
         );
         return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None, None));
     }
-    let watch =
-        Watch::new(&kernel.declaration, &buffers, (config.block, cluster), every, options.trace);
+    let ends = (
+        options.most_accesses.unwrap_or(1 << 26),
+        options.patience.unwrap_or(Duration::from_secs(10)),
+    );
+    let watch = Watch::new(
+        &kernel.declaration,
+        &buffers,
+        (config.block, cluster),
+        every,
+        options.trace,
+        ends,
+    );
     let run_options = crate::cpu::Options {
         workers: options.workers,
         resident: options.resident,

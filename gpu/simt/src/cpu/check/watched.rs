@@ -252,7 +252,9 @@ fn global_access(
     access: Access,
     place: &'static Location<'static>,
 ) {
-    checker().global(buffer, (address, bytes), access, place);
+    let checker = checker();
+    checker.count(place);
+    checker.global(buffer, (address, bytes), access, place);
 }
 
 #[inline(never)]
@@ -263,5 +265,7 @@ fn shared_access(
     access: Access,
     place: &'static Location<'static>,
 ) {
-    checker().shared(array, (offset, bytes), access, place);
+    let checker = checker();
+    checker.count(place);
+    checker.shared(array, (offset, bytes), access, place);
 }

@@ -8,6 +8,7 @@ use std::{
 use crate::{
     Atomic, Element,
     cpu::{
+        block,
         mode::{Access, Fast, Mode, Refused},
         words,
     },
@@ -254,7 +255,9 @@ pub(crate) mod views {
             T: Atomic,
         {
             // SAFETY: inside the buffer, which is valid (`new`), and aligned like every element.
-            unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) }
+            let before = unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) };
+            block::polls(Location::caller());
+            before
         }
     }
 

@@ -406,7 +406,9 @@ pub(crate) mod arrays {
                     T: Atomic,
                 {
                     // SAFETY: inside the array, and aligned like every element.
-                    unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) }
+                    let before = unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) };
+                    block::polls(Location::caller());
+                    before
                 }
             }
 

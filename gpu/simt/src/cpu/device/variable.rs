@@ -1,11 +1,14 @@
 //! Variables that outlive a launch, in global and in constant memory, every access bounds-checked.
 
-use std::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit, ops::Index};
+use std::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit, ops::Index, panic::Location};
 
 use super::memory::{is_allowed, reason, views::Out};
 use crate::{
     Atomic, Element,
-    cpu::mode::{Access, Fast, Mode},
+    cpu::{
+        block,
+        mode::{Access, Fast, Mode},
+    },
 };
 
 /// An array in global memory, made by [`global!`](crate::global).
@@ -83,7 +86,9 @@ pub(crate) mod variables {
             T: Atomic,
         {
             // SAFETY: inside the array, and aligned like every element.
-            unsafe { T::atomic_add(self.at(index, Access::Atomic), value) }
+            let before = unsafe { T::atomic_add(self.at(index, Access::Atomic), value) };
+            block::polls(Location::caller());
+            before
         }
     }
 

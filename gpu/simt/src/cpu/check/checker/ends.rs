@@ -1,0 +1,73 @@
+//! What ends a thread that would go on and on: the number of its accesses, and of those outside.
+
+use std::panic::Location;
+
+use super::{Checker, SCRATCH_BYTES};
+use crate::cpu::{
+    block,
+    check::finding::{Key, Kind, MemoryId, Seen},
+    fiber,
+    mode::{Access, Refused},
+};
+
+/// Accesses outside before a thread is left: what it read there may be why it goes on.
+const MOST_OUTSIDE: u32 = 1 << 16;
+
+impl Checker<'_> {
+    /// A thread begins or goes on after a wait.
+    #[inline]
+    pub(in crate::cpu) fn goes_on(&self) {
+        self.end.set(self.beat.count().saturating_add(self.watch.most_accesses));
+    }
+
+    /// The running thread makes an access. One that makes more and more without a wait is left.
+    #[inline]
+    pub(in crate::cpu::check) fn count(&self, place: &'static Location<'static>) {
+        if self.beat.count() > self.end.get() {
+            block::leave(fiber::Event::Endless, place);
+        }
+    }
+
+    /// An access that is not carried out.
+    pub(in crate::cpu::check) fn refuse(
+        &self,
+        memory: Option<MemoryId>,
+        refused: Refused,
+        bytes: usize,
+        access: Access,
+        place: &'static Location<'static>,
+    ) -> *mut u8 {
+        assert!(bytes <= SCRATCH_BYTES, "{refused}, and an element of {bytes} bytes");
+        let kind = match refused {
+            Refused::Misaligned { .. } | Refused::BoxColumn { .. } => Kind::Misaligned,
+            _ => Kind::OutOfBounds,
+        };
+        let does = if access == Access::Read { "read" } else { "write" };
+        let fault_place = String::new();
+        let key = Key { kind, memory, place: Some(place), other_place: None, fault_place };
+        let seen = Seen {
+            block: block::block_index(),
+            thread: block::current().index,
+            element: match refused {
+                Refused::Outside { index, .. } | Refused::Misaligned { index, .. } => Some(index),
+                Refused::Outside2d { .. } | Refused::BoxColumn { .. } => None,
+            },
+            other: None,
+        };
+        self.findings.borrow_mut().add(key, seen, || format!("{does}: {refused}"));
+        let number = block::current().number as usize;
+        let times = {
+            let mut outside = self.outside.borrow_mut();
+            let len = outside.len().max(number + 1);
+            outside.resize(len, 0);
+            outside[number] += 1;
+            outside[number]
+        };
+        if times > MOST_OUTSIDE {
+            block::leave(fiber::Event::Outside, place);
+        }
+        // A read from outside gives NaN.
+        self.scratch.iter().for_each(|word| word.set(u128::MAX));
+        self.scratch.as_ptr().cast_mut().cast()
+    }
+}
