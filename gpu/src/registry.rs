@@ -134,15 +134,15 @@ pub static DESIGNS: &[Design] = &[
     // Not measured: as fast as this at least.
     product! { gemm::gemm_half_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
     product! { gemm::gemm_half_f32_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
-    // Not measured on the devices that they are for: 128 x 128 from how long a stage's reads of shared memory, or its products, take a
-    // multiprocessor; 64 x 64 is to it as on an H200, 1446 to 2075 at 2048³.
-    product! { gemm_mma::mma_half_64x64x64; 1800.0, 0.5, 4.0; of OtherGpus },
-    product! { gemm_mma::mma_half_f32_64x64x64; 1800.0, 0.5, 4.0; of OtherGpus },
+    // Not measured on the devices that they are for: from how long a stage's reads of shared memory, or its products, take a
+    // multiprocessor. (On an H200 1446 and 2075 at 2048³.)
+    product! { gemm_mma::mma_half_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },
+    product! { gemm_mma::mma_half_f32_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },
     product! { gemm_mma::mma_half_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
     product! { gemm_mma::mma_half_f32_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
     // Nor these (on an H200 868 and 936). Estimated, from an A100's 1444 GFLOP/s a multiprocessor in tf32 (156 TFLOP/s, as
-    // published), and how much of the time of products the reads of shared memory and rounding of 128 x 128 take (docs/measurements.md).
-    product! { gemm_mma::mma_tf32_64x64x32; 970.0, 0.5, 4.0; of OtherGpus },
+    // published), and how much of the time of products their reads of shared memory and rounding take (docs/measurements.md).
+    product! { gemm_mma::mma_tf32_64x64x32; 650.0, 0.5, 4.0; of OtherGpus },
     product! { gemm_mma::mma_tf32_128x128x32; 1050.0, 0.7, 4.5; of OtherGpusAligned },
     // Fitted to 1024³ and 2048³. Larger products are slower, all alike, where the card's power limits them.
     product! { gemm_wgmma::wgmma_half_128x256x64; 6000.0, 1.0, 4.5 },

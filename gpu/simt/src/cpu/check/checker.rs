@@ -275,7 +275,7 @@ impl<'a> Checker<'a> {
         }
         self.order.borrow_mut().begin();
         if self.watch.cluster > 1 {
-            self.order.borrow_mut().generalise(threads);
+            self.order.borrow_mut().generalise(threads, self.clock.get());
         }
         self.tick();
         self.block_start.set(self.clock.get());

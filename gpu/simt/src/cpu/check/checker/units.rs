@@ -25,7 +25,7 @@ impl Checker<'_> {
     /// Threads are about to be ordered otherwise than by their block and their warp.
     fn order_generally<R>(&self, act: impl FnOnce(&mut ThreadOrder) -> R) -> R {
         let mut order = self.order.borrow_mut();
-        order.generalise(self.watch.block_stride * self.watch.cluster);
+        order.generalise(self.watch.block_stride * self.watch.cluster, self.clock.get());
         let result = act(&mut order);
         drop(order);
         self.set_hot();
