@@ -238,7 +238,7 @@ impl<T: BoxElement> Boxes<'_, T> {
 }
 
 impl<T: BoxElement> Argument<simt::device::TensorMap<T>> for Boxes<'_, T> {
-    fn bind(
+    unsafe fn bind(
         self,
         stream: &Stream,
         name: &str,
@@ -251,7 +251,7 @@ macro_rules! tensor_maps {
     ($($boxes:ident => $half:ident::$map:ident, |$elements:ident| $address:expr;)*) => {$(
         impl<T: BoxElement> Argument<simt::$half::$map<T>> for $boxes<'_, T> {
             #[allow(unused_mut, reason = "what is read can be asked for its address by any number")]
-            fn bind(
+            unsafe fn bind(
                 self,
                 stream: &Stream,
                 name: &str,
@@ -291,12 +291,13 @@ macro_rules! arrays {
         where
             B: Argument<simt::$half::TensorMap<T>>,
         {
-            fn bind(
+            unsafe fn bind(
                 self,
                 stream: &Stream,
                 name: &str,
             ) -> std::result::Result<simt::$half::TensorMaps<T, COUNT>, Unbound> {
-                let maps = all(self.map(|boxes| boxes.bind(stream, name)))?;
+                // SAFETY: the caller's.
+                let maps = all(self.map(|boxes| unsafe { boxes.bind(stream, name) }))?;
                 Ok(simt::$half::TensorMaps::new(maps))
             }
 
@@ -352,7 +353,8 @@ mod tests {
     /// What a kernel that copies boxes of 8 x 16 is given.
     fn bind(boxes: Boxes<f32>) -> std::result::Result<TensorMap<f32>, String> {
         let stream = Device::cpu().stream().unwrap();
-        boxes.bind(&stream, "map").map_err(|unbound| match unbound {
+        // SAFETY: nobody looks at what the map is of.
+        unsafe { boxes.bind(&stream, "map") }.map_err(|unbound| match unbound {
             Unbound::Refused(what) => what,
             Unbound::Failed(error) => error.to_string(),
         })
@@ -371,9 +373,11 @@ mod tests {
         assert_eq!(description.swizzle, 64);
         // A checked kernel is given the same.
         let checked: std::result::Result<simt::checked::TensorMap<f32>, _> =
-            Boxes::new(buffer.view(4..).unwrap(), [3, 10, 18], [640, 64], SHAPE)
-                .unwrap()
-                .bind(&Device::cpu().stream().unwrap(), "map");
+            // SAFETY: nobody looks at what the map is of.
+            unsafe {
+                let boxes = Boxes::new(buffer.view(4..).unwrap(), [3, 10, 18], [640, 64], SHAPE);
+                boxes.unwrap().bind(&Device::cpu().stream().unwrap(), "map")
+            };
         assert_eq!(checked.unwrap().description(), description);
         // Strides that are not used are such as the driver may want them.
         let one = bind(Boxes::new(buffer.view(..).unwrap(), [1, 10, 18], [1, 64], SHAPE).unwrap());

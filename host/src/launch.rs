@@ -205,8 +205,8 @@ impl Stream {
         let names = declaration.params.iter().map(|param| param.name);
         let constants = with_half(declaration, config.constants, || arguments.halves());
         let config = &LaunchConfig { constants: constants.map_err(refuse)?, ..*config };
-        let params = arguments
-            .bind(self, &mut { names })
+        // SAFETY: the arguments are borrowed until this returns, and what is launched uses them as this function's contract says.
+        let params = unsafe { arguments.bind(self, &mut { names }) }
             .map_err(|unbound| unbound.into_error(declaration, config))?;
         kernel.check(config, &self.device.limits(), &params).map_err(refuse)?;
         crate::testing::launched();

@@ -357,13 +357,15 @@ fn dense<T>(region: &Region, values: *const T, len: usize) -> Result<Rows> {
 }
 
 impl<T: Pod> Argument<In<T>> for &Pitched<T> {
-    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<In<T>, Unbound> {
-        Argument::<In<T>>::bind(&self.buffer, stream, name)
+    unsafe fn bind(self, stream: &Stream, name: &str) -> std::result::Result<In<T>, Unbound> {
+        // SAFETY: the caller's.
+        unsafe { Argument::<In<T>>::bind(&self.buffer, stream, name) }
     }
 }
 
 impl<T: Pod> Argument<Out<T>> for &mut Pitched<T> {
-    fn bind(self, stream: &Stream, name: &str) -> std::result::Result<Out<T>, Unbound> {
-        Argument::<Out<T>>::bind(&mut self.buffer, stream, name)
+    unsafe fn bind(self, stream: &Stream, name: &str) -> std::result::Result<Out<T>, Unbound> {
+        // SAFETY: the caller's.
+        unsafe { Argument::<Out<T>>::bind(&mut self.buffer, stream, name) }
     }
 }

@@ -25,6 +25,23 @@ fn a_symbol_has_an_address_and_a_size() {
     }
 }
 
+/// Else safe code could hold a reference into a variable that another thread writes, or read where a pointer points to nothing.
+#[test]
+fn only_a_kernel_accesses_a_variable_by_itself() {
+    let accesses: [fn(); 5] = [
+        || _ = COEFFICIENTS[0],
+        || _ = THREADS_SO_FAR.load(0),
+        || THREADS_SO_FAR.store(0, 1),
+        || _ = THREADS_SO_FAR.atomic_add(0, 1),
+        || _ = NUMBERS.view(),
+    ];
+    for access in accesses {
+        let panic = std::panic::catch_unwind(access).unwrap_err();
+        let text = panic.downcast_ref::<&str>().expect("a message");
+        assert!(text.starts_with("only a kernel accesses its variables"), "{text}");
+    }
+}
+
 #[test]
 fn another_number_of_elements_is_refused_and_nothing_written() {
     let _alone = variables();

@@ -43,8 +43,12 @@ impl From<Error> for Unbound {
     note = "numbers go by value, a `Record` by reference; `&Buffer` or `BufferView` for `In`; `&mut Buffer` or `BufferViewMut` for `Out`; `Boxes` for `TensorMap` and an array of them for `TensorMaps`, `BoxesMut` for `TensorMapMut`"
 )]
 pub trait Argument<P> {
+    /// The parameter.
+    ///
+    /// # Safety
+    /// 1. What this gives is used while what `self` borrows is borrowed, or by work that was launched meanwhile.
     #[doc(hidden)]
-    fn bind(self, stream: &Stream, name: &str) -> Result<P, Unbound>;
+    unsafe fn bind(self, stream: &Stream, name: &str) -> Result<P, Unbound>;
 
     /// What the kernel's constant `half` is for it; `None` where it is of no elements that a kernel takes for [`Half`]s.
     #[doc(hidden)]
@@ -56,7 +60,7 @@ pub trait Argument<P> {
 macro_rules! numbers {
     ($($ty:ty)*) => {$(
         impl Argument<$ty> for $ty {
-            fn bind(self, _: &Stream, _: &str) -> Result<$ty, Unbound> {
+            unsafe fn bind(self, _: &Stream, _: &str) -> Result<$ty, Unbound> {
                 Ok(self)
             }
         }
@@ -66,7 +70,7 @@ macro_rules! numbers {
 numbers! { u32 i32 u64 i64 f32 f64 }
 
 impl<R: Record> Argument<R> for &R {
-    fn bind(self, _: &Stream, _: &str) -> Result<R, Unbound> {
+    unsafe fn bind(self, _: &Stream, _: &str) -> Result<R, Unbound> {
         Ok(*self)
     }
 }
@@ -80,7 +84,7 @@ pub(crate) fn check_device(wanted: &Device, actual: &Device, name: &str) -> Resu
 }
 
 impl<T: Pod> Argument<In<T>> for BufferView<'_, T> {
-    fn bind(self, stream: &Stream, name: &str) -> Result<In<T>, Unbound> {
+    unsafe fn bind(self, stream: &Stream, name: &str) -> Result<In<T>, Unbound> {
         check_device(stream.device(), self.device(), name)?;
         // SAFETY: the kernel runs while the buffer is borrowed (CPU), or the buffer's memory outlives
         // the work that was launched before it is freed (CUDA).
@@ -89,7 +93,7 @@ impl<T: Pod> Argument<In<T>> for BufferView<'_, T> {
 }
 
 impl<T: Pod> Argument<Out<T>> for Written<'_, T> {
-    fn bind(mut self, stream: &Stream, name: &str) -> Result<Out<T>, Unbound> {
+    unsafe fn bind(mut self, stream: &Stream, name: &str) -> Result<Out<T>, Unbound> {
         check_device(stream.device(), self.device(), name)?;
         let len = self.len();
         // SAFETY: as for `In`; the elements are borrowed mutably, so nobody else reads them.
@@ -98,37 +102,40 @@ impl<T: Pod> Argument<Out<T>> for Written<'_, T> {
 }
 
 impl<T: Pod> Argument<*const T> for BufferView<'_, T> {
-    fn bind(self, stream: &Stream, name: &str) -> Result<*const T, Unbound> {
+    unsafe fn bind(self, stream: &Stream, name: &str) -> Result<*const T, Unbound> {
         check_device(stream.device(), self.device(), name)?;
         Ok(self.address_on(stream)?)
     }
 }
 
 impl<T: Pod> Argument<*mut T> for Written<'_, T> {
-    fn bind(mut self, stream: &Stream, name: &str) -> Result<*mut T, Unbound> {
+    unsafe fn bind(mut self, stream: &Stream, name: &str) -> Result<*mut T, Unbound> {
         check_device(stream.device(), self.device(), name)?;
         Ok(self.address_on(stream)?)
     }
 }
 
 impl<T: Pod> Argument<Out<T>> for BufferViewMut<'_, T> {
-    fn bind(self, stream: &Stream, name: &str) -> Result<Out<T>, Unbound> {
-        Written::from(self).bind(stream, name)
+    unsafe fn bind(self, stream: &Stream, name: &str) -> Result<Out<T>, Unbound> {
+        // SAFETY: the caller's.
+        unsafe { Written::from(self).bind(stream, name) }
     }
 }
 
 impl<T: Pod> Argument<*mut T> for BufferViewMut<'_, T> {
-    fn bind(self, stream: &Stream, name: &str) -> Result<*mut T, Unbound> {
-        Written::from(self).bind(stream, name)
+    unsafe fn bind(self, stream: &Stream, name: &str) -> Result<*mut T, Unbound> {
+        // SAFETY: the caller's.
+        unsafe { Written::from(self).bind(stream, name) }
     }
 }
 
 macro_rules! whole_buffers {
     ($($(#[$mut:tt])? $buffer:ty => $view:ident => $($param:ty)*;)*) => {$($(
         impl<T: Pod> Argument<$param> for $buffer {
-            fn bind(self, stream: &Stream, name: &str) -> Result<$param, Unbound> {
+            unsafe fn bind(self, stream: &Stream, name: &str) -> Result<$param, Unbound> {
                 let view = self.$view(..)?;
-                Argument::<$param>::bind(view, stream, name)
+                // SAFETY: the caller's.
+                unsafe { Argument::<$param>::bind(view, stream, name) }
             }
         }
     )*)*};
@@ -141,8 +148,12 @@ whole_buffers! {
 
 /// A tuple of [`Argument`]s for a kernel whose parameters are the tuple `P`.
 pub trait Arguments<P> {
+    /// The parameters.
+    ///
+    /// # Safety
+    /// That of [`Argument::bind`], of each.
     #[doc(hidden)]
-    fn bind(
+    unsafe fn bind(
         self,
         stream: &Stream,
         names: &mut dyn Iterator<Item = &'static str>,
@@ -156,14 +167,15 @@ pub trait Arguments<P> {
 macro_rules! tuples {
     ($($($argument:ident $param:ident)+;)*) => {$(
         impl<$($param, $argument: Argument<$param>),+> Arguments<($($param,)+)> for ($($argument,)+) {
-            fn bind(
+            unsafe fn bind(
                 self,
                 stream: &Stream,
                 names: &mut dyn Iterator<Item = &'static str>,
             ) -> Result<($($param,)+), Unbound> {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
                 let ($($argument,)+) = self;
-                Ok(($($argument.bind(stream, names.next().unwrap_or("an argument"))?,)+))
+                // SAFETY: the caller's.
+                unsafe { Ok(($($argument.bind(stream, names.next().unwrap_or("an argument"))?,)+)) }
             }
 
             fn halves(&self) -> Vec<Option<&'static str>> {

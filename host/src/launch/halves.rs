@@ -17,7 +17,7 @@ use crate::{
 macro_rules! taken_for_halves {
     ($half:ident: $($param:ident <- $ty:ty, |$argument:ident, $stream:ident, $name:ident| $bound:expr;)*) => {$(
         impl Argument<$param<Half>> for $ty {
-            fn bind(self, $stream: &Stream, $name: &str) -> Result<$param<Half>, Unbound> {
+            unsafe fn bind(self, $stream: &Stream, $name: &str) -> Result<$param<Half>, Unbound> {
                 let $argument = self;
                 $bound
             }
@@ -35,7 +35,10 @@ macro_rules! taken_for_halves {
                 // SAFETY: as for a view of the elements themselves, whose bits, aligned alike, are a `Half`'s.
                 Ok(unsafe { In::new(view.address_on(stream)?.cast(), view.len()) })
             };
-            In <- &Buffer<$half>, |buffer, stream, name| buffer.view(..)?.bind(stream, name);
+            In <- &Buffer<$half>, |buffer, stream, name| {
+                // SAFETY: the caller's.
+                unsafe { buffer.view(..)?.bind(stream, name) }
+            };
             Out <- Written<'_, $half>, |view, stream, name| {
                 check_device(stream.device(), view.device(), name)?;
                 let len = view.len();
@@ -43,8 +46,14 @@ macro_rules! taken_for_halves {
                 // SAFETY: as above.
                 Ok(unsafe { Out::new(view.address_on(stream)?.cast(), len) })
             };
-            Out <- BufferViewMut<'_, $half>, |view, stream, name| Written::from(view).bind(stream, name);
-            Out <- &mut Buffer<$half>, |buffer, stream, name| buffer.view_mut(..)?.bind(stream, name);
+            Out <- BufferViewMut<'_, $half>, |view, stream, name| {
+                // SAFETY: the caller's.
+                unsafe { Written::from(view).bind(stream, name) }
+            };
+            Out <- &mut Buffer<$half>, |buffer, stream, name| {
+                // SAFETY: the caller's.
+                unsafe { buffer.view_mut(..)?.bind(stream, name) }
+            };
             TensorMap <- Boxes<'_, $half>, |boxes, stream, name| Ok(boxes.described(stream, name, false)?.cast());
         }
     )*};

@@ -225,6 +225,23 @@ pub(super) fn current() -> &'static Thread {
     unsafe { &*thread }
 }
 
+/// Panics outside a kernel: the host reads and writes variables by [`symbol`](super::symbol).
+#[inline(always)]
+#[track_caller]
+pub(super) fn of_a_kernel() {
+    if !in_kernel() {
+        not_of_a_kernel();
+    }
+}
+
+#[cold]
+#[track_caller]
+fn not_of_a_kernel() -> ! {
+    panic!(
+        "only a kernel accesses its variables by itself: the host does it between launches, by simt::cpu::symbol"
+    )
+}
+
 #[cold]
 fn outside() -> ! {
     panic!(

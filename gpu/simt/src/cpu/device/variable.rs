@@ -49,6 +49,7 @@ pub(crate) mod variables {
         #[inline(always)]
         #[track_caller]
         fn at(&self, index: usize, access: Access) -> *mut T {
+            block::of_a_kernel();
             let (base, tag) = (self.first(), M::global_at(self.first().cast(), self.name));
             if !is_allowed(base, N, index, 1) {
                 return M::refuse_global(tag, reason::<T>(N, index, 1), access);
@@ -65,7 +66,8 @@ pub(crate) mod variables {
         #[inline(always)]
         #[track_caller]
         pub fn load(&self, index: usize) -> T {
-            // SAFETY: inside the array, and every bit pattern is an element.
+            // SAFETY: inside the array, and every bit pattern is an element. Only a kernel comes here, whose launch answers for the order
+            // of its threads' accesses.
             unsafe { *self.at(index, Access::Read) }
         }
 
@@ -111,6 +113,7 @@ pub(crate) mod variables {
         #[inline(always)]
         #[track_caller]
         fn index(&self, index: usize) -> &T {
+            block::of_a_kernel();
             let base = self.0.first();
             let place = match is_allowed(base, N, index, 1) {
                 // SAFETY: inside, as just checked.
@@ -118,8 +121,8 @@ pub(crate) mod variables {
                 // No kernel writes it, so there is nothing else to be watched.
                 false => M::refuse_global(M::WRITTEN, reason::<T>(N, index, 1), Access::Read),
             };
-            // SAFETY: inside the array, which nobody writes while a kernel runs; every bit pattern is an
-            // element.
+            // SAFETY: inside the array, which nobody writes while a kernel runs, and only a kernel comes here; every bit pattern is an
+            // element. The kernel lets no reference outlive itself (the fourth condition of `launch`).
             unsafe { &*place }
         }
     }
@@ -146,7 +149,9 @@ pub(crate) mod variables {
 
         /// The buffer that it points to; one without elements, where it points nowhere.
         #[inline(always)]
+        #[track_caller]
         pub fn view(&self) -> Out<T, M> {
+            block::of_a_kernel();
             // SAFETY: nobody writes it while a kernel runs.
             let (base, len) = unsafe { *self.target.get() };
             // SAFETY: what the host has set, for which the launch answers.
