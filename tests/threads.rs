@@ -154,6 +154,37 @@ fn plain_threads() {
     }
 }
 
+/// Clusters of 3072 threads by as many workers as there can be, of which few have stacks at a time; and small blocks beside them.
+#[test]
+fn more_threads_than_there_are_stacks() {
+    in_time("clusters", || {
+        let device = Device::cpu_with_workers(28);
+        thread::scope(|scope| {
+            for number in 0..30 {
+                let device = &device;
+                scope.spawn(move || {
+                    let stream = device.stream().unwrap();
+                    let (size, k) = (128, 512);
+                    let values = vec![Bf16::from_f32(1.0); size * k];
+                    let a = Matrix::from_row_major(device, size, k, &values).unwrap();
+                    let b = Matrix::from_row_major(device, k, size, &values).unwrap();
+                    let mut c = Matrix::<f32>::zeros(device, size, size).unwrap();
+                    for _ in 0..2 {
+                        if number % 3 == 0 {
+                            multiply(&stream, 50);
+                            continue;
+                        }
+                        let gemm = Gemm::<Bf16, f32>::of_types().split_k(8).unwrap();
+                        let gemm = gemm.kernel("wgmma_bf16_f32_128x128x64_nn").unwrap();
+                        gemm.run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+                        assert_eq!(c.to_row_major().unwrap()[size * size - 1], k as f32);
+                    }
+                });
+            }
+        });
+    });
+}
+
 /// A variable that is written while others launch without a pause: it comes in between.
 #[test]
 fn a_symbol_written_in_a_task() {

@@ -79,12 +79,12 @@ fn repeated() {
 #[test]
 fn interleaved() {
     let Some(_note) = once("gemm::batches::interleaved", crate::SOURCES) else { return };
-    interleaved_of::<f32>(|x| x);
-    interleaved_of::<Bf16>(Bf16::from_f32);
+    let count = interleaved_of::<f32>(|x| x) + interleaved_of::<Bf16>(Bf16::from_f32);
+    counted("batches::interleaved", count / devices().len());
 }
 
-fn interleaved_of<T: Scalar + Into<f64>>(of: fn(f32) -> T) {
-    let (heads, k) = (3, 5);
+fn interleaved_of<T: Scalar + Into<f64>>(of: fn(f32) -> T) -> usize {
+    let (heads, k, mut count) = (3, 5, 0);
     for device in devices() {
         let stream = device.stream().unwrap();
         for (tokens, width) in [(10, 8), (7, 5), (70, 16), (1, 4), (130, 136)] {
@@ -109,6 +109,7 @@ fn interleaved_of<T: Scalar + Into<f64>>(of: fn(f32) -> T) {
                 let sum: f64 = (0..k).map(|p| a(p) * b(p)).sum();
                 assert_eq!(got.into(), sum, "{device}, {tokens} x {width}, element {at}");
             }
+            count += 1;
         }
         let mut c = device.zeros::<T>(100).unwrap();
         let mut refused = |strides, step| {
@@ -120,6 +121,7 @@ fn interleaved_of<T: Scalar + Into<f64>>(of: fn(f32) -> T) {
         assert_eq!(refused([15, 1], 4), expected);
         assert!(refused([14, 1], 5).starts_with("step = 5: two elements"));
     }
+    count
 }
 
 /// Products of unlike shapes that lie anywhere, each with the bits that it has alone.

@@ -3,7 +3,6 @@
 use std::{
     num::NonZeroUsize,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::Ordering,
 };
 
 use corosensei::{
@@ -14,7 +13,7 @@ use corosensei::{
 use super::{
     block::{BlockRun, Thread},
     fault::{self, Stop},
-    pool::{self, MOST_WORKERS},
+    pool::MOST_WORKERS,
     trap::{Exit, Way},
 };
 
@@ -92,15 +91,10 @@ pub(super) struct Fiber {
 }
 
 impl Fiber {
-    /// The `number`th fiber of a slot. Fails where the system has no memory for its stack, or no room for so many.
+    /// The `number`th fiber of a slot. Fails where the system has no memory for its stack.
     pub(super) fn new(number: usize, stack_bytes: usize) -> Result<Self, Stop> {
-        let fewer = |fibers| (fibers < MOST_FIBERS).then_some(fibers + 1);
-        let count = pool::fibers().fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
-        count.map_err(|_| Stop::TooManyThreads(MOST_FIBERS))?;
-        let stack = DefaultStack::new(stack_bytes).map_err(|_| {
-            uncount();
-            Stop::OutOfMemory(stack_bytes as u64)
-        })?;
+        let stack =
+            DefaultStack::new(stack_bytes).map_err(|_| Stop::OutOfMemory(stack_bytes as u64))?;
         let shift = ((number * COLOUR_BYTES) % 4096) & !63;
         let exit = Box::new(Exit::new(None));
         let coroutine = Some(spawn(ColouredStack { stack, shift }, &exit));
@@ -145,15 +139,8 @@ impl Fiber {
     }
 }
 
-/// A fiber is no more. (One of the process that this one was forked from was never counted.)
-fn uncount() {
-    let one_less = |fibers: usize| Some(fibers.saturating_sub(1));
-    let _ = pool::fibers().fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
-}
-
 impl Drop for Fiber {
     fn drop(&mut self) {
-        uncount();
         if let Some(coroutine) = self.coroutine.as_mut() {
             // SAFETY: as in `reset`. (Dropping a suspended coroutine would unwind it.)
             unsafe { coroutine.force_reset() };

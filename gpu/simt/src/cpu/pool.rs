@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-use super::symbol::Launches;
+use super::{fiber::MOST_FIBERS, symbol::Launches, worker};
 
 /// Workers at most: each keeps up to 1024 stacks, and there cannot be many more ([`MOST_FIBERS`](super::fiber::MOST_FIBERS)).
 pub(super) const MOST_WORKERS: usize = 28;
@@ -88,9 +88,38 @@ pub(super) fn launches() -> &'static Launches {
     &Pool::get().launches
 }
 
-/// Fibers of this process.
-pub(super) fn fibers() -> &'static AtomicUsize {
-    &Pool::get().fibers
+/// Room for more fibers of the caller's, of the [`MOST_FIBERS`] of a process. Idle workers give theirs back; of others it is waited for,
+/// as long as `waits`. Without it: `false`.
+pub(super) fn take_room(fibers: usize, waits: impl Fn() -> bool) -> bool {
+    let pool = Pool::get();
+    let mut state = pool.lock();
+    if state.fibers + fibers > MOST_FIBERS {
+        state.short += 1;
+        pool.work.notify_all();
+        while state.fibers + fibers > MOST_FIBERS && waits() {
+            let waited = pool.room.wait_timeout(state, BETWEEN_LOOKS);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.short -= 1;
+    }
+    let is_there = state.fibers + fibers <= MOST_FIBERS;
+    if is_there {
+        state.fibers += fibers;
+    }
+    is_there
+}
+
+/// Gives room back. (What a process had taken before it was forked was never counted in this one.)
+pub(super) fn give_room(fibers: usize) {
+    let pool = Pool::get();
+    let mut state = pool.lock();
+    state.fibers = state.fibers.saturating_sub(fibers);
+    pool.room.notify_all();
+}
+
+/// Does somebody wait for room?
+pub(super) fn is_short() -> bool {
+    Pool::get().lock().short > 0
 }
 
 /// A launch that waits for workers, or has some.
@@ -131,8 +160,8 @@ struct Pool {
     /// There is work.
     work: Condvar,
     launches: Launches,
-    /// Fibers that there are.
-    fibers: AtomicUsize,
+    /// Somebody has given room back.
+    room: Condvar,
 }
 
 #[derive(Default)]
@@ -142,6 +171,9 @@ struct State {
     /// Threads that there are, and those that have nothing to do.
     workers: usize,
     idle: usize,
+    /// Fibers that there is room for, taken by workers; and those who wait for more.
+    fibers: usize,
+    short: usize,
 }
 
 impl Pool {
@@ -204,9 +236,16 @@ impl Pool {
                     thread::yield_now();
                 }
                 state = self.lock();
-                let nothing = |state: &mut State| state.queue.is_empty();
+                let has_room = worker::has_room();
+                let nothing =
+                    |state: &mut State| state.queue.is_empty() && !(has_room && state.short > 0);
                 state =
                     self.work.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
+                if has_room && state.short > 0 {
+                    drop(state);
+                    worker::give_all();
+                    state = self.lock();
+                }
                 continue;
             };
             self.queued.store(state.queue.len(), Ordering::Relaxed);

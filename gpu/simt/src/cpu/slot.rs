@@ -13,8 +13,9 @@ use super::{
     check::Checker,
     cluster::{ClusterRun, Wait},
     fault::{Fault, FaultKind, Stop, last_panic, place_name},
-    fiber::{Event, Fiber},
+    fiber::{Event, Fiber, MOST_FIBERS},
     order::{BlockOrder, Order},
+    pool,
     worker::{Go, Launch, Pause, Waits},
 };
 use crate::LaunchConfig;
@@ -34,11 +35,19 @@ pub(super) struct Slot {
     fibers: Vec<Fiber>,
     /// Bytes of each fiber's stack.
     stack_bytes: usize,
+    /// Fibers that it has room for.
+    room: usize,
     shared: Vec<Line>,
     /// The fibers whose threads wait.
     parked: Vec<usize>,
     /// The order in which the block's threads are started.
     order: Vec<u32>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.keep(0);
+    }
 }
 
 /// Shared memory is aligned as the tensor-copy engine wants it.
@@ -60,11 +69,13 @@ pub(super) struct Job<'a> {
 }
 
 impl Slot {
-    /// Gets ready for blocks of this shape, clusters of so many, and stacks of so many bytes.
+    /// Gets ready for blocks of this shape, clusters of so many, and stacks of so many bytes. For room for their fibers it waits as long
+    /// as `waits`.
     pub(super) fn prepare(
         &mut self,
         config: &LaunchConfig,
         stack_bytes: usize,
+        waits: impl Fn() -> bool,
     ) -> Result<(), Stop> {
         let [x, y, z] = config.block;
         let blocks = config.cluster.iter().product::<u32>();
@@ -88,6 +99,13 @@ impl Slot {
         if self.shared.len() < lines {
             self.shared = vec![Line([POISON; 1024]); lines];
         }
+        let needed = self.threads.len();
+        if self.room < needed {
+            if !pool::take_room(needed - self.room, waits) {
+                return Err(Stop::TooManyThreads(MOST_FIBERS));
+            }
+            self.room = needed;
+        }
         if self.stack_bytes != stack_bytes {
             self.fibers.clear();
             self.stack_bytes = stack_bytes;
@@ -96,6 +114,19 @@ impl Slot {
             self.add_fiber()?;
         }
         Ok(())
+    }
+
+    /// Keeps no more than so many fibers.
+    pub(super) fn keep(&mut self, fibers: usize) {
+        self.fibers.truncate(fibers);
+        if self.room > fibers {
+            pool::give_room(self.room - fibers);
+            self.room = fibers;
+        }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.room > 0
     }
 
     fn add_fiber(&mut self) -> Result<(), Stop> {

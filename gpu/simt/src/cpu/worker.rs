@@ -11,6 +11,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use corosensei::{Coroutine, CoroutineResult, Yielder, stack::DefaultStack};
@@ -19,7 +20,7 @@ use super::{
     block::set_is_f16,
     check::{Checker, Watch},
     fault::Stop,
-    fiber,
+    fiber, pool,
     slot::{Job, Slot},
     trap,
     watchdog::Beat,
@@ -79,6 +80,22 @@ type Panic = Box<dyn Any + Send>;
 thread_local! {
     /// Slots of this operating-system thread. The first, with its fibers and its shared memory, is kept from launch to launch.
     static WORKER: RefCell<Worker> = RefCell::default();
+}
+
+/// Fibers that an idle worker keeps: those of a large block.
+const KEPT: usize = 1024;
+
+/// How long a cluster that others of the same worker wait for waits for room.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Has this thread room for fibers that it does not use?
+pub(super) fn has_room() -> bool {
+    WORKER.with_borrow(|worker| worker.places.iter().any(|place| place.slot.has_room()))
+}
+
+/// Gives all of it back.
+pub(super) fn give_all() {
+    WORKER.with_borrow_mut(|worker| worker.places.iter_mut().for_each(|place| place.slot.keep(0)));
 }
 
 /// Runs clusters of a launch on this thread until there are no more.
@@ -146,6 +163,8 @@ impl Worker {
         launch.others.end();
         set_is_f16(None);
         self.places.truncate(1);
+        let kept = if pool::is_short() { 0 } else { KEPT };
+        self.places.iter_mut().for_each(|place| place.slot.keep(kept));
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
@@ -191,13 +210,14 @@ impl Worker {
         let id = launch.opened.fetch_add(1, Ordering::Relaxed);
         let slot = std::ptr::from_mut(&mut *place.slot);
         let beat = self.beat.clone();
+        let is_first = number == 0;
         // SAFETY: only the lifetime changes. `work` does not return before what runs here has ended.
         let shared =
             unsafe { std::mem::transmute::<&Launch<'_>, &'static Launch<'static>>(launch) };
         place.run = Some(Coroutine::with_stack(stack, move |waits: &Waits, _| {
             // SAFETY: the box is this worker's, who leaves it alone while something runs in it.
             let slot = unsafe { &mut *slot };
-            catch_unwind(AssertUnwindSafe(|| serve(slot, shared, (id, beat), waits)))
+            catch_unwind(AssertUnwindSafe(|| serve(slot, shared, (id, beat), is_first, waits)))
         }));
         self.resume(number, Go::On, launch, panic);
         true
@@ -249,13 +269,25 @@ impl Worker {
 }
 
 /// Runs clusters in a slot until there are no more.
-fn serve(slot: &mut Slot, launch: &Launch, (id, beat): (u64, Option<Arc<Beat>>), waits: &Waits) {
-    let ready = slot.prepare(&launch.job.config, launch.job.stack_bytes);
+fn serve(
+    slot: &mut Slot,
+    launch: &Launch,
+    (id, beat): (u64, Option<Arc<Beat>>),
+    is_first: bool,
+    yielder: &Waits,
+) {
+    // The first of a worker holds nothing that others need. Another one might wait for those who wait for it.
+    let start = Instant::now();
+    let waits = || {
+        let goes_on = !(launch.job.cancelled)() && launch.is_left();
+        goes_on && (is_first || start.elapsed() < PATIENCE)
+    };
+    let ready = slot.prepare(&launch.job.config, launch.job.stack_bytes, waits);
     let watch = launch.watch.zip(beat);
     let checker = watch.map(|(watch, beat)| Checker::new(watch, id as usize, beat));
     while let Some(number) = launch.take() {
         let position = (launch.position)(number);
-        let mut run = || slot.run(launch, number, position, checker.as_ref(), waits);
+        let mut run = || slot.run(launch, number, position, checker.as_ref(), yielder);
         let outcome = ready.clone().and_then(|()| run());
         if let Some(done) = launch.done {
             let blocks = launch.job.config.cluster.iter().product::<u32>();
