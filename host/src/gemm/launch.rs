@@ -6,7 +6,7 @@ use gpu::{
     kernels::gemm_sliced::widths::wide_across,
     problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS},
 };
-use simt::{Constants, LaunchConfig, Limits};
+use simt::{LaunchConfig, Limits};
 
 use super::{
     Activation, Batch, BatchMut, Bias, Choice, Gemm, Output, Request, Scalar, Target,
@@ -409,9 +409,7 @@ pub(super) fn panels(
                 false => declared,
             };
             let cluster = [walkers.unwrap_or(1), 1, split_k];
-            // As the operands have it, which are not known here (`Entry::constants_of`).
-            let constants = Constants::NONE;
-            let config = LaunchConfig { grid, block, dynamic_shared, cluster, constants };
+            let config = LaunchConfig { dynamic_shared, cluster, ..LaunchConfig::new(grid, block) };
             Panel { first_row, rows, first_product, products, wide, config }
         })
     })
