@@ -299,7 +299,9 @@ mod tests {
                     assert_eq!(entry.name().parse(), Ok(product.variant));
                 }
                 let variant = (!declaration.constants.is_empty()).then_some(entry.name());
-                assert_eq!(entry.constants.variant(), variant, "what profilers call it");
+                for constants in entry.specialisations() {
+                    assert_eq!(constants.variant(), variant, "what profilers call it");
+                }
             }
         }
         let names = KERNELS.iter().map(Entry::name);

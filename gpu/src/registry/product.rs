@@ -50,7 +50,7 @@ impl Entry {
         let k_major = [problem.a, [problem.b[1], problem.b[0]]]
             .map(|[of_outer, of_k]| of_k == 1 || of_outer != 1);
         match self.has_layouts_of_launch() {
-            true => with_layout(self.constants, k_major),
+            true => with_layout(self.constants, k_major).named(self.name),
             false => self.constants,
         }
     }
@@ -58,7 +58,10 @@ impl Entry {
     /// Every value of [`constants_of`](Self::constants_of): the kernels that the driver's compiler is given.
     pub fn specialisations(&self) -> Vec<Constants> {
         match self.has_layouts_of_launch() {
-            true => Layout::ALL.map(|of| with_layout(self.constants, of.k_major())).into(),
+            true => {
+                let of = |of: Layout| with_layout(self.constants, of.k_major()).named(self.name);
+                Layout::ALL.map(of).into()
+            }
             false => vec![self.constants],
         }
     }

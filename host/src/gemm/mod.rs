@@ -421,8 +421,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         })
     }
 
-    /// May its kernel be one of slices? On the CPU device these are taken by name alone; there a launch takes all of rayon's threads,
-    /// so that none of them may wait for another's.
+    /// May its kernel be one of slices? On the CPU device these are taken by name alone.
     fn may_be_sliced(&self, stream: &Stream) -> bool {
         let named = |name| registry::find(name).is_some_and(Entry::is_sliced);
         self.compute.is_sliced() && self.kernel.map_or(stream.device().is_cuda(), named)
