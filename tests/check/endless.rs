@@ -204,6 +204,38 @@ mod kernels {
         }
     }
 
+    /// The first block polls until the second one, which makes many more accesses than one may between two waits, has ended.
+    #[kernel(block = (32))]
+    pub fn polls_for_long(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+        let (lane, block) = (thread::lane_id(), thread::block_idx_x());
+        if block > 0 {
+            for _ in 0..30 {
+                for _ in 0..500 {
+                    y[(block * 32 + lane) as usize] = 1.0;
+                }
+                warp::sync_warp(warp::ALL);
+            }
+            if lane == 0 {
+                words.atomic_add(1, 1);
+            }
+        } else if lane == 0 {
+            while words.atomic_add(1, 0) < thread::grid_dim_x() - 1 {}
+        }
+        y[(block * 32 + lane) as usize] = 2.0;
+    }
+
+    /// Half of the blocks wait for a word, half poll for another one, and nobody makes either.
+    #[kernel(block = (32))]
+    pub fn some_poll_and_some_wait(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+        let (lane, block) = (thread::lane_id(), thread::block_idx_x());
+        y[(block * 32 + lane) as usize] = 2.0;
+        if block % 2 == 0 {
+            words.wait_for_at_least(1, 1);
+        } else if lane == 0 {
+            while words.atomic_add(2, 0) == 0 {}
+        }
+    }
+
     #[kernel(block = (32))]
     pub fn many_counts(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
         let (lane, block) = (thread::lane_id(), thread::block_idx_x());
@@ -271,7 +303,7 @@ fn what_never_ends_is_ended() {
     each! { orders(), |name, order, run| {
         let is_endless = |finding: &check::Finding| finding.kind == Kind::Endless;
         assert!(run.0.findings.iter().any(is_endless), "{name}: {}", run.0);
-    }; writes shared_writes polls polls_in_shared counts waits_for_itself others_wait a_spin_lock_that_is_kept a_bound_that_is_passed }
+    }; writes shared_writes polls polls_in_shared counts waits_for_itself others_wait some_poll_and_some_wait a_spin_lock_that_is_kept a_bound_that_is_passed }
 }
 
 #[test]
@@ -292,5 +324,5 @@ fn who_polls_lets_others_run() {
         let is_endless = |finding: &check::Finding| finding.kind == Kind::Endless;
         assert!(!run.0.findings.iter().any(is_endless), "{name}: {}", run.0);
         assert!(run.1.iter().all(|y| *y == 2.0), "{name}: {:?}", run.1);
-    }; one_after_another blocks_take_turns many_counts }
+    }; one_after_another blocks_take_turns many_counts polls_for_long }
 }

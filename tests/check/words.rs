@@ -211,6 +211,41 @@ fn what_blocks_have_told_is_seen() {
     }
 }
 
+/// Each block waits for the one before it, with more threads than there are stacks, and the first takes its time.
+#[simt::device::kernel(block = (256))]
+fn one_behind_another(mut words: device::Out<u32>) {
+    use simt::device::*;
+    let block = thread::block_idx_x();
+    if block == 0 {
+        let mut number = thread::thread_idx_x();
+        for _ in 0..100_000 {
+            number = std::hint::black_box(number.wrapping_mul(5) + 1);
+        }
+    }
+    words.wait_for_at_least(0, block);
+    thread::sync_threads();
+    if thread::thread_idx_x() == 0 {
+        words.release_add(0, 1);
+    }
+}
+
+#[test]
+fn a_chain_of_blocks_is_as_long_as_it_likes() {
+    for workers in [1, 2, 16] {
+        let mut words = [0];
+        let mut options = cpu::Options::default();
+        options.workers = Some(workers);
+        // SAFETY: the word outlives the launch, and nobody else uses it.
+        let done = unsafe {
+            let params = (device::Out::new(words.as_mut_ptr(), 1),);
+            let config = LaunchConfig::new([300, 1, 1], [256, 1, 1]);
+            cpu::launch(&one_behind_another, &config, params, &options)
+        };
+        done.unwrap_or_else(|stop| panic!("{workers} workers: {stop}"));
+        assert_eq!(words, [300]);
+    }
+}
+
 /// How many blocks run at a time is a matter of the launch and of the GPU that it stands for, not of the machine's cores.
 #[test]
 fn blocks_that_wait_for_each_other_need_no_more_workers() {

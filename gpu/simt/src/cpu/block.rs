@@ -36,14 +36,9 @@ pub(super) struct Thread {
     shared_next: Cell<u32>,
     shared_bytes: Cell<u32>,
     pub(super) state: Cell<State>,
-    /// Atomic operations since it last let others run; [`POLLING`] while it does.
+    /// Atomic operations since it last let others run; [`POLLING`](super::polls::POLLING) while it does.
     pub(super) polls: Cell<u8>,
 }
-
-/// A thread lets others run because it may wait for what they do.
-pub(super) const POLLING: u8 = u8::MAX;
-/// Atomic operations before it does.
-const MOST_POLLS: u8 = 64;
 
 const _: () = assert!(size_of::<Thread>() == 64);
 
@@ -139,7 +134,7 @@ impl Thread {
 
     /// Gives control back until the worker lets it run on.
     #[inline(always)]
-    fn wait(&self, place: &'static Location<'static>, event: Event) {
+    pub(super) fn wait(&self, place: &'static Location<'static>, event: Event) {
         self.place.set(Some(place));
         // SAFETY: set by `start_thread` to what the fiber that this runs on keeps as long as it lives.
         unsafe { (*self.fiber.get()).yielder.suspend(event) };
@@ -149,6 +144,15 @@ impl Thread {
     pub(super) fn exit(&self) -> Option<&Exit> {
         // SAFETY: null, or as in `wait`; and the fiber lives as long as its coroutine.
         unsafe { self.fiber.get().as_ref().map(|fiber| &*fiber.exit) }
+    }
+
+    /// Bytes of its stack that are left, about.
+    #[inline(always)]
+    pub(super) fn stack_left(&self) -> usize {
+        let here = 0u8;
+        // SAFETY: as in `wait`.
+        let limit = unsafe { (*self.fiber.get()).limit };
+        std::ptr::from_ref(&here).addr().saturating_sub(limit)
     }
 
     /// Where the stack ends that it runs on.
@@ -320,35 +324,6 @@ pub(super) fn checker() -> Option<&'static check::Checker<'static>> {
 #[inline(always)]
 pub(super) fn barrier(place: &'static Location<'static>) {
     current().wait(place, Event::Barrier);
-}
-
-/// The running thread has made an atomic operation. After some of them others run, should it wait for what they do.
-#[inline(always)]
-pub(super) fn polls(place: &'static Location<'static>) {
-    let thread = current();
-    match thread.polls.get() {
-        polls if polls < MOST_POLLS => thread.polls.set(polls + 1),
-        _ => let_others_run(thread, place),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn let_others_run(thread: &Thread, place: &'static Location<'static>) {
-    thread.polls.set(POLLING);
-    thread.state.set(State::Released);
-    thread.wait(place, Event::Some);
-    thread.state.set(State::Running);
-    thread.polls.set(0);
-}
-
-/// Leaves the running thread, which is not resumed.
-#[cold]
-#[inline(never)]
-pub(super) fn leave(event: Event, place: &'static Location<'static>) -> ! {
-    loop {
-        current().wait(place, event);
-    }
 }
 
 /// Suspends the running thread until the lanes of `mask` have come to the same operation.

@@ -3,6 +3,7 @@
 use std::{
     num::NonZeroUsize,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::OnceLock,
 };
 
 use corosensei::{
@@ -71,12 +72,24 @@ pub(super) struct OnFiber<'a> {
     pub(super) yielder: &'a Yielder<*const BlockRun, Event>,
     /// Where the stack ends: its frames lie below.
     pub(super) stack_end: usize,
+    /// The lowest address of the stack that it may touch.
+    pub(super) limit: usize,
     /// How it is left where its stack is too small.
     pub(super) exit: *const Exit,
 }
 
-/// Bytes below a stack that a thread may not touch. (Pages have as many, or more.)
-const GUARD_BYTES: usize = 4096;
+/// Bytes of a page.
+fn page_bytes() -> usize {
+    static BYTES: OnceLock<usize> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        #[cfg(unix)]
+        // SAFETY: it has no condition.
+        let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        #[cfg(not(unix))]
+        let bytes = 4096;
+        bytes
+    })
+}
 
 /// What runs on a fiber's stack.
 type Run = Coroutine<*const BlockRun, Event, (), ColouredStack>;
@@ -151,10 +164,12 @@ impl Drop for Fiber {
 /// A coroutine that runs threads: the first that is not started, the next when that ends, and so on.
 fn spawn(stack: ColouredStack, exit: &Exit) -> Run {
     let (stack_end, limit) = (stack.base().get(), stack.limit().get());
+    // Below it one page may not be touched.
+    let lowest = limit + page_bytes();
     let exit_of = std::ptr::from_ref(exit);
     let coroutine =
         Coroutine::with_stack(stack, move |yielder: &Yielder<_, _>, mut run: *const BlockRun| {
-            let fiber = OnFiber { yielder, stack_end, exit: exit_of };
+            let fiber = OnFiber { yielder, stack_end, limit: lowest, exit: exit_of };
             loop {
                 // SAFETY: valid, by `Fiber::resume`'s first condition.
                 let block = unsafe { &*run };
@@ -171,7 +186,7 @@ fn spawn(stack: ColouredStack, exit: &Exit) -> Run {
                 run = yielder.suspend(Event::Idle);
             }
         });
-    let guard = limit..limit + GUARD_BYTES;
+    let guard = limit..lowest;
     exit.set(Some(Way { handler: coroutine.trap_handler(), guard, endless: false }));
     coroutine
 }

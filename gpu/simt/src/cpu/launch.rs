@@ -15,9 +15,8 @@ use super::{
     fiber::STACK_BYTES,
     order::Order,
     pool::{self, MOST_WORKERS, workers},
-    slot::Job,
     words::Others,
-    worker::{Launch, work},
+    worker::{Job, Launch, work},
 };
 use crate::{Declaration, Kernel, LaunchConfig, Limits, Params, ThreadFn};
 
@@ -65,8 +64,9 @@ pub struct Options<'a> {
 /// 3. A kernel that takes raw pointers stays inside their buffers.
 /// 4. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable (the
 ///    views are `Copy`, so the compiler does not see it), and lets none, nor a shared array, outlive itself.
-/// 5. Where a thread waits at a barrier it holds nothing whose destructor must run: when another thread goes
-///    wrong, or the launch is cancelled, the ones that wait are abandoned where they are.
+/// 5. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must run: when another thread goes
+///    wrong, or the launch is cancelled, the ones that wait are abandoned where they are. So is one whose stack is too small, wherever
+///    it is.
 pub unsafe fn launch<P: Params>(
     kernel: &Kernel<P>,
     config: &LaunchConfig,
@@ -160,6 +160,8 @@ pub(super) fn run_blocks(
 
     match launch.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some((_, reason)) => Err(reason),
+        // It was cancelled before anybody had room for its first cluster.
+        None if launch.next.load(Ordering::Relaxed) < launch.end => Err(Stop::Interrupted),
         None => Ok(()),
     }
 }

@@ -33,6 +33,7 @@ mod mbarrier;
 pub mod mode;
 mod named_barrier;
 mod order;
+mod polls;
 mod pool;
 mod slot;
 pub mod symbol;

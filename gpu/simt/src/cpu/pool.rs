@@ -56,7 +56,8 @@ pub(super) fn run(wanted: usize, work: &(dyn Fn(usize) + Sync), look: &dyn Fn())
     if state.workers == 0 {
         // The system has no thread for it.
         drop(state);
-        return work(0);
+        work(0);
+        return worker::give_all();
     }
     state.queue.push_back(job.clone());
     pool.queued.store(state.queue.len(), Ordering::Relaxed);
@@ -97,7 +98,7 @@ pub(super) fn take_room(fibers: usize, waits: impl Fn() -> bool) -> bool {
         state.short += 1;
         pool.work.notify_all();
         while state.fibers + fibers > MOST_FIBERS && waits() {
-            let waited = pool.room.wait_timeout(state, BETWEEN_LOOKS);
+            let waited = pool.room.wait_timeout(state, BETWEEN_LOOKS / 10);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.short -= 1;

@@ -7,14 +7,15 @@ use std::{cell::Cell, ptr::null};
 
 use super::{
     block::{
-        BlockRun, POLLING, SHARED_BYTES, State, Thread, WARP, WarpKind, WarpOperation,
-        current_pointer, set_current,
+        BlockRun, SHARED_BYTES, State, Thread, WARP, WarpKind, WarpOperation, current_pointer,
+        set_current,
     },
     check::Checker,
     cluster::{ClusterRun, Wait},
     fault::{Fault, FaultKind, Stop, last_panic, place_name},
-    fiber::{Event, Fiber, MOST_FIBERS},
+    fiber::{Event, Fiber},
     order::{BlockOrder, Order},
+    polls::POLLING,
     pool,
     worker::{Go, Launch, Pause, Waits},
 };
@@ -55,27 +56,21 @@ impl Drop for Slot {
 #[repr(align(1024))]
 struct Line(#[allow(dead_code, reason = "only its address is used")] [u8; 1024]);
 
-/// A launch as its workers see it.
-pub(super) struct Job<'a> {
-    pub(super) name: &'static str,
-    pub(super) declared_shared: Option<usize>,
-    /// Bytes of a thread's stack.
-    pub(super) stack_bytes: usize,
-    pub(super) config: LaunchConfig,
-    pub(super) kernel: &'a (dyn Fn() + Sync),
-    /// Is the launch to end early?
-    pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
-    pub(super) order: Order,
-}
-
 impl Slot {
-    /// Gets ready for blocks of this shape, clusters of so many, and stacks of so many bytes. For room for their fibers it waits as long
-    /// as `waits`.
+    /// Takes room for so many fibers, for which it waits as long as `waits`. Is it there?
+    pub(super) fn take_room(&mut self, fibers: usize, waits: impl Fn() -> bool) -> bool {
+        let is_there = self.room >= fibers || pool::take_room(fibers - self.room, waits);
+        if is_there {
+            self.room = self.room.max(fibers);
+        }
+        is_there
+    }
+
+    /// Gets ready for blocks of this shape, clusters of so many, and stacks of so many bytes.
     pub(super) fn prepare(
         &mut self,
         config: &LaunchConfig,
         stack_bytes: usize,
-        waits: impl Fn() -> bool,
     ) -> Result<(), Stop> {
         let [x, y, z] = config.block;
         let blocks = config.cluster.iter().product::<u32>();
@@ -99,13 +94,6 @@ impl Slot {
         if self.shared.len() < lines {
             self.shared = vec![Line([POISON; 1024]); lines];
         }
-        let needed = self.threads.len();
-        if self.room < needed {
-            if !pool::take_room(needed - self.room, waits) {
-                return Err(Stop::TooManyThreads(MOST_FIBERS));
-            }
-            self.room = needed;
-        }
         if self.stack_bytes != stack_bytes {
             self.fibers.clear();
             self.stack_bytes = stack_bytes;
@@ -114,6 +102,12 @@ impl Slot {
             self.add_fiber()?;
         }
         Ok(())
+    }
+
+    /// What ran in it has panicked itself.
+    pub(super) fn abandon(&mut self) {
+        set_current(null());
+        self.fibers.iter_mut().for_each(Fiber::reset);
     }
 
     /// Keeps no more than so many fibers.

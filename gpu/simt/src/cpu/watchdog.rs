@@ -1,5 +1,5 @@
 //! Ends what would never end in a checked launch: a loop that makes no access and does not wait. (One that makes accesses is ended by
-//! their number, [`Beat::count`].)
+//! their number, `Checker::count`.)
 //!
 //! Whoever launched looks at the workers now and then. One that has computed for long, by its thread's own clock, without an access or
 //! a wait, is sent a signal, whose handler [leaves](super::trap) the kernel's thread. On Linux; elsewhere nobody looks.
@@ -8,7 +8,7 @@ use std::{
     cell::Cell,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -17,22 +17,21 @@ use std::{
 #[derive(Debug, Default)]
 pub(super) struct Beat {
     count: AtomicU64,
-    /// Is its thread to be left?
-    asked: AtomicBool,
+    /// Is its thread to be left, if it has done no more than that? 0: it is not.
+    asked: AtomicU64,
 }
 
 impl Beat {
-    /// It does something: how much it has done so far. (One thread alone counts.)
+    /// It does something. (One thread alone counts.)
     #[inline(always)]
-    pub(super) fn count(&self) -> u64 {
-        let count = self.count.load(Ordering::Relaxed) + 1;
-        self.count.store(count, Ordering::Relaxed);
-        count
+    pub(super) fn tick(&self) {
+        self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Is its thread to be left? Asked once.
+    /// Is its thread to be left? Asked once. It is not where it has done something since the watchdog looked.
     pub(super) fn take_asked(&self) -> bool {
-        self.asked.swap(false, Ordering::AcqRel)
+        let asked = self.asked.swap(0, Ordering::AcqRel);
+        asked > 0 && asked == self.count.load(Ordering::Relaxed)
     }
 }
 
@@ -83,7 +82,7 @@ impl Watchdog {
                 worker.seen = (count, now);
             } else if now.saturating_sub(worker.seen.1) > self.patience {
                 worker.seen.1 = now;
-                worker.beat.asked.store(true, Ordering::Release);
+                worker.beat.asked.store(count, Ordering::Release);
                 worker.thread.signal();
             }
         }

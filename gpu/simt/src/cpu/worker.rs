@@ -16,16 +16,41 @@ use std::{
 
 use corosensei::{Coroutine, CoroutineResult, Yielder, stack::DefaultStack};
 
+use crate::LaunchConfig;
+
 use super::{
     block::set_is_f16,
     check::{Checker, Watch},
     fault::Stop,
-    fiber, pool,
-    slot::{Job, Slot},
+    fiber,
+    order::Order,
+    pool,
+    slot::Slot,
     trap,
     watchdog::Beat,
     words::{Others, Waited, is_at_least},
 };
+
+/// What a launch runs.
+pub(super) struct Job<'a> {
+    pub(super) name: &'static str,
+    pub(super) declared_shared: Option<usize>,
+    /// Bytes of a thread's stack.
+    pub(super) stack_bytes: usize,
+    pub(super) config: LaunchConfig,
+    pub(super) kernel: &'a (dyn Fn() + Sync),
+    /// Is the launch to end early?
+    pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
+    pub(super) order: Order,
+}
+
+impl Job<'_> {
+    /// Fibers that a cluster may need.
+    pub(super) fn fibers(&self) -> usize {
+        let blocks = self.config.cluster.iter().product::<u32>() as usize;
+        self.config.threads() as usize * blocks
+    }
+}
 
 /// A launch as its workers share it.
 pub(super) struct Launch<'a> {
@@ -85,7 +110,10 @@ thread_local! {
 /// Fibers that an idle worker keeps: those of a large block.
 const KEPT: usize = 1024;
 
-/// How long a cluster that others of the same worker wait for waits for room.
+/// How long a worker that has clusters waits for room for another one's fibers, before it looks after those again.
+const BRIEFLY: Duration = Duration::from_millis(20);
+
+/// How long in all, where nobody can go on before.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Has this thread room for fibers that it does not use?
@@ -109,6 +137,8 @@ struct Worker {
     /// The place that asked last, and whether all only ask.
     asked: usize,
     only_asks: bool,
+    /// Since when there has been no room for another cluster's fibers.
+    lacks_room: Option<Instant>,
     /// What it does, counted, in a checked launch.
     beat: Option<Arc<Beat>>,
 }
@@ -132,42 +162,55 @@ impl Worker {
         let entered = launch.watch.map(|watch| watch.watchdog.enter());
         self.beat = entered.as_ref().map(|entered| entered.beat().clone());
         set_is_f16(launch.job.config.constants.is_f16());
-        launch.others.begin();
         let mut panic = None;
-        self.open(launch, &mut panic);
-        loop {
-            let has_come =
-                |&(address, wanted): &(usize, u32)| is_at_least(address as *mut u32, wanted);
-            let goes_on = |place: &Place| place.words.iter().any(has_come);
-            if let Some(number) = self.places.iter().position(goes_on) {
-                self.says_that_it_asks(false, launch);
-                self.resume(number, Go::On, launch, &mut panic);
-            } else if launch.is_left() && self.open(launch, &mut panic) {
-                continue;
-            } else if let Some(number) = self.next_that_asks() {
-                let mut running = self.places.iter().filter(|place| place.run.is_some());
-                let only_asks = running.all(|place| place.asks_again);
-                let go = match self.says_that_it_asks(only_asks, launch) {
-                    true => Go::OnAmongOthers,
-                    false => Go::On,
-                };
-                thread::yield_now();
-                self.resume(number, go, launch, &mut panic);
-            } else if self.places.iter().all(|place| place.run.is_none()) {
-                break;
-            } else {
-                self.wait(launch, &mut panic);
-            }
+        if self.places.is_empty() {
+            self.places.push(Place::default());
         }
-        self.says_that_it_asks(false, launch);
-        launch.others.end();
+        // It holds nothing yet that others wait for, and nobody waits for it.
+        let waits = || !(launch.job.cancelled)() && launch.is_left();
+        if self.places[0].slot.take_room(launch.job.fibers(), waits) {
+            launch.others.begin();
+            self.run_clusters(launch, &mut panic);
+            launch.others.end();
+        }
         set_is_f16(None);
+        self.lacks_room = None;
         self.places.truncate(1);
         let kept = if pool::is_short() { 0 } else { KEPT };
         self.places.iter_mut().for_each(|place| place.slot.keep(kept));
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
+    }
+
+    /// Runs clusters until there are no more.
+    fn run_clusters(&mut self, launch: &Launch, panic: &mut Option<Panic>) {
+        self.open(launch, panic);
+        loop {
+            let has_come =
+                |&(address, wanted): &(usize, u32)| is_at_least(address as *mut u32, wanted);
+            let goes_on = |place: &Place| place.words.iter().any(has_come);
+            if let Some(number) = self.places.iter().position(goes_on) {
+                self.says_that_it_asks(false, launch);
+                self.resume(number, Go::On, launch, panic);
+            } else if launch.is_left() && self.open(launch, panic) {
+                continue;
+            } else if let Some(number) = self.next_that_asks() {
+                let mut running = self.places.iter().filter(|place| place.run.is_some());
+                let only_asks = running.all(|place| place.asks_again || !place.words.is_empty());
+                let go = match self.says_that_it_asks(only_asks, launch) {
+                    true => Go::OnAmongOthers,
+                    false => Go::On,
+                };
+                thread::yield_now();
+                self.resume(number, go, launch, panic);
+            } else if self.places.iter().all(|place| place.run.is_none()) {
+                break;
+            } else {
+                self.wait(launch, panic);
+            }
+        }
+        self.says_that_it_asks(false, launch);
     }
 
     /// Tells the others whether it only asks again and again. Do they do more?
@@ -198,6 +241,13 @@ impl Worker {
             self.places.len() - 1
         });
         let place = &mut self.places[number];
+        let start = Instant::now();
+        if !place.slot.take_room(launch.job.fibers(), || start.elapsed() < BRIEFLY) {
+            launch.open.fetch_sub(1, Ordering::AcqRel);
+            self.lacks_room.get_or_insert(start);
+            return false;
+        }
+        self.lacks_room = None;
         let stack = match place.stack.take() {
             Some(stack) => Ok(stack),
             None => DefaultStack::new(fiber::STACK_BYTES),
@@ -210,14 +260,13 @@ impl Worker {
         let id = launch.opened.fetch_add(1, Ordering::Relaxed);
         let slot = std::ptr::from_mut(&mut *place.slot);
         let beat = self.beat.clone();
-        let is_first = number == 0;
         // SAFETY: only the lifetime changes. `work` does not return before what runs here has ended.
         let shared =
             unsafe { std::mem::transmute::<&Launch<'_>, &'static Launch<'static>>(launch) };
         place.run = Some(Coroutine::with_stack(stack, move |waits: &Waits, _| {
             // SAFETY: the box is this worker's, who leaves it alone while something runs in it.
             let slot = unsafe { &mut *slot };
-            catch_unwind(AssertUnwindSafe(|| serve(slot, shared, (id, beat), is_first, waits)))
+            catch_unwind(AssertUnwindSafe(|| serve(slot, shared, (id, beat), waits)))
         }));
         self.resume(number, Go::On, launch, panic);
         true
@@ -241,6 +290,7 @@ impl Worker {
                 place.stack = Some(run.into_stack());
                 launch.open.fetch_sub(1, Ordering::AcqRel);
                 if let Err(payload) = ended {
+                    place.slot.abandon();
                     // The others come to their ends before it goes on.
                     launch.failed.store(true, Ordering::Relaxed);
                     *panic = Some(payload);
@@ -249,7 +299,7 @@ impl Worker {
         }
     }
 
-    /// All wait, and there is no room for more.
+    /// All wait, and no other cluster can be begun.
     fn wait(&mut self, launch: &Launch, panic: &mut Option<Panic>) {
         self.says_that_it_asks(false, launch);
         let words = self.places.iter().flat_map(|place| place.words.iter().copied());
@@ -260,29 +310,25 @@ impl Worker {
             Waited::NotYet if (launch.job.cancelled)() || launch.has_failed() => Some(Some(Go::On)),
             Waited::NotYet => None,
         });
-        if let Some(go) = go {
-            for number in 0..self.places.len() {
-                self.resume(number, go, launch, panic);
+        let Some(mut go) = go else { return };
+        if let (Go::InVain, true, Some(since)) = (go, launch.is_left(), self.lacks_room) {
+            // Who would do it has no stacks. Other launches may give some back.
+            if since.elapsed() < PATIENCE && !(launch.job.cancelled)() {
+                return;
             }
+            let next = launch.next.load(Ordering::Relaxed);
+            launch.fail(next, Stop::TooManyThreads(fiber::MOST_FIBERS));
+            go = Go::On;
+        }
+        for number in 0..self.places.len() {
+            self.resume(number, go, launch, panic);
         }
     }
 }
 
 /// Runs clusters in a slot until there are no more.
-fn serve(
-    slot: &mut Slot,
-    launch: &Launch,
-    (id, beat): (u64, Option<Arc<Beat>>),
-    is_first: bool,
-    yielder: &Waits,
-) {
-    // The first of a worker holds nothing that others need. Another one might wait for those who wait for it.
-    let start = Instant::now();
-    let waits = || {
-        let goes_on = !(launch.job.cancelled)() && launch.is_left();
-        goes_on && (is_first || start.elapsed() < PATIENCE)
-    };
-    let ready = slot.prepare(&launch.job.config, launch.job.stack_bytes, waits);
+fn serve(slot: &mut Slot, launch: &Launch, (id, beat): (u64, Option<Arc<Beat>>), yielder: &Waits) {
+    let ready = slot.prepare(&launch.job.config, launch.job.stack_bytes);
     let watch = launch.watch.zip(beat);
     let checker = watch.map(|(watch, beat)| Checker::new(watch, id as usize, beat));
     while let Some(number) = launch.take() {

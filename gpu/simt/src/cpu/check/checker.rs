@@ -206,9 +206,9 @@ pub struct Checker<'a> {
     tracer: RefCell<Option<Tracer>>,
     /// Stands in for memory outside.
     scratch: Box<[Cell<u128>]>,
-    /// What the worker does, counted, and the count at which the running thread is endless.
+    /// What the worker does, counted; and the accesses since a thread last went on after a wait.
     beat: Arc<Beat>,
-    end: Cell<u64>,
+    accesses: Cell<u64>,
     /// By the threads' numbers, accesses outside of the cluster that runs.
     outside: RefCell<Vec<u32>>,
 }
@@ -253,7 +253,7 @@ impl<'a> Checker<'a> {
             tracer: RefCell::default(),
             scratch: vec![Cell::new(u128::MAX); SCRATCH_BYTES / 16].into(),
             beat,
-            end: Cell::new(u64::MAX),
+            accesses: Cell::new(0),
             outside: RefCell::default(),
         }
     }

@@ -77,6 +77,7 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
         let array = unsafe { &*array };
         let offset = address - base - array.offset;
         if access != Access::Read || !array.is_saturated(offset, bytes, checker.hot().get()) {
+            checker.count(place);
             checker.shared(array, (offset, bytes), access, place);
         }
         return pointer;
@@ -87,6 +88,7 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
     });
     if let Some(buffer) = buffer {
         if access != Access::Read || !buffer.is_saturated(address, bytes) || is_profiling() {
+            checker.count(place);
             checker.global(buffer, (address, bytes), access, place);
         }
         return pointer;

@@ -8,9 +8,8 @@ use std::{
 use crate::{
     Atomic, Element,
     cpu::{
-        block,
         mode::{Access, Fast, Mode, Refused},
-        words,
+        polls, words,
     },
 };
 
@@ -256,7 +255,7 @@ pub(crate) mod views {
         {
             // SAFETY: inside the buffer, which is valid (`new`), and aligned like every element.
             let before = unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) };
-            block::polls(Location::caller());
+            polls::polls(Location::caller());
             before
         }
     }

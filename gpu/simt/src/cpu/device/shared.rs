@@ -407,7 +407,7 @@ pub(crate) mod arrays {
                 {
                     // SAFETY: inside the array, and aligned like every element.
                     let before = unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) };
-                    block::polls(Location::caller());
+                    crate::cpu::polls::polls(Location::caller());
                     before
                 }
             }

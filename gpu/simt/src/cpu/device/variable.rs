@@ -8,6 +8,7 @@ use crate::{
     cpu::{
         block,
         mode::{Access, Fast, Mode},
+        polls,
     },
 };
 
@@ -89,7 +90,7 @@ pub(crate) mod variables {
         {
             // SAFETY: inside the array, and aligned like every element.
             let before = unsafe { T::atomic_add(self.at(index, Access::Atomic), value) };
-            block::polls(Location::caller());
+            polls::polls(Location::caller());
             before
         }
     }

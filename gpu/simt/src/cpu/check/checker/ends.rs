@@ -8,23 +8,35 @@ use crate::cpu::{
     check::finding::{Key, Kind, MemoryId, Seen},
     fiber,
     mode::{Access, Refused},
+    polls,
 };
 
 /// Accesses outside before a thread is left: what it read there may be why it goes on.
 const MOST_OUTSIDE: u32 = 1 << 16;
 
+/// Bytes of stack that the checker may need.
+const LEAST_STACK: usize = 24 * 1024;
+
 impl Checker<'_> {
     /// A thread begins or goes on after a wait.
     #[inline]
     pub(in crate::cpu) fn goes_on(&self) {
-        self.end.set(self.beat.count().saturating_add(self.watch.most_accesses));
+        self.beat.tick();
+        self.accesses.set(0);
     }
 
-    /// The running thread makes an access. One that makes more and more without a wait is left.
+    /// The running thread makes an access. One that makes more and more without a wait is left; and so is one with little stack, before the
+    /// checker, and not the kernel, comes to its end.
     #[inline]
     pub(in crate::cpu::check) fn count(&self, place: &'static Location<'static>) {
-        if self.beat.count() > self.end.get() {
-            block::leave(fiber::Event::Endless, place);
+        self.beat.tick();
+        let accesses = self.accesses.get() + 1;
+        self.accesses.set(accesses);
+        if accesses > self.watch.most_accesses {
+            polls::leave(fiber::Event::Endless, place);
+        }
+        if block::current().stack_left() < LEAST_STACK {
+            polls::leave(fiber::Event::Overflow, place);
         }
     }
 
@@ -64,7 +76,7 @@ impl Checker<'_> {
             outside[number]
         };
         if times > MOST_OUTSIDE {
-            block::leave(fiber::Event::Outside, place);
+            polls::leave(fiber::Event::Outside, place);
         }
         // A read from outside gives NaN.
         self.scratch.iter().for_each(|word| word.set(u128::MAX));
