@@ -115,7 +115,12 @@ impl Parts<'_> {
             &folder.join("gpu/Cargo.toml"),
             &fs::read_to_string(root.join("gpu/Cargo.toml"))?,
         )?;
-        for (link, to) in [("driver", "tests/mutants/driver"), ("gpu/simt", "gpu/simt")] {
+        let links = [
+            ("driver", "tests/mutants/driver"),
+            ("gpu/simt", "gpu/simt"),
+            ("gpu/occupancy", "gpu/occupancy"),
+        ];
+        for (link, to) in links {
             let link = folder.join(link);
             if fs::read_link(&link).ok() != Some(root.join(to)) {
                 // Of another checkout that builds in the same folder.
@@ -213,12 +218,12 @@ impl Parts<'_> {
 fn frame(mut manifest: toml::Table) -> Result<toml::Table> {
     let workspace = manifest.get_mut("workspace").and_then(toml::Value::as_table_mut);
     let workspace = workspace.context("the project's manifest is no workspace's")?;
-    let members = ["gpu", "gpu/simt", "gpu/simt/macros", "driver"];
+    let members = ["gpu", "gpu/occupancy", "gpu/simt", "gpu/simt/macros", "driver"];
     workspace.insert("members".into(), members.to_vec().into());
     workspace.insert("exclude".into(), toml::Value::Array(Vec::new()));
     let dependencies =
         workspace.get_mut("dependencies").and_then(toml::Value::as_table_mut).context("none")?;
-    dependencies.retain(|name, _| ["gpu", "simt", "simt-macros"].contains(&name));
+    dependencies.retain(|name, _| ["gpu", "occupancy", "simt", "simt-macros"].contains(&name));
     manifest.remove("patch");
     Ok(manifest)
 }
