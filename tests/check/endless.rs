@@ -271,6 +271,11 @@ fn run(
     (report, y)
 }
 
+/// Is there a finding of that kind?
+fn finds(report: &Report, kind: Kind) -> bool {
+    report.findings.iter().any(|finding| finding.kind == kind)
+}
+
 fn orders() -> impl Iterator<Item = Order> {
     [Order::Forward, Order::Reverse].into_iter().chain((1..=8).map(Order::Random))
 }
@@ -297,32 +302,27 @@ fn some() -> impl Iterator<Item = Order> {
 #[test]
 fn what_never_ends_is_ended() {
     each! { some(), |name, order, run| {
-        let is_endless = |finding: &check::Finding| finding.kind == Kind::Endless;
-        assert!(run.0.findings.iter().any(is_endless), "{name}: {}", run.0);
+        assert!(finds(&run.0, Kind::Endless), "{name}: {}", run.0);
     }; computes all_compute jumps others_wait_at_a_barrier reads shared_reads reads_a_word }
     each! { orders(), |name, order, run| {
-        let is_endless = |finding: &check::Finding| finding.kind == Kind::Endless;
-        assert!(run.0.findings.iter().any(is_endless), "{name}: {}", run.0);
+        assert!(finds(&run.0, Kind::Endless), "{name}: {}", run.0);
     }; writes shared_writes polls polls_in_shared counts waits_for_itself others_wait some_poll_and_some_wait a_spin_lock_that_is_kept a_bound_that_is_passed }
 }
 
 #[test]
 fn what_was_found_before_is_told() {
     each! { orders().take(4), |name, order, run| {
-        let is_outside = |finding: &check::Finding| finding.kind == Kind::OutOfBounds;
-        assert!(run.0.findings.iter().any(is_outside), "{name}: {}", run.0);
+        assert!(finds(&run.0, Kind::OutOfBounds), "{name}: {}", run.0);
     }; a_bound_from_outside further_and_further outside_again_and_again writes_outside outside_of_shared }
     each! { some(), |name, order, run| {
-        let is_outside = |finding: &check::Finding| finding.kind == Kind::OutOfBounds;
-        assert!(run.0.findings.iter().any(is_outside), "{name}: {}", run.0);
+        assert!(finds(&run.0, Kind::OutOfBounds), "{name}: {}", run.0);
     }; a_bound_and_no_access }
 }
 
 #[test]
 fn who_polls_lets_others_run() {
     each! { orders(), |name, order, run| {
-        let is_endless = |finding: &check::Finding| finding.kind == Kind::Endless;
-        assert!(!run.0.findings.iter().any(is_endless), "{name}: {}", run.0);
+        assert!(!finds(&run.0, Kind::Endless), "{name}: {}", run.0);
         assert!(run.1.iter().all(|y| *y == 2.0), "{name}: {:?}", run.1);
     }; one_after_another blocks_take_turns many_counts polls_for_long }
 }

@@ -156,7 +156,7 @@ pub(super) fn run_blocks(
     assert!(!in_kernel(), "a kernel cannot launch a kernel");
     let _running = pool::launches().begin();
     let look = || watch.iter().for_each(|watch| watch.watchdog.look());
-    pool::run(workers, &|_| work(&launch), &look);
+    pool::run(workers, &|| work(&launch), &look);
 
     match launch.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some((_, reason)) => Err(reason),

@@ -40,15 +40,15 @@ pub fn workers() -> usize {
     })
 }
 
-/// Calls `work` on up to so many workers, with a number for each, and waits for all that began. It is called once at least. When it
+/// Calls `work` on up to so many workers, and waits for all that began. It is called once at least. When it
 /// has returned once there is nothing left for workers that have not begun. Meanwhile `look` is called now and then.
 ///
 /// # Panics
 /// Where `work` does.
-pub(super) fn run(wanted: usize, work: &(dyn Fn(usize) + Sync), look: &dyn Fn()) {
+pub(super) fn run(wanted: usize, work: &(dyn Fn() + Sync), look: &dyn Fn()) {
     // SAFETY: only the lifetime changes. Nobody calls it after this function has returned: it waits for all who began, and the job
     // is in no queue then.
-    let work = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static _>(work) };
+    let work = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static _>(work) };
     let pool = Pool::get();
     let job = Arc::new(Job { work, wanted: wanted.clamp(1, MOST_WORKERS), ..Job::default() });
     let mut state = pool.lock();
@@ -56,7 +56,7 @@ pub(super) fn run(wanted: usize, work: &(dyn Fn(usize) + Sync), look: &dyn Fn())
     if state.workers == 0 {
         // The system has no thread for it.
         drop(state);
-        work(0);
+        work();
         return worker::give_all();
     }
     state.queue.push_back(job.clone());
@@ -125,7 +125,7 @@ pub(super) fn is_short() -> bool {
 
 /// A launch that waits for workers, or has some.
 struct Job {
-    work: &'static (dyn Fn(usize) + Sync),
+    work: &'static (dyn Fn() + Sync),
     wanted: usize,
     /// Workers that have begun, and those that have not ended. Changed by those who hold the pool's lock.
     begun: AtomicUsize,
@@ -139,7 +139,7 @@ struct Job {
 impl Default for Job {
     fn default() -> Self {
         Job {
-            work: &|_| {},
+            work: &|| {},
             wanted: 1,
             begun: AtomicUsize::new(0),
             active: AtomicUsize::new(0),
@@ -227,7 +227,7 @@ impl Pool {
     fn serve(&self) {
         let mut state = self.lock();
         loop {
-            let Some((job, number)) = state.join_a_job() else {
+            let Some(job) = state.join_a_job() else {
                 self.queued.store(state.queue.len(), Ordering::Relaxed);
                 drop(state);
                 for _ in 0..LOOKS {
@@ -251,7 +251,7 @@ impl Pool {
             };
             self.queued.store(state.queue.len(), Ordering::Relaxed);
             drop(state);
-            let done = catch_unwind(AssertUnwindSafe(|| (job.work)(number)));
+            let done = catch_unwind(AssertUnwindSafe(job.work));
             state = self.lock();
             if let Err(panic) = done {
                 *job.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
@@ -268,15 +268,15 @@ impl Pool {
 
 impl State {
     /// A worker begins with the first job that wants one.
-    fn join_a_job(&mut self) -> Option<(Arc<Job>, usize)> {
+    fn join_a_job(&mut self) -> Option<Arc<Job>> {
         let job = self.queue.front()?.clone();
-        let number = job.begun.fetch_add(1, Ordering::Relaxed);
+        job.begun.fetch_add(1, Ordering::Relaxed);
         job.active.fetch_add(1, Ordering::AcqRel);
         if job.missing() == 0 {
             self.queue.pop_front();
         }
         self.idle -= 1;
-        Some((job, number))
+        Some(job)
     }
 }
 

@@ -104,7 +104,7 @@ impl Slot {
         Ok(())
     }
 
-    /// What ran in it has panicked itself.
+    /// What ran in it has not come to its end.
     pub(super) fn abandon(&mut self) {
         set_current(null());
         self.fibers.iter_mut().for_each(Fiber::reset);
@@ -206,7 +206,7 @@ impl Slot {
         .run();
         set_current(null());
         if outcome.is_err() {
-            self.fibers.iter_mut().for_each(Fiber::reset);
+            self.abandon();
         }
         for run in runs {
             let dynamic = job.config.dynamic_shared.next_multiple_of(16) as usize;

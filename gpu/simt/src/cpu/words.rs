@@ -49,6 +49,11 @@ pub(super) fn is_at_least(place: *mut u32, wanted: u32) -> bool {
     word(place).load(Ordering::Acquire) >= wanted
 }
 
+/// The same of a word by its address.
+pub(super) fn has_come(&(address, wanted): &(usize, u32)) -> bool {
+    is_at_least(address as *mut u32, wanted)
+}
+
 /// Who runs the clusters of a launch: how many do something, and the words that the others wait for.
 #[derive(Default)]
 pub(super) struct Others(Mutex<State>);
@@ -94,7 +99,6 @@ impl Others {
 
     /// One waits for any of these words, until `ends` gives something for what has become of that.
     pub(super) fn wait<R>(&self, words: &[(usize, u32)], ends: impl Fn(Waited) -> Option<R>) -> R {
-        let has_come = |&(address, wanted): &(usize, u32)| is_at_least(address as *mut u32, wanted);
         let mut state = self.lock();
         state.busy -= 1;
         state.words.extend_from_slice(words);

@@ -28,7 +28,7 @@ use super::{
     slot::Slot,
     trap,
     watchdog::Beat,
-    words::{Others, Waited, is_at_least},
+    words::{Others, Waited, has_come},
 };
 
 /// What a launch runs.
@@ -187,8 +187,6 @@ impl Worker {
     fn run_clusters(&mut self, launch: &Launch, panic: &mut Option<Panic>) {
         self.open(launch, panic);
         loop {
-            let has_come =
-                |&(address, wanted): &(usize, u32)| is_at_least(address as *mut u32, wanted);
             let goes_on = |place: &Place| place.words.iter().any(has_come);
             if let Some(number) = self.places.iter().position(goes_on) {
                 self.says_that_it_asks(false, launch);
