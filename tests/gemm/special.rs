@@ -1,9 +1,12 @@
 //! NaN and infinities reach the elements of C that depend on them, and no other; overflow; numbers below the normal
 //! range; the sign of zero.
 
-use host::{Bf16, F16};
-use tests::gemm::{Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Suite};
-use tests::passed::once;
+use host::{Bf16, Compute, Device, F16, Gemm, Matrix, gemm::Scalar};
+use tests::{
+    devices,
+    gemm::{Case, Data, INFINITY, NAN, Number, Operand, Order, Place, Random, Suite, counted},
+    passed::once,
+};
 
 /// Corners, edges of tiles, tails of a 37 x 41 by 41 x 39 product.
 const PLACES: [(usize, usize); 6] = [(0, 0), (15, 16), (16, 15), (31, 32), (32, 31), (36, 38)];
@@ -223,4 +226,60 @@ fn the_sign_of_zero() {
         assert!(got == 0.0 && got.is_sign_negative() == negative, "{a:?} {scalars:?}: {got:?}");
     }
     suite.done("special::the_sign_of_zero");
+}
+
+/// Sums below the normal range on tensor cores, which cut addends off: the bits of an H100, by every instruction, on every device.
+#[test]
+fn subnormal_sums_on_tensor_cores() {
+    let Some(_note) = once("gemm::special::subnormal_sums_on_tensor_cores", crate::SOURCES) else {
+        return;
+    };
+    let bf16 = Gemm::<Bf16, f32>::of_types;
+    let tf32 = || Gemm::<f32, f32>::of_types().compute(Compute::Tf32);
+    // Hashes of C: measured on an H100 80GB HBM3, driver 580.159.04, 2026-11-27.
+    for (k, of_bf16, of_tf32) in [
+        (16, 0x0ba2_2c56_f052_e1fe, 0xf6e5_4250_4c7a_3337),
+        (32, 0x3481_1bb7_aae4_8d29, 0xc625_7878_641a_7045),
+    ] {
+        for device in devices() {
+            for name in ["mma_bf16_f32_64x64x64", "wgmma_bf16_f32_64x64x64_nn"] {
+                let got = subnormal_sums(&device, bf16(), name, k, Bf16::from_f32);
+                assert_eq!(got, of_bf16, "{name} on {device}, k = {k}");
+            }
+            for name in ["mma_tf32_64x64x32", "wgmma_tf32_64x32x32_nn"] {
+                let got = subnormal_sums(&device, tf32(), name, k, |x| x);
+                assert_eq!(got, of_tf32, "{name} on {device}, k = {k}");
+            }
+        }
+    }
+    counted("special::subnormal_sums_on_tensor_cores", 8);
+}
+
+/// A hash of the bits of all elements of a product of factors of 2^-74 to 2^-66.
+fn subnormal_sums<T: Scalar<f32>>(
+    device: &Device,
+    gemm: Gemm<T, f32>,
+    kernel: &str,
+    k: usize,
+    of: fn(f32) -> T,
+) -> u64 {
+    let (m, n, mut random) = (64, 64, Random::new(k as u64));
+    let mut factor = || {
+        let (exponent, fraction) = (127 - 66 - random.below(9), random.below(128));
+        of(f32::from_bits((random.below(2) << 31 | exponent << 23 | fraction << 16) as u32))
+    };
+    let mut matrix = |rows, cols| {
+        let values = (0..rows * cols).map(|_| factor()).collect::<Vec<_>>();
+        Matrix::from_row_major(device, rows, cols, &values).unwrap()
+    };
+    let (a, b) = (matrix(m, k), matrix(k, n));
+    let mut c = Matrix::<f32>::zeros(device, m, n).unwrap();
+    let gemm = gemm.kernel(kernel).unwrap();
+    let stream = device.stream().unwrap();
+    gemm.run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+    let c = c.to_row_major().unwrap();
+    assert!(c.iter().filter(|x| x.is_subnormal()).count() > 4000, "{kernel}, k = {k}");
+    // Fowler, Noll, Vo.
+    let hash = |hash: u64, x: &f32| (hash ^ u64::from(x.to_bits())).wrapping_mul(0x100_0000_01b3);
+    c.iter().fold(0xcbf2_9ce4_8422_2325, hash)
 }

@@ -114,7 +114,8 @@ pub(super) fn add(accumulation: Accumulation, format: Format, a: &[u32], b: &[u3
             let addends = products.chain([old]).collect::<Vec<_>>();
             let mut sum = Wide([0; 48]);
             let exponents = addends.iter().filter(|addend| addend.significand != 0);
-            let greatest = exponents.map(|addend| addend.exponent).max().unwrap_or(-126).max(-126);
+            // D's zero has the exponent -133.
+            let greatest = exponents.map(|addend| addend.exponent).max().unwrap_or(-133).max(-133);
             let unit = greatest - 25;
             for addend in addends {
                 let below = unit - (addend.exponent - addend.fraction);
@@ -126,7 +127,8 @@ pub(super) fn add(accumulation: Accumulation, format: Format, a: &[u32], b: &[u3
                 };
                 sum.add(units, unit);
             }
-            sum.round(false)
+            // A negative sum that is cut off to zero is a positive zero.
+            sum.round(false) + 0.0
         }
     }
 }

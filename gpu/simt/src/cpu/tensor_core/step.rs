@@ -54,7 +54,7 @@ impl<const K: usize> Step<'_, K> {
     }
 
     /// # Safety
-    /// The processor has these features.
+    /// 1. The processor has these features.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn tuned(&self, thread: usize, d: &mut [f32]) {

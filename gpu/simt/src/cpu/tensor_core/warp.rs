@@ -55,7 +55,7 @@ pub fn multiply_add<const M: usize, const N: usize>(
 }
 
 /// # Safety
-/// The processor has these features.
+/// 1. The processor has these features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn tuned<const M: usize, const N: usize>(
