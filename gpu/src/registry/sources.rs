@@ -7,6 +7,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/basic.rs", include_str!("../kernels/basic.rs")),
     ("kernels/blur.rs", include_str!("../kernels/blur.rs")),
     ("kernels/gemm/epilogue.rs", include_str!("../kernels/gemm/epilogue.rs")),
+    ("kernels/gemm/gelu.rs", include_str!("../kernels/gemm/gelu.rs")),
     ("kernels/gemm/mod.rs", include_str!("../kernels/gemm/mod.rs")),
     ("kernels/gemm/operand.rs", include_str!("../kernels/gemm/operand.rs")),
     ("kernels/gemm/pad.rs", include_str!("../kernels/gemm/pad.rs")),

@@ -209,9 +209,10 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         if !SCALED {
             for i in 0..FOUR {
                 if col + i < n {
-                    four[i] = self.activated(self.biased((row, col + i), four[i]));
+                    four[i] = self.biased((row, col + i), four[i]);
                 }
             }
+            four = self.activated(four);
         }
         if wide {
             T::store(self.c, at, four);
@@ -235,12 +236,12 @@ impl<'a, T: Stored> Epilogue<'a, T> {
     }
 
     #[inline(always)]
-    fn activated(&self, value: T::Real) -> T::Real {
+    fn activated(&self, values: [T::Real; FOUR]) -> [T::Real; FOUR] {
         match self.problem.activation {
             // Written so that NaN stays NaN.
-            RELU if value < T::Real::ZERO => T::Real::ZERO,
-            GELU => value.gelu(),
-            _ => value,
+            RELU => values.map(|x| if x < T::Real::ZERO { T::Real::ZERO } else { x }),
+            GELU => T::Real::gelu(values),
+            _ => values,
         }
     }
 }

@@ -17,6 +17,7 @@
 //! where C is small. Which to take is the host's choice.
 
 pub mod epilogue;
+pub mod gelu;
 pub mod operand;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pad;
