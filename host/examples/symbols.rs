@@ -33,7 +33,8 @@ fn main() -> Result<()> {
     // A pointer in global memory, to a buffer that is no parameter of the kernel.
     let pointer = device.pointer_symbol(&NUMBERS)?;
     let mut numbers = device.upload(&[1.0f32, 2.0, 3.0])?;
-    pointer.point_to(&mut numbers)?;
+    // SAFETY: the buffer is there until the end, and nothing else uses the variable.
+    unsafe { pointer.point_to(&mut numbers)? };
     println!("NUMBERS: {} bytes at {:#x}", pointer.bytes(), pointer.address());
     // SAFETY: the pointer's buffer has three elements, and lives until the launch has ended.
     unsafe { stream.launch(&pointed_negation, &config, (3,))? };

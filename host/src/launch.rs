@@ -194,6 +194,11 @@ impl Stream {
     ///    except through [`Symbol`](crate::Symbol). (What it does with the buffers is waited for.)
     /// 4. What the kernel's pointer variables point to is there until the kernel has ended, and used by it as the
     ///    other conditions say.
+    /// 5. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable, and none where it waits
+    ///    for threads that write there. No reference, view, tensor map or shared array outlives the thread.
+    /// 6. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must run, and lends nothing to another
+    ///    thread of the process: on the CPU device it is abandoned there when another one goes wrong, and wherever it is where its stack
+    ///    is too small.
     pub unsafe fn launch<P: Params, A: Arguments<P>>(
         &self,
         kernel: &Kernel<P>,

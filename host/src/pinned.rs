@@ -64,7 +64,8 @@ impl Device {
     /// # Errors
     /// [`Error::Argument`] for more elements than can be addressed, [`Error::OutOfMemory`], or the driver's.
     pub fn pinned<T: Pod>(&self, len: usize) -> Result<Pinned<T>> {
-        let limit = isize::MAX as usize / size_of::<T>().max(1);
+        const { assert!(size_of::<T>() > 0, "an element has a size") };
+        let limit = isize::MAX as usize / size_of::<T>();
         if len > limit {
             return Err(Error::argument("len", len, format!("must be at most {limit}")));
         }

@@ -78,7 +78,9 @@ impl Device {
         symbol: &'static GlobalPointer<T>,
     ) -> Result<PointerSymbol<T>> {
         let (address, bytes) = (symbol.place() as u64, size_of::<(*mut T, usize)>());
-        let place = self.place(symbol.name(), address, bytes, size_of::<u64>())?;
+        // Its name in the PTX.
+        let name = format!("pointer${}", symbol.name());
+        let place = self.place(&name, address, bytes, size_of::<u64>())?;
         Ok(PointerSymbol { symbol, device: self.clone(), place })
     }
 
@@ -161,12 +163,15 @@ impl<T: Pod> PointerSymbol<T> {
         self.place.bytes()
     }
 
-    /// Makes it point to a buffer, after all work on the device. The buffer is to live as long as kernels use the
-    /// variable: who launches one answers for that.
+    /// Makes it point to a buffer, after all work on the device.
     ///
     /// # Errors
     /// [`Error::Argument`] for a buffer on another device: nothing is written; those of kernels launched before.
-    pub fn point_to(&self, buffer: &mut Buffer<T>) -> Result<()> {
+    ///
+    /// # Safety
+    /// 1. The buffer is there, and nobody else uses it, as long as kernels use the variable.
+    /// 2. No other part of the program launches kernels that use the variable and counts on what it pointed to.
+    pub unsafe fn point_to(&self, buffer: &mut Buffer<T>) -> Result<()> {
         if *buffer.device() != self.device {
             let limit = format!("{} is on {}", self.symbol.name(), self.device.name());
             return Err(Error::argument("buffer", buffer.device().name(), limit));
@@ -174,7 +179,8 @@ impl<T: Pod> PointerSymbol<T> {
         let address = buffer.address();
         match &self.place {
             Place::Host { .. } => {
-                self.symbol.point_to(address as *mut T, buffer.len());
+                // SAFETY: the buffer's elements, which the caller keeps.
+                unsafe { self.symbol.point_to(address as *mut T, buffer.len()) };
                 Ok(())
             }
             #[cfg(feature = "cuda")]

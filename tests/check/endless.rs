@@ -1,328 +1,178 @@
-//! Kernels that never end, that go outside and then on and on, and right ones that poll: the same verdict in every order and with every
-//! number of workers, and no launch that hangs.
+//! Kernels that never end, that go outside and then on and on, and right ones that wait and poll: the same verdict in every order and
+//! with every number of workers, and no launch that hangs.
 
-use std::{hint::black_box, time::Duration};
+mod never_end;
+mod outside;
+mod right;
+
+use std::{collections::BTreeSet, hint::black_box, time::Duration};
 
 use simt::{
-    Kernel, LaunchConfig,
+    Declaration, Kernel, LaunchConfig,
     check::{self, Kind, Options, Order, Report},
-    checked::{In, Out},
+    checked::{In, Out, TensorMap, TensorMapMut},
+    device::BoxShape,
 };
 
-#[allow(clippy::while_immutable_condition, reason = "they are to have no end")]
-#[allow(unused_mut, reason = "some write to one, some to the other")]
-mod kernels {
-    use std::hint::black_box;
-
-    use simt::checked::*;
-
-    /// Does what never ends.
-    macro_rules! endless {
-        ($($name:ident: |$lane:ident, $block:ident, $y:ident, $words:ident| $body:block)*) => {$(
-            #[kernel(block = (32), barriers = 1)]
-            pub fn $name(_x: In<f32>, mut $y: Out<f32>, mut $words: Out<u32>) {
-                let ($lane, $block) = (thread::lane_id() as usize, thread::block_idx_x() as usize);
-                $y[$block * 32 + $lane] = 1.0;
-                thread::sync_threads();
-                $body
-            }
-        )*};
-    }
-
-    endless! {
-        // Without an access.
-        computes: |lane, block, _y, _words| {
-            let mut number = lane as u32 + 1;
-            while lane == 3 && block == 1 && black_box(number) != 0 {
-                number = number.wrapping_mul(5) | 1;
-            }
-        }
-        all_compute: |lane, _block, _y, _words| {
-            let mut number = lane as u32;
-            while black_box(number) != u32::MAX {
-                number = (number + 1) % 1000;
-            }
-        }
-        jumps: |lane, _block, _y, _words| {
-            loop {
-                if black_box(lane) > 100 {
-                    break;
-                }
-            }
-        }
-        // With accesses to global memory.
-        writes: |lane, block, y, _words| {
-            let mut i = 0u32;
-            while lane == 0 || i < 4 {
-                y[block * 32 + lane] = i as f32;
-                i = i.wrapping_add(1) | 1;
-            }
-        }
-        reads: |lane, block, y, _words| {
-            while lane == 7 && y[block * 32 + lane] == 1.0 {}
-        }
-        reads_a_word: |lane, block, _y, words| {
-            while lane == 0 && words[block] == 0 {}
-        }
-        // To shared memory.
-        shared_writes: |lane, _block, _y, _words| {
-            let mut tile = shared![f32; 32];
-            let mut x = 0.0;
-            while lane == 31 || x < 2.0 {
-                tile[lane] = x;
-                x = (x + 1.0) % 8.0 + f32::from(lane < 31) * 8.0;
-            }
-        }
-        shared_reads: |lane, _block, _y, _words| {
-            let mut tile = shared![f32; 32];
-            tile[lane] = 1.0;
-            while lane == 1 && tile[lane] == 1.0 {}
-        }
-        // By atomics: for a word that nobody changes.
-        polls: |lane, _block, _y, words| {
-            while lane == 0 && words.atomic_add(0, 0) == 0 {}
-        }
-        polls_in_shared: |lane, _block, _y, _words| {
-            let mut word = shared![u32; 1];
-            if lane == 0 {
-                word[0] = 0;
-            }
-            warp::sync_warp(warp::ALL);
-            while word.atomic_add(0, 0) == 0 {}
-        }
-        counts: |lane, _block, _y, words| {
-            while lane == 2 && words.atomic_add(1, 2) != 1 {}
-        }
-        waits_for_itself: |lane, block, _y, words| {
-            if lane == 0 {
-                while words.atomic_add(block, 0) == 0 {}
-                words.atomic_add(block, 1);
-            }
-        }
-        // Others wait for the one that does not come.
-        others_wait: |lane, _block, _y, words| {
-            while lane == 0 && words.atomic_add(0, 0) == 0 {}
-            warp::sync_warp(warp::ALL);
-        }
-        others_wait_at_a_barrier: |lane, _block, _y, _words| {
-            let mut tile = shared![f32; 32];
-            while lane == 0 && black_box(lane) == 0 {}
-            tile[lane] = 1.0;
-        }
-        a_spin_lock_that_is_kept: |lane, _block, _y, words| {
-            // A warp's lanes one after the other, and none gives it back.
-            while words.atomic_add(2, 1) != 0 && lane < 32 {}
-        }
-        a_bound_that_is_passed: |lane, block, y, _words| {
-            let mut i = 1usize;
-            while lane == 0 && i != 100 {
-                y[block * 32] = i as f32;
-                i = (i + 2) % 64;
-            }
-        }
-    }
-
-    /// Goes outside, and then on and on.
-    macro_rules! outside {
-        ($($name:ident: |$lane:ident, $x:ident, $y:ident, $words:ident| $body:block)*) => {$(
-            #[kernel(block = (32))]
-            pub fn $name($x: In<f32>, mut $y: Out<f32>, mut $words: Out<u32>) {
-                let $lane = thread::lane_id() as usize;
-                $body
-            }
-        )*};
-    }
-
-    outside! {
-        // What is read outside is all ones: the loop's bound.
-        a_bound_from_outside: |lane, _x, y, words| {
-            let bound = words[1000 + lane];
-            let mut i = 0u32;
-            while i < bound {
-                y[lane] = i as f32;
-                i = (i + 1) % (1 << 20);
-            }
-        }
-        a_bound_and_no_access: |lane, _x, _y, words| {
-            let bound = words[1000 + lane];
-            let mut i = 0u32;
-            while black_box(i) < bound {
-                i = (i + 1) % (1 << 20);
-            }
-        }
-        further_and_further: |lane, x, y, _words| {
-            let mut i = lane;
-            while x[i] != 12345.0 {
-                y[lane] = 0.0;
-                i = (i + 32) | 1 << 20;
-            }
-        }
-        outside_again_and_again: |lane, x, _y, _words| {
-            while x[1 << 20 | lane].is_nan() {}
-        }
-        writes_outside: |lane, _x, y, _words| {
-            let mut i = lane;
-            while lane < 32 {
-                y[1 << 20 | i] = 0.0;
-                i = (i + 1) % 4096;
-            }
-        }
-        outside_of_shared: |lane, _x, _y, _words| {
-            let tile = shared![f32; 32];
-            while tile[32 + lane].is_nan() {}
-        }
-    }
-
-    /// Right ones, which poll and count in loops.
-    #[kernel(block = (32))]
-    pub fn one_after_another(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-        // Lanes take turns by an atomic that all of them poll.
-        let lane = thread::lane_id();
-        let mut turn = shared![u32; 1];
-        if lane == 0 {
-            turn[0] = 0;
-        }
-        warp::sync_warp(warp::ALL);
-        while turn.atomic_add(0, 0) != lane {}
-        y[(thread::block_idx_x() * 32 + lane) as usize] = 2.0;
-        words.atomic_add(0, 1);
-        turn.atomic_add(0, 1);
-    }
-
-    #[kernel(block = (32))]
-    pub fn blocks_take_turns(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-        // Blocks wait for the one before by polling, from the last to the first.
-        let (lane, block) = (thread::lane_id(), thread::block_idx_x());
-        if lane == 0 {
-            while words.atomic_add(1, 0) != thread::grid_dim_x() - 1 - block {}
-        }
-        warp::sync_warp(warp::ALL);
-        y[(block * 32 + lane) as usize] = 2.0;
-        warp::sync_warp(warp::ALL);
-        if lane == 0 {
-            words.atomic_add(1, 1);
-        }
-    }
-
-    /// The first block polls until the second one, which makes many more accesses than one may between two waits, has ended.
-    #[kernel(block = (32))]
-    pub fn polls_for_long(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-        let (lane, block) = (thread::lane_id(), thread::block_idx_x());
-        if block > 0 {
-            for _ in 0..30 {
-                for _ in 0..500 {
-                    y[(block * 32 + lane) as usize] = 1.0;
-                }
-                warp::sync_warp(warp::ALL);
-            }
-            if lane == 0 {
-                words.atomic_add(1, 1);
-            }
-        } else if lane == 0 {
-            while words.atomic_add(1, 0) < thread::grid_dim_x() - 1 {}
-        }
-        y[(block * 32 + lane) as usize] = 2.0;
-    }
-
-    /// Half of the blocks wait for a word, half poll for another one, and nobody makes either.
-    #[kernel(block = (32))]
-    pub fn some_poll_and_some_wait(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-        let (lane, block) = (thread::lane_id(), thread::block_idx_x());
-        y[(block * 32 + lane) as usize] = 2.0;
-        if block % 2 == 0 {
-            words.wait_for_at_least(1, 1);
-        } else if lane == 0 {
-            while words.atomic_add(2, 0) == 0 {}
-        }
-    }
-
-    #[kernel(block = (32))]
-    pub fn many_counts(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-        let (lane, block) = (thread::lane_id(), thread::block_idx_x());
-        for i in 0..1000 {
-            words.atomic_add((2 + (i + lane) % 6) as usize, 1);
-        }
-        y[(block * 32 + lane) as usize] = 2.0;
-    }
-}
-
+/// Blocks of a grid.
 const BLOCKS: u32 = 4;
 
-fn run(
-    kernel: &Kernel<(In<f32>, Out<f32>, Out<u32>)>,
-    order: Order,
-    workers: usize,
-) -> (Report, Vec<f32>) {
-    let (x, mut y, mut words) = (vec![1f32; 128], vec![0f32; 128], vec![0u32; 8]);
-    let mut options = Options::default();
-    (options.order, options.workers) = (order, Some(workers));
-    (options.most_accesses, options.patience) = (Some(200_000), Some(Duration::from_millis(30)));
-    let config = LaunchConfig::new([BLOCKS, 1, 1], [32, 1, 1]);
-    // SAFETY: the vectors outlive the launch, and nobody else uses them.
-    let report = unsafe {
-        let params = (
-            In::new(x.as_ptr(), x.len()),
-            Out::new(y.as_mut_ptr(), y.len()),
-            Out::new(words.as_mut_ptr(), words.len()),
-        );
-        check::launch(kernel, &config, params, &options).expect("a report")
-    };
-    black_box(&words);
-    (report, y)
+/// Elements of x and of y, which are also matrices of so many columns for kernels that copy boxes of four rows.
+const LEN: usize = 1024;
+const COLS: usize = 16;
+const SHAPE: BoxShape = BoxShape { rows: 4, cols: COLS, swizzle: 0 };
+
+#[repr(align(128))]
+struct Aligned([f32; LEN]);
+
+/// What kernels are launched with: x, which is 0, 1, 2 and so on, y and words, which are zeros.
+struct Memory {
+    x: Aligned,
+    y: Aligned,
+    words: [u32; 16],
 }
 
-/// Is there a finding of that kind?
-fn finds(report: &Report, kind: Kind) -> bool {
-    report.findings.iter().any(|finding| finding.kind == kind)
+impl Memory {
+    fn new() -> Self {
+        let x = Aligned(std::array::from_fn(|i| i as f32));
+        Memory { x, y: Aligned([0.0; LEN]), words: [0; 16] }
+    }
+}
+
+/// A kernel that is checked, of whichever parameters.
+trait Checked: Sync {
+    fn declaration(&self) -> &Declaration;
+
+    fn check(&self, config: &LaunchConfig, memory: &mut Memory, options: &Options) -> Report;
+}
+
+macro_rules! checked {
+    ($($x:ty, $y:ty: |$memory:ident| ($($param:expr),*);)*) => {$(
+        impl Checked for Kernel<($x, $y, Out<u32>)> {
+            fn declaration(&self) -> &Declaration {
+                &self.declaration
+            }
+
+            fn check(
+                &self,
+                config: &LaunchConfig,
+                $memory: &mut Memory,
+                options: &Options,
+            ) -> Report {
+                // SAFETY: the memory outlives the launch, and nobody else uses it.
+                unsafe {
+                    let words = Out::new($memory.words.as_mut_ptr(), $memory.words.len());
+                    check::launch(self, config, ($($param),*, words), options).expect("a report")
+                }
+            }
+        }
+    )*};
+}
+
+checked! {
+    In<f32>, Out<f32>: |memory| (
+        In::new(memory.x.0.as_ptr(), LEN),
+        Out::new(memory.y.0.as_mut_ptr(), LEN)
+    );
+    TensorMap<f32>, Out<f32>: |memory| (
+        TensorMap::new(memory.x.0.as_ptr(), [1, LEN / COLS, COLS], [0, COLS], SHAPE).expect("a map"),
+        Out::new(memory.y.0.as_mut_ptr(), LEN)
+    );
+    In<f32>, TensorMapMut<f32>: |memory| (
+        In::new(memory.x.0.as_ptr(), LEN),
+        TensorMapMut::new(memory.y.0.as_mut_ptr(), [1, LEN / COLS, COLS], [0, COLS], SHAPE)
+            .expect("a map")
+    );
+}
+
+/// Gives the report, and y. A thread has few accesses and waits, and little time, so that what never ends does not take long.
+fn run(kernel: &dyn Checked, order: Order, workers: usize) -> (Report, Box<[f32]>) {
+    let mut memory = Memory::new();
+    let mut options = Options::default();
+    (options.order, options.workers) = (order, Some(workers));
+    (options.most_accesses, options.most_waits) = (Some(40_000), Some(2_000));
+    options.patience = Some(Duration::from_millis(30));
+    let declaration = kernel.declaration();
+    let config = LaunchConfig {
+        dynamic_shared: declaration.dynamic_shared.unwrap_or(0),
+        ..LaunchConfig::new([BLOCKS, 1, 1], declaration.block.expect("it declares that"))
+    };
+    let report = kernel.check(&config, &mut memory, &options);
+    black_box(&memory.words);
+    (report, memory.y.0.into())
 }
 
 fn orders() -> impl Iterator<Item = Order> {
     [Order::Forward, Order::Reverse].into_iter().chain((1..=8).map(Order::Random))
 }
 
-const WORKERS: [usize; 3] = [1, 2, 16];
-
-macro_rules! each {
-    ($orders:expr, |$name:ident, $order:ident, $run:ident| $check:block; $($kernel:ident)*) => {$(
-        for workers in WORKERS {
-            for $order in $orders {
-                let $name = format!("{}, {}, {workers} workers", stringify!($kernel), $order);
-                let $run = run(&kernels::$kernel, $order, workers);
-                $check
-            }
-        }
-    )*};
+/// One order, for what the watchdog ends: each time takes as long as it waits before it looks.
+fn one_order() -> impl Iterator<Item = Order> {
+    [Order::Forward].into_iter()
 }
 
-/// The order of those that are waited for: one.
-fn some() -> impl Iterator<Item = Order> {
-    [Order::Forward].into_iter()
+const WORKERS: [usize; 3] = [1, 2, 16];
+
+/// Runs a kernel in each order with each number of workers, and looks at what has come of it.
+fn each(
+    kernel: &dyn Checked,
+    orders: impl Iterator<Item = Order>,
+    look: impl Fn(&str, &Report, &[f32]),
+) {
+    for order in orders {
+        for workers in WORKERS {
+            let (report, y) = run(kernel, order, workers);
+            let name = format!("{}, {order}, {workers} workers", kernel.declaration().name);
+            look(&name, &report, &y);
+        }
+    }
+}
+
+/// A kernel that is wrong, and the kinds of all that is found.
+struct Wrong {
+    kernel: &'static dyn Checked,
+    kinds: &'static [Kind],
+}
+
+const fn wrong(kernel: &'static dyn Checked, kinds: &'static [Kind]) -> Wrong {
+    Wrong { kernel, kinds }
+}
+
+/// These kinds are found and no others.
+fn found(wrong: &Wrong, orders: impl Iterator<Item = Order>) {
+    let expected = wrong.kinds.iter().copied().collect::<BTreeSet<_>>();
+    each(wrong.kernel, orders, |name, report, _| {
+        let kinds = report.findings.iter().map(|finding| finding.kind).collect::<BTreeSet<_>>();
+        assert_eq!(kinds, expected, "{name}: {report}");
+    });
 }
 
 #[test]
 fn what_never_ends_is_ended() {
-    each! { some(), |name, order, run| {
-        assert!(finds(&run.0, Kind::Endless), "{name}: {}", run.0);
-    }; computes all_compute jumps others_wait_at_a_barrier reads shared_reads reads_a_word }
-    each! { orders(), |name, order, run| {
-        assert!(finds(&run.0, Kind::Endless), "{name}: {}", run.0);
-    }; writes shared_writes polls polls_in_shared counts waits_for_itself others_wait some_poll_and_some_wait a_spin_lock_that_is_kept a_bound_that_is_passed }
+    never_end::WITH_ACCESSES.iter().for_each(|wrong| found(wrong, orders()));
+}
+
+#[test]
+fn what_nobody_sees_is_ended() {
+    never_end::UNSEEN.iter().for_each(|wrong| found(wrong, one_order()));
+}
+
+#[test]
+fn what_waits_in_vain_is_ended() {
+    never_end::WITH_WAITS.iter().for_each(|wrong| found(wrong, orders()));
 }
 
 #[test]
 fn what_was_found_before_is_told() {
-    each! { orders().take(4), |name, order, run| {
-        assert!(finds(&run.0, Kind::OutOfBounds), "{name}: {}", run.0);
-    }; a_bound_from_outside further_and_further outside_again_and_again writes_outside outside_of_shared }
-    each! { some(), |name, order, run| {
-        assert!(finds(&run.0, Kind::OutOfBounds), "{name}: {}", run.0);
-    }; a_bound_and_no_access }
+    outside::ALL.iter().for_each(|wrong| found(wrong, orders()));
+    outside::UNSEEN.iter().for_each(|wrong| found(wrong, one_order()));
 }
 
+/// The corpus is as large as it is meant to be.
 #[test]
-fn who_polls_lets_others_run() {
-    each! { orders(), |name, order, run| {
-        assert!(!finds(&run.0, Kind::Endless), "{name}: {}", run.0);
-        assert!(run.1.iter().all(|y| *y == 2.0), "{name}: {:?}", run.1);
-    }; one_after_another blocks_take_turns many_counts polls_for_long }
+fn there_are_sixty() {
+    let count = |lists: &[&[Wrong]]| lists.iter().map(|list| list.len()).sum::<usize>();
+    let endless = count(&[never_end::WITH_ACCESSES, never_end::UNSEEN, never_end::WITH_WAITS]);
+    let (outside, right) = (count(&[outside::ALL, outside::UNSEEN]), right::count());
+    assert!(endless >= 20 && outside >= 10 && right >= 30, "{endless}, {outside}, {right}");
 }

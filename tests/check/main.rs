@@ -1,5 +1,6 @@
 //! The checked launch: what it finds, and what it leaves alone.
 
+mod bounds;
 mod cost;
 mod endless;
 mod findings;

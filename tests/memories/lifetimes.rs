@@ -94,10 +94,12 @@ fn a_global_pointer_leads_to_a_buffer_until_it_is_set_anew() {
         // SAFETY: the buffer that the pointer leads to has as many elements and is there.
         let negate =
             |n: u32| unsafe { stream.launch(&pointed_negation, &line(BLOCKS, BLOCK), (n,)) };
-        pointer.point_to(&mut first).unwrap();
+        // SAFETY: the buffer outlives the launches, and this test has the variables for itself.
+        unsafe { pointer.point_to(&mut first) }.unwrap();
         negate(THREADS).unwrap();
         negate(3).unwrap();
-        pointer.point_to(&mut second).unwrap();
+        // SAFETY: the buffer outlives the launches, and this test has the variables for itself.
+        unsafe { pointer.point_to(&mut second) }.unwrap();
         negate(7).unwrap();
         let first = first.to_vec().unwrap();
         assert_eq!((&first[..4], first[THREADS as usize - 1]), (&[1.0, 1.0, 1.0, -1.0][..], -1.0));

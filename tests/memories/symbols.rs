@@ -66,7 +66,9 @@ fn a_pointer_stays_on_its_device() {
         let other = devices().into_iter().find(|other| *other != device);
         let Some(other) = other else { continue }; // `devices` has counted the GPU that is missing
         let pointer = device.pointer_symbol(&NUMBERS).unwrap();
-        let error = pointer.point_to(&mut other.zeros(4).unwrap()).unwrap_err().to_string();
+        // SAFETY: it is refused.
+        let error = unsafe { pointer.point_to(&mut other.zeros(4).unwrap()) };
+        let error = error.unwrap_err().to_string();
         let expected = format!("buffer = {}: NUMBERS is on {}", other.name(), device.name());
         assert_eq!(error, expected);
     }
@@ -112,7 +114,8 @@ fn an_index_past_the_end_of_a_pointed_buffer_is_a_fault_on_the_cpu() {
     let device = Device::cpu();
     let pointer = device.pointer_symbol(&NUMBERS).unwrap();
     let mut three = device.upload(&[1.0f32; 3]).unwrap();
-    pointer.point_to(&mut three).unwrap();
+    // SAFETY: the buffer outlives the launch, and this test has the variables for itself.
+    unsafe { pointer.point_to(&mut three) }.unwrap();
     let stream = device.stream().unwrap();
     // SAFETY: on this device views are bounds-checked.
     let error = unsafe { stream.launch(&pointed_negation, &line(1, BLOCK), (4,)) }.unwrap_err();

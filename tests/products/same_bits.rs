@@ -2,7 +2,7 @@
 
 use gpu::problem::Problem;
 use host::{Device, Result, product};
-use simt::{Kernel, LaunchConfig, ThreadFn, device::*};
+use simt::{LaunchConfig, device::*};
 use tests::{cuda_devices, devices, products};
 
 use crate::check::{Data, operands, shape};
@@ -122,16 +122,16 @@ fn from_any_processor() {
         let grid = [(N as u32).div_ceil(cols), (M as u32).div_ceil(rows), 1];
         let config = LaunchConfig::new(grid, product.block);
         let (m, n, k) = (M as u32, N as u32, K as u32);
-        // SAFETY: a product of the registry, in its own grid, on buffers of its shape.
+        // SAFETY: a product of the registry, as it is, in its own grid, on buffers of its shape.
         unsafe {
             let (a, b) = (In::new(a.as_ptr(), a.len()), In::new(b.as_ptr(), b.len()));
             let c = Out::new(c.as_mut_ptr(), c.len());
             let options = Default::default();
             if let Some(kernel) = entry.kernel.of_params::<LessonParams>() {
-                simt::cpu::launch(&portable(kernel), &config, (m, n, k, a, b, c), &options)
+                simt::cpu::launch(&kernel.portable(), &config, (m, n, k, a, b, c), &options)
             } else if let Some(kernel) = entry.kernel.of_params::<GeneralParams>() {
                 let params = (Problem::dense(m, n, k), a, b, c, In::new(a.as_ptr(), 0));
-                simt::cpu::launch(&portable(kernel), &config, params, &options)
+                simt::cpu::launch(&kernel.portable(), &config, params, &options)
             } else {
                 continue;
             }
@@ -141,15 +141,4 @@ fn from_any_processor() {
         compared += 1;
     }
     assert!(compared >= 3);
-}
-
-/// The kernel in its portable version alone.
-fn portable<P>(kernel: &Kernel<P>) -> Kernel<P> {
-    let portable = kernel.thread.portable;
-    Kernel {
-        declaration: kernel.declaration,
-        lengths: kernel.lengths,
-        thread: ThreadFn { portable, tuned: portable },
-        checked: ThreadFn { portable, tuned: portable },
-    }
 }

@@ -71,7 +71,7 @@ const GPU: Budget = Budget {
 
 /// Files that are longer than [`LINES`] allows, and how long they may be. The list only shrinks.
 const LONGER: [(&str, u64); 19] = [
-    ("gpu/simt/src/cpu/check/checker.rs", 826),
+    ("gpu/simt/src/cpu/check/checker.rs", 793),
     ("gpu/simt/src/cpu/check/order.rs", 514),
     ("gpu/simt/src/cpu/check/profile.rs", 576),
     ("gpu/src/kernels/gemm_wgmma/words.rs", 519),

@@ -13,6 +13,7 @@ use crate::{
     budgets, build_ptx, course,
     environment::{cargo, clean, keep_target, target_folder},
     times::{self, Cost},
+    unsafe_sites,
 };
 
 /// The parts in their order, and what each is for.
@@ -61,6 +62,7 @@ impl Ci<'_> {
         match name {
             "lint" => {
                 self.step("budgets of files", || budgets::of_files(root))?;
+                self.step("table of unsafe code", || unsafe_sites::check(root))?;
                 self.cargo("fmt --all --check")?;
                 self.cargo("clippy --workspace --all-targets -- -D warnings")?;
                 // What no other part of the list is: the command as users build it, and tests that only `packaging` runs.

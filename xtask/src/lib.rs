@@ -22,6 +22,7 @@
 //! | [`ptxas`] | NVIDIA's assembler, where there is one: registers, spills, warnings |
 //! | [`listing`] | a kernel's instructions by kind and its main loop, in PTX and in machine code |
 //! | `budgets` | what may not grow: each with its measure, its limit and what to do |
+//! | `unsafe_sites` | the table of unsafe code has every site |
 //! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 mod budgets;
@@ -46,6 +47,7 @@ mod rustup;
 pub mod times;
 mod tool;
 pub mod toolchain;
+mod unsafe_sites;
 
 pub use builder::{Ptx, PtxBuilder, Target};
 pub use environment::{run_package, workspace_root};

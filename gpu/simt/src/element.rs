@@ -356,7 +356,7 @@ pub trait Atomic: Element {
     /// Adds `value` to what is at `place` and gives what it was before.
     ///
     /// # Safety
-    /// `place` is valid and aligned, and accessed by nothing but atomic additions meanwhile.
+    /// 1. `place` is valid and aligned, and accessed by nothing but atomic additions meanwhile.
     #[doc(hidden)]
     unsafe fn atomic_add(place: *mut Self, value: Self) -> Self;
 }

@@ -14,13 +14,38 @@ use crate::{
 pub struct Kernel<P: 'static> {
     /// What the kernel says of itself.
     pub declaration: Declaration,
-    #[doc(hidden)]
-    pub lengths: fn(&P) -> Result<(), Shortfall>,
-    #[doc(hidden)]
-    pub thread: ThreadFn<P>,
+    lengths: fn(&P) -> Result<(), Shortfall>,
+    pub(crate) thread: ThreadFn<P>,
     /// The same, for a checked launch: what its body does through raw pointers is reported.
+    pub(crate) checked: ThreadFn<P>,
+}
+
+impl<P> Kernel<P> {
+    /// For [`kernel`](crate::device::kernel) alone: a launch has no condition for what these say.
+    ///
+    /// # Safety
+    /// 1. All four are of one kernel: `lengths` refuses buffers that are shorter than the kernel's declaration says, and the functions are its
+    ///    body, the tuned ones compiled for processors with AVX2 and FMA.
     #[doc(hidden)]
-    pub checked: ThreadFn<P>,
+    pub const unsafe fn new(
+        declaration: Declaration,
+        lengths: fn(&P) -> Result<(), Shortfall>,
+        thread: ThreadFn<P>,
+        checked: ThreadFn<P>,
+    ) -> Self {
+        Kernel { declaration, lengths, thread, checked }
+    }
+
+    /// The kernel that a processor without AVX2 runs, for tests.
+    ///
+    /// # Safety
+    /// 1. It is launched as it is: its declaration is not changed.
+    #[doc(hidden)]
+    pub unsafe fn portable(&self) -> Self {
+        let version = |of: &ThreadFn<P>| ThreadFn { portable: of.portable, tuned: of.portable };
+        let (thread, checked) = (version(&self.thread), version(&self.checked));
+        Kernel { declaration: self.declaration, lengths: self.lengths, thread, checked }
+    }
 }
 
 // Not derived: a tuple of more than twelve parameters is no `Debug`.

@@ -124,7 +124,11 @@ macro_rules! constant {
 macro_rules! global_pointer {
     ($(#[$attribute:meta])* $visibility:vis static $name:ident: $element:ty;) => {
         $(#[$attribute])*
-        #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle))]
+        // A name that no other variable has: the host finds it by name, and may write any number to a variable that is no pointer.
+        #[cfg_attr(
+            target_arch = "nvptx64",
+            unsafe(export_name = concat!("pointer$", stringify!($name)))
+        )]
         $visibility static $name: $crate::device::GlobalPointer<$element> =
             $crate::device::GlobalPointer::declare(stringify!($name));
     };

@@ -18,7 +18,7 @@ pub fn require_param<T: Param>() {}
 /// A type that a kernel may take.
 ///
 /// # Safety
-/// [`Param::push`] appends the value as the kernel's PTX entry reads it: from the first byte on, little-endian.
+/// 1. [`Param::push`] appends the value as the kernel's PTX entry reads it: from the first byte on, little-endian.
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot take a `{Self}`",
     note = "it takes u32, i32, u64, i64, f32, f64, `In<T>`, `Out<T>`, tensor maps, raw pointers, and a `simt::Record`"
@@ -215,7 +215,10 @@ impl Slots {
 }
 
 /// The parameters of a kernel: a tuple of [`Param`]s.
-pub trait Params: Copy + 'static {
+///
+/// # Safety
+/// 1. [`Params::slots`] has the value of each [`Param`] of the kernel that takes this, in order. The driver reads as many as the kernel has.
+pub unsafe trait Params: Copy + 'static {
     /// The values as the driver is given them, in order.
     fn slots(&self) -> Slots;
 
@@ -256,7 +259,8 @@ pub(crate) use for_each_tuple;
 
 macro_rules! tuples {
     ($($($name:ident)+;)*) => {$(
-        impl<$($name: Param),+> Params for ($($name,)+) {
+        // SAFETY: each value of the tuple, in order.
+        unsafe impl<$($name: Param),+> Params for ($($name,)+) {
             fn slots(&self) -> Slots {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
                 let ($($name,)+) = self;

@@ -13,7 +13,7 @@ use cuda_std::{kernel, shared_array, thread};
 /// threads a block.
 ///
 /// # Safety
-/// `a`, `b` and `c` point to `m * k`, `k * n` and `m * n` elements.
+/// 1. `a`, `b` and `c` point to `m * k`, `k * n` and `m * n` elements.
 #[kernel]
 pub unsafe fn rust_cuda_tiled16(m: u32, n: u32, k: u32, a: *const f32, b: *const f32, c: *mut f32) {
     let (m, n, k) = (m as usize, n as usize, k as usize);

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::problem::Problem;
 
-/// A kernel and what it is for. Only the registry makes them, so that whoever runs one knows that it keeps its
-/// contract.
-#[derive(Clone, Debug)]
+/// A kernel and what it is for. Only the registry makes them, and nobody can copy one and change it: safe functions launch a kernel
+/// because its entry says what it computes.
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct Entry {
     pub(super) name: &'static str,

@@ -58,7 +58,7 @@ impl<'a, T: Pod> Written<'a, T> {
     /// The same, twice.
     ///
     /// # Safety
-    /// No element is written through one of them that is read or written through the other.
+    /// 1. No element is written through one of them that is read or written through the other.
     pub(crate) unsafe fn twice(self) -> [Self; 2] {
         let Written { buffer, start, len, elements } = self;
         [(); 2].map(|()| Written { buffer, start, len, elements })

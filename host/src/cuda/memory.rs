@@ -57,8 +57,8 @@ impl Memory {
     /// Memory that somebody else has allocated in this context, and frees.
     ///
     /// # Safety
-    /// There are so many bytes as long as this is there and what was launched with it has not ended; nobody else
-    /// writes them meanwhile, nor reads them while they are written through this.
+    /// 1. There are so many bytes as long as this is there and what was launched with it has not ended; nobody else
+    ///    writes them meanwhile, nor reads them while they are written through this.
     pub(crate) unsafe fn foreign(context: &Arc<Context>, address: u64, bytes: usize) -> Self {
         let start = DevicePointer::from_raw(address);
         // SAFETY: the caller's promise; it is never dropped.

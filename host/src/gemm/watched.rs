@@ -254,7 +254,7 @@ fn may_be_of_slices(finding: &Finding) -> bool {
 /// The slices of an operand as the accelerator copies them.
 ///
 /// # Safety
-/// They outlive the launch.
+/// 1. They outlive the launch.
 unsafe fn planes<S: Slice>(of: &Slices<S>) -> Result<Map> {
     // SAFETY: so many elements, which nobody writes.
     let map = unsafe { TensorMap::new(of.address(), of.extents, of.strides, of.shape) };
@@ -310,7 +310,7 @@ impl<'a, T: BoxElement> Rows<'a, T> {
     }
 
     /// # Safety
-    /// The rows outlive the launch.
+    /// 1. The rows outlive the launch.
     unsafe fn map(&self) -> Result<Map> {
         // SAFETY: the caller's.
         unsafe { self.part(0, [1, self.count, self.len], self.pitch) }
@@ -319,7 +319,7 @@ impl<'a, T: BoxElement> Rows<'a, T> {
     /// A map for each class of rows, of so many.
     ///
     /// # Safety
-    /// The rows outlive the launch.
+    /// 1. The rows outlive the launch.
     unsafe fn classes(&self, count: usize) -> Result<Vec<Map>> {
         let of_class = |class| {
             let Class { start, rows, len } =
@@ -331,7 +331,7 @@ impl<'a, T: BoxElement> Rows<'a, T> {
     }
 
     /// # Safety
-    /// The rows outlive the launch.
+    /// 1. The rows outlive the launch.
     unsafe fn part(&self, start: usize, extents: [usize; 3], pitch: usize) -> Result<Map> {
         let base = self.address().wrapping_add(start);
         // SAFETY: so many elements, which nobody writes.

@@ -84,7 +84,7 @@ impl<'a, T> SliceView<'a, T> {
     /// [`Error::Argument`] for elements further apart than can be addressed.
     ///
     /// # Safety
-    /// Its elements are there, initialised, for as long as `'a`, and nobody writes them.
+    /// 1. Its elements are there, initialised, for as long as `'a`, and nobody writes them.
     pub unsafe fn from_raw(
         start: *const T,
         rows: usize,
@@ -141,7 +141,7 @@ impl<'a, T> SliceViewMut<'a, T> {
     /// As [`SliceView::from_raw`]; where two elements would be one.
     ///
     /// # Safety
-    /// Its elements are there, initialised, for as long as `'a`, and nobody else reads or writes them.
+    /// 1. Its elements are there, initialised, for as long as `'a`, and nobody else reads or writes them.
     pub unsafe fn from_raw(
         start: *mut T,
         rows: usize,

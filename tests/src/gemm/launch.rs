@@ -6,7 +6,7 @@ use gpu::{
 };
 use host::{Activation, gemm::Scalar};
 use simt::{
-    Bound, Elements, Kernel, LaunchConfig, Named, ThreadFn, check, cpu,
+    Bound, Elements, LaunchConfig, Named, check, cpu,
     device::{In, Out},
 };
 
@@ -110,13 +110,8 @@ pub fn portable<T: Number>(case: &Case<T>, name: &str) -> Vec<T> {
     let (kernel, config) = kernel(name, case);
     let kernel =
         kernel.kernel.of_params::<Params<T::Taken>>().expect("a general product of such numbers");
-    let portable = kernel.thread.portable;
-    let kernel = Kernel {
-        declaration: kernel.declaration,
-        lengths: kernel.lengths,
-        thread: ThreadFn { portable, tuned: portable },
-        checked: ThreadFn { portable, tuned: portable },
-    };
+    // SAFETY: it is launched as it is.
+    let kernel = unsafe { kernel.portable() };
     let mut c = case.c.stored.clone();
     let bias = case.bias.as_ref().map_or(&[][..], |(_, bias)| bias);
     let ((a, a_len), (b, b_len)) = (part(&case.a), part(&case.b));

@@ -287,12 +287,8 @@ fn kernel_value(
                 #declared
                 __declaration
             };
-            ::simt::Kernel {
-                declaration: __DECLARATION,
-                lengths: __lengths,
-                thread: __THREAD,
-                checked: #checked,
-            }
+            // SAFETY: all of them were made of this function.
+            unsafe { ::simt::Kernel::new(__DECLARATION, __lengths, __THREAD, #checked) }
         };
     })
 }

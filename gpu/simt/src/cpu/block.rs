@@ -465,6 +465,11 @@ impl BlockRun {
             self.first_ended.set(thread.linear);
         }
         self.ended.set(self.ended.get() + 1);
+        // SAFETY: null, or a checker that outlives its launch.
+        if let Some(checker) = unsafe { self.checker.as_ref() } {
+            // It may be what others ask for.
+            checker.goes_on();
+        }
         let used = thread.shared_bytes.get() as usize;
         if self.declared_shared.is_some_and(|declared| declared != used) {
             self.shared_mismatch.set(Some((thread.linear, used)));

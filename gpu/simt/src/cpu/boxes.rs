@@ -29,6 +29,14 @@ impl GlobalBox {
         self.rows * self.cols * self.element
     }
 
+    /// Bytes of shared memory that it lies in: the swizzle exchanges groups of whole lines of 128 bytes.
+    pub(super) fn extent(&self) -> usize {
+        match self.swizzle {
+            Swizzle::None => self.bytes(),
+            _ => self.bytes().next_multiple_of(128),
+        }
+    }
+
     /// The parts of rows that lie inside: their addresses, all of `cols_inside` elements.
     pub(super) fn parts(&self) -> impl Iterator<Item = *const u8> {
         let GlobalBox { first, rows_before, rows_inside, cols_inside, row_stride, .. } = *self;
@@ -40,9 +48,9 @@ impl GlobalBox {
     ///
     /// # Safety
     /// 1. What lies inside is valid.
-    /// 2. `to` is valid for [`bytes`](Self::bytes).
+    /// 2. `to` is valid for [`extent`](Self::extent).
     pub(super) unsafe fn load(&self, to: *mut u8) {
-        for Group { global, inside, place, width } in self.groups(to) {
+        for Group { global, inside, place, width } in self.groups(to.addr()) {
             let mut bytes = [0; 16];
             // SAFETY: inside the matrix; and inside the box, whose groups the swizzle exchanges.
             unsafe {
@@ -55,25 +63,25 @@ impl GlobalBox {
         }
     }
 
-    /// Copies it from where it lies as in shared memory. Nothing is written outside the matrix.
+    /// Copies it from its [`extent`](Self::extent), which was read at that address of shared memory. Nothing is written outside the matrix.
     ///
     /// # Safety
     /// 1. What lies inside is valid, and may be written.
-    /// 2. `from` is valid for [`bytes`](Self::bytes).
-    pub(super) unsafe fn store(&self, from: *const u8) {
-        for Group { global, inside, place, .. } in self.groups(from) {
-            // SAFETY: as in `load`.
-            unsafe { from.add(place).copy_to_nonoverlapping(global.cast_mut(), inside) };
+    pub(super) unsafe fn store(&self, read: &[u8], address: usize) {
+        for Group { global, inside, place, .. } in self.groups(address) {
+            let from = &read[place..place + inside];
+            // SAFETY: inside the matrix, as the caller promises.
+            unsafe { global.cast_mut().copy_from_nonoverlapping(from.as_ptr(), inside) };
         }
     }
 
-    /// What the swizzle moves as one, of a box that lies there in shared memory.
-    fn groups(&self, shared: *const u8) -> impl Iterator<Item = Group> {
+    /// What the swizzle moves as one, of a box that lies at that address of shared memory.
+    fn groups(&self, address: usize) -> impl Iterator<Item = Group> {
         let row_bytes = self.cols * self.element;
         let groups = (0..self.rows)
             .flat_map(move |row| (0..row_bytes).step_by(16).map(move |group| (row, group)));
         // The pattern is one of the address, and repeats after at most 1024 bytes; a block's memory begins at a multiple.
-        let start = (shared.addr() % 1024) as u32;
+        let start = (address % 1024) as u32;
         groups.map(move |(row, group)| {
             let is_inside =
                 row.checked_sub(self.rows_before).is_some_and(|row| row < self.rows_inside);
@@ -185,7 +193,7 @@ mod tests {
         let mut written = [100u32; 15];
         let target = GlobalBox { first: written[6..].as_mut_ptr().cast(), ..source };
         // SAFETY: as above.
-        unsafe { target.store(tile.as_ptr().cast()) };
+        unsafe { target.store(tile.map(u32::to_ne_bytes).as_flattened(), 0) };
         let expected = [100, 100, 100, 100, 100, 100, 6, 7, 8, 100, 100, 11, 12, 13, 100];
         assert_eq!(written, expected);
     }

@@ -69,11 +69,13 @@ pub mod copies {
     use crate::cpu::{check::Watched, mode::Mode};
 
     /// The copies that this thread has begun since the last call become a group.
+    #[track_caller]
     pub fn commit_group() {
         Watched::commit_group();
     }
 
     /// Waits until of this thread's groups at most the last `PENDING` are on their way.
+    #[track_caller]
     pub fn wait_group<const PENDING: u32>() {
         Watched::wait_group(PENDING);
     }

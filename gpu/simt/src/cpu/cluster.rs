@@ -64,15 +64,15 @@ impl BoxStore {
         self.data.get_or_insert_with(|| {
             // SAFETY: inside the block's shared memory, as whoever began the copy has seen to. Nobody writes meanwhile: a
             // worker does one thing at a time.
-            unsafe { std::slice::from_raw_parts(self.from, self.target.bytes()) }.to_vec()
+            unsafe { std::slice::from_raw_parts(self.from, self.target.extent()) }.to_vec()
         })
     }
 
     /// Reads and writes.
     fn end(mut self) {
-        let data = self.read().as_ptr();
-        // SAFETY: as large as the box, whose target is valid, as whoever began the copy has seen to.
-        unsafe { self.target.store(data) };
+        let (target, address) = (self.target, self.from.addr());
+        // SAFETY: the box's target is valid, as whoever began the copy has seen to.
+        unsafe { target.store(self.read(), address) };
     }
 }
 

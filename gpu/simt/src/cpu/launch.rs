@@ -63,7 +63,8 @@ pub struct Options<'a> {
 /// 2. No two threads of the launch access one element, one of them writing, without a barrier between.
 /// 3. A kernel that takes raw pointers stays inside their buffers.
 /// 4. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable (the
-///    views are `Copy`, so the compiler does not see it), and lets none, nor a shared array, outlive itself.
+///    views are `Copy`, so the compiler does not see it), and none where it waits for threads that write there. No reference, view,
+///    tensor map or shared array outlives the thread.
 /// 5. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must run: when another thread goes
 ///    wrong, or the launch is cancelled, the ones that wait are abandoned where they are. So is one whose stack is too small, wherever
 ///    it is.

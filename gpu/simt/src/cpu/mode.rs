@@ -118,20 +118,20 @@ pub trait Mode: Copy + Debug + 'static {
     /// What a shared array carries that the worker has just set aside.
     ///
     /// # Safety
-    /// `array` is what the worker gave: null, or valid as long as the launch.
+    /// 1. `array` is what the worker gave: null, or valid as long as the launch.
     unsafe fn shared_array(array: *const check::Array) -> Self::Shared;
 
     /// Sees an access to `count` elements of global memory at `address`, all inside the view.
     ///
     /// # Safety
-    /// They are inside.
+    /// 1. They are inside.
     #[track_caller]
     unsafe fn global<T>(tag: Self::Global, address: *const T, count: usize, access: Access);
 
     /// Sees an access to `count` elements of a shared array from `index` on, all inside the array.
     ///
     /// # Safety
-    /// They are inside.
+    /// 1. They are inside.
     #[track_caller]
     unsafe fn shared<T>(tag: Self::Shared, index: usize, count: usize, access: Access);
 
@@ -151,7 +151,7 @@ pub trait Mode: Copy + Debug + 'static {
     /// Begins an asynchronous copy of `values` to a shared array, from `index` on, all inside the array.
     ///
     /// # Safety
-    /// They are inside, and `place` is the address of the first.
+    /// 1. They are inside, and `place` is the address of the first.
     #[track_caller]
     unsafe fn copy_async<T: Copy, const N: usize>(
         tag: Self::Shared,
@@ -161,16 +161,18 @@ pub trait Mode: Copy + Debug + 'static {
     );
 
     /// The copies that this thread has begun since the last call become a group.
+    #[track_caller]
     fn commit_group();
 
     /// Waits until at most the last `pending` groups of this thread's copies are on their way.
+    #[track_caller]
     fn wait_group(pending: u32);
 
     /// Begins to copy a box from global memory to a shared array, from a byte of it on, all inside the array; the
     /// mbarrier `done` is told when it has come. All this in each block of the cluster whose bit of `blocks` is set.
     ///
     /// # Safety
-    /// It is inside, `to` is the address of its first byte in this block, and the source is valid.
+    /// 1. It is inside, `to` is the address of its first byte in this block, and the source is valid.
     #[track_caller]
     unsafe fn load_box(
         array: (Self::Shared, usize),
@@ -184,7 +186,7 @@ pub trait Mode: Copy + Debug + 'static {
     /// Begins to copy from a shared array, from a byte of it on, all inside the array, to a box of global memory.
     ///
     /// # Safety
-    /// It is inside, `from` is the address of its first byte, and the target is valid.
+    /// 1. It is inside, `from` is the address of its first byte, and the target is valid.
     #[track_caller]
     unsafe fn store_box(
         array: (Self::Shared, usize),
@@ -271,8 +273,8 @@ impl Mode for Fast {
 
     // At once, as `copy_async`.
     unsafe fn store_box(_: ((), usize), _: (), from: *const u8, target: GlobalBox) {
-        // SAFETY: inside, as the caller promises.
-        unsafe { target.store(from) };
+        // SAFETY: inside, as the caller promises; a worker does one thing at a time, so that nobody writes there meanwhile.
+        unsafe { target.store(std::slice::from_raw_parts(from, target.extent()), from.addr()) };
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! One cluster of blocks at a time, mostly one block: its threads are started, resumed and brought from wait to wait.
 
 mod complete;
+mod others;
 mod stuck;
 
 use std::{cell::Cell, ptr::null};
@@ -17,7 +18,7 @@ use super::{
     order::{BlockOrder, Order},
     polls::POLLING,
     pool,
-    worker::{Go, Launch, Pause, Waits},
+    worker::{Launch, Waits},
 };
 use crate::LaunchConfig;
 
@@ -201,6 +202,8 @@ impl Slot {
             checker,
             partial,
             did: Cell::new(true),
+            rounds: Cell::new(0),
+            asks: Cell::new(false),
             shuffle,
         }
         .run();
@@ -234,6 +237,10 @@ struct Scheduler<'a> {
     partial: bool,
     /// Has any thread gone on since the cluster last let others run?
     did: Cell<bool>,
+    /// Rounds in which threads have gone on to their next waits.
+    rounds: Cell<u64>,
+    /// Has a thread asked for what others may do, since the cluster last let them run?
+    asks: Cell<bool>,
     shuffle: BlockOrder,
 }
 
@@ -252,6 +259,7 @@ impl Scheduler<'_> {
                 self.resume_some()?;
             } else {
                 self.barrier(0)?;
+                self.count_round()?;
                 self.resume_all()?;
             }
         }
@@ -354,6 +362,9 @@ impl Scheduler<'_> {
             if !matches!(event, Event::Barrier | Event::Some | Event::Idle) {
                 return Err(self.gone_wrong(number, event));
             }
+            if self.thread_of(number).polls.get() == POLLING {
+                self.asks.set(true);
+            }
         }
         self.look_who_waits();
         Ok(())
@@ -411,7 +422,10 @@ impl Scheduler<'_> {
             }
             if some {
                 self.did.set(true);
-                return Ok(());
+                if self.asks.get() {
+                    self.let_others_run()?;
+                }
+                return self.count_round();
             }
             if self.land(true)? {
                 continue;
@@ -420,48 +434,6 @@ impl Scheduler<'_> {
                 return self.let_others_run();
             }
             self.wait_for_others()?;
-        }
-    }
-
-    /// Does a thread ask again and again for what others may do?
-    fn is_polling(&self) -> bool {
-        let parked = self.slot.parked.iter().map(|&number| self.thread_of(number));
-        parked.into_iter().any(|thread| thread.state.get() == State::Released)
-    }
-
-    /// Lets other clusters run: none of this one's threads can do more than to ask again.
-    fn let_others_run(&self) -> Result<(), Stop> {
-        let go = self.waits.suspend(Pause::Asks { again: !self.did.replace(false) });
-        if let (Go::OnAmongOthers, Some(checker)) = (go, self.checker) {
-            checker.goes_on();
-        }
-        self.unless_it_ends()
-    }
-
-    /// The launch goes on.
-    fn unless_it_ends(&self) -> Result<(), Stop> {
-        match (self.launch.job.cancelled)() || self.launch.has_failed() {
-            true => Err(Stop::Interrupted),
-            false => Ok(()),
-        }
-    }
-
-    /// No thread can go on by what the cluster does itself. Others may do what one of them waits for, while there are others that do
-    /// anything.
-    fn wait_for_others(&self) -> Result<(), Stop> {
-        let words = self.slot.threads.iter().filter_map(|thread| {
-            match (thread.state.get(), self.cluster.wait_of(thread).get()) {
-                (State::Waits, Wait::Word(place, wanted)) => Some((place.addr(), wanted)),
-                _ => None,
-            }
-        });
-        let words = words.collect::<Vec<_>>();
-        if words.is_empty() {
-            return Err(self.stuck());
-        }
-        match self.waits.suspend(Pause::Words(words)) {
-            Go::InVain => Err(self.stuck()),
-            Go::On | Go::OnAmongOthers => self.unless_it_ends(),
         }
     }
 

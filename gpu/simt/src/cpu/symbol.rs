@@ -17,7 +17,7 @@ use crate::Element;
 /// [`global!`](crate::global) make.
 ///
 /// # Safety
-/// [`Symbol::place`] is valid as long as the program, and nobody but kernels and this module accesses it.
+/// 1. [`Symbol::place`] is valid as long as the program, and nobody but kernels and this module accesses it.
 pub unsafe trait Symbol: Sync + 'static {
     /// What it is an array of.
     type Element: Element;
@@ -107,11 +107,15 @@ impl<T: Element, M: Mode> GlobalPointer<T, M> {
     }
 
     /// Makes the CPU device's variable point to `len` elements at `base`, between launches: it waits for
-    /// those that run. Nobody looks at them but a kernel, whose launch answers for them.
+    /// those that run.
     ///
     /// # Panics
     /// In a kernel.
-    pub fn point_to(&self, base: *mut T, len: usize) {
+    ///
+    /// # Safety
+    /// 1. The elements are there, and nobody else uses them, as long as kernels use the variable.
+    /// 2. No other part of the program launches kernels that use the variable and counts on what it pointed to.
+    pub unsafe fn point_to(&self, base: *mut T, len: usize) {
         launches().between(|| {
             // SAFETY: a static's own storage, and no kernel runs.
             unsafe { *self.place() = (base, len) }

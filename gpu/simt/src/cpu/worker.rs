@@ -91,7 +91,7 @@ pub(super) enum Pause {
 pub(super) enum Go {
     /// Something has come, or the launch ends; or it is to ask again.
     On,
-    /// It is to ask again, and other workers may be about to do what it asks for.
+    /// It is to ask again, and other clusters may be about to do what it asks for.
     OnAmongOthers,
     /// Nobody will do what it waits for.
     InVain,
@@ -196,7 +196,8 @@ impl Worker {
             } else if let Some(number) = self.next_that_asks() {
                 let mut running = self.places.iter().filter(|place| place.run.is_some());
                 let only_asks = running.all(|place| place.asks_again || !place.words.is_empty());
-                let go = match self.says_that_it_asks(only_asks, launch) {
+                let others_do_something = self.says_that_it_asks(only_asks, launch);
+                let go = match others_do_something || !only_asks {
                     true => Go::OnAmongOthers,
                     false => Go::On,
                 };

@@ -1,5 +1,6 @@
 //! What watches the blocks of one worker. What it does about Hopper's units is in a file of its own.
 
+mod copies;
 mod ends;
 mod units;
 
@@ -15,7 +16,7 @@ use std::{
 };
 
 use super::{
-    copies::{AsyncCopy, Copies},
+    copies::Copies,
     finding::{Finding, Findings, Key, Kind, MemoryId, Place, Seen},
     global::{self, Buffer},
     order::ThreadOrder,
@@ -56,6 +57,8 @@ pub(in crate::cpu) struct Watch<'a> {
     words: Words,
     /// Accesses of a thread before it waits, at most.
     most_accesses: u64,
+    /// Rounds of a cluster, whose threads go on to their next waits, at most.
+    most_waits: u64,
     pub(in crate::cpu) watchdog: Watchdog,
 }
 
@@ -76,7 +79,7 @@ impl<'a> Watch<'a> {
         (block, cluster): ([u32; 3], usize),
         profile: Option<u64>,
         trace: Option<[u32; 3]>,
-        (most_accesses, patience): (u64, Duration),
+        (most_accesses, most_waits, patience): (u64, u64, Duration),
     ) -> Self {
         let threads = block.iter().product::<u32>() as usize;
         Watch {
@@ -92,6 +95,7 @@ impl<'a> Watch<'a> {
             collected: Mutex::default(),
             words: Words::default(),
             most_accesses,
+            most_waits,
             watchdog: Watchdog::new(patience),
         }
     }
@@ -613,43 +617,6 @@ impl<'a> Checker<'a> {
                 );
             }
         });
-    }
-
-    /// The running thread begins an asynchronous copy.
-    pub(super) fn begin_copy(&self, copy: AsyncCopy) {
-        // SAFETY: an array lives as long as the launch.
-        let array = unsafe { &*copy.array };
-        let bytes = (copy.offset, copy.bytes);
-        self.shared(array, bytes, Access::Write, copy.begun_at);
-        array.begin_copy(bytes);
-        self.with_copies(|copies| copies.begin(copy));
-    }
-
-    /// The running thread makes a group of the copies that it has begun.
-    pub(super) fn commit_group(&self) {
-        self.with_copies(Copies::commit);
-    }
-
-    /// The running thread waits for all but the last `pending` groups of its copies.
-    pub(super) fn wait_group(&self, pending: u32) {
-        while let Some(copy) = self.with_copies(|copies| copies.next_before(pending)) {
-            // SAFETY: as in `begin_copy`.
-            let array = unsafe { &*copy.array };
-            let order = self.order.borrow();
-            let now = self.now(block::current(), &order, copy.begun_at);
-            array.end_copy(&now, (copy.offset, copy.bytes));
-            // SAFETY: inside the array, as whoever began the copy has seen to.
-            unsafe { copy.place.copy_from_nonoverlapping(copy.data.as_ptr(), copy.bytes) };
-        }
-    }
-
-    fn with_copies<R>(&self, act: impl FnOnce(&mut Copies) -> R) -> R {
-        let number = block::current().number as usize;
-        let mut copies = self.copies.borrow_mut();
-        if copies.len() <= number {
-            copies.resize_with(number + 1, Copies::default);
-        }
-        act(&mut copies[number])
     }
 
     /// An access to global memory, inside a buffer.

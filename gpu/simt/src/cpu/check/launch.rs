@@ -47,6 +47,10 @@ pub struct Options<'a> {
     /// Accesses that a thread may make before it waits or ends; it is [endless](Kind::Endless) then. 2^26 where `None`, which takes
     /// some seconds. Reads that say nothing new are not counted.
     pub most_accesses: Option<u64>,
+    /// Waits that a thread may come to, one after another, in all: barriers, votes and the like. Its block (or cluster) is
+    /// [endless](Kind::Endless) then, unless others may yet do what it asks for. 2^24 where `None`, which takes half a minute where a block
+    /// is a warp, and longer where it is more.
+    pub most_waits: Option<u64>,
     /// How long a thread may compute without an access or a wait, by its own clock, before it is endless. Ten seconds where `None`.
     pub patience: Option<Duration>,
     /// How many workers at most, and no more than 28; [as many as there are cores](crate::cpu::workers) where `None`.
@@ -240,12 +244,14 @@ for_each_tuple!(tuples);
 ///
 /// # Safety
 /// 1. Every view and pointer in `params` is valid until this returns, and nobody else uses what the kernel
-///    writes, nor writes what it reads.
+///    writes, nor writes what it reads. The same of the kernel's variables ([`global!`](crate::global)), except for the functions of
+///    [`symbol`](crate::cpu::symbol), and of the buffers that they point to.
 /// 2. A kernel that takes raw pointers stays inside their buffers, except in its own body, and these are
 ///    given as [`Options::memory`].
-/// 3. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable,
-///    and lets none, nor a shared array, outlive itself.
-/// 4. Where a thread waits it holds nothing whose destructor must run.
+/// 3. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable, and none where it waits
+///    for threads that write there. No reference, view, tensor map or shared array outlives the thread.
+/// 4. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must run: one that waits for ever is
+///    abandoned there. So is one that does not end, that went outside too often, or whose stack is too small, wherever it is.
 ///
 /// Races are reported rather than forbidden; the accesses that make one are carried out one after another
 /// or, between blocks, by several cores at once, as plain accesses of the processor.
@@ -302,6 +308,7 @@ pub unsafe fn launch<P: CheckableParams>(
     }
     let ends = (
         options.most_accesses.unwrap_or(1 << 26),
+        options.most_waits.unwrap_or(1 << 24),
         options.patience.unwrap_or(Duration::from_secs(10)),
     );
     let watch = Watch::new(

@@ -24,7 +24,7 @@ pub enum Watched {}
 #[derive(Clone, Copy, Debug)]
 pub struct SharedTag {
     array: *const Array,
-    saturated: *const Cell<u32>,
+    saturated: *const [Cell<u32>],
     hot: *const Cell<u32>,
 }
 
@@ -53,7 +53,7 @@ impl Mode for Watched {
     unsafe fn shared_array(array: *const Array) -> SharedTag {
         let hot = checker().hot();
         // SAFETY: with a checker there is an array, which lives as long as the launch.
-        let saturated = unsafe { &*array }.saturated.as_ptr();
+        let saturated = std::ptr::from_ref(&*unsafe { &*array }.saturated);
         SharedTag { array, saturated, hot }
     }
 
@@ -82,14 +82,12 @@ impl Mode for Watched {
             return;
         }
         if access == Access::Read {
-            // SAFETY: the checker lives as long as the launch.
-            let hot = unsafe { (*tag.hot).get() };
-            let says_nothing_new = |word: usize| {
-                // SAFETY: the array has a word for each of its bytes, and lives as long as the launch.
-                unsafe { (*tag.saturated.add(word)).get() == hot }
-            };
-            let words = offset / 4..offset / 4 + bytes.div_ceil(4);
-            if (offset.is_multiple_of(4) || bytes < 4) && words.into_iter().all(says_nothing_new) {
+            // SAFETY: the checker and the array live as long as the launch.
+            let (hot, saturated) = unsafe { ((*tag.hot).get(), &*tag.saturated) };
+            // None, where another block of the cluster has a shorter array there.
+            let words = saturated.get(offset / 4..offset / 4 + bytes.div_ceil(4));
+            let say_nothing_new = |words: &[Cell<u32>]| words.iter().all(|word| word.get() == hot);
+            if (offset.is_multiple_of(4) || bytes < 4) && words.is_some_and(say_nothing_new) {
                 return;
             }
         }
@@ -152,10 +150,12 @@ impl Mode for Watched {
         checker().begin_copy(copy);
     }
 
+    #[track_caller]
     fn commit_group() {
         checker().commit_group();
     }
 
+    #[track_caller]
     fn wait_group(pending: u32) {
         checker().wait_group(pending);
     }
@@ -183,6 +183,7 @@ impl Mode for Watched {
         for rank in ranks(blocks) {
             // SAFETY: as above. Where this block has the array, so has each, once it declares it.
             let array = unsafe { &*checker().array_of_block(rank, to_offset) };
+            assert_inside(array, (offset, source.extent()));
             let (to, done) = (in_block(to, rank), (rank, done));
             let copy = BoxCopy { source, to, to_place: (rank, to_offset), done, begun };
             checker().begin_box(array, offset, copy);
@@ -267,5 +268,15 @@ fn shared_access(
 ) {
     let checker = checker();
     checker.count(place);
+    assert_inside(array, (offset, bytes));
     checker.shared(array, (offset, bytes), access, place);
+}
+
+/// Panics where it is not: the array that another block of the cluster has there may be shorter than the one that was asked for.
+fn assert_inside(array: &Array, (offset, bytes): (usize, usize)) {
+    let (len, end, rank) = (array.bytes(), offset + bytes, array.rank);
+    assert!(
+        end <= len,
+        "bytes {offset} to {end} of a shared array that has {len} in the block of rank {rank} of the cluster"
+    );
 }

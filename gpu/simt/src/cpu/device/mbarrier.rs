@@ -154,6 +154,7 @@ impl Mbarrier {
 
 /// Makes this thread's initialisations of barriers seen by the cluster's blocks and by copies, once a barrier of the
 /// block (or cluster) follows.
+#[track_caller]
 pub fn fence_init() {
     if let Some(checker) = block::checker() {
         checker.fence_init();

@@ -4,6 +4,7 @@ use crate::cpu::block;
 
 /// What this thread has written to shared memory, and what it knows that others have, is seen by tensor cores and
 /// tensor copies that begin after this: in this thread, or behind a barrier that follows.
+#[track_caller]
 pub fn fence_proxy_async() {
     if let Some(checker) = block::checker() {
         checker.fence_proxy();

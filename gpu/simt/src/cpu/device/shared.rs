@@ -218,7 +218,9 @@ pub(crate) mod arrays {
             col: u32,
             access: Access,
         ) -> bool {
-            let count = BOX_ROWS * BOX_COLS;
+            // The swizzle exchanges groups of whole lines of 128 bytes.
+            let lines = if SWIZZLE > 0 { 128 / size_of::<T>() } else { 1 };
+            let count = (BOX_ROWS * BOX_COLS).next_multiple_of(lines);
             let is_aligned = (index * size_of::<T>()).is_multiple_of(128);
             if index > self.len || count > self.len - index || !is_aligned {
                 M::refuse_shared::<T>(self.tag, reason::<T>(self.len, index, count), access);

@@ -70,13 +70,18 @@ impl<T: Factor, L: Layout> Operand<T, L> {
     /// So many rows of A, or columns of B.
     #[track_caller]
     fn source(self, count: usize) -> Source {
-        let bytes = (count * L::DEPTH * size_of::<T>()) as u32;
+        let Shape { span, offsets, advance } = L::shape();
+        // Those that lie side by side fill whole boxes of a span.
+        let boxed = match L::is_mn_major() {
+            true => count.next_multiple_of(span as usize / size_of::<T>()),
+            false => count,
+        };
+        let bytes = (boxed * L::DEPTH * size_of::<T>()) as u32;
         let Operand { start, end, .. } = self;
         assert!(
             bytes <= end.saturating_sub(start),
             "an operand of {bytes} bytes from byte {start} of shared memory on is outside: its array ends at {end}"
         );
-        let Shape { span, offsets, advance } = L::shape();
         Source { start, bytes, mn_major: L::is_mn_major(), span, offsets, advance }
     }
 }
@@ -102,6 +107,9 @@ fn own() -> (Key, usize) {
         "a warpgroup has 128 threads, and the last of this block has {}",
         threads % THREADS as u64
     );
+    if let Some(checker) = block::checker() {
+        checker.count(Location::caller());
+    }
     ((block::rank(), group), linear as usize % THREADS)
 }
 

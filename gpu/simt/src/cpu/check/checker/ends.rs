@@ -18,6 +18,12 @@ const MOST_OUTSIDE: u32 = 1 << 16;
 const LEAST_STACK: usize = 24 * 1024;
 
 impl Checker<'_> {
+    /// Rounds in which the threads of a cluster may go on to their next waits.
+    #[inline]
+    pub(in crate::cpu) fn most_rounds(&self) -> u64 {
+        self.watch.most_waits
+    }
+
     /// A thread begins or goes on after a wait.
     #[inline]
     pub(in crate::cpu) fn goes_on(&self) {
@@ -25,10 +31,11 @@ impl Checker<'_> {
         self.accesses.set(0);
     }
 
-    /// The running thread makes an access. One that makes more and more without a wait is left; and so is one with little stack, before the
-    /// checker, and not the kernel, comes to its end.
+    /// The running thread makes an access, or another operation that the checker looks at. One that makes more and more without a wait is
+    /// left; and so is one with little stack, before the checker, and not the kernel, comes to its end. This stands before all that is done
+    /// about it: the watchdog, who leaves threads in the middle of what they do, does not leave one that has just been counted.
     #[inline]
-    pub(in crate::cpu::check) fn count(&self, place: &'static Location<'static>) {
+    pub(in crate::cpu) fn count(&self, place: &'static Location<'static>) {
         self.beat.tick();
         let accesses = self.accesses.get() + 1;
         self.accesses.set(accesses);
@@ -49,6 +56,7 @@ impl Checker<'_> {
         access: Access,
         place: &'static Location<'static>,
     ) -> *mut u8 {
+        self.beat.tick();
         assert!(bytes <= SCRATCH_BYTES, "{refused}, and an element of {bytes} bytes");
         let kind = match refused {
             Refused::Misaligned { .. } | Refused::BoxColumn { .. } => Kind::Misaligned,

@@ -134,6 +134,7 @@ impl Checker<'_> {
         at: cluster::Place,
         place: &'static Location<'static>,
     ) {
+        self.count(place);
         let thread = block::current();
         let unknown = self.order_generally(|order| order.come_to_named(at, thread.number));
         let Some(other) = unknown else { return };
@@ -205,7 +206,9 @@ impl Checker<'_> {
     }
 
     /// The running thread makes what it has initialised seen by copies and by other blocks.
+    #[track_caller]
     pub(in crate::cpu) fn fence_init(&self) {
+        self.count(Location::caller());
         let number = block::current().number;
         self.not_fenced.borrow_mut().retain(|_, (by, _)| *by != number);
     }
@@ -238,6 +241,7 @@ impl Checker<'_> {
         at: cluster::Place,
         place: &'static Location<'static>,
     ) {
+        self.count(place);
         // Another block may not have declared it yet: then nobody has written there.
         let array = self.array_of_block(at.0, at.1);
         // SAFETY: as in `init_mbarrier`.
@@ -317,7 +321,9 @@ impl Checker<'_> {
 
     /// The running thread has waited for the grids before. That its block's other threads know of that, too, is not
     /// looked at.
+    #[track_caller]
     pub(in crate::cpu) fn waited_for_earlier(&self) {
+        self.count(Location::caller());
         self.waited_for_earlier.borrow_mut().insert(block::rank());
     }
 
@@ -338,7 +344,9 @@ impl Checker<'_> {
     }
 
     /// The running thread has put a proxy fence behind what it knows.
+    #[track_caller]
     pub(in crate::cpu) fn fence_proxy(&self) {
+        self.count(Location::caller());
         self.order_generally(|order| order.fence_proxy(block::current().number));
     }
 
@@ -389,12 +397,16 @@ impl Checker<'_> {
     }
 
     /// The running thread makes a group of the copies to global memory that it has begun.
+    #[track_caller]
     pub(in crate::cpu) fn commit_stores(&self) {
+        self.count(Location::caller());
         self.order.borrow_mut().commit_stores(block::current().number);
     }
 
     /// The running thread waits until all but the last `pending` of its groups have read, or also `written`.
+    #[track_caller]
     pub(in crate::cpu) fn wait_for_stores(&self, pending: u32, written: bool) {
+        self.count(Location::caller());
         let number = block::current().number;
         let groups = self.order.borrow_mut().waited_for_stores(number, pending as usize, written);
         block::current_cluster().end_stores(number, groups, written);

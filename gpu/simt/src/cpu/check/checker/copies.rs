@@ -1,0 +1,53 @@
+//! What a checker does about asynchronous copies of single elements: each is carried out as late as it may be.
+
+use std::panic::Location;
+
+use super::Checker;
+use crate::cpu::{
+    block,
+    check::copies::{AsyncCopy, Copies},
+    mode::Access,
+};
+
+impl Checker<'_> {
+    /// The running thread begins an asynchronous copy.
+    pub(in crate::cpu::check) fn begin_copy(&self, copy: AsyncCopy) {
+        // SAFETY: an array lives as long as the launch.
+        let array = unsafe { &*copy.array };
+        let bytes = (copy.offset, copy.bytes);
+        self.shared(array, bytes, Access::Write, copy.begun_at);
+        array.begin_copy(bytes);
+        self.with_copies(|copies| copies.begin(copy));
+    }
+
+    /// The running thread makes a group of the copies that it has begun.
+    #[track_caller]
+    pub(in crate::cpu::check) fn commit_group(&self) {
+        self.count(Location::caller());
+        self.with_copies(Copies::commit);
+    }
+
+    /// The running thread waits for all but the last `pending` groups of its copies.
+    #[track_caller]
+    pub(in crate::cpu::check) fn wait_group(&self, pending: u32) {
+        self.count(Location::caller());
+        while let Some(copy) = self.with_copies(|copies| copies.next_before(pending)) {
+            // SAFETY: as in `begin_copy`.
+            let array = unsafe { &*copy.array };
+            let order = self.order.borrow();
+            let now = self.now(block::current(), &order, copy.begun_at);
+            array.end_copy(&now, (copy.offset, copy.bytes));
+            // SAFETY: inside the array, as whoever began the copy has seen to.
+            unsafe { copy.place.copy_from_nonoverlapping(copy.data.as_ptr(), copy.bytes) };
+        }
+    }
+
+    fn with_copies<R>(&self, act: impl FnOnce(&mut Copies) -> R) -> R {
+        let number = block::current().number as usize;
+        let mut copies = self.copies.borrow_mut();
+        if copies.len() <= number {
+            copies.resize_with(number + 1, Copies::default);
+        }
+        act(&mut copies[number])
+    }
+}

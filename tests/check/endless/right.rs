@@ -1,0 +1,53 @@
+//! Right kernels, with what waits and what polls. x is 0, 1, 2 and so on. What a kernel writes to y behind its results is its own affair.
+
+mod blocks;
+mod clusters;
+mod mbarriers;
+mod words;
+
+use super::Checked;
+
+/// A kernel, how many results it writes to the beginning of y, and what each of them is.
+pub(super) struct Right {
+    pub(super) kernel: &'static dyn Checked,
+    pub(super) results: usize,
+    pub(super) expected: fn(usize) -> f32,
+}
+
+const fn right(kernel: &'static dyn Checked, results: usize, expected: fn(usize) -> f32) -> Right {
+    Right { kernel, results, expected }
+}
+
+/// The number of the element that lies as far from the end of a part of 64 as that one from its beginning.
+fn mirrored(i: usize) -> usize {
+    i / 64 * 64 + 63 - i % 64
+}
+
+/// A test for each module: what is right is clean and right, in every order and with every number of workers.
+macro_rules! tests {
+    ($($name:ident: $module:ident)*) => {$(
+        #[test]
+        fn $name() {
+            for Right { kernel, results, expected } in $module::ALL {
+                super::each(*kernel, super::orders(), |name, report, y| {
+                    assert!(report.is_clean(), "{name}: {report}");
+                    for (i, &got) in y[..*results].iter().enumerate() {
+                        assert_eq!(got, expected(i), "{name}: element {i}");
+                    }
+                });
+            }
+        }
+    )*};
+}
+
+tests! {
+    barriers_and_warps: blocks
+    blocks_of_a_cluster: clusters
+    phases_and_copies: mbarriers
+    words_of_the_grid: words
+}
+
+/// How many there are.
+pub(super) fn count() -> usize {
+    [blocks::ALL, clusters::ALL, mbarriers::ALL, words::ALL].iter().map(|all| all.len()).sum()
+}

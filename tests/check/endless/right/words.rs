@@ -1,0 +1,393 @@
+//! Words of the grid: blocks that wait for each other, or poll. Behind its results a kernel has 512 elements of y for what is on its way.
+
+use simt::checked::*;
+
+use super::{Right, mirrored, right};
+
+pub(super) static ALL: &[Right] = &[
+    right(&all_meet, 256, next_doubled),
+    right(&one_thread_waits_for_its_block, 256, next_doubled),
+    right(&each_has_a_word, 256, next_doubled),
+    right(&polls_and_then_waits, 256, next_doubled),
+    right(&polls_by_votes_and_then_waits, 256, next_doubled),
+    right(&meet_again_and_again, 256, |i| i as f32 + 4.0),
+    right(&parts_given_out, 512, |i| (2 * i + 2 * ((i + 64) % 512)) as f32),
+    right(&boxes_given_out, 512, |i| mirrored(i) as f32),
+    right(&the_last_one_writes, 256, |i| (2 * i + 1) as f32),
+    right(&one_block_after_another, 256, |i| {
+        (0..=i / 64).map(|block| block * 64 + i % 64).sum::<usize>() as f32
+    }),
+    right(&looks_back_at_the_one_before, 256, |i| (i + i / 64 * 64) as f32),
+    right(&a_ring_between_blocks, 512, |i| mirrored(i) as f32),
+    right(&a_lock_by_tickets, 320, |i| match i {
+        0..256 => 2.0 * i as f32,
+        _ => (384 + 4 * (i - 256)) as f32,
+    }),
+    right(&warps_of_a_block, 256, |i| match i % 64 {
+        0..32 => i as f32,
+        t => (i / 64 * 64 + 63 - t) as f32,
+    }),
+    right(&clusters_meet, 256, |i| (2 * ((i + 128) % 256)) as f32),
+    right(&polled_out_of_step, 128, |_| 2.0),
+    right(&blocks_take_turns, 128, |_| 2.0),
+    right(&polls_for_long, 128, |_| 2.0),
+];
+
+/// Blocks of the grid, and where y has what is on its way.
+const BLOCKS: u32 = 4;
+const BEHIND: usize = 512;
+
+fn next_doubled(i: usize) -> f32 {
+    (2 * ((i + 64) % 256)) as f32
+}
+
+/// The thread of 64, and its element of x and y.
+#[inline(always)]
+fn here() -> (usize, usize) {
+    let t = thread::thread_idx_x() as usize;
+    (t, thread::block_idx_x() as usize * 64 + t)
+}
+
+/// The block that runs.
+#[inline(always)]
+fn block() -> usize {
+    thread::block_idx_x() as usize
+}
+
+/// A barrier of the grid: each block tells what it has written, and waits for all.
+#[kernel(block = (64))]
+fn all_meet(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+    }
+    words.wait_for_at_least(0, BLOCKS);
+    y[i] = y[BEHIND + (i + 64) % 256];
+}
+
+#[kernel(block = (64))]
+fn one_thread_waits_for_its_block(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+        words.wait_for_at_least(0, BLOCKS);
+    }
+    thread::sync_threads();
+    y[i] = y[BEHIND + (i + 64) % 256];
+}
+
+#[kernel(block = (64))]
+fn each_has_a_word(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(block(), 1);
+    }
+    words.wait_for_at_least((block() + 1) % 4, 1);
+    y[i] = y[BEHIND + (i + 64) % 256];
+}
+
+/// An atomic that is polled orders nothing: the wait behind it does.
+#[kernel(block = (64))]
+fn polls_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+        while words.atomic_add(0, 0) < BLOCKS {}
+    }
+    thread::sync_threads();
+    words.wait_for_at_least(0, BLOCKS);
+    y[i] = y[BEHIND + (i + 64) % 256];
+}
+
+/// A lane of each warp asks, and tells the others.
+#[kernel(block = (64))]
+fn polls_by_votes_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+    }
+    loop {
+        let come = thread::lane_id() == 0 && words.atomic_add(0, 0) >= BLOCKS;
+        if warp::any(warp::ALL, come) {
+            break;
+        }
+    }
+    words.wait_for_at_least(0, BLOCKS);
+    y[i] = y[BEHIND + (i + 64) % 256];
+}
+
+/// Four times, with two buffers.
+#[kernel(block = (64))]
+fn meet_again_and_again(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    let mut value = x[i];
+    for round in 0..4 {
+        let buffer = BEHIND + round % 2 * 256;
+        y[buffer + i] = value + 1.0;
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(0, 1);
+        }
+        words.wait_for_at_least(0, (round as u32 + 1) * BLOCKS);
+        value = y[buffer + (i + 64) % 256];
+    }
+    y[i] = value;
+}
+
+/// Eight parts are given out one by one. When all have been doubled each block adds to its own the ones behind them.
+#[kernel(block = (64), shared = 4)]
+fn parts_given_out(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let mut given = shared![u32; 1];
+    let t = thread::thread_idx_x() as usize;
+    let mut mine = [false; 8];
+    loop {
+        if t == 0 {
+            given[0] = words.atomic_add(0, 1);
+        }
+        thread::sync_threads();
+        let part = given[0] as usize;
+        if part >= 8 {
+            break;
+        }
+        mine[part] = true;
+        y[BEHIND + part * 64 + t] = 2.0 * x[part * 64 + t];
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(1, 1);
+        }
+    }
+    words.wait_for_at_least(1, 8);
+    for part in (0..8).filter(|&part| mine[part]) {
+        let next = (part + 1) % 8;
+        y[part * 64 + t] = y[BEHIND + part * 64 + t] + y[BEHIND + next * 64 + t];
+    }
+}
+
+/// The same of boxes, which are copied one after the other to one place.
+#[kernel(block = (64), dynamic_shared = 256, shared = 4 + 8)]
+fn boxes_given_out(x: TensorMap<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (mut tile, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
+    let (mut given, full) = (shared![u32; 1], mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
+    let mut parity = 0;
+    loop {
+        fence_proxy_async();
+        thread::sync_threads();
+        if t == 0 {
+            given[0] = words.atomic_add(0, 1);
+            if given[0] < 8 {
+                full.at(0).arrive_expect(256);
+                tile.load_box(0, &boxes, (0, given[0] * 4, 0), full.at(0));
+            }
+        }
+        thread::sync_threads();
+        let part = given[0] as usize;
+        if part >= 8 {
+            break;
+        }
+        full.at(0).wait(parity);
+        parity ^= 1;
+        y[part * 64 + t] = tile[63 - t];
+    }
+}
+
+/// The block that is the last to count itself knows what all have told before they did.
+#[kernel(block = (64), shared = 4)]
+fn the_last_one_writes(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let mut before = shared![u32; 1];
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+        before[0] = words.atomic_add(1, 1);
+    }
+    thread::sync_threads();
+    if before[0] == BLOCKS - 1 {
+        words.wait_for_at_least(0, BLOCKS);
+        for i in (t..256).step_by(64) {
+            y[i] = y[BEHIND + i] + 1.0;
+        }
+    }
+}
+
+/// Each block adds to what the one before it has written.
+#[kernel(block = (64))]
+fn one_block_after_another(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    words.wait_for_at_least(0, block() as u32);
+    let before = if block() == 0 { 0.0 } else { y[i - 64] };
+    y[i] = before + x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+    }
+}
+
+/// Parts are given out as blocks begin, so that whoever a block waits for has begun.
+#[kernel(block = (64), shared = 4)]
+fn looks_back_at_the_one_before(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let mut given = shared![u32; 1];
+    let t = thread::thread_idx_x() as usize;
+    if t == 0 {
+        given[0] = words.atomic_add(0, 1);
+    }
+    thread::sync_threads();
+    let part = given[0] as usize;
+    let mut before = 0.0;
+    if part > 0 {
+        words.wait_for_at_least(part, 1);
+        before = y[BEHIND + part - 1];
+    }
+    y[part * 64 + t] = x[part * 64 + t] + before;
+    if t == 63 {
+        y[BEHIND + part] = before + 64.0;
+        words.release_add(part + 1, 1);
+    }
+}
+
+/// Of two blocks the first fills two slots in turn, and the second reads them: two words tell how often each has.
+#[kernel(block = (64))]
+fn a_ring_between_blocks(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let t = thread::thread_idx_x() as usize;
+    let pair = block() / 2;
+    let (filled, emptied) = (pair * 2, pair * 2 + 1);
+    let fills = block() == pair * 2;
+    for round in 0..4 {
+        let slot = BEHIND + (pair * 2 + round % 2) * 64;
+        let i = pair * 256 + round * 64 + t;
+        if fills {
+            words.wait_for_at_least(emptied, (round as u32).saturating_sub(1));
+            y[slot + t] = x[i];
+        } else {
+            words.wait_for_at_least(filled, round as u32 + 1);
+            y[i] = y[slot + 63 - t];
+        }
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(if fills { filled } else { emptied }, 1);
+        }
+    }
+}
+
+/// Who has the lock adds to a line. The last one to have it copies the line.
+#[kernel(block = (64), shared = 4)]
+fn a_lock_by_tickets(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let mut given = shared![u32; 1];
+    let (t, i) = here();
+    if t == 0 {
+        given[0] = words.atomic_add(0, 1);
+        words.wait_for_at_least(1, given[0]);
+    }
+    thread::sync_threads();
+    let sum = y[BEHIND + t] + x[i];
+    y[BEHIND + t] = sum;
+    if given[0] == BLOCKS - 1 {
+        y[256 + t] = sum;
+    }
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(1, 1);
+    }
+    y[i] = 2.0 * x[i];
+}
+
+/// A word tells a warp what another one of its block has written.
+#[kernel(block = (64))]
+fn warps_of_a_block(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    if t < 32 {
+        y[i] = x[i];
+        warp::sync_warp(warp::ALL);
+        if t == 0 {
+            words.release_add(block(), 1);
+        }
+    } else {
+        words.wait_for_at_least(block(), 1);
+        y[i] = y[block() * 64 + 63 - t];
+    }
+}
+
+/// A thread of each cluster tells for both of its blocks.
+#[kernel(block = (64), cluster = (2))]
+fn clusters_meet(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    cluster::sync();
+    if t == 0 && cluster::block_rank() == 0 {
+        words.release_add(0, 1);
+    }
+    words.wait_for_at_least(0, BLOCKS / 2);
+    y[i] = y[BEHIND + (i + 128) % 256];
+}
+
+/// Both halves of a warp poll by shuffles, and never ask at the same time.
+#[kernel(block = (32))]
+fn polled_out_of_step(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let lane = thread::lane_id();
+    let (mask, first) = if lane < 16 { (0xffff, 0) } else { (0xffff_0000, 16) };
+    if lane == 0 {
+        words.atomic_add(0, 1);
+    }
+    if first == 16 {
+        for _ in 0..30 {
+            words.atomic_add(1, 1);
+        }
+    }
+    loop {
+        let come = if lane == first { words.atomic_add(0, 0) } else { 0 };
+        if warp::shuffle(mask, come, first) == BLOCKS {
+            break;
+        }
+    }
+    y[block() * 32 + lane as usize] = 2.0;
+}
+
+/// Blocks wait for the one before by polling, from the last to the first.
+#[kernel(block = (32))]
+fn blocks_take_turns(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (lane, block) = (thread::lane_id(), thread::block_idx_x());
+    if lane == 0 {
+        while words.atomic_add(1, 0) != thread::grid_dim_x() - 1 - block {}
+    }
+    warp::sync_warp(warp::ALL);
+    y[(block * 32 + lane) as usize] = 2.0;
+    warp::sync_warp(warp::ALL);
+    if lane == 0 {
+        words.atomic_add(1, 1);
+    }
+}
+
+/// The first block polls until the others, which make many more accesses than one may between two waits, have ended.
+#[kernel(block = (32))]
+fn polls_for_long(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let (lane, block) = (thread::lane_id(), thread::block_idx_x());
+    if block > 0 {
+        for _ in 0..30 {
+            for _ in 0..500 {
+                y[(block * 32 + lane) as usize] = 1.0;
+            }
+            warp::sync_warp(warp::ALL);
+        }
+        if lane == 0 {
+            words.atomic_add(1, 1);
+        }
+    } else if lane == 0 {
+        while words.atomic_add(1, 0) < thread::grid_dim_x() - 1 {}
+    }
+    y[(block * 32 + lane) as usize] = 2.0;
+}

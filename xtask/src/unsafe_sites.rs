@@ -1,0 +1,82 @@
+//! The table of unsafe code, `docs/design/unsafe.md`, against the sources: a row for each file, with as many sites as it has.
+
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::environment::output;
+
+const TABLE: &str = "docs/design/unsafe.md";
+
+/// Every file has its row.
+pub fn check(root: &Path) -> Result<()> {
+    let text = fs::read_to_string(root.join(TABLE)).with_context(|| format!("no {TABLE}"))?;
+    let listed =
+        ["ls-files", "--cached", "--others", "--exclude-standard", "gpu/**.rs", "host/**.rs"];
+    let files = output(Command::new("git").current_dir(root).args(listed))?;
+    let mut found = BTreeMap::new();
+    for file in files.lines() {
+        // A file that was deleted, and not yet for git.
+        let Ok(source) = fs::read_to_string(root.join(file)) else { continue };
+        let sites = source.lines().filter(|line| is_site(line)).count();
+        if sites > 0 {
+            found.insert(file.to_owned(), sites);
+        }
+    }
+    let rows = rows(&text);
+    let differs = |file: &&String| rows.get(*file) != found.get(*file);
+    let wrong = rows.keys().chain(found.keys()).find(differs);
+    ensure!(
+        wrong.is_none(),
+        "{TABLE}: {} has {} lines with unsafe code, and its row says {}. Say in the row which invariant no type enforces, and who \
+         holds it",
+        wrong.map_or("", String::as_str),
+        wrong.and_then(|file| found.get(file)).unwrap_or(&0),
+        wrong.and_then(|file| rows.get(file)).unwrap_or(&0)
+    );
+    Ok(())
+}
+
+/// What `grep -E 'unsafe (\{|fn|impl)'` prints.
+fn is_site(line: &str) -> bool {
+    line.match_indices("unsafe ").any(|(at, word)| {
+        let next = &line[at + word.len()..];
+        ["{", "fn", "impl"].iter().any(|start| next.starts_with(start))
+    })
+}
+
+/// The files that the table has, each with the number of its sites.
+fn rows(table: &str) -> BTreeMap<String, usize> {
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| ")?.split(" | ");
+        let file = cells.next().filter(|cell| cell.ends_with(".rs"))?;
+        Some((file.to_owned(), cells.next()?.parse().ok()?))
+    };
+    table.lines().filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_is_what_the_command_in_the_table_prints() {
+        for site in [
+            "    unsafe { x }",
+            "pub unsafe fn f()",
+            "unsafe impl Sync for X {}",
+            "a: unsafe fn(&P),",
+        ] {
+            assert!(is_site(site), "{site}");
+        }
+        for none in ["unsafe trait X {", "#[unsafe(no_mangle)]", "/// unsafe code"] {
+            assert!(!is_site(none), "{none}");
+        }
+    }
+
+    #[test]
+    fn a_row_has_a_file_and_a_number() {
+        let table = "| file | sites | what |\n|---|---|---|\n| a/b.rs | 12 | x |\n| `c` | 3 | y |";
+        assert_eq!(rows(table), BTreeMap::from([("a/b.rs".to_owned(), 12)]));
+    }
+}
