@@ -80,6 +80,26 @@ fn nan_and_infinity() {
     suite.done("epilogue::nan_and_infinity");
 }
 
+/// A negative zero, which is no number below zero, is that after every activation.
+#[test]
+fn a_zero_keeps_its_sign() {
+    let Some(_note) = once("gemm::epilogue::a_zero_keeps_its_sign", crate::SOURCES) else { return };
+    let mut suite = Suite::<f32>::new();
+    // -1 times a sum of zeros.
+    let mut case =
+        Case::<f32>::dense([3, 5, 1], Data::Uniform, 1).scaled(-1.0, 0.0, Data::Uniform, 2);
+    (0..3).for_each(|row| case.a.set(0, row, 0, 0.0));
+    (0..5).for_each(|col| case.b.set(0, 0, col, 1.0));
+    for activation in ACTIVATIONS {
+        let case = case.clone().activated(activation);
+        suite.each(|bench, kernel| {
+            let c = bench.run(&case, Some(kernel)).unwrap();
+            assert!(c.iter().all(|x| *x == 0.0 && x.is_sign_negative()), "{kernel}, {case}: {c:?}");
+        });
+    }
+    suite.done("epilogue::a_zero_keeps_its_sign");
+}
+
 /// Each number of a wide choice, as it is: `alpha = 0` and `beta = 1`.
 fn gelu<T: Number>(largest: i32, smallest: i32) -> usize {
     let mut suite = Suite::<T>::new();

@@ -4,7 +4,7 @@ use std::thread;
 
 use gpu::kernels::memories::*;
 use host::Device;
-use tests::devices;
+use tests::{cuda_devices, devices};
 
 use super::{line, variables};
 
@@ -122,4 +122,19 @@ fn an_index_past_the_end_of_a_pointed_buffer_is_a_fault_on_the_cpu() {
     let text = error.to_string();
     assert!(text.contains("index 3 is outside: there are 3 elements"), "{text}");
     assert!(text.contains("memories.rs"), "{text}");
+}
+
+/// A pointer variable is no number, whatever its name: who could write one would have the kernel follow any address.
+#[test]
+fn a_pointer_variable_is_not_found_as_a_number() {
+    mod other {
+        simt::global! {
+            pub static NUMBERS: [u64; 1];
+        }
+    }
+    for device in cuda_devices() {
+        let error = device.symbol(&other::NUMBERS).unwrap_err().to_string();
+        assert!(error.contains("NUMBERS"), "{error}");
+        device.pointer_symbol(&NUMBERS).unwrap();
+    }
 }
