@@ -1,6 +1,7 @@
 //! Random work from many threads at once, for as long as `STRESS_SECONDS` says (2 without it): products of whole matrices, of parts
 //! and in batches, by tasks of a thread pool and by plain threads, on streams of their own and on shared ones, on devices with 1, 2 and 16
-//! workers, checked launches and written symbols among them. Nothing may hang, no element may be wrong, and no memory may be kept.
+//! workers, checked launches and written symbols among them. Nothing may hang, no element may be wrong, and from a minute on no
+//! memory may be kept.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},

@@ -47,9 +47,9 @@ pub struct Options<'a> {
     /// Accesses that a thread may make before it waits or ends; it is [endless](Kind::Endless) then. 2^26 where `None`, which takes
     /// some seconds. Reads that say nothing new are not counted.
     pub most_accesses: Option<u64>,
-    /// Waits that a thread may come to, one after another, in all: barriers, votes and the like. Its block (or cluster) is
-    /// [endless](Kind::Endless) then, unless others may yet do what it asks for. 2^24 where `None`, which takes half a minute where a block
-    /// is a warp, and longer where it is more.
+    /// Rounds in which the threads of a block (or cluster) go on to their next waits: barriers, votes and the like. It is
+    /// [endless](Kind::Endless) then, unless others may yet do what it asks for. 2^24 where
+    /// `None`, which takes half a minute where a block is a warp, and longer where it is more.
     pub most_waits: Option<u64>,
     /// How long a thread may compute without an access or a wait, by its own clock, before it is endless. Ten seconds where `None`.
     pub patience: Option<Duration>,
