@@ -2,19 +2,14 @@
 //!
 //! Limits are only ever lowered. Whoever needs more first looks for what can go.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 
 use crate::{
     build_ptx,
     builder::ptx_files,
-    environment::{output, shown},
+    environment::{output, rust_files, shown},
     ptx::Module,
 };
 
@@ -123,21 +118,17 @@ pub fn of_files(root: &Path) -> Result<()> {
 
 /// No source file is too long, and the list of exceptions is of files as long as it says: so it only shrinks.
 fn lines(root: &Path) -> Result<()> {
-    let listed = ["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"];
-    let files = output(Command::new("git").current_dir(root).args(listed))?;
     let gone = LONGER.iter().find(|(file, _)| !root.join(file).is_file());
     ensure!(gone.is_none(), "{gone:?} is no file: take it off the list in xtask/src/budgets.rs");
     let mut longest = 0;
-    for path in files.lines().map(PathBuf::from) {
-        // A file that was deleted, and not yet for git.
-        let Ok(text) = fs::read_to_string(root.join(&path)) else { continue };
-        let (lines, name) = (text.lines().count() as u64, path.to_string_lossy());
+    for (name, text) in rust_files(root, &["*.rs"])? {
+        let lines = text.lines().count() as u64;
         let exception = LONGER.iter().find(|(file, _)| *file == name).map(|&(_, lines)| lines);
         let allowed = exception.unwrap_or(LINES.limit);
         ensure!(
             lines <= allowed,
             "{}: {lines} lines, and {allowed} are allowed ({}): {}",
-            shown(&root.join(&path), root),
+            shown(&root.join(&name), root),
             LINES.reason,
             LINES.advice
         );

@@ -3,6 +3,7 @@
 use std::{
     env,
     ffi::OsString,
+    fs,
     io::{self, ErrorKind, Write},
     path::{Path, PathBuf, absolute},
     process::{Command, ExitCode},
@@ -125,6 +126,16 @@ pub(crate) fn say(text: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The Rust files that git knows, or that are new, of those that the patterns name: each path below the root, and its text.
+pub(crate) fn rust_files(root: &Path, patterns: &[&str]) -> Result<Vec<(String, String)>> {
+    let mut git = Command::new("git");
+    git.current_dir(root).args(["ls-files", "--cached", "--others", "--exclude-standard"]);
+    let names = output(git.args(patterns))?;
+    // Without those that were deleted, and not yet for git.
+    let text = |name: &str| Some((name.to_owned(), fs::read_to_string(root.join(name)).ok()?));
+    Ok(names.lines().filter_map(text).collect())
 }
 
 #[cfg(test)]

@@ -1,28 +1,20 @@
 //! The table of unsafe code, `docs/design/unsafe.md`, against the sources: a row for each file, with as many sites as it has.
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::environment::output;
+use crate::environment::rust_files;
 
 const TABLE: &str = "docs/design/unsafe.md";
 
 /// Every file has its row.
 pub fn check(root: &Path) -> Result<()> {
     let text = fs::read_to_string(root.join(TABLE)).with_context(|| format!("no {TABLE}"))?;
-    let listed =
-        ["ls-files", "--cached", "--others", "--exclude-standard", "gpu/**.rs", "host/**.rs"];
-    let files = output(Command::new("git").current_dir(root).args(listed))?;
-    let mut found = BTreeMap::new();
-    for file in files.lines() {
-        // A file that was deleted, and not yet for git.
-        let Ok(source) = fs::read_to_string(root.join(file)) else { continue };
-        let sites = source.lines().filter(|line| is_site(line)).count();
-        if sites > 0 {
-            found.insert(file.to_owned(), sites);
-        }
-    }
+    let sites = |text: &str| text.lines().filter(|line| is_site(line)).count();
+    let files = rust_files(root, &["gpu/**.rs", "host/**.rs"])?.into_iter();
+    let found = files.map(|(file, text)| (file, sites(&text))).filter(|(_, sites)| *sites > 0);
+    let found = found.collect::<BTreeMap<_, _>>();
     let rows = rows(&text);
     let differs = |file: &&String| rows.get(*file) != found.get(*file);
     let wrong = rows.keys().chain(found.keys()).find(differs);

@@ -5,6 +5,8 @@ mod clusters;
 mod mbarriers;
 mod words;
 
+use simt::checked::thread;
+
 use super::Checked;
 
 /// A kernel, how many results it writes to the beginning of y, and what each of them is.
@@ -16,6 +18,13 @@ pub(super) struct Right {
 
 const fn right(kernel: &'static dyn Checked, results: usize, expected: fn(usize) -> f32) -> Right {
     Right { kernel, results, expected }
+}
+
+/// The thread of 64, and its element of x and y.
+#[inline(always)]
+fn here() -> (usize, usize) {
+    let t = thread::thread_idx_x() as usize;
+    (t, thread::block_idx_x() as usize * 64 + t)
 }
 
 /// The number of the element that lies as far from the end of a part of 64 as that one from its beginning.

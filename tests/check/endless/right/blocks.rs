@@ -2,7 +2,7 @@
 
 use simt::checked::*;
 
-use super::{Right, mirrored, right};
+use super::{Right, here, mirrored, right};
 
 pub(super) static ALL: &[Right] = &[
     right(&turned_round, 256, |i| mirrored(i) as f32),
@@ -26,13 +26,6 @@ pub(super) static ALL: &[Right] = &[
 /// The sum over four rounds, in which a block has each part once.
 fn four_rounds(i: usize) -> f32 {
     (0..4).map(|round| (mirrored(i) + round * 64) % 256).sum::<usize>() as f32
-}
-
-/// The thread of 64, and its element of x and y.
-#[inline(always)]
-fn here() -> (usize, usize) {
-    let t = thread::thread_idx_x() as usize;
-    (t, thread::block_idx_x() as usize * 64 + t)
 }
 
 #[kernel(block = (64), shared = 64 * 4)]

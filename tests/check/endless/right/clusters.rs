@@ -2,7 +2,7 @@
 
 use simt::checked::*;
 
-use super::{Right, right};
+use super::{Right, here, right};
 
 pub(super) static ALL: &[Right] = &[
     right(&read_each_other, 256, |i| (((i ^ 64) / 4 * 4) * 4 + 6) as f32),
@@ -22,13 +22,6 @@ const BOX: usize = 64;
 const BYTES: u32 = 256;
 /// Both blocks.
 const BOTH: u16 = 0b11;
-
-/// The thread of 64, and its element of x and y.
-#[inline(always)]
-fn here() -> (usize, usize) {
-    let t = thread::thread_idx_x() as usize;
-    (t, thread::block_idx_x() as usize * 64 + t)
-}
 
 /// The blocks wait for each other before they read, and before they end.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256)]

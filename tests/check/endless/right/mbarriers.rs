@@ -2,7 +2,7 @@
 
 use simt::checked::*;
 
-use super::{Right, mirrored, right};
+use super::{Right, here, mirrored, right};
 
 pub(super) static ALL: &[Right] = &[
     right(&all_arrive, 256, |i| mirrored(i) as f32),
@@ -32,13 +32,6 @@ const BOX: usize = 64;
 const BYTES: u32 = 256;
 /// Boxes of a block, where it has several.
 const ROUNDS: u32 = 4;
-
-/// The thread of 64, and its element of x and y.
-#[inline(always)]
-fn here() -> (usize, usize) {
-    let t = thread::thread_idx_x() as usize;
-    (t, thread::block_idx_x() as usize * 64 + t)
-}
 
 #[kernel(block = (64), shared = 64 * 4 + 8)]
 fn all_arrive(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {

@@ -2,7 +2,7 @@
 
 use simt::checked::*;
 
-use super::{Right, mirrored, right};
+use super::{Right, here, mirrored, right};
 
 pub(super) static ALL: &[Right] = &[
     right(&all_meet, 256, next_doubled),
@@ -39,13 +39,6 @@ const BEHIND: usize = 512;
 
 fn next_doubled(i: usize) -> f32 {
     (2 * ((i + 64) % 256)) as f32
-}
-
-/// The thread of 64, and its element of x and y.
-#[inline(always)]
-fn here() -> (usize, usize) {
-    let t = thread::thread_idx_x() as usize;
-    (t, thread::block_idx_x() as usize * 64 + t)
 }
 
 /// The block that runs.
