@@ -88,6 +88,8 @@ mod cuda;
 mod device;
 mod error;
 pub mod gemm;
+#[cfg(feature = "npy")]
+mod input;
 mod launch;
 mod matrix;
 mod memory;
@@ -123,10 +125,12 @@ pub use cuda::Properties as CudaProperties;
 pub use device::{Best, Device};
 pub use error::{Error, Result};
 pub use gemm::{Activation, Batch, BatchMut, Bias, Compute, Gemm, PreparedMatrix};
+#[cfg(feature = "npy")]
+pub use input::open_input;
 pub use launch::{Argument, Arguments, Event, Stream};
 pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut};
 #[cfg(feature = "npy")]
-pub use new_file::NewFile;
+pub use new_file::{NewFile, NewSet, without_unfinished};
 pub use pinned::{Lines, Pinned};
 pub use pitched::{Pitched, Region};
 pub use product::Shape;

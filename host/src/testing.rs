@@ -72,3 +72,14 @@ pub(crate) fn freed() {
     #[cfg(feature = "testing")]
     note(|counts| counts.frees += 1);
 }
+
+/// Is a file system to have no files without a name? Told to a command by its environment.
+#[cfg(all(feature = "npy", target_os = "linux"))]
+pub(crate) fn has_no_nameless_files() -> bool {
+    #[cfg(feature = "testing")]
+    {
+        std::env::var_os("HOST_TESTING_NO_NAMELESS_FILES").is_some()
+    }
+    #[cfg(not(feature = "testing"))]
+    false
+}

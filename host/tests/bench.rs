@@ -447,7 +447,7 @@ fn bad_arguments_are_refused_before_anything_runs() {
         refused(&bad, &["--from", words]);
     }
     fs::write(&file, "").unwrap();
-    fails(host(&cpu(&["--sizes", "8", "--out", text(&file)])), 2, &["--out", "cannot be made"]);
+    fails(host(&cpu(&["--sizes", "8", "--out", text(&file)])), 2, &["--out", "and no folder"]);
     fails(host(&cpu(&["--compare", text(&none)])), 2, &["--compare", "cannot be read"]);
     for (flag, value, limit) in [
         ("--trans", "nn,xy", "nn, nt, tn or tt"),

@@ -198,7 +198,7 @@ fn steps_are_told_on_standard_error() {
 fn a_picture_may_be_blurred_in_its_place() {
     let folder = Folder::new();
     let (_, _, image) = read(&folder.path("in.png"));
-    let (code, _, stderr) = finish(folder.blur("in.png", "in.png", &["--radius", "3"]));
+    let (code, _, stderr) = finish(folder.blur("in.png", "in.png", &["--radius", "3", "--force"]));
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(read(&folder.path("in.png")).2, naive(SIZE, 3, 3, &image));
     assert_eq!(folder.files(), ["in.png"]);
@@ -237,7 +237,7 @@ fn what_is_no_picture_is_refused() {
     let radius = ["--radius", "1"];
     let whole = fs::read(folder.path("in.png")).unwrap();
     refused(&folder, "none.png", "out.png", &radius, 2, &["--in = ", "none.png", "cannot be read"]);
-    refused(&folder, ".", "out.png", &radius, 2, &["--in = ", "no readable PNG"]);
+    refused(&folder, ".", "out.png", &radius, 2, &["--in = ", "is no file but a folder"]);
     for (name, bytes) in [
         ("empty", vec![]),
         ("text", b"not a picture".to_vec()),

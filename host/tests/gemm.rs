@@ -154,7 +154,7 @@ fn alpha_and_beta_and_what_c_was() {
     assert_eq!(twice, read::<f32>(&c).iter().map(|x| 2.0 * x).collect::<Vec<_>>());
     // In place.
     fs::copy(&c, &out).unwrap();
-    assert_eq!(multiplied::<f32>(&a, &b, &out, &["--c", &out]), with_c);
+    assert_eq!(multiplied::<f32>(&a, &b, &out, &["--c", &out, "--force"]), with_c);
     assert_eq!(folder.files(), ["o.npy"]);
 }
 

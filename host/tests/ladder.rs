@@ -169,7 +169,7 @@ fn bad_arguments_are_refused_and_nothing_is_written() {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{more:?}");
     };
     refused(&["--plot", &file("a.pdf")], &["--plot", "a.pdf", ".svg or .png"]);
-    refused(&["--plot", &file("none/a.svg")], &["--plot", "none/a.svg", "a folder that exists"]);
+    refused(&["--plot", &file("none/a.svg")], &["--plot", "none/a.svg", "there is no folder"]);
     refused(&["--plot", &file("a.svg"), "--roofline", &file("b")], &["--roofline", ".svg or .png"]);
     refused(&["--plot", &file("a.svg"), "--verify", "none"], &["--verify", "'none'"]);
     refused(&["--plot", &file("a.svg"), "--device", "gpu"], &["--device", "auto, cpu, cuda"]);

@@ -55,8 +55,8 @@ pub(crate) struct Invocation {
     pub(crate) command: Option<Command>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C is wrong, or a check found \
-                          something, 2 usage, 3 no such device, driver or architecture, 4 device fault or out of memory, 130 interrupted.";
+const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C is wrong, or a check found something, 2 usage, 3 no such \
+                          device, driver or architecture, 4 device fault or out of memory, 130 interrupted by Ctrl-C; after another signal it ends by that signal.";
 
 /// What else the command can do.
 #[derive(Debug, Subcommand)]

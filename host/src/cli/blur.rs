@@ -52,6 +52,7 @@ pub(super) fn blur(args: &Blur, steps: Steps, out: &mut impl Write) -> Result<()
     let read = format!("read {}", args.input.display());
     let picture = steps.step(&read, || Picture::read(&args.input))?;
     blur::check_radius(args.kernel, picture.size, args.radius)?;
+    super::spare_inputs(args.force, ("--out", &args.output), &[("--in", &args.input)])?;
     let target = Target::new(&args.output)?;
     let device = super::open(args.device)?;
     blur_on(args, steps, picture, target, &device, out).map_err(|failure| match failure {
@@ -106,10 +107,7 @@ fn blur_on(
     };
     if wrong.is_none() {
         let write = format!("write {}", report.out);
-        steps.step(&write, || {
-            host::check_interrupt()?;
-            target.write(picture, &launched.blurred)
-        })?;
+        steps.step(&write, || target.write(picture, &launched.blurred))?;
     }
     match args.json {
         true => json(out, &report)?,

@@ -1,7 +1,7 @@
 //! `doctor`: what this machine has for running kernels, what is wrong with it, and what to do.
 
 use std::{
-    env, fmt, fs,
+    env, fmt,
     io::{self, Write},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -373,7 +373,5 @@ fn jit_cache() -> Line {
 /// Whether files can be made in a folder, or, where it is not there yet, in the one that it would be in.
 fn can_write(folder: &Path) -> io::Result<()> {
     let existing = folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder);
-    let probe = existing.join(format!(".doctor-{}", std::process::id()));
-    fs::write(&probe, "")?;
-    fs::remove_file(probe)
+    tempfile::tempfile_in(existing).map(drop)
 }

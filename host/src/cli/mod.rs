@@ -15,6 +15,9 @@ mod list;
 mod plan;
 mod profile;
 mod run;
+#[cfg(unix)]
+mod signals;
+mod spare;
 mod steps;
 mod types;
 mod verification;
@@ -22,13 +25,13 @@ mod verification;
 use std::{
     io::{self, Write},
     process::ExitCode,
-    sync::atomic::{AtomicBool, Ordering},
 };
 
 use clap::{CommandFactory, Parser};
 
 use self::{
     args::{Command, DeviceChoice, Invocation},
+    spare::spare_inputs,
     steps::Steps,
 };
 use host::Device;
@@ -61,8 +64,14 @@ impl From<io::Error> for Failure {
 
 /// Carries out the command line and gives its exit code.
 pub(crate) fn main() -> ExitCode {
-    let invocation = Invocation::parse(); // exits with 2 where it cannot be understood
-    end_in_order_on_ctrl_c();
+    let invocation = match Invocation::try_parse() {
+        Ok(invocation) => invocation,
+        Err(refused) => return ended(told(&refused)),
+    };
+    #[cfg(unix)]
+    if let Err(error) = signals::watch() {
+        note(format_args!("note: Ctrl-C and other signals will end the process at once: {error}"));
+    }
     let mut out = io::stdout().lock();
     let steps = Steps { verbose: invocation.verbose };
     let outcome = match &invocation.command {
@@ -86,8 +95,24 @@ pub(crate) fn main() -> ExitCode {
             out.write_all(&script).map_err(Failure::Output)
         }
     };
-    match outcome.and_then(|()| Ok(out.flush()?)) {
-        Ok(()) => ExitCode::SUCCESS,
+    ended(outcome.and_then(|()| Ok(out.flush()?)).map(|()| ExitCode::SUCCESS))
+}
+
+/// Shows the help or the version, which are asked for, or what is wrong with the command line.
+fn told(refused: &clap::Error) -> Result<ExitCode, Failure> {
+    if refused.use_stderr() {
+        let _ = refused.print();
+    } else {
+        refused.print()?;
+        io::stdout().flush()?;
+    }
+    Ok(ExitCode::from(u8::try_from(refused.exit_code()).unwrap_or(2)))
+}
+
+/// The exit code, and what there is to say about it.
+fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
+    match outcome {
+        Ok(code) => code,
         Err(Failure::Wrong) => ExitCode::from(1),
         Err(Failure::Environment) => ExitCode::from(3),
         // Whoever read our output has seen enough.
@@ -103,22 +128,12 @@ pub(crate) fn main() -> ExitCode {
             if let Some(again) = again {
                 note(format_args!("reproduce: {again}"));
             }
+            #[cfg(unix)]
+            if matches!(error, host::Error::Interrupted) {
+                signals::ended_in_order();
+            }
             ExitCode::from(error.exit_code())
         }
-    }
-}
-
-/// The first Ctrl-C ends what is running in order; the second ends the process where it is.
-fn end_in_order_on_ctrl_c() {
-    static AGAIN: AtomicBool = AtomicBool::new(false);
-    let handler = || {
-        if AGAIN.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-        host::interrupt();
-    };
-    if let Err(error) = ctrlc::set_handler(handler) {
-        note(format_args!("note: Ctrl-C will end the process at once: {error}"));
     }
 }
 

@@ -28,12 +28,8 @@ impl Reader {
     /// field of the header that is not what it must be, and for a file of another length than it says.
     pub fn open(argument: &str, path: &Path) -> Result<Self> {
         let refuse = |why: String| Error::argument(argument, path.display(), why);
-        let file = File::open(path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+        let file = crate::open_input(argument, path)?;
         let data = file.metadata().map_err(|error| refuse(format!("cannot be read: {error}")))?;
-        if !data.is_file() {
-            // Of a pipe no block could be read twice.
-            return Err(refuse("is no file".to_owned()));
-        }
         let header = Header::read(&file, data.len())
             .map_err(|refusal| Error::file(path, refusal.field, refusal.value, refusal.limit))?;
         Ok(Reader::of(path, file, header))

@@ -273,7 +273,10 @@ fn what_cannot_be_done_names_its_argument() {
     let start = format!("--a = {}: cannot be read: ", missing.display());
     assert!(message.starts_with(&start), "{message}");
     let message = Reader::open("--b", folder.path()).unwrap_err().to_string();
-    assert!(message.starts_with("--b = ") && message.ends_with(": is no file"), "{message}");
+    assert!(
+        message.starts_with("--b = ") && message.ends_with(": is no file but a folder"),
+        "{message}"
+    );
 
     let reader = Reader::open("--a", &numpys("a_f8")).unwrap();
     let message = reader.read(0..1, 0..1, Layout::RowMajor, &mut [0f32]).unwrap_err().to_string();

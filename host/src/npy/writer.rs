@@ -143,9 +143,8 @@ impl Writer {
     /// Puts the file in its place, where it replaces what is there in one step.
     ///
     /// # Errors
-    /// [`Error::Argument`] where the system does not.
+    /// [`Error::Argument`] where the system does not; [`Error::Interrupted`].
     pub fn finish(self) -> Result<()> {
-        crate::check_interrupt()?;
         self.file.finish()
     }
 }

@@ -125,6 +125,10 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
 
+    /// Replace the results of --from or --compare, where they are in the folder of --out
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
+
     /// The commit to write to machine.json where git cannot be asked
     #[arg(long, value_name = "HASH", requires = "out")]
     pub(crate) commit: Option<String>,

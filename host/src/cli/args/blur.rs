@@ -21,9 +21,14 @@ pub(crate) struct Blur {
     #[arg(long = "in", value_name = "PNG")]
     pub(crate) input: PathBuf,
 
-    /// Where the blurred image goes, a PNG file; one that is there is replaced when all is done
+    /// Where the blurred image goes, a PNG file; one that is there is replaced when all is done, the image itself with
+    /// --force alone
     #[arg(long = "out", value_name = "PNG")]
     pub(crate) output: PathBuf,
+
+    /// Replace the image, where --out is --in
+    #[arg(long)]
+    pub(crate) force: bool,
 
     /// Rows and pixels of the box on each side of its centre; at most the longer side of the image
     #[arg(long, allow_negative_numbers = true, value_parser = radius)]
@@ -55,8 +60,9 @@ impl Blur {
     /// The command line that does the same again, on that device.
     pub(crate) fn to_command(&self, device: &str) -> String {
         let Blur { input, output, radius, kernel, .. } = self;
+        let force = if self.force { " --force" } else { "" };
         format!(
-            "cargo run -p host -- blur --in {input:?} --out {output:?} --radius {radius} --kernel {} \
+            "cargo run -p host -- blur --in {input:?} --out {output:?}{force} --radius {radius} --kernel {} \
              --device {device}",
             kernel.name()
         )

@@ -35,9 +35,13 @@ pub(crate) struct Gemm {
     #[arg(long, value_name = "NPY")]
     pub(crate) c: Option<PathBuf>,
 
-    /// Where C goes, a .npy file; one that is there is replaced when all is done, also if it is an operand
+    /// Where C goes, a .npy file; one that is there is replaced when all is done, an operand with --force alone
     #[arg(long, value_name = "NPY")]
     pub(crate) out: PathBuf,
+
+    /// Replace an operand, where --out is one
+    #[arg(long)]
+    pub(crate) force: bool,
 
     /// The factor of op(A) op(B)
     #[arg(long, default_value_t = 1.0, value_parser = finite, allow_negative_numbers = true)]
@@ -171,7 +175,8 @@ impl Gemm {
             let _ = write!(line, " --c {c:?}");
         }
         let _ = write!(line, " --out {out:?} --alpha {alpha} --beta {}", self.beta());
-        for (flag, given) in [("trans-a", self.trans_a), ("trans-b", self.trans_b)] {
+        let given = [("force", self.force), ("trans-a", self.trans_a), ("trans-b", self.trans_b)];
+        for (flag, given) in given {
             if given {
                 let _ = write!(line, " --{flag}");
             }

@@ -1,10 +1,6 @@
 //! Flags of `ladder` and `explain`.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::{
     Args,
@@ -76,6 +72,10 @@ pub(crate) struct Ladder {
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["size", "m", "n", "k", "device", "seed", "verify", "seconds"])]
     pub(crate) from: Option<PathBuf>,
+
+    /// Replace the file of --from, where a picture is to go there
+    #[arg(long, requires = "from")]
+    pub(crate) force: bool,
 }
 
 const LADDER_EXIT_CODES: &str = "Exit codes: 0 every rung is right; 1 one is wrong, and was not timed; the others as for a product.";
@@ -140,16 +140,13 @@ impl FromStr for Picture {
         let format = match extension.as_deref() {
             Some("svg") => Format::Svg,
             Some("png") => Format::Png,
+            _ if text == "-" => {
+                return Err(
+                    "is not standard output: must be a file that ends in .svg or .png".to_owned()
+                );
+            }
             _ => return Err("must end in .svg or .png".to_owned()),
         };
-        // It is drawn last: better to know now.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if !folder.unwrap_or(Path::new(".")).is_dir() {
-            return Err("must lie in a folder that exists".to_owned());
-        }
-        if path.is_dir() {
-            return Err("must be a file, and is a folder".to_owned());
-        }
         Ok(Picture { path, format })
     }
 }

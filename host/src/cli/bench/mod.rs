@@ -47,7 +47,7 @@ use super::{
 /// Times every kernel asked for at every size asked for, or reads what was timed once, and shows it.
 pub(super) fn bench(args: &Bench, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
     let old = args.compare.as_deref().map(|path| record::read("--compare", path)).transpose()?;
-    let folder = args.out.as_deref().map(Folder::open).transpose()?;
+    let folder = args.out.as_deref().map(|path| Folder::create(args, path)).transpose()?;
     let (rows, machine) = match &args.from {
         Some(path) => {
             let rows = record::read("--from", path)?;

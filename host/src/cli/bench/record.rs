@@ -1,19 +1,20 @@
 //! Results as files: written when all of them are there, and read back.
 
 use std::{
-    fs,
-    io::Write,
+    borrow::Cow,
+    io,
     path::{Path, PathBuf},
 };
 
-use host::{Error, NewFile};
+use host::{Error, NewSet};
 use serde_json::Value;
 
 use super::{machine::Machine, plot, row::Row};
-use crate::cli::{Failure, list::json, note};
+use crate::cli::{Failure, args::Bench, list::json, note, spare_inputs};
 
 /// The file of a folder that rows are read from.
 const ROWS: &str = "results.jsonl";
+const TABLE: &str = "results.csv";
 const MACHINE: &str = "machine.json";
 
 /// More rows than anybody measures.
@@ -21,45 +22,35 @@ const MOST_ROWS: usize = 10_000;
 
 /// A folder's files, made sure of before anything is measured.
 pub(super) struct Folder {
-    rows: NewFile,
-    table: NewFile,
-    machine: NewFile,
-    pictures: Vec<NewFile>,
+    files: NewSet,
     path: PathBuf,
 }
 
 impl Folder {
-    /// Makes the folder where it is not there.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        fs::create_dir_all(path).map_err(|error| {
-            Error::argument("--out", path.display(), format!("the folder cannot be made: {error}"))
-        })?;
-        let file = |name: &str| NewFile::create("--out", &path.join(name));
-        Ok(Folder {
-            rows: file(ROWS)?,
-            table: file("results.csv")?,
-            machine: file(MACHINE)?,
-            pictures: plot::FILES.iter().map(|name| file(name)).collect::<Result<_, _>>()?,
-            path: path.to_owned(),
-        })
+    /// Makes sure that the files can be written. Results that are read are replaced with `--force` alone.
+    pub(super) fn create(args: &Bench, path: &Path) -> Result<Self, Failure> {
+        let read = [("--from", &args.from), ("--compare", &args.compare)];
+        let read = read.map(|(flag, path)| path.as_deref().map(|path| (flag, rows_of(path))));
+        let read = read.iter().flatten().map(|(flag, path)| (*flag, &**path)).collect::<Vec<_>>();
+        let names = [&[ROWS, TABLE, MACHINE], &plot::FILES[..]].concat();
+        for name in &names {
+            spare_inputs(args.force, ("--out", &path.join(name)), &read)?;
+        }
+        Ok(Folder { files: NewSet::create("--out", path, &names)?, path: path.to_owned() })
     }
 
     /// Writes the rows, as lines of JSON and as a table, pictures of them, and the machine.
     pub(super) fn write(self, rows: &[Row], machine: Option<&Machine>) -> Result<(), Failure> {
         let mut lines = Vec::new();
         rows.iter().try_for_each(|row| json(&mut lines, row))?;
-        let mut files = vec![(self.rows, lines), (self.table, csv(rows).into_bytes())];
-        // Everything is drawn before anything is written.
-        files.extend(self.pictures.into_iter().zip(plot::all(rows)?));
+        let mut files = vec![(ROWS, lines), (TABLE, csv(rows).into_bytes())];
+        files.extend(plot::FILES.into_iter().zip(plot::all(rows)?));
         if let Some(machine) = machine {
-            let mut text = serde_json::to_vec_pretty(machine).map_err(std::io::Error::from)?;
+            let mut text = serde_json::to_vec_pretty(machine).map_err(io::Error::from)?;
             text.push(b'\n');
-            files.push((self.machine, text));
+            files.push((MACHINE, text));
         }
-        for (file, bytes) in files {
-            file.file().write_all(&bytes).map_err(|error| file.cannot_be_written(&error))?;
-            file.finish()?;
-        }
+        self.files.finish(&files)?;
         note(format_args!("written: {}", self.path.display()));
         Ok(())
     }
@@ -135,11 +126,16 @@ fn csv(rows: &[Row]) -> String {
     text
 }
 
+/// The file that rows are read from.
+fn rows_of(path: &Path) -> Cow<'_, Path> {
+    if path.is_dir() { path.join(ROWS).into() } else { path.into() }
+}
+
 /// The rows that `--out` wrote to a folder, or `--json` printed to a file.
 pub(super) fn read(argument: &str, path: &Path) -> Result<Vec<Row>, Failure> {
-    let file = if path.is_dir() { path.join(ROWS) } else { path.to_owned() };
+    let file = rows_of(path);
     let refuse = |limit: String| Error::argument(argument, file.display(), limit);
-    let text = fs::read_to_string(&file)
+    let text = io::read_to_string(host::open_input(argument, &file)?)
         .map_err(|error| refuse(format!("the file cannot be read: {error}")))?;
     let numbered = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let mut rows = Vec::new();
@@ -161,9 +157,12 @@ pub(super) fn read(argument: &str, path: &Path) -> Result<Vec<Row>, Failure> {
     }
 }
 
-/// The machine of such a folder, where it is told.
+/// The machine of such a folder, where it is told; also where its file of rows was named.
 pub(super) fn machine(path: &Path) -> Option<Machine> {
-    serde_json::from_str(&fs::read_to_string(path.join(MACHINE)).ok()?).ok()
+    let rows = rows_of(path);
+    let file = rows.with_file_name(MACHINE);
+    let file = host::open_input("--from", &file).ok().filter(|_| rows.ends_with(ROWS))?;
+    serde_json::from_reader(io::BufReader::new(file)).ok()
 }
 
 /// What is wrong with a recorded row that a table or a picture could not be made of.

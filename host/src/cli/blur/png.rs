@@ -28,7 +28,7 @@ impl Picture {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let refuse = |why: String| Error::argument("--in", path.display(), why);
         let broken = |error: png::DecodingError| refuse(format!("no readable PNG: {error}"));
-        let file = File::open(path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+        let file = host::open_input("--in", path)?;
         let mut decoder = Decoder::new(BufReader::new(file));
         decoder.set_transformations(Transformations::EXPAND);
         decoder.set_ignore_text_chunk(true);

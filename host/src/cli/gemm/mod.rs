@@ -58,6 +58,11 @@ where
     if args.plan {
         return plan::<T>(args, files, factors, out);
     }
+    let operands =
+        [Some(("--a", &args.a)), Some(("--b", &args.b)), args.c.as_ref().map(|c| ("--c", c))];
+    let operands =
+        operands.into_iter().flatten().map(|(flag, path)| (flag, &**path)).collect::<Vec<_>>();
+    super::spare_inputs(args.force, ("--out", &args.out), &operands)?;
     let dtype = args.out_type.map_or(T::DTYPE, Dtype::from);
     let (m, n) = (files.shape.m(), files.shape.n());
     let writer = Writer::create("--out", &args.out, m, n, dtype, args.out_order.into())?;

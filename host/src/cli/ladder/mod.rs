@@ -8,10 +8,13 @@ mod measure;
 mod roofline;
 mod table;
 
-use std::{fs, io::Write, path::Path};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
 use host::{
-    Error,
+    Error, NewFile,
     gpu::registry::{Entry, Rung},
 };
 
@@ -19,9 +22,9 @@ use self::line::Line;
 pub(super) use self::line::{Counted, FitLine, derived};
 use super::{
     Failure,
-    args::{Ladder, Picture},
+    args::{Format, Ladder, Picture},
     list::json,
-    note,
+    note, spare_inputs,
     steps::Steps,
 };
 
@@ -42,28 +45,48 @@ impl Candidate {
 
 /// Measures the ladder, or reads a recorded one, and shows it.
 pub(super) fn ladder(args: &Ladder, steps: Steps, out: &mut impl Write) -> Result<(), Failure> {
+    // Before anything is measured, since it is written last.
+    let chart = args.plot.as_ref().map(|picture| create("--plot", picture, args)).transpose()?;
+    let roofline = args.roofline.as_ref();
+    let roofline = roofline.map(|picture| create("--roofline", picture, args)).transpose()?;
+    if let (Some((chart, _)), Some((roofline, _))) = (&chart, &roofline)
+        && chart.path() == roofline.path()
+    {
+        let value = roofline.named().display();
+        return Err(Error::argument("--roofline", value, "is the file of --plot too").into());
+    }
     let lines = match &args.from {
         Some(path) => read(path)?,
         None => measure::measure(args, steps)?,
     };
-    // Everything is drawn before anything is written.
-    let chart = args.plot.as_ref().map(|file| Ok((file, chart::draw(&lines, file.format)?)));
-    let roofline =
-        args.roofline.as_ref().map(|file| Ok((file, roofline::draw(&lines, file.format)?)));
-    let pictures = [chart, roofline].into_iter().flatten();
-    let pictures = pictures.collect::<Result<Vec<_>, Failure>>()?;
+    // Everything is drawn before anything is written, and all of it written before anything is put in its place.
+    let mut pictures = Vec::new();
+    if let Some((file, format)) = chart {
+        pictures.push((file, chart::draw(&lines, format)?));
+    }
+    if let Some((file, format)) = roofline {
+        pictures.push((file, roofline::draw(&lines, format)?));
+    }
     match args.json {
         true => lines.iter().try_for_each(|line| json(out, line))?,
         false => table::print(out, &lines)?,
     }
-    for (Picture { path, .. }, bytes) in pictures {
-        fs::write(path, bytes).map_err(|error| {
-            let limit = format!("the picture cannot be written: {error}");
-            Error::argument("--plot, --roofline", path.display(), limit)
-        })?;
-        note(format_args!("drawn: {}", path.display()));
+    for (file, bytes) in &pictures {
+        file.file().write_all(bytes).map_err(|error| file.cannot_be_written(&error))?;
+    }
+    for (file, _) in pictures {
+        let drawn = file.named().display().to_string();
+        file.finish()?;
+        note(format_args!("drawn: {drawn}"));
     }
     if lines.iter().all(|line| line.verified) { Ok(()) } else { Err(Failure::Wrong) }
+}
+
+/// The file of a picture.
+fn create(flag: &str, picture: &Picture, args: &Ladder) -> Result<(NewFile, Format), Error> {
+    let inputs = args.from.iter().map(|from| ("--from", &**from)).collect::<Vec<_>>();
+    spare_inputs(args.force, (flag, &picture.path), &inputs)?;
+    Ok((NewFile::create(flag, &picture.path)?, picture.format))
 }
 
 /// More rungs than a picture has room for.
@@ -91,7 +114,7 @@ fn cannot_be_drawn(line: &Line) -> Option<String> {
 /// What `ladder --json` printed once.
 fn read(path: &Path) -> Result<Vec<Line>, Failure> {
     let refuse = |limit: String| Error::argument("--from", path.display(), limit);
-    let text = fs::read_to_string(path)
+    let text = io::read_to_string(host::open_input("--from", path)?)
         .map_err(|error| refuse(format!("the file cannot be read: {error}")))?;
     let numbered = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let lines = numbered.map(|(number, line)| {
