@@ -1,6 +1,8 @@
 //! `gemm` as it is built: files in, a file out, in one piece and in blocks, and what is refused leaves nothing behind.
 
 mod common;
+#[path = "gemm/numpy.rs"]
+mod numpy;
 
 use std::{
     fs::{self, File},
@@ -96,43 +98,6 @@ fn is_near<T: Element>(actual: &[T], wanted: &[f64], error: f64) {
 }
 
 #[test]
-fn numpys_files_give_numpys_products() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
-    let wanted = |name: &str| read::<f64>(numpys(name));
-    for a in ["a_f4", "a_f4_fortran", "a_f4_big_endian", "a_f4_version_2", "a_f4_version_3"] {
-        for b in ["b_f4", "b_f4_fortran"] {
-            let c = multiplied::<f32>(&numpys(a), &numpys(b), &out, &[]);
-            // Five products of numbers up to 1.
-            is_near(&c, &wanted("ab_f4"), 5.0 * 8.0 * 2f64.powi(-24));
-        }
-    }
-    let c = multiplied::<f32>(&numpys("a_f4_transposed"), &numpys("b_f4"), &out, &["--trans-a"]);
-    is_near(&c, &wanted("ab_f4"), 3e-6);
-    // B^T A^T is the transpose: read column by column it is A B.
-    let transposes = ["--trans-a", "--trans-b", "--out-order", "fortran"];
-    let c = multiplied::<f32>(&numpys("b_f4"), &numpys("a_f4"), &out, &transposes);
-    let header = *Reader::open("--a", Path::new(&out)).unwrap().header();
-    assert_eq!((header.rows, header.cols, header.layout), (9, 7, Layout::ColMajor));
-    let c = (0..63).map(|i| c[i % 9 * 7 + i / 9]).collect::<Vec<_>>();
-    is_near(&c, &wanted("ab_f4"), 3e-6);
-
-    for a in ["a_f2", "a_f2_big_endian"] {
-        let c = multiplied::<f32>(&numpys(a), &numpys("b_f2"), &out, &[]);
-        is_near(&c, &wanted("ab_f2"), 3e-6);
-        assert_eq!(Reader::open("--a", Path::new(&out)).unwrap().header().dtype, Dtype::F4);
-    }
-    for a in ["a_f8", "a_f8_big_endian_fortran"] {
-        let c = multiplied::<f64>(&numpys(a), &numpys("b_f8"), &out, &[]);
-        is_near(&c, &wanted("ab_f8"), 1e-14);
-        assert_eq!(Reader::open("--a", Path::new(&out)).unwrap().header().dtype, Dtype::F8);
-    }
-    // One operand in float64 makes all of it float64.
-    multiplied::<f64>(&numpys("a_f4"), &numpys("b_f8"), &out, &[]);
-    assert_eq!(folder.files(), ["o.npy"]);
-}
-
-#[test]
 fn alpha_and_beta_and_what_c_was() {
     let folder = Folder::new();
     let out = folder.text("o.npy");
@@ -156,32 +121,6 @@ fn alpha_and_beta_and_what_c_was() {
     fs::copy(&c, &out).unwrap();
     assert_eq!(multiplied::<f32>(&a, &b, &out, &["--c", &out, "--force"]), with_c);
     assert_eq!(folder.files(), ["o.npy"]);
-}
-
-#[test]
-fn every_type_and_order_of_a_result() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
-    let (a, b) = (numpys("a_f8"), numpys("b_f8"));
-    let double = multiplied::<f64>(&a, &b, &out, &[]);
-    for (name, dtype) in [("f2", Dtype::F2), ("f4", Dtype::F4), ("f8", Dtype::F8)] {
-        for (order, layout) in [("c", Layout::RowMajor), ("fortran", Layout::ColMajor)] {
-            let c = multiplied::<f64>(&a, &b, &out, &["--out-type", name, "--out-order", order]);
-            let header = *Reader::open("--a", Path::new(&out)).unwrap().header();
-            assert_eq!((header.dtype, header.layout), (dtype, layout));
-            let rounded = double.iter().map(|&x| match dtype {
-                Dtype::F2 => x.to_f16().to_f64(),
-                Dtype::F4 => f64::from(x as f32),
-                _ => x,
-            });
-            assert_eq!(c, rounded.collect::<Vec<_>>(), "{name} {order}");
-        }
-    }
-    let (_, stdout, _) = finish(gemm(&a, &b, &out, &["--out-type", "f2"]));
-    assert!(
-        stdout.starts_with("C = A B: 7 x 9, k 5   computed in f64, rounded to f2\n"),
-        "{stdout}"
-    );
 }
 
 #[test]
@@ -455,7 +394,7 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
         ("objects", "descr = '|O': objects"),
         ("structure", "a structure"),
         ("complex", "complex numbers"),
-        ("one_dimension", "shape = (5,): must be two numbers"),
+        ("no_dimension", "shape = (): must be two numbers"),
         ("three_dimensions", "3 dimensions"),
     ] {
         refused(&numpys(name), &b, &[], &[name, field]);
@@ -482,8 +421,6 @@ fn a_broken_file_leaves_nothing_and_takes_nothing_away() {
         fs::write(&broken, &bytes[..len]).unwrap();
         fails(gemm(&broken, &numpys("b_f4"), &out, &[]), 2, words);
     }
-    fs::write(&broken, [&bytes[..], b"x"].concat()).unwrap();
-    fails(gemm(&broken, &numpys("b_f4"), &out, &[]), 2, &["data = 141 bytes: too long"]);
     assert_eq!(folder.files(), ["broken.npy", "o.npy"]);
     assert_eq!(fs::read(&out).unwrap(), b"what was there");
 }

@@ -65,7 +65,7 @@ const GPU: Budget = Budget {
 };
 
 /// Files that are longer than [`LINES`] allows, and how long they may be. The list only shrinks.
-const LONGER: [(&str, u64); 19] = [
+const LONGER: [(&str, u64); 18] = [
     ("gpu/simt/src/cpu/check/checker.rs", 793),
     ("gpu/simt/src/cpu/check/order.rs", 514),
     ("gpu/simt/src/cpu/check/profile.rs", 576),
@@ -79,7 +79,6 @@ const LONGER: [(&str, u64); 19] = [
     ("host/src/gemm/tensor.rs", 794),
     ("host/tests/bench.rs", 514),
     ("host/tests/command.rs", 694),
-    ("host/tests/gemm.rs", 558),
     ("tests/gemm/sliced.rs", 640),
     ("tests/gemm/sliced_f16.rs", 587),
     ("tests/gemm/tensor.rs", 618),

@@ -2,16 +2,18 @@
 
 use std::fmt;
 
-use half::{f16, slice::HalfFloatSliceExt};
+use half::{bf16, f16, slice::HalfFloatSliceExt};
 
 use crate::buffer::Pod;
 
-/// How many bits a file gives an element: IEEE's binary16, binary32 and binary64.
+/// What a file gives an element: IEEE's binary16, binary32 or binary64, or a bfloat16. What is wider is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Dtype {
     /// NumPy's `float16`.
     F2,
+    /// The upper half of a `float32`: `bfloat16` of the package `ml_dtypes`, two raw bytes to NumPy.
+    Bf16,
     /// NumPy's `float32`.
     F4,
     /// NumPy's `float64`.
@@ -22,17 +24,27 @@ impl Dtype {
     /// Bytes of an element.
     pub fn bytes(self) -> usize {
         match self {
-            Dtype::F2 => 2,
+            Dtype::F2 | Dtype::Bf16 => 2,
             Dtype::F4 => 4,
             Dtype::F8 => 8,
         }
     }
+
+    /// NumPy's code of it, without a byte order.
+    pub(super) fn code(self) -> &'static str {
+        match self {
+            Dtype::F2 => "f2",
+            Dtype::Bf16 => "V2",
+            Dtype::F4 => "f4",
+            Dtype::F8 => "f8",
+        }
+    }
 }
 
-/// As the command knows it: `f2`, `f4`, `f8`.
+/// As the command knows it: `f2`, `bf16`, `f4`, `f8`.
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "f{}", self.bytes())
+        f.write_str(if *self == Dtype::Bf16 { "bf16" } else { self.code() })
     }
 }
 
@@ -48,6 +60,8 @@ pub trait Element: Pod + Default + Into<f64> {
     fn to_f32(self) -> f32;
     /// The nearest number of 16 bits, rounded once.
     fn to_f16(self) -> f16;
+    /// The nearest bfloat16, rounded once.
+    fn to_bf16(self) -> bf16;
 }
 
 impl Element for f32 {
@@ -64,6 +78,9 @@ impl Element for f32 {
     fn to_f16(self) -> f16 {
         f16::from_f32(self)
     }
+    fn to_bf16(self) -> bf16 {
+        bf16::from_f32(self)
+    }
 }
 
 impl Element for f64 {
@@ -78,15 +95,18 @@ impl Element for f64 {
         self as f32
     }
     fn to_f16(self) -> f16 {
-        once_rounded(self)
+        f16::from_f32(to_odd(self))
+    }
+    fn to_bf16(self) -> bf16 {
+        bf16::from_f32(to_odd(self))
     }
 }
 
-/// `value` in 16 bits. Where the processor goes by way of 32 bits, it would round twice: so what that way
-/// lost is kept in the last of the 32 (rounding to odd), where it decides between the halves.
-fn once_rounded(value: f64) -> f16 {
+/// `value` in 32 bits, on its way to 16. By two roundings to the nearest it could become another number than by one:
+/// so what this one loses is kept in the last of the 32 bits (rounding to odd), where it decides the next one.
+fn to_odd(value: f64) -> f32 {
     let nearest = value as f32;
-    let odd = if f64::from(nearest) == value || !nearest.is_finite() || nearest == 0.0 {
+    if f64::from(nearest) == value || !nearest.is_finite() || nearest == 0.0 {
         nearest
     } else {
         let toward_zero = match f64::from(nearest).abs() > value.abs() {
@@ -94,8 +114,7 @@ fn once_rounded(value: f64) -> f16 {
             false => nearest,
         };
         f32::from_bits(toward_zero.to_bits() | 1)
-    };
-    f16::from_f32(odd)
+    }
 }
 
 /// The numbers of that type and byte order in `bytes`. None of them is rounded: 64 bits are asked for as
@@ -118,6 +137,12 @@ pub(super) fn decode<T: Element>(dtype: Dtype, big_endian: bool, bytes: &[u8], v
                 for (value, single) in values.iter_mut().zip(singles) {
                     *value = T::from_f32(single);
                 }
+            }
+        }
+        Dtype::Bf16 => {
+            let number = if big_endian { bf16::from_be_bytes } else { bf16::from_le_bytes };
+            for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
+                *value = T::from_f32(number(*bytes).to_f32());
             }
         }
         Dtype::F4 => {
@@ -145,6 +170,13 @@ pub(super) fn encode<T: Element>(dtype: Dtype, values: &[T], bytes: &mut [u8]) -
         Dtype::F2 => {
             for (value, bytes) in values.iter().zip(bytes.as_chunks_mut().0) {
                 let half = value.to_f16();
+                overflows += lost(*value, half.is_infinite());
+                *bytes = half.to_le_bytes();
+            }
+        }
+        Dtype::Bf16 => {
+            for (value, bytes) in values.iter().zip(bytes.as_chunks_mut().0) {
+                let half = value.to_bf16();
                 overflows += lost(*value, half.is_infinite());
                 *bytes = half.to_le_bytes();
             }
@@ -185,6 +217,37 @@ mod tests {
     }
 
     #[test]
+    fn every_bfloat16_comes_back() {
+        let halves = (0..=u16::MAX).map(bf16::from_bits).filter(|half| !half.is_nan());
+        let values = halves.map(f32::from).collect::<Vec<_>>();
+        let mut bytes = vec![0; 2 * values.len()];
+        assert_eq!(encode(Dtype::Bf16, &values, &mut bytes), 0);
+        let mut back = vec![0f64; values.len()];
+        decode(Dtype::Bf16, false, &bytes, &mut back);
+        assert!(values.iter().zip(&back).all(|(&a, &b)| f64::from(a) == b));
+        bytes.as_chunks_mut().0.iter_mut().for_each(|pair: &mut [u8; 2]| pair.reverse());
+        decode(Dtype::Bf16, true, &bytes, &mut back);
+        assert!(values.iter().zip(&back).all(|(&a, &b)| f64::from(a) == b));
+    }
+
+    #[test]
+    fn doubles_are_rounded_to_bfloat16_once() {
+        // Just above and below the middle between two: by way of 32 bits each would become the middle.
+        let above = 1.0 + 2f64.powi(-8) + 2f64.powi(-40);
+        assert_eq!(f64::from(above.to_bf16()), 1.0 + 2f64.powi(-7));
+        let below = 1.0 + 3.0 * 2f64.powi(-8) - 2f64.powi(-40);
+        assert_eq!(f64::from(below.to_bf16()), 1.0 + 2f64.powi(-7));
+        assert_eq!((-above).to_bf16(), -above.to_bf16());
+        assert_eq!((1.0 + 2f64.powi(-8)).to_bf16(), bf16::ONE);
+        // Half of the smallest one and a little more.
+        assert_eq!((2f64.powi(-134) + 2f64.powi(-170)).to_bf16(), bf16::from_bits(1));
+        assert_eq!(2f64.powi(-134).to_bf16(), bf16::ZERO);
+        assert_eq!(3.39e38.to_bf16(), bf16::MAX);
+        assert!(3.4e38f32.to_bf16().is_infinite() && 1e300.to_bf16().is_infinite());
+        assert!(f64::NAN.to_bf16().is_nan());
+    }
+
+    #[test]
     fn doubles_are_rounded_to_halves_once() {
         // Just above the middle between 1 and the next half: by way of 32 bits it would become the middle,
         // and then 1, the even one.
@@ -206,6 +269,10 @@ mod tests {
     fn what_becomes_infinite_is_counted() {
         let values = [65504.0, 65520.0, -1e30, f32::INFINITY, f32::NAN, 0.0];
         assert_eq!(encode(Dtype::F2, &values, &mut [0; 12]), 2);
+        assert_eq!(
+            encode(Dtype::Bf16, &[3.4e38, f32::MIN, 3.38e38, f32::INFINITY], &mut [0; 8]),
+            2
+        );
         assert_eq!(encode(Dtype::F4, &[1e300, 1.0, f64::INFINITY], &mut [0; 12]), 1);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::{fs::File, os::unix::fs::FileExt};
 
-use super::Dtype;
+use super::{Dtype, Meaning, Vector, descr};
 use crate::matrix::Layout;
 
 /// Bytes of text at most. A header of two dimensions has about a hundred; NumPy refuses ten thousand.
@@ -42,9 +42,13 @@ pub(super) struct Refusal {
     pub(super) limit: String,
 }
 
-type Result<T> = std::result::Result<T, Refusal>;
+pub(super) type Result<T> = std::result::Result<T, Refusal>;
 
-fn refuse<T>(field: &'static str, value: impl ToString, limit: impl ToString) -> Result<T> {
+pub(super) fn refuse<T>(
+    field: &'static str,
+    value: impl ToString,
+    limit: impl ToString,
+) -> Result<T> {
     Err(Refusal { field, value: value.to_string(), limit: limit.to_string() })
 }
 
@@ -55,8 +59,9 @@ impl Header {
         self.rows as u64 * self.cols as u64 * self.dtype.bytes() as u64
     }
 
-    /// Reads the header of a file of that length, which must have as many bytes as the header says.
-    pub(super) fn read(file: &File, len: u64) -> Result<Self> {
+    /// Reads the header of a file of that length, which must have as many bytes as the header says at least. How many it has
+    /// beyond.
+    pub(super) fn read(file: &File, len: u64, meaning: Meaning) -> Result<(Self, u64)> {
         let mut start = [0; 12];
         let there = len.min(12) as usize;
         read_at(file, &mut start[..there], 0)?;
@@ -86,24 +91,23 @@ impl Header {
         }
         let mut text = vec![0; text_len as usize];
         read_at(file, &mut text, text_start)?;
-        let header = Header { offset, ..parse(&text)? };
+        let header = Header { offset, ..parse(&text, meaning)? };
         let (there, needed) = (len - offset, header.data_bytes());
-        if there != needed {
+        let Some(surplus) = there.checked_sub(needed) else {
             let Header { dtype, rows, cols, .. } = header;
-            let how = if there < needed { "truncated: " } else { "too long: " };
-            let limit = format!("{how}{rows} x {cols} elements of {dtype} have {needed}");
+            let limit = format!("truncated: {rows} x {cols} elements of {dtype} have {needed}");
             return refuse("data", format_args!("{there} bytes"), limit);
-        }
-        Ok(header)
+        };
+        Ok((header, surplus))
     }
 
     /// The bytes before the first element, and this header with their number.
     pub(super) fn write(self) -> (Self, Vec<u8>) {
         let Header { dtype, rows, cols, .. } = self;
         let order = if self.layout == Layout::ColMajor { "True" } else { "False" };
-        let endian = if self.big_endian { '>' } else { '<' };
+        let (endian, code) = (if self.big_endian { '>' } else { '<' }, dtype.code());
         let mut text = format!(
-            "{{'descr': '{endian}{dtype}', 'fortran_order': {order}, 'shape': ({rows}, {cols}), }}"
+            "{{'descr': '{endian}{code}', 'fortran_order': {order}, 'shape': ({rows}, {cols}), }}"
         );
         let before = MAGIC.len() + 4;
         let end = (before + text.len() + 1).next_multiple_of(ALIGN);
@@ -124,7 +128,7 @@ fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> Result<()> {
 }
 
 /// A header of that text, without the place of its data.
-fn parse(text: &[u8]) -> Result<Header> {
+fn parse(text: &[u8], meaning: Meaning) -> Result<Header> {
     let (mut descr, mut order, mut shape) = (None, None, None);
     for (key, value) in entries(text)? {
         let (field, place) = match key {
@@ -149,13 +153,13 @@ fn parse(text: &[u8]) -> Result<Header> {
     };
     let (descr, order, shape) =
         (there("descr", descr)?, there("fortran_order", order)?, there("shape", shape)?);
-    let (dtype, big_endian) = parse_descr(descr)?;
+    let (dtype, big_endian) = descr::parse(descr, meaning.bf16)?;
     let layout = match order {
         b"True" => Layout::ColMajor,
         b"False" => Layout::RowMajor,
         other => return refuse("fortran_order", shown(other), "must be True or False"),
     };
-    let [rows, cols] = parse_shape(shape)?;
+    let [rows, cols] = parse_shape(shape, meaning.vector)?;
     let elements = rows.checked_mul(cols).and_then(|len| len.checked_mul(dtype.bytes() as u64));
     if elements.is_none_or(|bytes| bytes > i64::MAX as u64) {
         return refuse("shape", shown(shape), "no file has that many elements");
@@ -164,45 +168,7 @@ fn parse(text: &[u8]) -> Result<Header> {
     Ok(Header { dtype, big_endian, layout, rows, cols, offset: 0 })
 }
 
-fn parse_descr(descr: &[u8]) -> Result<(Dtype, bool)> {
-    let limit =
-        |what: &str| format!("{what}: must be '<f2', '<f4' or '<f8', or one of them with '>'");
-    if descr.first() == Some(&b'[') {
-        return refuse("descr", shown(descr), limit("a structure"));
-    }
-    let Some(name) = unquote(descr) else {
-        return refuse("descr", shown(descr), limit("no type"));
-    };
-    let (order, kind) = match name {
-        [order @ (b'<' | b'>' | b'|'), kind @ ..] => (order, kind),
-        _ => return refuse("descr", shown(descr), limit("does not say its byte order")),
-    };
-    let dtype = match (order, kind) {
-        (b'|', [b'f', ..]) => {
-            return refuse("descr", shown(descr), limit("does not say its byte order"));
-        }
-        (_, b"f2") => Dtype::F2,
-        (_, b"f4") => Dtype::F4,
-        (_, b"f8") => Dtype::F8,
-        _ => {
-            let what = match kind.first() {
-                Some(b'f') => "floats of another size",
-                Some(b'i' | b'u') => "integers",
-                Some(b'c') => "complex numbers",
-                Some(b'b') => "truth values",
-                Some(b'O') => "objects, which Python alone can read",
-                Some(b'S' | b'U' | b'a') => "text",
-                Some(b'M' | b'm') => "times",
-                Some(b'V') => "raw bytes",
-                _ => "an unknown type",
-            };
-            return refuse("descr", shown(descr), limit(what));
-        }
-    };
-    Ok((dtype, *order == b'>'))
-}
-
-fn parse_shape(shape: &[u8]) -> Result<[u64; 2]> {
+fn parse_shape(shape: &[u8], vector: Option<Vector>) -> Result<[u64; 2]> {
     let limit = "must be two numbers: a matrix has rows and columns";
     let inner = shape.strip_prefix(b"(").and_then(|shape| shape.strip_suffix(b")"));
     let Some(inner) = inner else { return refuse("shape", shown(shape), limit) };
@@ -222,8 +188,10 @@ fn parse_shape(shape: &[u8]) -> Result<[u64; 2]> {
         };
         numbers.push(number);
     }
-    match numbers[..] {
-        [rows, cols] => Ok([rows, cols]),
+    match (&numbers[..], vector) {
+        (&[rows, cols], _) => Ok([rows, cols]),
+        (&[len], Some(Vector::Row)) => Ok([1, len]),
+        (&[len], Some(Vector::Column)) => Ok([len, 1]),
         _ => {
             let limit = format!("{limit}, and this array has {} dimensions", numbers.len());
             refuse("shape", shown(shape), limit)
@@ -277,7 +245,12 @@ fn until(end: u8, text: &[u8]) -> Option<usize> {
 }
 
 /// A string without its quotes; only of one without escapes.
-fn unquote(text: &[u8]) -> Option<&[u8]> {
+pub(super) fn unquote(text: &[u8]) -> Option<&[u8]> {
+    // Python 2's Unicode, and raw strings: of one without escapes neither says anything.
+    let text = match text {
+        [b'u' | b'U' | b'r' | b'R', text @ ..] => text,
+        text => text,
+    };
     match text {
         [open @ (b'\'' | b'"'), inner @ .., close] if open == close => {
             (!inner.contains(open) && !inner.contains(&b'\\')).then_some(inner)
@@ -287,7 +260,7 @@ fn unquote(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// What a file has there, for a message: not too long, and no control characters.
-fn shown(bytes: &[u8]) -> String {
+pub(super) fn shown(bytes: &[u8]) -> String {
     const MOST: usize = 80;
     let bytes = bytes.trim_ascii();
     let text = bytes[..bytes.len().min(MOST)].escape_ascii().to_string().replace("\\'", "'");

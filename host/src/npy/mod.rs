@@ -1,8 +1,9 @@
 //! Matrices in NumPy's `.npy` files, read and written in blocks.
 //!
 //! The format is NumPy's (`numpy.lib.format`), versions 1.0 to 3.0: a header, then the elements in C or
-//! Fortran order. Taken are arrays of two dimensions with elements of 16, 32 and 64 bits in either byte order;
-//! written is version 1.0, little-endian.
+//! Fortran order. Taken are arrays of two dimensions with elements of 16, 32 and 64 bits in either byte order, in every
+//! spelling of these that NumPy takes; where [`Meaning`] says what they are, also arrays of one dimension, and
+//! `ml_dtypes`'s bfloat16. Bytes behind the elements are ignored, and counted. Written is version 1.0, little-endian.
 //!
 //! ```
 //! use host::{Layout, npy};
@@ -20,8 +21,10 @@
 //! # Ok::<(), host::Error>(())
 //! ```
 
+mod descr;
 mod dtype;
 mod header;
+mod meaning;
 mod reader;
 mod runs;
 #[cfg(test)]
@@ -30,5 +33,6 @@ mod writer;
 
 pub use dtype::{Dtype, Element};
 pub use header::Header;
+pub use meaning::{Meaning, Vector};
 pub use reader::Reader;
 pub use writer::Writer;

@@ -2,7 +2,7 @@
 
 use std::{fs::File, ops::Range, os::unix::fs::FileExt, path::Path};
 
-use super::{Dtype, Element, Header, dtype::decode, runs::Runs};
+use super::{Dtype, Element, Header, Meaning, dtype::decode, runs::Runs};
 use crate::{
     error::{Error, Result},
     matrix::Layout,
@@ -18,31 +18,46 @@ pub struct Reader {
     path: Box<Path>,
     file: File,
     header: Header,
+    /// Bytes behind the elements.
+    surplus: u64,
 }
 
 impl Reader {
-    /// Opens a file and reads its header.
+    /// Opens a file that says all of itself, and reads its header.
+    ///
+    /// # Errors
+    /// As [`open_as`](Reader::open_as).
+    pub fn open(argument: &str, path: &Path) -> Result<Self> {
+        Reader::open_as(argument, path, Meaning::default())
+    }
+
+    /// Opens a file and reads its header, taking for `meaning` what that leaves open.
     ///
     /// # Errors
     /// [`Error::Argument`] for a file that cannot be opened, which is `argument`'s value; [`Error::File`] for a
-    /// field of the header that is not what it must be, and for a file of another length than it says.
-    pub fn open(argument: &str, path: &Path) -> Result<Self> {
+    /// field of the header that is not what it must be, and for a file that is shorter than it says.
+    pub fn open_as(argument: &str, path: &Path, meaning: Meaning) -> Result<Self> {
         let refuse = |why: String| Error::argument(argument, path.display(), why);
         let file = crate::open_input(argument, path)?;
         let data = file.metadata().map_err(|error| refuse(format!("cannot be read: {error}")))?;
-        let header = Header::read(&file, data.len())
+        let (header, surplus) = Header::read(&file, data.len(), meaning)
             .map_err(|refusal| Error::file(path, refusal.field, refusal.value, refusal.limit))?;
-        Ok(Reader::of(path, file, header))
+        Ok(Reader { surplus, ..Reader::of(path, file, header) })
     }
 
     /// A file that is open, and known to be what its header says.
     pub(super) fn of(path: &Path, file: File, header: Header) -> Self {
-        Reader { path: path.into(), file, header }
+        Reader { path: path.into(), file, header, surplus: 0 }
     }
 
     /// What the file says of itself.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// How many bytes the file has behind the last element. They are ignored, as NumPy does.
+    pub fn surplus_bytes(&self) -> u64 {
+        self.surplus
     }
 
     /// The file, as its user has named it.

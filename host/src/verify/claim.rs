@@ -95,6 +95,7 @@ impl From<Dtype> for Format {
     fn from(dtype: Dtype) -> Format {
         match dtype {
             Dtype::F2 => Format::F16,
+            Dtype::Bf16 => Format::Bf16,
             Dtype::F4 => Format::F32,
             Dtype::F8 => Format::F64,
         }

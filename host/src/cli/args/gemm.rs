@@ -23,15 +23,16 @@ use super::{
 #[derive(Args, Clone, Debug)]
 #[command(after_help = GEMM_EXIT_CODES)]
 pub(crate) struct Gemm {
-    /// A: a .npy file of two dimensions, of float16, float32 or float64, in C or Fortran order
+    /// A: a .npy file of float16, float32, float64 or bfloat16 (see --type), in C or Fortran order. It has two
+    /// dimensions, or one: then it is a row. Bytes behind its data are ignored, with a warning
     #[arg(long, value_name = "NPY")]
     pub(crate) a: PathBuf,
 
-    /// B: likewise
+    /// B: likewise; of one dimension it is a column
     #[arg(long, value_name = "NPY")]
     pub(crate) b: PathBuf,
 
-    /// What C was, for beta: likewise
+    /// What C was, for beta: likewise; of one dimension it is C's row or column, where C has but one
     #[arg(long, value_name = "NPY")]
     pub(crate) c: Option<PathBuf>,
 
@@ -59,8 +60,13 @@ pub(crate) struct Gemm {
     #[arg(long)]
     pub(crate) trans_b: bool,
 
-    /// The type of the file's elements, rounded to the nearest where it is narrower [default: that of the computation:
-    /// f8 if an operand is, otherwise f4]
+    /// What two raw bytes are in the files (`V2`, which is how ml_dtypes writes bfloat16). Such numbers are read exactly and
+    /// computed in float32, and C is written as such where --out-type does not say otherwise
+    #[arg(long = "type", value_enum, value_name = "bf16", hide_possible_values = true)]
+    pub(crate) raw_type: Option<RawType>,
+
+    /// The type of the file's elements, rounded to the nearest where it is narrower [default: bf16 with --type bf16,
+    /// otherwise that of the computation: f8 if an operand is, else f4]
     #[arg(long, value_enum)]
     pub(crate) out_type: Option<OutType>,
 
@@ -121,11 +127,20 @@ pub(crate) struct Gemm {
 const GEMM_EXIT_CODES: &str = "Exit codes: 0 written, and nothing compared is wrong; 1 C is wrong; 2 usage, and files that are not what \
      they must be; the others as for a product. The file is written in 0 alone.";
 
+/// A type of elements that NumPy's files have no word for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RawType {
+    /// bfloat16
+    Bf16,
+}
+
 /// A type of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutType {
     /// float16
     F2,
+    /// bfloat16, as ml_dtypes writes it
+    Bf16,
     /// float32
     F4,
     /// float64
@@ -136,6 +151,7 @@ impl From<OutType> for Dtype {
     fn from(of: OutType) -> Dtype {
         match of {
             OutType::F2 => Dtype::F2,
+            OutType::Bf16 => Dtype::Bf16,
             OutType::F4 => Dtype::F4,
             OutType::F8 => Dtype::F8,
         }
@@ -166,6 +182,15 @@ impl Gemm {
         self.beta.unwrap_or(if self.c.is_some() { 1.0 } else { 0.0 })
     }
 
+    /// The type of the file's elements, where `computed` is that of the computation.
+    pub(crate) fn out_dtype(&self, computed: Dtype) -> Dtype {
+        match (self.out_type, self.raw_type) {
+            (Some(of), _) => of.into(),
+            (None, Some(RawType::Bf16)) => Dtype::Bf16,
+            (None, None) => computed,
+        }
+    }
+
     /// The command line that does the same again, on that device.
     pub(crate) fn to_command(&self, device: &str) -> String {
         let Gemm { a, b, out, alpha, kernel, .. } = self;
@@ -180,6 +205,9 @@ impl Gemm {
             if given {
                 let _ = write!(line, " --{flag}");
             }
+        }
+        if let Some(raw_type) = self.raw_type {
+            let _ = write!(line, " --type {}", name_of(&raw_type));
         }
         if let Some(out_type) = self.out_type {
             let _ = write!(line, " --out-type {}", name_of(&out_type));

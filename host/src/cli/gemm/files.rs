@@ -3,10 +3,13 @@
 use host::{
     Error, Shape,
     blocks::{Source, Transposed},
-    npy::{Dtype, Header, Reader},
+    npy::{Dtype, Header, Meaning, Reader, Vector},
 };
 
-use crate::cli::args::Gemm;
+use crate::cli::{
+    args::{Gemm, name_of},
+    note,
+};
 
 /// The operands of a product of files.
 pub(super) struct Files {
@@ -26,8 +29,15 @@ struct Operand {
 }
 
 impl Operand {
-    fn open(flag: &str, path: &std::path::Path, transposed: bool) -> Result<Self, Error> {
-        Ok(Operand { reader: Reader::open(flag, path)?, transposed })
+    fn open(
+        flag: &str,
+        path: &std::path::Path,
+        vector: Vector,
+        transposed: bool,
+        args: &Gemm,
+    ) -> Result<Self, Error> {
+        let meaning = Meaning { vector: Some(vector), bf16: args.raw_type.is_some() };
+        Ok(Operand { reader: Reader::open_as(flag, path, meaning)?, transposed })
     }
 
     /// Rows and columns as it is meant.
@@ -47,10 +57,12 @@ impl Operand {
 impl Files {
     /// Opens the files and compares their sizes.
     pub(super) fn open(args: &Gemm) -> Result<Self, Error> {
-        let a = Operand::open("--a", &args.a, args.trans_a)?;
-        let b = Operand::open("--b", &args.b, args.trans_b)?;
-        let c = args.c.as_ref().map(|c| Operand::open("--c", c, false)).transpose()?;
+        let a = Operand::open("--a", &args.a, Vector::Row, args.trans_a, args)?;
+        let b = Operand::open("--b", &args.b, Vector::Column, args.trans_b, args)?;
         let ([m, k], [inner, n]) = (a.size(), b.size());
+        let vector = if m == 1 { Vector::Row } else { Vector::Column };
+        let c =
+            args.c.as_ref().map(|c| Operand::open("--c", c, vector, false, args)).transpose()?;
         if inner != k {
             let limit = format!("must have {k} rows, as many as --a {} has columns", a.described());
             return Err(Error::argument("--b", b.described(), limit));
@@ -66,9 +78,22 @@ impl Files {
             return Err(Error::argument("--beta", args.beta(), "must be 0 without --c"));
         }
         let shape = Shape::new(m as u64, n as u64, k as u64)?;
-        let all = [Some(&a), Some(&b), c.as_ref()];
-        let dtypes = all.into_iter().flatten().map(|operand| operand.reader.header().dtype);
-        let dtype = Dtype::computed(dtypes);
+        let readers = [Some(&a), Some(&b), c.as_ref()].into_iter().flatten();
+        let readers = readers.map(|operand| &operand.reader).collect::<Vec<_>>();
+        let dtypes = || readers.iter().map(|reader| reader.header().dtype);
+        if let Some(raw_type) = args.raw_type
+            && dtypes().all(|dtype| dtype != Dtype::Bf16)
+        {
+            let limit = "no operand has two raw bytes an element, which it is for; --out-type bf16 rounds C to it";
+            return Err(Error::argument("--type", name_of(&raw_type), limit));
+        }
+        for reader in &readers {
+            let (bytes, path) = (reader.surplus_bytes(), reader.path().display());
+            if bytes > 0 {
+                note(format_args!("warning: {path}: bytes behind the data are ignored: {bytes}"));
+            }
+        }
+        let dtype = Dtype::computed(dtypes());
         Ok(Files { a, b, c, shape, dtype })
     }
 

@@ -63,7 +63,7 @@ where
     let operands =
         operands.into_iter().flatten().map(|(flag, path)| (flag, &**path)).collect::<Vec<_>>();
     super::spare_inputs(args.force, ("--out", &args.out), &operands)?;
-    let dtype = args.out_type.map_or(T::DTYPE, Dtype::from);
+    let dtype = args.out_dtype(T::DTYPE);
     let (m, n) = (files.shape.m(), files.shape.n());
     let writer = Writer::create("--out", &args.out, m, n, dtype, args.out_order.into())?;
     let device = super::open(args.device)?;

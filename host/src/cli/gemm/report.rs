@@ -10,7 +10,7 @@ use host::{
     blocks::{BlockPlan, Stays, Why},
     gemm::Scalar,
     gpu::registry::{self, Entry},
-    npy::{Dtype, Element},
+    npy::Element,
 };
 use serde::Serialize;
 
@@ -44,6 +44,9 @@ pub(super) struct Report {
     dtype: &'static str,
     /// What is written.
     out_type: String,
+    /// Has that fewer bits than what was computed in?
+    #[serde(skip)]
+    rounded: bool,
     out_order: String,
     device_memory_limit: u64,
     workspace_limit: u64,
@@ -88,7 +91,7 @@ impl Report {
         device: String,
     ) -> Self {
         let path = |path: &std::path::Path| path.display().to_string();
-        let dtype = args.out_type.map_or(T::DTYPE, Dtype::from);
+        let dtype = args.out_dtype(T::DTYPE);
         let bytes = |reads: [u64; 3]| -> u64 {
             let read = reads.into_iter().zip(files.element_bytes());
             read.map(|(elements, bytes)| elements * bytes as u64).sum()
@@ -110,6 +113,7 @@ impl Report {
             trans_b: args.trans_b,
             dtype: T::NAME,
             out_type: dtype.to_string(),
+            rounded: dtype < T::DTYPE,
             out_order: name_of(&args.out_order),
             device_memory_limit: *limit,
             workspace_limit: *workspace_limit,
@@ -225,7 +229,7 @@ impl Report {
     }
 
     fn print_operands(&self, out: &mut impl Write) -> io::Result<()> {
-        let Report { m, n, k, alpha, beta, dtype, out_type, out_order, .. } = self;
+        let Report { m, n, k, alpha, beta, dtype, out_type, rounded, out_order, .. } = self;
         let op = |name: &str, transposed| format!("{name}{}", if transposed { "^T" } else { "" });
         let (a, b) = (op("A", self.trans_a), op("B", self.trans_b));
         let times = |factor: f64| if factor == 1.0 { String::new() } else { format!("{factor} ") };
@@ -234,10 +238,9 @@ impl Report {
             beta => format!(" + {}C", times(beta)),
         };
         let product = format!("{}{a} {b}{plus}", times(*alpha));
-        let rounded = if out_type.len() == 2 && out_type[1..] < dtype_bytes(dtype)[..] {
-            format!(", rounded to {out_type}")
-        } else {
-            String::new()
+        let rounded = match rounded {
+            true => format!(", rounded to {out_type}"),
+            false => String::new(),
         };
         let order = if out_order == "c" { "" } else { ", in Fortran order" };
         writeln!(out, "C = {product}: {m} x {n}, k {k}   computed in {dtype}{rounded}{order}")
@@ -280,11 +283,6 @@ impl Report {
             ),
         }
     }
-}
-
-/// The digit of `f4` in `f32`'s place.
-fn dtype_bytes(dtype: &str) -> String {
-    if dtype == "f64" { "8" } else { "4" }.to_owned()
 }
 
 /// How far the product of blocks is, and when it will be done if it goes on so.

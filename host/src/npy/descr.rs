@@ -1,0 +1,61 @@
+//! The type of a file's elements, as its header spells it.
+
+use super::{
+    Dtype,
+    header::{Result, refuse, shown, unquote},
+};
+
+/// The type, and do its bytes begin with the most significant one?
+///
+/// Spellings are those that NumPy takes: a byte order and a code, a code alone, or a name alone. `bf16`: are two raw
+/// bytes a bfloat16?
+pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
+    let limit = |what: &str| {
+        format!("{what}: must be floats of 16, 32 or 64 bits, such as '<f2', '<f4' or '<f8'")
+    };
+    if descr.first() == Some(&b'[') {
+        return refuse("descr", shown(descr), limit("a structure"));
+    }
+    let Some(name) = unquote(descr) else {
+        return refuse("descr", shown(descr), limit("no type"));
+    };
+    let (order, kind) = match name {
+        [order @ (b'<' | b'>' | b'=' | b'|'), kind @ ..] => (Some(order), kind),
+        kind => (None, kind),
+    };
+    let dtype = match (order, kind) {
+        (_, b"f2" | b"e") | (None, b"float16" | b"half") => Dtype::F2,
+        (_, b"f4" | b"f") | (None, b"float32" | b"single") => Dtype::F4,
+        (_, b"f8" | b"d") | (None, b"float64" | b"double" | b"float") => Dtype::F8,
+        // NumPy knows the name where `ml_dtypes` is imported.
+        (None, b"bfloat16") => Dtype::Bf16,
+        (_, b"V2") if bf16 => Dtype::Bf16,
+        (_, b"V2") => {
+            let limit = "two raw bytes, which is how ml_dtypes writes bfloat16: if they are that, say so by --type \
+                         bf16 (in a program by Meaning::bf16)";
+            return refuse("descr", shown(descr), limit);
+        }
+        _ => {
+            let what = match kind {
+                [b'f', ..] | b"g" | b"longdouble" => "floats of another kind",
+                b"?" | b"b1" | b"bool" => "truth values",
+                [b'i' | b'u', ..] => "integers",
+                [b'b' | b'B' | b'h' | b'H' | b'I' | b'l' | b'L' | b'q' | b'Q'] => "integers",
+                [b'c', ..] | [b'F' | b'D' | b'G'] => "complex numbers",
+                [b'O', ..] => "objects, which Python alone can read",
+                [b'S' | b'U' | b'a', ..] => "text",
+                [b'M' | b'm', ..] => "times",
+                [b'V', ..] => "raw bytes",
+                _ => "an unknown type",
+            };
+            return refuse("descr", shown(descr), limit(what));
+        }
+    };
+    // Without `<` or `>` it is the order of the machine that reads, with NumPy too.
+    let big_endian = match order {
+        Some(b'<') => false,
+        Some(b'>') => true,
+        _ => cfg!(target_endian = "big"),
+    };
+    Ok((dtype, big_endian))
+}
