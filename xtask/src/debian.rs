@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
+    download,
     environment::{output, prepend},
     toolchain::{OLDEST, Version, leading_numbers},
 };
@@ -34,52 +35,46 @@ pub(crate) fn installed() -> Result<Tree> {
 
 /// The compiler of packages that are unpacked in `folder`, downloaded where they are not there yet.
 pub(crate) fn private(folder: &Path, offline: bool) -> Result<Tree> {
-    let root = folder.join("debian");
     if let Some(tree) = unpacked(folder) {
         return tree;
     }
     ensure!(!offline, "not there yet, and --offline forbids to download it");
     ensure!(can_unpack(), "this is not a Debian machine");
+    download::once(&place(folder), || unpacked(folder), |partial| unpack(partial, folder))?
+}
 
-    // Made under another name: an interrupted download is never taken for a toolchain.
-    let partial = folder.join("debian.partial");
-    let fresh = |path: &Path| -> Result<()> {
-        if path.exists() {
-            fs::remove_dir_all(path)
-                .with_context(|| format!("cannot remove {}", path.display()))?;
-        }
-        Ok(())
-    };
-    fresh(&partial)?;
-    let packages = partial.join("packages");
-    fs::create_dir_all(&packages)
-        .with_context(|| format!("cannot create {}", packages.display()))?;
+/// Downloads the packages and unpacks them, in a folder of their own. The folder with what is in them.
+fn unpack(partial: &Path, folder: &Path) -> Result<PathBuf> {
+    let [packages, tree] = ["packages", "tree"].map(|name| partial.join(name));
+    for path in [&packages, &tree] {
+        fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
+    }
     // With the system's lists of packages; where they are empty or old, with lists of our own, since
-    // those of the system are only root's to refresh.
-    let lists = folder.join("apt");
-    if let Err(reason) = Apt::of_the_system().download(&packages) {
+    // those of the system are only root's to refresh. They are signed, and apt takes no package that has another hash
+    // than they say. They are not needed again: the next time anything is downloaded, new ones are fetched.
+    if let Err(reason) = Apt::of_the_system().download(&packages, folder) {
         eprintln!("{reason:#}: fetching Debian's package lists");
-        Apt::with_own_lists(&lists)?.download(&packages)?;
+        Apt::with_own_lists(&partial.join("apt"))?.download(&packages, folder)?;
     }
     let mut archives: Vec<_> =
         fs::read_dir(&packages)?.flatten().map(|entry| entry.path()).collect();
     archives.sort();
     for archive in archives.iter().filter(|path| path.extension().is_some_and(|e| e == "deb")) {
-        output(Command::new("dpkg").arg("-x").args([archive, &partial]))?;
+        output(Command::new("dpkg").arg("-x").args([archive, &tree]))?;
     }
-    fs::remove_dir_all(&packages)?;
-    // Not needed again: the next time anything is downloaded, new lists are fetched.
-    fresh(&lists)?;
-    Tree::at(partial.clone())?.version().context("the unpacked compiler does not run")?;
-    fs::write(partial.join("complete"), STAMP)?;
-    fresh(&root)?;
-    fs::rename(&partial, &root).with_context(|| format!("cannot create {}", root.display()))?;
-    Tree::at(root)
+    Tree::at(tree.clone())?.version().context("the unpacked compiler does not run")?;
+    fs::write(tree.join("complete"), STAMP)?;
+    Ok(tree)
+}
+
+/// Where the packages are unpacked.
+fn place(folder: &Path) -> PathBuf {
+    folder.join("debian")
 }
 
 /// The compiler of packages that have been unpacked in `folder`; `None` where none were.
 pub(crate) fn unpacked(folder: &Path) -> Option<Result<Tree>> {
-    let root = folder.join("debian");
+    let root = place(folder);
     let is_whole = fs::read_to_string(root.join("complete")).is_ok_and(|content| content == STAMP);
     is_whole.then(|| Tree::at(root))
 }
@@ -184,18 +179,18 @@ impl Apt {
         command
     }
 
-    /// Downloads the packages into `folder`, after saying how much that is.
-    fn download(&self, folder: &Path) -> Result<()> {
+    /// Downloads the packages into a folder, after saying how much that is, and where what is in them will be.
+    fn download(&self, packages: &Path, place: &Path) -> Result<()> {
         let names = self.names()?;
         let mut command = self.command("apt-get");
-        command.args(["-q", "download"]).args(&names).current_dir(folder);
+        command.args(["-q", "download"]).args(&names).current_dir(packages);
         let offers =
             output(self.command("apt-get").args(["download", "--print-uris"]).args(&names))?;
         eprintln!(
             "downloading Debian's {} and what they need into {}: {} MB, 1 GB unpacked, once (--offline \
              forbids it)",
             PACKAGES.join(", "),
-            folder.ancestors().nth(2).unwrap_or(folder).display(),
+            place.display(),
             total_bytes(&offers).div_ceil(1_000_000)
         );
         output(&mut command)?;

@@ -21,6 +21,7 @@
 //! | [`check`] | what must be true of every PTX file |
 //! | [`ptxas`] | NVIDIA's assembler, where there is one: registers, spills, warnings |
 //! | [`listing`] | a kernel's instructions by kind and its main loop, in PTX and in machine code |
+//! | `download` | what is got once and kept: verified, by one process at a time, whole or not at all |
 //! | `budgets` | what may not grow: each with its measure, its limit and what to do |
 //! | `unsafe_sites` | the table of unsafe code has every site |
 //! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`ci`], [`times`] | the tasks of `cargo xtask` |
@@ -35,6 +36,7 @@ mod cubin;
 mod debian;
 pub mod declaration;
 pub mod doctor;
+mod download;
 mod environment;
 mod files;
 pub mod inspect;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     debian::Tree,
+    download,
     environment::{cargo, clean, output},
     toolchain::Version,
 };
@@ -25,12 +26,11 @@ pub(crate) fn ensure(
     offline: bool,
 ) -> Result<PathBuf> {
     let done = place(version, folder);
-    if is_built(version, folder) {
-        return Ok(done);
-    }
-    build(tree, &done, folder, offline)
-        .with_context(|| format!("cannot build {NAME} from {}", tree.source().display()))?;
-    Ok(done)
+    let there = || is_built(version, folder).then(|| done.clone());
+    download::once(&done, there, |partial| {
+        build(tree, partial, offline)
+            .with_context(|| format!("cannot build {NAME} from {}", tree.source().display()))
+    })
 }
 
 /// Whether the linker of this compiler's version is there.
@@ -42,32 +42,27 @@ fn place(version: &Version, folder: &Path) -> PathBuf {
     folder.join(format!("{NAME}-{}", version.release))
 }
 
-fn build(tree: &Tree, done: &Path, folder: &Path, offline: bool) -> Result<()> {
+/// Builds the linker in a folder. The folder with it alone.
+fn build(tree: &Tree, folder: &Path, offline: bool) -> Result<PathBuf> {
     eprintln!("building {NAME} (once, about 15 s)");
-    let partial = folder.join(format!("{NAME}.partial"));
-    if partial.exists() {
-        fs::remove_dir_all(&partial)?;
-    }
-    copy(&tree.source().join("src/tools").join(NAME), &partial)?;
+    copy(&tree.source().join("src/tools").join(NAME), folder)?;
     // On its own here, with the versions of its dependencies that its authors test with.
-    let manifest = fs::read_to_string(partial.join("Cargo.toml"))?;
-    fs::write(partial.join("Cargo.toml"), manifest + "\n[workspace]\n")?;
-    fs::copy(tree.source().join("Cargo.lock"), partial.join("Cargo.lock"))?;
+    let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
+    fs::write(folder.join("Cargo.toml"), manifest + "\n[workspace]\n")?;
+    fs::copy(tree.source().join("Cargo.lock"), folder.join("Cargo.lock"))?;
 
     let mut command = Command::new(cargo());
     tree.prepare(clean(&mut command))?;
-    command.args(["build", "--release", "--quiet", "--target-dir", "target"]).current_dir(&partial);
+    command.args(["build", "--release", "--quiet", "--target-dir", "target"]).current_dir(folder);
     if offline {
         command.arg("--offline");
     }
     output(&mut command)?;
 
-    let result = partial.join("done");
+    let result = folder.join("done");
     fs::create_dir_all(&result)?;
-    fs::rename(partial.join("target/release").join(NAME), result.join(NAME))?;
-    fs::rename(result, done)?;
-    fs::remove_dir_all(partial)?;
-    Ok(())
+    fs::rename(folder.join("target/release").join(NAME), result.join(NAME))?;
+    Ok(result)
 }
 
 /// Copies a folder of files and folders.

@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
+    download,
     environment::{output, shown, target_folder},
     toolchain::leading_numbers,
 };
@@ -24,8 +25,7 @@ pub(crate) struct Tool {
     pub(crate) package: &'static str,
     pub(crate) version: &'static str,
     pub(crate) megabytes: u32,
-    /// For a machine without pip: its architecture, the wheel's address below PyPI's file server (which
-    /// carries a hash of the content), and PyPI's SHA-256.
+    /// A machine's architecture, the address below PyPI's file server of the wheel for it, and PyPI's SHA-256 of that.
     pub(crate) wheels: [(&'static str, &'static str, &'static str); 2],
 }
 
@@ -73,44 +73,60 @@ impl Tool {
         self.name.to_uppercase()
     }
 
-    /// Downloads the program from PyPI into the target folder of the workspace in `root`.
+    /// Downloads the program from PyPI into the target folder of the workspace in `root`, unless it is there.
     pub(crate) fn fetch(&self, root: &Path) -> Result<Program> {
-        let Tool { name, package, version, megabytes, .. } = self;
-        let done = self.fetched(root);
-        let folder = target_folder(root).join(name);
-        let partial = folder.join("partial");
-        if partial.exists() {
-            fs::remove_dir_all(&partial)?;
-        }
-        fs::create_dir_all(&partial)
-            .with_context(|| format!("cannot create {}", partial.display()))?;
-        eprintln!(
-            "downloading {name} ({package} {version} of PyPI, {megabytes} MB, once) into {}",
-            shown(&folder, root)
-        );
         // pip knows the user's mirror and proxy; where there is none, curl will do.
-        if let Err(pip) = self.with_pip(&partial) {
-            self.with_curl(&partial).with_context(|| format!("{pip:#}\nand without pip"))?;
-        }
-        let Some(wheel) = fs::read_dir(&partial)?.flatten().map(|entry| entry.path()).next() else {
-            bail!("no file came for {package} {version}");
+        self.fetch_by(root, |address, folder| {
+            self.with_pip(folder).or_else(|pip| {
+                with_curl(address, folder).with_context(|| format!("{pip:#}\nand without pip"))
+            })
+        })
+    }
+
+    /// The same by a download that puts the wheel with that address, and nothing else, into a folder. What comes is compared
+    /// with PyPI's SHA-256 before anything is done with it, whoever has downloaded it.
+    fn fetch_by(
+        &self,
+        root: &Path,
+        download: impl FnOnce(&str, &Path) -> Result<()>,
+    ) -> Result<Program> {
+        let Tool { name, package, version, megabytes, .. } = self;
+        let wheel = self.wheels.iter().find(|(arch, ..)| *arch == env::consts::ARCH);
+        let Some((_, address, digest)) = wheel else {
+            bail!("NVIDIA has no {name} for {}", env::consts::ARCH);
         };
-        // A wheel is a zip archive, whose programs are not marked as such.
-        let unzip = Command::new("unzip").arg("-q").arg(&wheel).current_dir(&partial).output();
-        if !unzip.is_ok_and(|done| done.status.success()) {
-            let mut python = Command::new("python3");
-            python.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&partial);
-            output(&mut python).context("neither `unzip` nor `python3` unpacks it")?;
-        }
-        let program = partial.join("nvidia/cu13/bin").join(name);
-        make_executable(&program)
-            .with_context(|| format!("{} is not in the package", program.display()))?;
-        Program::at(program.clone())?;
-        // Only now, and in one step, under the name that `find` looks for.
-        fs::create_dir_all(done.parent().unwrap_or(root))?;
-        fs::rename(program, &done)?;
-        fs::remove_dir_all(partial)?;
-        Program::at(done)
+        let done = self.fetched(root);
+        let folder = done.parent().unwrap_or(root);
+        download::once(
+            folder,
+            || Program::at(done.clone()).ok(),
+            |partial| {
+                let [came, unpacked, result] =
+                    ["wheel", "unpacked", "done"].map(|name| partial.join(name));
+                for folder in [&came, &unpacked, &result] {
+                    fs::create_dir(folder)
+                        .with_context(|| format!("cannot create {}", folder.display()))?;
+                }
+                eprintln!(
+                    "downloading {name} ({package} {version} of PyPI, {megabytes} MB, once) into {}",
+                    shown(folder, root)
+                );
+                download(address, &came)?;
+                let files = fs::read_dir(&came)?.collect::<Result<Vec<_>, _>>()?;
+                let [wheel] = &files[..] else {
+                    bail!("{} files came for {package} {version}, and must be one", files.len());
+                };
+                download::verify(&wheel.path(), digest)?;
+                unzip(&wheel.path(), &unpacked)?;
+                let (program, result_program) =
+                    (unpacked.join("nvidia/cu13/bin").join(name), result.join(name));
+                make_executable(&program)
+                    .and_then(|()| fs::rename(&program, &result_program))
+                    .with_context(|| format!("{} is not in the package", program.display()))?;
+                Program::at(result_program)?;
+                Ok(result)
+            },
+        )
     }
 
     fn fetched(&self, root: &Path) -> PathBuf {
@@ -124,21 +140,27 @@ impl Tool {
         output(pip.arg("--dest").arg(folder).arg(wanted))?;
         Ok(())
     }
+}
 
-    fn with_curl(&self, folder: &Path) -> Result<()> {
-        let wheel = self.wheels.iter().find(|(arch, ..)| *arch == env::consts::ARCH);
-        let Some((_, address, digest)) = wheel else {
-            bail!("NVIDIA has no {} for {}", self.name, env::consts::ARCH);
-        };
-        let file = folder.join("program.whl");
-        let mut curl = Command::new("curl");
-        curl.args(["--fail", "--silent", "--show-error", "--location", "--retry", "3", "--output"]);
-        curl.arg(&file).arg(format!("https://files.pythonhosted.org/packages/{address}"));
-        output(&mut curl)?;
-        let sum = output(Command::new("sha256sum").arg(&file))?;
-        ensure!(sum.starts_with(digest), "the downloaded file is not PyPI's: SHA-256 {sum}");
-        Ok(())
+/// Downloads a wheel from PyPI's file server.
+fn with_curl(address: &str, folder: &Path) -> Result<()> {
+    let file = folder.join(address.rsplit('/').next().unwrap_or(address));
+    let mut curl = Command::new("curl");
+    curl.args(["--fail", "--silent", "--show-error", "--location", "--retry", "3", "--output"]);
+    curl.arg(&file).arg(format!("https://files.pythonhosted.org/packages/{address}"));
+    output(&mut curl)?;
+    Ok(())
+}
+
+/// Unpacks a wheel, which is a zip archive. Programs are not marked as such in it.
+fn unzip(wheel: &Path, folder: &Path) -> Result<()> {
+    let unzip = Command::new("unzip").arg("-q").arg(wheel).arg("-d").arg(folder).output();
+    if !unzip.is_ok_and(|done| done.status.success()) {
+        let mut python = Command::new("python3");
+        python.args(["-m", "zipfile", "-e"]).arg(wheel).arg(folder);
+        output(&mut python).context("neither `unzip` nor `python3` unpacks it")?;
     }
+    Ok(())
 }
 
 impl Program {
@@ -175,7 +197,85 @@ fn make_executable(program: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::{sync::mpsc, thread};
+
     use super::*;
+
+    /// A package whose program is a script that says its release. (Python's `zipfile` made it.)
+    const WHEEL: &[u8] = include_bytes!("../tests/data/ptxas.whl");
+    const DIGEST: &str = "67609b4856cfc37efbc2d46837894ed3eeb033c61aa108801958bfb8e27921b8";
+
+    fn tool(digest: &'static str) -> Tool {
+        let wheels = [(env::consts::ARCH, "ab/cd/ptxas.whl", digest), ("none", "", "")];
+        Tool { name: "ptxas", package: "a-package", version: "of-a-test", megabytes: 1, wheels }
+    }
+
+    /// A root without anything, and the folder that programs are fetched into. (Cargo's may be elsewhere.)
+    fn workspace(name: &str) -> (PathBuf, PathBuf) {
+        let root = env::temp_dir().join(format!("xtask-tool-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        let programs = target_folder(&root).join("ptxas");
+        (root, programs)
+    }
+
+    fn of_the_test(programs: &Path) -> Vec<String> {
+        let entries = fs::read_dir(programs).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = entries.map(|name| name.into_string().unwrap());
+        let mut names = names.filter(|name| name.starts_with("of-a-test")).collect::<Vec<_>>();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn only_the_known_wheel_is_taken_and_two_fetches_at_once_both_have_it() {
+        let (root, programs) = workspace("fetch");
+        let _ = fs::remove_dir_all(programs.join("of-a-test"));
+        let known = tool(DIGEST);
+        let comes = |bytes: &[u8], folder: &Path| Ok(fs::write(folder.join("x.whl"), bytes)?);
+        // Another one: of its bytes none is kept.
+        let other = [WHEEL, b"x"].concat();
+        let error = known.fetch_by(&root, |_, folder| comes(&other, folder)).unwrap_err();
+        let error = error.to_string();
+        assert!(error.starts_with("x.whl: its SHA-256 is ") && error.contains(DIGEST), "{error}");
+        assert_eq!(of_the_test(&programs), ["of-a-test.lock"]);
+        let error = known.fetch_by(&root, |_, _| Ok(())).unwrap_err().to_string();
+        assert_eq!(error, "0 files came for a-package of-a-test, and must be one");
+
+        let (downloading, downloads_now) = mpsc::channel();
+        let (starting, starts_now) = mpsc::channel();
+        let (known_tool, at) = (&known, &root);
+        thread::scope(|scope| {
+            let first = scope.spawn(move || {
+                known_tool.fetch_by(at, |address, folder| {
+                    assert_eq!(address, "ab/cd/ptxas.whl");
+                    downloading.send(()).unwrap();
+                    starts_now.recv().unwrap();
+                    comes(WHEEL, folder)
+                })
+            });
+            downloads_now.recv().unwrap();
+            let second = scope.spawn(move || {
+                starting.send(()).unwrap();
+                known_tool.fetch_by(at, |_, _| bail!("it was downloaded twice"))
+            });
+            for program in [first, second].map(|thread| thread.join().unwrap().unwrap()) {
+                assert_eq!((&*program.release, &program.path), ("13.0", &known.fetched(&root)));
+            }
+        });
+        assert_eq!(of_the_test(&programs), ["of-a-test", "of-a-test.lock"]);
+        assert_eq!(fs::read_dir(programs.join("of-a-test")).unwrap().count(), 1);
+        fs::remove_dir_all(programs.join("of-a-test")).unwrap();
+        fs::remove_file(programs.join("of-a-test.lock")).unwrap();
+        let _ = fs::remove_dir_all(root);
+    }
+
+    #[test]
+    fn a_machine_without_a_wheel_is_told() {
+        let (root, _) = workspace("none");
+        let tool = Tool { wheels: [("none", "", ""), ("other", "", "")], ..tool(DIGEST) };
+        let error = tool.fetch_by(&root, |_, _| panic!("there is none")).unwrap_err().to_string();
+        assert_eq!(error, format!("NVIDIA has no ptxas for {}", env::consts::ARCH));
+    }
 
     #[test]
     fn a_release_is_read_and_an_old_one_refused() {

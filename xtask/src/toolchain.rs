@@ -10,7 +10,6 @@
 
 use std::{
     fmt,
-    fs::{self, File, TryLockError},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -19,6 +18,7 @@ use anyhow::{Context, Error, Result, anyhow, ensure};
 
 use crate::{
     debian::{self, Tree},
+    download,
     environment::{cargo, clean, output, prepend, shown, target_folder},
     linker, rustup,
 };
@@ -84,7 +84,7 @@ impl fmt::Display for ToolchainAbsent {
 pub fn find(root: &Path, offline: bool) -> Result<Toolchain> {
     let folder = folder(root);
     // One at a time: what one build gets, the next one finds.
-    let _lock = lock(&folder)?;
+    let _lock = download::lock(&folder.join("lock"))?;
     let mut reasons = Vec::new();
     // In the order in which they are tried.
     let private = format!("Debian's packages in {}", shown(&folder, root));
@@ -144,24 +144,6 @@ fn nightly_parts() -> Result<Parts> {
     let get = || format!("`rustup {}`", nightly.addition().join(" "));
     let missing = (!missing.is_empty()).then(|| (missing.join(", "), get()));
     Ok(Parts { compiler: nightly.version.text, missing })
-}
-
-fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join("lock");
-    let file = fs::create_dir_all(folder)
-        .and_then(|()| File::options().create(true).append(true).open(&path))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    // Let go of when the file is closed, at the latest with the process.
-    match file.try_lock() {
-        Ok(()) => return Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            eprintln!("waiting for another build-ptx to let go of {}", path.display());
-            file.lock()
-        }
-        Err(TryLockError::Error(error)) => Err(error),
-    }
-    .with_context(|| format!("cannot lock {}", path.display()))?;
-    Ok(file)
 }
 
 impl Toolchain {

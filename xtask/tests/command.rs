@@ -121,6 +121,40 @@ fn inspect_without_tools_shows_the_ptx_alone_and_says_so() {
     assert!(stderr.contains("--sass: there is no ptxas"), "{stderr}");
 }
 
+/// What pip or curl bring from a mirror that has other bytes than PyPI: it is not run.
+#[test]
+fn a_wheel_that_is_not_pypis_is_refused() {
+    if is_there("ptxas") {
+        return println!("skipped: this machine has a ptxas");
+    }
+    let workspace = Workspace::new("wheel");
+    let wheel = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/ptxas.whl");
+    let programs = workspace.0.join("programs");
+    fs::create_dir(&programs).unwrap();
+    let path = format!("{}:{}", programs.display(), env::var("PATH").unwrap());
+    // `python3 -m pip download .. --dest FOLDER PACKAGE` and `curl .. --output FILE ADDRESS`.
+    let brings = |option: &str, file: &str| {
+        let until = format!("while [ $# -gt 0 ] && [ \"$1\" != {option} ]; do shift; done");
+        format!("{until}\n[ $# -eq 0 ] || cp '{wheel}' \"$2{file}\"")
+    };
+    let (pip, curl) = (brings("--dest", "/nvidia.whl"), brings("--output", ""));
+    for (python, curl) in [(&*pip, "exit 7"), ("exit 1", &*curl)] {
+        for (name, script) in [("python3", python), ("curl", curl)] {
+            fs::rename(workspace.program(name, script), programs.join(name)).unwrap();
+        }
+        let was_run = workspace.0.join("was-run");
+        let mut command = workspace.xtask(&["inspect", "k", "--fetch"]);
+        let (code, stdout, stderr) = finish(command.env("PATH", &path).env("RUN", &was_run));
+        assert!(!was_run.exists(), "what came was run");
+        assert_eq!((code, &*stdout), (1, ""), "{stderr}");
+        let refused = "its SHA-256 is 67609b4856cfc37efbc2d46837894ed3eeb033c61aa108801958bfb8e27921b8, and must be ";
+        assert!(stderr.contains(refused), "{stderr}");
+        let left = fs::read_dir(workspace.0.join("target/ptxas")).unwrap();
+        let left = left.map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+        assert_eq!(left, ["13.0.88.lock"]);
+    }
+}
+
 #[test]
 fn inspect_of_a_specialisation() {
     let workspace = Workspace::new("constants");
