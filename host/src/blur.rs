@@ -29,6 +29,7 @@ use crate::{
     buffer::Buffer,
     error::{Error, Result},
     launch::Stream,
+    memory,
 };
 
 /// Parameters of a blur's kernel: width, height, channels, radius, input, output.
@@ -202,9 +203,9 @@ pub fn reference(size: Size, radius: u32, image: &[u8]) -> Result<Vec<u8>> {
     let cols = size.cols();
     let row = |number: usize| &image[number * cols..(number + 1) * cols];
     // Of each column of bytes, the sum of the rows of the box.
-    let mut columns = vec![0u64; cols];
+    let mut columns = memory::filled(0u64, cols)?;
     (0..radius.min(height)).for_each(|number| add(&mut columns, row(number)));
-    let mut blurred = Vec::with_capacity(image.len());
+    let mut blurred = memory::reserved(image.len())?;
     for y in 0..height {
         crate::check_interrupt()?;
         if y + radius < height {

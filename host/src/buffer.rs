@@ -16,6 +16,7 @@ use crate::{
     device::{Device, Kind},
     error::{Error, Result},
     launch::Stream,
+    memory,
     memory::HostMemory,
 };
 
@@ -284,7 +285,7 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     /// [`Error::Interrupted`]; those of kernels launched before.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        let mut values = vec![T::zeroed(); self.len];
+        let mut values = memory::filled(T::zeroed(), self.len)?;
         self.read(0, &mut values)?;
         Ok(values)
     }
@@ -390,7 +391,7 @@ impl<'a, T: Pod> BufferView<'a, T> {
     /// # Errors
     /// [`Error::Interrupted`]; those of kernels launched before.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        let mut values = vec![T::zeroed(); self.len];
+        let mut values = memory::filled(T::zeroed(), self.len)?;
         self.buffer.read(self.start, &mut values)?;
         Ok(values)
     }

@@ -84,7 +84,7 @@ pub enum Error {
     },
 
     /// Memory that the device does not have. Sizes are in bytes.
-    #[error("out of memory on {device}: {needed} bytes needed, {free} free")]
+    #[error("out of memory on {device}: {}", shortage(*.needed, *.free))]
     OutOfMemory {
         /// The device.
         device: String,
@@ -114,6 +114,14 @@ pub enum Error {
     /// Ctrl-C, or [`crate::interrupt`].
     #[error("interrupted")]
     Interrupted,
+}
+
+/// What is missing. The figures are of one moment after the other, and a system may refuse what is free: a limit, or in pieces.
+fn shortage(needed: u64, free: u64) -> String {
+    match needed > free {
+        true => format!("{needed} bytes needed, {free} free"),
+        false => format!("the system does not give {needed} bytes more, though {free} are free"),
+    }
 }
 
 impl From<Infallible> for Error {
@@ -166,10 +174,7 @@ impl Error {
         match stop {
             Stop::Fault(fault) => Error::Kernel(Box::new(fault)),
             Stop::Interrupted => Error::Interrupted,
-            Stop::OutOfMemory(needed) => {
-                let (free, _) = crate::memory::available();
-                Error::OutOfMemory { device: "cpu".to_owned(), needed, free }
-            }
+            Stop::OutOfMemory(needed) => crate::memory::out_of_memory(needed),
             Stop::Config(what) => Error::Launch { kernel, what },
             _ => Error::Launch { kernel, what: stop.to_string() },
         }

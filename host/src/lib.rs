@@ -92,7 +92,9 @@ pub mod gemm;
 mod input;
 mod launch;
 mod matrix;
-mod memory;
+// For the command's allocator.
+#[doc(hidden)]
+pub mod memory;
 // For the library's messages and the command's.
 #[doc(hidden)]
 pub mod names;
@@ -102,6 +104,9 @@ mod new_file;
 pub mod npy;
 pub mod operands;
 pub mod padding;
+// For the command's `errors`.
+#[doc(hidden)]
+pub mod parallel;
 pub mod phases;
 mod pinned;
 mod pitched;

@@ -1,10 +1,14 @@
 //! Memory of this machine, as the CPU device uses it.
 
+mod free;
+
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
-    fs,
+    cell::Cell,
     ptr::NonNull,
 };
+
+pub(crate) use free::available;
 
 use crate::{
     error::{Error, Result},
@@ -37,10 +41,7 @@ impl HostMemory {
             let start = std::ptr::without_provenance_mut(ALIGN);
             return Ok(HostMemory { allocation: None, start, bytes });
         }
-        let out_of_memory = || {
-            let (free, _) = available();
-            Error::OutOfMemory { device: "cpu".to_owned(), needed: bytes as u64, free }
-        };
+        let out_of_memory = || out_of_memory(bytes as u64);
         // Sixteen is what the system's allocator gives anyway: with more it would clear the memory
         // itself, page by page, in place of taking fresh pages, which are zero.
         let layout = bytes
@@ -51,7 +52,8 @@ impl HostMemory {
             return Err(out_of_memory());
         }
         // SAFETY: the layout's size is not zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(out_of_memory)?;
+        let start = may_fail(|| unsafe { alloc_zeroed(layout) });
+        let start = NonNull::new(start).ok_or_else(out_of_memory)?;
         testing::allocated();
         // SAFETY: the offset is below ALIGN, and ALIGN bytes more than needed were allocated.
         let aligned = unsafe { start.as_ptr().add(start.align_offset(ALIGN)) };
@@ -95,15 +97,44 @@ impl Drop for HostMemory {
     }
 }
 
-/// Bytes of this machine's memory: available without swapping, and in all. `u64::MAX` where the system
-/// does not say.
-pub(crate) fn available() -> (u64, u64) {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib * 1024)
-    };
-    (field("MemAvailable:").unwrap_or(u64::MAX), field("MemTotal:").unwrap_or(u64::MAX))
+/// So many values. Everything whose size grows with a problem is allocated by this or by [`reserved`]: a `vec!` ends the process
+/// where there is no memory.
+pub(crate) fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
+    let mut values = reserved(len)?;
+    values.resize(len, value);
+    Ok(values)
+}
+
+/// Room for so many values.
+pub(crate) fn reserved<T>(len: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    may_fail(|| values.try_reserve_exact(len))
+        .map_err(|_| out_of_memory(len as u64 * size_of::<T>() as u64))?;
+    Ok(values)
+}
+
+/// The error for so many bytes of this machine's memory.
+pub(crate) fn out_of_memory(needed: u64) -> Error {
+    Error::OutOfMemory { device: "cpu".to_owned(), needed, free: available().0 }
+}
+
+thread_local! {
+    /// Does the caller of the allocator know what to do without the memory?
+    static MAY_FAIL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does this thread allocate what it can do without? For an allocator that ends the process otherwise.
+#[doc(hidden)]
+pub fn allocation_may_fail() -> bool {
+    MAY_FAIL.get()
+}
+
+/// Allocates what may not be there.
+fn may_fail<R>(allocate: impl FnOnce() -> R) -> R {
+    MAY_FAIL.set(true);
+    let outcome = allocate();
+    MAY_FAIL.set(false);
+    outcome
 }
 
 #[cfg(test)]
@@ -118,6 +149,14 @@ mod tests {
             assert_eq!(memory.bytes().len(), bytes);
             assert!(memory.bytes().iter().all(|&byte| byte == 0));
         }
+    }
+
+    #[test]
+    fn values_that_do_not_fit_are_an_error() {
+        assert_eq!(filled(7u16, 3).unwrap(), [7; 3]);
+        let error = filled(0.0f64, 1 << 59).unwrap_err().to_string();
+        assert!(error.contains(&(1u64 << 62).to_string()), "{error}");
+        assert!(!allocation_may_fail());
     }
 
     #[test]

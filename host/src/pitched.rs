@@ -9,6 +9,7 @@ use crate::{
     device::{Device, Kind},
     error::{Error, Result},
     launch::{Argument, Stream, Unbound},
+    memory,
 };
 
 /// Rows on the CPU device begin at multiples of this, as they do on the GPUs so far. So a kernel that takes one
@@ -177,7 +178,7 @@ impl<T: Pod> Pitched<T> {
     /// # Errors
     /// [`Error::Interrupted`]; those of kernels launched before.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        let mut values = vec![T::zeroed(); self.size.iter().product()];
+        let mut values = memory::filled(T::zeroed(), self.size.iter().product())?;
         self.read(&mut values)?;
         Ok(values)
     }

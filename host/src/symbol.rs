@@ -8,6 +8,7 @@ use crate::{
     buffer::{Buffer, Pod},
     device::{Device, Kind},
     error::{Error, Result},
+    memory,
 };
 
 /// A variable of a kernel crate on a device, made by [`simt::global`] or [`simt::constant`].
@@ -142,7 +143,7 @@ impl<S: simt::Symbol<Element: Pod>> Symbol<S> {
     /// # Errors
     /// Those of kernels launched before.
     pub fn read(&self) -> Result<Vec<S::Element>> {
-        let mut values = vec![bytemuck::Zeroable::zeroed(); self.symbol.len()];
+        let mut values = memory::filled(bytemuck::Zeroable::zeroed(), self.symbol.len())?;
         match &self.place {
             Place::Host { .. } => symbol::read(self.symbol, &mut values),
             #[cfg(feature = "cuda")]

@@ -24,6 +24,7 @@
 //! # Ok::<(), host::Error>(())
 //! ```
 
+mod partner;
 mod pipeline;
 mod plan;
 mod schedule;

@@ -6,6 +6,8 @@
 //!   the copies to its places. So the next block is copied while this one is multiplied.
 //! * **The writer** copies finished tiles of C back, chunk by chunk, and writes them.
 //!
+//! Where the system gives no threads, the caller's does it all.
+//!
 //! All hold a fixed number of chunks, so nobody runs ahead. Whoever fails or is interrupted drops its ends of
 //! the channels, and the others end with that. On the CPU device copies and products have ended when they return, and
 //! everything else is the same.
@@ -17,6 +19,7 @@ use std::{
 };
 
 use super::{
+    partner::{Alone, Channels, Halt, Partner, fill, write},
     plan::{BlockPlan, CHUNKS, READERS},
     schedule::{Load, Operand, Scheduled, chunks, schedule},
     source::{Sink, Source},
@@ -56,9 +59,9 @@ pub struct Product<'a, T> {
 }
 
 /// Memory for a block on the device, and the stream of the copies from and to it.
-struct Place<T> {
-    buffer: Buffer<T>,
-    copies: Stream,
+pub(super) struct Place<T> {
+    pub(super) buffer: Buffer<T>,
+    pub(super) copies: Stream,
 }
 
 impl<T: Scalar> Place<T> {
@@ -74,10 +77,10 @@ impl<T: Scalar> Place<T> {
 }
 
 /// A tile of C whose last product is launched.
-struct Tile<T> {
-    place: Place<T>,
-    rows: Range<usize>,
-    cols: Range<usize>,
+pub(super) struct Tile<T> {
+    pub(super) place: Place<T>,
+    pub(super) rows: Range<usize>,
+    pub(super) cols: Range<usize>,
 }
 
 impl<'a, T> Product<'a, T> {
@@ -109,10 +112,24 @@ impl<T: Scalar> Product<'_, T> {
         out: &mut dyn Sink<T>,
     ) -> Result<Option<Choice>> {
         self.check(plan)?;
-        let stage = Stage::new(self, device, plan, out.layout())?;
+        let mut stage = Stage::new(self, device, plan, out.layout())?;
         let total = weight(plan.shape().m(), plan.shape().n(), plan.shape().k());
         let _work = progress::begin_work(total);
-        let (mut chunks, mut readers) = (Vec::new(), Vec::new());
+        match self.on_threads(device, plan, &mut stage, out)? {
+            Some(choice) => Ok(choice),
+            None => self.alone(device, plan, &mut stage, out),
+        }
+    }
+
+    /// Carries out the plan with threads that read and write. `None` where the system does not give them; nothing is done then.
+    fn on_threads(
+        &self,
+        device: &Device,
+        plan: &BlockPlan,
+        stage: &mut Stage<T>,
+        out: &mut dyn Sink<T>,
+    ) -> Result<Option<Option<Choice>>> {
+        let (mut chunks, mut ends) = (Vec::new(), Vec::new());
         for _ in 0..READERS {
             let (free_send, free_receive) = channel();
             let (filled_send, filled_receive) = channel();
@@ -120,24 +137,28 @@ impl<T: Scalar> Product<'_, T> {
                 let _ = free_send.send(device.pinned(plan.chunk())?);
             }
             chunks.push((free_send, filled_receive));
-            readers.push((free_receive, filled_send));
+            ends.push((free_receive, filled_send));
         }
         let (tile_send, tile_receive) = channel();
         let (place_send, place_receive) = channel();
-        for _ in 0..plan.places()[2] {
-            let len = plan.block()[0] * plan.block()[1];
-            let _ = place_send.send(Place::new(device, len)?);
+        for place in places_of_c(device, plan)? {
+            let _ = place_send.send(place);
         }
         let back = [device.pinned(plan.chunk())?, device.pinned(plan.chunk())?];
         let layout = out.layout();
         thread::scope(|scope| {
-            let readers = readers.into_iter().enumerate();
-            let read = |(turn, (free, filled)): (usize, (Receiver<_>, Sender<_>))| {
-                scope.spawn(move || self.read(turn, plan, layout, &free, &filled))
+            let mut readers = Vec::new();
+            for (turn, (free, filled)) in ends.into_iter().enumerate() {
+                let read = move || self.read(turn, plan, layout, &free, &filled);
+                readers.extend(thread::Builder::new().spawn_scoped(scope, read).ok());
+            }
+            let write = move || write(out, back, plan.chunk(), &tile_receive, &place_send);
+            let writer = thread::Builder::new().spawn_scoped(scope, write);
+            let (Ok(writer), READERS) = (writer, readers.len()) else {
+                // The channels' ends are dropped with what could not be started, so the others end.
+                drop((chunks, tile_send));
+                return Ok(None);
             };
-            let readers = readers.map(read).collect::<Vec<_>>();
-            let writer =
-                scope.spawn(move || write(out, back, plan.chunk(), &tile_receive, &place_send));
             let channels = Channels { chunks, turn: 0, tile_send, place_receive };
             let computed = stage.compute(channels);
             // The channels' ends are dropped, so all end.
@@ -151,9 +172,30 @@ impl<T: Scalar> Product<'_, T> {
             // An interrupt is seen by several; whoever has failed otherwise has more to say.
             match others.into_iter().chain(interrupts).next() {
                 Some(error) => Err(error),
-                None => Ok(choice),
+                None => Ok(Some(choice)),
             }
         })
+    }
+
+    /// Carries out the plan on the caller's thread, one step after another.
+    fn alone(
+        &self,
+        device: &Device,
+        plan: &BlockPlan,
+        stage: &mut Stage<T>,
+        out: &mut dyn Sink<T>,
+    ) -> Result<Option<Choice>> {
+        let chunk = || device.pinned(plan.chunk());
+        let alone = Alone {
+            product: self,
+            chunk: Some(chunk()?),
+            back: [chunk()?, chunk()?],
+            chunk_len: plan.chunk(),
+            places: places_of_c(device, plan)?,
+            out,
+        };
+        // No other thread has a reason of its own.
+        stage.compute(alone).map_err(|error| error.unwrap_or(Error::Interrupted))
     }
 
     fn check(&self, plan: &BlockPlan) -> Result<()> {
@@ -197,9 +239,7 @@ impl<T: Scalar> Product<'_, T> {
                     continue;
                 }
                 let Ok(mut chunk) = free.recv() else { return Ok(()) };
-                let len = outer.len() * inner.len();
-                let (rows, cols) = sides(layout, outer, inner);
-                source.read(rows, cols, layout, &mut chunk.as_mut_slice()?[..len])?;
+                fill(source, layout, (outer, inner), &mut chunk)?;
                 if filled.send(chunk).is_err() {
                     return Ok(());
                 }
@@ -209,7 +249,7 @@ impl<T: Scalar> Product<'_, T> {
     }
 
     /// Where an operand comes from, and in which layout it is read: C's is that of the result.
-    fn source(&self, operand: Operand, out: Layout) -> (&dyn Source<T>, Layout) {
+    pub(super) fn source(&self, operand: Operand, out: Layout) -> (&dyn Source<T>, Layout) {
         match operand {
             Operand::A => (self.a, self.a.layout()),
             Operand::B => (self.b, self.b.layout()),
@@ -220,32 +260,26 @@ impl<T: Scalar> Product<'_, T> {
 }
 
 /// Runs and the elements of each, of rows and columns; and back.
-fn sides(layout: Layout, rows: Range<usize>, cols: Range<usize>) -> (Range<usize>, Range<usize>) {
+pub(super) fn sides(
+    layout: Layout,
+    rows: Range<usize>,
+    cols: Range<usize>,
+) -> (Range<usize>, Range<usize>) {
     match layout {
         Layout::RowMajor => (rows, cols),
         Layout::ColMajor => (cols, rows),
     }
 }
 
+/// Memory for the tiles of C that are on the device at a time.
+fn places_of_c<T: Scalar>(device: &Device, plan: &BlockPlan) -> Result<Vec<Place<T>>> {
+    let len = plan.block()[0] * plan.block()[1];
+    (0..plan.places()[2]).map(|_| Place::new(device, len)).collect()
+}
+
 /// What a thread has found out. A panic goes on here.
 fn join<T>(thread: thread::ScopedJoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// An outcome of the caller's thread; `Err(None)` where another one has ended too early, which says why.
-type Halt<T> = std::result::Result<T, Option<Error>>;
-
-/// Empty chunks out, filled ones in.
-type Exchange<T> = (Sender<Pinned<T>>, Receiver<Pinned<T>>);
-
-/// The ends of the channels that the caller's thread has.
-struct Channels<T> {
-    /// To each reader and from it.
-    chunks: Vec<Exchange<T>>,
-    /// Whose turn it is.
-    turn: usize,
-    tile_send: Sender<Tile<T>>,
-    place_receive: Receiver<Place<T>>,
 }
 
 /// What the caller's thread works with.
@@ -286,20 +320,20 @@ impl<'a, T: Scalar> Stage<'a, T> {
     }
 
     /// Copies and launches all steps.
-    fn compute(mut self, mut channels: Channels<T>) -> Halt<Option<Choice>> {
+    fn compute(&mut self, mut partner: impl Partner<T>) -> Halt<Option<Choice>> {
         let (mut choice, mut tile) = (None, None);
         for scheduled in schedule(self.plan, self.reads_c) {
             crate::check_interrupt()?;
             for load in &scheduled.loads {
                 // C's comes last: A and B need not wait for a place for it.
                 if load.operand == Operand::C && tile.is_none() {
-                    tile = Some(channels.place_receive.recv().map_err(|_| None)?);
+                    tile = Some(partner.place()?);
                 }
-                self.load(&mut channels, load, tile.as_mut())?;
+                self.load(&mut partner, load, tile.as_mut())?;
             }
             let mut c = match tile.take() {
                 Some(c) => c,
-                None => channels.place_receive.recv().map_err(|_| None)?,
+                None => partner.place()?,
             };
             choice = Some(self.launch(&scheduled, &mut c)?);
             if !scheduled.last {
@@ -307,8 +341,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
                 continue;
             }
             let (rows, cols) = (self.plan.rows(scheduled.step), self.plan.cols(scheduled.step));
-            let tile = Tile { place: c, rows, cols };
-            channels.tile_send.send(tile).map_err(|_| None)?;
+            partner.finished(Tile { place: c, rows, cols })?;
         }
         if let Some(choice) = &mut choice
             && choice.entry.is_sliced()
@@ -346,7 +379,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
     /// Copies a block to its place.
     fn load(
         &mut self,
-        channels: &mut Channels<T>,
+        partner: &mut impl Partner<T>,
         load: &Load,
         c: Option<&mut Place<T>>,
     ) -> Halt<()> {
@@ -359,55 +392,14 @@ impl<'a, T: Scalar> Stage<'a, T> {
         let layout = self.layouts[load.operand as usize];
         let (outer, inner) = sides(layout, load.rows.clone(), load.cols.clone());
         for (outer, inner, before) in chunks(outer, inner, self.plan.chunk()) {
-            let (free, filled) = &channels.chunks[channels.turn];
-            channels.turn = (channels.turn + 1) % READERS;
-            let mut chunk = filled.recv().map_err(|_| None)?;
             let len = outer.len() * inner.len();
+            let mut chunk = partner.filled(load.operand, self.layouts[2], [outer, inner])?;
             let lines = Lines { count: 1, len, stride: len };
             copies.upload(&mut chunk, buffer.view_mut(before..before + len)?, lines)?;
-            // Where the reader has read all it has ended.
-            let _ = free.send(chunk);
+            partner.used(chunk);
         }
         Ok(())
     }
-}
-
-/// The writer.
-fn write<T: Scalar>(
-    out: &mut dyn Sink<T>,
-    [mut full, mut empty]: [Pinned<T>; CHUNKS],
-    chunk: usize,
-    tiles: &Receiver<Tile<T>>,
-    places: &Sender<Place<T>>,
-) -> Result<()> {
-    let layout = out.layout();
-    while let Ok(Tile { place, rows, cols }) = tiles.recv() {
-        let Place { buffer, copies } = &place;
-        let (outer, inner) = sides(layout, rows, cols);
-        // A chunk is written while the next one is copied.
-        let mut copied: Option<(Range<usize>, Range<usize>)> = None;
-        let mut put = |full: &mut Pinned<T>, (outer, inner): (Range<usize>, Range<usize>)| {
-            let len = outer.len() * inner.len();
-            let (rows, cols) = sides(layout, outer, inner);
-            out.write(rows, cols, layout, &full.as_slice()?[..len])
-        };
-        for (outer, inner, before) in chunks(outer, inner, chunk) {
-            let len = outer.len() * inner.len();
-            let lines = Lines { count: 1, len, stride: len };
-            copies.download(buffer.view(before..before + len)?, &mut empty, lines)?;
-            if let Some(copied) = copied.replace((outer, inner)) {
-                put(&mut full, copied)?;
-            }
-            std::mem::swap(&mut full, &mut empty);
-        }
-        // When the last chunk is there, all of the tile is.
-        full.as_slice()?;
-        let _ = places.send(place);
-        if let Some(copied) = copied {
-            put(&mut full, copied)?;
-        }
-    }
-    Ok(())
 }
 
 fn strides(layout: Layout, rows: usize, cols: usize) -> [usize; 2] {

@@ -1,12 +1,11 @@
 //! `errors`: how far products of f32 are off, over kinds of numbers and inner sizes, and how far others' are.
 
-use std::{io::Write, iter, thread};
+use std::{io::Write, iter};
 
-use host::{Gemm, Shape, baseline::DenseBatch};
+use host::{Error, Gemm, Shape, baseline::DenseBatch, parallel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{
@@ -74,10 +73,10 @@ pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Resul
                 let seed = args.seed.wrapping_add(number.into());
                 let step = format!("{}, k = {}, seed {seed}", name_of(&numbers), shape.k());
                 steps.step(&step, || -> Result<(), Failure> {
-                    let [a, b] = draw(numbers, shape, seed);
+                    let [a, b] = draw(numbers, shape, seed)?;
                     let rows = args.rows.min(outer as u32) as usize;
                     let rows = (0..rows).map(|row| row * outer / rows).collect::<Vec<_>>();
-                    let wanted = Wanted::new(shape, &rows, &a, &b);
+                    let wanted = Wanted::new(shape, &rows, &a, &b)?;
                     let mut set = Set::<f32, f32>::upload(&device, &product, [&a, &b])?;
                     let mut put = |who: String, c: Vec<f32>| match found
                         .iter_mut()
@@ -129,24 +128,25 @@ fn show(out: &mut impl Write, line: &Line) -> std::io::Result<()> {
 }
 
 /// A and B row by row.
-fn draw(numbers: Numbers, shape: Shape, seed: u64) -> [Vec<f32>; 2] {
+fn draw(numbers: Numbers, shape: Shape, seed: u64) -> Result<[Vec<f32>; 2], Error> {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
-    // Drawn column by column, so that a sum's factors are one row of numbers each.
-    thread::scope(|scope| {
-        let columns = scope.spawn(|| {
-            let columns = rows(numbers, [n, k], true, !seed);
-            let mut b = vec![0.0; n * k];
-            for (col, column) in columns.chunks(k).enumerate() {
-                for (p, &value) in column.iter().enumerate() {
-                    b[p * n + col] = value;
-                }
+    let mut drawn = [Vec::new(), Vec::new()];
+    parallel::for_each(drawn.iter_mut().enumerate(), |(operand, values)| {
+        if operand == 0 {
+            *values = rows(numbers, [m, k], false, seed);
+            return Ok(());
+        }
+        // Drawn column by column, so that a sum's factors are one row of numbers each.
+        let columns = rows(numbers, [n, k], true, !seed);
+        values.resize(n * k, 0.0);
+        for (col, column) in columns.chunks(k).enumerate() {
+            for (p, &value) in column.iter().enumerate() {
+                values[p * n + col] = value;
             }
-            b
-        });
-        let a = rows(numbers, [m, k], false, seed);
-        // A thread that draws numbers has nothing to fail at.
-        [a, columns.join().unwrap_or_default()]
-    })
+        }
+        Ok(())
+    })?;
+    Ok(drawn)
 }
 
 /// So many rows of k numbers.
@@ -186,23 +186,24 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(shape: Shape, rows: &[usize], a: &[f32], b: &[f32]) -> Self {
+    fn new(shape: Shape, rows: &[usize], a: &[f32], b: &[f32]) -> Result<Self, Error> {
         let (n, k) = (shape.n(), shape.k());
         let a = rows.iter().flat_map(|row| &a[row * k..][..k]).copied().map(f64::from);
         let (a, b) = (a.collect::<Vec<_>>(), b.iter().copied().map(f64::from).collect::<Vec<_>>());
         let sizes = |values: &[f64]| values.iter().map(|value| value.abs()).collect::<Vec<_>>();
-        let sums = multiply([rows.len(), n, k], &a, &b);
-        Wanted { sums, sizes: multiply([rows.len(), n, k], &sizes(&a), &sizes(&b)) }
+        let sums = multiply([rows.len(), n, k], &a, &b)?;
+        Ok(Wanted { sums, sizes: multiply([rows.len(), n, k], &sizes(&a), &sizes(&b))? })
     }
 }
 
 /// A product of row-major matrices, on all cores.
-fn multiply([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Vec<f64> {
+fn multiply([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Result<Vec<f64>, Error> {
     let mut c = vec![0.0; m * n];
     assert!(a.len() == m * k && b.len() == k * n);
-    let rows_each = m.div_ceil(rayon::current_num_threads()).max(1);
+    let rows_each = m.div_ceil(parallel::threads()).max(1);
     let (n_step, k_step) = (n as isize, k as isize);
-    c.par_chunks_mut((rows_each * n).max(1)).enumerate().for_each(|(part, c)| {
+    let parts = c.chunks_mut((rows_each * n).max(1)).enumerate();
+    parallel::for_each(parts, |(part, c)| {
         let (first, rows) = (part * rows_each, c.len() / n);
         // SAFETY: A has `rows` rows of k elements from `first` on, B has k rows of n, and C's part has `rows` of n.
         unsafe {
@@ -210,8 +211,9 @@ fn multiply([m, n, k]: [usize; 3], a: &[f64], b: &[f64]) -> Vec<f64> {
             let (b, c) = (b.as_ptr(), c.as_mut_ptr());
             matrixmultiply::dgemm(rows, k, n, 1.0, a, k_step, 1, b, n_step, 1, 0.0, c, n_step, 1);
         }
-    });
-    c
+        Ok(())
+    })?;
+    Ok(c)
 }
 
 /// Errors of products so far.
@@ -262,7 +264,7 @@ mod tests {
         let shape = Shape::new(4, 2, 2).unwrap();
         let (a, b) = ([1.0, 2.0, 3.0, 4.0, -5.0, 6.0, 0.0, 0.0], [1.0, -1.0, 2.0, 1.0]);
         let rows = [0, 2, 3];
-        let wanted = Wanted::new(shape, &rows, &a, &b);
+        let wanted = Wanted::new(shape, &rows, &a, &b).unwrap();
         assert_eq!(wanted.sums, [5.0, 1.0, 7.0, 11.0, 0.0, 0.0]);
         assert_eq!(wanted.sizes, [5.0, 3.0, 17.0, 11.0, 0.0, 0.0]);
         let mut found = Found::default();
@@ -288,11 +290,11 @@ mod tests {
     #[test]
     fn sums_that_cancel_are_small_beside_their_terms() {
         let shape = Shape::new(3, 5, 64).unwrap();
-        let [a, b] = draw(Numbers::Cancelling, shape, 7);
-        let wanted = Wanted::new(shape, &[0, 1, 2], &a, &b);
+        let [a, b] = draw(Numbers::Cancelling, shape, 7).unwrap();
+        let wanted = Wanted::new(shape, &[0, 1, 2], &a, &b).unwrap();
         let small = |(sum, size): (&f64, &f64)| sum.abs() < 1e-3 * size;
         assert!(wanted.sums.iter().zip(&wanted.sizes).all(small));
-        let [a, _] = draw(Numbers::Outlier, shape, 7);
+        let [a, _] = draw(Numbers::Outlier, shape, 7).unwrap();
         assert!(a.chunks(64).all(|row| row.iter().filter(|value| value.abs() > 1e3).count() == 1));
     }
 }

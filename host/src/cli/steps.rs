@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Write,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -73,6 +74,9 @@ fn bar(name: &str, how_far: impl Fn() -> String + Clone + Send + Sync + 'static)
     let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
     let bar = ProgressBar::new_spinner().with_message(name.to_owned());
     bar.set_style(style.with_key("how_far", how_far));
-    bar.enable_steady_tick(Duration::from_millis(120));
+    // It is moved by a thread of its own, and ends the process where there is none.
+    if !bar.is_hidden() && thread::Builder::new().spawn(|| ()).is_ok() {
+        bar.enable_steady_tick(Duration::from_millis(120));
+    }
     bar
 }

@@ -291,7 +291,7 @@ impl<'a, T: BoxElement> Rows<'a, T> {
             return Ok(Rows { elements, copy: None, count, len, pitch: step, sides });
         }
         let (from, pitch) = (elements.to_vec()?, sides.padded_pitch());
-        let mut to = vec![T::zeroed(); copied];
+        let mut to = crate::memory::filled(T::zeroed(), copied)?;
         // All bits set: NaN, of every type.
         bytemuck::cast_slice_mut::<T, u8>(&mut to).fill(0xff);
         for (row, to) in to.chunks_exact_mut(pitch).enumerate() {

@@ -10,6 +10,7 @@ use crate::{
     buffer::Pod,
     error::{Error, Result},
     matrix::Layout,
+    memory,
     product::Shape,
 };
 
@@ -269,7 +270,7 @@ impl<T: Pod + Default + Into<f64>> Source<f64> for Widened<'_, T> {
         layout: Layout,
         values: &mut [f64],
     ) -> Result<()> {
-        let mut narrow = vec![T::default(); values.len()];
+        let mut narrow = memory::filled(T::default(), values.len())?;
         self.0.read(rows, cols, layout, &mut narrow)?;
         values.iter_mut().zip(narrow).for_each(|(value, narrow)| *value = narrow.into());
         Ok(())

@@ -1,11 +1,13 @@
 //! Every element of C beside the product in float64.
 
-use std::ops::Range;
-
-use rayon::prelude::*;
+use std::{
+    mem,
+    ops::Range,
+    sync::{Mutex, PoisonError},
+};
 
 use super::{Claim, Comparison, Criterion, Worst, claim::Bounds};
-use crate::{blocks::Source, error::Result, matrix::Layout};
+use crate::{blocks::Source, error::Result, matrix::Layout, memory, parallel};
 
 /// Rows of C that are compared at a time: enough for a fast product, few enough for many cores.
 const PANEL_ROWS: usize = 32;
@@ -37,10 +39,10 @@ impl Block {
             Layout::RowMajor => (rows.clone(), cols.clone(), [cols.len(), 1]),
             Layout::ColMajor => (cols.clone(), rows.clone(), [1, rows.len()]),
         };
-        let mut values = vec![0.0; outer.len() * inner.len()];
-        let runs = outer.len().div_ceil(rayon::current_num_threads()).max(1);
-        let parts = values.par_chunks_mut((runs * inner.len()).max(1)).enumerate();
-        parts.try_for_each(|(part, values)| {
+        let mut values = memory::filled(0.0, outer.len() * inner.len())?;
+        let runs = outer.len().div_ceil(parallel::threads()).max(1);
+        let parts = values.chunks_mut((runs * inner.len()).max(1)).enumerate();
+        parallel::for_each(parts, |(part, values)| {
             let first = outer.start + part * runs;
             let outer = first..(first + runs).min(outer.end);
             let (rows, cols) = match layout {
@@ -53,8 +55,10 @@ impl Block {
     }
 
     /// The absolute values.
-    pub(super) fn abs(&self) -> Block {
-        Block { values: self.values.par_iter().map(|x| x.abs()).collect(), ..*self }
+    pub(super) fn abs(&self) -> Result<Block> {
+        let mut values = memory::reserved(self.values.len())?;
+        values.extend(self.values.iter().map(|x| x.abs()));
+        Ok(Block { values, ..*self })
     }
 
     /// The row and column of the element that stands there.
@@ -137,7 +141,7 @@ impl Claim<'_> {
         let mut comparison = Comparison::NOTHING;
         for cols in parts(n) {
             for rows in parts(m) {
-                let mut sums = Sums::new(rows.len() * cols.len(), criterion);
+                let mut sums = Sums::new(rows.len() * cols.len(), criterion)?;
                 for depth in parts(k) {
                     let a = Block::read(self.a, rows.clone(), depth.clone())?;
                     let b = Block::read(self.b, depth.clone(), cols.clone())?;
@@ -164,7 +168,8 @@ impl Claim<'_> {
             .before()
             .map(|before| Block::read(before, rows.clone(), cols.clone()))
             .transpose()?;
-        let panels = (0..rows.len()).into_par_iter().step_by(PANEL_ROWS).map(|first| {
+        let found = Mutex::new(Comparison::NOTHING);
+        parallel::for_each((0..rows.len()).step_by(PANEL_ROWS), |first| {
             crate::check_interrupt()?;
             let mut comparison = Comparison::NOTHING;
             for row in first..(first + PANEL_ROWS).min(rows.len()) {
@@ -177,9 +182,11 @@ impl Claim<'_> {
                 }
             }
             crate::progress::one_more();
-            Ok(comparison)
-        });
-        panels.try_reduce(|| Comparison::NOTHING, |a, b| Ok(a.merge(b)))
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            *found = mem::replace(&mut *found, Comparison::NOTHING).merge(comparison);
+            Ok(())
+        })?;
+        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Compares an element of C with its sum and the sum of its terms' sizes; without bounds it must be exact.
@@ -226,12 +233,12 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(len: usize, criterion: Criterion) -> Self {
+    fn new(len: usize, criterion: Criterion) -> Result<Self> {
         let sizes = match criterion {
-            Criterion::Bound => vec![0.0; len],
+            Criterion::Bound => memory::filled(0.0, len)?,
             Criterion::Exact => Vec::new(),
         };
-        Sums { sums: vec![0.0; len], sizes }
+        Ok(Sums { sums: memory::filled(0.0, len)?, sizes })
     }
 
     /// Adds the products of some steps of k.
@@ -240,14 +247,14 @@ impl Sums {
         if self.sizes.is_empty() {
             return Ok(());
         }
-        add_panels(&a.abs(), k, &b.abs(), n, &mut self.sizes)
+        add_panels(&a.abs()?, k, &b.abs()?, n, &mut self.sizes)
     }
 }
 
 /// `c += A b`, panel by panel on all cores.
 pub(super) fn add_panels(a: &Block, k: usize, b: &Block, n: usize, c: &mut [f64]) -> Result<()> {
-    let panels = c.par_chunks_mut((PANEL_ROWS * n).max(1)).enumerate();
-    panels.try_for_each(|(panel, c)| {
+    let panels = c.chunks_mut((PANEL_ROWS * n).max(1)).enumerate();
+    parallel::for_each(panels, |(panel, c)| {
         crate::check_interrupt()?;
         let first = panel * PANEL_ROWS;
         add_product((a, first..first + c.len() / n), k, (b, n), c);

@@ -4,14 +4,13 @@ use std::ops::Range;
 
 use rand::{RngExt, SeedableRng, seq::index};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 
 use super::{
     Claim, Comparison, Criterion,
     full::{Block, add_panels, panels, parts},
     slices, within,
 };
-use crate::{blocks::Source, error::Result, product::Shape};
+use crate::{blocks::Source, error::Result, memory, product::Shape};
 
 /// Rows and columns in whose crossings elements are compared one by one, at most.
 const LINES: usize = 64;
@@ -91,12 +90,13 @@ impl Claim<'_> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let most = (LINES_BYTES / size_of::<f64>() / k.max(1)).clamp(2, LINES);
         let lines = [m, n].map(|size| lines(&mut rng, size, most));
-        let signs = (0..n * PROJECTIONS).map(|_| if rng.random() { 1.0 } else { -1.0 }).collect();
+        let mut signs = memory::reserved(n * PROJECTIONS)?;
+        signs.extend((0..n * PROJECTIONS).map(|_| if rng.random() { 1.0 } else { -1.0 }));
 
         // A NaN or an infinity swallows whatever is added to it. So the columns of B that have one are left out
         // of x, and the rows of A and C0 that have one out of the comparison; where it is a NaN in A or B, all of C's
         // row or column must be NaN instead.
-        let mut x = Vectors { values: signs, weights: vec![1.0; n] };
+        let mut x = Vectors { values: signs, weights: memory::filled(1.0, n)? };
         let operands = match k {
             0 => None,
             _ => {
@@ -129,13 +129,12 @@ impl Claim<'_> {
             }
         }
 
-        let mut wrong = vec![false; m];
-        let (rows_of_a, cols_of_b) = match &operands {
-            Some((a, b)) => (a.rows.clone(), b.cols.clone()),
-            None => (vec![FINE; m], vec![FINE; n]),
-        };
+        let mut wrong = memory::filled(false, m)?;
+        let fine = [memory::filled(FINE, m)?, memory::filled(FINE, n)?];
+        let (rows_of_a, cols_of_b) =
+            operands.as_ref().map_or((&fine[0], &fine[1]), |(a, b)| (&a.rows, &b.cols));
         if rows_of_a.contains(&NAN) || cols_of_b.contains(&NAN) {
-            must_be_nan(self.c, &rows_of_a, &cols_of_b, &mut wrong)?;
+            must_be_nan(self.c, rows_of_a, cols_of_b, &mut wrong)?;
         }
         let nothing_taken = x.weights.iter().all(|&weight| weight == 0.0);
         let mut compared = false;
@@ -264,11 +263,14 @@ fn pass(
     (take_rows, take_cols): (&[usize], &[usize]),
 ) -> Result<Pass> {
     let mut found = Pass {
-        x: Vectors { values: vec![0.0; rows * PROJECTIONS], weights: vec![0.0; rows] },
-        rows: vec![FINE; rows],
-        cols: vec![FINE; cols],
-        of_rows: vec![0.0; take_rows.len() * cols],
-        of_cols: vec![0.0; take_cols.len() * rows],
+        x: Vectors {
+            values: memory::filled(0.0, rows * PROJECTIONS)?,
+            weights: memory::filled(0.0, rows)?,
+        },
+        rows: memory::filled(FINE, rows)?,
+        cols: memory::filled(FINE, cols)?,
+        of_rows: memory::filled(0.0, take_rows.len() * cols)?,
+        of_cols: memory::filled(0.0, take_cols.len() * rows)?,
     };
     for row_part in parts(rows) {
         for col_part in parts(cols) {
@@ -290,7 +292,7 @@ fn pass(
                     found.of_cols[j * rows + row] = value;
                 }
             }
-            let fine = block.values.par_iter().all(|value| value.is_finite());
+            let fine = block.values.iter().all(|value| value.is_finite());
             for place in 0..if fine { 0 } else { block.values.len() } {
                 let what = content(block.values[place]);
                 if what == FINE {
@@ -312,7 +314,7 @@ fn pass(
             let products = &mut found.x.values[lines.start * PROJECTIONS..lines.end * PROJECTIONS];
             add_panels(&block, depth, &of_cols(&x.values, PROJECTIONS), PROJECTIONS, products)?;
             let sizes = &mut found.x.weights[lines];
-            add_panels(&block.abs(), depth, &of_cols(&x.weights, 1), 1, sizes)?;
+            add_panels(&block.abs()?, depth, &of_cols(&x.weights, 1), 1, sizes)?;
         }
     }
     Ok(found)

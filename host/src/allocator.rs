@@ -1,0 +1,69 @@
+//! The command's allocator: the system's, and an end in one line where there is no memory.
+//!
+//! What grows with a problem is allocated so that its absence is an error ([`host::memory`]). What is left are small things, and
+//! those of other crates; for these the standard library ends a process by an abort.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    fmt::Write,
+};
+
+pub(crate) struct Allocator;
+
+// SAFETY: every function is the system's allocator's with the caller's arguments, or does not return.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        or_end(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        or_end(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        or_end(unsafe { System.realloc(start, layout, size) }, size)
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(start, layout) }
+    }
+}
+
+fn or_end(start: *mut u8, bytes: usize) -> *mut u8 {
+    if start.is_null() && !host::memory::allocation_may_fail() {
+        end(bytes);
+    }
+    start
+}
+
+/// Says what is missing, and ends the process with the exit code of [`host::Error::OutOfMemory`]. Nothing is allocated meanwhile, and
+/// nothing is done in order: whatever would be, might need memory.
+#[cold]
+fn end(bytes: usize) -> ! {
+    let mut line = Line { text: [0; 96], len: 0 };
+    let _ = writeln!(line, "error: out of memory: the system does not give {bytes} bytes more");
+    // SAFETY: so many bytes of the text are there. `_exit` has no condition.
+    unsafe {
+        libc::write(2, line.text.as_ptr().cast(), line.len);
+        libc::_exit(4)
+    }
+}
+
+/// Text of a fixed length.
+struct Line {
+    text: [u8; 96],
+    len: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let room = self.text.get_mut(self.len..self.len + text.len()).ok_or(std::fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.len += text.len();
+        Ok(())
+    }
+}

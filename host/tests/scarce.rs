@@ -1,0 +1,131 @@
+//! The command where memory or threads are scarce: it ends well, or says so in one line.
+
+mod common;
+
+use std::{fs, path::Path, process::Command};
+
+use host::{
+    Layout,
+    npy::{Dtype, Writer},
+    operands,
+};
+use tempfile::TempDir;
+
+use self::common::{finish, host};
+
+/// A command whose address space is so many KiB.
+fn within(kib: u32, command: &Command) -> Command {
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("ulimit -v {kib} && exec \"$0\" \"$@\"")]);
+    limited.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
+}
+
+/// Bytes in a message, before these words.
+fn bytes(message: &str, words: &str) -> Option<u64> {
+    message
+        .split(words)
+        .next()
+        .filter(|before| *before != message)?
+        .rsplit(' ')
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// A folder with A, 300 x 200, and B, 200 x 250.
+fn files() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, rows, cols) in [("a.npy", 300, 200), ("b.npy", 200, 250)] {
+        let values = operands::uniform(7, rows * cols).unwrap();
+        let (path, layout) = (folder.path().join(name), Layout::RowMajor);
+        let mut writer = Writer::create("--out", &path, rows, cols, Dtype::F4, layout).unwrap();
+        writer.write(0..rows, 0..cols, layout, &values).unwrap();
+        writer.finish().unwrap();
+    }
+    folder
+}
+
+fn path(folder: &TempDir, name: &str) -> String {
+    let path: &Path = folder.path();
+    path.join(name).into_os_string().into_string().unwrap()
+}
+
+/// The line says what was needed, and that less was free.
+#[track_caller]
+fn is_true(stderr: &str) {
+    let line = stderr.lines().find(|line| line.starts_with("error: ")).expect("an error");
+    assert!(line.starts_with("error: out of memory"), "{line}");
+    match bytes(line, " bytes needed, ") {
+        Some(needed) => {
+            let free = bytes(line, " free").unwrap_or_else(|| panic!("{line}"));
+            assert!(free < needed, "{line}");
+        }
+        None => assert!(bytes(line, " bytes more").is_some(), "{line}"),
+    }
+}
+
+#[test]
+fn too_little_memory_is_one_line_and_the_exit_code_4() {
+    let folder = files();
+    let path = |name: &str| path(&folder, name);
+    let files = format!("--a {} --b {} --out {}", path("a.npy"), path("b.npy"), path("c.npy"));
+    let commands = [
+        "--m 700 --n 300 --k 400".to_owned(),
+        "--m 200 --n 200 --k 200 --type bf16".to_owned(),
+        "check --m 100 --n 90 --k 40".to_owned(),
+        "profile --m 64 --n 64 --k 64".to_owned(),
+        "ladder --size 64 --device cpu".to_owned(),
+        format!("gemm --device cpu {files}"),
+    ];
+    let (mut refused, mut done) = (0, 0);
+    for command in commands {
+        let command = host(&command.split(' ').collect::<Vec<_>>());
+        for mib in (48..=600).step_by(64) {
+            let (code, _, stderr) = finish(within(mib * 1024, &command));
+            match code {
+                0 => done += 1,
+                4 => {
+                    is_true(&stderr);
+                    refused += 1;
+                }
+                _ => panic!("{command:?} in {mib} MiB: exit code {code}: {stderr}"),
+            }
+            let names =
+                fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+            assert!(names.into_iter().all(|name| !name.to_string_lossy().ends_with(".tmp")));
+        }
+    }
+    assert!(refused >= 24 && done >= 6, "{refused} refused, {done} done");
+}
+
+#[test]
+fn without_threads_the_first_one_does_it_all() {
+    let folder = files();
+    let path = |name: &str| path(&folder, name);
+    let [a, b, c, d] = ["a.npy", "b.npy", "c.npy", "d.npy"].map(path);
+    let alone = |args: &[&str]| {
+        let mut command = host(args);
+        // No system has so much for the stack of a thread.
+        command.env("RUST_MIN_STACK", (1u64 << 50).to_string());
+        command
+    };
+    let (code, stdout, stderr) = finish(alone(&["--m", "200", "--n", "300", "--k", "100"]));
+    assert!(code == 0 && stdout.contains("verified"), "{stderr}");
+    let (code, stdout, stderr) = finish(alone(&["check", "--m", "40", "--n", "33", "--k", "17"]));
+    assert!(code == 0 && stdout.contains("clean"), "{stderr}");
+    let args =
+        ["gemm", "--device", "cpu", "--device-memory-limit", "200K", "--a", &a, "--b", &b, "--out"];
+    for (mut command, file) in [(host(&args), &c), (alone(&args), &d)] {
+        command.arg(file);
+        let (code, stdout, stderr) = finish(command);
+        assert!(code == 0 && stdout.contains("verified"), "{stdout}{stderr}");
+    }
+    assert_eq!(fs::read(c).unwrap(), fs::read(d).unwrap());
+}
