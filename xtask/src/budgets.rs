@@ -26,7 +26,7 @@ struct Budget {
 
 const PTX: Budget = Budget {
     what: "PTX in the repository",
-    limit: 6_830_000,
+    limit: 6_875_000,
     unit: "bytes",
     reason: "every clone carries it; 33.7 MB before constants were set at load, 7.1 on 2026-11-27, 6.8 since GELU is one function a kernel, and 6.5 are planned",
     advice: "make the new kernel a case of one that there is, by a constant set at load",

@@ -155,6 +155,11 @@ impl Product {
         !self.is_lesson() && !self.is_general()
     }
 
+    /// Does it read A and B straight from global memory, and compute no more than C has?
+    pub fn is_direct(&self) -> bool {
+        self.is_general() && self.variant.tile[2] == 1
+    }
+
     /// Does it multiply views of f32 on CUDA cores: a lesson's, or a general one? Its every access can be counted and traced.
     pub fn is_of_f32_views(&self) -> bool {
         let Variant { family, operands, .. } = self.variant;

@@ -6,6 +6,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/async_copy.rs", include_str!("../kernels/async_copy.rs")),
     ("kernels/basic.rs", include_str!("../kernels/basic.rs")),
     ("kernels/blur.rs", include_str!("../kernels/blur.rs")),
+    ("kernels/gemm/direct.rs", include_str!("../kernels/gemm/direct.rs")),
     ("kernels/gemm/epilogue.rs", include_str!("../kernels/gemm/epilogue.rs")),
     ("kernels/gemm/gelu.rs", include_str!("../kernels/gemm/gelu.rs")),
     ("kernels/gemm/mod.rs", include_str!("../kernels/gemm/mod.rs")),

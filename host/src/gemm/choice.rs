@@ -355,7 +355,13 @@ fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Option<f64> {
     let [rows, cols] = product.tile();
     let shape = request.shape;
     let blocks = tiles(shape.m(), rows) * tiles(shape.n(), cols) * request.batch as f64;
-    let of_one = 2.0 * f64::from(rows) * f64::from(cols) * shape.k() as f64;
+    // What lies outside of C is computed with the rest of a tile, but by kernels that have none: of them threads take four columns.
+    let computed = |size: usize, tile: u32| match product.is_direct() {
+        true => size.min(tile as usize) as f64,
+        false => f64::from(tile),
+    };
+    let n = shape.n().next_multiple_of(4);
+    let of_one = 2.0 * computed(shape.m(), rows) * computed(n, cols) * shape.k() as f64;
     let on_the_fullest = (blocks / f64::from(target.multiprocessors)).ceil();
     Some(speed.fixed_us + time(&speed, of_one, on_the_fullest))
 }

@@ -13,9 +13,12 @@
 //! bits. (Steps past k add zeros, which can turn a -0 of underflow into 0.) Operands of bf16 and f16 are widened to f32 on
 //! their way to shared memory ([`stored`]), and an element of such a C is rounded once, at the end.
 //!
+//! Where C has few rows or columns, most of a tile would be zeros: kernels of [`direct`] have none.
+//!
 //! A large tile reads less: its ratio is `TILE / 4` FLOP a byte of f32. A small one leaves fewer multiprocessors idle
 //! where C is small. Which to take is the host's choice.
 
+pub mod direct;
 pub mod epilogue;
 pub mod gelu;
 pub mod operand;
@@ -223,4 +226,40 @@ pub fn gemm_half_f32_64x64x16(
 ) {
     let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// 4 x 64 elements a block of 64 threads, for thin products.
+#[kernel(block = (64), shared = 0)]
+pub fn gemm_f32_4x64x1(problem: Problem, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
+    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
+}
+
+/// The same in f64.
+#[kernel(block = (64), shared = 0)]
+pub fn gemm_f64_4x64x1(problem: Problem, a: In<f64>, b: In<f64>, mut c: Out<f64>, bias: In<f64>) {
+    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
+}
+
+/// The same of bf16 or f16, by sums of f32.
+#[kernel(block = (64), shared = 0, constants(half = bf16 | f16))]
+pub fn gemm_half_4x64x1(
+    problem: Problem,
+    a: In<Half>,
+    b: In<Half>,
+    mut c: Out<Half>,
+    bias: In<Half>,
+) {
+    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
+}
+
+/// The same with C and the bias of f32.
+#[kernel(block = (64), shared = 0, constants(half = bf16 | f16))]
+pub fn gemm_half_f32_4x64x1(
+    problem: Problem,
+    a: In<Half>,
+    b: In<Half>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
 }

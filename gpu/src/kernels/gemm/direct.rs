@@ -1,0 +1,46 @@
+//! Thin products, straight from global memory: for a C of a few rows or columns, as far as dot products.
+//!
+//! * **A block** computes 4 x 64 elements of C; **a thread** four neighbours of a row, and a thread outside
+//!   none. A tile in shared memory would be full of zeros, and a phase of few products has its barriers all the same.
+//! * **Each element** is one sum in the order of k by fused multiply-adds, the same bits as [`multiply`](super::multiply)'s.
+//! * There is no barrier: a warp waits for memory alone, and on the CPU device a thread goes through all of k at once.
+
+use super::{super::device::*, FOUR, epilogue::Epilogue, real::Real, stored::Stored};
+use crate::problem::Problem;
+
+/// Rows and columns of a block's tile.
+pub const TILE: [usize; 2] = [4, 64];
+
+/// A thread's four elements, and their way to memory.
+#[inline(always)]
+#[track_caller]
+pub fn multiply<S: Stored, O: Stored<Real = S::Real>>(
+    problem: &Problem,
+    (a, b): (&In<S>, &In<S>),
+    (c, bias): (&mut Out<O>, &In<O>),
+) {
+    let across = const { TILE[1] / FOUR };
+    let t = thread::thread_idx_x() as usize;
+    let row = thread::block_idx_y() as usize * TILE[0] + t / across;
+    let col = thread::block_idx_x() as usize * TILE[1] + t % across * FOUR;
+    let (m, n, k) = (problem.m as usize, problem.n as usize, problem.k as usize);
+    if row >= m || col >= n {
+        return;
+    }
+    let strides = |[row, col]: [u64; 2]| (row as usize, col as usize);
+    let ((a_row, a_step), (b_step, b_col)) = (strides(problem.a), strides(problem.b));
+    let product = thread::block_idx_z() as usize;
+    let from_a = product * problem.batch[0] as usize + row * a_row;
+    // Of those outside there is none to read: the last one inside stands for them.
+    let from_b: [usize; FOUR] = core::array::from_fn(|j| {
+        product * problem.batch[1] as usize + (col + j).min(n - 1) * b_col
+    });
+    let mut sums = [S::Real::ZERO; FOUR];
+    for p in 0..k {
+        let of_a = a[from_a + p * a_step].widened();
+        for j in 0..FOUR {
+            sums[j] = fma(of_a, b[from_b[j] + p * b_step].widened(), sums[j]);
+        }
+    }
+    Epilogue::new(problem, c, bias).finish::<false>((row, col), sums);
+}
