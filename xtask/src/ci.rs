@@ -17,23 +17,29 @@ use crate::{
 };
 
 /// The parts in their order, and what each is for.
-pub const PARTS: [(&str, &str); 6] = [
+pub const PARTS: [(&str, &str); 7] = [
     ("lint", "formatting, clippy, what may not grow"),
     ("ptx", "the committed PTX is what the kernels compile to"),
     ("test", "cargo test; the course's figures, the lists of kernels"),
     ("check", "what `cargo test` leaves out: every kernel in every case"),
     ("packaging", "stable Rust, a crate outside the workspace, Rust-CUDA's own crate"),
     ("mutants", "a sample of mistakes in kernels, each found"),
+    (SANITIZERS, "AddressSanitizer and valgrind"),
 ];
 
-/// Runs these parts in the workspace in `root`, all where none is named, up to the first step that fails.
+/// A part that runs where it is named alone: it builds everything anew, and needs valgrind.
+const SANITIZERS: &str = "sanitizers";
+
+/// Runs these parts in the workspace in `root`, all but the sanitizers where none is named, up to the first step that fails.
 pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     let start = Instant::now();
     let mut ci = Ci { root, rows: String::new() };
-    let done = PARTS
-        .iter()
-        .filter(|(name, _)| parts.is_empty() || parts.iter().any(|part| part == name))
-        .try_for_each(|(name, _)| ci.part(name));
+    let is_wanted = |name: &str| match parts {
+        [] => name != SANITIZERS,
+        parts => parts.iter().any(|part| part == name),
+    };
+    let done =
+        PARTS.iter().filter(|(name, _)| is_wanted(name)).try_for_each(|(name, _)| ci.part(name));
     let target = target_folder(root);
     if done.is_ok() {
         fs::create_dir_all(&target)?;
@@ -43,12 +49,22 @@ pub fn run(root: &Path, parts: &[String]) -> Result<()> {
     done?;
     println!("ci: all steps passed in {:.0} s", start.elapsed().as_secs_f64());
     for (name, what) in PARTS {
-        if !parts.is_empty() && !parts.iter().any(|part| part == name) {
+        if !is_wanted(name) {
             println!("ci: LEFT OUT: {name}: {what}: cargo xtask ci {name}");
         }
     }
     Ok(())
 }
+
+/// What AddressSanitizer and valgrind know.
+const HOST: &str = "x86_64-unknown-linux-gnu";
+
+/// A fiber that is left in the middle of a thread gives nothing back that it had, so leaks are none of ours; memory that there is not
+/// is an error, and tests ask for it; and whether a stack is used up is told from addresses of variables, which must lie on it.
+const ASAN_OPTIONS: &str =
+    "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0";
+
+const VALGRIND: &str = "valgrind --quiet --error-exitcode=9";
 
 struct Ci<'a> {
     root: &'a Path,
@@ -97,8 +113,36 @@ impl Ci<'_> {
                 })?;
                 self.cargo("test --workspace --test outside --test rust_cuda")
             }
+            SANITIZERS => self.sanitizers(),
             _ => self.cargo("run --quiet --package mutants -- --sample 1"),
         }
+    }
+
+    /// The tests of products, views, plans, files and the CPU device, with every access of theirs watched.
+    fn sanitizers(&mut self) -> Result<()> {
+        let root = self.root;
+        let tests = ["gemm", "memories", "launch", "adapters", "simt"];
+        let tests = tests.map(|name| format!("--test {name}")).join(" ");
+        for args in [format!("--package tests {tests}"), "--package host --lib".to_owned()] {
+            // Naming the target keeps the flags from build scripts and macros.
+            let args = format!("test {args} --features simt/sanitizer --target {HOST}");
+            self.step(&format!("AddressSanitizer: cargo {args}"), || {
+                let mut command = cargo_of(root, &args);
+                command.env("CARGO_TARGET_DIR", target_folder(root).join("sanitizers"));
+                command.env("RUSTFLAGS", "-Zsanitizer=address").env("ASAN_OPTIONS", ASAN_OPTIONS);
+                succeed(&mut command)
+            })?;
+        }
+        for args in [format!("--package tests {tests}"), "--package host --lib".to_owned()] {
+            let args = format!("test {args}");
+            self.step(&format!("valgrind: cargo {args}"), || {
+                let mut command = cargo_of(root, &args);
+                let target = HOST.to_uppercase().replace('-', "_");
+                command.env(format!("CARGO_TARGET_{target}_RUNNER"), VALGRIND);
+                succeed(&mut command)
+            })?;
+        }
+        Ok(())
     }
 
     /// The tests, and what their build has shown.
