@@ -4,16 +4,17 @@
 //! memory may be kept.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicU64, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-use gpu::kernels::memories::{BLOCK, COEFFICIENTS, COEFFICIENTS_LEN, constant_polynomial};
 use host::{Batch, BatchMut, Bf16, Device, F16, Gemm, Matrix, Stream, check, gemm::Scalar};
 use rayon::prelude::*;
-use simt::LaunchConfig;
-use tests::gemm::Random;
+use tests::{
+    beside::{read_coefficients, watched, write_coefficients},
+    gemm::Random,
+};
 
 /// Small integers, so that every sum is exact, in every type.
 fn numbers(random: &mut Random, len: usize) -> Vec<f32> {
@@ -122,18 +123,13 @@ fn checked(device: &Device, random: &mut Random) {
     assert!(c.to_row_major().unwrap() == product([m, n, k], &a, &b), "{kernel}, {m} x {n} x {k}");
 }
 
-/// A variable that is written and read while others launch.
+/// A variable that is written and read while others launch, and write it, too.
 fn symbol(stream: &Stream, random: &mut Random) {
     if random.below(3) == 0 {
-        let coefficients = stream.device().symbol(&COEFFICIENTS).unwrap();
-        coefficients.write(&[1.0; COEFFICIENTS_LEN]).unwrap();
+        write_coefficients(stream.device(), (1 + random.below(3)) as f32);
     }
-    let x = stream.device().upload(&[1.0f32; 64]).unwrap();
-    let mut y = stream.device().zeros::<f32>(64).unwrap();
-    let config = LaunchConfig::new([1, 1, 1], [BLOCK as u32, 1, 1]);
-    // SAFETY: the kernel keeps inside the 64 elements.
-    unsafe { stream.launch(&constant_polynomial, &config, (64, &x, &mut y)) }.unwrap();
-    y.to_vec().unwrap();
+    let number = read_coefficients(stream);
+    assert!([0.0, 1.0, 2.0, 3.0].contains(&number), "nobody writes {number}");
 }
 
 /// One thing of all that there is.
@@ -166,7 +162,7 @@ fn random_work_from_many_threads() {
     let (start, most) = (Instant::now(), Duration::from_secs(seconds));
     let devices = [1, 2, 16].map(Device::cpu_with_workers);
     let shared = devices.each_ref().map(|device| device.stream().unwrap());
-    let (done, ended, memory) = (AtomicU64::new(0), AtomicBool::new(false), AtomicU64::new(0));
+    let (done, memory) = (AtomicU64::new(0), AtomicU64::new(0));
     let work = &|thread: u64| {
         let mut random = Random::new(seed * 1000 + thread);
         while start.elapsed() < most {
@@ -174,32 +170,22 @@ fn random_work_from_many_threads() {
             done.fetch_add(1, Ordering::Relaxed);
         }
     };
-    thread::scope(|scope| {
-        // A hang is that nothing was done for two minutes. The memory after a tenth of the time is what it should stay at.
-        scope.spawn(|| {
-            let (mut last, mut since) = (0, Instant::now());
-            while !ended.load(Ordering::Acquire) {
-                thread::sleep(Duration::from_millis(100));
-                let now = done.load(Ordering::Relaxed);
-                if now != last {
-                    (last, since) = (now, Instant::now());
-                }
-                if since.elapsed() > Duration::from_secs(120) {
-                    eprintln!("stress: it hangs after {now} of seed {seed}");
-                    std::process::abort();
-                }
-                if memory.load(Ordering::Relaxed) == 0 && start.elapsed() > most / 10 {
-                    memory.store(resident(), Ordering::Relaxed);
-                }
-            }
-        });
-        struct End<'a>(&'a AtomicBool);
-        impl Drop for End<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Release);
-            }
+    // A hang is that nothing was done for two minutes. The memory after a tenth of the time is what it should stay at.
+    let (mut last, mut since) = (0, Instant::now());
+    let look = || {
+        let now = done.load(Ordering::Relaxed);
+        if now != last {
+            (last, since) = (now, Instant::now());
         }
-        let _end = End(&ended);
+        if since.elapsed() > Duration::from_secs(120) {
+            eprintln!("stress: it hangs after {now} of seed {seed}");
+            std::process::abort();
+        }
+        if memory.load(Ordering::Relaxed) == 0 && start.elapsed() > most / 10 {
+            memory.store(resident(), Ordering::Relaxed);
+        }
+    };
+    watched(Duration::from_millis(100), look, || {
         thread::scope(|scope| {
             for thread in 0..4 {
                 scope.spawn(move || work(thread));

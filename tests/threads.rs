@@ -2,18 +2,14 @@
 //! device, where a launch is carried out by threads of the library.
 
 use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Mutex,
     thread,
     time::{Duration, Instant},
 };
 
-use gpu::kernels::memories::{BLOCK, COEFFICIENTS, COEFFICIENTS_LEN, constant_polynomial};
 use host::{Bf16, Device, Gemm, Matrix, Stream, gemm::Scalar};
 use rayon::prelude::*;
-use simt::LaunchConfig;
+use tests::beside::{read_coefficients, watched, write_coefficients};
 
 const WORKERS: [usize; 3] = [1, 2, 16];
 
@@ -44,28 +40,14 @@ fn multiply(stream: &Stream, size: usize) {
 
 /// Fails where `work` takes a minute: it waits for itself.
 fn in_time(what: &str, work: impl FnOnce() + Send) {
-    /// Where `work` panics, too.
-    struct End<'a>(&'a AtomicUsize);
-    impl Drop for End<'_> {
-        fn drop(&mut self) {
-            self.0.store(1, Ordering::Release);
+    let start = Instant::now();
+    let look = || {
+        if start.elapsed() > Duration::from_secs(60) {
+            eprintln!("{what}: it hangs");
+            std::process::abort();
         }
-    }
-    let ended = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let start = Instant::now();
-            while ended.load(Ordering::Acquire) == 0 {
-                if start.elapsed() > Duration::from_secs(60) {
-                    eprintln!("{what}: it hangs");
-                    std::process::abort();
-                }
-                thread::sleep(Duration::from_millis(20));
-            }
-        });
-        let _end = End(&ended);
-        work();
-    });
+    };
+    watched(Duration::from_millis(20), look, work);
 }
 
 fn pool(threads: usize) -> rayon::ThreadPool {
@@ -189,19 +171,13 @@ fn more_threads_than_there_are_stacks() {
 #[test]
 fn a_symbol_written_in_a_task() {
     each_pool("a symbol", |pool, device| {
-        let coefficients = device.symbol(&COEFFICIENTS).unwrap();
         pool.install(|| {
             (0..60).into_par_iter().for_each(|number| {
                 if number % 3 == 0 {
-                    coefficients.write(&[1.0; COEFFICIENTS_LEN]).unwrap();
+                    write_coefficients(device, number as f32);
                 } else {
-                    let stream = device.stream().unwrap();
-                    let x = device.upload(&[1.0f32; 64]).unwrap();
-                    let mut y = device.zeros::<f32>(64).unwrap();
-                    let config = LaunchConfig::new([1, 1, 1], [BLOCK as u32, 1, 1]);
-                    // SAFETY: the kernel keeps inside the 64 elements.
-                    unsafe { stream.launch(&constant_polynomial, &config, (64, &x, &mut y)) }
-                        .unwrap();
+                    let number = read_coefficients(&device.stream().unwrap());
+                    assert!(number % 3.0 == 0.0, "nobody writes {number}");
                 }
             });
         });

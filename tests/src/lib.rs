@@ -5,6 +5,7 @@
 //! each test program; `REQUIRE_GPU=1` makes that a failure. Of kernels that differ little each case has one or few, in turn:
 //! that is told at the end, too, and `FULL=1` runs all.
 
+pub mod beside;
 mod devices;
 pub mod does_not_compile;
 pub mod gemm;
