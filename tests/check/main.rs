@@ -1,6 +1,7 @@
 //! The checked launch: what it finds, and what it leaves alone.
 
 mod bounds;
+mod boxes;
 mod cost;
 mod endless;
 mod findings;

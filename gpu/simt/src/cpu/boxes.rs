@@ -37,6 +37,20 @@ impl GlobalBox {
         }
     }
 
+    /// The parts of shared memory that it lies in, at that address: from which byte on, and how many. Of a last line that it does not fill
+    /// these are single groups.
+    pub(super) fn places(&self, address: usize) -> impl Iterator<Item = (usize, usize)> {
+        let whole = match self.swizzle {
+            Swizzle::None => self.bytes(),
+            _ => self.bytes() / 128 * 128,
+        };
+        // A swizzled row has whole groups, and they follow each other.
+        let groups = if whole < self.bytes() { whole / 16..self.bytes() / 16 } else { 0..0 };
+        let groups = self.groups(address).skip(groups.start).take(groups.len());
+        let lines = (whole > 0).then_some((0, whole));
+        lines.into_iter().chain(groups.map(|group| (group.place, group.width)))
+    }
+
     /// The parts of rows that lie inside: their addresses, all of `cols_inside` elements.
     pub(super) fn parts(&self) -> impl Iterator<Item = *const u8> {
         let GlobalBox { first, rows_before, rows_inside, cols_inside, row_stride, .. } = *self;
@@ -167,6 +181,30 @@ mod tests {
             round_to_tf32(&mut bytes);
             assert_eq!(bytes.as_chunks::<4>().0[1], expected.to_ne_bytes(), "{value}");
         }
+    }
+
+    /// A box of 1 x 16 f32, and one of 9 rows of 16 bytes.
+    #[test]
+    fn the_places_of_a_line_that_is_not_filled() {
+        let source = |rows, cols| GlobalBox {
+            first: std::ptr::null(),
+            element: 4,
+            rows,
+            cols,
+            rows_before: 0,
+            rows_inside: rows,
+            cols_inside: cols,
+            row_stride: 64,
+            swizzle: Swizzle::Bytes128,
+            rounds: false,
+        };
+        let places = |of: GlobalBox, at| of.places(at).collect::<Vec<_>>();
+        assert_eq!(places(source(1, 16), 0), [(0, 16), (16, 16), (32, 16), (48, 16)]);
+        assert_eq!(places(source(1, 16), 512), [(64, 16), (80, 16), (96, 16), (112, 16)]);
+        assert_eq!(places(source(9, 4), 0), [(0, 128), (144, 16)]);
+        assert_eq!(places(source(8, 32), 0), [(0, 1024)]);
+        let plain = GlobalBox { swizzle: Swizzle::None, ..source(1, 12) };
+        assert_eq!(places(plain, 512), [(0, 48)]);
     }
 
     #[test]

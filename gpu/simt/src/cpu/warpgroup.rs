@@ -23,8 +23,6 @@ pub(super) type Key = (u32, u32);
 pub(super) struct Source {
     /// Bytes from the start of the block's shared memory.
     pub(super) start: u32,
-    /// Bytes that it takes.
-    pub(super) bytes: u32,
     pub(super) mn_major: bool,
     /// Bytes of the swizzle's span.
     pub(super) span: u32,
@@ -67,16 +65,12 @@ enum Steps {
 type One<const K: usize> = ([[f32; K]; ROWS], OperandB<K>);
 
 impl Source {
-    /// Calls `set` with each element: row of A (column of B), step of k, value.
-    ///
-    /// # Safety
-    /// 1. It lies inside the shared memory that begins at `shared`.
-    unsafe fn decode<const K: usize>(
+    /// What an instruction reads of an operand of `count` rows of A (columns of B), sixteen bytes at a time: the first element's row and
+    /// step of k, and the address.
+    fn groups(
         &self,
-        shared: *const u8,
         (count, number, format): (usize, usize, Format),
-        mut set: impl FnMut(usize, usize, f32),
-    ) {
+    ) -> impl Iterator<Item = ((usize, usize), u32)> {
         let descriptor = Descriptor {
             start: self.start + number as u32 * self.advance,
             leading: self.offsets.0,
@@ -87,27 +81,57 @@ impl Source {
         let major = if self.mn_major { Major::Mn } else { Major::K };
         let layout = Layout::new(descriptor, major, format).expect("of tf32 K-major ones alone");
         // Sixteen bytes lie together: elements along the major dimension.
-        let (outer, inner) = if self.mn_major { (K, count) } else { (count, K) };
+        let (steps, mn_major) = (format.step(), self.mn_major);
+        let (outer, inner) = if mn_major { (steps, count) } else { (count, steps) };
+        (0..outer).flat_map(move |one| {
+            (0..inner).step_by(16 / format.bytes() as usize).map(move |other| {
+                let (i, k) = if mn_major { (other, one) } else { (one, other) };
+                ((i, k), layout.address(i as u32, k as u32))
+            })
+        })
+    }
+
+    /// Calls `set` with each element: row of A (column of B), step of k, value.
+    ///
+    /// # Safety
+    /// 1. It lies inside the shared memory that begins at `shared`.
+    unsafe fn decode(
+        &self,
+        shared: *const u8,
+        (count, number, format): (usize, usize, Format),
+        mut set: impl FnMut(usize, usize, f32),
+    ) {
         let bytes = format.bytes() as usize;
-        for one in 0..outer {
-            for first in (0..inner).step_by(16 / bytes) {
-                let at = |other: usize| if self.mn_major { (other, one) } else { (one, other) };
-                let (i, k) = at(first);
-                let address = layout.address(i as u32, k as u32) as usize;
-                // SAFETY: inside, as the caller promises.
-                let together = unsafe { shared.add(address).cast::<[u8; 16]>().read_unaligned() };
-                for (number, element) in together.chunks_exact(bytes).enumerate() {
-                    let mut bits = [0; 4];
-                    bits[..bytes].copy_from_slice(element);
-                    let (i, k) = at(first + number);
-                    set(i, k, format.decode(u32::from_le_bytes(bits)));
-                }
+        for ((i, k), address) in self.groups((count, number, format)) {
+            // SAFETY: inside, as the caller promises.
+            let together =
+                unsafe { shared.add(address as usize).cast::<[u8; 16]>().read_unaligned() };
+            for (number, element) in together.chunks_exact(bytes).enumerate() {
+                let mut bits = [0; 4];
+                bits[..bytes].copy_from_slice(element);
+                let (i, k) = if self.mn_major { (i + number, k) } else { (i, k + number) };
+                set(i, k, format.decode(u32::from_le_bytes(bits)));
             }
         }
     }
 }
 
 impl Request {
+    /// The parts of shared memory that it reads: where each begins, and bytes. An operand's columns need not fill its boxes, and a product
+    /// need not have all steps of k.
+    pub(super) fn places(&self) -> Vec<(u32, u32)> {
+        let of = |source: Source, count: usize| {
+            let numbers = self.first..self.first + self.steps;
+            let groups = numbers.flat_map(|number| source.groups((count, number, self.format)));
+            let mut groups = groups.map(|(_, address)| address).collect::<Vec<_>>();
+            groups.sort_unstable();
+            let parts = groups.chunk_by(|one, next| one + 16 == *next);
+            parts.map(|part| (part[0], 16 * part.len() as u32)).collect::<Vec<_>>()
+        };
+        let a = self.a.map(|source| of(source, ROWS)).unwrap_or_default();
+        [a, of(self.b, self.columns)].concat()
+    }
+
     /// Reads the operands; of A the `registers` of all threads, where it is there.
     ///
     /// # Safety
@@ -137,7 +161,7 @@ impl Request {
             match self.a {
                 // SAFETY: inside, as the caller promises.
                 Some(source) => unsafe {
-                    source.decode::<K>(shared, (ROWS, number, format), |i, k, value| {
+                    source.decode(shared, (ROWS, number, format), |i, k, value| {
                         a[i][k] = value;
                     });
                 },
@@ -152,7 +176,7 @@ impl Request {
             }
             // SAFETY: inside, as the caller promises.
             unsafe {
-                self.b.decode::<K>(shared, (self.columns, number, format), |i, k, value| {
+                self.b.decode(shared, (self.columns, number, format), |i, k, value| {
                     b.set(k, i, value);
                 });
             }

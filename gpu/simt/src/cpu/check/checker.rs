@@ -1,5 +1,6 @@
 //! What watches the blocks of one worker. What it does about Hopper's units is in a file of its own.
 
+mod arrays;
 mod copies;
 mod ends;
 mod units;
@@ -15,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+pub(super) use self::arrays::memory_of;
 use super::{
     copies::Copies,
     finding::{Finding, Findings, Key, Kind, MemoryId, Place, Seen},
@@ -32,7 +34,7 @@ use crate::{
         block::{self, BlockRun, Thread, WARP},
         cluster,
         fault::{Fault, FaultKind, Stop},
-        mode::{Access, ArrayDeclaration},
+        mode::Access,
         watchdog::{Beat, Watchdog},
     },
 };
@@ -463,71 +465,6 @@ impl<'a> Checker<'a> {
         self.profiling.get() || self.tracing.get()
     }
 
-    /// The shadow of an array that a thread declares.
-    pub(in crate::cpu) fn shared_array(
-        &self,
-        offset: usize,
-        declaration: &ArrayDeclaration,
-    ) -> *const Array {
-        let mut arrays = self.arrays.borrow_mut();
-        let rank = block::rank();
-        let bytes = |d: &ArrayDeclaration| d.element * d.shape.0 * d.shape.1;
-        let known = arrays.iter().position(|array| match declaration.dynamic {
-            // One shadow, whatever the elements' type: what a type does not fill is rounded up.
-            true => array.declaration.dynamic && array.rank == rank,
-            false => {
-                !array.declaration.dynamic
-                    && array.rank == rank
-                    && array.offset == offset
-                    && bytes(&array.declaration) == bytes(declaration)
-            }
-        });
-        if let Some(other) = known.map(|known| &arrays[known])
-            && !declaration.dynamic
-            && other.declaration.place != declaration.place
-        {
-            self.add_two_arrays(other, declaration);
-        }
-        let known = known.unwrap_or_else(|| {
-            let overlaps = |other: &Array| {
-                !declaration.dynamic
-                    && !other.declaration.dynamic
-                    && other.rank == rank
-                    && offset < other.offset + other.bytes()
-                    && other.offset < offset + bytes(declaration)
-            };
-            if let Some(other) = arrays.iter().find(|other| overlaps(other)) {
-                self.add_two_arrays(other, declaration);
-            }
-            let mut whole = *declaration;
-            if declaration.dynamic {
-                let total = block::launch_config().dynamic_shared as usize;
-                whole.shape.0 = total.div_ceil(declaration.element);
-            }
-            arrays.push(Box::new(Array::new(&whole, rank, offset)));
-            arrays.len() - 1
-        });
-        arrays[known].refine(declaration.element);
-        &*arrays[known]
-    }
-
-    /// Two threads declare different arrays at one place in shared memory.
-    fn add_two_arrays(&self, one: &Array, other: &ArrayDeclaration) {
-        let key = Key {
-            kind: Kind::SharedSize,
-            memory: Some(memory_of(one)),
-            place: Some(other.place),
-            other_place: Some(one.declaration.place),
-            fault_place: String::new(),
-        };
-        let (block, thread) = (block::block_index(), block::current().index);
-        let seen = Seen { block, thread, element: None, other: None };
-        self.findings.borrow_mut().add(key, seen, || {
-            "every thread of a block must declare the same arrays in the same order, outside branches"
-                .to_owned()
-        });
-    }
-
     fn now<'l>(
         &self,
         thread: &Thread,
@@ -703,51 +640,6 @@ impl<'a> Checker<'a> {
         self.watch.buffers
     }
 
-    /// The array of the running thread's block that holds these bytes of its shared memory.
-    pub(super) fn array_at(&self, offset: usize, bytes: usize) -> Option<*const Array> {
-        self.find_array(block::rank(), |array| {
-            offset >= array.offset && offset + bytes <= array.offset + array.bytes()
-        })
-    }
-
-    /// The array of a block of the cluster that holds that byte of its shared memory; null where it has declared none.
-    pub(in crate::cpu) fn array_of(&self, (rank, offset): cluster::Place) -> *const Array {
-        let offset = offset as usize;
-        let holds =
-            |array: &Array| (array.offset..array.offset + array.bytes().max(1)).contains(&offset);
-        self.find_array(rank, holds).unwrap_or(std::ptr::null())
-    }
-
-    /// The array of a block of the cluster that is like the running thread's block's at that byte, whether it has been
-    /// declared there or not yet.
-    pub(in crate::cpu) fn array_of_block(&self, rank: u32, offset: u32) -> *const Array {
-        let known = self.array_of((rank, offset));
-        // SAFETY: null, or an array, which lives as long as the launch.
-        match unsafe { self.array_of((block::rank(), offset)).as_ref() } {
-            Some(own) if known.is_null() => {
-                let array = Box::new(Array::new(&own.declaration, rank, own.offset));
-                let place = std::ptr::from_ref(&*array);
-                self.arrays.borrow_mut().push(array);
-                place
-            }
-            _ => known,
-        }
-    }
-
-    fn find_array(&self, rank: u32, holds: impl Fn(&Array) -> bool) -> Option<*const Array> {
-        let arrays = self.arrays.borrow();
-        let found = arrays.iter().find(|array| array.rank == rank && holds(array));
-        found.map(|array| std::ptr::from_ref(&**array))
-    }
-
-    /// The last array that begins before a byte of the running thread's block's shared memory.
-    pub(super) fn array_before(&self, offset: usize) -> Option<*const Array> {
-        let arrays = self.arrays.borrow();
-        let rank = block::rank();
-        let before = arrays.iter().filter(|array| array.rank == rank && array.offset <= offset);
-        before.max_by_key(|array| array.offset).map(|array| std::ptr::from_ref(&**array))
-    }
-
     #[allow(clippy::too_many_arguments)]
     fn add(
         &self,
@@ -778,12 +670,6 @@ impl<'a> Checker<'a> {
         let mut all = self.watch.collected.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(collected);
     }
-}
-
-/// What a shared array is known by.
-pub(super) fn memory_of(array: &Array) -> MemoryId {
-    let ArrayDeclaration { element, shape, place, .. } = array.declaration;
-    MemoryId::Shared(place, element, shape)
 }
 
 /// Is a block one of those that are counted? Multiples of the golden ratio, modulo one, spread evenly over

@@ -181,8 +181,10 @@ impl Mode for Watched {
         let to_offset = (array.offset + offset) as u32; // below 227 KiB
         let begun = Begun { thread: block::current(), at: place };
         for rank in ranks(blocks) {
-            // SAFETY: as above. Where this block has the array, so has each, once it declares it.
-            let array = unsafe { &*checker().array_of_block(rank, to_offset) };
+            let array = checker().array_of_block(rank, to_offset);
+            let (array, offset) = array.expect("this block has one there, so each has");
+            // SAFETY: as above.
+            let array = unsafe { &*array };
             assert_inside(array, (offset, source.extent()));
             let (to, done) = (in_block(to, rank), (rank, done));
             let copy = BoxCopy { source, to, to_place: (rank, to_offset), done, begun };

@@ -81,6 +81,9 @@ pub(crate) mod remotes {
         len: usize,
         rank: u32,
         tag: M::Shared,
+        /// Of the array that the other block has there, the number of the first of these elements: that array may begin elsewhere than
+        /// this block's.
+        first: usize,
     }
 
     impl<T: Element, M: Mode> Remote<T, M> {
@@ -91,10 +94,14 @@ pub(crate) mod remotes {
             let blocks = cluster.blocks;
             assert!(rank < blocks, "the block of rank {rank}: the cluster has {blocks}");
             let offset = base.addr() - block::shared_base().addr();
-            let array = block::checker().map(|checker| checker.array_of_block(rank, offset as u32));
+            let array =
+                block::checker().and_then(|checker| checker.array_of_block(rank, offset as u32));
+            let (array, before) = array.unwrap_or((std::ptr::null(), 0));
             // SAFETY: with a checker there is an array, which lives as long as the launch.
-            let tag = unsafe { M::shared_array(array.unwrap_or(std::ptr::null())) };
-            Remote { base: cluster.shared(rank).wrapping_add(offset).cast(), len, rank, tag }
+            let tag = unsafe { M::shared_array(array) };
+            let base = cluster.shared(rank).wrapping_add(offset).cast();
+            // Arrays begin at multiples of sixteen bytes.
+            Remote { base, len, rank, tag, first: before / size_of::<T>() }
         }
 
         /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a multiple of
@@ -110,7 +117,7 @@ pub(crate) mod remotes {
             M::remote(self.rank, Access::Read);
             // SAFETY: inside the other block's array, as just checked.
             unsafe {
-                M::shared::<T>(self.tag, index, N, Access::Read);
+                M::shared::<T>(self.tag, self.first + index, N, Access::Read);
                 *self.base.add(index).cast()
             }
         }
@@ -141,7 +148,7 @@ pub(crate) mod remotes {
             M::remote(self.rank, Access::Write);
             // SAFETY: as in `load128`.
             unsafe {
-                M::shared::<T>(self.tag, index, N, Access::Write);
+                M::shared::<T>(self.tag, self.first + index, N, Access::Write);
                 *self.base.add(index).cast() = values;
             }
         }

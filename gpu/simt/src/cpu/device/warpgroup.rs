@@ -82,7 +82,7 @@ impl<T: Factor, L: Layout> Operand<T, L> {
             bytes <= end.saturating_sub(start),
             "an operand of {bytes} bytes from byte {start} of shared memory on is outside: its array ends at {end}"
         );
-        Source { start, bytes, mn_major: L::is_mn_major(), span, offsets, advance }
+        Source { start, mn_major: L::is_mn_major(), span, offsets, advance }
     }
 }
 

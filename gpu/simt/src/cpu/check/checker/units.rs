@@ -243,10 +243,9 @@ impl Checker<'_> {
     ) {
         self.count(place);
         // Another block may not have declared it yet: then nobody has written there.
-        let array = self.array_of_block(at.0, at.1);
-        // SAFETY: as in `init_mbarrier`.
-        if let Some(array) = unsafe { array.as_ref() } {
-            self.watched(array, (at.1 as usize - array.offset, 8), Access::Read, place);
+        if let Some((array, offset)) = self.array_of_block(at.0, at.1) {
+            // SAFETY: as in `init_mbarrier`.
+            self.watched(unsafe { &*array }, (offset, 8), Access::Read, place);
         }
     }
 
@@ -267,14 +266,16 @@ impl Checker<'_> {
         offset: usize,
         copy: cluster::BoxCopy,
     ) {
-        let bytes = (offset, copy.source.bytes());
         self.use_mbarrier(copy.done, copy.begun.at);
         self.needs_fence(copy.done, copy.begun.at);
-        self.check_written_before(array, bytes, copy.begun.at);
-        self.watched(array, bytes, Access::Write, copy.begun.at);
-        array.begin_copy(bytes);
-        // SAFETY: inside the array, as whoever began the copy has seen to. Until it comes nobody knows what is there.
-        unsafe { copy.to.write_bytes(POISON, copy.source.bytes()) };
+        for (place, bytes) in copy.source.places(copy.to.addr()) {
+            let part = (offset + place, bytes);
+            self.check_written_before(array, part, copy.begun.at);
+            self.watched(array, part, Access::Write, copy.begun.at);
+            array.begin_copy(part);
+            // SAFETY: inside the array, as whoever began the copy has seen to. Until it comes nobody knows what is there.
+            unsafe { copy.to.add(place).write_bytes(POISON, bytes) };
+        }
         block::current_cluster().begin(copy);
     }
 
@@ -307,7 +308,9 @@ impl Checker<'_> {
         // SAFETY: as in `init_mbarrier`.
         if let Some(array) = unsafe { array.as_ref() } {
             let offset = copy.to_place.1 as usize - array.offset;
-            array.end_copy(&now, (offset, copy.source.bytes()));
+            for (place, bytes) in copy.source.places(copy.to.addr()) {
+                array.end_copy(&now, (offset + place, bytes));
+            }
         }
         let clock = order.clock(engine);
         order.landed(copy.done, ends_phase);
@@ -364,8 +367,8 @@ impl Checker<'_> {
             all.then(|| order.read_product(key, product))
         });
         let Some((engine, clock)) = read else { return };
-        for operand in request.a.into_iter().chain([request.b]) {
-            self.read_by_engine(engine, (key.0, operand.start), operand.bytes, request.place);
+        for (start, bytes) in request.places() {
+            self.read_by_engine(engine, (key.0, start), bytes, request.place);
         }
         self.order.borrow_mut().end_product(key, clock);
         block::current_cluster().warpgroup(key).set_clock(product, clock);
@@ -381,8 +384,10 @@ impl Checker<'_> {
     ) {
         let thread = block::current();
         let (reads, writes, group) = self.order_generally(|order| order.begin_store(thread.number));
-        let at = (array.rank, (array.offset + offset) as u32); // below 227 KiB
-        self.read_by_engine(reads, at, target.bytes() as u32, place);
+        for (part, bytes) in target.places(from.addr()) {
+            let at = (array.rank, (array.offset + offset + part) as u32); // below 227 KiB
+            self.read_by_engine(reads, at, bytes as u32, place);
+        }
         for part in target.parts() {
             let bytes = target.cols_inside * target.element;
             self.global_by(writes, buffer, (part.addr(), bytes), Access::Write, place);
