@@ -38,7 +38,7 @@ macro_rules! tests {
         #[test]
         fn $name() {
             for Right { kernel, results, expected } in $module::ALL {
-                super::each(*kernel, super::orders(), |name, report, y| {
+                super::each(*kernel, super::MOST_WAITS, super::orders(), |name, report, y| {
                     assert!(report.is_clean(), "{name}: {report}");
                     for (i, &got) in y[..*results].iter().enumerate() {
                         assert_eq!(got, expected(i), "{name}: element {i}");

@@ -34,6 +34,13 @@ pub enum Stop {
     Config(String),
 }
 
+impl Stop {
+    /// Is it a thread that does not end?
+    pub(super) fn is_endless(&self) -> bool {
+        matches!(self, Stop::Fault(Fault { kind: FaultKind::Endless { .. }, .. }))
+    }
+}
+
 /// A kernel that went wrong on the CPU device.
 ///
 /// Where several blocks fail, this is the one with the lowest index.

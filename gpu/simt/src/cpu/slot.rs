@@ -201,9 +201,12 @@ impl Slot {
             waits,
             checker,
             partial,
-            did: Cell::new(true),
-            rounds: Cell::new(0),
-            asks: Cell::new(false),
+            polling: false,
+            did: false,
+            rounds: 0,
+            seen: launch.others.done(),
+            budget_from: 0,
+            next_pause: 0,
             shuffle,
         }
         .run();
@@ -217,10 +220,12 @@ impl Slot {
             // SAFETY: within the arena: `declare_shared` and the launch's limits see to it. No fiber runs.
             unsafe { run.shared.write_bytes(POISON, dirty) };
         }
-        match checker {
-            None => outcome,
-            Some(checker) => checker.end_cluster(outcome),
+        let Some(checker) = checker else { return outcome };
+        // Others may have waited for it; but not one that never ends.
+        if !outcome.as_ref().is_err_and(Stop::is_endless) {
+            launch.others.something_was_done();
         }
+        checker.end_cluster(outcome)
     }
 }
 
@@ -235,12 +240,17 @@ struct Scheduler<'a> {
     checker: Option<&'a Checker<'a>>,
     /// Does a thread wait for something else than its block, or are there several blocks?
     partial: bool,
-    /// Has any thread gone on since the cluster last let others run?
-    did: Cell<bool>,
-    /// Rounds in which threads have gone on to their next waits.
-    rounds: Cell<u64>,
-    /// Has a thread asked for what others may do, since the cluster last let them run?
-    asks: Cell<bool>,
+    /// Has a thread let others run, for whose doings it asks?
+    polling: bool,
+    /// In a checked launch: has any thread gone on, within the budget of rounds, since the cluster last let others run?
+    did: bool,
+    /// In a checked launch, rounds in which threads have gone on to their next waits; else those in which one polled.
+    rounds: u64,
+    /// What all clusters of the launch had done when this one last looked, and the round since when that has not become more.
+    seen: u64,
+    budget_from: u64,
+    /// Past its budget, the round in which it lets others run again.
+    next_pause: u64,
     shuffle: BlockOrder,
 }
 
@@ -259,7 +269,7 @@ impl Scheduler<'_> {
                 self.resume_some()?;
             } else {
                 self.barrier(0)?;
-                self.count_round()?;
+                self.end_round(true)?;
                 self.resume_all()?;
             }
         }
@@ -306,6 +316,10 @@ impl Scheduler<'_> {
                 }
             }
         }
+        self.goes_on();
+        if self.partial {
+            self.look_who_waits();
+        }
         Ok(())
     }
 
@@ -336,6 +350,7 @@ impl Scheduler<'_> {
                 }
             }
         }
+        self.goes_on();
         if changed {
             self.look_who_waits();
         }
@@ -344,6 +359,7 @@ impl Scheduler<'_> {
 
     /// Resumes the fibers whose threads need not wait any longer.
     fn resume_some(&mut self) -> Result<(), Stop> {
+        let mut only_ask = true;
         for place in 0..self.slot.parked.len() {
             let number = self.slot.parked[place];
             let thread = self.thread_of(number);
@@ -352,7 +368,8 @@ impl Scheduler<'_> {
             }
             // Where it comes to a barrier of its block, it is left without a store.
             thread.state.set(State::Running);
-            if let Some(checker) = self.checker.filter(|_| thread.polls.get() != POLLING) {
+            let asked = thread.polls.get() == POLLING;
+            if let Some(checker) = self.checker.filter(|_| !asked) {
                 checker.goes_on();
             }
             // A copy may come while threads run, and not only where they wait for it.
@@ -362,9 +379,10 @@ impl Scheduler<'_> {
             if !matches!(event, Event::Barrier | Event::Some | Event::Idle) {
                 return Err(self.gone_wrong(number, event));
             }
-            if self.thread_of(number).polls.get() == POLLING {
-                self.asks.set(true);
-            }
+            only_ask &= asked && self.thread_of(number).polls.get() == POLLING;
+        }
+        if !only_ask {
+            self.goes_on();
         }
         self.look_who_waits();
         Ok(())
@@ -378,6 +396,7 @@ impl Scheduler<'_> {
             matches!(state(*number), State::InWarp | State::Waits | State::Released)
         };
         self.partial = self.runs.len() > 1 || parked.iter().any(waits);
+        self.polling = parked.iter().any(|&number| self.thread_of(number).polls.get() == POLLING);
         self.slot.parked = parked;
     }
 
@@ -421,17 +440,13 @@ impl Scheduler<'_> {
                 some |= self.complete_barrier(rank)?;
             }
             if some {
-                self.did.set(true);
-                if self.asks.get() {
-                    self.let_others_run()?;
-                }
-                return self.count_round();
+                return self.end_round(true);
             }
             if self.land(true)? {
                 continue;
             }
-            if self.is_polling() {
-                return self.let_others_run();
+            if self.polling {
+                return self.end_round(false);
             }
             self.wait_for_others()?;
         }

@@ -4,7 +4,7 @@ use std::{
     panic::Location,
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     thread,
 };
@@ -12,6 +12,7 @@ use std::{
 use super::{
     block::{self, wait_for},
     cluster::Wait,
+    worker::{Asks, Go},
 };
 
 /// The word of that place.
@@ -56,15 +57,29 @@ pub(super) fn has_come(&(address, wanted): &(usize, u32)) -> bool {
 
 /// Who runs the clusters of a launch: how many do something, and the words that the others wait for.
 #[derive(Default)]
-pub(super) struct Others(Mutex<State>);
+pub(super) struct Others {
+    state: Mutex<State>,
+    /// Counts what clusters have done that others may have waited for. Changed by who holds the lock.
+    done: AtomicU64,
+}
 
 #[derive(Default)]
 struct State {
     busy: usize,
-    /// Of these, who only ask again and again.
+    /// Of these, who only ask again and again; and of these, who have asked in vain since something was last done.
     asking: usize,
+    in_vain: usize,
     /// Their addresses, and how much they are to be.
     words: Vec<(usize, u32)>,
+}
+
+/// What one who is counted as doing something has said of itself, and what had been done then.
+pub(super) struct Said(Asks, u64);
+
+impl Default for Said {
+    fn default() -> Self {
+        Said(Asks::Did, 0)
+    }
 }
 
 /// What has become of a wait.
@@ -81,15 +96,39 @@ impl Others {
         self.lock().busy += 1;
     }
 
-    /// This one, who is counted as doing something, only asks again and again; or it does not. Do others do more?
-    pub(super) fn others_do_something(&self, only_asks: bool, asked: &mut bool) -> bool {
+    /// A cluster has done something that others may have waited for. Who has asked in vain is to ask again. Gives how often that was.
+    pub(super) fn something_was_done(&self) -> u64 {
         let mut state = self.lock();
-        match (std::mem::replace(asked, only_asks), only_asks) {
-            (false, true) => state.asking += 1,
-            (true, false) => state.asking -= 1,
-            _ => {}
+        state.in_vain = 0;
+        self.done.fetch_add(1, Ordering::Release) + 1
+    }
+
+    /// How often one has.
+    #[inline]
+    pub(super) fn done(&self) -> u64 {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// One says of itself whether it only asks. What do the others do?
+    pub(super) fn say(&self, said: &mut Said, asks: Asks) -> Go {
+        let mut state = self.lock();
+        let done = self.done();
+        state.asking -= usize::from(said.0 != Asks::Did);
+        state.in_vain -= usize::from(matches!(said.0, Asks::InVain(_)) && said.1 == done);
+        *said = match asks {
+            // Something has been done since.
+            Asks::InVain(since) if since != done => Said(Asks::Again, done),
+            asks => Said(asks, done),
+        };
+        state.asking += usize::from(said.0 != Asks::Did);
+        state.in_vain += usize::from(matches!(said.0, Asks::InVain(_)));
+        match () {
+            () if state.asking < state.busy || state.words.iter().any(has_come) => {
+                Go::OnAmongOthers
+            }
+            () if state.in_vain < state.busy => Go::On,
+            () => Go::InVain,
         }
-        state.busy - state.asking > usize::from(!only_asks)
     }
 
     /// One has no more to do.
@@ -123,6 +162,6 @@ impl Others {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -28,7 +28,7 @@ use super::{
     slot::Slot,
     trap,
     watchdog::Beat,
-    words::{Others, Waited, has_come},
+    words::{Others, Said, Waited, has_come},
 };
 
 /// What a launch runs.
@@ -82,18 +82,29 @@ pub(super) type Words = Vec<(usize, u32)>;
 pub(super) enum Pause {
     /// That one of these is so much.
     Words(Words),
-    /// To ask again by itself; the last time, too?
-    Asks { again: bool },
+    /// To ask again by itself.
+    Asks(Asks),
+}
+
+/// What a cluster says of itself that may ask for what others do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Asks {
+    /// It has done something since it last let others run.
+    Did,
+    /// It has only asked.
+    Again,
+    /// It has gone through all rounds that it may, and nobody has done anything since so much was [done](Others::done).
+    InVain(u64),
 }
 
 /// How a cluster that waited goes on.
 #[derive(Clone, Copy)]
 pub(super) enum Go {
-    /// Something has come, or the launch ends; or it is to ask again.
+    /// Something has come, or the launch ends; or it is to ask again, where all others only ask.
     On,
     /// It is to ask again, and other clusters may be about to do what it asks for.
     OnAmongOthers,
-    /// Nobody will do what it waits for.
+    /// Nobody will do what it waits for; nor what anybody asks for.
     InVain,
 }
 
@@ -134,9 +145,9 @@ pub(super) fn work(launch: &Launch) {
 #[derive(Default)]
 struct Worker {
     places: Vec<Place>,
-    /// The place that asked last, and whether all only ask.
+    /// The place that asked last, and what the worker has said of all.
     asked: usize,
-    only_asks: bool,
+    said: Said,
     /// Since when there has been no room for another cluster's fibers.
     lacks_room: Option<Instant>,
     /// What it does, counted, in a checked launch.
@@ -151,9 +162,9 @@ struct Place {
     stack: Option<DefaultStack>,
     /// What runs in it.
     run: Option<Coroutine<Go, Pause, Result<(), Panic>, DefaultStack>>,
-    /// What that waits for, and whether it has asked twice without having done anything between.
+    /// What that waits for, or asks.
     words: Words,
-    asks_again: bool,
+    asks: Option<Asks>,
 }
 
 impl Worker {
@@ -189,18 +200,12 @@ impl Worker {
         loop {
             let goes_on = |place: &Place| place.words.iter().any(has_come);
             if let Some(number) = self.places.iter().position(goes_on) {
-                self.says_that_it_asks(false, launch);
+                self.does_something(launch);
                 self.resume(number, Go::On, launch, panic);
             } else if launch.is_left() && self.open(launch, panic) {
                 continue;
             } else if let Some(number) = self.next_that_asks() {
-                let mut running = self.places.iter().filter(|place| place.run.is_some());
-                let only_asks = running.all(|place| place.asks_again || !place.words.is_empty());
-                let others_do_something = self.says_that_it_asks(only_asks, launch);
-                let go = match others_do_something || !only_asks {
-                    true => Go::OnAmongOthers,
-                    false => Go::On,
-                };
+                let go = self.ask(launch);
                 thread::yield_now();
                 self.resume(number, go, launch, panic);
             } else if self.places.iter().all(|place| place.run.is_none()) {
@@ -209,17 +214,32 @@ impl Worker {
                 self.wait(launch, panic);
             }
         }
-        self.says_that_it_asks(false, launch);
+        self.does_something(launch);
     }
 
-    /// Tells the others whether it only asks again and again. Do they do more?
-    fn says_that_it_asks(&mut self, only_asks: bool, launch: &Launch) -> bool {
-        launch.others.others_do_something(only_asks, &mut self.only_asks)
+    /// Tells the others that it does not only ask.
+    fn does_something(&mut self, launch: &Launch) {
+        launch.others.say(&mut self.said, Asks::Did);
+    }
+
+    /// What becomes of clusters that ask: do others do more? Only a checked launch wants to know.
+    fn ask(&mut self, launch: &Launch) -> Go {
+        let asks = self.places.iter().filter_map(|place| place.asks).min();
+        let Some(asks) = asks.filter(|_| launch.watch.is_some()) else { return Go::On };
+        match (launch.others.say(&mut self.said, asks), self.lacks_room) {
+            // Those who would do it may have no stacks.
+            (_, Some(since)) if launch.is_left() && since.elapsed() < PATIENCE => Go::OnAmongOthers,
+            (Go::InVain, Some(_)) if launch.is_left() => {
+                launch.fail_without_room();
+                Go::On
+            }
+            (go, _) => go,
+        }
     }
 
     /// The next place whose cluster asks again and again, in turn.
     fn next_that_asks(&mut self) -> Option<usize> {
-        let asks = |place: &Place| place.run.is_some() && place.words.is_empty();
+        let asks = |place: &Place| place.asks.is_some();
         let count = self.places.len();
         let in_turn = (1..=count).map(|further| (self.asked + further) % count);
         let number = in_turn.into_iter().find(|number| asks(&self.places[*number]))?;
@@ -229,9 +249,9 @@ impl Worker {
 
     /// Begins with a cluster in another slot. Not where there are as many as there may be, or no memory for one.
     fn open(&mut self, launch: &Launch, panic: &mut Option<Panic>) -> bool {
-        self.says_that_it_asks(false, launch);
-        let more = |open| (open < launch.most_open).then_some(open + 1);
-        if launch.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_err() {
+        if launch.open.load(Ordering::Acquire) >= launch.most_open {
+            // Not for want of room.
+            self.lacks_room = None;
             return false;
         }
         let free = self.places.iter().position(|place| place.run.is_none());
@@ -242,11 +262,17 @@ impl Worker {
         let place = &mut self.places[number];
         let start = Instant::now();
         if !place.slot.take_room(launch.job.fibers(), || start.elapsed() < BRIEFLY) {
-            launch.open.fetch_sub(1, Ordering::AcqRel);
             self.lacks_room.get_or_insert(start);
             return false;
         }
         self.lacks_room = None;
+        let more = |open| (open < launch.most_open).then_some(open + 1);
+        if launch.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_err() {
+            // Others were faster.
+            place.slot.keep(0);
+            return false;
+        }
+        launch.others.say(&mut self.said, Asks::Did);
         let stack = match place.stack.take() {
             Some(stack) => Ok(stack),
             None => DefaultStack::new(fiber::STACK_BYTES),
@@ -275,13 +301,13 @@ impl Worker {
     fn resume(&mut self, number: usize, go: Go, launch: &Launch, panic: &mut Option<Panic>) {
         let place = &mut self.places[number];
         place.words.clear();
-        place.asks_again = false;
+        place.asks = None;
         let Some(mut run) = place.run.take() else { return };
         match run.resume(go) {
             CoroutineResult::Yield(pause) => {
                 match pause {
                     Pause::Words(words) => place.words = words,
-                    Pause::Asks { again } => place.asks_again = again,
+                    Pause::Asks(asks) => place.asks = Some(asks),
                 }
                 place.run = Some(run);
             }
@@ -300,7 +326,7 @@ impl Worker {
 
     /// All wait, and no other cluster can be begun.
     fn wait(&mut self, launch: &Launch, panic: &mut Option<Panic>) {
-        self.says_that_it_asks(false, launch);
+        self.does_something(launch);
         let words = self.places.iter().flat_map(|place| place.words.iter().copied());
         let words = words.collect::<Words>();
         let go = launch.others.wait(&words, |waited| match waited {
@@ -315,8 +341,7 @@ impl Worker {
             if since.elapsed() < PATIENCE && !(launch.job.cancelled)() {
                 return;
             }
-            let next = launch.next.load(Ordering::Relaxed);
-            launch.fail(next, Stop::TooManyThreads(fiber::MOST_FIBERS));
+            launch.fail_without_room();
             go = Go::On;
         }
         for number in 0..self.places.len() {
@@ -361,6 +386,12 @@ impl Launch<'_> {
 
     pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
+    }
+
+    /// There have been no stacks for the next cluster for too long.
+    fn fail_without_room(&self) {
+        let next = self.next.load(Ordering::Relaxed);
+        self.fail(next, Stop::TooManyThreads(fiber::MOST_FIBERS));
     }
 
     fn fail(&self, number: u64, reason: Stop) {

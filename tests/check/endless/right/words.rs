@@ -31,6 +31,8 @@ pub(super) static ALL: &[Right] = &[
     right(&polled_out_of_step, 128, |_| 2.0),
     right(&blocks_take_turns, 128, |_| 2.0),
     right(&polls_for_long, 128, |_| 2.0),
+    right(&votes_until_the_last_has_worked, 128, |_| 2.0),
+    right(&votes_from_block_to_block, 128, |_| 2.0),
 ];
 
 /// Blocks of the grid, and where y has what is on its way.
@@ -383,4 +385,55 @@ fn polls_for_long(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
         while words.atomic_add(1, 0) < thread::grid_dim_x() - 1 {}
     }
     y[(block * 32 + lane) as usize] = 2.0;
+}
+
+/// Three blocks ask by votes, more often than they may wait. The last one tells them what they ask for, and then ends: nobody is left who
+/// does anything when they ask again.
+#[kernel(block = (32))]
+fn votes_until_the_last_has_worked(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let lane = thread::lane_id() as usize;
+    if block() == 3 {
+        works(&mut words);
+        if lane == 0 {
+            words.release_add(0, 1);
+        }
+    } else {
+        votes(&mut words, 0);
+    }
+    y[block() * 32 + lane] = 2.0;
+}
+
+/// The same, and each tells the one before it.
+#[kernel(block = (32))]
+fn votes_from_block_to_block(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
+    let lane = thread::lane_id() as usize;
+    if block() == 3 {
+        works(&mut words);
+    } else {
+        votes(&mut words, block() + 1);
+    }
+    y[block() * 32 + lane] = 2.0;
+    if lane == 0 {
+        words.release_add(block(), 1);
+    }
+}
+
+/// A hundred barriers, and so many atomics between that each thread lets others run.
+fn works(words: &mut Out<u32>) {
+    for _ in 0..100 {
+        for _ in 0..70 {
+            words.atomic_add(8, 1);
+        }
+        thread::sync_threads();
+    }
+}
+
+/// Until that word is told.
+fn votes(words: &mut Out<u32>, word: usize) {
+    loop {
+        let come = thread::lane_id() == 0 && words.atomic_add(word, 0) > 0;
+        if warp::any(warp::ALL, come) {
+            break;
+        }
+    }
 }

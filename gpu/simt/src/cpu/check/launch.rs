@@ -48,8 +48,9 @@ pub struct Options<'a> {
     /// some seconds. Reads that say nothing new are not counted.
     pub most_accesses: Option<u64>,
     /// Rounds in which the threads of a block (or cluster) go on to their next waits: barriers, votes and the like. It is
-    /// [endless](Kind::Endless) then, unless others may yet do what it asks for. 2^24 where
-    /// `None`, which takes half a minute where a block is a warp, and longer where it is more.
+    /// [endless](Kind::Endless) then, unless others may yet do what it asks for, or it has had fewer since one of them last did
+    /// anything. 2^24 where `None`, which takes half a minute where a block is a warp, and longer where it is more; where several
+    /// blocks never end, twice as long.
     pub most_waits: Option<u64>,
     /// How long a thread may compute without an access or a wait, by its own clock, before it is endless. Ten seconds where `None`.
     pub patience: Option<Duration>,

@@ -3,54 +3,98 @@
 use super::{Scheduler, location};
 use crate::cpu::{
     block::State,
+    check::Checker,
     cluster::Wait,
     fault::{FaultKind, Stop},
-    worker::{Go, Pause},
+    worker::{Asks, Go, Pause},
 };
 
+/// In a launch that is not checked, rounds of a cluster some of whose threads ask, from one pause to the next, as long as others of its
+/// threads go on.
+const BETWEEN_PAUSES: u64 = 64;
+
+/// In a checked launch, rounds of a cluster past its budget from one pause to the next, while no other does anything.
+const BETWEEN_QUESTIONS: u64 = 16;
+
 impl Scheduler<'_> {
-    /// Counts a round. A cluster that is checked and whose threads come to waits again and again, more often than they may, is taken to ask
-    /// for what others may do. Where these only ask themselves, or have ended, it does not end.
+    /// Ends a round, in which some threads' waits have come to their ends, or those go on alone that ask again and again. The one place
+    /// where a cluster lets others run although it could go on.
     #[inline]
-    pub(super) fn count_round(&self) -> Result<(), Stop> {
-        self.rounds.set(self.rounds.get() + 1);
-        if self.goes_round() { self.let_others_do_something() } else { Ok(()) }
-    }
-
-    /// Has it gone more rounds than it may?
-    #[inline]
-    fn goes_round(&self) -> bool {
-        self.checker.is_some_and(|checker| self.rounds.get() > checker.most_rounds())
-    }
-
-    #[cold]
-    fn let_others_do_something(&self) -> Result<(), Stop> {
-        let go = self.waits.suspend(Pause::Asks { again: true });
-        self.unless_it_ends()?;
-        match (go, self.slot.parked.first()) {
-            (Go::On | Go::InVain, Some(&first)) => {
-                let thread = self.thread_of(first);
-                Err(self.fault(thread, FaultKind::Endless { location: location(thread) }))
-            }
-            _ => Ok(()),
+    pub(super) fn end_round(&mut self, some: bool) -> Result<(), Stop> {
+        match self.checker {
+            Some(checker) => self.end_checked_round(checker, some),
+            None if self.polling => self.let_others_run(some),
+            None => Ok(()),
         }
     }
 
-    /// Does a thread ask again and again for what others may do?
-    pub(super) fn is_polling(&self) -> bool {
-        let parked = self.slot.parked.iter().map(|&number| self.thread_of(number));
-        parked.into_iter().any(|thread| thread.state.get() == State::Released)
-    }
-
-    /// Lets other clusters run, which may do what a thread of this one asks for.
-    pub(super) fn let_others_run(&self) -> Result<(), Stop> {
-        self.asks.set(false);
-        let again = !self.did.replace(false) || self.goes_round();
-        let go = self.waits.suspend(Pause::Asks { again });
-        if let (Go::OnAmongOthers, Some(checker)) = (go, self.checker) {
-            checker.goes_on();
+    /// A thread asks for what others may do.
+    fn let_others_run(&mut self, some: bool) -> Result<(), Stop> {
+        self.rounds += 1;
+        if some && !self.rounds.is_multiple_of(BETWEEN_PAUSES) {
+            return Ok(());
         }
+        self.waits.suspend(Pause::Asks(Asks::Did));
         self.unless_it_ends()
+    }
+
+    /// Counts the round. A cluster whose threads have come to more waits than they may is taken to ask for what others may do. It does not
+    /// end where nobody does anything, and nobody has for a whole budget of its rounds.
+    fn end_checked_round(&mut self, checker: &Checker, some: bool) -> Result<(), Stop> {
+        self.rounds += u64::from(some);
+        let done = self.launch.others.done();
+        if done != self.seen {
+            (self.seen, self.budget_from) = (done, self.rounds);
+        }
+        let most = checker.most_rounds();
+        let is_past = some && self.rounds > most;
+        if !self.polling && !(is_past && self.rounds >= self.next_pause) {
+            return Ok(());
+        }
+        let asks = match () {
+            () if self.did => Asks::Did,
+            () if self.rounds - self.budget_from > most => Asks::InVain(self.seen),
+            () => Asks::Again,
+        };
+        let go = self.pause(Pause::Asks(asks));
+        self.unless_it_ends()?;
+        self.next_pause = self.rounds + 1;
+        match (go, self.slot.parked.first()) {
+            (Go::OnAmongOthers, _) => checker.goes_on(),
+            (Go::InVain, Some(&first)) if is_past => {
+                let thread = self.thread_of(first);
+                return Err(self.fault(thread, FaultKind::Endless { location: location(thread) }));
+            }
+            _ => {
+                self.next_pause = self.rounds + BETWEEN_QUESTIONS;
+                // Those that it had asked may have done something, and ended.
+                if self.launch.others.done() != self.seen {
+                    checker.goes_on();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Threads have gone on. Only within the budget is that something that others may have waited for: or two that never end would
+    /// wait for each other.
+    #[inline]
+    pub(super) fn goes_on(&mut self) {
+        if let Some(checker) = self.checker {
+            self.did |= self.rounds <= checker.most_rounds();
+        }
+    }
+
+    /// Gives control back, and tells before whether the cluster has done something.
+    fn pause(&mut self, pause: Pause) -> Go {
+        if std::mem::take(&mut self.did) {
+            let done = self.launch.others.something_was_done();
+            if done == self.seen + 1 {
+                // By nobody else.
+                self.seen = done;
+            }
+        }
+        self.waits.suspend(pause)
     }
 
     /// The launch goes on.
@@ -63,7 +107,7 @@ impl Scheduler<'_> {
 
     /// No thread can go on by what the cluster does itself. Others may do what one of them waits for, while there are others that do
     /// anything.
-    pub(super) fn wait_for_others(&self) -> Result<(), Stop> {
+    pub(super) fn wait_for_others(&mut self) -> Result<(), Stop> {
         let words = self.slot.threads.iter().filter_map(|thread| {
             match (thread.state.get(), self.cluster.wait_of(thread).get()) {
                 (State::Waits, Wait::Word(place, wanted)) => Some((place.addr(), wanted)),
@@ -74,7 +118,7 @@ impl Scheduler<'_> {
         if words.is_empty() {
             return Err(self.stuck());
         }
-        match self.waits.suspend(Pause::Words(words)) {
+        match self.pause(Pause::Words(words)) {
             Go::InVain => Err(self.stuck()),
             Go::On | Go::OnAmongOthers => self.unless_it_ends(),
         }
