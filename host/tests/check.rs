@@ -242,6 +242,5 @@ fn ctrl_c_ends_a_check_in_the_middle_of_a_kernel() {
     let sizes = [
         "check", "--m", "2000", "--n", "2000", "--k", "2000", "--json", "-v", "--kernel", "tiled32",
     ];
-    let stderr = is_interrupted(host(&sizes), 2.5);
-    assert!(stderr.contains("\ntiled32: uniform data, order forward: ended early, "), "{stderr}");
+    is_interrupted(host(&sizes), "tiled32: uniform data, order forward");
 }
