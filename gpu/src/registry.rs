@@ -209,50 +209,83 @@ pub static DESIGNS: &[Design] = &[
         on_gpu: speed!(61.0, 0.3, 1.5),
         ..program!(
             padded::padded16,
+            Example("padding"),
             "tiled16 without boundary checks, for sizes that are multiples of 16"
         )
     },
     program!(
         tiled_transposed::tiled_transposed,
+        Example("transposed_b"),
         "tiled_uncoalesced for a B that the CPU has transposed"
     ),
-    program!(vec_add::vec_add, "c = a + b, one thread an element"),
-    program!(blur::blur, "image blur, every pixel of a box from global memory"),
-    program!(blur::blur_shared, "image blur, a tile and its halo in shared memory"),
+    program!(vec_add::vec_add, Example("vec_add"), "c = a + b, one thread an element"),
+    program!(blur::blur, Command("blur"), "image blur, every pixel of a box from global memory"),
+    program!(
+        blur::blur_shared,
+        Command("blur"),
+        "image blur, a tile and its halo in shared memory"
+    ),
     program!(
         memories::register_counter,
+        Example("memories"),
         "a variable in a register: every thread counts for itself"
     ),
-    program!(memories::shared_counter, "a variable in shared memory: every block counts from zero"),
+    program!(
+        memories::shared_counter,
+        Example("memories"),
+        "a variable in shared memory: every block counts from zero"
+    ),
     program!(
         memories::global_counter,
+        Example("memories"),
         "a variable in global memory: every launch goes on counting"
     ),
     program!(
         memories::pointed_negation,
+        Example("symbols"),
         "a pointer in global memory: x = -x where the host lets it point"
     ),
     program!(
         memories::constant_polynomial,
+        Example("symbols"),
         "variables in constant memory: a polynomial's coefficients"
     ),
-    program!(gemm::pad::pack_rows, "matrices copied to where tensor copies can take them from"),
+    program!(
+        gemm::pad::pack_rows,
+        Product,
+        "matrices copied to where tensor copies can take them from"
+    ),
     program!(
         gemm::pad::transpose_rows,
+        Product,
         "matrices copied likewise, turned over: columns become rows"
     ),
     program!(
         gemm::pad::pack_rows_u16,
+        Product,
         "matrices of two-byte elements copied to where tensor copies can take them from"
     ),
     program!(
         gemm::pad::transpose_rows_u16,
+        Product,
         "matrices of two-byte elements copied likewise, turned over: columns become rows"
     ),
-    program!(gemm_sliced::slices::split_bf16x3, "matrices of f32 cut into three slices of bf16"),
-    program!(gemm_sliced::halves::split_f16x2, "matrices of f32 cut into two scaled slices of f16"),
-    program!(pitched::row_sums, "the sums of the rows of a pitched array"),
-    program!(pitched::scale_box, "a pitched array of three dimensions times a number, in place"),
+    program!(
+        gemm_sliced::slices::split_bf16x3,
+        Product,
+        "matrices of f32 cut into three slices of bf16"
+    ),
+    program!(
+        gemm_sliced::halves::split_f16x2,
+        Product,
+        "matrices of f32 cut into two scaled slices of f16"
+    ),
+    program!(pitched::row_sums, Example("pitched"), "the sums of the rows of a pitched array"),
+    program!(
+        pitched::scale_box,
+        Example("pitched"),
+        "a pitched array of three dimensions times a number, in place"
+    ),
 ];
 
 /// Every kernel, in the order of [`DESIGNS`]: each of its variants.

@@ -1,6 +1,6 @@
 //! A name that there is not, and those that there are.
 
-use gpu::registry::{self, Variant};
+use gpu::registry::{self, Entry, KERNELS, Program, Variant};
 
 /// How many names a message has room for.
 const ROOM: usize = 24;
@@ -20,19 +20,33 @@ pub fn must_be_one_of(name: &str, known: &[&str]) -> String {
 
 /// As [`must_be_one_of`], of kernels: of one that there is for something else, what it is for.
 pub fn must_be_a_kernel_of(name: &str, known: &[&str]) -> String {
-    match registry::find(name).map(|entry| &entry.product) {
+    match what_it_is(name) {
         None => must_be_one_of(name, known),
-        Some(None) => format!("is no product's kernel, {}", must_be_one_of("", known)),
-        Some(Some(product)) => {
+        Some(what) => format!("{what}; it {}", must_be_one_of("", known)),
+    }
+}
+
+/// What the kernel of that name is for, or what runs the program of that name.
+pub fn what_it_is(name: &str) -> Option<String> {
+    let by_kernel = registry::find(name);
+    let by_program = || {
+        let of_it = |entry: &&Entry| entry.program.and_then(Program::name) == Some(name);
+        KERNELS.iter().find(of_it)
+    };
+    let entry = by_kernel.or_else(by_program)?;
+    match (&entry.product, entry.program) {
+        (Some(product), _) => {
             let Variant { operands, c, .. } = product.variant;
             let of_c = if c == operands { String::new() } else { format!(", C of {c}") };
-            format!("is for A and B of {operands}{of_c}, and {}", must_be_one_of("", known))
+            Some(format!("is for A and B of {operands}{of_c}"))
         }
+        (None, Some(program)) => Some(format!("is a program, and computes no product: {program}")),
+        (None, None) => None,
     }
 }
 
 /// The nearest of them, if no more than a third of the letters are wrong, missing, too many or exchanged.
-fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = name.to_lowercase();
     let most = name.chars().count() / 3;
     let distances = known.iter().map(|known| (strsim::osa_distance(&name, known), *known));
@@ -71,12 +85,20 @@ mod tests {
         let of_kernels = |name| must_be_a_kernel_of(name, &["gemm_f32_32x32x8"]);
         assert_eq!(
             of_kernels("gemm_bf16_f32_64x64x16"),
-            "is for A and B of bf16, C of f32, and must be one of gemm_f32_32x32x8"
+            "is for A and B of bf16, C of f32; it must be one of gemm_f32_32x32x8"
         );
-        assert_eq!(
-            of_kernels("vec_add"),
-            "is no product's kernel, must be one of gemm_f32_32x32x8"
-        );
+        for (name, run) in [
+            ("vec_add", "`cargo run -p host --example vec_add` runs it"),
+            ("padded16", "`cargo run -p host --example padding` runs it"),
+            // No kernel is called so.
+            ("padding", "`cargo run -p host --example padding` runs it"),
+            ("blur_shared", "`cargo run -p host -- blur` runs it"),
+            ("pack_rows", "a product that needs it launches it"),
+        ] {
+            let said = of_kernels(name);
+            let wanted = format!("is a program, and computes no product: {run}; it must be one of");
+            assert!(said.starts_with(&wanted), "{name}: {said}");
+        }
         let slip = "did you mean gemm_f32_32x32x8? It must be one of gemm_f32_32x32x8";
         assert_eq!(of_kernels("gemm_f32_32x32"), slip);
         assert_eq!(of("mine"), "must be one of gemm_f32_32x32x8, gemm_f32_64x64x16");

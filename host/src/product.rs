@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result},
     launch::{Named, Stream},
     matrix::Matrix,
-    names::must_be_one_of,
+    names::must_be_a_kernel_of,
 };
 
 /// Elements of a matrix at most: an exbibyte of f32. So the bytes of all three, and what verification needs
@@ -118,7 +118,7 @@ pub fn find(name: &str) -> Result<&'static Entry> {
     known.find(|entry| entry.name() == name).ok_or_else(|| {
         let names = registry::products().map(|(entry, _)| entry.name());
         let names = names.collect::<Vec<_>>();
-        Error::argument("kernel", name, must_be_one_of(name, &names))
+        Error::argument("kernel", name, must_be_a_kernel_of(name, &names))
     })
 }
 

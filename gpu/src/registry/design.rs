@@ -3,7 +3,7 @@
 use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
-    product::{Entry, Product, Rung},
+    product::{Entry, Product, Program, Rung},
     variant::{Access, Family, Layout, Scheme, Type, Variant},
 };
 use crate::kernels::{
@@ -37,8 +37,8 @@ pub(super) enum Of {
     Lesson([u32; 2], &'static str),
     /// A product. What it is says its name; and besides, how many blocks may split k, and columns of a second width of tiles.
     Product { most_splits: u32, narrow: Option<u32> },
-    /// Something else, in a few words.
-    Program(&'static str),
+    /// Something else: what runs it, and in a few words what it does.
+    Program(Program, &'static str),
 }
 
 impl Design {
@@ -60,9 +60,13 @@ impl Design {
             checked: self.checked,
             constants,
             product,
+            program: match self.of {
+                Of::Program(program, _) => Some(program),
+                Of::Lesson(..) | Of::Product { .. } => None,
+            },
         };
         match self.of {
-            Of::Program(summary) => vec![entry(name, summary, Constants::NONE, None)],
+            Of::Program(_, summary) => vec![entry(name, summary, Constants::NONE, None)],
             Of::Lesson(tile, summary) => {
                 let variant = lesson(name, tile);
                 let product = self.product(variant, 1, None);

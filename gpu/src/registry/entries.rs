@@ -46,13 +46,13 @@ macro_rules! product {
     (@speed $($speed:expr),+) => { speed!($($speed),+) };
 }
 
-/// A kernel with parameters of its own, and what it is.
+/// A kernel with parameters of its own, what runs it, and what it is.
 macro_rules! program {
-    ($($path:ident)::+, $summary:literal) => {
+    ($($path:ident)::+, $program:ident $(($of:literal))?, $summary:literal) => {
         Design {
             kernel: &crate::kernels::$($path)::+,
             checked: None,
-            of: Of::Program($summary),
+            of: Of::Program(Program::$program $(($of))?, $summary),
             rung: None,
             on_gpu: None,
             on_cpu: None,

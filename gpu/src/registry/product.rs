@@ -1,5 +1,7 @@
 //! What the registry says of a kernel: what it computes, and how it is launched.
 
+use std::fmt;
+
 use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
@@ -30,6 +32,39 @@ pub struct Entry {
     pub constants: Constants,
     /// The product that it computes; none of another program, whose launch names the kernel.
     pub product: Option<Product>,
+    /// What runs it, where it computes no product.
+    pub program: Option<Program>,
+}
+
+/// What runs a kernel that computes no product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A subcommand of the command.
+    Command(&'static str),
+    /// An example of crate `host`.
+    Example(&'static str),
+    /// A product that needs it, by itself.
+    Product,
+}
+
+impl Program {
+    /// What it is called; a product has many names.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Program::Command(name) | Program::Example(name) => Some(name),
+            Program::Product => None,
+        }
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Program::Command(name) => write!(f, "`cargo run -p host -- {name}` runs it"),
+            Program::Example(name) => write!(f, "`cargo run -p host --example {name}` runs it"),
+            Program::Product => f.write_str("a product that needs it launches it"),
+        }
+    }
 }
 
 impl Entry {

@@ -6,8 +6,10 @@ mod bytes;
 mod check;
 mod errors;
 mod gemm;
+mod kernel;
 mod ladder;
 mod profile;
+mod types;
 
 use std::{ffi::OsStr, fmt, str::FromStr};
 
@@ -15,21 +17,19 @@ use clap::{
     Args, Parser, Subcommand, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
-use host::{
-    Compute, Device, Gemm as GeneralProduct, Shape,
-    gemm::{Choice, Output, Request, Scalar, Target},
-    gpu::registry::{Entry, KERNELS, Product, Type},
-    names::must_be_a_kernel_of,
-};
+use host::{Device, Shape};
 
+use self::kernel::{all_products, find, kernels, named};
 pub(crate) use self::{
     bench::{Bench, BenchKernel, Group, Layouts, Vs},
     blur::Blur,
     check::Check,
     errors::{Errors, Numbers},
     gemm::Gemm,
+    kernel::{KernelChoice, flags, is_lesson_or_general, product_by},
     ladder::{Explain, Format, Ladder, Picture},
     profile::{On, Profile},
+    types::{ComputeMode, TypeFlags, Types},
 };
 
 /// Multiplies matrices with kernels written in Rust, on a GPU or on the CPU, and verifies the result.
@@ -106,8 +106,8 @@ pub(crate) enum Command {
     /// exist, each channel by itself and rounded to the nearest whole number. The result is compared with
     /// what it must be, byte by byte, before it is written.
     Blur(Blur),
-    /// List the kernels
-    Kernels(List),
+    /// List the kernels, by what they compute
+    Kernels(Kernels),
     /// List the devices
     Devices(List),
     /// Look for what is wrong with this machine's driver, devices and settings
@@ -119,6 +119,19 @@ pub(crate) enum Command {
 /// Flags of a list.
 #[derive(Args, Debug)]
 pub(crate) struct List {
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Flags of the list of kernels.
+#[derive(Args, Debug)]
+pub(crate) struct Kernels {
+    /// List those about all of these words: a type of A and B (f32, f64, bf16, f16), or how a word begins in a kernel's
+    /// name or in what is said of it, as in `kernels lessons` or `kernels bf16 tensor`
+    #[arg(value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+
     /// One JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -229,151 +242,6 @@ impl Run {
     }
 }
 
-/// The types of a product's matrices.
-#[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct TypeFlags {
-    /// Type of A and B; products of bf16 and f16 are summed up in f32
-    #[arg(long = "type", value_enum, value_name = "f32|bf16|f16", default_value_t = ElementType::F32)]
-    #[arg(hide_possible_values = true)]
-    operands: ElementType,
-
-    /// Type of C: f32, or that of A and B [default: that of A and B]
-    #[arg(long = "out-type", value_enum, value_name = "f32|bf16|f16", hide_possible_values = true)]
-    c: Option<ElementType>,
-
-    /// How f32 is multiplied: tf32 lets tensor cores round factors to 10 bits of fraction; fp32 does not, nor
-    /// do fp32-bf16x6 and fp32-f16x3, which have tensor cores multiply slices of each factor: as accurate, and
-    /// faster; fp32-f16x3 is the faster of the two where numbers are of about one size
-    #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
-    #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
-    compute: ComputeMode,
-}
-
-/// How f32 is multiplied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ComputeMode {
-    /// As it is
-    Fp32,
-    /// Cut into slices of bf16, where there are tensor cores for it
-    #[value(name = "fp32-bf16x6")]
-    Fp32Bf16x6,
-    /// Cut into scaled slices of f16, where there are tensor cores for it
-    #[value(name = "fp32-f16x3")]
-    Fp32F16x3,
-    /// Rounded to tf32, where there are tensor cores for it
-    Tf32,
-}
-
-impl From<ComputeMode> for Compute {
-    fn from(mode: ComputeMode) -> Compute {
-        match mode {
-            ComputeMode::Fp32 => Compute::Native,
-            ComputeMode::Fp32Bf16x6 => Compute::Fp32Bf16x6,
-            ComputeMode::Fp32F16x3 => Compute::Fp32F16x3,
-            ComputeMode::Tf32 => Compute::Tf32,
-        }
-    }
-}
-
-/// A type of elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ElementType {
-    /// IEEE's 32 bits
-    F32,
-    /// Its upper half: 8 bits of exponent, 7 of fraction
-    Bf16,
-    /// IEEE's 16 bits: 5 of exponent, 10 of fraction
-    F16,
-}
-
-/// The types of A and B, and of C, that go together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Types {
-    F32,
-    Bf16,
-    /// With C of f32.
-    Bf16F32,
-    F16,
-    /// With C of f32.
-    F16F32,
-}
-
-impl Types {
-    /// Those of a kernel; none of one that computes something else, or in f64.
-    pub(crate) fn of(entry: &Entry) -> Option<Self> {
-        let variant = entry.product.as_ref()?.variant;
-        match (variant.operands, variant.c) {
-            (Type::F32, _) => Some(Types::F32),
-            (Type::Bf16, Type::Bf16) => Some(Types::Bf16),
-            (Type::Bf16, _) => Some(Types::Bf16F32),
-            (Type::F16, Type::F16) => Some(Types::F16),
-            (Type::F16, _) => Some(Types::F16F32),
-            (Type::F64, _) => None,
-        }
-    }
-
-    /// That of A and B, and that of C, as on the command line.
-    pub(crate) fn names(self) -> [&'static str; 2] {
-        match self {
-            Types::F32 => ["f32", "f32"],
-            Types::Bf16 => ["bf16", "bf16"],
-            Types::Bf16F32 => ["bf16", "f32"],
-            Types::F16 => ["f16", "f16"],
-            Types::F16F32 => ["f16", "f32"],
-        }
-    }
-}
-
-impl TypeFlags {
-    /// How it may be computed.
-    pub(crate) fn compute(self) -> Compute {
-        self.compute.into()
-    }
-
-    /// Its name: `fp32`.
-    pub(crate) fn compute_name(self) -> String {
-        name_of(&self.compute)
-    }
-
-    pub(crate) fn types(self) -> host::Result<Types> {
-        use ElementType::{Bf16, F16, F32};
-        if self.compute != ComputeMode::Fp32 && self.operands != F32 {
-            let limit = match self.compute {
-                ComputeMode::Tf32 => "must be fp32: what is no f32 is not rounded to tf32",
-                _ => "must be fp32: what is no f32 is not cut into slices",
-            };
-            return Err(host::Error::argument("--compute", self.compute_name(), limit));
-        }
-        match (self.operands, self.c.unwrap_or(self.operands)) {
-            (F32, F32) => Ok(Types::F32),
-            (Bf16, Bf16) => Ok(Types::Bf16),
-            (Bf16, F32) => Ok(Types::Bf16F32),
-            (F16, F16) => Ok(Types::F16),
-            (F16, F32) => Ok(Types::F16F32),
-            (F32, c) => {
-                Err(host::Error::argument("--out-type", name_of(&c), "must be f32 with --type f32"))
-            }
-            (operands, c) => {
-                let limit = format!("must be {0} or f32 with --type {0}", name_of(&operands));
-                Err(host::Error::argument("--out-type", name_of(&c), limit))
-            }
-        }
-    }
-}
-
-/// As flags, where they say another thing than the default.
-impl fmt::Display for TypeFlags {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if self.operands != ElementType::F32 {
-            write!(f, " --type {}", name_of(&self.operands))?;
-        }
-        if self.compute != ComputeMode::Fp32 {
-            write!(f, " --compute {}", name_of(&self.compute))?;
-        }
-        self.c.map_or(Ok(()), |c| write!(f, " --out-type {}", name_of(&c)))
-    }
-}
-
 /// How the operands are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Init {
@@ -459,93 +327,9 @@ impl<P: TypedValueParser> TypedValueParser for Offering<P> {
     }
 }
 
-fn kernels() -> impl TypedValueParser<Value = KernelChoice> {
-    let named = all_products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
-    let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
-    let values = std::iter::once(auto).chain(named).collect();
-    Offering { parser: KernelChoice::from_str, values }
-}
-
 fn devices() -> impl TypedValueParser<Value = DeviceChoice> {
     let values = ["auto", "cuda", "cpu"].map(PossibleValue::new).into();
     Offering { parser: DeviceChoice::from_str, values }
-}
-
-/// A kernel as the command line names it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum KernelChoice {
-    Auto,
-    Named(&'static Entry),
-}
-
-impl FromStr for KernelChoice {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let name = name.trim(); // as in `basic, tiled16`
-        match name {
-            "auto" => Ok(KernelChoice::Auto),
-            _ => find(name, "auto").map(KernelChoice::Named),
-        }
-    }
-}
-
-/// The kernels that compute a product of any type.
-fn all_products() -> impl Iterator<Item = &'static Entry> {
-    KERNELS.iter().filter(|entry| entry.product.is_some())
-}
-
-/// Is it a kernel whose every access can be counted and traced?
-pub(crate) fn is_lesson_or_general(entry: &Entry) -> bool {
-    entry.product.as_ref().is_some_and(Product::is_of_f32_views)
-}
-
-/// The kernel for products of f32, bf16 or f16 of that name; the error names `or_else` as well, which the caller takes.
-fn named(name: &str, or_else: &str) -> Result<KernelChoice, String> {
-    let entries = KERNELS.iter().filter(|entry| Types::of(entry).is_some()).collect();
-    of_name(entries, name, or_else).map(KernelChoice::Named)
-}
-
-/// The same of a kernel for products of any type: whether it is one of the types that are asked for is seen later.
-fn find(name: &str, or_else: &str) -> Result<&'static Entry, String> {
-    of_name(all_products().collect(), name, or_else)
-}
-
-fn of_name(
-    entries: Vec<&'static Entry>,
-    name: &str,
-    or_else: &str,
-) -> Result<&'static Entry, String> {
-    entries.iter().copied().find(|entry| entry.name() == name).ok_or_else(|| {
-        let names = entries.iter().map(|entry| entry.name()).collect::<Vec<_>>();
-        format!("{}, or {or_else}", must_be_a_kernel_of(name, &names))
-    })
-}
-
-impl fmt::Display for KernelChoice {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            KernelChoice::Auto => f.write_str("auto"),
-            KernelChoice::Named(entry) => f.write_str(entry.name()),
-        }
-    }
-}
-
-impl KernelChoice {
-    /// The kernel for a product of such types there, computed so, and why.
-    pub(crate) fn resolve<T: Scalar<O>, O: Output>(
-        self,
-        shape: Shape,
-        compute: Compute,
-        target: &Target,
-    ) -> host::Result<Choice> {
-        let gemm = GeneralProduct::<T, O>::of_types().compute(compute);
-        let gemm = match self {
-            KernelChoice::Auto => gemm,
-            KernelChoice::Named(entry) => gemm.kernel(entry.name())?,
-        };
-        gemm.choose(&Request::dense(shape), target)
-    }
 }
 
 /// A device as the command line names it.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     Failure,
-    args::{Errors, KernelChoice, Numbers, name_of},
+    args::{Errors, KernelChoice, Numbers, name_of, product_by},
     bench::{case::Set, library},
     list::{json, six_digits},
     note,
@@ -51,10 +51,9 @@ pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Resul
         Some(vs) => library::open::<f32, f32>(vs, host::Compute::Native, &stream)?,
         None => Vec::new(),
     };
-    let any = Gemm::new().compute(compute);
     let gemm = match args.kernel {
-        KernelChoice::Auto => any,
-        KernelChoice::Named(entry) => any.kernel(entry.name())?,
+        KernelChoice::Auto => Gemm::new().compute(compute),
+        KernelChoice::Named(entry) => product_by(entry, compute)?,
     };
     if !args.json {
         let description = device.description();

@@ -1,83 +1,11 @@
-//! `kernels` and `devices`.
+//! `devices`, and how lists are written as JSON.
 
 use std::io::Write;
 
-use host::{
-    Device,
-    gpu::registry::{Family, KERNELS, Layout, Product, Scheme, Variant},
-};
+use host::Device;
 use serde::{Serialize, Serializer};
 
 use super::{Failure, args::List};
-
-/// What `kernels --json` says of a kernel.
-#[derive(Serialize)]
-struct KernelLine {
-    name: &'static str,
-    summary: &'static str,
-    /// What it computes.
-    contract: String,
-    /// How A and B lie, where the kernel says so.
-    layout: Option<&'static str>,
-    /// Rows and columns of C that a block of a product computes.
-    tile: Option<[u32; 2]>,
-    /// Threads of a block, where the kernel says.
-    block: Option<[u32; 3]>,
-    shared_bytes: Option<usize>,
-    barriers: Option<u32>,
-    /// Of a rung of the course: its idea, and the ratio of computation to memory on paper.
-    idea: Option<&'static str>,
-    flop_per_byte: Option<f64>,
-    file: &'static str,
-}
-
-/// Lists the registry.
-pub(super) fn kernels(list: &List, out: &mut impl Write) -> Result<(), Failure> {
-    let width = KERNELS.iter().map(|entry| entry.name().len()).max().unwrap_or(0);
-    for entry in KERNELS.iter() {
-        let declaration = entry.declaration();
-        let product = entry.product.as_ref();
-        let line = KernelLine {
-            name: entry.name(),
-            summary: entry.summary,
-            contract: product.map_or("another program".to_owned(), contract),
-            layout: product.and_then(|product| product.variant.layout).map(Layout::name),
-            tile: product.map(Product::tile),
-            block: product.map(|product| product.block).or(declaration.block),
-            shared_bytes: declaration.shared,
-            barriers: declaration.barriers,
-            idea: entry.rung.as_ref().map(|rung| rung.idea),
-            flop_per_byte: entry.rung.as_ref().map(|rung| rung.flop_per_byte),
-            file: declaration.file,
-        };
-        if list.json {
-            json(out, &line)?;
-        } else {
-            writeln!(out, "{:<width$} {}", line.name, line.summary)?;
-        }
-    }
-    Ok(())
-}
-
-/// What a product's kernel computes.
-fn contract(product: &Product) -> String {
-    let Variant { family, operands, c, scheme, .. } = product.variant;
-    let of = match scheme {
-        Scheme::Native if product.is_of_f32_views() => String::new(),
-        Scheme::Native => format!(" in {operands}"),
-        Scheme::Tf32 => " of f32 as tf32".to_owned(),
-        Scheme::Bf16x6 => " of f32 in slices".to_owned(),
-        Scheme::F16x3 => " of f32 in scaled slices".to_owned(),
-    };
-    let by = match family {
-        Family::Wgmma => " on Hopper's tensor cores",
-        Family::Mma => " on any GPU's tensor cores",
-        Family::Tma => " by tensor copies",
-        Family::Lesson(_) | Family::Gemm => "",
-    };
-    let c = if operands == c { String::new() } else { format!(", C in {c}") };
-    format!("C = A B{of}{by}{c}")
-}
 
 /// What `devices --json` says of a device.
 #[derive(Serialize)]

@@ -10,6 +10,7 @@ mod errors;
 mod explain;
 mod findings;
 mod gemm;
+mod kernels;
 mod ladder;
 mod list;
 mod plan;
@@ -85,7 +86,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Profile(args)) => profile::profile(args, steps, &mut out),
         Some(Command::Gemm(args)) => gemm::gemm(args, steps, &mut out),
         Some(Command::Blur(args)) => blur::blur(args, steps, &mut out),
-        Some(Command::Kernels(list)) => list::kernels(list, &mut out),
+        Some(Command::Kernels(args)) => kernels::kernels(args, &mut out),
         Some(Command::Devices(list)) => list::devices(list, &mut out),
         Some(Command::Doctor(list)) => doctor::doctor(list, &mut out),
         Some(Command::Completions(completions)) => {

@@ -8,15 +8,16 @@ use clap::{
 };
 use host::{
     Layout,
-    gpu::registry::{KERNELS, Product, Type},
-    names::must_be_one_of,
+    gpu::registry::{Product, Type},
     npy::Dtype,
 };
 
 use super::{
-    ComputeMode, DeviceChoice, Offering, Verify,
+    ComputeMode, DeviceChoice, Offering, Verify, all_products,
     bytes::{bytes, bytes_or_none},
-    devices, name_of, seed,
+    devices,
+    kernel::of_name,
+    name_of, seed,
 };
 
 /// Flags of a product of files.
@@ -248,7 +249,7 @@ fn steps(text: &str) -> Result<usize, String> {
 /// The kernels for products of f32 and of f64; whether one takes these files is seen with them.
 fn kernels() -> impl TypedValueParser<Value = String> {
     let products = || {
-        KERNELS.iter().filter(|entry| {
+        all_products().filter(|entry| {
             let of = |product: &Product| [Type::F32, Type::F64].contains(&product.variant.operands);
             entry.product.as_ref().is_some_and(of)
         })
@@ -256,13 +257,9 @@ fn kernels() -> impl TypedValueParser<Value = String> {
     let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
     let named = products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
     let values = std::iter::once(auto).chain(named).collect();
-    let parser =
-        move |name: &str| match name == "auto" || products().any(|entry| entry.name() == name) {
-            true => Ok(name.to_owned()),
-            false => {
-                let names = products().map(|entry| entry.name()).collect::<Vec<_>>();
-                Err(format!("{}, or auto", must_be_one_of(name, &names)))
-            }
-        };
+    let parser = move |name: &str| match name {
+        "auto" => Ok(name.to_owned()),
+        _ => of_name(products().collect(), name, "auto").map(|entry| entry.name().to_owned()),
+    };
     Offering { parser, values }
 }

@@ -29,14 +29,14 @@ mod verdict;
 
 use std::{io::Write, time::Instant};
 
-use host::{Bf16, Device, F16, Gemm};
+use host::{Bf16, Device, F16};
 
 use self::{
     case::Case, library::Compared, machine::Machine, measure::Bencher, record::Folder, row::Row,
 };
 use super::{
     Failure,
-    args::{Bench, Types, Verify},
+    args::{Bench, Types, Verify, product_by},
     list::json,
     note,
     run::check_bytes,
@@ -99,9 +99,8 @@ fn measure<T: Compared<O>, O: Value>(
     let begin = Instant::now();
     // Kernels of other types are refused here, those that do not take a product when it comes.
     let named = args.kernels.iter().filter_map(|kernel| kernel.entry);
-    named
-        .map(|entry| Gemm::<T, O>::of_types().kernel(entry.name()))
-        .collect::<Result<Vec<_>, _>>()?;
+    let compute = args.types.compute();
+    named.map(|entry| product_by::<T, O>(entry, compute)).collect::<Result<Vec<_>, _>>()?;
     let device = super::open(args.device)?;
     let stream = device.stream()?;
     // All sizes are looked at before the first one runs.

@@ -1,0 +1,156 @@
+//! A kernel as the command line names it.
+
+use std::{fmt, str::FromStr};
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use host::{
+    Compute, Error, Gemm as GeneralProduct, Shape,
+    gemm::{Choice, Output, Request, Scalar, Target},
+    gpu::registry::{self, Entry, KERNELS, Product, Scheme, Type, Variant},
+    names::{must_be_one_of, what_it_is},
+};
+
+use super::{Offering, Types};
+
+pub(super) fn kernels() -> impl TypedValueParser<Value = KernelChoice> {
+    let named = all_products().map(|entry| PossibleValue::new(entry.name()).help(entry.summary));
+    let auto = PossibleValue::new("auto").help("the one that is predicted to be the fastest");
+    let values = std::iter::once(auto).chain(named).collect();
+    Offering { parser: KernelChoice::from_str, values }
+}
+
+/// A kernel as the command line names it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KernelChoice {
+    Auto,
+    Named(&'static Entry),
+}
+
+impl FromStr for KernelChoice {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let name = name.trim(); // as in `basic, tiled16`
+        match name {
+            "auto" => Ok(KernelChoice::Auto),
+            _ => find(name, "auto").map(KernelChoice::Named),
+        }
+    }
+}
+
+/// The kernels that compute a product of any type.
+pub(super) fn all_products() -> impl Iterator<Item = &'static Entry> {
+    KERNELS.iter().filter(|entry| entry.product.is_some())
+}
+
+/// Is it a kernel whose every access can be counted and traced?
+pub(crate) fn is_lesson_or_general(entry: &Entry) -> bool {
+    entry.product.as_ref().is_some_and(Product::is_of_f32_views)
+}
+
+/// The kernel for products of f32, bf16 or f16 of that name; the error names `or_else` as well, which the caller takes.
+pub(super) fn named(name: &str, or_else: &str) -> Result<KernelChoice, String> {
+    let entries = KERNELS.iter().filter(|entry| Types::of(entry).is_some()).collect();
+    of_name(entries, name, or_else).map(KernelChoice::Named)
+}
+
+/// The same of a kernel for products of any type: whether it is one of the types that are asked for is seen later.
+pub(super) fn find(name: &str, or_else: &str) -> Result<&'static Entry, String> {
+    of_name(all_products().collect(), name, or_else)
+}
+
+/// The kernel of that name, of those that a command takes.
+pub(super) fn of_name(
+    entries: Vec<&'static Entry>,
+    name: &str,
+    or_else: &str,
+) -> Result<&'static Entry, String> {
+    entries.iter().copied().find(|entry| entry.name() == name).ok_or_else(|| {
+        let Some(what) = what_it_is(name) else {
+            let names = entries.iter().map(|entry| entry.name()).collect::<Vec<_>>();
+            return format!("{}, or {or_else}", must_be_one_of(name, &names));
+        };
+        let product = registry::find(name).and_then(|entry| entry.product.as_ref());
+        let (runs, another) = match product.map(flags) {
+            None => (String::new(), "a product's"),
+            Some(None) => (": `gemm` runs it, with files of f64".to_owned(), "another"),
+            Some(Some(flags)) => {
+                (format!(": `--m .. --n .. --k .. {flags}` asks for it"), "another")
+            }
+        };
+        format!("{what}{runs}. It must be {another} kernel (`kernels` lists them), or {or_else}")
+    })
+}
+
+/// The flags of a product that its kernel can compute; none of f64, which is multiplied from files.
+pub(crate) fn flags(product: &Product) -> Option<String> {
+    let Variant { operands, c, scheme, .. } = product.variant;
+    match scheme {
+        Scheme::Native if operands == Type::F64 => None,
+        Scheme::Native if operands == c => Some(format!("--type {operands}")),
+        Scheme::Native => Some(format!("--type {operands} --out-type {c}")),
+        Scheme::Tf32 => Some("--compute tf32".to_owned()),
+        Scheme::Bf16x6 => Some("--compute fp32-bf16x6".to_owned()),
+        Scheme::F16x3 => Some("--compute fp32-f16x3".to_owned()),
+    }
+}
+
+/// The product by a kernel.
+///
+/// # Errors
+/// [`Error::Argument`] for a kernel of other types, or one that multiplies them otherwise: it names the flags that ask for it.
+pub(crate) fn product_by<T: Scalar<O>, O: Output>(
+    entry: &Entry,
+    compute: Compute,
+) -> host::Result<GeneralProduct<'static, T, O>> {
+    let other = |error: Error| {
+        let (Some(product), Some(what)) = (&entry.product, what_it_is(entry.name())) else {
+            return error;
+        };
+        let asks = match flags(product) {
+            None => "`gemm` multiplies these, from files".to_owned(),
+            Some(flags) => format!("`{flags}` asks for it"),
+        };
+        let limit = format!("{what}: {asks}. For {} there are others: see `kernels`", T::NAME);
+        Error::argument("--kernel", entry.name(), limit)
+    };
+    let gemm = GeneralProduct::of_types().compute(compute).kernel(entry.name()).map_err(other)?;
+    let (what, its_own) = match entry.scheme() {
+        Scheme::Native => return Ok(gemm),
+        Scheme::Tf32 => ("rounds factors to tf32", Compute::Tf32),
+        Scheme::Bf16x6 => ("cuts factors into slices of bf16", Compute::Fp32Bf16x6),
+        Scheme::F16x3 => ("cuts factors into scaled slices of f16", Compute::Fp32F16x3),
+    };
+    match entry.product.as_ref().and_then(flags).filter(|_| compute != its_own) {
+        None => Ok(gemm),
+        Some(flags) => {
+            let limit = format!("{what}, which `{flags}` asks for");
+            Err(Error::argument("--kernel", entry.name(), limit))
+        }
+    }
+}
+
+impl fmt::Display for KernelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            KernelChoice::Auto => f.write_str("auto"),
+            KernelChoice::Named(entry) => f.write_str(entry.name()),
+        }
+    }
+}
+
+impl KernelChoice {
+    /// The kernel for a product of such types there, computed so, and why.
+    pub(crate) fn resolve<T: Scalar<O>, O: Output>(
+        self,
+        shape: Shape,
+        compute: Compute,
+        target: &Target,
+    ) -> host::Result<Choice> {
+        let gemm = match self {
+            KernelChoice::Auto => GeneralProduct::<T, O>::of_types().compute(compute),
+            KernelChoice::Named(entry) => product_by(entry, compute)?,
+        };
+        gemm.choose(&Request::dense(shape), target)
+    }
+}

@@ -1,0 +1,148 @@
+//! Kernels by their names: which there are, and what is said of one that is for something else.
+
+use crate::{
+    common::{fails, finish, host, objects},
+    with,
+};
+
+#[test]
+fn a_product_runs_with_every_kernel_listed() {
+    let (_, stdout, _) = finish(host(&["kernels", "--json"]));
+    let mut kernels = objects(&stdout);
+    kernels.retain(|kernel| kernel["contract"].as_str().unwrap().starts_with("C = A B"));
+    kernels.retain(|kernel| kernel["contract"] != "C = A B in f64");
+    assert!(kernels.len() >= 20, "{stdout}");
+    for kernel in kernels {
+        let name = kernel["name"].as_str().unwrap();
+        let contract = kernel["contract"].as_str().unwrap();
+        // The first word after `C = A B in`.
+        let of = ["bf16", "f16"].into_iter().find(|of| contract.contains(&format!(" {of}")));
+        let mut types = of.map_or(Vec::new(), |of| vec!["--type", of]);
+        if contract.contains("C in f32") {
+            types.extend(["--out-type", "f32"]);
+        }
+        // Tensor cores take rows that begin at multiples of sixteen bytes.
+        let sizes = match contract.contains("Hopper's tensor cores") {
+            true => ["--m", "100", "--n", "72", "--k", "48"],
+            false => ["--m", "100", "--n", "70", "--k", "51"],
+        };
+        let compute: &[&str] = match () {
+            () if contract.contains("tf32") => &["--compute", "tf32"],
+            () if contract.contains("scaled slices") => &["--compute", "fp32-f16x3"],
+            () if contract.contains("slices") => &["--compute", "fp32-bf16x6"],
+            () => &[],
+        };
+        let run = [&sizes[..], &["--device", "cpu", "--kernel", name], &types, compute].concat();
+        // Row-major matrices are none of these layouts; but for an exchange, as which `tt` is `nn`, of tiles for few columns.
+        let is_narrow = kernel["tile"][1] == 16;
+        let other = match kernel["layout"].as_str() {
+            Some("tt") if is_narrow && contract.contains("Hopper's tensor cores") => None,
+            Some("tn" | "tt") => Some(["takes A with its elements", "m"]),
+            Some("nt") => Some(["takes B with its elements", "k"]),
+            _ => None,
+        };
+        if let Some([what, side]) = other {
+            fails(host(&run), 2, &[name, what, side]);
+            continue;
+        }
+        let (code, stdout, stderr) = finish(host(&run));
+        assert!(code == 0 && stdout.contains("verified"), "{name}: {stdout}{stderr}");
+    }
+}
+
+#[test]
+fn types_that_do_not_go_together_are_refused() {
+    for (flags, words) in [
+        (&["--out-type", "bf16"][..], &["--out-type = bf16: must be f32 with --type f32"][..]),
+        (&["--type", "f8"], &["--type", "f32, bf16, f16"]),
+        (
+            &["--type", "f16", "--out-type", "bf16"],
+            &["--out-type = bf16: must be f16 or f32 with --type f16"],
+        ),
+        (
+            &["--type", "bf16", "--kernel", "tiled16"],
+            &["--kernel = tiled16: is for A and B of f32: `--type f32` asks for it. For bf16 "],
+        ),
+        (
+            &["--kernel", "gemm_bf16_64x64x16"],
+            &["--kernel = gemm_bf16_64x64x16", "of bf16: `--type bf16` asks for it. For f32 "],
+        ),
+        (
+            &["--kernel", "mma_f16_f32_64x64x64"],
+            &["of f16, C of f32: `--type f16 --out-type f32` asks for it"],
+        ),
+        (&["--kernel", "mma_tf32_64x64x32"], &["tf32, which `--compute tf32` asks for"]),
+        (&["--kernel", "gemm_f64_64x64x16"], &["of f64: `gemm` multiplies these, from files"]),
+        (&["--type", "f64"], &["'f64'", "f32, bf16, f16", "`gemm --a A.npy --b B.npy --out"]),
+    ] {
+        fails(host(&with(flags)), 2, words);
+    }
+}
+
+#[test]
+fn a_kernel_for_something_else_is_not_called_unknown() {
+    let of_f64 =
+        "is for A and B of f64: `gemm` runs it, with files of f64. It must be another kernel";
+    for command in ["check", "profile"] {
+        let args = [&[command], &with(&["--kernel", "gemm_f64_64x64x16"])[..]].concat();
+        fails(host(&args), 2, &["'gemm_f64_64x64x16'", of_f64, "or auto or all"]);
+    }
+    let files = ["gemm", "--a", "a.npy", "--b", "b.npy", "--out", "c.npy", "--kernel"];
+    let of_bf16 = "is for A and B of bf16: `--m .. --n .. --k .. --type bf16` asks for it";
+    fails(host(&[&files[..], &["mma_bf16_64x64x64"]].concat()), 2, &[of_bf16]);
+    for (name, run) in [
+        ("blur", "`cargo run -p host -- blur` runs it"),
+        // As its example is called; the kernel's name is another.
+        ("padding", "`cargo run -p host --example padding` runs it"),
+        ("split_f16x2", "a product that needs it launches it"),
+    ] {
+        let what = format!("is a program, and computes no product: {run}. It must be a product's");
+        let product = with(&["--kernel", name]);
+        let bench = ["bench", "--kernels", name];
+        for args in [&product[..], &bench, &["explain", name], &[&files[..], &[name]].concat()] {
+            fails(host(args), 2, &[&format!("'{name}'"), &what]);
+        }
+    }
+}
+
+#[test]
+fn kernels_are_listed_for_people() {
+    let (code, stdout, _) = finish(host(&["kernels"]));
+    assert_eq!(code, 0);
+    assert!(stdout.contains("tiled16") && stdout.contains("shared memory"), "{stdout}");
+    let headings = stdout.lines().filter(|line| !line.starts_with(' ') && !line.is_empty());
+    let headings = headings.collect::<Vec<_>>();
+    assert_eq!(headings[0], "the course's lessons: C = A B in f32 (--type f32)");
+    let [.., programs, _, _] = headings[..] else { panic!("{stdout}") };
+    assert_eq!(programs, "other programs than products, and what runs them");
+    for line in [
+        "\nC = A B in bf16 on any GPU's tensor cores, C in f32 (--type bf16 --out-type f32)\n",
+        "\nC = A B of f32 as tf32 on Hopper's tensor cores (--compute tf32)\n",
+        "\nC = A B in f64 (`gemm`, with files of f64)\n",
+        "\n  wgmma_bf16_128x256x64_nn|nt|tn|tt ",
+        "\n  wgmma_tf32_128x64x32_nn ",
+        "halo in shared memory; `cargo run -p host -- blur` runs it\n",
+    ] {
+        assert!(stdout.contains(line), "{line}: {stdout}");
+    }
+}
+
+#[test]
+fn kernels_are_listed_by_words() {
+    let names = |words: &[&str]| {
+        let (code, stdout, stderr) = finish(host(&[&["kernels", "--json"], words].concat()));
+        assert_eq!(code, 0, "{stderr}");
+        objects(&stdout).iter().map(|kernel| kernel["name"].to_string()).collect::<Vec<_>>()
+    };
+    let all = names(&[]);
+    // A type is that of A and B, and no part of another.
+    let of = |ty| names(&[ty]).len();
+    let others = names(&["programs"]).len();
+    assert_eq!(of("f32") + of("f64") + of("bf16") + of("f16") + others, all.len());
+    assert_eq!(names(&["f64"]), ["\"gemm_f64_64x64x16\""]);
+    assert_eq!(names(&["f16", "MMA", "any"]).len(), 4);
+    assert_eq!(names(&["lessons"])[..2], ["\"basic\"", "\"tiled_uncoalesced\""]);
+    assert_eq!(names(&["vec_add"]), ["\"vec_add\""]);
+    let unknown = ["WORDS = tiled17: no kernel", "did you mean tiled16? (`kernels` lists all)"];
+    fails(host(&["kernels", "tiled17"]), 2, &unknown);
+}
