@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::{
     builder::{Ptx, PtxBuilder, Target, compiler_of, ptx_files},
     check,
+    environment::package_name,
     ptx::Module,
     ptxas::{Ptxas, Usage},
     resources,
@@ -60,7 +61,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         None => (root.join(CRATE), root.join(FOLDER)),
     };
     let folder = krate.canonicalize().with_context(|| format!("no folder {}", krate.display()))?;
-    let stem = folder.file_name().unwrap_or_default().to_string_lossy();
+    let package = package_name(&folder)?;
     let toolchain = toolchain::find(root, options.offline)?;
     let ptxas = match Ptxas::find(root) {
         None if options.fetch_ptxas && !options.offline => Some(Ptxas::fetch(root)?),
@@ -103,7 +104,7 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         usages_of.push((target, usages));
         match &options.other {
             Some(_) => {
-                built.insert(format!("{stem}.{}.ptx", target.cpu()), ptx.text().to_owned());
+                built.insert(format!("{package}.{}.ptx", target.cpu()), ptx.text().to_owned());
             }
             None => {
                 let named = |(name, text): (String, _)| (file_name(target, &name), text);

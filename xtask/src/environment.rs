@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 /// Takes out of a command's environment what an outer cargo, rustup or build script has put there for
 /// itself.
@@ -67,6 +68,24 @@ pub fn workspace_root(folder: &Path) -> Result<PathBuf> {
         Some(root) => Ok(root.to_path_buf()),
         None => bail!("cargo names `{manifest}` as the manifest of {}", folder.display()),
     }
+}
+
+/// The name of the package in that folder, as its manifest has it.
+///
+/// # Errors
+/// Where there is none.
+pub(crate) fn package_name(folder: &Path) -> Result<String> {
+    let manifest = folder.join("Cargo.toml");
+    let mut command = Command::new(cargo());
+    command.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]);
+    clean(command.arg(&manifest).current_dir(folder));
+    let said = output(&mut command).with_context(|| format!("no crate in {}", folder.display()))?;
+    let said: Value = serde_json::from_str(&said).context("cargo metadata is no JSON")?;
+    let mut packages = said["packages"].as_array().into_iter().flatten();
+    let own = packages
+        .find(|package| package["manifest_path"].as_str().map(Path::new) == Some(&manifest));
+    let name = own.and_then(|package| package["name"].as_str());
+    Ok(name.with_context(|| format!("no package in {}", manifest.display()))?.to_owned())
 }
 
 /// The folder of the workspace in `root` for what cargo builds and for what is downloaded.
@@ -141,6 +160,16 @@ pub(crate) fn rust_files(root: &Path, patterns: &[&str]) -> Result<Vec<(String, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_package_is_called_what_its_manifest_says() {
+        // This one is in a folder of another name.
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/simt/macros");
+        let folder = folder.canonicalize().unwrap();
+        assert_eq!(package_name(&folder).unwrap(), "simt-macros");
+        let error = package_name(&folder.join("src")).unwrap_err().to_string();
+        assert!(error.starts_with("no crate in "), "{error}");
+    }
 
     #[test]
     fn an_outer_build_is_forgotten_and_the_users_network_is_kept() {

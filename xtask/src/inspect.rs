@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 pub use self::variant::{BadConstant, constants};
 use self::{
     report::{Report, View},
-    variant::{chosen, split},
+    variant::{chosen, of_variant, split},
 };
 use crate::{
     Target, build_ptx,
@@ -24,12 +24,13 @@ use crate::{
     listing::sass::Nvdisasm,
     ptx::{Function, Module},
     ptxas::{Ptxas, Usage},
+    resources::{self, Recorded},
 };
 
 /// What to show.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The kernel; with constants also as `gpu/ptx/resources.tsv` names its specialisations.
+    /// The kernel; with constants also as `gpu/ptx/resources.tsv` names its specialisations, or `host kernels` its variants.
     pub kernel: String,
     /// What constants of it are, by their names; the others are what it declares first.
     pub constants: Vec<(String, String)>,
@@ -94,18 +95,28 @@ pub fn target(name: &str) -> Result<Target> {
 /// # Errors
 /// [`UnknownKernel`]; [`BadConstant`]; where the committed file or what a tool wrote cannot be read.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let (file, name) = file(root, options)?;
+    let Found { file, kernel: name, constants: of_name } = file(root, options)?;
     let text =
         fs::read_to_string(root.join(&file)).with_context(|| format!("cannot read {file}"))?;
     let module = Module::parse(&text).with_context(|| format!("cannot read {file}"))?;
     let kernel = module.function(&name).context("its file is without it")?;
-    let constants = chosen(kernel, &options.kernel, &options.constants)?;
+    let constants = match of_name {
+        None => chosen(kernel, &options.kernel, &options.constants)?,
+        // The others may still be said.
+        Some(of_name) => chosen(kernel, &name, &[of_name, options.constants.clone()].concat())?,
+    };
     let text = specialise::specialise(&text, &constants);
     let module = Module::parse(&text).with_context(|| format!("cannot read {file}"))?;
     let kernel = module.function(&name).context("its file is without it")?;
     let ptx =
         View::of_ptx(&text, kernel).with_context(|| format!("{file}: kernel `{}`", kernel.name))?;
-    let machine = Machine::of(root, &text, kernel, options)?;
+    let mut machine = Machine::of(root, &text, kernel, options)?;
+    if machine.usage.is_none() {
+        let file = format!("{}/{}", build_ptx::FOLDER, resources::FILE);
+        let table = fs::read_to_string(root.join(file)).unwrap_or_default();
+        let name = specialise::name(&kernel.name, &constants);
+        machine.recorded = resources::recorded(&table, options.target, &name);
+    }
     if options.sass && machine.sass.is_none() {
         bail!("--sass: {}", machine.missing.unwrap_or_default());
     }
@@ -116,9 +127,17 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     })
 }
 
-/// The file of a kernel for a target, or, where that has none, for an older one; and the kernel's name there, without values of
-/// constants.
-fn file(root: &Path, options: &Options) -> Result<(String, String)> {
+/// Where a kernel is.
+struct Found {
+    file: String,
+    /// Its name there, without values of constants.
+    kernel: String,
+    /// What constants are in a name that `host kernels` has, which is none of the PTX.
+    constants: Option<Vec<(String, String)>>,
+}
+
+/// The file of a kernel for a target, or, where that has none, for an older one.
+fn file(root: &Path, options: &Options) -> Result<Found> {
     let older = build_ptx::TARGETS.into_iter().rev();
     let older = older.skip_while(|target| *target != options.target);
     let mut known = Vec::new();
@@ -134,10 +153,12 @@ fn file(root: &Path, options: &Options) -> Result<(String, String)> {
                     .collect(),
                 false => vec![stem],
             };
-            if let Some(kernel) =
-                kernels.iter().find(|kernel| split(&options.kernel, kernel).is_some())
-            {
-                return Ok((name, kernel.clone()));
+            let asked = &options.kernel;
+            for kernel in &kernels {
+                let constants = of_variant(asked, kernel);
+                if constants.is_some() || split(asked, kernel).is_some() {
+                    return Ok(Found { file: name, kernel: kernel.clone(), constants });
+                }
             }
             known.extend(kernels);
         }
@@ -151,6 +172,8 @@ fn file(root: &Path, options: &Options) -> Result<(String, String)> {
 struct Machine {
     /// The assembler's release, and what it says.
     usage: Option<(String, Usage)>,
+    /// What the committed file has, where there is no assembler.
+    recorded: Option<Recorded>,
     /// The disassembler's release, and what it says.
     sass: Option<(String, View)>,
     /// Why something is not known, and what to do about it.
@@ -159,7 +182,7 @@ struct Machine {
 
 impl Machine {
     fn of(root: &Path, ptx: &str, kernel: &Function, options: &Options) -> Result<Machine> {
-        let mut machine = Machine { usage: None, sass: None, missing: None };
+        let mut machine = Machine { usage: None, recorded: None, sass: None, missing: None };
         let ptxas = match Ptxas::find(root) {
             None if options.fetch => Some(Ptxas::fetch(root)?),
             found => found,
@@ -170,8 +193,8 @@ impl Machine {
         };
         let Some(ptxas) = ptxas else {
             machine.missing = Some(
-                "there is no ptxas, so registers, occupancy and machine code are not known (--fetch \
-                 downloads it; $PTXAS names one)"
+                "there is no ptxas, so registers and occupancy are those of gpu/ptx/resources.tsv, where it has the kernel, and \
+                 machine code is not shown (--fetch downloads it; $PTXAS names one)"
                     .into(),
             );
             return Ok(machine);

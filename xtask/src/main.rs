@@ -32,7 +32,7 @@ const MANUALS: [Manual; 7] = [
             ["--offline", "download nothing"],
             ["--fetch-ptxas", "download NVIDIA's assembler where there is none"],
             ["--crate DIR", "build that kernel crate instead of gpu"],
-            ["--into DIR", "write its PTX there"],
+            ["--into DIR", "write its PTX there: PACKAGE.sm_80.ptx, PACKAGE.sm_90a.ptx"],
         ],
     },
     Manual {

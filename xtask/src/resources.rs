@@ -43,6 +43,41 @@ pub(crate) fn table(release: &str, usages: &[(Target, Vec<Usage>)]) -> String {
     text
 }
 
+/// What the file says of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// The release of the assembler that said it.
+    pub(crate) release: String,
+    /// Registers of a thread.
+    pub(crate) registers: u64,
+    /// Bytes of static shared memory of a block.
+    pub(crate) shared: u64,
+    /// Bytes of stores and loads of spilled registers.
+    pub(crate) spills: u64,
+    /// Instructions of its machine code.
+    pub(crate) instructions: Option<u64>,
+}
+
+/// What a file's text says of a kernel, with the values of its constants in its name, on that target.
+pub(crate) fn recorded(text: &str, target: Target, kernel: &str) -> Option<Recorded> {
+    let release = text.lines().next()?.strip_prefix(RELEASE)?.to_owned();
+    let mut rows = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    rows.find_map(|row| match row[..] {
+        [on, name, registers, shared, spills, instructions]
+            if on == target.cpu() && name == kernel =>
+        {
+            Some(Recorded {
+                release: release.clone(),
+                registers: registers.parse().ok()?,
+                shared: shared.parse().ok()?,
+                spills: spills.parse().ok()?,
+                instructions: instructions.parse().ok(),
+            })
+        }
+        _ => None,
+    })
+}
+
 /// Compares the committed file with one that was just made of the same PTX: how they agree, or where they
 /// do not.
 pub(crate) fn compare(committed: &str, built: &str) -> Result<&'static str> {

@@ -13,6 +13,7 @@ use crate::{
     listing::{self, Kind, Listing, Mix, sass::Sass},
     ptx::{Function, Module},
     ptxas::Usage,
+    resources::Recorded,
 };
 
 /// A kernel in one of its languages.
@@ -101,13 +102,15 @@ impl Report<'_> {
 
     /// How many of its blocks a multiprocessor holds.
     fn occupancy(&self) -> Option<Occupancy> {
-        let (_, usage) = self.machine.usage.as_ref()?;
+        let usage = self.machine.usage.as_ref().map(|(_, usage)| (usage.registers, usage.shared));
+        let recorded = self.machine.recorded.as_ref();
+        let (registers, shared) = usage.or(recorded.map(|of| (of.registers, of.shared)))?;
         let sm = Multiprocessor::of(self.options.target.compute_capability()?)?;
         let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
         let block = Block {
             threads: self.threads()?,
-            registers: narrow(usage.registers),
-            shared: narrow(usage.shared),
+            registers: narrow(registers),
+            shared: narrow(shared),
         };
         Some(occupancy(&sm, &block))
     }
@@ -141,10 +144,20 @@ impl Report<'_> {
         }
         if let Some((release, usage)) = &machine.usage {
             text += &format!("registers  {} a thread; {}\n", usage.registers, spills(usage));
-            text += &format!("shared     {} bytes a block", usage.shared);
-            text += if self.has_dynamic_shared() { ", more with the launch" } else { "" };
-            text += &format!(" (ptxas {release})\n");
-            text += &format!("occupancy  {}\n", self.occupancy_text());
+            text += &self.shared_text(usage.shared, release);
+        }
+        if let Some(Recorded { release, registers, shared, spills, instructions }) =
+            &machine.recorded
+        {
+            let spilled = match spills {
+                0 => "nothing spilled".to_owned(),
+                bytes => format!("{bytes} bytes of spill stores and loads"),
+            };
+            text += &format!("registers  {registers} a thread; {spilled}\n");
+            text += &self.shared_text(*shared, release);
+            if let Some(instructions) = instructions {
+                text += &format!("code       {instructions} instructions\n");
+            }
         }
         if let Some(missing) = &machine.missing {
             text += &format!("note       {missing}\n");
@@ -158,6 +171,14 @@ impl Report<'_> {
             text += &format!("\nnvdisasm {release}, the main loop marked\n{}", sass.marked());
         }
         text
+    }
+
+    fn shared_text(&self, shared: u64, release: &str) -> String {
+        let more = if self.has_dynamic_shared() { ", more with the launch" } else { "" };
+        let occupancy = self.occupancy_text();
+        format!(
+            "shared     {shared} bytes a block{more} (ptxas {release})\noccupancy  {occupancy}\n"
+        )
     }
 
     fn occupancy_text(&self) -> String {
@@ -221,6 +242,15 @@ impl Report<'_> {
                 "barriers": usage.barriers,
             })
         });
+        let recorded = self.machine.recorded.as_ref().map(|of| {
+            json!({
+                "release": of.release,
+                "registers": of.registers,
+                "shared_bytes": of.shared,
+                "spill_bytes": of.spills,
+                "instructions": of.instructions,
+            })
+        });
         let occupancy = self.occupancy().map(|occupancy| {
             let limits = occupancy.limits.iter();
             json!({
@@ -246,6 +276,7 @@ impl Report<'_> {
             "ptx_version": self.module.version,
             "declaration": self.declaration(),
             "ptxas": usage,
+            "recorded": recorded,
             "occupancy": occupancy,
             "ptx": self.ptx.json(self.options.ptx),
             "sass": sass,
@@ -313,7 +344,12 @@ $LOOP:
     }
 
     fn no_tools() -> Machine {
-        Machine { usage: None, sass: None, missing: Some("there is no ptxas".into()) }
+        Machine {
+            usage: None,
+            recorded: None,
+            sass: None,
+            missing: Some("there is no ptxas".into()),
+        }
     }
 
     fn all_tools() -> Machine {
@@ -321,6 +357,7 @@ $LOOP:
         let sass = View::of_sass(Sass::parse(SASS, "k").unwrap());
         Machine {
             usage: Some(("13.0".into(), usage)),
+            recorded: None,
             sass: Some(("13.2".into(), sass)),
             missing: None,
         }

@@ -39,6 +39,32 @@ pub(super) fn split<'a>(name: &'a str, kernel: &str) -> Option<&'a str> {
     (rest.is_empty() || rest.starts_with("__")).then_some(rest)
 }
 
+/// What constants of a kernel are in one of its variants, by the name that `host kernels` has for it: `wgmma_bf16_64x16x64_tn` is
+/// `wgmma_half_64x16x64` of bf16, with A and B column by column. `None` where the name is another's, or the kernel's own.
+pub(super) fn of_variant(name: &str, kernel: &str) -> Option<Vec<(String, String)>> {
+    // n is stored row by row: k's steps are side by side in A's rows, not in B's.
+    const LAYOUTS: [(&str, [&str; 2]); 4] =
+        [("_nn", ["0", "1"]), ("_nt", ["0", "0"]), ("_tn", ["1", "1"]), ("_tt", ["1", "0"])];
+    let of = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let layout_of = |name: &str| -> Option<Vec<(String, String)>> {
+        let (_, [a, b]) = LAYOUTS.into_iter().find(|(layout, _)| *layout == name)?;
+        Some(vec![of("a_mn_major", a), of("b_mn_major", b)])
+    };
+    let types = match kernel.contains("half") {
+        true => vec![Some("bf16"), Some("f16")],
+        false => vec![None],
+    };
+    types.into_iter().find_map(|half| {
+        let stem = half.map_or(kernel.to_owned(), |half| kernel.replace("half", half));
+        let mut constants = half.map(|half| of("half", half)).into_iter().collect::<Vec<_>>();
+        match name.strip_prefix(&stem)? {
+            "" => {}
+            layout => constants.extend(layout_of(layout)?),
+        }
+        (!constants.is_empty()).then_some(constants)
+    })
+}
+
 /// Every constant of a kernel with its value: as the name has it by which the kernel was asked for, or as it was said.
 ///
 /// # Errors
@@ -113,6 +139,27 @@ mod tests {
         assert_eq!(of("k", "half=f16,a=1").unwrap(), ["a=1", "half=f16"]);
         assert_eq!(of("k__a_1__half_bf16", "").unwrap(), ["a=1", "half=bf16"]);
         assert_eq!(of("plain", "").unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_variant_is_known_by_the_name_that_host_has_for_it() {
+        let of = |name: &str, kernel: &str| {
+            let constants = of_variant(name, kernel)?;
+            let words = constants.iter().map(|(name, value)| format!("{name}={value}"));
+            Some(words.collect::<Vec<_>>().join(","))
+        };
+        let kernel = "wgmma_half_64x16x64";
+        let all = of("wgmma_bf16_64x16x64_tn", kernel);
+        assert_eq!(all.as_deref(), Some("half=bf16,a_mn_major=1,b_mn_major=1"));
+        let all = of("wgmma_f16_64x16x64_nn", kernel);
+        assert_eq!(all.as_deref(), Some("half=f16,a_mn_major=0,b_mn_major=1"));
+        assert_eq!(of("mma_f16_64x64x64", "mma_half_64x64x64").as_deref(), Some("half=f16"));
+        let sliced = of("wgmma_f16x3_64x128x64_nt", "wgmma_f16x3_64x128x64");
+        assert_eq!(sliced.as_deref(), Some("a_mn_major=0,b_mn_major=0"));
+        for other in ["wgmma_half_64x16x64", "wgmma_bf16_64x16x64_xx", "wgmma_bf16_64x16x6", "k"] {
+            assert_eq!(of(other, kernel), None, "{other}");
+        }
+        assert_eq!(of("tiled16", "tiled16"), None, "its own name");
     }
 
     #[test]
