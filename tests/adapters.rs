@@ -2,7 +2,7 @@
 //! elements is touched.
 
 use host::{Device, Gemm, SliceView, SliceViewMut};
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, Dyn, U1};
 use ndarray::{ArcArray, Array2, ArrayView2, Axis, CowArray, s};
 use tests::devices;
 
@@ -74,6 +74,27 @@ fn ndarray_arrays_and_slices() {
         Gemm::new().run_slices(&stream, &rows, &b, &mut c).unwrap();
         assert_eq!(c, rows.to_owned().dot(&b));
     }
+}
+
+/// A view is a borrow already, and is taken by value as well as by reference.
+#[test]
+fn views_by_value() {
+    let stream = Device::cpu().stream().unwrap();
+    let a = Array2::from_shape_fn((6, 8), |(row, col)| element(3, row, col));
+    let b = Array2::from_shape_fn((8, 5), |(row, col)| element(4, row, col));
+    let mut c = Array2::zeros((6, 5));
+    Gemm::new().run_slices(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+    assert_eq!(c, a.dot(&b));
+    let mut half = Array2::zeros((3, 5));
+    let rows = a.slice(s![..;2, ..]);
+    Gemm::new().run_slices(&stream, rows, &b, half.slice_mut(s![.., ..])).unwrap();
+    assert_eq!(half, rows.dot(&b));
+
+    let a = DMatrix::from_fn(4, 6, |row, col| element(7, row, col));
+    let mut c = DMatrix::zeros(2, 2);
+    let (left, right) = (a.view((0, 0), (2, 4)), a.view((0, 4), (4, 2)));
+    Gemm::new().run_slices(&stream, left, right, c.as_view_mut::<Dyn, Dyn, U1, Dyn>()).unwrap();
+    assert_eq!(c, left * right);
 }
 
 /// An array that shares its elements is copied when it is written, to a place of its own and with strides of its own.

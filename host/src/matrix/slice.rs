@@ -295,10 +295,10 @@ impl<T: Pod> Matrix<T> {
     }
 }
 
-/// nalgebra's matrices, vectors and views.
+/// nalgebra's matrices, vectors and views. A view is taken as it is, too: it is a borrow already.
 #[cfg(feature = "nalgebra")]
 mod of_nalgebra {
-    use nalgebra::{Dim, RawStorage, RawStorageMut};
+    use nalgebra::{Dim, RawStorage, RawStorageMut, ViewStorage, ViewStorageMut};
 
     use super::{SliceView, SliceViewMut};
     use crate::error::{Error, Result};
@@ -316,6 +316,38 @@ mod of_nalgebra {
         }
     }
 
+    impl<'a, T, R: Dim, C: Dim, Rows: Dim, Cols: Dim>
+        TryFrom<nalgebra::Matrix<T, R, C, ViewStorage<'a, T, R, C, Rows, Cols>>>
+        for SliceView<'a, T>
+    {
+        type Error = Error;
+
+        /// Without a copy.
+        fn try_from(
+            view: nalgebra::Matrix<T, R, C, ViewStorage<'a, T, R, C, Rows, Cols>>,
+        ) -> Result<Self> {
+            let ((rows, cols), strides) = (view.shape(), view.strides().into());
+            // SAFETY: a view's promise: its elements stand there, borrowed as long as it says.
+            unsafe { SliceView::from_raw(view.as_ptr(), rows, cols, strides) }
+        }
+    }
+
+    impl<'a, T, R: Dim, C: Dim, Rows: Dim, Cols: Dim>
+        TryFrom<nalgebra::Matrix<T, R, C, ViewStorageMut<'a, T, R, C, Rows, Cols>>>
+        for SliceViewMut<'a, T>
+    {
+        type Error = Error;
+
+        /// Without a copy.
+        fn try_from(
+            mut view: nalgebra::Matrix<T, R, C, ViewStorageMut<'a, T, R, C, Rows, Cols>>,
+        ) -> Result<Self> {
+            let ((rows, cols), strides) = (view.shape(), view.strides().into());
+            // SAFETY: as above, mutably, and nobody else has the view any more.
+            unsafe { SliceViewMut::from_raw(view.as_mut_ptr(), rows, cols, strides) }
+        }
+    }
+
     impl<'a, T, R: Dim, C: Dim, S: RawStorageMut<T, R, C>>
         TryFrom<&'a mut nalgebra::Matrix<T, R, C, S>> for SliceViewMut<'a, T>
     {
@@ -330,10 +362,10 @@ mod of_nalgebra {
     }
 }
 
-/// ndarray's arrays and views of two dimensions.
+/// ndarray's arrays and views of two dimensions. A view is taken as it is, too: it is a borrow already.
 #[cfg(feature = "ndarray")]
 mod of_ndarray {
-    use ndarray::{ArrayBase, Data, DataMut, Ix2};
+    use ndarray::{ArrayBase, ArrayView2, ArrayViewMut2, Data, DataMut, Ix2};
 
     use super::{SliceView, SliceViewMut};
     use crate::error::{Error, Result};
@@ -357,6 +389,28 @@ mod of_ndarray {
             let ((rows, cols), strides) = (array.dim(), forward(array.strides())?);
             // SAFETY: an array's promise: its elements stand there, borrowed with it.
             unsafe { SliceView::from_raw(array.as_ptr(), rows, cols, strides) }
+        }
+    }
+
+    impl<'a, T> TryFrom<ArrayView2<'a, T>> for SliceView<'a, T> {
+        type Error = Error;
+
+        /// Without a copy.
+        fn try_from(view: ArrayView2<'a, T>) -> Result<Self> {
+            let ((rows, cols), strides) = (view.dim(), forward(view.strides())?);
+            // SAFETY: a view's promise: its elements stand there, borrowed as long as it says.
+            unsafe { SliceView::from_raw(view.as_ptr(), rows, cols, strides) }
+        }
+    }
+
+    impl<'a, T> TryFrom<ArrayViewMut2<'a, T>> for SliceViewMut<'a, T> {
+        type Error = Error;
+
+        /// Without a copy.
+        fn try_from(mut view: ArrayViewMut2<'a, T>) -> Result<Self> {
+            let ((rows, cols), strides) = (view.dim(), forward(view.strides())?);
+            // SAFETY: as above, mutably, and nobody else has the view any more.
+            unsafe { SliceViewMut::from_raw(view.as_mut_ptr(), rows, cols, strides) }
         }
     }
 
