@@ -1,10 +1,11 @@
 //! What a checked launch found.
 
-use std::{collections::HashMap, fmt, panic::Location};
+use std::{borrow::Cow, collections::HashMap, fmt, panic::Location};
 
 use super::{
     profile::Profile,
     record::{Hazard, Record},
+    source,
     trace::Trace,
 };
 use crate::Order;
@@ -236,18 +237,19 @@ impl fmt::Display for Kind {
 }
 
 impl Finding {
-    /// What `Display` shows, and below each place the text of its line, where `source` knows it.
+    /// What `Display` shows, and below each place the text of its line, where `source` knows it. (`Display` itself reads the
+    /// line from the file, where that is at hand and as it was when the program was built.)
     pub fn with_source<'text>(
         &self,
         source: impl Fn(&Place) -> Option<&'text str>,
     ) -> impl fmt::Display {
-        fmt::from_fn(move |f| self.write(f, &source))
+        fmt::from_fn(move |f| self.write(f, &|place| source(place).map(Cow::Borrowed)))
     }
 
     fn write<'text>(
         &self,
         f: &mut fmt::Formatter,
-        source: &dyn Fn(&Place) -> Option<&'text str>,
+        source: &dyn Fn(&Place) -> Option<Cow<'text, str>>,
     ) -> fmt::Result {
         let write_place = |f: &mut fmt::Formatter, does: &str, place: &Place| {
             write!(f, "\n    {does:<6} {place}")?;
@@ -300,7 +302,7 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        self.write(f, &|_| None)
+        self.write(f, &|place| source::line(place).map(Cow::Owned))
     }
 }
 

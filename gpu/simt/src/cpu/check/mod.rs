@@ -75,6 +75,7 @@ mod profile;
 pub mod raw;
 mod record;
 mod shared;
+mod source;
 mod trace;
 mod watched;
 mod words;
