@@ -11,9 +11,17 @@
 //!
 //! What a wrong C can look like is tested in the crate `tests`; here only that it ends in exit code 1.
 
+#[path = "command/benchmarks.rs"]
+mod benchmarks;
 mod common;
+#[path = "command/errors.rs"]
+mod errors;
 #[path = "command/kernels.rs"]
 mod kernels;
+#[path = "command/plan.rs"]
+mod plan;
+#[path = "command/types.rs"]
+mod types;
 
 use std::{io::Read, process::Stdio};
 
@@ -119,44 +127,6 @@ fn a_product_of_every_kind_of_data_is_verified() {
     assert!(stdout.contains("in a sample (4096 elements, 16 random projections)"), "{stdout}");
 }
 
-/// Of such a type C is right where it is the nearest of what f32 may make of it; of integers, where it is the exact sum's.
-fn is_verified(of: &str, rounded: std::ops::Range<f64>) {
-    for (out_type, off) in [(None, &rounded), (Some(of), &rounded), (Some("f32"), &(0.0..1e-5))] {
-        for init in ["uniform", "normal", "int", "nan"] {
-            for verify in ["full", "sample"] {
-                let mut args = vec!["--type", of, "--init", init, "--verify", verify, "--json"];
-                args.extend(out_type.map(|c| ["--out-type", c]).into_iter().flatten());
-                let (code, stdout, stderr) = finish(host(&with(&args)));
-                assert_eq!(code, 0, "{args:?}: {stderr}");
-                let object = &objects(&stdout)[0];
-                let out_type = out_type.unwrap_or(of);
-                let types = ["dtype", "out_dtype"].map(|key| object[key].as_str().unwrap());
-                assert_eq!(types, [of, out_type]);
-                let outcome = ["verified", "exact_on_integers"].map(|key| &object[key]);
-                assert_eq!(outcome, [true, true], "{stdout}");
-                let error = object["max_abs_err"].as_f64().unwrap();
-                assert!(
-                    if init == "int" { error == 0.0 } else { off.contains(&error) },
-                    "{stdout}"
-                );
-            }
-        }
-    }
-    let (_, stdout, _) = finish(host(&with(&["--type", of, "--out-type", "f32"])));
-    let types = format!("C 100x70   {of}, C f32, row-major, uniform, seed 1\n");
-    assert!(stdout.contains(&types), "{stdout}");
-}
-
-#[test]
-fn a_product_of_bf16_is_verified() {
-    is_verified("bf16", 1e-3..1.0);
-}
-
-#[test]
-fn a_product_of_f16_is_verified() {
-    is_verified("f16", 1e-4..0.1);
-}
-
 #[test]
 fn a_product_that_is_not_compared_is_not_called_verified() {
     let (code, stdout, _) = finish(host(&with(&["--verify", "none"])));
@@ -238,145 +208,6 @@ fn every_subcommand_takes_verbose() {
 fn a_product_takes_short_flags_for_its_sizes() {
     let (_, short, _) = finish(host(&["-m", "10", "-n", "7", "-k", "5", "--json"]));
     assert_eq!(objects(&short)[0]["k"], 5);
-}
-
-#[test]
-fn a_plan_needs_no_device() {
-    let args = with(&["--plan", "--device", "cuda:3", "--kernel", "tiled16"]);
-    let (code, stdout, stderr) = finish(host(&args));
-    assert_eq!((code, &*stderr), (0, ""));
-    for part in [
-        "cuda:3 (not looked at: ",
-        "tiled16",
-        "asked for by name",
-        "5 x 7 blocks",
-        "16 x 16 x 1 threads",
-    ] {
-        assert!(stdout.contains(part), "{part}: {stdout}");
-    }
-    let tall = ["--m", "3000000", "--n", "7", "--k", "5", "--plan", "--json"];
-    let (_, stdout, _) = finish(host(&tall));
-    let object = &objects(&stdout)[0];
-    assert_eq!(object["grids"].as_array().unwrap().len(), 2, "{stdout}");
-    assert_eq!(object["operand_bytes"], 4 * (3_000_000 * 5 + 5 * 7 + 3_000_000 * 7));
-    assert!(object["reason"].as_str().unwrap().starts_with("predicted to take "), "{stdout}");
-    let candidates = object["candidates"].as_array().unwrap();
-    let of = |name: &str| candidates.iter().find(|one| one["kernel"] == name).unwrap();
-    assert!(of("gemm_f32_128x128x8")["predicted_us"].as_f64().unwrap() > 0.0, "{stdout}");
-    assert!(of("basic")["predicted_us"].is_null() && of("basic")["ineligible"].is_null());
-    let (_, stdout, _) = finish(host(&["--m", "0", "--n", "7", "--k", "5", "--plan"]));
-    assert!(stdout.contains("none: C is empty"), "{stdout}");
-    let plan = |sizes: [&str; 3], more: &[&str]| {
-        let [m, n, k] = sizes;
-        let args = [&["--m", m, "--n", n, "--k", k, "--plan"], more].concat();
-        let (code, stdout, stderr) = finish(host(&args));
-        assert_eq!((code, &*stderr), (0, ""));
-        stdout
-    };
-    // An H200's.
-    let cube = plan(["512"; 3], &[]);
-    assert!(cube.contains("\nkernel    tma_f32_64x64x64_nn: "), "{cube}");
-    let launch = "1 of 8 x 8 x 2 blocks in clusters of 2 that split k, each of 128 x 1 x 1 threads and \
-                  118784 bytes of dynamic shared memory\n";
-    assert!(cube.contains(launch), "{cube}");
-    let object = &objects(&plan(["512"; 3], &["--json"]))[0];
-    assert_eq!(object["grids"], serde_json::json!([[8, 8, 2]]));
-    assert_eq!(object["cluster"], serde_json::json!([1, 1, 2]));
-    assert_eq!((&object["split_k"], &object["dynamic_shared_bytes"]), (&2.into(), &118784.into()));
-    let nothing = plan(["30", "30", "0"], &["--kernel", "tma_f32_64x64x64_nn"]);
-    assert!(nothing.contains("of gemm_f32_32x32x8: nothing is multiplied"), "{nothing}");
-    // f32 is not rounded unless that is asked for, and other types not at all.
-    let tf32 = ["--compute", "tf32"];
-    let rounded = plan(["1024"; 3], &tf32);
-    assert!(rounded.contains("\nkernel    wgmma_tf32_128x64x32_nn: "), "{rounded}");
-    let of_bf16 = [&["--m", "8", "--n", "8", "--k", "8", "--type", "bf16"], &tf32[..]].concat();
-    fails(host(&of_bf16), 2, &["--compute", "tf32", "must be fp32"]);
-    // Types that there are fewer kernels for, and smaller ones.
-    let types = plan(["100", "70", "51"], &["--type", "bf16", "--out-type", "f32"]);
-    assert!(types.contains("C 100x70   bf16, C f32, row-major\n"), "{types}");
-    let bytes = 2 * (100 * 51 + 51 * 70) + 4 * 100 * 70;
-    assert!(types.contains(&format!("memory    {bytes} bytes for A, B and C")), "{types}");
-}
-
-#[test]
-fn a_benchmark_compares_kernels_at_sizes() {
-    let args =
-        ["bench", "--sizes", "40,30x20x10", "--kernels", "tiled16,basic", "--seconds", "0.02"];
-    let (code, stdout, stderr) = finish(host(&[&args[..], &["--json", "--seed", "5"]].concat()));
-    assert_eq!(code, 0, "{stderr}");
-    let lines = objects(&stdout);
-    assert_eq!(lines.len(), 4, "{stdout}");
-    for (line, (kernel, [m, n, k])) in lines
-        .iter()
-        .zip([[40, 40, 40], [30, 20, 10]].into_iter().flat_map(|s| [("tiled16", s), ("basic", s)]))
-    {
-        assert_eq!(line["kernel"], kernel);
-        assert_eq!((&line["m"], &line["n"], &line["k"]), (&m.into(), &n.into(), &k.into()));
-        assert_eq!((&line["baseline"], &line["verified"]), (&"tiled16".into(), &true.into()));
-        assert!(line["rounds"].as_u64().unwrap() >= 7 && line["seed"] == 5, "{line}");
-        has_no_noise(line);
-        let number = |key: &str| line[key].as_f64().unwrap();
-        assert!(number("min_us") <= number("time_us"), "{line}");
-        assert!(number("ratio_low") <= number("ratio"), "{line}");
-        assert!(number("ratio") <= number("ratio_high"), "{line}");
-        assert!(number("max_err_over_bound") <= 1.0 && number("tflops") > 0.0, "{line}");
-    }
-    let (code, stdout, _) = finish(host(&args));
-    assert!(
-        code == 0 && stdout.contains("95 % interval") && stdout.contains("tiled16"),
-        "{stdout}"
-    );
-}
-
-#[test]
-fn a_benchmark_takes_lists_as_people_write_them() {
-    let lists = ["--sizes", "8, 7X6x5, 4 x 3 x 2", "--kernels", "basic, tiled16"];
-    let (code, stdout, stderr) =
-        finish(host(&[&["bench", "--json", "--seconds", "0.01"], &lists[..]].concat()));
-    assert_eq!(code, 0, "{stderr}");
-    let lines = objects(&stdout).into_iter().map(|line| {
-        let text = |key: &str| line[key].to_string();
-        format!("{} {}x{}x{}", line["kernel"].as_str().unwrap(), text("m"), text("n"), text("k"))
-    });
-    let expected = [8, 8, 8, 7, 6, 5, 4, 3, 2];
-    let expected = expected.chunks(3).flat_map(|size| {
-        ["basic", "tiled16"].map(|name| format!("{name} {}x{}x{}", size[0], size[1], size[2]))
-    });
-    assert_eq!(lines.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
-}
-
-#[test]
-fn a_benchmark_compares_as_much_as_asked() {
-    for (verify, level, verified) in
-        [("none", "none", None), ("sample", "sample", Some(true)), ("full", "full", Some(true))]
-    {
-        let args = ["bench", "--sizes", "20", "--kernels", "basic", "--seconds", "0.01", "--json"];
-        let args = [&args[..], &["--device", "cpu", "--verify", verify]].concat();
-        let (code, stdout, stderr) = finish(host(&args));
-        let line = &objects(&stdout)[0];
-        assert_eq!((code, &line["verify"]), (0, &level.into()), "{stdout}{stderr}");
-        assert_eq!(line["verified"].as_bool(), verified, "{stdout}");
-        assert_eq!(line["verified"].is_null(), verify == "none", "{stdout}");
-    }
-}
-
-#[test]
-fn where_no_integers_are_exact_only_what_is_wrong_is_called_so() {
-    let bench = ["bench", "--sizes", "1x1x16777216", "--kernels", "basic", "--seconds", "0.01"];
-    let (code, stdout, stderr) = finish(host(&bench));
-    assert!(code == 0 && stdout.contains("  unsettled\n"), "{stdout}{stderr}");
-    assert!(!stderr.contains("reproduce"), "{stderr}");
-    // With kernels that do nothing C is wrong, whatever integers would say.
-    let sizes = ["-m1", "-n1", "-k16777216", "--device", "cuda", "--iters", "1"];
-    let (code, stdout, _) = finish(on("kernels=1", &sizes));
-    assert!(code == 1 && stdout.contains("\nWRONG "), "{stdout}");
-}
-
-#[test]
-fn a_benchmark_looks_at_all_sizes_before_it_begins() {
-    let sizes = |last| ["bench", "--device", "cpu", "--json", "--sizes", last];
-    fails(host(&sizes("16,4294967295x1x4294967295")), 2, &["m * k = "]);
-    fails(host(&sizes("16,1x1100000x1100000")), 4, &["out of memory", "bytes needed"]);
 }
 
 #[test]

@@ -121,6 +121,27 @@ fn the_table_has_a_row_and_a_reason_for_each_rung() {
     assert!(!stdout.contains('\u{1b}'), "no colours: {stdout}");
 }
 
+/// Times of fibers would teach another order of the rungs.
+#[test]
+fn without_a_gpu_the_recorded_figures_of_one_are_shown() {
+    let (code, stdout, stderr) = finish(host(&["ladder"]));
+    assert_eq!((code, &*stderr), (0, ""));
+    assert!(
+        stdout.starts_with("A 4096x4096 · B 4096x4096 = C 4096x4096   f32, on cuda:0: NVIDIA H200")
+    );
+    assert!(stdout.contains("\nrecorded there, in docs/ladder-h200.json: this machine has no GPU"));
+    let (code, stdout, stderr) = finish(host(&["ladder", "--json"]));
+    assert!(code == 0 && stderr.starts_with("note: recorded on an NVIDIA H200"), "{stderr}");
+    let lines = objects(&stdout);
+    assert_eq!(lines.len(), rungs().len() + 1, "and cuBLAS");
+    assert!(lines.iter().all(|line| line["recorded"] == "docs/ladder-h200.json"));
+    // Asked for, it is measured.
+    let (_, stdout, _) = finish(host(&args(&["--device", "cpu", "--json"])));
+    assert!(
+        objects(&stdout).iter().all(|line| line["device"] == "cpu" && line["recorded"].is_null())
+    );
+}
+
 #[test]
 fn pictures_are_written_and_hold_what_they_show() {
     let folder = folder("pictures");
@@ -136,6 +157,7 @@ fn pictures_are_written_and_hold_what_they_show() {
             assert!(words.contains(name), "{name} is not in {}", picture.display());
         }
         assert!(words.contains("GFLOP/s") && words.contains("m = 32, n = 32, k = 32"), "{words}");
+        assert!(!words.contains("TFLOP/s"), "one unit: {words}");
     }
     // The same from the record, as PNG: drawn, and not blank.
     fs::write(&json, &stdout).unwrap();

@@ -77,7 +77,8 @@ pub(crate) enum Command {
     ///
     /// Each rung is verified, then all are timed in turn on the device at hand. What a rung does to memory is
     /// counted on the CPU at a small size of its own, so it is known without a GPU too. On a GPU cuBLAS's
-    /// float32 product is timed in the same rounds, where its library is there.
+    /// float32 product is timed in the same rounds, where its library is there. On a machine without a GPU the
+    /// figures are those that were recorded on an H200, unless --device, a size or --seconds asks for its own.
     Ladder(Ladder),
     /// Explain one kernel: its idea, its figures, its source, and with --trace its phases
     Explain(Explain),
@@ -221,9 +222,44 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) plan: bool,
 
+    /// The GPU to plan for; times are predicted from those that were measured on an H200 [default: h200, with --device cpu
+    /// the CPU]
+    #[arg(long, value_enum, value_name = "GPU", requires = "plan")]
+    pub(crate) on: Option<PlannedGpu>,
+
     /// One JSON object on standard output; `verified` is null where nothing was compared
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A GPU that can be planned for without having one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlannedGpu {
+    A30,
+    A100,
+    H100,
+    H200,
+}
+
+impl PlannedGpu {
+    /// Its compute capability, and how many multiprocessors it has (NVIDIA's data sheets; of an H100 the SXM's).
+    pub(crate) fn figures(self) -> ((u32, u32), u32) {
+        match self {
+            PlannedGpu::A30 => ((8, 0), 56),
+            PlannedGpu::A100 => ((8, 0), 108),
+            PlannedGpu::H100 | PlannedGpu::H200 => ((9, 0), 132),
+        }
+    }
+
+    /// For people.
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            PlannedGpu::A30 => "an A30",
+            PlannedGpu::A100 => "an A100",
+            PlannedGpu::H100 => "an H100 (SXM)",
+            PlannedGpu::H200 => "an H200",
+        }
+    }
 }
 
 impl Run {

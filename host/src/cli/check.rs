@@ -19,8 +19,8 @@ use super::{
     note,
     run::check_memory,
     steps::Steps,
-    types::words,
-    verification::Verification,
+    types::{rounded, words},
+    verification::{Verification, off},
 };
 
 /// What is said of a kernel; also the object of `--json`.
@@ -198,7 +198,7 @@ fn print(
     };
     let (abs, over) = (line.max_abs_err, line.max_err_over_bound);
     let [abs, over] = [abs, over].map(|error| error.unwrap_or(f64::NAN));
-    writeln!(out, "{word} max |error| {abs:.2e} against float64, {over:.4} of the bound; {exact}")?;
+    writeln!(out, "{word} {}; {exact}", off(abs, over, rounded(line.out_dtype)))?;
     findings::print(out, seen, orders)?;
     Ok(())
 }

@@ -39,7 +39,14 @@ pub(super) fn errors(args: &Errors, steps: Steps, out: &mut impl Write) -> Resul
     let device = super::open(args.device)?;
     let stream = device.stream()?;
     let outer = args.outer.unwrap_or(if device.is_cuda() { 1024 } else { 128 }) as usize;
-    let shapes = args.inner.iter().map(|&k| Shape::new(outer as u64, outer as u64, k.into()));
+    let (inner, left_out) = args.inner_on(&device);
+    if !left_out.is_empty() {
+        let sizes = left_out.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        note(format_args!(
+            "note: inner sizes of {sizes} take minutes on the CPU, and are left out: --inner {sizes} takes them"
+        ));
+    }
+    let shapes = inner.iter().map(|&k| Shape::new(outer as u64, outer as u64, k.into()));
     let shapes = shapes.collect::<Result<Vec<_>, _>>()?;
     // All sizes are looked at before the first one runs. Operands are here twice in float64.
     for shape in &shapes {

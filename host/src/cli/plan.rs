@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{
     Failure,
-    args::{DeviceChoice, Run, Types},
+    args::{DeviceChoice, PlannedGpu, Run, Types, name_of},
     list::{json, optional_in_six_digits},
     types::{Value, words},
 };
@@ -22,6 +22,8 @@ use super::{
 struct Plan {
     /// As asked for: no device is opened.
     device: String,
+    /// The GPU that is reckoned with, as `--on` names it, or `cpu`.
+    planned_for: String,
     kernel: &'static str,
     reason: String,
     m: usize,
@@ -83,14 +85,20 @@ impl From<&Candidate> for CandidateLine {
     }
 }
 
-/// The device that a choice is made for, and how the plan calls it.
-fn target(device: DeviceChoice) -> (Target, String) {
-    match device {
-        DeviceChoice::Cpu => {
+/// The device that a choice is made for, its name, and how the plan calls it.
+fn target(args: &Run) -> (Target, String, String) {
+    match (args.on, args.device) {
+        (None, DeviceChoice::Cpu) => {
             let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-            (Target::cpu(cores), format!("{cores} cores"))
+            (Target::cpu(cores), "cpu".to_owned(), format!("this machine's CPU, {cores} cores"))
         }
-        _ => (Target::H200, "an H200's 132 multiprocessors".to_owned()),
+        (on, _) => {
+            let gpu = on.unwrap_or(PlannedGpu::H200);
+            let (capability, multiprocessors) = gpu.figures();
+            let target = Target::gpu(capability, multiprocessors);
+            let words = format!("{}, {multiprocessors} multiprocessors", gpu.description());
+            (target, name_of(&gpu), words)
+        }
     }
 }
 
@@ -110,7 +118,7 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let shape = args.sizes.shape()?;
-    let (target, of) = target(args.device);
+    let (target, planned_for, of) = target(args);
     let request = Request::dense(shape);
     let Choice { entry, reason, workspace_bytes, split_k, .. } =
         args.kernel.resolve::<T, O>(shape, args.types.compute(), &target)?;
@@ -125,6 +133,7 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     let declaration = registry::find(launched).unwrap_or(entry).declaration();
     let plan = Plan {
         device: args.device.to_string(),
+        planned_for,
         kernel: entry.name(),
         reason: reason.to_string(),
         m: shape.m(),
@@ -151,6 +160,8 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
         choice => choice.to_string(),
     };
     writeln!(out, "device    {place} (not looked at: a launch has the limits of any CUDA device)")?;
+    let another = if args.on.is_none() { " (--on names another GPU)" } else { "" };
+    writeln!(out, "planned   for {of}{another}")?;
     writeln!(out, "kernel    {}: {} ({reason})", plan.kernel, entry.summary)?;
     for CopyLine { kernel, grid, block: [x, y, z] } in &plan.copies {
         let blocks = blocks(*grid);

@@ -20,8 +20,8 @@ use super::{
     list::{in_six_digits, json},
     note,
     steps::Steps,
-    types::{Value, words},
-    verification::Verification,
+    types::{Value, rounded, words},
+    verification::{Verification, off},
 };
 
 /// What a run found out; also the object of `--json`.
@@ -435,9 +435,6 @@ fn print(
         (0, _) => String::new(),
         (nan, compared) => format!("; {nan} of {compared} elements must be NaN"),
     };
-    writeln!(
-        out,
-        "{word} {sampled}max |error| {abs:.2e} against float64, {over:.4} of the bound{nan}; {exact}"
-    )?;
+    writeln!(out, "{word} {sampled}{}{nan}; {exact}", off(abs, over, rounded(report.out_dtype)))?;
     Ok(())
 }

@@ -59,6 +59,11 @@ macro_rules! halves {
 
 halves! { Bf16 "bf16" F16 "f16" }
 
+/// A type of C that is narrower than f32, in which everything is computed.
+pub(super) fn rounded(c: &str) -> Option<&str> {
+    Some(c).filter(|c| ["bf16", "f16"].contains(c))
+}
+
 /// The types of A and B, and of C, for people: `bf16, C f32`.
 pub(super) fn words(operands: &str, c: &str) -> String {
     if operands == c { c.to_owned() } else { format!("{operands}, C {c}") }

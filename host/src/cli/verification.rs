@@ -109,6 +109,18 @@ impl Verification {
     }
 }
 
+/// How far C is off, for people; `rounded` is C's type where that is narrower than what was computed in. Then the nearest number
+/// of its type is right and nothing else, and its error is all of the bound, or none.
+pub(super) fn off(abs: f64, over: f64, rounded: Option<&str>) -> String {
+    let of_bound = match rounded.filter(|_| over <= 1.0) {
+        None => format!(", {over:.4} of the bound"),
+        Some(of) => format!(
+            ": correctly rounded, each element is the {of} nearest to a sum within the bound"
+        ),
+    };
+    format!("max |error| {abs:.2e} against float64{of_bound}")
+}
+
 /// What factors may have been rounded to. (Of a product that was not, the bound is wider than it need be.)
 pub(super) fn factors(compute: Compute) -> Option<Format> {
     matches!(compute, Compute::Tf32).then_some(Format::Tf32)

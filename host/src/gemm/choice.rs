@@ -20,12 +20,11 @@
 use std::{cmp::Ordering, fmt};
 
 use super::{
-    Compute, Output,
+    Compute, Output, Target,
     scalar::{self, Kernel, Scalar},
     tensor::{self, Orientation},
 };
 use crate::{
-    device::Device,
     error::{Error, Result},
     product::Shape,
 };
@@ -113,38 +112,6 @@ impl Request {
             let empty = rows == 0 || cols == 0;
             empty || (rows == 1 || between_rows == cols) && (cols == 1 || between_cols == 1)
         })
-    }
-}
-
-/// Where a product is to run, as far as the choice depends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Target {
-    /// A GPU, or the CPU device?
-    pub cuda: bool,
-    /// Compute capability of a GPU (major, minor).
-    pub capability: (u32, u32),
-    /// Multiprocessors of a GPU, cores of a CPU.
-    pub multiprocessors: u32,
-}
-
-impl Target {
-    /// An H200, for a plan without a device.
-    pub const H200: Target = Target { cuda: true, capability: (9, 0), multiprocessors: 132 };
-
-    /// The CPU device of a machine with so many cores.
-    pub fn cpu(cores: u32) -> Self {
-        Target { cuda: false, capability: (0, 0), multiprocessors: cores.max(1) }
-    }
-
-    /// A device.
-    pub fn of(device: &Device) -> Self {
-        let multiprocessors = device.multiprocessors().max(1);
-        #[cfg(feature = "cuda")]
-        if let Some(properties) = device.cuda_properties() {
-            return Target { cuda: true, capability: properties.capability, multiprocessors };
-        }
-        Target::cpu(multiprocessors)
     }
 }
 

@@ -52,6 +52,7 @@ mod recent;
 mod scalar;
 mod sliced;
 mod slices;
+mod target;
 mod tensor;
 pub(crate) mod watched;
 
@@ -62,13 +63,14 @@ use gpu::registry::{self, Entry};
 pub use batch::{Batch, BatchMut};
 pub use choice::{
     Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Reason, Request,
-    SLICES_WORKSPACE_LIMIT, Target, candidates, choose,
+    SLICES_WORKSPACE_LIMIT, candidates, choose,
 };
 pub use launch::Launch;
 pub use prepared::PreparedMatrix;
 #[doc(hidden)]
 pub use scalar::Kernel;
 pub use scalar::{Output, Scalar};
+pub use target::Target;
 
 use simt::Limits;
 

@@ -6,7 +6,8 @@
 use std::cell::RefCell;
 
 use super::{
-    choice::{Choice, Request, Target, choose_kernel},
+    Target,
+    choice::{Choice, Request, choose_kernel},
     scalar::{Kernel, Output, Scalar},
 };
 use crate::error::Result;

@@ -10,7 +10,7 @@ use gpu::{
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, device::BoxShape};
 
-use super::{choice::Target, scalar::Output, tensor::Sides};
+use super::{Target, scalar::Output, tensor::Sides};
 use crate::{
     boxes::{BoxElement, Boxes},
     buffer::{Buffer, BufferView, Pod, Written},

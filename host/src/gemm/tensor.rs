@@ -33,7 +33,8 @@ use gpu::{
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
 
 use super::{
-    choice::{self, Request, Target},
+    Target,
+    choice::{self, Request},
     classes::Class,
     prepared::Prepared,
     scalar::{self, Output, Scalar},
@@ -327,13 +328,12 @@ pub(super) fn split_k(
             timed.fold((f64::INFINITY, 1), shorter).1
         }
     };
-    let time = of(blocks, target);
     let copies = match product.variant.scheme {
         Scheme::F16x3 => sliced::cut_us::<F16>(way.workspace_bytes()),
         Scheme::Bf16x6 => sliced::cut_us::<Bf16>(way.workspace_bytes()),
         _ => f64::from(way.copies) * COPY_US + way.workspace_bytes() as f64 * COPY_BYTE_US,
     };
-    (blocks, time + copies)
+    (blocks, of(blocks, target) + copies)
 }
 
 /// The time of a product that has been put before the kernel, split so.

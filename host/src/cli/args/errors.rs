@@ -1,16 +1,17 @@
 //! Flags of `errors`.
 
 use clap::{Args, ValueEnum};
+use host::Device;
 
 use super::{ComputeMode, DeviceChoice, KernelChoice, Vs, devices, kernels, seed};
 
 /// Flags of a table of errors.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Errors {
-    /// Inner sizes, separated by commas
-    #[arg(long, value_name = "K", value_delimiter = ',', default_value = "64,256,1024,4096,16384")]
+    /// Inner sizes, separated by commas [default: 64,256,1024,4096,16384 on a GPU, 64,256,1024 on the CPU]
+    #[arg(long, value_name = "K", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
-    pub(crate) inner: Vec<u32>,
+    inner: Vec<u32>,
 
     /// Rows and columns of C [default: 1024 on a GPU, 128 on the CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16384))]
@@ -74,6 +75,16 @@ pub(crate) enum Numbers {
 }
 
 impl Errors {
+    /// The inner sizes asked for, or what a device gets through in a minute; and those that another would have taken as well.
+    pub(crate) fn inner_on(&self, device: &Device) -> (&[u32], &[u32]) {
+        const ALL: [u32; 5] = [64, 256, 1024, 4096, 16384];
+        match &self.inner[..] {
+            [] if device.is_cuda() => (&ALL, &[]),
+            [] => ALL.split_at(3),
+            asked => (asked, &[]),
+        }
+    }
+
     /// The kinds asked for.
     pub(crate) fn kinds(&self) -> &[Numbers] {
         match &self.numbers[..] {

@@ -39,7 +39,8 @@ pub(crate) struct Ladder {
     #[arg(value_parser = at_least_one, allow_negative_numbers = true)]
     k: Option<u64>,
 
-    /// Where to time the rungs: auto takes a GPU where there is one. They are counted on the CPU, always
+    /// Where to time the rungs: auto takes a GPU where there is one; without one, and without a size, the figures that were
+    /// recorded on an H200 are shown. Rungs are counted on the CPU, always
     #[arg(long, value_name = "auto|cuda[:N]|cpu", default_value_t = DeviceChoice::Auto)]
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
@@ -81,6 +82,13 @@ pub(crate) struct Ladder {
 const LADDER_EXIT_CODES: &str = "Exit codes: 0 every rung is right; 1 one is wrong, and was not timed; the others as for a product.";
 
 impl Ladder {
+    /// Is nothing asked for but the figures of whatever device there is?
+    pub(crate) fn is_plain(&self) -> bool {
+        let Ladder { size, m, seconds, seed, verify, device, .. } = self;
+        let measured_so = size.is_some() || m.is_some() || seconds.is_some() || *seed != 1;
+        !measured_so && *verify == Verify::Auto && *device == DeviceChoice::Auto
+    }
+
     /// The sizes asked for, or what a device gets through in a minute.
     pub(crate) fn shape_on(&self, device: &Device) -> host::Result<Shape> {
         match (self.m, self.n, self.k) {

@@ -41,7 +41,7 @@ use super::{
     note,
     run::check_bytes,
     steps::Steps,
-    types::{Value, words},
+    types::Value,
 };
 
 /// Times every kernel asked for at every size asked for, or reads what was timed once, and shows it.
@@ -84,7 +84,7 @@ fn show(args: &Bench, rows: &[Row], out: &mut impl Write) -> Result<(), Failure>
         return rows.iter().try_for_each(|row| json(out, row));
     }
     if let Some(row) = rows.first() {
-        table::head(out, &words(&row.dtype, &row.out_dtype), &row.device, &row.description)?;
+        table::head(out, [&row.dtype, &row.out_dtype], &row.device, &row.description)?;
     }
     let mut sizes = rows.chunk_by(|one, other| one.size() == other.size());
     Ok(sizes.try_for_each(|rows| table::rows(out, rows))?)
@@ -113,7 +113,7 @@ fn measure<T: Compared<O>, O: Value>(
     let mut machine = Machine::of(args, &device, &libraries)?;
     let bencher = Bencher { args, steps, stream: &stream, libraries: &libraries };
     if !args.json {
-        table::head(out, &words(T::TYPE, O::TYPE), &device.name(), &device.description())?;
+        table::head(out, [T::TYPE, O::TYPE], &device.name(), &device.description())?;
     }
     let mut all = Vec::new();
     for (number, case) in (1..).zip(&cases) {

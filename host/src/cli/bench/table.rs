@@ -3,16 +3,27 @@
 use std::io::{self, Write};
 
 use super::row::{Role, Row};
-use crate::cli::{draw::pen::speed, run::duration};
+use crate::cli::{
+    draw::unit::Unit,
+    run::duration,
+    types::{rounded, words},
+};
 
 /// The words above the columns.
 pub(super) fn head(
     out: &mut impl Write,
-    types: &str,
+    [operands, out_type]: [&str; 2],
     device: &str,
     description: &str,
 ) -> io::Result<()> {
+    let types = words(operands, out_type);
     writeln!(out, "C = A B, {types}, on {device}: {description}")?;
+    if let Some(of) = rounded(out_type) {
+        writeln!(
+            out,
+            "nearest: correctly rounded, C is the {of} nearest to a sum within the bound"
+        )?;
+    }
     writeln!(
         out,
         "{:<22} {:<18} {:>11} {:>15} {:>8} {:>9}  {:<23} baseline",
@@ -29,7 +40,11 @@ pub(super) fn rows(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
 /// A row, without spaces at its end.
 fn line(row: &Row) -> String {
     let err = row.err.map_or("-".to_owned(), |err| format!("{err:.1e}"));
-    let over = row.max_err_over_bound.map_or("-".to_owned(), |over| format!("{over:.4}"));
+    let over =
+        row.max_err_over_bound.map_or("-".to_owned(), |over| match rounded(&row.out_dtype) {
+            Some(_) if over <= 1.0 => "nearest".to_owned(),
+            _ => format!("{over:.4}"),
+        });
     let start = format!("{:<22} {:<18}", row.size(), row.kernel);
     let (Some(time), Some(tflops)) = (row.time_us, row.tflops) else {
         return format!("{start} WRONG, not timed; err {err}, err/bound {over}");
@@ -43,7 +58,7 @@ fn line(row: &Row) -> String {
         (Some(name), ..) if *name == row.kernel => String::new(),
         (Some(name), Some(time), Some(tflops)) => {
             let not = if row.baseline_is_fp32 == Some(false) { ", NOT fp32" } else { "" };
-            format!("{name}: {}, {}{not}", duration(time), speed(tflops * 1e3))
+            format!("{name}: {}, {}{not}", duration(time), speed(tflops))
         }
         _ => String::new(),
     };
@@ -59,13 +74,19 @@ fn line(row: &Row) -> String {
     let line = format!(
         "{start} {:>11} {:>15} {err:>8} {over:>9}  {ratio:<23}",
         duration(time),
-        speed(tflops * 1e3),
+        speed(tflops),
     );
     let alone =
         row.sustained_s.map_or(String::new(), |seconds| format!("sustained for {seconds} s"));
     let rest = [baseline, verdict, alone].into_iter().filter(|words| !words.is_empty());
     let rest = rest.collect::<Vec<_>>().join("  ");
     format!("{line} {rest}").trim_end().to_owned()
+}
+
+/// A speed in the unit that suits it.
+fn speed(tflops: f64) -> String {
+    let gflops = tflops * 1e3;
+    Unit::of(gflops).words(gflops)
 }
 
 /// Clocks and power while a size was timed, where they are known.

@@ -1,5 +1,7 @@
 //! Logarithmic axes, numbers along them, and names beside them.
 
+use super::pen::{SMALL, TEXT, width_of};
+
 /// A logarithmic axis, from one power of a base to another.
 #[derive(Clone, Copy)]
 pub(in crate::cli) struct Axis {
@@ -38,10 +40,9 @@ impl Axis {
     }
 }
 
-/// A number on an axis.
+/// A number on an axis, without the digits that its computation may have left.
 pub(in crate::cli) fn plain(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    format!("{value:.5e}").parse().unwrap_or(value).to_string()
 }
 
 /// The next of 1, 2, 5, 10, 20 ... that is not below.
@@ -52,6 +53,13 @@ pub(in crate::cli) fn tick(least: f64) -> f64 {
         .map(|of| of * power)
         .find(|tick| *tick >= least)
         .unwrap_or(10.0 * power)
+}
+
+/// Where an axis stands whose numbers are these, with its title at their left.
+pub(in crate::cli) fn left_of<'a>(numbers: impl Iterator<Item = &'a str>) -> i32 {
+    const TITLE: i32 = 28 + TEXT;
+    let widest = numbers.map(|number| width_of(number, SMALL)).max().unwrap_or(0);
+    (TITLE + widest + 12).max(92)
 }
 
 /// Names stand below one another, so far apart.
@@ -105,11 +113,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_do_not_reach_an_axis_title() {
+        for numbers in [&["0", "70"][..], &["100000", "10"], &["0.00012", "0"], &[]] {
+            let left = left_of(numbers.iter().copied());
+            let widest = numbers.iter().map(|number| width_of(number, SMALL)).max().unwrap_or(0);
+            // They end eight pixels before the axis; the title's middle is at 28.
+            assert!(left - 8 - widest >= 28 + TEXT / 2, "{numbers:?}: {left}");
+        }
+    }
+
+    #[test]
     fn ticks_are_round() {
         for (least, expected) in [(0.3, 0.5), (1.0, 1.0), (1.1, 2.0), (4200.0, 5000.0), (6.0, 10.0)]
         {
             assert!((tick(least) / expected - 1.0).abs() < 1e-9, "{least}");
         }
         assert_eq!([0.5, 20.0, 0.25, 0.0].map(plain), ["0.5", "20", "0.25", "0"]);
+        assert_eq!([3.0 * 0.1, 1e-5, 16384.0].map(plain), ["0.3", "0.00001", "16384"]);
     }
 }

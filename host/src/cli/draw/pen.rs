@@ -195,13 +195,3 @@ impl<B: DrawingBackend> Pen<'_, B> {
 pub(in crate::cli) fn width_of(words: &str, size: i32) -> i32 {
     words.chars().count() as i32 * size * 55 / 100
 }
-
-/// A speed in as many digits as a reader compares.
-pub(in crate::cli) fn speed(gflops: f64) -> String {
-    match gflops {
-        fast if fast >= 10_000.0 => format!("{:.1} TFLOP/s", fast / 1000.0),
-        fast if fast >= 1000.0 => format!("{:.2} TFLOP/s", fast / 1000.0),
-        slow if slow >= 100.0 => format!("{slow:.0} GFLOP/s"),
-        slow => format!("{slow:.2} GFLOP/s"),
-    }
-}

@@ -4,32 +4,33 @@ use plotters::prelude::DrawingBackend;
 
 use super::{
     axis::Axis,
-    pen::{LEFT, ORANGE, Pen, RIGHT, SMALL, speed},
+    pen::{LEFT, ORANGE, Pen, RIGHT, SMALL},
+    unit::Unit,
 };
 
-/// Memory's slope up to where it meets the peak, then the peak: GFLOP/s and 10^9 bytes a second.
+/// Memory's slope up to where it meets the peak, then the peak: GFLOP/s of a type, and 10^9 bytes a second.
 pub(in crate::cli) fn roof<B: DrawingBackend>(
     pen: &Pen<B>,
     x: Axis,
     y: Axis,
-    fp32: Option<f64>,
-    memory: Option<f64>,
+    (peak, memory): (Option<f64>, Option<f64>),
+    (of, unit): (&str, Unit),
 ) -> Result<(), String> {
-    let Some(fp32) = fp32 else { return Ok(()) };
-    let corner = memory.map_or(x.from, |speed| (fp32 / speed).max(x.from));
-    let peak = y.at(fp32);
+    let Some(most) = peak else { return Ok(()) };
+    let corner = memory.map_or(x.from, |speed| (most / speed).max(x.from));
+    let peak = y.at(most);
     let mut points = Vec::new();
     if let Some(speed) = memory {
         points.push((x.from, speed * x.from));
     }
     if corner < x.to {
-        points.extend([(corner, fp32), (x.to, fp32)]);
+        points.extend([(corner, most), (x.to, most)]);
     } else if let Some(speed) = memory {
         points.push((x.to, speed * x.to));
     }
     let points = points.iter().map(|&(a, b)| (x.at(a), y.at(b))).collect::<Vec<_>>();
     pen.line(&points, ORANGE, 2)?;
-    let words = format!("float32 peak {}", speed(fp32));
+    let words = format!("{of} peak {}", unit.words(most));
     pen.words(&words, (x.pixels.1 - 8, peak - 14), RIGHT, SMALL, ORANGE)?;
     if let Some(memory) = memory {
         let words = format!("global memory {memory:.0} GB/s");

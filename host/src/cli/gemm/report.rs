@@ -19,7 +19,7 @@ use crate::cli::{
     args::{Gemm, name_of},
     list::optional_in_six_digits,
     run::{duration, recomputed},
-    verification::Verification,
+    verification::{Verification, off},
 };
 
 /// What a product of files found out; also the object of `--json`. Of a plan what stands below is null.
@@ -206,10 +206,8 @@ impl Report {
                     }
                     _ => String::new(),
                 };
-                write!(
-                    out,
-                    "{word} {sampled}max |error| {abs:.2e} against float64, {over:.4} of the bound"
-                )?;
+                let rounded = self.rounded.then_some(&*self.out_type);
+                write!(out, "{word} {sampled}{}", off(abs, over, rounded))?;
                 for (count, what) in [
                     (count(self.compared_nan), "must be NaN"),
                     (count(self.compared_overflowing), "are too large"),

@@ -9,8 +9,9 @@ use crate::cli::{
     draw::axis::{plain, tick},
     draw::pen::{
         BLUE, Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, PAPER, Pen, RIGHT, SMALL, TEXT,
-        TITLE, render, speed, width_of,
+        TITLE, render, width_of,
     },
+    draw::unit::Unit,
 };
 
 /// The picture's bytes.
@@ -43,14 +44,16 @@ impl Drawing for Chart<'_> {
 
         let speeds = self.lines.iter().filter_map(|line| line.gflops);
         let most = speeds.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+        let unit = Unit::of(most);
+        let most = unit.value(most);
         let step = tick(most / 7.0);
-        let x = |gflops: f64| left + (f64::from(right - left) * gflops / most).round() as i32;
+        let x = |value: f64| left + (f64::from(right - left) * value / most).round() as i32;
         for number in 0..=(most / step).floor() as i32 {
             let value = f64::from(number) * step;
             pen.line(&[(x(value), TOP), (x(value), bottom)], FAINT, 1)?;
             pen.words(&plain(value), (x(value), bottom + 14), MIDDLE, SMALL, GREY)?;
         }
-        pen.words("GFLOP/s", ((left + right) / 2, bottom + 40), MIDDLE, TEXT, INK)?;
+        pen.words(unit.name, ((left + right) / 2, bottom + 40), MIDDLE, TEXT, INK)?;
 
         for (number, line) in (0..).zip(self.lines) {
             let y = TOP + ROW * number + ROW / 2;
@@ -60,11 +63,12 @@ impl Drawing for Chart<'_> {
                 pen.words(why, (left + 8, y), LEFT, SMALL, ORANGE)?;
                 continue;
             };
-            pen.fill((left, y - 10), (x(gflops).max(left + 1), y + 10), color(line))?;
+            let end = x(unit.value(gflops));
+            pen.fill((left, y - 10), (end.max(left + 1), y + 10), color(line))?;
             let gain = line.gain.map_or(String::new(), |gain| format!("  \u{d7}{gain:.2}"));
-            let words = format!("{}{gain}", speed(gflops));
+            let words = format!("{}{gain}", unit.words(gflops));
             // Not across the lines of the axis.
-            let (from, to) = (x(gflops) + 4, x(gflops) + 8 + width_of(&words, SMALL));
+            let (from, to) = (end + 4, end + 8 + width_of(&words, SMALL));
             pen.fill((from, y - 9), (to, y + 9), PAPER)?;
             pen.words(&words, (from + 4, y), LEFT, SMALL, INK)?;
         }

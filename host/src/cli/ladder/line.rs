@@ -59,6 +59,9 @@ pub(super) struct Line {
     /// `null` for the baseline, which cannot be counted.
     pub(super) counted: Option<Counted>,
     pub(super) fit: Option<FitLine>,
+    /// The file that it was read from, where a record of another machine was shown in place of measuring.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) recorded: Option<String>,
 }
 
 /// What was counted on the CPU, and at which sizes.
@@ -154,6 +157,7 @@ impl Line {
             bytes_per_flop_derived: candidate.rung.map(derived),
             counted: None,
             fit: None,
+            recorded: None,
         }
     }
 

@@ -10,6 +10,13 @@ pub(super) fn print(out: &mut impl Write, lines: &[Line]) -> io::Result<()> {
     let Some(first) = lines.first() else { return Ok(()) };
     let Line { device, description, m, n, k, .. } = first;
     writeln!(out, "A {m}x{k} · B {k}x{n} = C {m}x{n}   f32, on {device}: {description}")?;
+    if let Some(file) = &first.recorded {
+        writeln!(
+            out,
+            "recorded there, in {file}: this machine has no GPU, and the times of fibers are not those of a GPU\n\
+             (--device cpu, a size or --seconds measures here)"
+        )?;
+    }
     let width = lines.iter().map(|line| line.kernel.chars().count()).max().unwrap_or(0).max(6);
     speeds(out, lines, width)?;
     writeln!(out)?;

@@ -2,9 +2,9 @@
 //!
 //! | module | what it shows |
 //! |---|---|
-//! | `speed` | TFLOP/s of cubes against their size, a line for each kernel and library |
+//! | `speed` | the speed of cubes against their size, a line for each kernel and library |
 //! | `ratio` | how many times as fast as the baseline, with its interval, a row for each size |
-//! | `roofline` | TFLOP/s against what a product computes for each byte, under the device's roof |
+//! | `roofline` | the speed against what a product computes for each byte, under the device's roof |
 
 mod ratio;
 mod roofline;
@@ -17,6 +17,7 @@ use crate::cli::{
     Failure,
     args::Format,
     draw::pen::{BLUE, GREY, INK, LEFT, ORANGE, Pen, TEXT, THREAD, TITLE, render},
+    types::words,
 };
 
 /// Their files, in the order of [`all`].
@@ -41,14 +42,28 @@ pub(super) fn all(rows: &[Row]) -> Result<[Vec<u8>; 6], Failure> {
 fn title<B: DrawingBackend>(pen: &Pen<B>, what: &str, rows: &[Row]) -> Result<(), String> {
     pen.words(what, (24, 32), LEFT, TITLE, INK)?;
     let subtitle = rows.first().map_or(String::new(), |row| {
-        format!("C = A B, float32, on {}: {}", row.device, row.description)
+        let types = words(&row.dtype, &row.out_dtype);
+        let types = match &*row.compute {
+            "fp32" => types,
+            how => format!("{types} as {how}"),
+        };
+        format!("C = A B, {types}, on {}: {}", row.device, row.description)
     });
     pen.words(&subtitle, (24, 62), LEFT, TEXT, GREY)
 }
 
-/// What a row's line or point is called: the kernel that is chosen has another name at each size.
+/// What is multiplied, of which the roof is.
+fn factors(rows: &[Row]) -> String {
+    let of = |row: &Row| match &*row.compute {
+        "fp32" => row.dtype.clone(),
+        how => how.to_owned(),
+    };
+    rows.first().map_or_else(String::new, of)
+}
+
+/// What a row's line is called: the kernel that is chosen has another name at each size.
 fn series(row: &Row) -> String {
-    if row.role == Role::Auto { "auto".to_owned() } else { row.kernel.clone() }
+    if row.role == Role::Auto { "the chosen kernel".to_owned() } else { row.kernel.clone() }
 }
 
 /// Colours of kernels asked for by name, over and over.

@@ -2,27 +2,26 @@
 
 use plotters::prelude::DrawingBackend;
 
-use super::{Role, Row, title};
+use super::{Role, Row, factors, title};
 use crate::cli::draw::{
-    axis::{APART, Axis, plain, spread},
-    pen::{
-        BLUE, Drawing, FAINT, GREY, INK, LEFT, MIDDLE, Pen, RIGHT, SMALL, TEXT, THREAD, speed,
-        width_of,
-    },
+    axis::{APART, Axis, left_of, plain},
+    numbered::{self, Numbered, list_width},
+    pen::{BLUE, Drawing, FAINT, GREY, INK, LEFT, MIDDLE, Pen, RIGHT, SMALL, TEXT},
     roof::roof,
+    unit::Unit,
 };
 
-/// What was timed: the fastest kernel of each size with its name, libraries without.
+/// What was timed: the fastest kernel of each size with its number, libraries without.
 pub(super) struct Roofline<'a> {
     rows: &'a [Row],
     own: Vec<Point>,
     libraries: Vec<(f64, f64)>,
 }
 
-/// FLOP a byte, GFLOP/s, and the words beside it.
+/// FLOP a byte, GFLOP/s, and the size.
 struct Point {
     at: (f64, f64),
-    words: String,
+    size: String,
 }
 
 /// More names are no picture.
@@ -36,15 +35,10 @@ impl<'a> Roofline<'a> {
             let timed = rows.iter().filter(|row| row.role != Role::Baseline);
             let timed = timed.filter_map(|row| Some((row, at(row)?)));
             let fastest = timed.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
-            own.extend(
-                fastest.map(|(row, at)| Point {
-                    at,
-                    words: format!("{}  {}", row.size(), speed(at.1)),
-                }),
-            );
+            own.extend(fastest.map(|(row, at)| Point { at, size: row.size() }));
         }
         own.truncate(MOST);
-        // From the top: so the lines to their names cross least.
+        // The fastest is the first.
         own.sort_by(|one, other| other.at.1.total_cmp(&one.at.1));
         let libraries = rows.iter().filter(|row| row.role == Role::Baseline).filter_map(at);
         Roofline { rows, own, libraries: libraries.collect() }
@@ -54,7 +48,6 @@ impl<'a> Roofline<'a> {
 const WIDTH: i32 = 1060;
 const HEIGHT: i32 = 640;
 const TOP: i32 = 92;
-const LEFT_EDGE: i32 = 92;
 
 impl Drawing for Roofline<'_> {
     fn size(&self) -> (i32, i32) {
@@ -65,15 +58,21 @@ impl Drawing for Roofline<'_> {
         title(pen, "Roofline", self.rows)?;
         let bottom = self.size().1 - 92;
         if self.own.is_empty() {
-            return pen.words("nothing was timed", (LEFT_EDGE, TOP + 40), LEFT, TEXT, GREY);
+            return pen.words("nothing was timed", (92, TOP + 40), LEFT, TEXT, GREY);
         }
-        let names = self.own.iter().map(|point| width_of(&point.words, SMALL));
-        let right = WIDTH - 40 - names.max().unwrap_or(100).min(WIDTH / 2);
         let points = || self.own.iter().map(|point| point.at).chain(self.libraries.iter().copied());
-        let fp32 = self.rows.iter().find_map(|row| row.roof_tflops).map(|tflops| tflops * 1e3);
+        let peak = self.rows.iter().find_map(|row| row.roof_tflops).map(|tflops| tflops * 1e3);
         let memory = self.rows.iter().find_map(|row| row.roof_memory_gb_per_s);
-        let x = Axis::around(points().map(|at| at.0), 2.0, (LEFT_EDGE, right));
-        let y = Axis::around(points().map(|at| at.1).chain(fp32), 10.0, (bottom, TOP));
+        let unit = Unit::of(points().map(|at| at.1).chain(peak).fold(0.0, f64::max));
+        let words =
+            self.own.iter().map(|point| format!("{}  {}", point.size, unit.words(point.at.1)));
+        let words = words.collect::<Vec<_>>();
+        let names = list_width((1..).zip(words.iter().map(|words| &**words)));
+        let right = WIDTH - 40 - names.min(WIDTH / 2);
+        let y = Axis::around(points().map(|at| at.1).chain(peak), 10.0, (bottom, TOP));
+        let ticks = y.ticks(10.0).map(|tick| (tick, plain(unit.value(tick)))).collect::<Vec<_>>();
+        let left = left_of(ticks.iter().map(|(_, words)| &**words));
+        let x = Axis::around(points().map(|at| at.0), 2.0, (left, right));
         // Every second power: a cube of 16384 does 2731 FLOP for each byte.
         for (number, value) in x.ticks(2.0).enumerate() {
             pen.line(&[(x.at(value), TOP), (x.at(value), bottom)], FAINT, 1)?;
@@ -81,16 +80,16 @@ impl Drawing for Roofline<'_> {
                 pen.words(&plain(value), (x.at(value), bottom + 16), MIDDLE, SMALL, GREY)?;
             }
         }
-        for value in y.ticks(10.0) {
-            pen.line(&[(LEFT_EDGE, y.at(value)), (right, y.at(value))], FAINT, 1)?;
-            pen.words(&plain(value), (LEFT_EDGE - 8, y.at(value)), RIGHT, SMALL, GREY)?;
+        for (value, words) in &ticks {
+            pen.line(&[(left, y.at(*value)), (right, y.at(*value))], FAINT, 1)?;
+            pen.words(words, (left - 8, y.at(*value)), RIGHT, SMALL, GREY)?;
         }
-        pen.line(&[(LEFT_EDGE, TOP), (LEFT_EDGE, bottom), (right, bottom)], INK, 1)?;
-        let words = "FLOP for each byte of A, B and C, moved once";
-        pen.words(words, ((LEFT_EDGE + right) / 2, bottom + 42), MIDDLE, TEXT, INK)?;
-        pen.upward("GFLOP/s", (28, (TOP + bottom) / 2), INK)?;
-        roof(pen, x, y, fp32, memory)?;
-        let note = match fp32 {
+        pen.line(&[(left, TOP), (left, bottom), (right, bottom)], INK, 1)?;
+        let title = "FLOP for each byte of A, B and C, moved once";
+        pen.words(title, ((left + right) / 2, bottom + 42), MIDDLE, TEXT, INK)?;
+        pen.upward(unit.name, (28, (TOP + bottom) / 2), INK)?;
+        roof(pen, x, y, (peak, memory), (&factors(self.rows), unit))?;
+        let note = match peak {
             None => "Blue: the fastest kernel. Grey: libraries. The CPU device has no roof.",
             Some(_) => "Blue: the fastest kernel. Grey: libraries. Orange: the device's roof.",
         };
@@ -98,12 +97,9 @@ impl Drawing for Roofline<'_> {
         for &(flop_per_byte, gflops) in &self.libraries {
             pen.dot((x.at(flop_per_byte), y.at(gflops)), 3, GREY)?;
         }
-        let place = |point: &Point| (x.at(point.at.0), y.at(point.at.1));
-        let wanted = self.own.iter().map(|point| place(point).1).collect::<Vec<_>>();
-        for (point, row) in self.own.iter().zip(spread(&wanted, TOP, bottom)) {
-            pen.line(&[place(point), (right + 6, row), (right + 12, row)], THREAD, 1)?;
-            pen.words(&point.words, (right + 16, row), LEFT, SMALL, INK)?;
-        }
-        self.own.iter().try_for_each(|point| pen.dot(place(point), 5, BLUE))
+        let points = (1..).zip(self.own.iter().zip(words)).map(|(number, (point, words))| {
+            Numbered { number, words, at: (x.at(point.at.0), y.at(point.at.1)), color: BLUE }
+        });
+        numbered::draw(pen, &points.collect::<Vec<_>>(), (right + 16, TOP + APART / 2))
     }
 }

@@ -2,12 +2,13 @@
 
 use plotters::prelude::{DrawingBackend, RGBColor};
 
-use super::{Row, color, series, title};
+use super::{Row, color, factors, series, title};
 use crate::cli::draw::{
-    axis::{APART, Axis, plain, spread, tick},
+    axis::{APART, Axis, left_of, plain, spread, tick},
     pen::{
         Drawing, FAINT, GREY, INK, LEFT, MIDDLE, ORANGE, Pen, RIGHT, SMALL, TEXT, THREAD, width_of,
     },
+    unit::Unit,
 };
 
 /// The cubes among the rows, by kernel.
@@ -16,7 +17,7 @@ pub(super) struct Speed<'a> {
     series: Vec<Series>,
 }
 
-/// A line: size and TFLOP/s, by size.
+/// A line: size and GFLOP/s, by size.
 struct Series {
     name: String,
     color: RGBColor,
@@ -33,7 +34,7 @@ impl<'a> Speed<'a> {
         for row in cubes {
             let Some(tflops) = row.tflops else { continue };
             let name = series(row);
-            let point = (row.m as f64, tflops);
+            let point = (row.m as f64, tflops * 1e3);
             match all.iter_mut().find(|one| one.name == name) {
                 Some(one) => one.points.push(point),
                 None => {
@@ -57,7 +58,6 @@ impl<'a> Speed<'a> {
 const WIDTH: i32 = 1060;
 const HEIGHT: i32 = 600;
 const TOP: i32 = 92;
-const LEFT_EDGE: i32 = 92;
 
 impl Drawing for Speed<'_> {
     fn size(&self) -> (i32, i32) {
@@ -69,34 +69,39 @@ impl Drawing for Speed<'_> {
         let bottom = self.size().1 - 92;
         let points = || self.series.iter().flat_map(|one| &one.points);
         if points().next().is_none() {
-            return pen.words("no cube was timed", (LEFT_EDGE, TOP + 40), LEFT, TEXT, GREY);
+            return pen.words("no cube was timed", (92, TOP + 40), LEFT, TEXT, GREY);
         }
         let names = self.series.iter().map(|one| width_of(&one.name, SMALL)).max();
         let right = WIDTH - 56 - names.unwrap_or(100).min(WIDTH / 3);
-        let x = Axis::around(points().map(|point| point.0), 2.0, (LEFT_EDGE, right));
         let fastest = points().map(|point| point.1).fold(0.0, f64::max);
-        let peak = self.rows.iter().find_map(|row| row.roof_tflops);
+        let peak = self.rows.iter().find_map(|row| row.roof_tflops).map(|tflops| tflops * 1e3);
         let most = 1.05 * fastest.max(peak.unwrap_or(0.0));
-        let y = |tflops: f64| bottom - (f64::from(bottom - TOP) * tflops / most).round() as i32;
+        let unit = Unit::of(most);
+        let step = tick(unit.value(most) / 8.0);
+        let ticks =
+            (0..=(unit.value(most) / step).floor() as i32).map(|number| f64::from(number) * step);
+        let ticks = ticks.map(|value| (value, plain(value))).collect::<Vec<_>>();
+        let left = left_of(ticks.iter().map(|(_, words)| &**words));
+        let x = Axis::around(points().map(|point| point.0), 2.0, (left, right));
+        let height = |share: f64| bottom - (f64::from(bottom - TOP) * share).round() as i32;
+        let y = |gflops: f64| height(gflops / most);
 
         for size in x.ticks(2.0) {
             pen.line(&[(x.at(size), TOP), (x.at(size), bottom)], FAINT, 1)?;
             pen.words(&plain(size), (x.at(size), bottom + 16), MIDDLE, SMALL, GREY)?;
         }
-        let step = tick(most / 8.0);
-        for number in 0..=(most / step).floor() as i32 {
-            let value = f64::from(number) * step;
-            pen.line(&[(LEFT_EDGE, y(value)), (right, y(value))], FAINT, 1)?;
-            let words = if step < 0.001 { format!("{value:.5}") } else { plain(value) };
-            pen.words(&words, (LEFT_EDGE - 8, y(value)), RIGHT, SMALL, GREY)?;
+        for (value, words) in &ticks {
+            let at = height(value / unit.value(most));
+            pen.line(&[(left, at), (right, at)], FAINT, 1)?;
+            pen.words(words, (left - 8, at), RIGHT, SMALL, GREY)?;
         }
-        pen.line(&[(LEFT_EDGE, TOP), (LEFT_EDGE, bottom), (right, bottom)], INK, 1)?;
-        pen.words("m = n = k", ((LEFT_EDGE + right) / 2, bottom + 42), MIDDLE, TEXT, INK)?;
-        pen.upward("TFLOP/s", (28, (TOP + bottom) / 2), INK)?;
+        pen.line(&[(left, TOP), (left, bottom), (right, bottom)], INK, 1)?;
+        pen.words("m = n = k", ((left + right) / 2, bottom + 42), MIDDLE, TEXT, INK)?;
+        pen.upward(unit.name, (28, (TOP + bottom) / 2), INK)?;
         if let Some(peak) = peak {
-            pen.line(&[(LEFT_EDGE, y(peak)), (right, y(peak))], ORANGE, 2)?;
-            let words = format!("float32 peak {peak:.1}");
-            pen.words(&words, (LEFT_EDGE + 10, y(peak) - 12), LEFT, SMALL, ORANGE)?;
+            pen.line(&[(left, y(peak)), (right, y(peak))], ORANGE, 2)?;
+            let words = format!("{} peak {}", factors(self.rows), unit.words(peak));
+            pen.words(&words, (left + 10, y(peak) - 12), LEFT, SMALL, ORANGE)?;
         }
 
         let last = |points: &[(f64, f64)]| points.last().map_or((x.from, 0.0), |&point| point);

@@ -1,0 +1,22 @@
+//! `errors`: the errors of a product over kinds of numbers and inner sizes.
+
+use crate::common::{finish, host, objects};
+
+#[test]
+fn on_the_cpu_only_inner_sizes_that_take_seconds_are_the_default() {
+    let few = ["errors", "--numbers", "normal", "--outer", "8", "--rows", "4", "--seeds", "1"];
+    let few = [&few[..], &["--device", "cpu", "--json"]].concat();
+    let sizes = |more: &[&str]| {
+        let (code, stdout, stderr) = finish(host(&[&few[..], more].concat()));
+        assert_eq!(code, 0, "{stderr}");
+        (objects(&stdout).iter().map(|line| line["k"].to_string()).collect::<Vec<_>>(), stderr)
+    };
+    let (inner, stderr) = sizes(&[]);
+    assert_eq!(inner, ["64", "256", "1024"]);
+    let left_out = "note: inner sizes of 4096,16384 take minutes on the CPU, and are left out: \
+                    --inner 4096,16384 takes them\n";
+    assert_eq!(stderr, left_out);
+    // Asked for, all are taken.
+    let (inner, stderr) = sizes(&["--inner", "64,4096"]);
+    assert_eq!((&inner[..], &*stderr), (&["64".to_owned(), "4096".to_owned()][..], ""));
+}

@@ -1,0 +1,72 @@
+//! `--plan`: what would run.
+
+use crate::{
+    common::{fails, finish, host, objects},
+    with,
+};
+
+#[test]
+fn a_plan_needs_no_device() {
+    let args = with(&["--plan", "--device", "cuda:3", "--kernel", "tiled16"]);
+    let (code, stdout, stderr) = finish(host(&args));
+    assert_eq!((code, &*stderr), (0, ""));
+    for part in [
+        "cuda:3 (not looked at: ",
+        "tiled16",
+        "asked for by name",
+        "5 x 7 blocks",
+        "16 x 16 x 1 threads",
+    ] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    let tall = ["--m", "3000000", "--n", "7", "--k", "5", "--plan", "--json"];
+    let (_, stdout, _) = finish(host(&tall));
+    let object = &objects(&stdout)[0];
+    assert_eq!(object["grids"].as_array().unwrap().len(), 2, "{stdout}");
+    assert_eq!(object["operand_bytes"], 4 * (3_000_000 * 5 + 5 * 7 + 3_000_000 * 7));
+    assert!(object["reason"].as_str().unwrap().starts_with("predicted to take "), "{stdout}");
+    let candidates = object["candidates"].as_array().unwrap();
+    let of = |name: &str| candidates.iter().find(|one| one["kernel"] == name).unwrap();
+    assert!(of("gemm_f32_128x128x8")["predicted_us"].as_f64().unwrap() > 0.0, "{stdout}");
+    assert!(of("basic")["predicted_us"].is_null() && of("basic")["ineligible"].is_null());
+    let (_, stdout, _) = finish(host(&["--m", "0", "--n", "7", "--k", "5", "--plan"]));
+    assert!(stdout.contains("none: C is empty"), "{stdout}");
+    let plan = |sizes: [&str; 3], more: &[&str]| {
+        let [m, n, k] = sizes;
+        let args = [&["--m", m, "--n", n, "--k", k, "--plan"], more].concat();
+        let (code, stdout, stderr) = finish(host(&args));
+        assert_eq!((code, &*stderr), (0, ""));
+        stdout
+    };
+    // An H200's, unless another is named.
+    let a100 = plan(["512"; 3], &["--on", "a100"]);
+    assert!(a100.contains("\nplanned   for an A100, 108 multiprocessors\n"), "{a100}");
+    assert!(a100.contains("\nkernel    gemm_f32_"), "no tensor copies: {a100}");
+    fails(host(&["-m1", "-n1", "-k1", "--on", "a100"]), 2, &["--plan"]);
+    let on_cpu = plan(["512"; 3], &["--device", "cpu", "--json"]);
+    assert_eq!(objects(&on_cpu)[0]["planned_for"], "cpu");
+    let cube = plan(["512"; 3], &[]);
+    assert!(cube.contains("\nkernel    tma_f32_64x64x64_nn: "), "{cube}");
+    let planned = "\nplanned   for an H200, 132 multiprocessors (--on names another GPU)\n";
+    assert!(cube.contains(planned), "{cube}");
+    let launch = "1 of 8 x 8 x 2 blocks in clusters of 2 that split k, each of 128 x 1 x 1 threads and \
+                  118784 bytes of dynamic shared memory\n";
+    assert!(cube.contains(launch), "{cube}");
+    let object = &objects(&plan(["512"; 3], &["--json"]))[0];
+    assert_eq!(object["grids"], serde_json::json!([[8, 8, 2]]));
+    assert_eq!(object["cluster"], serde_json::json!([1, 1, 2]));
+    assert_eq!((&object["split_k"], &object["dynamic_shared_bytes"]), (&2.into(), &118784.into()));
+    let nothing = plan(["30", "30", "0"], &["--kernel", "tma_f32_64x64x64_nn"]);
+    assert!(nothing.contains("of gemm_f32_32x32x8: nothing is multiplied"), "{nothing}");
+    // f32 is not rounded unless that is asked for, and other types not at all.
+    let tf32 = ["--compute", "tf32"];
+    let rounded = plan(["1024"; 3], &tf32);
+    assert!(rounded.contains("\nkernel    wgmma_tf32_128x64x32_nn: "), "{rounded}");
+    let of_bf16 = [&["--m", "8", "--n", "8", "--k", "8", "--type", "bf16"], &tf32[..]].concat();
+    fails(host(&of_bf16), 2, &["--compute", "tf32", "must be fp32"]);
+    // Types that there are fewer kernels for, and smaller ones.
+    let types = plan(["100", "70", "51"], &["--type", "bf16", "--out-type", "f32"]);
+    assert!(types.contains("C 100x70   bf16, C f32, row-major\n"), "{types}");
+    let bytes = 2 * (100 * 51 + 51 * 70) + 4 * 100 * 70;
+    assert!(types.contains(&format!("memory    {bytes} bytes for A, B and C")), "{types}");
+}

@@ -1,0 +1,51 @@
+//! Products of other types than f32.
+
+use crate::{
+    common::{finish, host, objects},
+    with,
+};
+
+/// Of such a type C is right where it is the nearest of what f32 may make of it; of integers, where it is the exact sum's.
+fn is_verified(of: &str, rounded: std::ops::Range<f64>) {
+    for (out_type, off) in [(None, &rounded), (Some(of), &rounded), (Some("f32"), &(0.0..1e-5))] {
+        for init in ["uniform", "normal", "int", "nan"] {
+            for verify in ["full", "sample"] {
+                let mut args = vec!["--type", of, "--init", init, "--verify", verify, "--json"];
+                args.extend(out_type.map(|c| ["--out-type", c]).into_iter().flatten());
+                let (code, stdout, stderr) = finish(host(&with(&args)));
+                assert_eq!(code, 0, "{args:?}: {stderr}");
+                let object = &objects(&stdout)[0];
+                let out_type = out_type.unwrap_or(of);
+                let types = ["dtype", "out_dtype"].map(|key| object[key].as_str().unwrap());
+                assert_eq!(types, [of, out_type]);
+                let outcome = ["verified", "exact_on_integers"].map(|key| &object[key]);
+                assert_eq!(outcome, [true, true], "{stdout}");
+                let error = object["max_abs_err"].as_f64().unwrap();
+                assert!(
+                    if init == "int" { error == 0.0 } else { off.contains(&error) },
+                    "{stdout}"
+                );
+            }
+        }
+    }
+    let (_, stdout, _) = finish(host(&with(&["--type", of, "--out-type", "f32"])));
+    let types = format!("C 100x70   {of}, C f32, row-major, uniform, seed 1\n");
+    assert!(stdout.contains(&types), "{stdout}");
+    assert!(stdout.contains(" of the bound; exact on integers\n"), "{stdout}");
+    // All of the bound is no near miss: no other number of the type would be right.
+    let (_, stdout, _) = finish(host(&with(&["--type", of])));
+    let nearest = format!(
+        ": correctly rounded, each element is the {of} nearest to a sum within the bound; exact"
+    );
+    assert!(stdout.contains(&nearest) && !stdout.contains(" of the bound"), "{stdout}");
+}
+
+#[test]
+fn a_product_of_bf16_is_verified() {
+    is_verified("bf16", 1e-3..1.0);
+}
+
+#[test]
+fn a_product_of_f16_is_verified() {
+    is_verified("f16", 1e-4..0.1);
+}
