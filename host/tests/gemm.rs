@@ -363,7 +363,7 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
         &a,
         &b,
         &["--kernel", "gemm_f64_64x64x16"],
-        &["--kernel = gemm_f64_64x64x16: is for A and B of f64, and must be one of", "for f32"],
+        &["--kernel = gemm_f64_64x64x16: is for A and B of f64; it must be one of", "for f32"],
     );
     refused(
         &a,

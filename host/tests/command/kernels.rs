@@ -1,5 +1,9 @@
 //! Kernels by their names: which there are, and what is said of one that is for something else.
 
+use std::{fs, path::Path};
+
+use gpu::registry::{KERNELS, Program};
+
 use crate::{
     common::{fails, finish, host, objects},
     with,
@@ -145,4 +149,24 @@ fn kernels_are_listed_by_words() {
     assert_eq!(names(&["vec_add"]), ["\"vec_add\""]);
     let unknown = ["WORDS = tiled17: no kernel", "did you mean tiled16? (`kernels` lists all)"];
     fails(host(&["kernels", "tiled17"]), 2, &unknown);
+}
+
+/// What a kernel's row says that runs it does run it.
+#[test]
+fn programs_are_run_by_what_is_said() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    for entry in KERNELS.iter() {
+        match entry.program {
+            None => assert!(entry.product.is_some(), "{}: nothing runs it", entry.name()),
+            Some(Program::Product) => {}
+            Some(Program::Command(name)) => {
+                let (_, help, _) = finish(host(&[name, "--help"]));
+                assert!(help.contains(entry.name()), "{name} --help: {help}");
+            }
+            Some(Program::Example(name)) => {
+                let text = fs::read_to_string(examples.join(name).with_extension("rs")).unwrap();
+                assert!(text.contains(entry.name()), "{name}: no {}", entry.name());
+            }
+        }
+    }
 }
