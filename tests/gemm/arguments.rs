@@ -290,11 +290,11 @@ fn kernels_that_may_not_run() {
             ("kernel = vec_add: is no product's kernel, must be one of", |o, c| {
                 o.run(Gemm::new().kernel("vec_add")?, c)
             }),
-            ("kernel = gemm_f64_64x64x16: is for A and B of f64, and must be one of", |o, c| {
+            ("kernel = gemm_f64_64x64x16: is for A and B of f64; it must be one of", |o, c| {
                 o.run(Gemm::new().kernel("gemm_f64_64x64x16")?, c)
             }),
             (
-                "kernel = gemm_f32_64x64x16: is for A and B of f32, and must be one of gemm_f64",
+                "kernel = gemm_f32_64x64x16: is for A and B of f32; it must be one of gemm_f64",
                 |_, _| Gemm::<f64>::new().kernel("gemm_f32_64x64x16").map(|_| ()),
             ),
             ("kernel = tiled16: computes A B alone", |o, c| {
