@@ -287,7 +287,7 @@ fn kernels_that_may_not_run() {
             ),
             ("kernel = : must be one of", |o, c| o.run(Gemm::new().kernel("")?, c)),
             // There is one of that name, for something else, or for another type.
-            ("kernel = vec_add: is no product's kernel, must be one of", |o, c| {
+            ("kernel = vec_add: is a program, and computes no product: `cargo run", |o, c| {
                 o.run(Gemm::new().kernel("vec_add")?, c)
             }),
             ("kernel = gemm_f64_64x64x16: is for A and B of f64; it must be one of", |o, c| {
