@@ -20,6 +20,8 @@ mod errors;
 mod kernels;
 #[path = "command/plan.rs"]
 mod plan;
+#[path = "command/scarce.rs"]
+mod scarce;
 #[path = "command/types.rs"]
 mod types;
 

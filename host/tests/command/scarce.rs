@@ -1,7 +1,5 @@
 //! The command where memory or threads are scarce: it ends well, or says so in one line.
 
-mod common;
-
 use std::{fs, path::Path, process::Command};
 
 use host::{
@@ -11,7 +9,7 @@ use host::{
 };
 use tempfile::TempDir;
 
-use self::common::{finish, host};
+use crate::common::{finish, host};
 
 /// A command whose address space is so many KiB.
 fn within(kib: u32, command: &Command) -> Command {
