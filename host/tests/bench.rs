@@ -199,7 +199,7 @@ fn nvidias_libraries_are_told_the_types() {
     // Where there are none of this type, it says so; types that do not go together are refused.
     let args = cpu(&["--vs", "cpu", "--sizes", "9", "--type", "bf16"]);
     let (code, stdout, stderr) = finish(host(&args));
-    assert!(code == 0 && stdout.contains("gemm_bf16_64x64x16"), "{stdout}");
+    assert!(code == 0 && stdout.contains("gemm_bf16_4x64x1"), "{stdout}");
     assert!(stderr.contains("there is nothing to compare with"), "{stderr}");
     let args = cpu(&["--sizes", "9", "--out-type", "bf16"]);
     fails(host(&args), 2, &["--out-type = bf16: must be f32 with --type f32"]);

@@ -218,7 +218,7 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
     fails(
         check(&["--kernel", "gemm_f64_64x64x16"]),
         2,
-        &["'gemm_f64_64x64x16'", "must be one of basic, "],
+        &["'gemm_f64_64x64x16'", "is for A and B of f64", "`kernels` lists them"],
     );
     fails(check(&["--device", "cuda"]), 2, &["--device"]);
     fails(host(&["check", "--m", "5", "--n", "5"]), 2, &["required", "--k"]);

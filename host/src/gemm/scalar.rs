@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(
             error,
             format!(
-                "kernel = {other}: is for A and B of f32; it must be one of gemm_f64_64x64x16 for f64"
+                "kernel = {other}: is for A and B of f32; it must be one of gemm_f64_64x64x16, gemm_f64_4x64x1 for f64"
             )
         );
         assert_eq!(find::<Bf16, Bf16>("gemm_bf16_64x64x16").unwrap().product.tile(), [64, 64]);
@@ -161,7 +161,9 @@ mod tests {
         assert_eq!(find::<F16, f32>("gemm_f16_f32_64x64x16").unwrap().product.tile(), [64, 64]);
         let error = find::<F16, F16>("gemm_bf16_64x64x16").unwrap_err().to_string();
         assert!(
-            error.contains("of bf16; it must be one of gemm_f16_64x64x16, mma_f16_64x64x64"),
+            error.contains(
+                "of bf16; it must be one of gemm_f16_64x64x16, gemm_f16_4x64x1, mma_f16_64x64x64"
+            ),
             "{error}"
         );
     }

@@ -33,7 +33,9 @@ pub fn on(driver: &str, args: &[&str]) -> Command {
 pub fn finish(mut command: Command) -> (i32, String, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    (status.code().expect("ended by itself"), text(stdout), text(stderr))
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    let code = status.code().unwrap_or_else(|| panic!("{command:?}: {status}: {stderr}"));
+    (code, stdout, stderr)
 }
 
 /// A failure: that exit code, nothing on standard output, and a message on standard error with all of

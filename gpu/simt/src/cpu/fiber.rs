@@ -22,6 +22,12 @@ use super::{
 /// 32 KiB. A thread that needs more runs into the guard page below it ([`trap`](super::trap)).
 pub(super) const STACK_BYTES: usize = 256 * 1024;
 
+/// Before so many stacks are made, there must be room for all of them and [`SPARE_BYTES`] more.
+const AT_ONCE: usize = 16;
+
+/// What stacks leave of a process's memory: the C library ends a process that has none for a few words of a new thread's.
+const SPARE_BYTES: usize = 4 * 1024 * 1024;
+
 /// Fibers of a process at most. A stack is two mappings, and a Linux process has 65530 unless its administrator grants more.
 pub(super) const MOST_FIBERS: usize = MOST_WORKERS * 1024;
 
@@ -106,8 +112,14 @@ pub(super) struct Fiber {
 impl Fiber {
     /// The `number`th fiber of a slot. Fails where the system has no memory for its stack.
     pub(super) fn new(number: usize, stack_bytes: usize) -> Result<Self, Stop> {
-        let stack =
-            DefaultStack::new(stack_bytes).map_err(|_| Stop::OutOfMemory(stack_bytes as u64))?;
+        let of = |bytes: usize| {
+            DefaultStack::new(bytes)
+                .map_err(|_| Stop::OutOfMemory(bytes.try_into().unwrap_or(u64::MAX)))
+        };
+        if number.is_multiple_of(AT_ONCE) {
+            drop(of(stack_bytes.saturating_mul(AT_ONCE).saturating_add(SPARE_BYTES))?);
+        }
+        let stack = of(stack_bytes)?;
         let shift = ((number * COLOUR_BYTES) % 4096) & !63;
         let exit = Box::new(Exit::new(None));
         let coroutine = Some(spawn(ColouredStack { stack, shift }, &exit));
