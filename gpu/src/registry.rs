@@ -122,7 +122,7 @@ pub static DESIGNS: &[Design] = &[
     product! { gemm::gemm_f32_32x32x8; 200.0, 0.22, 3.0; cpu 8.0, 1.0, 20.0 },
     product! { gemm::gemm_f32_64x64x16; 238.0, 0.65, 4.0; cpu 11.0, 1.0, 40.0 },
     product! { gemm::gemm_f32_128x128x8; 310.0, 0.87, 6.0; cpu 16.0, 1.0, 40.0 },
-    product! { gemm::gemm_f32_4x64x1; 10.0, 0.1, 3.0; cpu 1.2, 1.0, 20.0 },
+    product! { gemm::gemm_f32_4x64x1; 40.0, 0.03, 3.0; cpu 1.2, 1.0, 20.0 },
     product! { gemm_tma::tma_f32_128x128x32_nn; 410.0, 0.87, 5.0 },
     product! { gemm_tma::tma_f32_128x128x32_tn; 410.0, 0.87, 5.0 },
     product! { gemm_tma::tma_f32_64x64x64_nn; 385.0, 0.87, 5.4; split_k 8 },
@@ -132,12 +132,12 @@ pub static DESIGNS: &[Design] = &[
     product! { gemm_tma::tma_f32_16x256x32_nn; 360.0, 0.87, 5.4; split_k 8 },
     product! { gemm_tma::tma_f32_256x16x32_nn; 360.0, 0.87, 5.4; split_k 8 },
     product! { gemm::gemm_f64_64x64x16; 100.0, 0.3, 3.0; cpu 6.0, 1.0, 40.0 },
-    product! { gemm::gemm_f64_4x64x1; 10.0, 0.1, 3.0; cpu 1.2, 1.0, 20.0 },
+    product! { gemm::gemm_f64_4x64x1; 40.0, 0.03, 3.0; cpu 1.2, 1.0, 20.0 },
     // Not measured: as fast as this at least.
     product! { gemm::gemm_half_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
     product! { gemm::gemm_half_f32_64x64x16; 100.0, 0.65, 4.0; cpu 6.0, 1.0, 40.0 },
-    product! { gemm::gemm_half_4x64x1; 10.0, 0.1, 3.0; cpu 1.2, 1.0, 20.0 },
-    product! { gemm::gemm_half_f32_4x64x1; 10.0, 0.1, 3.0; cpu 1.2, 1.0, 20.0 },
+    product! { gemm::gemm_half_4x64x1; 40.0, 0.03, 3.0; cpu 1.2, 1.0, 20.0 },
+    product! { gemm::gemm_half_f32_4x64x1; 40.0, 0.03, 3.0; cpu 1.2, 1.0, 20.0 },
     // Not measured on the devices that they are for: from how long a stage's reads of shared memory, or its products, take a
     // multiprocessor. (On an H200 1446 and 2075 at 2048³.)
     product! { gemm_mma::mma_half_64x64x64; 1500.0, 0.5, 4.0; of OtherGpus },

@@ -19,6 +19,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ("tiled_submatrix", &["tiled_submatrix"]),
     // A small tile; two stages where the first has four; and elements that are stored as another type.
     ("gemm", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
+    ("gemm/direct.rs", &["gemm_f32_4x64x1", "gemm_half_f32_4x64x1"]),
     // What the other families use of it: whole tiles, rows of C at multiples of sixteen bytes, elements by themselves.
     (
         "gemm/epilogue.rs",

@@ -54,7 +54,7 @@ pub(crate) struct Blur {
 }
 
 const BLUR_EXIT_CODES: &str = "Exit codes: 0 written; 1 the blurred image is wrong; the others as for a product. The image is \
-     written in 0 alone.";
+     written in 0, and in 4 where nothing but the report could not be printed.";
 
 impl Blur {
     /// The command line that does the same again, on that device.

@@ -126,7 +126,8 @@ pub(crate) struct Gemm {
 }
 
 const GEMM_EXIT_CODES: &str = "Exit codes: 0 written, and nothing compared is wrong; 1 C is wrong; 2 usage, and files that are not what \
-     they must be; the others as for a product. The file is written in 0 alone.";
+     they must be; the others as for a product. The file is written in 0, and in 4 where nothing but \
+     the report could not be printed.";
 
 /// A type of elements that NumPy's files have no word for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -31,9 +31,11 @@ fn lessons() -> Vec<Case> {
 }
 
 /// Of a general product. The first two are run in every order.
-fn cases(tile: usize, on_tensor_cores: bool) -> Vec<Case> {
+fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool) -> Vec<Case> {
     // Several blocks of the smallest tile, part of one of another. More phases than there are stages, the last in part.
     let (m, n, k) = match tile {
+        // A wide one: several rows and columns of blocks.
+        _ if cols > tile => (37, cols + 11, 35),
         32 => (37, 45, 67),
         _ if on_tensor_cores => (tile + 11, tile + 7, 65),
         tile => (tile / 2 + 5, tile / 2 + 11, 35),
@@ -109,7 +111,7 @@ pub fn trials<T: Number, O: Number>(
     // Of which the first so many are run in all orders.
     let (cases, in_all_orders) = match product.is_lesson() {
         true => (lessons(), 8),
-        false => (cases(rows as usize, on_tensor_cores), 2),
+        false => (cases([rows, cols].map(|size| size as usize), on_tensor_cores), 2),
     };
     let by_pointers = entry.kernel.of_params::<PointerParams>().is_some();
     product::trials(cases, in_all_orders, move |case, mut options| {
