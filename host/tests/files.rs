@@ -6,10 +6,10 @@
 mod common;
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Permissions},
     io::{BufRead, BufReader, Read},
     os::unix::{
-        fs::{MetadataExt, symlink},
+        fs::{MetadataExt, PermissionsExt, symlink},
         process::ExitStatusExt,
     },
     path::PathBuf,
@@ -162,6 +162,30 @@ fn what_dies_leaves_nothing() {
         }
     }
     assert_eq!(ended_by(&["KILL"], true).signal(), Some(9));
+}
+
+/// The system gives no thread that could look out for them.
+#[test]
+fn without_threads_a_signal_ends_the_command() {
+    let folder = Folder::new();
+    let a = folder.zeros("a.npy", 3000);
+    let mut command = gemm(&a, &folder.text("c.npy"), &["--kernel", "basic", "-v"]);
+    command.env("RUST_MIN_STACK", (1u64 << 50).to_string());
+    let (mut child, _stderr) = begun(command);
+    send("TERM", &child);
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    assert_eq!(folder.files(), ["a.npy"]);
+}
+
+#[test]
+fn a_replaced_file_does_not_run_as_a_new_owner() {
+    let folder = Folder::new();
+    let (a, out) = (folder.zeros("a.npy", 3), folder.text("c.npy"));
+    fs::write(&out, "").unwrap();
+    fs::set_permissions(&out, Permissions::from_mode(0o6750)).unwrap();
+    let (code, _, stderr) = finish(gemm(&a, &out, &[]));
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o7777, 0o750);
 }
 
 /// As `nohup` has it.

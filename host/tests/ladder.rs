@@ -267,7 +267,10 @@ fn on_a_gpu_speeds_are_held_against_its_roof() {
 #[test]
 fn ctrl_c_ends_the_ladder_in_order() {
     let step = format!("basic (1 of {}): once, to be verified", rungs().len());
-    is_interrupted(host(&["ladder", "--size", "4000", "-v"]), &step);
+    let stderr =
+        is_interrupted(host(&["ladder", "--device", "cpu", "--size", "4000", "-v"]), &step);
+    // 128 GFLOP, at half of one a second and core.
+    assert!(stderr.contains("note: on the CPU a run of 4000x4000x4000 takes"), "{stderr}");
 }
 
 #[test]

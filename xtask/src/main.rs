@@ -78,7 +78,7 @@ const MANUALS: [Manual; 7] = [
     Manual {
         name: "ci",
         arguments: "[PART..]",
-        about: "run what CI runs: lint, ptx, test, check, packaging, mutants",
+        about: "run what CI runs: lint, ptx, test, check, packaging, mutants; sanitizers where it is named",
         options: &[],
     },
 ];
@@ -220,6 +220,10 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
                 if ci::PARTS.iter().any(|(name, _)| part == *name) =>
             {
                 parts.push(part.string()?);
+            }
+            (Value(part), Some(Task::Ci(_))) => {
+                let parts = ci::PARTS.map(|(name, _)| name).join(", ");
+                return Err(format!("ci {}: must be one of {parts}", part.display()).into());
             }
             (Long("check"), Some(Task::BuildPtx(options))) => options.check = true,
             (Long("offline"), Some(Task::BuildPtx(options))) => options.offline = true,

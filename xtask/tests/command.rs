@@ -253,7 +253,10 @@ fn usage_errors() {
         (&["build-ptx", "--crate", "gpu", "--into", ".", "--check"], "without --check"),
         (&["doctor", "k"], "\"k\""),
         (&["doctor", "--fetch"], "--fetch"),
-        (&["ci", "all"], "\"all\""),
+        (
+            &["ci", "all"],
+            "ci all: must be one of lint, ptx, test, check, packaging, mutants, sanitizers",
+        ),
         (&["course", "k"], "\"k\""),
         (&["course", "--write"], "--write"),
         (&["mend"], "\"mend\""),

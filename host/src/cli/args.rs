@@ -333,10 +333,14 @@ fn count(text: &str) -> Result<u32, String> {
 }
 
 fn iterations(text: &str) -> Result<u32, String> {
+    within::<1, { u32::MAX }>(text)
+}
+
+fn within<const FIRST: u32, const LAST: u32>(text: &str) -> Result<u32, String> {
     text.parse()
         .ok()
-        .filter(|&value| value > 0)
-        .ok_or_else(|| format!("must be a whole number from 1 to {}", u32::MAX))
+        .filter(|value| (FIRST..=LAST).contains(value))
+        .ok_or_else(|| format!("must be a whole number from {FIRST} to {LAST}"))
 }
 
 /// Values that completion scripts offer, whatever else a parser takes.

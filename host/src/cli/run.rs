@@ -92,7 +92,8 @@ pub(super) fn run(args: &Run, steps: Steps, out: &mut impl Write) -> Result<(), 
     outcome.map_err(|failure| {
         let again = args.to_command(&device.name());
         match failure {
-            Failure::Error(error, _) if !matches!(error, Error::Interrupted) => {
+            // What was refused or interrupted needs no reproduction.
+            Failure::Error(error, _) if !matches!(error.exit_code(), 2 | 130) => {
                 Failure::Error(error, Some(again))
             }
             Failure::Wrong => {
@@ -375,6 +376,22 @@ pub(super) fn duration(us: f64) -> String {
         us if us < 1e3 => format!("{us:.2} us"),
         us if us < 1e6 => format!("{:.3} ms", us * 1e-3),
         us => format!("{:.3} s", us * 1e-6),
+    }
+}
+
+/// 10^9 FLOP a second of a core, as the lessons' kernels come to on the CPU device (docs/measurements.md, "The CPU device").
+const LESSONS_GFLOPS: f64 = 0.5;
+
+/// Says before a measurement on the CPU device how long a single run may take, where that is more than ten seconds.
+pub(super) fn note_a_long_run(shape: Shape, device: &Device) {
+    let flop = 2.0 * shape.m() as f64 * shape.n() as f64 * shape.k() as f64;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let seconds = flop / (LESSONS_GFLOPS * 1e9 * cores as f64);
+    if !device.is_cuda() && seconds > 10.0 {
+        let (m, n, k) = (shape.m(), shape.n(), shape.k());
+        note(format_args!(
+            "note: on the CPU a run of {m}x{n}x{k} takes a slow kernel some {seconds:.0} s, and each runs several times; Ctrl-C ends it"
+        ));
     }
 }
 

@@ -15,7 +15,11 @@
 use std::{
     io,
     process::exit,
-    sync::atomic::{AtomicBool, AtomicI32, Ordering},
+    sync::{
+        atomic::{AtomicBool, AtomicI32, Ordering},
+        mpsc,
+    },
+    thread,
 };
 
 use signal_hook::{consts::*, flag, iterator::Signals, low_level::emulate_default_handler};
@@ -39,9 +43,16 @@ pub(super) fn watch() -> io::Result<()> {
     flag::register(SIGXFSZ, &TOO_LONG)?;
     let all = IN_ORDER.into_iter().chain(AT_ONCE);
     let ours = all.filter(|&signal| signal == SIGINT || ends_a_process(signal));
-    let mut signals = Signals::new(ours)?;
-    let watch = move || signals.forever().for_each(received);
-    std::thread::Builder::new().name("signals".to_owned()).spawn(watch)?;
+    // The thread first: where the system gives none, signals do what they did before. (Handlers cannot be taken back.)
+    let (send, receive) = mpsc::channel::<Signals>();
+    let watch = move || {
+        if let Ok(mut signals) = receive.recv() {
+            signals.forever().for_each(received);
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(watch)?;
+    // It waits, so it receives them.
+    let _ = send.send(Signals::new(ours)?);
     Ok(())
 }
 

@@ -16,6 +16,17 @@ pub(super) struct Draft {
     unfinished: Option<Unfinished>,
 }
 
+/// What its owner, its group and others may do. That it runs as its owner does not pass to another owner.
+fn of_a_new_owner(permissions: &Permissions) -> Permissions {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        Permissions::from_mode(permissions.mode() & 0o777)
+    }
+    #[cfg(not(unix))]
+    permissions.clone()
+}
+
 impl Draft {
     /// A new file in a folder, of those permissions or of those that a new file has.
     pub(super) fn new(folder: &Path, permissions: Option<&Permissions>) -> io::Result<Self> {
@@ -30,7 +41,7 @@ impl Draft {
             }
         };
         if let Some(permissions) = permissions {
-            draft.file.set_permissions(permissions.clone())?;
+            draft.file.set_permissions(of_a_new_owner(permissions))?;
         }
         Ok(draft)
     }

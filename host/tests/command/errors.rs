@@ -1,6 +1,6 @@
 //! `errors`: the errors of a product over kinds of numbers and inner sizes.
 
-use crate::common::{finish, host, objects};
+use crate::common::{fails, finish, host, objects};
 
 #[test]
 fn on_the_cpu_only_inner_sizes_that_take_seconds_are_the_default() {
@@ -19,4 +19,16 @@ fn on_the_cpu_only_inner_sizes_that_take_seconds_are_the_default() {
     // Asked for, all are taken.
     let (inner, stderr) = sizes(&["--inner", "64,4096"]);
     assert_eq!((&inner[..], &*stderr), (&["64".to_owned(), "4096".to_owned()][..], ""));
+}
+
+#[test]
+fn numbers_name_their_limits() {
+    for (flag, value, limit) in [
+        ("--inner", "x", "a whole number from 1 to 1048576"),
+        ("--outer", "0", "a whole number from 1 to 16384"),
+        ("--rows", "-", "a whole number from 1 to 4294967295"),
+        ("--seeds", "101", "a whole number from 1 to 100"),
+    ] {
+        fails(host(&["errors", flag, value]), 2, &[flag, &format!("'{value}'"), limit]);
+    }
 }

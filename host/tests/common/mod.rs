@@ -46,6 +46,8 @@ pub fn fails(command: Command, code: i32, words: &[&str]) {
     assert_eq!(actual, code, "{stderr}");
     assert_eq!(stdout, "");
     assert!(!stderr.contains("panicked"), "{stderr}");
+    // What was refused is refused again.
+    assert!(code != 2 || !stderr.contains("reproduce"), "{stderr}");
     let start = stderr.find("error: ").unwrap_or_else(|| panic!("no `error: `: {stderr}"));
     // For a value out of a few, these stand on the line below.
     let message = stderr[start..].split("\n\n").next().unwrap_or_default();
@@ -73,9 +75,9 @@ pub fn has_no_noise(object: &Value) {
 }
 
 /// Presses Ctrl-C once the command has said on standard error that it begins this step, whose work takes minutes, and has worked at
-/// it for a while. Holds the end to what it should be.
+/// it for a while. Holds the end to what it should be. Standard error.
 #[track_caller]
-pub fn is_interrupted(mut command: Command, step: &str) {
+pub fn is_interrupted(mut command: Command, step: &str) -> String {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let id = child.id();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
@@ -98,6 +100,7 @@ pub fn is_interrupted(mut command: Command, step: &str) {
     assert!(!stderr.contains("reproduce"), "{stderr}");
     // An idle machine takes a fraction of a second, and the step minutes.
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    stderr
 }
 
 /// What a process has computed, in hundredths of a second (`proc(5)`).

@@ -2,7 +2,8 @@
 //!
 //! * **A block** computes 4 x 64 elements of C; **a thread** four neighbours of a row, and a thread outside
 //!   none. A tile in shared memory would be full of zeros, and a phase of few products has its barriers all the same.
-//! * **Each element** is one sum in the order of k by fused multiply-adds, the same bits as [`multiply`](super::multiply)'s.
+//! * **Each element** is one sum in the order of k by fused multiply-adds, the same bits as [`multiply`](super::multiply)'s
+//!   (which adds zeros past k, so that a -0 of an underflow may be 0 there).
 //! * There is no barrier: a warp waits for memory alone, and on the CPU device a thread goes through all of k at once.
 
 use super::{super::device::*, FOUR, epilogue::Epilogue, real::Real, stored::Stored};

@@ -3,22 +3,24 @@
 use clap::{Args, ValueEnum};
 use host::Device;
 
-use super::{ComputeMode, DeviceChoice, KernelChoice, Vs, devices, kernels, seed};
+use super::{
+    ComputeMode, DeviceChoice, KernelChoice, Vs, devices, iterations, kernels, seed, within,
+};
 
 /// Flags of a table of errors.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Errors {
     /// Inner sizes, separated by commas [default: 64,256,1024,4096,16384 on a GPU, 64,256,1024 on the CPU]
     #[arg(long, value_name = "K", value_delimiter = ',')]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(value_parser = within::<1, { 1 << 20 }>)]
     inner: Vec<u32>,
 
     /// Rows and columns of C [default: 1024 on a GPU, 128 on the CPU]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16384))]
+    #[arg(long, value_name = "N", value_parser = within::<1, 16384>)]
     pub(crate) outer: Option<u32>,
 
     /// Rows of C that are compared, spread over all of them
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 64, value_parser = iterations)]
     pub(crate) rows: u32,
 
     /// Kinds of numbers, separated by commas [default: all]
@@ -26,7 +28,7 @@ pub(crate) struct Errors {
     pub(crate) numbers: Vec<Numbers>,
 
     /// How many products of each kind and inner size
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value_t = 3, value_parser = within::<1, 100>)]
     pub(crate) seeds: u32,
 
     /// The first product's seed; the others have those that follow it

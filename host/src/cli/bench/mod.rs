@@ -39,7 +39,7 @@ use super::{
     args::{Bench, Types, Verify, product_by},
     list::json,
     note,
-    run::check_bytes,
+    run::{check_bytes, note_a_long_run},
     steps::Steps,
     types::Value,
 };
@@ -106,6 +106,13 @@ fn measure<T: Compared<O>, O: Value>(
     // All sizes are looked at before the first one runs.
     let cases = args.products_on(&device)?.into_iter().map(Case::new).collect::<Vec<_>>();
     cases.iter().try_for_each(|case| check_memory::<T, O>(args, case, &device))?;
+    let work = |case: &&Case| {
+        let shape = case.product.shape;
+        shape.m() as f64 * shape.n() as f64 * shape.k() as f64
+    };
+    if let Some(largest) = cases.iter().max_by(|a, b| work(a).total_cmp(&work(b))) {
+        note_a_long_run(largest.product.shape, &device);
+    }
     let libraries = match args.vs {
         Some(vs) => library::open::<T, O>(vs, args.types.compute(), &stream)?,
         None => Vec::new(),

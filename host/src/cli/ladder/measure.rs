@@ -20,7 +20,7 @@ use crate::cli::{
     Failure,
     args::{Ladder, Verify},
     note,
-    run::check_memory,
+    run::{check_memory, note_a_long_run},
     steps::Steps,
     verification::Verification,
 };
@@ -32,6 +32,7 @@ pub(super) fn measure(args: &Ladder, steps: Steps) -> Result<Vec<Line>, Failure>
     let sets = Operands::sets(&device, shape);
     // And a set of integers.
     check_memory(shape, shape.bytes().saturating_mul(sets + 1), true, &device)?;
+    note_a_long_run(shape, &device);
     let stream = device.stream()?;
     let baseline = Baseline::open(&stream)?;
     let rungs = (1..).zip(registry::ladder());
