@@ -125,8 +125,9 @@ fn ended_by(signals: &[&str], nameless: bool) -> ExitStatus {
     if !nameless {
         command.env(NO_NAMELESS_FILES, "1");
     }
-    // No file of what was in memory either.
-    let (mut child, mut stderr) = begun(under("ulimit -c 0", &command));
+    // No file of what was in memory either; and no signal is ignored because the tests run under `nohup`.
+    let settings = r#"ulimit -c 0 && set -- "$0" "$@" && exec env --default-signal "$@""#;
+    let (mut child, mut stderr) = begun(under(settings, &command));
     // It is on its way: of full length, with a name or without.
     let open = format!("/proc/{}/fd", child.id());
     let lens = fs::read_dir(open).unwrap().map(|file| {
