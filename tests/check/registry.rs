@@ -85,7 +85,11 @@ fn every_combination_of_constants_is_a_kernel() {
         assert_eq!(all, known, "{}", declaration.name);
         specialised += usize::from(all.len() > 1);
     }
-    assert_eq!(specialised, 9 * 2 + 2 * 2 + 2 * 2 + 6 + 2 * 2 + 2 + 2, "designs with constants");
+    assert_eq!(
+        specialised,
+        9 * 2 + 2 * 2 + 2 * 2 + 6 + 2 * 2 + 2 + 2 + 2,
+        "designs with constants"
+    );
     let names = KERNELS.iter().map(Entry::name).collect::<HashSet<_>>();
     assert_eq!(names.len(), KERNELS.len(), "two kernels of one name");
 }
