@@ -26,10 +26,13 @@ enum Large {
     B,
 }
 
+/// Rows of the tiles that launches of many rows are made for.
+const ROWS: usize = 16;
+
 impl Large {
-    /// m, n and k such that a matrix has more than 2^`bits` elements.
-    fn sizes(self, bits: u32) -> [usize; 3] {
-        let rows = 65535 * 16;
+    /// m, n and k such that a matrix has more than 2^`bits` elements, and a launch no more blocks of `tile` rows than there may be.
+    fn sizes(self, bits: u32, tile: usize) -> [usize; 3] {
+        let rows = 65535 * tile;
         match self {
             Large::A => [rows, 17, (1usize << bits).div_ceil(rows) + 1],
             Large::B => [17, (1 << (bits - 4)) + 16, 17],
@@ -175,7 +178,7 @@ fn every_kernel_on_the_cpu(large: Large) {
     for (entry, product) in products() {
         // 2^31, beyond which only an `i32` wraps, where the system promises no more.
         let ran = [32, 31].into_iter().find(|&bits| {
-            let case = Case::new(large.sizes(bits));
+            let case = Case::new(large.sizes(bits, ROWS.min(product.tile()[0] as usize)));
             on_cpu(entry, product, &case).is_some()
         });
         match ran {
@@ -239,7 +242,7 @@ fn every_kernel_on(gpu: &Device, sizes: [usize; 3]) -> host::Result<()> {
 fn every_large_matrix_on_a_gpu() {
     for gpu in cuda_devices() {
         let tall = [(1 << 28) + 16, 17, 17];
-        for sizes in [Large::A.sizes(32), Large::B.sizes(32), tall] {
+        for sizes in [Large::A.sizes(32, ROWS), Large::B.sizes(32, ROWS), tall] {
             every_kernel_on(&gpu, sizes).unwrap_or_else(|error| panic!("{sizes:?}: {error}"));
         }
     }
