@@ -4,6 +4,8 @@
 
 #[allow(dead_code, reason = "not every file of tests needs all of it")]
 mod common;
+#[path = "common/folder.rs"]
+mod folder;
 
 use std::{
     fs::{self, File, Permissions},
@@ -12,17 +14,15 @@ use std::{
         fs::{MetadataExt, PermissionsExt, symlink},
         process::ExitStatusExt,
     },
-    path::PathBuf,
     process::{Child, ChildStderr, Command, ExitStatus, Stdio},
 };
 
+use self::common::{fails, finish, host};
+use self::folder::Folder;
 use host::{
     Layout,
     npy::{Dtype, Writer},
 };
-use tempfile::TempDir;
-
-use self::common::{fails, finish, host};
 
 /// Tells the command that its file system has no files without a name (`host::testing`).
 const NO_NAMELESS_FILES: &str = "HOST_TESTING_NO_NAMELESS_FILES";
@@ -32,30 +32,7 @@ const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/ladder-h200.j
 /// Recorded results of `bench`.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/bench-h200");
 
-/// A folder for files in and out.
-struct Folder(TempDir);
-
 impl Folder {
-    fn new() -> Self {
-        Folder(TempDir::new().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name).to_str().unwrap().to_owned()
-    }
-
-    fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.0.path()).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
     /// A square matrix of zeros. Its file is as long as it says, and takes no room.
     fn zeros(&self, name: &str, size: usize) -> String {
         let (path, layout) = (self.path(name), Layout::RowMajor);

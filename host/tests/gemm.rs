@@ -1,23 +1,24 @@
 //! `gemm` as it is built: files in, a file out, in one piece and in blocks, and what is refused leaves nothing behind.
 
 mod common;
+#[path = "common/folder.rs"]
+mod folder;
 #[path = "gemm/numpy.rs"]
 mod numpy;
 
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
 };
 
+use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on};
+use self::folder::Folder;
 use host::{
     Layout,
     npy::{Dtype, Element, Header, Reader, Writer},
     operands,
 };
-use tempfile::TempDir;
-
-use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on};
 
 /// A file that NumPy wrote (`data/npy/make.py`).
 fn numpys(name: &str) -> String {
@@ -25,32 +26,7 @@ fn numpys(name: &str) -> String {
     folder.join(name).with_extension("npy").to_str().unwrap().to_owned()
 }
 
-/// A folder for results.
-struct Folder(TempDir);
-
 impl Folder {
-    fn new() -> Self {
-        Folder(TempDir::new().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name).to_str().unwrap().to_owned()
-    }
-
-    /// Its files.
-    fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.0.path()).unwrap();
-        let mut names = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect::<Vec<_>>();
-        names.sort();
-        names
-    }
-
     /// Writes a file of random numbers.
     fn random(&self, name: &str, rows: usize, cols: usize, dtype: Dtype, layout: Layout) -> String {
         let seed = name.bytes().fold(7, |seed: u64, byte| 31 * seed + u64::from(byte));
