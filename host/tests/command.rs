@@ -22,6 +22,8 @@ mod kernels;
 mod plan;
 #[path = "command/scarce.rs"]
 mod scarce;
+#[path = "common/shell.rs"]
+mod shell;
 #[path = "command/types.rs"]
 mod types;
 

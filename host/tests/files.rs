@@ -6,6 +6,8 @@
 mod common;
 #[path = "common/folder.rs"]
 mod folder;
+#[path = "common/shell.rs"]
+mod shell;
 
 use std::{
     fs::{self, File, Permissions},
@@ -19,6 +21,7 @@ use std::{
 
 use self::common::{fails, finish, host};
 use self::folder::Folder;
+use self::shell::under;
 use host::{
     Layout,
     npy::{Dtype, Writer},
@@ -59,20 +62,6 @@ impl Folder {
 fn gemm(a: &str, out: &str, more: &[&str]) -> Command {
     let args = ["gemm", "--a", a, "--b", a, "--out", out, "--device", "cpu"];
     host(&[&args[..], more].concat())
-}
-
-/// A command that a shell sets something for first.
-fn under(settings: &str, command: &Command) -> Command {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!(r#"{settings} && exec "$0" "$@""#)]);
-    shell.arg(command.get_program()).args(command.get_args());
-    for (key, value) in command.get_envs() {
-        match value {
-            Some(value) => shell.env(key, value),
-            None => shell.env_remove(key),
-        };
-    }
-    shell
 }
 
 /// Starts a product, and waits until it has begun. Its standard error from then on.

@@ -1,6 +1,6 @@
 //! The command where memory or threads are scarce: it ends well, or says so in one line.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 
 use host::{
     Layout,
@@ -9,21 +9,10 @@ use host::{
 };
 use tempfile::TempDir;
 
-use crate::common::{finish, host};
-
-/// A command whose address space is so many KiB.
-fn within(kib: u32, command: &Command) -> Command {
-    let mut limited = Command::new("sh");
-    limited.args(["-c", &format!("ulimit -v {kib} && exec \"$0\" \"$@\"")]);
-    limited.arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
-        };
-    }
-    limited
-}
+use crate::{
+    common::{finish, host},
+    shell::under,
+};
 
 /// Bytes in a message, before these words.
 fn bytes(message: &str, words: &str) -> Option<u64> {
@@ -86,7 +75,7 @@ fn too_little_memory_is_one_line_and_the_exit_code_4() {
     for command in commands {
         let command = host(&command.split(' ').collect::<Vec<_>>());
         for mib in (48..=600).step_by(64) {
-            let (code, _, stderr) = finish(within(mib * 1024, &command));
+            let (code, _, stderr) = finish(under(&format!("ulimit -v {}", mib * 1024), &command));
             match code {
                 0 => done += 1,
                 4 => {

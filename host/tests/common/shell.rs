@@ -1,0 +1,17 @@
+//! What a shell sets for a command: limits, signals.
+
+use std::process::Command;
+
+/// A command that a shell sets something for first.
+pub fn under(settings: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!(r#"{settings} && exec "$0" "$@""#)]);
+    shell.arg(command.get_program()).args(command.get_args());
+    for (key, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(key, value),
+            None => shell.env_remove(key),
+        };
+    }
+    shell
+}
