@@ -22,9 +22,6 @@ use super::{
 /// 32 KiB. A thread that needs more runs into the guard page below it ([`trap`](super::trap)).
 pub(super) const STACK_BYTES: usize = 256 * 1024;
 
-/// Before so many stacks are made, there must be room for all of them and [`SPARE_BYTES`] more.
-const AT_ONCE: usize = 16;
-
 /// What stacks leave of a process's memory: the C library ends a process that has none for a few words of a new thread's.
 const SPARE_BYTES: usize = 4 * 1024 * 1024;
 
@@ -116,9 +113,8 @@ impl Fiber {
             DefaultStack::new(bytes)
                 .map_err(|_| Stop::OutOfMemory(bytes.try_into().unwrap_or(u64::MAX)))
         };
-        if number.is_multiple_of(AT_ONCE) {
-            drop(of(stack_bytes.saturating_mul(AT_ONCE).saturating_add(SPARE_BYTES))?);
-        }
+        // Before each, since other workers make theirs meanwhile.
+        drop(of(stack_bytes.saturating_add(SPARE_BYTES))?);
         let stack = of(stack_bytes)?;
         let shift = ((number * COLOUR_BYTES) % 4096) & !63;
         let exit = Box::new(Exit::new(None));
