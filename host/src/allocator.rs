@@ -6,6 +6,7 @@
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     fmt::Write,
+    io, ptr,
 };
 
 pub(crate) struct Allocator;
@@ -39,6 +40,29 @@ fn or_end(start: *mut u8, bytes: usize) -> *mut u8 {
     }
     start
 }
+
+/// The C library and the standard library end a process by an abort where they find no memory for something of their own. From now on
+/// such an end is like those of [`end`].
+pub(crate) fn end_in_order_on_abort() -> io::Result<()> {
+    let or_go_on = || {
+        // SAFETY: an anonymous mapping at an address of the system's choice, which nobody uses.
+        let some = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            libc::mmap(ptr::null_mut(), LITTLE, libc::PROT_READ, flags, -1, 0)
+        };
+        match some == libc::MAP_FAILED {
+            true => end(LITTLE),
+            // Of other reasons whoever aborts dies.
+            // SAFETY: mapped above, and used by nobody.
+            false => drop(unsafe { libc::munmap(some, LITTLE) }),
+        }
+    };
+    // SAFETY: what is called in the handler allocates nothing, takes no lock, and does not unwind.
+    unsafe { signal_hook::low_level::register(signal_hook::consts::SIGABRT, or_go_on) }.map(drop)
+}
+
+/// Bytes without which a process is out of memory: fewer than the C library takes for a thread.
+const LITTLE: usize = 256 * 1024;
 
 /// Says what is missing, and ends the process with the exit code of [`host::Error::OutOfMemory`]. Nothing is allocated meanwhile, and
 /// nothing is done in order: whatever would be, might need memory.

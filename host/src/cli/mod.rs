@@ -70,7 +70,7 @@ pub(crate) fn main() -> ExitCode {
         Err(refused) => return ended(told(&refused)),
     };
     #[cfg(unix)]
-    if let Err(error) = signals::watch() {
+    if let Err(error) = signals::watch().and_then(|()| crate::allocator::end_in_order_on_abort()) {
         note(format_args!("note: Ctrl-C and other signals will end the process at once: {error}"));
     }
     let mut out = io::stdout().lock();
