@@ -4,6 +4,7 @@
 mod never_end;
 mod outside;
 mod right;
+mod told;
 
 use std::{collections::BTreeSet, hint::black_box, time::Duration};
 

@@ -207,6 +207,7 @@ impl Slot {
             seen: launch.others.done(),
             budget_from: 0,
             next_pause: 0,
+            counted: 0,
             shuffle,
         }
         .run();
@@ -251,6 +252,8 @@ struct Scheduler<'a> {
     budget_from: u64,
     /// Past its budget, the round in which it lets others run again.
     next_pause: u64,
+    /// In a checked launch, the accesses that counted when it last let others run.
+    counted: u64,
     shuffle: BlockOrder,
 }
 

@@ -69,16 +69,40 @@ struct State {
     /// Of these, who only ask again and again; and of these, who have asked in vain since something was last done.
     asking: usize,
     in_vain: usize,
+    /// How often all of them have asked, and who has since.
+    rounds: u64,
+    in_round: usize,
     /// Their addresses, and how much they are to be.
     words: Vec<(usize, u32)>,
 }
 
-/// What one who is counted as doing something has said of itself, and what had been done then.
-pub(super) struct Said(Asks, u64);
+/// What one who is counted as doing something has said of itself.
+pub(super) struct Said {
+    asks: Asks,
+    /// What had been done then.
+    done: u64,
+    /// The round in which it last asked.
+    round: Option<u64>,
+    /// The rounds that there had been when it last said something.
+    rounds: u64,
+}
 
 impl Default for Said {
     fn default() -> Self {
-        Said(Asks::Did, 0)
+        Said { asks: Asks::Did, done: 0, round: None, rounds: 0 }
+    }
+}
+
+impl State {
+    /// What one says who asks now.
+    fn said(&self, asks: Asks, done: u64, rounds: u64) -> Said {
+        let asks = match asks {
+            // Something has been done since.
+            Asks::InVain(since) if since != done => Asks::Again,
+            asks => asks,
+        };
+        let round = (asks != Asks::Did).then_some(self.rounds);
+        Said { asks, done, round, rounds }
     }
 }
 
@@ -110,22 +134,32 @@ impl Others {
     }
 
     /// One says of itself whether it only asks. What do the others do?
+    ///
+    /// Who asked and was resumed may have got what it asked for, and compute: it says so only at its next pause. So an answer is that
+    /// all only ask where each of them has asked anew since this one last did.
     pub(super) fn say(&self, said: &mut Said, asks: Asks) -> Go {
         let mut state = self.lock();
         let done = self.done();
-        state.asking -= usize::from(said.0 != Asks::Did);
-        state.in_vain -= usize::from(matches!(said.0, Asks::InVain(_)) && said.1 == done);
-        *said = match asks {
-            // Something has been done since.
-            Asks::InVain(since) if since != done => Said(Asks::Again, done),
-            asks => Said(asks, done),
-        };
-        state.asking += usize::from(said.0 != Asks::Did);
-        state.in_vain += usize::from(matches!(said.0, Asks::InVain(_)));
+        let asked = std::mem::replace(said, state.said(asks, done, said.rounds));
+        state.asking -= usize::from(asked.asks != Asks::Did);
+        state.in_vain -= usize::from(matches!(asked.asks, Asks::InVain(_)) && asked.done == done);
+        state.in_round -= usize::from(asked.round == Some(state.rounds));
+        if asks == Asks::Did {
+            return Go::OnAmongOthers;
+        }
+        state.asking += 1;
+        state.in_vain += usize::from(matches!(said.asks, Asks::InVain(_)));
+        state.in_round += 1;
+        if state.in_round == state.busy {
+            (state.rounds, state.in_round) = (state.rounds + 1, 0);
+        }
+        let first = said.rounds == state.rounds;
+        said.rounds = state.rounds;
         match () {
             () if state.asking < state.busy || state.words.iter().any(has_come) => {
                 Go::OnAmongOthers
             }
+            () if first => Go::OnBeforeOthers,
             () if state.in_vain < state.busy => Go::On,
             () => Go::InVain,
         }

@@ -104,6 +104,8 @@ pub(super) enum Go {
     On,
     /// It is to ask again, and other clusters may be about to do what it asks for.
     OnAmongOthers,
+    /// It is to ask again, and some other that asked has not come back since: it may have got what it asked for, and do something.
+    OnBeforeOthers,
     /// Nobody will do what it waits for; nor what anybody asks for.
     InVain,
 }
@@ -172,6 +174,7 @@ impl Worker {
         trap::prepare_thread();
         let entered = launch.watch.map(|watch| watch.watchdog.enter());
         self.beat = entered.as_ref().map(|entered| entered.beat().clone());
+        self.said = Said::default();
         set_is_f16(launch.job.config.constants.is_f16());
         let mut panic = None;
         if self.places.is_empty() {

@@ -70,9 +70,12 @@ impl Scheduler<'_> {
                 // Those that it had asked may have done something, and ended.
                 if self.launch.others.done() != self.seen {
                     checker.goes_on();
+                } else if matches!(go, Go::OnBeforeOthers) {
+                    checker.discount(self.counted);
                 }
             }
         }
+        self.counted = checker.counted();
         Ok(())
     }
 
@@ -120,7 +123,7 @@ impl Scheduler<'_> {
         }
         match self.pause(Pause::Words(words)) {
             Go::InVain => Err(self.stuck()),
-            Go::On | Go::OnAmongOthers => self.unless_it_ends(),
+            Go::On | Go::OnAmongOthers | Go::OnBeforeOthers => self.unless_it_ends(),
         }
     }
 }

@@ -31,6 +31,16 @@ impl Checker<'_> {
         self.accesses.set(0);
     }
 
+    /// The accesses since one last did.
+    pub(in crate::cpu) fn counted(&self) -> u64 {
+        self.accesses.get()
+    }
+
+    /// Of these, no more than so many count.
+    pub(in crate::cpu) fn discount(&self, counted: u64) {
+        self.accesses.set(self.accesses.get().min(counted));
+    }
+
     /// The running thread makes an access, or another operation that the checker looks at. One that makes more and more without a wait is
     /// left; and so is one with little stack, before the checker, and not the kernel, comes to its end. This stands before all that is done
     /// about it: the watchdog, who leaves threads in the middle of what they do, does not leave one that has just been counted.
