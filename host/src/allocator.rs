@@ -41,6 +41,15 @@ fn or_end(start: *mut u8, bytes: usize) -> *mut u8 {
     start
 }
 
+/// The C library reserves 64 MiB of address space for the small things of each thread. Where address space is limited, threads share.
+#[cfg(target_env = "gnu")]
+pub(crate) fn share_what_is_limited() {
+    if simt::cpu::address_space_is_limited() {
+        // SAFETY: no other thread runs yet. It fails for unknown parameters alone.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+    }
+}
+
 /// The C library and the standard library end a process by an abort where they find no memory for something of their own. From now on
 /// such an end is like those of [`end`].
 pub(crate) fn end_in_order_on_abort() -> io::Result<()> {

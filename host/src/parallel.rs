@@ -3,14 +3,24 @@
 use std::{
     num::NonZeroUsize,
     sync::{Mutex, PoisonError},
-    thread,
+    thread::{self, Scope, ScopedJoinHandle},
 };
+
+use simt::cpu::gives_a_thread;
 
 use crate::error::Result;
 
 /// Cores that this process may use.
 pub fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Starts a thread in the scope, if the system gives one.
+pub(crate) fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Option<ScopedJoinHandle<'scope, T>> {
+    gives_a_thread().then(|| thread::Builder::new().spawn_scoped(scope, work).ok()).flatten()
 }
 
 /// Does the work for every item, by the caller and as many threads more as there are cores and items. After an error no item is
@@ -40,7 +50,7 @@ pub fn for_each<T: Send>(
     };
     thread::scope(|scope| {
         for _ in 0..helpers {
-            if thread::Builder::new().spawn_scoped(scope, serve).is_err() {
+            if start(scope, serve).is_none() {
                 break;
             }
         }

@@ -31,6 +31,7 @@ use crate::{
     gemm::{Choice, Compute, DEFAULT_WORKSPACE_LIMIT, Gemm, Scalar},
     launch::Stream,
     matrix::{Layout, MatrixView, MatrixViewMut},
+    parallel,
     pinned::{Lines, Pinned},
     progress,
 };
@@ -150,11 +151,10 @@ impl<T: Scalar> Product<'_, T> {
             let mut readers = Vec::new();
             for (turn, (free, filled)) in ends.into_iter().enumerate() {
                 let read = move || self.read(turn, plan, layout, &free, &filled);
-                readers.extend(thread::Builder::new().spawn_scoped(scope, read).ok());
+                readers.extend(parallel::start(scope, read));
             }
             let write = move || write(out, back, plan.chunk(), &tile_receive, &place_send);
-            let writer = thread::Builder::new().spawn_scoped(scope, write);
-            let (Ok(writer), READERS) = (writer, readers.len()) else {
+            let (Some(writer), READERS) = (parallel::start(scope, write), readers.len()) else {
                 // The channels' ends are dropped with what could not be started, so the others end.
                 drop((chunks, tile_send));
                 return Ok(None);

@@ -65,6 +65,8 @@ impl From<io::Error> for Failure {
 
 /// Carries out the command line and gives its exit code.
 pub(crate) fn main() -> ExitCode {
+    #[cfg(target_env = "gnu")]
+    crate::allocator::share_what_is_limited();
     let invocation = match Invocation::try_parse() {
         Ok(invocation) => invocation,
         Err(refused) => return ended(told(&refused)),

@@ -23,6 +23,7 @@ use std::{
 };
 
 use signal_hook::{consts::*, flag, iterator::Signals, low_level::emulate_default_handler};
+use simt::cpu::gives_a_thread;
 
 const IN_ORDER: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGXCPU];
 const AT_ONCE: [i32; 10] =
@@ -43,6 +44,9 @@ pub(super) fn watch() -> io::Result<()> {
     flag::register(SIGXFSZ, &TOO_LONG)?;
     let all = IN_ORDER.into_iter().chain(AT_ONCE);
     let ours = all.filter(|&signal| signal == SIGINT || ends_a_process(signal));
+    if !gives_a_thread() {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
     // The thread first: where the system gives none, signals do what they did before. (Handlers cannot be taken back.)
     let (send, receive) = mpsc::channel::<Signals>();
     let watch = move || {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use simt::cpu::gives_a_thread;
 
 use super::{note, run::duration};
 
@@ -75,7 +76,7 @@ fn bar(name: &str, how_far: impl Fn() -> String + Clone + Send + Sync + 'static)
     let bar = ProgressBar::new_spinner().with_message(name.to_owned());
     bar.set_style(style.with_key("how_far", how_far));
     // It is moved by a thread of its own, and ends the process where there is none.
-    if !bar.is_hidden() && thread::Builder::new().spawn(|| ()).is_ok() {
+    if !bar.is_hidden() && gives_a_thread() && thread::Builder::new().spawn(|| ()).is_ok() {
         bar.enable_steady_tick(Duration::from_millis(120));
     }
     bar

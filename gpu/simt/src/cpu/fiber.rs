@@ -14,7 +14,8 @@ use corosensei::{
 use super::{
     block::{BlockRun, Thread},
     fault::{self, Stop},
-    pool::MOST_WORKERS,
+    pool::{self, MOST_WORKERS},
+    room,
     trap::{Exit, Way},
 };
 
@@ -92,6 +93,20 @@ fn page_bytes() -> usize {
         let bytes = 4096;
         bytes
     })
+}
+
+/// Of so many workers, those for which the process's limits leave stacks, should each need so many fibers. A launch that has begun
+/// cannot do with fewer. (Stacks of other launches count as this one's: then one may fail.)
+pub(super) fn workers(wanted: usize, fibers: usize, stack_bytes: usize) -> usize {
+    // And a stack for what runs a cluster.
+    let bytes = fibers.saturating_add(1).saturating_mul(stack_bytes);
+    let bytes = bytes.saturating_add(SPARE_BYTES + room::THREAD_BYTES);
+    room::workers(wanted, bytes, pool::fibers().saturating_mul(STACK_BYTES))
+}
+
+/// Do they leave stacks for so many more?
+pub(super) fn are_given(fibers: usize, stack_bytes: usize) -> bool {
+    fibers == 0 || room::gives(fibers.saturating_mul(stack_bytes).saturating_add(SPARE_BYTES))
 }
 
 /// What runs on a fiber's stack.

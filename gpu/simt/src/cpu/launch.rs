@@ -12,7 +12,7 @@ use super::{
     block::{SHARED_BYTES, in_kernel},
     check::{MOST_SLOTS, Watch},
     fault::{Stop, watch_panics},
-    fiber::STACK_BYTES,
+    fiber::{self, STACK_BYTES},
     order::Order,
     pool::{self, MOST_WORKERS, workers},
     words::Others,
@@ -127,12 +127,14 @@ pub(super) fn run_blocks(
     let workers = options.workers.unwrap_or_else(workers).clamp(1, most);
     let workers =
         workers.min(usize::try_from(blocks.end.saturating_sub(blocks.start)).unwrap_or(workers));
+    let stack_bytes = declaration.stack.unwrap_or(0).max(STACK_BYTES);
+    let workers = fiber::workers(workers, threads as usize, stack_bytes);
     let position = |number| position(order.block(number, clusters.blocks()), &clusters);
     let launch = Launch {
         job: Job {
             name: declaration.name,
             declared_shared: declaration.shared,
-            stack_bytes: declaration.stack.unwrap_or(0).max(STACK_BYTES),
+            stack_bytes,
             config: LaunchConfig { cluster, constants, ..*config },
             kernel,
             cancelled: &cancelled,

@@ -35,6 +35,7 @@ mod named_barrier;
 mod order;
 mod polls;
 mod pool;
+mod room;
 mod slot;
 pub mod symbol;
 #[allow(dead_code, reason = "no kernel multiplies tf32 yet, and the other sums are for comparison")]
@@ -49,3 +50,4 @@ pub(crate) use block::{constant, is_f16};
 pub use fault::{Fault, FaultKind, Stop};
 pub use launch::{LIMITS, Options, launch};
 pub use pool::workers;
+pub use room::{address_space_is_limited, gives_a_thread};

@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-use super::{fiber::MOST_FIBERS, symbol::Launches, worker};
+use super::{fiber::MOST_FIBERS, room::gives_a_thread, symbol::Launches, worker};
 
 /// Workers at most: each keeps up to 1024 stacks, and there cannot be many more ([`MOST_FIBERS`](super::fiber::MOST_FIBERS)).
 pub(super) const MOST_WORKERS: usize = 28;
@@ -116,6 +116,11 @@ pub(super) fn give_room(fibers: usize) {
     let mut state = pool.lock();
     state.fibers = state.fibers.saturating_sub(fibers);
     pool.room.notify_all();
+}
+
+/// Fibers that workers have taken room for.
+pub(super) fn fibers() -> usize {
+    Pool::get().lock().fibers
 }
 
 /// Does somebody wait for room?
@@ -215,7 +220,7 @@ impl Pool {
         let more = job.wanted.saturating_sub(free).min(within.max(usize::from(free == 0)));
         for _ in 0..more.min(MOST_WORKERS - state.workers) {
             let worker = thread::Builder::new().name(format!("simt worker {}", state.workers));
-            if worker.spawn(|| self.serve()).is_err() {
+            if !gives_a_thread() || worker.spawn(|| self.serve()).is_err() {
                 return;
             }
             state.workers += 1;

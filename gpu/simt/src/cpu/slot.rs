@@ -67,6 +67,12 @@ impl Slot {
         is_there
     }
 
+    /// Fibers that it has to make, to have so many with stacks of so many bytes.
+    pub(super) fn missing(&self, fibers: usize, stack_bytes: usize) -> usize {
+        let has = if self.stack_bytes == stack_bytes { self.fibers.len() } else { 0 };
+        fibers.saturating_sub(has)
+    }
+
     /// Gets ready for blocks of this shape, clusters of so many, and stacks of so many bytes.
     pub(super) fn prepare(
         &mut self,

@@ -25,6 +25,7 @@ use super::{
     fiber,
     order::Order,
     pool,
+    room::address_space_is_limited,
     slot::Slot,
     trap,
     watchdog::Beat,
@@ -190,7 +191,9 @@ impl Worker {
         set_is_f16(None);
         self.lacks_room = None;
         self.places.truncate(1);
-        let kept = if pool::is_short() { 0 } else { KEPT };
+        // Others may need the memory.
+        let are_needed = pool::is_short() || address_space_is_limited();
+        let kept = if are_needed { 0 } else { KEPT };
         self.places.iter_mut().for_each(|place| place.slot.keep(kept));
         if let Some(panic) = panic {
             resume_unwind(panic);
@@ -262,9 +265,14 @@ impl Worker {
             self.places.push(Place::default());
             self.places.len() - 1
         });
+        let others_run = self.places.iter().any(|place| place.run.is_some());
         let place = &mut self.places[number];
         let start = Instant::now();
-        if !place.slot.take_room(launch.job.fibers(), || start.elapsed() < BRIEFLY) {
+        // It can do without another one only where some run.
+        let missing = place.slot.missing(launch.job.fibers(), launch.job.stack_bytes);
+        let are_given = !others_run || fiber::are_given(missing, launch.job.stack_bytes);
+        let waits = || start.elapsed() < BRIEFLY;
+        if !are_given || !place.slot.take_room(launch.job.fibers(), waits) {
             self.lacks_room.get_or_insert(start);
             return false;
         }
