@@ -18,12 +18,11 @@ use std::{fmt, num::NonZeroU32};
 
 use gpu::{
     kernels::gemm::stored::Stored,
-    problem::Problem,
-    registry::{Entry, PointerParams, Product, Type},
+    registry::{Entry, Type},
 };
 use simt::{
-    Bf16, Bound, Elements, F16, LaunchConfig,
-    check::{Finding, Memory, Order, Profile, Report, Trace, shadow_bytes},
+    Bf16, F16, LaunchConfig,
+    check::{Finding, Order, Profile, Report, Trace, shadow_bytes},
 };
 
 use crate::{
@@ -32,10 +31,10 @@ use crate::{
     error::{Error, Result},
     gemm::{
         Output, Scalar,
-        watched::{self, workspace_bytes},
+        execute::checked::{self, workspace_bytes},
     },
     operands,
-    product::{Launch, launches, of_views, shape_of},
+    product::shape_of,
     verify::{Claim, Comparison, Criterion, Format, slices},
 };
 
@@ -94,7 +93,12 @@ pub fn products(shape: Shape, orders: &[Order]) -> Vec<(Data, Order)> {
 ///
 /// # Errors
 /// As [`product`].
-pub fn kernel(entry: &Entry, shape: Shape, orders: &[Order], seed: u64) -> Result<Vec<Checked>> {
+pub fn kernel(
+    entry: &'static Entry,
+    shape: Shape,
+    orders: &[Order],
+    seed: u64,
+) -> Result<Vec<Checked>> {
     let one = |(data, order)| product(entry, shape, data, order, seed);
     products(shape, orders).into_iter().map(one).collect()
 }
@@ -106,7 +110,7 @@ pub fn kernel(entry: &Entry, shape: Shape, orders: &[Order], seed: u64) -> Resul
 /// [`Error::Argument`] for a kernel that does not compute a product of f32, bf16 or f16, and for integers where k is too large for an exact sum; [`Error::OutOfMemory`] before
 /// anything is drawn, and [`Error::Interrupted`].
 pub fn product(
-    entry: &Entry,
+    entry: &'static Entry,
     shape: Shape,
     data: Data,
     order: Order,
@@ -132,7 +136,7 @@ pub fn product(
 type Given = (Shape, Data, Order, u64);
 
 /// By a kernel that is no lesson, whose operands lie as it reads them.
-fn product_by<T, O>(entry: &Entry, given: Given, stored: Format) -> Result<Checked>
+fn product_by<T, O>(entry: &'static Entry, given: Given, stored: Format) -> Result<Checked>
 where
     T: Scalar<O> + Stored<Real = f32>,
     O: Output + Stored<Real = f32>,
@@ -296,7 +300,7 @@ impl Watched {
 /// [`Error::OutOfMemory`]; [`Error::Interrupted`]. What is wrong with the kernel is no error, even where it
 /// panics: it is a finding.
 pub fn multiply(
-    entry: &Entry,
+    entry: &'static Entry,
     a: &Matrix<f32>,
     b: &Matrix<f32>,
     c: &mut Matrix<f32>,
@@ -311,104 +315,28 @@ pub fn multiply(
     }
     let shape = shape_of(entry, a, b, c)?;
     enough_memory(shadow(shape))?;
-    let mut watched = Watched::default();
-    let is_of_views = entry.product.as_ref().is_none_or(Product::is_of_f32_views);
-    if !is_of_views {
-        return watch(entry, shape, [false; 2], [a, b], c, options);
-    }
-    for launch in launches(entry, shape, &simt::cpu::LIMITS)? {
-        let report = launch_one(entry, &launch, a, b, c, options)?;
-        watched.add(report);
-    }
-    Ok(watched)
+    watch(entry, shape, [false; 2], [a, b], c, options)
 }
 
-/// The same by a kernel that is no lesson, of dense matrices on the CPU that fit together; of those of A and B that lie by
-/// columns they are the transposes.
+/// The same for operands of any type, dense, on the CPU, that fit together. `by_columns`: the transposes of A, and of B.
 fn watch<T: Scalar<O>, O: Output>(
-    entry: &Entry,
+    entry: &'static Entry,
     shape: Shape,
     by_columns: [bool; 2],
     [a, b]: [&Matrix<T>; 2],
     c: &mut Matrix<O>,
     options: Options,
 ) -> Result<Watched> {
-    let copies = workspace_bytes::<T, O>(entry, shape, by_columns);
+    let copies = workspace_bytes(entry, shape, by_columns);
     let their_shadow = shadow_bytes(copies as usize, size_of::<T>()) as u64;
     enough_memory(shadow(shape).saturating_add(copies).saturating_add(their_shadow))?;
     let launch = |config: &_| options.of_launch(a.device(), config);
     let operands = [a.buffer().all(), b.buffer().all()];
     let mut watched = Watched::default();
-    for report in watched::multiply(entry, shape, by_columns, operands, c.buffer_mut(), launch)? {
+    for report in checked::multiply(entry, shape, by_columns, operands, c.buffer_mut(), launch)? {
         watched.add(report);
     }
     Ok(watched)
-}
-
-/// One launch: the rows of A and C that are its own.
-fn launch_one(
-    entry: &Entry,
-    launch: &Launch,
-    a: &Matrix<f32>,
-    b: &Matrix<f32>,
-    c: &mut Matrix<f32>,
-    options: Options,
-) -> Result<Report> {
-    crate::check_interrupt()?;
-    let product = of_views(entry)?;
-    let Launch { first_row, shape, ref config } = *launch;
-    let [m, n, k] = [shape.m(), shape.n(), shape.k()];
-    let device = a.device().clone();
-    let [a_len, b_len, c_len] = [shape.a_len(), shape.b_len(), shape.c_len()];
-    let (a, b) = (a.buffer().all().view(first_row * k, a_len)?, b.buffer().all());
-    let mut c = c.buffer_mut();
-    let mut c = c.view_mut(first_row * n, c_len)?;
-    let (a, b, c) = (a.address(), b.address(), c.address());
-    // They were u32 before.
-    let [m, n, k] = [m, n, k].map(|size| size as u32);
-
-    let trace = options.trace.filter(|_| first_row == 0);
-    let mut options = Options { trace, ..options }.of_launch(&device, config);
-    let problem = Problem::dense(m, n, k);
-    // SAFETY:
-    // 1. The views have these lengths, and lie in buffers that are borrowed until this returns, C's mutably.
-    // 2. Products of the registry that take pointers dereference them in their own body alone, and the tests
-    //    run each with guard bands.
-    // 3. and 4. hold for every kernel of the registry: a view's element is a float that is copied, and no
-    //    local of theirs has a destructor.
-    let report = unsafe {
-        let views = (Elements::read(a, a_len), Elements::read(b, b_len), Elements::write(c, c_len));
-        let mut arguments = vec![
-            ("a", Bound::Elements(views.0)),
-            ("b", Bound::Elements(views.1)),
-            ("c", Bound::Elements(views.2.uninit())),
-        ];
-        if entry.kernel.of_params::<PointerParams>().is_some() {
-            // A view says of itself what it is a view of.
-            options.memory = vec![
-                Memory::new(a, a_len, true),
-                Memory::new(b, b_len, true),
-                Memory::new(c, c_len, false),
-            ];
-        }
-        let no_bias = Elements::read(a, 0);
-        match product.is_lesson() {
-            true => arguments.extend(
-                [("m", &m), ("n", &n), ("k", &k)].map(|(name, size)| (name, Bound::Value(size))),
-            ),
-            false => arguments
-                .extend([("problem", Bound::Value(&problem)), ("bias", Bound::Elements(no_bias))]),
-        }
-        watched::launch_named(entry, config, arguments, &options)
-    };
-    let mut report = report?;
-    // An element of a matrix is known by its row and column.
-    for (name, columns) in [("a", shape.k()), ("b", shape.n()), ("c", shape.n())] {
-        let memory = Some(format!("buffer {name}"));
-        let of_it = report.findings.iter_mut().filter(|finding| finding.memory == memory);
-        of_it.for_each(|finding| finding.columns = Some(columns));
-    }
-    Ok(report)
 }
 
 /// A finding, and the orders that it was made in.

@@ -1,6 +1,7 @@
 //! Launching a kernel: its arguments, typed; the checks before; the driver or the fibers.
 
 mod argument;
+mod counters;
 mod halves;
 mod named;
 
@@ -16,15 +17,14 @@ use simt::Slots;
 use simt::{Declaration, Kernel, LaunchConfig, Params};
 
 pub use self::argument::{Argument, Arguments, Unbound};
-use self::halves::with_half;
 pub(crate) use self::{argument::check_device, named::Named};
+use self::{counters::Counters, halves::with_half};
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{
     buffer::{Buffer, Pod},
     device::{Device, Kind},
     error::{Error, Result},
-    gemm::board::Board,
 };
 
 /// A queue of work on a device: launches on it run one after another.
@@ -38,7 +38,7 @@ pub struct Stream {
     workspace: Mutex<Option<Buffer<u8>>>,
     /// Words that are zero between launches.
     zeros: Mutex<Option<Buffer<u32>>>,
-    board: Board,
+    counters: Counters,
     #[cfg(feature = "cuda")]
     cuda: Option<Arc<cuda::Stream>>,
 }
@@ -69,7 +69,7 @@ impl Device {
             device: self.clone(),
             workspace: Mutex::default(),
             zeros: Mutex::default(),
-            board: Board::default(),
+            counters: Counters::default(),
             #[cfg(feature = "cuda")]
             cuda,
         })
@@ -89,11 +89,6 @@ impl Stream {
     /// The device that it belongs to.
     pub fn device(&self) -> &Device {
         &self.device
-    }
-
-    /// What products of slices count.
-    pub(crate) fn board(&self) -> &Board {
-        &self.board
     }
 
     /// The driver's stream, of a GPU.

@@ -146,7 +146,7 @@ impl fmt::Display for Product {
 ///
 /// # Errors
 /// [`Error::Argument`] for a block that the grid does not have; otherwise as [`check::multiply`].
-pub fn of_block(entry: &Entry, shape: Shape, block: [u32; 2], seed: u64) -> Result<Phases> {
+pub fn of_block(entry: &'static Entry, shape: Shape, block: [u32; 2], seed: u64) -> Result<Phases> {
     let launches = launches(entry, shape, &simt::cpu::LIMITS)?;
     let [columns, rows, _] = launches.first().map_or([0; 3], |launch| launch.config.grid);
     if block[0] >= columns || block[1] >= rows {

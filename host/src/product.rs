@@ -2,16 +2,14 @@
 
 use std::fmt;
 
-use gpu::{
-    problem::Problem,
-    registry::{self, Entry, Product},
-};
+use gpu::registry::{self, Entry, Product};
 use simt::{LaunchConfig, Limits};
 
 use crate::{
-    buffer::{BufferView, BufferViewMut, Pod, Written},
+    buffer::{BufferView, BufferViewMut},
     error::{Error, Result},
-    launch::{Named, Stream},
+    gemm::{Kernel, execute},
+    launch::Stream,
     matrix::Matrix,
     names::must_be_a_kernel_of,
 };
@@ -129,7 +127,7 @@ pub fn find(name: &str) -> Result<&'static Entry> {
 /// is all that the lessons' kernels take; then as [`Stream::launch`].
 pub fn multiply(
     stream: &Stream,
-    entry: &Entry,
+    entry: &'static Entry,
     a: &Matrix<f32>,
     b: &Matrix<f32>,
     c: &mut Matrix<f32>,
@@ -144,7 +142,7 @@ pub fn multiply(
 /// # Errors
 /// [`Error::Argument`], as [`multiply`].
 pub(crate) fn shape_of(
-    entry: &Entry,
+    entry: &'static Entry,
     a: &Matrix<f32>,
     b: &Matrix<f32>,
     c: &Matrix<f32>,
@@ -187,23 +185,11 @@ pub(crate) fn dense_shape(
 /// [`Error::Argument`] for a view of another length than the shape asks for; then as [`Stream::launch`].
 pub fn multiply_views(
     stream: &Stream,
-    entry: &Entry,
+    entry: &'static Entry,
     shape: Shape,
     a: BufferView<f32>,
     b: BufferView<f32>,
     c: BufferViewMut<f32>,
-) -> Result<()> {
-    multiply_written(stream, entry, shape, a, b, c.into())
-}
-
-/// The same for a C that may be a part of a larger one.
-pub(crate) fn multiply_written<T: Pod, O: Pod>(
-    stream: &Stream,
-    entry: &Entry,
-    shape: Shape,
-    a: BufferView<T>,
-    b: BufferView<T>,
-    mut c: Written<O>,
 ) -> Result<()> {
     let product = of_views(entry)?;
     for (name, len, rule, needed) in [
@@ -216,40 +202,11 @@ pub(crate) fn multiply_written<T: Pod, O: Pod>(
             return Err(Error::argument(format!("{name}.len()"), len, limit));
         }
     }
-    for Launch { first_row, shape: panel, config } in
-        launches(entry, shape, &stream.device().limits())?
-    {
-        let mut a = a.view(first_row * shape.k(), panel.a_len())?;
-        let (mut b, mut no_bias) = (b, a.view(0, 0)?);
-        let mut c = c.reborrow().into_part(first_row * shape.n(), panel.c_len())?;
-        let Shape { mut m, mut n, mut k } = panel;
-        let mut problem = Problem::dense(m, n, k);
-        let mut arguments: Vec<(_, &mut dyn Named)> =
-            vec![("a", &mut a), ("b", &mut b), ("c", &mut c)];
-        match product.is_lesson() {
-            true => {
-                let sizes: [(_, &mut dyn Named); 3] = [("m", &mut m), ("n", &mut n), ("k", &mut k)];
-                arguments.extend(sizes);
-            }
-            false => {
-                let rest: [(_, &mut dyn Named); 2] =
-                    [("problem", &mut problem), ("bias", &mut no_bias)];
-                arguments.extend(rest);
-            }
-        }
-        // SAFETY:
-        // 1. Every product of the registry keeps inside m * k, k * n and m * n elements, which the views
-        //    have; the tests run each with guard bands at ragged sizes.
-        // 2. Each element of C is written by the one thread that computes it.
-        // 3. The buffers are this call's: A and B are borrowed, C mutably. What an earlier launch on
-        //    another stream still does with them would make the result wrong, but no memory unsafe.
-        unsafe { stream.launch_named(entry.kernel, &config, &mut arguments)? };
-    }
-    Ok(())
+    execute::dense::<f32, f32>(stream, Kernel { entry, product }, shape, [a, b], c.into())
 }
 
 /// The product of a kernel that takes dense row-major matrices of f32 as views.
-pub(crate) fn of_views(entry: &Entry) -> Result<&Product> {
+fn of_views(entry: &'static Entry) -> Result<&'static Product> {
     let product = entry.product.as_ref().filter(|product| product.is_of_f32_views());
     product.ok_or_else(|| Error::argument("kernel", entry.name(), "must compute a product"))
 }
@@ -265,26 +222,16 @@ pub struct Launch {
     pub config: LaunchConfig,
 }
 
-/// The launches that a product takes under these limits: one, or as many as a tall product needs, whose
-/// rows of blocks a grid does not hold. None for an empty C.
+/// The launches of a product under these limits: several where a grid has not enough rows of blocks. None for an empty C.
 ///
 /// # Errors
 /// [`Error::Argument`] for a kernel that computes no product.
-pub fn launches(entry: &Entry, shape: Shape, limits: &Limits) -> Result<Vec<Launch>> {
+pub fn launches(entry: &'static Entry, shape: Shape, limits: &Limits) -> Result<Vec<Launch>> {
     let product = of_views(entry)?;
-    let ([tile_rows, tile_cols], block) = (product.tile(), product.block);
-    let rows = match shape.n() {
-        0 => 0,
-        _ => shape.m(),
-    };
-    let panel_rows = (limits.grid[1] as usize).saturating_mul(tile_rows as usize).max(1);
-    let launch = |first_row: usize| {
-        let m = panel_rows.min(rows - first_row) as u32;
-        let grid = [shape.n.div_ceil(tile_cols), m.div_ceil(tile_rows), 1];
-        let config = LaunchConfig::new(grid, block);
-        Launch { first_row, shape: Shape { m, ..shape }, config }
-    };
-    Ok((0..rows).step_by(panel_rows).map(launch).collect())
+    let panels = execute::dense_launches(Kernel { entry, product }, shape, limits)?;
+    let launch =
+        |(first_row, rows, config)| Launch { first_row, shape: Shape { m: rows, ..shape }, config };
+    Ok(panels.into_iter().map(launch).collect())
 }
 
 #[cfg(test)]

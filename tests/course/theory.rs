@@ -21,7 +21,7 @@ use host::{
 const SIZE: u64 = 256;
 
 /// A kernel's profile of a SIZE x SIZE x SIZE product, every block counted: once for all tests.
-fn counted(entry: &Entry) -> Profile {
+fn counted(entry: &'static Entry) -> Profile {
     static KNOWN: Mutex<BTreeMap<&str, Profile>> = Mutex::new(BTreeMap::new());
     // A kernel that cannot be counted fails its own tests alone.
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +33,7 @@ fn counted(entry: &Entry) -> Profile {
     profile
 }
 
-fn count(entry: &Entry) -> Profile {
+fn count(entry: &'static Entry) -> Profile {
     let shape = Shape::new(SIZE, SIZE, SIZE).unwrap();
     let profiled = profile::product(entry, shape, NonZeroU32::MIN, 1).unwrap();
     assert!(profiled.findings.is_empty(), "{}: {:?}", entry.name(), profiled.findings);

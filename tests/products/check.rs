@@ -46,7 +46,7 @@ pub fn check_all(device: &Device, shape: Shape, data: Data, seed: u64) -> Result
 /// The same with these kernels.
 pub fn check(
     device: &Device,
-    entries: &[&Entry],
+    entries: &[&'static Entry],
     shape: Shape,
     data: Data,
     seed: u64,

@@ -16,7 +16,7 @@ use crate::gemm::{Operand, Order, Place};
 /// Where a band, A or B has changed in a single bit, or an element of C was not written.
 pub fn multiply_guarded(
     device: &Device,
-    entry: &Entry,
+    entry: &'static Entry,
     shape: product::Shape,
     a: &[f32],
     b: &[f32],

@@ -60,7 +60,7 @@ fn with_constants(entry: &Entry, config: &LaunchConfig) -> LaunchConfig {
 /// # Safety
 /// As for [`cpu::launch`].
 pub unsafe fn run<'a>(
-    entry: &Entry,
+    entry: &'static Entry,
     config: &LaunchConfig,
     arguments: impl IntoIterator<Item = Named<'a>>,
 ) {
@@ -78,7 +78,7 @@ pub unsafe fn run<'a>(
 /// # Safety
 /// As for [`check::launch`].
 pub unsafe fn watch<'a>(
-    entry: &Entry,
+    entry: &'static Entry,
     config: &LaunchConfig,
     arguments: impl IntoIterator<Item = Named<'a>>,
     options: &check::Options,

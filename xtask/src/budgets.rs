@@ -65,16 +65,13 @@ const GPU: Budget = Budget {
 };
 
 /// Files that are longer than [`LINES`] allows, and how long they may be. The list only shrinks.
-const LONGER: [(&str, u64); 15] = [
+const LONGER: [(&str, u64); 12] = [
     ("gpu/simt/src/cpu/check/checker.rs", 679),
     ("gpu/simt/src/cpu/check/order.rs", 514),
     ("gpu/simt/src/cpu/check/profile.rs", 576),
     ("gpu/src/kernels/gemm_wgmma/words.rs", 519),
     ("host/cuda-dyn/tests/fake/driver.rs", 731),
-    ("host/src/check.rs", 518),
     ("host/src/cuda/tests.rs", 715),
-    ("host/src/gemm/launch.rs", 544),
-    ("host/src/gemm/tensor.rs", 794),
     ("host/tests/bench.rs", 508),
     ("tests/gemm/sliced.rs", 640),
     ("tests/gemm/sliced_f16.rs", 587),

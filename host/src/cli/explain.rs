@@ -126,7 +126,7 @@ fn figures(
 /// What each line of the kernels' files does for a warp.
 type Margin = BTreeMap<(String, u32), Vec<String>>;
 
-fn margin(entry: &Entry) -> host::Result<Margin> {
+fn margin(entry: &'static Entry) -> host::Result<Margin> {
     let [m, n, k] = COUNTED;
     let shape = Shape::new(m, n, k)?;
     let profiled = profile::product(entry, shape, NonZeroU32::MIN, 1)?;

@@ -122,8 +122,9 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     let request = Request::dense(shape);
     let Choice { entry, reason, workspace_bytes, split_k, .. } =
         args.kernel.resolve::<T, O>(shape, args.types.compute(), &target)?;
-    let gemm = Gemm::<T, O>::of_types().compute(args.types.compute()).kernel(entry.name())?;
-    let (_, launches) = gemm.plan(&request, &target, &simt::cpu::LIMITS)?;
+    let gemm = Gemm::<T, O>::of_types().compute(args.types.compute()).entry(entry)?;
+    let (_, plan) = gemm.plan(&request, &target, &simt::cpu::LIMITS)?;
+    let launches = plan.launches().collect::<Vec<_>>();
     // Copies come before what they are for.
     let launched = launches.last().map_or(entry.name(), |launch| launch.kernel);
     let (launches, copies): (Vec<&Launch>, Vec<&Launch>) =

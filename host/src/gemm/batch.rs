@@ -87,11 +87,6 @@ impl<'a, T: Pod> Batch<'a, T> {
         Batch { elements: matrix.elements(), size, strides, count: 1, step: 0 }
     }
 
-    /// The same, of which nobody reads an element. There may be none, and then strides are anything.
-    pub(super) fn unread(self) -> Result<Self> {
-        Ok(Batch { elements: self.elements.view(0, 0)?, strides: [0, 0], step: 0, ..self })
-    }
-
     /// Is it that matrix alone, or its transpose?
     pub(super) fn is(&self, matrix: &MatrixView<T>) -> bool {
         let ((rows, cols), [between_rows, between_cols]) = (self.size, self.strides);

@@ -43,38 +43,39 @@
 //! have them where it suits the number of multiprocessors: on another device, in a batch or of a part of C some bits may be others, within the same bound.) Subnormal numbers are kept. The sign of a zero is what those operations make of it.
 
 mod batch;
-pub(crate) mod board;
-mod choice;
-mod classes;
-mod launch;
+mod counters;
+pub(crate) mod execute;
+mod operands;
+mod plan;
 mod prepared;
-mod recent;
 mod scalar;
-mod sliced;
+mod select;
 mod slices;
+mod split;
 mod target;
-mod tensor;
-pub(crate) mod watched;
 
 use std::fmt;
 
-use gpu::registry::{self, Entry};
+use gpu::registry::Entry;
 
 pub use batch::{Batch, BatchMut};
-pub use choice::{
-    Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Reason, Request,
-    SLICES_WORKSPACE_LIMIT, candidates, choose,
-};
-pub use launch::Launch;
+pub use plan::{Launch, Plan};
 pub use prepared::PreparedMatrix;
 #[doc(hidden)]
 pub use scalar::Kernel;
 pub use scalar::{Output, Scalar};
+pub use select::{
+    Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Reason, Request,
+    SLICES_WORKSPACE_LIMIT, candidates, choose,
+};
 pub use target::Target;
 
 use simt::Limits;
 
-use self::choice::choose_kernel;
+use self::{
+    plan::Task,
+    select::{MOST_SPLITS, choose_kernel},
+};
 use crate::{
     buffer::BufferView,
     error::{Error, Result},
@@ -166,7 +167,7 @@ pub struct Gemm<'a, T, O = T> {
     bias: Option<Bias<'a, O>>,
     activation: Activation,
     compute: Compute,
-    kernel: Option<&'static str>,
+    kernel: Option<Kernel>,
     workspace_limit: Option<u64>,
     split_k: Option<u32>,
     /// Of these A or B may be one, or both.
@@ -286,8 +287,15 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// # Errors
     /// [`Error::Argument`], with the names that there are for these types.
     pub fn kernel(self, name: &str) -> Result<Self> {
-        let kernel = scalar::find::<T, O>(name)?;
-        Ok(Gemm { kernel: Some(kernel.entry.name()), ..self })
+        Ok(Gemm { kernel: Some(scalar::find::<T, O>(name)?), ..self })
+    }
+
+    /// The same for a kernel of the [registry](gpu::registry).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for one that is not for these types.
+    pub fn entry(self, entry: &'static Entry) -> Result<Self> {
+        Ok(Gemm { kernel: Some(scalar::kernel_of::<T, O>(entry)?), ..self })
     }
 
     /// Bytes of the device's memory that a kernel may take besides the operands: one that needs more may not run.
@@ -311,10 +319,10 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     /// # Errors
     /// [`Error::Argument`] for another number.
     pub fn split_k(self, blocks: u32) -> Result<Self> {
-        match (1..=tensor::MOST_SPLITS).contains(&blocks) {
+        match (1..=MOST_SPLITS).contains(&blocks) {
             true => Ok(Gemm { split_k: Some(blocks), ..self }),
             false => {
-                let limit = format!("must be 1 to {}", tensor::MOST_SPLITS);
+                let limit = format!("must be 1 to {}", MOST_SPLITS);
                 Err(Error::argument("split_k", blocks, limit))
             }
         }
@@ -354,8 +362,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         c: MatrixViewMut<O>,
     ) -> Result<Choice> {
         let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c));
-        board::counted(stream, self.may_be_sliced(stream), || {
-            let choice = launch::batch(self, stream, a, b, c)?;
+        counters::counted(stream, self.may_be_sliced(stream), || {
+            let choice = execute::batch(self, stream, a, b, c)?;
             stream.synchronize()?;
             Ok(choice)
         })
@@ -387,7 +395,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         let a = a.try_into().map_err(|error| slices::of_operand("A", error.into()))?;
         let b = b.try_into().map_err(|error| slices::of_operand("B", error.into()))?;
         let c = c.try_into().map_err(|error| slices::of_operand("C", error.into()))?;
-        board::counted(stream, self.may_be_sliced(stream), || slices::run(self, stream, a, b, c))
+        counters::counted(stream, self.may_be_sliced(stream), || slices::run(self, stream, a, b, c))
     }
 
     /// Puts a batch of products on a stream, by one launch: product i is of A's, B's and C's i-th matrix, with the
@@ -402,8 +410,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         b: Batch<T>,
         c: BatchMut<O>,
     ) -> Result<Choice> {
-        board::uncounted(stream, self.may_be_sliced(stream), || {
-            launch::batch(self, stream, a, b, c)
+        counters::uncounted(stream, self.may_be_sliced(stream), || {
+            execute::batch(self, stream, a, b, c)
         })
     }
 
@@ -418,14 +426,14 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         inputs: &[(MatrixView<T>, MatrixView<T>)],
         outputs: &mut [MatrixViewMut<O>],
     ) -> Result<Vec<Choice>> {
-        board::uncounted(stream, self.may_be_sliced(stream), || {
-            launch::array(self, stream, inputs, outputs)
+        counters::uncounted(stream, self.may_be_sliced(stream), || {
+            execute::array(self, stream, inputs, outputs)
         })
     }
 
     /// May its kernel be one of slices? On the CPU device these are taken by name alone.
     fn may_be_sliced(&self, stream: &Stream) -> bool {
-        let named = |name| registry::find(name).is_some_and(Entry::is_sliced);
+        let named = |kernel: Kernel| kernel.entry.is_sliced();
         self.compute.is_sliced() && self.kernel.map_or(stream.device().is_cuda(), named)
     }
 
@@ -441,10 +449,10 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
 
     /// Every kernel for these types, in the order of the registry.
     pub fn candidates(&self, request: &Request, target: &Target) -> Vec<Candidate> {
-        choice::candidates_of::<T, O>(&self.request(request), target)
+        select::candidates_of::<T, O>(&self.request(request), target)
     }
 
-    /// The choice that would be made, and the launches that it takes, first to last, on a device with such limits.
+    /// The choice that would be made, and the plan that follows from it, on a device with these limits. Batches are dense.
     ///
     /// # Errors
     /// As [`Gemm::choose`].
@@ -453,12 +461,20 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         request: &Request,
         target: &Target,
         limits: &Limits,
-    ) -> Result<(Choice, Vec<Launch>)> {
+    ) -> Result<(Choice, Plan)> {
         let request = &self.request(request);
         let (kernel, choice) = choose_kernel::<T, O>(request, target, self.kernel)?;
-        let launches =
-            launch::launches(self, kernel, &choice, request, (limits, target.multiprocessors))?;
-        Ok((choice, launches))
+        let launched = request.as_launched();
+        let (shape, is_swapped) = (launched.shape, launched != *request);
+        let bias = match (self.bias, is_swapped) {
+            (Some(Bias::PerRow(elements)), true) => Some(Bias::PerCol(elements)),
+            (Some(Bias::PerCol(elements)), true) => Some(Bias::PerRow(elements)),
+            (bias, _) => bias,
+        };
+        let task = Task::new(self, launched, [shape.a_len(), shape.b_len(), shape.c_len()], bias);
+        let on = (limits, target.multiprocessors);
+        let plan = Plan::new::<T, O>(kernel, choice.operands, choice.split_k, task, on)?;
+        Ok((choice, plan))
     }
 
     /// The request with what this product says of itself.

@@ -1,9 +1,10 @@
 //! Matrices that are cut into slices once, for any number of products.
 
 use gpu::kernels::gemm_sliced::{halves::split_f16x2, slices::split_bf16x3};
+use gpu::registry::Scheme;
 use simt::F16;
 
-use super::{Compute, sliced::Planes};
+use super::{Compute, split::Planes};
 use crate::{error::Result, launch::Stream, matrix::MatrixView};
 
 /// A matrix, and the slices that products of [`Compute::Fp32Bf16x6`] or [`Compute::Fp32F16x3`] make of it: weights that many
@@ -49,6 +50,15 @@ impl Prepared {
         }
     }
 
+    /// Rows of the matrix, and contiguous elements of each, for a kernel that multiplies such slices.
+    pub(super) fn rows(&self, scheme: Scheme) -> Option<(usize, usize)> {
+        match (self, scheme) {
+            (Prepared::Bf16(planes), Scheme::Bf16x6) => Some(planes.rows),
+            (Prepared::F16(planes), Scheme::F16x3) => Some(planes.rows),
+            _ => None,
+        }
+    }
+
     /// Scaled slices of f16.
     pub(super) fn f16(&self) -> Option<&Planes<F16>> {
         match self {
@@ -82,8 +92,10 @@ impl<'a> PreparedMatrix<'a, f32> {
     ) -> Result<Self> {
         let slices = match compute {
             Compute::Native | Compute::Tf32 => None,
-            Compute::Fp32Bf16x6 => Planes::cut(stream, &split_bf16x3, matrix)?.map(Prepared::Bf16),
-            Compute::Fp32F16x3 => Planes::cut(stream, &split_f16x2, matrix)?.map(Prepared::F16),
+            Compute::Fp32Bf16x6 => {
+                Planes::split(stream, &split_bf16x3, matrix)?.map(Prepared::Bf16)
+            }
+            Compute::Fp32F16x3 => Planes::split(stream, &split_f16x2, matrix)?.map(Prepared::F16),
         };
         Ok(PreparedMatrix { matrix, slices })
     }

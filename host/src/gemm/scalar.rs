@@ -101,6 +101,18 @@ scalars! {
     "f16 with C of f32": F16 => f32, f32;
 }
 
+/// That kernel, if it is for these types.
+pub(super) fn kernel_of<T: Scalar<O>, O: Output>(entry: &'static Entry) -> Result<Kernel> {
+    match &entry.product {
+        Some(product)
+            if (product.variant.operands, product.variant.c) == (T::ELEMENT, O::ELEMENT) =>
+        {
+            Ok(Kernel { entry, product })
+        }
+        _ => find::<T, O>(entry.name()),
+    }
+}
+
 /// The kernel of that name.
 pub(super) fn find<T: Scalar<O>, O: Output>(name: &str) -> Result<Kernel> {
     T::kernels().find(|kernel| kernel.entry.name() == name).ok_or_else(|| {
@@ -118,14 +130,13 @@ pub(super) fn general<T: Scalar<O>, O: Output>() -> Result<Kernel> {
     })
 }
 
-/// A problem whose C has its rows' elements side by side, where that can be had by exchanging rows and columns of
-/// everything: `C^T = B^T A^T`.
-pub(super) fn exchanges([a, b, c]: [[usize; 2]; 3], (rows, cols): (usize, usize)) -> bool {
+/// Whether `C^T = B^T A^T` makes C row-major.
+pub(super) fn swaps([a, b, c]: [[usize; 2]; 3], (rows, cols): (usize, usize)) -> bool {
     let by_columns =
         |[between_rows, between_cols]: [usize; 2]| between_cols != 1 && between_rows == 1;
     match (rows, cols) {
         (0, _) | (_, 0) => false,
-        // A row or a column alone is of either kind, so what it is made of decides.
+        // A single row or column is both row-major and column-major: the other operand decides.
         (1, _) => by_columns(b),
         (_, 1) => by_columns(a),
         _ => by_columns(c),

@@ -1,6 +1,6 @@
 //! Products of matrices in this machine's memory.
 
-use super::{Batch, BatchMut, Choice, Gemm, Output, Scalar, launch};
+use super::{Batch, BatchMut, Choice, Gemm, Output, Scalar, execute};
 use crate::{
     error::{Error, Result},
     launch::Stream,
@@ -52,7 +52,7 @@ pub(super) fn run<T: Scalar<O>, O: Output>(
         let c = MatrixViewMut::new(c_buffer.view_mut(..)?, c.rows(), c.cols(), c.strides())?;
         // The borrows say that C is none of what is read, even where rows of one lie between rows of the other.
         let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c));
-        let choice = launch::batch_of_borrows(gemm, stream, a, b, c)?;
+        let choice = execute::batch_of_borrows(gemm, stream, a, b, c)?;
         stream.synchronize()?;
         return Ok(choice);
     }
@@ -67,7 +67,7 @@ pub(super) fn run<T: Scalar<O>, O: Output>(
     };
     let (a, b, to) = (a.view(), b.view(), on_device.view_mut());
     let (a, b, to) = (Batch::one(a), Batch::one(b), BatchMut::one(to));
-    let choice = launch::batch(gemm, stream, a, b, to)?;
+    let choice = execute::batch(gemm, stream, a, b, to)?;
     on_device.download(c)?;
     Ok(choice)
 }

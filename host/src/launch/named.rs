@@ -112,6 +112,33 @@ impl<T: BoxElement> Named for Vec<Boxes<'_, T>> {
 }
 
 impl Stream {
+    /// Arguments in the order of the parameters, and the configuration with the constants that follow from their types.
+    ///
+    /// # Errors
+    /// As [`launch_named`](Self::launch_named).
+    pub(crate) fn bound<'b>(
+        &self,
+        kernel: &dyn AnyKernel,
+        config: &LaunchConfig,
+        arguments: &'b mut [(&'static str, &mut dyn Named)],
+    ) -> Result<(LaunchConfig, Vec<Bound<'b>>)> {
+        let declaration = kernel.declaration();
+        let refuse = |what| refused(declaration, config, what);
+        let named = arguments.iter_mut().map(|(name, argument)| (*name, argument));
+        let arguments = declaration.in_order(named).map_err(refuse)?;
+        let halves = || arguments.iter().map(|argument| argument.half()).collect();
+        let constants = with_half(declaration, config.constants, halves).map_err(refuse)?;
+        let config = LaunchConfig { constants, ..*config };
+        let numbered = arguments.into_iter().zip(declaration.params).enumerate();
+        let bound = numbered.map(|(number, (argument, param))| {
+            argument.bound(self, param.name, kernel.rounds(number))
+        });
+        let bound = bound
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|unbound| unbound.into_error(declaration, &config))?;
+        Ok((config, bound))
+    }
+
     /// As [`launch`](Self::launch), of a kernel whose parameters go by name. An argument of another type than its parameter is an
     /// error, and so is one that is missing, or is none of the kernel's.
     ///
@@ -127,19 +154,8 @@ impl Stream {
         arguments: &mut [(&'static str, &mut dyn Named)],
     ) -> Result<()> {
         let declaration = kernel.declaration();
-        let refuse = |what| refused(declaration, config, what);
-        let named = arguments.iter_mut().map(|(name, argument)| (*name, argument));
-        let mut arguments = declaration.in_order(named).map_err(refuse)?;
-        let halves = || arguments.iter().map(|argument| argument.half()).collect();
-        let constants = with_half(declaration, config.constants, halves).map_err(refuse)?;
-        let config = &LaunchConfig { constants, ..*config };
-        let numbered = arguments.iter_mut().zip(declaration.params).enumerate();
-        let bound = numbered.map(|(number, (argument, param))| {
-            argument.bound(self, param.name, kernel.rounds(number))
-        });
-        let bound = bound
-            .collect::<std::result::Result<Vec<_>, _>>()
-            .map_err(|unbound| unbound.into_error(declaration, config))?;
+        let (config, bound) = self.bound(kernel, config, arguments)?;
+        let config = &config;
         match &*self.device.0 {
             Kind::Cpu(cpu) => {
                 crate::testing::launched();
@@ -150,7 +166,9 @@ impl Stream {
             }
             #[cfg(feature = "cuda")]
             Kind::Cuda(gpu) => {
-                let slots = kernel.slots(config, &self.device.limits(), &bound).map_err(refuse)?;
+                let slots = kernel
+                    .slots(config, &self.device.limits(), &bound)
+                    .map_err(|what| refused(declaration, config, what))?;
                 crate::testing::launched();
                 // SAFETY: the caller's promises; the slots hold the values of the kernel's parameters.
                 unsafe { self.begin(gpu, declaration, config, slots) }

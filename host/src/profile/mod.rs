@@ -55,7 +55,12 @@ pub struct Profiled {
 /// # Errors
 /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) before anything is drawn, and
 /// [`Error::Interrupted`](crate::Error::Interrupted).
-pub fn product(entry: &Entry, shape: Shape, every: NonZeroU32, seed: u64) -> Result<Profiled> {
+pub fn product(
+    entry: &'static Entry,
+    shape: Shape,
+    every: NonZeroU32,
+    seed: u64,
+) -> Result<Profiled> {
     check::enough_memory(bytes(entry, shape))?;
     let (_, a, b) = check::draw(shape, Data::Uniform, Format::F32, seed)?;
     let device = Device::cpu();
@@ -78,7 +83,7 @@ const ENOUGH_THREADS: u64 = 1 << 16;
 ///
 /// # Errors
 /// [`Error::Argument`](crate::Error::Argument) for a kernel that computes no product.
-pub fn default_every(entry: &Entry, shape: Shape) -> Result<NonZeroU32> {
+pub fn default_every(entry: &'static Entry, shape: Shape) -> Result<NonZeroU32> {
     let launches = launches(entry, shape, &simt::cpu::LIMITS)?;
     let threads = launches.iter().map(|launch| {
         let [x, y, z] = launch.config.block.map(u64::from);

@@ -268,7 +268,7 @@ impl Operands {
 /// As [`product::multiply`].
 pub fn compare_kernels(
     stream: &Stream,
-    entries: &[&Entry],
+    entries: &[&'static Entry],
     operands: &mut [Operands],
     options: &Options,
 ) -> Result<Vec<Measurement>> {

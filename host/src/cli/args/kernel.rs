@@ -100,7 +100,7 @@ pub(crate) fn flags(product: &Product) -> Option<String> {
 /// # Errors
 /// [`Error::Argument`] for a kernel of other types, or one that multiplies them otherwise: it names the flags that ask for it.
 pub(crate) fn product_by<T: Scalar<O>, O: Output>(
-    entry: &Entry,
+    entry: &'static Entry,
     compute: Compute,
 ) -> host::Result<GeneralProduct<'static, T, O>> {
     let other = |error: Error| {
@@ -114,7 +114,7 @@ pub(crate) fn product_by<T: Scalar<O>, O: Output>(
         let limit = format!("{what}: {asks}. For {} there are others: see `kernels`", T::NAME);
         Error::argument("--kernel", entry.name(), limit)
     };
-    let gemm = GeneralProduct::of_types().compute(compute).kernel(entry.name()).map_err(other)?;
+    let gemm = GeneralProduct::of_types().compute(compute).entry(entry).map_err(other)?;
     let (what, its_own) = match entry.scheme() {
         Scheme::Native => return Ok(gemm),
         Scheme::Tf32 => ("rounds factors to tf32", Compute::Tf32),

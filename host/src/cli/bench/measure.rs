@@ -166,7 +166,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
             };
             let (gemm, role, asked) = match kernel.entry {
                 None => (gemm, Role::Auto, false),
-                Some(entry) => (gemm.kernel(entry.name())?, Role::Named, true),
+                Some(entry) => (gemm.entry(entry)?, Role::Named, true),
             };
             let name = |choice: &Choice| match choice.split_k {
                 1 => choice.entry.name().to_owned(),

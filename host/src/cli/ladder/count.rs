@@ -17,7 +17,7 @@ use super::line::{Counted, FitLine, first, rounded};
 pub(in crate::cli) const COUNTED: [u64; 3] = [256, 256, 64];
 
 /// Runs a kernel on the CPU with every access watched, and counts.
-pub(in crate::cli) fn count(entry: &Entry) -> host::Result<Counted> {
+pub(in crate::cli) fn count(entry: &'static Entry) -> host::Result<Counted> {
     let [m, n, k] = COUNTED;
     let shape = Shape::new(m, n, k)?;
     let launches = product::launches(entry, shape, &LIMITS)?;
@@ -33,7 +33,7 @@ pub(in crate::cli) fn count(entry: &Entry) -> host::Result<Counted> {
 }
 
 /// How a kernel's blocks fit on the GPU at hand, otherwise on the newest that there are figures of.
-pub(in crate::cli) fn fit(entry: &Entry, device: &Device) -> host::Result<FitLine> {
+pub(in crate::cli) fn fit(entry: &'static Entry, device: &Device) -> host::Result<FitLine> {
     let [m, n, k] = COUNTED;
     let launches = product::launches(entry, Shape::new(m, n, k)?, &LIMITS)?;
     let config = &first(&launches)?.config;

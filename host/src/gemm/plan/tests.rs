@@ -1,33 +1,20 @@
 //! What is launched.
 
-use super::*;
-use crate::Device;
 use simt::Bf16;
 
-/// Rows of 40 bytes, of which A has five f32 from `a` on and C two f64 from `c` on.
-fn shares(a: u64, c: u64) -> bool {
-    let device = Device::cpu();
-    let memory = device.zeros::<u64>(20).unwrap();
-    // SAFETY: both end before the memory does, and nobody reads or writes it.
-    let (a, mut c) = unsafe {
-        let a = device.foreign::<f32>(memory.address() + a, 25).unwrap();
-        (a, device.foreign::<f64>(memory.address() + c, 12).unwrap())
-    };
-    let a = Batch::one(MatrixView::new(a.view(..).unwrap(), 3, 5, [10, 1]).unwrap());
-    let c = MatrixViewMut::new(c.view_mut(..).unwrap(), 3, 2, [5, 1]).unwrap();
-    check_apart(&a, &a, &BatchMut::one(c), None).is_err()
-}
+use super::*;
+use crate::gemm::Target;
 
 /// What would be launched of f32, dense and row-major: kernels, grids, clusters, dynamic shared memory.
 fn planned(name: &str, shape: [u64; 3]) -> Vec<(&'static str, [u32; 3], [u32; 3], u32)> {
     let [m, n, k] = shape;
     let request = Request::dense(Shape::new(m, n, k).unwrap());
     let gemm = Gemm::<f32>::new().kernel(name).unwrap();
-    let (_, launches) = gemm.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
+    let (_, plan) = gemm.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
     let words = |Launch { kernel, config }: Launch| {
         (kernel, config.grid, config.cluster, config.dynamic_shared)
     };
-    launches.into_iter().map(words).collect()
+    plan.launches().map(words).collect()
 }
 
 #[test]
@@ -56,8 +43,8 @@ fn what_would_be_launched_is_known_before() {
     assert_eq!(planned("tma_f32_64x64x64_nn", [0, 30, 30]), []);
     let stays = Gemm::<f32>::new().alpha(0.0).beta(1.0);
     let request = Request::dense(Shape::new(30, 30, 30).unwrap());
-    let (_, launches) = stays.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
-    assert!(launches.is_empty());
+    let (_, plan) = stays.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
+    assert_eq!(plan.launches().count(), 0);
 }
 
 #[test]
@@ -66,9 +53,9 @@ fn blocks_go_on_from_product_to_product_unless_they_split_k() {
         let [m, n, k] = shape;
         let request = Request { batch, ..Request::dense(Shape::new(m, n, k).unwrap()) };
         let gemm = Gemm::<Bf16>::new().kernel(name).unwrap().split_k(split_k).unwrap();
-        let (_, launches) = gemm.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
+        let (_, plan) = gemm.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
         let words = |one: Launch| (one.config.grid, one.config.cluster);
-        launches.into_iter().map(words).collect::<Vec<_>>()
+        plan.launches().map(words).collect::<Vec<_>>()
     };
     let one = [1; 3];
     // Three blocks a multiprocessor: 396 would need three rounds, and so do 342.
@@ -79,14 +66,6 @@ fn blocks_go_on_from_product_to_product_unless_they_split_k() {
     let large = "wgmma_bf16_256x256x64_c2_nn";
     assert_eq!(planned(large, 5, [512, 512, 64], 3), [([40, 1, 1], [2, 1, 1])]);
     assert_eq!(planned(large, 40, [512, 512, 64], 1), [([108, 1, 1], [2, 1, 1])]);
-}
-
-/// A and C may be of types of different sizes: they are compared by bytes.
-#[test]
-fn blocks_of_columns_of_two_types() {
-    // A's bytes are 0 to 20 of each row; C's are 16.
-    assert_eq!([0, 8, 16, 24].map(|c| shares(0, c)), [true, true, true, false]);
-    assert_eq!([4, 8, 20, 24].map(|a| shares(a, 24)), [false, true, true, true]);
 }
 
 /// Every launch of a plan, of copies too, is one that a device takes: of many products, of rows that begin anywhere, of few and of many
@@ -111,9 +90,17 @@ fn every_launch_is_within_the_limits_of_a_grid() {
             let aligned = [draw(2) == 1, draw(2) == 1];
             let request = Request { batch, aligned, ..Request::dense(shape) };
             let limit = Gemm::<Bf16>::new().workspace_limit(u64::MAX);
-            let (_, launches) = limit.plan(&request, &target, &limits).unwrap();
-            assert!(!launches.is_empty());
-            for Launch { kernel, config } in launches {
+            let (choice, plan) = limit.plan(&request, &target, &limits).unwrap();
+            assert!(plan.launches().count() > 0);
+            // Of all products; a plan's launches that multiply share what each of them needs.
+            let is_one =
+                plan.steps.iter().filter(|one| matches!(one, Step::Multiply(_))).count() == 1;
+            let (needed, most) = (2 * plan.workspace as u64, choice.workspace_bytes);
+            assert!(
+                if is_one { needed == most } else { needed <= most },
+                "{needed} {most} {request:?}"
+            );
+            for Launch { kernel, config } in plan.launches() {
                 let what = format!("{kernel} {config:?}, {shape}, {batch} products, {target:?}");
                 for axis in 0..3 {
                     let (blocks, threads) = (config.grid[axis], config.block[axis]);
@@ -131,7 +118,7 @@ fn every_launch_is_within_the_limits_of_a_grid() {
     // As many matrices as are copied at once, and one more.
     let request = Request { batch: 65_536, ..Request::dense(Shape::new(7, 16, 31).unwrap()) };
     let gemm = Gemm::<Bf16>::new().kernel("wgmma_bf16_64x64x64_nn").unwrap();
-    let (_, launches) = gemm.plan(&request, &Target::H200, &limits).unwrap();
-    let layers = launches.iter().filter(|one| one.kernel == "pack_rows_u16");
+    let (_, plan) = gemm.plan(&request, &Target::H200, &limits).unwrap();
+    let layers = plan.launches().filter(|one| one.kernel == "pack_rows_u16");
     assert_eq!(layers.map(|one| one.config.grid[2]).collect::<Vec<_>>(), [65_535, 1]);
 }

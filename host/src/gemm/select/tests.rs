@@ -1,9 +1,10 @@
 //! Which kernel is taken, of an H200 and others.
 
-use gpu::registry::{self, Family, Variant};
+use gpu::registry::{self, Family, Scheme, Variant};
 use simt::Bf16;
 
 use super::*;
+use crate::{Compute, Shape};
 
 fn variant(name: &str) -> Variant {
     registry::find(name).and_then(|entry| entry.product.as_ref()).unwrap().variant
@@ -65,14 +66,14 @@ fn operands_are_put_before_a_kernel_as_it_reads_them() {
         let shape = Shape::new(m as u64, n as u64, k as u64).unwrap();
         Request::new(shape, [lies(0, a), lies(1, b), lies(2, c)])
     };
-    let orientation = |name: &str, request: Request| {
+    let operands = |name: &str, request: Request| {
         let choice = choose::<f32>(&request, &Target::H200, Some(name)).ok()?;
-        let Orientation { exchanged, turned: [_, turned], .. } = choice.orientation;
-        Some((exchanged, turned, choice.workspace_bytes))
+        let OperandPlan { swap_ab, transpose: [_, transpose], .. } = choice.operands;
+        Some((swap_ab, transpose, choice.workspace_bytes))
     };
     let [nn, tn] = ["tma_f32_64x64x64_nn", "tma_f32_64x64x64_tn"]
-        .map(|name| move |a, b, c| orientation(name, request(a, b, c)));
-    // A C of columns side by side is exchanged before, which the exchange here may undo.
+        .map(|name| move |a, b, c| operands(name, request(a, b, c)));
+    // A C of columns side by side is swapped before, which the swap here may undo.
     assert_eq!(nn(true, true, true), Some((false, false, 0)));
     assert_eq!(nn(true, true, false), Some((true, false, 0)));
     assert_eq!(nn(false, false, true), Some((true, false, 0)));
@@ -86,19 +87,19 @@ fn operands_are_put_before_a_kernel_as_it_reads_them() {
     for (a, b) in [(true, true), (true, false), (false, false)] {
         assert_eq!((tn(a, b, true), tn(a, b, false)), (None, None));
     }
-    // A is as it should be, but for its rows, which are copied: they may as well be turned over.
+    // A is as it should be, but for its rows, which are copied: a transpose costs no more.
     let mut odd = request(true, false, true);
     odd.strides[0][0] = 33;
-    assert_eq!(orientation("tma_f32_64x64x64_nn", odd), Some((true, true, 4 * 20 * 32)));
+    assert_eq!(operands("tma_f32_64x64x64_nn", odd), Some((true, true, 4 * 20 * 32)));
     odd.strides[1][1] = 33;
     let both = 4 * (20 * 32 + 12 * 32);
-    assert_eq!(orientation("tma_f32_64x64x64_nn", odd), Some((false, true, both)));
+    assert_eq!(operands("tma_f32_64x64x64_nn", odd), Some((false, true, both)));
     odd.workspace_limit = both - 1;
-    assert_eq!(orientation("tma_f32_64x64x64_nn", odd), None);
-    // A row alone lies along both sides; exchanged, it is copied to rows of one element.
+    assert_eq!(operands("tma_f32_64x64x64_nn", odd), None);
+    // A row alone is contiguous along both sides; swapped, it is copied to rows of one element.
     let row = Shape::new(1, n as u64, k as u64).unwrap();
     let one = Request::new(row, [[1, 1], [1, k], [n, 1]]);
-    assert_eq!(orientation("tma_f32_64x64x64_nn", one), Some((false, false, 4 * 32 * 4)));
+    assert_eq!(operands("tma_f32_64x64x64_nn", one), Some((false, false, 4 * 32 * 4)));
 }
 
 #[test]

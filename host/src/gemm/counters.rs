@@ -1,0 +1,93 @@
+//! Elements of C that kernels for emulated fp32 recompute. They count them in the [stream's counters](gpu::kernels::gemm_sliced::board):
+//! a product's count is the difference of what these say after and before it.
+
+use gpu::kernels::gemm_sliced::board::{LEN, RECOMPUTED};
+
+use super::Choice;
+use crate::{buffer::Buffer, error::Result, launch::Stream};
+
+impl Stream {
+    /// Elements of C that products on this stream have recomputed so far, by kernels for emulated fp32
+    /// ([`Fp32Bf16x6`](crate::Compute::Fp32Bf16x6), [`Fp32F16x3`](crate::Compute::Fp32F16x3)). It waits for everything that the device was
+    /// given, by other streams too. For a product that was waited for [`Choice::recomputed`] is its own count. An element that is computed
+    /// in several [blocks of k](crate::blocks) counts in each.
+    ///
+    /// # Errors
+    /// As [`Stream::synchronize`].
+    pub fn recomputed(&self) -> Result<u64> {
+        let mut known = self.known_counter();
+        self.synchronize()?;
+        let count = self.read_counter(RECOMPUTED)?;
+        *known = Some(count);
+        Ok(count)
+    }
+
+    /// Hands `launch` the counters, for a kernel for emulated fp32.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory); those of `launch`.
+    pub(super) fn with_recomputed<R>(
+        &self,
+        launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
+    ) -> Result<R> {
+        self.with_counters(LEN, launch)
+    }
+}
+
+/// Launches products without waiting for them. `counts`: their kernels may recompute; others wait for no other thread.
+pub(super) fn uncounted<R>(stream: &Stream, counts: bool, launch: impl FnOnce() -> R) -> R {
+    let _known = counts.then(|| {
+        let mut known = stream.known_counter();
+        *known = None;
+        known
+    });
+    launch()
+}
+
+/// Launches a product by `launch`, which waits for it, and adds its count to the choice.
+///
+/// # Errors
+/// Those of `launch`, and of products that were launched before.
+pub(super) fn counted(
+    stream: &Stream,
+    counts: bool,
+    launch: impl FnOnce() -> Result<Choice>,
+) -> Result<Choice> {
+    if !counts {
+        return launch();
+    }
+    let mut known = stream.known_counter();
+    let before = match known.take() {
+        Some(count) => count,
+        None => stream.read_counter(RECOMPUTED)?,
+    };
+    let choice = launch()?;
+    if !choice.entry.is_sliced() {
+        *known = Some(before);
+        return Ok(choice);
+    }
+    let count = stream.read_counter(RECOMPUTED)?;
+    *known = Some(count);
+    Ok(Choice { recomputed: Some(count.wrapping_sub(before)), ..choice })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Compute, Device, Gemm, Matrix};
+
+    /// The lower word is full, and counts on in the other.
+    #[test]
+    fn more_than_a_word_counts() {
+        let device = Device::cpu();
+        let stream = device.stream().unwrap();
+        stream.with_recomputed(|board| board.write(0, &[u32::MAX - 40])).unwrap();
+        let a = Matrix::from_row_major(&device, 20, 1, &[f32::NAN; 20]).unwrap();
+        let b = Matrix::from_row_major(&device, 1, 5, &[1.0; 5]).unwrap();
+        let mut c = Matrix::zeros(&device, 20, 5).unwrap();
+        let gemm = Gemm::new().compute(Compute::Fp32Bf16x6);
+        let gemm = gemm.kernel("wgmma_bf16x6_64x128x64_nn").unwrap();
+        let choice = gemm.run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+        assert_eq!(choice.recomputed, Some(100));
+        assert_eq!(stream.recomputed().unwrap(), u64::from(u32::MAX) + 60);
+    }
+}

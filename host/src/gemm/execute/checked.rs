@@ -1,0 +1,187 @@
+//! A product on the CPU with every access of its kernel checked.
+
+use std::cell::RefCell;
+
+use gpu::registry::{Entry, PointerParams, Scheme};
+use simt::{
+    Bound, LaunchConfig,
+    check::{Finding, Kind, Memory, Options, Report},
+};
+
+use super::{Executor, Matrices3, execute};
+use crate::{
+    buffer::{Buffer, BufferView, BufferViewMut, Pod},
+    device::Device,
+    error::{Error, Result},
+    gemm::{
+        Choice, Compute, Output, Request, Scalar, Target,
+        plan::{Map, Multiply, Operand, Plan, Task},
+        scalar::Kernel,
+        select::choice_of,
+    },
+    launch::{Named, Stream},
+    product::Shape,
+};
+
+/// Selects the named kernel for dense matrices as an H200 would, with all the workspace that it needs. `by_columns`: A, and B, are stored
+/// column by column.
+fn choose(
+    entry: &'static Entry,
+    shape: Shape,
+    by_columns: [bool; 2],
+) -> Result<(Request, Kernel, Choice)> {
+    let (m, n, k) = (shape.m(), shape.n(), shape.k());
+    let a = if by_columns[0] { [1, m] } else { [k, 1] };
+    let b = if by_columns[1] { [1, k] } else { [n, 1] };
+    let request = Request::new(shape, [a, b, [n, 1]]);
+    let compute = match entry.scheme() {
+        Scheme::F16x3 => Compute::Fp32F16x3,
+        Scheme::Bf16x6 => Compute::Fp32Bf16x6,
+        Scheme::Native | Scheme::Tf32 => Compute::Tf32,
+    };
+    let request = Request { workspace_limit: u64::MAX, compute, ..request };
+    let Some(product) = &entry.product else {
+        return Err(Error::argument("kernel", entry.name(), "must compute a product"));
+    };
+    let kernel = Kernel { entry, product };
+    Ok((request, kernel, choice_of(kernel, &request, &Target::H200)?))
+}
+
+/// Bytes of workspace of such a product; 0 where the kernel cannot compute it.
+pub(crate) fn workspace_bytes(entry: &'static Entry, shape: Shape, by_columns: [bool; 2]) -> u64 {
+    choose(entry, shape, by_columns).map_or(0, |(.., choice)| choice.workspace_bytes)
+}
+
+/// Multiplies dense matrices on the CPU, in the clusters of an H200; persistent CTAs run as one cluster. C is row-major. What the workspace
+/// holds beside copies of operands is NaN. `options` are those of each launch.
+///
+/// # Errors
+/// [`Error::Argument`] for a kernel that cannot compute it; those of a launch.
+pub(crate) fn multiply<'o, T: Scalar<O>, O: Output>(
+    entry: &'static Entry,
+    shape: Shape,
+    by_columns: [bool; 2],
+    [a, b]: [BufferView<T>; 2],
+    mut c: BufferViewMut<O>,
+    options: impl Fn(&LaunchConfig) -> Options<'o>,
+) -> Result<Vec<Report>> {
+    let (request, kernel, choice) = choose(entry, shape, by_columns)?;
+    let task = Task::plain(request);
+    let on = (&simt::cpu::LIMITS, 1);
+    let plan = Plan::new::<T, O>(kernel, choice.operands, choice.split_k, task, on)?;
+    let operands = if choice.operands.swap_ab { [b, a] } else { [a, b] };
+    let device = Device::cpu();
+    let executor = Checked {
+        stream: device.stream()?,
+        operands: operands.map(|operand| operand.address()),
+        c: c.address(),
+        options,
+        reports: RefCell::default(),
+    };
+    let no_bias = device.uninit(0)?;
+    let matrices =
+        Matrices3 { operands, prepared: [None; 2], c: c.into(), bias: no_bias.view(..)? };
+    // SAFETY:
+    // 1. A and B are borrowed, C mutably, and the kernel keeps inside them: an access outside is a finding.
+    // 2. A kernel's pointers are its operands.
+    // 3. and 4. hold for every kernel of the registry.
+    unsafe { execute(&executor, &plan, matrices)? };
+    Ok(executor.reports.into_inner())
+}
+
+/// Checks the kernel that multiplies. The plan's other launches run unchecked.
+struct Checked<T, O, F> {
+    stream: Stream,
+    /// The first elements of A, B and C.
+    operands: [*const T; 2],
+    c: *const O,
+    options: F,
+    reports: RefCell<Vec<Report>>,
+}
+
+impl<T, O, F> Checked<T, O, F> {
+    /// What a kernel's pointers point to: a view knows its elements, a pointer does not.
+    fn memory(&self, step: &Multiply) -> Vec<Memory> {
+        let operands = step.operands.iter().zip(self.operands);
+        let read = operands.filter_map(|(operand, first)| match operand {
+            &Operand::View { start, len, .. } => {
+                Some(Memory::new(first.wrapping_add(start), len?, true))
+            }
+            _ => None,
+        });
+        let (start, len) = step.c;
+        let written = len.map(|len| Memory::new(self.c.wrapping_add(start), len, false));
+        read.chain(written).collect()
+    }
+}
+
+impl<'o, T, O, F: Fn(&LaunchConfig) -> Options<'o>> Executor for Checked<T, O, F> {
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    fn prepare<W: Pod>(&self, workspace: &mut Buffer<W>) -> Result<()> {
+        // NaN, in every type.
+        workspace.fill_bytes(0xff)
+    }
+
+    unsafe fn multiply(
+        &self,
+        step: &Multiply,
+        arguments: &mut [(&'static str, &mut dyn Named)],
+    ) -> Result<()> {
+        crate::check_interrupt()?;
+        let entry = step.entry;
+        let Some(kernel) = entry.checked else {
+            return Err(Error::argument("kernel", entry.name(), "must compute a product"));
+        };
+        let (config, mut bound) = self.stream.bound(entry.kernel, &step.config, arguments)?;
+        for (bound, param) in bound.iter_mut().zip(kernel.declaration().params) {
+            if let ("c", Bound::Elements(elements)) = (param.name, bound) {
+                *elements = elements.uninit();
+            }
+        }
+        let mut options = (self.options)(&config);
+        if entry.kernel.of_params::<PointerParams>().is_some() {
+            options.memory = self.memory(step);
+        }
+        // SAFETY: the caller's.
+        let report = unsafe { kernel.check(&config, &bound, &options) };
+        let mut report = report.map_err(|stop| Error::from_stop(entry.name(), stop))?;
+        report.findings.retain(|finding| !is_expected(step, finding));
+        // A finding names an element of a matrix by its row and column.
+        for (name, columns) in ["a", "b", "c"].into_iter().zip(step.pitches) {
+            let memory = Some(format!("buffer {name}"));
+            let of_it = report.findings.iter_mut().filter(|finding| finding.memory == memory);
+            of_it.for_each(|finding| finding.columns = Some(columns));
+        }
+        self.reports.borrow_mut().push(report);
+        Ok(())
+    }
+}
+
+/// Whether a finding is no fault. Nobody reads the padding between the rows of an operand. A kernel for emulated fp32 reads the operands
+/// themselves only for uncertain elements, and uses few of the board's words.
+fn is_expected(step: &Multiply, finding: &Finding) -> bool {
+    let memory = finding.memory.as_deref().and_then(|memory| memory.strip_prefix("buffer "));
+    step.operands.iter().zip(["a", "b"]).any(|(operand, name)| match operand {
+        Operand::View { .. } => false,
+        Operand::Maps(maps) => {
+            memory == Some(name) && maps.first().is_some_and(|map| is_padding(map, finding))
+        }
+        Operand::Slices { .. } => {
+            finding.kind == Kind::NeverRead
+                || memory == Some("board") && finding.kind == Kind::NeverWritten
+        }
+    })
+}
+
+/// Whether it says no more than that the padding was not read.
+fn is_padding(map: &Map, finding: &Finding) -> bool {
+    let [rows, len, pitch] = map.rows;
+    let padding = rows.saturating_sub(1) * pitch.saturating_sub(len);
+    padding > 0
+        && finding.kind == Kind::NeverRead
+        && finding.detail.starts_with(&format!("{padding} of "))
+        && finding.detail.ends_with(&format!("; element {len} is the first"))
+}

@@ -1,0 +1,476 @@
+//! Runs a [`Plan`], step by step, on a stream. An [`Executor`] launches the kernel that multiplies: the stream itself, or one that
+//! [checks](checked) it.
+
+pub(crate) mod checked;
+
+use std::ops::Range;
+
+use gpu::{kernels::gemm_wgmma::beside, problem::Matrices, registry::Scheme};
+use simt::{Bf16, F16, LaunchConfig, Limits};
+
+use super::{
+    Batch, BatchMut, Bias, Choice, Gemm, Output, Scalar, Target,
+    operands::{self, Operands, check, check_apart, of_product},
+    plan::{Map, Memory, Multiply, Operand, Pack, Plan, Split, Step, Tail, Task},
+    prepared::Prepared,
+    scalar::Kernel,
+    select::{choose_cached, layout::OperandPlan},
+    split::{self, Planes, Slice},
+};
+use crate::{
+    boxes::{BoxElement, Boxes},
+    buffer::{Buffer, BufferView, BufferViewMut, Pod, Written},
+    error::{Error, Result},
+    launch::{Named, Stream},
+    matrix::{MatrixView, MatrixViewMut},
+    product::Shape,
+};
+
+/// Launches the kernel that multiplies.
+pub(super) trait Executor {
+    /// Where the plan's other launches go, and its workspace is.
+    fn stream(&self) -> &Stream;
+
+    /// Prepares a workspace.
+    ///
+    /// # Errors
+    /// Those of writing it.
+    fn prepare<T: Pod>(&self, workspace: &mut Buffer<T>) -> Result<()> {
+        let _ = workspace;
+        Ok(())
+    }
+
+    /// Launches it.
+    ///
+    /// # Errors
+    /// As [`Stream::launch`].
+    ///
+    /// # Safety
+    /// As for [`Stream::launch`].
+    unsafe fn multiply(
+        &self,
+        step: &Multiply,
+        arguments: &mut [(&'static str, &mut dyn Named)],
+    ) -> Result<()>;
+}
+
+impl Executor for &Stream {
+    fn stream(&self) -> &Stream {
+        self
+    }
+
+    unsafe fn multiply(
+        &self,
+        step: &Multiply,
+        arguments: &mut [(&'static str, &mut dyn Named)],
+    ) -> Result<()> {
+        // SAFETY: the caller's.
+        unsafe { self.launch_named(step.entry.kernel, &step.config, arguments) }
+    }
+}
+
+/// [`Gemm::launch_batch`].
+pub(super) fn batch<T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    stream: &Stream,
+    a: Batch<T>,
+    b: Batch<T>,
+    c: BatchMut<O>,
+) -> Result<Choice> {
+    let bias = gemm.bias.map(Bias::elements);
+    check_apart(&a, &b, &c, bias)?;
+    batch_of_borrows(gemm, stream, a, b, c)
+}
+
+/// The same for operands that are known to share no element with C.
+pub(super) fn batch_of_borrows<T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    stream: &Stream,
+    a: Batch<T>,
+    b: Batch<T>,
+    c: BatchMut<O>,
+) -> Result<Choice> {
+    let operands = check(gemm, stream, a, b, c)?;
+    let (choice, plan) = plan(gemm, stream, &operands)?;
+    run(gemm, stream, &choice, &plan, operands)?;
+    Ok(choice)
+}
+
+/// [`Gemm::launch_array`].
+pub(super) fn array<T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    stream: &Stream,
+    inputs: &[(MatrixView<T>, MatrixView<T>)],
+    outputs: &mut [MatrixViewMut<O>],
+) -> Result<Vec<Choice>> {
+    if inputs.len() != outputs.len() {
+        let limit = format!("must be outputs.len() = {}", outputs.len());
+        return Err(Error::argument("inputs.len()", inputs.len(), limit));
+    }
+    let mut ready = Vec::with_capacity(inputs.len());
+    for (index, (&(a, b), c)) in inputs.iter().zip(outputs).enumerate() {
+        let (a, b, c) = (Batch::one(a), Batch::one(b), BatchMut::one(c.reborrow()));
+        let bias = gemm.bias.map(Bias::elements);
+        let fits = check_apart(&a, &b, &c, bias).and_then(|()| check(gemm, stream, a, b, c));
+        let one = fits.and_then(|operands| {
+            let (choice, plan) = plan(gemm, stream, &operands)?;
+            Ok((choice, plan, operands))
+        });
+        ready.push(one.map_err(|error| of_product(index, error))?);
+    }
+    let run = |(choice, plan, operands)| {
+        run(gemm, stream, &choice, &plan, operands)?;
+        Ok(choice)
+    };
+    ready.into_iter().map(run).collect()
+}
+
+/// Selects a kernel, and makes the plan.
+fn plan<T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    stream: &Stream,
+    operands: &Operands<T, O>,
+) -> Result<(Choice, Plan)> {
+    let (device, request) = (stream.device(), operands::request(gemm, operands));
+    let (kernel, choice) = choose_cached::<T, O>(&request, &Target::of(device), gemm.kernel)?;
+    let Operands { a, b, c, bias, .. } = operands;
+    let mut task = Task::new(gemm, request, [a.step, b.step, c.step], *bias);
+    let scheme = kernel.product.variant.scheme;
+    task.prepared = [a, b].map(|operand| gemm.planes_of(&operand.elements)?.rows(scheme));
+    let on = (&device.limits(), device.multiprocessors());
+    let plan = Plan::new::<T, O>(kernel, choice.operands, choice.split_k, task, on)?;
+    Ok((choice, plan))
+}
+
+/// Runs the plan of a product.
+fn run<T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    stream: &Stream,
+    choice: &Choice,
+    plan: &Plan,
+    operands: Operands<T, O>,
+) -> Result<()> {
+    let operands = if choice.operands.swap_ab { operands.swapped() } else { operands };
+    let Operands { a, b, c, bias, .. } = operands;
+    let no_bias = stream.device().uninit(0)?;
+    let matrices = Matrices3 {
+        operands: [a.elements, b.elements],
+        prepared: [a.elements, b.elements].map(|of| gemm.planes_of(&of)),
+        c: c.elements,
+        bias: bias.map_or(no_bias.view(..), |bias| Ok(bias.elements()))?,
+    };
+    // SAFETY:
+    // 1. A kernel keeps inside the sizes and strides of its parameters, and the views reach from the first to the last element of
+    //    those; the tests run each kernel with guard bands. Tensor maps keep inside their extents.
+    // 2. No two elements of C are one, and each is written by the one thread that computes it.
+    // 3. A and B are borrowed, C mutably, and `check_apart` has seen to foreign memory. Work on other streams is waited for.
+    unsafe { execute(&stream, plan, matrices) }
+}
+
+/// The launches of [`dense`] under these limits: the first row of C, rows of C, and the configuration of each.
+///
+/// # Errors
+/// As [`Plan::new`].
+pub(crate) fn dense_launches(
+    kernel: Kernel,
+    shape: Shape,
+    limits: &Limits,
+) -> Result<Vec<(usize, u32, LaunchConfig)>> {
+    let (task, on) = (Task::dense(shape), (limits, 1));
+    let plan = Plan::new::<f32, f32>(kernel, OperandPlan::default(), 1, task, on)?;
+    let panel = |step: &Step| match step {
+        Step::Multiply(step) => Some((step.first_row, step.params.m, step.config)),
+        Step::Pack(_) | Step::Split(_) => None,
+    };
+    Ok(plan.steps.iter().filter_map(panel).collect())
+}
+
+/// `C = A B` of dense row-major matrices, by a kernel of the registry.
+///
+/// # Errors
+/// As [`Stream::launch`].
+pub(crate) fn dense<T: Scalar<O>, O: Output>(
+    stream: &Stream,
+    kernel: Kernel,
+    shape: Shape,
+    operands: [BufferView<T>; 2],
+    c: Written<O>,
+) -> Result<()> {
+    let on = (&stream.device().limits(), stream.device().multiprocessors());
+    let plan = Plan::new::<T, O>(kernel, OperandPlan::default(), 1, Task::dense(shape), on)?;
+    let no_bias = stream.device().uninit(0)?;
+    let matrices = Matrices3 { operands, prepared: [None; 2], c, bias: no_bias.view(..)? };
+    // SAFETY: as in `run`: A and B are borrowed, C mutably.
+    unsafe { execute(&stream, &plan, matrices) }
+}
+
+/// The matrices of a product, as its plan counts them: A and B are the kernel's.
+pub(super) struct Matrices3<'a, T, O> {
+    pub(super) operands: [BufferView<'a, T>; 2],
+    pub(super) prepared: [Option<&'a Prepared>; 2],
+    pub(super) c: Written<'a, O>,
+    pub(super) bias: BufferView<'a, O>,
+}
+
+/// Runs a plan.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+pub(super) unsafe fn execute<T: Scalar<O>, O: Output>(
+    executor: &impl Executor,
+    plan: &Plan,
+    matrices: Matrices3<T, O>,
+) -> Result<()> {
+    let prepared = matrices.prepared;
+    // SAFETY: the caller's.
+    unsafe {
+        match plan.scheme {
+            None => steps::<T, O, T>(executor, plan, matrices, [None; 2]),
+            Some(Scheme::F16x3) => {
+                let slices = slices_of::<F16>(prepared.map(|of| of.and_then(Prepared::f16)))?;
+                steps(executor, plan, matrices, slices)
+            }
+            Some(_) => {
+                let slices = slices_of::<Bf16>(prepared.map(|of| of.and_then(Prepared::bf16)))?;
+                steps(executor, plan, matrices, slices)
+            }
+        }
+    }
+}
+
+/// The planes and the ranges of a prepared operand.
+type Slices<'a, W> = Option<(BufferView<'a, W>, BufferView<'a, W>)>;
+
+fn slices_of<'a, S: Slice>(prepared: [Option<&'a Planes<S>>; 2]) -> Result<[Slices<'a, S>; 2]> {
+    let slices = |planes: Option<&'a Planes<S>>| -> Result<Slices<'a, S>> {
+        planes.map(|of| Ok((of.planes.view(..)?, of.ranges.view(..)?))).transpose()
+    };
+    let [a, b] = prepared;
+    Ok([slices(a)?, slices(b)?])
+}
+
+/// Runs a plan whose workspace has elements of `W`.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
+    executor: &impl Executor,
+    plan: &Plan,
+    mut matrices: Matrices3<T, O>,
+    slices: [Slices<W>; 2],
+) -> Result<()> {
+    let stream = executor.stream();
+    let mut run = |workspace: &mut Buffer<W>| {
+        for step in &plan.steps {
+            match step {
+                Step::Pack(step) => pack(stream, step, &matrices, workspace)?,
+                Step::Split(step) => split(stream, step, &matrices, workspace)?,
+                // SAFETY: the caller's.
+                Step::Multiply(step) => unsafe {
+                    multiply(executor, step, &mut matrices, slices, workspace)?;
+                },
+            }
+        }
+        Ok(())
+    };
+    match plan.workspace {
+        0 => run(&mut stream.device().uninit(0)?),
+        len => stream.with_workspace(len, |workspace| {
+            executor.prepare(workspace)?;
+            run(workspace)
+        }),
+    }
+}
+
+/// Copies an operand into the workspace.
+fn pack<T: Scalar<O>, O: Output, W: Pod>(
+    stream: &Stream,
+    step: &Pack,
+    matrices: &Matrices3<T, O>,
+    workspace: &mut Buffer<W>,
+) -> Result<()> {
+    let [mut rows, mut cols] = step.size;
+    let [mut from_pitch, mut from_step] = step.strides;
+    let [mut to_pitch, mut to_step] = step.to_strides;
+    let mut from = part(matrices.operands[step.operand], step.start, None)?;
+    let mut to = Written::from(workspace.view_mut(step.to.clone())?);
+    let arguments: &mut [(_, &mut dyn Named)] = &mut [
+        ("rows", &mut rows),
+        ("cols", &mut cols),
+        ("from_pitch", &mut from_pitch),
+        ("from_step", &mut from_step),
+        ("to_pitch", &mut to_pitch),
+        ("to_step", &mut to_step),
+        ("from", &mut from),
+        ("to", &mut to),
+    ];
+    // SAFETY: it reads the operand's elements, and writes their copies, each by a thread of its own.
+    unsafe { stream.launch_named(step.kernel, &step.config, arguments) }
+}
+
+/// Splits A and B into slices in the workspace.
+fn split<T: Scalar<O>, O: Output, W: Pod>(
+    stream: &Stream,
+    step: &Split,
+    matrices: &Matrices3<T, O>,
+    workspace: &mut Buffer<W>,
+) -> Result<()> {
+    let all = Written::from(workspace.view_mut(..)?);
+    // SAFETY: four parts of it are made, which do not overlap.
+    let [[planes_a, planes_b], [ranges_a, ranges_b]] =
+        unsafe { all.twice().map(|half| half.twice()) };
+    let to = [
+        within(planes_a, &step.planes[0])?,
+        within(planes_b, &step.planes[1])?,
+        within(ranges_a, &step.ranges[0])?,
+        within(ranges_b, &step.ranges[1])?,
+    ];
+    let [a, b] = matrices.operands;
+    let operands = [part(a, step.starts[0], None)?, part(b, step.starts[1], None)?];
+    // SAFETY: it reads the operands' elements, and writes planes and ranges, each element by a thread of its own.
+    unsafe { split::launch(stream, step.kernel, &step.config, step.operands, operands, to) }
+}
+
+fn within<'a, W: Pod>(all: Written<'a, W>, part: &Range<usize>) -> Result<Written<'a, W>> {
+    all.into_part(part.start, part.len())
+}
+
+/// Launches the kernel that multiplies.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
+    executor: &impl Executor,
+    step: &Multiply,
+    matrices: &mut Matrices3<T, O>,
+    slices: [Slices<W>; 2],
+    workspace: &Buffer<W>,
+) -> Result<()> {
+    let stream = executor.stream();
+    let [of_a, of_b] = matrices.operands;
+    let [a_slices, b_slices] = slices;
+    let (mut a, ranges_a) = operand(&step.operands[0], of_a, a_slices, workspace)?;
+    let (mut b, ranges_b) = operand(&step.operands[1], of_b, b_slices, workspace)?;
+    let (c_start, c_len) = step.c;
+    let c_len = c_len.unwrap_or(matrices.c.len().saturating_sub(c_start));
+    let mut c = matrices.c.reborrow().into_part(c_start, c_len)?;
+    let mut bias = part(matrices.bias, step.bias, None)?;
+    let mut params = step.params;
+    let (mut m, mut n, mut k) = (params.m, params.n, params.k);
+    let mut arguments: Vec<(_, &mut dyn Named)> =
+        vec![("a", &mut *a), ("b", &mut *b), ("c", &mut c)];
+    if step.product.is_lesson() {
+        let sizes: [(_, &mut dyn Named); 3] = [("m", &mut m), ("n", &mut n), ("k", &mut k)];
+        arguments.extend(sizes);
+        // SAFETY: the caller's.
+        return unsafe { executor.multiply(step, &mut arguments) };
+    }
+    let common: [(_, &mut dyn Named); 2] = [("problem", &mut params), ("bias", &mut bias)];
+    arguments.extend(common);
+    if let (Some(mut ranges_a), Some(mut ranges_b)) = (ranges_a, ranges_b) {
+        let [a_start, b_start] = step.starts();
+        let (mut a_itself, mut b_itself) = (part(of_a, a_start, None)?, part(of_b, b_start, None)?);
+        return stream.with_recomputed(|board| {
+            let mut board = Written::from(board.view_mut(..)?);
+            let of_slices: [(_, &mut dyn Named); 5] = [
+                ("a_itself", &mut a_itself),
+                ("b_itself", &mut b_itself),
+                ("patches_a", &mut ranges_a),
+                ("patches_b", &mut ranges_b),
+                ("board", &mut board),
+            ];
+            // SAFETY: the caller's; planes and ranges have the operands' size.
+            unsafe { executor.multiply(step, &mut and(&mut arguments, of_slices)) }
+        });
+    }
+    if !step.product.packs_tail {
+        // SAFETY: the caller's.
+        return unsafe { executor.multiply(step, &mut arguments) };
+    }
+    let mut launch = |(mut matrix, mut from, to, words): Background<T, W>| {
+        let (mut to, mut words) = (Written::from(to), Written::from(words));
+        let of_tail: [(_, &mut dyn Named); 4] =
+            [("last", &mut matrix), ("from", &mut from), ("to", &mut to), ("words", &mut words)];
+        // SAFETY: the caller's.
+        unsafe { executor.multiply(step, &mut and(&mut arguments, of_tail)) }
+    };
+    let Some(Tail { matrix, start, to }) = &step.tail else {
+        let (mut no_elements, mut no_words) =
+            (stream.device().uninit(0)?, stream.device().uninit(0)?);
+        let nothing = part(of_b, 0, Some(0))?;
+        let to = no_elements.view_mut(..)?;
+        return launch((Matrices::default(), nothing, to, no_words.view_mut(..)?));
+    };
+    let address = workspace.address() + (to.start * size_of::<W>()) as u64;
+    // SAFETY: a part of the workspace that no other step writes. The kernel reads it when it has been written, on the stream that has
+    // the workspace.
+    let mut rest = unsafe { stream.device().foreign::<W>(address, to.len())? };
+    let from = part(of_b, *start, None)?;
+    stream.with_zeros::<{ beside::WORDS }>(|words| {
+        launch((*matrix, from, rest.view_mut(..)?, words.view_mut(..)?))
+    })
+}
+
+/// Arguments, and some more.
+fn and<'s, const MORE: usize>(
+    arguments: &'s mut [(&'static str, &mut dyn Named)],
+    more: [(&'static str, &'s mut dyn Named); MORE],
+) -> Vec<(&'static str, &'s mut dyn Named)> {
+    let arguments = arguments
+        .iter_mut()
+        .map(|(name, argument)| -> (_, &mut dyn Named) { (*name, &mut **argument) });
+    arguments.chain(more).collect()
+}
+
+/// What a kernel packs in the background: the matrix, from there, to there, and the words by which its blocks count.
+type Background<'a, T, W> =
+    (Matrices, BufferView<'a, T>, BufferViewMut<'a, W>, BufferViewMut<'a, u32>);
+
+/// An operand as a kernel gets it.
+type Argument<'a> = Box<dyn Named + 'a>;
+
+/// The argument for an operand, and the ranges of its slices.
+fn operand<'a, T: BoxElement + Pod, W: BoxElement + Pod>(
+    operand: &Operand,
+    itself: BufferView<'a, T>,
+    slices: Slices<'a, W>,
+    workspace: &'a Buffer<W>,
+) -> Result<(Argument<'a>, Option<BufferView<'a, W>>)> {
+    let of_workspace = |map: &Map| boxes(workspace.view(..)?, map);
+    Ok(match operand {
+        &Operand::View { from: Memory::Operand, start, len } => {
+            (Box::new(part(itself, start, len)?), None)
+        }
+        &Operand::View { start, len, .. } => {
+            (Box::new(part(workspace.view(..)?, start, len)?), None)
+        }
+        Operand::Maps(maps) if maps.iter().all(|map| map.from == Memory::Operand) => {
+            let maps = maps.iter().map(|map| boxes(itself, map));
+            (Box::new(maps.collect::<Result<Vec<_>>>()?), None)
+        }
+        Operand::Maps(maps) => {
+            let maps = maps.iter().map(of_workspace);
+            (Box::new(maps.collect::<Result<Vec<_>>>()?), None)
+        }
+        Operand::Slices { planes, ranges, .. } => match slices {
+            Some((prepared, ranges)) if planes.from == Memory::Prepared => {
+                (Box::new(boxes(prepared, planes)?), Some(ranges))
+            }
+            _ => (Box::new(of_workspace(planes)?), Some(workspace.view(ranges.clone())?)),
+        },
+    })
+}
+
+fn boxes<'a, T: BoxElement + Pod>(of: BufferView<'a, T>, map: &Map) -> Result<Boxes<'a, T>> {
+    Boxes::new(part(of, map.start, None)?, map.extents, map.strides, map.shape)
+}
+
+/// `len` elements from `start` on, or all. Nothing where the view ends before: an operand that is not read may be empty.
+fn part<T: Pod>(
+    elements: BufferView<T>,
+    start: usize,
+    len: Option<usize>,
+) -> Result<BufferView<T>> {
+    let start = start.min(elements.len());
+    elements.view(start, len.unwrap_or(elements.len() - start))
+}

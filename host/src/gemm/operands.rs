@@ -1,0 +1,208 @@
+//! The operands of a product: what must fit together is checked here, and nowhere else.
+
+use std::ops::Range;
+
+use super::{Batch, BatchMut, Bias, Gemm, Output, Request, Scalar, scalar};
+use crate::{
+    buffer::{BufferView, Pod},
+    error::{Error, Result},
+    launch::Stream,
+    product::Shape,
+};
+
+/// Operands that fit together. C is row-major where a swap of A and B makes it so.
+pub(super) struct Operands<'a, T, O> {
+    pub(super) shape: Shape,
+    pub(super) count: usize,
+    pub(super) a: Batch<'a, T>,
+    pub(super) b: Batch<'a, T>,
+    pub(super) c: BatchMut<'a, O>,
+    pub(super) bias: Option<Bias<'a, O>>,
+}
+
+impl<T: Pod, O: Pod> Operands<'_, T, O> {
+    /// `C^T = B^T A^T`.
+    pub(super) fn swapped(self) -> Self {
+        let bias = self.bias.map(|bias| match bias {
+            Bias::PerRow(elements) => Bias::PerCol(elements),
+            Bias::PerCol(elements) => Bias::PerRow(elements),
+        });
+        let (a, b, c) = (self.b.t(), self.a.t(), self.c.t());
+        Operands { shape: self.shape.transposed(), a, b, c, bias, ..self }
+    }
+}
+
+/// The error of one product of an array.
+pub(super) fn of_product(index: usize, error: Error) -> Error {
+    match error {
+        Error::Argument { argument, value, limit } => {
+            Error::Argument { argument: format!("product {index}: {argument}"), value, limit }
+        }
+        other => other,
+    }
+}
+
+/// What the selection of a kernel depends on.
+pub(super) fn request<T: Scalar<O>, O: Output>(
+    gemm: &Gemm<T, O>,
+    operands: &Operands<T, O>,
+) -> Request {
+    let Operands { shape, count, a, b, c, .. } = operands;
+    Request {
+        shape: *shape,
+        strides: [a.strides, b.strides, c.strides],
+        batch: *count,
+        aligned: [is_aligned(a), is_aligned(b)],
+        split_k: gemm.split_k,
+        compute: gemm.compute,
+        plain: gemm.is_plain(),
+        workspace_limit: gemm.most_workspace(),
+    }
+}
+
+/// Whether each of its matrices begins at a multiple of sixteen bytes.
+fn is_aligned<T: Pod>(batch: &Batch<T>) -> bool {
+    let step = if batch.count > 1 { batch.step.wrapping_mul(size_of::<T>()) } else { 0 };
+    (batch.elements.address().addr() | step).is_multiple_of(16)
+}
+
+/// Checks devices, sizes and counts.
+pub(super) fn check<'a, T: Scalar<O>, O: Output>(
+    gemm: &Gemm<'a, T, O>,
+    stream: &Stream,
+    a: Batch<'a, T>,
+    b: Batch<'a, T>,
+    c: BatchMut<'a, O>,
+) -> Result<Operands<'a, T, O>> {
+    let bias = gemm.bias.map(|bias| match bias {
+        Bias::PerRow(elements) => (elements, "C.rows", c.size.0),
+        Bias::PerCol(elements) => (elements, "C.cols", c.size.1),
+    });
+    let device = stream.device();
+    let bias_device = bias.map(|(elements, ..)| ("bias", elements.device()));
+    let devices =
+        [("A", a.elements.device()), ("B", b.elements.device()), ("C", c.elements.device())];
+    for (name, other) in devices.into_iter().chain(bias_device) {
+        if other != device {
+            let limit = format!("must lie on the stream's device, {}", device.name());
+            return Err(Error::argument(name, other.name(), limit));
+        }
+    }
+    for (name, value, other, wanted) in [
+        ("B.rows", b.size.0, "A.cols", a.size.1),
+        ("C.rows", c.size.0, "A.rows", a.size.0),
+        ("C.cols", c.size.1, "B.cols", b.size.1),
+        ("B.count", b.count, "A.count", a.count),
+        ("C.count", c.count, "A.count", a.count),
+    ] {
+        if value != wanted {
+            return Err(Error::argument(name, value, format!("must be {other} = {wanted}")));
+        }
+    }
+    if let Some((elements, side, size)) = bias
+        && elements.len() != size
+    {
+        let limit = format!("must be {side} = {size}");
+        return Err(Error::argument("bias.len()", elements.len(), limit));
+    }
+    for prepared in gemm.prepared.iter().flatten() {
+        let matrix = prepared.view();
+        if ![&a, &b].into_iter().any(|operand| operand.is(&matrix)) {
+            let value = format!("{}x{}", matrix.rows(), matrix.cols());
+            return Err(Error::argument("prepared", value, "must be A or B, or its transpose"));
+        }
+    }
+    let shape = Shape::new(a.size.0 as u64, b.size.1 as u64, a.size.1 as u64)?;
+    let count = a.count;
+    let swaps = scalar::swaps([a.strides, b.strides, c.strides], c.size);
+    let operands = Operands { shape, count, a, b, c, bias: gemm.bias };
+    Ok(if swaps { operands.swapped() } else { operands })
+}
+
+/// Checks that C shares no element with A, B or the bias. Borrows see to that; foreign memory may overlap.
+pub(super) fn check_apart<T: Pod, O: Pod>(
+    a: &Batch<T>,
+    b: &Batch<T>,
+    c: &BatchMut<O>,
+    bias: Option<BufferView<O>>,
+) -> Result<()> {
+    let written = c.elements.as_view();
+    let to = addresses(&written);
+    for (name, batch) in [("A", Some(a)), ("B", Some(b)), ("bias", None)] {
+        let (device, from) = match (batch, &bias) {
+            (Some(batch), _) => (batch.elements.device(), addresses(&batch.elements)),
+            (None, Some(bias)) => (bias.device(), addresses(bias)),
+            (None, None) => continue,
+        };
+        if device != written.device() {
+            continue;
+        }
+        let empty = from.is_empty() || to.is_empty();
+        let apart = empty || from.end <= to.start || to.end <= from.start;
+        if apart || batch.is_some_and(|batch| are_blocks(batch, from.start, c, to.start)) {
+            continue;
+        }
+        let limit = "must not reach into C".to_owned();
+        return Err(Error::argument(name, format!("at {:#x}", from.start), limit));
+    }
+    Ok(())
+}
+
+/// The addresses of elements, from the first to the end of the last.
+fn addresses<T: Pod>(elements: &BufferView<T>) -> Range<usize> {
+    let start = elements.address().addr();
+    // Saturating: foreign memory may reach the end of the address space.
+    start..start.saturating_add(elements.len() * size_of::<T>())
+}
+
+/// Whether both are disjoint column blocks of one row-major matrix, or disjoint row blocks of one column-major matrix. In bytes: their
+/// elements may have two types.
+fn are_blocks<T, O>(a: &Batch<T>, a_start: usize, c: &BatchMut<O>, c_start: usize) -> bool {
+    // The leading dimension, and how much of it is the block's, in bytes.
+    let runs = |strides: [usize; 2], (rows, cols): (usize, usize), bytes: usize| {
+        let [between_rows, between_cols] = strides;
+        let (leading, inner, run) = match between_cols <= between_rows {
+            true => (between_rows, between_cols, cols),
+            false => (between_cols, between_rows, rows),
+        };
+        // Saturating: the stride of a side of one element may be any.
+        let last = run.saturating_sub(1).saturating_mul(inner);
+        (leading.saturating_mul(bytes), last.saturating_add(1).saturating_mul(bytes))
+    };
+    if a.count != 1 || c.count != 1 {
+        return false;
+    }
+    let (leading, a_width) = runs(a.strides, a.size, size_of::<T>());
+    let (leading_of_c, c_width) = runs(c.strides, c.size, size_of::<O>());
+    // C's first column, counted from A's.
+    let offset = (c_start as i128 - a_start as i128).rem_euclid(leading.max(1) as i128) as usize;
+    leading == leading_of_c && a_width <= offset && c_width <= leading - offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Device, MatrixView, MatrixViewMut};
+
+    /// Rows of 40 bytes, of which A has five f32 from `a` on and C two f64 from `c` on.
+    fn shares(a: u64, c: u64) -> bool {
+        let device = Device::cpu();
+        let memory = device.zeros::<u64>(20).unwrap();
+        // SAFETY: both end before the memory does, and nobody reads or writes it.
+        let (a, mut c) = unsafe {
+            let a = device.foreign::<f32>(memory.address() + a, 25).unwrap();
+            (a, device.foreign::<f64>(memory.address() + c, 12).unwrap())
+        };
+        let a = Batch::one(MatrixView::new(a.view(..).unwrap(), 3, 5, [10, 1]).unwrap());
+        let c = MatrixViewMut::new(c.view_mut(..).unwrap(), 3, 2, [5, 1]).unwrap();
+        check_apart(&a, &a, &BatchMut::one(c), None).is_err()
+    }
+
+    /// A and C may be of types of different sizes: they are compared by bytes.
+    #[test]
+    fn blocks_of_columns_of_two_types() {
+        // A's bytes are 0 to 20 of each row; C's are 16.
+        assert_eq!([0, 8, 16, 24].map(|c| shares(0, c)), [true, true, true, false]);
+        assert_eq!([4, 8, 20, 24].map(|a| shares(a, 24)), [false, true, true, true]);
+    }
+}

@@ -1,0 +1,283 @@
+//! How the operands of a request reach a TMA kernel: swapped, transposed, packed, or as they are.
+//!
+//! A kernel for f32 reads B along n, and A along k (`nn`) or along m (`tn`). Other operands are brought into one of these forms by an
+//! [`OperandPlan`]: `C = A B` is also `C^T = B^T A^T` (A and B are swapped), and an operand can be copied into its transpose.
+//!
+//! | A is contiguous along | B is contiguous along | | kernels |
+//! |---|---|---|---|
+//! | k | n | as it is | `nn` |
+//! | m | k | swapped: B^T is contiguous along k, A^T along m | `nn` |
+//! | k | k | B is transposed, or A and B are swapped and A is transposed: whichever is smaller | `nn` |
+//! | m | n | as it is, or swapped: so that C is contiguous along the kernel's columns | `tn` |
+//!
+//! An `nn` kernel with alignment classes (`ua4`, `ua8`) needs no copy of an A whose rows are not 16-byte aligned, if its first element
+//! is. So does `ua16`, which loads whole sectors, but loads sixteen times as many rows as a tile has.
+//!
+//! Kernels for tf32 are all `nn`; a `tn` request is brought into that form by transposing A or B. Tensor cores read bf16 and f16 either
+//! way, so there are four kernels, `nn`, `nt`, `tn` and `tt`. Each takes operands of its own layout, or packed copies of them with
+//! 16-byte aligned rows; the `ldg` kernels take any alignment. Kernels with 64 x 16 tiles serve few rows, too: swapped, these are
+//! columns, and `nn` is `tt`.
+
+use gpu::{
+    kernels::gemm::pad::{
+        PAD_BYTES, PAD_ROWS, pack_rows, pack_rows_u16, transpose_rows, transpose_rows_u16,
+    },
+    registry::{Access, Product, Scheme},
+};
+use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
+
+use super::Request;
+use crate::{
+    error::{Error, Result},
+    gemm::split,
+};
+
+/// Rows or columns of an operand: TMA's coordinates are signed 32-bit numbers.
+const MOST: usize = 1 << 31;
+
+/// Bytes of an L2 cache line, and of a row of a TMA box. A row that begins within a line takes two of them: a product of
+/// 4095 x 4093 x 4097 is a third slower.
+const LINE: usize = 128;
+
+/// Elements in sixteen bytes: TMA needs rows and matrices to begin at multiples of that.
+pub(in crate::gemm) fn unit(product: &Product) -> usize {
+    16 / product.variant.operands.bytes()
+}
+
+/// What is done to A and B before a kernel reads them. The default is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::gemm) struct OperandPlan {
+    /// Computes `C^T = B^T A^T`: the kernel's A is B^T, and its B is A^T.
+    pub swap_ab: bool,
+    /// The kernel's A, or B, is copied into its transpose.
+    pub transpose: [bool; 2],
+    /// Bytes of all copies in the workspace, and their number.
+    bytes: u64,
+    copies: u32,
+}
+
+impl OperandPlan {
+    /// The request as the kernel sees it.
+    pub(in crate::gemm) fn apply(self, request: &Request) -> Request {
+        if self.swap_ab { request.swapped() } else { *request }
+    }
+
+    /// Bytes of workspace for copies.
+    pub(in crate::gemm) fn workspace_bytes(self) -> u64 {
+        self.bytes
+    }
+
+    /// Launches that copy.
+    pub(super) fn copies(self) -> u32 {
+        self.copies
+    }
+}
+
+/// Whether a kernel's tile is narrower than its k-step: it is for few columns, or few rows, swapped.
+pub(super) fn is_narrow(product: &Product) -> bool {
+    product.has_all_layouts && product.tile()[1] < product.variant.tile[2]
+}
+
+/// The operand plan with the fewest bytes to copy. Among equals it prefers few columns for a narrow tile, and a C that is contiguous
+/// along the kernel's columns, which takes 16-byte stores.
+///
+/// # Errors
+/// The operand that is contiguous along no side that the kernel can use, and the side that it needs: `A` or `B`, `k`, `m` or `n`.
+pub(in crate::gemm) fn operand_plan(
+    product: &Product,
+    request: &Request,
+) -> std::result::Result<OperandPlan, (&'static str, &'static str)> {
+    // A `tn` kernel's form does not change by a swap, so nothing is transposed for it; nor where every layout has its kernel.
+    let has_all_layouts = product.has_all_layouts;
+    let transposes = match product.variant.k_major()[0] && !has_all_layouts {
+        // On tensor cores the copy of A is cheap beside the alternatives.
+        true if product.variant.scheme == Scheme::Tf32 => {
+            &[[false; 2], [false, true], [true, false]][..]
+        }
+        true => &[[false; 2], [false, true]],
+        false => &[[false; 2]],
+    };
+    let is_narrow = is_narrow(product);
+    let swaps = if has_all_layouts && !is_narrow { &[false][..] } else { &[false, true] };
+    let plans = swaps.iter().flat_map(|&swap_ab| {
+        let plan = OperandPlan { swap_ab, ..OperandPlan::default() };
+        transposes.iter().map(move |&transpose| OperandPlan { transpose, ..plan })
+    });
+    let (mut best, mut fewest_missing) = (None, (usize::MAX, ("A", "k")));
+    for plan in plans {
+        let given = plan.apply(request);
+        let layouts = layouts_of(product, plan, &given);
+        let mut unfit = layouts.iter().filter(|layout| !layout.is_contiguous());
+        if let Some(OperandLayout { operand, contiguous: (side, ..), .. }) = unfit.next() {
+            let count = 1 + unfit.count();
+            // The error speaks of the operands themselves, not of copies.
+            if plan.transpose == [false; 2] && count < fewest_missing.0 {
+                fewest_missing = (count, (operand, side));
+            }
+            continue;
+        }
+        let copied = layouts.iter().zip(given.aligned).map(|(layout, aligned)| {
+            let bytes = product.variant.operands.bytes() as u64;
+            match product.variant.scheme {
+                Scheme::F16x3 => split::workspace_bytes::<F16>(layout, request.batch),
+                Scheme::Bf16x6 => split::workspace_bytes::<Bf16>(layout, request.batch),
+                _ => (layout.copied(request.batch, aligned) as u64).saturating_mul(bytes),
+            }
+        });
+        let (bytes, copies) = copied.fold((0, 0), |(all, copies), bytes: u64| {
+            (bytes.saturating_add(all), copies + u32::from(bytes > 0))
+        });
+        let is_wide = is_narrow && given.shape.n() > given.shape.m();
+        let cost = (bytes, is_wide, given.strides[2][1] != 1);
+        if best.is_none_or(|(least, _)| cost < least) {
+            best = Some((cost, OperandPlan { bytes, copies, ..plan }));
+        }
+    }
+    best.map(|(_, plan)| plan).ok_or(fewest_missing.1)
+}
+
+/// An operand as a kernel reads it: rows of contiguous elements.
+pub(in crate::gemm) struct OperandLayout {
+    /// Its name in the request.
+    pub(in crate::gemm) operand: &'static str,
+    /// The side that is to be contiguous: name, size and stride.
+    pub(in crate::gemm) contiguous: (&'static str, usize, usize),
+    /// The other side's size and stride.
+    pub(in crate::gemm) strided: (usize, usize),
+    /// The kernel reads a transposed copy, so the operand itself is to be contiguous along the other side.
+    pub(in crate::gemm) transposed: bool,
+    /// Only the first row need be 16-byte aligned: the kernel has a tensor map for each alignment class.
+    has_classes: bool,
+    /// No row need be 16-byte aligned: threads load the operand.
+    ldg: bool,
+    /// Elements in sixteen bytes.
+    unit: usize,
+    pub(in crate::gemm) shape: BoxShape,
+}
+
+impl OperandLayout {
+    /// Whether it is contiguous where the kernel needs it. A side of one element is no obstacle. Operands that threads load must not
+    /// overlap: a load of sixteen bytes could reach beyond the operand's end.
+    fn is_contiguous(&self) -> bool {
+        let ((_, len, stride), (count, pitch)) = (self.contiguous, self.strided);
+        if self.ldg && !self.are_apart() {
+            return false;
+        }
+        match self.transposed {
+            true => count <= 1 || pitch == 1,
+            false => len <= 1 || stride == 1,
+        }
+    }
+
+    /// Whether TMA can read the rows, given an aligned first one. (NVIDIA's documentation does not allow overlapping rows.)
+    fn is_even(&self) -> bool {
+        let (count, pitch) = self.strided;
+        let is_even = count <= 1 || self.has_classes || pitch.is_multiple_of(self.unit);
+        is_even && self.are_apart()
+    }
+
+    /// Whether each row ends before the next one begins.
+    pub(in crate::gemm) fn are_apart(&self) -> bool {
+        let (count, pitch) = self.strided;
+        count <= 1 || pitch >= self.contiguous.1
+    }
+
+    /// The kernel that copies `matrices` such operands, `len` elements of each row, and its launch.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for elements of eight bytes, which no kernel copies.
+    pub(in crate::gemm) fn copy(
+        &self,
+        matrices: usize,
+        len: usize,
+        limits: &Limits,
+    ) -> Result<(&'static dyn AnyKernel, LaunchConfig)> {
+        let bytes = 16 / self.unit;
+        let [pack, transpose]: [&'static dyn AnyKernel; 2] = match bytes {
+            2 => [&pack_rows_u16, &transpose_rows_u16],
+            4 => [&pack_rows, &transpose_rows],
+            _ => {
+                let limit =
+                    "must lie as the kernel reads it: elements of eight bytes are not copied";
+                return Err(Error::argument(self.operand, "a matrix", limit));
+            }
+        };
+        let count = self.strided.0;
+        let (kernel, rows, cols, tile_rows, tile_cols) = match self.transposed {
+            true => (transpose, len, count, 32, 32),
+            false => (pack, count, len, PAD_ROWS, PAD_BYTES / bytes),
+        };
+        // A block goes on with rows a grid further down.
+        let limit = limits.grid[1] as usize;
+        let grid = [cols.div_ceil(tile_cols), rows.div_ceil(tile_rows).min(limit), matrices];
+        Ok((kernel, LaunchConfig::new(grid.map(|blocks| blocks as u32), [32, 8, 1])))
+    }
+
+    /// Elements from one row of a copy to the next: a multiple of sixteen bytes, and of a [`LINE`] where a row has several.
+    pub(in crate::gemm) fn padded_pitch(&self) -> usize {
+        let (len, line) = (self.contiguous.1, LINE / 16 * self.unit);
+        len.next_multiple_of(if len >= 4 * line { line } else { self.unit })
+    }
+
+    /// Elements of workspace for copies of `matrices` such operands, rounded up to whole lines; 0 where none is needed. `aligned`: every
+    /// matrix begins at a multiple of sixteen bytes.
+    pub(in crate::gemm) fn copied(&self, matrices: usize, aligned: bool) -> usize {
+        match !self.transposed && (self.ldg || aligned && self.is_even()) {
+            true => 0,
+            false => {
+                let elements = matrices.saturating_mul(self.strided.0);
+                let (elements, line) =
+                    (elements.saturating_mul(self.padded_pitch()), LINE / 16 * self.unit);
+                elements.checked_next_multiple_of(line).unwrap_or(usize::MAX)
+            }
+        }
+    }
+}
+
+/// A (m x k) and B (k x n) with these strides, as a kernel reads them under that operand plan.
+pub(in crate::gemm) fn layouts(
+    product: &Product,
+    plan: OperandPlan,
+    [m, n, k]: [usize; 3],
+    strides: [[usize; 2]; 2],
+) -> [OperandLayout; 2] {
+    // Named as in the request.
+    let names = [("A", "m"), ("B", "n")];
+    let [of_a, of_b] = if plan.swap_ab { [names[1], names[0]] } else { names };
+    let (shapes, access) = (product.boxes, product.variant.access);
+    let has_classes = [access.classes() > 1, false];
+    let layout = |number: usize, (operand, side), outer: (usize, usize), k_stride| {
+        let (contiguous, strided) = match product.variant.k_major()[number] {
+            true => (("k", k, k_stride), outer),
+            false => ((side, outer.0, outer.1), (k, k_stride)),
+        };
+        OperandLayout {
+            operand,
+            contiguous,
+            strided,
+            transposed: plan.transpose[number],
+            has_classes: has_classes[number],
+            ldg: access == Access::Ldg,
+            unit: unit(product),
+            shape: shapes[number],
+        }
+    };
+    let [a, b] = strides;
+    [layout(0, of_a, (m, a[0]), a[1]), layout(1, of_b, (n, b[1]), b[0])]
+}
+
+/// The operands of a request to which that operand plan has been applied.
+pub(super) fn layouts_of(
+    product: &Product,
+    plan: OperandPlan,
+    given: &Request,
+) -> [OperandLayout; 2] {
+    let (shape, [a, b, _]) = (given.shape, given.strides);
+    layouts(product, plan, [shape.m(), shape.n(), shape.k()], [a, b])
+}
+
+/// A size that TMA's coordinates do not reach.
+pub(super) fn too_long(request: &Request) -> Option<usize> {
+    let shape = request.shape;
+    [shape.m(), shape.n(), shape.k()].into_iter().find(|&size| size > MOST)
+}

@@ -1,0 +1,288 @@
+//! The time model.
+//!
+//! A product has as many blocks as C has tiles, full ones at the edges too. The SM with the most blocks decides: with `q` blocks it takes
+//! `q` times a block's operations over the SM's speed, which it reaches only with several blocks at work. With one it has a share of it,
+//! `alone`. Both were measured for each design, on one H200 and on a CPU core (docs/measurements.md, "The choice of a kernel"). Absolute
+//! speeds differ between GPUs; the ranking should not, at sizes that fill the device.
+//!
+//! TMA kernels add the sum over a cluster's parts, the bytes that they load and store, and the copies of operands. They were not measured
+//! on the CPU device: there they run only if they are named.
+
+use gpu::{
+    kernels::gemm_sliced::widths::wide_across,
+    registry::{Access, Entry, Product, Products, Scheme, Speed},
+};
+use simt::{Bf16, F16};
+
+use super::{
+    Request,
+    layout::{OperandPlan, layouts_of, unit},
+};
+use crate::gemm::{Target, scalar::Kernel, split};
+
+/// Microseconds in which a cluster adds the parts of its tiles' sums.
+const PARTS_US: f64 = 2.3;
+
+/// The same where the parts are sent to the block that adds them. Measured for C with 16 and with 4096 columns.
+fn sent_parts_us(n: usize) -> f64 {
+    if n <= 64 { 2.0 } else { 5.0 }
+}
+
+/// Microseconds for an accumulator that is staged in shared memory: eight bytes there and back at 128 bytes a cycle, in which the block
+/// does not multiply. Computed.
+const ELEMENT_US: f64 = 3.5e-5;
+
+/// Microseconds of a persistent block's every further tile that overlap nothing: until the tile's first MMA has come out. Measured for
+/// 8192 x 8192 x 64.
+const NEXT_TILE_US: f64 = 0.8;
+
+/// Microseconds for a byte that a persistent kernel loads or stores. This and the next two were fitted to products with 16, 64 and 128
+/// rows or columns.
+const STREAMED_BYTE_US: f64 = 1e-6 / 4.2;
+
+/// How many times its share of the bandwidth an SM can load, where others are idle.
+const MORE_THAN_SHARE: f64 = 3.5;
+
+/// Fraction of the shorter phase (loads or MMA) that does not overlap the longer.
+const APART: f64 = 0.25;
+
+/// Microseconds for a byte that another kernel loads or stores.
+const BYTE_US: f64 = 1e-6 / 3.2;
+
+/// Microseconds of a launch that copies an operand, and of each of its bytes.
+const COPY_US: f64 = 5.0;
+const COPY_BYTE_US: f64 = 1e-6;
+
+/// For TMA kernels that were not measured: the best split of k hardly depends on it.
+const UNMEASURED: Speed = Speed { gflops: 400.0, alone: 0.87, fixed_us: 5.4, of: Products::All };
+
+/// Microseconds for `blocks` blocks of `flop` operations on one SM.
+fn multiply_us(speed: &Speed, flop: f64, blocks: f64) -> f64 {
+    let share = (speed.alone * blocks).min(1.0);
+    if blocks == 0.0 { 0.0 } else { blocks * flop / (speed.gflops * share) * 1e-3 }
+}
+
+/// A kernel's measured speed on the target.
+fn speed(entry: &Entry, target: &Target) -> Option<Speed> {
+    if target.cuda { entry.on_gpu } else { entry.on_cpu }
+}
+
+/// The predicted time of a kernel in microseconds. `None` where it was not measured, or where another kernel is always better.
+pub(super) fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Option<f64> {
+    let speed = speed(kernel.entry, target)?;
+    match speed.of {
+        // Hopper has faster tensor cores.
+        Products::OtherGpus | Products::OtherGpusAligned if target.capability == (9, 0) => {
+            return None;
+        }
+        Products::OtherGpusAligned if !has_aligned_rows(kernel, request) => return None,
+        _ => {}
+    }
+    if request.batch == 0 || request.shape.m() == 0 || request.shape.n() == 0 {
+        return Some(0.0);
+    }
+    let product = kernel.product;
+    if product.is_particular() {
+        let operands = super::operands(kernel, request);
+        let given = operands.apply(request);
+        let (m, n) = (given.shape.m(), given.shape.n());
+        let is_measured = match speed.of {
+            Products::Columns(most) => n <= most,
+            Products::ShorterSide(least) => request.batch == 1 && (least..=64).contains(&m.min(n)),
+            _ => true,
+        };
+        if !is_measured
+            || is_narrow_alone(product, &given, target)
+            || needs_no_classes(product, &given)
+        {
+            return None;
+        }
+        return Some(tma_us(product, operands, request, target, &speed).1);
+    }
+    let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
+    let [rows, cols] = product.tile();
+    let shape = request.shape;
+    let blocks = tiles(shape.m(), rows) * tiles(shape.n(), cols) * request.batch as f64;
+    // The part of a tile outside of C is computed too, except by kernels whose threads compute four columns each.
+    let computed = |size: usize, tile: u32| match product.is_direct() {
+        true => size.min(tile as usize) as f64,
+        false => f64::from(tile),
+    };
+    let n = shape.n().next_multiple_of(4);
+    let flop = 2.0 * computed(shape.m(), rows) * computed(n, cols) * shape.k() as f64;
+    let most_blocks = (blocks / f64::from(target.multiprocessors)).ceil();
+    Some(speed.fixed_us + multiply_us(&speed, flop, most_blocks))
+}
+
+/// Whether the rows or columns of A and B begin at multiples of sixteen bytes.
+fn has_aligned_rows(kernel: &Kernel, request: &Request) -> bool {
+    let unit = unit(kernel.product);
+    request.aligned == [true; 2]
+        && request.strides[..2].iter().all(|&[between_rows, between_cols]| {
+            let pitch = if between_cols == 1 { between_rows } else { between_cols };
+            (between_rows == 1 || between_cols == 1) && pitch.is_multiple_of(unit)
+        })
+}
+
+/// Blocks of a cluster that split k.
+pub(super) fn split_k(
+    kernel: &Kernel,
+    operands: OperandPlan,
+    request: &Request,
+    target: &Target,
+) -> u32 {
+    if !kernel.product.is_particular() {
+        return 1;
+    }
+    let speed = kernel.entry.on_gpu.unwrap_or(UNMEASURED);
+    tma_us(kernel.product, operands, request, target, &speed).0
+}
+
+/// Blocks that split k, and the product's time on the target in microseconds. The split is the request's, or the fastest on an H200: so
+/// a product has the same bits on every device.
+fn tma_us(
+    product: &Product,
+    operands: OperandPlan,
+    request: &Request,
+    target: &Target,
+    speed: &Speed,
+) -> (u32, f64) {
+    let given = operands.apply(request);
+    let of = |blocks, target| product_us(product, operands, &given, target, speed, blocks);
+    let blocks = match request.split_k {
+        Some(blocks) => blocks.clamp(1, product.most_splits),
+        None => {
+            let timed = (1..=product.most_splits).map(|blocks| (of(blocks, &Target::H200), blocks));
+            let shorter = |best: (f64, u32), timed: (f64, u32)| {
+                if timed.0 < best.0 { timed } else { best }
+            };
+            timed.fold((f64::INFINITY, 1), shorter).1
+        }
+    };
+    let bytes = operands.workspace_bytes();
+    let copies = match product.variant.scheme {
+        Scheme::F16x3 => split::split_us::<F16>(bytes),
+        Scheme::Bf16x6 => split::split_us::<Bf16>(bytes),
+        _ => f64::from(operands.copies()) * COPY_US + bytes as f64 * COPY_BYTE_US,
+    };
+    (blocks, of(blocks, target) + copies)
+}
+
+/// The time of a TMA kernel in microseconds, without copies.
+fn product_us(
+    product: &Product,
+    operands: OperandPlan,
+    given: &Request,
+    target: &Target,
+    speed: &Speed,
+    split_k: u32,
+) -> f64 {
+    let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as f64;
+    let ([rows, cols], shape) = (product.tile(), given.shape);
+    // Each block of a cluster computes some rows of its tile.
+    let cluster = product.variant.cluster;
+    let down = product.tiles_down(shape.m()) as f64;
+    let tiles = down * tiles(shape.n(), cols) * given.batch as f64;
+    let (tiles, rows) = (tiles * f64::from(cluster), rows / cluster);
+    // A block takes whole stages. With alignment classes some k-steps before the first element are loaded too.
+    let before = product.variant.access.classes() - 1;
+    let steps = (shape.k() + before).div_ceil(product.steps()).div_ceil(split_k as usize);
+    let steps = (steps * product.steps()) as f64;
+    let flop = 2.0 * f64::from(rows) * f64::from(cols) * steps;
+    let each = tiles * f64::from(split_k) / f64::from(target.multiprocessors);
+    let most_blocks = match (split_k, two_widths(product, given, target)) {
+        (_, Some((_, end))) => f64::from(end) / 3.0,
+        // In many waves the last blocks do not begin together, and few are left over.
+        (1, None) if each > 4.0 => each + 0.3,
+        (1 | 2, None) => each.ceil(),
+        // A cluster runs within one GPC, where a few SMs are left over: of 32 clusters of four some wait for a second wave.
+        _ if each <= 0.93 => 1.0,
+        _ => 2.0 * each.ceil(),
+    };
+    let (m, n, k) = (shape.m() as f64, shape.n() as f64, shape.k() as f64);
+    let [of_ab, of_c] = [product.variant.operands, product.variant.c].map(|ty| ty.bytes() as f64);
+    let bytes = (of_ab * (m * k + k * n) + of_c * m * n) * given.batch as f64;
+    let multiplied = multiply_us(speed, flop, most_blocks) * half_sectors(product, given);
+    // In a full wave all SMs load at once, in the last one those that have a tile.
+    let (of_wave, loaded) =
+        (multiplied / most_blocks, steps * load_us(product, operands, given, each));
+    let beyond = |share: f64| (share * loaded - of_wave).max(0.0);
+    let multiplied = multiplied + each.floor() * beyond(1.0) + beyond(each.fract());
+    let overlapped = |multiplied: f64, loaded: f64, apart: f64| {
+        multiplied.max(loaded) + apart * multiplied.min(loaded)
+    };
+    let (parts, time) = match product.persistent {
+        false => (PARTS_US, overlapped(multiplied, bytes * BYTE_US, 0.0)),
+        true => {
+            let staged = most_blocks * f64::from(rows * cols) * ELEMENT_US / f64::from(split_k);
+            let busy = (MORE_THAN_SHARE * each).min(1.0);
+            let streamed = bytes * STREAMED_BYTE_US / busy;
+            let next = (most_blocks - 1.0).max(0.0) * NEXT_TILE_US * speed.alone;
+            (sent_parts_us(shape.n()), overlapped(multiplied + staged + next, streamed, APART))
+        }
+    };
+    speed.fixed_us + time + if split_k > 1 { parts } else { 0.0 }
+}
+
+/// Microseconds in which a block loads the boxes of one k-step from L2 while all others do. It depends on the alignment of rows. Measured
+/// for kernels that it limits (docs/measurements.md, "What a multiprocessor draws"). `each`: tiles of an SM; with whole lines and one tile
+/// the kernel's measured speed contains it.
+fn load_us(product: &Product, operands: OperandPlan, given: &Request, each: f64) -> f64 {
+    let ([rows, cols], variant) = (product.tile(), &product.variant);
+    let (cluster, element) = (variant.cluster, variant.operands.bytes());
+    if !product.persistent || variant.access == Access::Ldg || variant.scheme.is_split() {
+        return 0.0;
+    }
+    let classes = [variant.access.classes(), 1];
+    let layouts = layouts_of(product, operands, given);
+    let pitches =
+        layouts.iter().zip(given.aligned).zip(classes).map(|((layout, aligned), classes)| {
+            match layout.copied(given.batch, aligned) {
+                0 if !layout.strided.1.is_multiple_of(classes) => classes * element,
+                0 => layout.strided.1 * element,
+                _ => layout.padded_pitch() * element,
+            }
+        });
+    let us_of_byte = |pitch: usize| match pitch.trailing_zeros() {
+        0..=4 => 1e-3 / 39.0,
+        5 => 1e-3 / 57.0,
+        6 => 1e-3 / 63.0,
+        _ if each > 1.0 => 1e-3 / 70.0,
+        _ => 0.0,
+    };
+    // Each block of a cluster loads a part of both operands; what they share is loaded once (multicast).
+    let bytes = [rows, cols].map(|size| f64::from(size / cluster) * element as f64);
+    pitches.zip(bytes).map(|(pitch, bytes)| us_of_byte(pitch) * bytes).sum()
+}
+
+/// The factor by which a product is slower whose alignment classes begin at odd multiples of sixteen bytes, in halves of sectors, though
+/// [`load_us`] does not limit it. Measured for 4095 x 4093 x 4097 in bf16.
+fn half_sectors(product: &Product, given: &Request) -> f64 {
+    let in_halves = !given.strides[0][0].is_multiple_of(2 * unit(product));
+    match product.variant.access {
+        Access::UnalignedA(8) if in_halves && product.variant.scheme == Scheme::Native => 1.025,
+        _ => 1.0,
+    }
+}
+
+/// For a kernel with two tile widths: wide tiles across C, and when the last cluster ends, in thirds of a wide tile.
+fn two_widths(product: &Product, given: &Request, target: &Target) -> Option<(usize, u32)> {
+    let widths = (product.tile()[1] as usize, product.narrow? as usize);
+    let clusters = target.multiprocessors / product.variant.cluster;
+    let down = product.tiles_down(given.shape.m()).saturating_mul(given.batch);
+    let (across, end) = wide_across((down, given.shape.n()), widths, clusters as usize);
+    Some((across, end as u32))
+}
+
+/// Whether a kernel with two widths would use narrow tiles only. Another kernel has stages that are made for these.
+fn is_narrow_alone(product: &Product, given: &Request, target: &Target) -> bool {
+    two_widths(product, given, target).is_some_and(|(across, _)| across == 0)
+}
+
+/// Whether a kernel has alignment classes for an A whose rows are all aligned. One tensor map loads them as fast, with fewer tiles
+/// (measured for 3000 x 3000 x 3000, 4096 x 4096 x 4104, 8192 x 8192 x 8200, in tf32 for 4096 x 4096 x 4100).
+fn needs_no_classes(product: &Product, given: &Request) -> bool {
+    let [pitch, step] = given.strides[0];
+    let is_even = given.aligned[0] && step == 1 && pitch.is_multiple_of(unit(product));
+    product.variant.access.classes() > 1 && is_even
+}

@@ -1,0 +1,91 @@
+//! What a kernel's selection depends on.
+
+use crate::{
+    gemm::{Compute, scalar},
+    product::Shape,
+};
+
+/// Bytes of workspace that a product may take unless it says otherwise, 256 MiB: room for copies of two f32 operands of
+/// 5792 x 5792, and little beside the memory of any GPU that runs these kernels.
+pub const DEFAULT_WORKSPACE_LIMIT: u64 = 256 << 20;
+
+/// The default for emulated fp32, 4 GiB: the slices of two operands of 18918 x 18918.
+pub const SLICES_WORKSPACE_LIMIT: u64 = 4 << 30;
+
+/// Blocks of a cluster that every GPU with clusters allows.
+pub(in crate::gemm) const MOST_SPLITS: u32 = 8;
+
+/// The properties of a product by which its kernel is selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Request {
+    /// m, n, k.
+    pub shape: Shape,
+    /// Strides of A, B and C, in elements: between rows, between columns.
+    pub strides: [[usize; 2]; 3],
+    /// Products of a batch.
+    pub batch: usize,
+    /// Whether every A, and every B, begins at a multiple of sixteen bytes.
+    pub aligned: [bool; 2],
+    /// Blocks that split k, for kernels that can. `None`: as many as are fastest on an H200.
+    pub split_k: Option<u32>,
+    /// The arithmetic.
+    pub compute: Compute,
+    /// Whether it is `A B` alone: `alpha = 1`, `beta = 0`, no bias, no activation.
+    pub plain: bool,
+    /// Bytes of workspace that it may take.
+    pub workspace_limit: u64,
+}
+
+impl Request {
+    /// `C = A B`, once, of matrices with these strides.
+    pub fn new(shape: Shape, strides: [[usize; 2]; 3]) -> Self {
+        Request {
+            shape,
+            strides,
+            batch: 1,
+            aligned: [true; 2],
+            split_k: None,
+            compute: Compute::default(),
+            plain: true,
+            workspace_limit: DEFAULT_WORKSPACE_LIMIT,
+        }
+    }
+
+    /// `C = A B` of dense row-major matrices.
+    pub fn dense(shape: Shape) -> Self {
+        let (n, k) = (shape.n(), shape.k());
+        Request::new(shape, [[k, 1], [n, 1], [n, 1]])
+    }
+
+    /// The product as it is launched: `C^T = B^T A^T` where C is column-major.
+    pub(in crate::gemm) fn as_launched(&self) -> Request {
+        match scalar::swaps(self.strides, (self.shape.m(), self.shape.n())) {
+            true => self.swapped(),
+            false => *self,
+        }
+    }
+
+    /// `C^T = B^T A^T`.
+    pub(in crate::gemm) fn swapped(&self) -> Request {
+        let [a, b, c] = self.strides;
+        let transposed = |[between_rows, between_cols]: [usize; 2]| [between_cols, between_rows];
+        let [aligned_a, aligned_b] = self.aligned;
+        Request {
+            shape: self.shape.transposed(),
+            strides: [b, a, c].map(transposed),
+            aligned: [aligned_b, aligned_a],
+            ..*self
+        }
+    }
+
+    /// Whether A, B and C are dense and row-major. The stride of a side of one element may be any.
+    pub(super) fn is_dense(&self) -> bool {
+        let (m, n, k) = (self.shape.m(), self.shape.n(), self.shape.k());
+        let sizes = [(m, k), (k, n), (m, n)];
+        self.strides.iter().zip(sizes).all(|(&[between_rows, between_cols], (rows, cols))| {
+            let empty = rows == 0 || cols == 0;
+            empty || (rows == 1 || between_rows == cols) && (cols == 1 || between_cols == 1)
+        })
+    }
+}
