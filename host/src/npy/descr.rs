@@ -1,5 +1,7 @@
 //! The type of a file's elements, as its header spells it.
 
+use std::{borrow::Cow, slice};
+
 use super::{
     Dtype,
     header::{Result, refuse, shown, unquote},
@@ -23,7 +25,8 @@ pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
         [order @ (b'<' | b'>' | b'=' | b'|'), kind @ ..] => (Some(order), kind),
         kind => (None, kind),
     };
-    let dtype = match (order, kind) {
+    let kind = without_zeros(kind);
+    let dtype = match (order, &*kind) {
         (_, b"f2" | b"e") | (None, b"float16" | b"half") => Dtype::F2,
         (_, b"f4" | b"f") | (None, b"float32" | b"single") => Dtype::F4,
         (_, b"f8" | b"d") | (None, b"float64" | b"double" | b"float") => Dtype::F8,
@@ -36,7 +39,7 @@ pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
             return refuse("descr", shown(descr), limit);
         }
         _ => {
-            let what = match kind {
+            let what = match &*kind {
                 [b'f', ..] | b"g" | b"longdouble" => "floats of another kind",
                 b"?" | b"b1" | b"bool" => "truth values",
                 [b'i' | b'u', ..] => "integers",
@@ -58,4 +61,14 @@ pub(super) fn parse(descr: &[u8], bf16: bool) -> Result<(Dtype, bool)> {
         _ => cfg!(target_endian = "big"),
     };
     Ok((dtype, big_endian))
+}
+
+/// A letter and a number without the number's leading zeros, which NumPy passes over; anything else as it stands.
+fn without_zeros(kind: &[u8]) -> Cow<'_, [u8]> {
+    let Some((letter, number)) = kind.split_first() else { return kind.into() };
+    let zeros = number.iter().take_while(|&&byte| byte == b'0').count();
+    match number.get(zeros) {
+        Some(b'1'..=b'9') => [slice::from_ref(letter), &number[zeros..]].concat().into(),
+        _ => kind.into(),
+    }
 }

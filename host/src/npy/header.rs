@@ -129,6 +129,7 @@ fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> Result<()> {
 
 /// A header of that text, without the place of its data.
 fn parse(text: &[u8], meaning: Meaning) -> Result<Header> {
+    let text = &*without_comments(text);
     let (mut descr, mut order, mut shape) = (None, None, None);
     for (key, value) in entries(text)? {
         let (field, place) = match key {
@@ -174,11 +175,15 @@ fn parse_shape(shape: &[u8], vector: Option<Vector>) -> Result<[u64; 2]> {
     let Some(inner) = inner else { return refuse("shape", shown(shape), limit) };
     let mut parts = inner.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).collect::<Vec<_>>();
     // `(3,)` and `(3, 4,)` end with a comma.
-    parts.pop_if(|last| last.is_empty());
+    let ends_with_comma = parts.pop_if(|last| last.is_empty()).is_some();
     let mut numbers = Vec::new();
     for part in &parts {
         // Python 2 wrote its long integers with an L.
         let digits = part.strip_suffix(b"L").unwrap_or(part);
+        // In Python `02` is no number, but `00` is one.
+        if digits.starts_with(b"0") && digits.iter().any(|digit| (b'1'..=b'9').contains(digit)) {
+            return refuse("shape", shown(shape), "must be whole numbers without leading zeros");
+        }
         let number = match !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
             true => str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u64>().ok()),
             false => return refuse("shape", shown(shape), "must be whole numbers"),
@@ -187,6 +192,10 @@ fn parse_shape(shape: &[u8], vector: Option<Vector>) -> Result<[u64; 2]> {
             return refuse("shape", shown(shape), "no file has that many elements");
         };
         numbers.push(number);
+    }
+    if let ([len], false) = (&numbers[..], ends_with_comma) {
+        let limit = format!("must be a tuple: of one dimension ({len},)");
+        return refuse("shape", shown(shape), limit);
     }
     match (&numbers[..], vector) {
         (&[rows, cols], _) => Ok([rows, cols]),
@@ -197,6 +206,25 @@ fn parse_shape(shape: &[u8], vector: Option<Vector>) -> Result<[u64; 2]> {
             refuse("shape", shown(shape), limit)
         }
     }
+}
+
+/// The text with spaces in place of Python's comments.
+fn without_comments(text: &[u8]) -> Vec<u8> {
+    let (mut text, mut quote, mut escaped, mut comment) = (text.to_vec(), None, false, false);
+    for byte in &mut text {
+        match (quote, *byte) {
+            (_, b'\n' | b'\r') if comment => comment = false,
+            _ if comment => *byte = b' ',
+            _ if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(open), byte) if byte == open => quote = None,
+            (Some(_), _) => {}
+            (None, open @ (b'\'' | b'"')) => quote = Some(open),
+            (None, b'#') => (comment, *byte) = (true, b' '),
+            (None, _) => {}
+        }
+    }
+    text
 }
 
 /// Keys and values of a Python dictionary: keys without their quotes, values as they stand. One look at each

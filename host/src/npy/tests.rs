@@ -84,8 +84,46 @@ fn spellings_of_types_are_numpys() {
             (read, _) => panic!("{line}: {read:?}"),
         }
     }
-    // Six codes in five byte orders, seven names and that of `ml_dtypes`, each with and without `u`.
-    assert_eq!((floats, others > 400), (2 * (6 * 5 + 7 + 1), true));
+    // Six codes and three with zeros in five byte orders, seven names and that of `ml_dtypes`, each with and without `u`.
+    assert_eq!((floats, others > 400), (2 * ((6 + 3) * 5 + 7 + 1), true));
+}
+
+#[test]
+fn headers_are_taken_where_numpy_takes_them() {
+    let headers = fs::read_to_string(numpys("headers").with_extension("txt")).unwrap();
+    let escapes = [("\\n", "\n"), ("\\r", "\r"), ("\\x0b", "\x0b"), ("\\x0c", "\x0c")];
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x.npy");
+    let (mut taken, mut refused) = (0, 0);
+    for line in headers.lines() {
+        let (shape, header) = line.split_once(' ').unwrap();
+        let header =
+            escapes.iter().fold(header.to_owned(), |header, (from, to)| header.replace(from, to));
+        assert!(!header.contains('\\'), "{line}");
+        // `refused` is no number.
+        let shape = shape.split(',').map(|size| size.parse().ok()).collect::<Option<Vec<usize>>>();
+        fs::write(&path, file(&header, 24)).unwrap();
+        let meaning = Meaning { vector: Some(Vector::Row), ..Meaning::default() };
+        match (Reader::open_as("--a", &path, meaning), shape) {
+            (Ok(reader), Some(shape)) => {
+                let Header { rows, cols, .. } = *reader.header();
+                let wanted = if let [len] = shape[..] { vec![1, len] } else { shape };
+                assert_eq!([rows, cols][..], wanted[..], "{header}");
+                taken += 1;
+            }
+            (Err(Error::File { what, .. }), None) => {
+                let field =
+                    ["shape = ", "header = ", "descr = "].iter().any(|f| what.starts_with(f));
+                assert!(field && !what.contains(|c: char| c.is_control()), "{header}: {what}");
+                refused += 1;
+            }
+            (read, numpy) => panic!("{header}: {read:?}, and NumPy: {numpy:?}"),
+        }
+    }
+    assert!(taken > 15 && refused > 15, "{taken} {refused}");
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3)}";
+    let message = self::refused(&file(header, 24));
+    assert_eq!(message, "shape = (3): must be a tuple: of one dimension (3,)");
 }
 
 const BF16: Meaning = Meaning { vector: None, bf16: true };

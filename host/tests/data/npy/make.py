@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the .npy files beside it: operands of a few elements, and what NumPy says their products are; and
-spellings.txt, which spelling of a type `np.load` takes for which type.
+spellings.txt, which spelling of a type `np.load` takes for which type; and headers.txt, which header it takes for which shape.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install numpy ml_dtypes && /tmp/venv/bin/python make.py
 
@@ -92,6 +92,7 @@ save("empty", np.zeros((0, 5), "<f4"))
 
 # Each spelling, and the type and byte order that `np.load` reads, or `refused`.
 codes = ["e", "f", "d", "g", "f1", "f2", "f3", "f4", "f8", "f16", "h", "i", "i4", "u2", "c8", "F", "D", "?", "b1", "V1", "V2"]
+codes += ["f02", "f04", "f008", "f016", "f0", "f00", "f04f", "e02", "d08", "i04", "c08", "V02"]
 names = ["half", "single", "double", "longdouble", "float", "float16", "float32", "float64", "float128", "Float32"]
 names += ["int32", "complex64", "bool", "f4,f4", "x4", "bfloat16", ""]
 lines = []
@@ -107,3 +108,24 @@ for spelling in [order + name for name in codes + names for order in ["", "<", "
             taken = "refused"
         lines.append(quoted + " " + taken + "\n")
 write("spellings.txt", "".join(lines).encode())
+
+# Each header, and the shape that `np.load` reads, or `refused`; control characters as escapes.
+before = "{'descr': '<f4', 'fortran_order': False, "
+shapes = ["(3)", "((3))", "(3,)", "( 3 , )", "(3,,)", "(,)", "(2, 3)", "(2, 3,)", "((2, 3)", "(2 3)", "[2, 3]", "2, 3", "3", "(02, 3)"]
+shapes += ["(2, 03)", "(00, 3)", "(0, 3)", "(00,)", "(02L, 3)", "(2L, 3L)", "(3L)", "(3L,)", "(2l, 3)", "(-2, 3)", "(2.0, 3)", "(2,\n3)"]
+headers = [before + "'shape': " + shape + "}" for shape in shapes]
+whole = before + "'shape': (2, 3)}"
+headers += [whole + " # it's {", whole + "\n\n# x\n", "# x\n" + whole, "# x\r" + whole, "#" + whole, whole + "# x\n}"]
+headers += [before + "# it's {x: \n'shape': (2, 3)}", before + "'shape': (2, # rows\r3)}", before + "'shape': (2, 3)#}\n}"]
+headers += [before + "'shape': (2, 3)#}", before + "'shape' # x\n: # x\n(2, 3), # x\n}", before + "'shape#': (2, 3)}"]
+headers += ["{'descr': '<f4#', 'fortran_order': False, 'shape': (2, 3)}", "{'descr': '#\n<f4', 'fortran_order': False, 'shape': (2, 3)}"]
+headers += ["{'descr': '<f4'#'\n, 'fortran_order': False#x\n, 'shape': (2, 3)}", before + "'shape': (2, 3)}\v", "\f" + whole + "\f"]
+lines = []
+for header in headers:
+    file = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(256)
+    try:
+        taken = ",".join(map(str, np.load(io.BytesIO(file), allow_pickle=False).shape))
+    except Exception:
+        taken = "refused"
+    lines.append(taken + " " + header.encode("unicode_escape").decode() + "\n")
+write("headers.txt", "".join(lines).encode())
