@@ -22,13 +22,24 @@ pub enum Error {
         limit: String,
     },
 
-    /// A file that is not what it must be, or that the system does not read or write.
+    /// A file that is not what it must be, or that the system does not read.
     #[error("{file}: {what}")]
     File {
         /// Its path.
         file: String,
         /// What is wrong with it: the field, its value and what would have been accepted.
         what: String,
+    },
+
+    /// A file that the system took, and then did not write: the disk is full, or has a limit, or fails.
+    #[error("{argument} = {file}: cannot be written: {reason}")]
+    Unwritten {
+        /// The name of the argument that has the path.
+        argument: String,
+        /// Its path.
+        file: String,
+        /// What the system said.
+        reason: String,
     },
 
     /// A launch that the kernel's declaration or the device does not allow: nothing was launched.
@@ -153,8 +164,8 @@ impl Error {
         }
     }
 
-    /// The command's exit code: 2 for usage and files, 3 for the environment, 4 for the device and its memory,
-    /// 130 after an interrupt.
+    /// The command's exit code: 2 for usage and for files that are not what they must be, 3 for the environment, 4 for the
+    /// device, for memory and for a disk that does not write, 130 after an interrupt.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Argument { .. } | Error::File { .. } | Error::Launch { .. } => 2,
@@ -163,7 +174,10 @@ impl Error {
             | Error::NoDevice { .. }
             | Error::Architecture { .. }
             | Error::Ptx { .. } => 3,
-            Error::OutOfMemory { .. } | Error::Kernel(_) | Error::Driver { .. } => 4,
+            Error::OutOfMemory { .. }
+            | Error::Unwritten { .. }
+            | Error::Kernel(_)
+            | Error::Driver { .. } => 4,
             Error::Interrupted => 130,
         }
     }

@@ -175,25 +175,25 @@ fn limited(command: &Command, blocks: u32) -> Command {
 }
 
 #[test]
-fn a_file_that_gets_too_long_is_an_error_and_leaves_what_was_there() {
+fn a_file_that_gets_too_long_is_exit_code_4_and_leaves_what_was_there() {
     let folder = Folder::new();
     let (a, out) = (folder.zeros("a.npy", 300), folder.text("c.npy"));
     fs::write(&out, "what was there").unwrap();
     let words = ["--out = ", "c.npy: cannot be written: File too large"];
-    fails(limited(&gemm(&a, &out, &[]), 8), 2, &words);
+    fails(limited(&gemm(&a, &out, &[]), 8), 4, &words);
     assert_eq!(fs::read(&out).unwrap(), b"what was there");
     // Pictures as well.
     let svg = folder.text("a.svg");
     fs::write(&svg, "a picture").unwrap();
     let ladder = host(&["ladder", "--from", RECORD, "--plot", &svg]);
     let (code, _, stderr) = finish(limited(&ladder, 2));
-    assert!(code == 2 && stderr.contains("--plot = ") && stderr.contains("too large"), "{stderr}");
+    assert!(code == 4 && stderr.contains("--plot = ") && stderr.contains("too large"), "{stderr}");
     assert_eq!(fs::read(&svg).unwrap(), b"a picture");
     // And all of a set.
     let results = folder.text("results");
     let bench = |out: &str| host(&["bench", "--from", RESULTS, "--out", out]);
     let (code, _, stderr) = finish(limited(&bench(&results), 16));
-    assert!(code == 2 && stderr.contains("--out = ") && stderr.contains("too large"), "{stderr}");
+    assert!(code == 4 && stderr.contains("--out = ") && stderr.contains("too large"), "{stderr}");
     assert_eq!(folder.files(), ["a.npy", "a.svg", "c.npy"]);
     assert_eq!(finish(bench(&results)).0, 0);
     let before = fs::metadata(&results).unwrap().ino();

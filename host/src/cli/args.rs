@@ -56,7 +56,7 @@ pub(crate) struct Invocation {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, and nothing compared is wrong; 1 C is wrong, or a check found something, 2 usage, 3 no such \
-                          device, driver or architecture, 4 device fault or out of memory, 130 interrupted by Ctrl-C; after another signal it ends by that signal.";
+                          device, driver or architecture, 4 device fault, out of memory, or a disk or standard output that is not written, 130 interrupted by Ctrl-C; after another signal it ends by that signal.";
 
 /// What else the command can do.
 #[derive(Debug, Subcommand)]

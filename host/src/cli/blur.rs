@@ -57,7 +57,10 @@ pub(super) fn blur(args: &Blur, steps: Steps, out: &mut impl Write) -> Result<()
     let device = super::open(args.device)?;
     blur_on(args, steps, picture, target, &device, out).map_err(|failure| match failure {
         Failure::Error(error, _)
-            if !matches!(error, Error::Interrupted | Error::Argument { .. }) =>
+            if !matches!(
+                error,
+                Error::Interrupted | Error::Argument { .. } | Error::Unwritten { .. }
+            ) =>
         {
             Failure::Error(error, Some(args.to_command(&device.name())))
         }

@@ -52,12 +52,15 @@ impl NewFile {
     ///
     /// # Errors
     /// [`Error::Argument`] where it cannot: for what is there and is no file, or not to be written, for a path that
-    /// names no file, and for a folder that takes no new file.
+    /// names no file, and for a folder that takes no new file; [`Error::Unwritten`] where the disk is full.
     pub fn create(argument: &str, named: &Path) -> Result<Self> {
         let refuse = |why: String| Error::argument(argument, named.display(), why);
         let Place { path, existing } = Place::of_file(named).map_err(refuse)?;
         let folder = folder_of(&path);
         let cannot = |error: io::Error| {
+            if is_full(&error) {
+                return unwritten(argument, named, &error);
+            }
             let why = match error.kind() {
                 io::ErrorKind::NotFound if !folder.exists() => {
                     format!("there is no folder {}", folder.display())
@@ -89,24 +92,33 @@ impl NewFile {
         &self.path
     }
 
-    /// The error for what the system says.
-    pub fn cannot_be_written(&self, error: &dyn std::fmt::Display) -> Error {
-        cannot_be_written(&self.argument, &self.named, error)
+    /// The error for what the system says when it writes.
+    pub fn unwritten(&self, error: &dyn std::fmt::Display) -> Error {
+        unwritten(&self.argument, &self.named, error)
     }
 
     /// Puts it in its place, where it replaces what is there in one step.
     ///
     /// # Errors
-    /// [`Error::Argument`] where the system does not; [`Error::Interrupted`].
+    /// [`Error::Unwritten`] where the system does not; [`Error::Interrupted`].
     pub fn finish(self) -> Result<()> {
-        self.file().sync_all().map_err(|error| self.cannot_be_written(&error))?;
+        self.file().sync_all().map_err(|error| self.unwritten(&error))?;
         crate::check_interrupt()?;
         let NewFile { argument, named, path, draft } = self;
         let _placing = unfinished::placing();
-        draft.place(&path).map_err(|error| cannot_be_written(&argument, &named, &error))
+        draft.place(&path).map_err(|error| unwritten(&argument, &named, &error))
     }
 }
 
-fn cannot_be_written(argument: &str, named: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::argument(argument, named.display(), format!("cannot be written: {error}"))
+/// A disk that takes no new file is none of the caller's mistakes.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+fn unwritten(argument: &str, named: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::Unwritten {
+        argument: argument.to_owned(),
+        file: named.display().to_string(),
+        reason: error.to_string(),
+    }
 }

@@ -8,10 +8,12 @@ use std::{
 };
 
 use super::{
-    NewFile, cannot_be_written,
+    NewFile,
     draft::Draft,
+    is_full,
     place::{Place, folder_of},
     unfinished::{new_name, placing},
+    unwritten,
 };
 use crate::error::{Error, Result};
 
@@ -39,7 +41,7 @@ impl NewSet {
     ///
     /// # Errors
     /// [`Error::Argument`] where they cannot: for what is there and is no folder, for folders that take no new files,
-    /// and as of [`NewFile::create`].
+    /// and as of [`NewFile::create`]; [`Error::Unwritten`] where the disk is full.
     pub fn create(argument: &str, named: &Path, names: &[&str]) -> Result<Self> {
         let refuse = |why: String| Error::argument(argument, named.display(), why);
         let Place { path, existing } = Place::of(named).map_err(refuse)?;
@@ -52,8 +54,12 @@ impl NewSet {
             false => {
                 let folder = path.ancestors().find(|folder| folder.exists());
                 let folder = folder.unwrap_or(Path::new("."));
-                let draft = Draft::new(folder, None).map_err(|error| {
-                    refuse(format!("the folder cannot be made in {}: {error}", folder.display()))
+                let draft = Draft::new(folder, None).map_err(|error| match is_full(&error) {
+                    true => unwritten(argument, named, &error),
+                    false => {
+                        let folder = folder.display();
+                        refuse(format!("the folder cannot be made in {folder}: {error}"))
+                    }
                 })?;
                 let (argument, named) = (argument.to_owned(), named.join(name));
                 Ok(NewFile { argument, named, path: path.join(name), draft })
@@ -68,7 +74,7 @@ impl NewSet {
     /// was: it belongs to what was there.
     ///
     /// # Errors
-    /// [`Error::Argument`] where the system does not; [`Error::Interrupted`].
+    /// [`Error::Unwritten`] where the system does not; [`Error::Interrupted`].
     pub fn finish(self, contents: &[(&str, Vec<u8>)]) -> Result<()> {
         let NewSet { argument, named, path, files, exists } = self;
         let (mut written, mut stale) = (Vec::new(), Vec::new());
@@ -79,7 +85,7 @@ impl NewSet {
                         file.file().write_all(bytes)?;
                         file.file().sync_all()
                     };
-                    write().map_err(|error| file.cannot_be_written(&error))?;
+                    write().map_err(|error| file.unwritten(&error))?;
                     written.push(file);
                 }
                 None => stale.push(file),
@@ -87,7 +93,7 @@ impl NewSet {
         }
         crate::check_interrupt()?;
         let _placing = placing();
-        let cannot = |error: io::Error| cannot_be_written(&argument, &named, &error);
+        let cannot = |error: io::Error| unwritten(&argument, &named, &error);
         match exists {
             true => replace(&path, &written, &stale).map_err(cannot),
             false => make(&path, &written).map_err(cannot),

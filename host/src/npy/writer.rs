@@ -25,7 +25,7 @@ impl Writer {
     /// under which messages know its path. An element that nobody writes is zero.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a file that cannot be written there.
+    /// [`Error::Argument`] for a file that cannot be written there; [`Error::Unwritten`] where the system does not write it.
     pub fn create(
         argument: &str,
         path: &Path,
@@ -46,7 +46,7 @@ impl Writer {
             file.file().write_all_at(&bytes, 0)?;
             file.file().set_len(header.offset + header.data_bytes())
         };
-        begin().map_err(|error| file.cannot_be_written(&error))?;
+        begin().map_err(|error| file.unwritten(&error))?;
         Ok(Writer { file, header, overflows: 0 })
     }
 
@@ -64,8 +64,8 @@ impl Writer {
     /// the nearest of the file's type.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a block that reaches outside, for another number of values than it has, and for
-    /// what the system does not write; [`Error::Interrupted`].
+    /// [`Error::Argument`] for a block that reaches outside, and for another number of values than it has;
+    /// [`Error::Unwritten`] for what the system does not write; [`Error::Interrupted`].
     pub fn write<T: Element>(
         &mut self,
         rows: Range<usize>,
@@ -124,7 +124,7 @@ impl Writer {
                 }
             };
             let written = self.file.file().write_all_at(bytes, place);
-            written.map_err(|error| self.file.cannot_be_written(&error))?;
+            written.map_err(|error| self.file.unwritten(&error))?;
             place += bytes.len() as u64;
         }
         Ok(())
@@ -133,17 +133,17 @@ impl Writer {
     /// Reads back what was written, as a [`Reader`](super::Reader) of the file would.
     ///
     /// # Errors
-    /// [`Error::Argument`] where the system does not.
+    /// [`Error::Unwritten`] where the system does not.
     pub fn reader(&self) -> Result<super::Reader> {
         let file = self.file.file().try_clone();
-        let file = file.map_err(|error| self.file.cannot_be_written(&error))?;
+        let file = file.map_err(|error| self.file.unwritten(&error))?;
         Ok(super::Reader::of(self.file.named(), file, self.header))
     }
 
     /// Puts the file in its place, where it replaces what is there in one step.
     ///
     /// # Errors
-    /// [`Error::Argument`] where the system does not; [`Error::Interrupted`].
+    /// [`Error::Unwritten`] where the system does not; [`Error::Interrupted`].
     pub fn finish(self) -> Result<()> {
         self.file.finish()
     }

@@ -104,8 +104,7 @@ impl Target {
     /// Writes the blurred bytes of a picture, and puts the file in its place.
     pub(super) fn write(self, picture: Picture, blurred: &[u8]) -> Result<(), Error> {
         let Target(file) = self;
-        encode(file.file(), picture.info, blurred)
-            .map_err(|error| file.cannot_be_written(&error))?;
+        encode(file.file(), picture.info, blurred).map_err(|error| file.unwritten(&error))?;
         file.finish()
     }
 }

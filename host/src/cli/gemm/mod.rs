@@ -76,7 +76,10 @@ fn with_command(failure: Failure, args: &Gemm, device: &Device) -> Failure {
     let again = args.to_command(&device.name());
     match failure {
         Failure::Error(
-            error @ (Error::Interrupted | Error::Argument { .. } | Error::File { .. }),
+            error @ (Error::Interrupted
+            | Error::Argument { .. }
+            | Error::File { .. }
+            | Error::Unwritten { .. }),
             _,
         ) => Failure::Error(error, None),
         Failure::Error(error, _) => Failure::Error(error, Some(again)),

@@ -81,7 +81,7 @@ pub(super) fn ladder(args: &Ladder, steps: Steps, out: &mut impl Write) -> Resul
         false => table::print(out, &lines)?,
     }
     for (file, bytes) in &pictures {
-        file.file().write_all(bytes).map_err(|error| file.cannot_be_written(&error))?;
+        file.file().write_all(bytes).map_err(|error| file.unwritten(&error))?;
     }
     for (file, _) in pictures {
         let drawn = file.named().display().to_string();
