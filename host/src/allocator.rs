@@ -5,7 +5,7 @@
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
-    fmt::Write,
+    fmt::{self, Write},
     io, ptr,
 };
 
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Allocator {
 
 fn or_end(start: *mut u8, bytes: usize) -> *mut u8 {
     if start.is_null() && !host::memory::allocation_may_fail() {
-        end(bytes);
+        end(format_args!("the system does not give {bytes} bytes more"));
     }
     start
 }
@@ -60,7 +60,7 @@ pub(crate) fn end_in_order_on_abort() -> io::Result<()> {
             libc::mmap(ptr::null_mut(), LITTLE, libc::PROT_READ, flags, -1, 0)
         };
         match some == libc::MAP_FAILED {
-            true => end(LITTLE),
+            true => end(format_args!("fewer than {LITTLE} bytes are left")),
             // Of other reasons whoever aborts dies.
             // SAFETY: mapped above, and used by nobody.
             false => drop(unsafe { libc::munmap(some, LITTLE) }),
@@ -76,9 +76,9 @@ const LITTLE: usize = 256 * 1024;
 /// Says what is missing, and ends the process with the exit code of [`host::Error::OutOfMemory`]. Nothing is allocated meanwhile, and
 /// nothing is done in order: whatever would be, might need memory.
 #[cold]
-fn end(bytes: usize) -> ! {
+fn end(what: fmt::Arguments) -> ! {
     let mut line = Line { text: [0; 96], len: 0 };
-    let _ = writeln!(line, "error: out of memory: the system does not give {bytes} bytes more");
+    let _ = writeln!(line, "error: out of memory: {what}");
     // SAFETY: so many bytes of the text are there. `_exit` has no condition.
     unsafe {
         libc::write(2, line.text.as_ptr().cast(), line.len);
@@ -93,8 +93,8 @@ struct Line {
 }
 
 impl Write for Line {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let room = self.text.get_mut(self.len..self.len + text.len()).ok_or(std::fmt::Error)?;
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.text.get_mut(self.len..self.len + text.len()).ok_or(fmt::Error)?;
         room.copy_from_slice(text.as_bytes());
         self.len += text.len();
         Ok(())

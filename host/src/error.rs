@@ -128,10 +128,13 @@ pub enum Error {
 }
 
 /// What is missing. The figures are of one moment after the other, and a system may refuse what is free: a limit, or in pieces.
+/// The CPU device leaves some for the C library.
 fn shortage(needed: u64, free: u64) -> String {
     match needed > free {
         true => format!("{needed} bytes needed, {free} free"),
-        false => format!("the system does not give {needed} bytes more, though {free} are free"),
+        false => format!(
+            "{needed} bytes needed, {free} free: the system refuses them, or too little would be left"
+        ),
     }
 }
 

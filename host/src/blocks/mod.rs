@@ -24,6 +24,7 @@
 //! # Ok::<(), host::Error>(())
 //! ```
 
+mod job;
 mod partner;
 mod pipeline;
 mod plan;
@@ -32,6 +33,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+pub use job::Job;
 pub use pipeline::Product;
-pub use plan::{BlockPlan, Job, Stays, Step, Why};
+pub use plan::{BlockPlan, Stays, Step, Why};
 pub use source::{Dense, Sink, Source, Transposed};

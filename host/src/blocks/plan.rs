@@ -16,6 +16,7 @@ use std::{fmt, ops::Range};
 
 use serde::Serialize;
 
+use super::Job;
 use crate::{
     error::{Error, Result},
     matrix::Layout,
@@ -30,7 +31,7 @@ const OVERLAPS: (u64, usize) = (64 << 20, 8);
 /// Depths that are tried where k must be cut. With fewer steps the device would be busy with reading C again.
 const DEPTHS: [usize; 5] = [4096, 2048, 1024, 512, 256];
 /// Those that are tried where none of these fits, the first that does.
-const LAST_DEPTHS: [usize; 4] = [128, 64, 32, 16];
+pub(super) const LAST_DEPTHS: [usize; 4] = [128, 64, 32, 16];
 /// Bytes that are read from a file in the time that a read takes whatever it reads.
 const RUN: u128 = 4096;
 /// Bytes of what is copied at a time between files and the device, at most.
@@ -39,26 +40,6 @@ const CHUNK_BYTES: usize = 8 << 20;
 pub(super) const READERS: usize = 4;
 /// Chunks that each of them has, and the writer.
 pub(super) const CHUNKS: usize = 2;
-
-/// What a plan is made for.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Job {
-    /// m, n, k. With `k = 0` neither A nor B is read.
-    pub shape: Shape,
-    /// Bytes of an element on the device.
-    pub element_bytes: usize,
-    /// Rows and columns of C that the kernel's block computes: tiles of C are multiples of them.
-    pub tile: [usize; 2],
-    /// Which elements of A, B and C lie side by side where they are read and written.
-    pub layouts: [Layout; 3],
-    /// Is C read (`beta` is not 0)?
-    pub reads_c: bool,
-    /// Bytes of all buffers on the device, at most.
-    pub device_limit: u64,
-    /// Steps of k in a block, at most; `None` for all of k, where that can be.
-    pub depth: Option<usize>,
-}
 
 /// Which operand is read once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -136,7 +117,7 @@ impl BlockPlan {
             let best = cut_both(job, tile, depth);
             let best =
                 best.map(|[rows, cols]| plan([rows, cols, depth], Stays::Neither, Why::DepthAsked));
-            return best.ok_or_else(|| job.too_small(tile, depth));
+            return best.ok_or_else(|| job.too_small());
         }
         let whole = plan([m, n, k], Stays::A, Why::Fits);
         if whole.device_bytes <= job.device_limit {
@@ -169,7 +150,7 @@ impl BlockPlan {
         };
         let best = DEPTHS.into_iter().filter(|&depth| depth < k).filter_map(cut).min_by_key(cost);
         let last = || LAST_DEPTHS.into_iter().filter(|&depth| depth < k).find_map(cut);
-        best.or_else(last).ok_or_else(|| job.too_small(tile, k.min(LAST_DEPTHS[3])))
+        best.or_else(last).ok_or_else(|| job.too_small())
     }
 
     /// The plan with blocks of that size, evened out along m and n.
@@ -351,35 +332,6 @@ impl BlockPlan {
     }
 }
 
-impl Job {
-    /// Row-major matrices, C not read, k in one piece where that can be.
-    pub fn new(shape: Shape, element_bytes: usize, tile: [usize; 2], device_limit: u64) -> Self {
-        Job {
-            shape,
-            element_bytes,
-            tile,
-            layouts: [Layout::RowMajor; 3],
-            reads_c: false,
-            device_limit,
-            depth: None,
-        }
-    }
-
-    /// The error for a limit that does not hold a block of one tile and that depth.
-    fn too_small(&self, tile: [usize; 2], depth: usize) -> Error {
-        let shape = self.shape;
-        let block = [tile[0].min(shape.m()), tile[1].min(shape.n()), depth];
-        let of_blocks = (bytes(block, [2, 2, 2], self.element_bytes), block);
-        // A small product needs less in one piece.
-        let whole = [shape.m(), shape.n(), shape.k()];
-        let of_whole = (bytes(whole, [1, 1, 1], self.element_bytes), whole);
-        let asked = self.depth.is_some_and(|depth| depth < shape.k());
-        let (needed, block) = if asked { of_blocks } else { of_blocks.min(of_whole) };
-        let limit = format!("must be at least {needed} bytes, for blocks of {}", Blocks(block));
-        Error::argument("device_limit", self.device_limit, limit)
-    }
-}
-
 /// Rows and columns of tiles for all of k, as many as possible of the operand that stays.
 fn keep(job: &Job, tile: [usize; 2], stays: Stays) -> Option<[usize; 2]> {
     let Job { shape, element_bytes, device_limit, .. } = *job;
@@ -468,20 +420,15 @@ fn places([rows, cols, depths]: [usize; 3], stays: Stays) -> [usize; 3] {
     }
 }
 
-fn bytes([rows, cols, depth]: [usize; 3], places: [usize; 3], element_bytes: usize) -> u128 {
+/// Bytes of so many blocks of A, B and C.
+pub(super) fn bytes(
+    [rows, cols, depth]: [usize; 3],
+    places: [usize; 3],
+    element_bytes: usize,
+) -> u128 {
     let [rows, cols, depth] = [rows, cols, depth].map(|size| size as u128);
     let [a, b, c] = places.map(|places| places as u128);
     (a * rows * depth + b * depth * cols + c * rows * cols) * element_bytes as u128
-}
-
-/// `m x n x k`.
-struct Blocks([usize; 3]);
-
-impl fmt::Display for Blocks {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let [rows, cols, depth] = self.0;
-        write!(f, "{rows} x {cols} x {depth}")
-    }
 }
 
 /// A sentence.

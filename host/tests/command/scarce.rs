@@ -10,7 +10,7 @@ use host::{
 use tempfile::TempDir;
 
 use crate::{
-    common::{finish, host},
+    common::{finish, host, on},
     shell::under,
 };
 
@@ -26,13 +26,17 @@ fn bytes(message: &str, words: &str) -> Option<u64> {
         .ok()
 }
 
+fn writer(folder: &TempDir, name: &str, rows: usize, cols: usize) -> Writer {
+    let path = folder.path().join(name);
+    Writer::create("--out", &path, rows, cols, Dtype::F4, Layout::RowMajor).unwrap()
+}
+
 /// A folder with A, 300 x 200, and B, 200 x 250.
 fn files() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, rows, cols) in [("a.npy", 300, 200), ("b.npy", 200, 250)] {
         let values = operands::uniform(7, rows * cols).unwrap();
-        let (path, layout) = (folder.path().join(name), Layout::RowMajor);
-        let mut writer = Writer::create("--out", &path, rows, cols, Dtype::F4, layout).unwrap();
+        let (mut writer, layout) = (writer(&folder, name, rows, cols), Layout::RowMajor);
         writer.write(0..rows, 0..cols, layout, &values).unwrap();
         writer.finish().unwrap();
     }
@@ -44,17 +48,19 @@ fn path(folder: &TempDir, name: &str) -> String {
     path.join(name).into_os_string().into_string().unwrap()
 }
 
-/// The line says what was needed, and that less was free.
+/// The line says what was needed, and that less was free or why that does not help.
 #[track_caller]
 fn is_true(stderr: &str) {
     let line = stderr.lines().find(|line| line.starts_with("error: ")).expect("an error");
     assert!(line.starts_with("error: out of memory"), "{line}");
-    match bytes(line, " bytes needed, ") {
-        Some(needed) => {
-            let free = bytes(line, " free").unwrap_or_else(|| panic!("{line}"));
-            assert!(free < needed, "{line}");
+    match (bytes(line, " bytes needed, "), bytes(line, " free")) {
+        (Some(needed), Some(free)) => {
+            assert!(free < needed || line.contains(" free: the system refuses them"), "{line}");
+            // What the CPU device leaves is nothing that anybody has asked for.
+            assert_ne!(needed, (256 << 10) + (4 << 20), "{line}");
         }
-        None => assert!(bytes(line, " bytes more").is_some(), "{line}"),
+        // Where not even a line can be allocated.
+        _ => assert!(line.contains(" bytes more") || line.contains(" bytes are left"), "{line}"),
     }
 }
 
@@ -138,4 +144,32 @@ fn without_threads_the_first_one_does_it_all() {
         assert!(code == 0 && stdout.contains("verified"), "{stdout}{stderr}");
     }
     assert_eq!(fs::read(c).unwrap(), fs::read(d).unwrap());
+}
+
+/// That blocks need more than is free is no mistake in a flag that nobody has given.
+#[test]
+fn blocks_that_do_not_fit_into_what_is_free_are_memory_that_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    // Of zeros, which take no room on a disk.
+    let k = 1 << 30;
+    writer(&folder, "a.npy", 1, k).finish().unwrap();
+    writer(&folder, "b.npy", k, 1).finish().unwrap();
+    let [a, b, out] = ["a.npy", "b.npy", "c.npy"].map(|name| path(&folder, name));
+    let args = ["gemm", "--a", &a, "--b", &b, "--out", &out, "--block-k", "536870912", "--device"];
+    // Two blocks of A and of B, and one of C; on the CPU chunks on their way as well.
+    let on_device = 4 * (4 * 536_870_912u64 + 1);
+    for (device, more) in [("cpu", 5 * 2 * (8 << 20)), ("cuda:0", 0)] {
+        let command = on("", &[&args[..], &[device]].concat());
+        let (code, _, stderr) = finish(under("ulimit -v 4194304", &command));
+        assert_eq!(code, 4, "{stderr}");
+        let line = format!("error: out of memory on {device}: {} bytes needed, ", on_device + more);
+        assert!(stderr.contains(&line) && !stderr.contains("--device-memory-limit"), "{stderr}");
+        is_true(&stderr);
+    }
+    // One that was given is named.
+    let limit = ["cpu", "--device-memory-limit", "1M"];
+    let (code, _, stderr) = finish(host(&[&args[..], &limit].concat()));
+    let line =
+        format!("error: --device-memory-limit = 1048576: must be at least {} bytes", on_device + 4);
+    assert!(code == 2 && stderr.contains(&line), "{stderr}");
 }

@@ -124,9 +124,9 @@ pub(super) struct Fiber {
 impl Fiber {
     /// The `number`th fiber of a slot. Fails where the system has no memory for its stack.
     pub(super) fn new(number: usize, stack_bytes: usize) -> Result<Self, Stop> {
+        // The stack alone is what is missing, also where it would leave too little.
         let of = |bytes: usize| {
-            DefaultStack::new(bytes)
-                .map_err(|_| Stop::OutOfMemory(bytes.try_into().unwrap_or(u64::MAX)))
+            DefaultStack::new(bytes).map_err(|_| Stop::OutOfMemory(stack_bytes as u64))
         };
         // Before each, since other workers make theirs meanwhile.
         drop(of(stack_bytes.saturating_add(SPARE_BYTES))?);

@@ -174,6 +174,11 @@ impl Planned {
             job.layouts = [a, b, out];
             job.reads_c = beta != 0.0;
             job.depth = args.block_k;
+            if args.device_memory_limit.is_none() {
+                // What is free is no limit that anybody has given: that it is too little is told by `check_memory`.
+                job.device_limit = limit.max(job.least_limit());
+            }
+            let limit = job.device_limit;
             let blocks = BlockPlan::new(&job).map_err(|error| match error {
                 Error::Argument { value, limit, .. } => {
                     Error::argument("--device-memory-limit", value, limit)
