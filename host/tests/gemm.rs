@@ -213,7 +213,7 @@ fn a_plan_reads_headers_alone() {
     assert_eq!((code, &*stderr), (0, ""), "{stdout}");
     for part in [
         "C = A B: 300000 x 500000, k 200000   computed in f32\n",
-        "device    cuda:0 (not looked at: an H200 is taken)\n",
+        "\ndevice    cuda:0 (not looked at)\nplanned   for an H200, 132 multiprocessors (--on names another GPU)\n",
         "\nkernel    ",
         "so reading takes least\n",
         " of 85899345920 bytes on the device",
@@ -234,6 +234,22 @@ fn a_plan_reads_headers_alone() {
     let args = ["--device", "cpu", "--device-memory-limit", "1G", "--block-k", "1024", "--json"];
     let (_, stdout, _) = plan(&args);
     assert!(objects(&stdout)[0]["read_bytes"].as_u64().unwrap() < reads / 2, "{stdout}");
+    // Which GPU it is for is said and can be; a CPU is none.
+    let limit = ["--device-memory-limit", "80G"];
+    let plan_on = |more: &[&str]| plan(&[&limit[..], more].concat()).1;
+    let stdout = plan_on(&[]);
+    let auto = "\ndevice    a GPU where there is one, otherwise the CPU (not looked at)\nplanned   for an H200, ";
+    assert!(stdout.contains(auto), "{stdout}");
+    assert_eq!(objects(&plan_on(&["--json"]))[0]["planned_for"], "h200");
+    let stdout = plan_on(&["--on", "a30"]);
+    assert!(stdout.contains("\nplanned   for an A30, 56 multiprocessors\n"), "{stdout}");
+    assert_eq!(objects(&plan_on(&["--on", "a30", "--json"]))[0]["planned_for"], "a30");
+    let cpu = ["--on", "a30", "--device", "cpu"];
+    let (code, stdout, stderr) = plan(&[&limit[..], &cpu].concat());
+    let words = "error: --on = a30: is a GPU, and --device cpu is none";
+    assert!((code, &*stdout) == (2, "") && stderr.contains(words), "{stdout}{stderr}");
+    let (code, _, stderr) = plan(&["--on", "a30"]);
+    assert!(code == 2 && stderr.contains("--device-memory-limit"), "{stderr}");
     // Without a limit the device is asked.
     let (code, _, stderr) = plan(&["--device", "cuda"]);
     assert!(code == 3 && stderr.contains("no NVIDIA driver"), "{stderr}");

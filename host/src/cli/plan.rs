@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, io::Write};
 
 use host::{
-    Bf16, F16, Gemm,
+    Bf16, Device, Error, F16, Gemm,
     gemm::{Candidate, Choice, Launch, Request, Scalar, Target},
     gpu::registry,
     simt,
@@ -85,20 +85,46 @@ impl From<&Candidate> for CandidateLine {
     }
 }
 
-/// The device that a choice is made for, its name, and how the plan calls it.
-fn target(args: &Run) -> (Target, String, String) {
-    match (args.on, args.device) {
-        (None, DeviceChoice::Cpu) => {
-            let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-            (Target::cpu(cores), "cpu".to_owned(), format!("this machine's CPU, {cores} cores"))
-        }
-        (on, _) => {
-            let gpu = on.unwrap_or(PlannedGpu::H200);
-            let (capability, multiprocessors) = gpu.figures();
-            let target = Target::gpu(capability, multiprocessors);
-            let words = format!("{}, {multiprocessors} multiprocessors", gpu.description());
-            (target, name_of(&gpu), words)
-        }
+/// What a plan is made for.
+pub(super) struct PlannedFor {
+    pub(super) target: Target,
+    /// As `--on` names it, or `cpu`.
+    pub(super) name: String,
+    /// For people.
+    pub(super) words: String,
+    /// What else could be asked for.
+    pub(super) hint: &'static str,
+}
+
+impl PlannedFor {
+    /// What is planned for without looking at a device.
+    pub(super) fn of(on: Option<PlannedGpu>, device: DeviceChoice) -> Result<Self, Error> {
+        let (gpu, hint) = match (on, device) {
+            (Some(gpu), DeviceChoice::Cpu) => {
+                let limit = "is a GPU, and --device cpu is none: leave out one of the two";
+                return Err(Error::argument("--on", name_of(&gpu), limit));
+            }
+            (None, DeviceChoice::Cpu) => {
+                let cores = Device::cpu().multiprocessors();
+                let words = format!("this machine's CPU, {cores} cores");
+                let target = Target::cpu(cores);
+                return Ok(PlannedFor { target, name: "cpu".to_owned(), words, hint: "" });
+            }
+            (Some(gpu), _) => (gpu, ""),
+            (None, _) => (PlannedGpu::H200, " (--on names another GPU)"),
+        };
+        let (capability, multiprocessors) = gpu.figures();
+        let target = Target::gpu(capability, multiprocessors);
+        let words = format!("{}, {multiprocessors} multiprocessors", gpu.description());
+        Ok(PlannedFor { target, name: name_of(&gpu), words, hint })
+    }
+}
+
+/// A device that is asked for, for people.
+pub(super) fn place(device: DeviceChoice) -> String {
+    match device {
+        DeviceChoice::Auto => "a GPU where there is one, otherwise the CPU".to_owned(),
+        choice => choice.to_string(),
     }
 }
 
@@ -118,7 +144,8 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let shape = args.sizes.shape()?;
-    let (target, planned_for, of) = target(args);
+    let PlannedFor { target, name: planned_for, words: of, hint } =
+        PlannedFor::of(args.on, args.device)?;
     let request = Request::dense(shape);
     let Choice { entry, reason, workspace_bytes, split_k, .. } =
         args.kernel.resolve::<T, O>(shape, args.types.compute(), &target)?;
@@ -156,13 +183,9 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
         return json(out, &plan);
     }
     writeln!(out, "{shape}   {}, row-major", words(T::TYPE, O::TYPE))?;
-    let place = match args.device {
-        DeviceChoice::Auto => "a GPU where there is one, otherwise the CPU".to_owned(),
-        choice => choice.to_string(),
-    };
+    let place = place(args.device);
     writeln!(out, "device    {place} (not looked at: a launch has the limits of any CUDA device)")?;
-    let another = if args.on.is_none() { " (--on names another GPU)" } else { "" };
-    writeln!(out, "planned   for {of}{another}")?;
+    writeln!(out, "planned   for {of}{hint}")?;
     writeln!(out, "kernel    {}: {} ({reason})", plan.kernel, entry.summary)?;
     for CopyLine { kernel, grid, block: [x, y, z] } in &plan.copies {
         let blocks = blocks(*grid);

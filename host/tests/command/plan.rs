@@ -43,6 +43,10 @@ fn a_plan_needs_no_device() {
     assert!(a100.contains("\nplanned   for an A100, 108 multiprocessors\n"), "{a100}");
     assert!(a100.contains("\nkernel    gemm_f32_"), "no tensor copies: {a100}");
     fails(host(&["-m1", "-n1", "-k1", "--on", "a100"]), 2, &["--plan"]);
+    let contrary = ["-m1", "-n1", "-k1", "--plan", "--on", "a30", "--device", "cpu"];
+    fails(host(&contrary), 2, &["--on = a30: is a GPU, and --device cpu is none"]);
+    let on_cpu = plan(["512"; 3], &["--device", "cpu"]);
+    assert!(!on_cpu.contains("--on"), "{on_cpu}");
     let on_cpu = plan(["512"; 3], &["--device", "cpu", "--json"]);
     assert_eq!(objects(&on_cpu)[0]["planned_for"], "cpu");
     let cube = plan(["512"; 3], &[]);

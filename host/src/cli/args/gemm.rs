@@ -13,7 +13,7 @@ use host::{
 };
 
 use super::{
-    ComputeMode, DeviceChoice, Offering, Verify, all_products,
+    ComputeMode, DeviceChoice, Offering, PlannedGpu, Verify, all_products,
     bytes::{bytes, bytes_or_none},
     devices,
     kernel::of_name,
@@ -119,6 +119,10 @@ pub(crate) struct Gemm {
     /// --device-memory-limit no device is looked at
     #[arg(long)]
     pub(crate) plan: bool,
+
+    /// The GPU to plan for, where no device is looked at [default: h200, with --device cpu the CPU]
+    #[arg(long, value_enum, value_name = "GPU", requires_all = ["plan", "device_memory_limit"])]
+    pub(crate) on: Option<PlannedGpu>,
 
     /// One JSON object on standard output; `verified` is null where nothing was compared
     #[arg(long)]

@@ -25,9 +25,10 @@ use self::{
 };
 use super::{
     Failure,
-    args::{ComputeMode, DeviceChoice, Gemm, Verify, name_of},
+    args::{ComputeMode, Gemm, Verify, name_of},
     list::json,
     note,
+    plan::{PlannedFor, place},
     steps::Steps,
     verification::{Verification, factors},
 };
@@ -229,22 +230,23 @@ fn plan<T: Scalar + Element>(
 where
     Reader: Source<T>,
 {
-    let (target, limit, place) = match (args.device_memory_limit, args.device) {
-        (Some(limit), DeviceChoice::Cpu) => {
-            let cores = Device::cpu().multiprocessors();
-            (Target::cpu(cores), limit, "cpu".to_owned())
+    let (target, limit, device, words, planned_for) = match args.device_memory_limit {
+        Some(limit) => {
+            let PlannedFor { target, name, words, hint } = PlannedFor::of(args.on, args.device)?;
+            let place = place(args.device);
+            let words = format!("{place} (not looked at)\nplanned   for {words}{hint}");
+            (target, limit, args.device.to_string(), words, Some(name))
         }
-        (Some(limit), choice) => {
-            (Target::H200, limit, format!("{choice} (not looked at: an H200 is taken)"))
-        }
-        (None, choice) => {
-            let device = super::open(choice)?;
-            (Target::of(&device), memory_limit(args, &device)?, device.to_string())
+        None => {
+            let device = super::open(args.device)?;
+            let limit = memory_limit(args, &device)?;
+            (Target::of(&device), limit, device.name(), device.to_string(), None)
         }
     };
     let planned = Planned::new::<T>(args, files, factors, &target, limit)?;
-    let report = Report::new::<T>(args, files, factors, &planned, place);
-    if args.json { Ok(json(out, &report)?) } else { Ok(report.print_plan(out)?) }
+    let mut report = Report::new::<T>(args, files, factors, &planned, device);
+    report.planned_for = planned_for;
+    if args.json { Ok(json(out, &report)?) } else { Ok(report.print_plan(out, &words)?) }
 }
 
 /// What a run has found out.

@@ -25,7 +25,10 @@ use crate::cli::{
 /// What a product of files found out; also the object of `--json`. Of a plan what stands below is null.
 #[derive(Serialize)]
 pub(super) struct Report {
+    /// As asked for, where it is not looked at.
     device: String,
+    /// What is reckoned with then: a GPU as `--on` names it, or `cpu`. `null` where the device is looked at.
+    pub(super) planned_for: Option<String>,
     kernel: &'static str,
     reason: String,
     a: String,
@@ -98,6 +101,7 @@ impl Report {
         };
         Report {
             device,
+            planned_for: None,
             kernel: choice.entry.name(),
             reason: choice.reason.to_string(),
             a: path(&args.a),
@@ -162,9 +166,9 @@ impl Report {
         }
     }
 
-    pub(super) fn print_plan(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn print_plan(&self, out: &mut impl Write, device: &str) -> io::Result<()> {
         self.print_operands(out)?;
-        writeln!(out, "device    {}", self.device)?;
+        writeln!(out, "device    {device}")?;
         let summary = registry::find(self.kernel).map_or("", |entry| entry.summary);
         writeln!(out, "kernel    {}: {summary} ({})", self.kernel, self.reason)?;
         self.print_blocks(out)
