@@ -1,7 +1,8 @@
-//! What is being done, on standard error: a bar on a terminal, lines with `--verbose`.
+//! What is being done, on standard error: a bar on a terminal, lines with `--verbose`, and elsewhere a line for each part of what is long.
 
 use std::{
     fmt::Write,
+    io::{self, IsTerminal},
     thread,
     time::{Duration, Instant},
 };
@@ -20,6 +21,13 @@ pub(super) struct Steps {
 }
 
 impl Steps {
+    /// Says that one of several long parts begins, where no bar is seen and no step has a line.
+    pub(super) fn part(self, what: &str) {
+        if !self.verbose && !io::stderr().is_terminal() {
+            note(format_args!("{what} ..."));
+        }
+    }
+
     /// Does something, shown while it lasts with how much of it is done, where that is known.
     pub(super) fn step<T, E>(
         self,

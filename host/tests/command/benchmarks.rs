@@ -35,6 +35,19 @@ fn a_benchmark_compares_kernels_at_sizes() {
 }
 
 #[test]
+fn a_benchmark_says_how_far_it_is_where_there_is_no_terminal() {
+    let args = ["bench", "--sizes", "8,4x3x2", "--kernels", "tiled16,basic", "--seconds", "0.01"];
+    let args = [&args[..], &["--device", "cpu"]].concat();
+    let (code, _, stderr) = finish(host(&args));
+    let lines = "8x8x8 (1 of 2): 2 candidates to verify and time ...\n4x3x2 (2 of 2): 2 candidates to verify and time ...\n";
+    assert_eq!((code, &*stderr), (0, lines));
+    // With a line for each step these are not needed.
+    let (code, _, stderr) = finish(host(&[&args[..], &["-v"]].concat()));
+    assert!(code == 0 && !stderr.contains("to verify and time"), "{stderr}");
+    assert!(stderr.contains("8x8x8 (1 of 2): timing ...\n"), "{stderr}");
+}
+
+#[test]
 fn a_benchmark_takes_lists_as_people_write_them() {
     let lists = ["--sizes", "8, 7X6x5, 4 x 3 x 2", "--kernels", "basic, tiled16"];
     let (code, stdout, stderr) =

@@ -63,6 +63,7 @@ impl<T: Compared<O>, O: Value> Bencher<'_, T, O> {
         if candidates.iter().all(|candidate| candidate.role == Role::Baseline) {
             return Ok(Vec::new());
         }
+        steps.part(&format!("{name}: {} candidates to verify and time", candidates.len()));
         let (mut reference, mut sets, upload) =
             steps.step(&format!("{name}: operands"), || self.operands(case))?;
         for Candidate { name: library, work, .. } in &mut candidates {
