@@ -14,7 +14,7 @@ use super::{
     Failure,
     args::{DeviceChoice, PlannedGpu, Run, Types, name_of},
     list::{json, optional_in_six_digits},
-    types::{Value, words},
+    types::{Value, as_it_is, words},
 };
 
 /// What would run; also the object of `--json`.
@@ -187,6 +187,9 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     writeln!(out, "device    {place} (not looked at: a launch has the limits of any CUDA device)")?;
     writeln!(out, "planned   for {of}{hint}")?;
     writeln!(out, "kernel    {}: {} ({reason})", plan.kernel, entry.summary)?;
+    if let Some(line) = as_it_is(args.types.compute(), entry) {
+        writeln!(out, "{line}")?;
+    }
     for CopyLine { kernel, grid, block: [x, y, z] } in &plan.copies {
         let blocks = blocks(*grid);
         writeln!(out, "copies    {kernel}: {blocks} blocks, each of {x} x {y} x {z} threads")?;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use host::{
-    Bf16, Device, Error, F16, Gemm, Matrix, Shape, Stream,
+    Bf16, Compute, Device, Error, F16, Gemm, Matrix, Shape, Stream,
     gemm::{Scalar, Target},
     gpu::registry::Entry,
     operands,
@@ -20,7 +20,7 @@ use super::{
     list::{in_six_digits, json},
     note,
     steps::Steps,
-    types::{Value, rounded, words},
+    types::{Value, as_it_is, rounded, words},
     verification::{Verification, off},
 };
 
@@ -181,7 +181,7 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     if args.json {
         json(out, &report)?;
     } else {
-        print(out, &report, right, device, entry, shape)?;
+        print(out, &report, right, device, (entry, args.types.compute()), shape)?;
     }
     for (what, verification) in ["this data", "integers"].into_iter().zip(verifications) {
         if let Some(verification) =
@@ -406,7 +406,7 @@ fn print(
     report: &Report,
     right: bool,
     device: &Device,
-    entry: &Entry,
+    (entry, compute): (&Entry, Compute),
     shape: Shape,
 ) -> Result<(), Failure> {
     let Report { init, seed, .. } = report;
@@ -418,6 +418,9 @@ fn print(
     writeln!(out, "{shape}   {types}, row-major, {init}, seed {seed}")?;
     writeln!(out, "device    {device}")?;
     writeln!(out, "kernel    {}: {} ({})", entry.name(), entry.summary, report.reason)?;
+    if let Some(line) = as_it_is(compute, entry) {
+        writeln!(out, "{line}")?;
+    }
     if shape.c_len() == 0 {
         writeln!(out, "C is empty: nothing was launched, there is nothing to verify")?;
         return Ok(());

@@ -3,7 +3,13 @@
 
 use std::borrow::Cow;
 
-use host::{Bf16, F16, baseline::DataType, gemm::Output, verify::Format};
+use host::{
+    Bf16, Compute, F16,
+    baseline::DataType,
+    gemm::Output,
+    gpu::registry::{Entry, Scheme},
+    verify::Format,
+};
 
 /// A type of elements that a command's product can be of.
 pub(super) trait Value: DataType + Output + Send + Sync {
@@ -67,4 +73,14 @@ pub(super) fn rounded(c: &str) -> Option<&str> {
 /// The types of A and B, and of C, for people: `bf16, C f32`.
 pub(super) fn words(operands: &str, c: &str) -> String {
     if operands == c { c.to_owned() } else { format!("{operands}, C {c}") }
+}
+
+/// A line for a kernel that multiplies f32 as it is though it may do otherwise: on the CPU device every one that is not named.
+pub(super) fn as_it_is(compute: Compute, entry: &Entry) -> Option<&'static str> {
+    match compute {
+        _ if entry.scheme() != Scheme::Native => None,
+        Compute::Native => None,
+        Compute::Tf32 => Some("compute   f32 as it is: this kernel rounds nothing to tf32"),
+        _ => Some("compute   f32 as it is: this kernel cuts nothing into slices"),
+    }
 }

@@ -1,5 +1,12 @@
 //! Products of other types than f32.
 
+use std::path::Path;
+
+use host::{
+    Layout,
+    npy::{Dtype, Writer},
+};
+
 use crate::{
     common::{finish, host, objects},
     with,
@@ -48,4 +55,40 @@ fn a_product_of_bf16_is_verified() {
 #[test]
 fn a_product_of_f16_is_verified() {
     is_verified("f16", 1e-4..0.1);
+}
+
+#[test]
+fn the_cpu_device_rounds_factors_by_a_kernel_that_is_named_alone() {
+    let product = |more: &[&str]| {
+        let (code, stdout, stderr) = finish(host(&[more, &["--device", "cpu"]].concat()));
+        assert_eq!(code, 0, "{stderr}");
+        stdout
+    };
+    let sizes = |compute, more: &[&str]| product(&[&with(&["--compute", compute]), more].concat());
+    let as_it_is = "\ncompute   f32 as it is: this kernel ";
+    for (compute, what, kernel) in [
+        ("tf32", "rounds nothing to tf32\n", "wgmma_tf32_128x64x32_nn"),
+        ("fp32-bf16x6", "cuts nothing into slices\n", "wgmma_bf16x6_64x128x64_nn"),
+    ] {
+        for more in [&[][..], &["--plan"]] {
+            let stdout = sizes(compute, more);
+            assert!(stdout.contains(&format!("{as_it_is}{what}")), "{stdout}");
+        }
+        let stdout = sizes(compute, &["--kernel", kernel]);
+        assert!(!stdout.contains("\ncompute "), "{stdout}");
+    }
+    assert!(!sizes("fp32", &[]).contains("\ncompute "));
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).into_os_string().into_string().unwrap();
+    let (a, out) = (file("a.npy"), file("c.npy"));
+    let (path, layout) = (Path::new(&a), Layout::RowMajor);
+    Writer::create("--out", path, 8, 8, Dtype::F4, layout).unwrap().finish().unwrap();
+    let files = ["gemm", "--a", &a, "--b", &a, "--out", &out, "--compute", "tf32"];
+    for (more, rounds) in
+        [(&[][..], false), (&["--plan"], false), (&["--kernel", "wgmma_tf32_128x64x32_nn"], true)]
+    {
+        let stdout = product(&[&files[..], more].concat());
+        assert_eq!(!stdout.contains(&format!("{as_it_is}rounds nothing")), rounds, "{stdout}");
+    }
 }

@@ -25,7 +25,8 @@ pub(crate) struct TypeFlags {
 
     /// How f32 is multiplied: tf32 lets tensor cores round factors to 10 bits of fraction; fp32 does not, nor
     /// do fp32-bf16x6 and fp32-f16x3, which have tensor cores multiply slices of each factor: as accurate, and
-    /// faster; fp32-f16x3 is the faster of the two where numbers are of about one size
+    /// faster; fp32-f16x3 is the faster of the two where numbers are of about one size. The CPU device multiplies f32 as
+    /// it is, unless a kernel that does otherwise is named
     #[arg(long, value_enum, default_value_t = ComputeMode::Fp32, hide_possible_values = true)]
     #[arg(value_name = "fp32|fp32-bf16x6|fp32-f16x3|tf32")]
     compute: ComputeMode,

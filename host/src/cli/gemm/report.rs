@@ -6,7 +6,7 @@ use std::{
 };
 
 use host::{
-    Device,
+    Compute, Device,
     blocks::{BlockPlan, Stays, Why},
     gemm::Scalar,
     gpu::registry::{self, Entry},
@@ -19,6 +19,7 @@ use crate::cli::{
     args::{Gemm, name_of},
     list::optional_in_six_digits,
     run::{duration, recomputed},
+    types::as_it_is,
     verification::{Verification, off},
 };
 
@@ -50,6 +51,9 @@ pub(super) struct Report {
     /// Has that fewer bits than what was computed in?
     #[serde(skip)]
     rounded: bool,
+    /// How it may be computed.
+    #[serde(skip)]
+    compute: Compute,
     out_order: String,
     device_memory_limit: u64,
     workspace_limit: u64,
@@ -118,6 +122,7 @@ impl Report {
             dtype: T::NAME,
             out_type: dtype.to_string(),
             rounded: dtype < T::DTYPE,
+            compute: args.compute.into(),
             out_order: name_of(&args.out_order),
             device_memory_limit: *limit,
             workspace_limit: *workspace_limit,
@@ -171,6 +176,7 @@ impl Report {
         writeln!(out, "device    {device}")?;
         let summary = registry::find(self.kernel).map_or("", |entry| entry.summary);
         writeln!(out, "kernel    {}: {summary} ({})", self.kernel, self.reason)?;
+        self.print_compute(out)?;
         self.print_blocks(out)
     }
 
@@ -183,6 +189,7 @@ impl Report {
         self.print_operands(out)?;
         writeln!(out, "device    {device}")?;
         writeln!(out, "kernel    {}: {}", entry.name(), entry.summary)?;
+        self.print_compute(out)?;
         if !self.blocks.is_one_piece() {
             self.print_blocks(out)?;
         }
@@ -228,6 +235,11 @@ impl Report {
             Some(false) => Ok(()),
             _ => writeln!(out, "out       {}", self.out),
         }
+    }
+
+    fn print_compute(&self, out: &mut impl Write) -> io::Result<()> {
+        let line = registry::find(self.kernel).and_then(|entry| as_it_is(self.compute, entry));
+        line.map_or(Ok(()), |line| writeln!(out, "{line}"))
     }
 
     fn print_operands(&self, out: &mut impl Write) -> io::Result<()> {
