@@ -49,7 +49,7 @@ fn every_rung_is_there_verified_and_counted_as_on_paper() {
         assert_eq!((&line["rung"], &line["verified"]), (&number.into(), &true.into()), "{name}");
         assert_eq!(line["exact_on_integers"], true, "{name}");
         assert!(line["max_err_over_bound"].as_f64().is_some_and(|err| err <= 1.0), "{name}");
-        for key in ["median_us", "gflops", "bytes_per_flop_derived"] {
+        for key in ["median_us", "gflops", "flop_per_byte_derived"] {
             assert!(line[key].as_f64().is_some_and(|value| value > 0.0), "{name}: {key}");
         }
         assert_eq!(line["gain"].is_null(), number == 1, "{name}: gain over the one before");
@@ -58,7 +58,7 @@ fn every_rung_is_there_verified_and_counted_as_on_paper() {
         let counted = &line["counted"];
         assert_eq!(counted["clean"], true, "{name}");
         for key in
-            ["fma_per_warp", "global_loads_per_warp", "global_stores_per_warp", "bytes_per_flop"]
+            ["fma_per_warp", "global_loads_per_warp", "global_stores_per_warp", "flop_per_byte"]
         {
             assert!(counted[key].as_f64().is_some_and(|count| count > 0.0), "{name}: {key}");
         }
@@ -67,12 +67,12 @@ fn every_rung_is_there_verified_and_counted_as_on_paper() {
         assert!(fit["occupancy_percent"].as_f64().is_some_and(|percent| percent > 0.0), "{name}");
     }
     let line = |kernel: &str| lines.iter().find(|line| line["kernel"] == kernel).unwrap();
-    // k multiply-adds a thread, each of two floats: 4 bytes a FLOP. A warp reads two elements of A, in two
+    // k multiply-adds a thread, each of two floats: a quarter FLOP a byte. A warp reads two elements of A, in two
     // sectors that lie k apart, and two rows of sixteen of B, in four.
     let basic = line("basic");
     let counted = &basic["counted"];
-    assert!(near(&basic["bytes_per_flop_derived"], 4.0), "{basic}");
-    assert!(near(&counted["bytes_per_flop"], 4.0), "{basic}");
+    assert!(near(&basic["flop_per_byte_derived"], 0.25), "{basic}");
+    assert!(near(&counted["flop_per_byte"], 0.25), "{basic}");
     assert_eq!(
         (&counted["m"], &counted["n"], &counted["k"]),
         (&256.into(), &256.into(), &64.into())
@@ -83,9 +83,9 @@ fn every_rung_is_there_verified_and_counted_as_on_paper() {
     // Of every tile of sixteen each thread loads one element of A and one of B, and waits twice.
     let tiled = line("tiled16");
     let counted = &tiled["counted"];
-    assert!(near(&tiled["bytes_per_flop_derived"], 0.25), "{tiled}");
-    assert!(near(&counted["bytes_per_flop"], 0.25), "{tiled}");
-    assert!(near(&counted["sector_bytes_per_flop"], 0.25), "{tiled}");
+    assert!(near(&tiled["flop_per_byte_derived"], 4.0), "{tiled}");
+    assert!(near(&counted["flop_per_byte"], 4.0), "{tiled}");
+    assert!(near(&counted["flop_per_sector_byte"], 4.0), "{tiled}");
     for (key, expected) in [
         ("fma_per_warp", 64.0),
         ("global_loads_per_warp", 2.0 * 4.0),
@@ -282,8 +282,8 @@ fn a_kernel_is_explained_in_words_figures_and_source() {
         "\nrung      ",
         // The file's opening words.
         "\n# Boundary checks\n",
-        "\non paper  4.000 FLOP a byte: 0.250 bytes a FLOP\n",
-        "\ncounted   0.250 bytes a FLOP asked for, 0.250 moved",
+        "\non paper  4.00 FLOP a byte\n",
+        "\ncounted   4.000 FLOP for each byte asked for, 4.000 for each moved in sectors",
         "\na warp    64 multiply-adds, 8 barriers; global memory: 8 loads, 1 stores; shared memory: 128 loads, 8 stores\n",
         // A line of the source and what it does.
         "64 fma",

@@ -18,7 +18,6 @@ use super::{
     ladder::{
         Counted, FitLine,
         count::{COUNTED, count, fit},
-        derived,
     },
     steps::Steps,
 };
@@ -83,14 +82,13 @@ fn figures(
         writeln!(out, "occupancy {percent:.0} % on {}, limited by {limit}", fit.gpu)?;
     }
     if let Some(rung) = &entry.rung {
-        let bytes = derived(rung);
-        writeln!(out, "on paper  {:.3} FLOP a byte: {bytes:.3} bytes a FLOP", rung.flop_per_byte)?;
+        writeln!(out, "on paper  {:.2} FLOP a byte", rung.flop_per_byte)?;
     }
     writeln!(
         out,
-        "counted   {} bytes a FLOP asked for, {} moved in sectors (on the CPU at m = {m}, n = {n}, k = {k})",
-        shown(counts.bytes_per_flop),
-        shown(counts.sector_bytes_per_flop)
+        "counted   {} FLOP for each byte asked for, {} for each moved in sectors (on the CPU at m = {m}, n = {n}, k = {k})",
+        shown(counts.flop_per_byte),
+        shown(counts.flop_per_sector_byte)
     )?;
     writeln!(
         out,

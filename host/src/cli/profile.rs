@@ -47,10 +47,11 @@ struct Report<'a> {
     totals: Map<String, Value>,
     /// Those that change where reads of shared memory are made 128 bits at a time.
     totals_merged: Map<String, Value>,
-    /// Of the contract, 2 m n k; what follows is for each of them.
+    /// Of the contract, 2 m n k.
     flop: f64,
-    global_bytes_loaded_per_flop: Option<f64>,
-    global_bytes_stored_per_flop: Option<f64>,
+    /// `null` where no byte is moved.
+    flop_per_global_byte_loaded: Option<f64>,
+    flop_per_global_byte_stored: Option<f64>,
     #[serde(serialize_with = "in_six_digits")]
     divergent_share: f64,
     occupancy: Option<Value>,
@@ -189,7 +190,7 @@ fn profile_kernel(
     let seen = merge(profiled.findings.iter().map(|finding| (Order::Forward, finding)));
     let worst = profile::worst(counted);
     let totals = profile::totals(counted);
-    let per_flop = |operation| profile::global_bytes(counted, operation, shape).map(six_digits);
+    let per_byte = |operation| profile::flop_per_byte(counted, operation, shape).map(six_digits);
     let report = Report {
         kernel: entry.name(),
         m: shape.m(),
@@ -212,8 +213,8 @@ fn profile_kernel(
             .filter_map(|t| Some((t.name.to_owned(), t.merged?.into())))
             .collect(),
         flop: shape.flop(),
-        global_bytes_loaded_per_flop: per_flop(Operation::GlobalLoad),
-        global_bytes_stored_per_flop: per_flop(Operation::GlobalStore),
+        flop_per_global_byte_loaded: per_byte(Operation::GlobalLoad),
+        flop_per_global_byte_stored: per_byte(Operation::GlobalStore),
         divergent_share: profile::divergent_share(counted),
         occupancy: fit.as_ref().map(occupancy_json),
         clean: fit.is_some().then_some(seen.is_empty()),

@@ -33,11 +33,11 @@ pub struct Counts {
     pub shared_loads_per_warp: f64,
     /// Stores to shared memory that a warp makes.
     pub shared_stores_per_warp: f64,
-    /// Bytes that threads ask global memory for, for each FLOP.
-    pub bytes_per_flop: Option<f64>,
-    /// Bytes of the sectors that are moved for them: also those that nobody asked for, and once what several
-    /// lanes of a warp ask for together.
-    pub sector_bytes_per_flop: Option<f64>,
+    /// The arithmetic intensity: FLOP for each byte that threads ask global memory for.
+    pub flop_per_byte: Option<f64>,
+    /// FLOP for each byte of the sectors that are moved for them: also of those that nobody asked for, and once of what
+    /// several lanes of a warp ask for together.
+    pub flop_per_sector_byte: Option<f64>,
     /// Of the intervals between waits, the share in which a warp's lanes took different branches.
     pub divergent_share: f64,
 }
@@ -60,7 +60,6 @@ impl Counts {
             (requests > 0.0).then(|| sum(operations, count) / requests)
         };
         let per_warp = |operation| sum(&[operation], &requests) / warps;
-        let per_flop = |bytes: f64| (shape.flop() > 0.0).then(|| bytes / shape.flop());
         let asked = sum(&[GlobalLoad], &|line| line.lanes * u64::from(line.width));
         let shared = [SharedLoad, SharedStore];
         Counts {
@@ -74,8 +73,8 @@ impl Counts {
             global_stores_per_warp: per_warp(GlobalStore),
             shared_loads_per_warp: per_warp(SharedLoad),
             shared_stores_per_warp: per_warp(SharedStore),
-            bytes_per_flop: per_flop(asked),
-            sector_bytes_per_flop: super::global_bytes(profile, GlobalLoad, shape),
+            flop_per_byte: (asked > 0.0).then(|| shape.flop() / asked),
+            flop_per_sector_byte: super::flop_per_byte(profile, GlobalLoad, shape),
             divergent_share: super::divergent_share(profile),
         }
     }

@@ -29,7 +29,7 @@ use simt::check::{Finding, Line, Profile};
 pub use self::{
     counts::Counts,
     fit::{Fit, GPUS, Gpu, gpu, on_device, on_gpu},
-    totals::{Total, divergent_share, global_bytes, totals},
+    totals::{Total, divergent_share, flop_per_byte, totals},
 };
 use crate::{
     Device, Matrix, Shape,

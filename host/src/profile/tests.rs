@@ -42,8 +42,8 @@ fn the_totals_of_a_small_aligned_product() {
     // A's tile is read along its row: sixteen reads become four of 128 bits, two wavefronts each.
     let merged = totals(&profile).iter().filter_map(|total| total.merged).collect::<Vec<_>>();
     assert_eq!(merged[0], steps * (16 + 4));
-    let loaded = global_bytes(&profile, Operation::GlobalLoad, shape).unwrap();
-    assert_eq!(loaded, (steps * 2 * 4 * 32) as f64 / (2.0 * 64.0 * 64.0 * 32.0));
+    let loaded = flop_per_byte(&profile, Operation::GlobalLoad, shape).unwrap();
+    assert_eq!(loaded, 2.0 * 64.0 * 64.0 * 32.0 / (steps * 2 * 4 * 32) as f64);
     assert_eq!((divergent_share(&profile), worst(&profile)), (0.0, None));
 }
 

@@ -52,12 +52,12 @@ pub fn totals(profile: &Profile) -> Vec<Total> {
     METRICS.iter().map(total).collect()
 }
 
-/// Bytes that `operation` moves between global memory's first cache and the threads, sectors of 32 bytes,
-/// for each FLOP of the product. The FLOP are the contract's, [`Shape::flop`]: what the kernel computes
-/// beyond them is its own affair. `None` where there are none.
-pub fn global_bytes(profile: &Profile, operation: Operation, shape: Shape) -> Option<f64> {
+/// FLOP of the product for each byte that `operation` moves between global memory's first cache and the threads, in
+/// sectors of 32 bytes. The FLOP are the contract's, [`Shape::flop`]: what the kernel computes beyond them is its own
+/// affair. `None` where no byte is moved.
+pub fn flop_per_byte(profile: &Profile, operation: Operation, shape: Shape) -> Option<f64> {
     let bytes = 32.0 * profile.total(operation, |line| line.units);
-    (shape.flop() > 0.0).then(|| bytes / shape.flop())
+    (bytes > 0.0).then(|| shape.flop() / bytes)
 }
 
 /// Of the intervals between waits, counted for each warp, the share in which the lanes took different

@@ -2,7 +2,6 @@
 
 use host::{
     Roof, Shape,
-    gpu::registry::Rung,
     product::Launch,
     profile::{Counts, Fit},
     timing::Measurement,
@@ -55,7 +54,7 @@ pub(super) struct Line {
     pub(super) roof_memory_gb_per_s: Option<f64>,
 
     /// Bytes that the threads of a block ask global memory for, for each FLOP: on paper.
-    pub(super) bytes_per_flop_derived: Option<f64>,
+    pub(super) flop_per_byte_derived: Option<f64>,
     /// `null` for the baseline, which cannot be counted.
     pub(super) counted: Option<Counted>,
     pub(super) fit: Option<FitLine>,
@@ -154,7 +153,7 @@ impl Line {
             share_of_roof: None,
             roof_gflops: roof.map(|roof| six_digits(roof.fp32_gflops)),
             roof_memory_gb_per_s: roof.and_then(|roof| roof.memory_gb_per_s).map(six_digits),
-            bytes_per_flop_derived: candidate.rung.map(derived),
+            flop_per_byte_derived: candidate.rung.map(|rung| six_digits(rung.flop_per_byte)),
             counted: None,
             fit: None,
             recorded: None,
@@ -188,11 +187,6 @@ impl Line {
     }
 }
 
-/// Bytes a FLOP, on paper.
-pub(in crate::cli) fn derived(rung: &Rung) -> f64 {
-    six_digits(1.0 / rung.flop_per_byte)
-}
-
 /// The counts of a kernel, with no more digits than make sense.
 pub(super) fn rounded(counts: Counts) -> Counts {
     let mut counts = counts;
@@ -201,8 +195,8 @@ pub(super) fn rounded(counts: Counts) -> Counts {
     each(&mut counts.sectors_per_request_ideal);
     each(&mut counts.wavefronts_per_request);
     each(&mut counts.wavefronts_per_request_ideal);
-    each(&mut counts.bytes_per_flop);
-    each(&mut counts.sector_bytes_per_flop);
+    each(&mut counts.flop_per_byte);
+    each(&mut counts.flop_per_sector_byte);
     for value in [
         &mut counts.barriers_per_warp,
         &mut counts.fma_per_warp,

@@ -19,7 +19,7 @@ use host::{
 };
 
 use self::line::Line;
-pub(super) use self::line::{Counted, FitLine, derived};
+pub(super) use self::line::{Counted, FitLine};
 use super::{
     Failure,
     args::{Format, Ladder, Picture},
@@ -128,7 +128,7 @@ fn cannot_be_drawn(line: &Line) -> Option<String> {
         ("gflops", line.gflops),
         ("roof_gflops", line.roof_gflops),
         ("roof_memory_gb_per_s", line.roof_memory_gb_per_s),
-        ("bytes_per_flop_derived", line.bytes_per_flop_derived),
+        ("flop_per_byte_derived", line.flop_per_byte_derived),
     ];
     let most = 1e12;
     figures.into_iter().find_map(|(figure, value)| {

@@ -21,7 +21,7 @@ use crate::cli::{
 /// The picture's bytes.
 pub(super) fn draw(lines: &[Line], format: Format) -> Result<Vec<u8>, Failure> {
     let points = lines.iter().filter_map(|line| {
-        let at = (1.0 / line.bytes_per_flop_derived?, line.gflops?);
+        let at = (line.flop_per_byte_derived?, line.gflops?);
         let number = line.rung?;
         (at.0 > 0.0 && at.0.is_finite() && at.1 > 0.0).then_some(Point { line, number, at })
     });

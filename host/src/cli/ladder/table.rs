@@ -103,7 +103,7 @@ fn figures(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()>
     writeln!(
         out,
         "     {:<width$}  {:>12} {:>12}  {:^21}  {:^29}  {:^20}",
-        "", "sectors", "wavefronts", "bytes a FLOP", "a warp's", ""
+        "", "sectors", "wavefronts", "FLOP a byte", "a warp's", ""
     )?;
     writeln!(
         out,
@@ -139,9 +139,9 @@ fn figures(out: &mut impl Write, lines: &[Line], width: usize) -> io::Result<()>
             line.kernel,
             beside(counts.sectors_per_request, counts.sectors_per_request_ideal),
             beside(counts.wavefronts_per_request, counts.wavefronts_per_request_ideal),
-            figure(line.bytes_per_flop_derived, 3),
-            figure(counts.bytes_per_flop, 3),
-            figure(counts.sector_bytes_per_flop, 3),
+            figure(line.flop_per_byte_derived, 2),
+            figure(counts.flop_per_byte, 2),
+            figure(counts.flop_per_sector_byte, 2),
             counts.barriers_per_warp,
             counts.fma_per_warp,
             counts.global_loads_per_warp + counts.shared_loads_per_warp,

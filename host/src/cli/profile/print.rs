@@ -132,12 +132,12 @@ fn sums(out: &mut impl Write, report: &Report, totals: &[Total]) -> io::Result<(
         "128-bit reads: neighbouring reads of shared memory made together, as ptxas does in loops that it \
          unrolls"
     )?;
-    let loaded = report.global_bytes_loaded_per_flop;
-    if let (Some(loaded), Some(stored)) = (loaded, report.global_bytes_stored_per_flop) {
+    let loaded = report.flop_per_global_byte_loaded;
+    if let (Some(loaded), Some(stored)) = (loaded, report.flop_per_global_byte_stored) {
         writeln!(
             out,
-            "global memory: {loaded:.4} bytes loaded and {stored:.4} stored a FLOP (sectors x 32; FLOP are \
-             the contract's, 2 m n k)"
+            "global memory: {loaded:.2} FLOP for each byte loaded, {stored:.1} for each stored (sectors x 32; \
+             FLOP are the contract's, 2 m n k)"
         )?;
     }
     let share = 100.0 * report.divergent_share;
