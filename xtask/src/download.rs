@@ -41,7 +41,7 @@ pub(crate) fn once<T>(
     there().with_context(|| format!("{} is not what it must be", done.display()))
 }
 
-/// Makes sure that a file that was downloaded has that SHA-256.
+/// Makes sure that a file has that SHA-256.
 pub(crate) fn verify(file: &Path, digest: &str) -> Result<()> {
     let open = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     let sum = output(Command::new("sha256sum").stdin(Stdio::from(open)))?;
@@ -49,7 +49,7 @@ pub(crate) fn verify(file: &Path, digest: &str) -> Result<()> {
     let name = file.file_name().unwrap_or_default().display();
     ensure!(
         sum == digest,
-        "{name}: its SHA-256 is {sum}, and must be {digest}: it is removed, and nothing of it was run"
+        "{name}: its SHA-256 is {sum}, and must be {digest}: nothing of it was run"
     );
     Ok(())
 }

@@ -24,7 +24,7 @@ use crate::{
     check, cubin,
     declaration::Declaration,
     ptx::Function,
-    tool::{Program, Tool},
+    tool::{Program, Tool, Wheel},
 };
 
 /// Where it comes from.
@@ -34,18 +34,20 @@ pub(crate) const TOOL: Tool = Tool {
     version: "13.0.88",
     megabytes: 37,
     wheels: [
-        (
-            "x86_64",
-            "71/8b/a546c12881fffeba927d810598987df25d74b8b241788c7db8dfc93b0173/\
+        Wheel {
+            arch: "x86_64",
+            address: "71/8b/a546c12881fffeba927d810598987df25d74b8b241788c7db8dfc93b0173/\
              nvidia_cuda_nvcc-13.0.88-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
-            "56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03",
-        ),
-        (
-            "aarch64",
-            "9f/06/996d5cdc5ea45fb4a6111a1be4f0caf6556c0cb1bf9684a7252d8771797a/\
+            digest: "56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03",
+            program: "daba837a68265cae38c832d13399b61dab811891de9b8914defddef143b849f2",
+        },
+        Wheel {
+            arch: "aarch64",
+            address: "9f/06/996d5cdc5ea45fb4a6111a1be4f0caf6556c0cb1bf9684a7252d8771797a/\
              nvidia_cuda_nvcc-13.0.88-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl",
-            "c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f",
-        ),
+            digest: "c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f",
+            program: "a1941a04ca4fd233b2fbe50c625b1e72b3d5f79ebe80209a272c85482dfbb487",
+        },
     ],
 };
 

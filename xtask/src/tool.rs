@@ -25,8 +25,20 @@ pub(crate) struct Tool {
     pub(crate) package: &'static str,
     pub(crate) version: &'static str,
     pub(crate) megabytes: u32,
-    /// A machine's architecture, the address below PyPI's file server of the wheel for it, and PyPI's SHA-256 of that.
-    pub(crate) wheels: [(&'static str, &'static str, &'static str); 2],
+    pub(crate) wheels: [Wheel; 2],
+}
+
+/// A package for one kind of machine.
+#[derive(Debug)]
+pub(crate) struct Wheel {
+    /// The architecture, as Rust names it.
+    pub(crate) arch: &'static str,
+    /// Its address below PyPI's file server.
+    pub(crate) address: &'static str,
+    /// PyPI's SHA-256 of it.
+    pub(crate) digest: &'static str,
+    /// The SHA-256 of the program in it.
+    pub(crate) program: &'static str,
 }
 
 /// A program that can be run.
@@ -53,14 +65,17 @@ impl Tool {
     /// As [`find`](Tool::find), with the reasons against each that was passed over.
     pub(crate) fn look(&self, root: &Path) -> (Option<Program>, Vec<String>) {
         let on_path = env::var_os("PATH").unwrap_or_default();
-        let candidates = env::var_os(self.variable())
+        let installed = env::var_os(self.variable())
             .map(PathBuf::from)
             .into_iter()
             .chain(env::split_paths(&on_path).map(|folder| folder.join(self.name)))
-            .chain([Path::new("/usr/local/cuda/bin").join(self.name), self.fetched(root)]);
+            .chain([Path::new("/usr/local/cuda/bin").join(self.name)]);
+        let installed = installed.filter(|path| path.is_file());
+        let fetched = Some(self.fetched(root)).filter(|path| path.is_file());
+        let fetched = fetched.into_iter().map(|path| (self.fetched_program(root), path));
         let mut refused = Vec::new();
-        for path in candidates.filter(|path| path.is_file()) {
-            match Program::at(path.clone()) {
+        for (program, path) in installed.map(|path| (Program::at(&path), path)).chain(fetched) {
+            match program {
                 Ok(program) => return (Some(program), refused),
                 Err(reason) => refused.push(format!("{}: {reason:#}", path.display())),
             }
@@ -78,6 +93,10 @@ impl Tool {
         // pip knows the user's mirror and proxy; where there is none, curl will do.
         self.fetch_by(root, |address, folder| {
             self.with_pip(folder).or_else(|pip| {
+                // What it had begun.
+                fs::remove_dir_all(folder)
+                    .and_then(|()| fs::create_dir(folder))
+                    .with_context(|| format!("cannot empty {}", folder.display()))?;
                 with_curl(address, folder).with_context(|| format!("{pip:#}\nand without pip"))
             })
         })
@@ -91,15 +110,12 @@ impl Tool {
         download: impl FnOnce(&str, &Path) -> Result<()>,
     ) -> Result<Program> {
         let Tool { name, package, version, megabytes, .. } = self;
-        let wheel = self.wheels.iter().find(|(arch, ..)| *arch == env::consts::ARCH);
-        let Some((_, address, digest)) = wheel else {
-            bail!("NVIDIA has no {name} for {}", env::consts::ARCH);
-        };
+        let &Wheel { address, digest, program: of_program, .. } = self.wheel()?;
         let done = self.fetched(root);
         let folder = done.parent().unwrap_or(root);
         download::once(
             folder,
-            || Program::at(done.clone()).ok(),
+            || self.fetched_program(root).ok(),
             |partial| {
                 let [came, unpacked, result] =
                     ["wheel", "unpacked", "done"].map(|name| partial.join(name));
@@ -123,10 +139,26 @@ impl Tool {
                 make_executable(&program)
                     .and_then(|()| fs::rename(&program, &result_program))
                     .with_context(|| format!("{} is not in the package", program.display()))?;
-                Program::at(result_program)?;
+                download::verify(&result_program, of_program)?;
+                Program::at(&result_program)?;
                 Ok(result)
             },
         )
+    }
+
+    /// The package for this machine.
+    fn wheel(&self) -> Result<&Wheel> {
+        let (arch, name) = (env::consts::ARCH, self.name);
+        let wheel = self.wheels.iter().find(|wheel| wheel.arch == arch);
+        wheel.with_context(|| format!("NVIDIA has no {name} for {arch}"))
+    }
+
+    /// The program that was fetched once. It is compared with its SHA-256 before it is run, each time: since then anybody may
+    /// have changed it.
+    fn fetched_program(&self, root: &Path) -> Result<Program> {
+        let path = self.fetched(root);
+        download::verify(&path, self.wheel()?.program)?;
+        Program::at(&path)
     }
 
     fn fetched(&self, root: &Path) -> PathBuf {
@@ -164,10 +196,10 @@ fn unzip(wheel: &Path, folder: &Path) -> Result<()> {
 }
 
 impl Program {
-    fn at(path: PathBuf) -> Result<Program> {
-        let said = output(Command::new(&path).arg("--version"))?;
+    fn at(path: &Path) -> Result<Program> {
+        let said = output(Command::new(path).arg("--version"))?;
         let release = release(&said)?;
-        Ok(Program { path, release })
+        Ok(Program { path: path.to_owned(), release })
     }
 }
 
@@ -204,10 +236,14 @@ mod tests {
     /// A package whose program is a script that says its release. (Python's `zipfile` made it.)
     const WHEEL: &[u8] = include_bytes!("../tests/data/ptxas.whl");
     const DIGEST: &str = "67609b4856cfc37efbc2d46837894ed3eeb033c61aa108801958bfb8e27921b8";
+    const PROGRAM: &str = "2553b8b2c9cb8982096bb8e9eb7c98696bf4279599d770bec322882cf7687ae5";
 
     fn tool(digest: &'static str) -> Tool {
-        let wheels = [(env::consts::ARCH, "ab/cd/ptxas.whl", digest), ("none", "", "")];
-        Tool { name: "ptxas", package: "a-package", version: "of-a-test", megabytes: 1, wheels }
+        let none = Wheel { arch: "none", address: "", digest: "", program: "" };
+        let address = "ab/cd/ptxas.whl";
+        let this = Wheel { arch: env::consts::ARCH, address, digest, program: PROGRAM };
+        let (package, version, wheels) = ("a-package", "of-a-test", [this, none]);
+        Tool { name: "ptxas", package, version, megabytes: 1, wheels }
     }
 
     /// A root without anything, and the folder that programs are fetched into. (Cargo's may be elsewhere.)
@@ -270,9 +306,39 @@ mod tests {
     }
 
     #[test]
+    fn what_was_fetched_and_is_another_now_is_not_run() {
+        let (root, programs) = workspace("changed");
+        let known = Tool { version: "changed", ..tool(DIGEST) };
+        let folder = programs.join("changed");
+        let _ = fs::remove_dir_all(&folder);
+        let comes = |_: &str, folder: &Path| Ok(fs::write(folder.join("x.whl"), WHEEL)?);
+        let program = known.fetch_by(&root, comes).unwrap();
+        known.fetched_program(&root).unwrap();
+        // It would say a release, and leave a file.
+        let was_run = folder.join("was-run");
+        let script =
+            format!("#!/bin/sh\ntouch '{}'\necho 'release 13.0, V13.0'\n", was_run.display());
+        fs::write(&program.path, script).unwrap();
+        let error = known.fetched_program(&root).unwrap_err().to_string();
+        assert!(error.starts_with("ptxas: its SHA-256 is ") && error.contains(PROGRAM), "{error}");
+        let (_, refused) = known.look(&root);
+        assert!(!was_run.exists(), "it was run");
+        // A machine may have one of its own, which comes first.
+        let said = refused.iter().any(|reason| reason.contains("its SHA-256 is "));
+        assert!(said || known.find(&root).is_some_and(|found| found.path != program.path));
+        // It is fetched anew.
+        known.fetch_by(&root, comes).unwrap();
+        assert!(!was_run.exists() && known.fetched_program(&root).is_ok());
+        fs::remove_dir_all(&folder).unwrap();
+        fs::remove_file(programs.join("changed.lock")).unwrap();
+        let _ = fs::remove_dir_all(root);
+    }
+
+    #[test]
     fn a_machine_without_a_wheel_is_told() {
         let (root, _) = workspace("none");
-        let tool = Tool { wheels: [("none", "", ""), ("other", "", "")], ..tool(DIGEST) };
+        let mut tool = tool(DIGEST);
+        tool.wheels[0].arch = "other";
         let error = tool.fetch_by(&root, |_, _| panic!("there is none")).unwrap_err().to_string();
         assert_eq!(error, format!("NVIDIA has no ptxas for {}", env::consts::ARCH));
     }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::{Instruction, Kind, Listing, Space};
 use crate::{
     environment::output,
-    tool::{Program, Tool},
+    tool::{Program, Tool, Wheel},
 };
 
 /// The disassembler. It reads the code of every assembler that is not newer than itself.
@@ -20,18 +20,20 @@ pub(crate) const TOOL: Tool = Tool {
     version: "13.2.86",
     megabytes: 4,
     wheels: [
-        (
-            "x86_64",
-            "b2/99/754bd821ec8557ae95192c0fc397c1df47be79e983e4458dc16b26310313/\
+        Wheel {
+            arch: "x86_64",
+            address: "b2/99/754bd821ec8557ae95192c0fc397c1df47be79e983e4458dc16b26310313/\
              nvidia_cuda_nvdisasm-13.2.86-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
-            "53606e719ecae07a2335f95902d5a1393a0cc1c317499ee7ffcf628a44385f2c",
-        ),
-        (
-            "aarch64",
-            "04/6f/cbd8bedea7843c2917572ee7c5c613a686fefc463cdb14598101cf446005/\
+            digest: "53606e719ecae07a2335f95902d5a1393a0cc1c317499ee7ffcf628a44385f2c",
+            program: "6df0054fac801e7ab7d251506cfe52a1171c207de0923d8a3d57fdd5a1f6d982",
+        },
+        Wheel {
+            arch: "aarch64",
+            address: "04/6f/cbd8bedea7843c2917572ee7c5c613a686fefc463cdb14598101cf446005/\
              nvidia_cuda_nvdisasm-13.2.86-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.whl",
-            "d02c627f7aecfcac4dd5e923e94adeaa6607c5fdae8df750b01ad948d38941d3",
-        ),
+            digest: "d02c627f7aecfcac4dd5e923e94adeaa6607c5fdae8df750b01ad948d38941d3",
+            program: "90f6cae050df0f9bc7ded0ad09e331fd69a948c7c368c03d72edb603a931b225",
+        },
     ],
 };
 
