@@ -3,6 +3,8 @@
 //! It reads the committed PTX, so it needs no compiler for the device. With NVIDIA's assembler and
 //! disassembler it also sees what the GPU really runs. Of a kernel with constants it looks at one specialisation.
 
+#[path = "../../host/src/names/hint.rs"]
+mod hint;
 mod report;
 mod variant;
 
@@ -12,6 +14,7 @@ use anyhow::{Context, Result, bail};
 
 pub use self::variant::{BadConstant, constants};
 use self::{
+    hint::hint,
     report::{Report, View},
     variant::{chosen, of_variant, split},
 };
@@ -74,7 +77,12 @@ impl std::error::Error for UnknownKernel {}
 impl fmt::Display for UnknownKernel {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let UnknownKernel { name, file, known } = self;
-        write!(f, "{file} has no kernel `{name}`: there are {}", known.join(", "))
+        let known = known.iter().map(String::as_str).collect::<Vec<_>>();
+        write!(f, "{file} has no kernel `{name}`: ")?;
+        match hint(name, &known) {
+            Some(hint) => write!(f, "{hint} There are {}", known.join(", ")),
+            None => write!(f, "there are {}", known.join(", ")),
+        }
     }
 }
 

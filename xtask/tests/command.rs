@@ -243,8 +243,14 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn usage_errors() {
     let workspace = Workspace::new("usage");
+    fs::write(workspace.0.join("gpu/ptx/sm_90a/tiled16.ptx"), PTX).unwrap();
     for (args, words) in [
-        (&["inspect", "tiled17"][..], "gpu/ptx/sm_90a has no kernel `tiled17`: there are k"),
+        (&["inspect", "kernel"][..], "gpu/ptx/sm_90a has no kernel `kernel`: there are k, tiled16"),
+        (
+            &["inspect", "tiled61"],
+            "has no kernel `tiled61`: did you mean tiled16? There are k, tiled16",
+        ),
+        (&["inspect", "til"], "has no kernel `til`: did you mean tiled16? There are k, tiled16"),
         (&["inspect"], "inspect which kernel?"),
         (&["inspect", "k", "l"], "\"l\""),
         (&["inspect", "k", "--target", "sm_70"], "sm_80, sm_90a"),

@@ -5,7 +5,7 @@ use std::io::Write;
 use host::{
     Error,
     gpu::registry::{Entry, Family, KERNELS, Layout, Product, Program, Scheme, Variant},
-    names::meant,
+    names::hint,
 };
 use serde::Serialize;
 
@@ -51,10 +51,9 @@ pub(super) fn kernels(args: &Kernels, out: &mut impl Write) -> Result<(), Failur
     if asked.is_empty() {
         let names = KERNELS.iter().map(Entry::name).collect::<Vec<_>>();
         let words = args.words.join(" ");
-        let meant = meant(&words, &names);
-        let meant = meant.map_or(String::new(), |meant| format!(": did you mean {meant}?"));
+        let hint = hint(&words, &names).map_or(String::new(), |hint| format!(": {hint}"));
         let limit = format!(
-            "no kernel has that in its name, its type or what is said of it{meant} (`kernels` lists all)"
+            "no kernel has that in its name, its type or what is said of it{hint} (`kernels` lists all)"
         );
         return Err(Error::argument("WORDS", words, limit).into());
     }

@@ -1,0 +1,75 @@
+//! The names that were probably meant by one that there is not. (`xtask` has this file too.)
+
+/// How many names that begin so are told.
+const MOST_BEGUN: usize = 4;
+
+/// A question for whoever wrote that name: the nearest one, or else those that begin so.
+pub fn hint(name: &str, known: &[&str]) -> Option<String> {
+    if let Some(meant) = meant(name, known) {
+        return Some(format!("did you mean {meant}?"));
+    }
+    let begins = |known: &&&str| !name.is_empty() && known.starts_with(&*name.to_lowercase());
+    let begun = known.iter().filter(begins).copied().collect::<Vec<_>>();
+    let (first, more) = begun.split_at(begun.len().min(MOST_BEGUN));
+    let (last, others) = first.split_last()?;
+    Some(match (others, more.len()) {
+        ([], _) => format!("did you mean {last}?"),
+        (others, 0) => format!("did you mean {} or {last}?", others.join(", ")),
+        (_, more) => {
+            format!("did you mean {} or one of {more} more that begin so?", first.join(", "))
+        }
+    })
+}
+
+/// The nearest of them, if no more than a third of the letters are wrong, missing, too many or exchanged.
+fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let most = name.chars().count() / 3;
+    let distances = known.iter().map(|known| (strsim::osa_distance(&name, known), *known));
+    let nearest = distances.min_by_key(|(distance, _)| *distance);
+    nearest.filter(|(distance, _)| *distance <= most).map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: [&str; 6] =
+        ["basic", "tiled16", "tiled32", "gemm_f32_32x32x8", "gemm_f32_64x64x16", "async_copy"];
+
+    #[test]
+    fn a_slip_is_told_from_another_name() {
+        for (name, wanted) in [
+            ("gemm_f32_46x64x16", Some("gemm_f32_64x64x16")),
+            ("gemm-f32-32x32", Some("gemm_f32_32x32x8")),
+            ("gemm_f64_64x64x16", Some("gemm_f32_64x64x16")),
+            ("Tiled_16", Some("tiled16")),
+            ("asynccopy", Some("async_copy")),
+            ("basc", Some("basic")),
+            ("gemm", None),
+            ("vec_add", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(meant(name, &KNOWN), wanted, "{name}");
+        }
+        assert_eq!(meant("gemm_f32_32x32x8", &[]), None);
+    }
+
+    #[test]
+    fn a_name_that_others_begin_with_leads_to_them() {
+        for (name, wanted) in [
+            ("Tiled", Some("did you mean tiled16 or tiled32?")),
+            ("gemm", Some("did you mean gemm_f32_32x32x8 or gemm_f32_64x64x16?")),
+            ("async", Some("did you mean async_copy?")),
+            ("basc", Some("did you mean basic?")),
+            ("iled1", None),
+            ("", None),
+        ] {
+            assert_eq!(hint(name, &KNOWN).as_deref(), wanted, "{name}");
+        }
+        let many = ["a1x", "a2x", "a3x", "a4x", "a5x", "a6x"];
+        let wanted = "did you mean a1x, a2x, a3x, a4x or one of 2 more that begin so?";
+        assert_eq!(hint("a", &many).as_deref(), Some(wanted));
+    }
+}
