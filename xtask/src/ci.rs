@@ -18,7 +18,7 @@ use crate::{
 
 /// The parts in their order, and what each is for.
 pub const PARTS: [(&str, &str); 7] = [
-    ("lint", "formatting, clippy, what may not grow"),
+    ("lint", "formatting, clippy, links of the documentation, what may not grow"),
     ("ptx", "the committed PTX is what the kernels compile to"),
     ("test", "cargo test; the course's figures, the lists of kernels"),
     ("check", "what `cargo test` leaves out: every kernel in every case"),
@@ -83,7 +83,12 @@ impl Ci<'_> {
                 self.cargo("clippy --workspace --all-targets -- -D warnings")?;
                 // What no other part of the list is: the command as users build it, and tests that only `packaging` runs.
                 self.cargo("clippy --package host --lib --bins -- -D warnings")?;
-                self.cargo("clippy --workspace --test outside --test rust_cuda -- -D warnings")
+                self.cargo("clippy --workspace --test outside --test rust_cuda -- -D warnings")?;
+                // A link that leads nowhere is a sentence without its object.
+                self.step("cargo doc --workspace --no-deps", || {
+                    let mut command = cargo_of(root, "doc --workspace --no-deps");
+                    succeed(command.env("RUSTDOCFLAGS", "-D warnings"))
+                })
             }
             "ptx" => {
                 self.step("cargo xtask build-ptx --check --fetch-ptxas", || {

@@ -32,7 +32,7 @@ use core::marker::PhantomData;
 
 use crate::device::{Mbarrier, Mbarriers, cluster, fence_proxy_async, mbarrier, thread, warp};
 
-/// The mbarriers of a ring of stages, made by [`pipeline!`](crate::pipeline). `S` says who fills it: this block, or blocks of
+/// The mbarriers of a ring of stages, made by [`pipeline!`](crate::pipeline!). `S` says who fills it: this block, or blocks of
 /// the cluster.
 pub struct Pipeline<const STAGES: usize, S = OfBlock> {
     ring: Ring<STAGES>,

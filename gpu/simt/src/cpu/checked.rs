@@ -1,4 +1,4 @@
-//! The vocabulary of [`device`](crate::device) for a checked launch: the same names, every access watched.
+//! The vocabulary of [`device`] for a checked launch: the same names, every access watched.
 //!
 //! See [`check`](crate::check).
 
@@ -64,7 +64,7 @@ pub fn fma_in_order(a: f32, b: f32, c: f32) -> f32 {
     fma(a, b, c)
 }
 
-/// Groups of asynchronous copies, as in [`device::copies`](crate::device::copies).
+/// Groups of asynchronous copies, as in [`device::copies`].
 pub mod copies {
     use crate::cpu::{check::Watched, mode::Mode};
 

@@ -4,7 +4,7 @@
 //!   x y = 2^(e + f) (x1 y0 + x0 y1 + x0 y0)       (+ x1 y1: at most 2^-22 |x y|, left out)
 //! ```
 //!
-//! Exponents are those of patches ([`halves`](super::halves)): one of 64 rows and 64 steps of k, and of 64 columns. So a
+//! Exponents are those of patches ([`halves`]): one of 64 rows and 64 steps of k, and of 64 columns. So a
 //! warpgroup multiplies 64 steps of k with two exponents, one for each half of its columns, and promotion is a fused
 //! multiply-add: sums are multiplied by a power of two and added to an f32 with one rounding.
 //!
@@ -49,9 +49,9 @@
 //!
 //! The sums of 192 columns are 192 registers of 232. So nothing else may be kept while the tensor cores work: what is behind the
 //! main loop makes its numbers of the problem [`anew`], and how far a tile's sums can be relied on is found by warps that have nothing
-//! else to do ([`Notes`]), one for each warpgroup, while the tile before is multiplied.
+//! else to do ([`Notes`](super::roles::Notes)), one for each warpgroup, while the tile before is multiplied.
 //!
-//! **The next tile's first products are begun before a tile is written** ([`output`](super::output)): they take 1.4 us for both
+//! **The next tile's first products are begun before a tile is written** ([`output`]): they take 1.4 us for both
 //! warpgroups, in which the tensor cores would be idle while C is written. So the loop over tiles is open in the middle:
 //!
 //! ```text
@@ -64,7 +64,7 @@
 //!
 //! # What is computed again
 //! What is no number, as in [`gemm_sliced`](super), whose ring and exceptions these are; and what is smaller than 2^23 times what
-//! its tile may have lost ([`halves::certain`](super::halves::certain)), where so is the part of it that the last steps of k have: each
+//! its tile may have lost ([`halves::certain`]), where so is the part of it that the last steps of k have: each
 //! of both is at most the sum of the terms' absolute values, and it is rare that both are small by chance.
 
 use core::array::from_fn;
