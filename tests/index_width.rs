@@ -10,7 +10,7 @@ use std::{
 };
 
 use gpu::{
-    problem::Problem,
+    params::GemmParams,
     registry::{Entry, Product},
 };
 use host::{Device, operands, product};
@@ -148,7 +148,7 @@ fn on_cpu(entry: &Entry, product: &Product, case: &Case) -> Option<()> {
         let sizes = (m as u32, n as u32, k as u32);
         // SAFETY: the matrices have these sizes, and every product keeps to them.
         unsafe {
-            let problem = Problem::dense(sizes.0, sizes.1, sizes.2);
+            let problem = GemmParams::dense(sizes.0, sizes.1, sizes.2);
             let mut arguments: Vec<Named> = vec![
                 ("a", Bound::Elements(Elements::read(a.0, a.len()))),
                 ("b", Bound::Elements(Elements::read(b.0, b.len()))),

@@ -1,6 +1,6 @@
 //! Wrong launches: refused before anything runs, with a message that names what is wrong.
 
-use gpu::kernels::{rust_cuda::rust_cuda_tiled16, tiled::tiled16};
+use gpu::lessons::{rust_cuda::rust_cuda_tiled16, tiled::tiled16};
 use host::{Boxes, BoxesMut, Buffer, Device, Layout, Matrix, Result, Stream, product};
 use simt::{LaunchConfig, device::*};
 use tests::{cuda_devices, devices};

@@ -38,7 +38,7 @@ fn kernel_crate(name: &str, kernel_file: &Path) -> Option<Scratch> {
 
 #[test]
 fn the_kernel_compiles_against_cuda_std() {
-    let source = workspace().join("gpu/src/kernels/rust_cuda.rs");
+    let source = workspace().join("gpu/src/lessons/rust_cuda.rs");
     let target = folder().join("target");
     let Some(scratch) = kernel_crate("unchanged", &source) else { return };
     let checked = scratch.cargo(None, &target, &["check", "--offline"]);

@@ -1,31 +1,41 @@
-//! Every kernel of the project, one idea a file.
+//! The project's kernels.
 //!
-//! The same files are compiled twice: for `nvptx64` into the PTX that `gpu/ptx/` holds, and for the
-//! machine at hand into what the CPU device runs. What they import is [`device`]: `simt`'s vocabulary.
+//! * [`lessons`]: the kernels of the course, one idea a file.
+//! * [`collective`]: what the fast kernels share: tile scheduler, TMA operands, epilogues.
+//! * [`kernels`]: the fast kernels, a folder a family: its main loop and its table of kernels.
+//! * [`registry`]: the list of all kernels. Commands, tests and benchmarks find kernels there.
+//! * [`params`]: the parameters of a GEMM kernel besides its matrices.
 //!
-//! Dimensions are BLAS's: `C = A B`, A is `m x k`, B is `k x n`, C is `m x n`, all row-major, so that
-//! element (i, j) of C stands at `i * n + j`.
+//! Kernel files are compiled twice: for `nvptx64`, which gives the PTX in `gpu/ptx/`, and for the
+//! host, where the CPU device runs them. They import [`device`], the vocabulary of `simt`.
 //!
-//! [`registry`] is the list of all kernels; whoever shows, tests or times kernels goes through it.
+//! Dimensions are those of BLAS: `C = A B`, where A is `m x k`, B is `k x n`, C is `m x n`. In the
+//! lessons all three are row-major: element (i, j) of C is at `i * n + j`.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
 extern crate cuda_std as simt;
 
+pub mod collective;
 pub mod kernels;
-pub mod problem;
+pub mod lessons;
+pub mod params;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod registry;
 
 use simt::device;
 
-/// The same kernels, compiled a second time for [`simt::check`].
+/// The same files, compiled a second time for [`simt::check`].
 #[cfg(not(target_arch = "nvptx64"))]
 #[path = "."]
 pub mod checked {
     use simt::checked as device;
 
+    #[path = "collective/mod.rs"]
+    pub mod collective;
     #[path = "kernels/mod.rs"]
     pub mod kernels;
+    #[path = "lessons/mod.rs"]
+    pub mod lessons;
 }

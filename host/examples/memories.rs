@@ -2,7 +2,7 @@
 
 use host::{
     Device, Result,
-    gpu::kernels::memories::{
+    gpu::lessons::memories::{
         BLOCK, THREADS_SO_FAR, global_counter, register_counter, shared_counter,
     },
     simt::LaunchConfig,

@@ -2,7 +2,7 @@
 
 use host::{
     Device, Region, Result,
-    gpu::kernels::pitched::{BOX, ROWS, row_sums, scale_box},
+    gpu::lessons::pitched::{BOX, ROWS, row_sums, scale_box},
     simt::LaunchConfig,
 };
 

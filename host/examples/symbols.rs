@@ -2,7 +2,7 @@
 
 use host::{
     Device, Result,
-    gpu::kernels::memories::{
+    gpu::lessons::memories::{
         BLOCK, COEFFICIENTS, COEFFICIENTS_LEN, NUMBERS, THREADS_SO_FAR, constant_polynomial,
         pointed_negation,
     },

@@ -12,7 +12,7 @@ use std::{
 };
 
 use host::{
-    Buffer, Device, Result, Shape, Stream, gpu::kernels::tiled_transposed::tiled_transposed,
+    Buffer, Device, Result, Shape, Stream, gpu::lessons::tiled_transposed::tiled_transposed,
     operands, product, simt::LaunchConfig,
 };
 

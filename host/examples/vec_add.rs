@@ -9,7 +9,7 @@ use std::{env, error::Error};
 
 use host::{
     Device, Result,
-    gpu::kernels::vec_add::{BLOCK, vec_add},
+    gpu::lessons::vec_add::{BLOCK, vec_add},
     operands,
     simt::LaunchConfig,
 };

@@ -19,7 +19,7 @@
 
 use std::fmt;
 
-use gpu::kernels::blur::{self as kernels, MAX_CHANNELS, MAX_COLS, TILE};
+use gpu::lessons::blur::{self as kernels, MAX_CHANNELS, MAX_COLS, TILE};
 use simt::{
     Kernel, LaunchConfig,
     device::{In, Out},

@@ -17,7 +17,7 @@
 use std::{fmt, num::NonZeroU32};
 
 use gpu::{
-    kernels::gemm::stored::Stored,
+    collective::stored::Stored,
     registry::{Entry, Type},
 };
 use simt::{

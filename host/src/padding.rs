@@ -19,7 +19,7 @@
 
 use std::time::{Duration, Instant};
 
-use gpu::kernels::padded::{TILE, padded16};
+use gpu::lessons::padded::{TILE, padded16};
 use simt::LaunchConfig;
 
 use crate::{

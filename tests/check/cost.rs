@@ -39,7 +39,7 @@ fn all_checks_cost_at_most_ten_times_and_with_a_sampled_profile_twelve() {
                 (device::In::new(a.as_ptr(), a.len()), device::In::new(b.as_ptr(), b.len()));
             let c = device::Out::new(c.as_mut_ptr(), c.len());
             let params = (sizes.0, sizes.1, sizes.2, a, b, c);
-            cpu::launch(&gpu::kernels::tiled::tiled16, &config, params, &cpu::Options::default())
+            cpu::launch(&gpu::lessons::tiled::tiled16, &config, params, &cpu::Options::default())
         }
         .expect("it runs");
     });
@@ -56,7 +56,7 @@ fn all_checks_cost_at_most_ten_times_and_with_a_sampled_profile_twelve() {
                     (checked::In::new(a.as_ptr(), a.len()), checked::In::new(b.as_ptr(), b.len()));
                 let c = checked::Out::uninit(c.as_mut_ptr(), c.len());
                 let params = (sizes.0, sizes.1, sizes.2, a, b, c);
-                check::launch(&gpu::checked::kernels::tiled::tiled16, &config, params, &options)
+                check::launch(&gpu::checked::lessons::tiled::tiled16, &config, params, &options)
             }
             .expect("it runs");
             assert!(report.is_clean(), "{report}");

@@ -2,8 +2,8 @@
 //! with NaN before, between and behind them.
 
 use gpu::{
-    kernels::gemm::stored::Stored,
-    problem::{COL_BIAS, Problem, RELU},
+    collective::stored::Stored,
+    params::{COL_BIAS, GemmParams, RELU},
     registry::{Access, Type},
 };
 use host::gemm::Output;
@@ -18,7 +18,7 @@ use tests::{
 };
 
 /// What these tests are of.
-const SOURCES: &[&str] = &["gpu/src/kernels/gemm_wgmma", "tests/check"];
+const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma", "tests/check"];
 
 /// Tile shapes, times ways in which operands lie.
 const TEXTS: usize = 2 * 4;
@@ -108,7 +108,7 @@ fn is_exact<T: Stored<Real = f32>, O: Stored<Real = f32>>(
     let value = |row, col, salt| T::nearest(integer(row, col, salt));
     let a = Operand::new([count, m, k], k_major[0], offsets[0], |row, p| value(row, p, 1));
     let b = Operand::new([count, n, k], k_major[1], offsets[1], |col, p| value(p, col, 2));
-    let mut problem = Problem::dense(m as u32, n as u32, k as u32);
+    let mut problem = GemmParams::dense(m as u32, n as u32, k as u32);
     problem.products = count as u32;
     problem.alpha = 2.0;
     problem.a = [a.strides[0], a.strides[1]].map(|stride| stride as u64);

@@ -1,12 +1,12 @@
 //! Scaled slices of f16: what they are, and that what a patch loses is not more than it says.
 
 use gpu::{
-    checked::kernels::gemm_sliced::halves::split_f16x2,
-    kernels::gemm_sliced::{
-        halves::{PATCH_COLS, PATCH_ROWS, SLICES, WORDS, patches},
-        slices::plane_pitch,
+    checked::kernels::emulated::split_f16x2::split_f16x2,
+    kernels::emulated::{
+        planes::plane_pitch,
+        scales::{PATCH_COLS, PATCH_ROWS, SLICES, WORDS, patches},
     },
-    problem::Matrices,
+    params::MatrixBatch,
 };
 use simt::{F16, check::Order};
 
@@ -14,8 +14,7 @@ use super::sliced::{Given, Slice, cut};
 use tests::passed::once;
 
 /// What these tests are of.
-const SOURCES: &[&str] =
-    &["gpu/src/kernels/gemm_sliced", "gpu/src/kernels/gemm_wgmma", "tests/check"];
+const SOURCES: &[&str] = &["gpu/src/kernels/emulated", "gpu/src/collective", "tests/check"];
 
 impl Slice for F16 {
     const SLICES: usize = SLICES;
@@ -50,7 +49,7 @@ fn words(filled: &[bool]) -> Vec<u16> {
 impl Given<F16> {
     /// Calls `act` with a patch's number, a place in it, and the element there and its slices.
     fn for_each(&self, numbers: &[f32], mut act: impl FnMut(usize, [usize; 2], f32, [F16; 2])) {
-        let Matrices { rows, cols, count, pitch, step, .. } = self.source;
+        let MatrixBatch { rows, cols, count, pitch, step, .. } = self.source;
         let (rows, cols) = (rows as usize, cols as usize);
         let (down, across) = patches(rows as u32, cols as u32);
         for i in 0..count as usize {

@@ -4,8 +4,8 @@
 use std::{collections::HashSet, num::NonZeroU32};
 
 use gpu::{
-    kernels::gemm::stored::Stored,
-    problem::{COL_BIAS, Problem, RELU},
+    collective::stored::Stored,
+    params::{COL_BIAS, GemmParams, RELU},
     registry::{Family, Type},
 };
 use simt::{
@@ -19,7 +19,7 @@ use tests::{
 };
 
 /// What these tests are of.
-const SOURCES: &[&str] = &["gpu/src/kernels/gemm_mma", "tests/check"];
+const SOURCES: &[&str] = &["gpu/src/kernels/mma", "tests/check"];
 
 /// How an operand lies: along k? Behind how many elements, and how many between one row and the next?
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +112,7 @@ impl<T> Operand<T> {
 /// # Safety
 /// All of it outlives the launch.
 unsafe fn arguments<'a, T: Element, C: Element>(
-    problem: &'a Problem,
+    problem: &'a GemmParams,
     [a, b]: [&Operand<T>; 2],
     c: Bound<'a>,
     bias: &[C],
@@ -172,17 +172,21 @@ fn every_case_is_right_and_clean<T: Stored<Real = f32>, C: Stored<Real = f32>>(
                     *expected = C::nearest(value);
                 }
             }
-            let problem = Problem {
+            let problem = GemmParams {
                 a: a.strides,
                 b: [b.strides[1], b.strides[0]],
                 c: [pitch as u64, 1],
                 batch: [a.step, b.step, c_step as u64],
-                ..Problem::dense(m as u32, n as u32, k as u32)
+                ..GemmParams::dense(m as u32, n as u32, k as u32)
             };
             let problem = match full {
-                true => {
-                    Problem { alpha: 2.0, beta: -1.0, bias: COL_BIAS, activation: RELU, ..problem }
-                }
+                true => GemmParams {
+                    alpha: 2.0,
+                    beta: -1.0,
+                    bias: COL_BIAS,
+                    activation: RELU,
+                    ..problem
+                },
                 false => problem,
             };
             let [rows, cols] = product.tile();
@@ -320,11 +324,11 @@ fn tf32_launch(
     [m, n, k]: [usize; 3],
     a: &Operand<f32>,
     b: &Operand<f32>,
-) -> (Problem, LaunchConfig) {
-    let problem = Problem {
+) -> (GemmParams, LaunchConfig) {
+    let problem = GemmParams {
         a: a.strides,
         b: [b.strides[1], b.strides[0]],
-        ..Problem::dense(m as u32, n as u32, k as u32)
+        ..GemmParams::dense(m as u32, n as u32, k as u32)
     };
     let [rows, cols] = product.tile();
     let grid = [(n as u32).div_ceil(cols), (m as u32).div_ceil(rows), 1];

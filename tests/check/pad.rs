@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use gpu::kernels::gemm::pad::PAD_BYTES;
+use gpu::kernels::pack::PACK_BYTES;
 use simt::{
     Element, Kernel, LaunchConfig,
     check::{self, Operation, Options, Order, Profile},
@@ -56,7 +56,7 @@ fn copy<T: Numbered>(
 ) -> Option<Profile> {
     let unit = 16 / size_of::<T>();
     let (tile_cols, to) =
-        if turned { (32, (cols, rows)) } else { (PAD_BYTES / size_of::<T>(), (rows, cols)) };
+        if turned { (32, (cols, rows)) } else { (PACK_BYTES / size_of::<T>(), (rows, cols)) };
     let to_pitch = to.1.next_multiple_of(unit);
     let (step, to_step) = (rows * pitch + 3, to.0 * to_pitch);
     let last = (matrices - 1) * step + (rows - 1) * pitch + cols;
@@ -99,7 +99,7 @@ fn copy<T: Numbered>(
 
 #[test]
 fn copies_are_clean_and_right() {
-    use gpu::checked::kernels::gemm::pad::{
+    use gpu::checked::kernels::pack::{
         pack_rows, pack_rows_u16, transpose_rows, transpose_rows_u16,
     };
     for case in CASES {
@@ -123,7 +123,7 @@ fn copies_are_clean_and_right() {
 /// element by element.)
 #[test]
 fn padding_moves_sixteen_bytes_an_access() {
-    use gpu::checked::kernels::gemm::pad::pack_rows_u16;
+    use gpu::checked::kernels::pack::pack_rows_u16;
     let mut options = Options::default();
     options.profile = NonZeroU32::new(1);
     let (rows, cols) = (64, 1024);
@@ -144,7 +144,7 @@ fn padding_moves_sixteen_bytes_an_access() {
 /// Reads and writes of whole sectors, and of 32 banks at a time.
 #[test]
 fn turning_over_is_coalesced_and_without_bank_conflicts() {
-    use gpu::checked::kernels::gemm::pad::transpose_rows;
+    use gpu::checked::kernels::pack::transpose_rows;
     let mut options = Options::default();
     options.profile = NonZeroU32::new(1);
     let profile =

@@ -27,7 +27,7 @@ fn tiled16(m: usize, n: usize, k: usize, every: u32) -> Profile {
             checked::In::new(b.as_ptr(), b.len()),
             checked::Out::uninit(c.as_mut_ptr(), c.len()),
         );
-        check::launch(&gpu::checked::kernels::tiled::tiled16, &config, params, &options)
+        check::launch(&gpu::checked::lessons::tiled::tiled16, &config, params, &options)
     };
     let report = report.expect("not cancelled");
     assert!(report.is_clean(), "{report}");

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fs, path::Path};
 
 use gpu::{
-    problem::Problem,
+    params::GemmParams,
     registry::{DESIGNS, Entry, KERNELS, PointerParams, Product, source},
 };
 use host::{Device, Matrix, Shape, operands};
@@ -106,23 +106,25 @@ fn the_text_of_every_kernel_is_known() {
         assert!(lines.any(names), "{declaration:?}");
     }
     // Also of files that hold no kernel but what kernels share.
-    let folder = workspace().join("gpu/src/kernels");
-    let first = Path::new(KERNELS[0].declaration().file).with_file_name("");
+    let src = workspace().join("gpu/src");
+    let first = Path::new(KERNELS[0].declaration().file).parent().unwrap().with_file_name("");
     let mut files = 0;
-    for below in ["", "gemm", "gemm_sliced", "gemm_tma", "gemm_wgmma"] {
-        for entry in fs::read_dir(folder.join(below)).unwrap() {
-            let entry = entry.unwrap();
-            if entry.path().extension().is_some_and(|end| end == "toml") {
-                continue;
+    let mut folders = ["collective", "kernels", "lessons"].map(|room| src.join(room)).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let below = path.strip_prefix(&src).unwrap();
+                let lists_modules = below.components().count() == 2 && path.ends_with("mod.rs");
+                let is_known = source(&first.join(below).to_string_lossy(), 1).is_some();
+                assert!(is_known || lists_modules, "{} is not in SOURCES", below.display());
+                files += usize::from(is_known);
             }
-            let path = first.join(below).join(entry.file_name()).to_string_lossy().into_owned();
-            let lists_modules = below.is_empty() && entry.file_name() == "mod.rs";
-            let is_known = source(&path, 1).is_some();
-            assert!(is_known || lists_modules || entry.path().is_dir(), "{path} is not in SOURCES");
-            files += usize::from(is_known);
         }
     }
-    assert!(files > 20, "{files}");
+    assert!(files > 80, "{files}");
     let file = KERNELS[0].declaration().file;
     let last = (1..).find(|&line| source(file, line + 1).is_none()).unwrap();
     assert_eq!(source(file, last), Some("}"));
@@ -166,7 +168,7 @@ fn with_c_in_the_place_of_a(entry: &Entry, product: &Product) -> Vec<Finding> {
         if entry.kernel.of_params::<PointerParams>().is_some() {
             options.memory = vec![memory(a, len), memory(b, len_b), memory(c, len)];
         }
-        let problem = Problem::dense(M, N, N);
+        let problem = GemmParams::dense(M, N, N);
         let mut arguments: Vec<Named> = vec![
             ("a", Bound::Elements(Elements::read(a, len))),
             ("b", Bound::Elements(Elements::read(b, len_b))),

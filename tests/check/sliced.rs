@@ -2,12 +2,13 @@
 //! slices are, to the bit.
 
 use gpu::{
-    checked::kernels::gemm_sliced::slices::split_bf16x3,
-    kernels::gemm_sliced::{
-        SLICES,
-        slices::{PATCH_COLS, PATCH_ROWS, patches, plane_pitch},
+    checked::kernels::emulated::split_bf16x3::split_bf16x3,
+    kernels::emulated::{
+        planes::plane_pitch,
+        split_bf16x3::SLICES,
+        value_range::{PATCH_COLS, PATCH_ROWS, patches},
     },
-    problem::Matrices,
+    params::MatrixBatch,
     registry::{Entry, KERNELS},
 };
 use host::{Device, Matrix, Shape, check::orders};
@@ -20,8 +21,7 @@ use tests::Turns;
 use tests::passed::once;
 
 /// What these tests are of.
-const SOURCES: &[&str] =
-    &["gpu/src/kernels/gemm_sliced", "gpu/src/kernels/gemm_wgmma", "tests/check"];
+const SOURCES: &[&str] = &["gpu/src/kernels/emulated", "gpu/src/collective", "tests/check"];
 
 fn kernels() -> Vec<&'static Entry> {
     let kernels = KERNELS.iter().filter(|entry| entry.is_sliced()).collect::<Vec<_>>();
@@ -152,7 +152,7 @@ impl Slice for Bf16 {
 
 /// A source, where its first element lies behind a multiple of sixteen bytes, and its numbers.
 pub(super) struct Given<S> {
-    pub(super) source: Matrices,
+    pub(super) source: MatrixBatch,
     start: usize,
     memory: Vec<Sixteen>,
     len: usize,
@@ -170,7 +170,7 @@ impl<S: Slice> Given<S> {
     ) -> Self {
         let (pitch, step) = (cols + gap, rows * (cols + gap) + gap);
         let (down, across) = S::patches(rows as u32, cols as u32);
-        let source = Matrices {
+        let source = MatrixBatch {
             rows: rows as u32,
             cols: cols as u32,
             count: matrices as u32,
@@ -203,7 +203,7 @@ impl<S: Slice> Given<S> {
 impl Given<Bf16> {
     /// Are its planes and ranges what they should be?
     fn check(&mut self) {
-        let Matrices { rows, cols, count: matrices, pitch, step, .. } = self.source;
+        let MatrixBatch { rows, cols, count: matrices, pitch, step, .. } = self.source;
         let (rows, cols) = (rows as usize, cols as usize);
         let (down, across) = patches(rows as u32, cols as u32);
         let numbers = self.numbers_mut().to_vec();
@@ -258,7 +258,7 @@ fn is_same(x: f32, y: f32) -> bool {
 
 /// What such a pass takes.
 pub(super) type CutParams<S> =
-    (Matrices, Matrices, In<f32>, In<f32>, Out<S>, Out<S>, Out<S>, Out<S>);
+    (MatrixBatch, MatrixBatch, In<f32>, In<f32>, Out<S>, Out<S>, Out<S>, Out<S>);
 
 /// Cuts both by blocks of so many warps, and finds nothing wrong.
 pub(super) fn cut<S: Slice>(

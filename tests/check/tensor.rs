@@ -2,7 +2,7 @@
 //! whole and not, with k split over clusters and not.
 
 use gpu::{
-    problem::{COL_BIAS, Problem, RELU},
+    params::{COL_BIAS, GemmParams, RELU},
     registry::Family,
 };
 use simt::{
@@ -17,7 +17,7 @@ use tests::{
 };
 
 /// What these tests are of.
-const SOURCES: &[&str] = &["gpu/src/kernels/gemm_tma", "tests/check"];
+const SOURCES: &[&str] = &["gpu/src/kernels/tma", "tests/check"];
 
 /// m, n, k, products, blocks that split k.
 const CASES: [(usize, usize, usize, usize, u32); 6] = [
@@ -117,7 +117,7 @@ fn is_clean_and_right(
     };
     let bias = (0..n).map(|col| col as f32).collect::<Vec<_>>();
     let before = (0..m * n * count).map(|i| (i % 5) as f32).collect::<Vec<_>>();
-    let problem = Problem {
+    let problem = GemmParams {
         m: m as u32,
         n: n as u32,
         k: k as u32,
@@ -128,7 +128,7 @@ fn is_clean_and_right(
         a: [a_values.pitch as u64, 1],
         c: [n as u64, 1],
         batch: [0, 0, (m * n) as u64],
-        ..Problem::default()
+        ..GemmParams::default()
     };
     let splits = splits.min(product.most_splits);
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize) as u32;

@@ -4,8 +4,8 @@
 mod operand;
 
 use gpu::{
-    kernels::gemm::stored::Stored,
-    problem::{COL_BIAS, Problem, RELU},
+    collective::stored::Stored,
+    params::{COL_BIAS, GemmParams, RELU},
     registry::{Access, Family, Scheme, Type},
 };
 use host::gemm::Output;
@@ -36,7 +36,7 @@ use Work::{Parts, Walkers};
 use tests::passed::once;
 
 /// What these tests are of.
-const SOURCES: &[&str] = &["gpu/src/kernels/gemm_wgmma", "tests/check"];
+const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma", "tests/check"];
 
 /// The types of A and B, and of C.
 trait Number: Stored<Real = f32> + Output {}
@@ -62,7 +62,7 @@ fn name((entry, _): Kernel) -> &'static str {
 
 /// C, and its operands in f64.
 struct Given<T, O> {
-    problem: Problem,
+    problem: GemmParams,
     a: Operand<T>,
     b: Operand<T>,
     c: Vec<O>,
@@ -84,7 +84,8 @@ impl<T: Number, O: Number> Given<T, O> {
         (value, period): (impl Fn(usize, usize, usize) -> f32, usize),
     ) -> Self {
         let value = |row, col, salt| T::nearest(value(row, col, salt));
-        let mut problem = Problem { alpha, beta, ..Problem::dense(m as u32, n as u32, k as u32) };
+        let mut problem =
+            GemmParams { alpha, beta, ..GemmParams::dense(m as u32, n as u32, k as u32) };
         if full {
             (problem.bias, problem.activation) = (COL_BIAS, RELU);
         }
@@ -135,7 +136,7 @@ impl<T: Number, O: Number> Given<T, O> {
         let (grid, cluster) = match work {
             Walkers(blocks) => ([blocks * product.sharing().unwrap(), 1, 1], [1; 3]),
             Parts(parts) => {
-                let Problem { m, n, .. } = self.problem;
+                let GemmParams { m, n, .. } = self.problem;
                 let [rows, cols] = product.tile();
                 ([m.div_ceil(rows) * n.div_ceil(cols), 1, parts], [1, 1, parts])
             }
@@ -162,7 +163,7 @@ impl<T: Number, O: Number> Given<T, O> {
         let mut beside = Beside::new(&self.b, product.tile()[1]);
         let (last, from, to, b) =
             (beside.matrix(), beside.from.memory(), beside.place(), beside.b.maps(1));
-        let problem = Problem { b: [beside.b.pitch as u64, 1], ..self.problem };
+        let problem = GemmParams { b: [beside.b.pitch as u64, 1], ..self.problem };
         // SAFETY: as above.
         let words = unsafe { write(&mut beside.words) };
         arguments.extend([("problem", Bound::Value(&problem)), ("last", Bound::Value(&last))]);

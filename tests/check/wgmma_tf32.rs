@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 
 use gpu::{
-    problem::{COL_BIAS, Problem, RELU},
+    params::{COL_BIAS, GemmParams, RELU},
     registry::{Family, Scheme},
 };
 use simt::{
@@ -19,8 +19,7 @@ use tests::{
 };
 
 /// What these tests are of.
-const SOURCES: &[&str] =
-    &["gpu/src/kernels/gemm_wgmma_tf32", "gpu/src/kernels/gemm_wgmma", "tests/check"];
+const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma_tf32", "tests/check"];
 
 fn cases() -> Vec<Kernel> {
     let cases = kernels(|product| {
@@ -114,7 +113,7 @@ enum Split {
 
 /// C and its operands.
 struct Given {
-    problem: Problem,
+    problem: GemmParams,
     a: Operand,
     b: Operand,
     c: Vec<f32>,
@@ -129,7 +128,8 @@ impl Given {
         full: bool,
         value: fn(usize, usize, usize) -> f32,
     ) -> Self {
-        let mut problem = Problem { alpha, beta, ..Problem::dense(m as u32, n as u32, k as u32) };
+        let mut problem =
+            GemmParams { alpha, beta, ..GemmParams::dense(m as u32, n as u32, k as u32) };
         if full {
             (problem.bias, problem.activation) = (COL_BIAS, RELU);
         }
@@ -147,7 +147,7 @@ impl Given {
     fn config(&self, case: Kernel, split: Split) -> LaunchConfig {
         let (entry, product) = case;
         let dynamic_shared = entry.declaration().dynamic_shared.unwrap();
-        let Problem { m, n, .. } = self.problem;
+        let GemmParams { m, n, .. } = self.problem;
         let [rows, cols] = product.tile();
         let (blocks, parts) = match split {
             Split::Blocks(blocks) => (blocks, 1),
@@ -197,7 +197,7 @@ impl Given {
         let c = &mut memory[start..start + len];
         c.copy_from_slice(&self.c);
         // Of a bias that there is not nothing is read, nor what lies between rows, or before.
-        let Problem { n, k, bias, .. } = self.problem;
+        let GemmParams { n, k, bias, .. } = self.problem;
         options.complete = bias == COL_BIAS && n % 4 == 0 && k % 4 == 0 && !is_of_classes(&case);
         let order = options.order;
         // SAFETY: as in `run`.
@@ -209,7 +209,7 @@ impl Given {
 
     /// What element `i` of C should be of these factors, and the sum of the absolute values of what is added.
     fn expected(&self, i: usize, factor: fn(f32) -> f32) -> (f64, f64) {
-        let Problem { n, k, alpha, beta, activation, .. } = self.problem;
+        let GemmParams { n, k, alpha, beta, activation, .. } = self.problem;
         let (row, col) = (i / n as usize, i % n as usize);
         let (mut sum, mut magnitude) = (0.0, 0.0);
         for p in 0..k as usize {
@@ -225,7 +225,7 @@ impl Given {
 
     /// What C should be of [`integer`]s, which are the same from the eleventh row of A and column of B on.
     fn exact(&self) -> Vec<f64> {
-        let Problem { n, k, alpha, beta, activation, .. } = self.problem;
+        let GemmParams { n, k, alpha, beta, activation, .. } = self.problem;
         let sum = |row, col| -> f64 {
             (0..k as usize).map(|p| f64::from(integer(row, p, 1) * integer(p, col, 2))).sum()
         };

@@ -55,10 +55,10 @@ mod wide;
 /// What the general product is made of, beside what every test depends on. Tests that draw at random are not in it: each run of
 /// theirs is another.
 const SOURCES: &[&str] = &[
-    "gpu/src/kernels/gemm_tma",
-    "gpu/src/kernels/gemm_mma",
-    "gpu/src/kernels/gemm_wgmma",
-    "gpu/src/kernels/gemm_wgmma_tf32",
-    "gpu/src/kernels/gemm_sliced",
+    "gpu/src/kernels/tma",
+    "gpu/src/kernels/mma",
+    "gpu/src/kernels/wgmma",
+    "gpu/src/kernels/wgmma_tf32",
+    "gpu/src/kernels/emulated",
     "tests/gemm",
 ];

@@ -1,7 +1,7 @@
 //! Factors of f32 that are cut into slices: operands that lie any way, numbers of every size, and that sums are as
 //! accurate as they are said to be.
 
-use gpu::{kernels::gemm_sliced::widths::wide_across, registry::Scheme};
+use gpu::{kernels::emulated::two_widths::wide_tiles_across, registry::Scheme};
 use host::{
     Activation, Compute, Device, Gemm, Matrix, MatrixView, PreparedMatrix, Shape, SliceView,
     SliceViewMut,
@@ -170,7 +170,7 @@ pub(super) fn of_two_widths(device: &Device, wide: usize) -> (usize, usize) {
     let sizes = [1usize, 2, 4, 8, 12].into_iter().flat_map(|down| (1..=20).map(move |w| (down, w)));
     let mut sizes = sizes.map(|(down, wide)| (256 * down - 30, 192 * wide + 77));
     let size = sizes.find(|&(m, n)| {
-        let (across, _) = wide_across((m.div_ceil(256), n), (192, 128), clusters);
+        let (across, _) = wide_tiles_across((m.div_ceil(256), n), (192, 128), clusters);
         across >= wide && 192 * across < n
     });
     size.expect("there is such a size")

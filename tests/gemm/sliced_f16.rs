@@ -1,7 +1,7 @@
 //! Factors of f32 that are cut into two scaled slices of f16: numbers of all sizes beside each other, what sums are to the bit,
 //! and why they are promoted as often as they are.
 
-use gpu::{kernels::gemm_sliced::halves::PATCH_COLS, registry::Scheme};
+use gpu::{kernels::emulated::scales::PATCH_COLS, registry::Scheme};
 use host::{
     Compute, F16, Gemm, Matrix, Shape,
     gemm::{Request, Target},

@@ -1,6 +1,6 @@
 //! The table of scopes and lifetimes, row by row.
 
-use gpu::kernels::memories::*;
+use gpu::lessons::memories::*;
 use tests::devices;
 
 use super::{line, variables};

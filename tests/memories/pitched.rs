@@ -1,6 +1,6 @@
 //! Pitched arrays: their copies against a dense model, the kernels that walk them, and what is refused.
 
-use gpu::kernels::pitched::{BOX, ROWS, row_sums, scale_box};
+use gpu::lessons::pitched::{BOX, ROWS, row_sums, scale_box};
 use host::{Device, Pitched, Region, Stream};
 use simt::LaunchConfig;
 use tests::devices;

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use gpu::kernels::memories::*;
+use gpu::lessons::memories::*;
 use host::Device;
 use tests::{cuda_devices, devices};
 

@@ -1,6 +1,6 @@
 //! Variables under `check`.
 
-use gpu::checked::kernels::{memories, pitched};
+use gpu::checked::lessons::{memories, pitched};
 use simt::{
     Kernel, LaunchConfig,
     check::{self, CheckableParams, Finding, Kind, Memory, Options},

@@ -1,6 +1,6 @@
 //! The same bits, whenever and wherever: on real data, whose sums show every change of order.
 
-use gpu::problem::Problem;
+use gpu::params::GemmParams;
 use host::{Device, Result, product};
 use simt::{LaunchConfig, device::*};
 use tests::{cuda_devices, devices, products};
@@ -107,7 +107,7 @@ fn from_a_gpu_and_from_the_cpu() {
 
 /// What lessons take, and general products.
 type LessonParams = (u32, u32, u32, In<f32>, In<f32>, Out<f32>);
-type GeneralParams = (Problem, In<f32>, In<f32>, Out<f32>, In<f32>);
+type GeneralParams = (GemmParams, In<f32>, In<f32>, Out<f32>, In<f32>);
 
 /// A kernel is compiled twice for the CPU, and a processor without a fused multiply-add of its own runs
 /// the portable version. Here it runs where the other one would.
@@ -130,7 +130,7 @@ fn from_any_processor() {
             if let Some(kernel) = entry.kernel.of_params::<LessonParams>() {
                 simt::cpu::launch(&kernel.portable(), &config, (m, n, k, a, b, c), &options)
             } else if let Some(kernel) = entry.kernel.of_params::<GeneralParams>() {
-                let params = (Problem::dense(m, n, k), a, b, c, In::new(a.as_ptr(), 0));
+                let params = (GemmParams::dense(m, n, k), a, b, c, In::new(a.as_ptr(), 0));
                 simt::cpu::launch(&kernel.portable(), &config, params, &options)
             } else {
                 continue;

@@ -1,7 +1,7 @@
 //! The programs' kernels under the checked launch: in every order the result is what it should be, no thread
 //! does anything that it must not, and none leaves out anything that it must.
 
-use gpu::checked::kernels::{
+use gpu::checked::lessons::{
     blur, padded::padded16, tiled_transposed::tiled_transposed, vec_add::vec_add,
 };
 use host::blur::{Params, Size, reference};

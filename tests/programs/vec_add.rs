@@ -1,6 +1,6 @@
 //! The example `vec_add`, whose function runs here as it does there.
 
-use host::{gpu::kernels::vec_add::BLOCK, operands};
+use host::{gpu::lessons::vec_add::BLOCK, operands};
 use tests::devices;
 
 #[allow(dead_code, reason = "its `main` is for people")]

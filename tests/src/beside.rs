@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gpu::kernels::memories::{BLOCK, COEFFICIENTS, COEFFICIENTS_LEN, constant_polynomial};
+use gpu::lessons::memories::{BLOCK, COEFFICIENTS, COEFFICIENTS_LEN, constant_polynomial};
 use host::{Device, Stream};
 use simt::LaunchConfig;
 

@@ -4,7 +4,7 @@
 //!
 //! ```
 //! # use host::{Buffer, Device, Result, simt::LaunchConfig};
-//! # use host::gpu::kernels::basic::basic;
+//! # use host::gpu::lessons::basic::basic;
 //! fn launch(device: &Device, a: &Buffer<f32>, b: &Buffer<f32>, c: &mut Buffer<f32>) -> Result<()> {
 //!     let config = LaunchConfig::new([1, 1, 1], [16, 16, 1]);
 //!     // SAFETY: the buffers' lengths are checked, and this kernel keeps to them.
@@ -16,7 +16,7 @@
 //!
 //! ```compile_fail
 //! # use host::{Buffer, Device, Result, simt::LaunchConfig};
-//! # use host::gpu::kernels::basic::basic;
+//! # use host::gpu::lessons::basic::basic;
 //! fn launch(device: &Device, a: &Buffer<f64>, b: &Buffer<f32>, c: &mut Buffer<f32>) -> Result<()> {
 //!     let config = LaunchConfig::new([1, 1, 1], [16, 16, 1]);
 //!     // SAFETY: the buffers' lengths are checked, and this kernel keeps to them.
@@ -28,7 +28,7 @@
 //!
 //! ```compile_fail
 //! # use host::{Buffer, Device, Result, simt::LaunchConfig};
-//! # use host::gpu::kernels::basic::basic;
+//! # use host::gpu::lessons::basic::basic;
 //! fn launch(device: &Device, a: &Buffer<f32>, b: &Buffer<f32>, c: &Buffer<f32>) -> Result<()> {
 //!     let config = LaunchConfig::new([1, 1, 1], [16, 16, 1]);
 //!     // SAFETY: the buffers' lengths are checked, and this kernel keeps to them.
@@ -40,7 +40,7 @@
 //!
 //! ```compile_fail
 //! # use host::{Buffer, Device, Result, simt::LaunchConfig};
-//! # use host::gpu::kernels::basic::basic;
+//! # use host::gpu::lessons::basic::basic;
 //! fn launch(device: &Device, a: &Buffer<f32>, b: &Buffer<f32>, c: &mut Buffer<f32>) -> Result<()> {
 //!     let config = LaunchConfig::new([1, 1, 1], [16, 16, 1]);
 //!     // SAFETY: the buffers' lengths are checked, and this kernel keeps to them.
@@ -52,7 +52,7 @@
 //!
 //! ```compile_fail
 //! # use host::{Buffer, Device, Result, simt::LaunchConfig};
-//! # use host::gpu::kernels::basic::basic;
+//! # use host::gpu::lessons::basic::basic;
 //! fn launch(device: &Device, a: &Buffer<f32>, b: &Buffer<f32>, c: &mut Buffer<f32>) -> Result<()> {
 //!     let config = LaunchConfig::new([1, 1, 1], [16, 16, 1]);
 //!     // SAFETY: the buffers' lengths are checked, and this kernel keeps to them.
@@ -64,7 +64,7 @@
 //!
 //! ```compile_fail
 //! # use host::{Buffer, Device, Result, simt::LaunchConfig};
-//! # use host::gpu::kernels::basic::basic;
+//! # use host::gpu::lessons::basic::basic;
 //! fn launch(device: &Device, a: &Buffer<f32>, b: &Buffer<f32>, c: &mut Buffer<f32>) -> Result<()> {
 //!     let config = LaunchConfig::new([1, 1, 1], [16, 16, 1]);
 //!     // SAFETY: the buffers' lengths are checked, and this kernel keeps to them.

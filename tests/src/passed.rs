@@ -17,14 +17,15 @@ use crate::{scratch::workspace, skip, skip::is_set};
 
 /// What every check depends on: the CPU device, what all products share, the host's layer, the tests' library, versions and
 /// profiles.
-const COMMON: [&str; 14] = [
+const COMMON: [&str; 15] = [
     "docs/testing.md",
     "gpu/Cargo.toml",
     "gpu/simt",
+    "gpu/src/collective",
     "gpu/src/kernels/gemm",
     "gpu/src/kernels/mod.rs",
     "gpu/src/lib.rs",
-    "gpu/src/problem.rs",
+    "gpu/src/params.rs",
     "gpu/src/registry",
     "gpu/src/registry.rs",
     "host/Cargo.toml",

@@ -1,43 +1,34 @@
-//! The kernels, from the first lecture's on.
+//! The fast kernels, a folder a family.
+//!
+//! ```text
+//!   gemm         CUDA cores of any GPU, any strides
+//!   tma          f32 on Hopper's CUDA cores, operands loaded by TMA
+//!   mma          bf16, f16 and tf32 on tensor cores from Ampere on (`mma.sync`)
+//!   wgmma        bf16 and f16 on Hopper's tensor cores
+//!   wgmma_tf32   f32 rounded to tf32, on Hopper's tensor cores
+//!   emulated     f32 split into slices of bf16 or f16, on Hopper's tensor cores
+//!   pack         copies of operands with aligned rows, and transposes
+//! ```
+//!
+//! A family has a page (`mod.rs`), one or several main loops, and a table of its kernels
+//! (`table.rs`). Families import from [`collective`], and not from each other.
 
-// A thread's arrays are indexed together, as on a slide.
+// Arrays of a thread are indexed together, as on a slide.
 #![allow(clippy::needless_range_loop)]
 
-// Every kernel file imports `super::device::*`, so that this tree can be compiled a second time against
-// another version of the vocabulary.
-use super::device;
+use super::{collective, device};
 
-pub mod async_copy;
-pub mod basic;
-pub mod blur;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod emulated;
 pub mod gemm;
-// Hopper takes it from the PTX for every GPU.
+// Hopper takes these kernels from the PTX for every GPU.
 #[cfg(not(target_feature = "sm_90a"))]
-pub mod gemm_mma;
+pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
-pub mod gemm_sliced;
+pub mod pack;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
-pub mod gemm_tma;
+pub mod tma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
-pub mod gemm_wgmma;
+pub mod wgmma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
-pub mod gemm_wgmma_tf32;
-pub mod memories;
-pub mod outer_product;
-pub mod padded;
-pub mod pitched;
-pub mod prefetched;
-pub mod register_blocked;
-pub mod rust_cuda;
-pub mod tile;
-pub mod tiled;
-pub mod tiled_conflicts;
-pub mod tiled_submatrix;
-pub mod tiled_transposed;
-pub mod tiled_uncoalesced;
-#[cfg(not(target_arch = "nvptx64"))]
-pub mod toy;
-pub mod unrolled;
-pub mod vec_add;
-pub mod vectorised;
-pub mod warp_tiled;
+pub mod wgmma_tf32;

@@ -1,4 +1,4 @@
-//! Kernels' sources, and the variants that each is loaded as.
+//! Designs: the kernels' sources, and the variants that each is loaded as.
 
 use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
 
@@ -6,13 +6,16 @@ use super::{
     product::{Entry, Product, Program, Rung},
     variant::{Access, Family, Layout, Scheme, Type, Variant},
 };
-use crate::kernels::{
-    gemm_sliced::{halves::split_f16x2, slices::split_bf16x3},
-    gemm_tma::SLAB,
-    gemm_wgmma, gemm_wgmma_tf32,
+use crate::{
+    collective::wgmma_shape,
+    kernels::{
+        emulated::{split_bf16x3::split_bf16x3, split_f16x2::split_f16x2},
+        tma::SLAB,
+        wgmma_tf32,
+    },
 };
 
-/// A kernel's source, of which there is an [`Entry`] for each variant.
+/// A kernel's source. Each of its variants is an [`Entry`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Design {
@@ -20,34 +23,35 @@ pub struct Design {
     pub(super) kernel: &'static dyn AnyKernel,
     /// The same source, compiled for a checked launch.
     pub(super) checked: Option<&'static dyn AnyCheckedKernel>,
-    /// What it is for.
+    /// What the kernel computes.
     pub(super) of: Of,
     /// Its place in the course.
     pub(super) rung: Option<Rung>,
-    /// Of an H200; none where nobody has measured it.
+    /// Its speed on an H200. `None` if nobody has measured it.
     pub(super) on_gpu: Option<Speed>,
-    /// Of the CPU device.
+    /// Its speed on the CPU device.
     pub(super) on_cpu: Option<Speed>,
 }
 
-/// What a kernel is for.
+/// What a kernel computes.
 #[derive(Debug)]
 pub(super) enum Of {
-    /// A product of f32 for a lesson, by tiles of so many rows and columns; in a few words, what sets it apart.
+    /// A lesson's product of f32: rows and columns of the tile, and what sets the lesson apart.
     Lesson([u32; 2], &'static str),
-    /// A product. What it is says its name; and besides, how many blocks may split k, and columns of a second width of tiles.
+    /// A product. The kernel's name says which. Besides: the largest number of CTAs that split k,
+    /// and the width of narrow tiles.
     Product { most_splits: u32, narrow: Option<u32> },
-    /// Something else: what runs it, and in a few words what it does.
+    /// Something else: what runs the kernel, and what it does.
     Program(Program, &'static str),
 }
 
 impl Design {
-    /// What the kernel says of itself.
+    /// What the kernel declares about itself.
     pub fn declaration(&self) -> &'static Declaration {
         self.kernel.declaration()
     }
 
-    /// The kernels that it is loaded as.
+    /// The entries of all variants.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let name = self.declaration().name;
         let entry = |name, summary, constants, product| Entry {
@@ -87,14 +91,14 @@ impl Design {
         }
     }
 
-    /// What it is loaded as, and the constants that say so.
+    /// The variants, and the values of the constants that select each.
     fn variants(&self) -> Vec<(Variant, Constants)> {
         let declaration = self.declaration();
         let declares = |name| declaration.constants.iter().any(|constant| constant.name == name);
         let of_type = |ty: Type| {
             let name = declaration.name.replace("half", ty.name());
             let variant = name.parse::<Variant>();
-            // A test reads the whole registry.
+            // A test reads the whole registry, so this never happens at a user.
             variant.unwrap_or_else(|error| panic!("a kernel's name says what it is: {error}"))
         };
         let of_types = match declares("half") {
@@ -103,7 +107,7 @@ impl Design {
                 .into(),
             false => vec![(of_type(Type::F32), Constants::NONE)],
         };
-        // Where strides may be any, the layouts are the launch's (`Entry::constants_of`).
+        // With any strides, each launch chooses the layout (`Entry::constants_of`).
         if !declares("a_mn_major") || of_types[0].0.access == Access::Strided {
             return of_types;
         }
@@ -127,7 +131,7 @@ impl Design {
         };
         Product {
             variant,
-            // One that does not say has a thread for each element.
+            // A kernel that declares no block size has one thread for each element of the tile.
             block: declaration.block.unwrap_or([variant.tile[1], variant.tile[0], 1]),
             boxes: boxes(&variant),
             most_splits,
@@ -140,7 +144,7 @@ impl Design {
     }
 }
 
-/// The constants that say whether A, and B, are K-major.
+/// Adds the constants that say whether A, and B, are K-major.
 pub(super) fn with_layout(constants: Constants, k_major: [bool; 2]) -> Constants {
     let [a, b] = k_major.map(|is_k_major| u32::from(!is_k_major));
     constants.with("a_mn_major", a).with("b_mn_major", b)
@@ -161,7 +165,7 @@ fn lesson(name: &'static str, [rows, cols]: [u32; 2]) -> Variant {
 }
 
 impl Product {
-    /// In a few words, what sets it apart.
+    /// What sets the kernel apart, in a few words.
     fn summary(&self) -> String {
         let Variant { family, operands, c, scheme, tile: [rows, cols, _], .. } = self.variant;
         let types = match scheme {
@@ -204,12 +208,13 @@ impl Product {
     }
 }
 
-/// The boxes of A and of B.
+/// The TMA boxes of A and of B.
 fn boxes(variant: &Variant) -> [BoxShape; 2] {
     let ([rows, cols, _], cluster) = (variant.tile, variant.cluster);
     let [tile_a, tile_b] = [rows, cols].map(|size| size as usize);
     match (variant.family, variant.scheme) {
-        // K-major, in spans of the swizzle; or along the outer side. Of unaligned rows there are a few steps of k more.
+        // A K-major box has rows of one span of the swizzle. An MN-major box has rows along the
+        // outer side. With an unaligned A, B's boxes have a few more steps of k.
         (Family::Tma, _) => {
             let (classes, before) = match variant.access {
                 Access::UnalignedA(classes) => (classes as usize, classes as usize),
@@ -223,7 +228,7 @@ fn boxes(variant: &Variant) -> [BoxShape; 2] {
             [of(a, tile_a / classes, 0), of(b, tile_b, before)]
         }
         (_, Scheme::Tf32) => {
-            let depth = gemm_wgmma_tf32::DEPTH;
+            let depth = wgmma_tf32::BLOCK_K;
             let a = BoxShape { rows: tile_a / cluster as usize, cols: depth, swizzle: 128 };
             [a, BoxShape { rows: depth, cols: 32, swizzle: 128 }]
         }
@@ -235,46 +240,50 @@ fn boxes(variant: &Variant) -> [BoxShape; 2] {
     }
 }
 
-/// The boxes of an operand of tensor cores.
+/// The TMA box of an operand of `wgmma`.
 fn wgmma_boxes(is_k_major: bool, tile: usize) -> BoxShape {
-    const DEPTH: usize = gemm_wgmma::DEPTH;
-    // Of one and a half boxes each of two blocks copies half of the steps of k; along k, one and a half are three.
-    let has_halves = tile > DEPTH && !tile.is_multiple_of(DEPTH);
+    const BLOCK_K: usize = wgmma_shape::BLOCK_K;
+    // If the tile is one and a half boxes for each of two CTAs, an MN-major box has half the steps
+    // of k, and a K-major box half the rows.
+    let has_halves = tile > BLOCK_K && !tile.is_multiple_of(BLOCK_K);
     let rows = match (has_halves, is_k_major) {
-        (true, _) => DEPTH / 2,
+        (true, _) => BLOCK_K / 2,
         (false, true) => tile,
-        (false, false) => DEPTH,
+        (false, false) => BLOCK_K,
     };
-    // A tile of 16 columns has boxes as narrow.
-    let cols = if is_k_major || tile > DEPTH { DEPTH } else { tile };
+    // A tile of 16 columns has boxes of 16 columns.
+    let cols = if is_k_major || tile > BLOCK_K { BLOCK_K } else { tile };
     BoxShape { rows, cols, swizzle: 2 * cols }
 }
 
-/// How fast a kernel is where it has enough to do, and with how little (docs/measurements.md, "The choice of a kernel").
+/// How fast a kernel is, and how much work it needs for that (docs/measurements.md, "The choice of
+/// a kernel").
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
-    /// 10^9 FLOP a second of one multiprocessor of an H200, or of one core.
+    /// GFLOP/s of one SM of an H200, or of one CPU core.
     pub gflops: f64,
-    /// The share of that which one block alone comes to.
+    /// The fraction of this that a single block reaches.
     pub alone: f64,
-    /// Microseconds before the first and after the last operation.
+    /// Microseconds before the first operation and after the last.
     pub fixed_us: f64,
-    /// Of which products.
+    /// The products that the speed holds for.
     pub of: Products,
 }
 
-/// Which products a kernel's speed is that of, as they are put before the kernel.
+/// The products that a kernel's speed holds for. Sizes are those of the launch, after A and B have
+/// been swapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Products {
-    /// All.
+    /// All products.
     All,
-    /// Those of at most so many columns.
+    /// Products of at most this many columns.
     Columns(usize),
-    /// Those of one product, of which the shorter of m and n is so long at least, and 64 at most.
+    /// Single products whose shorter side, m or n, is at least this long and at most 64.
     ShorterSide(usize),
-    /// Those on other GPUs than Hopper's, which have faster units.
+    /// Products on GPUs other than Hopper, which has faster units.
     OtherGpus,
-    /// These, of rows or columns that begin at multiples of sixteen bytes: without pieces it copies element by element.
+    /// The same, with 16-byte aligned rows or columns. Other operands are copied element by
+    /// element, which is slow.
     OtherGpusAligned,
 }
 
@@ -286,7 +295,7 @@ mod tests {
 
     use super::*;
 
-    /// The PTX is called as the variants that it serves are, but for what its constants say.
+    /// A design has the name of its variants, without what the constants say.
     #[test]
     fn a_kernel_is_called_what_it_is() {
         for design in DESIGNS {

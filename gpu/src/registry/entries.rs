@@ -1,7 +1,7 @@
-//! Rows of the registry: what designs of a kind have in common.
+//! Macros for the rows of the registry.
 
-/// How fast a kernel was measured to be: 10^9 FLOP a second of a multiprocessor or of a core, the share of that which one block alone
-/// comes to, microseconds before the first and after the last operation; and of which products, where not of all.
+/// A measured speed: GFLOP/s of an SM or a core, the fraction that a single block reaches, the
+/// fixed time in microseconds, and the products that it holds for, if not all.
 macro_rules! speed {
     ($gflops:expr, $alone:expr, $fixed_us:expr) => {
         speed!($gflops, $alone, $fixed_us, All)
@@ -11,12 +11,12 @@ macro_rules! speed {
     };
 }
 
-/// A lesson's kernel, from the module tree and from the same files below `checked`, with its tile, and what sets it apart.
+/// A lesson: its kernel, the same file below `checked`, its tile, and what sets it apart.
 macro_rules! lesson {
     ($module:ident::$name:ident, $rows:literal x $cols:literal, $summary:literal) => {
         Design {
-            kernel: &crate::kernels::$module::$name,
-            checked: Some(&crate::checked::kernels::$module::$name),
+            kernel: &crate::lessons::$module::$name,
+            checked: Some(&crate::checked::lessons::$module::$name),
             of: Of::Lesson([$rows, $cols], $summary),
             rung: None,
             on_gpu: None,
@@ -25,8 +25,8 @@ macro_rules! lesson {
     };
 }
 
-/// A product's kernel, whose name says what it is; its speed on a GPU, and on the CPU; and in which blocks may split k, or which
-/// has tiles of a second width.
+/// A product's kernel: its name, its speed on a GPU, its speed on the CPU, the largest number of
+/// CTAs that split k, and the width of narrow tiles.
 macro_rules! product {
     ($module:ident::$name:ident; $($speed:expr),+ $(; of $of:ident $(($number:expr))?)? $(; cpu $($on_cpu:expr),+)? $(; split_k $splits:literal)? $(; or $narrow:literal)?) => {
         Design {
@@ -46,11 +46,11 @@ macro_rules! product {
     (@speed $($speed:expr),+) => { speed!($($speed),+) };
 }
 
-/// A kernel with parameters of its own, what runs it, and what it is.
+/// A kernel with parameters of its own: its path, what runs it, and what it does.
 macro_rules! program {
     ($($path:ident)::+, $program:ident $(($of:literal))?, $summary:literal) => {
         Design {
-            kernel: &crate::kernels::$($path)::+,
+            kernel: &crate::$($path)::+,
             checked: None,
             of: Of::Program(Program::$program $(($of))?, $summary),
             rung: None,
@@ -60,8 +60,8 @@ macro_rules! program {
     };
 }
 
-/// FLOP for each byte that a block reads, when a `rows x cols` tile of C takes `rows` elements of A and `cols`
-/// of B for each step of k: `2 rows cols / 4 (rows + cols)`.
+/// FLOP for each byte that a block reads if a `rows x cols` tile of C takes `rows` elements of A
+/// and `cols` of B for each step of k: `2 rows cols / 4 (rows + cols)`.
 pub(super) const fn tile_ratio(rows: u32, cols: u32) -> f64 {
     (rows * cols) as f64 / (2 * (rows + cols)) as f64
 }

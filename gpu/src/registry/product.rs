@@ -1,4 +1,4 @@
-//! What the registry says of a kernel: what it computes, and how it is launched.
+//! What the registry says of a kernel: what it computes, and how to launch it.
 
 use std::fmt;
 
@@ -8,31 +8,35 @@ use super::{
     design::{Speed, with_layout},
     variant::{Access, Family, Layout, Scheme, Type, Variant},
 };
-use crate::problem::Problem;
+use crate::params::GemmParams;
 
-/// A kernel and what it is for. Only the registry makes them, and nobody can copy one and change it: safe functions launch a kernel
-/// because its entry says what it computes.
+/// A kernel and what it computes.
+///
+/// Safe functions launch a kernel because its entry says what it computes. So only the registry
+/// makes entries, and nobody can copy one and change it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Entry {
     pub(super) name: &'static str,
-    /// In a few words, what sets it apart.
+    /// What sets the kernel apart, in a few words.
     pub summary: &'static str,
-    /// Its place in the course; the rungs come in the order of [`KERNELS`](super::KERNELS).
+    /// Its place in the course. Rungs are in the order of [`KERNELS`](super::KERNELS).
     pub rung: Option<Rung>,
-    /// How fast it is on an H200, where that was measured.
+    /// Its speed on an H200, if measured.
     pub on_gpu: Option<Speed>,
-    /// How fast it is on the CPU device, where that was measured.
+    /// Its speed on the CPU device, if measured.
     pub on_cpu: Option<Speed>,
     /// The kernel.
     pub kernel: &'static dyn AnyKernel,
-    /// The same source, compiled for [`simt::check::launch`]; none of a program with parameters of its own.
+    /// The same source, compiled for [`simt::check::launch`]. `None` for a program with parameters
+    /// of its own.
     pub checked: Option<&'static dyn AnyCheckedKernel>,
-    /// What the kernel's constants are, but for those that [a launch's operands](Self::constants_of) decide.
+    /// The values of the kernel's constants, except those that [the operands of a
+    /// launch](Self::constants_of) decide.
     pub constants: Constants,
-    /// The product that it computes; none of another program, whose launch names the kernel.
+    /// The product that it computes. `None` for another program, whose launch names the kernel.
     pub product: Option<Product>,
-    /// What runs it, where it computes no product.
+    /// What runs the kernel, if it computes no product.
     pub program: Option<Program>,
 }
 
@@ -43,12 +47,12 @@ pub enum Program {
     Command(&'static str),
     /// An example of crate `host`.
     Example(&'static str),
-    /// A product that needs it, by itself.
+    /// A product that needs the kernel.
     Product,
 }
 
 impl Program {
-    /// What it is called; a product has many names.
+    /// The name of the subcommand or example. Products have many names.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Program::Command(name) | Program::Example(name) => Some(name),
@@ -68,20 +72,25 @@ impl fmt::Display for Program {
 }
 
 impl Entry {
-    /// The kernel's name: on the command line, in the PTX once that is loaded, and in Rust but for what its constants say.
+    /// The kernel's name: on the command line, and in the PTX once that is loaded. In Rust the name
+    /// lacks what the constants say.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What the kernel says of itself.
+    /// What the kernel declares about itself.
     pub fn declaration(&self) -> &'static Declaration {
         self.kernel.declaration()
     }
 
-    /// What the kernel's constants are for operands of these strides. A kernel of [any strides](Access::Strided) that has constants for
-    /// its layouts takes K-major operands, and MN-major ones, by instructions for them. (The product is the same whatever they say.)
-    pub fn constants_of(&self, problem: &Problem) -> Constants {
-        // A's, and B's, stride of the outer side and of k; where neither is 1, it is as if k's were.
+    /// The values of the kernel's constants for operands of these strides.
+    ///
+    /// A kernel of [any strides](Access::Strided) may have constants for its layouts. They choose
+    /// the instructions that read K-major or MN-major operands. The product is right whatever they
+    /// say.
+    pub fn constants_of(&self, problem: &GemmParams) -> Constants {
+        // For A and B, the strides along the outer side and along k. If neither is 1, the operand
+        // counts as K-major.
         let k_major = [problem.a, [problem.b[1], problem.b[0]]]
             .map(|[of_outer, of_k]| of_k == 1 || of_outer != 1);
         match self.has_layouts_of_launch() {
@@ -90,7 +99,8 @@ impl Entry {
         }
     }
 
-    /// Every value of [`constants_of`](Self::constants_of): the kernels that the driver's compiler is given.
+    /// Every value of [`constants_of`](Self::constants_of). These are the specialisations that the
+    /// driver compiles.
     pub fn specialisations(&self) -> Vec<Constants> {
         match self.has_layouts_of_launch() {
             true => {
@@ -107,22 +117,23 @@ impl Entry {
         is_general && constants.any(|constant| constant.name == "a_mn_major")
     }
 
-    /// Do A, and B, lie column by column where its product's kernel takes them as they are? Else row by row, as C does.
+    /// Whether the kernel takes A, and B, stored column by column. Otherwise it takes them row by
+    /// row, like C.
     pub fn by_columns(&self) -> [bool; 2] {
         self.product.as_ref().map_or([false; 2], Product::by_columns)
     }
 
-    /// What its product's factors are multiplied as.
+    /// How the kernel multiplies elements of A and B.
     pub fn scheme(&self) -> Scheme {
         self.product.as_ref().map_or(Scheme::Native, |product| product.variant.scheme)
     }
 
-    /// Does it round factors of f32 to tf32?
+    /// Whether the kernel rounds f32 to tf32.
     pub fn is_tf32(&self) -> bool {
         self.scheme() == Scheme::Tf32
     }
 
-    /// Does it split factors of f32 into slices?
+    /// Whether the kernel splits f32 into slices.
     pub fn is_sliced(&self) -> bool {
         self.scheme().is_split()
     }
@@ -132,21 +143,23 @@ impl Entry {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Rung {
-    /// The idea, in a line.
+    /// The idea, in one line.
     pub idea: &'static str,
-    /// The ratio of computation to memory that follows from it on paper: FLOP for each byte that the threads of
-    /// a block read from global memory.
+    /// The arithmetic intensity that follows on paper: FLOP for each byte that the threads of a
+    /// block read from global memory.
     pub flop_per_byte: f64,
 }
 
-/// A product: A is `m x k`, B is `k x n`, C is `m x n`, of any size.
+/// A product of any size. A is `m x k`, B is `k x n`, C is `m x n`.
 ///
-/// A lesson's parameters are m, n, k, A, B and C, dense and row-major; another kernel's a [`Problem`](crate::problem::Problem), A
-/// and B as it [loads](Access) them, C with any strides and the bias, which may be empty where the problem has none. All go by their
-/// names.
+/// A lesson takes m, n, k, and dense row-major A, B and C. Another kernel takes
+/// [`GemmParams`](crate::params::GemmParams), A and B as it [loads](Access) them, C with any
+/// strides, and the bias, which may be empty if there is none. Arguments are bound by the names of
+/// the parameters.
 ///
-/// Blocks along x take columns of C, along y rows, along z products of a batch, or in clusters parts of k; but a kernel of
-/// [persistent](Self::persistent) blocks has all along x.
+/// Blocks along x take columns of C, blocks along y rows, blocks along z the products of a batch.
+/// In a cluster, blocks along z split k. A [persistent](Self::persistent) kernel has all its blocks
+/// along x.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Product {
@@ -154,48 +167,55 @@ pub struct Product {
     pub variant: Variant,
     /// Threads of a block.
     pub block: [u32; 3],
-    /// The boxes of A and of B.
+    /// The TMA boxes of A and of B.
     pub boxes: [BoxShape; 2],
-    /// Blocks of a cluster that may split k, at most.
+    /// The largest number of CTAs of a cluster that may split k.
     pub most_splits: u32,
-    /// Does a block go on to further tiles, and from product to product? Then there are as many blocks as the tiles of all products
-    /// take, or fewer; where a cluster along z splits k, as many as they take.
+    /// Whether CTAs are persistent: a CTA goes on to further tiles, and from one product of a batch
+    /// to the next. Then the grid has one CTA a tile, or fewer. If a cluster along z splits k, the
+    /// grid has exactly as many CTAs as the tiles need.
     pub persistent: bool,
-    /// Columns of the tiles that it has beside those of its variant, where it has [two
-    /// widths](crate::kernels::gemm_sliced::widths).
+    /// Columns of the narrow tiles, if the kernel has [two tile
+    /// widths](crate::kernels::emulated::two_widths).
     pub narrow: Option<u32>,
-    /// Are there variants of all four layouts, of this tile? Then nothing is transposed for it, nor exchanged unless its tile is narrower
-    /// than a stage; a copy has rows at multiples of sixteen bytes, and is else as the operand is.
+    /// Whether all four layouts have a kernel of this tile. Then operands are never transposed, and
+    /// A and B are swapped only if the tile is narrower than a stage. A copy has 16-byte aligned
+    /// rows and keeps the layout of the operand.
     pub has_all_layouts: bool,
-    /// Does it copy some of B's columns itself, in the background of the product of the others?
+    /// Whether the kernel packs the tail of B itself, in the background of the product of the other
+    /// columns.
     pub packs_tail: bool,
-    /// The kernel that splits A and B into slices, where it multiplies these: of a Problem, tensor maps of A's and B's planes, A and B
-    /// themselves, what is known of their patches, C, the bias, the stream's [board](crate::kernels::gemm_sliced::board).
+    /// The kernel that splits A and B into slices, if this one multiplies slices. Then the
+    /// arguments are [`GemmParams`](crate::params::GemmParams), tensor maps of the planes of A and
+    /// B, A and B themselves, what is known of their patches, C, the bias, and the
+    /// [counters](crate::kernels::emulated::stream_counters) of the stream.
     pub split: Option<&'static dyn AnyKernel>,
 }
 
 impl Product {
-    /// Is it a lesson's, which computes `A B` of dense row-major matrices and nothing else?
+    /// Whether this is a lesson: it computes `A B` of dense row-major matrices and nothing else.
     pub fn is_lesson(&self) -> bool {
         matches!(self.variant.family, Family::Lesson(_))
     }
 
-    /// Does it take every product?
+    /// Whether the kernel takes every product.
     pub fn is_general(&self) -> bool {
         self.variant.access == Access::Strided
     }
 
-    /// Does it need operands that lie in certain ways?
+    /// Whether the kernel requires certain layouts of its operands.
     pub fn is_particular(&self) -> bool {
         !self.is_lesson() && !self.is_general()
     }
 
-    /// Does it read A and B straight from global memory, and compute no more than C has?
+    /// Whether the kernel reads A and B straight from global memory and computes no elements
+    /// outside C.
     pub fn is_direct(&self) -> bool {
         self.is_general() && self.variant.tile[2] == 1
     }
 
-    /// Does it multiply views of f32 on CUDA cores: a lesson's, or a general one? Its every access can be counted and traced.
+    /// Whether the kernel multiplies views of f32 on CUDA cores. Then the profiler can count and
+    /// trace every access.
     pub fn is_of_f32_views(&self) -> bool {
         let Variant { family, operands, .. } = self.variant;
         matches!(family, Family::Lesson(_) | Family::Gemm) && operands == Type::F32
@@ -207,17 +227,17 @@ impl Product {
         [rows, cols]
     }
 
-    /// Steps of k of a stage: a block of a cluster takes a number of whole ones.
+    /// Steps of k of a pipeline stage. A CTA that splits k takes whole stages.
     pub fn steps(&self) -> usize {
         self.variant.tile[2] as usize
     }
 
-    /// Of persistent blocks, how many share a tile.
+    /// If CTAs are persistent, the number of CTAs that share a tile.
     pub fn sharing(&self) -> Option<u32> {
         self.persistent.then_some(self.variant.cluster)
     }
 
-    /// Tiles that so many rows of C take, one below the other.
+    /// Tiles down a C of `rows` rows.
     pub fn tiles_down(&self, rows: usize) -> usize {
         let classes = match self.variant.family {
             // A tile has rows of all classes.
@@ -227,7 +247,8 @@ impl Product {
         rows.min(classes) * rows.div_ceil(classes).div_ceil(self.variant.tile[0] as usize)
     }
 
-    /// Do A, and B, lie column by column where the kernel takes them as they are? Else row by row, as C does.
+    /// Whether the kernel takes A, and B, stored column by column. Otherwise it takes them row by
+    /// row, like C.
     pub fn by_columns(&self) -> [bool; 2] {
         match self.variant.layout {
             None => [false; 2],
@@ -239,5 +260,6 @@ impl Product {
     }
 }
 
-/// m, n, k, A, B, C as raw pointers: the parameters of a lesson whose one version is run fast and checked.
+/// The parameters of a lesson that takes raw pointers: m, n, k, A, B, C. One version of it serves
+/// the fast and the checked launch.
 pub type PointerParams = (u32, u32, u32, *const f32, *const f32, *mut f32);

@@ -1,7 +1,7 @@
-//! Which kernels stand for a module of kernel files where not all can be run.
+//! The kernels that stand for a module where running all would take too long.
 
-/// Modules or files, and the kernels that mutants of them are run with: together they reach all of its code. What the
-/// other kernels differ in is sizes and types.
+/// Modules or files, and the kernels that their mutants run with. Together these kernels reach all
+/// code of the module. The others differ in sizes and types alone.
 pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ("basic", &["basic"]),
     ("tiled_uncoalesced", &["tiled_uncoalesced"]),
@@ -17,12 +17,17 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ("async_copy", &["async_copy"]),
     ("rust_cuda", &["rust_cuda_tiled16"]),
     ("tiled_submatrix", &["tiled_submatrix"]),
-    // A small tile; two stages where the first has four; and elements that are stored as another type.
+    // A small tile; two stages where the first has four; and a type of storage other than the type
+    // of computation.
     ("gemm", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
-    ("gemm/direct.rs", &["gemm_f32_4x64x1", "gemm_half_f32_4x64x1"]),
-    // What the other families use of it: whole tiles, rows of C at multiples of sixteen bytes, elements by themselves.
+    ("kernels/gemm/direct.rs", &["gemm_f32_4x64x1", "gemm_half_f32_4x64x1"]),
+    ("collective/cp_async.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
+    ("collective/gelu.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
+    ("collective/real.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
+    ("collective/stored.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
+    // What the other families use of it: whole tiles, 16-byte aligned rows of C, single elements.
     (
-        "gemm/epilogue.rs",
+        "collective/epilogue.rs",
         &[
             "gemm_f32_32x32x8",
             "gemm_f64_64x64x16",
@@ -34,13 +39,20 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_tf32_128x64x32_ua8_nn",
         ],
     ),
-    ("gemm/pad.rs", &["pack_rows", "transpose_rows", "pack_rows_u16", "transpose_rows_u16"]),
-    // Copies of rows that begin anywhere: before a product, and in the background of one.
-    ("gemm/rows.rs", &["pack_rows", "pack_rows_u16", "wgmma_half_f32_256x256x64_c2_ua8_nn"]),
-    ("gemm/pieces.rs", &["pack_rows", "pack_rows_u16", "wgmma_half_f32_256x256x64_c2_ua8_nn"]),
-    // A along m; producer warps, with an aligned and an unaligned A; split-K over warps and blocks; whole tiles by warps.
+    ("pack", &["pack_rows", "transpose_rows", "pack_rows_u16", "transpose_rows_u16"]),
+    // Copies of unaligned rows: before a product, and in the background of one.
     (
-        "gemm_tma",
+        "collective/copy_rows.rs",
+        &["pack_rows", "pack_rows_u16", "wgmma_half_f32_256x256x64_c2_ua8_nn"],
+    ),
+    (
+        "collective/unaligned_vector.rs",
+        &["pack_rows", "pack_rows_u16", "wgmma_half_f32_256x256x64_c2_ua8_nn"],
+    ),
+    // An M-major A; producer warps, with an aligned and an unaligned A; split-K over warps and
+    // CTAs; whole tiles by warps.
+    (
+        "tma",
         &[
             "tma_f32_64x64x64_tn",
             "tma_f32_72x80x8_ua4_nn",
@@ -52,13 +64,29 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     // Unaligned rows with a C of the operands' type; 16-byte copies; f32, whose elements are as long as the narrowest copy; and
     // with steps of k in a loop.
     (
-        "gemm_mma",
+        "mma",
         &["mma_half_64x64x64", "mma_half_128x128x32", "mma_tf32_64x64x32", "mma_tf32_128x128x32"],
     ),
     // A narrow tile; split-K, of two tiles; one CTA a tile, C of either type; two CTAs of a cluster, which multicast halves of
     // boxes or whole ones; B MN-major and K-major; alignment classes of A, eight and sixteen; operands loaded by threads.
     (
-        "gemm_wgmma",
+        "wgmma",
+        &[
+            "wgmma_half_f32_64x16x64",
+            "wgmma_half_f32_128x128x64",
+            "wgmma_half_f32_64x128x64",
+            "wgmma_half_128x256x64",
+            "wgmma_half_f32_128x256x64",
+            "wgmma_half_256x192x64_c2",
+            "wgmma_half_f32_256x256x64_c2",
+            "wgmma_half_f32_256x256x64_c2_ua8_nn",
+            "wgmma_half_f32_256x256x64_c2_ua16_nn",
+            "wgmma_half_f32_64x64x64_ldg",
+        ],
+    ),
+    // The collectives that these kernels are made of.
+    (
+        "collective",
         &[
             "wgmma_half_f32_64x16x64",
             "wgmma_half_f32_128x128x64",
@@ -74,7 +102,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ),
     // The smallest tile of either main loop; and alignment classes of A, by one CTA and by two of a cluster.
     (
-        "gemm_wgmma_tf32",
+        "wgmma_tf32",
         &[
             "wgmma_tf32_32x32x32_nn",
             "wgmma_tf32_128x64x32_nn",
@@ -82,10 +110,10 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_tf32_256x256x32_c2_ua8_nn",
         ],
     ),
-    // Of either kind of slices the kernel that makes them, a CTA alone, and two of a cluster with ping-pong and two widths of
-    // tiles. Each is K-major and MN-major in turn.
+    // For both split schemes: the kernel that splits, a CTA without a cluster, and two CTAs of a
+    // cluster with ping-pong and two tile widths. Each is K-major and MN-major in turn.
     (
-        "gemm_sliced",
+        "emulated",
         &[
             "split_bf16x3",
             "split_f16x2",

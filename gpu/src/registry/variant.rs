@@ -1,81 +1,81 @@
-//! What a product's kernel is, as a value. Its name is how that is written.
+//! A product's kernel as a value, and how it is written: its name.
 //!
 //! ```text
 //!   wgmma_bf16_f32_256x256x64_c2_ua8_nn
-//!   |     |    |   |          |  |   layout of A and B, as CBLAS has it; none where the kernel takes any
-//!   |     |    |   |          |  how A and B are loaded, where it is another way than the family's
-//!   |     |    |   |          blocks of a cluster that share a tile, where these are several; then stages (`_s12`), where another
-//!   |     |    |   |          design has as large a tile
-//!   |     |    |   tile: m x n of C, and steps of k of a stage
-//!   |     |    type of C, where it is another than that of A and B
-//!   |     type of A and B, or how f32 is multiplied (tf32, bf16x6, f16x3)
+//!   |     |    |   |          |  |   layout of A and B, as in CBLAS; absent if the kernel takes any
+//!   |     |    |   |          |  how A and B are loaded, if not in the family's usual way
+//!   |     |    |   |          CTAs of a cluster that share a tile, if several; then the number of stages (`_s12`), if
+//!   |     |    |   |          another design has the same tile
+//!   |     |    |   tile: m x n of C, and the steps of k of a stage
+//!   |     |    type of C, if it differs from that of A and B
+//!   |     type of A and B, or the scheme that multiplies f32 (tf32, bf16x6, f16x3)
 //!   family
 //! ```
 
 use std::{fmt, str::FromStr};
 
-/// The kernel of a product.
+/// A product's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Variant {
-    /// What multiplies.
+    /// The units and the instructions that multiply.
     pub family: Family,
-    /// Elements of A and B.
+    /// The type of A and B.
     pub operands: Type,
-    /// Elements of C, and of the bias.
+    /// The type of C and of the bias.
     pub c: Type,
-    /// What A's and B's elements are multiplied as.
+    /// How elements of A and B are multiplied.
     pub scheme: Scheme,
-    /// Rows and columns of C that a block, or a cluster whose blocks share a tile, computes; and the steps of k of a stage, in whole
-    /// ones of which it computes. (Of lessons nothing is said of the latter: 0.)
+    /// Rows and columns of the tile of C that a CTA computes, or a cluster whose CTAs share a tile;
+    /// and the steps of k of a pipeline stage. Lessons do not say the latter: 0.
     pub tile: [u32; 3],
-    /// Blocks of a cluster that share a tile.
+    /// CTAs of a cluster that share a tile.
     pub cluster: u32,
-    /// Stages of the pipeline, where designs differ in them alone.
+    /// Stages of the pipeline, if designs differ in nothing else.
     pub stages: Option<u32>,
     /// How A and B are loaded.
     pub access: Access,
-    /// How A and B lie, where that is not said by strides.
+    /// The layout of A and B, if strides do not say it.
     pub layout: Option<Layout>,
 }
 
-/// What multiplies.
+/// The units and the instructions that multiply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// CUDA cores, in a lesson of the course, which is known by its own name.
+    /// CUDA cores, in a lesson of the course. A lesson has a name of its own.
     Lesson(&'static str),
     /// CUDA cores of any GPU.
     Gemm,
-    /// Hopper's CUDA cores, whose operands TMA loads.
+    /// Hopper's CUDA cores. TMA loads the operands.
     Tma,
-    /// Tensor cores of any GPU from Ampere on, by `mma.sync`.
+    /// Tensor cores from Ampere on, by `mma.sync`.
     Mma,
-    /// Hopper's tensor cores.
+    /// Hopper's tensor cores, by `wgmma`.
     Wgmma,
 }
 
-/// An element of a matrix.
+/// The type of a matrix's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// Of 32 bits.
+    /// 32 bits.
     F32,
-    /// Of 64 bits.
+    /// 64 bits.
     F64,
     /// The upper half of an f32.
     Bf16,
-    /// IEEE's, of 16 bits.
+    /// IEEE 754 half precision.
     F16,
 }
 
-/// What elements are multiplied as.
+/// How elements are multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// As they are, with sums of their type, of bf16 and f16 of f32.
+    /// As they are. Sums have the type of the elements; those of bf16 and f16 are f32.
     Native,
     /// f32 rounded to tf32.
     Tf32,
-    /// f32 split into three slices of bf16: six products for one.
+    /// f32 split into three slices of bf16: six products in place of one.
     Bf16x6,
-    /// f32 split into two scaled slices of f16: three products for one.
+    /// f32 split into two scaled slices of f16: three products in place of one.
     F16x3,
 }
 
@@ -86,16 +86,18 @@ pub enum Access {
     Dense,
     /// By threads, with any strides.
     Strided,
-    /// By threads, of rows or columns that begin anywhere.
+    /// By threads, with unaligned rows or columns.
     Ldg,
-    /// By TMA: rows or columns that begin at multiples of sixteen bytes.
+    /// By TMA. Row starts (column starts) are 16-byte aligned.
     Tma,
-    /// The same, but A's rows begin anywhere: by a tensor map for each alignment class, of so many.
+    /// By TMA, with unaligned rows of A. The number is that of alignment classes; each has its own
+    /// tensor map.
     UnalignedA(u32),
 }
 
-/// How A and B lie, as CBLAS has it of row-major matrices: N is stored row by row, T column by column. An operand is K-major whose
-/// elements along k are neighbours in memory: an A row by row, a B column by column.
+/// The layout of A and B, as in CBLAS for row-major matrices: N is stored row by row, T column by
+/// column. In a K-major operand, elements along k are neighbours in memory: an A row by row, a B
+/// column by column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// A K-major, B MN-major.
@@ -109,10 +111,10 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// All four.
+    /// All four layouts.
     pub const ALL: [Layout; 4] = [Layout::NN, Layout::NT, Layout::TN, Layout::TT];
 
-    /// Are A's, and B's, steps of k side by side?
+    /// Whether A, and B, are K-major.
     pub fn k_major(self) -> [bool; 2] {
         match self {
             Layout::NN => [true, false],
@@ -127,7 +129,7 @@ impl Layout {
 macro_rules! words {
     ($($ty:ident { $($value:ident = $word:literal),+ })+) => {$(
         impl $ty {
-            /// As it stands in a kernel's name.
+            /// The word in a kernel's name.
             pub fn name(self) -> &'static str {
                 match self {
                     $($ty::$value => $word),+
@@ -168,14 +170,14 @@ impl Type {
 }
 
 impl Scheme {
-    /// Are elements split into slices?
+    /// Whether elements are split into slices.
     pub fn is_split(self) -> bool {
         matches!(self, Scheme::Bf16x6 | Scheme::F16x3)
     }
 }
 
 impl Access {
-    /// Classes of A's rows, each of which begins another number of elements behind a multiple of sixteen bytes, or of 32.
+    /// Alignment classes of A's rows. The rows of a class have the same misalignment.
     pub fn classes(self) -> usize {
         match self {
             Access::UnalignedA(classes) => classes as usize,
@@ -185,13 +187,14 @@ impl Access {
 }
 
 impl Variant {
-    /// Are A's, and B's, steps of k side by side where the kernel says how they lie?
+    /// Whether A, and B, are K-major, if the kernel has a layout.
     pub fn k_major(&self) -> [bool; 2] {
         self.layout.map_or([true, false], Layout::k_major)
     }
 
     #[cfg(test)]
-    /// The name of the PTX that several variants share: `half` stands for bf16 and f16, and all layouts are one.
+    /// The name of the PTX that several variants share: `half` stands for bf16 and f16, and the
+    /// layout is left out.
     pub(super) fn shared_name(&self, of_either: bool, of_any_layout: bool) -> String {
         let layout = self.layout.filter(|_| !of_any_layout);
         let operands = if of_either { "half" } else { self.operands.name() };
@@ -252,7 +255,8 @@ impl std::error::Error for NoVariant {}
 impl FromStr for Variant {
     type Err = NoVariant;
 
-    /// Reads a name. That there is such a kernel is the [registry](super::find)'s to say; a lesson is known by its own name alone.
+    /// Reads a name. Whether there is such a kernel, the [registry](super::find) says. Names of
+    /// lessons are not read.
     fn from_str(name: &str) -> Result<Self, NoVariant> {
         let wrong = |what: &str| NoVariant(format!("kernel = {name}: {what}"));
         let mut words = name.split('_').peekable();
@@ -306,7 +310,7 @@ impl FromStr for Variant {
                 return Err(wrong(&format!("{word} is none of c2, s12, ldg, ua8, nn, nt, tn, tt")));
             }
         }
-        // What is written another way is another name.
+        // Another spelling is another name.
         match variant.to_string() == name {
             true => Ok(variant),
             false => Err(wrong(&format!("is written {variant}"))),

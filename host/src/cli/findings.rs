@@ -230,7 +230,7 @@ race: a write after a write, in {memory} (64 times)
         (place.file, place.line) = (declaration.file.to_owned(), line);
         let text = text(&seen, &[Order::Forward]);
         let shown =
-            format!("    writes gpu/src/kernels/basic.rs:{line}:9\n           c[row * n + col]");
+            format!("    writes gpu/src/lessons/basic.rs:{line}:9\n           c[row * n + col]");
         assert!(text.contains(&shown), "{text}");
         let source = objects(&seen)[0]["place"]["source"].clone();
         assert!(source.as_str().unwrap().starts_with("c[row * n + col]"), "{source}");

@@ -47,7 +47,7 @@ fn launch_a_cluster() -> Result<()> {
     let mut c = device.zeros::<f32>(512)?;
     let shape = LaunchConfig::new([2, 1, 1], [256, 1, 1]);
     let config = LaunchConfig { cluster: [2, 1, 1], ..shape };
-    let kernel = &gpu::kernels::vec_add::vec_add;
+    let kernel = &gpu::lessons::vec_add::vec_add;
     // SAFETY: as many elements as threads.
     unsafe { device.stream()?.launch(kernel, &config, (512, &a, &b, &mut c)) }
 }
@@ -354,7 +354,7 @@ with_driver! {
         let mut pinned = device.pinned::<f32>(8).unwrap();
         let lines = crate::Lines { count: 1, len: 8, stride: 8 };
         streams[0].upload(&mut pinned, buffer.view_mut(..).unwrap(), lines).unwrap();
-        let (kernel, config) = (&gpu::kernels::vec_add::vec_add, LaunchConfig::new([1, 1, 1], [256, 1, 1]));
+        let (kernel, config) = (&gpu::lessons::vec_add::vec_add, LaunchConfig::new([1, 1, 1], [256, 1, 1]));
         let (a, mut c) = (device.zeros::<f32>(8).unwrap(), device.zeros::<f32>(8).unwrap());
         // SAFETY: eight elements of each; nothing is launched.
         let error = unsafe { streams[1].launch(kernel, &config, (8, &buffer, &a, &mut c)) };
@@ -538,7 +538,7 @@ with_driver! {
         let stream = device.stream().unwrap();
         let [a, b] = [0; 2].map(|_| device.zeros::<f32>(512).unwrap());
         let mut c = device.zeros::<f32>(512).unwrap();
-        let kernel = &gpu::kernels::vec_add::vec_add;
+        let kernel = &gpu::lessons::vec_add::vec_add;
         let mut launch = |cluster| {
             let config = LaunchConfig { cluster, ..LaunchConfig::new([2, 1, 1], [256, 1, 1]) };
             calls();

@@ -108,7 +108,7 @@ impl<'a, T: Pod> BatchMut<'a, T> {
     /// `count` matrices of `rows x cols`, with these strides and this step in elements.
     ///
     /// # Errors
-    /// [`Error::Argument`] where `elements` are too few, or where two elements of the matrices might be one. Matrices may lie one after
+    /// [`Error::Argument`] where `elements` are too few, or where two elements of the matrices might be one. MatrixBatch may lie one after
     /// another, or interleave: the heads of an array of (tokens, heads, width) are matrices of strides `[heads * width, 1]` and
     /// step `width`.
     pub fn new(

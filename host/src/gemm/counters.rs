@@ -1,7 +1,7 @@
-//! Elements of C that kernels for emulated fp32 recompute. They count them in the [stream's counters](gpu::kernels::gemm_sliced::board):
+//! Elements of C that kernels for emulated fp32 recompute. They count them in the [stream's counters](gpu::kernels::emulated::stream_counters):
 //! a product's count is the difference of what these say after and before it.
 
-use gpu::kernels::gemm_sliced::board::{LEN, RECOMPUTED};
+use gpu::kernels::emulated::stream_counters::{LEN, RECOMPUTED};
 
 use super::Choice;
 use crate::{buffer::Buffer, error::Result, launch::Stream};

@@ -1,7 +1,9 @@
-//! Matrices that are cut into slices once, for any number of products.
+//! MatrixBatch that are cut into slices once, for any number of products.
 
-use gpu::kernels::gemm_sliced::{halves::split_f16x2, slices::split_bf16x3};
-use gpu::registry::Scheme;
+use gpu::{
+    kernels::emulated::{split_bf16x3::split_bf16x3, split_f16x2::split_f16x2},
+    registry::Scheme,
+};
 use simt::F16;
 
 use super::{Compute, split::Planes};

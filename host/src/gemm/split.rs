@@ -1,9 +1,9 @@
-//! Emulated fp32: A and B are split into slices by one launch ([`slices`](gpu::kernels::gemm_sliced::slices)), which the next one
+//! Emulated fp32: A and B are split into slices by one launch ([`slices`](gpu::kernels::emulated::split_bf16x3)), which the next one
 //! multiplies. The workspace holds A's planes, B's planes, and the ranges of A's and of B's values, each from a multiple of sixteen bytes.
 
 use gpu::{
-    kernels::gemm_sliced::{self, halves, slices, slices::plane_pitch},
-    problem::Matrices,
+    kernels::emulated::{planes::plane_pitch, scales, split_bf16x3, value_range},
+    params::MatrixBatch,
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig};
 
@@ -38,22 +38,22 @@ pub(super) trait Slice: BoxElement + Pod {
 }
 
 impl Slice for Bf16 {
-    const SLICES: usize = gemm_sliced::SLICES;
+    const SLICES: usize = split_bf16x3::SLICES;
     const WORDS: usize = 2;
     const BLOCK: [u32; 3] = [32, 8, 1];
 
     fn patches(rows: u32, cols: u32) -> (u32, u32) {
-        slices::patches(rows, cols)
+        value_range::patches(rows, cols)
     }
 }
 
 impl Slice for F16 {
-    const SLICES: usize = halves::SLICES;
-    const WORDS: usize = halves::WORDS;
+    const SLICES: usize = scales::SLICES;
+    const WORDS: usize = scales::WORDS;
     const BLOCK: [u32; 3] = [32, 8, 1];
 
     fn patches(rows: u32, cols: u32) -> (u32, u32) {
-        halves::patches(rows, cols)
+        scales::patches(rows, cols)
     }
 }
 
@@ -135,7 +135,7 @@ pub(super) fn plan<S: Slice>(
     if is_prepared != [true; 2] {
         let operands = [0, 1].map(|i: usize| {
             let patches = patches::<S>(rows[i]).saturating_mul(products);
-            Matrices {
+            MatrixBatch {
                 rows: rows[i].0 as u32,
                 cols: rows[i].1 as u32,
                 count: products as u32,
@@ -211,7 +211,7 @@ impl<S: Slice> Planes<S> {
         let (mut no_planes, mut no_ranges) = (device.uninit(0)?, device.uninit(0)?);
         let patches = patches::<S>(rows);
         let config = config::<S>([patches, 0])?;
-        let source = Matrices {
+        let source = MatrixBatch {
             rows: rows.0 as u32,
             cols: rows.1 as u32,
             count: 1,
@@ -219,7 +219,7 @@ impl<S: Slice> Planes<S> {
             pitch: pitch as u64,
             step: 0,
         };
-        let nothing = Matrices { patches: 0, ..source };
+        let nothing = MatrixBatch { patches: 0, ..source };
         let to = [
             planes.view_mut(..)?.into(),
             no_planes.view_mut(..)?.into(),
@@ -240,7 +240,7 @@ pub(super) unsafe fn launch<T: Pod, S: Pod>(
     stream: &Stream,
     kernel: &dyn AnyKernel,
     config: &LaunchConfig,
-    [mut of_a, mut of_b]: [Matrices; 2],
+    [mut of_a, mut of_b]: [MatrixBatch; 2],
     [mut a, mut b]: [BufferView<T>; 2],
     [mut planes_a, mut planes_b, mut ranges_a, mut ranges_b]: [Written<S>; 4],
 ) -> Result<()> {

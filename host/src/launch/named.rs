@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 
-use gpu::problem::{Matrices, Problem};
+use gpu::params::{GemmParams, MatrixBatch};
 use simt::{AnyKernel, Bound, Elements, Half, LaunchConfig};
 
 use super::{Stream, Unbound, check_device, cpu_options, refused, with_half};
@@ -40,7 +40,7 @@ macro_rules! values {
     )*};
 }
 
-values! { u32 u64 Problem Matrices }
+values! { u32 u64 GemmParams MatrixBatch }
 
 impl<T: Pod> Named for BufferView<'_, T> {
     fn bound(

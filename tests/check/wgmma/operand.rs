@@ -1,8 +1,8 @@
 //! Operands in memory as the kernels take them: rows along k or across it, from multiples of sixteen bytes on or unaligned.
 
 use gpu::{
-    kernels::{gemm::stored::Stored, gemm_wgmma::beside::WORDS},
-    problem::Matrices,
+    collective::{background::COUNTERS, stored::Stored},
+    params::MatrixBatch,
 };
 use simt::{
     Bound, Elements, Map,
@@ -93,7 +93,7 @@ pub(super) struct Beside<T> {
     pub(super) from: Operand<T>,
     pub(super) b: Operand<T>,
     pub(super) first: usize,
-    pub(super) words: [u32; WORDS],
+    pub(super) words: [u32; COUNTERS],
 }
 
 impl<T: Stored<Real = f32>> Beside<T> {
@@ -107,12 +107,18 @@ impl<T: Stored<Real = f32>> Beside<T> {
             true => whole.element(p, col),
             false => T::nearest(f32::NAN),
         });
-        Beside { from, b, first, words: [0; WORDS] }
+        Beside { from, b, first, words: [0; COUNTERS] }
     }
 
-    pub(super) fn matrix(&self) -> Matrices {
+    pub(super) fn matrix(&self) -> MatrixBatch {
         let [_, rows, cols] = self.from.extents.map(|extent| extent as u32);
-        Matrices { rows, cols, count: 1, pitch: self.from.pitch as u64, ..Matrices::default() }
+        MatrixBatch {
+            rows,
+            cols,
+            count: 1,
+            pitch: self.from.pitch as u64,
+            ..MatrixBatch::default()
+        }
     }
 
     /// Where the columns are to be, with what lies behind each row.
@@ -129,6 +135,6 @@ impl<T: Stored<Real = f32>> Beside<T> {
             let (got, want) = (self.b.element(p, col).widened(), whole.element(p, col).widened());
             assert_eq!(got, want, "{name}: beside, ({p}, {col})");
         }
-        assert_eq!(self.words, [0; WORDS], "{name}");
+        assert_eq!(self.words, [0; COUNTERS], "{name}");
     }
 }

@@ -5,7 +5,9 @@ use std::{collections::HashMap, fs, path::Path};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-/// A file `mutants.toml` in the kernels' folder, or in a module's.
+use crate::source::ROOMS;
+
+/// A file `mutants.toml` in a room or in a family's folder.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
@@ -29,16 +31,18 @@ struct Group {
 pub struct Equivalents(HashMap<String, String>);
 
 impl Equivalents {
-    /// Reads every list below the kernels' folder.
-    pub fn read(kernels: &Path) -> Result<Self> {
-        let folders = fs::read_dir(kernels)?.map(|entry| Ok(entry?.path()));
-        let folders = folders.collect::<Result<Vec<_>>>()?.into_iter().filter(|path| path.is_dir());
+    /// Reads every list below `src`.
+    pub fn read(src: &Path) -> Result<Self> {
         let mut all = Equivalents::default();
-        for folder in [kernels.to_path_buf()].into_iter().chain(folders) {
-            let path = folder.join("mutants.toml");
-            if path.is_file() {
-                let text = fs::read_to_string(&path)?;
-                all.add(&text).with_context(|| format!("in {}", path.display()))?;
+        for room in ROOMS.map(|room| src.join(room)) {
+            let folders = fs::read_dir(&room)?.map(|entry| Ok(entry?.path()));
+            let folders = folders.collect::<Result<Vec<_>>>()?.into_iter();
+            for folder in [room].into_iter().chain(folders.filter(|path| path.is_dir())) {
+                let path = folder.join("mutants.toml");
+                if path.is_file() {
+                    let text = fs::read_to_string(&path)?;
+                    all.add(&text).with_context(|| format!("in {}", path.display()))?;
+                }
             }
         }
         Ok(all)

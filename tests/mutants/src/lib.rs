@@ -172,16 +172,15 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 impl Project {
     fn read(root: &Path) -> Result<Self> {
         let root = std::path::absolute(root)?;
-        let kernels = root.join("gpu/src/kernels");
-        let representatives = representatives(&root.join("gpu/src/registry/representatives.rs"))?;
-        let mut files = SourceFile::all(&kernels)?;
-        files.retain(|file| file.path != "mod.rs");
+        let src = root.join("gpu/src");
+        let representatives = representatives(&src.join("registry/representatives.rs"))?;
+        let mut files = SourceFile::of_kernels(&src)?;
         let all = representatives.values().flatten().cloned().collect();
         // Of files that no kernel stands for there are none.
         files.retain(|file| of_file(&representatives, file).is_some());
         let contents = files.iter().map(content).collect();
         let mutants = mutant::mutants(&files, &all);
-        let equivalents = Equivalents::read(&kernels)?;
+        let equivalents = Equivalents::read(&src)?;
         let record = Record::parse(&fs::read_to_string(root.join(RECORD)).unwrap_or_default());
         Ok(Project { root, files, contents, representatives, mutants, equivalents, record })
     }
@@ -248,7 +247,7 @@ impl Project {
 
     /// The functions of a file that are not so in a revision.
     fn changed(&self, file: &SourceFile, revision: &str) -> Result<HashSet<String>> {
-        let name = format!("{revision}:gpu/src/kernels/{}", file.path);
+        let name = format!("{revision}:gpu/src/{}", file.path);
         let old = Command::new("git").current_dir(&self.root).args(["show", &name]).output()?;
         let old = old.status.success().then(|| String::from_utf8_lossy(&old.stdout).into_owned());
         let old = old.map(|text| SourceFile::new(file.path.clone(), text)).transpose()?;
@@ -446,8 +445,7 @@ mod tests {
     #[test]
     fn representatives_are_of_all_files_but_programs() {
         let project = ours();
-        let kernels = project.root.join("gpu/src/kernels");
-        let all = SourceFile::all(&kernels).unwrap();
+        let all = SourceFile::of_kernels(&project.root.join("gpu/src")).unwrap();
         let without = all.iter().filter(|file| of_file(&project.representatives, file).is_none());
         let without = without.map(|file| &*file.path).collect::<Vec<_>>();
         assert_eq!(without, WITHOUT, "files whose mutants nobody runs");
@@ -456,15 +454,16 @@ mod tests {
         }
     }
 
-    /// Programs with tests of their own, and what shows a kernel by eye.
-    const WITHOUT: [&str; 8] = [
-        "blur.rs",
-        "memories.rs",
-        "mod.rs",
-        "padded.rs",
-        "pitched.rs",
-        "tiled_transposed.rs",
-        "toy.rs",
-        "vec_add.rs",
+    /// Lists of modules, programs with tests of their own, and what shows a kernel by eye.
+    const WITHOUT: [&str; 9] = [
+        "kernels/mod.rs",
+        "lessons/blur.rs",
+        "lessons/memories.rs",
+        "lessons/mod.rs",
+        "lessons/padded.rs",
+        "lessons/pitched.rs",
+        "lessons/tiled_transposed.rs",
+        "lessons/toy.rs",
+        "lessons/vec_add.rs",
     ];
 }

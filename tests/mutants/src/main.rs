@@ -14,7 +14,7 @@ Makes mistakes in the kernels, one at a time, and counts how many are found, and
 
 Usage: cargo xtask mutants [OPTIONS]
 
-      --file TEXT      those of files with TEXT in their path, such as gemm_wgmma/words
+      --file TEXT      those of files with TEXT in their path, such as wgmma/main_loop
       --only TEXT      those with TEXT in their name
       --changed [REV]  those of functions that are not so in revision REV (HEAD)
       --stale          those of files that have changed since the table's row was written

@@ -18,9 +18,12 @@ use syn::{
     visit::{self, Visit},
 };
 
+/// The folders below `src` that hold kernels and what they share.
+pub const ROOMS: [&str; 3] = ["collective", "kernels", "lessons"];
+
 /// A kernel file, as text and parsed.
 pub struct SourceFile {
-    /// Its path from the folder of the kernels: `gemm_wgmma/words.rs`.
+    /// Its path below the crate's `src`: `kernels/wgmma/main_loop.rs`.
     pub path: String,
     pub text: String,
     syntax: syn::File,
@@ -76,11 +79,22 @@ impl SourceFile {
         Ok(files)
     }
 
-    /// The module of the file: its folder's name, or its own.
+    /// The files of the kernels: those of the [rooms](ROOMS) below `src`.
+    pub fn of_kernels(src: &Path) -> Result<Vec<Self>> {
+        let mut files = SourceFile::all(src)?;
+        files.retain(|file| {
+            file.path.split_once('/').is_some_and(|(room, _)| ROOMS.contains(&room))
+        });
+        Ok(files)
+    }
+
+    /// The module of the file: a family of kernels, a lesson, or `collective`.
     pub fn family(&self) -> &str {
-        match self.path.split_once('/') {
+        let room = ["lessons/", "kernels/"].iter().find_map(|room| self.path.strip_prefix(room));
+        let path = room.unwrap_or(&self.path);
+        match path.split_once('/') {
             Some((folder, _)) => folder,
-            None => self.path.trim_end_matches(".rs"),
+            None => path.trim_end_matches(".rs"),
         }
     }
 

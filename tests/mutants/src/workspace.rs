@@ -132,8 +132,8 @@ impl Parts<'_> {
         let sources = SourceFile::all(&root.join("gpu/src"))?;
         let mut left_out = BTreeSet::new();
         let all = sources.iter().flat_map(SourceFile::kernels).collect();
-        let own = files.iter().map(|file| format!("kernels/{}", file.path)).collect::<Vec<_>>();
-        for file in sources.iter().filter(|file| !own.contains(&file.path)) {
+        let own = files.iter().map(|file| &file.path).collect::<Vec<_>>();
+        for file in sources.iter().filter(|file| !own.contains(&&file.path)) {
             let text = match &*file.path {
                 "lib.rs" => {
                     format!(
@@ -167,7 +167,7 @@ impl Parts<'_> {
                 mutants.iter().filter(|one| one.file == number && !broken.contains_key(&one.id));
             let text = file.with_kernels(|name| !left_out.contains(name));
             let woven = weave(&text, &those.collect::<Vec<_>>());
-            let path = Path::new("gpu/src/kernels").join(&file.path);
+            let path = Path::new("gpu/src").join(&file.path);
             write_if_changed(&self.folder.join(&path), &woven.text)?;
             all.insert(path, woven);
         }

@@ -1,7 +1,7 @@
 //! A case's launch without the library: a kernel of the registry by itself, fast or checked.
 
 use gpu::{
-    problem::{COL_BIAS, GELU, IDENTITY, NO_BIAS, Problem, RELU, ROW_BIAS},
+    params::{COL_BIAS, GELU, GemmParams, IDENTITY, NO_BIAS, RELU, ROW_BIAS},
     registry::Entry,
 };
 use host::{Activation, gemm::Scalar};
@@ -13,10 +13,10 @@ use simt::{
 use super::{Case, Number, Operand, Side, operand::BAND};
 
 /// What a kernel is told of a case, with rows and columns as they are.
-fn problem<T: Number>(case: &Case<T>) -> Problem {
+fn problem<T: Number>(case: &Case<T>) -> GemmParams {
     let [m, n, k] = case.sizes();
     let words = |operand: &Operand<T>| operand.place.strides.map(|stride| stride as u64);
-    Problem {
+    GemmParams {
         m: m as u32,
         n: n as u32,
         k: if case.multiplies() { k as u32 } else { 0 },
@@ -36,7 +36,7 @@ fn problem<T: Number>(case: &Case<T>) -> Problem {
         b: words(&case.b),
         c: words(&case.c),
         batch: [&case.a, &case.b, &case.c].map(|operand| operand.place.step as u64),
-        ..Problem::default()
+        ..GemmParams::default()
     }
 }
 
@@ -58,7 +58,7 @@ fn kernel<T: Number>(name: &str, case: &Case<T>) -> (&'static Entry, LaunchConfi
 }
 
 /// The parameters of a general product.
-type Params<T> = (Problem, In<T>, In<T>, Out<T>, In<T>);
+type Params<T> = (GemmParams, In<T>, In<T>, Out<T>, In<T>);
 
 /// Where the elements begin, and how many there are from the first to the last.
 fn part<T: Number>(operand: &Operand<T>) -> (*const T, usize) {

@@ -6,8 +6,11 @@
 //!   (which adds zeros past k, so that a -0 of an underflow may be 0 there).
 //! * There is no barrier: a warp waits for memory alone, and on the CPU device a thread goes through all of k at once.
 
-use super::{super::device::*, FOUR, epilogue::Epilogue, real::Real, stored::Stored};
-use crate::problem::Problem;
+use super::{
+    collective::{epilogue::Epilogue, real::Real, stored::Stored, vector::FOUR},
+    device::*,
+};
+use crate::params::GemmParams;
 
 /// Rows and columns of a block's tile.
 pub const TILE: [usize; 2] = [4, 64];
@@ -16,7 +19,7 @@ pub const TILE: [usize; 2] = [4, 64];
 #[inline(always)]
 #[track_caller]
 pub fn multiply<S: Stored, O: Stored<Real = S::Real>>(
-    problem: &Problem,
+    problem: &GemmParams,
     (a, b): (&In<S>, &In<S>),
     (c, bias): (&mut Out<O>, &In<O>),
 ) {

@@ -11,8 +11,11 @@
 //!   along k           columns of the tile: it is turned over   four, each to another row of the array
 //! ```
 
-use super::{super::device::*, FOUR, stored::Stored};
-use crate::problem::Problem;
+use super::{
+    collective::{stored::Stored, vector::FOUR},
+    device::*,
+};
+use crate::params::GemmParams;
 
 /// What a thread copies of A or of B: four elements of each of its block's tiles in turn.
 pub struct Operand<'a, T> {
@@ -43,10 +46,10 @@ pub enum Which {
 impl<'a, T: Stored> Operand<'a, T> {
     /// For a block whose tile of C begins at `first` on the operand's outer side.
     #[inline(always)]
-    pub fn new<const TILE: usize, const DEPTH: usize, const PITCH: usize>(
+    pub fn new<const TILE: usize, const BLOCK_K: usize, const PITCH: usize>(
         which: Which,
         matrix: &'a In<T>,
-        problem: &Problem,
+        problem: &GemmParams,
         first: usize,
     ) -> Self {
         // The outer side's size, the strides along it and along k, and from one product to the next.
@@ -63,7 +66,7 @@ impl<'a, T: Stored> Operand<'a, T> {
         let (outer, p, step) = if along_outer {
             (t % (TILE / FOUR) * FOUR, t / (TILE / FOUR), 1)
         } else {
-            (t / DEPTH, t % DEPTH, TILE / FOUR)
+            (t / BLOCK_K, t % BLOCK_K, TILE / FOUR)
         };
         let even = start.is_multiple_of(FOUR) && strides.1.is_multiple_of(FOUR);
         let aligned = along_outer && even && matrix.is_aligned128();
@@ -72,7 +75,7 @@ impl<'a, T: Stored> Operand<'a, T> {
         Operand {
             matrix,
             from: start + (first + outer) * strides.0 + p * strides.1,
-            to_next: DEPTH * strides.1,
+            to_next: BLOCK_K * strides.1,
             from_step: step * strides.0,
             to_step: step,
             to: p * PITCH + outer,
@@ -86,7 +89,7 @@ impl<'a, T: Stored> Operand<'a, T> {
     /// Zeros take the place of those outside: they add nothing to a sum.
     #[inline(always)]
     #[track_caller]
-    pub fn begin_copies<const STEPS: usize, const PITCH: usize, const DEPTH: usize>(
+    pub fn begin_copies<const STEPS: usize, const PITCH: usize, const BLOCK_K: usize>(
         &mut self,
         tiles: &mut Shared<T::Real, STEPS, PITCH>,
         first: usize,
@@ -102,6 +105,6 @@ impl<'a, T: Stored> Operand<'a, T> {
             }
         }
         self.from += self.to_next;
-        self.steps = self.steps.saturating_sub(DEPTH as u32);
+        self.steps = self.steps.saturating_sub(BLOCK_K as u32);
     }
 }

@@ -8,7 +8,7 @@ use clap::{
 };
 use host::{
     blur::{self, BLURS},
-    gpu::kernels::blur::MAX_RADIUS,
+    gpu::lessons::blur::MAX_RADIUS,
 };
 
 use super::{DeviceChoice, Offering, devices, iterations};

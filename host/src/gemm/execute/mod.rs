@@ -5,7 +5,7 @@ pub(crate) mod checked;
 
 use std::ops::Range;
 
-use gpu::{kernels::gemm_wgmma::beside, problem::Matrices, registry::Scheme};
+use gpu::{collective::background, params::MatrixBatch, registry::Scheme};
 use simt::{Bf16, F16, LaunchConfig, Limits};
 
 use super::{
@@ -399,14 +399,14 @@ unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
             (stream.device().uninit(0)?, stream.device().uninit(0)?);
         let nothing = part(of_b, 0, Some(0))?;
         let to = no_elements.view_mut(..)?;
-        return launch((Matrices::default(), nothing, to, no_words.view_mut(..)?));
+        return launch((MatrixBatch::default(), nothing, to, no_words.view_mut(..)?));
     };
     let address = workspace.address() + (to.start * size_of::<W>()) as u64;
     // SAFETY: a part of the workspace that no other step writes. The kernel reads it when it has been written, on the stream that has
     // the workspace.
     let mut rest = unsafe { stream.device().foreign::<W>(address, to.len())? };
     let from = part(of_b, *start, None)?;
-    stream.with_zeros::<{ beside::WORDS }>(|words| {
+    stream.with_zeros::<{ background::COUNTERS }>(|words| {
         launch((*matrix, from, rest.view_mut(..)?, words.view_mut(..)?))
     })
 }
@@ -424,7 +424,7 @@ fn and<'s, const MORE: usize>(
 
 /// What a kernel packs in the background: the matrix, from there, to there, and the words by which its blocks count.
 type Background<'a, T, W> =
-    (Matrices, BufferView<'a, T>, BufferViewMut<'a, W>, BufferViewMut<'a, u32>);
+    (MatrixBatch, BufferView<'a, T>, BufferViewMut<'a, W>, BufferViewMut<'a, u32>);
 
 /// An operand as a kernel gets it.
 type Argument<'a> = Box<dyn Named + 'a>;

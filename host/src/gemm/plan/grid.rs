@@ -1,6 +1,6 @@
 //! The grids of a product. A grid has at most 65535 rows and layers of blocks: a taller product or a larger batch takes several launches.
 
-use gpu::kernels::gemm_sliced::widths::wide_across;
+use gpu::kernels::emulated::two_widths::wide_tiles_across;
 use simt::{LaunchConfig, Limits};
 
 use crate::{gemm::scalar::Kernel, product::Shape};
@@ -58,7 +58,7 @@ pub(super) fn panels(
                     let widths = (tile[1], narrow);
                     let most = ((sms * together) as usize / blocks).max(1);
                     let of_all = down.saturating_mul(products);
-                    let (across, _) = wide_across((of_all, shape.n()), widths, most);
+                    let (across, _) = wide_tiles_across((of_all, shape.n()), widths, most);
                     wide = across * widths.0;
                     let left = shape.n().saturating_sub(wide).div_ceil(widths.1);
                     let tiles = of_all.saturating_mul(across + left);

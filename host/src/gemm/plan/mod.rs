@@ -13,7 +13,7 @@ mod pack;
 use std::ops::Range;
 
 use gpu::{
-    problem::{COL_BIAS, GELU, IDENTITY, Matrices, NO_BIAS, Problem, RELU, ROW_BIAS},
+    params::{COL_BIAS, GELU, GemmParams, IDENTITY, MatrixBatch, NO_BIAS, RELU, ROW_BIAS},
     registry::{Entry, Product, Scheme},
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
@@ -90,7 +90,7 @@ pub(super) struct Split {
     /// The first elements of A and B.
     pub(super) starts: [usize; 2],
     /// An operand that was split before has no patches.
-    pub(super) operands: [Matrices; 2],
+    pub(super) operands: [MatrixBatch; 2],
     pub(super) planes: [Range<usize>; 2],
     pub(super) ranges: [Range<usize>; 2],
 }
@@ -101,7 +101,7 @@ pub(super) struct Multiply {
     pub(super) entry: &'static Entry,
     pub(super) product: &'static Product,
     pub(super) config: LaunchConfig,
-    pub(super) params: Problem,
+    pub(super) params: GemmParams,
     pub(super) operands: [Operand; 2],
     /// C's first element, and its elements: a lesson's kernel takes exactly those it writes.
     pub(super) c: (usize, Option<usize>),
@@ -151,7 +151,7 @@ pub(super) struct Map {
 /// Columns of B that the kernel packs in the background, while it multiplies those before them.
 #[derive(Debug)]
 pub(super) struct Tail {
-    pub(super) matrix: Matrices,
+    pub(super) matrix: MatrixBatch,
     /// Their first element in B.
     pub(super) start: usize,
     pub(super) to: Range<usize>,
@@ -312,7 +312,7 @@ fn multiply(Kernel { entry, product }: Kernel, task: &Task, k: usize, panel: &Pa
     if k == 0 {
         (batch_steps[0], batch_steps[1]) = (0, 0);
     }
-    let params = Problem {
+    let params = GemmParams {
         m: rows as u32,
         n: n as u32,
         k: k as u32,

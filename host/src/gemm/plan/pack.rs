@@ -1,6 +1,6 @@
 //! Operands of TMA and `ldg` kernels: packed into the workspace where they must be, and their tensor maps.
 
-use gpu::{problem::Matrices, registry::Access};
+use gpu::{params::MatrixBatch, registry::Access};
 use simt::Limits;
 
 use super::{Map, Memory, Multiply, Operand, Pack, Plan, Step, Tail, Task};
@@ -50,12 +50,12 @@ impl Plan {
             let ((_, len, _), (count, pitch)) = (layout.contiguous, layout.strided);
             multiply.params.b = [layout.padded_pitch() as u64, 1];
             multiply.tail = Some(Tail {
-                matrix: Matrices {
+                matrix: MatrixBatch {
                     rows: count as u32,
                     cols: (len - first) as u32,
                     count: 1,
                     pitch: pitch as u64,
-                    ..Matrices::default()
+                    ..MatrixBatch::default()
                 },
                 start: starts[1] + first,
                 to: all.start + first..all.end,

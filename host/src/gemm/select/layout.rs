@@ -19,8 +19,8 @@
 //! columns, and `nn` is `tt`.
 
 use gpu::{
-    kernels::gemm::pad::{
-        PAD_BYTES, PAD_ROWS, pack_rows, pack_rows_u16, transpose_rows, transpose_rows_u16,
+    kernels::pack::{
+        PACK_BYTES, PACK_ROWS, pack_rows, pack_rows_u16, transpose_rows, transpose_rows_u16,
     },
     registry::{Access, Product, Scheme},
 };
@@ -205,7 +205,7 @@ impl OperandLayout {
         let count = self.strided.0;
         let (kernel, rows, cols, tile_rows, tile_cols) = match self.transposed {
             true => (transpose, len, count, 32, 32),
-            false => (pack, count, len, PAD_ROWS, PAD_BYTES / bytes),
+            false => (pack, count, len, PACK_ROWS, PACK_BYTES / bytes),
         };
         // A block goes on with rows a grid further down.
         let limit = limits.grid[1] as usize;

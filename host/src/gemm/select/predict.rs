@@ -9,7 +9,7 @@
 //! on the CPU device: there they run only if they are named.
 
 use gpu::{
-    kernels::gemm_sliced::widths::wide_across,
+    kernels::emulated::two_widths::wide_tiles_across,
     registry::{Access, Entry, Product, Products, Scheme, Speed},
 };
 use simt::{Bf16, F16};
@@ -270,7 +270,7 @@ fn two_widths(product: &Product, given: &Request, target: &Target) -> Option<(us
     let widths = (product.tile()[1] as usize, product.narrow? as usize);
     let clusters = target.multiprocessors / product.variant.cluster;
     let down = product.tiles_down(given.shape.m()).saturating_mul(given.batch);
-    let (across, end) = wide_across((down, given.shape.n()), widths, clusters as usize);
+    let (across, end) = wide_tiles_across((down, given.shape.n()), widths, clusters as usize);
     Some((across, end as u32))
 }
 

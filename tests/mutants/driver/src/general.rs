@@ -1,7 +1,7 @@
 //! Products that take their operands as views or as pointers: the lessons, and general products without tensor copies.
 
 use gpu::{
-    problem::{COL_BIAS, GELU, RELU, ROW_BIAS},
+    params::{COL_BIAS, GELU, RELU, ROW_BIAS},
     registry::{Entry, Family, PointerParams, Product},
 };
 use simt::{LaunchConfig, check::Memory};

@@ -24,7 +24,7 @@ use std::{
 };
 
 use gpu::{
-    checked::kernels::{gemm::pad, gemm_sliced},
+    checked::kernels::{emulated, pack},
     registry::{self, Entry, Product, Type},
 };
 use simt::{Bf16, F16};
@@ -133,12 +133,12 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
     let kernel = entry.name();
     let Some(product) = &entry.product else {
         return Ok(match kernel {
-            "pack_rows" => slices::pads::<f32>(&pad::pack_rows, false),
-            "pack_rows_u16" => slices::pads::<u16>(&pad::pack_rows_u16, false),
-            "transpose_rows" => slices::pads::<f32>(&pad::transpose_rows, true),
-            "transpose_rows_u16" => slices::pads::<u16>(&pad::transpose_rows_u16, true),
-            "split_bf16x3" => slices::splits::<Bf16>(&gemm_sliced::slices::split_bf16x3),
-            "split_f16x2" => slices::splits::<F16>(&gemm_sliced::halves::split_f16x2),
+            "pack_rows" => slices::pads::<f32>(&pack::pack_rows, false),
+            "pack_rows_u16" => slices::pads::<u16>(&pack::pack_rows_u16, false),
+            "transpose_rows" => slices::pads::<f32>(&pack::transpose_rows, true),
+            "transpose_rows_u16" => slices::pads::<u16>(&pack::transpose_rows_u16, true),
+            "split_bf16x3" => slices::splits::<Bf16>(&emulated::split_bf16x3::split_bf16x3),
+            "split_f16x2" => slices::splits::<F16>(&emulated::split_f16x2::split_f16x2),
             _ => return Err(format!("{kernel}: there are no cases for it")),
         });
     };

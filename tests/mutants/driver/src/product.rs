@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, hash::DefaultHasher, rc::Rc};
 
-use gpu::problem::{COL_BIAS, GELU, NO_BIAS, Problem, ROW_BIAS};
+use gpu::params::{COL_BIAS, GELU, GemmParams, NO_BIAS, ROW_BIAS};
 use simt::{
     AnyCheckedKernel, Bound, LaunchConfig, Named,
     check::{Memory, Options, Order},
@@ -125,14 +125,14 @@ impl Case {
     }
 
     /// What the kernel is told besides its matrices.
-    pub fn problem(&self) -> Problem {
+    pub fn problem(&self) -> GemmParams {
         let Case { sizes: [m, n, k], count, alpha, beta, bias, activation, .. } = *self;
         let places = [self.a, self.b, self.c];
         let strides = |which: usize, transposed: bool| {
             let [row, col] = places[which].strides.map(|stride| stride as u64);
             if transposed { [col, row] } else { [row, col] }
         };
-        let mut problem = Problem::dense(m as u32, n as u32, k as u32);
+        let mut problem = GemmParams::dense(m as u32, n as u32, k as u32);
         (problem.products, problem.wide) = (count as u32, self.wide as u64);
         (problem.alpha, problem.beta) = (alpha, beta);
         (problem.bias, problem.activation) = (bias, activation);

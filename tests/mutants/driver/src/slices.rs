@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use gpu::{
     kernels::{
-        gemm::pad::PAD_BYTES,
-        gemm_sliced::{self, halves, slices},
+        emulated::{planes::plane_pitch, scales, split_bf16x3, value_range},
+        pack::PACK_BYTES,
     },
-    problem::Matrices,
+    params::MatrixBatch,
 };
 use simt::{AnyCheckedKernel, AnyKernel, Bf16, Bound, F16, LaunchConfig, Named};
 
@@ -32,17 +32,17 @@ pub trait Slice: Number {
 }
 
 impl Slice for Bf16 {
-    const SLICES: usize = gemm_sliced::SLICES;
+    const SLICES: usize = split_bf16x3::SLICES;
     const WORDS: usize = 2;
     const UNCERTAIN: [Numbers; 2] = [Numbers::Small, Numbers::Tiny];
-    const PATCHES: fn(u32, u32) -> (u32, u32) = slices::patches;
+    const PATCHES: fn(u32, u32) -> (u32, u32) = value_range::patches;
 }
 
 impl Slice for F16 {
-    const SLICES: usize = halves::SLICES;
-    const WORDS: usize = halves::WORDS;
+    const SLICES: usize = scales::SLICES;
+    const WORDS: usize = scales::WORDS;
     const UNCERTAIN: [Numbers; 2] = [Numbers::Far, Numbers::Scaled];
-    const PATCHES: fn(u32, u32) -> (u32, u32) = halves::patches;
+    const PATCHES: fn(u32, u32) -> (u32, u32) = scales::patches;
 }
 
 /// A or B, its slices, and what is written beside them.
@@ -50,7 +50,7 @@ pub struct Split<T, S> {
     pub source: Matrix<T>,
     pub planes: Matrix<S>,
     pub ranges: Matrix<S>,
-    matrices: Matrices,
+    matrices: MatrixBatch,
 }
 
 impl<T: Number, S: Slice> Split<T, S> {
@@ -64,10 +64,10 @@ impl<T: Number, S: Slice> Split<T, S> {
             source,
             planes: Matrix::new(
                 [count * S::SLICES, rows, cols],
-                Place::padded(rows, slices::plane_pitch(cols)),
+                Place::padded(rows, plane_pitch(cols)),
             ),
             ranges: Matrix::vector(S::WORDS * patches as usize),
-            matrices: Matrices { rows: down, cols: across, count: of_all, patches, pitch, step },
+            matrices: MatrixBatch { rows: down, cols: across, count: of_all, patches, pitch, step },
         }
     }
 }
@@ -157,7 +157,7 @@ pub fn pads<T: Number>(kernel: &'static dyn AnyCheckedKernel, transposes: bool) 
         let unit = 16 / size_of::<T>();
         let (tile_cols, to_size) = match transposes {
             true => (32, [count, cols, rows]),
-            false => (PAD_BYTES / size_of::<T>(), size),
+            false => (PACK_BYTES / size_of::<T>(), size),
         };
         let (step, offset) = (rows * pitch + 3, offset % unit);
         let place = Place { offset, step, ..Place::strided([pitch, 1]) };

@@ -1,8 +1,9 @@
 //! Products by tensor copies, on CUDA cores and on tensor cores, and those of f32 that is split into slices.
 
 use gpu::{
-    kernels::{gemm_sliced::board, gemm_wgmma::beside::WORDS},
-    problem::{COL_BIAS, Matrices, RELU},
+    collective::background::COUNTERS,
+    kernels::emulated::stream_counters,
+    params::{COL_BIAS, MatrixBatch, RELU},
     registry::{Access, Entry, Product, Scheme},
 };
 use simt::{AnyKernel, Bf16, Bound, F16, LaunchConfig, check::Options};
@@ -233,9 +234,9 @@ fn with_tail<T: Number, O: Number>(
     let place = Place { offset: 1, ..Place::strided([n + 3, 1]) };
     let mut from = Matrix::<T>::new([1, k, n - first], place)
         .filled(|[i, p, col]| number([i, p, first + col]));
-    let mut words = Matrix::<u32>::vector(WORDS).filled(|_| 0.0);
+    let mut words = Matrix::<u32>::vector(COUNTERS).filled(|_| 0.0);
     let (rows, cols, pitch) = (k as u32, (n - first) as u32, n as u64 + 3);
-    let last = Matrices { rows, cols, count: 1, pitch, ..Matrices::default() };
+    let last = MatrixBatch { rows, cols, count: 1, pitch, ..MatrixBatch::default() };
     let [of_a, of_b] = product.boxes;
     let operands = vec![
         ("a", a.maps(of_a, product.variant.access.classes())),
@@ -261,8 +262,9 @@ fn of_slices<T: Number, O: Number, S: Slice>(
         let [mut a, mut b] = [0, 1].map(|which| Split::<T, S>::new(case.operand(which)));
         split(kernel_that_splits, &mut a, &mut b);
         // So that the count of elements that are computed again is carried.
-        let before = |word| if word == board::RECOMPUTED { u32::MAX - 3 } else { 0 };
-        let mut words = Matrix::<u32>::vector(board::LEN).filled(|[.., word]| before(word).into());
+        let before = |word| if word == stream_counters::RECOMPUTED { u32::MAX - 3 } else { 0 };
+        let mut words =
+            Matrix::<u32>::vector(stream_counters::LEN).filled(|[.., word]| before(word).into());
         let [of_a, of_b] = product.boxes;
         let operands = vec![
             ("a", a.planes.maps(of_a, 1)),

@@ -1,0 +1,13 @@
+//! Waiting for asynchronous copies.
+
+use super::device::*;
+
+/// Waits until of this thread's groups of copies at most the last `pending` are on their way.
+#[inline(always)]
+pub fn wait_for_all_but(pending: usize) {
+    match pending {
+        0 => copies::wait_group::<0>(),
+        1 => copies::wait_group::<1>(),
+        _ => copies::wait_group::<2>(),
+    }
+}

@@ -1,0 +1,219 @@
+//! Rows of C that begin and end anywhere.
+
+use super::{
+    accumulators::ROWS,
+    device::{warpgroup::Fragment, *},
+    epilogue::Epilogue,
+    packed_element::{PackedStore, rows_at_once_of, staged_words},
+    vector::FOUR,
+};
+
+/// [`store`] to a C whose rows begin and end anywhere, of sums that have been [multiplied with alpha](scale).
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+pub fn store_misaligned<
+    C: PackedStore,
+    const WORDS: usize,
+    const N: usize,
+    const STAGED: usize,
+    const PITCH: usize,
+>(
+    sums: &Fragment<N>,
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    (base, lane): (usize, usize),
+    epilogue: &mut Epilogue<C>,
+    first @ (first_row, col): (usize, usize),
+) {
+    const { assert!(PITCH >= WORDS + FOUR, "words move up by less than a chunk, and one is kept") };
+    let cols = const { (WORDS * C::PER_WORD) as u32 };
+    // Numbers of 32 bits: with 64 each step would be two instructions.
+    let (rows, width) = epilogue.left(first);
+    let left = (rows.min(ROWS) as u32, width.min(N) as u32);
+    for part in 0..left.1.div_ceil(cols) {
+        // What follows from it would else be computed before the loop, and kept.
+        let anew = |lane: usize| warp::shuffle(warp::ALL, lane as u32, lane as u32) as usize;
+        let lane = anew(lane);
+        let row = lane / 4;
+        // Rows that are eight apart begin as far misalignment.
+        let misalignment = misalignment(epilogue, epilogue.place((first_row + row, col))) as usize;
+        let to = base + row * PITCH + lane % 4 * 2 / C::PER_WORD + misalignment / C::PER_WORD;
+        C::each_pair_of::<WORDS, _>(sums, part as usize, |row, col, two| {
+            // Put so, all but the lane's part is known to the compiler.
+            let at = to + row as usize % ROWS / 8 * 8 * PITCH + col as usize / 8 * 8 / C::PER_WORD;
+            C::stage_misaligned(staged, at, two);
+        });
+        warp::sync_warp(warp::ALL);
+        let lane = anew(lane);
+        let place = (part * cols, base, lane);
+        store_vectors::<_, WORDS, N, _, _>(staged, place, epilogue, first, left);
+        let is_last = left.1 <= (part + 1) * cols;
+        for end in u32::from(part > 0)..1 + u32::from(is_last) {
+            store_edge::<_, WORDS, _, _>(staged, place, epilogue, first, left, end == 1);
+        }
+        warp::sync_warp(warp::ALL);
+        if !is_last {
+            carry::<_, WORDS, _, _>(staged, (base, lane), epilogue, first);
+        }
+    }
+}
+
+/// Elements by which a place of C lies misalignment a multiple of sixteen bytes.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+fn misalignment<C: PackedStore>(epilogue: &Epilogue<C>, place: usize) -> u32 {
+    let piece = const { (FOUR * C::PER_WORD) as u32 };
+    (piece - epilogue.to_16_bytes(place) as u32) % piece
+}
+
+/// The place in a row of so many words where the last one of the part before is kept.
+const fn carried_word(words: usize) -> usize {
+    words + FOUR - 1
+}
+
+/// Puts what is misalignment a part's words before those of the next part, and the last of its words where [`before`] looks for it.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn carry<C: PackedStore, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    (base, lane): (usize, usize),
+    epilogue: &Epilogue<C>,
+    (first_row, col): (usize, usize),
+) {
+    // Two lanes a row, two words each.
+    let row = lane / 2;
+    let moved =
+        misalignment(epilogue, epilogue.place((first_row + row, col))) as usize / C::PER_WORD;
+    let row = base + row * PITCH;
+    for i in 0..2 {
+        let number = lane % 2 * 2 + i;
+        if number <= moved {
+            let to = if number == 0 { carried_word(WORDS) } else { number - 1 };
+            staged[row + to] = staged[row + WORDS - 1 + number];
+        }
+    }
+    warp::sync_warp(warp::ALL);
+}
+
+/// The place in a row of the word before that one: of a part's first, that of the part before.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+fn before<const WORDS: usize>(word: usize, part: u32) -> usize {
+    match (word, part) {
+        // There is none.
+        (0, 0) => 0,
+        (0, _) => carried_word(WORDS),
+        _ => word - 1,
+    }
+}
+
+/// Writes what lies at multiples of sixteen bytes, of so many columns.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn store_vectors<
+    C: PackedStore,
+    const WORDS: usize,
+    const N: usize,
+    const STAGED: usize,
+    const PITCH: usize,
+>(
+    staged: &Shared<f32, STAGED, PITCH>,
+    (part, base, lane): (u32, usize, usize),
+    epilogue: &mut Epilogue<C>,
+    first: (usize, usize),
+    (rows, width): (u32, u32),
+) {
+    let piece = const { FOUR * C::PER_WORD };
+    // A lane's four words of each second row, or of each fourth.
+    let each = const { rows_at_once_of(WORDS) };
+    let (row_of_lane, chunk) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR));
+    let col = part + (chunk * piece) as u32;
+    let rows = if width < piece as u32 { 0 } else { rows };
+    let rows = rows.saturating_sub(row_of_lane as u32);
+    let most = width.saturating_sub(piece as u32);
+    let between = epilogue.between_rows();
+    let start = epilogue.place(first) + row_of_lane * between;
+    // A lane for which nothing was put down reads the second chunk, of which all was, however far misalignment the row begins.
+    let is_put = chunk < const { staged_words::<C, WORDS, N>() / FOUR };
+    let word = if is_put { chunk * FOUR } else { FOUR };
+    let before_word = before::<WORDS>(word, part);
+    let from = base + row_of_lane * PITCH;
+    for two in (0..8 / each).step_by(2) {
+        let mut words = [[[0.0; FOUR]; 2]; 2];
+        let (mut cols, mut places) = ([0; 2], [0; 2]);
+        for i in 0..2 {
+            let row = (two + i) * each;
+            let place = start + row * between;
+            let misalignment = misalignment(epilogue, place);
+            // Before the first column there is none: a large number.
+            cols[i] = col.wrapping_sub(misalignment);
+            places[i] = (place + col as usize).wrapping_sub(misalignment as usize);
+            let (word, before) = match cols[i] > col {
+                true => (FOUR, FOUR - 1),
+                false => (word, before_word),
+            };
+            // Rows that are eight apart begin as far misalignment.
+            for below in 0..2 {
+                let from = from + (row + 8 * below) * PITCH;
+                let is_half = !(misalignment as usize).is_multiple_of(C::PER_WORD);
+                words[i][below] =
+                    C::shifted(|| staged[from + before], staged.load128(from + word), is_half);
+            }
+        }
+        for i in 0..2 {
+            for below in 0..2 {
+                let row = ((two + i) * each + 8 * below) as u32;
+                let valid = row < rows && cols[i] <= most;
+                let place = places[i].wrapping_add(8 * below * between);
+                C::store_words(epilogue.c(), place, words[i][below], valid);
+            }
+        }
+    }
+}
+
+/// Writes, of so many columns, what lies before each row's first multiple of sixteen bytes, or misalignment its last.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn store_edge<C: PackedStore, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
+    staged: &Shared<f32, STAGED, PITCH>,
+    (part, base, lane): (u32, usize, usize),
+    epilogue: &mut Epilogue<C>,
+    first: (usize, usize),
+    (rows, width): (u32, u32),
+    is_last: bool,
+) {
+    // Each end is less than a piece.
+    let piece = const { FOUR * C::PER_WORD };
+    let (row_of_lane, number) = (lane / piece, lane % piece);
+    let each = const { 32 / (FOUR * C::PER_WORD) };
+    let rows = rows.saturating_sub(row_of_lane as u32);
+    let between = epilogue.between_rows();
+    let start = epilogue.place(first) + row_of_lane * between;
+    let width = width - part;
+    for row in (0..8).step_by(each) {
+        let to = start + row * between;
+        let misalignment = misalignment(epilogue, to);
+        let end = width + misalignment;
+        let (least, most) = match is_last {
+            true => (end / piece as u32 * piece as u32, end),
+            false => (misalignment, end.min(piece as u32)),
+        };
+        let at = if is_last { least } else { 0 } + number as u32;
+        // A row's only piece may be none whole: that is written as what lies before.
+        let is_head = part == 0 && misalignment > 0;
+        let is_this = if is_last { !is_head || least > 0 } else { is_head };
+        let valid = is_this && at >= least && at < most;
+        // Where there is nothing to be written any word is read.
+        let from = if valid { at } else { misalignment };
+        let half = misalignment % C::PER_WORD as u32;
+        let (word, half) = match from < half {
+            true => (before::<WORDS>(0, part), C::PER_WORD - 1),
+            false => ((from - half) as usize / C::PER_WORD, (from - half) as usize % C::PER_WORD),
+        };
+        let from = base + row_of_lane * PITCH + word;
+        let to = (to + (part + at) as usize).wrapping_sub(misalignment as usize);
+        for below in 0..2 {
+            let word = staged[from + (row + 8 * below) * PITCH];
+            let valid = valid && ((row + 8 * below) as u32) < rows;
+            let element = C::element(word, half);
+            epilogue.c().store_if(to.wrapping_add(8 * below * between), [element], valid);
+        }
+    }
+}

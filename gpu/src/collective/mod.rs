@@ -1,0 +1,54 @@
+//! What the families of fast kernels share, one idea a file.
+//!
+//! ```text
+//!   tile_scheduler       which tiles a persistent CTA computes, and in which order
+//!   tma, unaligned_a     operands that TMA loads; unaligned rows of A
+//!   ldg                  operands that threads load
+//!   cp_async             waiting for asynchronous copies
+//!   ordered_barrier      ping-pong of two warpgroups
+//!   epilogue             alpha, beta, bias and activation; gelu
+//!   staged_epilogue      accumulators of `wgmma`, staged in shared memory
+//!   packed_store         the fast way out: packed elements, 16-byte stores; misaligned rows of C
+//!   background           work for idle warps: packing the tail of B
+//!   copy_rows            copies of unaligned rows to aligned ones
+//!   real, stored         the types that products are computed in, and stored in
+//! ```
+
+// Arrays of a thread are indexed together, as on a slide.
+#![allow(clippy::needless_range_loop)]
+
+use super::device;
+
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod accumulators;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod background;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod copy_rows;
+pub mod cp_async;
+pub mod epilogue;
+pub mod gelu;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod ldg;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod misaligned_store;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod ordered_barrier;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod packed_element;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod packed_store;
+pub mod real;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod staged_epilogue;
+pub mod stored;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod tile_scheduler;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod tma;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod unaligned_a;
+pub mod unaligned_vector;
+pub mod vector;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod wgmma_shape;

@@ -1,0 +1,173 @@
+//! The elements of C as parts of 32-bit words.
+
+use super::{
+    accumulators::each_pair_of,
+    device::{warpgroup::Fragment, *},
+    stored::Stored,
+    vector::FOUR,
+};
+
+/// An element of C as a part of a word.
+pub trait PackedStore: Stored<Real = f32> {
+    /// Elements of a word.
+    const PER_WORD: usize;
+
+    /// Calls `act` with row and column of the first of two neighbours, and both, for all of this thread that belong to the
+    /// `part`th `WORDS` words of a row. Columns are counted from the part's first.
+    fn each_pair_of<const WORDS: usize, const N: usize>(
+        sums: &Fragment<N>,
+        part: usize,
+        act: impl FnMut(u32, u32, [f32; 2]),
+    );
+
+    /// Rounds two neighbours of a row and puts them down, from that word on.
+    fn stage<const ROWS: usize, const PITCH: usize>(
+        staged: &mut Shared<f32, ROWS, PITCH>,
+        at: usize,
+        two: [f32; 2],
+    );
+
+    /// As [`put`](Self::stage), also from an odd word on.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn stage_misaligned<const ROWS: usize, const PITCH: usize>(
+        staged: &mut Shared<f32, ROWS, PITCH>,
+        at: usize,
+        two: [f32; 2],
+    ) {
+        Self::stage(staged, at, two);
+    }
+
+    /// Four words, or, if that `is_half`, those that begin half a word before them, for which it takes the word `before`.
+    fn shifted(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR];
+
+    /// Writes the elements of four words where that is `valid`, sixteen bytes that lie at a multiple of as many.
+    fn store_words(view: &mut Out<Self>, index: usize, words: [f32; FOUR], valid: bool);
+
+    /// That element of a word.
+    fn element(word: f32, number: usize) -> Self;
+}
+
+impl PackedStore for f32 {
+    const PER_WORD: usize = 1;
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn each_pair_of<const WORDS: usize, const N: usize>(
+        sums: &Fragment<N>,
+        part: usize,
+        act: impl FnMut(u32, u32, [f32; 2]),
+    ) {
+        each_pair_of::<WORDS, N>(sums, part, act);
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn stage<const ROWS: usize, const PITCH: usize>(
+        staged: &mut Shared<f32, ROWS, PITCH>,
+        at: usize,
+        two: [f32; 2],
+    ) {
+        staged.store64(at, two);
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn stage_misaligned<const ROWS: usize, const PITCH: usize>(
+        staged: &mut Shared<f32, ROWS, PITCH>,
+        at: usize,
+        two: [f32; 2],
+    ) {
+        staged[at] = two[0];
+        staged[at + 1] = two[1];
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn shifted(_: impl FnOnce() -> f32, words: [f32; FOUR], _: bool) -> [f32; FOUR] {
+        words
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn store_words(view: &mut Out<f32>, index: usize, words: [f32; FOUR], valid: bool) {
+        view.store_if(index, words, valid);
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn element(word: f32, _: usize) -> f32 {
+        word
+    }
+}
+
+/// A word of two halves, the first one below.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+fn packed([first, second]: [u16; 2]) -> u32 {
+    u32::from(first) | u32::from(second) << 16
+}
+
+impl PackedStore for Half {
+    const PER_WORD: usize = 2;
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn each_pair_of<const WORDS: usize, const N: usize>(
+        sums: &Fragment<N>,
+        part: usize,
+        mut act: impl FnMut(u32, u32, [f32; 2]),
+    ) {
+        const { assert!(WORDS == 64, "two parts of 64 columns each") };
+        match part {
+            0 => {
+                sums.for_each_pair_of::<64, 0>(&mut act);
+                sums.for_each_pair_of::<64, 1>(|row, col, two| act(row, 64 + col, two));
+            }
+            _ => {
+                sums.for_each_pair_of::<64, 2>(&mut act);
+                sums.for_each_pair_of::<64, 3>(|row, col, two| act(row, 64 + col, two));
+            }
+        }
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn stage<const ROWS: usize, const PITCH: usize>(
+        staged: &mut Shared<f32, ROWS, PITCH>,
+        at: usize,
+        two: [f32; 2],
+    ) {
+        staged[at] = f32::from_bits(packed(Half::from_two_f32(two).map(Half::to_bits)));
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn shifted(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR] {
+        let by = 16 * u32::from(is_half);
+        let mut before = before().to_bits();
+        words.map(|word| {
+            let both = u64::from(word.to_bits()) << 32 | u64::from(before);
+            before = word.to_bits();
+            f32::from_bits((both << by >> 32) as u32)
+        })
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn store_words(view: &mut Out<Half>, index: usize, words: [f32; FOUR], valid: bool) {
+        let words = words.map(f32::to_bits);
+        let eight: [Half; 2 * FOUR] =
+            core::array::from_fn(|i| Half::from_bits((words[i / 2] >> (16 * (i % 2))) as u16));
+        view.store_if(index, eight, valid);
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn element(word: f32, number: usize) -> Half {
+        Half::from_bits((word.to_bits() >> (16 * number)) as u16)
+    }
+}
+
+/// Words of a row that are put down at a time, of `N` columns.
+pub const fn staged_words<C: PackedStore, const WORDS: usize, const N: usize>() -> usize {
+    if N / C::PER_WORD < WORDS { N / C::PER_WORD } else { WORDS }
+}
+
+/// Rows that a warp takes up at a time.
+pub const fn rows_at_once_of(words: usize) -> usize {
+    32 * FOUR / words
+}

@@ -1,0 +1,66 @@
+//! The types that a product is computed in.
+
+use core::ops::{Add, Div, Mul};
+
+use super::{
+    device::*,
+    gelu::{of_f32, of_f64},
+    vector::FOUR,
+};
+
+/// f32 or f64: what differs between them.
+pub trait Real:
+    Element + Float + PartialOrd + Add<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+{
+    /// 0.
+    const ZERO: Self;
+
+    /// The nearest number of this type.
+    fn from_f64(value: f64) -> Self;
+
+    /// [`gelu`](super::gelu) of four numbers.
+    fn gelu(four: [Self; FOUR]) -> [Self; FOUR];
+
+    /// Four elements of a shared array, by 128-bit accesses.
+    fn load_shared<const ROWS: usize, const COLS: usize>(
+        tile: &Shared<Self, ROWS, COLS>,
+        index: usize,
+    ) -> [Self; FOUR];
+}
+
+macro_rules! reals {
+    ($($real:ident: $gelu:ident;)*) => {$(
+        impl Real for $real {
+            const ZERO: $real = 0.0;
+
+            #[inline(always)]
+            fn from_f64(value: f64) -> $real {
+                value as $real
+            }
+
+            #[inline(always)]
+            fn gelu(four: [$real; FOUR]) -> [$real; FOUR] {
+                $gelu::gelu(four)
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn load_shared<const ROWS: usize, const COLS: usize>(
+                tile: &Shared<$real, ROWS, COLS>,
+                index: usize,
+            ) -> [$real; FOUR] {
+                let mut four = [0.0; FOUR];
+                for i in (0..FOUR).step_by(16 / size_of::<$real>()) {
+                    let part: [$real; 16 / size_of::<$real>()] = tile.load128(index + i);
+                    four[i..i + part.len()].copy_from_slice(&part);
+                }
+                four
+            }
+        }
+    )*};
+}
+
+reals! {
+    f32: of_f32;
+    f64: of_f64;
+}

@@ -1,0 +1,176 @@
+//! The types that matrices are stored in, and their elements' ways from and to global memory.
+//!
+//! ```text
+//!              computed in   to shared memory                        to C
+//!   f32, f64   itself        asynchronous copies, past registers     accesses of sixteen bytes where they are aligned
+//!   Bf16, F16  f32           through registers, where it is widened  rounded to the nearest, of eight bytes likewise
+//! ```
+//!
+//! An asynchronous copy moves at least four bytes, and changes none: elements of two bytes could begin anywhere between.
+
+use super::{device::*, real::Real, vector::FOUR};
+
+/// f32, f64, [`Bf16`], [`F16`], or [`Half`], which is one of these two.
+pub trait Stored: Element {
+    /// The type that it is computed in.
+    type Real: Real;
+
+    /// The same number.
+    fn widened(self) -> Self::Real;
+
+    /// The nearest number of this type.
+    fn nearest(value: Self::Real) -> Self;
+
+    /// Four elements of a view, the first of which lies at a multiple of four elements.
+    fn load(view: &Out<Self>, index: usize) -> [Self::Real; FOUR];
+
+    /// Writes four elements, the first of which lies at a multiple of four elements.
+    fn store(view: &mut Out<Self>, index: usize, four: [Self::Real; FOUR]);
+
+    /// Begins to copy an element to a shared array: a zero, where it is not `valid`.
+    fn copy_one<const ROWS: usize, const COLS: usize>(
+        tile: &mut Shared<Self::Real, ROWS, COLS>,
+        to: usize,
+        view: &In<Self>,
+        from: usize,
+        valid: bool,
+    );
+
+    /// The same of four neighbours, the first of which lies at multiples of four elements, in both.
+    fn copy_four<const ROWS: usize, const COLS: usize>(
+        tile: &mut Shared<Self::Real, ROWS, COLS>,
+        to: usize,
+        view: &In<Self>,
+        from: usize,
+        valid: bool,
+    );
+}
+
+macro_rules! reals {
+    ($($real:ident)*) => {$(
+        impl Stored for $real {
+            type Real = $real;
+
+            #[inline(always)]
+            fn widened(self) -> $real {
+                self
+            }
+
+            #[inline(always)]
+            fn nearest(value: $real) -> $real {
+                value
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn load(view: &Out<$real>, index: usize) -> [$real; FOUR] {
+                let mut four = [0.0; FOUR];
+                for i in (0..FOUR).step_by(16 / size_of::<$real>()) {
+                    let part: [$real; 16 / size_of::<$real>()] = view.load128(index + i);
+                    four[i..i + part.len()].copy_from_slice(&part);
+                }
+                four
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn store(view: &mut Out<$real>, index: usize, four: [$real; FOUR]) {
+                const WIDE: usize = 16 / size_of::<$real>();
+                for i in (0..FOUR).step_by(WIDE) {
+                    let mut part = [0.0; WIDE];
+                    part.copy_from_slice(&four[i..i + WIDE]);
+                    view.store128(index + i, part);
+                }
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn copy_one<const ROWS: usize, const COLS: usize>(
+                tile: &mut Shared<$real, ROWS, COLS>,
+                to: usize,
+                view: &In<$real>,
+                from: usize,
+                valid: bool,
+            ) {
+                tile.copy_async::<1>(to, view, from, valid);
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn copy_four<const ROWS: usize, const COLS: usize>(
+                tile: &mut Shared<$real, ROWS, COLS>,
+                to: usize,
+                view: &In<$real>,
+                from: usize,
+                valid: bool,
+            ) {
+                const WIDE: usize = 16 / size_of::<$real>();
+                for i in (0..FOUR).step_by(WIDE) {
+                    tile.copy_async::<WIDE>(to + i, view, from + i, valid);
+                }
+            }
+        }
+    )*};
+}
+
+reals! { f32 f64 }
+
+macro_rules! halves {
+    ($($half:ident)*) => {$(
+        impl Stored for $half {
+            type Real = f32;
+
+            #[inline(always)]
+            fn widened(self) -> f32 {
+                self.to_f32()
+            }
+
+            #[inline(always)]
+            fn nearest(value: f32) -> $half {
+                $half::from_f32(value)
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn load(view: &Out<$half>, index: usize) -> [f32; FOUR] {
+                view.load64::<FOUR>(index).map($half::to_f32)
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn store(view: &mut Out<$half>, index: usize, four: [f32; FOUR]) {
+                let [a, b, c, d] = four;
+                let ([a, b], [c, d]) = ($half::from_two_f32([a, b]), $half::from_two_f32([c, d]));
+                view.store64(index, [a, b, c, d]);
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn copy_one<const ROWS: usize, const COLS: usize>(
+                tile: &mut Shared<f32, ROWS, COLS>,
+                to: usize,
+                view: &In<$half>,
+                from: usize,
+                valid: bool,
+            ) {
+                tile[to] = if valid { view[from].to_f32() } else { 0.0 };
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn copy_four<const ROWS: usize, const COLS: usize>(
+                tile: &mut Shared<f32, ROWS, COLS>,
+                to: usize,
+                view: &In<$half>,
+                from: usize,
+                valid: bool,
+            ) {
+                for i in 0..FOUR {
+                    $half::copy_one(tile, to + i, view, from + i, valid);
+                }
+            }
+        }
+    )*};
+}
+
+halves! { Bf16 F16 Half }

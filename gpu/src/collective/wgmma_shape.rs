@@ -1,0 +1,7 @@
+//! Sizes that follow from the instruction `wgmma` and from the swizzle, for operands of 16 bits.
+
+/// Rows of A of a `wgmma` instruction, and so of a warpgroup. In shared memory as many rows of A (columns of B) are together.
+pub const WGMMA_M: usize = 64;
+
+/// Steps of k of a pipeline stage: 128 bytes, the widest span of the swizzle.
+pub const BLOCK_K: usize = 64;

@@ -1,0 +1,291 @@
+//! Tiles of two widths in one launch: most of C's columns in wide tiles, and the last ones in narrow tiles, so that all clusters end
+//! at about the same time.
+//!
+//! ```text
+//!   C, 4096 x 4096, by 66 clusters:   18 x 192 columns | 5 x 128      288 wide tiles of 1.5 and 80 narrow ones of 1: 8 rounds of 1
+//!                                     22 x 192                        352 wide tiles: 6 rounds of 1.5 are 9
+//!                                     32 x 128                        512 narrow tiles: 8 rounds, of which each draws more power
+//! ```
+//!
+//! Wide tiles go round: tile i is the i-th cluster's, and so on. Where that leaves some clusters a tile behind, they have narrow
+//! tiles first, two each, which are a third more than one wide; then these go round, too. The host says how many columns wide tiles
+//! have ([`wide_tiles_across`]), and the kernel finds its own tiles.
+
+use super::{collective::tile_scheduler::TileScheduler, device::*};
+use crate::params::GemmParams;
+
+/// The tiles of one width of a cluster's block that are still to come. All is made of the problem's numbers each time: kept, it would
+/// take registers meanwhile; and a tile that may not be there would, too.
+pub trait Tiles: Copy {
+    /// At the first.
+    fn new(problem: &GemmParams) -> Self;
+
+    /// Is there none left?
+    fn are_done(self, problem: &GemmParams) -> bool;
+
+    /// The tile's product, first row and first column.
+    fn place(self, problem: &GemmParams) -> (u32, u32, u32);
+
+    /// Goes on to the next one.
+    fn advance(&mut self, problem: &GemmParams);
+
+    /// Where tiles go round, so that clusters may keep step: how many those have that have most.
+    fn rounds(self, problem: &GemmParams) -> Option<u32>;
+}
+
+/// All tiles of C, of one width.
+#[derive(Clone, Copy)]
+pub struct OneWidth<const ROWS: usize, const COLS: usize, const BLOCKS: usize>(u32);
+
+/// The wide ones of two.
+#[derive(Clone, Copy)]
+pub struct Wide<const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
+    OneWidth<ROWS, COLS, BLOCKS>,
+);
+
+/// The narrow ones, `NARROW` columns each, beside such of `COLS`.
+#[derive(Clone, Copy)]
+pub struct Narrow<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: usize>(
+    u32,
+);
+
+/// The block's number in its cluster.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+fn rank<const BLOCKS: usize>() -> u32 {
+    if BLOCKS == 1 { 0 } else { cluster::block_rank() }
+}
+
+impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles
+    for OneWidth<ROWS, COLS, BLOCKS>
+{
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn new(_: &GemmParams) -> Self {
+        OneWidth(cluster::numbers().0)
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn are_done(self, problem: &GemmParams) -> bool {
+        self.0 >= TileScheduler::<ROWS, COLS, BLOCKS>::new(problem, 0).tiles()
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn place(self, problem: &GemmParams) -> (u32, u32, u32) {
+        TileScheduler::<ROWS, COLS, BLOCKS>::new(problem, rank::<BLOCKS>()).place(self.0)
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn advance(&mut self, _: &GemmParams) {
+        self.0 += cluster::numbers().1;
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn rounds(self, problem: &GemmParams) -> Option<u32> {
+        let tiles = TileScheduler::<ROWS, COLS, BLOCKS>::new(problem, 0).tiles();
+        // Not zero, which the compiler cannot know.
+        Some(tiles.div_ceil(cluster::numbers().1.max(1)))
+    }
+}
+
+/// The same product with C's wide columns alone.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+fn of_wide(problem: &GemmParams) -> GemmParams {
+    GemmParams { n: problem.wide as u32, ..*problem }
+}
+
+impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles for Wide<ROWS, COLS, BLOCKS> {
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn new(problem: &GemmParams) -> Self {
+        Wide(OneWidth::new(problem))
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn are_done(self, problem: &GemmParams) -> bool {
+        self.0.are_done(&of_wide(problem))
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn place(self, problem: &GemmParams) -> (u32, u32, u32) {
+        self.0.place(&of_wide(problem))
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn advance(&mut self, problem: &GemmParams) {
+        self.0.advance(problem);
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn rounds(self, problem: &GemmParams) -> Option<u32> {
+        self.0.rounds(&of_wide(problem))
+    }
+}
+
+impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: usize>
+    Narrow<ROWS, COLS, NARROW, BLOCKS>
+{
+    /// Those of what wide tiles leave of the columns.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn walk(problem: &GemmParams, rank: u32) -> TileScheduler<ROWS, NARROW, BLOCKS> {
+        let left = problem.n.saturating_sub(problem.wide as u32);
+        TileScheduler::new(&GemmParams { n: left, ..*problem }, rank)
+    }
+}
+
+impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: usize> Tiles
+    for Narrow<ROWS, COLS, NARROW, BLOCKS>
+{
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn new(problem: &GemmParams) -> Self {
+        Narrow(NarrowOrder::of::<ROWS, COLS, BLOCKS>(problem).first())
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn are_done(self, problem: &GemmParams) -> bool {
+        self.0 >= Self::walk(problem, 0).tiles()
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn place(self, problem: &GemmParams) -> (u32, u32, u32) {
+        let (product, row, col) = Self::walk(problem, rank::<BLOCKS>()).place(self.0);
+        (product, row, problem.wide as u32 + col)
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn advance(&mut self, problem: &GemmParams) {
+        self.0 = NarrowOrder::of::<ROWS, COLS, BLOCKS>(problem).after(self.0);
+    }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn rounds(self, _: &GemmParams) -> Option<u32> {
+        None
+    }
+}
+
+/// Whose turn narrow tiles are.
+#[derive(Clone, Copy)]
+struct NarrowOrder {
+    own: u32,
+    clusters: u32,
+    /// Clusters that have a wide tile more than the others; 0 where all have as many.
+    ahead: u32,
+}
+
+impl NarrowOrder {
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn of<const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
+        problem: &GemmParams,
+    ) -> NarrowOrder {
+        let (own, clusters) = cluster::numbers();
+        let wide = TileScheduler::<ROWS, COLS, BLOCKS>::new(&of_wide(problem), 0);
+        // Not zero, which the compiler cannot know.
+        NarrowOrder { own, clusters, ahead: wide.tiles() % clusters.max(1) }
+    }
+
+    /// Clusters that are a wide tile behind, and the narrow tiles that they have first.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn behind(self) -> (u32, u32) {
+        let behind = if self.ahead == 0 { 0 } else { self.clusters - self.ahead };
+        (behind, 2 * behind)
+    }
+
+    /// The first narrow tile.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn first(self) -> u32 {
+        let (behind, first) = self.behind();
+        match behind > 0 && self.own >= self.ahead {
+            true => self.own - self.ahead,
+            false => first + self.own,
+        }
+    }
+
+    /// The one after that.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn after(self, number: u32) -> u32 {
+        let (behind, first) = self.behind();
+        match number {
+            number if number >= first => number + self.clusters,
+            number if number + behind < first => number + behind,
+            _ => first + self.own,
+        }
+    }
+}
+
+/// Of C's tiles, `down` of them one below the other (in all products), how many there are to be across of `cols` columns, of which
+/// one takes three halves as long as of `narrow`, for columns `n` by so many clusters: as many as let the last cluster end first,
+/// then such that there is the least to do, then the most. And how long that takes: halves of a narrow tile.
+pub fn wide_tiles_across(
+    (down, n): (usize, usize),
+    (cols, narrow): (usize, usize),
+    clusters: usize,
+) -> (usize, usize) {
+    let cost = |across: usize| {
+        let left = n.saturating_sub(across * cols);
+        let (wide, narrow) = (down * across, down * left.div_ceil(narrow));
+        (latest(wide, narrow, clusters.max(1)), 3 * wide + 2 * narrow, usize::MAX - across)
+    };
+    let most = n.div_ceil(cols);
+    let (end, _, across) = (0..=most).map(cost).min().unwrap_or_default();
+    (usize::MAX - across, end)
+}
+
+/// When the last cluster ends.
+fn latest(wide: usize, narrow: usize, clusters: usize) -> usize {
+    let (each, ahead) = (wide / clusters, wide % clusters);
+    if ahead == 0 {
+        return 3 * each + 2 * narrow.div_ceil(clusters);
+    }
+    let behind = clusters - ahead;
+    let first = narrow.min(2 * behind);
+    let rest = narrow - first;
+    // The first of those ahead, and of those behind, have the most.
+    let of_ahead = 3 * each + 3 + 2 * rest.div_ceil(clusters);
+    let of_rest = rest / clusters + usize::from(ahead < rest % clusters);
+    of_ahead.max(3 * each + 2 * (first.div_ceil(behind) + of_rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The narrow tiles of each cluster, and when each ends.
+    fn shared(wide: u32, narrow: u32, clusters: u32) -> Vec<(Vec<u32>, usize)> {
+        let of = |own: u32| {
+            let turn = NarrowOrder { own, clusters, ahead: wide % clusters };
+            let numbers =
+                core::iter::successors(Some(turn.first()), |&last| Some(turn.after(last)));
+            let own_wide = (own..wide).step_by(clusters as usize).count();
+            let numbers = numbers.take_while(|&number| number < narrow).collect::<Vec<_>>();
+            let end = 3 * own_wide + 2 * numbers.len();
+            (numbers, end)
+        };
+        (0..clusters).map(of).collect()
+    }
+
+    #[test]
+    fn each_narrow_tile_is_one_clusters_and_the_last_ends_when_it_is_said_to() {
+        for clusters in [1, 2, 3, 7, 66] {
+            for wide in 0..3 * clusters {
+                for narrow in 0..4 * clusters {
+                    let shared = shared(wide, narrow, clusters);
+                    let mut all =
+                        shared.iter().flat_map(|(numbers, _)| numbers.clone()).collect::<Vec<_>>();
+                    all.sort_unstable();
+                    assert_eq!(all, (0..narrow).collect::<Vec<_>>(), "{clusters} {wide} {narrow}");
+                    let last = shared.iter().map(|(_, end)| *end).max().unwrap();
+                    let said = latest(wide as usize, narrow as usize, clusters as usize);
+                    assert_eq!(last, said, "{clusters} {wide} {narrow}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rounds_come_out_even() {
+        let across = |size: usize| wide_tiles_across((size / 256, size), (192, 128), 66);
+        // Eight rounds of narrow tiles, where wide ones alone take nine.
+        assert_eq!(across(4096), (18, 16));
+        assert_eq!(across(2048), (0, 4));
+        // One cluster: the least to do.
+        let alone = |n: usize| wide_tiles_across((1, n), (192, 128), 1);
+        assert_eq!([70, 128, 192, 256, 300, 384].map(|n| alone(n).0), [0, 0, 1, 0, 1, 2]);
+    }
+}

@@ -1,0 +1,116 @@
+//! The main loop.
+
+use super::{
+    collective::{
+        cp_async::wait_for_all_but, epilogue::Epilogue, real::Real, stored::Stored, vector::FOUR,
+    },
+    device::*,
+    operand::{Operand, Which},
+};
+use crate::params::GemmParams;
+
+/// Tiles of an operand in shared memory, in the type that they are computed in.
+pub type Tiles<S, const STEPS: usize, const PITCH: usize> =
+    Shared<<S as Stored>::Real, STEPS, PITCH>;
+
+/// `EACH x EACH` elements of C for each thread of a block, and their way to memory. The tiles of all stages lie
+/// one after another in `STEPS = STAGES * BLOCK_K` rows, `PITCH` elements apart.
+#[inline(always)]
+#[track_caller]
+pub fn multiply<
+    S: Stored,
+    O: Stored<Real = S::Real>,
+    const TILE: usize,
+    const EACH: usize,
+    const BLOCK_K: usize,
+    const STEPS: usize,
+    const PITCH: usize,
+>(
+    problem: &GemmParams,
+    (a, b): (&In<S>, &In<S>),
+    (c, bias): (&mut Out<O>, &In<O>),
+    (mut tiles_a, mut tiles_b): (Tiles<S, STEPS, PITCH>, Tiles<S, STEPS, PITCH>),
+) {
+    const {
+        assert!(EACH.is_multiple_of(FOUR), "a thread's elements are groups of four by four");
+        assert!(
+            PITCH.is_multiple_of(FOUR),
+            "each step's elements begin at a multiple of sixteen bytes"
+        );
+        let threads = (TILE / EACH) * (TILE / EACH);
+        assert!(BLOCK_K * TILE == FOUR * threads, "each thread copies four elements of a tile");
+        assert!(STEPS.is_multiple_of(BLOCK_K), "whole stages");
+        assert!(STEPS > BLOCK_K && STEPS <= 4 * BLOCK_K, "two to four stages");
+    }
+    let across = TILE / EACH;
+    let t = thread::thread_idx_x() as usize;
+    let (x, y) = (t % across, t / across);
+    let first_row = thread::block_idx_y() as usize * TILE;
+    let first_col = thread::block_idx_x() as usize * TILE;
+    let mut a = Operand::new::<TILE, BLOCK_K, PITCH>(Which::A, a, problem, first_row);
+    let mut b = Operand::new::<TILE, BLOCK_K, PITCH>(Which::B, b, problem, first_col);
+
+    // Stages are counted by the element that they begin with.
+    let (stage, end) = (BLOCK_K * PITCH, STEPS * PITCH);
+    for ahead in 0..STEPS / BLOCK_K - 1 {
+        a.begin_copies::<STEPS, PITCH, BLOCK_K>(&mut tiles_a, ahead * stage);
+        b.begin_copies::<STEPS, PITCH, BLOCK_K>(&mut tiles_b, ahead * stage);
+        copies::commit_group();
+    }
+    let mut sums = [[S::Real::ZERO; EACH]; EACH];
+    let (mut now, mut free) = (0, end - stage);
+    for _ in 0..problem.k.div_ceil(BLOCK_K as u32) {
+        // Of this thread's copies those of this phase have come, and after the barrier everybody's have; and the
+        // stage of the phase before has been read.
+        wait_for_all_but(STEPS / BLOCK_K - 2);
+        thread::sync_threads();
+        // Past the last phase they copy zeros, which nobody reads.
+        a.begin_copies::<STEPS, PITCH, BLOCK_K>(&mut tiles_a, free);
+        b.begin_copies::<STEPS, PITCH, BLOCK_K>(&mut tiles_b, free);
+        copies::commit_group();
+        for p in 0..BLOCK_K {
+            let (mut rows, mut cols) = ([S::Real::ZERO; EACH], [S::Real::ZERO; EACH]);
+            for group in 0..EACH / FOUR {
+                let (at, start) = (now + p * PITCH + group * across * FOUR, group * FOUR);
+                let four = S::Real::load_shared(&tiles_a, at + y * FOUR);
+                rows[start..start + FOUR].copy_from_slice(&four);
+                let four = S::Real::load_shared(&tiles_b, at + x * FOUR);
+                cols[start..start + FOUR].copy_from_slice(&four);
+            }
+            for i in 0..EACH {
+                for j in 0..EACH {
+                    sums[i][j] = fma(rows[i], cols[j], sums[i][j]);
+                }
+            }
+        }
+        free = now;
+        now = if now + stage < end { now + stage } else { 0 };
+    }
+
+    let mut epilogue = Epilogue::new(problem, c, bias);
+    let first = (first_row + y * FOUR, first_col + x * FOUR);
+    if epilogue.is_scaled_sum() {
+        finish::<O, EACH, true>(&mut epilogue, first, across * FOUR, &sums);
+    } else {
+        finish::<O, EACH, false>(&mut epilogue, first, across * FOUR, &sums);
+    }
+}
+
+/// Writes a thread's elements, whose groups are `apart` rows and columns apart.
+#[inline(always)]
+#[track_caller]
+fn finish<T: Stored, const EACH: usize, const SCALED: bool>(
+    epilogue: &mut Epilogue<T>,
+    (first_row, first_col): (usize, usize),
+    apart: usize,
+    sums: &[[T::Real; EACH]; EACH],
+) {
+    for i in 0..EACH {
+        for group in 0..EACH / FOUR {
+            let at = (first_row + i / FOUR * apart + i % FOUR, first_col + group * apart);
+            let mut four = [T::Real::ZERO; FOUR];
+            four.copy_from_slice(&sums[i][group * FOUR..group * FOUR + FOUR]);
+            epilogue.finish::<SCALED>(at, four);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The kernels.
+
+use super::{device::*, direct, main_loop::multiply};
+use crate::params::GemmParams;
+
+/// 32 x 32 elements a block of 64 threads: for the smallest C.
+#[kernel(block = (64), shared = 2 * 32 * 36 * size_of::<f32>(), barriers = 1)]
+pub fn gemm_f32_32x32x8(
+    problem: GemmParams,
+    a: In<f32>,
+    b: In<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let tiles = (shared![f32; 32, 36], shared![f32; 32, 36]);
+    multiply::<_, _, 32, 4, 8, 32, 36>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// 64 x 64 elements a block of 256 threads.
+#[kernel(block = (256), shared = 2 * 64 * 68 * size_of::<f32>(), barriers = 1)]
+pub fn gemm_f32_64x64x16(
+    problem: GemmParams,
+    a: In<f32>,
+    b: In<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let tiles = (shared![f32; 64, 68], shared![f32; 64, 68]);
+    multiply::<_, _, 64, 4, 16, 64, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// 128 x 128 elements a block of 256 threads.
+#[kernel(block = (256), shared = 2 * 32 * 132 * size_of::<f32>(), barriers = 1, min_blocks = 2)]
+pub fn gemm_f32_128x128x8(
+    problem: GemmParams,
+    a: In<f32>,
+    b: In<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let tiles = (shared![f32; 32, 132], shared![f32; 32, 132]);
+    multiply::<_, _, 128, 8, 8, 32, 132>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// 64 x 64 elements of f64 a block of 256 threads. More than two stages do not fit.
+#[kernel(block = (256), shared = 2 * 32 * 68 * size_of::<f64>(), barriers = 1)]
+pub fn gemm_f64_64x64x16(
+    problem: GemmParams,
+    a: In<f64>,
+    b: In<f64>,
+    mut c: Out<f64>,
+    bias: In<f64>,
+) {
+    let tiles = (shared![f64; 32, 68], shared![f64; 32, 68]);
+    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// 64 x 64 elements of bf16 or f16 a block of 256 threads, by sums of f32: for any GPU and any operands, on CUDA cores. As fast as
+/// f32 at most.
+#[kernel(
+    block = (256),
+    shared = 2 * 32 * 68 * size_of::<f32>(),
+    barriers = 1,
+    constants(half = bf16 | f16)
+)]
+pub fn gemm_half_64x64x16(
+    problem: GemmParams,
+    a: In<Half>,
+    b: In<Half>,
+    mut c: Out<Half>,
+    bias: In<Half>,
+) {
+    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
+    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// The same with C and the bias of f32.
+#[kernel(
+    block = (256),
+    shared = 2 * 32 * 68 * size_of::<f32>(),
+    barriers = 1,
+    constants(half = bf16 | f16)
+)]
+pub fn gemm_half_f32_64x64x16(
+    problem: GemmParams,
+    a: In<Half>,
+    b: In<Half>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let tiles = (shared![f32; 32, 68], shared![f32; 32, 68]);
+    multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
+}
+
+/// 4 x 64 elements a block of 64 threads, for thin products.
+#[kernel(block = (64), shared = 0)]
+pub fn gemm_f32_4x64x1(
+    problem: GemmParams,
+    a: In<f32>,
+    b: In<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
+}
+
+/// The same in f64.
+#[kernel(block = (64), shared = 0)]
+pub fn gemm_f64_4x64x1(
+    problem: GemmParams,
+    a: In<f64>,
+    b: In<f64>,
+    mut c: Out<f64>,
+    bias: In<f64>,
+) {
+    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
+}
+
+/// The same of bf16 or f16, by sums of f32.
+#[kernel(block = (64), shared = 0, constants(half = bf16 | f16))]
+pub fn gemm_half_4x64x1(
+    problem: GemmParams,
+    a: In<Half>,
+    b: In<Half>,
+    mut c: Out<Half>,
+    bias: In<Half>,
+) {
+    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
+}
+
+/// The same with C and the bias of f32.
+#[kernel(block = (64), shared = 0, constants(half = bf16 | f16))]
+pub fn gemm_half_f32_4x64x1(
+    problem: GemmParams,
+    a: In<Half>,
+    b: In<Half>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    direct::multiply(&problem, (&a, &b), (&mut c, &bias));
+}

@@ -1,0 +1,67 @@
+//! The kernels, a line each: all that they differ in.
+//!
+//! ```text
+//!   mma_half_f32_64x64x64:   Half -> f32,  64 x 64,    2 x 2 a warp,   4 stages of 64,   rows anywhere
+//!   the name                 A, B -> C     C's tile    16 x 16 parts   steps of k        where A's and B's
+//!                                                      of it           in shared memory  may begin
+//! ```
+
+use super::{
+    device::*,
+    main_loop::{multiply, stage_len},
+    tile::THREADS,
+};
+use crate::params::GemmParams;
+
+/// A kernel, of which a multiprocessor of an A100 or of Hopper has room for two blocks. Shared memory holds the stages, and then
+/// 32-bit sums on their way to C. Barriers: one for the first stage, one
+/// in the loop, one before the sums.
+macro_rules! entry {
+    ($name:ident: Half -> $($rest:tt)*) => {
+        entry! { @ $name [half = bf16 | f16] Half -> $($rest)* }
+    };
+    ($name:ident: f32 -> $($rest:tt)*) => {
+        entry! { @ $name [] f32 -> $($rest)* }
+    };
+    (
+        @ $name:ident [$($($constants:tt)+)?] $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
+        $stages:tt stages of $depth:tt, rows $where:ident
+    ) => {
+        #[doc = concat!(
+            "A and B of [`", stringify!($t), "`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements."
+        )]
+        #[kernel(
+            block = (THREADS),
+            dynamic_shared = $stages * stage_len::<$t>($rows, $cols, $depth, rows!($where)) * size_of::<$t>(),
+            barriers = 3,
+            min_blocks = 2,
+            constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0 $(, $($constants)+)?),
+        )]
+        pub fn $name(problem: GemmParams, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
+            multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, { rows!($where) }>(
+                &problem,
+                (&a, &b),
+                (&mut c, &bias),
+                [a_mn_major == 0, b_mn_major == 0],
+            );
+        }
+    };
+}
+
+/// May rows begin anywhere? Otherwise they are slow where they do not begin at multiples of sixteen bytes.
+macro_rules! rows {
+    (anywhere) => {
+        true
+    };
+    (at_pieces) => {
+        false
+    };
+}
+
+entry! { mma_half_64x64x64:        Half -> Half, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { mma_half_f32_64x64x64:    Half -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, rows anywhere }
+entry! { mma_half_128x128x32:      Half -> Half, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+entry! { mma_half_f32_128x128x32:  Half -> f32, 128 x 128, 4 x 4 a warp, 4 stages of 32, rows at_pieces }
+
+entry! { mma_tf32_64x64x32:        f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
+entry! { mma_tf32_128x128x32:      f32 -> f32, 128 x 128, 4 x 4 a warp, 2 stages of 32, rows at_pieces }

@@ -1,0 +1,110 @@
+//! How A and B come to shared memory.
+
+use super::{collective::vector::FOUR, device::*, tile::SLAB};
+
+/// An operand in global memory, slab by slab.
+pub trait Operand {
+    /// Does it lie along k?
+    const K_MAJOR: bool;
+    /// Bytes of a slab.
+    const BYTES: u32;
+    /// Do its rows begin anywhere? See [`UnalignedA`].
+    const UNALIGNED: bool = false;
+
+    /// Has the description of the operand ready for the first copy.
+    fn prefetch(&self);
+
+    /// Begins to copy the slab that begins with row (or column) `outer` and step `p` to the elements from `at` on.
+    fn load(
+        &self,
+        tiles: &mut DynamicShared<f32>,
+        at: usize,
+        product: u32,
+        first: (u32, u32),
+        done: Mbarrier,
+    );
+}
+
+/// Boxes along k are swizzled.
+impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Operand
+    for Boxes<f32, BOX_ROWS, BOX_COLS, SWIZZLE>
+{
+    const K_MAJOR: bool = SWIZZLE > 0;
+    const BYTES: u32 = (BOX_ROWS * BOX_COLS * size_of::<f32>()) as u32;
+
+    #[inline(always)]
+    fn prefetch(&self) {
+        Boxes::prefetch(self);
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn load(
+        &self,
+        tiles: &mut DynamicShared<f32>,
+        at: usize,
+        product: u32,
+        (outer, p): (u32, u32),
+        done: Mbarrier,
+    ) {
+        const {
+            let steps = if SWIZZLE > 0 { BOX_COLS } else { BOX_ROWS };
+            let steps_before = SWIZZLE == 0 && steps == SLAB + FOUR;
+            assert!(steps == SLAB || steps_before, "a slab's box");
+            assert!(SWIZZLE == 0 || SWIZZLE == 4 * SLAB, "a slab's box");
+        }
+        let place = if Self::K_MAJOR { (product, outer, p) } else { (product, p, outer) };
+        tiles.load_box(at, self, place, done);
+    }
+}
+
+/// Rows that lie along k and begin anywhere, though the accelerator takes them at multiples of sixteen bytes alone.
+///
+/// Of rows r, r + 4, r + 8, ... each begins as many elements behind such a multiple as the others, up to three: its *shift*.
+/// So they are a matrix of their own that begins at the multiple before, with a box of its own:
+///
+/// ```text
+///   map 0   rows 0, 4, 8, ...    k:        0  1  2  3 | 4  5  6  7 | ...      shift 0
+///   map 1   rows 1, 5, 9, ...    k:    *   0  1  2  3   4  5  6   ...         shift 1, of rows of 513 elements
+///   map 2   rows 2, 6, ...       k: *  *   0  1  2  3   4  5   ...            shift 2
+/// ```
+///
+/// A thread's rows are all of one map, so it just works so many steps behind: what it reads of A at step t belongs to step
+/// t - shift of k, and so it reads that row of B. `*` is the end of the row before, and multiplied by zeros.
+pub struct UnalignedA<const ROWS: usize>(pub TensorMaps<f32, FOUR>);
+
+impl<const ROWS: usize> UnalignedA<ROWS> {
+    #[inline(always)]
+    fn boxes(&self, map: usize) -> Boxes<f32, ROWS, SLAB, { 4 * SLAB }> {
+        self.0.numbered(map as u32).boxes()
+    }
+}
+
+impl<const ROWS: usize> Operand for UnalignedA<ROWS> {
+    const K_MAJOR: bool = true;
+    const BYTES: u32 = (FOUR * ROWS * SLAB * size_of::<f32>()) as u32;
+    const UNALIGNED: bool = true;
+
+    #[inline(always)]
+    fn prefetch(&self) {
+        for map in 0..FOUR {
+            self.0.numbered(map as u32).prefetch();
+        }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn load(
+        &self,
+        tiles: &mut DynamicShared<f32>,
+        at: usize,
+        product: u32,
+        (outer, p): (u32, u32),
+        done: Mbarrier,
+    ) {
+        for map in 0..FOUR {
+            let place = (product, outer / FOUR as u32, p);
+            tiles.load_box(at + map * ROWS * SLAB, &self.boxes(map), place, done);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! One wave of blocks, with producers: for a C with about as many tiles as there are multiprocessors.
+//!
+//! There a block has a multiprocessor for itself, two warps of it a scheduler multiply, and each of their instructions that
+//! is no multiply-add shows. So twelve warps divide the work:
+//!
+//! ```text
+//!   slabs 4, 8, 12, ...    producer: warp 0     consumers: warps 4 and 5
+//!   slabs 5, 9, 13, ...              warp 1                warps 6 and 7
+//!   slabs 6, 10, 14, ...             warp 2                warps 8 and 9
+//!   slabs 7, 11, 15, ...             warp 3                warps 10 and 11
+//! ```
+//!
+//! * **A slab** is 32 steps of k of the tile's rows of A and columns of B. The last one may have fewer steps; then its
+//!   consumers multiply as many as there are, to eight.
+//! * **A producer** has a ring of two stages, of a slab each. Behind the first slabs rings know nothing of each other: no
+//!   barrier in the loop is the block's.
+//! * **Two consumers** each compute half of the tile's columns, 9 x 10 elements a thread.
+//! * **The first slabs**, 0 to 3, one in each ring, are for all: every ring's consumers multiply a quarter of each. All
+//!   blocks begin at once, and to send four slabs to each of them takes the second-level cache 1.8 us; so multiplying begins
+//!   when one has come.
+//! * **The parts** of the sum that the rings have are stored where their stages were, by each ring as soon as it is done, and
+//!   added up at the end by all twelve warps ([`parts`](super::parts)).
+//!
+//! Tiles of 72 x 80 cover 1000 x 700 with 126 blocks for 132 multiprocessors, 96 % of whose elements are C's.
+
+use super::{
+    collective::{epilogue::Epilogue, vector::FOUR},
+    device::*,
+    fragment::{Fragment, Steps, ThreadRows, place_of},
+    operand::{Operand, UnalignedA},
+    split_k,
+    tile::{SLAB, STEPS},
+};
+use crate::params::GemmParams;
+
+/// Rows and columns of a block's tile.
+const TILE: (usize, usize) = (72, 80);
+/// A thread's.
+const EACH: (usize, usize) = (9, 10);
+/// Lanes of a warp.
+const LANES: (usize, usize) = (8, 4);
+/// Rings with a producer each, consumers of a ring, and its stages.
+const RINGS: usize = 4;
+const CONSUMERS: usize = TILE.1 / (LANES.1 * EACH.1);
+const STAGES: usize = 2;
+/// The last of the first slabs, which are for all; and the last of those that come after them in each ring.
+const FIRST: u32 = RINGS as u32 - 1;
+const LAST_AFTER: u32 = FIRST + RINGS as u32;
+/// Groups of four steps of a round of the main loop, and rounds of a slab.
+const ROUND: u32 = (STEPS / FOUR) as u32;
+const ROUNDS: u32 = (SLAB / STEPS) as u32;
+const THREADS: usize = 32 * RINGS * (1 + CONSUMERS);
+/// Elements of a slab of A, and of a step of B.
+const SLAB_A: usize = TILE.0 * SLAB;
+const STEP_B: usize = TILE.1;
+/// Elements of a stage: of slabs, or of slabs with some steps of B before.
+const STAGE: usize = SLAB_A + SLAB * STEP_B;
+const UNALIGNED_STAGE: usize = (SLAB_A + (SLAB + FOUR) * STEP_B).next_multiple_of(256);
+
+/// A tile of C, through rings of such stages.
+#[inline(always)]
+#[track_caller]
+fn multiply<A: Operand, B: Operand, const STAGE: usize>(
+    problem: &GemmParams,
+    (a, b): (&A, &B),
+    (c, bias): (&mut Out<f32>, &In<f32>),
+    pipeline: &Pipeline<{ RINGS * STAGES }>,
+) {
+    let mut tiles = dynamic_shared![f32];
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
+    let (first_row, first_col) =
+        (thread::block_idx_y() * TILE.0 as u32, thread::block_idx_x() * TILE.1 as u32);
+    let product = thread::block_idx_z();
+    // Readers of the first slabs, all of them; and of a ring.
+    let (begun, read) = (mbarriers![1], mbarriers![4]);
+    if t == 0 {
+        pipeline.init(CONSUMERS as u32);
+        begun.at(0).init((32 * RINGS * CONSUMERS) as u32);
+        for ring in 0..RINGS {
+            read.at(ring).init(32 * CONSUMERS as u32);
+        }
+        mbarrier::fence_init();
+    }
+    if t == 32 {
+        a.prefetch();
+        b.prefetch();
+    }
+    thread::sync_threads();
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+
+    let consumer = warp.checked_sub(RINGS);
+    let number = consumer.map_or(warp, |consumer| consumer / CONSUMERS);
+    let ring = |number: usize| pipeline.part::<STAGES>(number * STAGES);
+    let stage_of = |ring: usize, stage: usize| (ring * STAGES + stage) * STAGE;
+    // Steps of k, to the last one of the lanes that are furthest behind, by three; and steps of B that these reach back.
+    let (steps, back) = if A::UNALIGNED { (problem.k + 3, FOUR) } else { (problem.k, 0) };
+    let slabs = steps.div_ceil(SLAB as u32);
+
+    let (lane_row, lane_col) = place_of::<{ LANES.0 }>(lane);
+    let shift = if A::UNALIGNED { lane_row as u32 % 4 * problem.a[0] as u32 % 4 } else { 0 };
+    let first_b = SLAB_A + (back - shift as usize) * STEP_B;
+    let of_warp = consumer.unwrap_or(0) % CONSUMERS * (LANES.1 * EACH.1);
+    let rows = ThreadRows::<A, { TILE.0 }, { LANES.0 }>::new(0, 0, lane_row);
+    let cols = ThreadRows::<B, { TILE.1 }, { LANES.1 }>::new(first_b, of_warp, lane_col);
+    let mut sums = [[0.0; EACH.1]; EACH.0];
+    // Each lane for itself: what one of them says for its warp, `compute-sanitizer` does not take for the others' word.
+    let tell = || begun.at(0).arrive();
+    if consumer.is_none() {
+        let load = |tiles: &mut DynamicShared<f32>, at: usize, slab: u32, full: Mbarrier| {
+            let p = slab * SLAB as u32;
+            a.load(tiles, at, product, (first_row, p), full);
+            b.load(tiles, at + SLAB_A, product, (first_col, p.wrapping_sub(back as u32)), full);
+        };
+        // The first two slabs of each ring by one lane, so that they come in this order.
+        let first = (RINGS * STAGES) as u32;
+        if warp == 0 && warp::elect() {
+            for slab in 0..first.min(slabs) {
+                let (number, stage) = (slab as usize % RINGS, slab as usize / RINGS);
+                let stage_alone = pipeline.part::<1>(number * STAGES + stage);
+                let producer = stage_alone.producer();
+                producer.announce(A::BYTES + B::BYTES);
+                load(&mut tiles, stage_of(number, stage), slab, producer.full());
+            }
+        }
+        let (ring, mut slab) = (ring(number), first + number as u32);
+        let mut producer = ring.producer();
+        for _ in 0..STAGES {
+            producer.advance();
+        }
+        if slab < slabs {
+            begun.at(0).wait_warp(0);
+        }
+        while slab < slabs {
+            let at = stage_of(number, producer.acquire_warp());
+            if warp::elect() {
+                producer.announce(A::BYTES + B::BYTES);
+                load(&mut tiles, at, slab, producer.full());
+            }
+            producer.advance();
+            slab += RINGS as u32;
+        }
+        // Something here, or the compiler clears the sums in each round of the loop.
+        warp::sync_warp(warp::ALL);
+    } else {
+        let of_all = |slab: u32| pipeline.part::<1>(slab as usize * STAGES);
+        let ring = ring(number);
+        let mut consumer = ring.consumer();
+        let steps_of = |stage, step: u32| Steps::new(&rows, &cols, stage, step as usize);
+        // The ring's quarter of the first slabs, a round of the loop. Further slabs are four rounds.
+        let quarter = (number * STEPS) as u32;
+        // Counted in groups of four steps: as lanes are behind, a few steps may be left over, and then half a round is enough.
+        let least = const { if A::UNALIGNED { FOUR } else { STEPS } } as u32;
+        let groups_of = |steps: u32, most: u32| {
+            let groups = steps.next_multiple_of(least) / FOUR as u32;
+            if groups < most { groups } else { most }
+        };
+        let (mut slab, mut step) = (0, quarter);
+        if quarter < steps {
+            of_all(slab).consumer().wait_warp();
+            let mut stage = stage_of(0, 0);
+            let mut groups = groups_of(steps - quarter, ROUND);
+            let mut now = steps_of(stage, step);
+            let mut fragment = Fragment::load(&rows, &cols, &tiles, now);
+            if A::UNALIGNED && number == 0 {
+                fragment.clear_before(shift);
+            }
+            let mut ended = false;
+            while !ended {
+                let mut next = now;
+                let half = A::UNALIGNED && groups == 1;
+                ended = half;
+                fragment.multiply_add(&mut tiles, now, &mut sums, half, |_| {
+                    step += STEPS as u32;
+                    groups -= ROUND;
+                    if groups == 0 {
+                        slab += match slab {
+                            0..FIRST => 1,
+                            FIRST => 1 + number as u32,
+                            _ => RINGS as u32,
+                        };
+                        let is_for_all = slab <= FIRST;
+                        step = if is_for_all { quarter } else { 0 };
+                        let p = slab * SLAB as u32 + step;
+                        ended = p >= steps;
+                        if is_for_all && !ended {
+                            groups = groups_of(steps - p, ROUND);
+                            of_all(slab).consumer().wait_warp();
+                            stage = stage_of(slab as usize, 0);
+                        } else if !ended {
+                            groups = groups_of(steps - p, ROUNDS * ROUND);
+                            consumer.release_warp();
+                            if slab <= LAST_AFTER {
+                                tell();
+                            }
+                            consumer.advance();
+                            stage = stage_of(number, consumer.wait_warp());
+                        }
+                    }
+                    next = steps_of(stage, step);
+                    next
+                });
+                now = next;
+            }
+        }
+        if slab <= LAST_AFTER {
+            fence_proxy_async();
+            tell();
+        }
+        begun.at(0).wait_warp(0);
+        // All have read the first slabs, and then the ring's consumers its stages, whose place their part takes.
+        read.at(number).arrive();
+        read.at(number).wait_warp(0);
+        split_k::store::<_, _, _, _, _, _, _, _, RINGS>(
+            &mut tiles,
+            stage_of(number, 0),
+            &rows,
+            &cols,
+            &sums,
+        );
+    }
+    let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+    let first = (first_row as usize, first_col as usize);
+    split_k::reduce::<A, { TILE.0 }, { TILE.1 }, RINGS, THREADS, 4>(
+        &mut tiles,
+        STAGES * STAGE,
+        (0, 1),
+        first,
+        &mut epilogue,
+    );
+}
+
+/// 72 x 80 elements a block; A lies along k, B along n.
+#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
+pub fn tma_f32_72x80x8_nn(
+    problem: GemmParams,
+    a: TensorMap<f32>,
+    b: TensorMap<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let (a, b) = (a.boxes::<72, 32, 128>(), b.boxes::<32, 80, 0>());
+    multiply::<_, _, STAGE>(&problem, (&a, &b), (&mut c, &bias), &pipeline![8]);
+}
+
+/// 72 x 80 elements a block; A lies along k, its rows begin anywhere; B along n. The maps are of every fourth row of A.
+#[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * UNALIGNED_STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
+pub fn tma_f32_72x80x8_ua4_nn(
+    problem: GemmParams,
+    a: TensorMaps<f32, 4>,
+    b: TensorMap<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let (a, b) = (UnalignedA::<18>(a), b.boxes::<36, 80, 0>());
+    multiply::<_, _, UNALIGNED_STAGE>(&problem, (&a, &b), (&mut c, &bias), &pipeline![8]);
+}

@@ -1,0 +1,203 @@
+//! Tiles of operands whose rows begin anywhere, which warps gather themselves: for products that are small, of which a copy
+//! that is launched before would take as long as all the rest.
+//!
+//! ```text
+//!   kernel                 warps that multiply   that gather       a warp's part of a stage
+//!   wgmma_half_64x128x64_ldg      4                 6 + 6             32 rows; two warps have A's, four B's
+//!   wgmma_half_64x64x64_ldg       4                 4 + 4 + 4         32 rows; two warps have A's, two B's
+//! ```
+//!
+//! The warps that gather are teams, and each has a stage in turn. What is on its way from the second-level cache waits in
+//! their registers: while one team puts its stage down, the others' are on their way. A multiprocessor has one block, and 48
+//! KiB on their way is about what it draws in the time in which one read is answered.
+//!
+//! The warps that multiply have nothing to do at first. So of a block's first tile they gather a stage, too, the one behind
+//! those that the teams begin with.
+//!
+//! A piece of a row is read twice, by the lanes of both pieces of the row into which it goes ([`gather`](super::gather)); the
+//! second time it comes from the first-level cache. That, the writes to shared memory and what the tensor cores read there
+//! share a path of 128 bytes a cycle: of a stage of 64 x 128 elements 48, 24 and 24 KiB, 770 cycles, of which the tensor cores
+//! are busy for 256. Where rows do begin at multiples of sixteen bytes the accelerator is faster.
+
+use super::{
+    collective::{
+        epilogue::Epilogue,
+        ldg::{LdgRows, Place},
+        packed_element::PackedStore,
+        staged_epilogue,
+        tile_scheduler::TileScheduler,
+        wgmma_shape::{BLOCK_K, WGMMA_M},
+    },
+    device::{warpgroup::*, *},
+    main_loop::{accumulate_stages, k_steps_of_last},
+};
+use crate::params::GemmParams;
+
+/// Warps that gather. With those that multiply they leave each thread 128 registers, of which they hand some over: half of
+/// what they keep holds what was read.
+const LOAD_WARPS: usize = 12;
+/// LdgRows of a stage that a warp gathers.
+const ROWS_PER_WARP: usize = WGMMA_M / 2;
+
+/// Warps that gather a stage.
+const fn team(tile_rows: usize, tile_cols: usize) -> usize {
+    (tile_rows + tile_cols) / ROWS_PER_WARP
+}
+
+/// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn multiply<
+    T: Factor,
+    A: Layout,
+    B: Layout,
+    C: PackedStore,
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const STAGES: usize,
+    const STAGED: usize,
+>(
+    problem: &GemmParams,
+    (a, b): (&In<T>, &In<T>),
+    (c, bias): (&mut Out<C>, &In<C>),
+    pipeline: &Pipeline<STAGES>,
+    staged: &mut Shared<f32, STAGED, { staged_epilogue::PITCH }>,
+) {
+    const {
+        assert!(TILE_ROWS.is_multiple_of(WGMMA_M) && TILE_COLS.is_multiple_of(WGMMA_M));
+        assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
+        assert!(LOAD_WARPS.is_multiple_of(team(TILE_ROWS, TILE_COLS)));
+        assert!(STAGES > LOAD_WARPS / team(TILE_ROWS, TILE_COLS), "one more stage is under way");
+    }
+    let mut tiles = dynamic_shared![T];
+    // Here, once: what follows from it is then computed before the loop over stages.
+    let (a_k_major, b_k_major) = (!A::is_mn_major(), !B::is_mn_major());
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
+    let groups = TILE_ROWS / WGMMA_M;
+    let of_team = team(TILE_ROWS, TILE_COLS);
+    let (teams, len) = (LOAD_WARPS / of_team, (TILE_ROWS + TILE_COLS) * BLOCK_K);
+    let stages = problem.k.div_ceil(BLOCK_K as u32);
+    let mut scheduler = TileScheduler::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
+
+    if t == 0 {
+        pipeline.init_for_writers(of_team as u32, groups as u32);
+    }
+    thread::sync_threads();
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+
+    // What is the same for all tiles is known before the first.
+    let operand_rows = |half: usize| {
+        let GemmParams { m, n, k, .. } = *problem;
+        let is_a = half < TILE_ROWS / ROWS_PER_WARP;
+        let (from, [between_outer, between_steps], step) = match is_a {
+            true => (a, problem.a, problem.batch[0]),
+            false => (b, [problem.b[1], problem.b[0]], problem.batch[1]),
+        };
+        let (half, k_major, count) = match is_a {
+            true => (half, a_k_major, (m, k)),
+            false => (half - TILE_ROWS / ROWS_PER_WARP, b_k_major, (n, k)),
+        };
+        move |(product, row, col): (u32, u32, u32)| {
+            let outer = if is_a { row } else { col };
+            let start = product as usize * step as usize;
+            let place = Place { k_major, between_outer, between_steps, start, count, outer };
+            LdgRows::new(*from, place, half)
+        }
+    };
+    let mut producer = pipeline.producer();
+
+    if warp >= 4 * groups {
+        give_registers::<112>();
+        let (team, half) = ((warp - 4 * groups) / of_team, (warp - 4 * groups) % of_team);
+        // The team whose turn it is, and the stage that is not theirs.
+        let (mut turn, mut of_others) = (0, teams as u32);
+        let rows_of = operand_rows(half);
+        while let Some(tile) = scheduler.next_tile() {
+            let rows = rows_of(tile);
+            for stage in 0..stages {
+                if stage != of_others {
+                    if turn == team {
+                        let fetched = rows.fetch(stage);
+                        let at = producer.acquire_warp() * len;
+                        // B's groups lie behind A's.
+                        rows.store(stage, &fetched, &mut tiles, at + half / 2 * WGMMA_M * BLOCK_K);
+                        producer.filled_warp();
+                    }
+                    turn = (turn + 1) % teams;
+                }
+                producer.advance();
+            }
+            of_others = stages;
+        }
+        return;
+    }
+
+    // 64 sums a thread, and what is on its way to C.
+    take_registers::<168>();
+    let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
+    let mut is_first = stages > teams as u32;
+    for _ in 0..teams {
+        producer.advance();
+    }
+    while let Some(tile) = scheduler.next_tile() {
+        if is_first {
+            // There is nothing to multiply yet.
+            let at = producer.acquire_warp() * len;
+            let mut half = warp;
+            while half < of_team {
+                let rows = operand_rows(half)(tile);
+                let fetched = rows.fetch(teams as u32);
+                rows.store(teams as u32, &fetched, &mut tiles, at + half / 2 * WGMMA_M * BLOCK_K);
+                producer.filled_warp();
+                half += 4 * groups;
+            }
+            is_first = false;
+        }
+        let (product, row, col) = tile;
+        let mut sums = Accumulators::<TILE_COLS>::zeroed();
+        let sums = accumulate_stages::<_, A, B, _, TILE_ROWS, TILE_COLS, STAGES>(
+            &mut tiles,
+            (warp / 4, warp % 4),
+            (stages, k_steps_of_last::<T>(problem.k)),
+            (&mut next, &mut read),
+            &mut sums,
+            |_, _, _| (),
+            || (),
+        );
+        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        let first = (row as usize + warp / 4 * WGMMA_M, col as usize);
+        staged_epilogue::store(sums, staged, &mut epilogue, first);
+    }
+}
+
+/// A kernel, as those of [`entries`](super::entries): A and B are views.
+macro_rules! entry {
+    ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
+        #[doc = concat!("A and B of [`Half`] with rows that begin anywhere, C of [`", stringify!($c), "`], tiles of ",
+            $rows, " x ", $cols, " elements.")]
+        #[kernel(
+            block = (128 * ($rows / WGMMA_M) + 32 * LOAD_WARPS),
+            dynamic_shared = $stages * BLOCK_K * ($rows + $cols) * size_of::<Half>(),
+            shared = $rows * staged_epilogue::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            barriers = 1,
+            min_blocks = 1,
+            arch = 90,
+            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16),
+            dependent
+        )]
+        pub fn $name(problem: GemmParams, a: In<Half>, b: In<Half>, mut c: Out<$c>, bias: In<$c>) {
+            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; $rows, staged_epilogue::PITCH];
+            multiply::<_, EitherMajorA<BLOCK_K>, EitherMajorB<BLOCK_K>, _, $rows, $cols, $stages, $rows>(&problem, (&a, &b), out, &ring, &mut staged);
+        }
+    };
+}
+
+entry! { wgmma_half_64x128x64_ldg: Half, 64 x 128, 6 stages }
+entry! { wgmma_half_f32_64x128x64_ldg: f32, 64 x 128, 6 stages }
+entry! { wgmma_half_64x64x64_ldg: Half, 64 x 64, 6 stages }
+entry! { wgmma_half_f32_64x64x64_ldg: f32, 64 x 64, 6 stages }

@@ -1,0 +1,193 @@
+//! Persistent CTAs of large tiles.
+
+use super::{
+    collective::{
+        background::Background,
+        epilogue::Epilogue,
+        ordered_barrier::OrderedBarrier,
+        packed_element::PackedStore,
+        staged_epilogue,
+        tile_scheduler::TileScheduler,
+        tma::Operand,
+        wgmma_shape::{BLOCK_K, WGMMA_M},
+    },
+    device::{warpgroup::*, *},
+    main_loop::{accumulate_stages, k_steps_of_last},
+};
+use crate::params::GemmParams;
+
+/// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 rows and one more.
+/// `BLOCKS` blocks of a cluster have tiles one below the other. `STAGED` is the rows of what is on its way to C: 16 for each
+/// warp. The [warps](BESIDE) of a block that neither copy nor multiply do what is to be done `beside`, and the tiles that wait for that
+/// are the last.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+pub fn multiply<
+    A: Operand,
+    B: Operand<Element = A::Element>,
+    C: PackedStore,
+    S: Scope,
+    W: Background,
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const BLOCKS: usize,
+    const STAGES: usize,
+    const STAGED: usize,
+>(
+    problem: &GemmParams,
+    (a, b): (&A, &B),
+    (c, bias): (&mut Out<C>, &In<C>),
+    pipeline: &Pipeline<STAGES, S>,
+    staged: &mut Shared<f32, STAGED, { staged_epilogue::PITCH }>,
+    background: &mut W,
+) {
+    const {
+        assert!(TILE_ROWS.is_multiple_of(WGMMA_M) && TILE_COLS.is_multiple_of(WGMMA_M));
+        assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
+        assert!(A::TILE == TILE_ROWS, "a block copies its own rows");
+        assert!(B::TILE * BLOCKS == TILE_COLS, "a cluster's blocks copy columns for each other");
+    }
+    let mut tiles = dynamic_shared![A::Element];
+    let (len_a, len_b) = (TILE_ROWS * BLOCK_K, TILE_COLS * BLOCK_K);
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
+    let (group, warp) = (warp / 4, warp % 4);
+    let groups = TILE_ROWS / WGMMA_M;
+    let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
+    // Rows of a tile are `STEP` apart: a class of rows has whole tiles, and the classes lie one below the other.
+    let step = A::STEP as u32;
+    let of_class = problem.m.div_ceil(step).next_multiple_of((TILE_ROWS * BLOCKS) as u32);
+    let m = if A::STEP == 1 { problem.m } else { of_class * step.min(problem.m) };
+    // First the columns of C that wait for nothing; behind these come those that wait for what is done beside.
+    let first = GemmParams { m, n: problem.n - background.tail_columns(), ..*problem };
+    let (mut start, mut scheduler) =
+        (0, TileScheduler::<TILE_ROWS, TILE_COLS, BLOCKS>::new(&first, rank));
+    // A tile's first row among its class's, the class, the shift, and stages.
+    let rows_of = |row: u32| {
+        let (row, class) = if A::STEP == 1 { (row, 0) } else { (row % of_class, row / of_class) };
+        let shift = A::shift(problem, class);
+        (row, class, shift, (problem.k + shift).div_ceil(BLOCK_K as u32))
+    };
+    // Where the first steps of k must be cleared, the second stage's come before them, and are multiplied meanwhile. (Not the last
+    // stage's, which may be few.)
+    let position_of_first = |shift: u32, stages: u32| u32::from(shift > 0 && stages > 2);
+
+    // By a warp that does not prepare the ring meanwhile.
+    if t == 32 {
+        a.prefetch();
+        b.prefetch();
+    }
+    if t == 0 {
+        pipeline.init(groups as u32);
+    }
+    match BLOCKS {
+        1 => thread::sync_threads(),
+        _ => cluster::sync(),
+    }
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+
+    if group == groups {
+        // What is copied beside goes through registers. (Each way there are 3 x 168 in all: those that a launch begins with.)
+        if W::HAS_WORK {
+            give_registers::<88>();
+        } else {
+            give_registers::<40>();
+        }
+        if warp > 0 {
+            background.work();
+            return;
+        }
+        let mut producer = pipeline.producer();
+        loop {
+            while let Some((product, row, col)) = scheduler.next_tile() {
+                let (row, class, shift, stages) = rows_of(row);
+                let (row, col) = (row * step + class, start + col);
+                let of_first = position_of_first(shift, stages);
+                for position in 0..stages {
+                    let at = producer.acquire_warp() * (len_a + len_b);
+                    if warp::elect() {
+                        let stage =
+                            if position > of_first { position } else { of_first - position };
+                        let p = stage * BLOCK_K as u32;
+                        producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
+                        a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
+                        let (at, place) = (at + len_a, (col, p.wrapping_sub(shift)));
+                        b.load_part::<BLOCKS>(
+                            &mut tiles,
+                            at,
+                            product,
+                            place,
+                            rank,
+                            producer.full(),
+                        );
+                    }
+                    producer.advance();
+                }
+            }
+            if start > 0 || background.tail_columns() == 0 {
+                break;
+            }
+            start = scheduler.advance_to_tail(background.tail_columns());
+            background.wait();
+        }
+        background.finish();
+        if BLOCKS > 1 {
+            producer.drain_warp();
+        }
+        return;
+    }
+
+    if W::HAS_WORK {
+        take_registers::<208>();
+    } else {
+        take_registers::<232>();
+    }
+    let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
+    let order = OrderedBarrier::new(group, groups);
+    loop {
+        while let Some((product, row, col)) = scheduler.next_tile() {
+            let (row, class, shift, stages) = rows_of(row);
+            let clear = |tiles: &mut DynamicShared<A::Element>, position: u32, at: usize| {
+                if A::STEP > 1 && shift > 0 && position == position_of_first(shift, stages) {
+                    let together = named_barriers![3, 2; 128].at(group);
+                    A::clear_before(tiles, at + group * WGMMA_M * BLOCK_K, shift, together);
+                }
+            };
+            let mut sums = Accumulators::<TILE_COLS>::zeroed();
+            // Whose position is the second's has read all but these: else the ring had no room for the last, which the first
+            // waits for.
+            let before = stages - stages.min(STAGES as u32);
+            accumulate_stages::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
+                &mut tiles,
+                (group, warp),
+                (before, k_steps_of_last::<A::Element>(0)),
+                (&mut next, &mut read),
+                &mut sums,
+                clear,
+                || (),
+            );
+            order.wait(group);
+            let sums = accumulate_stages::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
+                &mut tiles,
+                (group, warp),
+                (stages - before, k_steps_of_last::<A::Element>(problem.k + shift)),
+                (&mut next, &mut read),
+                &mut sums,
+                |tiles, position, at| clear(tiles, before + position, at),
+                || order.arrive(group),
+            );
+            let rows = (class as usize, A::STEP);
+            let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
+            let first = (row as usize + group * WGMMA_M, (start + col) as usize);
+            staged_epilogue::store(sums, staged, &mut epilogue, first);
+        }
+        if start > 0 || background.tail_columns() == 0 {
+            break;
+        }
+        start = scheduler.advance_to_tail(background.tail_columns());
+    }
+    order.finish(group);
+}

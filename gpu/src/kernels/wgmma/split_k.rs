@@ -1,0 +1,317 @@
+//! Small tiles, whose steps of k the blocks of a cluster may split between them: for products that are small, narrow or many.
+//!
+//! ```text
+//!   kernel               warpgroups   stages of 64 steps   blocks a multiprocessor   for
+//!   wgmma_half_128x128x64       2                5                      1               small ones
+//!   wgmma_half_64x128x64        1                7                      1               few rows
+//!   wgmma_half_128x64x64        2                7                      1               few columns
+//!   wgmma_half_64x64x64         1                3                      3               batches of small ones
+//!   wgmma_half_64x64x64_s12    1               12                      1               17 to 64 rows or columns
+//!   wgmma_half_64x16x64         1               20                      1               up to 16 rows or columns
+//! ```
+//!
+//! A product of few rows is a stream of B from global memory, and one of few columns a stream of A: 16 x 4096 x 4096 are 32
+//! tiles of 64 x 128, and all multiprocessors together are to draw B, each with as many bytes under way as its shared memory
+//! holds. So the blocks of a cluster take a tile together, each a part of k. Of the tile's other 48 rows nothing is read: for
+//! what lies outside the accelerator puts down zeros by itself.
+//!
+//! But zeros take room where bytes could be under way, and time: boxes of which most rows lie outside are put down more slowly
+//! than whole ones (16 x 4096 x 4096 in tiles of 64 x 64 and 12 stages takes 17.2 us, 64 x 4096 x 4096 11.8). The instruction
+//! has 64 rows, and of columns as few as are wanted. So the few rows become columns: the tile is 64 x 16, what is launched is
+//! `C^T = B^T A^T`, and of a stage's 10 KiB 8 are the stream. C^T's elements lie side by side down its columns; that they are
+//! stored one by one is a matter of 128 KiB.
+//!
+//! ```text
+//!   16 x 4096 x 4096     blocks    a block's bytes under way, of which it was asked for
+//!   64 x 128, 7 stages     32             168 KiB                  126 KiB
+//!   64 x 16, 20 stages     64             200 KiB                  200 KiB
+//! ```
+//!
+//! At the end a block has a part of the sum of each element. Row `r` of the tile is finished by the block of rank
+//! `r mod splits`, so that each has some rows however few there are; the others put their splits into its shared memory, and it
+//! adds them up in the order of the ranks, the same in every run. The way there is one store for each two elements, and one
+//! barrier of the cluster.
+//!
+//! ```text
+//!                        rows that rank 0 finishes, of three splits      (of four rows of the tile)
+//!   rank 0's memory      row 0 by rank 0, 1, 2;  row 3 by rank 0, 1, 2
+//!   rank 1's             row 1 by rank 0, 1, 2
+//!   rank 2's             row 2 by rank 0, 1, 2
+//! ```
+//!
+//! A block that has its tile by itself goes on from tile to tile as the larger ones do ([`TileScheduler`]). Its producer is a warp, not
+//! a warpgroup: with 64 sums a thread, or 32, nobody has to give up registers.
+
+use super::{
+    collective::{
+        accumulators::ROWS,
+        epilogue::Epilogue,
+        stored::Stored,
+        tile_scheduler::TileScheduler,
+        tma::Operand,
+        vector::FOUR,
+        wgmma_shape::{BLOCK_K, WGMMA_M},
+    },
+    device::{warpgroup::*, *},
+    main_loop::{accumulate_stages, k_steps_of_last},
+};
+use crate::params::GemmParams;
+
+/// Elements between the rows of sums, besides: the eight rows that a warp stores two neighbours of at a time lie in other banks
+/// each.
+const PAD: usize = 8;
+
+/// Elements from one row of sums to the next: all columns of the tile, where static shared memory, 48 KiB, has room for them,
+/// else 64 at a time.
+pub const fn staged_pitch(tile_rows: usize, tile_cols: usize) -> usize {
+    PAD + if tile_rows == 64 { tile_cols } else { 64 }
+}
+
+/// Rows of sums: of as many blocks as there are splits, eight at most, each has a multiple of that number.
+pub const fn staged_rows(tile_rows: usize) -> usize {
+    tile_rows + 8
+}
+
+/// Blocks that a multiprocessor has room for: of the shortest ring, where one block would wait for each tile by itself, several.
+pub const fn min_blocks(stages: usize) -> u32 {
+    if stages <= 3 { 3 } else { 1 }
+}
+
+/// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by a warpgroup for each 64 rows and a warp more. Sums
+/// are on their way to C `PITCH - 8` columns at a time.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+pub fn multiply<
+    A: Operand,
+    B: Operand<Element = A::Element>,
+    C: Stored<Real = f32>,
+    const TILE_ROWS: usize,
+    const TILE_COLS: usize,
+    const STAGES: usize,
+    const STAGED: usize,
+    const PITCH: usize,
+>(
+    problem: &GemmParams,
+    (a, b): (&A, &B),
+    (c, bias): (&mut Out<C>, &In<C>),
+    pipeline: &Pipeline<STAGES>,
+    staged: &mut Shared<f32, STAGED, PITCH>,
+) {
+    let cols_at_once = const { PITCH - PAD };
+    let rounds = TILE_COLS / cols_at_once;
+    const {
+        assert!(A::TILE == TILE_ROWS && B::TILE == TILE_COLS, "a block copies its own tiles");
+        assert!(STAGED == staged_rows(TILE_ROWS) && PITCH == staged_pitch(TILE_ROWS, TILE_COLS));
+        assert!(
+            PITCH - PAD == TILE_COLS || PITCH - PAD == 64,
+            "a round is of all columns or of 64"
+        );
+        assert!(32_usize.is_multiple_of((PITCH - PAD) / FOUR), "a warp has whole rows at a time");
+    }
+    let mut tiles = dynamic_shared![A::Element];
+    let (len_a, len_b) = (TILE_ROWS * BLOCK_K, TILE_COLS * BLOCK_K);
+    let t = thread::thread_idx_x() as usize;
+    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
+    let warps = TILE_ROWS / ROWS;
+    let (rank, splits) = (cluster::block_rank(), cluster::blocks());
+    let all = problem.k.div_ceil(BLOCK_K as u32);
+    let (first, end) = (all * rank / splits, all * (rank + 1) / splits);
+    let of_last = k_steps_of_last::<A::Element>(if end == all { problem.k } else { 0 });
+    let mut scheduler = TileScheduler::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
+
+    // By a warp that does not prepare the ring meanwhile.
+    if t == 32 {
+        a.prefetch();
+        b.prefetch();
+    }
+    if t == 0 {
+        pipeline.init((warps / 4) as u32);
+    }
+    // Before one block writes to another's shared memory, that has begun: nobody waits for it until then.
+    if splits > 1 {
+        cluster::arrive_relaxed();
+    }
+    thread::sync_threads();
+    // Up to here nothing of this launch depends on the ones before it.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+
+    if warp == warps {
+        let mut producer = pipeline.producer();
+        while let Some((product, row, col)) = scheduler.next_tile() {
+            for stage in first..end {
+                let at = producer.acquire_warp() * (len_a + len_b);
+                if warp::elect() {
+                    let p = stage * BLOCK_K as u32;
+                    producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
+                    a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
+                    b.load::<1>(&mut tiles, at + len_a, product, (col, p), producer.full());
+                }
+                producer.advance();
+            }
+            // A cluster that splits k has one tile.
+            if splits > 1 {
+                break;
+            }
+        }
+        if splits > 1 {
+            cluster::wait();
+            for _ in 0..2 * rounds - 1 {
+                cluster::sync();
+            }
+        }
+        return;
+    }
+
+    let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
+    while let Some((product, row, col)) = scheduler.next_tile() {
+        let mut sums = Accumulators::<TILE_COLS>::zeroed();
+        let sums = accumulate_stages::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
+            &mut tiles,
+            (warp / 4, warp % 4),
+            (end - first, of_last),
+            (&mut next, &mut read),
+            &mut sums,
+            |_, _, _| (),
+            || (),
+        );
+        if splits > 1 {
+            cluster::wait();
+        }
+        let mut epilogue = Epilogue::of_product(problem, product as usize, c, bias);
+        for round in 0..rounds {
+            let first = (row as usize, col as usize + round * cols_at_once);
+            if round > 0 && splits > 1 {
+                cluster::sync();
+            }
+            stage_partials(
+                sums,
+                round,
+                staged,
+                (rank as usize, splits as usize),
+                first,
+                warp,
+                &epilogue,
+            );
+            match splits {
+                1 => warp::sync_warp(warp::ALL),
+                _ => cluster::sync(),
+            }
+            reduce(staged, (rank as usize, splits as usize), first, (warp, warps), &mut epilogue);
+            if splits == 1 {
+                warp::sync_warp(warp::ALL);
+            }
+        }
+        if splits > 1 {
+            break;
+        }
+    }
+}
+
+/// Puts a thread's sums, of the columns of that round, to where they are added up: those of the tile's row `r` to its row
+/// `r`, or to that block of the cluster which finishes it. What is outside of C is left out.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn stage_partials<
+    C: Stored<Real = f32>,
+    const N: usize,
+    const STAGED: usize,
+    const PITCH: usize,
+>(
+    sums: &Fragment<N>,
+    round: usize,
+    staged: &mut Shared<f32, STAGED, PITCH>,
+    (rank, splits): (usize, usize),
+    (first_row, first_col): (usize, usize),
+    warp: usize,
+    epilogue: &Epilogue<C>,
+) {
+    let group = warp / 4 * WGMMA_M;
+    let is_inside = |row: usize, col: usize| {
+        epilogue.is_inside((first_row + row, first_col + col / FOUR * FOUR))
+    };
+    if splits == 1 {
+        each_pair_of_round::<N, PITCH>(sums, round, |row, col, two| {
+            let row = group + row;
+            if is_inside(row, col) {
+                staged.store64(row * PITCH + col, two);
+            }
+        });
+    } else {
+        each_pair_of_round::<N, PITCH>(sums, round, |row, col, two| {
+            let row = group + row;
+            if is_inside(row, col) {
+                let owner = row % splits;
+                staged.remote(owner as u32).store64((row - owner + rank) * PITCH + col, two);
+            }
+        });
+    }
+}
+
+/// Calls `put` with each two neighbours of a round's columns.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+fn each_pair_of_round<const N: usize, const PITCH: usize>(
+    sums: &Fragment<N>,
+    round: usize,
+    mut put: impl FnMut(usize, usize, [f32; 2]),
+) {
+    let put = |row: u32, col: u32, two| put(row as usize, col as usize, two);
+    // A register has no number that is computed.
+    match round {
+        _ if PITCH - PAD == N => sums.for_each_pair(put),
+        0 => sums.for_each_pair_of::<64, 0>(put),
+        _ => sums.for_each_pair_of::<64, 1>(put),
+    }
+}
+
+/// Adds up the splits of this block's rows, in the order of the ranks, and finishes them. Of a block alone a warp takes up the
+/// rows that it has stored itself.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+fn reduce<C: Stored<Real = f32>, const STAGED: usize, const PITCH: usize>(
+    staged: &Shared<f32, STAGED, PITCH>,
+    (rank, splits): (usize, usize),
+    (first_row, first_col): (usize, usize),
+    (warp, warps): (usize, usize),
+    epilogue: &mut Epilogue<C>,
+) {
+    let lane = thread::lane_id() as usize;
+    let cols = const { PITCH - PAD };
+    let lanes = cols / FOUR;
+    let rows_at_once = 32 / lanes;
+    let (row_of_lane, col) = (lane / lanes, lane % lanes * FOUR);
+    let own = (first_row + warp * ROWS, first_col);
+    if splits == 1 && epilogue.is_scaled_tile(own, (ROWS, cols)) && epilogue.is_wide() {
+        for i in 0..ROWS / rows_at_once {
+            let row = warp * ROWS + i * rows_at_once + row_of_lane;
+            let four = staged.load128(row * PITCH + col);
+            epilogue.store::<true>((first_row + row, first_col + col), four);
+        }
+        return;
+    }
+    // Of each group of as many rows as there are splits one is this block's.
+    let (mut group, step, end) = match splits {
+        1 => (warp * ROWS, rows_at_once, (warp + 1) * ROWS),
+        _ => (warp * rows_at_once, warps * rows_at_once, (warps * ROWS).div_ceil(splits)),
+    };
+    group += row_of_lane;
+    while group < end {
+        let row = group * splits + rank;
+        let at = (first_row + row, first_col + col);
+        if row < warps * ROWS && epilogue.is_inside(at) {
+            let mut four: [f32; FOUR] = staged.load128(group * splits * PITCH + col);
+            for part in 1..splits {
+                let more: [f32; FOUR] = staged.load128((group * splits + part) * PITCH + col);
+                for i in 0..FOUR {
+                    four[i] += more[i];
+                }
+            }
+            match epilogue.is_wide() && epilogue.is_scaled_tile(at, (1, FOUR)) {
+                true => epilogue.store::<true>(at, four),
+                false => epilogue.finish::<false>(at, four),
+            }
+        }
+        group += step;
+    }
+}

@@ -1,0 +1,164 @@
+//! The kernels, a line each: all that they differ in.
+//!
+//! ```text
+//!   wgmma_half_f32_256x256x64_c2:   f32,   256 x 256 of 2,      4 stages,     Whole
+//!   the name                  C's    C's tile, and of     of the ring   B's boxes
+//!                             type   how many blocks
+//! ```
+//!
+//! `split k`, in place of so many blocks: of [small tiles](parts), whose k a cluster may split.
+
+use super::{
+    collective::{
+        background::{NoBackground, PackTail},
+        staged_epilogue,
+        tma::{Halves, Whole, mn_span},
+        unaligned_a::UnalignedA,
+        wgmma_shape::{BLOCK_K, WGMMA_M},
+    },
+    device::{warpgroup::*, *},
+    persistent::multiply,
+    split_k,
+};
+use crate::params::{GemmParams, MatrixBatch};
+
+/// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring,
+/// 32-bit sums on their way to C, and the ring's barriers: two of eight bytes a stage.
+macro_rules! entry {
+    ($name:ident: $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages) => {
+        #[doc = concat!("A and B of [`Half`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
+            " elements, whose k a cluster may split.")]
+        #[kernel(
+            // A warpgroup for 64 rows, and the warp that copies.
+            block = (128 * ($rows / WGMMA_M) + 32),
+            dynamic_shared = $stages * BLOCK_K * ($rows + $cols) * size_of::<Half>(),
+            shared = split_k::staged_rows($rows) * split_k::staged_pitch($rows, $cols) * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            barriers = 1,
+            min_blocks = split_k::min_blocks($stages),
+            arch = 90,
+            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16),
+            dependent
+        )]
+        pub fn $name(
+            problem: GemmParams,
+            a: TensorMap<Half>,
+            b: TensorMap<Half>,
+            mut c: Out<$c>,
+            bias: In<$c>,
+        ) {
+            const STAGED: usize = split_k::staged_rows($rows);
+            const PITCH: usize = split_k::staged_pitch($rows, $cols);
+            let of_a = Whole::<_, EitherMajorA<BLOCK_K>, $rows>::new(&a);
+            let of_b = Whole::<_, EitherMajorB<BLOCK_K, { mn_span($cols) }>, $cols>::new(&b);
+            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; STAGED, PITCH];
+            split_k::multiply::<_, _, _, $rows, $cols, $stages, STAGED, PITCH>(&problem, (&of_a, &of_b), out, &ring, &mut staged);
+        }
+    };
+    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
+    ($name:ident: $c:ident, $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
+        entry! { @ $name [barriers = 1] pipeline: $c, $rows x $cols of 1, $($rest)* }
+    };
+    ($name:ident: $c:ident, $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
+        entry! { @ $name [cluster = ($blocks)] cluster_pipeline: $c, $rows x $cols of $blocks, $($rest)* }
+    };
+    (
+        @ $name:ident [$($together:tt)*] $ring:ident: $c:ident,
+        $rows:tt x $cols:tt of $blocks:tt, $stages:tt stages, $boxes:ident
+    ) => {
+        #[doc = concat!(
+            "A and B of [`Half`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements, blocks of a cluster for each: ", $blocks, "."
+        )]
+        #[kernel(
+            block = (128 * ($rows / $blocks / WGMMA_M + 1)),
+            $($together)*,
+            dynamic_shared = $stages * BLOCK_K * ($rows / $blocks + $cols) * size_of::<Half>(),
+            shared = $rows / $blocks * staged_epilogue::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            min_blocks = 1,
+            arch = 90,
+            constants(a_mn_major = 0 | 1, b_mn_major = 0 | 1, half = bf16 | f16),
+            dependent
+        )]
+        pub fn $name(
+            problem: GemmParams,
+            a: TensorMap<Half>,
+            b: TensorMap<Half>,
+            mut c: Out<$c>,
+            bias: In<$c>,
+        ) {
+            // Of a block: its own rows, and the columns that it copies for all.
+            const ROWS: usize = $rows / $blocks;
+            const COPIED: usize = $cols / $blocks;
+            let of_a = Whole::<_, EitherMajorA<BLOCK_K>, ROWS>::new(&a);
+            let of_b = $boxes::<_, EitherMajorB<BLOCK_K>, COPIED>::new(&b);
+            let operands = (&of_a, &of_b);
+            let (out, ring) = ((&mut c, &bias), $ring![$stages]);
+            let mut staged = shared![f32; ROWS, staged_epilogue::PITCH];
+            multiply::<_, _, _, _, _, ROWS, $cols, $blocks, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, &mut NoBackground);
+        }
+    };
+}
+
+/// A kernel of two blocks a tile whose A is [`UnalignedA`]. Beside the product of B's other columns it copies the last ones, `last`,
+/// `from` rows that begin anywhere `to` rows that are `problem.b[0]` elements apart, where `b` has them ([`PackTail`]). Before them
+/// lie whole tiles, one at least; and where there are any, there is one product, and no row of B begins before another ends.
+macro_rules! unaligned_entry {
+    ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages, $classes:tt classes) => {
+        #[doc = concat!("A and B of [`Half`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
+            " elements of two blocks; A lies along k, in rows that begin anywhere ([`UnalignedA`]), in classes: ", $classes, "; B along n.")]
+        #[kernel(
+            block = (128 * ($rows / 2 / WGMMA_M + 1)),
+            cluster = (2),
+            dynamic_shared = $stages * BLOCK_K * ($rows / 2 + $cols) * size_of::<Half>(),
+            shared = $rows / 2 * staged_epilogue::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            min_blocks = 1,
+            arch = 90,
+            constants(half = bf16 | f16),
+            dependent
+        )]
+        pub fn $name(
+            problem: GemmParams,
+            a: TensorMaps<Half, $classes>,
+            b: TensorMap<Half>,
+            last: MatrixBatch,
+            from: In<Half>,
+            mut to: Out<Half>,
+            mut words: Out<u32>,
+            mut c: Out<$c>,
+            bias: In<$c>,
+        ) {
+            const ROWS: usize = $rows / 2;
+            const COPIED: usize = $cols / 2;
+            let (operands, out) = ((&UnalignedA::<_, ROWS, $classes>::new(&a), &Whole::<_, MnMajor<BLOCK_K>, COPIED>::new(&b)), (&mut c, &bias));
+            let (ring, mut staged) = (cluster_pipeline![$stages], shared![f32; ROWS, staged_epilogue::PITCH]);
+            let to_pitch = problem.b[0] as usize;
+            let mut background = PackTail::<_, { 16 / size_of::<Half>() }> {
+                from: &from, matrix: &last, to: &mut to, to_pitch, words: &mut words
+            };
+            multiply::<_, _, _, _, _, ROWS, $cols, 2, $stages, ROWS>(&problem, operands, out, &ring, &mut staged, &mut background);
+        }
+    };
+}
+
+entry! { wgmma_half_128x256x64: Half, 128 x 256 of 1, 4 stages, Whole }
+entry! { wgmma_half_f32_128x256x64: f32, 128 x 256 of 1, 4 stages, Whole }
+entry! { wgmma_half_256x256x64_c2: Half, 256 x 256 of 2, 4 stages, Whole }
+entry! { wgmma_half_f32_256x256x64_c2: f32, 256 x 256 of 2, 4 stages, Whole }
+entry! { wgmma_half_256x192x64_c2: Half, 256 x 192 of 2, 4 stages, Halves }
+entry! { wgmma_half_f32_256x192x64_c2: f32, 256 x 192 of 2, 4 stages, Halves }
+entry! { wgmma_half_128x128x64: Half, 128 x 128 split k, 5 stages }
+entry! { wgmma_half_f32_128x128x64: f32, 128 x 128 split k, 5 stages }
+entry! { wgmma_half_64x128x64: Half, 64 x 128 split k, 7 stages }
+entry! { wgmma_half_f32_64x128x64: f32, 64 x 128 split k, 7 stages }
+entry! { wgmma_half_128x64x64: Half, 128 x 64 split k, 7 stages }
+entry! { wgmma_half_f32_128x64x64: f32, 128 x 64 split k, 7 stages }
+entry! { wgmma_half_64x64x64: Half, 64 x 64 split k, 3 stages }
+entry! { wgmma_half_f32_64x64x64: f32, 64 x 64 split k, 3 stages }
+entry! { wgmma_half_64x64x64_s12: Half, 64 x 64 split k, 12 stages }
+entry! { wgmma_half_f32_64x64x64_s12: f32, 64 x 64 split k, 12 stages }
+entry! { wgmma_half_64x16x64: Half, 64 x 16 split k, 20 stages }
+entry! { wgmma_half_f32_64x16x64: f32, 64 x 16 split k, 20 stages }
+unaligned_entry! { wgmma_half_256x256x64_c2_ua8_nn: Half, 256 x 256, 4 stages, 8 classes }
+unaligned_entry! { wgmma_half_f32_256x256x64_c2_ua8_nn: f32, 256 x 256, 4 stages, 8 classes }
+unaligned_entry! { wgmma_half_256x256x64_c2_ua16_nn: Half, 256 x 256, 4 stages, 16 classes }
+unaligned_entry! { wgmma_half_f32_256x256x64_c2_ua16_nn: f32, 256 x 256, 4 stages, 16 classes }

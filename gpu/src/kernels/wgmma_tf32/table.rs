@@ -1,0 +1,102 @@
+//! The kernels, a line each: all that they differ in.
+
+use super::{
+    device::*,
+    main_loop::multiply,
+    rows::{Anywhere, InOrder},
+    split_k,
+    tile::{BLOCK_K, WGMMA_M},
+};
+use crate::params::GemmParams;
+
+/// A kernel of [`multiply`]: a block's tile of C, of how many blocks of a cluster, warpgroups that multiply, stages of the ring, rows of
+/// C on their way at a time, and A's [`rows`], with their maps. Shared memory holds the ring, sums on their way to C, and the ring's
+/// barriers: two of eight bytes a stage.
+macro_rules! persistent {
+    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
+    ($name:ident: $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
+        persistent! { @ $name [barriers = 1] pipeline: $rows x $cols of 1, $($rest)* }
+    };
+    ($name:ident: $rows:tt x $cols:tt of $blocks:tt, $($rest:tt)*) => {
+        persistent! { @ $name [cluster = ($blocks)] cluster_pipeline: $rows x $cols of $blocks, $($rest)* }
+    };
+    (
+        @ $name:ident [$($together:tt)*] $ring:ident: $rows:tt x $cols:tt of $blocks:tt, $groups:tt of $stages:tt stages,
+        by $staged:tt rows, $kind:ident of $($maps:tt)*
+    ) => {
+        #[doc = concat!(
+            $rows, " x ", $cols, " elements a block's tile, blocks of a cluster: ", $blocks, "; A lies along k, in rows [`",
+            stringify!($kind), "`], B along n."
+        )]
+        #[kernel(
+            block = (128 * ($groups + 1)),
+            $($together)*,
+            dynamic_shared = $stages * BLOCK_K * ($rows + $cols) * size_of::<Tf32>(),
+            shared = $groups * $staged * WGMMA_M * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            min_blocks = 1,
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: GemmParams,
+            a: $($maps)*,
+            b: TensorMap<Tf32>,
+            mut c: Out<f32>,
+            bias: In<f32>,
+        ) {
+            const PART: usize = $rows / $blocks;
+            const ACROSS: usize = $cols * $blocks;
+            let operands = (&$kind::<PART>::new(&a), &b);
+            let (out, ring) = ((&mut c, &bias), $ring![$stages]);
+            let mut staged = shared![f32; $groups * $staged, WGMMA_M];
+            let barriers = named_barriers![1, $groups; 128];
+            let together = named_barriers![1 + $groups, 1; 128 * $groups].at(0);
+            multiply::<_, _, $rows, $cols, $blocks, PART, ACROSS, _, $staged, _, _, _>(
+                &problem, operands, out, &ring, &mut staged, (&barriers, together),
+            );
+        }
+    };
+}
+
+/// A kernel of [`split_k::multiply`], likewise.
+macro_rules! split_k {
+    ($name:ident: $rows:literal x $cols:literal, $stages:literal stages) => {
+        #[doc = concat!(
+            $rows, " x ", $cols, " elements a tile, whose k a cluster may split; A lies along k, B along n."
+        )]
+        #[kernel(
+            block = (split_k::THREADS),
+            dynamic_shared = $stages * BLOCK_K * ($rows + $cols) * size_of::<Tf32>(),
+            shared = split_k::staged_rows($rows) * $cols * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
+            barriers = 1,
+            min_blocks = 1,
+            arch = 90,
+            dependent
+        )]
+        pub fn $name(
+            problem: GemmParams,
+            a: TensorMap<Tf32>,
+            b: TensorMap<Tf32>,
+            mut c: Out<f32>,
+            bias: In<f32>,
+        ) {
+            let (operands, out, ring) = ((&a, &b), (&mut c, &bias), pipeline![$stages]);
+            let mut staged = shared![f32; split_k::staged_rows($rows), $cols];
+            let together = named_barriers![1, 1; split_k::MULTIPLYING];
+            split_k::multiply::<$rows, $cols, _, _>(&problem, operands, out, &ring, &mut staged, together.at(0));
+        }
+    };
+}
+
+persistent! { wgmma_tf32_256x256x32_c2_nn: 256 x 128 of 2, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+persistent! { wgmma_tf32_192x256x32_c2_nn: 192 x 128 of 2, 2 of 5 stages, by 32 rows, InOrder of TensorMap<Tf32> }
+persistent! { wgmma_tf32_256x128x32_nn: 256 x 128 of 1, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+persistent! { wgmma_tf32_128x128x32_nn: 128 x 128 of 1, 2 of 6 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+persistent! { wgmma_tf32_128x64x32_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+
+// (With 64 rows registers spill.)
+persistent! { wgmma_tf32_256x256x32_c2_ua8_nn: 256 x 128 of 2, 2 of 4 stages, by 32 rows, Anywhere of TensorMaps<Tf32, 8> }
+persistent! { wgmma_tf32_128x64x32_ua8_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, Anywhere of TensorMaps<Tf32, 8> }
+
+split_k! { wgmma_tf32_32x32x32_nn: 32 x 32, 20 stages }
+split_k! { wgmma_tf32_64x32x32_nn: 64 x 32, 16 stages }

@@ -1,0 +1,109 @@
+//! The parameters of a GEMM kernel besides its matrices.
+
+/// `C = activation(alpha A B + beta C + bias)` for a batch of products. A is `m x k`, B is `k x n`,
+/// C is `m x n`.
+///
+/// Element (row, col) of a matrix is at `row * strides[0] + col * strides[1]`. So strides express a
+/// transpose, a part of a matrix, and a leading dimension.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct GemmParams {
+    /// Rows of A and C.
+    pub m: u32,
+    /// Columns of B and C.
+    pub n: u32,
+    /// Columns of A and rows of B. If `k = 0`, neither is read.
+    pub k: u32,
+    /// What is added to C: [`NO_BIAS`], [`ROW_BIAS`] or [`COL_BIAS`].
+    pub bias: u32,
+    /// The activation function: [`IDENTITY`], [`RELU`] or [`GELU`].
+    pub activation: u32,
+    /// Products of the batch, for persistent CTAs. In other kernels, blocks along z take the
+    /// products.
+    pub products: u32,
+    /// Columns of C in wide tiles, for kernels with two tile widths. They are the first columns: a
+    /// multiple of the width, or more than n. (A u64, so that the struct has no padding.)
+    pub wide: u64,
+    /// Factor of A B, rounded to the type of the sums.
+    pub alpha: f64,
+    /// Factor of C, rounded likewise. If it is 0, C is not read.
+    pub beta: f64,
+    /// A's strides, in elements.
+    pub a: [u64; 2],
+    /// B's strides, in elements.
+    pub b: [u64; 2],
+    /// C's strides, in elements.
+    pub c: [u64; 2],
+    /// Elements from the A, B and C of one product to those of the next.
+    pub batch: [u64; 3],
+}
+
+impl Default for GemmParams {
+    /// One product of empty matrices: sizes, strides and factors are 0.
+    fn default() -> Self {
+        GemmParams {
+            m: 0,
+            n: 0,
+            k: 0,
+            bias: NO_BIAS,
+            activation: IDENTITY,
+            products: 1,
+            wide: 0,
+            alpha: 0.0,
+            beta: 0.0,
+            a: [0; 2],
+            b: [0; 2],
+            c: [0; 2],
+            batch: [0; 3],
+        }
+    }
+}
+
+impl GemmParams {
+    /// `C = A B`, once, of dense row-major matrices.
+    pub fn dense(m: u32, n: u32, k: u32) -> Self {
+        let row_major = |cols: u32| [cols.into(), 1];
+        let (a, b, c) = (row_major(k), row_major(n), row_major(n));
+        GemmParams { m, n, k, alpha: 1.0, a, b, c, ..GemmParams::default() }
+    }
+}
+
+/// The matrices that a kernel packs, transposes or splits.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct MatrixBatch {
+    /// Rows of each matrix.
+    pub rows: u32,
+    /// Columns of each matrix. The elements of a row are contiguous.
+    pub cols: u32,
+    /// Number of matrices.
+    pub count: u32,
+    /// Patches of all matrices. Each block takes one.
+    pub patches: u32,
+    /// Elements from one row to the next.
+    pub pitch: u64,
+    /// Elements from one matrix to the next.
+    pub step: u64,
+}
+
+/// Nothing is added.
+pub const NO_BIAS: u32 = 0;
+/// Element i of the bias is added to row i of C.
+pub const ROW_BIAS: u32 = 1;
+/// Element j of the bias is added to column j of C.
+pub const COL_BIAS: u32 = 2;
+
+/// Elements stay as they are.
+pub const IDENTITY: u32 = 0;
+/// `max(x, 0)`.
+pub const RELU: u32 = 1;
+/// `x (1 + erf(x / sqrt(2))) / 2`.
+pub const GELU: u32 = 2;
+
+// SAFETY: `#[repr(C)]` numbers, six u32 and twelve words of eight bytes, without padding.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl simt::Record for GemmParams {}
+
+// SAFETY: `#[repr(C)]` numbers, four u32 and two words of eight bytes, without padding.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl simt::Record for MatrixBatch {}
