@@ -1,19 +1,19 @@
-//! A warpgroup's accumulators, some columns at a time.
+//! The accumulators of a warpgroup, some columns at a time.
 
 use super::device::warpgroup::Fragment;
 
-/// Rows of a warp of the warpgroup.
+/// Rows of a warp.
 pub const ROWS: usize = 16;
 
-/// Calls `act` with row and column of the first of two neighbours, and both, for all of this thread that belong to the `part`th
-/// `COLS` columns. Columns are counted from the part's first.
+/// Calls `act` for each pair of neighbouring accumulators of this thread in the `part`th `COLS`
+/// columns, with row and column of the first. Columns are counted from the start of the part.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn each_pair_of<const COLS: usize, const N: usize>(
     sums: &Fragment<N>,
     part: usize,
     act: impl FnMut(u32, u32, [f32; 2]),
 ) {
-    // A register has no number that is computed.
+    // Registers cannot be indexed by a computed number.
     match part {
         0 => sums.for_each_pair_of::<COLS, 0>(act),
         1 => sums.for_each_pair_of::<COLS, 1>(act),

@@ -1,47 +1,51 @@
-//! Columns of B that a product's idle warps copy while its others multiply the columns before.
+//! Background work: idle warps pack the tail of B while the others multiply the columns before it.
 //!
-//! A B whose rows begin anywhere is copied before the accelerator can have it ([`pad`](super::super::gemm::pad)). Half of its columns
-//! are, by a launch before; and of the warpgroup that begins copies three warps have nothing to do. So these copy the other half,
-//! and blocks come to the tiles of that when they have done with the first:
+//! TMA needs 16-byte aligned rows, so an unaligned B is packed first ([`copy_rows`]). A launch
+//! before packs half of the columns. The producer warpgroup has three idle warps, and these pack
+//! the other half, the *tail*. The CTAs take the tiles of the tail last:
 //!
 //! ```text
-//!   launch before   columns of the first half
-//!   this one        tiles of the first half  ..............  | tiles of the second half
-//!     idle warps    rows of the second half, a few at a time |
+//!   launch before    packs the first half
+//!   this launch      tiles of the first half  ..............  | tiles of the tail
+//!     idle warps     pack the tail, a few rows at a time      |
 //! ```
 //!
-//! Rows are given out by number, four at a time, to whichever warp asks. So no block waits for another that has not begun: what has
-//! been given out has been to warps that run. (Blocks with rows of their own could stand still for ever: where another grid has the
-//! multiprocessors, some may not begin before others end.)
+//! * **A block** has three background warps.
+//! * **A warp** claims four rows at a time from a global counter, and copies them.
+//! * **A lane** copies pieces of sixteen bytes.
 //!
-//! That rows have been copied is told by a word ([`Out::release_add`]), and a warp that copies to the ring waits for all of them once. What
-//! that copies by the accelerator is another proxy's, hence the fence.
+//! Rows are claimed by running warps only. So no CTA waits for one that has not started. (If each
+//! CTA had fixed rows, a launch could deadlock: while another grid occupies the SMs, some CTAs may
+//! not start until others end.)
+//!
+//! A counter tells how many rows are packed ([`Out::release_add`]). A producer warp waits once
+//! until all are. TMA reads through the async proxy, hence the fence.
 
 use super::{copy_rows::copy_rows, device::*};
 use crate::params::MatrixBatch;
 
-/// Warps of the warpgroup that copies which have nothing to do with it.
+/// Warps of the producer warpgroup that do not produce.
 pub const BACKGROUND_WARPS: u32 = 3;
 
-/// What a launch does beside its product.
+/// Work that a launch does in the background of its product.
 pub trait Background {
-    /// Is there anything?
+    /// Whether there is any work.
     const HAS_WORK: bool;
 
-    /// How many of C's last columns wait for it.
+    /// Columns at the end of C that wait for the work.
     fn tail_columns(&self) -> u32;
 
-    /// Does a part of it, as a warp of the [many](BESIDE) of each block that have nothing else to do.
+    /// Does a share of the work. All [background warps](BACKGROUND_WARPS) call this.
     fn work(&mut self);
 
-    /// Waits until all of it has been done. A warp that copies to the ring comes here, before the first tile of the other columns.
+    /// Waits until all work is done. A producer warp calls this before the first tile of the tail.
     fn wait(&mut self);
 
-    /// Such a warp will not wait any more.
+    /// Tells that this warp will not wait again.
     fn finish(&mut self);
 }
 
-/// Nothing.
+/// No background work.
 pub struct NoBackground;
 
 impl Background for NoBackground {
@@ -62,40 +66,42 @@ impl Background for NoBackground {
     fn finish(&mut self) {}
 }
 
-/// Rows that are given out at once: a warp says that it has copied them when its writes have arrived, and has begun no others until then.
+/// Rows that a warp claims at once. It reports them when its writes have arrived, and starts no
+/// others before.
 const ROWS: u32 = 4;
 
-/// Words that a launch counts by. They are zero before it, and behind it.
+/// Counters of a launch. They are zero before and after it.
 pub const COUNTERS: usize = 3;
-/// How often rows have been claimed for.
+/// Groups of rows that were claimed.
 const CLAIMED: usize = 0;
-/// And how often such have been copied.
+/// Groups of rows that were copied.
 const COPIED: usize = 1;
-/// Warps that will neither copy nor wait any more.
+/// Warps that neither copy nor wait any more.
 const FINISHED: usize = 2;
 
-/// The last columns of B are copied from rows that begin anywhere to rows that begin at multiples of sixteen bytes.
+/// Packs the tail of B: copies unaligned rows to 16-byte aligned ones.
 pub struct PackTail<'a, T: Element, const PIECE: usize> {
-    /// Where they lie, the first element first.
+    /// The tail, from its first element on.
     pub from: &'a In<T>,
-    /// How many rows and columns, and how far apart rows are there: as far as B's, of which none overlap, so more than a piece.
+    /// Rows and columns of the tail, and its pitch. The pitch is that of B, whose rows do not
+    /// overlap; it is more than a piece.
     pub matrix: &'a MatrixBatch,
-    /// Where they are to be.
+    /// Where the packed rows go.
     pub to: &'a mut Out<T>,
-    /// Elements from one row to the next there.
+    /// Elements from one packed row to the next.
     pub to_pitch: usize,
-    /// [`COUNTERS`] to count by.
+    /// The [counters](COUNTERS).
     pub words: &'a mut Out<u32>,
 }
 
 impl<T: Element, const PIECE: usize> PackTail<'_, T, PIECE> {
-    /// How often there are [`ROWS`] to be given out, or as many as are left.
+    /// Groups of [`ROWS`] rows; the last may have fewer.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn row_groups(&self) -> u32 {
         self.matrix.rows.div_ceil(ROWS)
     }
 
-    /// Asks for the next rows that nobody has. The first lane is told how often others have been told before.
+    /// Claims the next group of rows. Lane 0 gets its number.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn claim(&mut self) -> u32 {
@@ -123,7 +129,7 @@ impl<T: Element, const PIECE: usize> Background for PackTail<'_, T, PIECE> {
             if next >= self.row_groups() {
                 break;
             }
-            // The answer takes as long as a read: it is waited for behind the copy.
+            // The answer takes as long as a load. It is awaited after the copy.
             claimed = self.claim();
             let rows = next * ROWS..self.matrix.rows.min((next + 1) * ROWS);
             copy_rows::<_, PIECE>((self.from, self.matrix), (self.to, self.to_pitch), rows);
@@ -142,7 +148,7 @@ impl<T: Element, const PIECE: usize> Background for PackTail<'_, T, PIECE> {
         fence_proxy_async_global();
     }
 
-    /// The last of all makes the words zero again.
+    /// The last warp sets the counters back to zero.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn finish(&mut self) {
@@ -152,7 +158,7 @@ impl<T: Element, const PIECE: usize> Background for PackTail<'_, T, PIECE> {
         let (warps, blocks) = (thread::grid_dim_x() * BACKGROUND_WARPS, thread::grid_dim_x());
         let all = warps + blocks;
         if self.words.atomic_add(FINISHED, 1) + 1 == all {
-            // Each warp has claimed once more than it was given some.
+            // Each background warp has claimed one group too many.
             self.words.atomic_add(CLAIMED, (self.row_groups() + warps).wrapping_neg());
             self.words.atomic_add(COPIED, self.row_groups().wrapping_neg());
             self.words.atomic_add(FINISHED, all.wrapping_neg());

@@ -1,11 +1,12 @@
-//! Rows that begin anywhere, copied by a warp to where they begin at multiples of sixteen bytes.
+//! Copies of unaligned rows to 16-byte aligned rows.
 //!
-//! * **A thread** writes sixteen bytes of a row at once. Where a row begins anywhere, these lie in two such *pieces* of what is
-//!   read: its own, and the one of the next lane, which hands it over ([`warp::shuffle`]). So no access is of fewer bytes,
-//!   and every piece is read once.
-//! * **A warp** copies a [`Stretch`] of a row: each thread has begun all of its reads before it waits for one, and one more brings
-//!   the piece behind the last.
-//! * **At the ends of what is read**, where whole pieces may reach beyond it, a row is copied element by element.
+//! * **A warp** copies a [`Stretch`] of a row. Each lane issues all its loads before it waits for
+//!   one. One more load brings the piece after the last.
+//! * **A lane** stores sixteen bytes at a time. In an unaligned row these are in two *pieces* of
+//!   the source: the lane's own, and that of the next lane, which passes it on ([`warp::shuffle`]).
+//!   So every access has sixteen bytes, and every piece is loaded once.
+//! * **At the ends of the source**, where whole pieces may exceed it, a row is copied element by
+//!   element.
 
 use core::ops::Range;
 
@@ -15,12 +16,13 @@ use super::{
 };
 use crate::params::MatrixBatch;
 
-/// What a warp copies of a row at a time: `EACH` pieces a lane, of `N` elements, those of the warp side by side.
+/// What a warp copies of a row at a time: `EACH` pieces a lane, of `N` elements. The lanes of a
+/// warp take neighbouring pieces.
 #[derive(Clone, Copy)]
 struct Stretch<const N: usize, const EACH: usize> {
-    /// Where the row begins.
+    /// The start of the row.
     at: usize,
-    /// And its copy.
+    /// The start of its copy.
     to: usize,
     /// Elements of the row.
     cols: usize,
@@ -28,11 +30,11 @@ struct Stretch<const N: usize, const EACH: usize> {
     first: usize,
 }
 
-/// What a lane has read: its own pieces, and the one behind the warp's last.
+/// What a lane has loaded: its own pieces, and the one after the warp's last.
 type Pieces<const EACH: usize> = ([Piece; EACH], Piece);
 
 impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
-    /// Elements that the row begins behind its first piece.
+    /// Elements from the start of the first piece to the start of the row.
     #[inline(always)]
     fn shift<T: Element>(&self, from: &In<T>) -> usize {
         (from.misalignment::<16>() + self.at) % N
@@ -43,7 +45,7 @@ impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
     fn read<T: Element>(&self, from: &In<T>) -> Pieces<EACH> {
         let shift = self.shift(from);
         let (lane, last) = (thread::lane_id() as usize, (shift + self.cols - 1) / N);
-        // Behind the row's last piece that one is read again, so that no read depends on whether there is one.
+        // Past the row's last piece, that one is loaded again. So no load depends on a condition.
         let read =
             |number: usize| to_words::<T, N>(from.load128(self.at - shift + number.min(last) * N));
         let own = core::array::from_fn(|i| read(self.first + 32 * i + lane));
@@ -55,13 +57,14 @@ impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
     fn write<T: Element>(&self, from: &In<T>, to: &mut Out<T>, (own, behind): Pieces<EACH>) {
         let (shift, lane) = (self.shift(from), thread::lane_id() as usize);
         for i in 0..EACH {
-            // The last lane's next piece is the first one's of the next 512 bytes.
+            // For the last lane, the next piece is the first of the next 512 bytes.
             let further = if i + 1 < EACH { own[i + 1] } else { behind };
             let handed = if lane == 0 { further } else { own[i] };
             let next = handed.map(|word| warp::shuffle(warp::ALL, word, lane as u32 + 1));
             let col = (self.first + 32 * i + lane) * N;
             if col < self.cols {
-                // Rows of the copy are whole pieces: at the end of one lies what is behind it in the operand.
+                // Rows of the copy are whole pieces. The end of the last one holds what follows the
+                // row in the source.
                 let piece = shifted(own[i], next, shift * size_of::<T>());
                 to.store128::<N>(self.to + col, from_words::<T, N>(piece));
             }
@@ -69,7 +72,8 @@ impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
     }
 }
 
-/// Copies `EACH` pieces a lane of a row of `cols` elements, from the `first`th piece on. The view ends after `len` elements.
+/// Copies `EACH` pieces a lane of a row of `cols` elements, from piece `first` on. The view has
+/// `len` elements.
 #[inline(always)]
 #[track_caller]
 pub fn copy_stretch<T: Element, const N: usize, const EACH: usize>(
@@ -90,8 +94,11 @@ pub fn copy_stretch<T: Element, const N: usize, const EACH: usize>(
     stretch.write(from, to, pieces);
 }
 
-/// Copies some rows of a matrix, which begin a piece or more apart, to where they are `to_pitch` elements apart: by a warp that has few
-/// others beside it to read while it writes. So it has begun to read the next stretch before it writes one.
+/// Copies some rows of a matrix to rows that are `to_pitch` elements apart. The pitch of the source
+/// is at least a piece.
+///
+/// This is for a warp with few others on its SM to hide its latency. So it loads the next stretch
+/// before it stores the one before.
 #[inline(always)]
 #[track_caller]
 pub fn copy_rows<T: Element, const N: usize>(
@@ -127,7 +134,8 @@ pub fn copy_rows<T: Element, const N: usize>(
     };
     let Some(mut one) = next() else { return };
     let mut pieces = one.read(from);
-    // Two in turn, each with registers of its own: what is still being read cannot be moved to others.
+    // Two stretches alternate, each in registers of its own: a register with a pending load cannot
+    // be moved.
     loop {
         let Some(two) = next() else { return one.write(from, to, pieces) };
         let others = two.read(from);
@@ -148,7 +156,7 @@ fn copy_elements<T: Element>(
     end: usize,
 ) {
     while col < end {
-        // No read depends on whether there is an element, so that all are begun before one is waited for.
+        // No load depends on whether the element exists. So all are issued before one is awaited.
         let read: [T; 4] = core::array::from_fn(|i| from[from_row + (col + 32 * i).min(end - 1)]);
         for i in 0..4 {
             if col + 32 * i < end {

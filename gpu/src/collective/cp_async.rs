@@ -2,7 +2,7 @@
 
 use super::device::*;
 
-/// Waits until of this thread's groups of copies at most the last `pending` are on their way.
+/// Waits until at most the last `pending` groups of this thread's copies are in flight.
 #[inline(always)]
 pub fn wait_for_all_but(pending: usize) {
     match pending {

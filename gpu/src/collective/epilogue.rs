@@ -1,20 +1,20 @@
-//! What happens to a thread's sums on their way to C.
+//! The epilogue: alpha, beta, bias, activation, and the stores to C.
 
 use super::{device::*, real::Real, stored::Stored, vector::FOUR};
 use crate::params::{COL_BIAS, GELU, GemmParams, IDENTITY, NO_BIAS, RELU, ROW_BIAS};
 
-/// Bytes of a line of the caches.
+/// Bytes of a cache line.
 const LINE: usize = 128;
 
-/// Where C lies, and what it becomes. Everything is computed in the type that sums are kept in, and rounded to C's at the
-/// end.
+/// The C of one product, and what the epilogue makes of a sum. Everything is computed in the type
+/// of the sums, and rounded to C's type at the end.
 pub struct Epilogue<'a, T: Stored> {
     problem: &'a GemmParams,
     c: &'a mut Out<T>,
     bias: &'a In<T>,
-    /// Where this product's C begins, or the first of its rows that are looked at.
+    /// The first element of this product's C, or of its first selected row.
     start: usize,
-    /// The number of that row, and from one that is looked at to the next; and how many these are.
+    /// The number of the first selected row, and the step from one selected row to the next.
     rows: (usize, usize),
     count: usize,
     alpha: T::Real,
@@ -24,13 +24,13 @@ pub struct Epilogue<'a, T: Stored> {
 }
 
 impl<'a, T: Stored> Epilogue<'a, T> {
-    /// That of the product of a block whose place along z is the product's.
+    /// The epilogue of a block whose index along z is the product's number.
     #[inline(always)]
     pub fn new(problem: &'a GemmParams, c: &'a mut Out<T>, bias: &'a In<T>) -> Self {
         Epilogue::of_product(problem, thread::block_idx_z() as usize, c, bias)
     }
 
-    /// That of a product of the batch.
+    /// The epilogue of a product of the batch.
     #[inline(always)]
     pub fn of_product(
         problem: &'a GemmParams,
@@ -41,8 +41,8 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         Epilogue::of_rows(problem, product, (0, 1), c, bias)
     }
 
-    /// That of some of its rows, which are numbered among themselves: the `first`, and from there on each that is `step`
-    /// further.
+    /// The epilogue of selected rows: the `first`, and every `step`th after it. They are numbered
+    /// from 0 on.
     #[inline(always)]
     pub fn of_rows(
         problem: &'a GemmParams,
@@ -60,45 +60,46 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         Epilogue { problem, c, bias, start, rows, count, alpha, beta, wide }
     }
 
-    /// Is C `alpha A B + beta C`, and nothing else? Then [`finish`](Self::finish) need not ask for each element.
+    /// Whether C is `alpha A B + beta C` without bias and activation. Then [`finish`](Self::finish)
+    /// need not test for them.
     #[inline(always)]
     pub fn is_scaled_sum(&self) -> bool {
         self.problem.bias == NO_BIAS && self.problem.activation == IDENTITY
     }
 
-    /// Do four elements of a row begin at a multiple of four elements, and of f32 of sixteen bytes, wherever a group of four
-    /// begins?
+    /// Whether four neighbours of a row, from a multiple of four on, are one aligned access.
     #[inline(always)]
     pub fn is_wide(&self) -> bool {
         self.wide
     }
 
-    /// Is there such an element?
+    /// Whether C has this element.
     #[inline(always)]
     pub fn is_inside(&self, (row, col): (usize, usize)) -> bool {
         row < self.count && col < self.problem.n as usize
     }
 
-    /// Is C `alpha A B`?
+    /// Whether C is `alpha A B`.
     #[inline(always)]
     pub fn is_scaled(&self) -> bool {
         self.is_scaled_sum() && self.beta == T::Real::ZERO
     }
 
-    /// Are all of four neighbours, the first of which is (row, col), to be written?
+    /// Whether C has four neighbours from (row, col) on.
     #[inline(always)]
     pub fn are_four_inside(&self, (row, col): (usize, usize)) -> bool {
         row < self.count && col + FOUR <= self.problem.n as usize
     }
 
-    /// Is a tile of C `alpha A B`, and all of it to be written? Then [`store`](Self::store) does it.
+    /// Whether C is `alpha A B`, and has all of a tile. Then [`store`](Self::store) writes it.
     #[inline(always)]
     pub fn is_scaled_tile(&self, (row, col): (usize, usize), (rows, cols): (usize, usize)) -> bool {
         self.is_scaled() && row + rows <= self.count && col + cols <= self.problem.n as usize
     }
 
-    /// Writes the elements of (row, col) to (row, col + 3) of four sums, where C [`is_scaled`](Self::is_scaled) and all four
-    /// are [inside](Self::are_four_inside); by 128 bits, if C [`is_wide`](Self::is_wide).
+    /// Stores four sums to (row, col) and its right neighbours. C [`is_scaled`](Self::is_scaled)
+    /// and has [all four](Self::are_four_inside). `WIDE` if C [`is_wide`](Self::is_wide): by 128
+    /// bits.
     #[inline(always)]
     #[track_caller]
     pub fn store<const WIDE: bool>(&mut self, (row, col): (usize, usize), sums: [T::Real; FOUR]) {
@@ -114,15 +115,15 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         }
     }
 
-    /// Is C `alpha A B`, and do a row's elements lie side by side? Then it may be written past the epilogue ([`c`](Self::c)),
-    /// and, of f32, by [`store_one_if`](Self::store_one_if).
+    /// Whether C is `alpha A B` and the elements of a row are contiguous. Then [`c`](Self::c) may
+    /// be written without the rest of the epilogue, an f32 also by
+    /// [`store_one_if`](Self::store_one_if).
     #[inline(always)]
     pub fn is_scaled_in_rows(&self) -> bool {
         self.is_scaled() && self.problem.c[1] == 1
     }
 
-    /// Do rows, whose elements lie side by side, begin at multiples of sixteen bytes, and have such a multiple? Then C is as
-    /// many pieces of sixteen bytes, none of which lies partly inside.
+    /// Whether rows start and end at multiples of sixteen bytes. Elements of a row are contiguous.
     #[inline(always)]
     pub fn is_16_byte_aligned(&self) -> bool {
         let piece = const { 16 / size_of::<T>() };
@@ -130,20 +131,20 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         elements.is_multiple_of(piece) && self.c.is_aligned128()
     }
 
-    /// Elements from a place to the first one that is at a multiple of sixteen bytes.
+    /// Elements from an index to the next multiple of sixteen bytes.
     #[inline(always)]
     pub fn to_16_bytes(&self, place: usize) -> usize {
         let piece = const { 16 / size_of::<T>() };
         self.c.misalignment::<16>().wrapping_add(place).wrapping_neg() % piece
     }
 
-    /// What products are multiplied with.
+    /// The factor of A B.
     #[inline(always)]
     pub fn alpha(&self) -> T::Real {
         self.alpha
     }
 
-    /// C itself, for what writes it in its own way.
+    /// C itself, for code with its own stores.
     #[inline(always)]
     pub fn c(&mut self) -> &mut Out<T> {
         self.c
@@ -155,26 +156,27 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         (self.count.saturating_sub(row), (self.problem.n as usize).saturating_sub(col))
     }
 
-    /// The place of (row, col), where a row's elements lie side by side.
+    /// The index of (row, col), if the elements of a row are contiguous.
     #[inline(always)]
     pub fn place(&self, (row, col): (usize, usize)) -> usize {
         self.start + row * self.between_rows() + col
     }
 
-    /// From one row's place to the next one's.
+    /// Elements from one row to the next.
     #[inline(always)]
     pub fn between_rows(&self) -> usize {
         self.problem.c[0] as usize * self.rows.1
     }
 
-    /// Elements by which a place lies behind a multiple of 128 bytes, a line of the caches: four sectors of 32 bytes.
+    /// Elements from the start of a 128-byte cache line to an index. A line is four sectors of 32
+    /// bytes.
     #[inline(always)]
     pub fn line_offset(&self, place: usize) -> usize {
         (self.c.misalignment::<LINE>() + place) % (LINE / size_of::<T>())
     }
 
-    /// Makes elements of C of four sums, those of (row, col) to (row, col + 3), and writes those that are inside. `SCALED`
-    /// promises [`is_scaled_sum`](Self::is_scaled_sum).
+    /// Applies the epilogue to the four sums of (row, col) and its right neighbours, and writes
+    /// those that C has. `SCALED` promises [`is_scaled_sum`](Self::is_scaled_sum).
     #[inline(always)]
     #[track_caller]
     pub fn finish<const SCALED: bool>(
@@ -190,7 +192,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
         let at = self.start + row * between_rows + col * between_cols;
         let mut four = sums.map(|sum| self.alpha * sum);
         let wide = self.wide && col + FOUR <= n;
-        // BLAS's rule: with `beta = 0` C may hold anything, NaN among it, and is not looked at.
+        // BLAS's rule: if `beta = 0`, C is not read. It may hold NaN.
         if self.beta != T::Real::ZERO {
             if wide {
                 let before = T::load(self.c, at);
@@ -247,7 +249,7 @@ impl<'a, T: Stored> Epilogue<'a, T> {
 }
 
 impl Epilogue<'_, f32> {
-    /// Writes one element where that is `valid`, if C [`is_scaled_in_rows`](Self::is_scaled_in_rows).
+    /// Writes one element if `valid`. C [`is_scaled_in_rows`](Self::is_scaled_in_rows).
     #[inline(always)]
     #[track_caller]
     pub fn store_one_if(&mut self, place: usize, sum: f32, valid: bool) {

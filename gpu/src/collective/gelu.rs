@@ -1,21 +1,23 @@
-//! GELU, `x Phi(x)`: Phi is the distribution function of the normal distribution (Hendrycks and Gimpel, "Gaussian Error
-//! Linear Units", 2016).
+//! GELU: `x Phi(x)`, where Phi is the distribution function of the normal distribution (Hendrycks
+//! and Gimpel, "Gaussian Error Linear Units", 2016).
 //!
-//! `gelu(x) = max(x, 0) - t Phi(-t)` where t is |x|: nothing cancels, and a large negative x has all of its digits.
-//! `Phi(-t) = exp(-t² / 2) R(t)`, where R falls slowly from 1/2, and `(t + 1) R(t)` lies between 0.42 and 0.53. That is
-//! `15/32` and a polynomial in `y = (t - 4) / (t + 4)`, whose own error counts an eighth. Its coefficients, and those of the
-//! exponential, interpolate at Chebyshev's points, found in 60 digits; their relative errors are 2.4e-9 and 1.0e-8 in f32, 5.9e-17 and
-//! 2.3e-19 in f64.
+//! `gelu(x) = max(x, 0) - t Phi(-t)`, where t is |x|: nothing cancels, and a large negative x has
+//! all of its digits. `Phi(-t) = exp(-t² / 2) R(t)`, where R falls slowly from 1/2, and `(t + 1)
+//! R(t)` is between 0.42 and 0.53. That is `15/32` plus a polynomial in `y = (t - 4) / (t + 4)`,
+//! whose own error counts an eighth. The coefficients of this polynomial and of the exponential
+//! interpolate at Chebyshev's points, computed with 60 digits. Their relative errors are 2.4e-9 and
+//! 1.0e-8 in f32, 5.9e-17 and 2.3e-19 in f64.
 //!
-//! What a step rounds off is kept, by fused multiply-adds, up to the last sum (Dekker, "A floating-point technique for
-//! extending the available precision", 1971). There is no branch and no table.
+//! What a step rounds off is kept, by fused multiply-adds, up to the last sum (Dekker, "A
+//! floating-point technique for extending the available precision", 1971). There is no branch and
+//! no table.
 //!
-//! Errors, in units in the last place of the result: f32, each t from 1.2e-10 to where the result is zero, at most 1.36; f64, 400,000
-//! random t, at most 1.5.
+//! Errors, in units in the last place of the result: f32, each t from 1.2e-10 to where the result
+//! is zero, at most 1.36; f64, 400,000 random t, at most 1.5.
 
 use super::{device::*, vector::FOUR};
 
-/// By Horner's rule, from the highest power.
+/// Evaluates a polynomial by Horner's rule, from the highest power.
 #[inline(always)]
 fn polynomial<T: Float, const N: usize>(coefficients: [T; N], x: T) -> T {
     let mut sum = coefficients[0];
@@ -29,14 +31,14 @@ macro_rules! gelus {
     ($($module:ident, $called:ident: $real:ident, bits = $bits:ident,
         R = $r:expr, EXP = $exp:expr, end = $end:expr, LN_2 = $ln_2:expr,
         ABOUT = $about:expr, STEPS = $steps:expr;)*) => {$(
-        /// Of this type.
+        /// GELU in this type.
         pub mod $module {
             use super::*;
 
-            /// Numbers in a word of eight bytes.
+            /// Numbers in eight bytes.
             const LANES: usize = 8 / size_of::<$real>();
 
-            /// `x Phi(x)` of each.
+            /// `x Phi(x)` of each number.
             #[inline(always)]
             pub fn gelu(mut four: [$real; FOUR]) -> [$real; FOUR] {
                 for at in (0..FOUR).step_by(LANES) {
@@ -48,10 +50,12 @@ macro_rules! gelus {
                 four
             }
 
-            /// Of a word: a thread works at all of its numbers while it waits for none. (Twice as many cost two kernels spills.)
-            // A call, since an epilogue has it up to 32 times: these were a tenth of all PTX, and half of the instructions of
-            // gemm_f32_128x128x8. The arms that call it are taken where GELU was asked for, and ptxas knows which registers
-            // it needs. An array would be passed in memory.
+            /// GELU of the numbers in eight bytes. A thread computes all of them at once, so that
+            /// latencies overlap. (With twice as many, two kernels spilled.)
+            // A call, since an epilogue has up to 32 of them: inlined, they were a tenth of all
+            // PTX, and half the instructions of gemm_f32_128x128x8. The branches that call it are
+            // taken only if GELU was asked for, and ptxas knows which registers it needs. An array
+            // would be passed in memory.
             #[inline(never)]
             // SAFETY: no other function of the kernels' modules has the name.
             #[cfg_attr(target_arch = "nvptx64", unsafe(no_mangle))]
@@ -75,11 +79,12 @@ macro_rules! gelus {
 
             #[inline(always)]
             fn one(x: $real) -> $real {
-                // Comparisons that NaN fails: it stays. Past the end `t Phi(-t)` is zero, and infinity times zero would not be.
+                // Comparisons that NaN fails, so that NaN stays. Past the end `t Phi(-t)` is zero;
+                // infinity times zero would not be.
                 let t = if x.abs() > $end { $end } else { x.abs() };
                 let linear = if x < 0.0 { 0.0 } else { x };
 
-                // r + r_low = R(t), of one division. s + s_low = t + 1.
+                // r + r_low = R(t), with one division. s + s_low = t + 1.
                 let s = t + 1.0;
                 let s_low = (t - (s - (s - t))) + (1.0 - (s - t));
                 let u = t + 4.0;
@@ -93,7 +98,7 @@ macro_rules! gelus {
                 let r = p * of_s;
                 let r_low = fma(-r, s_low, fma(-r, s, p) + p_low) * of_s;
 
-                // -t² / 2 = n ln 2 + q + q_low. The number that is added makes an integer of n.
+                // -t² / 2 = n ln 2 + q + q_low. Adding `ROUND` rounds n to an integer.
                 const ROUND: $real = 1.5 / $real::EPSILON;
                 let half = -0.5 * t;
                 let square = half * t;
@@ -109,7 +114,7 @@ macro_rules! gelus {
                 let w = t * r;
                 let w_low = fma(t, r_low, fma(t, r, -w));
                 let tail = w + fma(w, q, fma(w, e, fma(w_low, q, w_low)));
-                // Times 2^n by two factors, since 2^n alone may be too small for a number.
+                // Multiplied by 2^n in two factors, since 2^n alone may be too small for a number.
                 let n = (shifted.to_bits() as $bits).wrapping_sub(ROUND.to_bits() as $bits);
                 let power = |n: $bits| {
                     const ONE: $bits = (1.0 as $real).to_bits() as $bits;
@@ -118,10 +123,12 @@ macro_rules! gelus {
                 linear - tail * power(n >> 1) * power(n.wrapping_sub(n >> 1))
             }
 
-            /// 1 / x of a normal number, to a unit in the last place: without the branch that a division has for the others.
+            /// 1 / x of a normal number, to a unit in the last place. It lacks the branch that a
+            /// division has for other numbers.
             #[inline(always)]
             fn reciprocal(x: $real) -> $real {
-                // The exponent's negative, and a line in the place of the fraction: off by an eighth. Each step squares that.
+                // The exponent is negated, and a straight line replaces the fraction: the error is
+                // an eighth. Each step squares it.
                 let mut y = $real::from_bits(x.to_bits().wrapping_neg().wrapping_add($about));
                 for _ in 0..$steps {
                     y = fma(y, fma(-x, y, 1.0), y);

@@ -1,24 +1,23 @@
-//! LdgRows that begin anywhere, on their way to shared memory by ordinary reads and writes: where the tensor memory accelerator
-//! would take none.
+//! Operands that threads load: unaligned rows, which TMA cannot take.
 //!
-//! Either way in which an operand may lie, what a stage needs of it are groups of 64 rows of 64 elements: in global memory
-//! from some place on, `pitch` elements apart; in shared memory 128 bytes each, swizzled as the accelerator would put them
-//! down.
+//! In either layout a stage needs groups of 64 rows of 64 elements. In global memory the rows of a
+//! group are `pitch` elements apart. In shared memory a row is 128 bytes, swizzled as TMA would do
+//! it.
 //!
 //! ```text
-//!   K-major   a row is 64 steps of k of a row of A (a column of B)      the next stage's begins 64 elements further on
-//!   MN-major  a row is 64 rows of A (columns of B) of a step of k       ... 64 rows further down
+//!   K-major    a row is 64 steps of k of one row of A (column of B)      the next stage starts 64 elements further on
+//!   MN-major   a row is 64 rows of A (columns of B) of one step of k     ... 64 rows further down
 //! ```
 //!
-//! * **A lane** writes the same sixteen bytes of every eighth row of a group. Where a row begins anywhere, these lie in two
-//!   such pieces of what it reads, and it takes them out of both. Eight rows begin a multiple of sixteen bytes after each
-//!   other, however far apart rows are; so do those of the next stage: by how much a lane shifts stays the same.
-//! * **A warp** writes 128 bytes of four rows at once, and has half of a group: its sixteen reads are begun before one is
-//!   waited for.
-//! * **Zeros** take the place of steps of k behind the last one. LdgRows of A (columns of B) that there are not may be anything:
-//!   nobody looks at their sums.
-//! * **Nothing is read outside** of what lies between the operand's first element and its last. Sixteen bytes that may reach
-//!   out, at its two ends, are written element by element, afterwards.
+//! * **A warp** loads half a group. It issues its sixteen loads before it waits for one, and stores
+//!   128 bytes of four rows at once.
+//! * **A lane** stores the same sixteen bytes of every eighth row. In an unaligned row these are in
+//!   two pieces of the source. Rows that are eight apart have the same misalignment, and so do
+//!   those of the next stage. So a lane always shifts by the same number of bytes.
+//! * **Past the end of k** a stage holds zeros. Rows of A (columns of B) past the end may hold
+//!   anything: their sums are not stored.
+//! * **Nothing is read outside** the operand. Pieces that may exceed its first or last element are
+//!   loaded element by element at the end.
 
 use super::{
     device::{warpgroup::*, *},
@@ -28,10 +27,10 @@ use super::{
 
 /// Elements of sixteen bytes.
 const N: usize = 8;
-/// LdgRows of a group that a lane writes to.
+/// Rows of a group that a lane stores.
 const ROWS_PER_LANE: usize = WGMMA_M / 8;
 
-/// Where an operand of a product lies, and what a block needs of it: rows of A (columns of B) from `outer` on.
+/// An operand of a product, and the CTA's part of it: rows of A (columns of B) from `outer` on.
 #[derive(Clone, Copy)]
 pub struct Place {
     /// Whether the operand is K-major.
@@ -42,36 +41,37 @@ pub struct Place {
     pub between_steps: u64,
     /// The product's first element.
     pub start: usize,
-    /// LdgRows of A (columns of B) in all, and steps of k.
+    /// Rows of A (columns of B), and steps of k, of the whole operand.
     pub count: (u32, u32),
     /// The first row of A (column of B) of the CTA's tile.
     pub outer: u32,
 }
 
-/// What a lane reads and writes, of half a group.
+/// What a lane loads and stores of half a group.
 pub struct LdgRows<T: Factor> {
     from: In<T>,
-    /// The first row's first element for this lane, in the first stage.
+    /// The lane's first element of its first row, in the first stage.
     first: usize,
-    /// Elements by which that lies behind a multiple of sixteen bytes.
+    /// Misalignment of that element: elements from the last multiple of sixteen bytes to it.
     shift: usize,
-    /// Elements from a row to the next.
+    /// Elements from one row to the next.
     pitch: usize,
-    /// Which of a group's rows the first is.
+    /// The number of the first row in its group.
     row: u32,
-    /// LdgRows from the group's first on, and elements from the lane's first on, that there are in the first stage.
+    /// Rows from the start of the group, and elements from the lane's first one, that the operand
+    /// has in the first stage.
     left: (u32, u32),
-    /// LdgRows and elements that a stage has fewer than the one before.
+    /// Rows and elements that each stage has fewer than the one before.
     fewer: (u32, u32),
-    /// The last rows of the operand, in which sixteen bytes may reach beyond its last element.
+    /// The last rows of the operand, whose pieces may exceed its last element.
     last: u32,
 }
 
-/// Sixteen bytes of each row, as two pieces.
+/// Two pieces of sixteen bytes for each row.
 pub struct InFlight([[[u32; 4]; 2]; ROWS_PER_LANE]);
 
 impl<T: Factor> LdgRows<T> {
-    /// LdgRows of half a group, of those of the block: the first and the second of the first group, and so on.
+    /// The rows of half a group of the CTA's tile. Halves 0 and 1 are the first group, and so on.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(from: In<T>, place: Place, half: usize) -> Self {
         let lane = thread::lane_id();
@@ -97,7 +97,8 @@ impl<T: Factor> LdgRows<T> {
             row,
             left: (count, len.saturating_sub(col)),
             fewer,
-            // Two pieces reach beyond a row by less than their length. (LdgRows that are all one are the last, all of them.)
+            // Two pieces exceed a row by less than their length. (With a pitch of 0, all rows are
+            // the last.)
             last: match pitch {
                 0 => u32::MAX,
                 1..16 => 2 * N as u32,
@@ -106,16 +107,16 @@ impl<T: Factor> LdgRows<T> {
         }
     }
 
-    /// Where the lane's first row begins in that stage.
+    /// The start of the lane's first row in a stage.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn at(&self, stage: u32) -> usize {
         let (rows, cols) = self.fewer;
-        // One of the two.
+        // One of the two is 0.
         self.first + stage as usize * (rows as usize * self.pitch + cols as usize)
     }
 
-    /// LdgRows from the group's first on that the lane has anything of in that stage, those of them that it may read by sixteen
-    /// bytes, and elements of each.
+    /// For a stage: rows from the start of the group in which the lane has elements; how many of
+    /// these it may load by sixteen bytes; and the elements of each.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn left(&self, stage: u32) -> (u32, u32, u32) {
         let rows = self.left.0.saturating_sub(stage * self.fewer.0);
@@ -124,19 +125,19 @@ impl<T: Factor> LdgRows<T> {
         if cols > 0 { (rows, within, cols) } else { (0, 0, 0) }
     }
 
-    /// Does the first piece of the first row begin before the buffer?
+    /// Whether the first piece of the first row starts before the buffer.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn begins_before(&self, stage: u32) -> bool {
         self.at(stage) < self.shift
     }
 
-    /// Begins to read what the lane writes in that stage.
+    /// Issues the loads of a stage.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn fetch(&self, stage: u32) -> InFlight {
         let (_, within, cols) = self.left(stage);
         let first = within.saturating_sub(self.row);
-        // All elements may lie in the first piece.
+        // All elements may be in the first piece.
         let is_second_read = self.shift > 0 && cols as usize + self.shift > N;
         let second = if is_second_read { first } else { 0 };
         let begins_before = self.begins_before(stage);
@@ -153,7 +154,8 @@ impl<T: Factor> LdgRows<T> {
         InFlight(pieces)
     }
 
-    /// Writes what was read for that stage to the half group's, whose group begins at that element of shared memory.
+    /// Stores the loaded pieces of a stage to shared memory. `group` is the first element of the
+    /// group.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn store(
@@ -169,8 +171,8 @@ impl<T: Factor> LdgRows<T> {
             1 => 0xffff,
             _ => u32::MAX,
         });
-        // A row is 128 bytes, of which sixteen have the number that they would have unswizzled, combined with the row's
-        // (PTX ISA, "Shared memory matrix layout"); and that is the same for every eighth.
+        // The swizzle: sixteen-byte chunk c of row r is at c ^ (r % 8) (PTX ISA, "Shared memory
+        // matrix layout"). It is the same for every eighth row.
         let chunk = (thread::lane_id() % 8) ^ self.row;
         let to = group + self.row as usize * BLOCK_K + chunk as usize * N;
         for i in 0..ROWS_PER_LANE {
@@ -178,7 +180,7 @@ impl<T: Factor> LdgRows<T> {
             let words = masked(shifted(first, second, self.shift * size_of::<T>()), masks);
             tiles.store128(to + i * 8 * BLOCK_K, from_words::<T, N>(words));
         }
-        // LdgRows that were left out.
+        // The rows that were not loaded by pieces.
         let mut row = self.row;
         if !self.begins_before(stage) {
             row += within.saturating_sub(row).next_multiple_of(8);
@@ -195,7 +197,7 @@ impl<T: Factor> LdgRows<T> {
     }
 }
 
-/// The bits that the masks have.
+/// The words, without the bits that the masks lack.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn masked(words: [u32; 4], masks: [u32; 4]) -> [u32; 4] {
     [0, 1, 2, 3].map(|word| words[word] & masks[word])

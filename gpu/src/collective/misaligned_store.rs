@@ -1,4 +1,25 @@
-//! Rows of C that begin and end anywhere.
+//! The packed epilogue for a C with misaligned rows.
+//!
+//! A row of C may start some elements after a multiple of sixteen bytes: its *misalignment*. Its
+//! elements are staged that many elements further on. So a chunk that is read from shared memory is
+//! aligned in C.
+//!
+//! * **16-bit elements** are staged in pairs. If a row's misalignment is odd, it is staged one
+//!   element too early, and its chunks are shifted by half a word when they are read, each with the
+//!   word before it.
+//! * **A row's words past the end of a part** are carried to the start of the next part.
+//! * **The elements before the first multiple** of a row, and after the last, are stored one by
+//!   one, once a tile.
+//!
+//! ```text
+//!   C, bf16          . . . . . 0 1 2 | 3 4 5 6 7 8 9 10 | ..      a row with misalignment 5
+//!   words, part 0    . .  . .  0 1  2 3  |  4 5  6 7 ..  122 123  |  124 125  126 127
+//!   read             . .  . .  . 0  1 2  |  3 4  5 6 ..  121 122  |
+//!   words, part 1    124 125  126 127  128 129 ..                     122 123 is carried, too
+//! ```
+//!
+//! Staged rows are a multiple of 32 banks and four apart. Words of two elements have no bank
+//! conflicts. Words of f32 are staged one at a time, with two-way conflicts.
 
 use super::{
     accumulators::ROWS,
@@ -8,7 +29,8 @@ use super::{
     vector::FOUR,
 };
 
-/// [`store`] to a C whose rows begin and end anywhere, of sums that have been [multiplied with alpha](scale).
+/// [`store`](super::packed_store::store) for a C with misaligned rows. The accumulators have been
+/// [multiplied by alpha](super::packed_store::scale).
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store_misaligned<
@@ -26,19 +48,20 @@ pub fn store_misaligned<
 ) {
     const { assert!(PITCH >= WORDS + FOUR, "words move up by less than a chunk, and one is kept") };
     let cols = const { (WORDS * C::PER_WORD) as u32 };
-    // Numbers of 32 bits: with 64 each step would be two instructions.
+    // 32-bit numbers: with 64 bits each step would be two instructions.
     let (rows, width) = epilogue.left(first);
     let left = (rows.min(ROWS) as u32, width.min(N) as u32);
     for part in 0..left.1.div_ceil(cols) {
-        // What follows from it would else be computed before the loop, and kept.
+        // Through a shuffle, so that the compiler does not compute what follows before the loop,
+        // and keep it in registers.
         let anew = |lane: usize| warp::shuffle(warp::ALL, lane as u32, lane as u32) as usize;
         let lane = anew(lane);
         let row = lane / 4;
-        // Rows that are eight apart begin as far misalignment.
+        // Rows that are eight apart have the same misalignment.
         let misalignment = misalignment(epilogue, epilogue.place((first_row + row, col))) as usize;
         let to = base + row * PITCH + lane % 4 * 2 / C::PER_WORD + misalignment / C::PER_WORD;
         C::each_pair_of::<WORDS, _>(sums, part as usize, |row, col, two| {
-            // Put so, all but the lane's part is known to the compiler.
+            // In this form the compiler knows all but the lane's part.
             let at = to + row as usize % ROWS / 8 * 8 * PITCH + col as usize / 8 * 8 / C::PER_WORD;
             C::stage_misaligned(staged, at, two);
         });
@@ -57,19 +80,20 @@ pub fn store_misaligned<
     }
 }
 
-/// Elements by which a place of C lies misalignment a multiple of sixteen bytes.
+/// Elements from the last multiple of sixteen bytes to an index of C.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn misalignment<C: PackedStore>(epilogue: &Epilogue<C>, place: usize) -> u32 {
     let piece = const { (FOUR * C::PER_WORD) as u32 };
     (piece - epilogue.to_16_bytes(place) as u32) % piece
 }
 
-/// The place in a row of so many words where the last one of the part before is kept.
+/// The word of a row that holds the carried last word of the part before.
 const fn carried_word(words: usize) -> usize {
     words + FOUR - 1
 }
 
-/// Puts what is misalignment a part's words before those of the next part, and the last of its words where [`before`] looks for it.
+/// Carries the words past the end of a part to the start of the next part, and the part's last word
+/// to where [`before`] finds it.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn carry<C: PackedStore, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
@@ -93,7 +117,7 @@ fn carry<C: PackedStore, const WORDS: usize, const STAGED: usize, const PITCH: u
     warp::sync_warp(warp::ALL);
 }
 
-/// The place in a row of the word before that one: of a part's first, that of the part before.
+/// The word before another. Before the first word of a part, it is the last one of the part before.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn before<const WORDS: usize>(word: usize, part: u32) -> usize {
     match (word, part) {
@@ -104,7 +128,7 @@ fn before<const WORDS: usize>(word: usize, part: u32) -> usize {
     }
 }
 
-/// Writes what lies at multiples of sixteen bytes, of so many columns.
+/// Stores the aligned sixteen bytes of `width` columns.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_vectors<
@@ -121,7 +145,7 @@ fn store_vectors<
     (rows, width): (u32, u32),
 ) {
     let piece = const { FOUR * C::PER_WORD };
-    // A lane's four words of each second row, or of each fourth.
+    // A lane's four words, of every second row or of every fourth.
     let each = const { rows_at_once_of(WORDS) };
     let (row_of_lane, chunk) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR));
     let col = part + (chunk * piece) as u32;
@@ -130,7 +154,8 @@ fn store_vectors<
     let most = width.saturating_sub(piece as u32);
     let between = epilogue.between_rows();
     let start = epilogue.place(first) + row_of_lane * between;
-    // A lane for which nothing was put down reads the second chunk, of which all was, however far misalignment the row begins.
+    // A lane beyond the staged words reads the second chunk. That is staged in full, whatever the
+    // misalignment.
     let is_put = chunk < const { staged_words::<C, WORDS, N>() / FOUR };
     let word = if is_put { chunk * FOUR } else { FOUR };
     let before_word = before::<WORDS>(word, part);
@@ -142,14 +167,14 @@ fn store_vectors<
             let row = (two + i) * each;
             let place = start + row * between;
             let misalignment = misalignment(epilogue, place);
-            // Before the first column there is none: a large number.
+            // A column before the first one wraps to a large number.
             cols[i] = col.wrapping_sub(misalignment);
             places[i] = (place + col as usize).wrapping_sub(misalignment as usize);
             let (word, before) = match cols[i] > col {
                 true => (FOUR, FOUR - 1),
                 false => (word, before_word),
             };
-            // Rows that are eight apart begin as far misalignment.
+            // Rows that are eight apart have the same misalignment.
             for below in 0..2 {
                 let from = from + (row + 8 * below) * PITCH;
                 let is_half = !(misalignment as usize).is_multiple_of(C::PER_WORD);
@@ -168,7 +193,7 @@ fn store_vectors<
     }
 }
 
-/// Writes, of so many columns, what lies before each row's first multiple of sixteen bytes, or misalignment its last.
+/// Stores what precedes a row's first multiple of sixteen bytes, or follows its last.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_edge<C: PackedStore, const WORDS: usize, const STAGED: usize, const PITCH: usize>(
@@ -179,7 +204,7 @@ fn store_edge<C: PackedStore, const WORDS: usize, const STAGED: usize, const PIT
     (rows, width): (u32, u32),
     is_last: bool,
 ) {
-    // Each end is less than a piece.
+    // Either end is shorter than sixteen bytes.
     let piece = const { FOUR * C::PER_WORD };
     let (row_of_lane, number) = (lane / piece, lane % piece);
     let each = const { 32 / (FOUR * C::PER_WORD) };
@@ -196,11 +221,11 @@ fn store_edge<C: PackedStore, const WORDS: usize, const STAGED: usize, const PIT
             false => (misalignment, end.min(piece as u32)),
         };
         let at = if is_last { least } else { 0 } + number as u32;
-        // A row's only piece may be none whole: that is written as what lies before.
+        // If a row has no whole sixteen bytes, it is stored as what precedes them.
         let is_head = part == 0 && misalignment > 0;
         let is_this = if is_last { !is_head || least > 0 } else { is_head };
         let valid = is_this && at >= least && at < most;
-        // Where there is nothing to be written any word is read.
+        // If nothing is stored, any word is read.
         let from = if valid { at } else { misalignment };
         let half = misalignment % C::PER_WORD as u32;
         let (word, half) = match from < half {

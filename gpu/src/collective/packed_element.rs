@@ -1,4 +1,4 @@
-//! The elements of C as parts of 32-bit words.
+//! Elements of C packed into 32-bit words.
 
 use super::{
     accumulators::each_pair_of,
@@ -7,27 +7,28 @@ use super::{
     vector::FOUR,
 };
 
-/// An element of C as a part of a word.
+/// An element of C that is staged in packed words.
 pub trait PackedStore: Stored<Real = f32> {
-    /// Elements of a word.
+    /// Elements in a word.
     const PER_WORD: usize;
 
-    /// Calls `act` with row and column of the first of two neighbours, and both, for all of this thread that belong to the
-    /// `part`th `WORDS` words of a row. Columns are counted from the part's first.
+    /// Calls `act` for each pair of neighbouring accumulators of this thread in the `part`th
+    /// `WORDS` words of a row, with row and column of the first. Columns are counted from the start
+    /// of the part.
     fn each_pair_of<const WORDS: usize, const N: usize>(
         sums: &Fragment<N>,
         part: usize,
         act: impl FnMut(u32, u32, [f32; 2]),
     );
 
-    /// Rounds two neighbours of a row and puts them down, from that word on.
+    /// Rounds two neighbours of a row, and stages them from a word on.
     fn stage<const ROWS: usize, const PITCH: usize>(
         staged: &mut Shared<f32, ROWS, PITCH>,
         at: usize,
         two: [f32; 2],
     );
 
-    /// As [`put`](Self::stage), also from an odd word on.
+    /// Like [`stage`](Self::stage), but the first word may be odd.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn stage_misaligned<const ROWS: usize, const PITCH: usize>(
@@ -38,13 +39,14 @@ pub trait PackedStore: Stored<Real = f32> {
         Self::stage(staged, at, two);
     }
 
-    /// Four words, or, if that `is_half`, those that begin half a word before them, for which it takes the word `before`.
+    /// Four words; if `is_half`, those that start half a word earlier. Their first half is that of
+    /// the word `before`.
     fn shifted(before: impl FnOnce() -> f32, words: [f32; FOUR], is_half: bool) -> [f32; FOUR];
 
-    /// Writes the elements of four words where that is `valid`, sixteen bytes that lie at a multiple of as many.
+    /// Stores the elements of four words if `valid`: sixteen bytes at a multiple of sixteen.
     fn store_words(view: &mut Out<Self>, index: usize, words: [f32; FOUR], valid: bool);
 
-    /// That element of a word.
+    /// An element of a word.
     fn element(word: f32, number: usize) -> Self;
 }
 
@@ -98,7 +100,7 @@ impl PackedStore for f32 {
     }
 }
 
-/// A word of two halves, the first one below.
+/// A word of two 16-bit values; the first is the lower half.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn packed([first, second]: [u16; 2]) -> u32 {
     u32::from(first) | u32::from(second) << 16
@@ -162,12 +164,12 @@ impl PackedStore for Half {
     }
 }
 
-/// Words of a row that are put down at a time, of `N` columns.
+/// Words of a row that are staged at a time, for `N` columns.
 pub const fn staged_words<C: PackedStore, const WORDS: usize, const N: usize>() -> usize {
     if N / C::PER_WORD < WORDS { N / C::PER_WORD } else { WORDS }
 }
 
-/// Rows that a warp takes up at a time.
+/// Rows that a warp reads at a time.
 pub const fn rows_at_once_of(words: usize) -> usize {
     32 * FOUR / words
 }

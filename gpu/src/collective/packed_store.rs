@@ -1,34 +1,24 @@
-//! A tile's sums on their way to a C whose rows' elements lie side by side: rounded first, then put down in shared memory, and
-//! taken up by sixteen bytes a lane.
+//! The packed epilogue, for a C of contiguous rows: accumulators are rounded, staged in shared
+//! memory, and stored by sixteen bytes a lane.
 //!
-//! What a thread rounds before it puts it down takes half the place and half the accesses if C is of two bytes. A warp's
-//! sixteen rows are on their way 256 bytes at a time: 64 words of 32 bits, 64 columns of f32 and 128 of bf16 or f16. Sixteen
-//! lanes then write what follows each other in a row. (Where shared memory is short, 128 bytes at a time, and eight lanes.)
+//! * **A warpgroup** has 64 rows; its warps do not wait for each other.
+//! * **A warp** stages its 16 rows, 256 bytes of each at a time: 64 words of 32 bits, which are 64
+//!   columns of f32 or 128 of bf16 and f16. If shared memory is scarce, it stages 128 bytes at a
+//!   time.
+//! * **A lane** rounds two neighbours before it stages them. With 16-bit elements this halves the
+//!   space and the accesses. Sixteen lanes (or eight) then store a row.
 //!
-//! Neither way meets a bank twice. A word's *chunk* of four, sixteen bytes, is exchanged with another one of the row, by
-//! exclusive or with a number of the row's ([`place`]):
-//!
-//! ```text
-//!   put down, bf16     32 lanes a word each: 8 rows, one chunk of each        the numbers of eight rows differ
-//!   put down, f32      16 lanes two words each: 4 rows, two chunks of each    and of four rows in their upper two bits
-//!   taken up           8 lanes four words each: eight chunks of a row
-//! ```
-//!
-//! A row of C may begin anywhere, some elements *behind* a multiple of sixteen bytes. Then it is put down as many elements further
-//! on, so that a chunk that is taken up lies at a multiple in C. Elements of two bytes are put down in pairs: a row that begins an odd
-//! number of them behind is put down one less further on, and its chunks move by half a word when they are taken up, each with the word
-//! before it. What of a row goes beyond a part's words goes before those of the next part. Elements before a row's first multiple and
-//! behind its last are stored one by one, once a tile.
+//! # Bank conflicts
+//! There are none. Words are grouped in chunks of four, sixteen bytes. A row's chunks are swizzled
+//! by exclusive or with a number of the row ([`place`]):
 //!
 //! ```text
-//!   C, bf16        . . . . . 0 1 2 | 3 4 5 6 7 8 9 10 | ..      a row that begins five behind
-//!   words, part 0  . .  . .  0 1  2 3  |  4 5  6 7 ..  122 123  |  124 125  126 127
-//!   taken up       . .  . .  . 0  1 2  |  3 4  5 6 ..  121 122  |
-//!   words, part 1  124 125  126 127  128 129 ..                     122 123 is kept beside them
+//!   staging bf16    32 lanes, a word each: 8 rows, one chunk of each        the numbers of eight rows differ
+//!   staging f32     16 lanes, two words each: 4 rows, two chunks of each    those of four rows differ in the upper two bits
+//!   reading          8 lanes, four words each: eight chunks of a row
 //! ```
 //!
-//! There rows are [`PITCH`](super::output::PITCH) words apart, four banks and some times 32: words of two elements meet no bank twice,
-//! those of f32, which are put down one at a time, each bank twice.
+//! A C with misaligned rows takes another way: [`misaligned_store`](super::misaligned_store).
 
 use super::{
     accumulators::ROWS,
@@ -39,16 +29,16 @@ use super::{
     vector::FOUR,
 };
 
-/// Where a word of a row lies, of a warp's.
+/// The index of a staged word, from the warp's first on.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn place<const WORDS: usize>(row: usize, word: usize) -> usize {
     let number = row % 4 * 2 + row / 4 % 2;
     row * WORDS + ((word / FOUR) ^ number) * FOUR + word % FOUR
 }
 
-/// Writes a warp's 16 x `N` sums, the first of which is (row, col), to a C that
-/// [is `alpha A B` in rows](Epilogue::is_scaled_in_rows), `WORDS` words of a row at a time. A warp's words begin at `base`; it is its
-/// lane of that number that comes here.
+/// Stores a warp's 16 x `N` accumulators to C. The first is (row, col). C is [`alpha A B` in
+/// contiguous rows](Epilogue::is_scaled_in_rows). `WORDS` words of a row are staged at a time, from
+/// `base` on. `lane` is the lane's number.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<
@@ -71,7 +61,7 @@ pub fn store<
     }
 }
 
-/// Multiplies with alpha.
+/// Multiplies the accumulators by alpha.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn scale<C: PackedStore, const N: usize>(sums: &mut Fragment<N>, epilogue: &Epilogue<C>) {
     let alpha = epilogue.alpha();
@@ -80,7 +70,7 @@ pub fn scale<C: PackedStore, const N: usize>(sums: &mut Fragment<N>, epilogue: &
     }
 }
 
-/// Puts down the `part`th words of each of a warp's rows.
+/// Stages the `part`th words of each of a warp's rows.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn stage<
@@ -96,7 +86,7 @@ fn stage<
     (base, lane): (usize, usize),
 ) {
     C::each_pair_of::<WORDS, _>(sums, part, |row, col, two| {
-        // Put so, all but the lane's part is known to the compiler.
+        // In this form the compiler knows all but the lane's part.
         let row = lane / 4 + row as usize % ROWS / 8 * 8;
         let col = lane % 4 * 2 + col as usize / 8 * 8;
         C::stage(staged, base + place::<WORDS>(row, col / C::PER_WORD), two);
@@ -104,7 +94,7 @@ fn stage<
     warp::sync_warp(warp::ALL);
 }
 
-/// [`store`] to a C that [lies by sixteen bytes](Epilogue::lies_by_16_bytes).
+/// [`store`] for a C with [16-byte aligned rows](Epilogue::is_16_byte_aligned).
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_aligned<
@@ -122,7 +112,7 @@ fn store_aligned<
 ) {
     let cols = const { WORDS * C::PER_WORD };
     let (rows_left, cols_left) = epilogue.left(first);
-    // A lane's four words of each second row, or of each fourth.
+    // A lane's four words, of every second row or of every fourth.
     let each = const { rows_at_once_of(WORDS) };
     let (row_of_lane, word) = (lane / (WORDS / FOUR), lane % (WORDS / FOUR) * FOUR);
     let mut to = epilogue.place(first) + row_of_lane * epilogue.between_rows() + word * C::PER_WORD;
@@ -131,11 +121,11 @@ fn store_aligned<
         let col = part * cols + word * C::PER_WORD;
         let rows = if col < cols_left.min(N) { rows_left } else { 0 };
         let mut at = to;
-        // Eight rows or sixteen are read before one is written, so that no read is waited for alone.
+        // A lane reads four rows before it stores one, so that reads overlap.
         for four in (0..ROWS).step_by(4 * each) {
             let mut words = [[0.0; FOUR]; 4];
             for i in 0..4 {
-                // A lane for which nothing was put down reads another one's.
+                // A lane beyond the staged words reads those of another lane.
                 let word = word % const { staged_words::<C, WORDS, N>() };
                 let row = four + each * i + row_of_lane;
                 words[i] = staged.load128(base + place::<WORDS>(row, word));

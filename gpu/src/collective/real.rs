@@ -8,20 +8,20 @@ use super::{
     vector::FOUR,
 };
 
-/// f32 or f64: what differs between them.
+/// f32 or f64, and what differs between them.
 pub trait Real:
     Element + Float + PartialOrd + Add<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
     /// 0.
     const ZERO: Self;
 
-    /// The nearest number of this type.
+    /// Rounds to the nearest number of this type.
     fn from_f64(value: f64) -> Self;
 
     /// [`gelu`](super::gelu) of four numbers.
     fn gelu(four: [Self; FOUR]) -> [Self; FOUR];
 
-    /// Four elements of a shared array, by 128-bit accesses.
+    /// Loads four elements of a shared array, by 128-bit accesses.
     fn load_shared<const ROWS: usize, const COLS: usize>(
         tile: &Shared<Self, ROWS, COLS>,
         index: usize,

@@ -1,13 +1,13 @@
-//! A tile's sums on their way from a warpgroup's registers to C, by way of shared memory.
+//! The epilogue of `wgmma`: accumulators are staged in shared memory, and stored to C from there.
 //!
-//! The tensor cores leave a thread two neighbouring elements of a row, and eight columns further the next two: four lanes
-//! together have 32 bytes of a row. Put down in shared memory and taken up again, what is written is as long as it can be, and
-//! a loop can go over it, which over registers it cannot.
+//! * **A warpgroup** stores 64 rows of C.
+//! * **A warp** stores 16 of them. It waits for no other warp.
+//! * **A thread** holds two neighbours of a row, the next two eight columns further, and so on:
+//!   four lanes have 32 bytes of a row. From shared memory a lane reads four neighbours, so stores
+//!   are as wide as possible. Besides, a loop can index shared memory, but not registers.
 //!
-//! A C that is `alpha A B`, row-major, is written by sixteen bytes ([`words`]). Any other goes by some columns at a time, mostly 64,
-//! through the epilogue.
-//!
-//! A warp's sixteen rows are its own, so no other warp is waited for.
+//! A C that is `alpha A B` in contiguous rows takes the packed way ([`packed_store`]). Any other C
+//! goes through the [`Epilogue`], mostly 64 columns at a time.
 
 use super::{
     accumulators::{ROWS, each_pair_of},
@@ -19,13 +19,13 @@ use super::{
     vector::FOUR,
 };
 
-/// Columns that are on their way at a time, where shared memory is not short.
+/// Columns that are staged at a time, unless shared memory is scarce.
 pub const COLS: usize = 64;
 
-/// Elements from one row to the next: what lies below each other is four banks apart.
+/// Elements from one staged row to the next. Rows are four banks apart.
 pub const PITCH: usize = COLS + 4;
 
-/// Writes the sums of a warpgroup, 64 x `N` elements of C, the first of which is (row, col).
+/// Stores a warpgroup's 64 x `N` accumulators. The first is (row, col).
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<C: PackedStore, const N: usize, const STAGED: usize>(
@@ -34,7 +34,7 @@ pub fn store<C: PackedStore, const N: usize, const STAGED: usize>(
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
 ) {
-    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, thread::thread_idx_x() / 32, 0) as usize;
     let lane = thread::lane_id() as usize;
     let base = warp * ROWS * PITCH;
@@ -52,7 +52,7 @@ pub fn store<C: PackedStore, const N: usize, const STAGED: usize>(
     let (_, cols) = epilogue.left((first_row, first_col));
     for part in 0..cols.div_ceil(COLS).min(N / COLS) {
         let mut put = |row: u32, col: u32, two: [f32; 2]| {
-            // Put so, all but the lane's part is known to the compiler.
+            // In this form the compiler knows all but the lane's part.
             let row = lane / 4 + row as usize % ROWS / 8 * 8;
             let col = lane % 4 * 2 + col as usize / 8 * 8;
             staged.store64(base + row * PITCH + col, two);
@@ -69,8 +69,7 @@ pub fn store<C: PackedStore, const N: usize, const STAGED: usize>(
     }
 }
 
-/// Writes a warp's 16 x `COLS` elements that have been put down, whatever C is and however it lies. It is the warp's lane of that
-/// number that comes here.
+/// Stores a warp's 16 x `COLS` staged elements to any C. `lane` is the lane's number.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn finish<C: Stored<Real = f32>, const COLS: usize, const STAGED: usize, const PITCH: usize>(

@@ -1,12 +1,14 @@
-//! The types that matrices are stored in, and their elements' ways from and to global memory.
+//! The types that matrices are stored in, and how their elements are loaded and stored.
 //!
 //! ```text
-//!              computed in   to shared memory                        to C
-//!   f32, f64   itself        asynchronous copies, past registers     accesses of sixteen bytes where they are aligned
-//!   Bf16, F16  f32           through registers, where it is widened  rounded to the nearest, of eight bytes likewise
+//!              computed in    to shared memory                        to C
+//!   f32, f64   itself         asynchronous copies, not through        16-byte accesses if aligned
+//!                             registers
+//!   Bf16, F16  f32            through registers, which widens it      rounded to the nearest, 8-byte accesses if aligned
 //! ```
 //!
-//! An asynchronous copy moves at least four bytes, and changes none: elements of two bytes could begin anywhere between.
+//! An asynchronous copy moves at least four bytes and cannot convert. Elements of two bytes might
+//! start between its addresses.
 
 use super::{device::*, real::Real, vector::FOUR};
 
@@ -15,19 +17,19 @@ pub trait Stored: Element {
     /// The type that it is computed in.
     type Real: Real;
 
-    /// The same number.
+    /// Widens the number.
     fn widened(self) -> Self::Real;
 
-    /// The nearest number of this type.
+    /// Rounds to the nearest number of this type.
     fn nearest(value: Self::Real) -> Self;
 
-    /// Four elements of a view, the first of which lies at a multiple of four elements.
+    /// Loads four elements from a multiple of four on.
     fn load(view: &Out<Self>, index: usize) -> [Self::Real; FOUR];
 
-    /// Writes four elements, the first of which lies at a multiple of four elements.
+    /// Stores four elements from a multiple of four on.
     fn store(view: &mut Out<Self>, index: usize, four: [Self::Real; FOUR]);
 
-    /// Begins to copy an element to a shared array: a zero, where it is not `valid`.
+    /// Issues the copy of an element to a shared array. If it is not `valid`, the copy is a zero.
     fn copy_one<const ROWS: usize, const COLS: usize>(
         tile: &mut Shared<Self::Real, ROWS, COLS>,
         to: usize,
@@ -36,7 +38,7 @@ pub trait Stored: Element {
         valid: bool,
     );
 
-    /// The same of four neighbours, the first of which lies at multiples of four elements, in both.
+    /// The same for four neighbours, from multiples of four on in both.
     fn copy_four<const ROWS: usize, const COLS: usize>(
         tile: &mut Shared<Self::Real, ROWS, COLS>,
         to: usize,

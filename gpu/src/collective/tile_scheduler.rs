@@ -1,43 +1,47 @@
-//! Which tiles of C a block computes, and in which order.
+//! The tile scheduler: which tiles of C a persistent CTA computes, and in which order.
 //!
-//! The tiles of a batch are one product's after the other's, so a block goes on from a product to the next as from a tile to
-//! the next: its ring stays full, and what there is little of in each product there may be enough of in all.
+//! * **A CTA** computes tile i, then tile i + number of CTAs, and so on. It goes on from one
+//!   product of a batch to the next as from tile to tile. So its pipeline stays full, and a batch
+//!   of small products fills the GPU.
+//! * **A grid** has one CTA an SM, or fewer if that changes nothing: 4096 x 4096 is four waves of
+//!   128.
+//! * **A cluster** whose CTAs share a tile counts as one CTA. Its CTAs have tiles one below the
+//!   other. (In tf32 kernels, whose tiles are side by side, the caller adds the column.)
 //!
-//! There are as many blocks as multiprocessors, or as many fewer as make no difference (4096 x 4096 is four rounds of 128).
-//! Tile `i` is that of block `i % blocks`, so at any time the blocks work at neighbouring tiles. (A cluster's blocks have
-//! tiles one below the other, and are here a block with one tile; so they are of tf32, where they have tiles beside each
-//! other.) Those should share what they read, so that it comes from the second-level cache: tiles are numbered in bands of about 2048 rows of C, down a column of the band before the next
-//! column, and what 132 blocks work at is then close to a square.
+//! At any time the CTAs compute neighbouring tiles. These should share their operands in L2. So
+//! tiles are numbered in *raster groups* of about 2048 rows of C: down a column of the group, then
+//! down the next column. The tiles of 132 CTAs are then close to a square.
 //!
 //! ```text
-//!   band 0   0  4  8 12 ..      (bands of four tiles here)
-//!            1  5  9 13
-//!            2  6 10 14
-//!            3  7 11 15
-//!   band 1  ..
+//!   group 0   0  4  8 12 ..      (here a group is four tiles high)
+//!             1  5  9 13
+//!             2  6 10 14
+//!             3  7 11 15
+//!   group 1   ..
 //! ```
 
 use super::device::*;
 use crate::params::GemmParams;
 
-/// Rows of C in a band.
+/// Rows of C in a raster group.
 const RASTER_GROUP: u32 = 2048;
 
-/// The tiles of a block, of `ROWS x COLS` elements, that are still to come; it is one of a cluster of `BLOCKS` blocks.
+/// The tiles that a CTA has still to compute. A tile has `ROWS x COLS` elements; the cluster has
+/// `BLOCKS` CTAs.
 #[derive(Clone, Copy)]
 pub struct TileScheduler<const ROWS: usize, const COLS: usize, const BLOCKS: usize> {
     next: u32,
-    /// The block's number in its cluster.
+    /// The CTA's rank in its cluster.
     rank: u32,
-    /// A cluster's tiles of C: down and across.
+    /// Tiles of C, counted by clusters: down and across.
     down: u32,
     across: u32,
-    /// Of all products.
+    /// Tiles of all products.
     tiles: u32,
 }
 
 impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> TileScheduler<ROWS, COLS, BLOCKS> {
-    /// All tiles of the block of that rank in its cluster.
+    /// All tiles of the CTA of this rank.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(problem: &GemmParams, rank: u32) -> Self {
         let down = problem.m.div_ceil((BLOCKS * ROWS) as u32);
@@ -46,8 +50,9 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> TileScheduler<RO
         TileScheduler { next, rank, down, across, tiles: down * across * problem.products }
     }
 
-    /// Goes on with the next so many columns, when the block has had all of its tiles before these: of one product, whose columns
-    /// before were whole tiles. No block begins anew: tiles are numbered on from one part to the other. Returns the first of the columns.
+    /// Goes on to the tail: the next `columns` columns. The CTA has computed all its tiles before,
+    /// of one product, whose columns were whole tiles. Numbers continue, so CTAs stay evenly
+    /// loaded. Returns the first column of the tail.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn advance_to_tail(&mut self, columns: u32) -> u32 {
         let first = self.across * COLS as u32;
@@ -63,8 +68,8 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> TileScheduler<RO
         self.tiles
     }
 
-    /// The next tile's product, first row and first column. All blocks of a cluster go on together: a tile may lie below the
-    /// last row.
+    /// The product, first row and first column of the next tile. All CTAs of a cluster advance
+    /// together, so a tile may start below the last row.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn next_tile(&mut self) -> Option<(u32, u32, u32)> {
         if self.next >= self.tiles {
@@ -75,10 +80,10 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> TileScheduler<RO
         Some(place)
     }
 
-    /// Those of the tile of that number.
+    /// The product, first row and first column of a tile.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn place(&self, number: u32) -> (u32, u32, u32) {
-        // Neither this nor what is divided by below is zero where there are tiles, which the compiler cannot know.
+        // No divisor is zero if there are tiles. The compiler cannot know that.
         let of_product = (self.down * self.across).max(1);
         let (product, tile) = (number / of_product, number % of_product);
         let most = const { RASTER_GROUP / (BLOCKS * ROWS) as u32 };

@@ -1,17 +1,16 @@
-//! How A and B come to shared memory: always in boxes whose rows are 128 bytes, a span of the swizzle.
+//! Operands that TMA copies to shared memory, box by box. The rows of a box are 128 bytes, the widest span of the swizzle.
 //!
 //! ```text
-//!   K-major    k side by side (A row-major, B column-major): one box, TILE rows (columns of B) by 64 steps of k
-//!   MN-major   m side by side (n of B): boxes of 64 steps of k by 64 rows (columns of B), TILE / 64 of them
+//!   K-major     k is contiguous (A row-major, B column-major): one box of TILE rows (columns of B) by BLOCK_K steps of k
+//!   MN-major    m is contiguous (n of B): boxes of BLOCK_K steps of k by BOX rows (columns of B), TILE / BOX of them
 //! ```
 //!
-//! Which of both it is says a constant, when the kernel is loaded ([`EitherMajorA`], [`EitherMajorB`]). Of a tile of one and a half
-//! boxes for each of two blocks, boxes are half as long or half as deep ([`Halves`]).
+//! * **A cluster** may share an operand: each CTA copies a part of it to all (*multicast*).
+//! * **A warp** waits for a free stage.
+//! * **One lane** issues the copies of a stage.
 //!
-//! Either way 64 rows (columns of B) and all steps of a stage take the same 8 KiB, one after the other.
-//!
-//! Of a tile of 16 columns, an N-major B is a box whose rows are 32 bytes, the narrowest span: in a box of 128 bytes three quarters
-//! would be zeros, which take room in the ring.
+//! The layout may be a constant that is set when the kernel is loaded ([`EitherMajorA`], [`EitherMajorB`]). In both layouts, 64
+//! rows of 16-bit elements (columns of B) take the same 8 KiB of a stage.
 
 use core::marker::PhantomData;
 
@@ -21,46 +20,49 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// Bytes of a box's row: the span of the swizzle, as wide as there is.
-pub const SPAN: usize = 2 * BLOCK_K;
+/// Bytes of a box's row: the widest span of the swizzle.
+pub const SPAN: usize = 128;
 
-/// The same of an MN-major box of 16 columns, the narrowest.
+/// Bytes of a row of an MN-major box of 16 columns: the narrowest span. In a box of 128 bytes three quarters would be zeros, which
+/// take space in the pipeline.
 pub const NARROW_SPAN: usize = 32;
 
-/// That of an MN-major operand of which a tile has so many rows (columns of B).
+/// The span of an MN-major operand of 16-bit elements, of which a tile has `tile` rows (columns of B).
 pub const fn mn_span(tile: usize) -> usize {
     if tile < WGMMA_M { NARROW_SPAN } else { SPAN }
 }
 
-/// Steps of k, or rows (columns of B), of half a box.
-pub const PART: usize = BLOCK_K / 2;
+/// Steps of k, or rows (columns of B), of half a box of 16-bit elements.
+const HALF_BOX: usize = BLOCK_K / 2;
 
-/// An operand in global memory.
-pub trait Operand {
-    /// What it is of.
+/// An operand that TMA copies.
+pub trait TmaOperand {
+    /// The type of its elements.
     type Element: Factor;
 
-    /// How a stage's part of it lies in shared memory.
+    /// The layout of a stage in shared memory.
     type Layout: Layout;
 
-    /// Rows of A (columns of B) that it copies at a time.
+    /// Rows of A (columns of B) that [`load`](Self::load) copies.
     const TILE: usize;
 
-    /// From one row of a tile to the next.
-    const STEP: usize = 1;
+    /// Steps of k of a stage.
+    const BLOCK_K: usize;
 
-    /// Steps of k that lie before the row's first, up to the multiple of sixteen bytes, or 32, that its copies begin at. All rows of a
-    /// tile have as many.
+    /// Alignment classes. The rows of a tile are of one class, and this many rows apart in the matrix.
+    const CLASSES: usize = 1;
+
+    /// The shift of a class: steps of k that its copies start before the first one. All rows of a class have the same.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn shift(_: &GemmParams, _row: u32) -> u32 {
+    fn shift(_: &GemmParams, _class: u32) -> u32 {
         0
     }
 
-    /// Clears as many elements of each of 64 rows of a stage, which begin with that element, for the tensor cores of the
-    /// warpgroup that calls this, whose barrier it is.
+    /// Clears the first `shift` elements of 64 rows of a stage, from element `at` on. The 128 threads of a warpgroup call this, and
+    /// wait for each other at the barrier.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn clear_before(
+    fn clear_rows(
         _: &mut DynamicShared<Self::Element>,
         _at: usize,
         _shift: u32,
@@ -68,45 +70,43 @@ pub trait Operand {
     ) {
     }
 
-    /// Fetches the map, so that the first copy does not wait for it.
+    /// Clears the first `shift` elements of one row of a stage that starts at element `at`.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn clear_row(_: &mut DynamicShared<Self::Element>, _at: usize, _row: usize, _shift: u32) {}
+
+    /// Prefetches the tensor map, so that the first copy does not wait for it.
     fn prefetch(&self);
 
-    /// Begins to copy rows of A (columns of B) from `outer` on, and the steps of k from `p` on, to the elements from `at`
-    /// on: of each of the `BLOCKS` blocks of the cluster.
+    /// Issues the copies of a stage to element `at` and those after it, for each of the `BLOCKS` CTAs of the cluster. `outer` is the
+    /// first row of A (column of B) of its class, `p` the first step of k.
     fn load<const BLOCKS: usize>(
         &self,
         tiles: &mut DynamicShared<Self::Element>,
         at: usize,
-        product: u32,
-        first: (u32, u32),
+        place: (u32, u32, u32),
+        class: u32,
         done: Mbarrier,
     );
 
-    /// As [`load`](Self::load), of a tile that the blocks of a cluster copy together: the `part`th of its `BLOCKS` parts, which lie
-    /// one after the other.
+    /// Like [`load`](Self::load), for a tile that the CTAs of a cluster copy together: the `part`th of its `BLOCKS` parts.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load_part<const BLOCKS: usize>(
         &self,
         tiles: &mut DynamicShared<Self::Element>,
         at: usize,
-        product: u32,
-        (outer, p): (u32, u32),
+        (product, outer, p): (u32, u32, u32),
         part: u32,
         done: Mbarrier,
     ) {
         let first = part * Self::TILE as u32;
-        self.load::<BLOCKS>(
-            tiles,
-            at + first as usize * BLOCK_K,
-            product,
-            (outer + first, p),
-            done,
-        );
+        let at = at + first as usize * Self::BLOCK_K;
+        self.load::<BLOCKS>(tiles, at, (product, outer + first, p), 0, done);
     }
 }
 
-/// Begins to copy a box to each block of the cluster.
+/// Issues the copy of a box to each CTA of the cluster.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn load_box<T: Factor, const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
@@ -122,54 +122,37 @@ pub fn load_box<T: Factor, const ROWS: usize, const COLS: usize, const BLOCKS: u
     }
 }
 
-/// An operand of which a tile has `TILE` rows (columns of B), in whole boxes.
-pub struct Whole<T: Factor, L: Layout, const TILE: usize>(TensorMap<T>, PhantomData<L>);
+/// An operand of which a CTA copies `TILE` rows (columns of B) a stage, in whole boxes. A row of a box has `BOX` elements.
+pub struct Tma<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, const BOX: usize>(
+    TensorMap<T>,
+    PhantomData<L>,
+);
 
-/// The same in boxes of half as many steps of k where it is MN-major, and else of [`PART`] rows (columns of B): tiles of several
-/// widths have the same map, and each of two blocks copies one and a half boxes' worth.
-pub struct Halves<T: Factor, L: Layout, const TILE: usize>(TensorMap<T>, PhantomData<L>);
+/// [`Tma`] of 16-bit elements.
+pub type WholeBoxes<T, L, const TILE: usize> = Tma<T, L, TILE, BLOCK_K, WGMMA_M>;
 
-impl<T: Factor, L: Layout, const TILE: usize> Whole<T, L, TILE> {
-    /// That of the map.
+/// The same in boxes of half as many steps of k if it is MN-major, and else of half as many rows (columns of B). So tiles of several
+/// widths have the same tensor map, and each of two CTAs can copy one and a half boxes.
+pub struct HalfBoxes<T: Factor, L: Layout, const TILE: usize>(TensorMap<T>, PhantomData<L>);
+
+impl<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, const BOX: usize>
+    Tma<T, L, TILE, BLOCK_K, BOX>
+{
+    /// The operand of a tensor map.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(map: &TensorMap<T>) -> Self {
-        Whole(*map, PhantomData)
+        Tma(*map, PhantomData)
     }
 }
 
-impl<T: Factor, L: Layout, const TILE: usize> Halves<T, L, TILE> {
-    /// That of the map.
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    pub fn new(map: &TensorMap<T>) -> Self {
-        Halves(*map, PhantomData)
-    }
-
-    /// Begins to copy half of the steps of k of an MN-major operand's groups.
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    #[track_caller]
-    fn load_half<const BLOCKS: usize>(
-        &self,
-        (tiles, at): (&mut DynamicShared<T>, usize),
-        groups: usize,
-        product: u32,
-        (outer, p): (u32, u32),
-        half: u32,
-        done: Mbarrier,
-    ) {
-        let boxes = self.0.boxes::<PART, WGMMA_M, SPAN>();
-        let (at, p) = (at + half as usize * PART * WGMMA_M, p + half * PART as u32);
-        for group in 0..groups {
-            let place = (product, p, outer + (group * WGMMA_M) as u32);
-            load_box::<_, _, _, BLOCKS>(tiles, at + group * WGMMA_M * BLOCK_K, &boxes, place, done);
-        }
-    }
-}
-
-impl<T: Factor, L: Layout, const TILE: usize> Operand for Whole<T, L, TILE> {
+impl<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, const BOX: usize> TmaOperand
+    for Tma<T, L, TILE, BLOCK_K, BOX>
+{
     type Element = T;
     type Layout = L;
 
     const TILE: usize = TILE;
+    const BLOCK_K: usize = BLOCK_K;
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn prefetch(&self) {
@@ -182,27 +165,27 @@ impl<T: Factor, L: Layout, const TILE: usize> Operand for Whole<T, L, TILE> {
         &self,
         tiles: &mut DynamicShared<T>,
         at: usize,
-        product: u32,
-        (outer, p): (u32, u32),
+        (product, outer, p): (u32, u32, u32),
+        _class: u32,
         done: Mbarrier,
     ) {
         if !L::is_mn_major() {
             let boxes = self.0.boxes::<TILE, BLOCK_K, SPAN>();
             load_box::<_, _, _, BLOCKS>(tiles, at, &boxes, (product, outer, p), done);
-        } else if TILE < WGMMA_M {
+        } else if TILE < BOX {
             const {
-                assert!(TILE >= WGMMA_M || BLOCKS == 1, "a block copies for itself");
-                assert!(TILE >= WGMMA_M || TILE * size_of::<T>() == NARROW_SPAN, "a row is a span");
+                assert!(TILE >= BOX || BLOCKS == 1, "a CTA copies for itself");
+                assert!(TILE >= BOX || TILE * size_of::<T>() == NARROW_SPAN, "a row is a span");
             }
             let boxes = self.0.boxes::<BLOCK_K, TILE, NARROW_SPAN>();
             tiles.load_box(at, &boxes, (product, p, outer), done);
         } else {
-            let boxes = self.0.boxes::<BLOCK_K, WGMMA_M, SPAN>();
-            for group in 0..TILE / WGMMA_M {
-                let place = (product, p, outer + (group * WGMMA_M) as u32);
+            let boxes = self.0.boxes::<BLOCK_K, BOX, SPAN>();
+            for number in 0..TILE / BOX {
+                let place = (product, p, outer + (number * BOX) as u32);
                 load_box::<_, _, _, BLOCKS>(
                     tiles,
-                    at + group * WGMMA_M * BLOCK_K,
+                    at + number * BOX * BLOCK_K,
                     &boxes,
                     place,
                     done,
@@ -212,11 +195,40 @@ impl<T: Factor, L: Layout, const TILE: usize> Operand for Whole<T, L, TILE> {
     }
 }
 
-impl<T: Factor, L: Layout, const TILE: usize> Operand for Halves<T, L, TILE> {
+impl<T: Factor, L: Layout, const TILE: usize> HalfBoxes<T, L, TILE> {
+    /// The operand of a tensor map.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    pub fn new(map: &TensorMap<T>) -> Self {
+        HalfBoxes(*map, PhantomData)
+    }
+
+    /// Issues the copies of half the steps of k of an MN-major operand: `boxes` half boxes.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn load_half<const BLOCKS: usize>(
+        &self,
+        (tiles, at): (&mut DynamicShared<T>, usize),
+        groups: usize,
+        (product, outer, p): (u32, u32, u32),
+        half: u32,
+        done: Mbarrier,
+    ) {
+        let boxes = self.0.boxes::<HALF_BOX, WGMMA_M, SPAN>();
+        let (at, p) = (at + half as usize * HALF_BOX * WGMMA_M, p + half * HALF_BOX as u32);
+        for group in 0..groups {
+            let place = (product, p, outer + (group * WGMMA_M) as u32);
+            let at = at + group * WGMMA_M * BLOCK_K;
+            load_box::<_, _, _, BLOCKS>(tiles, at, &boxes, place, done);
+        }
+    }
+}
+
+impl<T: Factor, L: Layout, const TILE: usize> TmaOperand for HalfBoxes<T, L, TILE> {
     type Element = T;
     type Layout = L;
 
     const TILE: usize = TILE;
+    const BLOCK_K: usize = BLOCK_K;
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn prefetch(&self) {
@@ -229,21 +241,22 @@ impl<T: Factor, L: Layout, const TILE: usize> Operand for Halves<T, L, TILE> {
         &self,
         tiles: &mut DynamicShared<T>,
         at: usize,
-        product: u32,
-        (outer, p): (u32, u32),
+        (product, outer, p): (u32, u32, u32),
+        _class: u32,
         done: Mbarrier,
     ) {
-        const { assert!(TILE.is_multiple_of(PART), "a tile is whole boxes") };
+        const { assert!(TILE.is_multiple_of(HALF_BOX), "a tile is whole half boxes") };
         if L::is_mn_major() {
             for half in 0..2 {
                 let to = (&mut *tiles, at);
-                self.load_half::<BLOCKS>(to, TILE / WGMMA_M, product, (outer, p), half, done);
+                self.load_half::<BLOCKS>(to, TILE / WGMMA_M, (product, outer, p), half, done);
             }
         } else {
-            let boxes = self.0.boxes::<PART, BLOCK_K, SPAN>();
-            for part in 0..TILE / PART {
-                let place = (product, outer + (part * PART) as u32, p);
-                load_box::<_, _, _, BLOCKS>(tiles, at + part * PART * BLOCK_K, &boxes, place, done);
+            let boxes = self.0.boxes::<HALF_BOX, BLOCK_K, SPAN>();
+            for part in 0..TILE / HALF_BOX {
+                let place = (product, outer + (part * HALF_BOX) as u32, p);
+                let at = at + part * HALF_BOX * BLOCK_K;
+                load_box::<_, _, _, BLOCKS>(tiles, at, &boxes, place, done);
             }
         }
     }
@@ -254,19 +267,18 @@ impl<T: Factor, L: Layout, const TILE: usize> Operand for Halves<T, L, TILE> {
         &self,
         tiles: &mut DynamicShared<T>,
         at: usize,
-        product: u32,
-        (outer, p): (u32, u32),
+        (product, outer, p): (u32, u32, u32),
         part: u32,
         done: Mbarrier,
     ) {
         const { assert!(BLOCKS == 2, "two halves") };
         if L::is_mn_major() {
             let groups = BLOCKS * TILE / WGMMA_M;
-            self.load_half::<BLOCKS>((tiles, at), groups, product, (outer, p), part, done);
+            self.load_half::<BLOCKS>((tiles, at), groups, (product, outer, p), part, done);
         } else {
             let first = part * TILE as u32;
             let at = at + first as usize * BLOCK_K;
-            self.load::<BLOCKS>(tiles, at, product, (outer + first, p), done);
+            self.load::<BLOCKS>(tiles, at, (product, outer + first, p), 0, done);
         }
     }
 }

@@ -1,71 +1,86 @@
-//! An A along k whose rows begin anywhere, though the accelerator takes them at multiples of sixteen bytes alone.
+//! A K-major A of unaligned rows, by TMA. TMA takes 16-byte aligned rows only.
 //!
-//! Of rows r, r + 8, r + 16, ... each begins as many elements behind such a multiple as the others, up to seven: their
-//! *shift*. So they are a matrix of their own, a *class*, that begins at the multiple before, with a map of its own:
+//! With 16-bit elements, the rows r, r + 8, r + 16, ... have the same misalignment: 0 to 7 elements after a multiple of sixteen
+//! bytes. They form an *alignment class*. Its tensor map starts at the multiple before, and has one row for every eighth row of A.
+//! The misalignment is the *shift* of the class:
 //!
 //! ```text
-//!   map 0   rows 0, 8, 16, ...   k:           0  1  2  3  4  5  6  7 | ...      shift 0
-//!   map 1   rows 1, 9, 17, ...   k:        *  0  1  2  3  4  5  6 | 7 ...       shift 1, of rows of 513 elements
-//!   map 2   rows 2, 10, ...      k:     *  *  0  1  2  3  4  5 | 6  7 ...       shift 2
+//!   class 0   rows 0, 8, 16, ...   k:           0  1  2  3  4  5  6  7 | ...      shift 0
+//!   class 1   rows 1, 9, 17, ...   k:        *  0  1  2  3  4  5  6 | 7 ...       shift 1, of rows of 513 elements
+//!   class 2   rows 2, 10, ...      k:     *  *  0  1  2  3  4  5 | 6  7 ...       shift 2
 //! ```
 //!
-//! A tile's rows are all of one class, and its steps of k as many behind as the shift says: B's rows are copied from so many
-//! before, where below the first there are zeros. `*` is the end of the row before. B's zeros do not do away with it, for it
-//! may be infinite, so it is cleared where it lies in shared memory, in a tile's first stage.
+//! All rows of a tile are of one class. Its stages start `shift` steps of k early. So do those of B, where TMA fills in zeros before
+//! step 0. `*` is the end of the row before. It may be infinite, so B's zeros do not suffice: the first stage of a tile is cleared
+//! in shared memory.
 //!
-//! The accelerator is faster where rows begin at multiples of 32 bytes, a sector of the caches. So there is also a kernel of
-//! sixteen classes, with shifts up to fifteen, for matrices that have whole tiles of so many.
+//! TMA is faster with 32-byte aligned rows, which are whole sectors: with tf32, 4096 x 4096 x 4100 takes a third longer than with
+//! k = 4104. Eight classes of 32-bit elements are 32-byte aligned. With 16-bit elements that takes sixteen classes; a kernel of
+//! sixteen is for matrices with whole tiles of each.
 //!
-//! It is the way of [`gemm_tma`'s `UnalignedA`](super::super::gemm_tma), whose threads have rows of one class each and mend what
-//! they have in registers; here the tensor cores read, and a tile has them.
+//! The kernels on CUDA cores ([`tma`](super::super::kernels::tma)) use classes too. Their tiles have rows of all classes, and a
+//! thread has rows of one.
+
+use core::marker::PhantomData;
 
 use super::{
     device::{warpgroup::*, *},
-    tma::{Operand, SPAN},
-    wgmma_shape::{BLOCK_K, WGMMA_M},
+    tma::{SPAN, TmaOperand, load_box},
+    wgmma_shape::WGMMA_M,
 };
 use crate::params::GemmParams;
 
-/// Classes of rows that begin at multiples of sixteen bytes: as many as these have elements.
-pub const CLASSES: usize = 8;
+/// An A of unaligned rows. The first row is 16-byte aligned. Each of the `CLASSES` classes has a tensor map, and a CTA copies `TILE`
+/// rows. `PIECE` elements are sixteen bytes.
+pub struct UnalignedA<
+    T: Factor,
+    L,
+    const TILE: usize,
+    const BLOCK_K: usize,
+    const CLASSES: usize,
+    const PIECE: usize,
+>(TensorMaps<T, CLASSES>, PhantomData<L>);
 
-/// The same of 32 bytes.
-pub const SECTOR_CLASSES: usize = 16;
-
-/// An A of rows that begin anywhere, the first at a multiple of sixteen bytes, of which a tile has `TILE`: a map for each
-/// class.
-pub struct UnalignedA<T: Factor, const TILE: usize, const COUNT: usize>(TensorMaps<T, COUNT>);
-
-impl<T: Factor, const TILE: usize, const COUNT: usize> UnalignedA<T, TILE, COUNT> {
-    /// That of the maps.
+impl<
+    T: Factor,
+    L,
+    const TILE: usize,
+    const BLOCK_K: usize,
+    const CLASSES: usize,
+    const PIECE: usize,
+> UnalignedA<T, L, TILE, BLOCK_K, CLASSES, PIECE>
+{
+    /// The operand of the tensor maps.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    pub fn new(maps: &TensorMaps<T, COUNT>) -> Self {
-        UnalignedA(*maps)
-    }
-
-    #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn boxes(&self, class: u32) -> Boxes<T, TILE, BLOCK_K, SPAN> {
-        self.0.numbered(class).boxes()
+    pub fn new(maps: &TensorMaps<T, CLASSES>) -> Self {
+        UnalignedA(*maps, PhantomData)
     }
 }
 
-impl<T: Factor + Default, const TILE: usize, const COUNT: usize> Operand
-    for UnalignedA<T, TILE, COUNT>
+impl<
+    T: Factor + Default,
+    L: Layout,
+    const TILE: usize,
+    const BLOCK_K: usize,
+    const CLASSES: usize,
+    const PIECE: usize,
+> TmaOperand for UnalignedA<T, L, TILE, BLOCK_K, CLASSES, PIECE>
 {
     type Element = T;
-    type Layout = KMajor<BLOCK_K>;
+    type Layout = L;
 
     const TILE: usize = TILE;
-    const STEP: usize = COUNT;
+    const BLOCK_K: usize = BLOCK_K;
+    const CLASSES: usize = CLASSES;
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn prefetch(&self) {
-        (0..COUNT as u32).for_each(|class| self.0.numbered(class).prefetch());
+        (0..CLASSES as u32).for_each(|class| self.0.numbered(class).prefetch());
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn shift(problem: &GemmParams, row: u32) -> u32 {
-        row.wrapping_mul(problem.a[0] as u32) % COUNT as u32
+    fn shift(problem: &GemmParams, class: u32) -> u32 {
+        class.wrapping_mul(problem.a[0] as u32) % CLASSES as u32
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -74,52 +89,53 @@ impl<T: Factor + Default, const TILE: usize, const COUNT: usize> Operand
         &self,
         tiles: &mut DynamicShared<T>,
         at: usize,
-        product: u32,
-        (row, p): (u32, u32),
+        place: (u32, u32, u32),
+        class: u32,
         done: Mbarrier,
     ) {
-        const { assert!(BLOCKS == 1, "a block copies its own rows") };
-        let place = (product, row / COUNT as u32, p);
-        tiles.load_box(at, &self.boxes(row % COUNT as u32), place, done);
+        let boxes = self.0.numbered(class).boxes::<TILE, BLOCK_K, SPAN>();
+        load_box::<_, _, _, BLOCKS>(tiles, at, &boxes, place, done);
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn clear_before(
-        tiles: &mut DynamicShared<T>,
-        at: usize,
-        shift: u32,
-        barrier: NamedBarrier<128>,
-    ) {
+    fn clear_rows(tiles: &mut DynamicShared<T>, at: usize, shift: u32, barrier: NamedBarrier<128>) {
         let t = thread::thread_idx_x() as usize % 128;
         let (row, number) = (t % WGMMA_M, t / WGMMA_M);
         const {
-            assert!(COUNT.is_multiple_of(CLASSES), "whole pieces");
-            assert!(COUNT <= 128 / WGMMA_M * CLASSES, "each thread has one piece at most");
+            assert!(PIECE * size_of::<T>() == 16 && CLASSES.is_multiple_of(PIECE), "whole pieces");
+            assert!(CLASSES <= 128 / WGMMA_M * PIECE, "each thread has one piece at most");
         }
-        if number < COUNT / CLASSES {
-            clear_piece::<_, CLASSES>(tiles, at + row * BLOCK_K, row, number, shift);
+        if number < CLASSES / PIECE {
+            clear_piece::<_, PIECE>(tiles, at + row * BLOCK_K, row, number, shift);
         }
-        // Of what these threads have written, before what their tensor cores read.
+        // The tensor cores read through the async proxy what these threads have written.
         fence_proxy_async();
         barrier.sync();
     }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn clear_row(tiles: &mut DynamicShared<T>, at: usize, row: usize, shift: u32) {
+        for number in 0..CLASSES / PIECE {
+            clear_piece::<_, PIECE>(tiles, at + row * BLOCK_K, row, number, shift);
+        }
+    }
 }
 
-/// Clears, of a row of a stage that begins there, what lies in its `number`th piece, `PIECE` elements of sixteen bytes, and before the
-/// step of that shift.
+/// Clears the elements before step `shift` in piece `number` of a row of a stage. The row starts at element `at`.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-pub fn clear_piece<T: Factor + Default, const PIECE: usize>(
+fn clear_piece<T: Factor + Default, const PIECE: usize>(
     tiles: &mut DynamicShared<T>,
     at: usize,
     row: usize,
     number: usize,
     shift: u32,
 ) {
-    // The swizzle exchanges a row's pieces as the row's number says.
+    // The swizzle permutes a row's pieces by the row's number.
     let place = at + (number ^ (row % 8)) * PIECE;
-    // Compared with numbers that the compiler knows: else it keeps those of a piece's elements in registers.
+    // Compared with numbers that the compiler knows. Otherwise it keeps those of all elements in registers.
     let before = shift.saturating_sub((number * PIECE) as u32);
     let mut piece: [T; PIECE] = tiles.load128(place);
     for i in 0..PIECE {

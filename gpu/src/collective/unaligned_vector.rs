@@ -1,12 +1,16 @@
-//! Pieces: sixteen bytes that lie at a multiple of as many. More an access does not move, and it begins nowhere else; so where
-//! rows begin anywhere, what is moved is put together of two.
+//! Sixteen unaligned bytes from two aligned pieces.
+//!
+//! An access has at most sixteen bytes, at a multiple of sixteen: a *piece*. In unaligned rows, a
+//! copied piece is made of two loaded ones.
 
 /// Sixteen bytes.
 pub type Piece = [u32; 4];
 
-/// Sixteen bytes of two pieces, one behind the other, from that byte on: a multiple of the size of an element, below sixteen.
+/// Sixteen bytes of two consecutive pieces, from byte `bytes` on: a multiple of the element size,
+/// below sixteen.
 ///
-/// A register has no number that is computed. So all words move up by two or not, by one or not, and by a half: a choice each.
+/// Registers cannot be indexed by a computed number. So all words shift by two or not, by one or
+/// not, and by half a word or not.
 #[inline(always)]
 pub fn shifted(first: Piece, second: Piece, bytes: usize) -> Piece {
     let [a, b, c, d] = second;

@@ -1,25 +1,29 @@
-//! MatrixBatch copied to where their rows begin at multiples of sixteen bytes, for the tensor memory accelerator: as they are
-//! ([`pack_rows`]), or turned over, so that columns become rows ([`transpose_rows`]).
+//! Copies of matrices for TMA, with 16-byte aligned rows: packed ([`pack_rows`]) or transposed
+//! ([`transpose_rows`]).
 //!
-//! As they are:
-//! * **A warp** copies 2 KiB of a row ([`rows`](super::rows)).
-//! * **A block** of eight warps does so with eight rows, and then with those a grid further down.
+//! Packing:
+//! * **A block** of eight warps copies a part of eight rows, and goes on with the rows a grid
+//!   further down.
+//! * **A warp** copies 2 KiB of a row ([`copy_rows`](super::collective::copy_rows)).
+//! * **A thread** copies four pieces of sixteen bytes.
 //!
-//! Turned over:
+//! Transposing:
+//! * **A block** of eight warps transposes 32 x 32 elements in shared memory, and goes on with
+//!   those a grid further down.
 //! * **A warp** reads 32 neighbours of a row, and writes 32 neighbours of what was a column.
-//! * **A block** of eight warps takes 32 x 32 elements, which it turns over in shared memory, and then those a grid further
-//!   down.
+//! * **A thread** moves four elements.
 //!
-//! Every element is read once and written once, so the floor is `8 rows cols` bytes of f32, half of that of two bytes, over the
-//! memory's bandwidth.
+//! Every element is read once and written once. So the time is at least `8 rows cols` bytes over
+//! the memory bandwidth, with 16-bit elements half of that.
 //!
-//! A copy is a launch before the product, and both are `dependent`: the product's blocks get ready while the copy runs.
+//! The copy is launched before the product. Both are `dependent`: the product's blocks start while
+//! the copy runs.
 
 use super::{collective::copy_rows::copy_stretch, device::*};
 
 /// Warps of a block.
 const WARPS: usize = 8;
-/// Pieces that a thread copies at a time, 512 bytes of the row from one to the next.
+/// Pieces that a thread copies at a time. They are 512 bytes of the row apart.
 const EACH: usize = 4;
 
 /// Rows that a block copies at a time.
@@ -30,7 +34,7 @@ pub const PACK_BYTES: usize = EACH * 32 * 16;
 /// Elements from one row to the next, and from one matrix to the next.
 type Strides = (u64, u64);
 
-/// What [`pack_rows`] does, of any element, of which `N` are a piece.
+/// [`pack_rows`] for elements of any type. `N` of them are a piece.
 #[inline(always)]
 #[track_caller]
 fn pack<T: Element, const N: usize>(
@@ -40,7 +44,7 @@ fn pack<T: Element, const N: usize>(
     from: &In<T>,
     to: &mut Out<T>,
 ) {
-    // Up to here nothing of this launch depends on the ones before it.
+    // Nothing before this point depends on earlier launches.
     grid::let_next_begin();
     grid::wait_for_earlier();
     let (rows, cols) = (rows as usize, cols as usize);
@@ -58,9 +62,11 @@ fn pack<T: Element, const N: usize>(
     }
 }
 
-/// `rows x cols` matrices, a layer of blocks each, from rows that are `from_pitch` elements apart, and matrices that are
-/// `from_step` apart, to others. `from` has so many elements as that takes and begins anywhere; `to` and its rows and
-/// matrices begin at multiples of sixteen bytes, and what lies behind a row there, up to the next multiple, is written too.
+/// Packs `rows x cols` matrices; blocks along z take one each. Rows of the source are `from_pitch`
+/// elements apart, matrices `from_step`; those of the copy `to_pitch` and `to_step`. `from` may be
+/// unaligned, and has exactly the elements that these sizes need. `to`, its rows and its matrices
+/// are 16-byte aligned. What follows a row of the copy, up to the next multiple of sixteen bytes,
+/// is overwritten.
 #[kernel(block = (32, WARPS), arch = 90, dependent)]
 pub fn pack_rows(
     rows: u32,
@@ -75,7 +81,7 @@ pub fn pack_rows(
     pack::<_, 4>((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to);
 }
 
-/// [`pack_rows`] of any elements of two bytes.
+/// [`pack_rows`] for elements of 16 bits.
 #[kernel(block = (32, WARPS), arch = 90, dependent)]
 pub fn pack_rows_u16(
     rows: u32,
@@ -90,11 +96,11 @@ pub fn pack_rows_u16(
     pack::<_, 8>((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to);
 }
 
-/// Rows and columns that a block turns over at once: a warp's neighbours on both sides.
+/// Rows and columns that a block transposes at once.
 const TILE: usize = 32;
 
-/// What [`transpose_rows`] does, of any element. A row of the tile is one element longer than it need be: so a column's elements
-/// lie in 32 different banks, those of two bytes too, which are 16.5 words apart.
+/// [`transpose_rows`] for elements of any type. A row of the tile has one element of padding. So a
+/// column's elements are in 32 different banks, those of 16 bits too, which are 16.5 words apart.
 #[inline(always)]
 #[track_caller]
 fn transpose<T: Element>(
@@ -115,7 +121,8 @@ fn transpose<T: Element>(
     let first_col = thread::block_idx_x() as usize * TILE;
     let mut first_row = thread::block_idx_y() as usize * TILE;
     while first_row < rows {
-        // All reads are begun before one is waited for. Outside, they are of the last row and column.
+        // All loads are issued before one is awaited. Outside the matrix they read the last row or
+        // column.
         let read: [_; TILE / WARPS] = core::array::from_fn(|i| {
             let row = (first_row + y + i * WARPS).min(rows - 1);
             from[from_start + row * from_pitch as usize + (first_col + x).min(cols - 1)]
@@ -130,14 +137,15 @@ fn transpose<T: Element>(
                 to[to_start + col * to_pitch as usize + row] = tile[(x, y + i * WARPS)];
             }
         }
-        // The tile has been read: the next one may take its place.
+        // The tile has been read. The next one may take its place.
         thread::sync_threads();
         first_row += thread::grid_dim_y() as usize * TILE;
     }
 }
 
-/// The transposes of `rows x cols` matrices, a layer of blocks each: from rows that are `from_pitch` elements apart, and
-/// matrices that are `from_step` apart, to `cols` rows of `rows` elements.
+/// Transposes `rows x cols` matrices; blocks along z take one each. Rows of the source are
+/// `from_pitch` elements apart, matrices `from_step`. The result has `cols` rows of `rows`
+/// elements, with `to_pitch` and `to_step`.
 #[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<f32>(), barriers = 2, arch = 90, dependent)]
 pub fn transpose_rows(
     rows: u32,
@@ -153,7 +161,7 @@ pub fn transpose_rows(
     transpose((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to, tile);
 }
 
-/// [`transpose_rows`] of any elements of two bytes.
+/// [`transpose_rows`] for elements of 16 bits.
 #[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<u16>(), barriers = 2, arch = 90, dependent)]
 pub fn transpose_rows_u16(
     rows: u32,

@@ -69,7 +69,6 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/wgmma_tf32/epilogue.rs", include_str!("../kernels/wgmma_tf32/epilogue.rs")),
     ("kernels/wgmma_tf32/main_loop.rs", include_str!("../kernels/wgmma_tf32/main_loop.rs")),
     ("kernels/wgmma_tf32/mod.rs", include_str!("../kernels/wgmma_tf32/mod.rs")),
-    ("kernels/wgmma_tf32/rows.rs", include_str!("../kernels/wgmma_tf32/rows.rs")),
     ("kernels/wgmma_tf32/split_k.rs", include_str!("../kernels/wgmma_tf32/split_k.rs")),
     ("kernels/wgmma_tf32/table.rs", include_str!("../kernels/wgmma_tf32/table.rs")),
     ("kernels/wgmma_tf32/tile.rs", include_str!("../kernels/wgmma_tf32/tile.rs")),

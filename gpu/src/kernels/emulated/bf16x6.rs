@@ -1,4 +1,4 @@
-//! Products of slices of bf16.
+//! The bf16x6 scheme: six products of three slices of bf16.
 
 use super::{
     collective::{
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// Slices of bf16, which hold an f32.
+/// Three slices of bf16, which represent an f32.
 pub enum Bf16x6 {}
 
 impl SplitScheme for Bf16x6 {
@@ -52,7 +52,7 @@ impl SplitScheme for Bf16x6 {
         order: &OrderedBarrier,
         ring: &mut Ring<STAGES, S>,
     ) {
-        // Is the first band a turn of its own?
+        // Whether the first band is a turn of its own.
         let in_two = const { STAGES < 2 * SLICES };
         let mut scheduler = W::new(&reload(args.problem));
         loop {
@@ -60,7 +60,8 @@ impl SplitScheme for Bf16x6 {
             if scheduler.are_done(problem) {
                 break;
             }
-            // (Of this tile: were they the kernel's, they would take registers while the tile is written.)
+            // Per tile: accumulators of the whole kernel would take registers while the tile is
+            // stored.
             let mut sums = Accumulators::<COLS>::zeroed();
             let mut master = Fragment::<COLS>::zeroed();
             for _ in 0..problem.k.div_ceil(BLOCK_K as u32) {

@@ -1,8 +1,10 @@
-//! A tile's sums on their way to C: as those of [`gemm_wgmma`](super::super::gemm_wgmma), but 32 columns at a time in place of 64, so
-//! that the ring has the rest of shared memory; and what cannot be relied on is computed again on the way.
+//! The epilogue. It is that of [`wgmma`](super::super::wgmma), with 32 staged columns in place of
+//! 64, so that the pipeline has the rest of shared memory; and uncertain sums are recomputed on the
+//! way.
 //!
-//! Most tiles can be relied on as they are, and are `alpha A B` in rows of whole pieces of sixteen bytes. These have a text of their
-//! own ([`store_plain`]), so short that products may be under way meanwhile, which leave it forty registers ([`f16x3`](super::f16x3)).
+//! Most tiles have only certain sums, and C is `alpha A B` in 16-byte aligned rows. Those take a
+//! way of their own ([`store_plain`]). It is so short that MMAs may be in flight meanwhile, which
+//! leave it forty registers ([`f16x3`](super::f16x3)).
 
 use super::{
     collective::{
@@ -18,15 +20,15 @@ use super::{
     warp_roles::{SplitScheme, TileArguments},
 };
 
-/// The lane's number, through a shuffle: what follows from it would else be computed before the main loop, and take registers there.
-/// All lanes of a warp come here.
+/// The lane's number, through a shuffle. Otherwise the compiler computes what follows from it
+/// before the main loop, and keeps it in registers. All lanes of a warp call this.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn lane() -> usize {
     let lane = thread::thread_idx_x() % 32;
     warp::shuffle(warp::ALL, lane, lane) as usize
 }
 
-/// Is C `alpha A B` in rows of whole pieces of sixteen bytes? All lanes of a warp come here.
+/// Whether C is `alpha A B` in 16-byte aligned rows. All lanes of a warp call this.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn is_plain<
     K: SplitScheme,
@@ -43,7 +45,8 @@ pub fn is_plain<
     epilogue.is_scaled_in_rows() && epilogue.is_16_byte_aligned()
 }
 
-/// Writes the sums of a warpgroup, 64 x `N` elements of a C that [is plain](is_plain), the first of which is (product, row, col).
+/// Stores a warpgroup's 64 x `N` sums to a C that [is plain](is_plain). The first is (product, row,
+/// col).
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store_plain<
@@ -61,7 +64,7 @@ pub fn store_plain<
     const { assert!(N <= 6 * COLS && COLS == 8 * FOUR) };
     let (problem, (group, warp), lane) = (&reload(args.problem), warp_place(), lane());
     let base = (4 * group + warp) * ROWS * PITCH;
-    // Eight rows of four pairs are put down at a time, and four rows of eight pieces are taken up.
+    // Eight rows of four pairs are staged at a time, and four rows of eight pieces are read.
     let put = base + lane / 4 * PITCH + lane % 4 * 2;
     let take = base + lane / 8 * PITCH + lane % 8 * FOUR;
     let first = (row as usize + warp * ROWS + lane / 8, col as usize + lane % 8 * FOUR);
@@ -69,12 +72,12 @@ pub fn store_plain<
     let (alpha, at, between_rows) =
         (epilogue.alpha(), epilogue.place(first), epilogue.between_rows());
     let (rows, cols) = epilogue.left(first);
-    // One by one, not in a loop: a register has no number that is computed.
+    // Written out: registers cannot be indexed by a computed number.
     macro_rules! parts {
         ($($part:literal)*) => {$(
             if const { $part * COLS < N } {
                 sums.for_each_pair_of::<COLS, $part>(|row, col, two| {
-                    // Put so, all but the lane's part is known to the compiler.
+                    // In this form the compiler knows all but the lane's part.
                     let (row, col) = (row as usize % ROWS / 8 * 8, col as usize / 8 * 8);
                     args.staged.store64(put + row * PITCH + col, two);
                 });
@@ -92,8 +95,9 @@ pub fn store_plain<
     parts! { 0 1 2 3 4 5 }
 }
 
-/// Writes the sums of a warpgroup, 64 x `N` elements of C, the first of which is (product, row, col). Are those of this warp
-/// `certain`? Others are computed again, but what zeros alone have made. (Where they are, C is not [plain](is_plain).)
+/// Stores a warpgroup's 64 x `N` sums to any C. The first is (product, row, col). If the sums of
+/// this warp are not all `certain`, the uncertain ones are recomputed, except those of zeros alone.
+/// (If they are, C is not [plain](is_plain).)
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<
@@ -128,10 +132,11 @@ pub fn store<
     }
     let parts = epilogue.left((row, col)).1.div_ceil(COLS).min(N / COLS);
     for part in 0..parts {
-        // What follows from these would else be computed before the loop, and kept.
+        // Reloaded, so that the compiler does not compute what follows before the loop, and keep
+        // it.
         let (problem, lane) = (&reload(args.problem), lane());
         each_pair_of::<COLS, N>(sums, part, |row, col, two| {
-            // Put so, all but the lane's part is known to the compiler.
+            // In this form the compiler knows all but the lane's part.
             let row = lane / 4 + row as usize % ROWS / 8 * 8;
             let col = lane % 4 * 2 + col as usize / 8 * 8;
             args.staged.store64(base + row * PITCH + col, two);

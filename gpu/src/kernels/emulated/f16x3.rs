@@ -1,71 +1,80 @@
-//! The product of two scaled slices of f16: half as many products as of three slices of bf16.
+//! The f16x3 scheme: three products of two scaled slices of f16. That is half as many as with bf16.
 //!
 //! ```text
 //!   x y = 2^(e + f) (x1 y0 + x0 y1 + x0 y0)       (+ x1 y1: at most 2^-22 |x y|, left out)
 //! ```
 //!
-//! Exponents are those of patches ([`halves`]): one of 64 rows and 64 steps of k, and of 64 columns. So a
-//! warpgroup multiplies 64 steps of k with two exponents, one for each half of its columns, and promotion is a fused
-//! multiply-add: sums are multiplied by a power of two and added to an f32 with one rounding.
+//! A patch has one exponent ([`scales`](super::scales)): 64 rows and 64 steps of k, and 64 columns.
+//! So for 64 steps of k a warpgroup has one exponent for each 64 of its columns. Promotion is a
+//! fused multiply-add: sums are multiplied by a power of two and added to an f32 with one rounding.
 //!
-//! (This kind of slices, with exponents by rows: H. Ootomo and R. Yokota, "Recovering single precision accuracy from Tensor
-//! Cores while surpassing the FP32 theoretical peak performance", 2022.)
+//! (Slices of this kind, with exponents by rows: H. Ootomo and R. Yokota, "Recovering single
+//! precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance",
+//! 2022.)
 //!
 //! # Why it is accurate
-//! **Small products come first**, as in [`gemm_sliced`](super): what tensor cores cut off of them is 2^-10 of what they cut off of
-//! the large ones. **Sums are promoted every 64 steps of k.**
+//! **Small products come first**, as in [bf16x6](super): truncation costs them 2^-10 of what it
+//! costs the large ones. **Sums are promoted every 64 steps of k.**
 //!
-//! **What is cut off is added again, on average**: sums lose bits towards zero alone, whatever their sign; of 64 steps of k of
-//! numbers of one sign 1.5 times 2^-23 of the sum, of others less. So the factor that promotes is not the power of two but the
-//! next greater f32, which is 1 + 2^-23 times as much, and costs nothing. (In a model of the tensor cores, medians of 256 steps of
-//! k: 5.5e-8 in place of 1.8e-7 of numbers from [0, 1), 1.1e-7 in place of 1.4e-7 of normal ones; of fused multiply-adds 1.5e-7
-//! and 2.3e-7.) Of integers that are so small that a sum of 64 products is exact nothing is cut off, nor added.
+//! **The average truncation is added back.** Truncation always reduces the absolute value of a sum:
+//! by 1.5 times 2^-23 for 64 steps of numbers of one sign, otherwise by less. So the factor of
+//! promotion is not the power of two but the next greater f32, which is 1 + 2^-23 times as much,
+//! and costs nothing. (In a model of the tensor cores, medians for 256 steps of k: 5.5e-8 in place
+//! of 1.8e-7 with numbers from [0, 1), 1.1e-7 in place of 1.4e-7 with normally distributed ones.
+//! Fused multiply-adds have 1.5e-7 and 2.3e-7.) If integers are so small that a sum of 64 products
+//! is exact, nothing is truncated and nothing added back.
 //!
-//! What comes out is within `(k / 64 + 55) 2^-24` of the exact sum, relative to the sum of the terms' absolute values:
+//! The result is within `(k / 64 + 55) 2^-24` of the exact sum, relative to the sum of the absolute
+//! values of the terms:
 //!
 //! ```text
 //!   k / 64         promotion: a rounding for 64 steps, of which the first of all adds to zero
-//!   42             cut off: of four instructions 17 addends each by 2^-25 of the greatest, and the sum by 2^-23
-//!    0.1           the same of eight instructions of small products
-//!    2             added again
+//!   42             truncation: in four MMAs 17 addends by 2^-25 of the greatest each, and the sum by 2^-23
+//!    0.1           the same in eight MMAs of small products
+//!    2             what is added back
 //!    4             x1 y1: x0 is the nearest number of 11 bits, so |x1| is at most 2^-11 of x
 //!    4             x1 and y1 have 11 bits too: 2^-23 each
-//!    2             numbers that are small beside their patch's largest, as far as such a sum is relied on
+//!    2             numbers that are small compared with the largest of their patch, if the sum passes the error bound
 //! ```
 //!
-//! f32 that k fused multiply-adds go into is within `k 2^-24`.
+//! A sum of k fused multiply-adds is within `k 2^-24`.
 //!
 //! # Tiles
 //! ```text
-//!   kernel                      blocks   warpgroups   a warpgroup's part   the ring: one slice of A and of B, 64 steps of k
-//!   wgmma_f16x3_256x192x64_c2     2        2 + 1       64 x 192 or 128       5 x 40 KiB
-//!   wgmma_f16x3_256x128x64_c2     2        2 + 1          64 x 128           6 x 32 KiB
-//!   wgmma_f16x3_64x128x64      1        1 + 1          64 x 128           8 x 24 KiB
+//!   kernel                     blocks    warpgroups    part of a warpgroup    stages: a slice of A and of B, 64 steps of k
+//!   wgmma_f16x3_256x192x64_c2    2         2 + 1         64 x 192 or 128        5 x 40 KiB
+//!   wgmma_f16x3_256x128x64_c2    2         2 + 1         64 x 128               6 x 32 KiB
+//!   wgmma_f16x3_64x128x64        1         1 + 1         64 x 128               8 x 24 KiB
 //! ```
 //!
-//! What limits large products is power. Of 192 columns an instruction reads a ninth less from shared memory for each operation, and
-//! a block draws a fifth less from the second-level cache; but rounds of such tiles seldom come out even. So the first kernel has
-//! tiles of 128 columns, too ([`widths`](super::widths)).
+//! Power limits large products. With 192 columns, an MMA reads a ninth less from shared memory for
+//! each operation, and a block a fifth less from L2. But waves of such tiles seldom end together.
+//! So the first kernel has tiles of 128 columns, too ([`two_widths`](super::two_widths)).
 //!
-//! The sums of 192 columns are 192 registers of 232. So nothing else may be kept while the tensor cores work: what is behind the
-//! main loop makes its numbers of the problem [`anew`], and how far a tile's sums can be relied on is found by warps that have nothing
-//! else to do ([`ErrorBounds`]), one for each warpgroup, while the tile before is multiplied.
+//! With 192 columns the sums are 192 of 232 registers. So nothing else may be kept while the tensor
+//! cores work: code after the main loop [reloads](reload) the parameters, and idle warps compute
+//! the error bound of a tile while the one before is multiplied
+//! ([`ErrorBounds`](super::warp_roles::ErrorBounds)).
 //!
-//! **The next tile's first products are begun before a tile is written** ([`output`]): they take 1.4 us for both
-//! warpgroups, in which the tensor cores would be idle while C is written. So the loop over tiles is open in the middle:
+//! **The MMAs of the next tile start before a tile is stored** ([`epilogue`]). They take 1.4 us for
+//! both warpgroups, and the tensor cores would idle while C is stored. So the loop over tiles is
+//! open in the middle:
 //!
 //! ```text
-//!   tile 0   begin | .. promote, begin | .. promote: can all be relied on?
-//!   tile 1                                           begin | write tile 0 | promote, begin | ..
+//!   tile 0   begin | .. promote, begin | .. promote: are all sums certain?
+//!   tile 1                                           begin | store tile 0 | promote, begin | ..
 //! ```
 //!
-//! (But not narrow tiles' behind the last wide one.) Sums that are written meanwhile are 96 registers, and those under way 96. What
-//! is not [plain](super::output::is_plain), or computed again, finds no room beside both, and is written before the next tile is begun.
+//! (Not if a narrow tile follows the last wide one.) The sums that are stored meanwhile are 96
+//! registers, and those being computed 96. A tile whose C is not
+//! [plain](super::epilogue::is_plain), or that is recomputed, has no room beside both. It is stored
+//! before the next one starts.
 //!
-//! # What is computed again
-//! What is no number, as in [`gemm_sliced`](super), whose ring and exceptions these are; and what is smaller than 2^23 times what
-//! its tile may have lost ([`halves::certain`]), where so is the part of it that the last steps of k have: each
-//! of both is at most the sum of the terms' absolute values, and it is rare that both are small by chance.
+//! # What is recomputed
+//! Infinity and NaN, as in [bf16x6](super), and *uncertain* sums. A sum is uncertain if it is less
+//! than 2^23 times what its tile may have lost ([`tile_bound`]), and so is the part of it that the
+//! last steps of k have. Each of the two is at most the sum of the absolute values of the terms,
+//! and both are rarely small by chance.
 
 use core::array::from_fn;
 
@@ -84,10 +93,10 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// Slices of f16, scaled.
+/// Two scaled slices of f16.
 pub enum F16x3 {}
 
-/// Two to the power of an exponent, as near as a normal number comes to it, and so many of an f32's last digit `more`.
+/// 2^exponent, clamped to normal numbers, plus `more` units in the last place.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn factor(exponent: i32, more: u32) -> f32 {
     f32::from_bits(power(exponent.clamp(-126, 127)).to_bits() + more)
@@ -131,7 +140,7 @@ impl SplitScheme for F16x3 {
         order: &OrderedBarrier,
         ring: &mut Ring<STAGES, S>,
     ) {
-        // There is an exponent for each 64 columns.
+        // Each 64 columns have an exponent.
         match COLS / PATCH_ROWS {
             3 => compute::<A, B, S, W, STAGES, GROUPS, TILE_ROWS, COLS, 3, MOST>(args, order, ring),
             _ => compute::<A, B, S, W, STAGES, GROUPS, TILE_ROWS, COLS, 2, MOST>(args, order, ring),
@@ -139,7 +148,7 @@ impl SplitScheme for F16x3 {
     }
 }
 
-/// Computes the tiles of `COLS` columns that are a warpgroup's, from a ring whose stages have place for such of `MOST`.
+/// Computes a warpgroup's tiles of `COLS` columns. A stage has room for `MOST` columns.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn compute<
@@ -161,14 +170,15 @@ fn compute<
     let (scales_a, scales_b) = args.patches;
     let mut scheduler = W::new(&reload(args.problem));
     let mut master = Fragment::<COLS>::zeroed();
-    // The tile before: is it still to be written?
+    // The tile before, and whether it has still to be stored.
     let (mut before, mut is_left) = (scheduler, false);
     loop {
         let (problem, (group, warp)) = (&reload(args.problem), warp_place());
         if scheduler.are_done(problem) {
             break;
         }
-        // (Of this tile: were they the kernel's, they would take registers while what is doubted is computed again.)
+        // Per tile: accumulators of the whole kernel would take registers while sums are
+        // recomputed.
         let mut sums = Accumulators::<COLS>::zeroed();
         begin::<A, B, _, _, TILE_ROWS, _, MOST>(&mut sums, ring, order, group);
         if is_left {
@@ -185,12 +195,12 @@ fn compute<
         let of_b = Scales::new::<B>(scales_b, number, problem.n, problem.k);
         let [least, exact] = args.bounds.read(group, &mut ring.bounds);
         let least = f32::from_bits(least);
-        // By so much the tensor cores' sums are too small on average, where they are not exact.
+        // The average truncation, if sums are not exact.
         let more = 1 - exact;
         let of_rows = of_a.patch(row, 0) as u32;
         let of_cols: [u32; PATCHES] =
             from_fn(|i| of_b.patch(col + (i * PATCH_ROWS) as u32, 0) as u32);
-        // They come from the second-level cache while products are under way.
+        // They are loaded from L2 while MMAs are in flight.
         let factors_of = |stage: u32| {
             let of_row = of_a.exponent(of_rows, stage);
             let exponents = of_cols.map(|col| of_row + of_b.exponent(col, stage));
@@ -206,7 +216,8 @@ fn compute<
             master.update(done, |part, master, sum| fma(sum, factors[part], master));
         }
         let last = sums.wait::<0>();
-        // What speaks for a sum: itself, or the last steps' part of it, which has not been multiplied by its factor.
+        // The size of a sum: its own, or that of the part of the last steps, which has not been
+        // multiplied by its factor.
         let size = |part: usize, sum: f32, last: f32| sum.abs().max((last * factors[part]).abs());
         let mut confidence = Confidence::ALL;
         master.update(last, |part, sum, last| {
@@ -223,18 +234,19 @@ fn compute<
                 recompute::uncertain(sum, size(part, sum, last) >= least)
             });
         }
-        // The same tile once more, rather than to keep its numbers.
+        // The same tile once more, which is better than to keep its numbers.
         let (problem, (group, warp)) = (&reload(args.problem), warp_place());
         let (product, row, col) = part(before, group, problem);
         let mut non_zeros = NonZeros::ALL;
         if !are_certain {
-            // Made again of what went through a shuffle: kept, it would take registers in the main loop.
+            // Recomputed from a shuffled number: if it were kept, it would take registers in the
+            // main loop.
             let number = (warp::shuffle(warp::ALL, product, 0), problem.products);
             let of_a = Scales::new::<A>(scales_a, number, problem.m, problem.k);
             let of_b = Scales::new::<B>(scales_b, number, problem.n, problem.k);
             let [of_rows] = of_a.non_zeros::<1>(row, problem.k);
             let of_cols = of_b.non_zeros::<PATCHES>(col, problem.k);
-            // (A register has no number that is computed.)
+            // Registers cannot be indexed by a computed number.
             non_zeros = NonZeros { rows: 0, cols: 0 };
             let lane = thread::lane_id() as usize;
             for j in 0..4 {
@@ -245,7 +257,7 @@ fn compute<
             }
         }
         epilogue::store(args, (product, row, col), &mut master, (are_certain, non_zeros));
-        // They are not read again; else they would be kept while they are written.
+        // They are not read again. Otherwise they would be kept while they are stored.
         master = Fragment::unspecified();
     }
     if is_left {
@@ -261,7 +273,7 @@ fn part(tile: impl Tiles, group: usize, problem: &GemmParams) -> (u32, u32, u32)
     (product, row + (group * WGMMA_M) as u32, col)
 }
 
-/// Begins the three products of the next 64 steps of k, small ones first.
+/// Issues the three products of the next 64 steps of k, small ones first.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn begin<
@@ -289,7 +301,7 @@ fn begin<
     order.arrive(group);
 }
 
-/// Waits for these, and gives their sums. A warp says its number.
+/// Waits for these, and returns their sums. `warp` is the number of the warp.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn end<'a, S: Scope, const STAGES: usize, const COLS: usize>(

@@ -1,33 +1,36 @@
-//! Rows of f32 that are read to be split, and the planes that slices are written to.
+//! The planes that slices are stored in, and how the rows of an f32 matrix are read to be split.
+//!
+//! A plane is one slice of a matrix. Its rows are 16-byte aligned, for TMA. Plane `slices * i + s`
+//! is slice s of matrix i, so that the planes of a batch are one array of matrices.
 
 use super::{collective::vector::FOUR, device::*};
 use crate::params::MatrixBatch;
 
-/// Elements of bf16 that are sixteen bytes.
+/// Elements of 16 bits in sixteen bytes.
 pub const EIGHT: usize = 8;
 
-/// Elements from one row of a plane to the next: sixteen bytes at least, and where a row has several, whole lines of the
-/// second-level cache. A box's rows are as long as a line, and of one that begins within a line each takes two.
+/// Elements from one row of a plane to the next: a multiple of sixteen bytes, and of a cache line
+/// if a row has several. A row of a TMA box is a line, and would take two if it started within one.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub const fn plane_pitch(cols: usize) -> usize {
     const LINE: usize = 64;
     cols.next_multiple_of(if cols >= 4 * LINE { LINE } else { EIGHT })
 }
 
-/// Four elements from index `at` on, sixteen bytes whose address is a multiple of sixteen. Where they reach beyond the view,
-/// whose elements are `len`, they are read one by one, and what is outside may be any.
+/// Four elements from index `at` on, whose address is a multiple of sixteen bytes. If they exceed
+/// the view of `len` elements, they are read one by one; those outside may be anything.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn piece(from: &In<f32>, at: usize, len: usize) -> [f32; FOUR] {
-    // What begins before the first element has a huge index.
+    // An index before the first element wraps to a huge number.
     if at <= len.wrapping_sub(FOUR) && len >= FOUR {
         return from.load128(at);
     }
     core::array::from_fn(|i| from[at.wrapping_add(i).min(len - 1)])
 }
 
-/// Four elements of two pieces, one behind the other, from the one of that number on, below four. A register has no number
-/// that is computed: so all of them move up by two or not, and by one or not.
+/// Four elements of two consecutive pieces, from element `by` on, below four. Registers cannot be
+/// indexed by a computed number. So all shift by two or not, and by one or not.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn shifted(first: [f32; FOUR], second: [f32; FOUR], by: usize) -> [f32; FOUR] {
     let ([a, b, c, d], [e, f, g, _]) = (first, second);
@@ -35,7 +38,7 @@ fn shifted(first: [f32; FOUR], second: [f32; FOUR], by: usize) -> [f32; FOUR] {
     if by & 1 != 0 { [b, c, d, e] } else { [a, b, c, d] }
 }
 
-/// Eight elements from index `at` on, of a view of `len` elements. What lies outside may be any.
+/// Eight elements from index `at` on, of a view of `len` elements. Those outside may be anything.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
@@ -43,7 +46,7 @@ fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
     let at = at.wrapping_sub(shift);
     let first = piece(from, at, len);
     let second = piece(from, at.wrapping_add(FOUR), len);
-    // A row that begins at a multiple of sixteen bytes is in two pieces alone.
+    // An aligned row is in two pieces only.
     let third = match shift {
         0 => second,
         _ => piece(from, at.wrapping_add(2 * FOUR), len),
@@ -53,8 +56,9 @@ fn eight(from: &In<f32>, at: usize, len: usize) -> [f32; EIGHT] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// Eight elements of each of `N` rows, of a view of `len` elements, from an index on for each. It `is_even` where all of a block's
-/// lie inside and begin at multiples of sixteen bytes: then there is no branch between them, and all are on their way at once.
+/// Eight elements of each of `N` rows, of a view of `len` elements. `at` is the start of a row.
+/// `is_even` if all rows of the block are inside and 16-byte aligned: then there is no branch
+/// between the loads, and all are in flight at once.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn rows_of_eight<const N: usize>(
@@ -72,7 +76,8 @@ pub fn rows_of_eight<const N: usize>(
     })
 }
 
-/// Do all rows of such matrices begin at multiples of sixteen bytes, and have they all of a patch's columns from `first` on?
+/// Whether all rows of the matrices are 16-byte aligned and have all of a patch's columns from
+/// `first` on.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn is_even(from: &In<f32>, source: &MatrixBatch, first: usize, patch_cols: usize) -> bool {
     from.misalignment::<16>() == 0

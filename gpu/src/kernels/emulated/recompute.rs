@@ -1,23 +1,30 @@
-//! What slices cannot tell is computed again, from A and B themselves.
+//! Recomputing what slices cannot represent, from A and B themselves.
 //!
-//! * **A sum that is no number.** Infinity is cut into infinity and NaN, and 0 times infinity is NaN; sums of slices may
-//!   overflow where the sum does not, and the other way round. All of that ends in an infinity or NaN.
-//! * **A sum that is too small** for what may have been lost on the way ([`range`](super::range), [`halves`](super::halves)):
-//!   subnormal numbers, mostly; of scaled slices also what is small beside its neighbours. But not the zeros that a row or a column
-//!   of zeros makes.
+//! * **A sum that is infinite or NaN.** Infinity is split into infinity and NaN, and 0 times
+//!   infinity is NaN. Sums of slices may overflow where the sum does not, and the other way round.
+//!   All of this ends in infinity or NaN.
+//! * **A sum that is smaller than its error bound** ([`value_range`](super::value_range),
+//!   [`scales`](super::scales)): mostly subnormal numbers; with scaled slices also numbers that are
+//!   small compared with their neighbours. Zeros that a row or a column of zeros makes are no such
+//!   sums.
 //!
-//! Such an element is the sum of k fused multiply-adds of f32, as of a plain kernel. So what comes out is as IEEE 754 has it, but
-//! for the order. Where there is none of it, a few instructions for each sum are all of it ([`Confidence`]).
+//! A recomputed element is the sum of k fused multiply-adds of f32, like that of a plain kernel. So
+//! it follows IEEE 754, except for the order. Where nothing is recomputed, this costs a few
+//! instructions for each sum ([`Confidence`]).
 //!
-//! * **A few** of a warp's 16 x 32 elements: the warp computes one after the other. Its lanes take every 32nd step of k each,
-//!   beginning at +0, and their sums are added in pairs: within `(k / 32 + 6) 2^-24` of the exact sum.
-//! * **Many**: all of them at once, as a block of a plain kernel does, whose sums of 32 steps are added to others: within
-//!   `(k / 32 + 33) 2^-24`.
+//! * **A few** of a warp's 16 x 32 elements: the warp computes one after the other. Each lane takes
+//!   every 32nd step of k, starting at +0, and the lanes' sums are added in pairs: within `(k / 32
+//!   + 6) 2^-24` of the exact sum.
+//! * **Many**: all of them at once, as a block of a plain kernel does. Sums of 32 steps are added
+//!   to others: within `(k / 32 + 33) 2^-24`.
 //!
-//! Of each such part how many these are is counted ([`counters`]): a product that is slow for their sake can be told from others.
+//! The recomputed elements are counted ([`stream_counters`]), so that one can tell why a product is
+//! slow.
 //!
-//! (In the loops here, but in that of a single element, all lanes go round as often. Behind others ptxas may keep what is the same
-//! in all lanes, the ring's turn among it, in registers of each, and the main loop brings it back: with 48 instructions, once.)
+//! (In these loops all lanes run equally often, except in that of a single element. After other
+//! loops ptxas may keep numbers that are the same in all lanes, such as the pipeline's state, in
+//! registers of each lane. The main loop would have to convert them back: once that was 48
+//! instructions.)
 
 use super::{
     collective::{accumulators::ROWS, vector::FOUR},
@@ -26,34 +33,34 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// Columns that are on their way at a time: of a row a line of C's memory.
+/// Columns that are staged at a time: a 128-byte line of C.
 pub const COLS: usize = 32;
 
-/// Elements from one row to the next: what lies below each other is eight banks apart, so that four lanes' pairs of four rows, which
-/// are put down at once, are in all 32 banks.
+/// Elements from one staged row to the next. Rows are eight banks apart, so that the pairs that a
+/// half-warp stages, of four rows, are in 32 banks.
 pub const PITCH: usize = COLS + 8;
 
-/// A and B themselves, for what is computed again; and where that is counted.
+/// A and B themselves, and the counters of recomputed elements.
 #[derive(Clone, Copy)]
 pub struct Originals<'a> {
     /// A.
     pub a: &'a In<f32>,
     /// B.
     pub b: &'a In<f32>,
-    /// The words of the stream.
+    /// The counters of the stream.
     pub counters: &'a Out<u32>,
 }
 
-/// Elements of a warp's 16 x 32 from more than which on all are computed again: one alone takes as long as some twenty of them
-/// together.
+/// If more of a warp's 16 x 32 elements are uncertain, all are recomputed. One by itself takes as
+/// long as some twenty of them together.
 const MAX_SINGLE: u32 = 16;
-/// Steps of k that these have at a time.
+/// Steps of k in shared memory at a time, when all are recomputed.
 const STEPS: usize = 8;
 
-/// What stands for a zero that may be nothing but what was lost. No sum is that by itself: they begin at +0.
+/// Marks a zero that may be a lost number. No sum is -0 by itself: they start at +0.
 const UNCERTAIN_ZERO: f32 = -0.0;
 
-/// What is left of a sum that may not be `certain`: else it is no number.
+/// The sum if it is `certain`. Otherwise a mark: NaN, or [`UNCERTAIN_ZERO`].
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn uncertain(sum: f32, certain: bool) -> f32 {
     match certain {
@@ -63,19 +70,20 @@ pub fn uncertain(sum: f32, certain: bool) -> f32 {
     }
 }
 
-/// Is a sum a number that nobody doubts?
+/// Whether a sum is a certain number.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn is_certain(sum: f32) -> bool {
     sum.to_bits() & 0x7fff_ffff < f32::INFINITY.to_bits()
         && sum.to_bits() != UNCERTAIN_ZERO.to_bits()
 }
 
-/// Can a thread's sums be relied on? Asked of all of them at once, in two instructions for each, and what its size takes.
+/// Whether a thread's sums are certain, for all of them at once. It takes two instructions a sum,
+/// and those of its size.
 #[derive(Clone, Copy)]
 pub struct Confidence {
-    /// The least that speaks for one of them.
+    /// The least size of a sum.
     least: f32,
-    /// Zero; and no number, if one of them is none or is infinite.
+    /// Zero; NaN if one of the sums is infinite or NaN.
     zero: f32,
 }
 
@@ -83,34 +91,35 @@ impl Confidence {
     /// No sum yet.
     pub const ALL: Confidence = Confidence { least: f32::INFINITY, zero: 0.0 };
 
-    /// This sum, too, for which so much speaks.
+    /// Adds a sum and its size.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn include(&mut self, sum: f32, size: f32) {
         self.least = self.least.min(size);
         self.zero = fma(sum, 0.0, self.zero);
     }
 
-    /// Is each of a warp's sums a number for which at least so much speaks? All of its lanes come here.
+    /// Whether each of a warp's sums is a number with a size of at least `least`. All lanes call
+    /// this.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn on(self, least: f32) -> bool {
         warp::all(warp::ALL, self.least >= least && self.zero == 0.0)
     }
 }
 
-/// Which rows of A and which columns of B are not zeros alone: a bit for each.
+/// The non-zero rows of A and columns of B: a bit for each.
 #[derive(Clone, Copy)]
 pub struct NonZeros {
-    /// Of a warp's 16 rows.
+    /// A warp's 16 rows.
     pub rows: u32,
-    /// Of 16 columns for each lane: of the first 16 for the first.
+    /// 16 columns for each lane; lane 0 has the first 16.
     pub cols: u32,
 }
 
 impl NonZeros {
-    /// Nobody knows of any that is not.
+    /// No zeros are known.
     pub const ALL: NonZeros = NonZeros { rows: !0, cols: !0 };
 
-    /// That of the `part`th columns that are on their way, for this lane. All lanes of a warp come here.
+    /// For this lane, those of the `part`th staged columns. All lanes of a warp call this.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn of_part(self, part: usize, lane: usize) -> NonZeros {
         let first = part * COLS / 16;
@@ -119,24 +128,24 @@ impl NonZeros {
     }
 }
 
-/// A warp's 16 x 32 sums that have been put down, and what they are computed again from.
+/// A warp's staged 16 x 32 sums, and what they are recomputed from.
 pub struct Recompute<'a> {
-    /// The product.
+    /// The product's parameters.
     pub problem: &'a GemmParams,
     /// A and B.
     pub originals: Originals<'a>,
-    /// Its number in the batch.
+    /// The number of the product in the batch.
     pub product: usize,
-    /// Where they are in C: row and column of the first.
+    /// Row and column of the first sum.
     pub first: (usize, usize),
-    /// Where they have been put down.
+    /// The index of the first staged sum.
     pub base: usize,
     /// The lane's number.
     pub lane: usize,
 }
 
 impl Recompute<'_> {
-    /// Computes again what is not certain. All lanes of the warp come here.
+    /// Recomputes the uncertain sums. All lanes of the warp call this.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn recompute_uncertain<const STAGED: usize>(
@@ -149,7 +158,7 @@ impl Recompute<'_> {
             count += self.uncertain_lanes(staged, non_zeros, row).count_ones();
             row += 1;
         }
-        // Zeros have been put down for other lanes, which may have looked at what is written over now.
+        // Zeros have been staged for other lanes, which may have read what is overwritten now.
         warp::sync_warp(warp::ALL);
         if count == 0 {
             return;
@@ -165,20 +174,20 @@ impl Recompute<'_> {
         }
     }
 
-    /// Rows that C has of them.
+    /// Rows of the 16 that C has.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn rows(&self) -> usize {
         (self.problem.m as usize).saturating_sub(self.first.0).min(ROWS)
     }
 
-    /// Columns that C has of them.
+    /// Columns of the 32 that C has.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn cols(&self) -> usize {
         (self.problem.n as usize).saturating_sub(self.first.1).min(COLS)
     }
 
-    /// Which of a row's sums, one for each lane, are not certain, and are to be written: a bit for each. Those that zeros alone have
-    /// made are put down as zeros. All lanes of the warp come here.
+    /// The uncertain sums of a row, one for each lane, that C has: a bit for each. Sums of zeros
+    /// alone are staged as zeros. All lanes of the warp call this.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn uncertain_lanes<const STAGED: usize>(
@@ -199,7 +208,7 @@ impl Recompute<'_> {
         warp::ballot(warp::ALL, self.lane < self.cols() && !is_zero && !is_certain(sum))
     }
 
-    /// Computes again what is not certain, one after the other.
+    /// Recomputes the uncertain sums, one after the other.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn compute_each<const STAGED: usize>(
@@ -223,9 +232,9 @@ impl Recompute<'_> {
         warp::sync_warp(warp::ALL);
     }
 
-    /// All elements of a warp's 16 x 32, computed again: a product as on CUDA cores, of which a lane has 4 x 4 sums. What they are of
-    /// goes by shared memory, [`STEPS`] steps of k at a time, where sums are put down in the end: B's rows where the first eight
-    /// are, A's columns where the others are.
+    /// Recomputes all 16 x 32 elements: a product as on CUDA cores, in which a lane has 4 x 4 sums.
+    /// Its operands go through shared memory, [`STEPS`] steps of k at a time, in place of the
+    /// staged sums: B's rows in the first eight rows, A's columns in the others.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn compute_all<const STAGED: usize>(&self, staged: &mut Shared<f32, STAGED, PITCH>) {
@@ -236,11 +245,11 @@ impl Recompute<'_> {
         let (group, col) = (lane / 8, lane % 8 * FOUR);
         let at_a = |step: usize| base + (STEPS + step) * PITCH;
         let at_b = |step: usize| base + step * PITCH;
-        // Added to -0 a sum of 32 steps stays as it is, also -0.
+        // Added to -0, a sum of 32 steps stays as it is, also if it is -0.
         let (mut p, mut sums, mut parts) = (0, [[-0.0; FOUR]; 4], [[0.0; FOUR]; 4]);
         while p < k {
             let steps = (k - p).min(STEPS);
-            // What there is not is zero.
+            // Elements outside are zero.
             let step = lane % STEPS;
             let of_step = self.product * batch[0] as usize + (p + step) * a[1] as usize;
             for first in (0..ROWS).step_by(4) {
@@ -271,7 +280,7 @@ impl Recompute<'_> {
             }
             warp::sync_warp(warp::ALL);
             p += STEPS;
-            // Short sums, so that what comes out is as near as an element that is computed alone.
+            // Short sums, so that the result is as accurate as an element that is computed alone.
             if p.is_multiple_of(32) || p >= k {
                 for i in 0..4 {
                     for j in 0..FOUR {
@@ -287,7 +296,7 @@ impl Recompute<'_> {
         warp::sync_warp(warp::ALL);
     }
 
-    /// An element of A B, by a warp together.
+    /// An element of A B, computed by a warp.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn sum(&self, (row, col): (usize, usize)) -> f32 {
@@ -295,7 +304,7 @@ impl Recompute<'_> {
         let from_a = self.product * batch[0] as usize + row * a[0] as usize;
         let from_b = self.product * batch[1] as usize + col * b[1] as usize;
         let mut p = self.lane;
-        // A lane without a step of k has -0: added to any sum, that leaves it as it is, also -0.
+        // A lane without a step of k has -0. Added to any sum it leaves that as it is, also -0.
         let mut sum = if p < k as usize { 0.0 } else { -0.0 };
         while p < k as usize {
             let x = self.originals.a[from_a + p * a[1] as usize];

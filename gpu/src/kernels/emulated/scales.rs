@@ -1,4 +1,7 @@
-//! Exponents of patches, and what is known of them.
+//! The scales of the patches of f16x3, and the error bound of a tile.
+//!
+//! A patch of 64 rows by 128 columns has one exponent. [`split_f16x2`](super::split_f16x2) writes
+//! it, with what the patch loses and which of its rows and columns are not zero.
 
 use super::{
     device::{warpgroup::Layout, *},
@@ -10,47 +13,48 @@ use crate::params::GemmParams;
 pub const SLICES: usize = 2;
 /// Rows of a patch.
 pub const PATCH_ROWS: usize = 64;
-/// Columns of a patch: eight for each lane of half a warp.
+/// Columns of a patch: eight for each lane of a half-warp.
 pub const PATCH_COLS: usize = HALF * EIGHT;
 
-/// Warps of a block.
+/// Warps of a block that splits.
 pub const WARPS: usize = 8;
-/// Lanes of half a warp, each of which has other rows: there are so many halves, and each has so many rows.
+/// Lanes of a half-warp. Each half-warp has rows of its own.
 pub const HALF: usize = 16;
-/// Half-warps of a CTA.
+/// Half-warps of a block that splits.
 pub const HALVES: usize = 2 * WARPS;
 /// Rows of a patch that a half-warp splits.
 pub const ROWS_OF_HALF: usize = PATCH_ROWS / HALVES;
 
-/// What is written of a patch: [`Scale`] and what is lost; and behind all of these, of every 16 rows, then of every 16 columns a bit for
-/// each that is not zero.
+/// Words of a patch: its [`Scale`], what it loses, and (after those of all patches) the non-zero
+/// rows and columns.
 pub const WORDS: usize = 2 + NON_ZERO_WORDS;
-/// Words of a patch that tell its non-zero rows and columns.
+/// Words of a patch for its non-zero rows and columns, 16 in each.
 pub const NON_ZERO_WORDS: usize = (PATCH_ROWS + PATCH_COLS) / 16;
 
-/// What is added to an exponent that is written, in the lower bits; 0 is written of a patch of zeros.
+/// Added to an exponent in the lower bits. A patch of zeros is written as 0.
 const BIAS: i32 = 256;
 const EXPONENT_BITS: u32 = 9;
 
-/// What is written of a patch beside what it loses.
+/// The scale of a patch.
 #[derive(Clone, Copy)]
 pub struct Scale {
-    /// Numbers are scaled by 2 to minus this.
+    /// Numbers are multiplied by 2^-exponent.
     pub exponent: i32,
-    /// All scaled numbers are multiples of 2 to this, which is 14 at most; where some are no integers it is less than any sum.
+    /// All scaled numbers are multiples of 2^unit, at most 2^14. If some are no integers, it is
+    /// less than any sum.
     pub unit: i32,
 }
 
 impl Scale {
     const NONE: Scale = Scale { exponent: 0, unit: NO_UNIT };
 
-    /// In 16 bits.
+    /// The scale in 16 bits.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn to_bits(self) -> u32 {
         (self.exponent + BIAS) as u32 | ((self.unit + 1).max(0) as u32) << EXPONENT_BITS
     }
 
-    /// Of these bits, unless they are 0: of a patch of zeros.
+    /// Reads these bits. `None` for a patch of zeros.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn from_bits(bits: u32) -> Option<Scale> {
         let exponent = (bits & const { (1 << EXPONENT_BITS) - 1 }) as i32 - BIAS;
@@ -63,34 +67,34 @@ impl Scale {
 /// The unit of numbers that are no integers.
 const NO_UNIT: i32 = -64;
 
-/// Patches of matrices of so many rows and columns: down and across.
+/// Patches of a matrix: down and across.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub const fn patches(rows: u32, cols: u32) -> (u32, u32) {
     (rows.div_ceil(PATCH_ROWS as u32), cols.div_ceil(PATCH_COLS as u32))
 }
 
-/// 2 to that power, of normal numbers.
+/// 2^exponent, a normal number.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub const fn power(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) as u32) << 23)
 }
 
-/// Where the scales of an operand's rows (columns of B) of a tile are, in one matrix.
+/// The scales of an operand's rows (columns of B), in one matrix.
 #[derive(Clone, Copy)]
 pub struct Scales<'a> {
     scales: &'a In<F16>,
-    /// Do rows (columns of B) lie side by side?
+    /// Whether the operand is MN-major.
     mn_major: bool,
-    /// Patches before the matrix, across it, and down and across to the last.
+    /// Patches before the matrix, across it, and the last one on the outer side.
     first: u32,
     across: u32,
     last: u32,
-    /// Of all matrices.
+    /// Patches of all matrices.
     patches: u32,
 }
 
 impl<'a> Scales<'a> {
-    /// Those of `size` rows (columns of B) of matrix `matrix` of so many.
+    /// The scales of `size` rows (columns of B), for one of several matrices.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new<L: Layout>(
         scales: &'a In<F16>,
@@ -112,7 +116,8 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// The patch of 64 rows (columns of B) from `outer` on, below the last the last one's, and 64 steps of k.
+    /// The patch of 64 rows (columns of B) from `outer` on, or of the last ones, and of 64 steps of
+    /// k.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn patch(self, outer: u32, stage: u32) -> usize {
         let (row, col) = if self.mn_major {
@@ -123,7 +128,8 @@ impl<'a> Scales<'a> {
         (self.first + row * self.across + col) as usize
     }
 
-    /// The exponent of 64 steps of k, of 64 rows (columns of B) whose first patch is `first`; of zeros none.
+    /// The exponent of 64 steps of k, for 64 rows (columns of B) whose first patch is `first`. 0
+    /// for zeros.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn exponent(self, first: u32, stage: u32) -> i32 {
@@ -135,7 +141,7 @@ impl<'a> Scales<'a> {
         Scale::from_bits(written).map_or(0, |scale| scale.exponent)
     }
 
-    /// What is written of a patch, if it is not zero, and what it loses.
+    /// The scale of a patch, if it is not zero, and what it loses.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn of(self, outer: u32, stage: u32) -> (Option<Scale>, f32) {
@@ -144,17 +150,17 @@ impl<'a> Scales<'a> {
         (Scale::from_bits(scale.into()), f32::from_bits(u32::from(lost) << 16))
     }
 
-    /// Which of `64 N` rows (columns of B) from `outer` on, a multiple of 64, are not zero: a bit for each, 16 in a word. All lanes
-    /// of a warp come here.
+    /// The non-zero ones of `64 N` rows (columns of B) from `outer` on, a multiple of 64: a bit for
+    /// each, 16 in a word. All lanes of a warp call this.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn non_zeros<const N: usize>(self, outer: u32, k: u32) -> [[u32; 4]; N] {
         let mut non_zeros = [[0; 4]; N];
         let deep = if self.mn_major { 1 } else { const { PATCH_COLS as u32 / 64 } };
-        // All lanes go round as often, so that what is the same in all of them stays known to be.
+        // All lanes run equally often, so that the compiler knows what is the same in all of them.
         let (mut first_stage, stages) = (0, k.div_ceil(64));
         while first_stage < stages {
-            // Once more the last is no harm.
+            // The last stage once more does no harm.
             let stage = (first_stage + thread::lane_id() * deep).min(stages - 1);
             for i in 0..N {
                 let outer = outer + 64 * i as u32;
@@ -182,18 +188,19 @@ impl<'a> Scales<'a> {
     }
 }
 
-/// How far the sums of a tile can be relied on.
+/// The error bound of a tile.
 pub struct ErrorBound {
-    /// The size from which on they can be: 2^23 times as much as is lost at most, of A with the largest of B in the same 64 steps of
-    /// k, which is below 2^15, and the other way round. No number, as large as which nothing is, where none can be.
+    /// Sums of at least this size are certain. It is 2^23 times what is lost at most: that of A
+    /// times the largest of B in the same 64 steps of k, which is below 2^15, and the other way
+    /// round. NaN if no sum is certain.
     pub least: f32,
-    /// The tensor cores cut nothing off: all numbers are integers below 2^15, times a power of two, and their products so small
-    /// that 64 of them together are below 2^24.
+    /// Whether the tensor cores truncate nothing: all numbers are integers below 2^15, times a
+    /// power of two, and 64 products together are below 2^24.
     pub exact: bool,
 }
 
-/// How far the sums of a tile of 64 rows and `COLS` columns can be relied on, whose first element is (row, col). All lanes of a warp
-/// come here.
+/// The error bound of a tile of 64 rows and `COLS` columns. Its first element is (row, col). All
+/// lanes of a warp call this.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn tile_bound<const COLS: usize>(
@@ -204,7 +211,7 @@ pub fn tile_bound<const COLS: usize>(
     let (mut smallest, mut largest, mut unit, mut least) = (i32::MAX, i32::MIN, 2 * 14, 0.0);
     let size = if b.mn_major { PATCH_COLS as u32 } else { PATCH_ROWS as u32 };
     let end = (col + COLS as u32).min(problem.n);
-    // All lanes go round as often, so that what is the same in all of them stays known to be.
+    // All lanes run equally often, so that the compiler knows what is the same in all of them.
     let (mut first_stage, stages) = (0, problem.k.div_ceil(64));
     while first_stage < stages {
         let stage = first_stage + thread::lane_id();
@@ -213,7 +220,7 @@ pub fn tile_bound<const COLS: usize>(
         let mut col = col;
         while col < end {
             let ((a, lost_a), (b, lost_b)) = (a.of(row, stage), b.of(col, stage));
-            // Zeros are right.
+            // Zeros lose nothing.
             let counts = is_one && a.is_some() && b.is_some();
             let (a, b) = (a.unwrap_or(Scale::NONE), b.unwrap_or(Scale::NONE));
             let exponent = a.exponent + b.exponent;
@@ -239,14 +246,15 @@ pub fn tile_bound<const COLS: usize>(
     }
     // 64 products are below 2^36.
     let exact = unit >= 36 - 24;
-    // A factor of two such exponents is an f32, and what it multiplies is below 2^37.
+    // The product of two such factors is an f32, and it multiplies what is below 2^37.
     if largest > 116 {
         return ErrorBound { least: f32::NAN, exact };
     }
-    // Below, 64 products are at most 2^-63; where their factor is no normal number, 2^-89 is lost.
+    // Below this, 64 products are at most 2^-63. If their factor is no normal number, 2^-89 is
+    // lost.
     if smallest < -100 {
         least += problem.k as f32 * const { power(-70) };
     }
-    // (As large as infinity is a sum that is infinite.)
+    // An infinite sum is as large as infinity.
     ErrorBound { least: if least < f32::INFINITY { least } else { f32::NAN }, exact }
 }

@@ -1,21 +1,22 @@
-//! The pass that cuts f32 into three slices of bf16, for both operands in one launch.
+//! Splits f32 into three slices of bf16, for both operands in one launch.
 //!
 //! ```text
 //!   x0 = bf16(x)      x1 = bf16(x - x0)      x2 = bf16(x - x0 - x1)      each rounded to the nearest
 //! ```
 //!
-//! Both differences are exact: what rounding to 8 bits leaves has 16 bits at most, and then 8. So nothing is lost but where
-//! bf16 ends: it has no digit below 2^-133, and an f32 has one from |x| < 2^-110 on. Of such an x up to 2^-134 is lost. At
-//! the other end what would be rounded to infinity is cut off in place of that; infinities and NaN stay so in x0, and x1 is
-//! NaN.
+//! Both differences are exact: rounding to 8 bits leaves at most 16 bits, and then 8. So nothing is
+//! lost except at the ends of bf16's range. bf16 has no digit below 2^-133, but an f32 has if |x| <
+//! 2^-110: such an x loses up to 2^-134. Numbers that would round to infinity are truncated.
+//! Infinity and NaN stay so in x0, and x1 is NaN.
 //!
-//! * **A patch** of 32 rows by 256 columns is one block's. A thread takes eight neighbours of a row, in pieces of sixteen
-//!   bytes, wherever the row begins ([`pad`](super::super::gemm::pad)), and writes sixteen bytes of each slice.
-//! * **A plane** is one slice of a matrix. Its rows begin at multiples of sixteen bytes, for the tensor memory accelerator.
-//!   Plane `3 i + s` is slice s of matrix i, so that a batch's planes are one array of matrices.
-//! * **Of each patch** the smallest and the largest absolute value are written beside ([`range`](super::range)).
+//! * **A block** splits a *patch* of 32 rows by 256 columns. Besides, it writes the smallest and
+//!   the largest absolute value of the patch ([`value_range`](super::value_range)).
+//! * **A warp** splits a row at a time.
+//! * **A thread** reads eight neighbours of a row, in pieces of sixteen bytes wherever the row
+//!   starts, and writes sixteen bytes of each slice.
 //!
-//! An element is read once, and six bytes of it are written: 10 bytes at the memory's bandwidth are the floor.
+//! An element is read once, and six bytes of it are written. So the time is at least 10 bytes an
+//! element over the memory bandwidth.
 
 use super::{
     device::*,
@@ -24,16 +25,17 @@ use super::{
 };
 use crate::params::MatrixBatch;
 
-/// Slices of a number: of bf16 three.
+/// Slices of a number.
 pub const SLICES: usize = 3;
 
 /// Warps of a block.
 const WARPS: usize = 8;
 
-/// The nearest bf16 to each, but none that is infinite where it is not.
+/// Rounds two numbers to bf16, but finite ones not to infinity.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn nearest(pair: [f32; 2]) -> [Bf16; 2] {
-    // From the middle between bf16's greatest number and infinity on, the upper half of the bits is that greatest number.
+    // From the middle between bf16's greatest number and infinity on, the upper half of the bits is
+    // that greatest number.
     const FIRST: u32 = 0x7f7f_8000;
     const INFINITE: u32 = 0x7f80_0000;
     Bf16::from_two_f32(pair.map(|x| {
@@ -44,19 +46,20 @@ fn nearest(pair: [f32; 2]) -> [Bf16; 2] {
     }))
 }
 
-/// Three slices of two numbers.
+/// The three slices of two numbers.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn cut(pair: [f32; 2]) -> [[Bf16; 2]; SLICES] {
     let left = |[x, y]: [f32; 2], [of_x, of_y]: [Bf16; 2]| [x - of_x.to_f32(), y - of_y.to_f32()];
     let first = nearest(pair);
     let pair = left(pair, first);
-    // What is left of a number is too small to be rounded to infinity.
+    // What is left of a number is too small to round to infinity.
     let second = Bf16::from_two_f32(pair);
     [first, second, Bf16::from_two_f32(left(pair, second))]
 }
 
-/// Cuts A and B, each of as many patches as it says: blocks of A's come first. `from` has so many elements as that
-/// takes and begins anywhere; planes begin at multiples of sixteen bytes, and of a row's last sixteen bytes all are written.
+/// Splits A and B. Each has `patches` patches; blocks take those of A first. `a` and `b` may be
+/// unaligned, and have exactly the elements that their sizes need. Planes are 16-byte aligned. All
+/// of a row's last sixteen bytes are written.
 #[kernel(block = (32, WARPS), shared = 2 * WARPS * size_of::<u32>(), barriers = 1, arch = 90, dependent)]
 pub fn split_bf16x3(
     of_a: MatrixBatch,
@@ -68,13 +71,13 @@ pub fn split_bf16x3(
     mut patches_a: Out<Bf16>,
     mut patches_b: Out<Bf16>,
 ) {
-    // Up to here nothing of this launch depends on the ones before it.
+    // Nothing before this point depends on earlier launches.
     grid::let_next_begin();
     grid::wait_for_earlier();
     let block = thread::block_idx_x();
     let is_b = block >= of_a.patches;
     let number = if is_b { block - of_a.patches } else { block };
-    // Number by number: a pointer to one of two structs would be one to local memory.
+    // Field by field: a pointer to one of two structs would be one to local memory.
     let source = MatrixBatch {
         rows: if is_b { of_b.rows } else { of_a.rows },
         cols: if is_b { of_b.cols } else { of_a.cols },
@@ -90,7 +93,7 @@ pub fn split_bf16x3(
     };
 
     let (down, across) = patches(source.rows, source.cols);
-    // No divisor is zero where there are patches, which the compiler cannot know.
+    // No divisor is zero if there are patches. The compiler cannot know that.
     let of_matrix = (down * across).max(1);
     let (matrix, patch) = ((number / of_matrix) as usize, number % of_matrix);
     let (down, across) = (patch / across.max(1), patch % across.max(1));
@@ -106,7 +109,7 @@ pub fn split_bf16x3(
 
     let mut range = Range::default();
     for first in (0..PATCH_ROWS).step_by(2 * WARPS) {
-        // Both are read before one is waited for. Below the last row they are of the last one.
+        // Both rows are loaded before one is awaited. Below the last row they are the last one.
         let rows_of_warp = [first_row + first, first_row + first + WARPS];
         let at = |i: usize| matrix * step + rows_of_warp[i].min(rows - 1) * pitch + col;
         let [one, other] = rows_of_eight(from, at, len, is_even);
@@ -127,7 +130,7 @@ pub fn split_bf16x3(
                 planes.store128(to + slice * plane, [a, b, c, d, e, f, g, h]);
             }
         };
-        // One after the other, not in a loop: a register has no number that is computed.
+        // One after the other, not in a loop: registers cannot be indexed by a computed number.
         put(rows_of_warp[0], one);
         put(rows_of_warp[1], other);
     }

@@ -1,23 +1,27 @@
-//! The pass that cuts f32 into two scaled slices of f16, for both operands in one launch.
+//! Splits f32 into two scaled slices of f16, for both operands in one launch.
 //!
 //! ```text
 //!   x0 = f16(2^-e x)      x1 = f16(2^-e x - x0)      each rounded to the nearest
 //!   x  = 2^e (x0 + x1)
 //! ```
 //!
-//! Of a patch of 64 rows by 128 columns the largest absolute value becomes one of [2^14, 2^15), which gives `e`. A block
-//! holds the patch in registers meanwhile: an element is read once, and four bytes of it are written. Three blocks have place on a
-//! multiprocessor, so that some read while others write.
+//! * **A block** splits a patch of 64 rows by 128 columns. The exponent `e` brings the largest
+//!   absolute value of the patch to [2^14, 2^15). The block holds the patch in registers, so an
+//!   element is read once, and four bytes of it are written. An SM has room for three blocks, so
+//!   that some read while others write.
+//! * **A half-warp** splits four rows.
+//! * **A thread** splits eight neighbours of each.
 //!
-//! What is left of a number is at most 2^-23 of it, and x1 at most 2^-11, where 2^-e |x| >= 2^-2: of numbers down to 2^-17 of
-//! the largest. Below,
+//! If 2^-e |x| >= 2^-2, which is 2^-17 of the largest, at most 2^-23 of the number is lost, and x1
+//! is at most 2^-11 of it. Below that,
 //!
-//! * f16's last digit leaves up to 2^-25;
-//! * x1 may be all that there is of x; but x1 y1 is left out of the product, which is up to 2^-11 |2^-e x - x0| |y|, at most 2^-36
-//!   |y|.
+//! * f16's last digit loses up to 2^-25;
+//! * x1 may be all that there is of x. But x1 y1 is left out of the product, which loses up to
+//!   2^-11 |2^-e x - x0| |y|, at most 2^-36 |y|.
 //!
-//! The sum of all that a patch loses so is written beside its exponent, and [`certain`] makes a bound of it. And so that a sum of
-//! nothing but zeros need not be doubted, it is written which rows and columns of a patch are not zero.
+//! The sum of all that a patch loses so is written next to its exponent, and
+//! [`tile_bound`](super::scales::tile_bound) makes an error bound of it. It is also written which
+//! rows and columns of a patch are not zero, so that sums of zeros are certain.
 
 use super::{
     device::*,
@@ -29,11 +33,10 @@ use super::{
 };
 use crate::params::MatrixBatch;
 
-/// Added to an integer below 2^22, it makes an f32 whose last bits are the integer's.
+/// Added to an integer below 2^22, it gives an f32 whose last bits are those of the integer.
 const INTEGERS: f32 = 12582912.0;
 
-/// Cuts A and B, each of as many patches as it says: blocks of A's come first. As
-/// [`split_bf16x3`](super::slices::split_bf16x3).
+/// Splits A and B. Arguments are those of [`split_bf16x3`](super::split_bf16x3::split_bf16x3).
 #[kernel(
     block = (32, WARPS),
     shared = (3 * WARPS + HALVES + HALVES * HALF) * size_of::<u32>(),
@@ -52,13 +55,13 @@ pub fn split_f16x2(
     mut patches_a: Out<F16>,
     mut patches_b: Out<F16>,
 ) {
-    // Up to here nothing of this launch depends on the ones before it.
+    // Nothing before this point depends on earlier launches.
     grid::let_next_begin();
     grid::wait_for_earlier();
     let block = thread::block_idx_x();
     let is_b = block >= of_a.patches;
     let number = if is_b { block - of_a.patches } else { block };
-    // Number by number: a pointer to one of two structs would be one to local memory.
+    // Field by field: a pointer to one of two structs would be one to local memory.
     let source = MatrixBatch {
         rows: if is_b { of_b.rows } else { of_a.rows },
         cols: if is_b { of_b.cols } else { of_a.cols },
@@ -70,7 +73,7 @@ pub fn split_f16x2(
     let from = if is_b { &b } else { &a };
 
     let (down, across) = patches(source.rows, source.cols);
-    // No divisor is zero where there are patches, which the compiler cannot know.
+    // No divisor is zero if there are patches. The compiler cannot know that.
     let of_matrix = (down * across).max(1);
     let (matrix, patch) = ((number / of_matrix) as usize, number % of_matrix);
     let (down, across) = (patch / across.max(1), patch % across.max(1));
@@ -83,7 +86,7 @@ pub fn split_f16x2(
     let first_row = down as usize * PATCH_ROWS + half;
     let plane = rows * plane_pitch(cols);
 
-    // All are read before one is waited for. Below the last row they are of the last one.
+    // All rows are loaded before one is awaited. Below the last row they are the last one.
     let at = |i: usize| matrix * step + (first_row + i * HALVES).min(rows - 1) * pitch + col;
     let is_even = is_even(from, &source, across as usize * PATCH_COLS, PATCH_COLS);
     let numbers: [[f32; EIGHT]; ROWS_OF_HALF] = rows_of_eight(from, at, len, is_even);
@@ -91,7 +94,7 @@ pub fn split_f16x2(
     for i in 0..ROWS_OF_HALF {
         for j in 0..EIGHT {
             let size = numbers[i][j].to_bits() & 0x7fff_ffff;
-            // Infinities and NaN stay so, whatever the scale.
+            // Infinity and NaN stay so, whatever the scale.
             if col + j < cols && size < 0x7f80_0000 {
                 largest = size.max(largest);
             }
@@ -112,7 +115,7 @@ pub fn split_f16x2(
     for other in 0..WARPS {
         largest = of_warps[(0, other)].max(largest);
     }
-    // Both 2^e and 2^-e are normal numbers. What is smaller than that is cut off, and counted.
+    // 2^e and 2^-e are normal numbers. What is smaller is lost, and counted.
     let exponent = ((largest >> 23) as i32 - (127 + 14)).max(-110);
     let scale = power(-exponent);
 
@@ -120,9 +123,9 @@ pub fn split_f16x2(
         true => (&mut planes_b, &mut patches_b),
         false => (&mut planes_a, &mut patches_a),
     };
-    // Of all numbers' parts behind the point, and of the integers.
+    // Bits of the fractions of all numbers, and of the integers.
     let (mut fractions, mut integers) = (0, 0);
-    // Which are not zero: a bit for each of the lane's rows, and of its columns.
+    // Non-zero rows of the lane, and non-zero columns: a bit for each.
     let (mut filled_rows, mut filled_cols) = (0, 0);
     let mut lost = 0.0;
     let mut put = |i: usize, numbers: [f32; EIGHT]| {
@@ -140,7 +143,7 @@ pub fn split_f16x2(
             for i in 0..2 {
                 let size_of = |x: f32| f32::from_bits(x.to_bits() & 0x7fff_ffff);
                 let size = size_of(scaled[i]);
-                // (Of infinity nothing follows for its neighbours.)
+                // Infinity says nothing about its neighbours.
                 if number < cols && pair[i] != 0.0 {
                     non_zeros |= 1 << (number - col);
                 }
@@ -151,7 +154,7 @@ pub fn split_f16x2(
                 if number < cols && size < const { power(-2) } && pair[i] != 0.0 {
                     let of_last = size_of(left[i] - second[i].to_f32());
                     let off = of_last + size_of(left[i]) * const { power(-11) };
-                    // So that the bound does not become zero by being small.
+                    // The bound must not underflow to zero.
                     if off > 0.0 || size < const { power(-60) } {
                         lost += off.max(const { power(-60) });
                     }
@@ -168,13 +171,13 @@ pub fn split_f16x2(
             planes.store128(to + slice * plane, [a, b, c, d, e, f, g, h]);
         }
     };
-    // One after the other, not in a loop: a register has no number that is computed.
+    // One after the other, not in a loop: registers cannot be indexed by a computed number.
     put(0, numbers[0]);
     put(1, numbers[1]);
     put(2, numbers[2]);
     put(3, numbers[3]);
 
-    // What is no integer has the lowest of all bits.
+    // A number that is no integer has the lowest unit.
     let mut bits = if fractions == 0 { integers << 1 } else { 1 };
     let mut lanes = 16;
     while lanes > 0 {

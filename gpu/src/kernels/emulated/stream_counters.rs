@@ -1,21 +1,22 @@
-//! What products of slices leave behind for those after them on the same stream, and for who asks: some words, which are zeros
-//! before the first.
+//! Counters that the emulated products of a stream share: for the products that follow, and for the
+//! user who asks. They are zero before the first product.
 
 use super::device::*;
 
-/// The first of two words, the lower half first: how many elements of C have been computed again.
+/// The number of recomputed elements of C, in two words, the lower one first.
 pub const RECOMPUTED: usize = 0;
-/// Where the clusters of a launch keep step ([`grid::Pace`]): zero before and after. On another line of the second-level cache.
+/// The state by which the clusters of a launch keep pace ([`grid::Pace`]). It is zero before and
+/// after a launch, and on another cache line.
 pub const PACE: usize = 32;
-/// So many words.
+/// Words in all.
 pub const LEN: usize = 64;
 
-/// Counts elements that are computed again, as one thread.
+/// Counts recomputed elements. One thread calls this.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn count_recomputed(mut counters: Out<u32>, elements: u32) {
     let before = counters.atomic_add(RECOMPUTED, elements);
-    // Of all that add, one alone carries.
+    // Of all threads that add, exactly one carries.
     if before.checked_add(elements).is_none() {
         counters.atomic_add(RECOMPUTED + 1, 1);
     }

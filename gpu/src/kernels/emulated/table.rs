@@ -1,16 +1,16 @@
-//! The kernels, a line each: all that they differ in.
+//! The kernels, one line each.
 //!
 //! ```text
-//!   wgmma_f16x3_256x192x64_c2: F16x3 of F16,   256 x 192 or 128 of 2,   5 stages,     Halves
-//!   the name                   the slices      C's tiles, of two        of the ring   B's boxes
-//!                                              widths, of two blocks
+//!   wgmma_f16x3_256x192x64_c2:    F16x3 of F16,    256 x 192 or 128 of 2,     5 stages,    HalfBoxes
+//!   name                          split scheme     tile of C, in two widths,  stages of    boxes of B
+//!                                                  and blocks that share it   the pipeline
 //! ```
 
 use super::{
     bf16x6::Bf16x6,
     collective::{
         ordered_barrier::OrderedBarrier,
-        tma::{Halves, Whole},
+        tma::{HalfBoxes, WholeBoxes},
         wgmma_shape::{BLOCK_K, WGMMA_M},
     },
     device::{warpgroup::*, *},
@@ -22,10 +22,12 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring, sums on their
-/// way to C, bounds, and both's barriers: two of eight bytes a stage.
+/// A kernel. Each consumer warpgroup has 64 rows and 128 threads, and so has the producer. Shared
+/// memory holds the pipeline, staged sums, error bounds, and two 8-byte barriers for each stage of
+/// either.
 macro_rules! entry {
-    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
+    // A lone block waits once at a barrier of its own until the pipeline is initialised. Blocks of
+    // a cluster wait at that of the cluster.
     ($name:ident: $kind:ident of $element:ident, $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
         entry! {
             @ $name $kind $element [barriers = 1] pipeline: $rows x $cols [$cols: OneWidth<$rows, $cols, 1>] of 1, $($rest)*
@@ -94,7 +96,7 @@ macro_rules! entry {
             begin::<_, $blocks, $stages, GROUPS>(args.pipeline, &args.bounds.rings);
             let (group, warp) = warp_place();
             if group == GROUPS {
-                // With one other warpgroup there are registers enough.
+                // With one consumer warpgroup the registers suffice.
                 if GROUPS > 1 {
                     give_registers::<40>();
                 }
@@ -111,7 +113,7 @@ macro_rules! entry {
                     }
                     return;
                 }
-                let of_a = Whole::<_, EitherMajorA<BLOCK_K>, ROWS>::new(&a);
+                let of_a = WholeBoxes::<_, EitherMajorA<BLOCK_K>, ROWS>::new(&a);
                 let mut producer = args.pipeline.producer();
                 $(
                     let of_b = $boxes::<_, EitherMajorB<BLOCK_K>, { $cols / $blocks }>::new(&b);
@@ -144,9 +146,9 @@ macro_rules! entry {
     };
 }
 
-entry! { wgmma_bf16x6_256x192x64_c2: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, Halves }
-entry! { wgmma_bf16x6_256x128x64_c2: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, Whole }
-entry! { wgmma_bf16x6_64x128x64: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, Whole }
-entry! { wgmma_f16x3_256x192x64_c2: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, Halves }
-entry! { wgmma_f16x3_256x128x64_c2: F16x3 of F16, 256 x 128 of 2, 6 stages, Whole }
-entry! { wgmma_f16x3_64x128x64: F16x3 of F16, 64 x 128 of 1, 8 stages, Whole }
+entry! { wgmma_bf16x6_256x192x64_c2: Bf16x6 of Bf16, 256 x 192 or 128 of 2, 5 stages, HalfBoxes }
+entry! { wgmma_bf16x6_256x128x64_c2: Bf16x6 of Bf16, 256 x 128 of 2, 6 stages, WholeBoxes }
+entry! { wgmma_bf16x6_64x128x64: Bf16x6 of Bf16, 64 x 128 of 1, 8 stages, WholeBoxes }
+entry! { wgmma_f16x3_256x192x64_c2: F16x3 of F16, 256 x 192 or 128 of 2, 5 stages, HalfBoxes }
+entry! { wgmma_f16x3_256x128x64_c2: F16x3 of F16, 256 x 128 of 2, 6 stages, WholeBoxes }
+entry! { wgmma_f16x3_64x128x64: F16x3 of F16, 64 x 128 of 1, 8 stages, WholeBoxes }

@@ -1,35 +1,38 @@
-//! Tiles of two widths in one launch: most of C's columns in wide tiles, and the last ones in narrow tiles, so that all clusters end
-//! at about the same time.
+//! Tiles of two widths in one launch. Most columns of C are in wide tiles, and the last ones in
+//! narrow tiles, so that all clusters end at about the same time.
 //!
 //! ```text
-//!   C, 4096 x 4096, by 66 clusters:   18 x 192 columns | 5 x 128      288 wide tiles of 1.5 and 80 narrow ones of 1: 8 rounds of 1
-//!                                     22 x 192                        352 wide tiles: 6 rounds of 1.5 are 9
-//!                                     32 x 128                        512 narrow tiles: 8 rounds, of which each draws more power
+//!   C, 4096 x 4096, by 66 clusters:   18 x 192 columns + 5 x 128      288 wide tiles of 1.5 and 80 narrow ones of 1: time 8
+//!                                     22 x 192                        352 wide tiles: 6 waves of 1.5 are 9
+//!                                     32 x 128                        512 narrow tiles: 8 waves, which draw more power
 //! ```
 //!
-//! Wide tiles go round: tile i is the i-th cluster's, and so on. Where that leaves some clusters a tile behind, they have narrow
-//! tiles first, two each, which are a third more than one wide; then these go round, too. The host says how many columns wide tiles
-//! have ([`wide_tiles_across`]), and the kernel finds its own tiles.
+//! Cluster i computes wide tiles i, i + number of clusters, and so on. If some clusters have one
+//! wide tile less than others, they first compute two narrow tiles each, which take a third more
+//! than one wide tile. All clusters then share the rest. The host says how many columns are in wide
+//! tiles ([`wide_tiles_across`]), and the kernel finds its own tiles.
 
 use super::{collective::tile_scheduler::TileScheduler, device::*};
 use crate::params::GemmParams;
 
-/// The tiles of one width of a cluster's block that are still to come. All is made of the problem's numbers each time: kept, it would
-/// take registers meanwhile; and a tile that may not be there would, too.
+/// The tiles of one width that a block has still to compute.
+///
+/// Everything is recomputed from the parameters each time. If it were kept, it would take
+/// registers, and so would an optional tile.
 pub trait Tiles: Copy {
-    /// At the first.
+    /// Starts at the first tile.
     fn new(problem: &GemmParams) -> Self;
 
-    /// Is there none left?
+    /// Whether no tile is left.
     fn are_done(self, problem: &GemmParams) -> bool;
 
     /// The tile's product, first row and first column.
     fn place(self, problem: &GemmParams) -> (u32, u32, u32);
 
-    /// Goes on to the next one.
+    /// Advances to the next tile.
     fn advance(&mut self, problem: &GemmParams);
 
-    /// Where tiles go round, so that clusters may keep step: how many those have that have most.
+    /// If clusters may keep pace: the largest number of tiles that a cluster has.
     fn rounds(self, problem: &GemmParams) -> Option<u32>;
 }
 
@@ -37,19 +40,19 @@ pub trait Tiles: Copy {
 #[derive(Clone, Copy)]
 pub struct OneWidth<const ROWS: usize, const COLS: usize, const BLOCKS: usize>(u32);
 
-/// The wide ones of two.
+/// The wide tiles of two widths.
 #[derive(Clone, Copy)]
 pub struct Wide<const ROWS: usize, const COLS: usize, const BLOCKS: usize>(
     OneWidth<ROWS, COLS, BLOCKS>,
 );
 
-/// The narrow ones, `NARROW` columns each, beside such of `COLS`.
+/// The narrow tiles, of `NARROW` columns, after wide ones of `COLS`.
 #[derive(Clone, Copy)]
 pub struct Narrow<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: usize>(
     u32,
 );
 
-/// The block's number in its cluster.
+/// The block's rank in its cluster.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn rank<const BLOCKS: usize>() -> u32 {
     if BLOCKS == 1 { 0 } else { cluster::block_rank() }
@@ -81,12 +84,12 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn rounds(self, problem: &GemmParams) -> Option<u32> {
         let tiles = TileScheduler::<ROWS, COLS, BLOCKS>::new(problem, 0).tiles();
-        // Not zero, which the compiler cannot know.
+        // Not zero. The compiler cannot know that.
         Some(tiles.div_ceil(cluster::numbers().1.max(1)))
     }
 }
 
-/// The same product with C's wide columns alone.
+/// The same product with C's wide columns only.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn of_wide(problem: &GemmParams) -> GemmParams {
     GemmParams { n: problem.wide as u32, ..*problem }
@@ -122,7 +125,7 @@ impl<const ROWS: usize, const COLS: usize, const BLOCKS: usize> Tiles for Wide<R
 impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: usize>
     Narrow<ROWS, COLS, NARROW, BLOCKS>
 {
-    /// Those of what wide tiles leave of the columns.
+    /// The scheduler of the columns that wide tiles leave.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn walk(problem: &GemmParams, rank: u32) -> TileScheduler<ROWS, NARROW, BLOCKS> {
         let left = problem.n.saturating_sub(problem.wide as u32);
@@ -160,12 +163,12 @@ impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: us
     }
 }
 
-/// Whose turn narrow tiles are.
+/// The order of narrow tiles.
 #[derive(Clone, Copy)]
 struct NarrowOrder {
     own: u32,
     clusters: u32,
-    /// Clusters that have a wide tile more than the others; 0 where all have as many.
+    /// Clusters that have one wide tile more than the others. 0 if all have the same number.
     ahead: u32,
 }
 
@@ -176,11 +179,11 @@ impl NarrowOrder {
     ) -> NarrowOrder {
         let (own, clusters) = cluster::numbers();
         let wide = TileScheduler::<ROWS, COLS, BLOCKS>::new(&of_wide(problem), 0);
-        // Not zero, which the compiler cannot know.
+        // Not zero. The compiler cannot know that.
         NarrowOrder { own, clusters, ahead: wide.tiles() % clusters.max(1) }
     }
 
-    /// Clusters that are a wide tile behind, and the narrow tiles that they have first.
+    /// Clusters with one wide tile less, and the narrow tiles that they compute first.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn behind(self) -> (u32, u32) {
         let behind = if self.ahead == 0 { 0 } else { self.clusters - self.ahead };
@@ -197,7 +200,7 @@ impl NarrowOrder {
         }
     }
 
-    /// The one after that.
+    /// The narrow tile after `number`.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn after(self, number: u32) -> u32 {
         let (behind, first) = self.behind();
@@ -209,9 +212,12 @@ impl NarrowOrder {
     }
 }
 
-/// Of C's tiles, `down` of them one below the other (in all products), how many there are to be across of `cols` columns, of which
-/// one takes three halves as long as of `narrow`, for columns `n` by so many clusters: as many as let the last cluster end first,
-/// then such that there is the least to do, then the most. And how long that takes: halves of a narrow tile.
+/// The number of wide tiles across a C of `n` columns and `down` tiles down (in all products), and
+/// the time that this takes, in halves of a narrow tile. A wide tile has `cols` columns and takes
+/// three halves of the time of a narrow one, which has `narrow` columns.
+///
+/// The last cluster should end as early as possible. Among equal choices, the one with the least
+/// work wins, and then the one with the most wide tiles.
 pub fn wide_tiles_across(
     (down, n): (usize, usize),
     (cols, narrow): (usize, usize),
@@ -227,7 +233,7 @@ pub fn wide_tiles_across(
     (usize::MAX - across, end)
 }
 
-/// When the last cluster ends.
+/// The time when the last cluster ends.
 fn latest(wide: usize, narrow: usize, clusters: usize) -> usize {
     let (each, ahead) = (wide / clusters, wide % clusters);
     if ahead == 0 {
@@ -236,7 +242,7 @@ fn latest(wide: usize, narrow: usize, clusters: usize) -> usize {
     let behind = clusters - ahead;
     let first = narrow.min(2 * behind);
     let rest = narrow - first;
-    // The first of those ahead, and of those behind, have the most.
+    // The first cluster with one wide tile more, and the first of the others, have the most to do.
     let of_ahead = 3 * each + 3 + 2 * rest.div_ceil(clusters);
     let of_rest = rest / clusters + usize::from(ahead < rest % clusters);
     of_ahead.max(3 * each + 2 * (first.div_ceil(behind) + of_rest))
@@ -246,7 +252,7 @@ fn latest(wide: usize, narrow: usize, clusters: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// The narrow tiles of each cluster, and when each ends.
+    /// The narrow tiles of each cluster, and when it ends.
     fn shared(wide: u32, narrow: u32, clusters: u32) -> Vec<(Vec<u32>, usize)> {
         let of = |own: u32| {
             let turn = NarrowOrder { own, clusters, ahead: wide % clusters };
@@ -281,10 +287,10 @@ mod tests {
     #[test]
     fn rounds_come_out_even() {
         let across = |size: usize| wide_tiles_across((size / 256, size), (192, 128), 66);
-        // Eight rounds of narrow tiles, where wide ones alone take nine.
+        // Time 8, where wide tiles alone take 9.
         assert_eq!(across(4096), (18, 16));
         assert_eq!(across(2048), (0, 4));
-        // One cluster: the least to do.
+        // One cluster: the least work.
         let alone = |n: usize| wide_tiles_across((1, n), (192, 128), 1);
         assert_eq!([70, 128, 192, 256, 300, 384].map(|n| alone(n).0), [0, 0, 1, 0, 1, 2]);
     }

@@ -1,18 +1,20 @@
-//! Numbers that are the same in all lanes of a warp, made anew.
+//! Numbers that are the same in all lanes of a warp, recomputed where they are needed so that they
+//! take no registers meanwhile.
 
 use super::device::*;
 use crate::params::GemmParams;
 
-/// A thread's warpgroup, and its warp's number in it: through a shuffle, so that the compiler sees that they are the same for all
-/// lanes, and makes them again where they are asked for again. All lanes of a warp come here.
+/// The thread's warpgroup, and the number of its warp in it. Through a shuffle, so that the
+/// compiler knows that they are the same for all lanes, and recomputes them each time. All lanes of
+/// a warp call this.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn warp_place() -> (usize, usize) {
     let warp = warp::shuffle(warp::ALL, thread::thread_idx_x() / 32, 0) as usize;
     (warp / 4, warp % 4)
 }
 
-/// The same problem, for what comes behind the main loop: what follows from its numbers would else be computed before it, and
-/// take registers there. All lanes of a warp come here.
+/// The same parameters, for code after the main loop. Otherwise the compiler computes what follows
+/// from them before the loop, and keeps it in registers. All lanes of a warp call this.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn reload(problem: &GemmParams) -> GemmParams {
     let word = |number: u32| warp::shuffle(warp::ALL, number, 0);

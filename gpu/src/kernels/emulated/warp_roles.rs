@@ -1,10 +1,10 @@
-//! What the warps of a block do, whatever the slices are of: one copies, some find out how far sums can be relied on, and two
-//! warpgroups multiply, or one.
+//! Warp roles, for any split scheme. In a block, one warp is the producer, up to two compute error
+//! bounds, and one or two warpgroups multiply.
 
 use super::{
     collective::{
         ordered_barrier::OrderedBarrier,
-        tma::Operand,
+        tma::TmaOperand,
         wgmma_shape::{BLOCK_K, WGMMA_M},
     },
     device::{
@@ -17,26 +17,26 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// A kind of slices, and how their products are summed.
+/// How f32 is split into slices, and how their products are summed.
 pub trait SplitScheme: Sized {
-    /// What slices are of, and what is written of their patches.
+    /// The type of the slices, and of what is known of their patches.
     type Element: Factor;
 
     /// Slices of a number.
     const SLICES: usize;
 
-    /// Do clusters keep step ([`grid::Pace`])?
+    /// Whether clusters keep pace ([`grid::Pace`]).
     const IS_PACED: bool;
 
-    /// How far sums of 64 rows and `COLS` columns can be relied on, the first of which is (product, row, col): what
-    /// [`compute`](Self::compute) is told. All lanes of a warp come here.
+    /// The error bound of 64 rows and `COLS` columns, in the form that [`compute`](Self::compute)
+    /// reads. The first element is (product, row, col). All lanes of a warp call this.
     fn error_bound<A: Layout, B: Layout, const COLS: usize>(
         problem: &GemmParams,
         patches: Patches<Self>,
         place: (u32, u32, u32),
     ) -> [u32; 2];
 
-    /// Computes the tiles of `COLS` columns that are a warpgroup's, from a ring whose stages have place for such of `MOST`.
+    /// Computes a warpgroup's tiles of `COLS` columns. A stage has room for `MOST` columns.
     fn compute<
         A: Layout,
         B: Layout,
@@ -54,11 +54,11 @@ pub trait SplitScheme: Sized {
     );
 }
 
-/// What the pass that cuts has written of A's patches, and of B's.
+/// What the splitting kernel has written about the patches of A and of B.
 pub type Patches<'a, K> =
     (&'a In<<K as SplitScheme>::Element>, &'a In<<K as SplitScheme>::Element>);
 
-/// What all tiles are computed of, and where to.
+/// The arguments of all tiles.
 pub struct TileArguments<
     'a,
     K: SplitScheme,
@@ -67,60 +67,61 @@ pub struct TileArguments<
     const GROUPS: usize,
     const STAGED: usize,
 > {
-    /// The products.
+    /// The product's parameters.
     pub problem: &'a GemmParams,
-    /// A and B.
+    /// A and B themselves.
     pub originals: Originals<'a>,
-    /// Of these what the pass that cuts has written.
+    /// What is known of their patches.
     pub patches: Patches<'a, K>,
     /// C.
     pub c: &'a mut Out<f32>,
-    /// What is added to it.
+    /// The bias.
     pub bias: &'a In<f32>,
-    /// The ring of slices.
+    /// The pipeline of slices.
     pub pipeline: &'a Pipeline<STAGES, S>,
-    /// What is known of sums.
+    /// The error bounds.
     pub bounds: &'a mut ErrorBounds<GROUPS>,
-    /// Sums on their way to C.
+    /// The staged sums.
     pub staged: &'a mut Shared<f32, STAGED, PITCH>,
 }
 
-/// How far the sums of the next tile can be relied on, for each warpgroup that multiplies: found by warps that have nothing else to
-/// do, while the tile before is multiplied. A ring of one stage for each.
+/// The error bound of the next tile, for each consumer warpgroup. An idle warp computes it while
+/// the tile before is multiplied. It is a pipeline of one stage for each warpgroup.
 pub struct ErrorBounds<const GROUPS: usize> {
-    /// A stage for each.
+    /// One stage for each warpgroup.
     pub rings: Pipeline<GROUPS>,
-    /// Two words for each.
+    /// Two words for each warpgroup.
     pub words: Shared<u32, GROUPS, 2>,
 }
 
 impl<const GROUPS: usize> ErrorBounds<GROUPS> {
-    /// Those of the next tile, for a warpgroup of that number. All lanes of its warps come here.
+    /// Reads the error bound of the next tile for a warpgroup. All lanes of its warps call this.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn read(&self, group: usize, ring: &mut Consumer<1>) -> [u32; 2] {
         ring.wait_warp();
         let words = [0, 1].map(|word| self.words[(group, word)]);
-        // Each thread by itself: where one lane speaks for its warp, racecheck takes the other lanes' reads as not ordered.
+        // Each thread releases for itself: racecheck does not accept one lane's release for the
+        // reads of others.
         ring.release();
         ring.advance();
         words
     }
 }
 
-/// A warpgroup's two turns in the ring, of what is begun next and of what has been read; and its turn in its bounds'.
+/// A warpgroup's place in the pipeline of slices, and in that of its error bounds.
 pub struct Ring<'p, const STAGES: usize, S> {
-    /// The next slices that products are begun of.
+    /// The next slices to be multiplied.
     pub next: Consumer<'p, STAGES, S>,
-    /// The next that the tensor cores will have read.
+    /// The next slices to be released.
     pub read: Consumer<'p, STAGES, S>,
-    /// The next tile's bounds.
+    /// The next error bound.
     pub bounds: Consumer<'p, 1>,
 }
 
 impl<const STAGES: usize, S: Scope> Ring<'_, STAGES, S> {
-    /// Where the next slice of A lies, a warpgroup's 64 rows of so many, and that of B, in stages with place for `MOST` columns. All
-    /// lanes of a warp come here, and wait for it.
+    /// Waits for the next slices, and returns them: the warpgroup's 64 rows of A, and B. A stage
+    /// has `ROWS` rows and room for `MOST` columns. All lanes of a warp call this.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn slice<E: Factor, A: Layout, B: Layout, const ROWS: usize, const MOST: usize>(
@@ -134,11 +135,11 @@ impl<const STAGES: usize, S: Scope> Ring<'_, STAGES, S> {
         (tiles.operand::<A>(at + group * WGMMA_M * BLOCK_K), tiles.operand::<B>(at + len_a))
     }
 
-    /// Nobody of the warpgroup reads the next slices any more. All of its warps come here, each with its number.
+    /// Releases the oldest slices. All warps of the warpgroup call this with their number.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn release(&mut self, warp: usize) {
-        // The tensor cores have read for all of the warpgroup.
+        // The tensor cores have read for the whole warpgroup.
         if warp == 0 {
             self.read.release_multiplied();
         }
@@ -146,12 +147,13 @@ impl<const STAGES: usize, S: Scope> Ring<'_, STAGES, S> {
     }
 }
 
-/// Elements of a stage: of A, and of A and of B.
+/// Elements of a stage: of A, and of A and B together.
 pub const fn stage_lens(rows: usize, cols: usize) -> (usize, usize) {
     (rows * BLOCK_K, (rows + cols) * BLOCK_K)
 }
 
-/// Prepares the ring of a block with so many warpgroups that multiply, and waits for the launch that cuts.
+/// Initialises the pipelines of a block with `GROUPS` consumer warpgroups, and waits for earlier
+/// launches.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn begin<S: Scope, const BLOCKS: usize, const STAGES: usize, const GROUPS: usize>(
@@ -167,12 +169,13 @@ pub fn begin<S: Scope, const BLOCKS: usize, const STAGES: usize, const GROUPS: u
         1 => thread::sync_threads(),
         _ => cluster::sync(),
     }
-    // Up to here nothing of this launch depends on the ones before it.
+    // Nothing before this point depends on earlier launches.
     grid::let_next_begin();
     grid::wait_for_earlier();
 }
 
-/// Writes a warpgroup's bounds of all its tiles of `COLS` columns. All lanes of a warp come here.
+/// Computes the error bounds of all tiles of `COLS` columns, for a warpgroup. All lanes of a warp
+/// call this.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn find_bounds<
@@ -208,14 +211,14 @@ pub fn find_bounds<
     }
 }
 
-/// Copies what tiles of `COLS` columns are computed of to the ring, whose stages have place for such of `MOST`. All lanes of a warp
-/// come here.
+/// The producer: copies the slices of tiles of `COLS` columns to the pipeline, whose stages have
+/// room for `MOST`. All lanes of a warp call this.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn copy<
     K: SplitScheme,
-    A: Operand<Element = K::Element>,
-    B: Operand<Element = K::Element>,
+    A: TmaOperand<Element = K::Element>,
+    B: TmaOperand<Element = K::Element>,
     W: Tiles,
     const BLOCKS: usize,
     const STAGES: usize,
@@ -237,7 +240,8 @@ pub fn copy<
     let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
     let mut scheduler = W::new(problem);
     let rounds = if K::IS_PACED && BLOCKS > 1 { scheduler.rounds(problem) } else { None };
-    // One thread of the cluster's: its other block's copies wait for the same readers.
+    // One thread of the cluster sets the pace. The copies of the other block wait for the same
+    // readers.
     let sets_pace = rounds.is_some() && rank == 0;
     let mut pace = grid::Pace::new(cluster::numbers().1, rounds.unwrap_or(0));
     let mut arrive = |count: u32| counters.atomic_add(stream_counters::PACE, count);
@@ -253,12 +257,11 @@ pub fn copy<
                 if warp::elect() {
                     let plane = product * K::SLICES as u32 + slice;
                     producer.announce(bytes as u32);
-                    a.load::<1>(&mut tiles, at, plane, (row, p), producer.full());
+                    a.load::<1>(&mut tiles, at, (plane, row, p), 0, producer.full());
                     b.load_part::<BLOCKS>(
                         &mut tiles,
                         at + len_a,
-                        plane,
-                        (col, p),
+                        (plane, col, p),
                         rank,
                         producer.full(),
                     );

@@ -1,10 +1,14 @@
-//! Thin products, straight from global memory: for a C of a few rows or columns, as far as dot products.
+//! Thin products, straight from global memory: for a C of a few rows or columns, down to dot
+//! products.
 //!
-//! * **A block** computes 4 x 64 elements of C; **a thread** four neighbours of a row, and a thread outside
-//!   none. A tile in shared memory would be full of zeros, and a phase of few products has its barriers all the same.
-//! * **Each element** is one sum in the order of k by fused multiply-adds, the same bits as [`multiply`](super::multiply)'s
-//!   (which adds zeros past k, so that a -0 of an underflow may be 0 there).
-//! * There is no barrier: a warp waits for memory alone, and on the CPU device a thread goes through all of k at once.
+//! * **A block** computes 4 x 64 elements of C. There is no tile in shared memory, which would be
+//!   mostly zeros, and no barrier.
+//! * **A warp** reads neighbouring columns of B.
+//! * **A thread** computes four neighbours of a row. A thread outside C computes nothing.
+//!
+//! An element is one sum in the order of k by fused multiply-adds: the bits of the [main
+//! loop](super::main_loop). (That adds zeros past k, so a -0 of an underflow may be 0 there.) A
+//! warp waits for memory alone. On the CPU device a thread runs through all of k at once.
 
 use super::{
     collective::{epilogue::Epilogue, real::Real, stored::Stored, vector::FOUR},
@@ -15,7 +19,7 @@ use crate::params::GemmParams;
 /// Rows and columns of a block's tile.
 pub const TILE: [usize; 2] = [4, 64];
 
-/// A thread's four elements, and their way to memory.
+/// Computes and stores a thread's four elements.
 #[inline(always)]
 #[track_caller]
 pub fn multiply<S: Stored, O: Stored<Real = S::Real>>(
@@ -35,7 +39,7 @@ pub fn multiply<S: Stored, O: Stored<Real = S::Real>>(
     let ((a_row, a_step), (b_step, b_col)) = (strides(problem.a), strides(problem.b));
     let product = thread::block_idx_z() as usize;
     let from_a = product * problem.batch[0] as usize + row * a_row;
-    // Of those outside there is none to read: the last one inside stands for them.
+    // A column outside B reads the last one inside.
     let from_b: [usize; FOUR] = core::array::from_fn(|j| {
         product * problem.batch[1] as usize + (col + j).min(n - 1) * b_col
     });

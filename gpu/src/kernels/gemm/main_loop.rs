@@ -1,4 +1,4 @@
-//! The main loop.
+//! The main loop: a block's tile, phase by phase.
 
 use super::{
     collective::{
@@ -13,8 +13,8 @@ use crate::params::GemmParams;
 pub type Tiles<S, const STEPS: usize, const PITCH: usize> =
     Shared<<S as Stored>::Real, STEPS, PITCH>;
 
-/// `EACH x EACH` elements of C for each thread of a block, and their way to memory. The tiles of all stages lie
-/// one after another in `STEPS = STAGES * BLOCK_K` rows, `PITCH` elements apart.
+/// Computes `EACH x EACH` elements of C for each thread of a block, and stores them. The tiles of
+/// all stages follow each other in `STEPS = STAGES * BLOCK_K` rows, `PITCH` elements apart.
 #[inline(always)]
 #[track_caller]
 pub fn multiply<
@@ -50,7 +50,7 @@ pub fn multiply<
     let mut a = Operand::new::<TILE, BLOCK_K, PITCH>(Which::A, a, problem, first_row);
     let mut b = Operand::new::<TILE, BLOCK_K, PITCH>(Which::B, b, problem, first_col);
 
-    // Stages are counted by the element that they begin with.
+    // A stage is identified by its first element.
     let (stage, end) = (BLOCK_K * PITCH, STEPS * PITCH);
     for ahead in 0..STEPS / BLOCK_K - 1 {
         a.begin_copies::<STEPS, PITCH, BLOCK_K>(&mut tiles_a, ahead * stage);
@@ -60,8 +60,8 @@ pub fn multiply<
     let mut sums = [[S::Real::ZERO; EACH]; EACH];
     let (mut now, mut free) = (0, end - stage);
     for _ in 0..problem.k.div_ceil(BLOCK_K as u32) {
-        // Of this thread's copies those of this phase have come, and after the barrier everybody's have; and the
-        // stage of the phase before has been read.
+        // This thread's copies of the phase have arrived; after the barrier, everybody's have. And
+        // everybody has read the stage of the phase before.
         wait_for_all_but(STEPS / BLOCK_K - 2);
         thread::sync_threads();
         // Past the last phase they copy zeros, which nobody reads.
@@ -96,7 +96,7 @@ pub fn multiply<
     }
 }
 
-/// Writes a thread's elements, whose groups are `apart` rows and columns apart.
+/// Stores a thread's elements. Its groups are `apart` rows and columns apart.
 #[inline(always)]
 #[track_caller]
 fn finish<T: Stored, const EACH: usize, const SCALED: bool>(

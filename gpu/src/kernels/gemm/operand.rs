@@ -1,14 +1,14 @@
-//! An operand's way from global to shared memory: A and B alike.
+//! An operand's way from global to shared memory, for A and B alike.
 //!
-//! Along one side of an operand the products' sums run: that is k. The other is its *outer* side, m for A and n for
-//! B. In shared memory an operand's tile lies step of k by step of k, so that a thread finds the outer elements that
-//! it multiplies side by side; in global memory either side may be the one whose elements lie side by side:
+//! Sums run along k. The other side of an operand is its *outer* side: m for A, n for B. In shared
+//! memory a tile is stored step of k by step of k, so that the outer elements that a thread
+//! multiplies are neighbours. In global memory either side may be contiguous:
 //!
 //! ```text
-//!                     a warp's copies                          of a thread
-//!   along the outer   rows of the tile, as in shared memory    four neighbours: one copy of sixteen bytes, where
-//!                                                              they are aligned and all inside
-//!   along k           columns of the tile: it is turned over   four, each to another row of the array
+//!   contiguous      a warp copies                            a thread copies
+//!   outer side      rows of the tile, as in shared memory    four neighbours: one 16-byte copy if they are aligned and
+//!                                                            all inside
+//!   k               columns of the tile, transposed          four elements, each to another row of the tile
 //! ```
 
 use super::{
@@ -17,34 +17,34 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// What a thread copies of A or of B: four elements of each of its block's tiles in turn.
+/// A thread's copies of A or B: four elements of each tile of its block.
 pub struct Operand<'a, T> {
     matrix: &'a In<T>,
-    /// Where its first element of the next tile stands, and that of the tile after it.
+    /// Its first element of the next tile, and the step from tile to tile.
     from: usize,
     to_next: usize,
-    /// From one of the four to the next: in global memory, and in the tile.
+    /// From one of the four elements to the next: in global memory, and in the tile.
     from_step: usize,
     to_step: usize,
     /// The first one's place in the tile.
     to: usize,
-    /// How many of the four are inside along the outer side, and how many steps of k there are from theirs on.
+    /// How many of the four are inside on the outer side, and the steps of k from theirs on.
     inside: u32,
     steps: u32,
-    /// Are the four one copy?
+    /// Whether the four are one copy.
     wide: bool,
 }
 
-/// Which operand it is.
+/// Which operand.
 pub enum Which {
     /// `m x k`.
     A,
-    /// `k x n`, with its sides exchanged.
+    /// `k x n`, transposed.
     B,
 }
 
 impl<'a, T: Stored> Operand<'a, T> {
-    /// For a block whose tile of C begins at `first` on the operand's outer side.
+    /// The operand of a block whose tile of C starts at `first` on the outer side.
     #[inline(always)]
     pub fn new<const TILE: usize, const BLOCK_K: usize, const PITCH: usize>(
         which: Which,
@@ -52,7 +52,8 @@ impl<'a, T: Stored> Operand<'a, T> {
         problem: &GemmParams,
         first: usize,
     ) -> Self {
-        // The outer side's size, the strides along it and along k, and from one product to the next.
+        // The size of the outer side, the strides along it and along k, and from one product to the
+        // next.
         let (size, strides, batch) = match which {
             Which::A => (problem.m, (problem.a[0], problem.a[1]), problem.batch[0]),
             Which::B => (problem.n, (problem.b[1], problem.b[0]), problem.batch[1]),
@@ -60,9 +61,9 @@ impl<'a, T: Stored> Operand<'a, T> {
         let (size, strides) = (size as usize, (strides.0 as usize, strides.1 as usize));
         let start = thread::block_idx_z() as usize * batch as usize;
         let t = thread::thread_idx_x() as usize;
-        // Where elements lie side by side along neither side, it is as if they did along k.
+        // If neither side is contiguous, the operand is handled as if k were.
         let along_outer = strides.0 == 1;
-        // The place of the first of the four, and from there to the next, on the outer side.
+        // The place of the first element, and the step to the next one on the outer side.
         let (outer, p, step) = if along_outer {
             (t % (TILE / FOUR) * FOUR, t / (TILE / FOUR), 1)
         } else {
@@ -85,8 +86,8 @@ impl<'a, T: Stored> Operand<'a, T> {
         }
     }
 
-    /// Begins to copy the four elements of the next tile to the one that begins with element `first` of the array.
-    /// Zeros take the place of those outside: they add nothing to a sum.
+    /// Issues the copies of the next tile to the stage that starts with element `first`. Elements
+    /// outside become zeros, which add nothing to a sum.
     #[inline(always)]
     #[track_caller]
     pub fn begin_copies<const STEPS: usize, const PITCH: usize, const BLOCK_K: usize>(

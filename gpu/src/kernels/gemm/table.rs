@@ -55,8 +55,8 @@ pub fn gemm_f64_64x64x16(
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
-/// 64 x 64 elements of bf16 or f16 a block of 256 threads, by sums of f32: for any GPU and any operands, on CUDA cores. As fast as
-/// f32 at most.
+/// 64 x 64 elements of bf16 or f16 a block of 256 threads. Sums are f32. For any GPU and any
+/// operands; at most as fast as f32.
 #[kernel(
     block = (256),
     shared = 2 * 32 * 68 * size_of::<f32>(),
@@ -74,7 +74,7 @@ pub fn gemm_half_64x64x16(
     multiply::<_, _, 64, 4, 16, 32, 68>(&problem, (&a, &b), (&mut c, &bias), tiles);
 }
 
-/// The same with C and the bias of f32.
+/// The same with a C and a bias of f32.
 #[kernel(
     block = (256),
     shared = 2 * 32 * 68 * size_of::<f32>(),
@@ -116,7 +116,7 @@ pub fn gemm_f64_4x64x1(
     direct::multiply(&problem, (&a, &b), (&mut c, &bias));
 }
 
-/// The same of bf16 or f16, by sums of f32.
+/// The same in bf16 or f16. Sums are f32.
 #[kernel(block = (64), shared = 0, constants(half = bf16 | f16))]
 pub fn gemm_half_4x64x1(
     problem: GemmParams,
@@ -128,7 +128,7 @@ pub fn gemm_half_4x64x1(
     direct::multiply(&problem, (&a, &b), (&mut c, &bias));
 }
 
-/// The same with C and the bias of f32.
+/// The same with a C and a bias of f32.
 #[kernel(block = (64), shared = 0, constants(half = bf16 | f16))]
 pub fn gemm_half_f32_4x64x1(
     problem: GemmParams,

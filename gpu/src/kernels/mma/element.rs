@@ -1,22 +1,23 @@
-//! What numbers of 16 bits and f32 differ in: what copies move, where a row's groups lie in shared memory, and how a fragment
-//! is read from there.
+//! The differences between 16-bit elements and f32: the copies, the swizzle, and how a fragment is
+//! read.
 //!
-//! A fragment is read by eight rows' groups of sixteen bytes at a time, which should be in different banks: of 32 banks of four
-//! bytes each has 128 bytes its place. So groups change places by their row's number, [`MmaElement::exchange`].
+//! A fragment is read eight groups of sixteen bytes at a time, one of each of eight rows. These
+//! should be in different banks: there are 32 banks of four bytes, 128 bytes in all. So groups are
+//! swizzled by the number of their row, [`MmaElement::swizzle`].
 //!
 //! ```text
-//!              a row of a panel             read along k, and across it                        group g of row r lies at
-//!   16 bits     64 bytes, four groups       one group of eight rows, either way                g ^ (r / 2 % 4): every other
-//!                                                                                              row begins in the middle of
-//!                                                                                              the banks
-//!   f32        128 bytes, eight groups      one group of eight rows; across, two neighbours    g ^ (r % 4 * 2 + r / 4 % 2)
-//!                                           of four rows, word by word
+//!              a row of a panel            read K-major, and MN-major                   group g of row r is at
+//!   16 bits     64 bytes, four groups      one group of eight rows, in both             g ^ (r / 2 % 4): every other row starts
+//!                                                                                       in the middle of the banks
+//!   f32        128 bytes, eight groups     one group of eight rows; MN-major, two       g ^ (r % 4 * 2 + r / 4 % 2)
+//!                                          neighbours of four rows, word by word
 //! ```
 //!
-//! **f32 across k** is read word by word, since `ldmatrix.trans` would tear its elements apart. A warp's load is of four steps of k
-//! (rows r to r + 3, r a multiple of four) by eight outer elements (groups g and g + 1, g even): were it g ^ (r % 8), four rows'
-//! pairs of groups would lie at four places, twice each; so the four rows differ in the upper two bits of what they exchange
-//! with, and 32 lanes read all 32 banks. Eight rows still have eight numbers, so that along k no two meet either.
+//! **An MN-major f32** is read word by word: `ldmatrix.trans` would tear its elements apart. A warp
+//! loads four steps of k (rows r to r + 3, r a multiple of four) by eight outer elements (groups g
+//! and g + 1, g even). With g ^ (r % 8), the pairs of groups of four rows would be at four places,
+//! twice each. So the four rows differ in the upper two bits of the swizzle, and 32 lanes read all
+//! 32 banks. Eight rows still have eight numbers, so that K-major reads have no conflicts either.
 
 use super::{
     collective::stored::Stored,
@@ -27,9 +28,10 @@ use super::{
     tile::PANEL,
 };
 
-/// A number that these tensor cores multiply: of 16 bits, or an f32, which is rounded to tf32 first.
+/// An element that these tensor cores multiply: 16 bits, or an f32, which is rounded to tf32 first.
 pub trait MmaElement: Stored<Real = f32> + Loaded {
-    /// 0. (To the compiler an `f32` that an instruction converts is no constant: it would stay in a register.)
+    /// 0. (An `f32` that an instruction converts is no constant to the compiler, and would stay in
+    ///   a register.)
     const ZERO: Self;
 
     /// Elements of sixteen bytes: a group, and the widest copy.
@@ -38,13 +40,13 @@ pub trait MmaElement: Stored<Real = f32> + Loaded {
     /// Steps of k of a fragment.
     const STEP: usize = 32 / size_of::<Self>();
 
-    /// May a row begin between two places where the narrowest copy, of four bytes, may?
+    /// Whether a row may start between two multiples of the narrowest copy, four bytes.
     const MAY_BE_MISALIGNED: bool = size_of::<Self>() < 4;
 
-    /// What a row's groups change places by.
+    /// The number that a row's groups are swizzled by.
     fn swizzle(row: usize) -> usize;
 
-    /// Begins a copy of so many bytes: 16, 8 or 4.
+    /// Issues a copy of 16, 8 or 4 bytes.
     fn copy<const BYTES: usize>(
         tiles: &mut DynamicShared<Self>,
         to: usize,
@@ -53,8 +55,8 @@ pub trait MmaElement: Stored<Real = f32> + Loaded {
         valid: bool,
     );
 
-    /// The fragment that begins so many outer elements and steps behind a panel's first, whose rows are K-major or MN-major. The
-    /// panel is so many elements behind the first one.
+    /// Loads the fragment that starts `outer` outer elements and `step` steps after the first of a
+    /// panel. The panel is `panel` elements after the first one.
     fn fragment(
         tiles: &DynamicShared<Self>,
         panel: (usize, usize),
@@ -63,12 +65,12 @@ pub trait MmaElement: Stored<Real = f32> + Loaded {
         k_major: bool,
     ) -> Fragment<Self::Factor>;
 
-    /// Moves a group by one element to the front, where `is_misaligned`; the one at `next` follows. All lanes do it with theirs. (Of
-    /// f32 no row is late.)
+    /// Moves a group by one element to the front if `is_misaligned`. The group at `next` follows.
+    /// All lanes call this with theirs. (Rows of f32 are never misaligned.)
     fn shift_left(_: &mut DynamicShared<Self>, _own: usize, _next: usize, _is_late: bool) {}
 }
 
-/// Copies of as many elements as so many bytes are.
+/// A copy of the elements in `BYTES` bytes.
 macro_rules! copy {
     ($t:ident) => {
         #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -147,8 +149,9 @@ impl MmaElement for f32 {
     }
 }
 
-/// The place in a panel of the lane's row of a fragment's four matrices. The second and the fourth have the upper half of the outer
-/// side, the last two of k. A row has steps of k; of an MN-major operand, outer elements of a step.
+/// In a panel, the lane's row of a fragment's four matrices. The second and the fourth have the
+/// upper half of the outer side, the last two that of k. A row has steps of k; in an MN-major
+/// operand, the outer elements of a step.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn of_matrices<T: MmaElement>(outer: usize, step: usize, k_major: bool) -> usize {
     let lane = thread::lane_id() as usize;
@@ -159,11 +162,13 @@ fn of_matrices<T: MmaElement>(outer: usize, step: usize, k_major: bool) -> usize
     }
 }
 
-/// What a lane has of an MN-major fragment of f32: two outer elements, eight apart, of two steps, four apart.
+/// What a lane has of an MN-major fragment of f32: two outer elements, eight apart, of two steps,
+/// four apart.
 ///
-/// Of the first fragment's four the place is computed once a stage. Outer elements that are 8 or 16 further are in groups whose number
-/// has another bit, and steps that are four further exchange with an odd number: of the place one bit changes, which is one instruction
-/// and no register. (As sums of what a lane knows before the loop they would be eight places, and 255 registers are not enough.)
+/// The place of the first one is computed once a stage. Outer elements that are 8 or 16 further are
+/// in groups that differ in one bit, and steps that are four further have an odd swizzle. So one
+/// bit of the place changes, which takes one instruction and no register. (As eight places known
+/// before the loop they would exceed 255 registers.)
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn by_word(
@@ -182,7 +187,7 @@ fn by_word(
     [load(0, 0), load(8, 0), load(0, 1), load(8, 1)]
 }
 
-/// [`MmaElement::shift_left`] of numbers of 16 bits.
+/// [`MmaElement::shift_left`] for elements of 16 bits.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn shift_group_left<T: MmaElement>(
@@ -194,18 +199,19 @@ fn shift_group_left<T: MmaElement>(
     const { assert!(T::MAY_BE_MISALIGNED && PANEL == 4 * T::PIECE) };
     let mut moved = [T::ZERO; 8];
     if is_misaligned {
-        // (The compilers would read a group element by element, of which one is not used, if they might.)
+        // The compilers would otherwise read a group element by element, since one is not used.
         let [_, b, c, d, e, f, g, h] = tiles.load128_in_order(own);
         moved = [b, c, d, e, f, g, h, tiles[next]];
     }
-    // All have read before anyone writes; of the next panel, the first elements before that is their turn.
+    // Everybody has read before anyone writes. The first elements of the next panel are read before
+    // that is moved.
     warp::sync_warp(warp::ALL);
     if is_misaligned {
         tiles.store128(own, moved);
     }
 }
 
-/// Where a row's group lies, from the panel's first element on.
+/// The place of a row's group, from the panel's first element on.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn place<T: MmaElement>(row: usize, group: usize) -> usize {
     row * PANEL + (group ^ T::swizzle(row)) * T::PIECE

@@ -1,10 +1,12 @@
-//! A warp's sums on their way from registers to C, 16 rows at a time, by way of shared memory.
+//! The epilogue: a warp's sums are staged in shared memory, 16 rows at a time, and stored to C from
+//! there.
 //!
-//! The tensor cores leave a lane two neighbouring elements of a row, and eight columns further the next two. Put down in
-//! shared memory and taken up again, a lane has four neighbours, and some lanes together a whole row of the warp's.
+//! The tensor cores leave a lane two neighbours of a row, and eight columns further the next two.
+//! From shared memory a lane reads four neighbours, and some lanes together a whole row of the
+//! warp.
 //!
-//! Rows are eight words longer than they need be: then the pairs that half a warp puts down, of four rows and eight
-//! columns, are in 32 banks. A warp's rows are its own, so no other warp is waited for.
+//! Staged rows have eight words of padding. So the pairs that half a warp stages, of four rows and
+//! eight columns, are in 32 banks. A warp's rows are its own, so it waits for no other warp.
 
 use super::{
     collective::{epilogue::Epilogue, stored::Stored, vector::FOUR},
@@ -12,17 +14,17 @@ use super::{
     tile::SIDE,
 };
 
-/// Length of a row of `16 N` elements.
+/// Elements of a staged row of `16 N` elements.
 const fn pitch(n: usize) -> usize {
     SIDE * n + 8
 }
 
-/// Elements that so many threads put down at a time: 16 rows for each warp.
+/// Elements that are staged at a time: 16 rows for each warp.
 pub const fn staged_len(threads: usize, n: usize) -> usize {
     threads / 32 * SIDE * pitch(n)
 }
 
-/// Writes a warp's sums, of `16 M x 16 N` elements of C, the first of which is (row, col).
+/// Stores a warp's `16 M x 16 N` sums. The first is (row, col).
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<C: Stored<Real = f32>, const M: usize, const N: usize, const THREADS: usize>(
@@ -32,7 +34,7 @@ pub fn store<C: Stored<Real = f32>, const M: usize, const N: usize, const THREAD
     (first_row, first_col): (usize, usize),
 ) {
     const { assert!(M <= 4, "a register has no number that is computed") };
-    // Where the stages were.
+    // In place of the stages.
     let mut staged = dynamic_shared![f32];
     let pitch = pitch(N);
     let lane = thread::lane_id() as usize;
@@ -50,7 +52,7 @@ pub fn store<C: Stored<Real = f32>, const M: usize, const N: usize, const THREAD
             _ => sums.for_each_pair_of::<3>(&mut put),
         }
         warp::sync_warp(warp::ALL);
-        // Unrolled, it would take registers that four parts of sums have not left.
+        // Unrolled, it would take more registers than four parts of sums leave.
         let to_next = if M < 4 { 32 } else { thread::block_dim_x() as usize / (THREADS / 32) };
         let mut number = lane;
         while number < SIDE * SIDE * N / FOUR {

@@ -1,4 +1,4 @@
-//! The main loop.
+//! The main loop: a block's tile, stage by stage.
 
 use super::{
     collective::{cp_async::wait_for_all_but, epilogue::Epilogue, stored::Stored},
@@ -10,13 +10,14 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// Elements of a stage of such a tile: A's, B's, and, of `any` rows, what those that begin one element late have left over.
+/// Elements of a stage: A's, B's, and those that misaligned rows leave over.
 pub const fn stage_len<T: MmaElement>(rows: usize, cols: usize, depth: usize, any: bool) -> usize {
     let ends = operand::ends_len(rows, depth) + operand::ends_len(cols, depth);
     (rows + cols) * depth + if any && T::MAY_BE_MISALIGNED { ends } else { 0 }
 }
 
-/// A tile of `ROWS x COLS` elements of C, of which each warp, of two rows of two, computes `16 M x 16 N`.
+/// Computes a tile of `ROWS x COLS` elements of C. Four warps, two by two, compute `16 M x 16 N`
+/// each.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
@@ -37,24 +38,25 @@ pub fn multiply<
 ) {
     const {
         assert!(ROWS == 2 * SIDE * M && COLS == 2 * SIDE * N, "two rows of two warps");
-        // A warp's part begins with a panel.
+        // The part of a warp starts with a panel.
         assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
         assert!(STAGES >= 2 && STAGES <= 4);
         let stage_len = stage_len::<T>(ROWS, COLS, BLOCK_K, UNALIGNED);
-        // In shared memory groups of elements change places by their number.
+        // In shared memory groups of elements are swizzled by their number.
         assert!(stage_len.is_multiple_of(64) && (ROWS * BLOCK_K).is_multiple_of(64));
         assert!(epilogue::staged_len(THREADS, N) * 4 <= STAGES * stage_len * size_of::<T>());
     }
     let first = (thread::block_idx_y() as usize * ROWS, thread::block_idx_x() as usize * COLS);
     let t = thread::thread_idx_x() as usize;
-    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let of_warp = (warp % 2 * SIDE * M, warp / 2 * SIDE * N);
     let mut sums = Accumulators::<M, N>::zeroed();
     let stages =
         Stages::<T, ROWS, COLS, STAGES, BLOCK_K, UNALIGNED>::start(problem, (a, b), first, k_major);
     stages.accumulate::<M, N>(problem.k, of_warp, &mut sums);
-    // The sums take the place of the stages, to which nothing is on its way any more, and which everybody has read.
+    // The sums take the place of the stages. Nothing is in flight to these any more, and everybody
+    // has read them.
     copies::wait_group::<0>();
     thread::sync_threads();
     let mut epilogue = Epilogue::new(problem, c, bias);
@@ -62,7 +64,7 @@ pub fn multiply<
     epilogue::store::<C, M, N, THREADS>(&sums, warp, &mut epilogue, first);
 }
 
-/// The stages in shared memory, and what fills them.
+/// The stages in shared memory, and the operands that fill them.
 struct Stages<
     'a,
     T,
@@ -87,15 +89,15 @@ impl<
     const UNALIGNED: bool,
 > Stages<'a, T, ROWS, COLS, STAGES, BLOCK_K, UNALIGNED>
 {
-    /// Where B's tile is in a stage, and what is left over of A's and of B's.
+    /// The start of B's tile in a stage, and of what misaligned rows of A and of B leave over.
     const OF_B: usize = ROWS * BLOCK_K;
     const ENDS_A: usize = (ROWS + COLS) * BLOCK_K;
     const ENDS_B: usize = Self::ENDS_A + operand::ends_len(ROWS, BLOCK_K);
-    /// Stages are counted by the element that they begin with.
+    /// A stage is identified by its first element.
     const STAGE: usize = stage_len::<T>(ROWS, COLS, BLOCK_K, UNALIGNED);
     const END: usize = STAGES * Self::STAGE;
 
-    /// Begins to fill all stages, and waits for the first.
+    /// Issues the copies of all stages, and waits for the first.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn start(
@@ -116,8 +118,8 @@ impl<
         stages
     }
 
-    /// Begins to fill a stage with the next steps of k: past the last one with zeros, so that nothing asks whether there is
-    /// another.
+    /// Issues the copies of the next steps of k. Past the last one they fill in zeros, so no
+    /// condition is needed.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn fill(&mut self, stage: usize) {
@@ -126,7 +128,8 @@ impl<
         copies::commit_group();
     }
 
-    /// Waits for a stage behind which so many are on their way: for this thread's copies, then for everybody's.
+    /// Waits for a stage with `behind` stages in flight after it: first for this thread's copies,
+    /// then for everybody's.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn wait(&mut self, stage: usize, behind: usize) {
@@ -136,7 +139,7 @@ impl<
         thread::sync_threads();
     }
 
-    /// Adds all steps of k to the sums of the warp whose part of the tile begins at (row, col).
+    /// Adds all steps of k to the sums of the warp whose part of the tile starts at (row, col).
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn accumulate<const M: usize, const N: usize>(
@@ -145,11 +148,11 @@ impl<
         (row, col): (usize, usize),
         sums: &mut Accumulators<M, N>,
     ) {
-        // A panel's place in a tile follows from its first outer element.
+        // The place of a panel follows from its first outer element.
         let (of_a, of_b) = (row * BLOCK_K, Self::OF_B + col * BLOCK_K);
         let mut now = 0;
         for _ in 0..k.div_ceil(BLOCK_K as u32) {
-            // Of f32 and 64 x 64 elements a warp, all steps side by side would have more in registers than there are.
+            // With f32 and 64 x 64 elements a warp, all steps unrolled would exceed the registers.
             if size_of::<T>() == 4 && M == 4 {
                 let mut step = 0;
                 while step < BLOCK_K {
@@ -158,7 +161,8 @@ impl<
                     step += 2 * T::STEP * one();
                 }
             } else {
-                // By hand: a loop around what depends on the constants, the compiler leaves as it is.
+                // Unrolled by hand: the compiler does not unroll a loop around code that depends on
+                // the constants.
                 const { assert!(BLOCK_K == 2 * T::STEP || BLOCK_K == 4 * T::STEP) };
                 self.multiply::<M, N, true>(&mut now, (of_a, of_b), 0, sums);
                 self.multiply::<M, N, true>(&mut now, (of_a, of_b), T::STEP, sums);
@@ -170,8 +174,8 @@ impl<
         }
     }
 
-    /// Adds the products of a fragment's steps of k. With the last fragments of a stage the next one becomes the stage that is `now`,
-    /// and the one before it is filled again.
+    /// Multiplies the fragments of a few steps of k. After the last fragments of a stage, the next
+    /// stage becomes `now`, and this one is filled again.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn multiply<const M: usize, const N: usize, const MAY_BE_LAST: bool>(
@@ -188,7 +192,7 @@ impl<
         if MAY_BE_LAST && step == BLOCK_K - T::STEP {
             let done = *now;
             *now = if done + Self::STAGE < Self::END { done + Self::STAGE } else { 0 };
-            // With the next stage's copies this stage is in everybody's registers.
+            // When the next stage has arrived, everybody has this one in registers.
             self.wait(*now, STAGES - 2);
             self.fill(done);
         }

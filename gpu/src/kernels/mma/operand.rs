@@ -1,35 +1,36 @@
 //! An operand's way from global to shared memory, and from there to registers.
 //!
-//! A *row* is what lies side by side: of an operand that lies along k the steps of k of one outer element (a row of A, a
-//! column of B), of one that lies across k the outer elements of one step. A stage's tile is of *panels*, of 32 rows of 32
-//! elements: 32 outer elements by 32 steps of k, whichever lie side by side, so that both ways to lie are copied by the same
-//! instructions. In shared memory a row of a panel is groups of sixteen bytes, four of 16-bit numbers and eight of f32, which
-//! change places so that what a fragment is read by at a time is in different banks ([`number`](super::number)).
+//! A *row* is what is contiguous: in a K-major operand the steps of k of one row of A (column of
+//! B); in an MN-major operand the rows of A (columns of B) of one step. A tile consists of *panels*
+//! of 32 rows of 32 elements: 32 outer elements by 32 steps of k, whichever are contiguous. So the
+//! same instructions copy both layouts. In shared memory a row of a panel is groups of sixteen
+//! bytes, four of 16-bit elements or eight of f32. Groups are swizzled, so that the reads of a
+//! fragment are free of bank conflicts ([`element`](super::element)).
 //!
 //! ```text
-//!   a tile of 64 x 64        outer 0    outer 32               its lines, if rows lie along k: the panels of
-//!                   k 0        0           2                   32 outer elements, 0 and 1, then 2 and 3;
-//!                   k 32       1           3                   across k: those of 32 steps, 0 and 2, then 1 and 3
+//!   a tile of 64 x 64        outer 0    outer 32               its lines: if K-major, the panels of 32 outer elements,
+//!                   k 0        0           2                   0 and 1, then 2 and 3;
+//!                   k 32       1           3                   if MN-major, those of 32 steps, 0 and 2, then 1 and 3
 //! ```
 //!
-//! How a row is copied follows from where it begins. A copy's two addresses are multiples of its bytes, so the widest that
-//! all rows of a block allow is taken:
+//! The start of a row decides how it is copied. Both addresses of a copy are multiples of its size.
+//! So the widest copy is taken that all rows of a block allow:
 //!
 //! ```text
-//!   rows begin at multiples of   copies of
-//!   16, 8 or 4 bytes             16, 8 or 4 bytes (of f32, all)
-//!   2 bytes                      4 bytes: every other row, or all, from the element before on, so that they come one
-//!                                element late, and are straightened in shared memory
-//!   (elements not side by side,  single elements, by way of registers: any strides, and slow
-//!   or all rows are one)
+//!   rows start at multiples of    copies of
+//!   16, 8 or 4 bytes              16, 8 or 4 bytes (with f32: all rows)
+//!   2 bytes                       4 bytes. Every other row, or all, are copied from the element before on. So they arrive one
+//!                                 element misaligned, and are realigned in shared memory.
+//!   (elements not contiguous,     single elements, through registers: any strides, and slow
+//!   or a pitch of 0)
 //! ```
 //!
-//! A kernel for *pieces* has the first and the last way alone.
+//! A kernel for aligned rows has the first way and the last.
 //!
-//! A copy is of as many bytes as its address is a multiple of, all of which belong to the row, or of none: then the hardware
-//! writes zeros. What a row's end leaves of a piece is copied element by element, by way of registers. (`cp.async` can be told
-//! to read less than it writes. But compute-sanitizer then still takes all of its bytes for read, and found fault with the last
-//! element of a matrix of an odd number of them.)
+//! All bytes of a copy belong to the row, or none: then the hardware writes zeros. The rest of a
+//! row, less than a copy, is copied element by element through registers. (`cp.async` can read less
+//! than it writes. But compute-sanitizer counts all its bytes as read, and reported the last
+//! element of a matrix with an odd number of them.)
 
 use super::{
     device::{mma::Fragment, *},
@@ -40,26 +41,26 @@ use crate::params::GemmParams;
 
 /// Elements of a panel.
 const PANEL_LEN: usize = PANEL * PANEL;
-/// Rows that a warp copies at once where each of its lanes copies two elements, and all warps.
+/// Rows that a warp copies at once if each lane copies two elements, and rows that a block copies.
 const ROWS_OF_WARP: usize = 2;
 const ROWS_OF_BLOCK: usize = THREADS / 32 * ROWS_OF_WARP;
 
-/// Elements for what rows have left over that come one element late, two for each, of a tile that lies either way.
+/// Elements for what misaligned rows leave over: two a row, for a tile in either layout.
 pub const fn ends_len(outer: usize, depth: usize) -> usize {
     2 * if outer > depth { outer } else { depth }
 }
 
-/// A 1 that is none to the compiler: a loop that goes on by it is not unrolled.
+/// A 1 that the compiler does not know. It does not unroll a loop with this step.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn one() -> usize {
     thread::block_dim_x() as usize / THREADS
 }
 
-/// Which operand it is.
+/// Which operand.
 pub enum Which {
     /// `m x k`.
     A,
-    /// `k x n`, with its sides exchanged.
+    /// `k x n`, transposed.
     B,
 }
 
@@ -68,40 +69,41 @@ pub enum Which {
 enum Copies {
     /// Sixteen bytes at a time.
     Sixteen,
-    /// Eight bytes.
+    /// Eight bytes at a time.
     Eight,
-    /// Four bytes.
+    /// Four bytes at a time.
     Four,
-    /// Four bytes, and rows come one element late whose first element begins between two such copies.
+    /// Four bytes at a time. Rows that start between two such copies arrive one element misaligned.
     FourMisaligned,
     /// Element by element.
     Elements,
 }
 
-/// A block's tiles of an operand, `OUTER` rows of A (columns of B) by `BLOCK_K` steps of k, and a thread's part in copying
-/// them: of some rows of each panel, an even number of rows apart, some elements. Of a kernel that is not for `UNALIGNED` rows, these
-/// are in pieces or copied by element.
+/// A block's tiles of an operand, `OUTER` rows of A (columns of B) by `BLOCK_K` steps of k, and
+/// what one thread copies: of some rows of each panel, an even number of rows apart, some elements.
+/// If the kernel is not for `UNALIGNED` rows, it copies pieces or elements.
 pub struct Operand<'a, T, const OUTER: usize, const BLOCK_K: usize, const UNALIGNED: bool> {
     matrix: &'a In<T>,
     copies: Copies,
-    /// Elements of a copy; two where it is element by element.
+    /// Elements of a copy. Two if single elements are copied.
     width: usize,
     k_major: bool,
-    /// Is all of the outer side there that a tile has, and copied sixteen bytes at a time?
+    /// Whether the tile is inside on the outer side, and copied sixteen bytes at a time.
     whole: bool,
     /// The thread's first row of a panel, and its first element of that row.
     row: usize,
     at: usize,
-    /// By how many elements the thread's rows come late: 0 or 1.
+    /// Misalignment of the thread's rows: 0 or 1 elements.
     misalignment: usize,
-    /// Where its first copy of the next tile begins, and from there to that of the next panel on the outer side and along k.
+    /// The start of the thread's first copy of the next tile, and the steps from there to the next
+    /// panel on the outer side and along k.
     from: usize,
     to_outer: usize,
     to_k: usize,
     /// From one row to the next, and from one element of a row to the next.
     pitch: usize,
     between: usize,
-    /// Outer elements and steps of k that there are from the next tile's first on.
+    /// Outer elements and steps of k from the next tile's first on.
     outer: i32,
     steps: u32,
 }
@@ -113,8 +115,8 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
     const OUTERS: usize = OUTER / PANEL;
     const DEPTHS: usize = BLOCK_K / PANEL;
 
-    /// For a block whose tile of C begins at `first` on the operand's outer side. Where the operand is not as `k_major` says, it is
-    /// copied element by element.
+    /// The operand of a block whose tile of C starts at `first` on the outer side. If the operand
+    /// is not as `k_major` says, it is copied element by element.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(
         which: Which,
@@ -124,7 +126,8 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         k_major: bool,
     ) -> Self {
         const { assert!(OUTER.is_multiple_of(PANEL) && BLOCK_K.is_multiple_of(PANEL)) };
-        // The outer side's size, the strides along it and along k, and from one product to the next.
+        // The size of the outer side, the strides along it and along k, and from one product to the
+        // next.
         let (size, [of_outer, of_k], batch) = match which {
             Which::A => (problem.m, problem.a, problem.batch[0]),
             Which::B => (problem.n, [problem.b[1], problem.b[0]], problem.batch[1]),
@@ -132,10 +135,11 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         let (of_outer, of_k) = (of_outer as usize, of_k as usize);
         let from = thread::block_idx_z() as usize * batch as usize + first * of_outer;
         let (pitch, between) = if k_major { (of_outer, of_k) } else { (of_k, of_outer) };
-        // Every row, and every tile, begins at a multiple of what divides both.
+        // Every row and every tile starts at a multiple of what divides both.
         let first_place = matrix.misalignment::<16>() + from;
         let places = first_place | pitch;
-        // Rows that are all one begin where nothing may be before; one alone is like others.
+        // With a pitch of 0 all rows start where nothing may precede them. A single row is like
+        // others.
         let repeated = pitch == 0 && if k_major { size > 1 } else { problem.k > 1 };
         let (copies, width) = match () {
             _ if between != 1 || repeated => (Copies::Elements, 2),
@@ -170,36 +174,37 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         }
     }
 
-    /// Lines of panels, and panels in each: those side by side that the same rows go through.
+    /// Lines of panels, and panels of a line: those that the same rows go through.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn lines(&self) -> (usize, usize) {
         if self.k_major { (Self::OUTERS, Self::DEPTHS) } else { (Self::DEPTHS, Self::OUTERS) }
     }
 
-    /// Where a line's panel lies, from the tile's first element on.
+    /// The first element of a line's panel, in the tile.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn panel(&self, line: usize, number: usize) -> usize {
         let (outer, k) = if self.k_major { (line, number) } else { (number, line) };
         (outer * Self::DEPTHS + k) * PANEL_LEN
     }
 
-    /// Of the next tile, from the thread's first row and first element on: rows that there are, and elements of each.
+    /// For the next tile: rows from the thread's first one on, and elements of each from its first
+    /// one on.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn inside(&self) -> (i32, i32) {
-        // All that is asked is whether there are as many as a tile has, and one more.
+        // It is enough to know whether there are more steps than a tile has.
         let steps = self.steps.min(2 * BLOCK_K as u32) as i32;
         let (rows, len) = if self.k_major { (self.outer, steps) } else { (steps, self.outer) };
-        // Past the last step nothing is late: there is nothing.
+        // Past the last step nothing is misaligned.
         let misalignment = if len > 0 { self.misalignment as i32 } else { 0 };
         (rows - self.row as i32, len + misalignment - self.at as i32)
     }
 
-    /// Begins to copy the next tile to element `tile` on, and what late rows have left over to `ends` on; zeros for what
-    /// lies outside.
+    /// Issues the copies of the next tile to element `tile`, and of what misaligned rows leave over
+    /// to `ends`. What lies outside becomes zeros.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn begin_copies(&mut self, tiles: &mut DynamicShared<T>, tile: usize, ends: usize) {
-        // Most tiles are whole: then there is nothing to ask.
+        // Most tiles are whole: then no condition is needed.
         if self.whole && self.steps >= BLOCK_K as u32 {
             self.copy_whole(tiles, tile);
         } else {
@@ -218,8 +223,8 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         self.steps = self.steps.saturating_sub(BLOCK_K as u32);
     }
 
-    /// Copies of sixteen bytes, of a tile that is there. Each address is the one before it and a step: all of them in registers would be
-    /// too many.
+    /// Copies a whole tile by sixteen bytes. Each address is the one before it plus a step: all of
+    /// them would exceed the registers.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn copy_whole(&self, tiles: &mut DynamicShared<T>, tile: usize) {
@@ -248,7 +253,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         }
     }
 
-    /// Copies of so many bytes, of what there is of a tile.
+    /// Copies what there is of a tile, `BYTES` at a time.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn copy<const BYTES: usize>(&self, tiles: &mut DynamicShared<T>, tile: usize) {
@@ -266,12 +271,12 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
             let (outer, k) = (panel / Self::DEPTHS, panel % Self::DEPTHS);
             let (line, number) = if self.k_major { (outer, k) } else { (k, outer) };
             let (rows, len) = (rows - (line * PANEL) as i32, len - (number * PANEL) as i32);
-            // Else the rows' ends cut this piece.
+            // Otherwise the end of the rows cuts this copy.
             if len <= 0 || len >= width as i32 {
                 let from = self.from.wrapping_add(outer * self.to_outer + k * self.to_k);
                 for row in (0..PANEL).step_by(rows_at_once) {
-                    // Of every eighth row the groups are in the same places; of the fourth one, of f32, neighbours have changed
-                    // theirs, and tiles begin at multiples of both.
+                    // Groups of every eighth row are in the same places. In every fourth row of
+                    // f32, neighbours are swapped. Tiles start at multiples of both.
                     let to = to ^ (T::swizzle(row) * T::PIECE);
                     let to = to + panel * PANEL_LEN + row * PANEL;
                     let from = from.wrapping_add(row * self.pitch);
@@ -282,7 +287,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
                         && from == usize::MAX
                         && is_inside
                     {
-                        // Nothing may be read from before a matrix's first element.
+                        // Nothing may be read before the first element of a matrix.
                         tiles[to] = T::ZERO;
                         tiles[to + 1] = self.matrix[0];
                     } else {
@@ -290,14 +295,14 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
                     }
                 }
             }
-            // Unrolled, narrow copies would have more addresses in registers than there are, and so would those of f32, which
-            // are twice as many.
+            // Unrolled, narrow copies would need more addresses than there are registers. So would
+            // those of f32, which are twice as many.
             panel += if BYTES == 16 && size_of::<T>() == 2 { 1 } else { one() };
         }
     }
 
-    /// Copies through registers, at once, what is not copied otherwise: all, or of each of the thread's rows the piece that the
-    /// row's end cuts; zeros for what lies outside. In loops: this is for what is rare.
+    /// Copies through registers what the other copies leave: everything, or the copy that the end
+    /// of a row cuts. What lies outside becomes zeros. In loops, since this is rare.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn copy_elements(&self, tiles: &mut DynamicShared<T>, tile: usize) {
@@ -328,7 +333,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         }
     }
 
-    /// The last elements of late rows: the lanes of a row copy one each of the rows of their number.
+    /// Copies the last elements of misaligned rows. Each lane of a row copies one.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn copy_ends(&self, tiles: &mut DynamicShared<T>, ends: usize) {
@@ -358,8 +363,8 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         }
     }
 
-    /// Moves late rows of a tile that has come, each element by one to the front. A warp does it with the rows that it has
-    /// copied; a barrier of the block follows.
+    /// Realigns the misaligned rows of a tile that has arrived: each element moves by one to the
+    /// front. A warp does this for the rows that it has copied. A barrier of the block follows.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn realign(&self, tiles: &mut DynamicShared<T>, tile: usize, ends: usize) {
@@ -379,13 +384,15 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         let (number, group) = (lane / groups, lane % groups);
         let row =
             number / ROWS_OF_WARP * ROWS_OF_BLOCK + warp * ROWS_OF_WARP + number % ROWS_OF_WARP;
-        // As late as the rows that the lane has copied, or as the others of its warp.
+        // Rows have the misalignment of those that the lane has copied, or that of the other rows
+        // of its warp.
         let is_like = (self.row + row).is_multiple_of(2) || self.pitch.is_multiple_of(2);
         let is_misaligned = is_like == (self.misalignment == 1);
-        // Where the lane's group lies, and the one behind it, in the same panel or in the next.
+        // The place of the lane's group, and of the group after it, in the same panel or in the
+        // next.
         let (own, behind) = (place::<T>(row, group), place::<T>(row, (group + 1) % groups));
         let (lines, of_line) = self.lines();
-        // What other lanes have waited for.
+        // Other lanes have waited for these copies.
         warp::sync_warp(warp::ALL);
         let mut line = 0;
         while line < lines {
@@ -404,8 +411,8 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         }
     }
 
-    /// The fragment that begins so many outer elements and steps of k behind the first of a tile, or of its panel that begins
-    /// at that element.
+    /// Loads the fragment that starts `outer` outer elements and `step` steps of k after the first
+    /// of a tile, or of a panel.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn fragment(

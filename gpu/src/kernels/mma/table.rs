@@ -1,9 +1,9 @@
-//! The kernels, a line each: all that they differ in.
+//! The kernels, one line each.
 //!
 //! ```text
-//!   mma_half_f32_64x64x64:   Half -> f32,  64 x 64,    2 x 2 a warp,   4 stages of 64,   rows anywhere
-//!   the name                 A, B -> C     C's tile    16 x 16 parts   steps of k        where A's and B's
-//!                                                      of it           in shared memory  may begin
+//!   mma_half_f32_64x64x64:   Half -> f32,    64 x 64,     2 x 2 a warp,       4 stages of 64,     rows anywhere
+//!   name                     A, B -> C       tile of C    16 x 16 parts of    steps of k in       alignment of
+//!                                                         the tile            shared memory       A and B
 //! ```
 
 use super::{
@@ -13,9 +13,8 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// A kernel, of which a multiprocessor of an A100 or of Hopper has room for two blocks. Shared memory holds the stages, and then
-/// 32-bit sums on their way to C. Barriers: one for the first stage, one
-/// in the loop, one before the sums.
+/// A kernel with two blocks an SM on an A100 or on Hopper. Shared memory holds the stages, and then
+/// the staged 32-bit sums. Barriers: one for the first stage, one in the loop, one before the sums.
 macro_rules! entry {
     ($name:ident: Half -> $($rest:tt)*) => {
         entry! { @ $name [half = bf16 | f16] Half -> $($rest)* }
@@ -48,7 +47,7 @@ macro_rules! entry {
     };
 }
 
-/// May rows begin anywhere? Otherwise they are slow where they do not begin at multiples of sixteen bytes.
+/// Whether rows may be unaligned. Otherwise unaligned rows are slow.
 macro_rules! rows {
     (anywhere) => {
         true

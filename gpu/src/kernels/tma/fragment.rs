@@ -1,32 +1,35 @@
-//! What a thread holds of a stage: its 8 (or 9) rows of A and its 16 (or 10) columns of B, for the step of k that it
-//! multiplies and for the one that comes next; of an A along k for four steps.
+//! What a thread holds of a stage: its 8 (or 9) rows of A and its 16 (or 10) columns of B, for the
+//! current step of k and the next one. Of a K-major A it holds four steps.
 //!
-//! A *slab* is 32 steps of k of an operand. B's elements lie side by side along n, so 128 bits are four columns of one
-//! step; A's lie along m, likewise, or along k: then 128 bits are four steps of one row, a *group*.
+//! A *slab* is 32 steps of k of an operand. B is N-major: 128 bits are four columns of one step. If
+//! A is M-major, 128 bits are four rows of one step. If A is K-major, they are four steps of one
+//! row: a *group*.
 //!
 //! ```text
-//!   A along k                                     along the outer side
-//!     128 bytes a row, groups exchanged as the      a step's elements side by side, all of a tile
-//!     accelerator swizzles them:
-//!     group g of row r lies at g ^ r % 8
+//!   K-major A                                     MN-major
+//!     128 bytes a row, groups swizzled by TMA:      the elements of a step are contiguous, for the whole tile
+//!     group g of row r is at g ^ r % 8
 //!   a thread has rows y, y + 8, y + 16, ...       rows 4y to 4y + 3, 4y + 32 to 4y + 35
 //!                                                 columns 4x to 4x + 3, 4x + 16, ...
 //! ```
 //!
-//! With these rows the eight lanes that differ in y read eight different groups of banks. This is a warp of 8 x 4 lanes,
-//! whose part of a tile is 64 x 64 elements; with 2 x 16 lanes it is 16 x 256, with 32 x 1 256 x 16.
+//! With these rows, the eight lanes that differ in y read eight different groups of banks. This is
+//! a warp of 8 x 4 lanes, whose part of a tile is 64 x 64 elements. With 2 x 16 lanes it is 16 x
+//! 256, with 32 x 1 it is 256 x 16.
 //!
 //! # The order of the multiply-adds
 //!
-//! The register file has two banks, of the even and of the odd registers, and each gives one operand a cycle. A
-//! multiply-add has three, so at one a cycle it must have one in common with the multiply-add before it, which is kept
-//! ("reuse" in the listings), and the other two should lie in different banks. Hence:
+//! The register file has two banks, of the even and of the odd registers. Each delivers one operand
+//! a cycle. A multiply-add has three operands. So at one a cycle, it must share one with the
+//! multiply-add before it, which is kept ("reuse" in SASS), and the other two should be in
+//! different banks. Hence:
 //!
-//! * **A row goes through all its columns, to and fro**: the row's element stays, and where the row changes the column's
-//!   stays. Then it is a matter of the accumulator and the new operand, which alternate between the banks from column to
-//!   column.
-//! * **Where the row changes** the new operand is A's. Along k, its bank is that of the step, for all rows, so a step's
-//!   columns are gone through in an order that ends, both ways, at those whose accumulators lie in the other bank.
+//! * **A row goes through all its columns, back and forth.** The row's element is reused, and where
+//!   the row changes, the column's is. What remains are the accumulator and the new operand. They
+//!   alternate between the banks from column to column.
+//! * **Where the row changes**, the new operand is A's. If A is K-major, its bank is that of the
+//!   step, for all rows. So the columns of a step are visited in an order that starts and ends at
+//!   accumulators of the other bank.
 //!
 //! Measured: docs/measurements.md, "What a multiply-add costs".
 
@@ -39,38 +42,40 @@ use super::{
     tile::{SLAB, STEPS, Sums},
 };
 
-/// The row and the column of a lane in a warp of so many rows of lanes.
+/// The row and the column of a lane, in a warp with `ROW_LANES` rows of lanes.
 #[inline(always)]
 pub fn place_of<const ROW_LANES: usize>(lane: usize) -> (usize, usize) {
     const { assert!(ROW_LANES == 2 || ROW_LANES == 8 || ROW_LANES == 32) };
     match ROW_LANES {
-        // Two by two lanes beside each other share rows and columns: so their 128-bit reads are put together.
+        // Neighbouring lanes, two by two, share rows and columns. So their 128-bit loads are
+        // combined.
         8 => (lane / 2 % 2 + lane / 8 * 2, lane % 2 + lane / 4 % 2 * 2),
         _ => (lane / (32 / ROW_LANES), lane % (32 / ROW_LANES)),
     }
 }
 
-/// Where a thread finds its rows (or columns): those of a slab of an operand of which a tile has `TILE`, shared by `LANES`
-/// lanes of a warp.
+/// Where a thread reads its rows (columns) of a slab. A tile has `TILE` rows (columns), shared by
+/// `LANES` lanes of a warp.
 pub struct ThreadRows<O, const TILE: usize, const LANES: usize> {
-    /// Its first row, and the lane's number among those that differ in rows.
+    /// The warp's first row, and the lane's number among those that differ in rows.
     first: usize,
     lane: usize,
-    /// The first element that it reads of step 0, in the first stage; of shifted rows, whose swizzle is not that of the
-    /// lane alone, by every fourth row.
+    /// The thread's first element of step 0, in the first stage. With unaligned rows, one for each
+    /// class: the swizzle then depends on the class too.
     starts: [usize; FOUR],
     operand: PhantomData<O>,
 }
 
 impl<O: Operand, const TILE: usize, const LANES: usize> ThreadRows<O, TILE, LANES> {
-    /// Of a slab that begins with that element, of a warp whose part of the tile begins with row (column) `first`.
+    /// The rows of a slab that starts with element `slab`, in a warp whose part of the tile starts
+    /// with row (column) `first`.
     #[inline(always)]
     pub fn new(slab: usize, first: usize, lane: usize) -> Self {
         let row = first + lane;
         let starts = match (O::UNALIGNED, O::K_MAJOR) {
             (true, _) => {
                 const { assert!(!O::UNALIGNED || LANES == 8 && TILE.is_multiple_of(8)) };
-                // A map's rows lie side by side.
+                // The rows of a class are contiguous.
                 let row = row % FOUR * (TILE / FOUR) + row / FOUR;
                 let phase = |i| (row + i * LANES / FOUR) % 8 * FOUR;
                 [0, 1, 2, 3].map(|i| slab + row * SLAB + phase(i))
@@ -81,7 +86,7 @@ impl<O: Operand, const TILE: usize, const LANES: usize> ThreadRows<O, TILE, LANE
         ThreadRows { first, lane, starts, operand: PhantomData }
     }
 
-    /// The row (column) of the tile that is the i-th of the thread's `N`.
+    /// The row (column) of the tile that is the thread's i-th of `N`.
     #[inline(always)]
     pub fn outer<const N: usize>(&self, i: usize) -> usize {
         match O::K_MAJOR {
@@ -93,24 +98,26 @@ impl<O: Operand, const TILE: usize, const LANES: usize> ThreadRows<O, TILE, LANE
         }
     }
 
-    /// Where the thread reads its rows (columns) of the steps from `step` on, of the stage that begins with that element.
+    /// Where the thread reads its rows (columns) of step `step` and the following ones, in the
+    /// stage that starts with element `stage`.
     #[inline(always)]
     pub fn at(&self, stage: usize, step: usize) -> [usize; FOUR] {
         self.starts.map(|start| match O::K_MAJOR {
-            // Rows begin at multiples of eight groups: exchanging groups is an exclusive or with the place.
+            // Rows start at multiples of eight groups, so the swizzle is an exclusive or with the
+            // index.
             true => (stage + start) ^ step,
             false => stage + start + step * TILE,
         })
     }
 
-    /// The same of its last two rows (columns), where their number is no multiple of four: there a lane's two lie beside the
-    /// next lane's two.
+    /// The same for the thread's last two rows (columns), if their number is no multiple of four.
+    /// The two of a lane are next to the two of the next lane.
     #[inline(always)]
     pub fn tail(&self, at: usize) -> usize {
         at - self.lane * 2
     }
 
-    /// All of its `N` rows (columns), `step` steps further.
+    /// Loads all `N` rows (columns) of an MN-major operand, `step` steps further.
     #[inline(always)]
     #[track_caller]
     fn load_beside<const N: usize>(
@@ -130,7 +137,7 @@ impl<O: Operand, const TILE: usize, const LANES: usize> ThreadRows<O, TILE, LANE
         }
     }
 
-    /// Four steps of its i-th row, from the `step`th on.
+    /// Loads four steps of the i-th row of a K-major operand, from step `step` on.
     #[inline(always)]
     #[track_caller]
     fn load_along(
@@ -142,7 +149,7 @@ impl<O: Operand, const TILE: usize, const LANES: usize> ThreadRows<O, TILE, LANE
         if O::UNALIGNED {
             return tiles.load128_in_order((at[i % FOUR] ^ step) + i * LANES / FOUR * SLAB);
         }
-        // Of fewer than eight rows of lanes, a lane's rows are swizzled by what is theirs and what is the lane's.
+        // With fewer than eight rows of lanes, the swizzle depends on the lane and on the row.
         let group = i * LANES % 8 * FOUR;
         tiles.load128_in_order((at[0] ^ step ^ group) + i * LANES * SLAB)
     }
@@ -153,12 +160,12 @@ impl<O: Operand, const TILE: usize, const LANES: usize> ThreadRows<O, TILE, LANE
 pub struct Steps {
     pub rows: [usize; FOUR],
     pub cols: usize,
-    /// Where the last two columns are, if their number is no multiple of four.
+    /// The last two columns, if their number is no multiple of four.
     pub tail: usize,
 }
 
 impl Steps {
-    /// The steps from `step` on, of the stage that begins with that element.
+    /// The steps from `step` on, in the stage that starts with element `stage`.
     #[inline(always)]
     pub fn new<
         A: Operand,
@@ -178,7 +185,8 @@ impl Steps {
     }
 }
 
-/// What a thread multiplies: of its rows two steps in turn, or the group's four; of its columns two steps in turn.
+/// What a thread multiplies: two alternating steps of its columns, and of its rows two alternating
+/// steps or the four of a group.
 pub struct Fragment<Rows, Cols, const ROWS: usize, const COLS: usize> {
     rows: [[f32; ROWS]; FOUR],
     cols: [[f32; COLS]; 2],
@@ -196,7 +204,7 @@ impl<
     const COLS: usize,
 > Fragment<ThreadRows<A, TILE_ROWS, ROW_LANES>, ThreadRows<B, TILE_COLS, COL_LANES>, ROWS, COLS>
 {
-    /// The first of those steps.
+    /// Loads the first step.
     #[inline(always)]
     #[track_caller]
     pub fn load(
@@ -216,7 +224,7 @@ impl<
         fragment
     }
 
-    /// Of rows that begin with so many elements of others: what is there counts as zero.
+    /// Clears the first `shift` steps, which belong to other rows.
     #[inline(always)]
     pub fn clear_before(&mut self, shift: u32) {
         for step in 0..FOUR - 1 {
@@ -226,7 +234,7 @@ impl<
         }
     }
 
-    /// The columns of a step, and the rows, if they lie along m.
+    /// Loads the columns of a step, and the rows of an M-major A.
     #[inline(always)]
     #[track_caller]
     fn load_step<const STEP: usize>(&mut self, tiles: &DynamicShared<f32>, steps: Steps) {
@@ -240,7 +248,7 @@ impl<
         }
     }
 
-    /// The i-th row's group that begins with that step: rows that lie along k.
+    /// Loads the group of the i-th row that starts with a step, of a K-major A.
     #[inline(always)]
     #[track_caller]
     fn load_group<const STEP: usize>(
@@ -255,8 +263,9 @@ impl<
         }
     }
 
-    /// Multiplies rows by columns, the steps from `now` on; if these are the last and no more than `FOUR`, only so many. `next`
-    /// says where those begin that follow, of which the first are in the fragment then.
+    /// Multiplies rows by columns, the steps from `now` on. If they are the last and at most
+    /// `FOUR`, only that many. `next` says where the following steps are. The first of those is in
+    /// the fragment on return.
     #[inline(always)]
     #[track_caller]
     pub fn multiply_add(
@@ -268,7 +277,7 @@ impl<
         next: impl FnOnce(&mut DynamicShared<f32>) -> Steps,
     ) {
         let mut next = Some(next);
-        // As LLVM does not unroll so long a loop.
+        // LLVM does not unroll a loop of this length.
         macro_rules! steps {
             ($($step:literal)*) => {$(
                 if $step == FOUR && are_last_four {
@@ -304,8 +313,9 @@ impl<
     }
 }
 
-/// The j-th of so many columns in an order that begins and ends with an even one; the same of their neighbours, with an odd
-/// one. Columns are even in number, so in every second pair the two change places.
+/// The j-th of `cols` columns in an order that starts and ends with an even one. With each column
+/// replaced by its neighbour, the order starts and ends with an odd one. The number of columns is
+/// even, so in every second pair the two are swapped.
 const fn ends_even(j: usize, cols: usize) -> usize {
     // Twelve: 0 1, 3 2, 4 5, 7 6, 8 9, 11 10. Ten: 0 1, 3 2, 4 5, 7 6, 9 8.
     let changed = if cols.is_multiple_of(FOUR) || j + 2 < cols { j / 2 % 2 } else { 1 };

@@ -1,4 +1,4 @@
-//! The main loop of kernels whose warps all multiply.
+//! The main loop of the kernels whose warps all multiply.
 
 use super::{
     collective::{epilogue::Epilogue, vector::FOUR},
@@ -10,9 +10,9 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// A tile of C of so many rows and columns, of which a warp of `ROW_LANES x COL_LANES` lanes computes 8 rows and `COLS`
-/// columns a lane. The stages are `SLABS` slabs of 32 steps of k, whose steps the warps share that compute the same
-/// elements.
+/// Computes a tile of C of `TILE_ROWS x TILE_COLS` elements. A warp has `ROW_LANES x COL_LANES`
+/// lanes of 8 rows and `COLS` columns each. A stage has `SLABS` slabs of 32 steps of k. `SLICES`
+/// warps share the same elements and split the steps of a stage.
 #[inline(always)]
 #[track_caller]
 pub fn multiply<
@@ -44,13 +44,13 @@ pub fn multiply<
     let stage_elements = (slab_a + slab_b) * SLABS;
     let stage_steps = (SLAB * SLABS) as u32;
     let t = thread::thread_idx_x() as usize;
-    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
     let (down, across) = (TILE_ROWS / warp_rows, TILE_COLS / warp_cols);
     let (warp_row, warp_col) = (warp / across % down * warp_rows, warp % across * warp_cols);
     let first_row = thread::block_idx_y() as usize * TILE_ROWS;
     let first_col = thread::block_idx_x() as usize * TILE_COLS;
-    // Blocks along z: those of a cluster share a product's tile, and each takes its part of the phases.
+    // Blocks along z: those of a cluster share a tile, and each takes its share of the phases.
     let (rank, blocks) = match SLICES {
         1 => (0, 1),
         _ => (cluster::block_rank(), cluster::blocks()),
@@ -68,7 +68,7 @@ pub fn multiply<
         b.prefetch();
     }
     thread::sync_threads();
-    // Up to here nothing of this launch depends on the ones before it.
+    // Nothing before this point depends on earlier launches.
     grid::let_next_begin();
     grid::wait_for_earlier();
 
@@ -90,12 +90,12 @@ pub fn multiply<
         producer.advance();
         next += 1;
     };
-    // The last stage is left free: it is filled when the first has been read, and so on.
+    // The last stage stays free. It is filled when the first one has been read, and so on.
     for _ in 0..left.min(STAGES as u32 - 1) {
         fill(&mut tiles, 0);
     }
 
-    // The warp's steps of a stage: of a slab those from `first` to `end`.
+    // The warp's steps of a stage: from `first` to `end` of one slab.
     let slice = warp / (down * across);
     let (slab, first) = (slice * SLABS / SLICES, slice * SLABS % SLICES * SLAB / SLICES);
     let (first, end) = (first as u32, (first + SLAB * SLABS / SLICES) as u32);
@@ -144,7 +144,7 @@ pub fn multiply<
         }
         return;
     }
-    // All have read the last stages, whose place the sums take.
+    // Everybody has read the last stages. The sums take their place.
     thread::sync_threads();
     let part = const { split_k::part_len(TILE_ROWS, TILE_COLS) };
     split_k::store::<_, _, _, _, _, _, _, _, SLICES>(&mut tiles, slice * part, &rows, &cols, &sums);

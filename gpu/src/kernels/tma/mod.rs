@@ -1,37 +1,39 @@
-//! The general product of f32 on Hopper: tiles by the tensor memory accelerator, k split over warps and a cluster.
+//! f32 on Hopper's CUDA cores. TMA loads the operands; k may be split over warps and over a
+//! cluster.
 //!
-//! What [the other family](super::gemm) leaves on the table is the issue slots: on Hopper every instruction that is no
-//! multiply-add takes the place of one. So here
+//! The kernels of [`gemm`](super::gemm) are limited by issue slots: on Hopper every instruction
+//! that is no multiply-add takes the place of one. So here
 //!
-//! * **the accelerator** copies the tiles, a box an instruction, which one lane gives: no addresses, no predicates, no
-//!   zeros for the edges; and a warp waits for a stage's mbarrier, not for a barrier of the block. The warps take turns at
-//!   filling the stages;
-//! * **a thread** computes 8 x 16 elements of C: 24 reads of 128 bits for 512 multiply-adds,
-//!   in an order that suits the register banks and that neither compiler changes: what is read is there a step of k later,
-//!   or four ([`fragment`]);
-//! * **a block** computes a tile. Where C is small or narrow, so is the tile: then warps that compute the same elements
-//!   share the steps of k;
-//! * **a cluster** shares a tile where there are fewer tiles than multiprocessors: its blocks split k between them. Parts
-//!   of a sum are added in a fixed order at the end ([`parts`]);
-//! * **a launch** begins while the one before it ends: a block says that the next may begin
-//!   ([`let_next_begin`](grid::let_next_begin)) as soon as its mbarriers are there, and waits
+//! * **TMA** copies the tiles. One lane issues a box with one instruction: no addresses, no
+//!   predicates, no zero fill at the edges. A warp waits for the mbarrier of a stage, and not for a
+//!   barrier of the block.
+//! * **A block** computes a tile of C. If C is small or narrow, so is the tile. Then warps that
+//!   compute the same elements split k.
+//! * **A warp** computes its part of the tile. The warps take turns at issuing the copies of a
+//!   stage.
+//! * **A thread** computes 8 x 16 elements of C: 24 loads of 128 bits for 512 multiply-adds, in an
+//!   order that suits the register banks and that neither compiler changes. Each load is issued one
+//!   step of k ahead, or four ([`fragment`]).
+//! * **A cluster** shares a tile if there are fewer tiles than SMs: its blocks split k. The parts
+//!   of a sum are added in a fixed order ([`split_k`]).
+//! * **A launch** starts while the one before it ends. A block lets the next launch start
+//!   ([`let_next_begin`](grid::let_next_begin)) as soon as its mbarriers are initialised, and waits
 //!   ([`wait_for_earlier`](grid::wait_for_earlier)) before its first access to global memory.
 //!
 //! ```text
-//!   kernel                  warps  a warp's part  steps of k          stages  blocks a        a cluster
-//!                                                 a stage and a warp          multiprocessor  splits k
-//!   tma_f32_128x128x32_nn, _tn      4       64 x 64         32    32           3          2            no
-//!   tma_f32_64x64x64_nn, _tn       4       64 x 64         64    16           3          2            by 1 to 8
-//!   tma_f32_16x256x32_nn        4       16 x 256        32     8           3          2            by 1 to 8
-//!   tma_f32_256x16x32_nn        4      256 x 16         32     8           3          2            by 1 to 8
+//!   kernel                       warps    part of a warp    steps of k             stages    blocks    a cluster
+//!                                                           a stage and a warp               an SM     splits k
+//!   tma_f32_128x128x32_nn, _tn     4         64 x 64         32    32                3         2        no
+//!   tma_f32_64x64x64_nn, _tn       4         64 x 64         64    16                3         2        by 1 to 8
+//!   tma_f32_16x256x32_nn           4         16 x 256        32     8                3         2        by 1 to 8
+//!   tma_f32_256x16x32_nn           4        256 x 16         32     8                3         2        by 1 to 8
 //! ```
 //!
-//! For one wave of blocks there is another arrangement, with producers: [`rings`].
+//! For a single wave of blocks there is another main loop, with producer warps: [`producers`].
 //!
-//! Elements of B lie side by side along n, those of A along k (`nn`, as in BLAS) or along m (`tn`). What lies otherwise the
-//! host puts before a kernel as B^T A^T, or copied and turned over ([`pad`](super::gemm::pad)). Rows begin at multiples of
-//! sixteen bytes, or the accelerator does not take them; but there is a way ([`Shifted`](fragment::Shifted)), of which one
-//! kernel makes use.
+//! B is N-major. A is K-major (`nn`, as in BLAS) or M-major (`tn`). For other layouts the host
+//! computes B^T A^T, or transposes a copy ([`pack`](super::pack)). Row starts are 16-byte aligned,
+//! as TMA requires; one kernel takes unaligned rows of A ([`UnalignedA`](operand::UnalignedA)).
 //!
 //! Measured, version by version: docs/measurements.md, "By tensor copies".
 

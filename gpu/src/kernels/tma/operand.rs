@@ -1,20 +1,21 @@
-//! How A and B come to shared memory.
+//! Operands that TMA copies, slab by slab: 32 steps of k.
 
 use super::{collective::vector::FOUR, device::*, tile::SLAB};
 
-/// An operand in global memory, slab by slab.
+/// An operand in global memory.
 pub trait Operand {
-    /// Does it lie along k?
+    /// Whether it is K-major.
     const K_MAJOR: bool;
     /// Bytes of a slab.
     const BYTES: u32;
-    /// Do its rows begin anywhere? See [`UnalignedA`].
+    /// Whether its rows are unaligned. See [`UnalignedA`].
     const UNALIGNED: bool = false;
 
-    /// Has the description of the operand ready for the first copy.
+    /// Prefetches the tensor maps, so that the first copy does not wait for them.
     fn prefetch(&self);
 
-    /// Begins to copy the slab that begins with row (or column) `outer` and step `p` to the elements from `at` on.
+    /// Issues the copy of the slab that starts with row (column) `outer` and step `p` to element
+    /// `at` and those after it.
     fn load(
         &self,
         tiles: &mut DynamicShared<f32>,
@@ -25,7 +26,7 @@ pub trait Operand {
     );
 }
 
-/// Boxes along k are swizzled.
+/// Boxes of a K-major operand are swizzled.
 impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Operand
     for Boxes<f32, BOX_ROWS, BOX_COLS, SWIZZLE>
 {
@@ -58,19 +59,21 @@ impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Operand
     }
 }
 
-/// Rows that lie along k and begin anywhere, though the accelerator takes them at multiples of sixteen bytes alone.
+/// A K-major A of unaligned rows. TMA takes 16-byte aligned rows only.
 ///
-/// Of rows r, r + 4, r + 8, ... each begins as many elements behind such a multiple as the others, up to three: its *shift*.
-/// So they are a matrix of their own that begins at the multiple before, with a box of its own:
+/// The rows r, r + 4, r + 8, ... have the same misalignment: 0 to 3 elements after a multiple of
+/// sixteen bytes. They form an alignment class with a tensor map of its own, which starts at the
+/// multiple before. The misalignment is the *shift* of the class:
 ///
 /// ```text
-///   map 0   rows 0, 4, 8, ...    k:        0  1  2  3 | 4  5  6  7 | ...      shift 0
-///   map 1   rows 1, 5, 9, ...    k:    *   0  1  2  3   4  5  6   ...         shift 1, of rows of 513 elements
-///   map 2   rows 2, 6, ...       k: *  *   0  1  2  3   4  5   ...            shift 2
+///   class 0   rows 0, 4, 8, ...    k:        0  1  2  3 | 4  5  6  7 | ...      shift 0
+///   class 1   rows 1, 5, 9, ...    k:    *   0  1  2  3   4  5  6   ...         shift 1, of rows of 513 elements
+///   class 2   rows 2, 6, ...       k: *  *   0  1  2  3   4  5   ...            shift 2
 /// ```
 ///
-/// A thread's rows are all of one map, so it just works so many steps behind: what it reads of A at step t belongs to step
-/// t - shift of k, and so it reads that row of B. `*` is the end of the row before, and multiplied by zeros.
+/// A thread's rows are of one class, so the thread works `shift` steps behind: the element of A
+/// that it reads at step t belongs to step t - shift of k, and it reads that row of B. `*` is the
+/// end of the row before. It counts as zero.
 pub struct UnalignedA<const ROWS: usize>(pub TensorMaps<f32, FOUR>);
 
 impl<const ROWS: usize> UnalignedA<ROWS> {

@@ -1,7 +1,7 @@
-//! One wave of blocks, with producers: for a C with about as many tiles as there are multiprocessors.
+//! One wave of blocks, with producer warps: for a C with about as many tiles as there are SMs.
 //!
-//! There a block has a multiprocessor for itself, two warps of it a scheduler multiply, and each of their instructions that
-//! is no multiply-add shows. So twelve warps divide the work:
+//! * **A block** has an SM for itself, and computes a tile of 72 x 80. Twelve warps divide the
+//!   work:
 //!
 //! ```text
 //!   slabs 4, 8, 12, ...    producer: warp 0     consumers: warps 4 and 5
@@ -10,18 +10,21 @@
 //!   slabs 7, 11, 15, ...             warp 3                warps 10 and 11
 //! ```
 //!
-//! * **A slab** is 32 steps of k of the tile's rows of A and columns of B. The last one may have fewer steps; then its
-//!   consumers multiply as many as there are, to eight.
-//! * **A producer** has a ring of two stages, of a slab each. Behind the first slabs rings know nothing of each other: no
-//!   barrier in the loop is the block's.
-//! * **Two consumers** each compute half of the tile's columns, 9 x 10 elements a thread.
-//! * **The first slabs**, 0 to 3, one in each ring, are for all: every ring's consumers multiply a quarter of each. All
-//!   blocks begin at once, and to send four slabs to each of them takes the second-level cache 1.8 us; so multiplying begins
-//!   when one has come.
-//! * **The parts** of the sum that the rings have are stored where their stages were, by each ring as soon as it is done, and
-//!   added up at the end by all twelve warps ([`parts`](super::parts)).
+//! * **A producer warp** fills a pipeline of two stages. A stage is a slab: 32 steps of k of the
+//!   tile's rows of A and columns of B. After the first slabs the four pipelines are independent:
+//!   the loop has no barrier of the block.
+//! * **Two consumer warps** of a pipeline each compute half of the tile's columns. Of the last slab
+//!   they multiply only the steps that there are, rounded up to eight.
+//! * **A thread** computes 9 x 10 elements.
+//! * **The first four slabs**, one in each pipeline, are for all: the consumers of every pipeline
+//!   multiply a quarter of each. All blocks start at once, and L2 takes 1.8 us to deliver four
+//!   slabs to each. So multiplying starts when one has arrived.
+//! * **The parts** of a sum, one for each pipeline, are stored where its stages were, as soon as
+//!   the pipeline is done. At the end all twelve warps add them ([`split_k`](super::split_k)).
 //!
-//! Tiles of 72 x 80 cover 1000 x 700 with 126 blocks for 132 multiprocessors, 96 % of whose elements are C's.
+//! Only two warps a scheduler multiply, so each of their instructions that is no multiply-add
+//! shows. Tiles of 72 x 80 cover 1000 x 700 with 126 blocks on 132 SMs; 96 % of their elements are
+//! in C.
 
 use super::{
     collective::{epilogue::Epilogue, vector::FOUR},
@@ -35,29 +38,30 @@ use crate::params::GemmParams;
 
 /// Rows and columns of a block's tile.
 const TILE: (usize, usize) = (72, 80);
-/// A thread's.
+/// Rows and columns of a thread.
 const EACH: (usize, usize) = (9, 10);
-/// Lanes of a warp.
+/// Lanes of a warp: down and across.
 const LANES: (usize, usize) = (8, 4);
-/// Rings with a producer each, consumers of a ring, and its stages.
+/// Pipelines with a producer each; consumers and stages of a pipeline.
 const RINGS: usize = 4;
 const CONSUMERS: usize = TILE.1 / (LANES.1 * EACH.1);
 const STAGES: usize = 2;
-/// The last of the first slabs, which are for all; and the last of those that come after them in each ring.
+/// The last of the first slabs, which are for all; and the last slab of those that follow them in
+/// each pipeline.
 const FIRST: u32 = RINGS as u32 - 1;
 const LAST_AFTER: u32 = FIRST + RINGS as u32;
-/// Groups of four steps of a round of the main loop, and rounds of a slab.
+/// Groups of four steps in a round of the main loop, and rounds of a slab.
 const ROUND: u32 = (STEPS / FOUR) as u32;
 const ROUNDS: u32 = (SLAB / STEPS) as u32;
 const THREADS: usize = 32 * RINGS * (1 + CONSUMERS);
 /// Elements of a slab of A, and of a step of B.
 const SLAB_A: usize = TILE.0 * SLAB;
 const STEP_B: usize = TILE.1;
-/// Elements of a stage: of slabs, or of slabs with some steps of B before.
+/// Elements of a stage. With an unaligned A, B has a few more steps.
 const STAGE: usize = SLAB_A + SLAB * STEP_B;
 const UNALIGNED_STAGE: usize = (SLAB_A + (SLAB + FOUR) * STEP_B).next_multiple_of(256);
 
-/// A tile of C, through rings of such stages.
+/// Computes a tile of C, with stages of `STAGE` elements.
 #[inline(always)]
 #[track_caller]
 fn multiply<A: Operand, B: Operand, const STAGE: usize>(
@@ -68,12 +72,12 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
 ) {
     let mut tiles = dynamic_shared![f32];
     let t = thread::thread_idx_x() as usize;
-    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let (warp, lane) = (warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize, t % 32);
     let (first_row, first_col) =
         (thread::block_idx_y() * TILE.0 as u32, thread::block_idx_x() * TILE.1 as u32);
     let product = thread::block_idx_z();
-    // Readers of the first slabs, all of them; and of a ring.
+    // Readers of the first slabs: all consumers; and readers of a pipeline.
     let (begun, read) = (mbarriers![1], mbarriers![4]);
     if t == 0 {
         pipeline.init(CONSUMERS as u32);
@@ -88,7 +92,7 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
         b.prefetch();
     }
     thread::sync_threads();
-    // Up to here nothing of this launch depends on the ones before it.
+    // Nothing before this point depends on earlier launches.
     grid::let_next_begin();
     grid::wait_for_earlier();
 
@@ -96,7 +100,8 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
     let number = consumer.map_or(warp, |consumer| consumer / CONSUMERS);
     let ring = |number: usize| pipeline.part::<STAGES>(number * STAGES);
     let stage_of = |ring: usize, stage: usize| (ring * STAGES + stage) * STAGE;
-    // Steps of k, to the last one of the lanes that are furthest behind, by three; and steps of B that these reach back.
+    // Steps of k, up to the last one of the lanes with the largest shift, three; and the steps of B
+    // that these reach back.
     let (steps, back) = if A::UNALIGNED { (problem.k + 3, FOUR) } else { (problem.k, 0) };
     let slabs = steps.div_ceil(SLAB as u32);
 
@@ -107,7 +112,8 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
     let rows = ThreadRows::<A, { TILE.0 }, { LANES.0 }>::new(0, 0, lane_row);
     let cols = ThreadRows::<B, { TILE.1 }, { LANES.1 }>::new(first_b, of_warp, lane_col);
     let mut sums = [[0.0; EACH.1]; EACH.0];
-    // Each lane for itself: what one of them says for its warp, `compute-sanitizer` does not take for the others' word.
+    // Each lane arrives for itself: `compute-sanitizer` does not accept one lane's arrival for its
+    // warp.
     let tell = || begun.at(0).arrive();
     if consumer.is_none() {
         let load = |tiles: &mut DynamicShared<f32>, at: usize, slab: u32, full: Mbarrier| {
@@ -115,7 +121,7 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
             a.load(tiles, at, product, (first_row, p), full);
             b.load(tiles, at + SLAB_A, product, (first_col, p.wrapping_sub(back as u32)), full);
         };
-        // The first two slabs of each ring by one lane, so that they come in this order.
+        // One lane issues the first two slabs of each pipeline, so that they arrive in this order.
         let first = (RINGS * STAGES) as u32;
         if warp == 0 && warp::elect() {
             for slab in 0..first.min(slabs) {
@@ -143,16 +149,17 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
             producer.advance();
             slab += RINGS as u32;
         }
-        // Something here, or the compiler clears the sums in each round of the loop.
+        // Without an instruction here, the compiler clears the sums in each round of the loop.
         warp::sync_warp(warp::ALL);
     } else {
         let of_all = |slab: u32| pipeline.part::<1>(slab as usize * STAGES);
         let ring = ring(number);
         let mut consumer = ring.consumer();
         let steps_of = |stage, step: u32| Steps::new(&rows, &cols, stage, step as usize);
-        // The ring's quarter of the first slabs, a round of the loop. Further slabs are four rounds.
+        // The pipeline's quarter of the first slabs is one round. Further slabs are four rounds.
         let quarter = (number * STEPS) as u32;
-        // Counted in groups of four steps: as lanes are behind, a few steps may be left over, and then half a round is enough.
+        // Counted in groups of four steps. With a shift a few steps may be left over, for which
+        // half a round is enough.
         let least = const { if A::UNALIGNED { FOUR } else { STEPS } } as u32;
         let groups_of = |steps: u32, most: u32| {
             let groups = steps.next_multiple_of(least) / FOUR as u32;
@@ -211,7 +218,8 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
             tell();
         }
         begun.at(0).wait_warp(0);
-        // All have read the first slabs, and then the ring's consumers its stages, whose place their part takes.
+        // Everybody has read the first slabs, and then the consumers of the pipeline its stages.
+        // Their part takes the place of these.
         read.at(number).arrive();
         read.at(number).wait_warp(0);
         split_k::store::<_, _, _, _, _, _, _, _, RINGS>(
@@ -233,7 +241,7 @@ fn multiply<A: Operand, B: Operand, const STAGE: usize>(
     );
 }
 
-/// 72 x 80 elements a block; A lies along k, B along n.
+/// 72 x 80 elements a block; A K-major, B N-major.
 #[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_72x80x8_nn(
     problem: GemmParams,
@@ -246,7 +254,8 @@ pub fn tma_f32_72x80x8_nn(
     multiply::<_, _, STAGE>(&problem, (&a, &b), (&mut c, &bias), &pipeline![8]);
 }
 
-/// 72 x 80 elements a block; A lies along k, its rows begin anywhere; B along n. The maps are of every fourth row of A.
+/// 72 x 80 elements a block; A K-major with unaligned rows, B N-major. There is a tensor map for
+/// every fourth row of A.
 #[kernel(block = (THREADS), dynamic_shared = RINGS * STAGES * UNALIGNED_STAGE * size_of::<f32>(), barriers = 2, min_blocks = 1, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_72x80x8_ua4_nn(
     problem: GemmParams,

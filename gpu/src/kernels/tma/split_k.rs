@@ -1,13 +1,13 @@
-//! A tile's sums by way of shared memory: where several warps, or blocks, each have a part of them, and where C asks for
-//! more than a store of what a thread has.
+//! Split-K: several warps, or blocks, have parts of the same sums. The parts are added in shared
+//! memory. Tiles that need the full epilogue go the same way.
 //!
 //! ```text
-//!   each warp      stores its sums where the stages were, a row of the tile after the other
-//!   the block      adds up its warps' parts, four columns a thread at a time
-//!   the cluster    sends each part to the block whose share of the tile that is, which adds up what has come
+//!   a warp       stores its sums where the stages were, row by row of the tile
+//!   a block      adds the parts of its warps, four columns a thread
+//!   a cluster    sends each part to the block that owns that share of the tile, which adds what it has received
 //! ```
 //!
-//! All in a fixed order, so that the result is the same in every run.
+//! The order of additions is fixed, so the result is the same in every run.
 
 use super::{
     collective::{epilogue::Epilogue, vector::FOUR},
@@ -17,13 +17,14 @@ use super::{
     tile::Sums,
 };
 
-/// Groups of four columns of a tile.
+/// Groups of four columns in a tile.
 const fn groups(rows: usize, cols: usize) -> usize {
     rows * cols / FOUR
 }
 
-/// Elements from one row of a part to the next. Of the lanes whose stores of 128 bits go together, eight at a time, those of
-/// the next row are to reach the other half of the banks where a row has four, and the next banks where it has one.
+/// Elements from one row of a part to the next. Eight lanes store 128 bits at a time. Those of the
+/// next row should reach the other half of the banks if a row has four of them, and the next banks
+/// if it has one.
 const fn pitch(cols: usize) -> usize {
     if cols <= 16 { cols + FOUR } else { (cols + 15) / 32 * 32 + 16 }
 }
@@ -36,13 +37,14 @@ pub const fn part_len(rows: usize, cols: usize) -> usize {
 /// Blocks of a cluster that split k, at most.
 const MAX_SPLITS: usize = 8;
 
-/// Where a block's parts of other blocks' sums begin: behind its own warps' parts.
+/// The start of the parts that a block receives: after those of its own warps.
 const fn received(rows: usize, cols: usize, slices: usize) -> usize {
     (slices - 1) * part_len(rows, cols) + (rows - 1) * pitch(cols) + cols
 }
 
-/// Bytes of shared memory for the parts of a tile, of so many warps of a block each, whatever number of blocks splits k. A block's share
-/// of the tile is rounded up, and there is one for each block: 7 shares of 147 groups are five groups more than a tile of 64 x 64 has.
+/// Bytes of shared memory for the parts of a tile, of `slices` warps a block, for any number of
+/// splits. A block's share of the tile is rounded up, and each block has one: 7 shares of 147
+/// groups are five more groups than a 64 x 64 tile has.
 pub const fn bytes(rows: usize, cols: usize, slices: usize) -> usize {
     let (mut most, mut blocks) = (0, 2);
     while blocks <= MAX_SPLITS {
@@ -53,22 +55,24 @@ pub const fn bytes(rows: usize, cols: usize, slices: usize) -> usize {
     (received(rows, cols, slices) + most * FOUR) * size_of::<f32>()
 }
 
-/// Four neighbours the way they are stored: the second, the first, the fourth, the third. For a vector's elements lie in
-/// registers side by side, and a sum's must not be in the bank of the column that it is multiplied with: columns come as
-/// vectors, too, of which the first element is in the even bank. So of the sums the second is.
+/// Four neighbours in the order in which they are stored: second, first, fourth, third. The
+/// elements of a vector are in consecutive registers, and a sum must not be in the bank of the
+/// column that it is multiplied by. Columns are vectors, too, with the first element in an even
+/// register. So the even register of the sums has the second element.
 #[inline(always)]
 fn pairs_swapped([a, b, c, d]: [f32; FOUR]) -> [f32; FOUR] {
     [b, a, d, c]
 }
 
-/// Are sums stored as vectors? Where they usually come this way. Else it is not worth binding the sums' registers, unless
-/// A's registers are vectors of rows (not of steps): measured by what ptxas makes of the main loop.
+/// Whether sums are stored as vectors. That binds the registers of the sums, which is worth it if
+/// this way is the usual one, or if A's registers are vectors of rows (not of steps): measured by
+/// the SASS of the main loop.
 #[inline(always)]
 fn stores_vectors<A: Operand>(slices: usize) -> bool {
     slices > 1 || !A::K_MAJOR
 }
 
-/// Stores a thread's sums, of the part that begins with that element.
+/// Stores a thread's sums to the part that starts with element `start`.
 #[inline(always)]
 #[track_caller]
 pub fn store<
@@ -97,7 +101,8 @@ pub fn store<
             if stores_vectors::<A>(SLICES) {
                 tiles.store128(at, four);
             } else {
-                // The compiler would make a vector of them, too, if it saw that they are neighbours.
+                // The compiler would make a vector of these, too, if it knew that they are
+                // neighbours.
                 for e in 0..FOUR {
                     tiles[at + (e ^ (row % FOUR))] = four[e];
                 }
@@ -133,7 +138,7 @@ fn add_slices<A: Operand, const TILE_COLS: usize, const SLICES: usize>(
     pairs_swapped(sums)
 }
 
-/// The element at `e ^ by`, of registers, which have no number that is computed.
+/// The element at `e ^ by`. Registers cannot be indexed by a computed number.
 #[inline(always)]
 fn swapped_by([a, b, c, d]: [f32; FOUR], by: usize, e: usize) -> f32 {
     match e ^ by {
@@ -150,9 +155,8 @@ fn place<const TILE_COLS: usize>(group: usize) -> (usize, usize) {
     (group / (TILE_COLS / FOUR), group % (TILE_COLS / FOUR) * FOUR)
 }
 
-/// Groups from one of the thread's on, of so many threads: `COUNT` of them are worked on at a time, so that it need not wait
-/// for each read by itself. And which of them are the thread's: past the end it is the
-/// last one again, which is not.
+/// The thread's next `COUNT` groups, handled at once so that loads overlap, and which of them
+/// exist. Past the end it is the last one again, which does not count.
 #[inline(always)]
 fn of_thread<const COUNT: usize>(
     group: usize,
@@ -167,23 +171,23 @@ fn of_thread<const COUNT: usize>(
     groups
 }
 
-/// Where a tile begins, and what it takes to finish it.
+/// The first element of a tile, and its epilogue.
 struct Tile<'a, 'b, const ROWS: usize, const COLS: usize> {
     first: (usize, usize),
     epilogue: &'a mut Epilogue<'b, f32>,
-    /// Is C `alpha A B`? And is all of the tile inside?
+    /// Whether C is `alpha A B`, and whether it has all of the tile.
     is_scaled: bool,
     is_whole: bool,
 }
 
 impl<const ROWS: usize, const COLS: usize> Tile<'_, '_, ROWS, COLS> {
-    /// Makes elements of C of a group's sums.
+    /// Applies the epilogue to the sums of a group, and stores them.
     #[inline(always)]
     #[track_caller]
     fn finish(&mut self, (group, is_mine): (usize, bool), sums: [f32; FOUR]) {
         let (row, col) = place::<COLS>(group);
         let at = (self.first.0 + row, self.first.1 + col);
-        // C's last tiles are to take no longer than the others.
+        // Tiles at the edge of C should not take longer than others.
         match self.is_whole || self.is_scaled && self.epilogue.are_four_inside(at) {
             _ if !is_mine => {}
             true if self.epilogue.is_wide() => self.epilogue.store::<true>(at, sums),
@@ -193,8 +197,8 @@ impl<const ROWS: usize, const COLS: usize> Tile<'_, '_, ROWS, COLS> {
     }
 }
 
-/// Adds up the parts that all warps have stored, `part` elements from one to the next, a thread `AT_ONCE` groups at a time, and
-/// finishes the tile. All threads of the cluster come here.
+/// Adds the parts that all warps have stored, `part` elements apart, `AT_ONCE` groups a thread at a
+/// time, and finishes the tile. All threads of the cluster call this.
 #[inline(always)]
 #[track_caller]
 pub fn reduce<
@@ -230,7 +234,8 @@ pub fn reduce<
         }
         return;
     }
-    // What comes from the others is put behind this block's parts, where stages were: now all have read theirs.
+    // What a block receives follows its own parts, where stages were. After this barrier everybody
+    // has read theirs.
     cluster::sync();
     let received = const { received(TILE_ROWS, TILE_COLS, SLICES) };
     let share = all.div_ceil(blocks as usize);

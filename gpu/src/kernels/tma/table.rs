@@ -3,13 +3,14 @@
 use super::{device::*, main_loop::multiply, split_k};
 use crate::params::GemmParams;
 
-/// Bytes of shared memory: for so many of stages, and where these have been for the parts of such a tile, four warps' each.
+/// Bytes of shared memory: `stages` for the pipeline, or more if the parts of such a tile take
+/// more. The parts of four warps replace the stages.
 const fn shared_bytes(stages: usize, rows: usize, cols: usize) -> usize {
     let parts = split_k::bytes(rows, cols, 4);
     if parts > stages { parts } else { stages }
 }
 
-/// 128 x 128 elements a block; A lies along k, B along n.
+/// 128 x 128 elements a block; A K-major, B N-major.
 #[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_128x128x32_nn(
     problem: GemmParams,
@@ -27,7 +28,7 @@ pub fn tma_f32_128x128x32_nn(
     );
 }
 
-/// 128 x 128 elements a block; A lies along m, B along n.
+/// 128 x 128 elements a block; A M-major, B N-major.
 #[kernel(block = (128), dynamic_shared = 3 * 128 * 256, barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_128x128x32_tn(
     problem: GemmParams,
@@ -45,7 +46,7 @@ pub fn tma_f32_128x128x32_tn(
     );
 }
 
-/// 64 x 64 elements a block; A lies along k, B along n.
+/// 64 x 64 elements a block; A K-major, B N-major.
 #[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 256, 64, 64), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_64x64x64_nn(
     problem: GemmParams,
@@ -63,7 +64,7 @@ pub fn tma_f32_64x64x64_nn(
     );
 }
 
-/// 64 x 64 elements a block; A lies along m, B along n.
+/// 64 x 64 elements a block; A M-major, B N-major.
 #[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 256, 64, 64), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_64x64x64_tn(
     problem: GemmParams,
@@ -81,7 +82,7 @@ pub fn tma_f32_64x64x64_tn(
     );
 }
 
-/// 16 x 256 elements a block; A lies along k, B along n.
+/// 16 x 256 elements a block; A K-major, B N-major.
 #[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 272, 16, 256), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_16x256x32_nn(
     problem: GemmParams,
@@ -99,7 +100,7 @@ pub fn tma_f32_16x256x32_nn(
     );
 }
 
-/// 256 x 16 elements a block; A lies along k, B along n.
+/// 256 x 16 elements a block; A K-major, B N-major.
 #[kernel(block = (128), dynamic_shared = shared_bytes(3 * 128 * 272, 256, 16), barriers = 3, min_blocks = 2, arch = 90, opt_level = 1, dependent)]
 pub fn tma_f32_256x16x32_nn(
     problem: GemmParams,

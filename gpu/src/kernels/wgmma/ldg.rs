@@ -1,23 +1,27 @@
-//! Tiles of operands whose rows begin anywhere, which warps gather themselves: for products that are small, of which a copy
-//! that is launched before would take as long as all the rest.
+//! Tiles of unaligned operands that threads load (`ldg`). They are for small products, where
+//! packing the operands first would take as long as the rest.
+//!
+//! * **A block** computes tiles of 64 rows, one after the other.
+//! * **A warpgroup** multiplies. Twelve more warps load.
+//! * **A loading warp** has 32 rows of a stage. The warps of a stage are a *team*; the teams take
+//!   stages in turn. While one team stores its stage to shared memory, the loads of the others are
+//!   in flight, in registers. 48 KiB in flight is about what an SM loads in the latency of one
+//!   load.
+//! * **A lane** loads pieces of sixteen bytes ([`LdgRows`]).
 //!
 //! ```text
-//!   kernel                 warps that multiply   that gather       a warp's part of a stage
-//!   wgmma_half_64x128x64_ldg      4                 6 + 6             32 rows; two warps have A's, four B's
-//!   wgmma_half_64x64x64_ldg       4                 4 + 4 + 4         32 rows; two warps have A's, two B's
+//!   kernel                      multiplying warps    loading warps    a warp's part of a stage
+//!   wgmma_half_64x128x64_ldg            4                6 + 6         32 rows: two warps load A, four B
+//!   wgmma_half_64x64x64_ldg             4              4 + 4 + 4       32 rows: two warps load A, two B
 //! ```
 //!
-//! The warps that gather are teams, and each has a stage in turn. What is on its way from the second-level cache waits in
-//! their registers: while one team puts its stage down, the others' are on their way. A multiprocessor has one block, and 48
-//! KiB on their way is about what it draws in the time in which one read is answered.
+//! At first the multiplying warps have nothing to do. So they load a stage of the first tile: the
+//! one after the teams' first stages.
 //!
-//! The warps that multiply have nothing to do at first. So of a block's first tile they gather a stage, too, the one behind
-//! those that the teams begin with.
-//!
-//! A piece of a row is read twice, by the lanes of both pieces of the row into which it goes ([`gather`](super::gather)); the
-//! second time it comes from the first-level cache. That, the writes to shared memory and what the tensor cores read there
-//! share a path of 128 bytes a cycle: of a stage of 64 x 128 elements 48, 24 and 24 KiB, 770 cycles, of which the tensor cores
-//! are busy for 256. Where rows do begin at multiples of sixteen bytes the accelerator is faster.
+//! Each piece of a row is loaded by two lanes, the second time from L1. These loads, the stores to
+//! shared memory and the reads of the tensor cores share a path of 128 bytes a cycle. For a stage
+//! of 64 x 128 they are 48, 24 and 24 KiB: 770 cycles, and the tensor cores are busy for 256. If
+//! rows are aligned, TMA is faster.
 
 use super::{
     collective::{
@@ -33,18 +37,18 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// Warps that gather. With those that multiply they leave each thread 128 registers, of which they hand some over: half of
-/// what they keep holds what was read.
+/// Loading warps. With the multiplying ones there are 128 registers a thread. Loading warps give
+/// some up; half of the rest holds loads in flight.
 const LOAD_WARPS: usize = 12;
-/// LdgRows of a stage that a warp gathers.
+/// Rows of a stage that a warp loads.
 const ROWS_PER_WARP: usize = WGMMA_M / 2;
 
-/// Warps that gather a stage.
+/// Warps that load a stage.
 const fn team(tile_rows: usize, tile_cols: usize) -> usize {
     (tile_rows + tile_cols) / ROWS_PER_WARP
 }
 
-/// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other.
+/// Computes all tiles of a block, of `TILE_ROWS x TILE_COLS` elements.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn multiply<
@@ -70,10 +74,10 @@ fn multiply<
         assert!(STAGES > LOAD_WARPS / team(TILE_ROWS, TILE_COLS), "one more stage is under way");
     }
     let mut tiles = dynamic_shared![T];
-    // Here, once: what follows from it is then computed before the loop over stages.
+    // Read once, so that the compiler computes what follows from it before the loop.
     let (a_k_major, b_k_major) = (!A::is_mn_major(), !B::is_mn_major());
     let t = thread::thread_idx_x() as usize;
-    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let groups = TILE_ROWS / WGMMA_M;
     let of_team = team(TILE_ROWS, TILE_COLS);
@@ -85,11 +89,11 @@ fn multiply<
         pipeline.init_for_writers(of_team as u32, groups as u32);
     }
     thread::sync_threads();
-    // Up to here nothing of this launch depends on the ones before it.
+    // Nothing before this point depends on earlier launches.
     grid::let_next_begin();
     grid::wait_for_earlier();
 
-    // What is the same for all tiles is known before the first.
+    // What is the same for all tiles is computed before the first.
     let operand_rows = |half: usize| {
         let GemmParams { m, n, k, .. } = *problem;
         let is_a = half < TILE_ROWS / ROWS_PER_WARP;
@@ -113,7 +117,7 @@ fn multiply<
     if warp >= 4 * groups {
         give_registers::<112>();
         let (team, half) = ((warp - 4 * groups) / of_team, (warp - 4 * groups) % of_team);
-        // The team whose turn it is, and the stage that is not theirs.
+        // The team whose turn it is, and the stage that the multiplying warps load.
         let (mut turn, mut of_others) = (0, teams as u32);
         let rows_of = operand_rows(half);
         while let Some(tile) = scheduler.next_tile() {
@@ -123,7 +127,7 @@ fn multiply<
                     if turn == team {
                         let fetched = rows.fetch(stage);
                         let at = producer.acquire_warp() * len;
-                        // B's groups lie behind A's.
+                        // B's groups follow A's.
                         rows.store(stage, &fetched, &mut tiles, at + half / 2 * WGMMA_M * BLOCK_K);
                         producer.filled_warp();
                     }
@@ -136,7 +140,7 @@ fn multiply<
         return;
     }
 
-    // 64 sums a thread, and what is on its way to C.
+    // 64 sums a thread, and the epilogue.
     take_registers::<168>();
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     let mut is_first = stages > teams as u32;
@@ -174,7 +178,7 @@ fn multiply<
     }
 }
 
-/// A kernel, as those of [`entries`](super::entries): A and B are views.
+/// A kernel whose A and B are views.
 macro_rules! entry {
     ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
         #[doc = concat!("A and B of [`Half`] with rows that begin anywhere, C of [`", stringify!($c), "`], tiles of ",

@@ -1,22 +1,25 @@
-//! The main loop.
+//! The main loop: a warpgroup multiplies pipeline stages.
 
 use super::{
     collective::wgmma_shape::{BLOCK_K, WGMMA_M},
     device::{warpgroup::*, *},
 };
 
-/// Instructions that the last stage of so many steps of k takes: behind these there are zeros. A whole one takes as many as that of
-/// none.
+/// MMAs of the last stage of `k` steps; past k there are zeros. A whole stage has as many as that
+/// of k = 0.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn k_steps_of_last<T: Factor>(steps: u32) -> u32 {
     let beyond = steps % BLOCK_K as u32;
     (if beyond == 0 { BLOCK_K as u32 } else { beyond }).div_ceil(const { T::STEP as u32 })
 }
 
-/// Adds the products of so many stages of the ring, of the last one's first so many instructions, for a warpgroup of that number: 64
-/// rows of the tile. Before each stage's begin, there is something to be done with what is in shared memory there; all have ended when
-/// this does; when the last has `begun` that is told. Of the ring's two turns the one is at what is begun next, the other at what has
-/// been read: a stage behind.
+/// Accumulates `stages` pipeline stages; of the last one only the first `of_last` MMAs.
+///
+/// `group` is the number of the warpgroup, which has 64 rows of the tile; `warp` is that of the
+/// warp in it. `next` is the stage whose MMAs are issued next, `read` the one before it, which is
+/// released when its MMAs have ended. `before` is called before the MMAs of a stage are issued,
+/// with the number and the first element of the stage. `begun` is called when the last ones are
+/// issued. All MMAs have ended on return.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn accumulate_stages<
@@ -38,7 +41,7 @@ pub fn accumulate_stages<
     begun: impl FnOnce(),
 ) -> &'a mut Fragment<TILE_COLS> {
     let release = |read: &mut Consumer<STAGES, S>| {
-        // The tensor cores have read for all of the warpgroup.
+        // The tensor cores have read for the whole warpgroup.
         if warp == 0 {
             read.release_multiplied();
         }
@@ -54,7 +57,8 @@ pub fn accumulate_stages<
         let rows = tiles.operand::<A>(at + group * WGMMA_M * BLOCK_K);
         (rows, tiles.operand::<B>(at + TILE_ROWS * BLOCK_K))
     };
-    // Is the last stage one of which not all is multiplied? Its instructions are a group each: how many they are is not known here.
+    // Whether only a part of the last stage is multiplied. Each of its MMAs is a group of its own,
+    // since their number is not known at compile time.
     let is_less = stages > 0 && of_last < k_steps_of_last::<T>(0);
     let whole = stages - u32::from(is_less);
     for stage in 0..whole {
@@ -68,7 +72,7 @@ pub fn accumulate_stages<
     }
     if is_less {
         let (rows, cols) = operands(whole, next);
-        // Written out, so that where each instruction's operands begin is known before.
+        // Written out, so that the compiler knows the descriptors of each MMA.
         let mut step = |number: u32| {
             sums.multiply_add_step(number, rows, cols);
             commit();

@@ -1,44 +1,52 @@
-//! The general product of bf16 and of f16 on Hopper's tensor cores: sums of f32.
+//! bf16 and f16 on Hopper's tensor cores. Sums are f32.
 //!
-//! An instruction of the tensor cores (`wgmma`) multiplies 64 rows of A by up to 256 columns of B, both in shared memory,
-//! and adds to sums in the registers of four warps, a *warpgroup*. In the time in which it does 16 steps of k of 64 x 256,
-//! 128 cycles, a multiprocessor must be brought what the next one multiplies. Hence:
+//! A `wgmma` instruction multiplies 64 rows of A by up to 256 columns of B, both in shared memory.
+//! The sums are in the registers of four warps, a *warpgroup*. It does 16 steps of k of 64 x 256 in
+//! 128 cycles. In this time the SM must load what the next one multiplies. Hence:
 //!
-//! * **a tile** is 128 x 256 elements of C: two warpgroups compute 64 rows each and share the columns of B. What they read
-//!   from the second-level cache is 48 KiB for 64 steps of k, and the tensor cores take 1024 cycles for it;
-//! * **a third warpgroup** begins copies (one lane of it does), as far ahead as there are stages. It gives its
-//!   registers up to the others, which have 128 sums a thread;
-//! * **a product is always under way**: a warpgroup begins the next stage's before it waits for the one before to end, and
-//!   only then says that that one's stage may be filled again;
-//! * **a tile ends** for one warpgroup after the other ([`turns`]): of its last four stages, a whole ring, first the one multiplies,
-//!   and while it writes its sums, the other. Of the last stage only those instructions are begun that have steps of k;
-//! * **a block** goes on to its next tile ([`walk`]) with the ring of stages as it is: while sums are written
-//!   ([`output`]), the next tile's first stages are filled;
-//! * **warps that have nothing to do** may copy B's last columns meanwhile, whose tiles come last ([`beside`]);
-//! * **two blocks of a cluster** may have tiles one below the other. Each copies half of their columns of B, to both
-//!   (*multicast*): then 32 KiB a block and stage are read from the second-level cache, in place of 48. Of 192 columns,
-//!   tiles for where those of 256 leave most of the last round of blocks idle, each copies half of the steps of k.
+//! * **A block** computes a 128 x 256 tile of C. It reads 48 KiB from L2 for 64 steps of k, which
+//!   take the tensor cores 1024 cycles. It is persistent: the [tile
+//!   scheduler](super::collective::tile_scheduler) gives it one tile after the other, and the
+//!   pipeline stays full while a tile is stored ([`persistent`]).
+//! * **Two warpgroups** multiply: each computes 64 rows of the tile, and both share the columns of
+//!   B. A warpgroup issues the MMAs of the next stage before it waits for those of the one before.
+//!   Then it releases that stage.
+//! * **A third warpgroup** produces: one lane issues the TMA copies, as far ahead as there are
+//!   stages. The warpgroup gives registers to the others, which hold 128 sums a thread. Its idle
+//!   warps may pack the tail of B ([`background`](super::collective::background)).
+//! * **A thread** holds pairs of neighbouring sums, eight columns apart, and stores them by way of
+//!   shared memory ([`staged_epilogue`](super::collective::staged_epilogue)).
+//! * **A cluster** of two blocks may have tiles one below the other. Each block copies half the
+//!   columns of B to both (*multicast*). Then a block reads 32 KiB a stage from L2, in place of 48.
+//!   With 192 columns each copies half the steps of k; such tiles are for sizes where tiles of 256
+//!   leave the last wave mostly idle.
 //!
 //! ```text
-//!   kernel               warpgroups   a warpgroup's part   stages of 64 steps   blocks of a cluster
-//!   wgmma_half_128x256x64      2 + 1          64 x 256               4                  1
-//!   wgmma_half_256x256x64_c2      2 + 1          64 x 256               4                  2
-//!   wgmma_half_256x192x64_c2      2 + 1          64 x 192               4                  2
+//!   kernel                        warpgroups    part of a warpgroup    stages (64 steps of k)    blocks of a cluster
+//!   wgmma_half_128x256x64           2 + 1            64 x 256                   4                        1
+//!   wgmma_half_256x256x64_c2        2 + 1            64 x 256                   4                        2
+//!   wgmma_half_256x192x64_c2        2 + 1            64 x 192                   4                        2
 //! ```
 //!
-//! A multiprocessor has one block. Smaller tiles, for where there are fewer of these than multiprocessors, are another source
-//! ([`parts`]), and so is one for rows that begin anywhere ([`gathered`]). [`entries`] lists the kernels: each has a C of its
-//! operands' type, or of f32.
+//! The warpgroups take the last four stages of a tile in turn: while one stores its accumulators,
+//! the other multiplies ([ping-pong](super::collective::ordered_barrier)). Of the last stage, only
+//! the MMAs up to k are issued.
 //!
-//! Three constants are set when a kernel is loaded ([`simt::Constants`]): whether A and B are bf16 or f16 (`half`), and whether
-//! A, and B, are K-major or MN-major (`a_mn_major`, `b_mn_major`). Names say it as BLAS does: `nn` of A and B row by row, `nt`,
-//! `tn`, `tt`. The tensor cores read both ways, and only what copies the operands knows of it ([`operand`]).
+//! Two other main loops are for small products: [`split_k`] has small tiles, and a cluster may
+//! split k; in [`ldg`] threads load unaligned operands. The kernels are in [`table`]. Each takes a
+//! C of the type of A and B, or of f32.
 //!
-//! Row starts are 16-byte aligned, except in the kernels whose warps load A and B themselves, and for a K-major A beside an
-//! N-major B in tiles of two blocks (`ua8`, `ua16`: [`shifted`]). k is positive: an empty matrix has no tensor map.
+//! Three constants are set when a kernel is loaded ([`simt::Constants`]): whether A and B are bf16
+//! or f16 (`half`), and whether A, and B, are K-major or MN-major (`a_mn_major`, `b_mn_major`). In
+//! names, BLAS's letters say it: `nn`, `nt`, `tn`, `tt`. The tensor cores read both layouts. Only
+//! the copies differ ([`tma`](super::collective::tma)).
 //!
-//! The sums are rounded as the tensor cores do: 16 products and the sum before are added exactly to 25 bits below the
-//! greatest, and what is below is cut off, also of the f32 that comes out (measured elsewhere: MMA-Sim).
+//! Row starts are 16-byte aligned, except in the `ldg` kernels and for a K-major A in the `ua`
+//! kernels ([`unaligned_a`](super::collective::unaligned_a)). k is positive: an empty matrix has no
+//! tensor map.
+//!
+//! The tensor cores add 16 products and the sum before exactly, to 25 bits below the greatest. They
+//! truncate the rest, and also the f32 that results (measured elsewhere: MMA-Sim).
 
 mod ldg;
 mod main_loop;

@@ -1,4 +1,10 @@
-//! Persistent CTAs of large tiles.
+//! Persistent CTAs with large tiles.
+//!
+//! * **A block** computes `TILE_ROWS x TILE_COLS` tiles of C, one after the other.
+//! * **A warpgroup** computes 64 rows of a tile. One more warpgroup is the producer.
+//! * **A warp** of the consumers stores 16 rows. Of the producer warpgroup, warp 0 issues copies,
+//!   and the other three have [background work](super::collective::background), or none.
+//! * **A thread** holds `TILE_COLS / 2` sums.
 
 use super::{
     collective::{
@@ -8,7 +14,7 @@ use super::{
         packed_element::PackedStore,
         staged_epilogue,
         tile_scheduler::TileScheduler,
-        tma::Operand,
+        tma::TmaOperand,
         wgmma_shape::{BLOCK_K, WGMMA_M},
     },
     device::{warpgroup::*, *},
@@ -16,15 +22,14 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by one warpgroup for each 64 rows and one more.
-/// `BLOCKS` blocks of a cluster have tiles one below the other. `STAGED` is the rows of what is on its way to C: 16 for each
-/// warp. The [warps](BESIDE) of a block that neither copy nor multiply do what is to be done `beside`, and the tiles that wait for that
-/// are the last.
+/// Computes all tiles of a CTA of a cluster of `BLOCKS`, whose tiles are one below the other.
+/// `staged` has a row for each row of the tile. The tiles that wait for background work are the
+/// last.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
-    A: Operand,
-    B: Operand<Element = A::Element>,
+    A: TmaOperand,
+    B: TmaOperand<Element = A::Element>,
     C: PackedStore,
     S: Scope,
     W: Background,
@@ -50,30 +55,31 @@ pub fn multiply<
     let mut tiles = dynamic_shared![A::Element];
     let (len_a, len_b) = (TILE_ROWS * BLOCK_K, TILE_COLS * BLOCK_K);
     let t = thread::thread_idx_x() as usize;
-    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let (group, warp) = (warp / 4, warp % 4);
     let groups = TILE_ROWS / WGMMA_M;
     let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
-    // Rows of a tile are `STEP` apart: a class of rows has whole tiles, and the classes lie one below the other.
-    let step = A::STEP as u32;
-    let of_class = problem.m.div_ceil(step).next_multiple_of((TILE_ROWS * BLOCKS) as u32);
-    let m = if A::STEP == 1 { problem.m } else { of_class * step.min(problem.m) };
-    // First the columns of C that wait for nothing; behind these come those that wait for what is done beside.
+    // The rows of a tile are of one alignment class. The classes are stacked: each has whole tiles.
+    let classes = A::CLASSES as u32;
+    let of_class = problem.m.div_ceil(classes).next_multiple_of((TILE_ROWS * BLOCKS) as u32);
+    let m = if A::CLASSES == 1 { problem.m } else { of_class * classes.min(problem.m) };
+    // First the columns that wait for nothing. The tail, which waits for background work, follows.
     let first = GemmParams { m, n: problem.n - background.tail_columns(), ..*problem };
     let (mut start, mut scheduler) =
         (0, TileScheduler::<TILE_ROWS, TILE_COLS, BLOCKS>::new(&first, rank));
-    // A tile's first row among its class's, the class, the shift, and stages.
+    // For a tile: its first row in its class, the class, the shift, and the stages.
     let rows_of = |row: u32| {
-        let (row, class) = if A::STEP == 1 { (row, 0) } else { (row % of_class, row / of_class) };
+        let (row, class) =
+            if A::CLASSES == 1 { (row, 0) } else { (row % of_class, row / of_class) };
         let shift = A::shift(problem, class);
         (row, class, shift, (problem.k + shift).div_ceil(BLOCK_K as u32))
     };
-    // Where the first steps of k must be cleared, the second stage's come before them, and are multiplied meanwhile. (Not the last
-    // stage's, which may be few.)
+    // If the first stage has elements to clear, the second one is multiplied first, while they are
+    // cleared. (Unless the second one is the last, which may have fewer MMAs.)
     let position_of_first = |shift: u32, stages: u32| u32::from(shift > 0 && stages > 2);
 
-    // By a warp that does not prepare the ring meanwhile.
+    // A warp that does not initialise the pipeline meanwhile.
     if t == 32 {
         a.prefetch();
         b.prefetch();
@@ -85,12 +91,13 @@ pub fn multiply<
         1 => thread::sync_threads(),
         _ => cluster::sync(),
     }
-    // Up to here nothing of this launch depends on the ones before it.
+    // Nothing before this point depends on earlier launches.
     grid::let_next_begin();
     grid::wait_for_earlier();
 
     if group == groups {
-        // What is copied beside goes through registers. (Each way there are 3 x 168 in all: those that a launch begins with.)
+        // Background copies go through registers. (Either way there are 3 x 168 in all: those that
+        // a launch starts with.)
         if W::HAS_WORK {
             give_registers::<88>();
         } else {
@@ -104,7 +111,7 @@ pub fn multiply<
         loop {
             while let Some((product, row, col)) = scheduler.next_tile() {
                 let (row, class, shift, stages) = rows_of(row);
-                let (row, col) = (row * step + class, start + col);
+                let col = start + col;
                 let of_first = position_of_first(shift, stages);
                 for position in 0..stages {
                     let at = producer.acquire_warp() * (len_a + len_b);
@@ -113,16 +120,9 @@ pub fn multiply<
                             if position > of_first { position } else { of_first - position };
                         let p = stage * BLOCK_K as u32;
                         producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
-                        a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
-                        let (at, place) = (at + len_a, (col, p.wrapping_sub(shift)));
-                        b.load_part::<BLOCKS>(
-                            &mut tiles,
-                            at,
-                            product,
-                            place,
-                            rank,
-                            producer.full(),
-                        );
+                        a.load::<1>(&mut tiles, at, (product, row, p), class, producer.full());
+                        let place = (product, col, p.wrapping_sub(shift));
+                        b.load_part::<BLOCKS>(&mut tiles, at + len_a, place, rank, producer.full());
                     }
                     producer.advance();
                 }
@@ -151,14 +151,14 @@ pub fn multiply<
         while let Some((product, row, col)) = scheduler.next_tile() {
             let (row, class, shift, stages) = rows_of(row);
             let clear = |tiles: &mut DynamicShared<A::Element>, position: u32, at: usize| {
-                if A::STEP > 1 && shift > 0 && position == position_of_first(shift, stages) {
+                if A::CLASSES > 1 && shift > 0 && position == position_of_first(shift, stages) {
                     let together = named_barriers![3, 2; 128].at(group);
-                    A::clear_before(tiles, at + group * WGMMA_M * BLOCK_K, shift, together);
+                    A::clear_rows(tiles, at + group * WGMMA_M * BLOCK_K, shift, together);
                 }
             };
             let mut sums = Accumulators::<TILE_COLS>::zeroed();
-            // Whose position is the second's has read all but these: else the ring had no room for the last, which the first
-            // waits for.
+            // The second warpgroup has read all but these when its turn starts. Otherwise the
+            // pipeline had no room for the last stage, which the first warpgroup waits for.
             let before = stages - stages.min(STAGES as u32);
             accumulate_stages::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
                 &mut tiles,
@@ -179,7 +179,7 @@ pub fn multiply<
                 |tiles, position, at| clear(tiles, before + position, at),
                 || order.arrive(group),
             );
-            let rows = (class as usize, A::STEP);
+            let rows = (class as usize, A::CLASSES);
             let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
             let first = (row as usize + group * WGMMA_M, (start + col) as usize);
             staged_epilogue::store(sums, staged, &mut epilogue, first);

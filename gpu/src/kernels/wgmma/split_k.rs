@@ -1,46 +1,51 @@
-//! Small tiles, whose steps of k the blocks of a cluster may split between them: for products that are small, narrow or many.
+//! Small tiles, for products that are small, narrow or many. The blocks of a cluster may split k.
+//!
+//! * **A block** computes a tile of C, or the part of its sums that its share of k gives. If no
+//!   cluster splits k, blocks are persistent.
+//! * **A warpgroup** computes 64 rows of the tile. One more warp is the producer. (With 32 or 64
+//!   sums a thread, nobody has to give up registers.)
+//! * **A thread** holds `TILE_COLS / 2` sums.
 //!
 //! ```text
-//!   kernel               warpgroups   stages of 64 steps   blocks a multiprocessor   for
-//!   wgmma_half_128x128x64       2                5                      1               small ones
-//!   wgmma_half_64x128x64        1                7                      1               few rows
-//!   wgmma_half_128x64x64        2                7                      1               few columns
-//!   wgmma_half_64x64x64         1                3                      3               batches of small ones
-//!   wgmma_half_64x64x64_s12    1               12                      1               17 to 64 rows or columns
-//!   wgmma_half_64x16x64         1               20                      1               up to 16 rows or columns
+//!   kernel                    warpgroups    stages (64 steps of k)    blocks an SM    for
+//!   wgmma_half_128x128x64          2                  5                     1         small products
+//!   wgmma_half_64x128x64           1                  7                     1         few rows
+//!   wgmma_half_128x64x64           2                  7                     1         few columns
+//!   wgmma_half_64x64x64            1                  3                     3         batches of small products
+//!   wgmma_half_64x64x64_s12        1                 12                     1         17 to 64 rows or columns
+//!   wgmma_half_64x16x64            1                 20                     1         up to 16 rows or columns
 //! ```
 //!
-//! A product of few rows is a stream of B from global memory, and one of few columns a stream of A: 16 x 4096 x 4096 are 32
-//! tiles of 64 x 128, and all multiprocessors together are to draw B, each with as many bytes under way as its shared memory
-//! holds. So the blocks of a cluster take a tile together, each a part of k. Of the tile's other 48 rows nothing is read: for
-//! what lies outside the accelerator puts down zeros by itself.
+//! # Few rows or columns
+//! A product of few rows is bound by memory: it streams B. (With few columns it streams A.) 16 x
+//! 4096 x 4096 has 32 tiles of 64 x 128, but all SMs together must load B, each with as many bytes
+//! in flight as its shared memory holds. So the blocks of a cluster share a tile, and each takes a
+//! part of k. The 48 rows that A lacks are not read: TMA fills in zeros.
 //!
-//! But zeros take room where bytes could be under way, and time: boxes of which most rows lie outside are put down more slowly
-//! than whole ones (16 x 4096 x 4096 in tiles of 64 x 64 and 12 stages takes 17.2 us, 64 x 4096 x 4096 11.8). The instruction
-//! has 64 rows, and of columns as few as are wanted. So the few rows become columns: the tile is 64 x 16, what is launched is
-//! `C^T = B^T A^T`, and of a stage's 10 KiB 8 are the stream. C^T's elements lie side by side down its columns; that they are
-//! stored one by one is a matter of 128 KiB.
+//! The zeros still take space that bytes in flight could use, and time: TMA is slower with boxes
+//! that are mostly outside. (In tiles of 64 x 64 with 12 stages, 16 x 4096 x 4096 takes 17.2 us,
+//! and 64 x 4096 x 4096 only 11.8.) The MMA needs 64 rows, but may have fewer columns. So the few
+//! rows become columns: A and B are swapped, `C^T = B^T A^T` has tiles of 64 x 16, and 8 of the 10
+//! KiB of a stage are the stream. C^T is stored element by element, which is 128 KiB.
 //!
 //! ```text
-//!   16 x 4096 x 4096     blocks    a block's bytes under way, of which it was asked for
-//!   64 x 128, 7 stages     32             168 KiB                  126 KiB
-//!   64 x 16, 20 stages     64             200 KiB                  200 KiB
+//!   16 x 4096 x 4096      blocks    bytes in flight a block    of which useful
+//!   64 x 128, 7 stages      32             168 KiB                 126 KiB
+//!   64 x 16, 20 stages      64             200 KiB                 200 KiB
 //! ```
 //!
-//! At the end a block has a part of the sum of each element. Row `r` of the tile is finished by the block of rank
-//! `r mod splits`, so that each has some rows however few there are; the others put their splits into its shared memory, and it
-//! adds them up in the order of the ranks, the same in every run. The way there is one store for each two elements, and one
-//! barrier of the cluster.
+//! # Reduction
+//! At the end each block has a part of every sum. Row `r` of the tile belongs to the block of rank
+//! `r mod splits`, so that each has some rows however few there are. The other blocks store their
+//! parts to its shared memory, two elements at a time. After a barrier of the cluster it adds them
+//! in the order of the ranks: the result is the same in every run.
 //!
 //! ```text
-//!                        rows that rank 0 finishes, of three splits      (of four rows of the tile)
-//!   rank 0's memory      row 0 by rank 0, 1, 2;  row 3 by rank 0, 1, 2
-//!   rank 1's             row 1 by rank 0, 1, 2
-//!   rank 2's             row 2 by rank 0, 1, 2
+//!                         the rows that each block adds, with three splits      (four rows of the tile)
+//!   rank 0's memory       row 0 by rank 0, 1, 2;  row 3 by rank 0, 1, 2
+//!   rank 1's              row 1 by rank 0, 1, 2
+//!   rank 2's              row 2 by rank 0, 1, 2
 //! ```
-//!
-//! A block that has its tile by itself goes on from tile to tile as the larger ones do ([`TileScheduler`]). Its producer is a warp, not
-//! a warpgroup: with 64 sums a thread, or 32, nobody has to give up registers.
 
 use super::{
     collective::{
@@ -48,7 +53,7 @@ use super::{
         epilogue::Epilogue,
         stored::Stored,
         tile_scheduler::TileScheduler,
-        tma::Operand,
+        tma::TmaOperand,
         vector::FOUR,
         wgmma_shape::{BLOCK_K, WGMMA_M},
     },
@@ -57,33 +62,33 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// Elements between the rows of sums, besides: the eight rows that a warp stores two neighbours of at a time lie in other banks
-/// each.
+/// Padding of a staged row: the eight rows that a warp stores pairs to at a time are in different
+/// banks.
 const PAD: usize = 8;
 
-/// Elements from one row of sums to the next: all columns of the tile, where static shared memory, 48 KiB, has room for them,
-/// else 64 at a time.
+/// Elements from one staged row to the next: all columns of the tile if the 48 KiB of static shared
+/// memory suffice, else 64.
 pub const fn staged_pitch(tile_rows: usize, tile_cols: usize) -> usize {
     PAD + if tile_rows == 64 { tile_cols } else { 64 }
 }
 
-/// Rows of sums: of as many blocks as there are splits, eight at most, each has a multiple of that number.
+/// Staged rows. Each of up to eight blocks has a multiple of the number of splits.
 pub const fn staged_rows(tile_rows: usize) -> usize {
     tile_rows + 8
 }
 
-/// Blocks that a multiprocessor has room for: of the shortest ring, where one block would wait for each tile by itself, several.
+/// Blocks an SM. With the shortest pipeline a lone block would wait for each tile, so there are
+/// three.
 pub const fn min_blocks(stages: usize) -> u32 {
     if stages <= 3 { 3 } else { 1 }
 }
 
-/// Tiles of `TILE_ROWS x TILE_COLS` elements of C, one after the other, by a warpgroup for each 64 rows and a warp more. Sums
-/// are on their way to C `PITCH - 8` columns at a time.
+/// Computes all tiles of a block. Accumulators are staged `PITCH - 8` columns at a time.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
-    A: Operand,
-    B: Operand<Element = A::Element>,
+    A: TmaOperand,
+    B: TmaOperand<Element = A::Element>,
     C: Stored<Real = f32>,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
@@ -111,7 +116,7 @@ pub fn multiply<
     let mut tiles = dynamic_shared![A::Element];
     let (len_a, len_b) = (TILE_ROWS * BLOCK_K, TILE_COLS * BLOCK_K);
     let t = thread::thread_idx_x() as usize;
-    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let warps = TILE_ROWS / ROWS;
     let (rank, splits) = (cluster::block_rank(), cluster::blocks());
@@ -120,7 +125,7 @@ pub fn multiply<
     let of_last = k_steps_of_last::<A::Element>(if end == all { problem.k } else { 0 });
     let mut scheduler = TileScheduler::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
 
-    // By a warp that does not prepare the ring meanwhile.
+    // A warp that does not initialise the pipeline meanwhile.
     if t == 32 {
         a.prefetch();
         b.prefetch();
@@ -128,12 +133,13 @@ pub fn multiply<
     if t == 0 {
         pipeline.init((warps / 4) as u32);
     }
-    // Before one block writes to another's shared memory, that has begun: nobody waits for it until then.
+    // A block must have started before another writes to its shared memory. Nobody waits for it
+    // until then.
     if splits > 1 {
         cluster::arrive_relaxed();
     }
     thread::sync_threads();
-    // Up to here nothing of this launch depends on the ones before it.
+    // Nothing before this point depends on earlier launches.
     grid::let_next_begin();
     grid::wait_for_earlier();
 
@@ -145,8 +151,8 @@ pub fn multiply<
                 if warp::elect() {
                     let p = stage * BLOCK_K as u32;
                     producer.announce(((len_a + len_b) * size_of::<A::Element>()) as u32);
-                    a.load::<1>(&mut tiles, at, product, (row, p), producer.full());
-                    b.load::<1>(&mut tiles, at + len_a, product, (col, p), producer.full());
+                    a.load::<1>(&mut tiles, at, (product, row, p), 0, producer.full());
+                    b.load::<1>(&mut tiles, at + len_a, (product, col, p), 0, producer.full());
                 }
                 producer.advance();
             }
@@ -209,8 +215,8 @@ pub fn multiply<
     }
 }
 
-/// Puts a thread's sums, of the columns of that round, to where they are added up: those of the tile's row `r` to its row
-/// `r`, or to that block of the cluster which finishes it. What is outside of C is left out.
+/// Stages a thread's sums of a round's columns, row `r` of the tile in row `r`, or in the block
+/// that adds that row. Elements outside C are left out.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn stage_partials<
@@ -249,7 +255,7 @@ fn stage_partials<
     }
 }
 
-/// Calls `put` with each two neighbours of a round's columns.
+/// Calls `put` for each pair of neighbours in a round's columns.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn each_pair_of_round<const N: usize, const PITCH: usize>(
     sums: &Fragment<N>,
@@ -257,7 +263,7 @@ fn each_pair_of_round<const N: usize, const PITCH: usize>(
     mut put: impl FnMut(usize, usize, [f32; 2]),
 ) {
     let put = |row: u32, col: u32, two| put(row as usize, col as usize, two);
-    // A register has no number that is computed.
+    // Registers cannot be indexed by a computed number.
     match round {
         _ if PITCH - PAD == N => sums.for_each_pair(put),
         0 => sums.for_each_pair_of::<64, 0>(put),
@@ -265,8 +271,8 @@ fn each_pair_of_round<const N: usize, const PITCH: usize>(
     }
 }
 
-/// Adds up the splits of this block's rows, in the order of the ranks, and finishes them. Of a block alone a warp takes up the
-/// rows that it has stored itself.
+/// Adds the parts of this block's rows in the order of the ranks, and finishes them. In a block
+/// without a cluster, a warp reads the rows that it has staged itself.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn reduce<C: Stored<Real = f32>, const STAGED: usize, const PITCH: usize>(
@@ -290,7 +296,7 @@ fn reduce<C: Stored<Real = f32>, const STAGED: usize, const PITCH: usize>(
         }
         return;
     }
-    // Of each group of as many rows as there are splits one is this block's.
+    // Of every `splits` rows one belongs to this block.
     let (mut group, step, end) = match splits {
         1 => (warp * ROWS, rows_at_once, (warp + 1) * ROWS),
         _ => (warp * rows_at_once, warps * rows_at_once, (warps * ROWS).div_ceil(splits)),

@@ -1,18 +1,18 @@
-//! The kernels, a line each: all that they differ in.
+//! The kernels, one line each.
 //!
 //! ```text
-//!   wgmma_half_f32_256x256x64_c2:   f32,   256 x 256 of 2,      4 stages,     Whole
-//!   the name                  C's    C's tile, and of     of the ring   B's boxes
-//!                             type   how many blocks
+//!   wgmma_half_f32_256x256x64_c2:   f32,      256 x 256 of 2,         4 stages,    WholeBoxes
+//!   name                            type      tile of C, and          stages of    boxes of B
+//!                                   of C      blocks that share it    the pipeline
 //! ```
 //!
-//! `split k`, in place of so many blocks: of [small tiles](parts), whose k a cluster may split.
+//! `split k` stands for tiles of [`split_k`](super::split_k).
 
 use super::{
     collective::{
         background::{NoBackground, PackTail},
         staged_epilogue,
-        tma::{Halves, Whole, mn_span},
+        tma::{HalfBoxes, WholeBoxes, mn_span},
         unaligned_a::UnalignedA,
         wgmma_shape::{BLOCK_K, WGMMA_M},
     },
@@ -22,14 +22,14 @@ use super::{
 };
 use crate::params::{GemmParams, MatrixBatch};
 
-/// A kernel. Warpgroups of 64 rows each, and the one that copies, have 128 threads. Shared memory holds the ring,
-/// 32-bit sums on their way to C, and the ring's barriers: two of eight bytes a stage.
+/// A kernel. Each consumer warpgroup has 64 rows and 128 threads, and so has the producer. Shared
+/// memory holds the pipeline, staged accumulators of 32 bits, and two 8-byte barriers a stage.
 macro_rules! entry {
     ($name:ident: $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages) => {
         #[doc = concat!("A and B of [`Half`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
             " elements, whose k a cluster may split.")]
         #[kernel(
-            // A warpgroup for 64 rows, and the warp that copies.
+            // A warpgroup for 64 rows, and the producer warp.
             block = (128 * ($rows / WGMMA_M) + 32),
             dynamic_shared = $stages * BLOCK_K * ($rows + $cols) * size_of::<Half>(),
             shared = split_k::staged_rows($rows) * split_k::staged_pitch($rows, $cols) * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
@@ -48,14 +48,15 @@ macro_rules! entry {
         ) {
             const STAGED: usize = split_k::staged_rows($rows);
             const PITCH: usize = split_k::staged_pitch($rows, $cols);
-            let of_a = Whole::<_, EitherMajorA<BLOCK_K>, $rows>::new(&a);
-            let of_b = Whole::<_, EitherMajorB<BLOCK_K, { mn_span($cols) }>, $cols>::new(&b);
+            let of_a = WholeBoxes::<_, EitherMajorA<BLOCK_K>, $rows>::new(&a);
+            let of_b = WholeBoxes::<_, EitherMajorB<BLOCK_K, { mn_span($cols) }>, $cols>::new(&b);
             let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
             let mut staged = shared![f32; STAGED, PITCH];
             split_k::multiply::<_, _, _, $rows, $cols, $stages, STAGED, PITCH>(&problem, (&of_a, &of_b), out, &ring, &mut staged);
         }
     };
-    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
+    // A lone block waits once at a barrier of its own until the pipeline is initialised. Blocks of
+    // a cluster wait at that of the cluster.
     ($name:ident: $c:ident, $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
         entry! { @ $name [barriers = 1] pipeline: $c, $rows x $cols of 1, $($rest)* }
     };
@@ -86,10 +87,10 @@ macro_rules! entry {
             mut c: Out<$c>,
             bias: In<$c>,
         ) {
-            // Of a block: its own rows, and the columns that it copies for all.
+            // The rows of this block, and the columns that it copies for all.
             const ROWS: usize = $rows / $blocks;
             const COPIED: usize = $cols / $blocks;
-            let of_a = Whole::<_, EitherMajorA<BLOCK_K>, ROWS>::new(&a);
+            let of_a = WholeBoxes::<_, EitherMajorA<BLOCK_K>, ROWS>::new(&a);
             let of_b = $boxes::<_, EitherMajorB<BLOCK_K>, COPIED>::new(&b);
             let operands = (&of_a, &of_b);
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
@@ -99,9 +100,10 @@ macro_rules! entry {
     };
 }
 
-/// A kernel of two blocks a tile whose A is [`UnalignedA`]. Beside the product of B's other columns it copies the last ones, `last`,
-/// `from` rows that begin anywhere `to` rows that are `problem.b[0]` elements apart, where `b` has them ([`PackTail`]). Before them
-/// lie whole tiles, one at least; and where there are any, there is one product, and no row of B begins before another ends.
+/// A kernel of two blocks a tile with an [`UnalignedA`]. In the background it packs the tail of B
+/// ([`PackTail`]): from the rows of `from`, whose sizes are in `last`, to rows in `to` that are
+/// `problem.b[0]` elements apart, where `b` reads them. At least one whole tile of columns precedes
+/// the tail. If there is a tail, there is one product, and the rows of B do not overlap.
 macro_rules! unaligned_entry {
     ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages, $classes:tt classes) => {
         #[doc = concat!("A and B of [`Half`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
@@ -129,7 +131,7 @@ macro_rules! unaligned_entry {
         ) {
             const ROWS: usize = $rows / 2;
             const COPIED: usize = $cols / 2;
-            let (operands, out) = ((&UnalignedA::<_, ROWS, $classes>::new(&a), &Whole::<_, MnMajor<BLOCK_K>, COPIED>::new(&b)), (&mut c, &bias));
+            let (operands, out) = ((&UnalignedA::<_, KMajor<BLOCK_K>, ROWS, BLOCK_K, $classes, 8>::new(&a), &WholeBoxes::<_, MnMajor<BLOCK_K>, COPIED>::new(&b)), (&mut c, &bias));
             let (ring, mut staged) = (cluster_pipeline![$stages], shared![f32; ROWS, staged_epilogue::PITCH]);
             let to_pitch = problem.b[0] as usize;
             let mut background = PackTail::<_, { 16 / size_of::<Half>() }> {
@@ -140,12 +142,12 @@ macro_rules! unaligned_entry {
     };
 }
 
-entry! { wgmma_half_128x256x64: Half, 128 x 256 of 1, 4 stages, Whole }
-entry! { wgmma_half_f32_128x256x64: f32, 128 x 256 of 1, 4 stages, Whole }
-entry! { wgmma_half_256x256x64_c2: Half, 256 x 256 of 2, 4 stages, Whole }
-entry! { wgmma_half_f32_256x256x64_c2: f32, 256 x 256 of 2, 4 stages, Whole }
-entry! { wgmma_half_256x192x64_c2: Half, 256 x 192 of 2, 4 stages, Halves }
-entry! { wgmma_half_f32_256x192x64_c2: f32, 256 x 192 of 2, 4 stages, Halves }
+entry! { wgmma_half_128x256x64: Half, 128 x 256 of 1, 4 stages, WholeBoxes }
+entry! { wgmma_half_f32_128x256x64: f32, 128 x 256 of 1, 4 stages, WholeBoxes }
+entry! { wgmma_half_256x256x64_c2: Half, 256 x 256 of 2, 4 stages, WholeBoxes }
+entry! { wgmma_half_f32_256x256x64_c2: f32, 256 x 256 of 2, 4 stages, WholeBoxes }
+entry! { wgmma_half_256x192x64_c2: Half, 256 x 192 of 2, 4 stages, HalfBoxes }
+entry! { wgmma_half_f32_256x192x64_c2: f32, 256 x 192 of 2, 4 stages, HalfBoxes }
 entry! { wgmma_half_128x128x64: Half, 128 x 128 split k, 5 stages }
 entry! { wgmma_half_f32_128x128x64: f32, 128 x 128 split k, 5 stages }
 entry! { wgmma_half_64x128x64: Half, 64 x 128 split k, 7 stages }

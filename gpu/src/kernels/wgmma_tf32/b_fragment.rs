@@ -1,16 +1,18 @@
-//! BFragment of B on their way from shared memory to the registers that the tensor cores read them from.
+//! B's way from shared memory to the registers that the tensor cores read.
 //!
-//! Of 8 steps of k a thread holds four elements: with g = lane / 4 and t = lane % 4, the instruction's rows g and g + 8 (of
-//! the warp's 16) at step t, and both at step t + 4. Which columns of B are these rows is free, as long as C's columns
-//! follow. If rows g and g + 8 are neighbouring columns, a load of 64 bits brings both.
+//! For 8 steps of k a thread holds four elements. With g = lane / 4 and t = lane % 4, they are rows
+//! g and g + 8 of the warp's 16 at step t, and both at step t + 4. Any columns of B may be these
+//! rows, if the columns of C follow. If rows g and g + 8 are neighbouring columns, one 64-bit load
+//! brings both.
 //!
-//! Such a load is served to half a warp at a time: 16 lanes, four steps by four pairs. They should take 128 different bytes
-//! modulo 128. A step's row of a box is 32 columns, eight *chunks* of sixteen bytes, and the swizzle puts chunk c of step p to
-//! c ^ (p % 8). Four steps of one chunk then are four places of the same half of the row; so half a warp takes its two
-//! chunks from both halves:
+//! Shared memory serves such a load to half a warp at a time: 16 lanes, four steps by four pairs.
+//! These should cover 128 different bytes modulo 128. A step's row of a box is 32 columns: eight
+//! *chunks* of sixteen bytes. The swizzle puts chunk c of step p at c ^ (p % 8). So four steps of
+//! one chunk are four places in one half of the row, and half a warp takes its two chunks from both
+//! halves:
 //!
 //! ```text
-//!   chunk (4 columns)     0   1   2   3   4   5   6   7     32 columns: two warps'
+//!   chunk (4 columns)     0   1   2   3   4   5   6   7     32 columns: two warps
 //!   g, of an even warp   0,1 4,5         2,3 6,7
 //!   g, of an odd warp            0,1 4,5         2,3 6,7
 //! ```
@@ -20,20 +22,21 @@ use super::{
     tile::{BLOCK_K, SPAN, WGMMA_K},
 };
 
-/// BFragment of a warp.
+/// Columns of a warp.
 pub const WARP_COLS: usize = 16;
 
-/// BFragment of a chunk, which the swizzle moves together.
+/// Columns of a chunk, which the swizzle moves together.
 const CHUNK: usize = 4;
 
-/// The columns of a thread.
+/// A thread's place in B.
 pub struct BFragment {
-    /// Where its elements of the first 4 steps of k are in a stage's columns of B, and of the next 4.
+    /// The offsets of its elements in a stage of B: for the first four of 8 steps of k, and for the
+    /// next four.
     places: [usize; 2],
 }
 
 impl BFragment {
-    /// Those of a lane of a warpgroup's warp; the warpgroup's are the 64 from `first` on.
+    /// The place of a lane. Its warpgroup has the 64 columns from `first` on.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn new(first: usize, warp: usize, lane: usize) -> Self {
         let (g, step) = (lane / 4, lane % 4);
@@ -43,7 +46,8 @@ impl BFragment {
         BFragment { places: [place(step), place(step + 4)] }
     }
 
-    /// What the tensor cores are to have of the `number`th 8 steps of k. B's columns begin at element `at`.
+    /// Loads the fragment of the `number`th 8 steps of k. B's part of the stage starts at element
+    /// `at`.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     pub fn load(&self, tiles: &DynamicShared<Tf32>, at: usize, number: usize) -> [Tf32; 4] {
@@ -52,13 +56,13 @@ impl BFragment {
         [first[0], first[1], next[0], next[1]]
     }
 
-    /// The column of a warpgroup's 64 that is row g of the instruction, of a warp's 16; row g + 8 is its neighbour.
+    /// The column, of a warpgroup's 64, that is row g of a warp's 16. Row g + 8 is its neighbour.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     pub fn column(warp: usize, g: usize) -> usize {
         warp / 2 * SPAN + BFragment::chunk(warp, g) * CHUNK + g % 2 * 2
     }
 
-    /// The chunk of a span that it lies in.
+    /// The chunk of that column in its span.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn chunk(warp: usize, g: usize) -> usize {
         warp % 2 * 2 + g / 4 + g / 2 % 2 * 4

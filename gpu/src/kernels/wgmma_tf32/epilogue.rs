@@ -1,19 +1,20 @@
-//! A tile's sums on their way from a warpgroup's registers to C, so many rows at a time, by way of shared memory.
+//! The epilogue: accumulators are transposed in shared memory, and stored to C from there, some
+//! rows at a time.
 //!
-//! The tensor cores have computed C's transpose: a thread's registers hold, of two of C's columns, two neighbouring rows
-//! of every eight. Put down in shared memory as rows of C they are all of the warpgroup's 64 columns, side by side; each of
-//! its warps takes up a quarter of the rows.
+//! The accumulators are C's transpose. A thread holds, for two columns of C, two neighbouring rows
+//! of every eight. In shared memory they are staged as rows of C: the 64 columns of the warpgroup
+//! are contiguous. Each warp then reads a quarter of the rows.
 //!
-//! Where C's rows begin at multiples of sixteen bytes a lane writes four neighbours. Rows may begin anywhere, though, and
-//! what reaches the second-level cache as a part of a sector, 32 bytes, costs more there than a whole one. So neighbouring
-//! lanes write neighbouring elements, and of a row's 64 columns those in the middle are a line of C's memory, 128 bytes. The
-//! lanes that are left over before the row's first element write its last ones:
+//! If the rows of C are 16-byte aligned, a lane stores four neighbours. Otherwise parts of sectors
+//! (32 bytes) would reach L2, and those cost more than whole ones. So neighbouring lanes store
+//! neighbouring elements, and the middle of a row's 64 columns is one 128-byte line of C. The lanes
+//! left over before the row's first element store its last ones:
 //!
 //! ```text
-//!   columns of a row that begins 5 elements behind a line
+//!   columns of a row that starts 5 elements after a line
 //!     0 .. 26       27 .. 58      59 .. 63
-//!     lane 5 .. 31                lane 0 .. 4      the first store
-//!                   lane 0 .. 31                   the second
+//!     lane 5 .. 31                lane 0 .. 4      first store
+//!                   lane 0 .. 31                   second store
 //! ```
 
 use super::{
@@ -23,28 +24,29 @@ use super::{
     tile::WGMMA_M,
 };
 
-/// BFragment of a fragment, which are these rows, that are named at a time.
+/// Columns of a fragment, which are rows of C, that are named at a time.
 const NAMED: usize = 64;
-/// Rows that a warp reads before it writes one.
+/// Rows that a warp reads before it stores one.
 const TOGETHER: usize = 8;
 /// Elements of a store of one element a lane.
 const LANES: usize = 32;
 
-/// Where in its row of shared memory an element stands. A half of a warp puts down pairs of elements: of four columns' pairs,
-/// which are in two chunks of four elements, sixteen apart, four rows that are two apart. If all rows begin in the same bank,
-/// these take 32 banks when of each of the rows chunks are exchanged in another way.
+/// The swizzled column of an element in a staged row. Half a warp stages pairs of elements: of four
+/// columns in two chunks of four elements, sixteen apart, and of four rows, two apart. All rows
+/// start in the same bank, so the chunks of each row are permuted differently. Then the pairs are
+/// in 32 banks.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn swizzled(row: usize, col: usize) -> usize {
     col ^ (row / 2 % 4 * FOUR)
 }
 
-/// The place of an element.
+/// The index of a staged element.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn place(row: usize, col: usize) -> usize {
     row * WGMMA_M + swizzled(row, col)
 }
 
-/// Writes the sums of `N` x 64 elements of C, the first of which is (row, col), so many `ROWS` at a time.
+/// Stores the sums of `N` x 64 elements of C, `ROWS` rows at a time. The first is (row, col).
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
@@ -66,7 +68,7 @@ pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
     let (rows, _) = epilogue.left(first);
     for part in 0..rows.div_ceil(ROWS).min(N / ROWS) {
         let mut put = |_: u32, row: u32, [first, second]: [[f32; 2]; 2]| {
-            // Put so, all but the lane's part is known to the compiler.
+            // In this form the compiler knows all but the lane's part.
             let eight = row as usize / 8 * 8;
             if eight / ROWS == part % (NAMED / ROWS) {
                 let row = lane % 4 * 2 + eight % ROWS;
@@ -74,7 +76,7 @@ pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
                 staged.store64(base + place(row + 1, col_of_lane), [first[1], second[1]]);
             }
         };
-        // A register has no number that is computed.
+        // Registers cannot be indexed by a computed number.
         match part / (NAMED / ROWS) {
             0 => sums.for_each_square_of::<0>(&mut put),
             1 => sums.for_each_square_of::<1>(&mut put),
@@ -92,7 +94,7 @@ pub fn store<const N: usize, const ROWS: usize, const STAGED: usize>(
     }
 }
 
-/// Writes a warp's rows, all of which are inside, if C is `alpha A B` and its rows begin at multiples of sixteen bytes.
+/// Stores a warp's rows if C is `alpha A B`, has all of them, and its rows are 16-byte aligned.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_fours<const STAGED: usize>(
@@ -109,7 +111,7 @@ fn store_fours<const STAGED: usize>(
     }
 }
 
-/// Writes a warp's rows, if C is `alpha A B` and a row's elements lie side by side.
+/// Stores a warp's rows if C is `alpha A B` and the elements of a row are contiguous.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn store_rows<const STAGED: usize>(
@@ -121,7 +123,7 @@ fn store_rows<const STAGED: usize>(
     let lane = thread::thread_idx_x() as usize % 32;
     let (rows, cols) = epilogue.left(first);
     let mut to = epilogue.place(first);
-    // Eight rows are read before one is written, so that no read is waited for alone.
+    // A lane reads eight rows before it stores one, so that reads overlap.
     for eight in (0..rows_of_warp).step_by(TOGETHER) {
         let (mut at, mut two) = ([0; TOGETHER], [[0.0; 2]; TOGETHER]);
         for i in 0..TOGETHER {
@@ -139,7 +141,7 @@ fn store_rows<const STAGED: usize>(
     }
 }
 
-/// Writes a warp's rows, whatever C is and however it lies.
+/// Stores a warp's rows to any C.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn finish<const STAGED: usize>(
@@ -149,7 +151,8 @@ fn finish<const STAGED: usize>(
     first @ (first_row, first_col): (usize, usize),
 ) {
     let (row_of_lane, col) = four_of_lane();
-    // As many rows as there are: a number that the compiler does not know, and does not unroll the loop by.
+    // The rows that C has. The compiler does not know their number, and so does not unroll the
+    // loop.
     let rows = epilogue.left(first).0.min(rows_of_warp);
     for row in (row_of_lane..rows).step_by(2) {
         let four = staged.load128(own + place(row, col));
@@ -157,7 +160,7 @@ fn finish<const STAGED: usize>(
     }
 }
 
-/// The row, of two, and the first of four columns that a lane takes up.
+/// The row, of two, and the first of the four columns that a lane reads.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn four_of_lane() -> (usize, usize) {
     let lane = thread::thread_idx_x() as usize % 32;

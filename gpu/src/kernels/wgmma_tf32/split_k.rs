@@ -1,70 +1,74 @@
-//! Tiles of few rows or few columns, whose steps of k the blocks of a cluster may split between them.
+//! Tiles of few rows or few columns. The blocks of a cluster may split k.
 //!
 //! ```text
-//!   kernel                      warpgroups   tile (m x n)   stages of 32 steps
-//!   wgmma_tf32_32x32x32_nn         2          32 x 32             20
-//!   wgmma_tf32_64x32x32_nn         2          64 x 32             16
+//!   kernel                    warpgroups    tile (m x n)    stages (32 steps of k)
+//!   wgmma_tf32_32x32x32_nn        2           32 x 32               20
+//!   wgmma_tf32_64x32x32_nn        2           64 x 32               16
 //! ```
 //!
-//! A product of few rows is a stream of B from global memory, and one of few columns a stream of A, which all
-//! multiprocessors are to draw together: 16 x 4096 x 4096, and 4096 x 16 x 4096, are 128 tiles of 32 x 32. What is
-//! multiplied besides does not count, as long as it takes less time than the stream, and what lies outside of A or B the
-//! accelerator puts down as zeros by itself, and reads nothing:
+//! A product of few rows is bound by memory: all SMs together stream B. With few columns they
+//! stream A. 16 x 4096 x 4096 and 4096 x 16 x 4096 are 128 tiles of 32 x 32. Superfluous MMAs cost
+//! nothing if they take less time than the stream, and TMA fills in zeros for what lies outside,
+//! and reads nothing.
 //!
-//! * **Few rows** are few columns of the instruction, 32: it takes a quarter of the time that it takes for 128.
-//! * **Few columns** are few of its 64 rows. Of a tile of 32 columns, which are a span of the swizzle, half of the warps
-//!   multiply what the other half does, and nobody looks at their sums.
-//! * **The warpgroups take the stages in turn**, so that one waits for its stage, loads from it or waits for its products while
-//!   the other multiplies. A product begins and ends within its stage.
+//! * **Few rows** are few columns of the instruction: with 32 it takes a quarter of the time of
+//!   128.
+//! * **Few columns** are few of its 64 rows. With 32 columns, a span of the swizzle, half of the
+//!   warps repeat what the others compute, and their sums are ignored.
+//! * **A block** computes one tile after the other, or the part of one that its share of k gives.
+//! * **The warpgroups** take stages in turn. While one waits for its stage, loads it or waits for
+//!   its MMAs, the other multiplies. An MMA starts and ends within its stage.
+//! * **One more warp** is the producer.
 //!
-//! So there are twice as many splits of each sum as blocks that split k. Row `r` of the tile is finished by the block of rank
-//! `r mod splits`, as in [`gemm_wgmma`](super::super::gemm_wgmma): the others put their splits into its shared memory, and it adds
-//! them up in the order of the ranks, and of the warpgroups of each, the same in every run.
+//! So each sum has two parts for each block that splits k. Row `r` of the tile belongs to the block
+//! of rank `r mod splits`, as in [`wgmma::split_k`](super::super::wgmma). The other blocks store
+//! their parts to its shared memory. It adds them in the order of the ranks, and for each rank in
+//! the order of its warpgroups: the result is the same in every run.
 
 use super::{
     b_fragment::{BFragment, WARP_COLS},
-    collective::{epilogue::Epilogue, tile_scheduler::TileScheduler, vector::FOUR},
+    collective::{
+        epilogue::Epilogue, tile_scheduler::TileScheduler, tma::TmaOperand, vector::FOUR,
+    },
     device::{warpgroup::*, *},
     epilogue::swizzled,
-    tile::{BLOCK_K, SPAN},
+    tile::{BLOCK_K, SPAN, TmaA, TmaB},
 };
 use crate::params::GemmParams;
 
 /// Warpgroups that multiply.
 const GROUPS: usize = 2;
-/// Their warps: the next one copies.
+/// Their warps. The next one is the producer.
 const WARPS: usize = 4 * GROUPS;
-/// Blocks of a cluster at most.
+/// Blocks of a cluster, at most.
 const MAX_SPLITS: usize = 8;
 
-/// Rows of splits of sums: of as many blocks as there are splits each has a multiple of that number.
+/// Staged rows. Each block has a multiple of the number of splits, for each warpgroup.
 pub const fn staged_rows(tile_rows: usize) -> usize {
     GROUPS * (tile_rows + MAX_SPLITS)
 }
 
 /// Threads of a block.
 pub const THREADS: usize = 32 * (WARPS + 1);
-/// Those that multiply.
+/// Threads that multiply.
 pub const MULTIPLYING: u32 = 32 * WARPS as u32;
 
-/// Tiles of `ROWS x COLS` elements of C, one after the other.
+/// Computes all tiles of a block, of `ROWS x COLS` elements.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<const ROWS: usize, const COLS: usize, const STAGES: usize, const STAGED: usize>(
     problem: &GemmParams,
-    (a, b): (&TensorMap<Tf32>, &TensorMap<Tf32>),
+    (a, b): (&TmaA<ROWS>, &TmaB<COLS>),
     (c, bias): (&mut Out<f32>, &In<f32>),
     pipeline: &Pipeline<STAGES>,
     staged: &mut Shared<f32, STAGED, COLS>,
     together: NamedBarrier<MULTIPLYING>,
 ) {
     const { assert!(COLS.is_multiple_of(SPAN) && STAGED == staged_rows(ROWS)) };
-    let rows_of_a = a.boxes::<ROWS, BLOCK_K, { 4 * BLOCK_K }>();
-    let cols_of_b = b.boxes::<BLOCK_K, SPAN, { 4 * SPAN }>();
     let mut tiles = dynamic_shared![Tf32];
     let (len_a, len_b) = (ROWS * BLOCK_K, COLS * BLOCK_K);
     let t = thread::thread_idx_x() as usize;
-    // Through a shuffle, so that the compiler sees that it is the same for all lanes.
+    // Through a shuffle, so that the compiler knows that it is the same for all lanes.
     let warp = warp::shuffle(warp::ALL, (t / 32) as u32, 0) as usize;
     let (rank, splits) = (cluster::block_rank(), cluster::blocks());
     let all = problem.k.div_ceil(BLOCK_K as u32);
@@ -72,15 +76,16 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const STAGES: usize, const
     let mut scheduler = TileScheduler::<ROWS, COLS, 1>::new(problem, 0);
 
     if t == 0 {
-        // Of a stage, the warps of the group whose turn it is.
+        // The four warps of the warpgroup whose turn it is release a stage.
         pipeline.init(4);
     }
-    // Before one block writes to another's shared memory, that has begun: nobody waits for it until then.
+    // A block must have started before another writes to its shared memory. Nobody waits for it
+    // until then.
     if splits > 1 {
         cluster::arrive_relaxed();
     }
     thread::sync_threads();
-    // Up to here nothing of this launch depends on the ones before it.
+    // Nothing before this point depends on earlier launches.
     grid::let_next_begin();
     grid::wait_for_earlier();
 
@@ -92,12 +97,8 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const STAGES: usize, const
                 if warp::elect() {
                     let p = stage * BLOCK_K as u32;
                     producer.announce(((len_a + len_b) * size_of::<Tf32>()) as u32);
-                    tiles.load_box(at, &rows_of_a, (product, row, p), producer.full());
-                    for span in 0..COLS / SPAN {
-                        let (at, col) =
-                            (at + len_a + span * SPAN * BLOCK_K, col + (span * SPAN) as u32);
-                        tiles.load_box(at, &cols_of_b, (product, p, col), producer.full());
-                    }
+                    a.load::<1>(&mut tiles, at, (product, row, p), 0, producer.full());
+                    b.load::<1>(&mut tiles, at + len_a, (product, col, p), 0, producer.full());
                 }
                 producer.advance();
             }
@@ -152,14 +153,15 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const STAGES: usize, const
     }
 }
 
-/// Where a block has splits of a row of the tile: those of its own and of other blocks' warpgroups, one after the other.
+/// The first staged row of the parts of a row of the tile. The parts of all ranks and warpgroups
+/// follow each other.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 fn first_part(row: usize, splits: usize) -> usize {
     row / splits * (splits * GROUPS)
 }
 
-/// Puts a thread's sums to where they are added up: those of the tile's row `r` to the block of the cluster that finishes it.
-/// What is outside of C is left out.
+/// Stages a thread's sums: those of row `r` of the tile in the block that adds that row. Elements
+/// outside C are left out.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn stage_partials<const ROWS: usize, const COLS: usize, const STAGED: usize>(
@@ -171,12 +173,12 @@ fn stage_partials<const ROWS: usize, const COLS: usize, const STAGED: usize>(
     epilogue: &Epilogue<f32>,
 ) {
     let lane = thread::thread_idx_x() as usize % 32;
-    // The fragment's rows are C's columns.
+    // The rows of the fragment are columns of C.
     let col = BFragment::column(warp, lane / 4);
     let part = rank * GROUPS + group;
     sums.for_each_square_of::<0>(|_, row, [first, second]| {
         for i in 0..2 {
-            // Put so, all but the lane's part is known to the compiler.
+            // In this form the compiler knows all but the lane's part.
             let row = lane % 4 * 2 + row as usize / 8 * 8 + i;
             if epilogue.is_inside((first_row + row, first_col + col / FOUR * FOUR)) {
                 let at = (first_part(row, splits) + part) * COLS + swizzled(row, col);
@@ -190,7 +192,7 @@ fn stage_partials<const ROWS: usize, const COLS: usize, const STAGED: usize>(
     });
 }
 
-/// Adds up the splits of this block's rows and finishes them, four elements a thread.
+/// Adds the parts of this block's rows and finishes them, four elements a thread.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 fn reduce<const ROWS: usize, const COLS: usize, const STAGED: usize>(

@@ -1,19 +1,19 @@
-//! The kernels, a line each: all that they differ in.
+//! The kernels, one line each.
 
 use super::{
     device::*,
     main_loop::multiply,
-    rows::{Anywhere, InOrder},
     split_k,
-    tile::{BLOCK_K, WGMMA_M},
+    tile::{BLOCK_K, TmaA, TmaB, TmaUnalignedA, WGMMA_M},
 };
 use crate::params::GemmParams;
 
-/// A kernel of [`multiply`]: a block's tile of C, of how many blocks of a cluster, warpgroups that multiply, stages of the ring, rows of
-/// C on their way at a time, and A's [`rows`], with their maps. Shared memory holds the ring, sums on their way to C, and the ring's
-/// barriers: two of eight bytes a stage.
+/// A kernel of [`multiply`]: the tile of a block, the blocks of a cluster, consumer warpgroups,
+/// stages, staged rows, and how A is loaded. Shared memory holds the pipeline, staged accumulators,
+/// and two 8-byte barriers a stage.
 macro_rules! persistent {
-    // A block alone waits at one barrier of its own, until the ring is there; those of a cluster at the cluster's.
+    // A lone block waits once at a barrier of its own until the pipeline is initialised. Blocks of
+    // a cluster wait at that of the cluster.
     ($name:ident: $rows:tt x $cols:tt of 1, $($rest:tt)*) => {
         persistent! { @ $name [barriers = 1] pipeline: $rows x $cols of 1, $($rest)* }
     };
@@ -46,19 +46,19 @@ macro_rules! persistent {
         ) {
             const PART: usize = $rows / $blocks;
             const ACROSS: usize = $cols * $blocks;
-            let operands = (&$kind::<PART>::new(&a), &b);
+            let operands = (&$kind::<PART>::new(&a), &TmaB::<$cols>::new(&b));
             let (out, ring) = ((&mut c, &bias), $ring![$stages]);
             let mut staged = shared![f32; $groups * $staged, WGMMA_M];
             let barriers = named_barriers![1, $groups; 128];
             let together = named_barriers![1 + $groups, 1; 128 * $groups].at(0);
-            multiply::<_, _, $rows, $cols, $blocks, PART, ACROSS, _, $staged, _, _, _>(
+            multiply::<_, _, _, $rows, $cols, $blocks, PART, ACROSS, _, $staged, _, _, _>(
                 &problem, operands, out, &ring, &mut staged, (&barriers, together),
             );
         }
     };
 }
 
-/// A kernel of [`split_k::multiply`], likewise.
+/// A kernel of [`split_k::multiply`].
 macro_rules! split_k {
     ($name:ident: $rows:literal x $cols:literal, $stages:literal stages) => {
         #[doc = concat!(
@@ -80,7 +80,8 @@ macro_rules! split_k {
             mut c: Out<f32>,
             bias: In<f32>,
         ) {
-            let (operands, out, ring) = ((&a, &b), (&mut c, &bias), pipeline![$stages]);
+            let operands = (&TmaA::<$rows>::new(&a), &TmaB::<$cols>::new(&b));
+            let (out, ring) = ((&mut c, &bias), pipeline![$stages]);
             let mut staged = shared![f32; split_k::staged_rows($rows), $cols];
             let together = named_barriers![1, 1; split_k::MULTIPLYING];
             split_k::multiply::<$rows, $cols, _, _>(&problem, operands, out, &ring, &mut staged, together.at(0));
@@ -88,15 +89,15 @@ macro_rules! split_k {
     };
 }
 
-persistent! { wgmma_tf32_256x256x32_c2_nn: 256 x 128 of 2, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
-persistent! { wgmma_tf32_192x256x32_c2_nn: 192 x 128 of 2, 2 of 5 stages, by 32 rows, InOrder of TensorMap<Tf32> }
-persistent! { wgmma_tf32_256x128x32_nn: 256 x 128 of 1, 2 of 4 stages, by 64 rows, InOrder of TensorMap<Tf32> }
-persistent! { wgmma_tf32_128x128x32_nn: 128 x 128 of 1, 2 of 6 stages, by 64 rows, InOrder of TensorMap<Tf32> }
-persistent! { wgmma_tf32_128x64x32_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, InOrder of TensorMap<Tf32> }
+persistent! { wgmma_tf32_256x256x32_c2_nn: 256 x 128 of 2, 2 of 4 stages, by 64 rows, TmaA of TensorMap<Tf32> }
+persistent! { wgmma_tf32_192x256x32_c2_nn: 192 x 128 of 2, 2 of 5 stages, by 32 rows, TmaA of TensorMap<Tf32> }
+persistent! { wgmma_tf32_256x128x32_nn: 256 x 128 of 1, 2 of 4 stages, by 64 rows, TmaA of TensorMap<Tf32> }
+persistent! { wgmma_tf32_128x128x32_nn: 128 x 128 of 1, 2 of 6 stages, by 64 rows, TmaA of TensorMap<Tf32> }
+persistent! { wgmma_tf32_128x64x32_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, TmaA of TensorMap<Tf32> }
 
-// (With 64 rows registers spill.)
-persistent! { wgmma_tf32_256x256x32_c2_ua8_nn: 256 x 128 of 2, 2 of 4 stages, by 32 rows, Anywhere of TensorMaps<Tf32, 8> }
-persistent! { wgmma_tf32_128x64x32_ua8_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, Anywhere of TensorMaps<Tf32, 8> }
+// With 64 staged rows, registers spill.
+persistent! { wgmma_tf32_256x256x32_c2_ua8_nn: 256 x 128 of 2, 2 of 4 stages, by 32 rows, TmaUnalignedA of TensorMaps<Tf32, 8> }
+persistent! { wgmma_tf32_128x64x32_ua8_nn: 128 x 64 of 1, 1 of 8 stages, by 64 rows, TmaUnalignedA of TensorMaps<Tf32, 8> }
 
 split_k! { wgmma_tf32_32x32x32_nn: 32 x 32, 20 stages }
 split_k! { wgmma_tf32_64x32x32_nn: 64 x 32, 16 stages }
