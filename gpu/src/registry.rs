@@ -266,32 +266,24 @@ pub static DESIGNS: &[Design] = &[
     program!(
         kernels::pack::pack_rows,
         Product,
-        "matrices copied to where tensor copies can take them from"
+        "matrices packed for TMA, with 16-byte aligned rows"
     ),
-    program!(
-        kernels::pack::transpose_rows,
-        Product,
-        "matrices copied likewise, turned over: columns become rows"
-    ),
-    program!(
-        kernels::pack::pack_rows_u16,
-        Product,
-        "matrices of two-byte elements copied to where tensor copies can take them from"
-    ),
+    program!(kernels::pack::transpose_rows, Product, "matrices transposed for TMA"),
+    program!(kernels::pack::pack_rows_u16, Product, "matrices of 16-bit elements packed for TMA"),
     program!(
         kernels::pack::transpose_rows_u16,
         Product,
-        "matrices of two-byte elements copied likewise, turned over: columns become rows"
+        "matrices of 16-bit elements transposed for TMA"
     ),
     program!(
         kernels::emulated::split_bf16x3::split_bf16x3,
         Product,
-        "matrices of f32 cut into three slices of bf16"
+        "f32 matrices split into three slices of bf16"
     ),
     program!(
         kernels::emulated::split_f16x2::split_f16x2,
         Product,
-        "matrices of f32 cut into two scaled slices of f16"
+        "f32 matrices split into two scaled slices of f16"
     ),
     program!(
         lessons::pitched::row_sums,

@@ -148,7 +148,7 @@ where
     let claimed = |claim: &mut Claim| {
         claim.stored = stored;
         claim.factors = entry.is_tf32().then_some(Format::Tf32);
-        claim.sliced = entry.is_sliced();
+        claim.sliced = entry.is_emulated();
     };
     product_of::<T, O>(given, (claimed, stored), by_columns, multiply)
 }

@@ -24,7 +24,7 @@ use tests::passed::once;
 const SOURCES: &[&str] = &["gpu/src/kernels/emulated", "gpu/src/collective", "tests/check"];
 
 fn kernels() -> Vec<&'static Entry> {
-    let kernels = KERNELS.iter().filter(|entry| entry.is_sliced()).collect::<Vec<_>>();
+    let kernels = KERNELS.iter().filter(|entry| entry.is_emulated()).collect::<Vec<_>>();
     assert_eq!(kernels.len(), 24);
     kernels
 }

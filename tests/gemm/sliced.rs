@@ -16,7 +16,7 @@ use tests::{
 
 /// The kernels of such a tile; each with whether A, and B, lie along k.
 fn kernels() -> Vec<(&'static str, [bool; 2])> {
-    let kernels = f32::kernels().filter(|kernel| kernel.entry.is_sliced());
+    let kernels = f32::kernels().filter(|kernel| kernel.entry.is_emulated());
     let kernels = kernels.map(|kernel| (kernel.entry.name(), kernel.product.variant.k_major()));
     let kernels = kernels.collect::<Vec<_>>();
     assert_eq!(kernels.len(), 24);
@@ -547,7 +547,7 @@ fn only_where_it_is_asked_for() {
         let request = Request::dense(Shape::new(size, size, size).unwrap());
         let taken = |gemm: &Gemm<f32>, target: &Target| {
             let entry = gemm.choose(&request, target).unwrap().entry;
-            (entry.name(), entry.is_sliced())
+            (entry.name(), entry.is_emulated())
         };
         assert!(!taken(&Gemm::new(), &Target::H200).1, "{size}");
         assert_eq!(taken(&sliced, &Target::H200).1, size >= 1024, "{size}");
@@ -625,7 +625,7 @@ fn prepared_matrices_give_the_same_bits() {
             // Others take the matrix itself.
             let mut c = Matrix::<f32>::zeros(&device, M, N).unwrap();
             let plain = Gemm::new().prepared(&of_b).run(&stream, a.view(), b, c.view_mut());
-            assert!(!plain.unwrap().entry.is_sliced());
+            assert!(!plain.unwrap().entry.is_emulated());
             let mut c = Matrix::<f32>::zeros(&device, M, M).unwrap();
             let refused = sliced.prepared(&of_b).run(&stream, a.view(), a.view().t(), c.view_mut());
             let refused = refused.unwrap_err().to_string();

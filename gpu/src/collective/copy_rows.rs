@@ -1,6 +1,6 @@
 //! Copies of unaligned rows to 16-byte aligned rows.
 //!
-//! * **A warp** copies a [`Stretch`] of a row. Each lane issues all its loads before it waits for
+//! * **A warp** copies a *stretch* of a row. Each lane issues all its loads before it waits for
 //!   one. One more load brings the piece after the last.
 //! * **A lane** stores sixteen bytes at a time. In an unaligned row these are in two *pieces* of
 //!   the source: the lane's own, and that of the next lane, which passes it on ([`warp::shuffle`]).
@@ -54,11 +54,11 @@ impl<const N: usize, const EACH: usize> Stretch<N, EACH> {
 
     #[inline(always)]
     #[track_caller]
-    fn write<T: Element>(&self, from: &In<T>, to: &mut Out<T>, (own, behind): Pieces<EACH>) {
+    fn write<T: Element>(&self, from: &In<T>, to: &mut Out<T>, (own, after): Pieces<EACH>) {
         let (shift, lane) = (self.shift(from), thread::lane_id() as usize);
         for i in 0..EACH {
             // For the last lane, the next piece is the first of the next 512 bytes.
-            let further = if i + 1 < EACH { own[i + 1] } else { behind };
+            let further = if i + 1 < EACH { own[i + 1] } else { after };
             let handed = if lane == 0 { further } else { own[i] };
             let next = handed.map(|word| warp::shuffle(warp::ALL, word, lane as u32 + 1));
             let col = (self.first + 32 * i + lane) * N;

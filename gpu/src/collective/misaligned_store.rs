@@ -46,7 +46,7 @@ pub fn store_misaligned<
     epilogue: &mut Epilogue<C>,
     first @ (first_row, col): (usize, usize),
 ) {
-    const { assert!(PITCH >= WORDS + FOUR, "words move up by less than a chunk, and one is kept") };
+    const { assert!(PITCH >= WORDS + FOUR, "words shift by less than a chunk, and one is carried") };
     let cols = const { (WORDS * C::PER_WORD) as u32 };
     // 32-bit numbers: with 64 bits each step would be two instructions.
     let (rows, width) = epilogue.left(first);

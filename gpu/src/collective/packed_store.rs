@@ -10,7 +10,7 @@
 //!
 //! # Bank conflicts
 //! There are none. Words are grouped in chunks of four, sixteen bytes. A row's chunks are swizzled
-//! by exclusive or with a number of the row ([`place`]):
+//! by exclusive or with a number of the row (`place`):
 //!
 //! ```text
 //!   staging bf16    32 lanes, a word each: 8 rows, one chunk of each        the numbers of eight rows differ

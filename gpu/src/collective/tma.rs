@@ -131,7 +131,7 @@ pub struct Tma<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, co
 /// [`Tma`] of 16-bit elements.
 pub type WholeBoxes<T, L, const TILE: usize> = Tma<T, L, TILE, BLOCK_K, WGMMA_M>;
 
-/// The same in boxes of half as many steps of k if it is MN-major, and else of half as many rows (columns of B). So tiles of several
+/// [`WholeBoxes`], with half boxes: half the steps of k if MN-major, else half the rows (columns of B). So tiles of several
 /// widths have the same tensor map, and each of two CTAs can copy one and a half boxes.
 pub struct HalfBoxes<T: Factor, L: Layout, const TILE: usize>(TensorMap<T>, PhantomData<L>);
 

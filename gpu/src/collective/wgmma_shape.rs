@@ -1,6 +1,6 @@
 //! Sizes that follow from the instruction `wgmma` and from the swizzle, for operands of 16 bits.
 
-/// Rows of A of a `wgmma` instruction, and so of a warpgroup. In shared memory as many rows of A (columns of B) are together.
+/// Rows of A of a `wgmma` instruction, and so of a warpgroup.
 pub const WGMMA_M: usize = 64;
 
 /// Steps of k of a pipeline stage: 128 bytes, the widest span of the swizzle.

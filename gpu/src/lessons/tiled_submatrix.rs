@@ -8,7 +8,7 @@
 //!
 //! A sub-matrix shares its parent's elements. Its rows lie as far apart as the parent's do, whatever its own
 //! width: that distance is the stride. What is computed, and from where it is loaded, is as in
-//! [`tiled`](super::tiled); the boundary checks have moved into [`Matrix::get`] and [`Matrix::set`].
+//! [`tiled`](super::tiled); the boundary checks have moved into `Matrix::get` and `Matrix::set`.
 
 use core::ops::{Index, IndexMut};
 

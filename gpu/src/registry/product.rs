@@ -134,7 +134,7 @@ impl Entry {
     }
 
     /// Whether the kernel splits f32 into slices.
-    pub fn is_sliced(&self) -> bool {
+    pub fn is_emulated(&self) -> bool {
         self.scheme().is_split()
     }
 }

@@ -344,7 +344,7 @@ impl<'a, T: Scalar> Stage<'a, T> {
             partner.finished(Tile { place: c, rows, cols })?;
         }
         if let Some(choice) = &mut choice
-            && choice.entry.is_sliced()
+            && choice.entry.is_emulated()
         {
             choice.recomputed = Some(self.products.recomputed()?);
         }

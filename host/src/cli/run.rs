@@ -271,7 +271,7 @@ impl<T: Scalar<O> + Value, O: Value> Test<'_, T, O> {
         criterion: Criterion,
     ) -> Result<Product, Error> {
         let kernel = format!("kernel {}", self.entry.name());
-        let is_sliced = self.entry.is_sliced();
+        let is_sliced = self.entry.is_emulated();
         let before = if is_sliced { self.stream.recomputed()? } else { 0 };
         let launches = u64::from(warmup) + u64::from(iters);
         let (c, times) = self.step(name, &kernel, || self.launch(a, b, iters, warmup))?;

@@ -62,7 +62,7 @@ pub(super) fn counted(
         None => stream.read_counter(RECOMPUTED)?,
     };
     let choice = launch()?;
-    if !choice.entry.is_sliced() {
+    if !choice.entry.is_emulated() {
         *known = Some(before);
         return Ok(choice);
     }

@@ -117,13 +117,13 @@ pub enum Compute {
 
 impl Compute {
     /// May factors be cut into slices?
-    pub(crate) fn is_sliced(self) -> bool {
+    pub(crate) fn is_emulated(self) -> bool {
         matches!(self, Compute::Fp32Bf16x6 | Compute::Fp32F16x3)
     }
 
     /// Bytes of workspace that a kernel may take where nothing is said.
     fn workspace_limit(self) -> u64 {
-        if self.is_sliced() { SLICES_WORKSPACE_LIMIT } else { DEFAULT_WORKSPACE_LIMIT }
+        if self.is_emulated() { SLICES_WORKSPACE_LIMIT } else { DEFAULT_WORKSPACE_LIMIT }
     }
 }
 
@@ -433,8 +433,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
 
     /// May its kernel be one of slices? On the CPU device these are taken by name alone.
     fn may_be_sliced(&self, stream: &Stream) -> bool {
-        let named = |kernel: Kernel| kernel.entry.is_sliced();
-        self.compute.is_sliced() && self.kernel.map_or(stream.device().is_cuda(), named)
+        let named = |kernel: Kernel| kernel.entry.is_emulated();
+        self.compute.is_emulated() && self.kernel.map_or(stream.device().is_cuda(), named)
     }
 
     /// The choice that would be made for such operands, without a device. What this product says of its computation and

@@ -59,7 +59,7 @@ pub trait Number: Scalar + Into<f64> + PartialOrd + fmt::Debug {
     fn by_tensor_copies() -> Vec<&'static str> {
         let tensor = Self::kernels().filter(|kernel| {
             let by_tensor_copies = kernel.product.is_particular();
-            by_tensor_copies && !kernel.entry.is_tf32() && !kernel.entry.is_sliced()
+            by_tensor_copies && !kernel.entry.is_tf32() && !kernel.entry.is_emulated()
         });
         tensor.map(|kernel| kernel.entry.name()).collect()
     }

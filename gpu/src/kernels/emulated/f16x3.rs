@@ -67,7 +67,7 @@
 //!
 //! (Not if a narrow tile follows the last wide one.) The sums that are stored meanwhile are 96
 //! registers, and those being computed 96. A tile whose C is not
-//! [plain](super::epilogue::is_plain), or that is recomputed, has no room beside both. It is stored
+//! [plain](super::epilogue::is_plain), or that is recomputed, has no room next to both. It is stored
 //! before the next one starts.
 //!
 //! # What is recomputed

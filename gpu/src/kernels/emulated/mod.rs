@@ -58,12 +58,12 @@
 //!   [`two_widths`].
 //! * **A cluster** of two blocks has tiles one below the other. Each block copies half the columns
 //!   of B to both: with 128 columns it reads 24 bytes a cycle from L2, without a cluster 32.
-//! * **Clusters keep pace** ([`grid::Pace`]). Otherwise they drift apart when k is long, and each
+//! * **Clusters keep pace** (`grid::Pace`). Otherwise they drift apart when k is long, and each
 //!   reads from memory what its neighbours have read before. (Those of [`f16x3`] do not: it made no
 //!   difference.)
 
-mod bf16x6;
-mod epilogue;
+pub mod bf16x6;
+pub mod epilogue;
 pub mod f16x3;
 pub mod planes;
 pub mod recompute;
@@ -71,11 +71,11 @@ pub mod scales;
 pub mod split_bf16x3;
 pub mod split_f16x2;
 pub mod stream_counters;
-mod table;
+pub mod table;
 pub mod two_widths;
-mod uniform;
+pub mod uniform;
 pub mod value_range;
-mod warp_roles;
+pub mod warp_roles;
 
 pub use self::table::*;
 use super::{collective, device};

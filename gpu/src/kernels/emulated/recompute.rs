@@ -60,7 +60,7 @@ const STEPS: usize = 8;
 /// Marks a zero that may be a lost number. No sum is -0 by itself: they start at +0.
 const UNCERTAIN_ZERO: f32 = -0.0;
 
-/// The sum if it is `certain`. Otherwise a mark: NaN, or [`UNCERTAIN_ZERO`].
+/// The sum if it is `certain`. Otherwise a mark: NaN, or `UNCERTAIN_ZERO`.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 pub fn uncertain(sum: f32, certain: bool) -> f32 {
     match certain {

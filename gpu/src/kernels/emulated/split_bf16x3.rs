@@ -48,7 +48,7 @@ fn nearest(pair: [f32; 2]) -> [Bf16; 2] {
 
 /// The three slices of two numbers.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
-fn cut(pair: [f32; 2]) -> [[Bf16; 2]; SLICES] {
+fn split(pair: [f32; 2]) -> [[Bf16; 2]; SLICES] {
     let left = |[x, y]: [f32; 2], [of_x, of_y]: [Bf16; 2]| [x - of_x.to_f32(), y - of_y.to_f32()];
     let first = nearest(pair);
     let pair = left(pair, first);
@@ -123,10 +123,10 @@ pub fn split_bf16x3(
                 }
             }
             let [a, b, c, d, e, f, g, h] = numbers;
-            let cut = [[a, b], [c, d], [e, f], [g, h]].map(cut);
+            let slices = [[a, b], [c, d], [e, f], [g, h]].map(split);
             let to = matrix * SLICES * plane + row * plane_pitch(cols) + col;
             for slice in 0..SLICES {
-                let [[a, b], [c, d], [e, f], [g, h]] = cut.map(|pair| pair[slice]);
+                let [[a, b], [c, d], [e, f], [g, h]] = slices.map(|pair| pair[slice]);
                 planes.store128(to + slice * plane, [a, b, c, d, e, f, g, h]);
             }
         };

@@ -135,7 +135,7 @@ pub fn split_f16x2(
         }
         let [a, b, c, d, e, f, g, h] = numbers;
         let (mut number, mut non_zeros) = (col, 0);
-        let cut = [[a, b], [c, d], [e, f], [g, h]].map(|pair| {
+        let slices = [[a, b], [c, d], [e, f], [g, h]].map(|pair| {
             let scaled = pair.map(|x| x * scale);
             let first = F16::from_two_f32(scaled);
             let left = [scaled[0] - first[0].to_f32(), scaled[1] - first[1].to_f32()];
@@ -167,7 +167,7 @@ pub fn split_f16x2(
         filled_rows |= u32::from(non_zeros != 0) << i;
         let to = matrix * SLICES * plane + row * plane_pitch(cols) + col;
         for slice in 0..SLICES {
-            let [[a, b], [c, d], [e, f], [g, h]] = cut.map(|pair| pair[slice]);
+            let [[a, b], [c, d], [e, f], [g, h]] = slices.map(|pair| pair[slice]);
             planes.store128(to + slice * plane, [a, b, c, d, e, f, g, h]);
         }
     };

@@ -52,7 +52,7 @@ macro_rules! entry {
         $rows:tt x $most:tt [$($cols:tt: $tiles:ty),+] of $blocks:tt, $stages:tt stages, $boxes:ident
     ) => {
         #[doc = concat!(
-            "Tiles of ", $rows, " rows and as many columns: ", $($cols, ", ",)+ "blocks of a cluster for each: ", $blocks,
+            "Tiles of ", $rows, " rows; columns: ", $($cols, ", ",)+ "blocks that share a tile: ", $blocks,
             "."
         )]
         #[kernel(

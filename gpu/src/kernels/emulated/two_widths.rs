@@ -127,7 +127,7 @@ impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: us
 {
     /// The scheduler of the columns that wide tiles leave.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn walk(problem: &GemmParams, rank: u32) -> TileScheduler<ROWS, NARROW, BLOCKS> {
+    fn scheduler(problem: &GemmParams, rank: u32) -> TileScheduler<ROWS, NARROW, BLOCKS> {
         let left = problem.n.saturating_sub(problem.wide as u32);
         TileScheduler::new(&GemmParams { n: left, ..*problem }, rank)
     }
@@ -143,12 +143,12 @@ impl<const ROWS: usize, const COLS: usize, const NARROW: usize, const BLOCKS: us
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn are_done(self, problem: &GemmParams) -> bool {
-        self.0 >= Self::walk(problem, 0).tiles()
+        self.0 >= Self::scheduler(problem, 0).tiles()
     }
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn place(self, problem: &GemmParams) -> (u32, u32, u32) {
-        let (product, row, col) = Self::walk(problem, rank::<BLOCKS>()).place(self.0);
+        let (product, row, col) = Self::scheduler(problem, rank::<BLOCKS>()).place(self.0);
         (product, row, problem.wide as u32 + col)
     }
 
@@ -185,16 +185,16 @@ impl NarrowOrder {
 
     /// Clusters with one wide tile less, and the narrow tiles that they compute first.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
-    fn behind(self) -> (u32, u32) {
-        let behind = if self.ahead == 0 { 0 } else { self.clusters - self.ahead };
-        (behind, 2 * behind)
+    fn lagging(self) -> (u32, u32) {
+        let lagging = if self.ahead == 0 { 0 } else { self.clusters - self.ahead };
+        (lagging, 2 * lagging)
     }
 
     /// The first narrow tile.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn first(self) -> u32 {
-        let (behind, first) = self.behind();
-        match behind > 0 && self.own >= self.ahead {
+        let (lagging, first) = self.lagging();
+        match lagging > 0 && self.own >= self.ahead {
             true => self.own - self.ahead,
             false => first + self.own,
         }
@@ -203,10 +203,10 @@ impl NarrowOrder {
     /// The narrow tile after `number`.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn after(self, number: u32) -> u32 {
-        let (behind, first) = self.behind();
+        let (lagging, first) = self.lagging();
         match number {
             number if number >= first => number + self.clusters,
-            number if number + behind < first => number + behind,
+            number if number + lagging < first => number + lagging,
             _ => first + self.own,
         }
     }
@@ -239,13 +239,13 @@ fn latest(wide: usize, narrow: usize, clusters: usize) -> usize {
     if ahead == 0 {
         return 3 * each + 2 * narrow.div_ceil(clusters);
     }
-    let behind = clusters - ahead;
-    let first = narrow.min(2 * behind);
+    let lagging = clusters - ahead;
+    let first = narrow.min(2 * lagging);
     let rest = narrow - first;
     // The first cluster with one wide tile more, and the first of the others, have the most to do.
     let of_ahead = 3 * each + 3 + 2 * rest.div_ceil(clusters);
     let of_rest = rest / clusters + usize::from(ahead < rest % clusters);
-    of_ahead.max(3 * each + 2 * (first.div_ceil(behind) + of_rest))
+    of_ahead.max(3 * each + 2 * (first.div_ceil(lagging) + of_rest))
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ impl Range {
         (outer, size): (u32, u32),
         k: u32,
     ) -> Range {
-        const { assert!(TILE.is_multiple_of(PATCH_ROWS), "of rows whole patches") };
+        const { assert!(TILE.is_multiple_of(PATCH_ROWS), "a tile has whole patches of rows") };
         // In a cluster, a block may have a tile below the last row.
         if outer >= size {
             return Range::default();

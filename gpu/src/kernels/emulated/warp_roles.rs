@@ -232,7 +232,7 @@ pub fn copy<
 ) {
     const {
         assert!(B::TILE * BLOCKS == COLS, "a cluster's blocks copy columns for each other");
-        assert!(COLS <= MOST, "a stage of the ring has place for it");
+        assert!(COLS <= MOST, "a stage has room for the tile");
     }
     let mut tiles = dynamic_shared![K::Element];
     let (len_a, len) = const { stage_lens(A::TILE, MOST) };

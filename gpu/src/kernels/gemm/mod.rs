@@ -24,9 +24,9 @@
 //! leaves fewer SMs idle if C is small. The host chooses.
 
 pub mod direct;
-mod main_loop;
-mod operand;
-mod table;
+pub mod main_loop;
+pub mod operand;
+pub mod table;
 
 pub use self::table::*;
 use super::{collective, device};

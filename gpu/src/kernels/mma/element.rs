@@ -30,8 +30,8 @@ use super::{
 
 /// An element that these tensor cores multiply: 16 bits, or an f32, which is rounded to tf32 first.
 pub trait MmaElement: Stored<Real = f32> + Loaded {
-    /// 0. (An `f32` that an instruction converts is no constant to the compiler, and would stay in
-    ///   a register.)
+    /// Zero. (An `f32` that an instruction converts is no constant to the compiler, and would stay in a
+    /// register.)
     const ZERO: Self;
 
     /// Elements of sixteen bytes: a group, and the widest copy.
@@ -82,7 +82,7 @@ macro_rules! copy {
             from: usize,
             valid: bool,
         ) {
-            const { assert!(BYTES == 16 || BYTES == 8 || BYTES == 4, "what copies there are") };
+            const { assert!(BYTES == 16 || BYTES == 8 || BYTES == 4, "16, 8 or 4 bytes") };
             match BYTES {
                 16 => tiles.copy_async::<{ 16 / size_of::<$t>() }>(to, matrix, from, valid),
                 8 => tiles.copy_async::<{ 8 / size_of::<$t>() }>(to, matrix, from, valid),

@@ -33,7 +33,7 @@ pub fn store<C: Stored<Real = f32>, const M: usize, const N: usize, const THREAD
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
 ) {
-    const { assert!(M <= 4, "a register has no number that is computed") };
+    const { assert!(M <= 4, "registers cannot be indexed by a computed number") };
     // In place of the stages.
     let mut staged = dynamic_shared![f32];
     let pitch = pitch(N);

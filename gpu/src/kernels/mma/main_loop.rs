@@ -128,12 +128,12 @@ impl<
         copies::commit_group();
     }
 
-    /// Waits for a stage with `behind` stages in flight after it: first for this thread's copies,
+    /// Waits for a stage with `in_flight` stages in flight after it: first for this thread's copies,
     /// then for everybody's.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
-    fn wait(&mut self, stage: usize, behind: usize) {
-        wait_for_all_but(behind);
+    fn wait(&mut self, stage: usize, in_flight: usize) {
+        wait_for_all_but(in_flight);
         self.a.realign(&mut self.tiles, stage, stage + Self::ENDS_A);
         self.b.realign(&mut self.tiles, stage + Self::OF_B, stage + Self::ENDS_B);
         thread::sync_threads();

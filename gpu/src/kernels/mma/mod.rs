@@ -42,12 +42,12 @@
 //! instructions an element: 64, besides 32 MMAs, for a warp of 64 x 64 elements. Other differences
 //! are in [`element`].
 
-mod element;
-mod epilogue;
-mod main_loop;
-mod operand;
-mod table;
-mod tile;
+pub mod element;
+pub mod epilogue;
+pub mod main_loop;
+pub mod operand;
+pub mod table;
+pub mod tile;
 
 pub use self::table::*;
 use super::{collective, device};

@@ -390,7 +390,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
         let is_misaligned = is_like == (self.misalignment == 1);
         // The place of the lane's group, and of the group after it, in the same panel or in the
         // next.
-        let (own, behind) = (place::<T>(row, group), place::<T>(row, (group + 1) % groups));
+        let (own, following) = (place::<T>(row, group), place::<T>(row, (group + 1) % groups));
         let (lines, of_line) = self.lines();
         // Other lanes have waited for these copies.
         warp::sync_warp(warp::ALL);
@@ -401,7 +401,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const BLOCK_K: usize, const UNALIGNE
                 let own = tile + self.panel(line, panel) + own;
                 let next = panel + (group + 1) / groups;
                 let next = match next < of_line {
-                    true => tile + self.panel(line, next) + behind,
+                    true => tile + self.panel(line, next) + following,
                     false => ends + 2 * (line * PANEL + row),
                 };
                 T::shift_left(tiles, own, next, is_misaligned);

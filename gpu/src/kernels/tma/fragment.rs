@@ -158,7 +158,9 @@ impl<O: Operand, const TILE: usize, const LANES: usize> ThreadRows<O, TILE, LANE
 /// Where a thread reads the next steps of its rows and columns.
 #[derive(Clone, Copy)]
 pub struct Steps {
+    /// The rows, one for each class if they are unaligned.
     pub rows: [usize; FOUR],
+    /// The columns.
     pub cols: usize,
     /// The last two columns, if their number is no multiple of four.
     pub tail: usize,

@@ -17,8 +17,8 @@
 //! * **A cluster** shares a tile if there are fewer tiles than SMs: its blocks split k. The parts
 //!   of a sum are added in a fixed order ([`split_k`]).
 //! * **A launch** starts while the one before it ends. A block lets the next launch start
-//!   ([`let_next_begin`](grid::let_next_begin)) as soon as its mbarriers are initialised, and waits
-//!   ([`wait_for_earlier`](grid::wait_for_earlier)) before its first access to global memory.
+//!   (`grid::let_next_begin`) as soon as its mbarriers are initialised, and waits
+//!   (`grid::wait_for_earlier`) before its first access to global memory.
 //!
 //! ```text
 //!   kernel                       warps    part of a warp    steps of k             stages    blocks    a cluster
@@ -37,13 +37,13 @@
 //!
 //! Measured, version by version: docs/measurements.md, "By tensor copies".
 
-mod fragment;
-mod main_loop;
-mod operand;
-mod producers;
-mod split_k;
-mod table;
-mod tile;
+pub mod fragment;
+pub mod main_loop;
+pub mod operand;
+pub mod producers;
+pub mod split_k;
+pub mod table;
+pub mod tile;
 
 pub use self::{producers::*, table::*, tile::SLAB};
 use super::{collective, device};

@@ -20,7 +20,7 @@
 //!   multiply a quarter of each. All blocks start at once, and L2 takes 1.8 us to deliver four
 //!   slabs to each. So multiplying starts when one has arrived.
 //! * **The parts** of a sum, one for each pipeline, are stored where its stages were, as soon as
-//!   the pipeline is done. At the end all twelve warps add them ([`split_k`](super::split_k)).
+//!   the pipeline is done. At the end all twelve warps add them ([`split_k`]).
 //!
 //! Only two warps a scheduler multiply, so each of their instructions that is no multiply-add
 //! shows. Tiles of 72 x 80 cover 1000 x 700 with 126 blocks on 132 SMs; 96 % of their elements are

@@ -69,9 +69,9 @@ fn multiply<
 ) {
     const {
         assert!(TILE_ROWS.is_multiple_of(WGMMA_M) && TILE_COLS.is_multiple_of(WGMMA_M));
-        assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
+        assert!(STAGED == TILE_ROWS, "each row of the tile is staged");
         assert!(LOAD_WARPS.is_multiple_of(team(TILE_ROWS, TILE_COLS)));
-        assert!(STAGES > LOAD_WARPS / team(TILE_ROWS, TILE_COLS), "one more stage is under way");
+        assert!(STAGES > LOAD_WARPS / team(TILE_ROWS, TILE_COLS), "one more stage is in flight");
     }
     let mut tiles = dynamic_shared![T];
     // Read once, so that the compiler computes what follows from it before the loop.
@@ -181,7 +181,7 @@ fn multiply<
 /// A kernel whose A and B are views.
 macro_rules! entry {
     ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages) => {
-        #[doc = concat!("A and B of [`Half`] with rows that begin anywhere, C of [`", stringify!($c), "`], tiles of ",
+        #[doc = concat!("A and B of [`Half`] with unaligned rows, C of [`", stringify!($c), "`], tiles of ",
             $rows, " x ", $cols, " elements.")]
         #[kernel(
             block = (128 * ($rows / WGMMA_M) + 32 * LOAD_WARPS),

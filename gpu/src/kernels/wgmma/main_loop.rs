@@ -80,7 +80,7 @@ pub fn accumulate_stages<
                 release_one_before(read);
             }
         };
-        const { assert!(BLOCK_K / T::STEP == 4, "so many instructions take a stage") };
+        const { assert!(BLOCK_K / T::STEP == 4, "a stage is four MMAs") };
         step(0);
         if of_last > 1 {
             step(1);

@@ -48,11 +48,11 @@
 //! The tensor cores add 16 products and the sum before exactly, to 25 bits below the greatest. They
 //! truncate the rest, and also the f32 that results (measured elsewhere: MMA-Sim).
 
-mod ldg;
-mod main_loop;
-mod persistent;
-mod split_k;
-mod table;
+pub mod ldg;
+pub mod main_loop;
+pub mod persistent;
+pub mod split_k;
+pub mod table;
 
 pub use self::{ldg::*, table::*};
 use super::{collective, device};

@@ -48,7 +48,7 @@ pub fn multiply<
 ) {
     const {
         assert!(TILE_ROWS.is_multiple_of(WGMMA_M) && TILE_COLS.is_multiple_of(WGMMA_M));
-        assert!(STAGED == TILE_ROWS, "each row of the tile is that of one warp");
+        assert!(STAGED == TILE_ROWS, "each row of the tile is staged");
         assert!(A::TILE == TILE_ROWS, "a block copies its own rows");
         assert!(B::TILE * BLOCKS == TILE_COLS, "a cluster's blocks copy columns for each other");
     }

@@ -6,7 +6,7 @@
 //!                                   of C      blocks that share it    the pipeline
 //! ```
 //!
-//! `split k` stands for tiles of [`split_k`](super::split_k).
+//! `split k` stands for tiles of [`split_k`].
 
 use super::{
     collective::{
@@ -27,7 +27,7 @@ use crate::params::{GemmParams, MatrixBatch};
 macro_rules! entry {
     ($name:ident: $c:ident, $rows:tt x $cols:tt split k, $stages:tt stages) => {
         #[doc = concat!("A and B of [`Half`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
-            " elements, whose k a cluster may split.")]
+            " elements. A cluster may split k.")]
         #[kernel(
             // A warpgroup for 64 rows, and the producer warp.
             block = (128 * ($rows / WGMMA_M) + 32),
@@ -68,7 +68,7 @@ macro_rules! entry {
         $rows:tt x $cols:tt of $blocks:tt, $stages:tt stages, $boxes:ident
     ) => {
         #[doc = concat!(
-            "A and B of [`Half`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements, blocks of a cluster for each: ", $blocks, "."
+            "A and B of [`Half`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements; blocks that share a tile: ", $blocks, "."
         )]
         #[kernel(
             block = (128 * ($rows / $blocks / WGMMA_M + 1)),
@@ -107,7 +107,7 @@ macro_rules! entry {
 macro_rules! unaligned_entry {
     ($name:ident: $c:ident, $rows:tt x $cols:tt, $stages:tt stages, $classes:tt classes) => {
         #[doc = concat!("A and B of [`Half`], C of [`", stringify!($c), "`], tiles of ", $rows, " x ", $cols,
-            " elements of two blocks; A lies along k, in rows that begin anywhere ([`UnalignedA`]), in classes: ", $classes, "; B along n.")]
+            " elements of two blocks. A is K-major with unaligned rows, alignment classes: ", $classes, "; B N-major.")]
         #[kernel(
             block = (128 * ($rows / 2 / WGMMA_M + 1)),
             cluster = (2),

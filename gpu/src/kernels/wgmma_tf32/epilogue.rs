@@ -127,8 +127,8 @@ fn store_rows<const STAGED: usize>(
     for eight in (0..rows_of_warp).step_by(TOGETHER) {
         let (mut at, mut two) = ([0; TOGETHER], [[0.0; 2]; TOGETHER]);
         for i in 0..TOGETHER {
-            let behind = epilogue.line_offset(to + i * epilogue.between_rows());
-            at[i] = lane.wrapping_sub(behind) % WGMMA_M;
+            let offset = epilogue.line_offset(to + i * epilogue.between_rows());
+            at[i] = lane.wrapping_sub(offset) % WGMMA_M;
             let at_col = |col: usize| staged[own + place(eight + i, col)];
             two[i] = [at_col(at[i]), at_col(at[i] ^ LANES)];
         }

@@ -63,7 +63,7 @@ pub fn multiply<
     let m = if A::CLASSES == 1 { problem.m } else { of_class * classes.min(problem.m) };
     // The first row that this block copies, and its first column.
     let rank = if BLOCKS == 1 { 0 } else { cluster::block_rank() };
-    let (part, beside) = (rank * PART as u32, rank * TILE_COLS as u32);
+    let (part, block_col) = (rank * PART as u32, rank * TILE_COLS as u32);
     // To the scheduler, the cluster is one tile: its blocks' parts are one below the other.
     let mut scheduler =
         TileScheduler::<PART, ACROSS, BLOCKS>::new(&GemmParams { m, ..*problem }, 0);
@@ -105,7 +105,7 @@ pub fn multiply<
                     producer.announce(((len_a + len_b) * size_of::<Tf32>()) as u32);
                     let (of_part, place) = (at + part as usize * BLOCK_K, (product, row + part, p));
                     a.load::<BLOCKS>(&mut tiles, of_part, place, class, producer.full());
-                    let place = (product, col + beside, p.wrapping_sub(shift));
+                    let place = (product, col + block_col, p.wrapping_sub(shift));
                     b.load::<1>(&mut tiles, at + len_a, place, 0, producer.full());
                 }
                 producer.advance();
@@ -161,7 +161,7 @@ pub fn multiply<
         let sums = sums.wait::<0>();
         read.release_warp();
         read.advance();
-        let first = (row as usize, (col + beside) as usize + group * WGMMA_M);
+        let first = (row as usize, (col + block_col) as usize + group * WGMMA_M);
         let rows = (class as usize, A::CLASSES);
         let mut epilogue = Epilogue::of_rows(problem, product as usize, rows, c, bias);
         epilogue::store::<_, ROWS, _>(sums, staged, &mut epilogue, first, barriers.at(group));

@@ -49,12 +49,12 @@
 //!
 //! Rounding is that of bf16, with 8 products at a time.
 
-mod b_fragment;
-mod epilogue;
-mod main_loop;
-mod split_k;
-mod table;
-mod tile;
+pub mod b_fragment;
+pub mod epilogue;
+pub mod main_loop;
+pub mod split_k;
+pub mod table;
+pub mod tile;
 
 pub use self::{table::*, tile::BLOCK_K};
 use super::{collective, device};

@@ -25,8 +25,8 @@ macro_rules! persistent {
         by $staged:tt rows, $kind:ident of $($maps:tt)*
     ) => {
         #[doc = concat!(
-            $rows, " x ", $cols, " elements a block's tile, blocks of a cluster: ", $blocks, "; A lies along k, in rows [`",
-            stringify!($kind), "`], B along n."
+            $rows, " x ", $cols, " elements a tile, blocks of a cluster: ", $blocks, "; A is K-major, a [`", stringify!($kind),
+            "`], B N-major."
         )]
         #[kernel(
             block = (128 * ($groups + 1)),
@@ -62,7 +62,7 @@ macro_rules! persistent {
 macro_rules! split_k {
     ($name:ident: $rows:literal x $cols:literal, $stages:literal stages) => {
         #[doc = concat!(
-            $rows, " x ", $cols, " elements a tile, whose k a cluster may split; A lies along k, B along n."
+            $rows, " x ", $cols, " elements a tile; a cluster may split k. A is K-major, B N-major."
         )]
         #[kernel(
             block = (split_k::THREADS),
