@@ -11,18 +11,20 @@ mod entries;
 mod product;
 mod representatives;
 mod sources;
+mod speed;
 mod variant;
 
 use std::sync::LazyLock;
 
-use self::{design::Of, entries::tile_ratio};
 pub use self::{
-    design::{Design, Products, Speed},
+    design::Design,
     product::*,
     representatives::REPRESENTATIVES,
     sources::{source, text},
+    speed::{Products, Speed},
     variant::*,
 };
+use self::{design::Of, entries::tile_ratio};
 
 /// Every kernel's source, in the order in which the course teaches them.
 pub static DESIGNS: &[Design] = &[

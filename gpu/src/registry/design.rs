@@ -4,7 +4,8 @@ use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape
 
 use super::{
     product::{Entry, Product, Program, Rung},
-    variant::{Access, Family, Layout, Scheme, Type, Variant},
+    speed::Speed,
+    variant::{Access, Family, Layout, Scheme, Type, Variant, with_layout},
 };
 use crate::{
     collective::wgmma_shape,
@@ -144,12 +145,6 @@ impl Design {
     }
 }
 
-/// Adds the constants that say whether A, and B, are K-major.
-pub(super) fn with_layout(constants: Constants, k_major: [bool; 2]) -> Constants {
-    let [a, b] = k_major.map(|is_k_major| u32::from(!is_k_major));
-    constants.with("a_mn_major", a).with("b_mn_major", b)
-}
-
 fn lesson(name: &'static str, [rows, cols]: [u32; 2]) -> Variant {
     Variant {
         family: Family::Lesson(name),
@@ -254,37 +249,6 @@ fn wgmma_boxes(is_k_major: bool, tile: usize) -> BoxShape {
     // A tile of 16 columns has boxes of 16 columns.
     let cols = if is_k_major || tile > BLOCK_K { BLOCK_K } else { tile };
     BoxShape { rows, cols, swizzle: 2 * cols }
-}
-
-/// How fast a kernel is, and how much work it needs for that (docs/measurements.md, "The choice of
-/// a kernel").
-#[derive(Clone, Copy, Debug)]
-pub struct Speed {
-    /// GFLOP/s of one SM of an H200, or of one CPU core.
-    pub gflops: f64,
-    /// The fraction of this that a single block reaches.
-    pub alone: f64,
-    /// Microseconds before the first operation and after the last.
-    pub fixed_us: f64,
-    /// The products that the speed holds for.
-    pub of: Products,
-}
-
-/// The products that a kernel's speed holds for. Sizes are those of the launch, after A and B have
-/// been swapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Products {
-    /// All products.
-    All,
-    /// Products of at most this many columns.
-    Columns(usize),
-    /// Single products whose shorter side, m or n, is at least this long and at most 64.
-    ShorterSide(usize),
-    /// Products on GPUs other than Hopper, which has faster units.
-    OtherGpus,
-    /// The same, with 16-byte aligned rows or columns. Other operands are copied element by
-    /// element, which is slow.
-    OtherGpusAligned,
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::fmt;
 use simt::{AnyCheckedKernel, AnyKernel, Constants, Declaration, device::BoxShape};
 
 use super::{
-    design::{Speed, with_layout},
-    variant::{Access, Family, Layout, Scheme, Type, Variant},
+    speed::Speed,
+    variant::{Access, Family, Layout, Scheme, Type, Variant, with_layout},
 };
 use crate::params::GemmParams;
 

@@ -14,6 +14,8 @@
 
 use std::{fmt, str::FromStr};
 
+use simt::Constants;
+
 /// A product's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Variant {
@@ -238,6 +240,12 @@ impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.pad(&self.written(self.operands.name()))
     }
+}
+
+/// Adds the constants that say whether A, and B, are K-major.
+pub(super) fn with_layout(constants: Constants, k_major: [bool; 2]) -> Constants {
+    let [a, b] = k_major.map(|is_k_major| u32::from(!is_k_major));
+    constants.with("a_mn_major", a).with("b_mn_major", b)
 }
 
 /// What is wrong with a kernel's name.
