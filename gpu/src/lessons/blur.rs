@@ -32,8 +32,8 @@ const _: () = {
     assert!(count * 255 + count / 2 <= u32::MAX as u64, "a box of white pixels overflows its sum");
 };
 
-/// The largest radius of [`blur_shared`]: a tile with the halo of four channels takes 27 KiB, so that a
-/// multiprocessor holds as many blocks as it has threads for.
+/// The largest radius of [`blur_shared`]: a tile with the halo of four channels takes 27 KiB, so that an
+/// SM is limited by its threads and not by its shared memory.
 pub const MAX_RADIUS_SHARED: u32 = 32;
 
 /// The most bytes that a row has: indices up to a tile and a halo beyond it stay below 2^32.

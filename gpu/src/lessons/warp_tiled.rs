@@ -12,7 +12,7 @@
 //! 8 groups of A's tile and 4 of B's, each read once by the memory and handed to all lanes that ask for it.
 //!
 //! The ratio is 128 x 256 / 2 (128 + 256) = 42.7 FLOP a byte. The price is registers: 128 for C alone, so that
-//! only one block fits on a multiprocessor.
+//! only one block fits on an SM.
 
 use super::{
     device::*,
