@@ -1,5 +1,4 @@
-//! What a checked launch reads for the hardware lies where the kernel may read: operands of whole boxes, arrays of other blocks, swizzled
-//! boxes.
+//! A checked launch reads for the hardware only what the kernel may read: operands of whole boxes, arrays of other blocks, swizzled boxes.
 
 use simt::{
     Kernel, LaunchConfig,
@@ -11,7 +10,7 @@ use simt::{
 mod kernels {
     use simt::checked::*;
 
-    /// 16 columns of B, MN-major, take a box of 64 columns, whose end lies behind the array's.
+    /// 16 columns of an MN-major B take a box of 64 columns, whose end is after the array's end.
     #[kernel(block = (128), dynamic_shared = 232448, arch = 90)]
     pub fn multiplies_half_a_box(mut y: Out<f32>) {
         let shared = dynamic_shared![Bf16];
@@ -37,7 +36,7 @@ mod kernels {
         cluster::sync();
     }
 
-    /// A tile of 8 x 16 elements, numbered from 0 on; group t % 4 of row t / 4 lies where the swizzle is to find it.
+    /// A tile of 8 x 16 elements, numbered from 0 on. Group t % 4 of row t / 4 is at its swizzled place.
     #[kernel(block = (32), dynamic_shared = 512, arch = 90)]
     pub fn stores_a_box(map: TensorMapMut<f32>) {
         let mut tile = dynamic_shared![f32];
@@ -59,7 +58,7 @@ fn run<P: CheckableParams>(kernel: &Kernel<P>, config: LaunchConfig, params: P) 
     unsafe { check::launch(kernel, &config, params, &Options::default()) }.expect("a report")
 }
 
-/// What the one finding says of a kernel that panics.
+/// The detail of the only finding of a kernel that panics.
 fn panics(report: &Report) -> String {
     let found = report.findings.iter().find(|finding| finding.kind == Kind::Panic);
     found.unwrap_or_else(|| panic!("no panic: {report}")).to_string()

@@ -1,5 +1,5 @@
-//! Bytes of shared memory that a copy, a product or another block has to do with, and those beside them: of boxes that do not fill their
-//! last line, of operands that do not fill their boxes, of arrays that do not begin at the same place in all blocks of a cluster.
+//! The bytes of shared memory that a copy, a product or another block accesses, and no others: boxes that do not fill their last line,
+//! operands that do not fill their boxes, arrays that do not begin at the same place in all blocks of a cluster.
 
 use simt::{
     Bf16, Kernel, LaunchConfig,
@@ -97,7 +97,7 @@ fn a_copy_has_to_do_with_its_own_half_of_a_line() {
     }
 }
 
-/// Nobody writes the line's other half, where a copy to global memory does not read.
+/// The other half of the line is not written, and a copy to global memory does not read it.
 #[kernel(block = (32), dynamic_shared = 1024)]
 fn half_a_line_stored(half: u32, y: TensorMapMut<f32>) {
     let (mut tile, boxes) = (dynamic_shared![f32], y.boxes::<1, 16, 128>());

@@ -1,5 +1,5 @@
-//! Kernels that never end, that go outside and then on and on, and right ones that wait and poll: the same verdict in every order and
-//! with every number of workers, and no launch that hangs.
+//! Kernels that never end, kernels that access memory out of bounds and then do not end, and correct kernels that wait and poll. The
+//! verdict is the same in every order and with every number of workers, and no launch hangs.
 
 mod never_end;
 mod outside;
@@ -18,7 +18,7 @@ use simt::{
 /// Blocks of a grid.
 const BLOCKS: u32 = 4;
 
-/// Elements of x and of y, which are also matrices of so many columns for kernels that copy boxes of four rows.
+/// Elements of x and of y. They are also matrices of `COLS` columns for kernels that copy boxes of four rows.
 const LEN: usize = 1024;
 const COLS: usize = 16;
 const SHAPE: BoxShape = BoxShape { rows: 4, cols: COLS, swizzle: 0 };
@@ -26,7 +26,7 @@ const SHAPE: BoxShape = BoxShape { rows: 4, cols: COLS, swizzle: 0 };
 #[repr(align(128))]
 struct Aligned([f32; LEN]);
 
-/// What kernels are launched with: x, which is 0, 1, 2 and so on, y and words, which are zeros.
+/// The memory of a launch: x is 0, 1, 2 and so on; y and the words, which hold flags, are zeros.
 struct Memory {
     x: Aligned,
     y: Aligned,
@@ -86,7 +86,7 @@ checked! {
     );
 }
 
-/// Gives the report, and y. A thread has few accesses and waits, and little time, so that what never ends does not take long.
+/// Gives the report, and y. The limits on accesses, waits and time are low, so that kernels that never end are ended soon.
 fn run(
     kernel: &dyn Checked,
     order: Order,
@@ -112,18 +112,18 @@ fn orders() -> impl Iterator<Item = Order> {
     [Order::Forward, Order::Reverse].into_iter().chain((1..=8).map(Order::Random))
 }
 
-/// One order, for what the watchdog ends: each time takes as long as it waits before it looks.
+/// One order, for kernels that the watchdog ends: each launch takes as long as the watchdog's patience.
 fn one_order() -> impl Iterator<Item = Order> {
     [Order::Forward].into_iter()
 }
 
 const WORKERS: [usize; 3] = [1, 2, 16];
 
-/// Waits that a right kernel has, and one that is wrong: where several blocks never end, each has as many twice.
+/// The most waits for a correct kernel and for a wrong one. Where several blocks never end, each may have twice that number.
 const MOST_WAITS: u64 = 2_000;
 const MOST_WAITS_OF_WRONG: u64 = MOST_WAITS / 2;
 
-/// Runs a kernel in each order with each number of workers, and looks at what has come of it.
+/// Runs a kernel in each order with each number of workers, and checks each report.
 fn each(
     kernel: &dyn Checked,
     most_waits: u64,
@@ -139,7 +139,7 @@ fn each(
     }
 }
 
-/// A kernel that is wrong, and the kinds of all that is found.
+/// A wrong kernel, and the kinds of all its findings.
 struct Wrong {
     kernel: &'static dyn Checked,
     kinds: &'static [Kind],

@@ -1,4 +1,4 @@
-//! Each specimen is wrong in one way, and that is what is found; those that are right are clean.
+//! Each specimen is wrong in one way, and that is found. Correct ones have no findings.
 
 use std::collections::BTreeSet;
 

@@ -1,10 +1,11 @@
-//! The checked launch: what it finds, and what it leaves alone.
+//! The checked launch: what it finds, and that it reports nothing else.
 
 mod bounds;
 mod boxes;
 mod cost;
 mod endless;
 mod findings;
+mod flags;
 mod gathered;
 mod halves;
 mod mma;
@@ -17,4 +18,3 @@ mod sliced;
 mod tensor;
 mod wgmma;
 mod wgmma_tf32;
-mod words;

@@ -1,5 +1,4 @@
-//! Pipelines, mbarriers and clusters that are wrong in one way each: in every order that is found, with the lines that it
-//! happens between.
+//! Pipelines, mbarriers and clusters that are wrong in one way each: the error is found in every order, with its source lines.
 
 use simt::check::{Finding, Kind, Place};
 use specimens::list::find;
@@ -209,7 +208,7 @@ fn a_box_that_begins_at_no_multiple_of_sixteen_bytes_names_its_column() {
 #[test]
 fn bytes_that_do_not_add_up_name_the_copy() {
     for (name, bytes) in [("bytes_not_announced", 64), ("bytes_of_one_box", 256)] {
-        let wrong = format!("{bytes} bytes have come more than were announced");
+        let wrong = format!("{bytes} more bytes were copied than announced");
         every_order_finds(name, |finding| {
             finding.kind == Kind::Transaction
                 && finding
@@ -236,12 +235,12 @@ fn the_end_of_a_block_names_what_it_comes_before() {
         (
             "ends_before_its_copy",
             "tiles.load_box(i * BOX, &boxes, (0, (first + i as u32) * ROWS, 0), full.at(i));",
-            "a copy that comes, and block",
+            "a copy that completes, and block",
         ),
         (
             "sent_to_an_ended_block",
             "tile.load_box_multicast(0, &boxes, (0, first * ROWS, 0), full.at(0), BOTH);",
-            "a copy that comes, and block",
+            "a copy that completes, and block",
         ),
         (
             "ends_under_a_store",
@@ -305,7 +304,7 @@ fn a_named_barrier_that_is_used_wrongly_says_how() {
         (
             "one_barrier_for_both_halves",
             Kind::BarrierMismatch,
-            "this one may come before that round",
+            "this thread may arrive before that round",
         ),
         (
             "one_warp_too_many",
@@ -315,10 +314,10 @@ fn a_named_barrier_that_is_used_wrongly_says_how() {
         (
             "half_a_warp_comes",
             Kind::Deadlock,
-            "waits for 32 of 128 threads, and for others of the warps of 16 that have come",
+            "waits for 32 of 128 threads, and for the other lanes of 16 threads that have arrived",
         ),
-        ("arrives_again", Kind::Panic, "named barrier 1: a thread comes again"),
-        ("one_id_for_two", Kind::Panic, "an id is one barrier's"),
+        ("arrives_again", Kind::Panic, "named barrier 1: a thread arrives again"),
+        ("one_id_for_two", Kind::Panic, "each id is for one barrier"),
     ] {
         every_order_finds(name, |finding| finding.kind == kind && finding.detail.contains(detail));
     }

@@ -1,4 +1,4 @@
-//! Kernels on raw pointers: what stands behind `*` is watched, and everything else compiles as it always did.
+//! Kernels with raw pointers: dereferences are observed, and everything else compiles unchanged.
 
 use simt::{
     LaunchConfig,

@@ -1,4 +1,4 @@
-//! Arguments by name, of kernels whose parameters' types are looked at when they are launched.
+//! Arguments by name, for kernels whose parameters' types are checked at the launch.
 
 use std::any::TypeId;
 

@@ -1,5 +1,4 @@
-//! A kernel that goes wrong is an error that names the kernel, the block, the thread and the source line,
-//! and the next launch works.
+//! A kernel that fails gives an error that names the kernel, the block, the thread and the source line. The next launch works.
 
 use simt::cpu::FaultKind;
 
@@ -14,7 +13,7 @@ fn check_next_launch() {
     assert!(c == exchange_by_hand(4, 5), "the launch after a fault");
 }
 
-/// Does what it must not, one thing for each case; before that it notes the next line's number.
+/// Makes one mistake for each case. Before that it stores the number of the next line.
 #[kernel(shared = 256 * 4)]
 fn goes_wrong(case: u32, from: In<f32>, mut to: Out<f32>, mut line: Out<u32>) {
     let mut tile = shared![f32; 16, 16];

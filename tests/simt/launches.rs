@@ -1,4 +1,4 @@
-//! Launches that are cancelled, that run side by side, that run a part of their grid.
+//! Launches that are cancelled, that run concurrently, that run a part of their grid.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -45,14 +45,14 @@ fn a_cancelled_launch_ends_at_a_barrier() {
         assert!(matches!(outcome, Err(Stop::Interrupted)), "{outcome:?}");
         assert_eq!(c, [7; 96]);
 
-        // The fibers that were parked are as good as new.
+        // The fibers that were waiting can be used again.
         cancel.store(false, Ordering::Relaxed);
         launch_with(&exchange, config, (1, 9, write(&mut c)), &options).unwrap();
         assert!(c == exchange_by_hand(1, 9));
     }
 }
 
-/// Adds one to what the launch before has left.
+/// Adds one to the previous launch's result.
 #[kernel(block = (64), arch = 90, opt_level = 3, dependent)]
 fn counts_on(mut counts: Out<u32>) {
     let t = thread::thread_idx_x() as usize;

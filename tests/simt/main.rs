@@ -1,19 +1,19 @@
-//! The CPU device as a machine, seen through kernels made for the purpose.
+//! The CPU device, tested by kernels that are made for it.
 //!
-//! | module | what it holds the machine to |
+//! | module | what it tests |
 //! |---|---|
-//! | `indices` | every thread of every block runs once and knows who it is |
+//! | `indices` | every thread of every block runs once, with its own indices |
 //! | `barriers` | a barrier waits for all, and only for the threads of its block |
-//! | `shared` | shared memory belongs to one block, and starts poisoned |
+//! | `shared` | each block has its own shared memory, which starts as NaN |
 //! | `memory` | 128-bit accesses, views, the fused multiply-add |
-//! | `faults` | a kernel that goes wrong is an error that names the place |
-//! | `stacks` | a thread that needs more stack than it has is an error |
-//! | `pipelines` | mbarriers, copies of boxes, clusters |
+//! | `faults` | a kernel that fails gives an error that names the place |
+//! | `stacks` | a stack overflow is an error |
+//! | `pipelines` | mbarriers, TMA copies, clusters |
 //! | `tensor_cores` | products of warpgroups, and what a checked launch finds wrong with them |
 //! | `mma` | products of warps, and copies of four, eight and sixteen bytes |
 //! | `bound` | arguments by name, of kernels that are known only when the program runs |
 //! | `constants` | constants of a kernel, which a launch sets |
-//! | `launches` | cancelling, launches side by side, parts of a grid |
+//! | `launches` | cancelled and concurrent launches, parts of a grid |
 
 mod barriers;
 mod bound;

@@ -1,4 +1,4 @@
-//! Mbarriers and copies of boxes: phases end when all has come, and what comes is what was asked for.
+//! Mbarriers and TMA copies: phases end when all arrivals and bytes have come, and copies bring the right elements.
 
 use simt::{LaunchConfig, cpu::Options, device::*};
 
@@ -203,8 +203,8 @@ fn what_does_not_add_up_is_a_fault_that_names_its_line() {
     run(1024).unwrap();
     for (bytes, text) in [
         // Nobody waits for a second phase, and that its bytes have come is seen at the end.
-        (512, "512 bytes have come more than were announced"),
-        (256, "256 bytes have come more than were announced"),
+        (512, "512 more bytes were copied than announced"),
+        (256, "256 more bytes were copied than announced"),
         (1025, "waits for 0 of 1 arrivals and 1 bytes"),
     ] {
         let fault = super::fault(run(bytes)).to_string();

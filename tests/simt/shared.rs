@@ -1,4 +1,4 @@
-//! Shared memory belongs to one block, and starts poisoned.
+//! Each block has its own shared memory, which starts as NaN.
 
 use super::*;
 

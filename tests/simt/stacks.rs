@@ -1,4 +1,4 @@
-//! A kernel thread that needs more stack than it has: an error that names it, and the next launch works. On Linux alone.
+//! A kernel thread that overflows its stack gives an error that names it, and the next launch works. Only on Linux.
 
 use std::hint::black_box;
 
@@ -106,7 +106,7 @@ fn a_checked_launch_reports_it_with_what_it_found() {
     assert!(check(&watched::wide, 0, &mut c).is_clean());
 }
 
-/// What is no thread's of a kernel goes where it went before: to the end of the process.
+/// A segmentation fault outside a kernel ends the process, as without a launch.
 #[test]
 fn other_faults_are_left_alone() {
     run(&fast::too_deep, 0).unwrap();

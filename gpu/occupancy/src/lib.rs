@@ -1,35 +1,34 @@
-//! How many blocks of a kernel a multiprocessor holds at once, and what it runs out of first.
+//! Occupancy: the blocks of a kernel that an SM holds at once, and the resource that limits them.
 //!
-//! What a multiprocessor has: NVIDIA, *CUDA C++ Programming Guide*, table "Technical Specifications per
-//! Compute Capability". How it is given out (registers by warp in units of 256, each of four partitions for
-//! itself; shared memory in units of 128 bytes, with 1 KiB of every block kept by the system): the toolkit's
-//! header `cuda_occupancy.h`, and the "Occupancy" sections of the *Ampere* and *Hopper Tuning Guide*.
+//! The resources of an SM are from NVIDIA's *CUDA C++ Programming Guide*, table "Technical Specifications per Compute Capability". Their
+//! allocation (registers by warp in units of 256 in each of four partitions; shared memory in units of 128 bytes, with 1 KiB for the system
+//! in every block) is from the toolkit's header `cuda_occupancy.h` and the "Occupancy" sections of the *Ampere* and *Hopper Tuning Guide*.
 
 pub mod tile;
 
 use std::fmt;
 
-/// Threads of a warp, on every GPU there is.
+/// Threads of a warp, on every GPU.
 const WARP: u32 = 32;
 
-/// What a multiprocessor has for the blocks that run on it.
+/// The resources of a streaming multiprocessor (SM).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multiprocessor {
     /// 32-bit registers.
     pub registers: u32,
-    /// Registers of a warp come in multiples of this.
+    /// The allocation unit of a warp's registers.
     pub register_unit: u32,
-    /// Parts with registers and warps of their own.
+    /// The number of partitions, each with its own registers and warps.
     pub partitions: u32,
-    /// Warps that it holds.
+    /// The most resident warps.
     pub warps: u32,
-    /// Blocks that it holds.
+    /// The most resident blocks.
     pub blocks: u32,
-    /// Bytes of shared memory, where the driver gives it the most that it can have.
+    /// The most bytes of shared memory.
     pub shared: u32,
-    /// Shared memory of a block comes in multiples of this.
+    /// The allocation unit of a block's shared memory in bytes.
     pub shared_unit: u32,
-    /// Bytes of shared memory that the system keeps of every block.
+    /// Bytes of shared memory that the system reserves in every block.
     pub shared_reserved: u32,
 }
 
@@ -49,7 +48,7 @@ impl Multiprocessor {
     /// Compute capability 9.0.
     pub const SM_90: Multiprocessor = Multiprocessor { shared: 228 << 10, ..Multiprocessor::SM_80 };
 
-    /// The one of a compute capability without its dot; `None` for one that is not known here.
+    /// The SM of a compute capability, given without the dot; `None` for an unknown one.
     pub fn of(compute_capability: u32) -> Option<Multiprocessor> {
         match compute_capability {
             80 => Some(Multiprocessor::SM_80),
@@ -59,23 +58,23 @@ impl Multiprocessor {
     }
 }
 
-/// What a block takes.
+/// The resources of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Its threads.
+    /// The number of its threads.
     pub threads: u32,
-    /// Registers of each.
+    /// Registers of each thread.
     pub registers: u32,
     /// Bytes of shared memory, static and dynamic.
     pub shared: u32,
 }
 
-/// What a multiprocessor can run out of.
+/// The resources that limit the resident blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// Places for warps.
+    /// The most resident warps.
     Warps,
-    /// Places for blocks.
+    /// The most resident blocks.
     Blocks,
     /// Shared memory.
     Shared,
@@ -94,37 +93,36 @@ impl fmt::Display for Resource {
     }
 }
 
-/// What fits on a multiprocessor.
+/// The occupancy of an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Blocks at once; 0 where not even one fits.
+    /// Resident blocks; 0 where not even one fits.
     pub blocks: u32,
-    /// Their warps.
+    /// Their number of warps.
     pub warps: u32,
-    /// Warps that the multiprocessor holds.
+    /// The most warps of the SM.
     pub most_warps: u32,
-    /// What runs out first. Of several the one that cannot be helped: places come before memory.
+    /// The resource that limits the blocks. If there are several, the first in the order of the enum.
     pub limited_by: Resource,
-    /// The blocks that each resource alone would allow. `None` for shared memory or registers of which
-    /// nothing is used.
+    /// The blocks that each resource alone would allow. `None` for shared memory or registers that are not used.
     pub limits: [(Resource, Option<u32>); 4],
 }
 
 impl Occupancy {
-    /// Warps in percent of what the multiprocessor holds.
+    /// Resident warps in percent of the SM's most warps.
     pub fn percent(&self) -> f64 {
         100.0 * f64::from(self.warps) / f64::from(self.most_warps)
     }
 }
 
-/// What of `block` fits on `sm`.
+/// The occupancy of `sm` by blocks like `block`.
 pub fn occupancy(sm: &Multiprocessor, block: &Block) -> Occupancy {
     let warps = block.threads.div_ceil(WARP).max(1);
     let warp_registers =
         (block.registers.saturating_mul(WARP)).checked_next_multiple_of(sm.register_unit);
     let by_registers = (block.registers > 0).then(|| {
         let per_warp = warp_registers.unwrap_or(u32::MAX);
-        // A warp's registers lie in one partition.
+        // A warp's registers are in one partition.
         (sm.registers / sm.partitions / per_warp) * sm.partitions / warps
     });
     let taken = (block.shared.saturating_add(sm.shared_reserved))

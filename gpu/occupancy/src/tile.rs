@@ -1,4 +1,4 @@
-//! What the width of a tile means for a multiprocessor: the arithmetic of the lectures on tiling.
+//! The arithmetic of the lectures on tiling: what the width of a tile means for an SM.
 
 use crate::Multiprocessor;
 
@@ -40,32 +40,32 @@ impl Phase {
     }
 }
 
-/// How many of a tiled product's blocks a multiprocessor holds. Registers, which the lectures leave out, may allow
-/// fewer: [`occupancy`](crate::occupancy) counts them.
+/// The blocks of a tiled product that an SM holds. Registers, which the lectures leave out, may allow fewer:
+/// [`occupancy`](crate::occupancy) counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Blocks for which there is shared memory.
+    /// The blocks that shared memory allows.
     pub by_shared: u64,
-    /// Blocks for whose threads there is room.
+    /// The blocks that the most threads allow.
     pub by_threads: u64,
-    /// Blocks that both allow, and the multiprocessor's places for blocks.
+    /// The blocks that both allow, and the SM's most blocks.
     pub blocks: u64,
 }
 
 impl Held {
-    /// Loads under way at once if shared memory alone counted: every thread of these blocks has issued its two, and
-    /// none has come back.
+    /// Loads in flight at once if only shared memory counted: every thread of these blocks has issued its two loads, and none has
+    /// completed.
     pub fn pending_by_shared(&self, phase: &Phase) -> u64 {
         self.by_shared * phase.loads
     }
 
-    /// Loads under way at once.
+    /// Loads in flight at once.
     pub fn pending(&self, phase: &Phase) -> u64 {
         self.blocks * phase.loads
     }
 }
 
-/// How many blocks with such phases a multiprocessor holds.
+/// The blocks with such phases that an SM holds.
 pub fn held(sm: &Multiprocessor, phase: &Phase) -> Held {
     let taken = phase.shared.saturating_add(sm.shared_reserved.into());
     let taken = taken.checked_next_multiple_of(sm.shared_unit.into()).unwrap_or(u64::MAX);

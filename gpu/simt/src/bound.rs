@@ -1,99 +1,33 @@
-//! Arguments by name, for a kernel that is known only when the program runs.
+//! Launches of a kernel that is known only when the program runs.
 //!
-//! A [`Kernel`] knows its parameters' types, and a launch that names it is checked by the compiler. A table of kernels has them
-//! as [`AnyKernel`]s: there each argument is a [`Bound`], whose type is compared with the parameter's when it is launched.
+//! A [`Kernel`] has its parameters' types, so the compiler checks the arguments of a launch. A table of kernels has [`AnyKernel`]s: there
+//! each argument is a [`Bound`], whose type is compared with the parameter's at the launch.
 
-use std::{
-    any::{Any, TypeId},
-    fmt,
-};
+use std::{any::Any, fmt};
 
 use crate::{
-    Declaration, Element, Half, Kernel, LaunchConfig, Limits, Params, Slots,
+    Half,
+    argument::Bound,
     check::{self, CheckableParams, Report},
     cpu::{self, Stop},
-    device::BoxShape,
+    declaration::{Declaration, LaunchConfig, Limits},
+    kernel::Kernel,
+    params::{Params, Slots},
 };
-
-/// An argument of a launch.
-#[derive(Clone, Debug)]
-pub enum Bound<'a> {
-    /// A number, or a [`Record`](crate::Record).
-    Value(&'a dyn Any),
-    /// Elements of global memory.
-    Elements(Elements),
-    /// Matrices that are copied by boxes: one map of them, or as many as the parameter has.
-    Maps(Vec<Map>),
-}
-
-/// Elements of global memory, whatever they are.
-#[derive(Clone, Copy, Debug)]
-pub struct Elements {
-    pub(crate) address: *mut u8,
-    pub(crate) len: usize,
-    pub(crate) of: TypeId,
-    /// May a kernel write them?
-    pub(crate) writable: bool,
-    /// Do they hold values?
-    pub(crate) written: bool,
-}
-
-impl Elements {
-    /// Elements that a kernel reads.
-    ///
-    /// # Safety
-    /// 1. As for [`In::new`](crate::device::In::new).
-    pub unsafe fn read<T: Element>(address: *const T, len: usize) -> Self {
-        let address = address.cast_mut().cast();
-        Elements { address, len, of: TypeId::of::<T>(), writable: false, written: true }
-    }
-
-    /// Elements that a kernel writes, and may read.
-    ///
-    /// # Safety
-    /// 1. As for [`Out::new`](crate::device::Out::new).
-    pub unsafe fn write<T: Element>(address: *mut T, len: usize) -> Self {
-        let address = address.cast();
-        Elements { address, len, of: TypeId::of::<T>(), writable: true, written: true }
-    }
-
-    /// The same of elements that hold no values yet.
-    #[must_use]
-    pub fn uninit(self) -> Self {
-        Elements { written: false, ..self }
-    }
-
-    /// Elements of `T`, or such as `T` is taken for?
-    pub(crate) fn are<T: Element>(&self) -> bool {
-        T::takes(self.of)
-    }
-}
-
-/// Matrices that are copied by boxes, of whatever elements: a [`TensorMap`](crate::device::TensorMap) whose type is not known
-/// yet.
-#[derive(Clone, Copy, Debug)]
-pub struct Map {
-    pub(crate) base: *const u8,
-    pub(crate) of: TypeId,
-    pub(crate) extents: [usize; 3],
-    pub(crate) strides: [usize; 2],
-    pub(crate) shape: BoxShape,
-    pub(crate) encoded: [u64; 16],
-}
 
 /// A kernel of any parameters.
 pub trait AnyKernel: Any + Sync + fmt::Debug {
-    /// What the kernel says of itself.
+    /// The kernel's declaration.
     fn declaration(&self) -> &Declaration;
 
-    /// Are the elements of its parameter of that number rounded to tf32 as they are copied?
+    /// Whether the elements of its `param`th parameter are rounded to tf32 when TMA copies them.
     fn rounds(&self, param: usize) -> bool;
 
-    /// The arguments as the driver is given them, in the order of the parameters. What the driver has made of a [`Map`] is in it
-    /// already: for a parameter that [rounds](Self::rounds) that must be of tf32.
+    /// The arguments as the driver takes them, in the order of the parameters. A [`Map`](crate::Map) must have the driver's encoding
+    /// already: an encoding of tf32 for a parameter that [rounds](Self::rounds).
     ///
     /// # Errors
-    /// A sentence that names what is wrong with an argument or the launch.
+    /// A message that names the argument, or the part of the launch, and what is wrong.
     fn slots(
         &self,
         config: &LaunchConfig,
@@ -104,7 +38,7 @@ pub trait AnyKernel: Any + Sync + fmt::Debug {
     /// Runs it on the CPU: [`cpu::launch`], with the arguments in the order of the parameters.
     ///
     /// # Errors
-    /// As there, and [`Stop::Config`] for an argument that is of another type than its parameter.
+    /// As there, and [`Stop::Config`] for an argument whose type differs from its parameter's.
     ///
     /// # Safety
     /// As there.
@@ -116,12 +50,12 @@ pub trait AnyKernel: Any + Sync + fmt::Debug {
     ) -> Result<(), Stop>;
 }
 
-/// The same of one that can be checked.
+/// A kernel of any parameters that can be checked.
 pub trait AnyCheckedKernel: AnyKernel {
-    /// Runs it with every access watched: [`check::launch`], with the arguments in the order of the parameters.
+    /// Runs it in a checked launch: [`check::launch`], with the arguments in the order of the parameters.
     ///
     /// # Errors
-    /// As there, and [`Stop::Config`] for an argument that is of another type than its parameter.
+    /// As there, and [`Stop::Config`] for an argument whose type differs from its parameter's.
     ///
     /// # Safety
     /// As there.
@@ -133,7 +67,7 @@ pub trait AnyCheckedKernel: AnyKernel {
     ) -> Result<Report, Stop>;
 }
 
-/// The tuple of a kernel's parameters.
+/// The arguments as the tuple of a kernel's parameters.
 fn params<P: Params>(
     declaration: &Declaration,
     config: &LaunchConfig,
@@ -148,7 +82,7 @@ fn params<P: Params>(
     })
 }
 
-/// Are the arguments for a [`Half`] of the kind that the kernel's constant says?
+/// Checks that the arguments for a [`Half`] are of the type that the kernel's constant `half` selects.
 fn halves_agree(
     declaration: &Declaration,
     config: &LaunchConfig,
@@ -219,14 +153,14 @@ impl<P: CheckableParams> AnyCheckedKernel for Kernel<P> {
     }
 }
 
-/// An argument, and the parameter that it is for.
+/// A parameter's name and its argument.
 pub type Named<'a> = (&'static str, Bound<'a>);
 
 impl dyn AnyKernel {
     /// [`launch`](AnyKernel::launch), with arguments by name.
     ///
     /// # Errors
-    /// As there, and [`Stop::Config`] for an argument that is missing, or is none of the kernel's.
+    /// As there, and [`Stop::Config`] for an argument that is missing, or that the kernel does not have.
     ///
     /// # Safety
     /// As there.
@@ -241,7 +175,7 @@ impl dyn AnyKernel {
         unsafe { self.launch(config, &arguments, options) }
     }
 
-    /// It, if its parameters are these.
+    /// The kernel with its types, if its parameters are these.
     pub fn of_params<P: Params>(&self) -> Option<&Kernel<P>> {
         (self as &dyn Any).downcast_ref()
     }
@@ -251,7 +185,7 @@ impl dyn AnyCheckedKernel {
     /// [`check`](AnyCheckedKernel::check), with arguments by name.
     ///
     /// # Errors
-    /// As there, and [`Stop::Config`] for an argument that is missing, or is none of the kernel's.
+    /// As there, and [`Stop::Config`] for an argument that is missing, or that the kernel does not have.
     ///
     /// # Safety
     /// As there.
@@ -268,10 +202,10 @@ impl dyn AnyCheckedKernel {
 }
 
 impl Declaration {
-    /// What was said of the parameters, by name, in their order.
+    /// Sorts values that are given by parameter name into the order of the parameters.
     ///
     /// # Errors
-    /// A sentence that names a parameter of which nothing was said, or what is no parameter or was said twice.
+    /// A message that names a parameter without a value, or a name that is no parameter or is given twice.
     pub fn in_order<T>(
         &self,
         named: impl IntoIterator<Item = (&'static str, T)>,

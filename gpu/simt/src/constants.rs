@@ -1,8 +1,7 @@
-//! Specialisation constants: what a kernel leaves open until it is loaded.
+//! Specialisation constants: values that are set when a kernel is loaded.
 //!
-//! A kernel declares them, each with the values that it may have: `constants(a_mn_major = 0 | 1, half = bf16 | f16)`. The first
-//! is the one that it has where a launch says nothing. In the PTX each place of one is marked by a comment, and valid as it
-//! stands:
+//! A kernel declares each constant with its allowed values: `constants(a_mn_major = 0 | 1, half = bf16 | f16)`. The first value is the
+//! default. In the PTX a comment marks each use of a constant, and the PTX is valid with the default:
 //!
 //! ```text
 //!   mov.u32 %r7, /* simt.constant a_mn_major */ 0;                      a number, which the kernel reads once
@@ -10,19 +9,18 @@
 //!   mov.f32 %f1, /* simt.constant half */ bf16;                         a register of that name
 //! ```
 //!
-//! The host writes other values there before the driver compiles the kernel, and the driver's compiler then treats them as if
-//! the source had said so (Vulkan and Metal know the same as specialisation and function constants). On the CPU they are
-//! values of the launch.
+//! The host writes other values there before the driver compiles the kernel. The driver's compiler then treats them as literals of the
+//! source (like Vulkan's specialisation constants and Metal's function constants). On the CPU they are values of the launch.
 
 use std::fmt;
 
-/// Constants of a kernel at most.
+/// The most constants of a kernel.
 pub const MOST_CONSTANTS: usize = 4;
 
-/// Specialisations of a kernel at most: each is a kernel of its own for the driver's compiler.
+/// The most specialisations of a kernel. For the driver's compiler each is a kernel of its own.
 pub const MOST_SPECIALISATIONS: usize = 32;
 
-/// What a constant may be.
+/// The value of a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     /// A number, which a kernel reads as a `u32`.
@@ -32,7 +30,7 @@ pub enum Value {
 }
 
 impl fmt::Display for Value {
-    /// As it stands in the PTX.
+    /// As in the PTX.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Value::Number(number) => number.fmt(f),
@@ -46,19 +44,19 @@ impl fmt::Display for Value {
 pub struct ConstantDeclaration {
     /// Its name.
     pub name: &'static str,
-    /// What it may be; first what it is where a launch says nothing.
+    /// Its allowed values. The first is the default.
     pub values: &'static [Value],
 }
 
 impl fmt::Display for ConstantDeclaration {
-    /// As the PTX comment has it: `a_mn_major:0|1`.
+    /// As in the PTX comment: `a_mn_major:0|1`.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let values = self.values.iter().map(ToString::to_string).collect::<Vec<_>>();
         write!(f, "{}:{}", self.name, values.join("|"))
     }
 }
 
-/// Values of a kernel's constants, as a launch gives them.
+/// The values that a launch sets for a kernel's constants.
 ///
 /// ```
 /// use simt::{Constants, LaunchConfig, device::*};
@@ -85,32 +83,32 @@ impl fmt::Display for ConstantDeclaration {
 /// # Ok::<(), simt::cpu::Stop>(())
 /// ```
 ///
-/// On a GPU that is a kernel for each value, which the driver compiles when it is first launched: the multiplication is a shift.
-/// A value never comes from a user's data.
+/// On a GPU each value is a kernel of its own, which the driver compiles at the first launch; the multiplication becomes a shift. So a
+/// value should not depend on a user's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Constants {
-    /// What the kernel with these values is called: by profilers and in messages.
+    /// The name of the kernel with these values, for profilers and messages.
     variant: Option<&'static str>,
     set: [Option<(&'static str, Value)>; MOST_CONSTANTS],
 }
 
 impl Constants {
-    /// None: each is what its kernel declares first.
+    /// No values: every constant has its default.
     pub const NONE: Constants = Constants { variant: None, set: [None; MOST_CONSTANTS] };
 
-    /// With a constant that is this number.
+    /// Sets a constant to this number.
     ///
     /// # Panics
-    /// Where there are more than [`MOST_CONSTANTS`].
+    /// If there are more than [`MOST_CONSTANTS`].
     #[must_use]
     pub const fn with(self, name: &'static str, number: u32) -> Self {
         self.with_value(name, Value::Number(number))
     }
 
-    /// With a constant that is this word.
+    /// Sets a constant to this word.
     ///
     /// # Panics
-    /// Where there are more than [`MOST_CONSTANTS`].
+    /// If there are more than [`MOST_CONSTANTS`].
     #[must_use]
     pub const fn with_word(self, name: &'static str, word: &'static str) -> Self {
         self.with_value(name, Value::Word(word))
@@ -126,23 +124,23 @@ impl Constants {
         self
     }
 
-    /// The same, called so.
+    /// The same values, with this name for the kernel.
     #[must_use]
     pub const fn named(self, variant: &'static str) -> Self {
         Constants { variant: Some(variant), ..self }
     }
 
-    /// What the kernel with these values is called, if that was said.
+    /// The name of the kernel with these values, if it was set.
     pub fn variant(&self) -> Option<&'static str> {
         self.variant
     }
 
-    /// What that constant is, if that was said.
+    /// The value of that constant, if it was set.
     pub fn get(&self, name: &str) -> Option<Value> {
         self.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// Is the constant `half`, if that was said, `f16`?
+    /// Whether the constant `half` is `f16`; `None` if it was not set.
     pub(crate) fn is_f16(&self) -> Option<bool> {
         match self.get("half") {
             Some(Value::Word(word)) => Some(word == "f16"),
@@ -150,13 +148,13 @@ impl Constants {
         }
     }
 
-    /// Those that were said.
+    /// The constants that were set.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> {
         self.set.into_iter().flatten()
     }
 }
 
-/// Every declared constant with its value: those that a launch says, else the first ones.
+/// Every declared constant with its value: the launch's, or the default.
 pub(crate) fn resolve(
     declared: &[ConstantDeclaration],
     said: &Constants,
@@ -182,7 +180,7 @@ pub(crate) fn resolve(
     Ok(all)
 }
 
-/// Every combination of values.
+/// All combinations of values.
 pub(crate) fn specialisations(declared: &[ConstantDeclaration]) -> Vec<Constants> {
     declared.iter().fold(vec![Constants::NONE], |before, constant| {
         let with = |so_far: Constants| {

@@ -1,17 +1,17 @@
-//! What memory may hold.
+//! Element types of memory.
 
-/// A type whose every bit pattern is a value, so that memory nobody has written can be read as it.
+/// A type whose every bit pattern is a value, so that unwritten memory can be read as it.
 ///
 /// # Safety
 /// 1. Every pattern of its bytes is a valid value, and it has no padding.
 /// 2. It is aligned to at most sixteen bytes.
-/// 3. What it [takes](Self::takes) for itself has its size, and is aligned as it is.
+/// 3. The types that it [takes](Self::takes) have its size and its alignment.
 pub unsafe trait Element: Copy + 'static {
-    /// Do copies of boxes round it to tf32?
+    /// Whether TMA rounds it to tf32 when it copies boxes.
     #[doc(hidden)]
     const IS_TF32: bool = false;
 
-    /// May a kernel's parameter of these elements be given elements of that type?
+    /// Whether a kernel's parameter with these elements accepts elements of that type.
     #[cfg(not(target_arch = "nvptx64"))]
     #[doc(hidden)]
     fn takes(given: core::any::TypeId) -> bool {
@@ -28,7 +28,7 @@ macro_rules! elements {
 
 elements! { u8 i8 i16 u32 i32 u64 i64 f32 f64 Bf16 F16 }
 
-// SAFETY: a plain number. A kernel that moves elements of two bytes takes any of them for it.
+// SAFETY: a plain number. A kernel that only moves 16-bit elements uses it for all of them.
 unsafe impl Element for u16 {
     #[cfg(not(target_arch = "nvptx64"))]
     fn takes(given: core::any::TypeId) -> bool {
@@ -36,7 +36,7 @@ unsafe impl Element for u16 {
     }
 }
 
-// SAFETY: sixteen bits, of which every pattern is a number of either kind.
+// SAFETY: sixteen bits; every pattern is a number of either type.
 unsafe impl Element for Half {
     #[cfg(not(target_arch = "nvptx64"))]
     fn takes(given: core::any::TypeId) -> bool {
@@ -44,10 +44,10 @@ unsafe impl Element for Half {
     }
 }
 
-// SAFETY: an array holds nothing but its elements.
+// SAFETY: an array consists of its elements.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {}
 
-/// Elements of sixteen bytes as four words, the first ones in the lowest bits of the first.
+/// 16 bytes of elements as four words. The first elements are in the lowest bits of the first word.
 #[inline(always)]
 pub fn to_words<T: Element, const N: usize>(elements: [T; N]) -> [u32; 4] {
     const { assert!(N * size_of::<T>() == 16, "four words are sixteen bytes") };
@@ -55,7 +55,7 @@ pub fn to_words<T: Element, const N: usize>(elements: [T; N]) -> [u32; 4] {
     unsafe { core::mem::transmute_copy(&elements) }
 }
 
-/// The elements that four words are: [`to_words`] back.
+/// The elements of four words: the inverse of [`to_words`].
 #[inline(always)]
 pub fn from_words<T: Element, const N: usize>(words: [u32; 4]) -> [T; N] {
     const { assert!(N * size_of::<T>() == 16, "four words are sixteen bytes") };
@@ -63,27 +63,27 @@ pub fn from_words<T: Element, const N: usize>(words: [u32; 4]) -> [T; N] {
     unsafe { core::mem::transmute_copy(&words) }
 }
 
-/// A number of 16 bits, the upper half of an `f32`: 8 bits of exponent, 7 of fraction.
+/// A bfloat16 number, the upper half of an `f32`: 8 bits of exponent, 7 of fraction.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct Bf16(u16);
 
-/// A number of IEEE's 16 bits: 5 of exponent, 10 of fraction.
+/// An IEEE binary16 number: 5 bits of exponent, 10 of fraction.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct F16(u16);
 
-/// A [`Bf16`] or an [`F16`], as the kernel's constant `half` says, which is `bf16` or `f16`: one source, one text, for matrices of
-/// either. A launch takes what it is from its arguments.
+/// A [`Bf16`] or an [`F16`], by the kernel's constant `half` (`bf16` or `f16`): one source and one PTX text serve matrices of either. A
+/// launch sets the constant from its arguments.
 ///
-/// On the CPU it is a number in a kernel alone.
+/// On the CPU it has a value only in a kernel.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct Half(u16);
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Half {
-    /// What the constant `half` is for elements of that type; `None` where they are neither [`Bf16`]s nor [`F16`]s.
+    /// The value of the constant `half` for elements of that type; `None` where they are neither [`Bf16`] nor [`F16`].
     #[doc(hidden)]
     pub fn word(of: core::any::TypeId) -> Option<&'static str> {
         let words =
@@ -94,7 +94,7 @@ impl Half {
 
 macro_rules! halves {
     ($($ty:ident: $to_instruction:expr, $from_instruction:literal, $from_two:literal, $software:ty;)*) => {$(
-        // SAFETY: sixteen bits, of which every pattern is a number.
+        // SAFETY: sixteen bits; every pattern is a number.
         #[cfg(not(target_arch = "nvptx64"))]
         unsafe impl bytemuck::Zeroable for $ty {}
         // SAFETY: as above.
@@ -102,7 +102,7 @@ macro_rules! halves {
         unsafe impl bytemuck::Pod for $ty {}
 
         impl $ty {
-            /// The number of these bits.
+            /// The number with these bits.
             #[inline(always)]
             pub const fn from_bits(bits: u16) -> Self {
                 $ty(bits)
@@ -114,7 +114,7 @@ macro_rules! halves {
                 self.0
             }
 
-            /// The nearest number, of two that are equally near the even one.
+            /// Rounds to the nearest number, ties to even.
             #[inline(always)]
             pub fn from_f32(value: f32) -> Self {
                 #[cfg(target_arch = "nvptx64")]
@@ -131,8 +131,8 @@ macro_rules! halves {
                 $ty(<$software>::from_f32(value))
             }
 
-            /// [`from_f32`](Self::from_f32) of two: one instruction, four times as fast as two of those, which ptxas gives to
-            /// the unit of square roots (`F2F`).
+            /// [`from_f32`](Self::from_f32) of two numbers by one instruction. It is four times as fast as two conversions, which ptxas
+            /// executes on the unit for square roots (`F2F`).
             #[inline(always)]
             pub fn from_two_f32([first, second]: [f32; 2]) -> [Self; 2] {
                 #[cfg(target_arch = "nvptx64")]
@@ -182,7 +182,7 @@ macro_rules! halves {
             }
         }
 
-        // Of numbers, not of bits: both zeros are equal, and a NaN is not even equal to itself.
+        // Compares numbers, not bits: both zeros are equal, and NaN differs from itself.
         impl PartialEq for $ty {
             #[inline(always)]
             fn eq(&self, other: &$ty) -> bool {
@@ -207,8 +207,8 @@ macro_rules! half_to_f32 {
     };
 }
 
-/// Before Hopper that is no instruction of bf16. So it is made of either kind, in registers that are called as these are, and the
-/// constant says which of them is taken.
+/// Before Hopper there is no such instruction for bf16. So both conversions are made, in registers with the names of the types, and the
+/// constant selects one.
 #[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_90a")))]
 macro_rules! half_to_f32 {
     () => {
@@ -220,13 +220,13 @@ macro_rules! half_to_f32 {
 }
 
 halves! {
-    // The conversion from bf16 is of Hopper and later; the upper half of a word is one everywhere.
+    // The conversion instruction from bf16 needs Hopper; a bf16 as the upper half of a word works everywhere.
     Bf16: "{{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 {wide}, {{zero, {value}}}; }}", "cvt.rn.bf16.f32", "cvt.rn.bf16x2.f32", software::Bf16;
     F16: "cvt.f32.f16 {wide}, {value};", "cvt.rn.f16.f32", "cvt.rn.f16x2.f32", software::F16;
     Half: half_to_f32!(), "cvt.rn/* simt.constant half */.bf16.f32", "cvt.rn/* simt.constant half */.bf16x2.f32", software::Half;
 }
 
-/// The conversions as processors without such instructions do them.
+/// The conversions for processors without instructions for them.
 #[cfg(not(target_arch = "nvptx64"))]
 mod software {
     pub(super) enum Bf16 {}
@@ -271,15 +271,15 @@ mod software {
     }
 }
 
-/// An `f32` as the tensor cores multiply it: 8 bits of exponent, and of the fraction the upper 10. They do not look at the 13
-/// bits below, so that a number that was not rounded before is cut off.
+/// An `f32` as the tensor cores multiply it: 8 bits of exponent, and the upper 10 bits of the fraction. They ignore the 13 bits below, so a
+/// number that has not been rounded is truncated.
 ///
-/// Matrices hold `f32`; a box that is copied of them as `Tf32` is rounded on its way.
+/// Matrices hold `f32`. TMA rounds a box that it copies as `Tf32`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct Tf32(u32);
 
-// SAFETY: the bits of an `f32`, of which every pattern is a number.
+// SAFETY: the bits of an `f32`; every pattern is a number.
 unsafe impl Element for Tf32 {
     const IS_TF32: bool = true;
 
@@ -297,11 +297,11 @@ unsafe impl bytemuck::Zeroable for Tf32 {}
 unsafe impl bytemuck::Pod for Tf32 {}
 
 impl Tf32 {
-    /// The bits that are below a tf32.
+    /// The bits below the last bit of a tf32.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(crate) const BELOW: u32 = (1 << 13) - 1;
 
-    /// The number of these bits.
+    /// The number with these bits.
     #[inline(always)]
     pub const fn from_bits(bits: u32) -> Self {
         Tf32(bits)
@@ -313,7 +313,7 @@ impl Tf32 {
         self.0
     }
 
-    /// The nearest number, of two that are equally near the one further from zero.
+    /// Rounds to the nearest number, ties away from zero.
     #[inline(always)]
     pub fn from_f32(value: f32) -> Self {
         #[cfg(target_arch = "nvptx64")]
@@ -329,13 +329,13 @@ impl Tf32 {
         #[cfg(not(target_arch = "nvptx64"))]
         match value.is_nan() {
             true => Tf32(0x7fff_ffff),
-            // Half of the last bit is added. A carry out of the fraction is the next exponent; out of the greatest,
+            // Half of the last bit is added. A carry out of the fraction increments the exponent; from the greatest exponent it gives
             // infinity.
             false => Tf32((value.to_bits() + (1 << 12)) & !Tf32::BELOW),
         }
     }
 
-    /// The same number as an `f32`, what the tensor cores do not look at cut off.
+    /// The number as an `f32`, without the bits that the tensor cores ignore.
     #[cfg(not(target_arch = "nvptx64"))]
     #[inline(always)]
     pub fn to_f32(self) -> f32 {
@@ -351,9 +351,9 @@ impl From<Tf32> for f64 {
     }
 }
 
-/// An element that threads may add to without losing each other's additions.
+/// An element type with an atomic addition.
 pub trait Atomic: Element {
-    /// Adds `value` to what is at `place` and gives what it was before.
+    /// Adds `value` to the element at `place` and gives its old value.
     ///
     /// # Safety
     /// 1. `place` is valid and aligned, and accessed by nothing but atomic additions meanwhile.
@@ -361,12 +361,12 @@ pub trait Atomic: Element {
     unsafe fn atomic_add(place: *mut Self, value: Self) -> Self;
 }
 
-/// A value of 32 bits, which lanes of a warp may hand to each other.
+/// A 32-bit value that the lanes of a warp can shuffle.
 pub trait Shuffle: Copy {
     /// Its bits.
     #[doc(hidden)]
     fn into_bits(self) -> u32;
-    /// The value of these bits.
+    /// The value with these bits.
     #[doc(hidden)]
     fn from_bits(bits: u32) -> Self;
 }

@@ -11,7 +11,7 @@ macro_rules! floats {
         impl Float for $ty {
             #[inline(always)]
             fn fma(a: $ty, b: $ty, c: $ty) -> $ty {
-                // `mul_add` is in `std`, which the GPU has not.
+                // `mul_add` is in `std`, which does not exist on the GPU.
                 #[cfg(target_arch = "nvptx64")]
                 return core::intrinsics::$intrinsic(a, b, c);
                 #[cfg(not(target_arch = "nvptx64"))]
@@ -26,7 +26,7 @@ floats! {
     f64: fmaf64;
 }
 
-/// `a * b + c`, rounded once. Rust never fuses `a * b + c` by itself, so a kernel says that it wants this.
+/// `a * b + c`, rounded once. Rust never fuses `a * b + c` by itself, so a kernel must call this.
 #[inline(always)]
 pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
     T::fma(a, b, c)

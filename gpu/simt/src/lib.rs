@@ -1,4 +1,4 @@
-//! The device library: what a kernel written in Rust uses, on a GPU and on the CPU.
+//! The device library for kernels written in Rust, on a GPU and on the CPU.
 //!
 //! A kernel imports [`device`]: the thread's indices and barrier ([`device::thread`]), views of global
 //! memory ([`device::In`], [`device::Out`]), shared arrays ([`device::shared`]), variables that outlive a launch
@@ -31,17 +31,16 @@
 //! ```
 //!
 //! # One source, two targets
-//! For `nvptx64` the vocabulary is intrinsics and plain pointers, and [`device::kernel`] makes a PTX entry
-//! point. For every other target a kernel becomes a [`Kernel`] value: what it declares, its parameter
-//! types, and the function that one *fiber* runs ([`cpu`]). Blocks run in parallel over the cores, the
-//! threads of a block are fibers on one core, and a barrier really waits for all of them.
+//! For `nvptx64` the library consists of intrinsics and plain pointers, and [`device::kernel`] makes a PTX entry point. For every other
+//! target a kernel becomes a [`Kernel`] value: its declaration, its parameter types, and the function that a thread runs ([`cpu`]). Blocks
+//! run in parallel on the cores. The threads of a block are fibers on one core, and a barrier waits for all of them.
 //!
 //! # What this does not promise
-//! `In` and `Out` are indexed like slices, in safe code, but they are not slices: every thread of a
-//! launch holds the same `Out`. That no two threads write one element, and that a barrier stands between
-//! a write and another thread's read, is the kernel author's duty; so a launch is `unsafe`. On the CPU
-//! each access is bounds-checked; on the GPU none is.
+//! `In` and `Out` are indexed like slices, in safe code, but they are not slices: every thread of a launch has the same `Out`. The author
+//! of a kernel must ensure that no two threads write one element, and that a barrier stands between a write and another thread's read. So a
+//! launch is `unsafe`. On the CPU every access is bounds-checked; on the GPU none is.
 
+#![deny(missing_docs)]
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
     target_arch = "nvptx64",
@@ -65,14 +64,18 @@ mod macros;
 pub mod device;
 
 #[cfg(not(target_arch = "nvptx64"))]
+mod argument;
+#[cfg(not(target_arch = "nvptx64"))]
 mod bound;
 #[cfg(not(target_arch = "nvptx64"))]
 mod constants;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod cpu;
 #[cfg(not(target_arch = "nvptx64"))]
+mod declaration;
+#[cfg(not(target_arch = "nvptx64"))]
 mod kernel;
-// What describes operands in shared memory is of Hopper alone.
+// Only Hopper has operands in shared memory.
 #[cfg_attr(all(target_arch = "nvptx64", not(target_feature = "sm_90a")), allow(dead_code))]
 mod operand;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
@@ -87,13 +90,17 @@ mod shortfall;
 mod size;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use bound::{AnyCheckedKernel, AnyKernel, Bound, Elements, Map, Named};
+pub use argument::{Bound, Elements, Map};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use bound::{AnyCheckedKernel, AnyKernel, Named};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use constants::{ConstantDeclaration, Constants, MOST_CONSTANTS, MOST_SPECIALISATIONS, Value};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use cpu::{check, check::Order, checked, device, symbol, symbol::Symbol};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use kernel::*;
+pub use declaration::{Declaration, LaunchConfig, Limits, ParamDeclaration};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use kernel::{Kernel, ThreadFn};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use params::*;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,4 +1,4 @@
-//! Operands of the tensor cores: of what numbers they are, and how they lie in shared memory.
+//! Operands of the tensor cores: their number formats and their layouts in shared memory.
 //!
 //! ```text
 //!   KMajor<DEPTH>    a row of A (a column of B) is DEPTH elements of k, side by side: a box of
@@ -10,28 +10,28 @@
 //!   EitherMajorA<DEPTH>, EitherMajorB<DEPTH>   KMajor or MnMajor, as a constant says when the kernel is loaded
 //! ```
 //!
-//! An instruction multiplies 32 bytes of k: 16 steps of 16 bits, 8 of tf32. Of tf32 it reads K-major operands alone.
+//! An instruction multiplies 32 bytes along k: 16 elements of 16 bits, or 8 of tf32. Operands of tf32 must be K-major.
 
 use core::marker::PhantomData;
 
 use crate::{Bf16, Element, F16, Half, Tf32};
 
-/// A number that the tensor cores multiply.
+/// A number type that the tensor cores multiply.
 #[allow(private_bounds, reason = "nobody else implements it")]
 pub trait Factor: Element + Sealed {
     #[doc(hidden)]
     const NUMBERS: Numbers;
 
-    /// Steps of k that an instruction multiplies.
+    /// Elements along k that an instruction multiplies.
     #[doc(hidden)]
     const STEP: usize = 32 / size_of::<Self>();
 }
 
-/// What fragments are loaded of, for one warp's tensor cores: numbers of 16 bits, which are multiplied as they are, or f32,
-/// which is rounded to tf32 on the way to registers.
+/// An element type of which fragments for `mma` are loaded: 16-bit numbers, which are multiplied as they are, or f32, which is rounded to
+/// tf32 when it is loaded.
 #[allow(private_bounds, reason = "nobody else implements it")]
 pub trait Loaded: Element + Sealed {
-    /// What it is multiplied as.
+    /// The type as which it is multiplied.
     type Factor: Factor;
 }
 
@@ -51,14 +51,14 @@ impl Loaded for f32 {
     type Factor = Tf32;
 }
 
-/// The formats, by name: the instruction's.
+/// The number formats by the instruction's names.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     Bf16,
     F16,
     Tf32,
-    /// One of the first two, by a constant.
+    /// bf16 or f16, by the kernel's constant `half`.
     Half,
 }
 
@@ -78,66 +78,66 @@ impl Factor for Tf32 {
     const NUMBERS: Numbers = Numbers::Tf32;
 }
 
-/// How an operand lies in shared memory.
+/// The layout of an operand in shared memory.
 #[allow(private_bounds, reason = "nobody else implements it")]
 pub trait Layout: Copy + Sealed + 'static {
-    /// Steps of k.
+    /// Elements along k (`BLOCK_K`).
     const DEPTH: usize;
     /// Bytes of an element.
     #[doc(hidden)]
     const BYTES: usize;
-    /// How an instruction is told which side is the major one.
+    /// How the instruction learns which dimension is the major one.
     #[doc(hidden)]
     const MAJOR: Major;
 
-    /// Do its rows (columns of B) lie side by side, and not its steps of k?
+    /// Whether it is MN-major: consecutive elements are along M or N, not along K.
     fn is_mn_major() -> bool;
 
-    /// What its descriptor says of it.
+    /// The layout's part of the matrix descriptor.
     #[doc(hidden)]
     fn shape() -> Shape;
 }
 
-/// How an instruction is told which side of an operand is the major one.
+/// How an instruction learns which dimension of an operand is the major one.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Major {
     K,
     Mn,
-    /// By the constant `a_mn_major`, of A.
+    /// By the kernel's constant `a_mn_major`.
     OfA,
-    /// By the constant `b_mn_major`, of B.
+    /// By the kernel's constant `b_mn_major`.
     OfB,
 }
 
-/// What an operand's descriptor says of its layout.
+/// A layout's part of the matrix descriptor.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Bytes of the swizzle's span.
     pub(crate) span: u32,
-    /// Bytes of the leading dimension's offset, and of the stride dimension's.
+    /// The byte offsets of the leading and of the stride dimension.
     pub(crate) offsets: (u32, u32),
-    /// Bytes from what one instruction multiplies, 32 bytes of k, to what the next does.
+    /// Bytes between the operands of successive instructions, which multiply 32 bytes along k each.
     pub(crate) advance: u32,
 }
 
-/// Steps of k side by side, `DEPTH` of them, each of `BYTES` bytes: 128 or 64 in all.
+/// K-major: `DEPTH` elements along k are contiguous, of `BYTES` bytes each, 128 or 64 bytes in all.
 #[derive(Clone, Copy, Debug)]
 pub struct KMajor<const DEPTH: usize, const BYTES: usize = 2>(PhantomData<()>);
 
-/// Rows of A (columns of B) side by side, in boxes of a span of the swizzle, which are 64 of 128 bytes or 16 of 32, by `DEPTH`
-/// steps of k, a multiple of 16 up to 256.
+/// MN-major: rows of A (or columns of B) are contiguous, in boxes of one swizzle span: 64 rows for a span of 128 bytes, 16 for 32 bytes.
+/// `DEPTH` is the number of elements along k, a multiple of 16 up to 256.
 #[derive(Clone, Copy, Debug)]
 pub struct MnMajor<const DEPTH: usize, const SPAN: usize = 128>(PhantomData<()>);
 
-/// An A of 16 bits that is [`KMajor`] or [`MnMajor`], as the kernel's constant `a_mn_major` says, which is 0 or 1. B is
-/// [`EitherMajorB`] then.
+/// An operand A of 16-bit numbers that is [`KMajor`] or [`MnMajor`], by the kernel's constant `a_mn_major` (0 or 1). B must be
+/// [`EitherMajorB`].
 #[derive(Clone, Copy, Debug)]
 pub struct EitherMajorA<const DEPTH: usize>(PhantomData<()>);
 
-/// A B of 16 bits that is [`KMajor`] or [`MnMajor`], as the kernel's constant `b_mn_major` says, which is 0 or 1. A is
-/// [`EitherMajorA`] then.
+/// An operand B of 16-bit numbers that is [`KMajor`] or [`MnMajor`], by the kernel's constant `b_mn_major` (0 or 1). A must be
+/// [`EitherMajorA`].
 #[derive(Clone, Copy, Debug)]
 pub struct EitherMajorB<const DEPTH: usize, const SPAN: usize = 128>(PhantomData<()>);
 
@@ -158,7 +158,7 @@ impl<const DEPTH: usize, const BYTES: usize> Layout for KMajor<DEPTH, BYTES> {
     #[inline(always)]
     fn shape() -> Shape {
         let span = (Self::DEPTH * BYTES) as u32;
-        // One instruction's steps lie within the span, so that nothing leads along k.
+        // One instruction's elements along k are within the span, so the leading dimension has no offset.
         Shape { span, offsets: (16, 8 * span), advance: 32 }
     }
 }

@@ -1,15 +1,13 @@
-/// Clusters of a launch that keep step: before a round of their work each lets the others come as far.
+/// Keeps the clusters of a launch in step: before each round of its work a cluster waits for the others.
 ///
-/// What clusters read at the same time the second-level cache has to read once. But nothing holds them together, and in long rounds
-/// they drift apart, until each reads for itself: of a product of slices of 16384 x 16384 x 16384 on an H200, whose clusters should
-/// share what they read, the memory was at work for 30 % of the time, and for 13 % with this, and the product took 72.5 ms in
-/// place of 77.2.
+/// Data that clusters read at the same time is read once into L2. But clusters drift apart over long rounds, until each reads for itself.
+/// In an emulated fp32 product of 16384 x 16384 x 16384 on an H200 the memory was busy 30 % of the time without this and 13 % with it, and
+/// the product took 72.5 ms instead of 77.2 ms.
 ///
-/// It is a hint. Nothing may depend on it that must be right: of a launch that has fewer clusters at a time than it is said, or
-/// whose others have other things to do, a cluster that has waited for some milliseconds in vain does not wait any more. On the
-/// CPU device none waits, for blocks run one after another there.
+/// It is a hint, on which correctness must not depend. A cluster that has waited some milliseconds in vain does not wait any more: fewer
+/// clusters may be resident than expected, or others may be busy. On the CPU device no cluster waits, because blocks run one after another.
 ///
-/// The clusters count their arrivals in a word of global memory, which is zero before a launch. The last arrival makes it so again.
+/// The clusters count their arrivals in a word of global memory, which is zero before a launch. The last arrival resets it to zero.
 ///
 /// ```
 /// use simt::device::*;
@@ -45,25 +43,24 @@
 pub struct Pace {
     clusters: u32,
     rounds: u32,
-    /// Rounds that this cluster has begun.
+    /// The number of rounds that this cluster has begun.
     begun: u32,
-    /// How often it looks whether the others have come, until it gives up.
+    /// The number of polls until it gives up.
     looks: u32,
 }
 
-/// Looks for one round: each takes as long as the second-level cache, a microsecond at most.
+/// Polls in one round. Each takes an access to L2, at most a microsecond.
 const LOOKS: u32 = if cfg!(target_arch = "nvptx64") { 4096 } else { 0 };
 
 impl Pace {
-    /// Of so many clusters, none of which has more than so many rounds; 2^32 rounds of all together are too many.
+    /// For that number of clusters, none of which has more than `rounds` rounds. All rounds together must be fewer than 2^32.
     #[inline(always)]
     pub fn new(clusters: u32, rounds: u32) -> Self {
         Pace { clusters, rounds, begun: 0, looks: LOOKS }
     }
 
-    /// Before a round: waits until all clusters have come as far. (Nobody waits before the first: they begin at the same time.)
-    /// One thread of a cluster comes here, the same each time; `add` adds to the word by an atomic addition, and gives what it was
-    /// before.
+    /// Before a round: waits until all clusters have begun the previous one. (No cluster waits before the first round.) The same thread of
+    /// a cluster calls it each time. `add` adds to the word atomically and gives its old value.
     #[inline(always)]
     pub fn wait(&mut self, mut add: impl FnMut(u32) -> u32) {
         let wanted = self.begun * self.clusters;
@@ -75,7 +72,7 @@ impl Pace {
         let mut left = self.looks;
         while left > 0 {
             let now = add(0);
-            // After the last arrival it is zero.
+            // The last arrival resets it to zero.
             if now >= wanted || now <= before {
                 return;
             }
@@ -84,8 +81,8 @@ impl Pace {
         self.looks = 0;
     }
 
-    /// After the last round: counts the arrivals of those that this cluster has fewer than others. The thread that has waited comes
-    /// here, of every cluster.
+    /// After the last round: counts the arrivals of the rounds that this cluster has fewer than others. In every cluster the thread that
+    /// has waited calls it.
     #[inline(always)]
     pub fn finish(self, mut add: impl FnMut(u32) -> u32) {
         let left = self.rounds.saturating_sub(self.begun.max(1));
@@ -94,7 +91,7 @@ impl Pace {
         }
     }
 
-    /// Counts arrivals, and gives how many there were before.
+    /// Counts arrivals, and gives the number of earlier ones.
     #[inline(always)]
     fn arrive(&self, count: u32, add: &mut impl FnMut(u32) -> u32) -> u32 {
         let all = (self.rounds - 1) * self.clusters;

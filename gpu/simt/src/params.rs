@@ -1,7 +1,8 @@
-//! What a kernel may take, and how the driver and a launch by name are given it.
+//! The types of a kernel's parameters, and how their values are passed to the driver.
 
 use crate::{
-    Bound, Element,
+    Element,
+    argument::Bound,
     cpu::{
         device::{
             tensor::maps::{TensorMap, TensorMapMut, TensorMaps},
@@ -11,7 +12,7 @@ use crate::{
     },
 };
 
-/// Does nothing but compile.
+/// Compiles only for a type that a kernel may take.
 #[doc(hidden)]
 pub fn require_param<T: Param>() {}
 
@@ -28,19 +29,19 @@ pub unsafe trait Param: Copy + 'static {
     #[doc(hidden)]
     const WATCHED: bool = false;
 
-    /// Appends the value as the driver is given it, in whole words.
+    /// Appends the value as the driver takes it, in whole 64-bit words.
     fn push(&self, words: &mut Vec<u64>);
 
-    /// A buffer's elements; `None` for a number and for a raw pointer.
+    /// The number of a buffer's elements; `None` for a number and for a raw pointer.
     fn elements(&self) -> Option<usize> {
         None
     }
 
-    /// Are its elements rounded to tf32 as they are copied?
+    /// Whether its elements are rounded to tf32 when TMA copies them.
     #[doc(hidden)]
     const ROUNDS: bool = false;
 
-    /// What an argument is for it; `None` of one of another type.
+    /// The argument as this type; `None` where the argument is of another type.
     #[doc(hidden)]
     fn from_bound(argument: &Bound) -> Option<Self> {
         match argument {
@@ -137,7 +138,7 @@ unsafe impl<T: Element, M: Mode> Param for TensorMap<T, M> {
     }
 }
 
-// SAFETY: as of a `TensorMap`, one behind the other.
+// SAFETY: as for a `TensorMap`, one after another.
 unsafe impl<T: Element, const COUNT: usize, M: Mode> Param for TensorMaps<T, COUNT, M> {
     const WATCHED: bool = M::WATCHED;
 
@@ -158,7 +159,7 @@ unsafe impl<T: Element, const COUNT: usize, M: Mode> Param for TensorMaps<T, COU
     }
 }
 
-// SAFETY: as of a `TensorMap`.
+// SAFETY: as for a `TensorMap`.
 unsafe impl<T: Element, M: Mode> Param for TensorMapMut<T, M> {
     const WATCHED: bool = M::WATCHED;
 
@@ -171,7 +172,7 @@ unsafe impl<T: Element, M: Mode> Param for TensorMapMut<T, M> {
     }
 }
 
-/// Several numbers that a kernel takes as one parameter: a struct that it reads field by field.
+/// A struct of numbers that a kernel takes as one parameter.
 ///
 /// # Safety
 /// 1. The type is `#[repr(C)]`, and its fields are u32, i32, u64, i64, f32, f64, such types, and arrays of them.
@@ -188,12 +189,12 @@ unsafe impl<T: Record> Param for T {
             )
         };
         let start = (&raw const *self).cast::<u64>();
-        // SAFETY: so many words, all initialised since there is no padding; they may lie unaligned.
+        // SAFETY: that number of words, all initialised since there is no padding; they may be unaligned.
         words.extend((0..size_of::<T>() / 8).map(|i| unsafe { start.add(i).read_unaligned() }));
     }
 }
 
-/// The values of a kernel's parameters as the driver is given them.
+/// The values of a kernel's parameters as the driver takes them.
 #[derive(Clone, Debug)]
 pub struct Slots {
     words: Vec<u64>,
@@ -217,16 +218,19 @@ impl Slots {
 /// The parameters of a kernel: a tuple of [`Param`]s.
 ///
 /// # Safety
-/// 1. [`Params::slots`] has the value of each [`Param`] of the kernel that takes this, in order. The driver reads as many as the kernel has.
+/// 1. [`Params::slots`] has the value of each [`Param`] of the kernel, in order. The driver reads all that the kernel has.
 pub unsafe trait Params: Copy + 'static {
-    /// The values as the driver is given them, in order.
+    /// The values as the driver takes them, in order.
     fn slots(&self) -> Slots;
 
-    /// Of the parameter of that number, are the elements rounded to tf32 as they are copied?
+    /// Whether the elements of the `param`th parameter are rounded to tf32 when TMA copies them.
     #[doc(hidden)]
     fn rounds(param: usize) -> bool;
 
-    /// Those that such arguments are; or the number of one that is of another type.
+    /// The arguments as this tuple.
+    ///
+    /// # Errors
+    /// The number of an argument of another type; `usize::MAX` where the number of arguments differs.
     #[doc(hidden)]
     fn from_bound(arguments: &[Bound]) -> Result<Self, usize>;
 }

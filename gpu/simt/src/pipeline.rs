@@ -1,46 +1,47 @@
-//! A ring of stages in shared memory: one side fills them by copies, the other reads them.
+//! Pipelines: a ring of stages in shared memory, which a producer fills by asynchronous copies and consumers read.
 //!
 //! ```text
-//!   producer   acquire: waits until the stage has been read, announces the bytes
-//!              (begins copies that tell `full()`)
+//!   producer   acquire: waits until the stage is empty, announces the bytes
+//!              (begins copies that complete at `full()`)
 //!              advance
-//!   consumer   wait: until the bytes have come
+//!   consumer   wait: until the stage is full
 //!              (reads)
-//!              release: it has been read
+//!              release: the stage has been read
+//!              advance
 //! ```
 //!
-//! Warps that fill a ring themselves ([`Pipeline::init_for_writers`]) wait for the stage, write, and say that it is filled.
+//! Producer warps may also fill a ring by their own writes ([`Pipeline::init_for_writers`]): they wait for the stage, write, and mark it as
+//! filled.
 //!
-//! Each stage has two mbarriers. Both sides go round the ring by themselves, and at every round the parity of the
-//! phases that they wait for turns over: these types keep stage and parity, so that a kernel cannot confuse them.
+//! Each stage has two mbarriers, `full` and `empty`. Both sides advance round the ring independently, and the parity for which they wait
+//! flips at every round. These types keep stage and parity, so that a kernel cannot confuse them.
 //!
-//! # Of a cluster
-//! Where copies go to several blocks ([`load_box_multicast`](crate::device::DynamicShared::load_box_multicast)), each block
-//! has a ring, and all of them go round together:
+//! # In a cluster
+//! With multicast copies ([`load_box_multicast`](crate::device::DynamicShared::load_box_multicast)) each block of the cluster has a ring,
+//! and all rings advance together:
 //!
 //! ```text
-//!   one thread  init, and then all threads of the cluster `cluster::sync`: the others' mbarriers are there
-//!   producer    acquire: waits until the readers of all blocks have read the stage, announces the bytes that come to
-//!               this block, whichever blocks send them
-//!               (begins copies to this block and to others, that tell `full()`)
+//!   one thread  init; then all threads of the cluster `cluster::sync`, after which all mbarriers are initialised
+//!   producer    acquire: waits until the consumers of all blocks have released the stage, announces the bytes that
+//!               all blocks copy to this block
+//!               (begins copies to this block and to others, which complete at `full()`)
 //!               advance
-//!               at the end drain: no block ends while another has something to tell it
-//!   consumer    wait, release: as above, but all blocks are told
+//!               at the end drain: no block ends while another one may arrive at its mbarriers
+//!   consumer    wait, release: as above; release arrives in all blocks
 //! ```
 
 use core::marker::PhantomData;
 
 use crate::device::{Mbarrier, Mbarriers, cluster, fence_proxy_async, mbarrier, thread, warp};
 
-/// The mbarriers of a ring of stages, made by [`pipeline!`](crate::pipeline!). `S` says who fills it: this block, or blocks of
+/// The mbarriers of a ring of stages, made by [`pipeline!`](crate::pipeline!). `S` is its scope: filled by this block, or by all blocks of
 /// the cluster.
 pub struct Pipeline<const STAGES: usize, S = OfBlock> {
     ring: Ring<STAGES>,
     scope: PhantomData<S>,
 }
 
-/// The ring of a block of a cluster, whose blocks fill each other's, made by
-/// [`cluster_pipeline!`](crate::cluster_pipeline).
+/// A pipeline whose stages all blocks of the cluster fill, made by [`cluster_pipeline!`](crate::cluster_pipeline).
 pub type ClusterPipeline<const STAGES: usize> = Pipeline<STAGES, OfCluster>;
 
 struct Ring<const STAGES: usize> {
@@ -48,64 +49,64 @@ struct Ring<const STAGES: usize> {
     empty: Mbarriers<STAGES>,
 }
 
-/// Who fills a ring, and so is told that a stage has been read.
+/// The scope of a pipeline: which blocks fill it, and so must learn that a stage has been read.
 pub trait Scope {
-    /// Who tells a block that a stage has been read, if each block has so many readers.
-    fn tellers(readers: u32) -> u32;
+    /// The arrivals at a block's `empty` mbarrier for a stage, if each block has that number of readers.
+    fn arrivals(readers: u32) -> u32;
 
-    /// Tells it, as one thread.
-    fn tell(empty: Mbarrier);
+    /// Arrives at the `empty` mbarriers as one thread.
+    fn arrive(empty: Mbarrier);
 
-    /// Tells it once for a warp, all of whose lanes come here.
-    fn tell_warp(empty: Mbarrier);
+    /// Arrives once for a warp, all of whose lanes call it.
+    fn arrive_warp(empty: Mbarrier);
 }
 
-/// The block itself.
+/// The block fills its own stages.
 pub enum OfBlock {}
 
 impl Scope for OfBlock {
     #[inline(always)]
-    fn tellers(readers: u32) -> u32 {
+    fn arrivals(readers: u32) -> u32 {
         readers
     }
 
     #[inline(always)]
     #[track_caller]
-    fn tell(empty: Mbarrier) {
+    fn arrive(empty: Mbarrier) {
         empty.arrive();
     }
 
     #[inline(always)]
     #[track_caller]
-    fn tell_warp(empty: Mbarrier) {
+    fn arrive_warp(empty: Mbarrier) {
         if warp::elect() {
             empty.arrive();
         }
     }
 }
 
-/// Any block of the cluster. It is told of reads alone: the producer only overwrites what has been read. (What readers have written
-/// there themselves, they have put a proxy fence and a barrier behind, and tensor cores have read it since.)
+/// All blocks of the cluster fill the stages. The arrivals order only reads, because the producer only overwrites what has been read. (If
+/// readers have written to a stage themselves, they have executed a proxy fence and a barrier, and tensor cores have read it since.)
 pub enum OfCluster {}
 
 impl Scope for OfCluster {
     #[inline(always)]
-    fn tellers(readers: u32) -> u32 {
+    fn arrivals(readers: u32) -> u32 {
         readers * cluster::blocks()
     }
 
     #[inline(always)]
     #[track_caller]
-    fn tell(empty: Mbarrier) {
+    fn arrive(empty: Mbarrier) {
         for rank in 0..cluster::blocks() {
             empty.arrive_remote_after_reads(rank);
         }
     }
 
-    // A lane for each block: one instruction tells them all.
+    // One lane for each block, so that one instruction arrives at all of them.
     #[inline(always)]
     #[track_caller]
-    fn tell_warp(empty: Mbarrier) {
+    fn arrive_warp(empty: Mbarrier) {
         let lane = thread::lane_id();
         if lane < cluster::blocks() {
             empty.arrive_remote_after_reads(lane);
@@ -122,32 +123,32 @@ impl<const STAGES: usize, S: Scope> Pipeline<STAGES, S> {
         Pipeline { ring, scope: PhantomData }
     }
 
-    /// Gets it ready: a stage has been read when `readers` have released it, of a cluster's ring so many of each block.
-    /// One thread of the block does this, and a barrier follows; of a cluster's ring the cluster's.
+    /// Initialises the mbarriers. A stage is empty when `readers` consumers have released it; in a cluster's pipeline, that number in each
+    /// block. One thread of the block does this, and a barrier of the block follows; in a cluster's pipeline, of the cluster.
     #[inline(always)]
     #[track_caller]
     pub fn init(&self, readers: u32) {
         for stage in 0..STAGES {
             self.ring.full.at(stage).init(1);
-            self.ring.empty.at(stage).init(S::tellers(readers));
+            self.ring.empty.at(stage).init(S::arrivals(readers));
         }
         mbarrier::fence_init();
     }
 
-    /// [`init`](Self::init) of a ring that warps fill by their own writes, not by copies: a stage is full when `writers` of
-    /// them have said so ([`filled_warp`](Producer::filled_warp)).
+    /// [`init`](Self::init) for a pipeline that warps fill by their own writes, not by copies. A stage is full when `writers` warps have
+    /// marked it as filled ([`filled_warp`](Producer::filled_warp)).
     #[inline(always)]
     #[track_caller]
     pub fn init_for_writers(&self, writers: u32, readers: u32) {
         for stage in 0..STAGES {
             self.ring.full.at(stage).init(writers);
-            self.ring.empty.at(stage).init(S::tellers(readers));
+            self.ring.empty.at(stage).init(S::arrivals(readers));
         }
         mbarrier::fence_init();
     }
 
-    /// A ring of some of its stages, from that one on. So a block has several rings, each with a side that fills: two that
-    /// took turns at one ring could be two rounds apart, and parities would not tell.
+    /// A pipeline of `PART` of its stages, from stage `first` on. So a block can have several pipelines with a producer each. (Two
+    /// producers that took turns at one ring could be two rounds apart, which parities do not distinguish.)
     #[inline(always)]
     #[track_caller]
     pub fn part<const PART: usize>(&self, first: usize) -> Pipeline<PART, S> {
@@ -155,27 +156,27 @@ impl<const STAGES: usize, S: Scope> Pipeline<STAGES, S> {
         Pipeline { ring, scope: PhantomData }
     }
 
-    /// The side that fills, from the first stage on. One thread has it, or a warp.
+    /// The producer, at the first stage. One thread or one warp uses it.
     #[inline(always)]
     pub fn producer(&self) -> Producer<'_, STAGES> {
-        Producer { ring: &self.ring, turn: Turn::default() }
+        Producer { ring: &self.ring, position: Position::default() }
     }
 
-    /// The side that reads, from the first stage on. Every thread that reads has one.
+    /// A consumer, at the first stage. Every thread that reads has its own.
     #[inline(always)]
     pub fn consumer(&self) -> Consumer<'_, STAGES, S> {
-        Consumer { ring: &self.ring, turn: Turn::default(), scope: PhantomData }
+        Consumer { ring: &self.ring, position: Position::default(), scope: PhantomData }
     }
 }
 
-/// A stage, and the parity of this round.
+/// A stage, and the parity of the current round.
 #[derive(Clone, Copy, Default)]
-struct Turn {
+struct Position {
     stage: u32,
     parity: u32,
 }
 
-impl Turn {
+impl Position {
     #[inline(always)]
     fn advance<const STAGES: usize>(&mut self) {
         self.stage += 1;
@@ -186,14 +187,14 @@ impl Turn {
     }
 }
 
-/// The side of a ring that fills it.
+/// The side of a pipeline that fills its stages.
 pub struct Producer<'a, const STAGES: usize> {
     ring: &'a Ring<STAGES>,
-    turn: Turn,
+    position: Position,
 }
 
 impl<const STAGES: usize> Producer<'_, STAGES> {
-    /// Waits until the stage may be filled, and announces the bytes that will come. Gives its number.
+    /// Waits until the stage may be filled, and announces the bytes that copies will complete. Gives the stage's number.
     #[inline(always)]
     #[track_caller]
     pub fn acquire(&mut self, bytes: u32) -> usize {
@@ -205,34 +206,34 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
     #[inline(always)]
     #[track_caller]
     fn wait(&self) -> usize {
-        let stage = self.turn.stage as usize;
-        // In the first round nobody has read anything, and the phase before phase 0 counts as ended.
-        self.ring.empty.at(stage).wait(self.turn.parity ^ 1);
+        let stage = self.position.stage as usize;
+        // In the first round there is nothing to read: the phase before phase 0 counts as ended.
+        self.ring.empty.at(stage).wait(self.position.parity ^ 1);
         stage
     }
 
-    /// Waits until the stage may be filled, a whole warp. Gives its number. One of its lanes then
-    /// [announces](Self::announce) the bytes.
+    /// Waits, as a whole warp, until the stage may be filled. Gives the stage's number. One of the lanes then [announces](Self::announce)
+    /// the bytes.
     #[inline(always)]
     #[track_caller]
     pub fn acquire_warp(&self) -> usize {
-        let stage = self.turn.stage as usize;
-        self.ring.empty.at(stage).wait_warp(self.turn.parity ^ 1);
+        let stage = self.position.stage as usize;
+        self.ring.empty.at(stage).wait_warp(self.position.parity ^ 1);
         stage
     }
 
-    /// Announces so many bytes.
+    /// Announces the bytes that copies will complete.
     #[inline(always)]
     #[track_caller]
     pub fn announce(&self, bytes: u32) {
         self.full().arrive_expect(bytes);
     }
 
-    /// Says for the warp, all of whose lanes come here, that it has written its part of the stage: tensor cores see it.
+    /// Marks the warp's part of the stage as filled, and makes it visible to tensor cores. All lanes call it.
     #[inline(always)]
     #[track_caller]
     pub fn filled_warp(&self) {
-        // Tensor cores read by the async proxy, and each lane's fence is for its own writes.
+        // Tensor cores read through the async proxy, and a lane's fence covers its own writes.
         fence_proxy_async();
         warp::sync_warp(warp::ALL);
         if warp::elect() {
@@ -240,20 +241,20 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
         }
     }
 
-    /// What the copies to this stage tell of their bytes.
+    /// The mbarrier at which the copies to this stage complete.
     #[inline(always)]
     pub fn full(&self) -> Mbarrier {
-        self.ring.full.at(self.turn.stage as usize)
+        self.ring.full.at(self.position.stage as usize)
     }
 
-    /// Goes on to the next stage.
+    /// Advances to the next stage.
     #[inline(always)]
     pub fn advance(&mut self) {
-        self.turn.advance::<STAGES>();
+        self.position.advance::<STAGES>();
     }
 
-    /// Waits until all that has been filled has been read. A block of a cluster does this before it ends: then none of the
-    /// others has anything left to tell it, nor copies on their way to it.
+    /// Waits until all filled stages have been read. A block of a cluster does this before it ends: afterwards no other block arrives at
+    /// its mbarriers, and no copy to it is in flight.
     #[inline(always)]
     #[track_caller]
     pub fn drain(mut self) {
@@ -263,7 +264,7 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
         }
     }
 
-    /// [`drain`](Self::drain) for a warp, all of whose lanes come here.
+    /// [`drain`](Self::drain) for a warp, all of whose lanes call it.
     #[inline(always)]
     #[track_caller]
     pub fn drain_warp(mut self) {
@@ -274,20 +275,20 @@ impl<const STAGES: usize> Producer<'_, STAGES> {
     }
 }
 
-/// The side of a ring that reads it.
+/// The side of a pipeline that reads its stages.
 pub struct Consumer<'a, const STAGES: usize, S = OfBlock> {
     ring: &'a Ring<STAGES>,
-    turn: Turn,
+    position: Position,
     scope: PhantomData<S>,
 }
 
 impl<const STAGES: usize, S: Scope> Consumer<'_, STAGES, S> {
-    /// Waits until the stage's bytes have come. Gives its number.
+    /// Waits until the stage is full. Gives the stage's number.
     #[inline(always)]
     #[track_caller]
     pub fn wait(&self) -> usize {
-        let stage = self.turn.stage as usize;
-        self.ring.full.at(stage).wait(self.turn.parity);
+        let stage = self.position.stage as usize;
+        self.ring.full.at(stage).wait(self.position.parity);
         stage
     }
 
@@ -295,46 +296,46 @@ impl<const STAGES: usize, S: Scope> Consumer<'_, STAGES, S> {
     #[inline(always)]
     #[track_caller]
     pub fn wait_warp(&self) -> usize {
-        let stage = self.turn.stage as usize;
-        self.ring.full.at(stage).wait_warp(self.turn.parity);
+        let stage = self.position.stage as usize;
+        self.ring.full.at(stage).wait_warp(self.position.parity);
         stage
     }
 
-    /// Says for the warp that the stage has been read: a warp is one of the pipeline's readers. All its lanes come here.
+    /// Releases the stage as a warp, which counts as one of the pipeline's readers. All its lanes call it.
     ///
-    /// What they read, others will write by the async proxy, and a barrier orders that only behind a proxy fence of those
-    /// who read (PTX ISA, "Async proxy"; the same hazard is Triton's PR 7262).
+    /// The stage will be overwritten through the async proxy. A barrier orders that after the reads only if the readers execute a proxy
+    /// fence (PTX ISA, "Async proxy"; Triton's PR 7262 is about the same hazard).
     #[inline(always)]
     #[track_caller]
     pub fn release_warp(&self) {
         fence_proxy_async();
         warp::sync_warp(warp::ALL);
-        S::tell_warp(self.empty());
+        S::arrive_warp(self.empty());
     }
 
-    /// [`release_warp`](Self::release_warp) of a stage that tensor cores alone have read: they need no fence.
+    /// [`release_warp`](Self::release_warp) of a stage that only tensor cores have read: they need no fence.
     #[inline(always)]
     #[track_caller]
     pub fn release_multiplied(&self) {
-        S::tell_warp(self.empty());
+        S::arrive_warp(self.empty());
     }
 
-    /// Says that the stage has been read, as one of the pipeline's readers: by this thread, which has put a proxy fence
-    /// behind its own reads where copies fill the ring (not where warps do), or by tensor cores, which need none.
+    /// Releases the stage as one of the pipeline's readers. If this thread has read the stage and copies fill the pipeline (not warps), it
+    /// must have executed a proxy fence after its reads. Reads by tensor cores need none.
     #[inline(always)]
     #[track_caller]
     pub fn release(&self) {
-        S::tell(self.empty());
+        S::arrive(self.empty());
     }
 
     #[inline(always)]
     fn empty(&self) -> Mbarrier {
-        self.ring.empty.at(self.turn.stage as usize)
+        self.ring.empty.at(self.position.stage as usize)
     }
 
-    /// Goes on to the next stage.
+    /// Advances to the next stage.
     #[inline(always)]
     pub fn advance(&mut self) {
-        self.turn.advance::<STAGES>();
+        self.position.advance::<STAGES>();
     }
 }

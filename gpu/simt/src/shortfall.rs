@@ -1,19 +1,19 @@
-//! Buffers that are shorter than their kernel declares.
+//! The error for a buffer that is shorter than its kernel declares.
 
 use std::fmt;
 
 use crate::Size;
 
-/// A buffer that is too short for the sizes it is launched with.
+/// A buffer that is too short for the sizes of the launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortfall {
     /// The parameter.
     pub param: &'static str,
-    /// Elements it has.
+    /// The number of its elements.
     pub len: usize,
-    /// The declared requirement, as written: `m * k`.
+    /// The declared rule as written: `m * k`.
     pub rule: &'static str,
-    /// What it comes to.
+    /// The number of elements that the rule gives.
     pub needed: i128,
 }
 
@@ -25,8 +25,8 @@ impl fmt::Display for Shortfall {
 }
 
 impl Shortfall {
+    /// Compares a buffer's length with the number of elements that a rule requires. A parameter without a length passes.
     #[doc(hidden)]
-    #[allow(missing_docs)]
     pub fn check(
         param: &'static str,
         len: Option<usize>,

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-/// A size that saturates: what overflows is more than any buffer has, and so is a negative size.
+/// A saturating size. A size that overflows, or is negative, is larger than any buffer.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub struct Size(pub(crate) i128);
@@ -56,7 +56,7 @@ macro_rules! operators {
     )*};
 }
 
-/// A quotient; by zero it is out of range.
+/// A quotient. Division by zero is out of range.
 trait Quotient {
     fn quotient(self, other: Self) -> Self;
 }

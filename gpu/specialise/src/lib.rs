@@ -1,7 +1,7 @@
-//! Specialisation constants in PTX: where they stand, and how values are written there.
+//! Specialisation constants in PTX: finds their uses and writes values there.
 //!
-//! A place of a constant is marked by a comment, and behind it stands a number, a word of an instruction with its dot, or a register
-//! that is called as the word is:
+//! A comment marks each use of a constant. After it follows a number, a word of an instruction with its dot, or a register with the word as
+//! its name:
 //!
 //! ```text
 //!   mov.u32 %r7, /* simt.constant a_mn_major */ 0;
@@ -9,27 +9,26 @@
 //!   mov.f32 %f1, /* simt.constant half */ bf16;
 //! ```
 //!
-//! The text is valid as it stands. What values a constant may have, the kernel's declaration says, and whoever specialises has
-//! looked.
+//! The text is valid PTX as it is. The kernel's declaration has the allowed values of a constant; the caller checks them.
 
 use std::ops::Range;
 
-/// How a mark begins, up to the constant's name, and how it ends.
+/// The beginning of a mark, up to the constant's name, and its end.
 const MARK: &str = "/* simt.constant ";
 const END: &str = " */";
 
-/// A place of a constant.
+/// A use of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
     /// The constant's name.
     pub constant: &'a str,
-    /// What stands there.
+    /// The text there.
     pub value: &'a str,
-    /// Where in the text that is.
+    /// The byte range of that text.
     pub range: Range<usize>,
 }
 
-/// The places of constants in a text, first to last.
+/// The uses of constants in a text, in order.
 pub fn places(text: &str) -> impl Iterator<Item = Place<'_>> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -44,8 +43,7 @@ pub fn places(text: &str) -> impl Iterator<Item = Place<'_>> {
     })
 }
 
-/// The text with these values in the places of their constants. A word that is longer than the constant's, as `bf16x2` than `bf16`,
-/// keeps what it has more than the `default` that the constant has in the text.
+/// The text with these values. A word that is longer than the constant's default, as `bf16x2` for `bf16`, keeps its suffix.
 pub fn specialise(text: &str, constants: &[Constant]) -> String {
     let mut result = String::with_capacity(text.len());
     let mut done = 0;
@@ -60,24 +58,24 @@ pub fn specialise(text: &str, constants: &[Constant]) -> String {
     result + &text[done..]
 }
 
-/// What a constant becomes.
+/// A value to be written for a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
     /// Its name.
     pub name: String,
-    /// What stands in the text.
+    /// Its default, which is in the text.
     pub default: String,
-    /// What is to stand there.
+    /// The value to be written.
     pub value: String,
 }
 
-/// What a kernel's specialisation is called where it has no name of its own: an entry point's name in PTX.
+/// The default name of a kernel's specialisation, which is the name of its entry point in PTX.
 pub fn name(kernel: &str, constants: &[Constant]) -> String {
     let parts = constants.iter().map(|one| format!("__{}_{}", one.name, one.value));
     format!("{kernel}{}", parts.collect::<String>())
 }
 
-/// A kernel's text, from its entry's line on, with the entry and its parameters under another name.
+/// A kernel's text, from the line of its entry point on, with another name for the entry point and its parameters.
 pub fn rename(text: &str, from: &str, to: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
     let mut result = String::with_capacity(text.len());
@@ -85,7 +83,7 @@ pub fn rename(text: &str, from: &str, to: &str) -> String {
     for (start, _) in text.match_indices(from) {
         let (before, after) = (&text[..start], &text[start + from.len()..]);
         let is_longer = |rest: &str| rest.starts_with(is_part) && !rest.starts_with("_param_");
-        // What the kernel says of itself stays.
+        // The kernel's declaration is kept.
         if before.ends_with(is_part) || is_longer(after) || before.ends_with("name=") {
             continue;
         }

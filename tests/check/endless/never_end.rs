@@ -1,4 +1,4 @@
-//! Kernels that never end. In each, lanes or blocks that do end, or wait, are beside those that do not.
+//! Kernels that never end. In each, some lanes or blocks end or wait, and others do not end.
 
 #![allow(clippy::while_immutable_condition, reason = "they are to have no end")]
 #![allow(unused_mut, reason = "some write to y, some to the words")]
@@ -12,7 +12,7 @@ use super::{BLOCKS, Wrong, wrong};
 const ENDLESS: &[Kind] = &[Kind::Endless];
 const DEADLOCK: &[Kind] = &[Kind::Deadlock];
 
-/// Without an access, or with such as say nothing new: the watchdog ends them.
+/// Without accesses, or with accesses that add nothing new: the watchdog ends them.
 pub(super) static UNSEEN: &[Wrong] = &[
     wrong(&computes, ENDLESS),
     wrong(&all_compute, ENDLESS),
@@ -21,7 +21,7 @@ pub(super) static UNSEEN: &[Wrong] = &[
     wrong(&reads_what_all_have_read, ENDLESS),
 ];
 
-/// With accesses, or other operations, that are counted.
+/// With counted accesses or other counted operations.
 pub(super) static WITH_ACCESSES: &[Wrong] = &[
     wrong(&reads, ENDLESS),
     wrong(&reads_a_word, ENDLESS),
@@ -44,7 +44,7 @@ pub(super) static WITH_ACCESSES: &[Wrong] = &[
     wrong(&a_word_that_has_come, ENDLESS),
 ];
 
-/// With waits, each of which comes to its end, or one that does not.
+/// With waits, each of which ends, or one that does not.
 pub(super) static WITH_WAITS: &[Wrong] = &[
     wrong(&polls_by_shuffles, ENDLESS),
     wrong(&polls_at_barriers, ENDLESS),
@@ -64,7 +64,7 @@ pub(super) static WITH_WAITS: &[Wrong] = &[
     wrong(&a_lane_of_its_own_way, DEADLOCK),
 ];
 
-/// Does what never ends.
+/// Executes a loop that never ends.
 macro_rules! kernels {
     ($(
         $(#[$doc:meta])*
@@ -110,7 +110,7 @@ kernels! {
         thread::sync_threads();
         tile[lane] = 1.0;
     }
-    /// Where two blocks have read an element, one more read of it says nothing new and is not counted.
+    /// After two blocks have read an element, another read of it adds nothing new and is not counted.
     reads_what_all_have_read(block = (32)): |lane, block, x: In<f32>, y, _words| {
         while x[0] == 0.0 {}
     }
@@ -143,7 +143,7 @@ kernels! {
             x = (x + 1.0) % 8.0 + f32::from(lane < 31) * 8.0;
         }
     }
-    /// For a word that nobody changes.
+    /// Polls a word that nobody changes.
     polls(block = (32)): |lane, block, _x: In<f32>, y, words| {
         while lane == 0 && words.atomic_add(0, 0) == 0 {}
     }
@@ -179,7 +179,7 @@ kernels! {
         told.at(0).arrive();
         told.at(0).wait(0);
     }
-    /// A warp's lanes one after the other, and none gives it back.
+    /// A lock that a warp's lanes take one after another, and that none releases.
     a_spin_lock_that_is_kept(block = (32)): |lane, block, _x: In<f32>, y, words| {
         while words.atomic_add(2, 1) != 0 && lane < 32 {}
     }
@@ -190,7 +190,7 @@ kernels! {
             i = (i + 2) % 64;
         }
     }
-    /// Half of the blocks wait for a word, half poll for another one, and nobody makes either.
+    /// Half of the blocks wait for a flag, half poll another word, and nobody raises either.
     some_poll_and_some_wait(block = (32)): |lane, block, _x: In<f32>, y, words| {
         if block % 2 == 0 {
             words.wait_for_at_least(1, 1);
@@ -204,7 +204,7 @@ kernels! {
             while words.atomic_add(0, 0) != BLOCKS + 1 {}
         }
     }
-    /// Of the wrong parity: the phase before the first counts as ended, and the wait returns at once.
+    /// A wait for the wrong parity: the phase before the first counts as ended, and the wait returns at once.
     a_phase_that_has_ended(block = (32)): |lane, block, _x: In<f32>, y, _words| {
         let told = mbarriers![1];
         if lane == 0 {
@@ -238,7 +238,7 @@ kernels! {
 }
 
 kernels! {
-    /// Each time a lane asks, and all wait for what it tells them.
+    /// Each time one lane polls, and all wait for the value that it broadcasts.
     polls_by_shuffles(block = (64)): |lane, block, _x: In<f32>, y, words| {
         loop {
             let come = if lane == 0 { words.atomic_add(0, 0) } else { 0 };
@@ -273,7 +273,7 @@ kernels! {
             cluster::sync();
         }
     }
-    /// Two warps tell each other to go on.
+    /// Two warps signal each other in turn.
     warps_to_and_fro(block = (64)): |lane, block, _x: In<f32>, y, _words| {
         let told = mbarriers![2];
         if thread::thread_idx_x() == 0 {
@@ -294,7 +294,7 @@ kernels! {
             parity ^= 1;
         }
     }
-    /// Copies that come one after another, and whose number nobody counts.
+    /// Copies that complete one after another in a loop without a bound.
     boxes_for_ever(block = (32), dynamic_shared = 256):
         |lane, block, x: TensorMap<f32>, y, _words| {
         let (mut tile, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
@@ -334,7 +334,7 @@ kernels! {
         thread::sync_threads();
         full.at(0).wait(0);
     }
-    /// Nobody arrives a second time.
+    /// No thread arrives a second time.
     the_phase_behind_the_last(block = (32)): |lane, block, _x: In<f32>, y, _words| {
         let told = mbarriers![1];
         if lane == 0 {
@@ -388,14 +388,14 @@ kernels! {
         }
         words.wait_for_at_least(0, BLOCKS + 1);
     }
-    /// Each waits for the next one before it tells.
+    /// Each block waits for the next one before it raises its own flag.
     blocks_wait_in_a_circle(block = (32)): |lane, block, _x: In<f32>, y, words| {
         words.wait_for_at_least((block + 1) % 4, 1);
         if lane == 0 {
             words.release_add(block, 1);
         }
     }
-    /// The first block that has it does not give it back.
+    /// The first block that takes the lock does not release it.
     a_lock_that_is_kept(block = (32)): |lane, block, _x: In<f32>, y, words| {
         if lane == 0 {
             let given = words.atomic_add(0, 1);

@@ -1,4 +1,4 @@
-//! Kernels that go outside, and then on and on, or wait in vain. What is read outside is all ones.
+//! Kernels that access memory out of bounds, and then do not end, or wait in vain. A read out of bounds gives all ones.
 
 #![allow(clippy::while_immutable_condition, reason = "they are to have no end")]
 #![allow(unused_mut, reason = "some write to y, some to the words")]
@@ -62,7 +62,7 @@ kernels! {
             i = (i + 1) % (1 << 20);
         }
     }
-    /// The loop's bound is what is read outside.
+    /// The loop's bound is read out of bounds.
     a_bound_from_outside(): |lane, _x: In<f32>, y, words| {
         let bound = words[1000 + lane];
         let mut i = 0u32;
@@ -133,7 +133,7 @@ kernels! {
             }
         }
     }
-    /// Parts are given out without a look at how many there are.
+    /// Parts are taken without a check against their number.
     parts_without_an_end(): |lane, _x: In<f32>, y, words| {
         while lane < 32 {
             let given = if lane == 0 { words.atomic_add(0, 1) } else { 0 };
@@ -149,7 +149,7 @@ kernels! {
         y[1 << 20 | lane] = 1.0;
         while lane == 0 && words.atomic_add(1, 0) == 0 {}
     }
-    /// So nobody comes to know.
+    /// So the flag is never raised.
     tells_outside(): |lane, _x: In<f32>, _y, words| {
         if lane == 0 {
             words.release_add(1000, 1);
@@ -170,7 +170,7 @@ kernels! {
         told.at(0).wait(0);
         y[thread::block_idx_x() as usize * 32 + lane] = 1.0;
     }
-    /// It is not copied, and its bytes are waited for.
+    /// The copy is refused, and a thread waits for its bytes.
     a_box_outside(dynamic_shared = 256): |lane, x: TensorMap<f32>, _y, _words| {
         let (mut tile, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
         let full = mbarriers![1];

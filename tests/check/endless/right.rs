@@ -1,15 +1,15 @@
-//! Right kernels, with what waits and what polls. x is 0, 1, 2 and so on. What a kernel writes to y behind its results is its own affair.
+//! Correct kernels that wait and poll. x is 0, 1, 2 and so on. A kernel may use y after its results as it likes.
 
 mod blocks;
 mod clusters;
+mod flags;
 mod mbarriers;
-mod words;
 
 use simt::checked::thread;
 
 use super::Checked;
 
-/// A kernel, how many results it writes to the beginning of y, and what each of them is.
+/// A kernel, the number of results that it writes to the beginning of y, and the value of each.
 pub(super) struct Right {
     pub(super) kernel: &'static dyn Checked,
     pub(super) results: usize,
@@ -53,10 +53,10 @@ tests! {
     barriers_and_warps: blocks
     blocks_of_a_cluster: clusters
     phases_and_copies: mbarriers
-    words_of_the_grid: words
+    flags_of_the_grid: flags
 }
 
 /// How many there are.
 pub(super) fn count() -> usize {
-    [blocks::ALL, clusters::ALL, mbarriers::ALL, words::ALL].iter().map(|all| all.len()).sum()
+    [blocks::ALL, clusters::ALL, mbarriers::ALL, flags::ALL].iter().map(|all| all.len()).sum()
 }

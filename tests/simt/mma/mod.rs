@@ -1,4 +1,4 @@
-//! Products by one warp's tensor cores, and copies of four, eight and sixteen bytes.
+//! Products of a warp on tensor cores, and asynchronous copies of 4, 8 and 16 bytes.
 
 use simt::{
     Bf16, Element, F16, Kernel, LaunchConfig, Tf32,

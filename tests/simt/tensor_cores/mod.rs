@@ -1,5 +1,5 @@
-//! Products by the tensor cores: right for each way in which operands lie, rounded as the hardware is said to round; and
-//! what a checked launch finds wrong with them.
+//! Products of warpgroups on tensor cores: correct for each layout of the operands, rounded as the hardware is known to round; and what a
+//! checked launch finds wrong with them.
 
 use simt::{
     Element, Kernel, LaunchConfig,
@@ -234,8 +234,8 @@ impl<T: Element> Case<T> {
     }
 }
 
-/// The sum of an `f32` and an instruction's products, sixteen or of tf32 eight, as MMA-Sim has it: each shifted to the greatest exponent among them, of which
-/// 25 bits after the point are kept; all added, and cut off to an `f32`. For numbers that are not subnormal.
+/// The sum of an `f32` and an instruction's products, sixteen or of tf32 eight, as MMA-Sim has it: each shifted to the greatest exponent
+/// among them, of which 25 bits after the point are kept; all added, and cut off to an `f32`. For numbers that are not subnormal.
 pub(crate) fn truncated<const STEPS: usize>(sum: f32, products: [(f32, f32); STEPS]) -> f32 {
     let exponent = |value: f32| match value {
         0.0 => -500,

@@ -1,4 +1,4 @@
-//! What stands in the parentheses of `#[kernel(..)]`.
+//! The declarations in the parentheses of `#[kernel(..)]`.
 
 use std::collections::HashSet;
 
@@ -26,26 +26,26 @@ pub(crate) struct Attribute {
     pub(crate) constants: Vec<Constant>,
 }
 
-/// `a_mn_major = 0 | 1` or `half = bf16 | f16`: what a launch may set, first what it is where that says nothing.
+/// `a_mn_major = 0 | 1` or `half = bf16 | f16`: the values that a launch may set. The first is the default.
 pub(crate) struct Constant {
     pub(crate) name: Ident,
     pub(crate) values: Values,
 }
 
-/// What a constant may be.
+/// The value of a constant.
 pub(crate) enum Values {
     Numbers(Vec<u32>),
     Words(Vec<String>),
 }
 
-/// Constants of a kernel, and combinations of their values, at most: as `simt` has them.
+/// The most constants of a kernel, and the most combinations of their values, as in `simt`.
 const MOST_CONSTANTS: usize = 4;
 const MOST_SPECIALISATIONS: usize = 32;
 
 /// Extents along x, y and z; those left out are 1.
 pub(crate) struct Triple(pub(crate) [Expr; 3]);
 
-/// `a = m * k`: buffer `a` has at least so many elements.
+/// `a = m * k`: buffer `a` has at least that number of elements.
 pub(crate) struct Length {
     pub(crate) param: Ident,
     pub(crate) rule: Expr,

@@ -50,7 +50,7 @@ struct Param {
     arg: FnArg,
     name: Ident,
     ty: Type,
-    /// As the PTX comment has it: `u32`, `in.f32`, `out.f32`.
+    /// As in the PTX comment: `u32`, `in.f32`, `out.f32`.
     kind: String,
 }
 
@@ -76,20 +76,20 @@ impl Param {
         matches!(self.ty, Type::Ptr(_))
     }
 
-    /// Is it a description that the tensor memory accelerator reads?
+    /// Whether it is a tensor map, which TMA reads.
     fn is_tensor_map(&self) -> bool {
         ["tensormap.", "tensormaps.", "tensormapmut."]
             .iter()
             .any(|start| self.kind.starts_with(start))
     }
 
-    /// Is it a buffer that knows its length?
+    /// Whether it is a buffer with a length.
     fn is_view(&self) -> bool {
         !self.is_pointer() && !self.is_tensor_map() && self.kind.contains('.')
     }
 }
 
-/// A type as the PTX comment has it.
+/// A type as in the PTX comment.
 fn kind(ty: &Type) -> Option<String> {
     match ty {
         Type::Path(path) => {
@@ -124,7 +124,7 @@ fn kind(ty: &Type) -> Option<String> {
     }
 }
 
-/// How often the body calls `sync_threads`.
+/// The number of calls of `sync_threads` in the body.
 fn count_barriers(tokens: TokenStream) -> u32 {
     tokens
         .into_iter()
@@ -152,7 +152,7 @@ fn entry_point(
             false => arg.to_token_stream(),
         }
     });
-    // The accelerator wants a map's address among the parameters, which Rust would copy to a local variable.
+    // TMA needs the address of a map among the parameters; Rust would copy the map to a local variable.
     let maps = params.iter().enumerate().filter(|(_, param)| param.is_tensor_map());
     let maps = maps.map(|(number, Param { name: map, ty, .. })| {
         let text = format!("cvta.param.u64 {{}}, {name}_param_{number};");
@@ -244,7 +244,7 @@ fn kernel_value(
     let names = params.iter().map(|param| &param.name).collect::<Vec<_>>();
     let texts = names.iter().map(ToString::to_string);
     let kinds = params.iter().map(|param| &param.kind);
-    // An error about a parameter's type stands at the parameter, not at every launch.
+    // An error about a parameter's type is reported at the parameter, not at every launch.
     let types_checked = types
         .iter()
         .map(|ty| quote_spanned!(ty.span()=> const _: fn() = ::simt::require_param::<#ty>;));
@@ -344,7 +344,7 @@ fn thread_fn(
 }
 
 impl Constant {
-    /// As the PTX comment has it: `a_mn_major:0|1`.
+    /// As in the PTX comment: `a_mn_major:0|1`.
     fn text(&self) -> String {
         let values = match &self.values {
             Values::Numbers(numbers) => numbers.iter().map(ToString::to_string).collect(),
@@ -353,11 +353,11 @@ impl Constant {
         format!("{}:{}", self.name, values.join("|"))
     }
 
-    /// Reads a number, once. A word stands in instructions alone.
+    /// Reads a number, once. A word is used only in instructions.
     fn on_gpu(&self) -> Option<TokenStream> {
         let (name, Values::Numbers(numbers)) = (&self.name, &self.values) else { return None };
         let text = format!("mov.u32 {{}}, /* simt.constant {name} */ {};", numbers[0]);
-        // Not `pure`: it stands in the PTX once, whether or not it is used.
+        // Not `pure`: it is in the PTX once, whether or not it is used.
         Some(quote! {
             #[allow(unused_variables, reason = "instructions may be told by it alone")]
             let #name: u32 = {
@@ -423,8 +423,8 @@ fn declared_fields(attribute: &Attribute, barriers: &TokenStream) -> TokenStream
     quote!(#(#assignments)*)
 }
 
-/// Statements that compare each buffer with its rule, in an arithmetic that saturates: no sizes overflow it, and
-/// `(m - 1) * lda + k` of an empty matrix is no panic.
+/// Statements that compare each buffer with its rule, in saturating arithmetic: no sizes overflow it, and `(m - 1) * lda + k` of an empty
+/// matrix is no panic.
 fn length_checks(attribute: &Attribute, params: &[Param]) -> Result<TokenStream> {
     let sizes = params
         .iter()

@@ -1,6 +1,6 @@
 //! `#[kernel]`: one function, made into a PTX entry point or into a kernel for the host.
 //!
-//! Its documentation stands where it is used, at `simt::device::kernel`.
+//! It is documented at `simt::device::kernel`.
 
 mod declaration;
 mod dereference;

@@ -1,90 +1,88 @@
-//! The block that an operating-system thread is running, as its fibers see it.
+//! The block that an operating-system thread is running, and its threads, as the code of a kernel sees them.
 
 use std::{cell::Cell, panic::Location, ptr::null};
 
 use super::{
-    check,
+    access::ArrayDeclaration,
+    check::{Array, Checker},
     cluster::{ClusterRun, Wait},
-    fiber::{Event, OnFiber},
-    mode::ArrayDeclaration,
-    trap::Exit,
+    exit::ExitCell,
+    fiber::{Event, FiberContext, ThreadSource},
+    limits::{SHARED_BYTES, WARP},
 };
-use crate::{LaunchConfig, Value};
+use crate::LaunchConfig;
 
-/// Shared memory of a block on an H100, the most of any device so far: 227 KiB.
-pub(super) const SHARED_BYTES: usize = 227 * 1024;
-
-/// Lanes of a warp.
-pub(super) const WARP: u32 = 32;
-
-/// One CUDA thread of the block that a worker is running.
+/// A CUDA thread of the block that a worker is running.
 ///
-/// One line of the cache: the threads of a block and the tops of their stacks must fit into the first
-/// level together, or every barrier is twice as slow.
+/// It fills one cache line: the threads of a block and the tops of their stacks must fit into the L1 cache together, or every barrier is
+/// twice as slow.
 #[repr(align(64))]
 pub(super) struct Thread {
     pub(super) index: [u32; 3],
-    /// Its number in the block: x first, then y, then z.
+    /// Its number in the block, counted along x, then y, then z.
     pub(super) linear: u32,
-    /// Its number in the cluster, where each block's threads fill whole warps.
+    /// Its number in the cluster. Each block's numbers begin at a multiple of a warp's lanes.
     pub(super) number: u32,
     run: Cell<*const BlockRun>,
-    fiber: Cell<*const OnFiber<'static>>,
+    fiber: Cell<*const FiberContext<'static, BlockRun>>,
     /// Where it waits.
     pub(super) place: Cell<Option<&'static Location<'static>>>,
-    /// Where its next static shared array begins, and the bytes of those declared so far.
+    /// The offset of its next static shared array.
     shared_next: Cell<u32>,
+    /// Bytes of the static shared arrays that it has declared.
     shared_bytes: Cell<u32>,
     pub(super) state: Cell<State>,
-    /// Atomic operations since it last let others run; [`POLLING`](super::polls::POLLING) while it does.
+    /// Atomic operations since it last let others run; [`POLLING`](super::poll::POLLING) while it lets them run.
     pub(super) polls: Cell<u8>,
 }
 
 const _: () = assert!(size_of::<Thread>() == 64);
 
-/// What a thread is doing.
+/// The state of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// It has not been started, runs, or waits for its block: a barrier is left without a store, for its
-    /// sake there is no state of its own.
+    /// It has not started, runs, or waits at a barrier of its block. A barrier has no state of its own, which saves a store at
+    /// every barrier.
     Running,
-    /// It waits for lanes of its warp.
+    /// It waits in a warp operation.
     InWarp,
-    /// It waits for something else: for what, its cluster knows.
+    /// It waits for something else, which the cluster knows ([`ClusterRun::wait_of`]).
     Waits,
-    /// What it waited for has come, or it lets others run: it may run on.
+    /// Its wait is over, or it lets others run: it may be resumed.
     Released,
-    /// It has come to the kernel's end.
+    /// It has come to the end of the kernel.
     Ended,
 }
 
-/// A thread's part in what the lanes of its warp do together.
+/// A thread's part in a warp operation.
 #[derive(Clone, Copy)]
 pub(super) struct WarpOperation {
     pub(super) kind: WarpKind,
-    /// The lanes that take part.
+    /// The participating lanes.
     pub(super) mask: u32,
-    /// What this lane brings along; when the wait is over, what it gets.
+    /// The lane's input; after the wait, its result.
     pub(super) value: u32,
 }
 
+/// The kinds of warp operations.
 #[derive(Clone, Copy)]
 pub(super) enum WarpKind {
+    /// `sync_warp`.
     Sync,
-    /// Which lanes vote yes.
+    /// A vote: a bit for each lane.
     Ballot,
-    /// Do all vote yes?
+    /// A vote: whether all lanes agree.
     All,
-    /// Does any vote yes?
+    /// A vote: whether any lane agrees.
     Any,
-    /// Is this lane the one?
+    /// Whether this lane is the elected one.
     Elect,
-    /// Gives the value of this lane; each lane names its own.
+    /// A shuffle that reads the given lane. Reading a lane outside the mask is a fault.
     Shuffle(u32),
-    /// Each hands words to all others by way of the warp's [`Exchange`](super::exchange::Exchange); for what, it says.
+    /// All lanes exchange words ([`Exchange`](super::exchange::Exchange)), for the operation of this name.
     Exchange(&'static str),
-    /// The same, where the lane follows from the own one: that one takes no part at the edge of the warp or
-    /// of the mask, and its value is not meant to be used, is usual.
+    /// A shuffle whose source lane is computed from the own one. At the edge of the warp or of the mask the source does not take part;
+    /// that is usual, and the kernel does not use the value.
     Relative(u32),
 }
 
@@ -118,21 +116,23 @@ impl Thread {
         }
     }
 
+    /// Its lane in its warp.
     pub(super) fn lane(&self) -> u32 {
         self.linear % WARP
     }
 
+    /// The number of its warp in the block.
     pub(super) fn warp(&self) -> u32 {
         self.linear / WARP
     }
 
-    /// The block that it belongs to, once it has been started.
+    /// Its block. It must have started.
     pub(super) fn run(&self) -> &BlockRun {
         // SAFETY: set by `start_thread`; a block outlives what its threads do.
         unsafe { &*self.run.get() }
     }
 
-    /// Gives control back until the worker lets it run on.
+    /// Suspends the thread until the scheduler resumes it.
     #[inline(always)]
     pub(super) fn wait(&self, place: &'static Location<'static>, event: Event) {
         self.place.set(Some(place));
@@ -140,84 +140,77 @@ impl Thread {
         unsafe { (*self.fiber.get()).yielder.suspend(event) };
     }
 
-    /// How the fiber that it runs on is left; none before it has been started.
-    pub(super) fn exit(&self) -> Option<&Exit> {
+    /// How a signal handler leaves its fiber; none before it has started.
+    pub(super) fn exit(&self) -> Option<&ExitCell> {
         // SAFETY: null, or as in `wait`; and the fiber lives as long as its coroutine.
         unsafe { self.fiber.get().as_ref().map(|fiber| &*fiber.exit) }
     }
 
-    /// Bytes of its stack that are left, about.
+    /// The approximate number of bytes left on its stack.
     #[inline(always)]
     pub(super) fn stack_left(&self) -> usize {
         let here = 0u8;
         // SAFETY: as in `wait`.
-        let limit = unsafe { (*self.fiber.get()).limit };
+        let limit = unsafe { (*self.fiber.get()).stack_limit };
         std::ptr::from_ref(&here).addr().saturating_sub(limit)
     }
 
-    /// Where the stack ends that it runs on.
+    /// The highest address of its stack.
     pub(super) fn stack_end(&self) -> usize {
         // SAFETY: as in `wait`.
         unsafe { (*self.fiber.get()).stack_end }
     }
 }
 
-/// The block that a worker is running.
+/// A block while a worker runs it.
 pub(super) struct BlockRun {
     /// One thread of the kernel, its parameters bound.
     pub(super) kernel: &'static (dyn Fn() + Sync),
     pub(super) threads: *const [Thread],
-    /// For each thread the warp operation that it waits in.
+    /// For each thread its part in a warp operation.
     pub(super) warp_operations: *const [Cell<WarpOperation>],
-    /// The order in which threads are started; empty: as they are counted.
+    /// The order in which threads start; empty for ascending numbers.
     pub(super) order: *const [u32],
     pub(super) next_thread: Cell<usize>,
-    /// Threads that have ended, and the first of them.
+    /// The number of threads that have ended, and the first of them.
     pub(super) ended: Cell<usize>,
     pub(super) first_ended: Cell<u32>,
-    /// A thread whose shared arrays are not as declared, with their size.
+    /// A thread whose shared arrays differ from the kernel's declaration, and their bytes.
     pub(super) shared_mismatch: Cell<Option<(u32, usize)>>,
     pub(super) index: [u32; 3],
-    /// Its number in its cluster, and that.
+    /// Its rank in its cluster.
     pub(super) rank: u32,
     pub(super) cluster: *const ClusterRun,
     pub(super) config: LaunchConfig,
     pub(super) declared_shared: Option<usize>,
     pub(super) shared: *mut u8,
-    /// The most static shared memory that a thread has declared: what is to be poisoned again.
+    /// The most bytes of static shared memory that a thread has declared. They are poisoned again after the block.
     pub(super) shared_high: Cell<usize>,
-    /// Watches what the block does; null in a fast launch.
-    pub(super) checker: *const check::Checker<'static>,
+    /// Null in a fast launch.
+    pub(super) checker: *const Checker<'static>,
 }
 
 thread_local! {
     static CURRENT: Cell<*const Thread> = const { Cell::new(null()) };
-    /// Is a `Half` of the launch that runs an `F16`? By itself, since it is asked for each element.
-    static IS_F16: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// Makes that what a `Half` is; none where no kernel runs, or one without that constant.
-pub(super) fn set_is_f16(is_f16: Option<bool>) {
-    IS_F16.set(is_f16);
-}
-
-/// Makes a thread the one that runs; null where none does.
+/// Sets the running thread; null for none.
 #[inline(always)]
 pub(super) fn set_current(thread: *const Thread) {
     CURRENT.set(thread);
 }
 
-/// The thread that was made the one that runs.
+/// The running thread; null for none.
 pub(super) fn current_pointer() -> *const Thread {
     CURRENT.get()
 }
 
-/// Is this operating-system thread inside a kernel?
+/// Whether this operating-system thread is inside a kernel.
 pub(super) fn in_kernel() -> bool {
     !CURRENT.get().is_null()
 }
 
-/// The thread that is running. Panics outside a kernel.
+/// The running thread. Panics outside a kernel.
 #[inline(always)]
 pub(super) fn current() -> &'static Thread {
     let thread = CURRENT.get();
@@ -225,22 +218,22 @@ pub(super) fn current() -> &'static Thread {
         outside();
     }
     // SAFETY: set by a worker to a thread of its own while that runs, and null otherwise. The reference
-    // does not leave the functions that ask for it, which end before the thread does.
+    // does not leave the functions that call this, which end before the thread does.
     unsafe { &*thread }
 }
 
-/// Panics outside a kernel: the host reads and writes variables by [`symbol`](super::symbol).
+/// Panics outside a kernel. The host reads and writes a kernel's variables by [`symbol`](super::symbol).
 #[inline(always)]
 #[track_caller]
-pub(super) fn of_a_kernel() {
+pub(super) fn assert_in_kernel() {
     if !in_kernel() {
-        not_of_a_kernel();
+        not_in_kernel();
     }
 }
 
 #[cold]
 #[track_caller]
-fn not_of_a_kernel() -> ! {
+fn not_in_kernel() -> ! {
     panic!(
         "only a kernel accesses its variables by itself: the host does it between launches, by simt::cpu::symbol"
     )
@@ -253,7 +246,7 @@ fn outside() -> ! {
     )
 }
 
-/// The block of the thread that is running. Panics outside a kernel.
+/// The running thread's block. Panics outside a kernel.
 #[inline(always)]
 pub(super) fn current_block() -> &'static BlockRun {
     // SAFETY: as in `current`: a thread that runs belongs to a block that does.
@@ -280,53 +273,28 @@ pub(super) fn launch_config() -> &'static LaunchConfig {
     &current_block().config
 }
 
-/// The number that a constant is in this launch.
-#[track_caller]
-pub(crate) fn constant(name: &str) -> u32 {
-    match launch_config().constants.get(name) {
-        Some(Value::Number(number)) => number,
-        _ => panic!("the kernel declares no constant `{name}` that is a number"),
-    }
-}
-
-/// Is a `Half` of this launch an `F16`?
-#[inline(always)]
-#[track_caller]
-pub(crate) fn is_f16() -> bool {
-    match IS_F16.get() {
-        Some(is_f16) => is_f16,
-        None => no_half(),
-    }
-}
-
-#[cold]
-#[track_caller]
-fn no_half() -> ! {
-    panic!("the kernel declares no constant `half`, which is bf16 or f16")
-}
-
 /// The first byte of the block's shared memory.
 pub(super) fn shared_base() -> *mut u8 {
     current_block().shared
 }
 
-/// What watches the thread that is running, if anything does.
+/// The checker of the running thread; none in a fast launch.
 #[inline(always)]
-pub(super) fn checker() -> Option<&'static check::Checker<'static>> {
+pub(super) fn checker() -> Option<&'static Checker<'static>> {
     // SAFETY: null, or a checker that outlives its launch.
     unsafe { current_block().checker.as_ref() }
 }
 
-/// Suspends the running thread until its whole block has come to a barrier.
+/// Suspends the running thread until all threads of its block wait at a barrier.
 ///
-/// Inlined all the way into the kernel: the processor predicts that a fiber's switch returns to where the
+/// It is inlined all the way into the kernel: the processor predicts that a fiber's switch returns to where the
 /// scheduler called it from, and one more call in between makes that prediction wrong every time.
 #[inline(always)]
 pub(super) fn barrier(place: &'static Location<'static>) {
     current().wait(place, Event::Barrier);
 }
 
-/// Suspends the running thread until the lanes of `mask` have come to the same operation.
+/// Suspends the running thread until the lanes of `mask` have come to the same operation, and gives its result.
 pub(super) fn warp_operation(
     kind: WarpKind,
     mask: u32,
@@ -337,13 +305,13 @@ pub(super) fn warp_operation(
     let operation = current_block().warp_operation(thread);
     operation.set(WarpOperation { kind, mask, value });
     thread.state.set(State::InWarp);
-    thread.wait(place, Event::Some);
+    thread.wait(place, Event::Wait);
     thread.state.set(State::Running);
     operation.get().value
 }
 
-/// Hands words to the other lanes of the running thread's warp, and calls `read` with those of each, when all have come
-/// to the same operation. Panics where the warp has fewer than 32 lanes.
+/// Exchanges words among the lanes of the running thread's warp: waits until all have come to the operation `name`, and calls `read` with
+/// the words of each lane. Panics where the warp has fewer than 32 lanes.
 pub(super) fn exchange<R>(
     name: &'static str,
     own: &[u32],
@@ -353,48 +321,47 @@ pub(super) fn exchange<R>(
     let (thread, cluster) = (current(), current_cluster());
     assert!(lanes_of_warp() == WARP as usize, "all 32 lanes of a warp come to a {name}");
     let warp = (rank(), thread.warp());
-    let turn = cluster.exchange(warp).put(thread.lane(), own);
+    let buffer = cluster.exchange(warp).store(thread.lane(), own);
     warp_operation(WarpKind::Exchange(name), u32::MAX, 0, place);
     let all = cluster.exchange(warp);
-    read(&all.of_turn(turn))
+    read(&all.load(buffer))
 }
 
-/// Suspends the running thread until what it waits for has come.
+/// Suspends the running thread until the wait is over.
 pub(super) fn wait_for(wait: Wait, place: &'static Location<'static>) {
     let thread = current();
-    current_cluster().wait_of(thread).set(wait);
+    current_cluster().wait_of(thread.number).set(wait);
     thread.state.set(State::Waits);
-    // Not the whole block, but some.
-    thread.wait(place, Event::Some);
+    thread.wait(place, Event::Wait);
     thread.state.set(State::Running);
 }
 
-/// The cluster of the thread that is running. Panics outside a kernel.
+/// The running thread's cluster. Panics outside a kernel.
 pub(super) fn current_cluster() -> &'static ClusterRun {
     // SAFETY: as in `current`: a block that runs belongs to a cluster that does.
     unsafe { &*current_block().cluster }
 }
 
-/// The block's number in its cluster.
+/// The rank of the running thread's block in its cluster.
 pub(super) fn rank() -> u32 {
     current_block().rank
 }
 
-/// How many lanes the running thread's warp has: the last one of a block may have fewer than others.
+/// The lanes of the running thread's warp: a block's last warp may have fewer than 32.
 pub(super) fn lanes_of_warp() -> usize {
     let (warp, threads) = (current().warp(), current_block().threads().len());
     (threads - (warp * WARP) as usize).min(WARP as usize)
 }
 
-/// Sets aside a shared array. Every thread declares the same arrays in the same order, and so is given
-/// the same addresses. (Plain arguments: a struct would take room on the stack of every thread, and that
-/// room costs time at every barrier.)
+/// Gives the running thread a shared array: its first byte, and its shadow in a checked launch (else null). Every thread declares the same
+/// arrays in the same order, and so gets the same addresses. (The arguments are plain values: a struct would take space on the stack of
+/// every thread, and that costs time at every barrier.)
 pub(super) fn declare_shared(
     element: usize,
     shape: (usize, usize),
     dynamic: bool,
     place: &'static Location<'static>,
-) -> (*mut u8, *const check::Array) {
+) -> (*mut u8, *const Array) {
     let (thread, block) = (current(), current_block());
     let bytes = element * shape.0 * shape.1;
     let dynamic_bytes = (block.config.dynamic_shared as usize).next_multiple_of(16);
@@ -426,19 +393,28 @@ pub(super) fn declare_shared(
 }
 
 impl BlockRun {
+    /// Its threads, by their numbers in the block.
     pub(super) fn threads(&self) -> &[Thread] {
         // SAFETY: the worker's own threads, which it neither moves nor changes while a block runs.
         unsafe { &*self.threads }
     }
 
+    /// A thread's part in a warp operation.
     pub(super) fn warp_operation(&self, thread: &Thread) -> &Cell<WarpOperation> {
         // SAFETY: the worker's, as many as threads.
         let operations = unsafe { &*self.warp_operations };
         &operations[thread.linear as usize]
     }
+}
 
-    /// The next thread that has not been started, now running on `fiber`.
-    pub(super) fn start_thread(&self, fiber: &OnFiber<'_>) -> Option<&Thread> {
+impl ThreadSource for BlockRun {
+    type Thread = Thread;
+
+    fn kernel(&self) -> &(dyn Fn() + Sync) {
+        self.kernel
+    }
+
+    fn start_thread(&self, fiber: &FiberContext<'_, BlockRun>) -> Option<&Thread> {
         let next = self.next_thread.get();
         // SAFETY: the worker's, as in `threads`.
         let order = unsafe { &*self.order };
@@ -453,13 +429,13 @@ impl BlockRun {
         thread.polls.set(0);
         // SAFETY: null, or a checker that outlives its launch.
         if let Some(checker) = unsafe { self.checker.as_ref() } {
-            checker.goes_on();
+            checker.reset_accesses();
         }
         CURRENT.set(thread);
         Some(thread)
     }
 
-    pub(super) fn end_thread(&self, thread: &Thread) {
+    fn end_thread(&self, thread: &Thread) {
         thread.state.set(State::Ended);
         if self.ended.get() == 0 {
             self.first_ended.set(thread.linear);
@@ -467,8 +443,8 @@ impl BlockRun {
         self.ended.set(self.ended.get() + 1);
         // SAFETY: null, or a checker that outlives its launch.
         if let Some(checker) = unsafe { self.checker.as_ref() } {
-            // It may be what others ask for.
-            checker.goes_on();
+            // Others may have polled for it.
+            checker.reset_accesses();
         }
         let used = thread.shared_bytes.get() as usize;
         if self.declared_shared.is_some_and(|declared| declared != used) {

@@ -1,35 +1,35 @@
-//! Boxes of a tensor as the tensor memory accelerator copies them: strides, zeros for what lies outside, the swizzle.
+//! Boxes of a tensor as TMA copies them: with strides, zeros for elements outside the tensor, and the shared-memory swizzle.
 
 use super::tensor_core::swizzle::Swizzle;
 use crate::Tf32;
 
-/// A box in global memory: `rows x cols` elements of one matrix, of which the first columns lie inside, and rows in the
+/// A box of `rows x cols` elements in global memory. Its first `cols_inside` columns are inside the matrix, and of its rows a range in the
 /// middle.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalBox {
-    /// The first element, and bytes of one.
+    /// The address of the first element, and the bytes of an element.
     pub(super) first: *const u8,
     pub(super) element: usize,
     pub(super) rows: usize,
     pub(super) cols: usize,
-    /// Rows that lie before the matrix, and those after them that lie inside.
+    /// Rows before the matrix's first row, and the rows after them that are inside.
     pub(super) rows_before: usize,
     pub(super) rows_inside: usize,
     pub(super) cols_inside: usize,
     /// Bytes from one row to the next in global memory.
     pub(super) row_stride: usize,
     pub(super) swizzle: Swizzle,
-    /// Are its elements f32 that a load rounds to tf32?
+    /// Whether its elements are f32 that a load rounds to tf32.
     pub(super) rounds: bool,
 }
 
 impl GlobalBox {
-    /// Bytes that it takes in shared memory.
+    /// Bytes of the box in shared memory.
     pub(super) fn bytes(&self) -> usize {
         self.rows * self.cols * self.element
     }
 
-    /// Bytes of shared memory that it lies in: the swizzle exchanges groups of whole lines of 128 bytes.
+    /// Bytes of shared memory that it may touch: the swizzle permutes 16-byte groups within lines of 128 bytes.
     pub(super) fn extent(&self) -> usize {
         match self.swizzle {
             Swizzle::None => self.bytes(),
@@ -37,36 +37,36 @@ impl GlobalBox {
         }
     }
 
-    /// The parts of shared memory that it lies in, at that address: from which byte on, and how many. Of a last line that it does not fill
-    /// these are single groups.
+    /// The parts of shared memory that it occupies, if it is at that address: offset and bytes of each. In a last line that it does not
+    /// fill, these are single 16-byte groups.
     pub(super) fn places(&self, address: usize) -> impl Iterator<Item = (usize, usize)> {
         let whole = match self.swizzle {
             Swizzle::None => self.bytes(),
             _ => self.bytes() / 128 * 128,
         };
-        // A swizzled row has whole groups, and they follow each other.
+        // A swizzled row consists of whole groups, one after another.
         let groups = if whole < self.bytes() { whole / 16..self.bytes() / 16 } else { 0..0 };
         let groups = self.groups(address).skip(groups.start).take(groups.len());
         let lines = (whole > 0).then_some((0, whole));
         lines.into_iter().chain(groups.map(|group| (group.place, group.width)))
     }
 
-    /// The parts of rows that lie inside: their addresses, all of `cols_inside` elements.
+    /// The parts of its rows that are inside the matrix: the address of each, with `cols_inside` elements.
     pub(super) fn parts(&self) -> impl Iterator<Item = *const u8> {
         let GlobalBox { first, rows_before, rows_inside, cols_inside, row_stride, .. } = *self;
         let rows = if cols_inside > 0 { rows_inside } else { 0 };
         (rows_before..rows_before + rows).map(move |row| first.wrapping_add(row * row_stride))
     }
 
-    /// Copies it to shared memory.
+    /// Copies the box to shared memory.
     ///
     /// # Safety
-    /// 1. What lies inside is valid.
+    /// 1. The elements inside the matrix are valid.
     /// 2. `to` is valid for [`extent`](Self::extent).
     pub(super) unsafe fn load(&self, to: *mut u8) {
         for Group { global, inside, place, width } in self.groups(to.addr()) {
             let mut bytes = [0; 16];
-            // SAFETY: inside the matrix; and inside the box, whose groups the swizzle exchanges.
+            // SAFETY: inside the matrix; and inside the box, whose groups the swizzle permutes.
             unsafe {
                 global.copy_to_nonoverlapping(bytes.as_mut_ptr(), inside);
                 if self.rounds {
@@ -77,10 +77,11 @@ impl GlobalBox {
         }
     }
 
-    /// Copies it from its [`extent`](Self::extent), which was read at that address of shared memory. Nothing is written outside the matrix.
+    /// Copies the box to global memory, from `read`: its [`extent`](Self::extent) as read at that address of shared memory. Nothing is
+    /// written outside the matrix.
     ///
     /// # Safety
-    /// 1. What lies inside is valid, and may be written.
+    /// 1. The elements inside the matrix are valid, and may be written.
     pub(super) unsafe fn store(&self, read: &[u8], address: usize) {
         for Group { global, inside, place, .. } in self.groups(address) {
             let from = &read[place..place + inside];
@@ -89,12 +90,12 @@ impl GlobalBox {
         }
     }
 
-    /// What the swizzle moves as one, of a box that lies at that address of shared memory.
+    /// The 16-byte groups, which the swizzle permutes, of the box at that address of shared memory.
     fn groups(&self, address: usize) -> impl Iterator<Item = Group> {
         let row_bytes = self.cols * self.element;
         let groups = (0..self.rows)
             .flat_map(move |row| (0..row_bytes).step_by(16).map(move |group| (row, group)));
-        // The pattern is one of the address, and repeats after at most 1024 bytes; a block's memory begins at a multiple.
+        // The swizzle depends on the address and repeats after at most 1024 bytes. A block's shared memory begins at a multiple of that.
         let start = (address % 1024) as u32;
         groups.map(move |(row, group)| {
             let is_inside =
@@ -111,9 +112,9 @@ impl GlobalBox {
     }
 }
 
-/// What the accelerator makes of four f32 where the tensor map's type is tf32: the nearest, of two that are as near the even
-/// one, as an H200 did with halves of the last bit, with the greatest f32 and with subnormal numbers (docs/measurements.md,
-/// "tf32 on tensor cores"; NVIDIA's documentation says that it rounds, and not which way). What it makes of NaN was not tried.
+/// Rounds four f32 as TMA does where the tensor map's type is tf32: to nearest, ties to even. Measured on an H200 with ties, with the
+/// greatest f32 and with subnormal numbers (docs/measurements.md, "tf32 on tensor cores"; NVIDIA's documentation says that TMA rounds,
+/// and not how). NaN was not measured.
 fn round_to_tf32(bytes: &mut [u8; 16]) {
     const DROPPED: u32 = 13;
     for bytes in bytes.as_chunks_mut::<4>().0 {
@@ -122,19 +123,19 @@ fn round_to_tf32(bytes: &mut [u8; 16]) {
         let just_below_half = (1 << (DROPPED - 1)) - 1;
         let rounded = match value.is_nan() {
             true => Tf32::from_f32(value).to_bits(),
-            // A carry out of the fraction is the next exponent; out of the greatest, infinity.
+            // A carry out of the fraction increments the exponent; from the greatest exponent it gives infinity.
             false => (bits + just_below_half + (bits >> DROPPED & 1)) >> DROPPED << DROPPED,
         };
         *bytes = rounded.to_ne_bytes();
     }
 }
 
-/// Sixteen bytes of a row.
+/// A group of at most 16 bytes of a row.
 struct Group {
-    /// Where they are in global memory, and how many of them lie inside.
+    /// Its address in global memory, and the bytes of it that are inside the matrix.
     global: *const u8,
     inside: usize,
-    /// Where they are in the box, and how many of them.
+    /// Its offset in the box, and its bytes.
     place: usize,
     width: usize,
 }
@@ -144,12 +145,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_swizzle_exchanges_groups_of_sixteen_bytes() {
+    fn the_swizzle_permutes_groups_of_sixteen_bytes() {
         for span in [32, 64, 128] {
             let swizzled = |at: u32| Swizzle::of_span(span).apply(at) as usize;
             let mut places = (0..1024).step_by(16).map(swizzled).collect::<Vec<_>>();
             let span = span as usize;
-            // The same group of eight rows of a span lies in as many different banks as there can be.
+            // The same group of eight rows is in eight different groups of banks.
             let rows = 8 * span / 128;
             let mut column = (0..8).map(|row| places[row * span / 16] % 128).collect::<Vec<_>>();
             column.sort_unstable();
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(Swizzle::Bytes64.apply(0x180), 0x1b0);
     }
 
-    /// What came out on an H200.
+    /// As measured on an H200.
     #[test]
     fn tf32_is_rounded_to_the_nearest_and_even_one() {
         let (last, half) = (2f32.powi(-10), 2f32.powi(-11));
@@ -185,7 +186,7 @@ mod tests {
 
     /// A box of 1 x 16 f32, and one of 9 rows of 16 bytes.
     #[test]
-    fn the_places_of_a_line_that_is_not_filled() {
+    fn places_in_a_line_that_the_box_does_not_fill() {
         let source = |rows, cols| GlobalBox {
             first: std::ptr::null(),
             element: 4,
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_take_the_place_of_what_lies_outside() {
+    fn elements_outside_the_matrix_are_zeros() {
         let matrix = (0..15u32).collect::<Vec<_>>();
         let source = GlobalBox {
             first: matrix[6..].as_ptr().cast(),
@@ -227,7 +228,7 @@ mod tests {
         unsafe { source.load(tile.as_mut_ptr().cast()) };
         assert_eq!(tile, [6, 7, 8, 0, 11, 12, 13, 0, 0, 0, 0, 0]);
         assert_eq!((source.bytes(), source.parts().count()), (48, 2));
-        // And back: what lies outside stays as it is.
+        // And back: elements outside the box stay as they are.
         let mut written = [100u32; 15];
         let target = GlobalBox { first: written[6..].as_mut_ptr().cast(), ..source };
         // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! The vocabulary of [`device`] for a checked launch: the same names, every access watched.
+//! The names of [`device`] for a checked launch, in which the checker observes every access.
 //!
 //! See [`check`](crate::check).
 
@@ -21,18 +21,18 @@ pub use crate::{
 pub type In<T> = device::views::In<T, Watched>;
 /// Global memory that the kernel writes (and may read), indexed like a slice.
 pub type Out<T> = device::views::Out<T, Watched>;
-/// A batch of matrices in global memory, which copies take boxes of. A kernel's parameter.
+/// A batch of matrices in global memory, from which TMA copies boxes. A kernel's parameter.
 ///
-/// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
+/// A box begins at a multiple of sixteen bytes of a row; TMA copies no other.
 pub type TensorMap<T> = device::tensor::maps::TensorMap<T, Watched>;
-/// `COUNT` [`TensorMap`]s as one parameter of a kernel, which takes one of them by a number that it computes.
+/// `COUNT` [`TensorMap`]s as one parameter of a kernel, which selects one by its index.
 pub type TensorMaps<T, const COUNT: usize> = device::tensor::maps::TensorMaps<T, COUNT, Watched>;
 /// The boxes of a [`TensorMap`].
 pub type Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
     device::tensor::maps::Boxes<T, ROWS, COLS, SWIZZLE, Watched>;
-/// A batch of matrices in global memory, which copies write boxes of. A kernel's parameter.
+/// A batch of matrices in global memory, to which TMA copies boxes. A kernel's parameter.
 ///
-/// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
+/// A box begins at a multiple of sixteen bytes of a row; TMA copies no other.
 pub type TensorMapMut<T> = device::tensor::maps::TensorMapMut<T, Watched>;
 /// The boxes of a [`TensorMapMut`].
 pub type BoxesMut<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
@@ -42,11 +42,11 @@ pub type Shared<T, const ROWS: usize, const COLS: usize = 1> =
     device::arrays::Shared<T, ROWS, COLS, Watched>;
 /// The shared memory whose size the launch gives, made by [`dynamic_shared!`].
 pub type DynamicShared<T> = device::arrays::DynamicShared<T, Watched>;
-/// An array in global memory, made by [`global!`]. It is another than that of the fast version.
+/// An array in global memory, made by [`global!`]. The fast version of the kernel has an array of its own.
 pub type Global<T, const N: usize> = device::variables::Global<T, N, Watched>;
-/// An array in constant memory, made by [`constant!`]. It is another than that of the fast version.
+/// An array in constant memory, made by [`constant!`]. The fast version of the kernel has an array of its own.
 pub type Constant<T, const N: usize> = device::variables::Constant<T, N, Watched>;
-/// A pointer in global memory, made by [`global_pointer!`]. It is another than that of the fast version.
+/// A pointer in global memory, made by [`global_pointer!`]. The fast version of the kernel has a pointer of its own.
 pub type GlobalPointer<T> = device::variables::GlobalPointer<T, Watched>;
 
 /// `a * b + c`, rounded once.
@@ -57,7 +57,7 @@ pub fn fma<T: Float>(a: T, b: T, c: T) -> T {
     T::fma(a, b, c)
 }
 
-/// [`fma`] that stays where it stands.
+/// [`fma`] that the compiler does not move.
 #[inline(always)]
 #[track_caller]
 pub fn fma_in_order(a: f32, b: f32, c: f32) -> f32 {
@@ -68,13 +68,13 @@ pub fn fma_in_order(a: f32, b: f32, c: f32) -> f32 {
 pub mod copies {
     use crate::cpu::{check::Watched, mode::Mode};
 
-    /// The copies that this thread has begun since the last call become a group.
+    /// Makes a group of the asynchronous copies that this thread has begun since the last call.
     #[track_caller]
     pub fn commit_group() {
         Watched::commit_group();
     }
 
-    /// Waits until of this thread's groups at most the last `PENDING` are on their way.
+    /// Waits until at most the last `PENDING` groups of this thread's copies are in flight.
     #[track_caller]
     pub fn wait_group<const PENDING: u32>() {
         Watched::wait_group(PENDING);

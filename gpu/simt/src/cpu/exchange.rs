@@ -1,35 +1,36 @@
-//! What the lanes of a warp hand to each other in an operation of all of them, more than the word of a shuffle.
+//! Words that the lanes of a warp exchange in an operation of the whole warp: a shuffle moves one word a lane, this any number.
 
 use std::array;
 
-use super::block::WARP;
+use super::limits::WARP;
 
-/// The words of each lane, of this operation and of the one before: a lane may already come to the next while others still
-/// read. It comes to no later one, since all wait for all.
+/// The words of each lane in the current operation and in the one before: a lane may come to the next operation while others still read.
+/// It cannot be two operations ahead, because each operation waits for all lanes.
 #[derive(Default)]
 pub(super) struct Exchange {
     lanes: [Lane; WARP as usize],
 }
 
+/// Two buffers of a lane, used in turn.
 #[derive(Default)]
 struct Lane {
-    turns: [Vec<u32>; 2],
+    buffers: [Vec<u32>; 2],
     next: usize,
 }
 
 impl Exchange {
-    /// Puts a lane's words down. Gives the turn by which all lanes' are read.
-    pub(super) fn put(&mut self, lane: u32, words: &[u32]) -> usize {
+    /// Stores a lane's words. Gives the number of the buffer from which all lanes' words of this operation are read.
+    pub(super) fn store(&mut self, lane: u32, words: &[u32]) -> usize {
         let lane = &mut self.lanes[lane as usize];
-        let turn = lane.next;
-        lane.next = 1 - turn;
-        lane.turns[turn].clear();
-        lane.turns[turn].extend_from_slice(words);
-        turn
+        let buffer = lane.next;
+        lane.next = 1 - buffer;
+        lane.buffers[buffer].clear();
+        lane.buffers[buffer].extend_from_slice(words);
+        buffer
     }
 
-    /// The words that each lane has put down.
-    pub(super) fn of_turn(&self, turn: usize) -> [&[u32]; WARP as usize] {
-        array::from_fn(|lane| &*self.lanes[lane].turns[turn])
+    /// The words of each lane in that buffer.
+    pub(super) fn load(&self, buffer: usize) -> [&[u32]; WARP as usize] {
+        array::from_fn(|lane| &*self.lanes[lane].buffers[buffer])
     }
 }

@@ -1,47 +1,40 @@
-//! How a kernel goes wrong, and how a panic in it is turned into that.
+//! Why a launch ends early, and the faults of a kernel.
 
-use std::{
-    any::Any,
-    cell::RefCell,
-    panic::{self, Location},
-    sync::Once,
-};
-
-use super::block;
+use std::panic::Location;
 
 /// Why a launch ended early.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The kernel went wrong.
+    /// The kernel failed.
     #[error(transparent)]
     Fault(#[from] Fault),
     /// The caller's cancel flag was raised.
     #[error("interrupted")]
     Interrupted,
-    /// No memory for the stacks of a block's fibers, or for the shadow of a buffer: so many bytes.
+    /// There is no memory for the stacks of a block's threads, or for the checker's shadow memory: that number of bytes.
     #[error(
-        "no memory: {0} bytes needed for the fibers of a block, or for the shadows of a checked launch"
+        "no memory: {0} bytes needed for the stacks of a block's threads, or for the shadow memory of a checked launch"
     )]
     OutOfMemory(u64),
-    /// Blocks that wait for each other have more threads, which wait at once, than there can be stacks.
+    /// Blocks that wait for each other have more threads than there can be stacks.
     #[error(
-        "more than {0} threads wait at once, in blocks that wait for each other: the CPU device has stacks for so many"
+        "more than {0} threads wait at once, in blocks that wait for each other: the CPU device has no more stacks"
     )]
     TooManyThreads(usize),
-    /// The launch breaks what the kernel declares, or a limit.
+    /// The launch breaks the kernel's declaration or a limit of the device.
     #[error("{0}")]
     Config(String),
 }
 
 impl Stop {
-    /// Is it a thread that does not end?
+    /// Whether it is a thread that does not end.
     pub(super) fn is_endless(&self) -> bool {
         matches!(self, Stop::Fault(Fault { kind: FaultKind::Endless { .. }, .. }))
     }
 }
 
-/// A kernel that went wrong on the CPU device.
+/// A kernel that failed on the CPU device.
 ///
 /// Where several blocks fail, this is the one with the lowest index.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +50,7 @@ pub struct Fault {
     pub kind: FaultKind,
 }
 
-/// What went wrong in a thread of a kernel.
+/// The kinds of faults of a kernel's thread.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultKind {
@@ -69,7 +62,7 @@ pub enum FaultKind {
         /// File, line and column.
         location: String,
     },
-    /// A thread that needs more stack than it has: large arrays of its own, as a rule.
+    /// A thread that overflows its stack, mostly because of large local arrays.
     #[error(
         "needs more stack than the {bytes} bytes that a thread has; `#[kernel(stack = ..)]` declares more"
     )]
@@ -77,16 +70,16 @@ pub enum FaultKind {
         /// Bytes of its stack.
         bytes: usize,
     },
-    /// A thread that makes more accesses than anybody waits for, or computes for longer, without a wait.
-    #[error("goes on without an end, last seen at {location}")]
+    /// A thread that does not end: it makes too many accesses, or computes for too long, without a wait.
+    #[error("does not end, last seen at {location}")]
     Endless {
         /// File, line and column of the last access that was counted, or of the last wait.
         location: String,
     },
-    /// A thread that was left because it had gone outside so often.
-    #[error("has gone outside too often")]
+    /// A thread that was stopped after too many accesses out of bounds.
+    #[error("was stopped after too many accesses out of bounds")]
     Outside,
-    /// A barrier that another thread of the block never comes to.
+    /// A barrier that another thread of the block never reaches.
     #[error("waits at the barrier at {location}, but thread {exited:?} of its block has ended")]
     BarrierSkipped {
         /// A thread that ended without coming to the barrier.
@@ -94,7 +87,7 @@ pub enum FaultKind {
         /// File, line and column of the barrier.
         location: String,
     },
-    /// A warp operation whose lanes do not come together, or that reads a lane that takes no part.
+    /// A warp operation that some of its lanes never reach, or that reads a lane outside its mask.
     #[error("{operation} at {location}: {reason}")]
     WarpOperation {
         /// `sync_warp`, `vote` or `shuffle`.
@@ -104,75 +97,36 @@ pub enum FaultKind {
         /// File, line and column of the operation.
         location: String,
     },
-    /// A wait for what never comes: an mbarrier's phase, or the threads of a cluster.
+    /// A wait that never ends: for an mbarrier, a named barrier, products, a flag, or the barrier of the cluster.
     #[error("{operation} at {location}: {reason}")]
     Wait {
-        /// What the thread waits for.
+        /// The operation that waits.
         operation: &'static str,
-        /// What is missing, and where the others are.
+        /// What is missing, and where the other threads are.
         reason: String,
         /// File, line and column of the wait.
         location: String,
     },
-    /// A copy whose mbarrier does not expect it.
+    /// A copy whose bytes its mbarrier does not expect.
     #[error("the copy begun at {location}: {reason}")]
     Copy {
         /// What is wrong.
         reason: String,
-        /// File, line and column of where it begins.
+        /// File, line and column of the place where it begins.
         location: String,
     },
-    /// Shared arrays of another size than the kernel declares.
+    /// Shared arrays whose size differs from the kernel's declaration.
     #[error("used {used} bytes of static shared memory, the kernel declares {declared}")]
     SharedMismatch {
         /// Bytes declared.
         declared: usize,
-        /// Bytes of the arrays that the thread came by.
+        /// Bytes of the arrays that the thread declared.
         used: usize,
     },
 }
 
-thread_local! {
-    /// Message and place of the panic that is unwinding a fiber of this thread.
-    static LAST: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
-}
-
-/// Makes a panic inside a kernel silent and remembers its place, which the panic's payload does not hold.
-/// Panics elsewhere go to the hook that was there before.
-pub(super) fn watch_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !block::in_kernel() {
-                return previous(info);
-            }
-            let message = info.payload_as_str().unwrap_or("panicked").to_owned();
-            let location = info.location().map(place_name).unwrap_or_default();
-            LAST.set(Some((message, location)));
-        }));
-    });
-}
-
-/// File, line and column. (A module tree that is compiled a second time stands below `#[path = "."]`.)
+/// A place in the source as text: file, line and column. (A module tree that is compiled a second time has `#[path = "."]`, and so `/./`
+/// in its files' paths.)
 pub(super) fn place_name(place: &Location) -> String {
     place.to_string().replace("/./", "/")
-}
-
-/// Keeps a caught panic's message, should another hook have taken the place of ours.
-pub(super) fn remember(payload: &(dyn Any + Send)) {
-    let text = payload.downcast_ref::<&str>().map(|text| text.to_string());
-    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-    LAST.with_borrow_mut(|last| {
-        if let (None, Some(text)) = (&last, text) {
-            *last = Some((text, "an unknown place".to_owned()));
-        }
-    });
-}
-
-/// The panic that has just been caught on this thread.
-pub(super) fn last_panic() -> FaultKind {
-    let (message, location) =
-        LAST.take().unwrap_or_else(|| ("panicked".to_owned(), "an unknown place".to_owned()));
-    FaultKind::Panic { message, location }
 }

@@ -1,4 +1,4 @@
-//! Fibers: stacks of their own, on which the threads of a block run.
+//! Fibers: stackful coroutines, on which the threads of a block run.
 
 use std::{
     num::NonZeroUsize,
@@ -12,26 +12,31 @@ use corosensei::{
 };
 
 use super::{
-    block::{BlockRun, Thread},
-    fault::{self, Stop},
-    pool::{self, MOST_WORKERS},
-    room,
-    trap::{Exit, Way},
+    exit::{Exit, ExitCell},
+    fault::Stop,
+    panics,
 };
 
-/// Address space of a stack, where the kernel declares nothing else. Only pages that are touched take memory; a panic needs about
-/// 32 KiB. A thread that needs more runs into the guard page below it ([`trap`](super::trap)).
-pub(super) const STACK_BYTES: usize = 256 * 1024;
+/// Bytes of memory that stacks leave to the process: the C library ends a process that has no memory for a new thread's data.
+pub(super) const SPARE_BYTES: usize = 4 * 1024 * 1024;
 
-/// What stacks leave of a process's memory: the C library ends a process that has none for a few words of a new thread's.
-const SPARE_BYTES: usize = 4 * 1024 * 1024;
-
-/// Fibers of a process at most. A stack is two mappings, and a Linux process has 65530 unless its administrator grants more.
-pub(super) const MOST_FIBERS: usize = MOST_WORKERS * 1024;
-
-/// Successive stacks start this many bytes apart within a page. All at the same offset, the hot frames of
-/// 256 fibers would share a few sets of the first-level cache (a third slower, measured).
+/// Successive stacks start this many bytes apart within a page. If all started at the same offset, the hot frames of
+/// 256 fibers would share a few sets of the L1 cache (a third slower, measured).
 const COLOUR_BYTES: usize = 320;
+
+/// A block as its fibers see it: threads to start, one after another.
+pub(super) trait ThreadSource: Sized {
+    type Thread;
+
+    /// Makes the next thread that has not started the running one, on `fiber`. `None` when all have started.
+    fn start_thread(&self, fiber: &FiberContext<'_, Self>) -> Option<&Self::Thread>;
+
+    /// The kernel, which runs as the running thread.
+    fn kernel(&self) -> &(dyn Fn() + Sync);
+
+    /// The running thread has ended the kernel.
+    fn end_thread(&self, thread: &Self::Thread);
+}
 
 /// A stack whose top is shifted within its highest page.
 struct ColouredStack {
@@ -55,31 +60,31 @@ unsafe impl Stack for ColouredStack {
 /// Why a fiber gave control back.
 #[derive(Clone, Copy)]
 pub(super) enum Event {
-    /// The thread it runs waits for its block.
+    /// Its thread waits at a barrier of the block.
     Barrier,
-    /// The thread it runs waits for lanes of its warp, or for something else than its block.
-    Some,
-    /// Its threads have ended and no further one is to be started.
+    /// Its thread waits for something other than a barrier of the block, or polls.
+    Wait,
+    /// Its threads have ended, and no further thread is to be started.
     Idle,
-    /// The thread it runs has panicked.
+    /// Its thread has panicked.
     Panicked,
-    /// The thread that it ran needed more stack than there is. It is left.
+    /// Its thread overflowed the stack, and was abandoned.
     Overflow,
-    /// The thread that it runs goes on and on without a wait.
+    /// Its thread does not end, and was abandoned.
     Endless,
-    /// The thread that it runs has gone outside so often that it is left.
+    /// Its thread made too many accesses out of bounds, and was abandoned.
     Outside,
 }
 
 /// What a thread knows of the fiber that it runs on.
-pub(super) struct OnFiber<'a> {
-    pub(super) yielder: &'a Yielder<*const BlockRun, Event>,
-    /// Where the stack ends: its frames lie below.
+pub(super) struct FiberContext<'a, S> {
+    pub(super) yielder: &'a Yielder<*const S, Event>,
+    /// The stack's highest address; frames are below it.
     pub(super) stack_end: usize,
-    /// The lowest address of the stack that it may touch.
-    pub(super) limit: usize,
-    /// How it is left where its stack is too small.
-    pub(super) exit: *const Exit,
+    /// The lowest address of the stack above its guard page.
+    pub(super) stack_limit: usize,
+    /// How a signal handler leaves the fiber.
+    pub(super) exit: *const ExitCell,
 }
 
 /// Bytes of a page.
@@ -95,75 +100,61 @@ fn page_bytes() -> usize {
     })
 }
 
-/// Of so many workers, those for which the process's limits leave stacks, should each need so many fibers. A launch that has begun
-/// cannot do with fewer. (Stacks of other launches count as this one's: then one may fail.)
-pub(super) fn workers(wanted: usize, fibers: usize, stack_bytes: usize) -> usize {
-    // And a stack for what runs a cluster.
-    let bytes = fibers.saturating_add(1).saturating_mul(stack_bytes);
-    let bytes = bytes.saturating_add(SPARE_BYTES + room::THREAD_BYTES);
-    room::workers(wanted, bytes, pool::fibers().saturating_mul(STACK_BYTES))
-}
-
-/// Do they leave stacks for so many more?
-pub(super) fn are_given(fibers: usize, stack_bytes: usize) -> bool {
-    fibers == 0 || room::gives(fibers.saturating_mul(stack_bytes).saturating_add(SPARE_BYTES))
-}
-
-/// What runs on a fiber's stack.
-type Run = Coroutine<*const BlockRun, Event, (), ColouredStack>;
+/// The coroutine of a fiber.
+type FiberCoroutine<S> = Coroutine<*const S, Event, (), ColouredStack>;
 
 /// A fiber. It lives as long as its worker: between blocks it waits for the next one.
-pub(super) struct Fiber {
-    coroutine: Option<Run>,
-    /// Boxed, since what runs holds its address.
-    exit: Box<Exit>,
-    /// The thread that it is in the middle of.
-    pub(super) thread: *const Thread,
+pub(super) struct Fiber<S: ThreadSource + 'static> {
+    coroutine: Option<FiberCoroutine<S>>,
+    /// Boxed, because the coroutine holds its address.
+    exit: Box<ExitCell>,
+    /// The thread that it has begun and not ended.
+    pub(super) thread: *const S::Thread,
 }
 
-impl Fiber {
+impl<S: ThreadSource> Fiber<S> {
     /// The `number`th fiber of a slot. Fails where the system has no memory for its stack.
     pub(super) fn new(number: usize, stack_bytes: usize) -> Result<Self, Stop> {
-        // The stack alone is what is missing, also where it would leave too little.
-        let of = |bytes: usize| {
+        // The error names the stack alone, also where memory would be left for it and not for the spare bytes.
+        let allocate = |bytes: usize| {
             DefaultStack::new(bytes).map_err(|_| Stop::OutOfMemory(stack_bytes as u64))
         };
-        // Before each, since other workers make theirs meanwhile.
-        drop(of(stack_bytes.saturating_add(SPARE_BYTES))?);
-        let stack = of(stack_bytes)?;
+        // Before each stack, since other workers allocate theirs at the same time.
+        drop(allocate(stack_bytes.saturating_add(SPARE_BYTES))?);
+        let stack = allocate(stack_bytes)?;
         let shift = ((number * COLOUR_BYTES) % 4096) & !63;
-        let exit = Box::new(Exit::new(None));
+        let exit = Box::new(ExitCell::new(None));
         let coroutine = Some(spawn(ColouredStack { stack, shift }, &exit));
         Ok(Fiber { coroutine, exit, thread: std::ptr::null() })
     }
 
-    /// Runs on until the next event.
+    /// Continues the fiber until its next event.
     ///
     /// # Safety
-    /// 1. `run` stays valid until the fiber is idle or has been reset.
+    /// 1. `block` stays valid until the fiber is idle or has been reset.
     /// 2. The fiber is always resumed on one operating-system thread (the kernel may hold an address of
     ///    a thread-local).
-    pub(super) unsafe fn resume(&mut self, run: &BlockRun) -> Event {
-        match self.coroutine.as_mut().map(|coroutine| coroutine.resume(run)) {
+    pub(super) unsafe fn resume(&mut self, block: &S) -> Event {
+        match self.coroutine.as_mut().map(|coroutine| coroutine.resume(block)) {
             Some(CoroutineResult::Yield(event)) => event,
-            // `spawn`'s loop has no end: only where it was left.
-            Some(CoroutineResult::Return(())) => self.left(),
-            // There always is one.
+            // The loop in `spawn` has no end, so a signal handler made the coroutine return.
+            Some(CoroutineResult::Return(())) => self.abandoned(),
+            // There always is a coroutine.
             None => Event::Idle,
         }
     }
 
-    /// It has been left, where its stack was too small or by the watchdog.
+    /// A signal handler has left the coroutine: its stack overflowed, or the watchdog interrupted it.
     #[cold]
     #[inline(never)]
-    fn left(&mut self) -> Event {
-        let way = self.exit.take();
-        let stack = self.coroutine.take().map(Run::into_stack);
+    fn abandoned(&mut self) -> Event {
+        let exit = self.exit.take();
+        let stack = self.coroutine.take().map(FiberCoroutine::into_stack);
         self.coroutine = stack.map(|stack| spawn(stack, &self.exit));
-        if way.is_some_and(|way| way.endless) { Event::Endless } else { Event::Overflow }
+        if exit.is_some_and(|exit| exit.endless) { Event::Endless } else { Event::Overflow }
     }
 
-    /// Abandons the thread that it is in the middle of.
+    /// Abandons the thread that it has begun and not ended.
     pub(super) fn reset(&mut self) {
         if let Some(mut coroutine) = self.coroutine.take() {
             // SAFETY: destructors of the abandoned frames do not run. The frames are `spawn`'s, which
@@ -175,7 +166,7 @@ impl Fiber {
     }
 }
 
-impl Drop for Fiber {
+impl<S: ThreadSource> Drop for Fiber<S> {
     fn drop(&mut self) {
         if let Some(coroutine) = self.coroutine.as_mut() {
             // SAFETY: as in `reset`. (Dropping a suspended coroutine would unwind it.)
@@ -184,32 +175,33 @@ impl Drop for Fiber {
     }
 }
 
-/// A coroutine that runs threads: the first that is not started, the next when that ends, and so on.
-fn spawn(stack: ColouredStack, exit: &Exit) -> Run {
+/// A coroutine that runs a block's threads one after another. When a thread suspends, so does the coroutine; when one ends, the next
+/// begins.
+fn spawn<S: ThreadSource + 'static>(stack: ColouredStack, exit: &ExitCell) -> FiberCoroutine<S> {
     let (stack_end, limit) = (stack.base().get(), stack.limit().get());
-    // Below it one page may not be touched.
-    let lowest = limit + page_bytes();
-    let exit_of = std::ptr::from_ref(exit);
+    // The lowest page of the stack is its guard page.
+    let stack_limit = limit + page_bytes();
+    let exit_cell = std::ptr::from_ref(exit);
     let coroutine =
-        Coroutine::with_stack(stack, move |yielder: &Yielder<_, _>, mut run: *const BlockRun| {
-            let fiber = OnFiber { yielder, stack_end, limit: lowest, exit: exit_of };
+        Coroutine::with_stack(stack, move |yielder: &Yielder<_, _>, mut block: *const S| {
+            let fiber = FiberContext { yielder, stack_end, stack_limit, exit: exit_cell };
             loop {
                 // SAFETY: valid, by `Fiber::resume`'s first condition.
-                let block = unsafe { &*run };
-                while let Some(thread) = block.start_thread(&fiber) {
+                let source = unsafe { &*block };
+                while let Some(thread) = source.start_thread(&fiber) {
                     // Nothing of the kernel's is used after a panic but its message.
-                    if let Err(payload) = catch_unwind(AssertUnwindSafe(block.kernel)) {
-                        fault::remember(&*payload);
-                        // Its destructor could panic in turn, and nobody misses it.
+                    if let Err(payload) = catch_unwind(AssertUnwindSafe(source.kernel())) {
+                        panics::remember(&*payload);
+                        // Its destructor could panic in turn, and nothing needs it.
                         std::mem::forget(payload);
                         yielder.suspend(Event::Panicked);
                     }
-                    block.end_thread(thread);
+                    source.end_thread(thread);
                 }
-                run = yielder.suspend(Event::Idle);
+                block = yielder.suspend(Event::Idle);
             }
         });
-    let guard = limit..lowest;
-    exit.set(Some(Way { handler: coroutine.trap_handler(), guard, endless: false }));
+    let guard = limit..stack_limit;
+    exit.set(Some(Exit { handler: coroutine.trap_handler(), guard, endless: false }));
     coroutine
 }

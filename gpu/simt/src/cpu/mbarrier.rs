@@ -1,22 +1,22 @@
-//! What an mbarrier does: phases that end when arrivals and bytes have come.
+//! The state of an mbarrier. A phase ends when its arrivals have come and the announced bytes have been copied.
 
-/// Bytes that one phase may wait for (PTX ISA, "Tracking asynchronous operations by the mbarrier object").
+/// The most bytes that a phase may wait for (PTX ISA, "Tracking asynchronous operations by the mbarrier object").
 const MOST_BYTES: i64 = (1 << 20) - 1;
 
 /// An mbarrier that has been initialised.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mbarrier {
-    /// Arrivals that end a phase, and those that this phase still waits for.
+    /// Arrivals that end a phase, and arrivals that the current phase still waits for.
     arrivals: u32,
     missing: u32,
-    /// Bytes announced and not come; below zero, come and not announced.
+    /// Bytes announced and not copied; negative for bytes copied and not announced.
     bytes: i64,
     /// Phases that have ended.
     phases: u64,
 }
 
 impl Mbarrier {
-    /// Begins phase 0.
+    /// An mbarrier in phase 0, which waits for that number of arrivals.
     pub(super) fn new(arrivals: u32) -> Result<Self, String> {
         match (1..1 << 20).contains(&arrivals) {
             true => Ok(Mbarrier { arrivals, missing: arrivals, bytes: 0, phases: 0 }),
@@ -24,12 +24,12 @@ impl Mbarrier {
         }
     }
 
-    /// Has the phase of that parity ended?
+    /// Whether the phase of that parity has ended.
     pub(super) fn has_ended(&self, parity: u32) -> bool {
         self.phases % 2 != u64::from(parity & 1)
     }
 
-    /// An arrival that announces so many bytes. Gives whether it ends the phase.
+    /// An arrival that announces bytes. Gives whether it ends the phase.
     pub(super) fn arrive(&mut self, bytes: u32) -> Result<bool, String> {
         self.bytes += i64::from(bytes);
         if self.bytes > MOST_BYTES {
@@ -45,7 +45,7 @@ impl Mbarrier {
         self.end_phase()
     }
 
-    /// Bytes of a copy have come. Gives whether they end the phase.
+    /// A copy has completed bytes. Gives whether that ends the phase.
     pub(super) fn complete(&mut self, bytes: u32) -> Result<bool, String> {
         self.bytes -= i64::from(bytes);
         self.end_phase()
@@ -65,13 +65,13 @@ impl Mbarrier {
         Ok(self.bytes == 0)
     }
 
-    /// What is wrong, if no more is announced.
+    /// What is wrong if more bytes were copied than announced.
     pub(super) fn unannounced(&self) -> Option<String> {
         let more = -self.bytes;
-        (more > 0).then(|| format!("{more} bytes have come more than were announced"))
+        (more > 0).then(|| format!("{more} more bytes were copied than announced"))
     }
 
-    /// What the phase waits for.
+    /// What the phase waits for, as text.
     pub(super) fn missing(&self) -> String {
         let Mbarrier { missing, arrivals, bytes, phases } = self;
         format!("its phase {phases} waits for {missing} of {arrivals} arrivals and {bytes} bytes")
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(barrier.arrive(0), Ok(false));
         assert_eq!(barrier.complete(32), Ok(true));
         assert!(barrier.has_ended(0) && !barrier.has_ended(1));
-        // Bytes may come before they are announced.
+        // Bytes may be copied before they are announced.
         assert_eq!(barrier.complete(8), Ok(false));
         assert_eq!(barrier.arrive(8), Ok(false));
         assert_eq!(barrier.arrive(0), Ok(true));
@@ -106,7 +106,7 @@ mod tests {
         assert!(barrier.arrive(0).unwrap_err().contains("more than 1 arrivals"));
         let mut barrier = Mbarrier::new(1).unwrap();
         assert_eq!(barrier.complete(32), Ok(false));
-        assert!(barrier.arrive(16).unwrap_err().contains("16 bytes have come more"));
+        assert!(barrier.arrive(16).unwrap_err().contains("16 more bytes were copied"));
         assert!(Mbarrier::new(1).unwrap().arrive(1 << 20).unwrap_err().contains("at most"));
     }
 }

@@ -1,21 +1,21 @@
-//! The order in which the threads of a block run between two waits, and blocks in a launch.
+//! The order of blocks in a launch, and of the threads of a block between two waits.
 
 use std::{fmt, str::FromStr};
 
-/// An order of blocks, warps and lanes. CUDA promises none, so a kernel must be right in each.
+/// An order of blocks, warps and lanes. CUDA promises none, so a kernel must be correct in every order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// As they are counted.
+    /// Ascending.
     #[default]
     Forward,
-    /// The other way round.
+    /// Descending.
     Reverse,
-    /// An order that this seed stands for.
+    /// A random order, by its seed.
     Random(u64),
 }
 
-/// As [`FromStr`] takes it.
+/// As [`FromStr`] reads it.
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -41,17 +41,17 @@ impl FromStr for Order {
 }
 
 impl Order {
-    /// Where the `number`th block to be run stands among `blocks`.
+    /// The number of the `number`th block to be run, of `blocks`.
     pub(super) fn block(self, number: u64, blocks: u64) -> u64 {
         match self {
             Order::Forward => number,
             Order::Reverse => blocks - 1 - number,
-            // Another block comes first; after it they follow in turn, which keeps neighbours together.
+            // A random block comes first, and the others follow in turn, which keeps neighbours together.
             Order::Random(seed) => (number + Random(seed).next() % blocks) % blocks,
         }
     }
 
-    /// The order within a block. It depends on the block's number alone, not on who runs it when.
+    /// The order within a block. It depends on the block's number, and neither on the worker nor on time.
     pub(super) fn of_block(self, number: u64) -> BlockOrder {
         match self {
             Order::Forward => BlockOrder::Forward,
@@ -71,7 +71,7 @@ pub(super) enum BlockOrder {
 }
 
 impl BlockOrder {
-    /// The order in which threads are started; nothing where it is theirs.
+    /// Appends the order in which threads start; nothing for the ascending order.
     pub(super) fn threads(&mut self, threads: u32, order: &mut Vec<u32>) {
         if !matches!(self, BlockOrder::Forward) {
             order.extend(0..threads);
@@ -79,18 +79,18 @@ impl BlockOrder {
         }
     }
 
-    /// Arranges the fibers that are to be resumed, which come in the order of the last round.
+    /// Orders the fibers that are to be resumed, which are in the order of the last round.
     pub(super) fn fibers(&mut self, fibers: &mut [usize]) {
-        // The round before was reversed already.
+        // A descending order is so since the first round.
         if let BlockOrder::Random(_) = self {
             self.arrange(fibers);
         }
     }
 
-    /// Which of so many copies comes first; `None` where none need come, as long as a thread can go on.
+    /// Which of the asynchronous operations in flight is carried out next. `None` where none is due; with `must` one is, if there is any.
     pub(super) fn copy(&mut self, copies: usize, must: bool) -> Option<usize> {
         match self {
-            // As late as they may, which leaves most to be found.
+            // As late as possible, which finds most bugs.
             _ if copies == 0 => None,
             BlockOrder::Forward => must.then_some(0),
             BlockOrder::Reverse => must.then_some(copies - 1),
@@ -106,7 +106,7 @@ impl BlockOrder {
             BlockOrder::Forward => {}
             BlockOrder::Reverse => items.reverse(),
             BlockOrder::Random(random) => {
-                // Fisher and Yates's shuffle.
+                // Fisher-Yates shuffle.
                 for last in (1..items.len()).rev() {
                     items.swap(last, (random.next() % (last as u64 + 1)) as usize);
                 }
@@ -115,7 +115,7 @@ impl BlockOrder {
     }
 }
 
-/// Steele, Lea and Flood's SplitMix64: small, and every seed is a good one.
+/// SplitMix64 (Steele, Lea and Flood): small, and every seed is good.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {

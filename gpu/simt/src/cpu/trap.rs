@@ -1,30 +1,11 @@
-//! Leaving a thread of a kernel where it cannot go on by itself, or never ends: from the handler of the signal that its stack's end
-//! raises, or that the [watchdog](super::watchdog) sends. The fiber then returns, as if the kernel had.
+//! Leaves a kernel's thread from a signal handler: where its stack overflows, or where the [watchdog](super::watchdog) interrupts it
+//! because it does not end. The handler makes the fiber's coroutine return, as if the kernel had returned.
 //!
-//! On Linux, on x86-64 and on 64-bit ARM. Elsewhere such a signal ends the process, as it does wherever it is not ours.
-
-use std::{cell::Cell, ops::Range};
-
-use corosensei::trap::CoroutineTrapHandler;
-
-/// How a fiber is left: made with it, and read by a signal handler while one of its threads runs.
-pub(super) type Exit = Cell<Option<Way>>;
-
-#[derive(Clone)]
-pub(super) struct Way {
-    pub(super) handler: CoroutineTrapHandler<()>,
-    /// The addresses that a stack too small runs into.
-    pub(super) guard: Range<usize>,
-    /// Was it the watchdog?
-    pub(super) endless: bool,
-}
+//! This works on Linux, on x86-64 and on 64-bit ARM. On other systems a stack overflow ends the process, as it does everywhere outside a
+//! kernel.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use linux::prepare_thread;
-
-/// What the watchdog sends: a signal that is ignored where nobody handles it.
-#[cfg(target_os = "linux")]
-pub(super) const SIGNAL: libc::c_int = libc::SIGURG;
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(super) fn prepare_thread() {}
@@ -41,16 +22,16 @@ mod linux {
     use libc::{SA_ONSTACK, SA_RESTART, SA_SIGINFO, SIG_DFL, SIG_IGN, SIGSEGV, SS_DISABLE};
     use libc::{c_int, c_void, sigaction, siginfo_t, stack_t, ucontext_t};
 
-    use super::{SIGNAL, Way};
     use crate::cpu::{
         block,
-        watchdog::{self, Beat},
+        exit::Exit,
+        watchdog::{self, Heartbeat, SIGNAL},
     };
 
-    /// Bytes of the stack that a handler runs on. (The thread's own is at its end.)
+    /// Bytes of the stack that a handler runs on: the thread's own may have overflowed.
     const HANDLER_STACK: usize = 64 * 1024;
 
-    /// What was to be done before about the signals.
+    /// The handlers that were installed before, in the order of [`SIGNALS`].
     static BEFORE: [OnceLock<sigaction>; 2] = [OnceLock::new(), OnceLock::new()];
 
     const SIGNALS: [c_int; 2] = [SIGSEGV, SIGNAL];
@@ -59,7 +40,7 @@ mod linux {
         static STACK: AlternateStack = AlternateStack::install();
     }
 
-    /// Makes this thread one that runs fibers.
+    /// Installs the handlers, once, and gives this operating-system thread a stack for them.
     pub(in crate::cpu) fn prepare_thread() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
@@ -71,7 +52,7 @@ mod linux {
                 for (signal, of_signal) in SIGNALS.into_iter().zip(&BEFORE) {
                     let mut before = MaybeUninit::uninit();
                     if sigaction(signal, null(), before.as_mut_ptr()) == 0 {
-                        // Set before it can be asked for.
+                        // Set before our handler can ask for it.
                         let _ = of_signal.set(before.assume_init());
                         sigaction(signal, &action, null_mut());
                     }
@@ -81,7 +62,7 @@ mod linux {
         STACK.with(|_| {});
     }
 
-    /// A stack for signal handlers, of a thread that had none.
+    /// The stack for signal handlers of a thread that had none.
     struct AlternateStack(#[allow(dead_code, reason = "kept")] Option<Vec<u8>>);
 
     impl AlternateStack {
@@ -115,40 +96,42 @@ mod linux {
         }
     }
 
-    /// Of a thread of a kernel at the end of its stack, or that is to be left, lets the fiber return; else does what was done before.
+    /// The handler. Where a kernel's thread has overflowed its stack, or the watchdog has interrupted it, it makes the fiber return.
+    /// Otherwise it calls the handler that was installed before.
     extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         // SAFETY: the kernel hands both to a handler of `SA_SIGINFO`.
         let (address, context_of) =
             unsafe { ((*info).si_addr().addr(), &mut *context.cast::<ucontext_t>()) };
-        // SAFETY: null, or this worker's own, which it has as long as it works.
-        let beat = unsafe { watchdog::beat().as_ref() };
-        let asked = signal == SIGNAL && beat.is_some_and(Beat::take_asked);
-        let address = if asked { None } else { Some(address) };
-        match (signal == SIGSEGV || asked).then(|| leave(address, stack_pointer(context_of))) {
+        // SAFETY: null, or this worker's own, which it has as long as it is watched.
+        let heartbeat = unsafe { watchdog::heartbeat().as_ref() };
+        let interrupted = signal == SIGNAL && heartbeat.is_some_and(Heartbeat::take_interrupt);
+        let address = if interrupted { None } else { Some(address) };
+        match (signal == SIGSEGV || interrupted).then(|| leave(address, stack_pointer(context_of)))
+        {
             Some(Some(registers)) => set(context_of, &registers),
-            // Between two threads of the kernel.
-            _ if asked => {}
+            // The worker was between two threads of the kernel.
+            _ if interrupted => {}
             _ => chain(signal, info, context),
         }
     }
 
-    /// Where the fiber of the running thread goes on to return, if that address is its stack's end; without one, wherever it is.
+    /// The registers with which the running thread's fiber returns. With an address: only where that is in the guard page of its stack.
     fn leave(address: Option<usize>, stack_pointer: usize) -> Option<TrapHandlerRegs> {
         // SAFETY: null, or a thread of this worker, whose fiber lives as long as the worker.
         let exit = unsafe { block::current_pointer().as_ref()?.exit()? };
         // A copy, since a `Cell` gives nothing else: of plain words.
-        let way = exit.take()?;
-        exit.set(Some(Way { endless: address.is_none(), ..way.clone() }));
-        let is_its_own = way.handler.stack_ptr_in_bounds(stack_pointer);
-        if !is_its_own || address.is_some_and(|address| !way.guard.contains(&address)) {
+        let taken = exit.take()?;
+        exit.set(Some(Exit { endless: address.is_none(), ..taken.clone() }));
+        let is_its_own = taken.handler.stack_ptr_in_bounds(stack_pointer);
+        if !is_its_own || address.is_some_and(|address| !taken.guard.contains(&address)) {
             return None;
         }
         // SAFETY: the stack pointer is within the coroutine, and the caller sets the registers. What the thread was in the middle of is
         // left as it is: the kernel's frames hold nothing that must be dropped (the fifth condition of `launch`).
-        Some(unsafe { way.handler.setup_trap_handler(|| ()) })
+        Some(unsafe { taken.handler.setup_trap_handler(|| ()) })
     }
 
-    /// What was done about the signal before.
+    /// Calls the handler that was installed before, or does what the system would do without one.
     fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         // SAFETY: what was installed before is called as it would have been.
         unsafe {

@@ -1,7 +1,7 @@
-//! The products that warpgroups have begun: what their threads wait for, and what each of them then adds up by itself.
+//! The products (`wgmma`) that warpgroups have begun.
 //!
-//! A product is under way when all 128 threads have begun it. Its operands are read once: in a fast launch at that time,
-//! in a checked one at some time until the wait. What was read is kept until each thread has added its part.
+//! A product is in flight when all 128 threads have begun it. Its operands are read once: in a fast launch at that moment, in a checked one
+//! at some time before the wait. They are kept until each thread has accumulated its part of the product.
 
 use std::{collections::VecDeque, panic::Location, rc::Rc};
 
@@ -15,47 +15,47 @@ use super::tensor_core::{
     swizzle::Swizzle,
 };
 
-/// A warpgroup of a cluster: its block's rank, and its number there.
-pub(super) type Key = (u32, u32);
+/// A warpgroup of a cluster: its block's rank, and its number in the block.
+pub(super) type WarpgroupKey = (u32, u32);
 
-/// An operand as it lies in the block's shared memory.
+/// An operand in the block's shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Source {
     /// Bytes from the start of the block's shared memory.
     pub(super) start: u32,
     pub(super) mn_major: bool,
-    /// Bytes of the swizzle's span.
+    /// Bytes of the swizzle span.
     pub(super) span: u32,
-    /// Leading and stride dimension's offset.
+    /// Byte offsets of the leading and of the stride dimension.
     pub(super) offsets: (u32, u32),
-    /// Bytes from one instruction's steps of k to the next's.
+    /// Bytes between the k-steps of successive instructions.
     pub(super) advance: u32,
 }
 
-/// A product as a thread begins it.
+/// A product as a thread requests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) format: Format,
     pub(super) columns: usize,
-    /// Instructions, and the number of the first of them in the operands in shared memory.
+    /// The number of instructions, and the number of the first one within the operands in shared memory.
     pub(super) steps: usize,
     pub(super) first: usize,
-    /// Is it added to what was there?
+    /// Whether it is added to the accumulators (else it overwrites them).
     pub(super) kept: bool,
-    /// None where it is in registers.
+    /// `None` where A is in registers.
     pub(super) a: Option<Source>,
     pub(super) b: Source,
     pub(super) place: &'static Location<'static>,
 }
 
-/// Operands as they were read: each instruction's A and B.
+/// Operands that have been read: A and B of each instruction.
 pub(super) struct Operands {
     format: Format,
     kept: bool,
     steps: Steps,
 }
 
-/// By the steps of k of an instruction.
+/// The instructions' operands, by the depth of an instruction along k.
 enum Steps {
     Eight(Vec<One<8>>),
     Sixteen(Vec<One<16>>),
@@ -65,8 +65,8 @@ enum Steps {
 type One<const K: usize> = ([[f32; K]; ROWS], OperandB<K>);
 
 impl Source {
-    /// What an instruction reads of an operand of `count` rows of A (columns of B), sixteen bytes at a time: the first element's row and
-    /// step of k, and the address.
+    /// The 16-byte groups that an instruction reads of an operand with `count` rows of A (or columns of B): the row and k index of the
+    /// first element of each, and its address.
     fn groups(
         &self,
         (count, number, format): (usize, usize, Format),
@@ -80,7 +80,7 @@ impl Source {
         };
         let major = if self.mn_major { Major::Mn } else { Major::K };
         let layout = Layout::new(descriptor, major, format).expect("of tf32 K-major ones alone");
-        // Sixteen bytes lie together: elements along the major dimension.
+        // 16 bytes are contiguous: elements along the major dimension.
         let (steps, mn_major) = (format.step(), self.mn_major);
         let (outer, inner) = if mn_major { (steps, count) } else { (count, steps) };
         (0..outer).flat_map(move |one| {
@@ -91,10 +91,10 @@ impl Source {
         })
     }
 
-    /// Calls `set` with each element: row of A (column of B), step of k, value.
+    /// Calls `set` with each element: row of A (or column of B), k index, value.
     ///
     /// # Safety
-    /// 1. It lies inside the shared memory that begins at `shared`.
+    /// 1. The operand is inside the shared memory that begins at `shared`.
     unsafe fn decode(
         &self,
         shared: *const u8,
@@ -117,8 +117,8 @@ impl Source {
 }
 
 impl Request {
-    /// The parts of shared memory that it reads: where each begins, and bytes. An operand's columns need not fill its boxes, and a product
-    /// need not have all steps of k.
+    /// The parts of shared memory that it reads: offset and bytes of each. An operand's columns need not fill its boxes, and a product need
+    /// not have all k-steps.
     pub(super) fn places(&self) -> Vec<(u32, u32)> {
         let of = |source: Source, count: usize| {
             let numbers = self.first..self.first + self.steps;
@@ -132,10 +132,10 @@ impl Request {
         [a, of(self.b, self.columns)].concat()
     }
 
-    /// Reads the operands; of A the `registers` of all threads, where it is there.
+    /// Reads the operands; A from the `registers` of all threads where it is in registers.
     ///
     /// # Safety
-    /// 1. They lie inside the shared memory that begins at `shared`.
+    /// 1. The operands are inside the shared memory that begins at `shared`.
     unsafe fn read(&self, shared: *const u8, registers: &[Vec<u32>]) -> Operands {
         // SAFETY: the caller's.
         let steps = unsafe {
@@ -187,7 +187,7 @@ impl Request {
 }
 
 impl Operands {
-    /// What a thread of the warpgroup adds up.
+    /// Accumulates a thread's part of the product.
     pub(super) fn multiply_add(&self, thread: usize, d: &mut [f32]) {
         if !self.kept {
             d.fill(0.0);
@@ -206,10 +206,10 @@ impl Operands {
     }
 }
 
-/// What a warpgroup has begun.
+/// The products that a warpgroup has begun.
 #[derive(Default)]
 pub(super) struct Warpgroup {
-    /// The number of the first of those that are not yet done.
+    /// The number of the first product in `products`.
     first: u64,
     products: VecDeque<Product>,
     threads: Vec<ThreadPart>,
@@ -217,21 +217,22 @@ pub(super) struct Warpgroup {
 
 struct Product {
     request: Request,
-    /// Threads that have begun it, and that have added their part.
+    /// The number of threads that have begun it, and of those that have taken its operands.
     begun: usize,
-    added: usize,
-    /// What each thread holds of A, where A is in registers: four of an instruction.
+    taken: usize,
+    /// Each thread's registers of A, where A is in registers: four for an instruction.
     registers: Vec<Vec<u32>>,
     operands: Option<Rc<Operands>>,
-    /// What the checker knows it by.
+    /// The engine's clock for the checker.
     clock: u16,
 }
 
-/// How far a thread has come.
+/// A thread's progress.
 #[derive(Clone, Default)]
 struct ThreadPart {
+    /// The number of products that it has begun.
     begun: u64,
-    /// For each group the number of products that had been begun.
+    /// For each committed group, the number of products begun by then.
     groups: Vec<u64>,
 }
 
@@ -247,8 +248,8 @@ impl Warpgroup {
         &mut self.threads[thread]
     }
 
-    /// A thread begins a product, with its part of an A in registers. Gives its number, and whether it is the last thread to
-    /// do so.
+    /// A thread begins a product, with its registers of A if A is in registers. Gives the product's number, and whether the thread is the
+    /// last to begin it.
     pub(super) fn begin(
         &mut self,
         thread: usize,
@@ -260,11 +261,11 @@ impl Warpgroup {
         part.begun += 1;
         if number == self.first + self.products.len() as u64 {
             let registers = vec![Vec::new(); if request.a.is_none() { THREADS } else { 0 }];
-            let (begun, added, clock) = (0, 0, 0);
-            let product = Product { request, begun, added, registers, operands: None, clock };
+            let (begun, taken, clock) = (0, 0, 0);
+            let product = Product { request, begun, taken, registers, operands: None, clock };
             self.products.push_back(product);
         }
-        let product = self.product(number).expect("not all have begun it, let alone added");
+        let product = self.product(number).expect("not all threads have begun it");
         if product.request != request {
             let Request { place, .. } = product.request;
             let what = if place == request.place { "with other operands" } else { "there" };
@@ -297,47 +298,47 @@ impl Warpgroup {
         }
     }
 
-    /// A thread adds its part of a product that has been read; it does so once.
-    pub(super) fn add(&mut self, number: u64) -> Option<Rc<Operands>> {
+    /// A thread takes the operands of a product that has been read, to accumulate its part. Each thread does so once.
+    pub(super) fn take_operands(&mut self, number: u64) -> Option<Rc<Operands>> {
         let product = self.product(number)?;
         let operands = product.operands.clone()?;
-        product.added += 1;
-        while self.products.front().is_some_and(|product| product.added == THREADS) {
+        product.taken += 1;
+        while self.products.front().is_some_and(|product| product.taken == THREADS) {
             self.products.pop_front();
             self.first += 1;
         }
         Some(operands)
     }
 
-    /// What a thread has begun becomes a group.
+    /// Makes a group of the products that a thread has begun.
     pub(super) fn commit(&mut self, thread: usize) {
         let part = self.part(thread);
         part.groups.push(part.begun);
     }
 
-    /// The number that all products are below that are waited for, if at most `pending` groups may be under way.
+    /// Waiting for all but the last `pending` groups: the number below which all products are waited for.
     pub(super) fn waited_for(&mut self, thread: usize, pending: usize) -> u64 {
         let groups = &mut self.part(thread).groups;
         let waited = groups.len().saturating_sub(pending);
         let before = waited.checked_sub(1).map_or(0, |last| groups[last]);
-        // The last of them stands for all before.
+        // The last group waited for stands for all before it.
         groups.drain(..waited.saturating_sub(1));
         before
     }
 
-    /// Have all below that number been read?
+    /// Whether the operands of all products below that number have been read.
     pub(super) fn have_been_read(&self, number: u64) -> bool {
         let count = number.saturating_sub(self.first) as usize;
         count <= self.products.len()
             && self.products.iter().take(count).all(|product| product.operands.is_some())
     }
 
-    /// What the checker knows the last product below that number by.
+    /// The checker's clock of the last product below that number.
     pub(super) fn clock_before(&mut self, number: u64) -> Option<u16> {
         Some(self.product(number.checked_sub(1)?)?.clock)
     }
 
-    /// Threads that have not begun the first product below that number that is waited for.
+    /// What the products below that number wait for, as text.
     pub(super) fn missing(&self, number: u64) -> String {
         let count = number.saturating_sub(self.first) as usize;
         let waits = self.products.iter().take(count).find(|product| product.begun < THREADS);
@@ -347,7 +348,7 @@ impl Warpgroup {
                 THREADS - begun,
                 request.place
             ),
-            None => "its products are under way".to_owned(),
+            None => "its products are in flight".to_owned(),
         }
     }
 }

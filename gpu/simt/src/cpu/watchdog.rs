@@ -1,8 +1,9 @@
-//! Ends what would never end in a checked launch: a loop that makes no access and does not wait. (One that makes accesses is ended by
-//! their number, `Checker::count`.)
+//! The watchdog of a checked launch. It ends a loop that neither accesses memory nor waits. (A loop that accesses memory is ended by the
+//! number of its accesses, `Checker::count`.)
 //!
-//! Whoever launched looks at the workers now and then. One that has computed for long, by its thread's own clock, without an access or
-//! a wait, is sent a signal, whose handler [leaves](super::trap) the kernel's thread. On Linux; elsewhere nobody looks.
+//! Every worker has a heartbeat, which counts its accesses and waits. The caller of the launch looks at all heartbeats now and then. A
+//! worker whose heartbeat has stood still for long, by the thread's own CPU clock, is sent a signal. The signal's handler
+//! [leaves](super::trap) the kernel's thread. This works on Linux; on other systems nobody looks.
 
 use std::{
     cell::Cell,
@@ -13,50 +14,56 @@ use std::{
     time::Duration,
 };
 
-/// What a worker does, counted.
+/// The signal that the watchdog sends: one that is ignored where nobody handles it.
+#[cfg(target_os = "linux")]
+pub(super) const SIGNAL: libc::c_int = libc::SIGURG;
+
+/// A worker's heartbeat.
 #[derive(Debug, Default)]
-pub(super) struct Beat {
+pub(super) struct Heartbeat {
     count: AtomicU64,
-    /// Is its thread to be left, if it has done no more than that? 0: it is not.
-    asked: AtomicU64,
+    /// The count at which the watchdog wants the running thread left; 0 where it does not.
+    interrupt_at: AtomicU64,
 }
 
-impl Beat {
-    /// It does something. (One thread alone counts.)
+impl Heartbeat {
+    /// The worker does something. (Only its own thread counts.)
     #[inline(always)]
     pub(super) fn tick(&self) {
         self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Is its thread to be left? Asked once. It is not where it has done something since the watchdog looked.
-    pub(super) fn take_asked(&self) -> bool {
-        let asked = self.asked.swap(0, Ordering::AcqRel);
-        asked > 0 && asked == self.count.load(Ordering::Relaxed)
+    /// Whether the running thread is to be left. It is not, if the worker has done something since the watchdog looked. The request is
+    /// taken: asked again, the answer is no.
+    pub(super) fn take_interrupt(&self) -> bool {
+        let at = self.interrupt_at.swap(0, Ordering::AcqRel);
+        at > 0 && at == self.count.load(Ordering::Relaxed)
     }
 }
 
 thread_local! {
-    /// That of this worker while it works, for a signal's handler.
-    static BEAT: Cell<*const Beat> = const { Cell::new(std::ptr::null()) };
+    /// This worker's heartbeat while it is watched. A signal handler reads it.
+    static HEARTBEAT: Cell<*const Heartbeat> = const { Cell::new(std::ptr::null()) };
 }
 
-/// That of this worker, if it works.
-pub(super) fn beat() -> *const Beat {
-    BEAT.get()
+/// This worker's heartbeat; null where it is not watched.
+pub(super) fn heartbeat() -> *const Heartbeat {
+    HEARTBEAT.get()
 }
 
-/// Looks after the workers of a checked launch.
+/// Watches the workers of a checked launch.
 #[derive(Debug, Default)]
 pub(super) struct Watchdog {
+    /// The CPU time that a worker may spend without a heartbeat.
     patience: Duration,
     workers: Mutex<Vec<Worker>>,
 }
 
 #[derive(Debug)]
 struct Worker {
-    beat: Arc<Beat>,
+    heartbeat: Arc<Heartbeat>,
     thread: Thread,
-    /// What it had done, and its thread's clock, when that was last seen to change.
+    /// The heartbeat's count when it was last seen to change, and the thread's CPU time then.
     seen: (u64, Duration),
 }
 
@@ -65,24 +72,26 @@ impl Watchdog {
         Watchdog { patience, ..Watchdog::default() }
     }
 
-    /// This thread works from now on, until what this gives is dropped.
-    pub(super) fn enter(&self) -> Entered<'_> {
-        let beat = Arc::new(Beat::default());
-        BEAT.set(Arc::as_ptr(&beat));
+    /// Watches this operating-system thread until the result is dropped.
+    pub(super) fn watch_this_thread(&self) -> WatchedThread<'_> {
+        let heartbeat = Arc::new(Heartbeat::default());
+        HEARTBEAT.set(Arc::as_ptr(&heartbeat));
         let thread = Thread::this();
-        self.lock().push(Worker { beat: beat.clone(), thread, seen: (0, thread.clock()) });
-        Entered { watchdog: self, beat }
+        let seen = (0, thread.cpu_time());
+        self.lock().push(Worker { heartbeat: heartbeat.clone(), thread, seen });
+        WatchedThread { watchdog: self, heartbeat }
     }
 
-    /// Looks at all workers.
+    /// Looks at all workers, and interrupts those whose heartbeat has stood still for too long.
     pub(super) fn look(&self) {
         for worker in &mut *self.lock() {
-            let (count, now) = (worker.beat.count.load(Ordering::Relaxed), worker.thread.clock());
+            let count = worker.heartbeat.count.load(Ordering::Relaxed);
+            let now = worker.thread.cpu_time();
             if worker.seen.0 != count {
                 worker.seen = (count, now);
             } else if now.saturating_sub(worker.seen.1) > self.patience {
                 worker.seen.1 = now;
-                worker.beat.asked.store(count, Ordering::Release);
+                worker.heartbeat.interrupt_at.store(count, Ordering::Release);
                 worker.thread.signal();
             }
         }
@@ -93,23 +102,23 @@ impl Watchdog {
     }
 }
 
-/// A worker that is looked after.
-pub(super) struct Entered<'a> {
+/// A worker that the watchdog watches, until this is dropped.
+pub(super) struct WatchedThread<'a> {
     watchdog: &'a Watchdog,
-    beat: Arc<Beat>,
+    heartbeat: Arc<Heartbeat>,
 }
 
-impl Entered<'_> {
-    pub(super) fn beat(&self) -> &Arc<Beat> {
-        &self.beat
+impl WatchedThread<'_> {
+    pub(super) fn heartbeat(&self) -> &Arc<Heartbeat> {
+        &self.heartbeat
     }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for WatchedThread<'_> {
     fn drop(&mut self) {
-        // No signal is sent to it behind this.
-        self.watchdog.lock().retain(|worker| !Arc::ptr_eq(&worker.beat, &self.beat));
-        BEAT.set(std::ptr::null());
+        // After this no signal is sent to the thread.
+        self.watchdog.lock().retain(|worker| !Arc::ptr_eq(&worker.heartbeat, &self.heartbeat));
+        HEARTBEAT.set(std::ptr::null());
     }
 }
 
@@ -124,11 +133,11 @@ impl Thread {
         Thread(unsafe { libc::pthread_self() })
     }
 
-    /// How long it has computed.
-    fn clock(self) -> Duration {
+    /// The CPU time that it has spent.
+    fn cpu_time(self) -> Duration {
         let mut clock = 0;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the thread is there as long as it is one of a watchdog's.
+        // SAFETY: the thread exists as long as it is one of a watchdog's.
         let known = unsafe {
             libc::pthread_getcpuclockid(self.0, &mut clock) == 0
                 && libc::clock_gettime(clock, &mut time) == 0
@@ -140,8 +149,8 @@ impl Thread {
     }
 
     fn signal(self) {
-        // SAFETY: as above. Its handler is `trap`'s.
-        unsafe { libc::pthread_kill(self.0, super::trap::SIGNAL) };
+        // SAFETY: as above. The handler is `trap`'s.
+        unsafe { libc::pthread_kill(self.0, SIGNAL) };
     }
 }
 
@@ -151,7 +160,7 @@ impl Thread {
         Thread()
     }
 
-    fn clock(self) -> Duration {
+    fn cpu_time(self) -> Duration {
         Duration::ZERO
     }
 

@@ -1,5 +1,4 @@
-//! Atomic additions: relaxed, and seen by the whole GPU. In global memory the GPU takes subnormal `f32`s for
-//! zeros (PTX ISA, `atom`).
+//! Atomic additions, relaxed, in the scope of the GPU. In global memory the GPU treats subnormal `f32`s as zeros (PTX ISA, `atom`).
 
 use crate::Atomic;
 

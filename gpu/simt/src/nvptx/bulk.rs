@@ -1,17 +1,17 @@
-//! Groups of copies of boxes from shared to global memory, which [`DynamicShared::store_box`](super::DynamicShared) begins
-//! (PTX ISA, "Bulk async-group").
+//! Bulk groups: groups of TMA copies from shared to global memory, which [`DynamicShared::store_box`](super::DynamicShared) begins (PTX
+//! ISA, "Bulk async-group").
 
 use core::arch::asm;
 
-/// The copies of boxes that this thread has begun since the last call become a group (an empty one, where there are none).
+/// Makes a group of the TMA copies to global memory that this thread has begun since the last call. The group may be empty.
 #[inline(always)]
 pub fn commit_group() {
     // SAFETY: touches no memory by itself; not `nomem`, so that no copy is moved past it.
     unsafe { asm!("cp.async.bulk.commit_group;", options(nostack, preserves_flags)) };
 }
 
-/// Waits until of this thread's groups at most the last `PENDING` may still read shared memory: what the others have copied
-/// from may be written again, and the block may end. Other threads know of that after a barrier.
+/// Waits until at most the last `PENDING` of this thread's groups still read shared memory. The sources of the other groups may then be
+/// overwritten, and the block may end. Other threads know of that after a barrier.
 #[inline(always)]
 pub fn wait_group_read<const PENDING: u32>() {
     // SAFETY: as in `commit_group`; no write to what was copied from is moved before it.
@@ -20,8 +20,7 @@ pub fn wait_group_read<const PENDING: u32>() {
     }
 }
 
-/// Waits until of this thread's groups at most the last `PENDING` are on their way: what the others have copied is in global
-/// memory.
+/// Waits until at most the last `PENDING` of this thread's groups are in flight. What the others have copied is then in global memory.
 #[inline(always)]
 pub fn wait_group<const PENDING: u32>() {
     // SAFETY: as in `commit_group`; no read of what was copied is moved before it.

@@ -1,19 +1,22 @@
-//! Barriers in shared memory, which count arrivals of threads and bytes of copies: `mbarrier`.
+//! Mbarriers: barriers in shared memory that count arrivals of threads and bytes of copies.
 
 use core::arch::asm;
 
-use super::{cluster, shared::simt_shared_address, warp};
+use super::{
+    cluster,
+    shared_space::{declare_array, simt_shared_address},
+    warp,
+};
 
-/// `N` barriers in shared memory, made by [`mbarriers!`](crate::mbarriers).
+/// `N` mbarriers, made by [`mbarriers!`](crate::mbarriers).
 pub struct Mbarriers<const N: usize>(u32);
 
 impl<const N: usize> Mbarriers<N> {
-    /// Sets them aside.
+    /// Declares them.
     #[doc(hidden)]
     #[inline(always)]
     pub fn declare() -> Self {
-        let mut array = super::Shared::<u64, N>::declare();
-        Mbarriers(simt_shared_address(array.as_mut_ptr().cast()))
+        Mbarriers(simt_shared_address(declare_array::<u64, N, 1>().cast()))
     }
 
     /// One of them.
@@ -22,7 +25,7 @@ impl<const N: usize> Mbarriers<N> {
         Mbarrier(self.0 + index as u32 * size_of::<u64>() as u32)
     }
 
-    /// `M` of them, from that one on.
+    /// `M` of them, from index `first` on.
     #[inline(always)]
     pub fn part<const M: usize>(&self, first: usize) -> Mbarriers<M> {
         Mbarriers(self.at(first).0)
@@ -31,24 +34,24 @@ impl<const N: usize> Mbarriers<N> {
 
 /// A barrier in shared memory.
 ///
-/// It goes from phase to phase. A phase ends when as many arrivals have come as it was initialised for, and as many
-/// bytes as were announced; the next one begins at once. Phases have parities: 0, 1, 0, 1, and so on.
+/// A phase ends when the number of arrivals of its initialisation have come and the announced bytes have been copied. The next phase begins
+/// at once. Phases have parities: 0, 1, 0, 1, and so on.
 #[derive(Clone, Copy)]
 pub struct Mbarrier(u32);
 
 impl Mbarrier {
-    /// Begins phase 0, which waits for `arrivals`. One thread does it, once; it is seen by others after
-    /// [`fence_init`] and a barrier.
+    /// Initialises the mbarrier: phase 0 waits for `arrivals`. One thread does this, once. Others may use the mbarrier after [`fence_init`]
+    /// and a barrier.
     #[inline(always)]
     pub fn init(self, arrivals: u32) {
-        // SAFETY: a barrier of this block's that was set aside; not `nomem`: an order with accesses is kept.
+        // SAFETY: an mbarrier that this block has declared; not `nomem`: the order with accesses is kept.
         unsafe {
             asm!("mbarrier.init.shared::cta.b64 [{}], {};", in(reg32) self.0, in(reg32) arrivals,
                 options(nostack, preserves_flags));
         }
     }
 
-    /// Arrives. What this thread did before is done for whoever waits for this phase.
+    /// Arrives. A thread that waits for this phase sees what this thread did before.
     #[inline(always)]
     pub fn arrive(self) {
         // SAFETY: as in `init`.
@@ -58,7 +61,7 @@ impl Mbarrier {
         }
     }
 
-    /// Arrives at the barrier of the same place in the block of that rank in this cluster.
+    /// Arrives at the corresponding mbarrier in the block of that rank in this cluster.
     #[inline(always)]
     pub fn arrive_remote(self, rank: u32) {
         let place = cluster::remote_address(self.0, rank);
@@ -69,21 +72,21 @@ impl Mbarrier {
         }
     }
 
-    /// [`arrive_remote`](Self::arrive_remote) of a thread that has read what whoever waits is going to overwrite. Its writes
-    /// are not put in order: for their sake the other costs a fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for
-    /// sm_90), which a loop cannot afford.
+    /// [`arrive_remote`](Self::arrive_remote) after reads of memory that the waiting thread is going to overwrite. It does not order this
+    /// thread's writes: for these, `arrive_remote` needs a fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for sm_90), which
+    /// is too slow in a loop.
     #[inline(always)]
     pub fn arrive_remote_after_reads(self, rank: u32) {
         let place = cluster::remote_address(self.0, rank);
-        // SAFETY: as in `arrive_remote`. Without a scope it is a release in this block, behind which the values that were
-        // read have come; nothing is to be seen by the other block.
+        // SAFETY: as in `arrive_remote`. Without a scope it is a release in this block: the values that were read have arrived before it.
+        // It makes nothing visible to the other block.
         unsafe {
             asm!("mbarrier.arrive.shared::cluster.b64 _, [{}];", in(reg32) place,
                 options(nostack, preserves_flags));
         }
     }
 
-    /// Arrives, and announces `bytes` that copies will bring in this phase.
+    /// Arrives, and announces `bytes` that copies will complete in this phase.
     #[inline(always)]
     pub fn arrive_expect(self, bytes: u32) {
         // SAFETY: as in `init`.
@@ -93,14 +96,14 @@ impl Mbarrier {
         }
     }
 
-    /// Waits for the end of the phase of that parity. It has ended where the other parity's is the current one.
+    /// Waits for the end of the phase of that parity. It has ended if the current phase has the other parity.
     #[inline(always)]
     pub fn wait(self, parity: u32) {
         while !self.has_ended(parity) {}
     }
 
-    /// [`wait`](Self::wait) for a warp, all of whose lanes come here and go on together. That is cheaper where a loop waits:
-    /// the compiler need not expect that lanes leave it one by one.
+    /// [`wait`](Self::wait) for a warp, all of whose lanes call it and go on together. It is cheaper in a loop: the compiler need not
+    /// expect that lanes leave the wait one by one.
     #[inline(always)]
     pub fn wait_warp(self, parity: u32) {
         while !warp::all(warp::ALL, self.has_ended(parity)) {}
@@ -109,7 +112,7 @@ impl Mbarrier {
     #[inline(always)]
     fn has_ended(self, parity: u32) -> bool {
         let ended: u32;
-        // SAFETY: as in `init`. It suspends the thread for a while, then says how things stand.
+        // SAFETY: as in `init`. It suspends the thread for a limited time, then tells whether the phase has ended.
         unsafe {
             asm!(
                 "{{ .reg .pred ended; mbarrier.try_wait.parity.shared::cta.b64 ended, [{}], {}; \
@@ -123,15 +126,15 @@ impl Mbarrier {
         ended != 0
     }
 
-    /// Its place in shared memory, for what signals it.
+    /// Its address in shared memory, for copies that complete there.
     #[inline(always)]
     pub(super) fn address(self) -> u32 {
         self.0
     }
 }
 
-/// Makes this thread's initialisations of barriers seen by the cluster's blocks and by copies, once a barrier of the
-/// block (or cluster) follows.
+/// Makes this thread's initialisations of mbarriers visible to the cluster's blocks and to copies, after a following barrier of the block
+/// (or cluster).
 #[inline(always)]
 pub fn fence_init() {
     // SAFETY: orders accesses, touches none.

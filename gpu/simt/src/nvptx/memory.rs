@@ -7,13 +7,12 @@ use core::{
 
 use crate::{Atomic, Element};
 
-/// Sixteen bytes that move as one `ld.v4` or `st.v4`. (Copying an aligned struct becomes two 64-bit
-/// moves; a SIMD type stays whole.)
+/// 16 bytes that are moved by one `ld.v4` or `st.v4`. (A copy of an aligned struct becomes two 64-bit moves; a SIMD type stays whole.)
 #[derive(Clone, Copy)]
 #[repr(simd)]
 pub(super) struct Vector128([u32; 4]);
 
-/// Eight bytes, likewise of two 32-bit registers. (A `u64` would be put together of them first.)
+/// 8 bytes, likewise in two 32-bit registers. (A `u64` would first be combined from them.)
 #[derive(Clone, Copy)]
 #[repr(simd)]
 pub(super) struct Vector64(#[allow(dead_code, reason = "moved whole")] [u32; 2]);
@@ -50,28 +49,26 @@ macro_rules! view {
         pub struct $name<T>(*mut T);
 
         impl<T: Element> $name<T> {
-            /// Does the first element lie at a multiple of sixteen bytes?
+            /// Whether the first element is aligned to 16 bytes.
             #[inline(always)]
             pub fn is_aligned128(&self) -> bool {
                 self.0 as usize % 16 == 0
             }
 
-            /// Whole elements between the last multiple of so many bytes and the first element.
+            /// The misalignment of the first element to `BYTES` bytes, in whole elements.
             #[inline(always)]
             pub fn misalignment<const BYTES: usize>(&self) -> usize {
                 self.0 as usize % BYTES / size_of::<T>()
             }
 
-            /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a
-            /// multiple of sixteen.
+            /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
             #[inline(always)]
             pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
                 // SAFETY: inside the buffer and aligned, as the kernel promises; not checked here.
                 unsafe { *(self.0.add(index) as *const Vector128) }.into_array()
             }
 
-            /// The `N` elements from `index` on, eight bytes in one access. Their address must be a
-            /// multiple of eight.
+            /// The `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
             #[inline(always)]
             pub fn load64<const N: usize>(&self, index: usize) -> [T; N] {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
@@ -99,8 +96,8 @@ view! {
 }
 
 impl<T: Element> In<T> {
-    /// [`load128`](Self::load128) where that is `valid`, zeros where it is not: then `index` may be any. There is no branch
-    /// around it, so that many of them are begun before one is waited for.
+    /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value. It has no branch, so that many loads are
+    /// issued before one is waited for.
     #[inline(always)]
     pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
         let (a, b, c, d): (u32, u32, u32, u32);
@@ -120,7 +117,7 @@ impl<T: Element> In<T> {
         Vector128::from_words([a, b, c, d]).into_array()
     }
 
-    /// The address of an element, which may lie outside if it is not used.
+    /// The address of an element. It may be outside if it is not used.
     #[inline(always)]
     pub(super) fn address(&self, index: usize) -> *const T {
         self.0.wrapping_add(index)
@@ -128,8 +125,8 @@ impl<T: Element> In<T> {
 }
 
 view! {
-    /// Global memory that the kernel writes (and may read), indexed like a slice. Every thread holds the
-    /// same view: that they write different elements is the kernel's duty.
+    /// Global memory that the kernel writes (and may read), indexed like a slice. Every thread has the same view; the kernel must make them
+    /// write different elements.
     Out
 }
 
@@ -148,16 +145,14 @@ impl<T: Element> Out<T> {
         Out(pointer)
     }
 
-    /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be a
-    /// multiple of sixteen.
+    /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
     #[inline(always)]
     pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
         // SAFETY: as in `load128`.
         unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
     }
 
-    /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a
-    /// multiple of eight.
+    /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
     #[inline(always)]
     pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
         const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
@@ -165,8 +160,8 @@ impl<T: Element> Out<T> {
         unsafe { *(self.0.add(index) as *mut u64) = core::mem::transmute_copy(&values) }
     }
 
-    /// Writes `N` elements from `index` on where that is `valid`, two, four, eight or sixteen bytes in one access. Their
-    /// address must be a multiple of as many. There is no branch around it, so reads that stand before it are not moved into one.
+    /// Writes `N` elements from `index` on if `valid`, in one access of 2, 4, 8 or 16 bytes. Their address must be a multiple of these
+    /// bytes. It has no branch, so that earlier reads are not moved into one.
     #[inline(always)]
     pub fn store_if<const N: usize>(&mut self, index: usize, values: [T; N], valid: bool) {
         let bytes = const { N * size_of::<T>() };
@@ -220,8 +215,7 @@ impl<T: Element> Out<T> {
         }
     }
 
-    /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the element
-    /// was before. The order in which threads add is not fixed.
+    /// Adds `value` to an element atomically, and gives the element's old value. The order in which threads add is not fixed.
     #[inline(always)]
     pub fn atomic_add(&mut self, index: usize, value: T) -> T
     where
@@ -233,25 +227,25 @@ impl<T: Element> Out<T> {
 }
 
 impl Out<u32> {
-    /// Adds to a word that others [wait for](Self::wait_for_at_least), of whatever block of the launch: they then see what this thread
-    /// has written, and what it knows that others have.
+    /// Adds to a flag for which threads of any block [wait](Self::wait_for_at_least): they then see what this thread has written, and what
+    /// it has seen of others' writes (`red.release.gpu`).
     #[inline(always)]
     pub fn release_add(&mut self, index: usize, value: u32) {
-        // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access moves to behind it.
+        // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access is moved after it.
         unsafe {
             let place = self.0.add(index);
             asm!("red.release.gpu.global.add.u32 [{}], {};", in(reg64) place, in(reg32) value, options(nostack, preserves_flags));
         }
     }
 
-    /// Waits until a word is at least so much. What those have written who [added](Self::release_add) to it, this block's threads
-    /// then see. The launch's other blocks may not have begun, and have no room until this one has ended: so what is waited for
-    /// must have been begun by threads that run.
+    /// Waits until a flag is at least that value. This thread then sees what the threads that [added](Self::release_add) to it had written
+    /// (`ld.acquire.gpu`). A block that has not begun may have no room on the GPU until this one has ended, so only blocks that have begun
+    /// may be waited for.
     #[inline(always)]
     pub fn wait_for_at_least(&self, index: usize, wanted: u32) {
         loop {
             let now: u32;
-            // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access moves to before it.
+            // SAFETY: inside the buffer, as the kernel promises. Not `nomem`: no access is moved before it.
             unsafe {
                 let place = self.0.add(index);
                 asm!("ld.acquire.gpu.global.u32 {}, [{}];", out(reg32) now, in(reg64) place, options(nostack, preserves_flags));

@@ -1,24 +1,24 @@
-//! Tensor cores of one warp: `mma.sync`, whose operands and sums are in registers. Compute capability 8.0 and later.
+//! Products of a warp on tensor cores: `mma.sync`, with operands and accumulators in registers. Compute capability 8.0 and later.
 //!
 //! ```text
-//!   tile.load_fragment(row)                       16 outer elements by 32 bytes of k from shared memory (`ldmatrix`)
-//!   tile.load_fragment_either(row, transposed)    the same, or of matrices that are transposed on their way (`ldmatrix.trans`)
-//!   Fragment::rounded(elements)                   the same of f32 that a lane has loaded by itself
-//!   sums.multiply_add(&a, &b)                     adds the products of fragments of A and of B (`mma.m16n8k16`, of tf32 `.m16n8k8`)
+//!   tile.load_fragment(row)                       16 outer elements by 32 bytes along k from shared memory (`ldmatrix`)
+//!   tile.load_fragment_either(row, transposed)    the same, or transposed (`ldmatrix.trans`)
+//!   Fragment::rounded(elements)                   the same from f32 that each lane has loaded by itself
+//!   sums.multiply_add(&a, &b)                     accumulates products of fragments (`mma.m16n8k16`, for tf32 `.m16n8k8`)
 //! ```
 //!
-//! A fragment is of an operand's *outer* side, rows of A or columns of B, by 16 steps of k of numbers of 16 bits. It comes as
-//! four matrices of 8 x 8 elements, to each of whose rows a lane points, lanes 8 i to 8 i + 7 to those of the `i`th:
+//! A fragment has 16 elements of an operand's *outer* dimension (rows of A or columns of B) by 16 elements along k, for 16-bit numbers. It
+//! is loaded as four matrices of 8 x 8 elements. Lanes 8 i to 8 i + 7 give the addresses of the rows of matrix `i`:
 //!
 //! ```text
-//!                 rows of the matrices lie                    first two      last two      of each two
+//!                 rows of the matrices are                    first two      last two      of each two
 //!   plain         along k, one for each outer element         k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
 //!   transposed    along the outer side, one for each step     k 0 to 7       k 8 to 15     outer 0 to 7, 8 to 15
 //! ```
 //!
-//! **Of f32** it is by 8 steps of k, and what is multiplied is each element rounded to tf32, to the nearest. In the sixteen bytes of
-//! a matrix's row are four elements, and each lane gets one where it would get two halves: so plain rows along k are k 0 to 3 and
-//! k 4 to 7. But what would be transposed are halves of elements. Of an operand that lies across k a lane loads its four by itself:
+//! **For f32** it has 8 elements along k, and each element is rounded to the nearest tf32. The 16 bytes of a matrix's row hold four
+//! elements, and each lane gets one instead of two 16-bit numbers; so plain rows along k have k 0 to 3 and k 4 to 7. A transposed load
+//! would transpose halves of elements. So for an MN-major operand each lane loads its four elements by itself:
 //!
 //! ```text
 //!   element          0                1                2                3
@@ -34,7 +34,7 @@ use super::thread;
 pub use crate::operand::{Factor, Loaded};
 use crate::{Tf32, operand::Numbers};
 
-/// 16 outer elements of an operand by 32 bytes of k, a lane's part: eight elements of 16 bits, or four.
+/// A lane's part of a fragment: of 16 outer elements by 32 bytes along k it has eight 16-bit elements, or four f32.
 #[derive(Clone, Copy)]
 pub struct Fragment<T> {
     words: [u32; 4],
@@ -63,12 +63,12 @@ impl<T: Factor> Fragment<T> {
         }
     }
 
-    /// From the shared address of this lane's row, of matrices that are transposed or not. Of two instructions the driver's compiler
-    /// keeps one, where a constant of the kernel says which.
+    /// From the shared address of this lane's row; the matrices are transposed or not. Where a constant of the kernel decides, the driver's
+    /// compiler keeps one of the two instructions.
     #[inline(always)]
     pub(super) fn load_either(row: u32, transposed: bool) -> Self {
         let (a, b, c, d): (u32, u32, u32, u32);
-        // SAFETY: inside an array and aligned, and all lanes come here with the same choice, as the kernel promises.
+        // SAFETY: inside an array and aligned, and all lanes call it with the same choice, as the kernel promises.
         unsafe {
             asm!(
                 "{{ .reg .pred transposed; setp.ne.u32 transposed, {choice}, 0;",
@@ -84,18 +84,18 @@ impl<T: Factor> Fragment<T> {
 }
 
 impl Fragment<Tf32> {
-    /// Of what this lane has loaded, rounded to the nearest.
+    /// From elements that this lane has loaded, rounded to the nearest tf32.
     #[inline(always)]
     pub fn rounded(elements: [f32; 4]) -> Self {
         Fragment { words: rounded(elements), of: PhantomData }
     }
 }
 
-/// The nearest numbers of tf32, of two that are equally near the one further from zero: half of their last digit is added, and the
-/// tensor cores do not look at what is below it. What is infinite, or no number, stays as it is.
+/// The nearest tf32 numbers, ties away from zero: half of the last digit is added, and the tensor cores ignore the bits below it.
+/// Infinities and NaN stay as they are.
 ///
-/// So does `cvt.rna.tf32.f32`, of which ptxas makes three instructions (on sm_80 to sm_120): sum, comparison, and a choice. With
-/// the sum under the comparison's predicate they are two, and ptxas gives one of them to the unit of multiply-adds.
+/// `cvt.rna.tf32.f32` does the same, but ptxas makes three instructions of it (on sm_80 to sm_120): sum, comparison, selection. With the
+/// sum under the comparison's predicate there are two, one of which runs on the FMA unit.
 #[inline(always)]
 fn rounded(elements: [f32; 4]) -> [u32; 4] {
     elements.map(|element| {
@@ -115,8 +115,8 @@ fn rounded(elements: [f32; 4]) -> [u32; 4] {
     })
 }
 
-/// The sums of `16 M x 16 N` elements, a lane's part: two neighbours in every eight columns of every eight rows. They take
-/// `8 M N` registers.
+/// A lane's part of the accumulators of `16 M x 16 N` elements: two neighbours in every eight columns of every eight rows. They take `8 M
+/// N` registers.
 pub struct Accumulators<const M: usize, const N: usize>([[[f32; 8]; N]; M]);
 
 impl<const M: usize, const N: usize> Accumulators<M, N> {
@@ -126,7 +126,7 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
         Accumulators([[[0.0; 8]; N]; M])
     }
 
-    /// Adds the products of 16 steps of k, of tf32 of 8.
+    /// Accumulates products over 16 elements along k, or 8 for tf32.
     #[inline(always)]
     pub fn multiply_add<T: Factor>(&mut self, a: &[Fragment<T>; M], b: &[Fragment<T>; N]) {
         for i in 0..M {
@@ -138,8 +138,8 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
         }
     }
 
-    /// Calls `act` with row and column of the first of two elements beside each other, and both, for those of this lane in
-    /// the `PART`th 16 rows. Rows are counted from the part's first. There is nothing in a part past the last.
+    /// Calls `act` with the row and column of the first of two neighbouring elements, and both elements, for this lane's elements in the
+    /// `PART`th 16 rows. Rows are counted from the part's first row. A part past the last is empty.
     #[inline(always)]
     pub fn for_each_pair_of<const PART: usize>(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
         if PART < M {
@@ -156,7 +156,7 @@ impl<const M: usize, const N: usize> Accumulators<M, N> {
     }
 }
 
-/// Adds a product of 16 x 8 elements to four sums, from the `FIRST` on.
+/// Accumulates a product of 16 x 8 elements in four sums, from number `FIRST` on.
 #[inline(always)]
 fn multiply_add<T: Factor, const FIRST: usize>(sums: &mut [f32; 8], a: [u32; 4], b: [u32; 2]) {
     macro_rules! multiply_add {
@@ -174,7 +174,7 @@ fn multiply_add<T: Factor, const FIRST: usize>(sums: &mut [f32; 8], a: [u32; 4],
             )
         };
     }
-    // SAFETY: arithmetic; all lanes come here, as the kernel promises. Not `pure`: it stays where all of them are.
+    // SAFETY: arithmetic; all lanes call it, as the kernel promises. Not `pure`: it is not moved to where some of them do not run.
     unsafe {
         match T::NUMBERS {
             Numbers::Bf16 => multiply_add!("m16n8k16", ".bf16"),

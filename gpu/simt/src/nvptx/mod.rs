@@ -1,4 +1,4 @@
-//! The vocabulary on the GPU: intrinsics and plain pointers, nothing checked.
+//! The device library on the GPU: intrinsics and plain pointers. Nothing is checked.
 
 mod atomic;
 #[cfg(target_feature = "sm_90a")]
@@ -16,6 +16,7 @@ mod named_barrier;
 #[cfg(target_feature = "sm_90a")]
 mod proxy;
 mod shared;
+mod shared_space;
 #[cfg(target_feature = "sm_90a")]
 mod tensor;
 pub mod thread;

@@ -8,7 +8,7 @@ unsafe extern "C" {
     safe fn barrier_arrive(id: u32, threads: u32);
 }
 
-/// `COUNT` barriers for `THREADS` threads each, made by [`named_barriers!`](crate::named_barriers).
+/// `COUNT` named barriers for `THREADS` threads each, made by [`named_barriers!`](crate::named_barriers).
 pub struct NamedBarriers<const FIRST: u32, const COUNT: u32, const THREADS: u32>(());
 
 impl<const FIRST: u32, const COUNT: u32, const THREADS: u32> NamedBarriers<FIRST, COUNT, THREADS> {
@@ -29,24 +29,24 @@ impl<const FIRST: u32, const COUNT: u32, const THREADS: u32> NamedBarriers<FIRST
     }
 }
 
-/// A barrier for some of the block's warps, `THREADS` threads together; which ones, only their coming says.
+/// A named barrier for `THREADS` threads of the block, in whole warps: those that arrive.
 ///
-/// It goes from round to round: a round ends when so many threads have come, whole warps, and the next one begins. Who comes
-/// to it must know that the round before has ended.
+/// A round ends when that number of threads have arrived, in whole warps; then the next round begins. A thread that arrives must know that
+/// the previous round has ended.
 #[derive(Clone, Copy)]
 pub struct NamedBarrier<const THREADS: u32> {
     id: u32,
 }
 
 impl<const THREADS: u32> NamedBarrier<THREADS> {
-    /// Comes, and waits until all have come; what they wrote before is then seen by this thread. All lanes of the warp come
-    /// here together.
+    /// Arrives, and waits until all have arrived. What they wrote before is then visible to this thread. All lanes of the warp call it
+    /// together.
     #[inline(always)]
     pub fn sync(self) {
         barrier_sync(self.id, THREADS);
     }
 
-    /// Comes, and does not wait: what this thread wrote before is seen by those who do. All lanes of the warp come here
+    /// Arrives and does not wait. What this thread wrote before is visible to the threads that wait. All lanes of the warp call it
     /// together.
     #[inline(always)]
     pub fn arrive(self) {

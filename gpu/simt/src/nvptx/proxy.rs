@@ -1,16 +1,16 @@
-//! Two ways to the same memory, and what puts them in order.
+//! Proxy fences: they order accesses of threads with those of tensor cores and TMA.
 
 use core::arch::asm;
 
-/// What this thread has written to shared memory, and what it knows that others have, is seen by tensor cores and
-/// tensor copies that begin after this: in this thread, or behind a barrier that follows.
+/// Makes what this thread has written to shared memory, and what it has seen of others' writes, visible to tensor cores and TMA copies that
+/// begin after this: in this thread, or after a following barrier.
 #[inline(always)]
 pub fn fence_proxy_async() {
     // SAFETY: orders accesses, touches none.
     unsafe { asm!("fence.proxy.async.shared::cta;", options(nostack, preserves_flags)) };
 }
 
-/// The same of global memory: what this thread knows to have been written there is seen by tensor copies that it begins after this.
+/// The same for global memory: TMA copies that this thread begins after this see the writes that this thread has seen.
 #[inline(always)]
 pub fn fence_proxy_async_global() {
     // SAFETY: orders accesses, touches none.

@@ -1,4 +1,4 @@
-//! Shared memory: one array for all threads of a block.
+//! Shared memory: arrays that all threads of a block share.
 
 use core::{
     arch::asm,
@@ -10,6 +10,7 @@ use super::{Boxes, BoxesMut, Mbarrier, cluster::Remote, warpgroup::Operand};
 use super::{
     memory::{In, Vector64, Vector128},
     mma::Fragment,
+    shared_space::{declare_array, simt_dynamic_shared_pointer, simt_shared_address},
 };
 #[cfg(target_feature = "sm_90a")]
 use crate::operand::Layout;
@@ -18,33 +19,15 @@ use crate::{
     operand::{Factor, Loaded},
 };
 
-unsafe extern "C" {
-    // device.ll
-    safe fn simt_shared_pointer(address: u32) -> *mut u8;
-    safe fn simt_dynamic_shared_pointer() -> *mut u8;
-    pub(super) safe fn simt_shared_address(pointer: *mut u8) -> u32;
-}
-
-/// An array in shared memory, made by [`shared!`]. Rows lie one after another.
+/// An array in shared memory, made by [`shared!`]. Row-major.
 pub struct Shared<T, const ROWS: usize, const COLS: usize = 1>(*mut T);
 
 impl<T: Element, const ROWS: usize, const COLS: usize> Shared<T, ROWS, COLS> {
-    /// Sets the array aside, 16-byte aligned.
+    /// Declares the array, 16-byte aligned.
     #[doc(hidden)]
     #[inline(always)]
     pub fn declare() -> Self {
-        let address: u32;
-        // SAFETY: declares a symbol of the PTX block around it and takes its address. Not `pure`: each
-        // declaration is an array of its own.
-        unsafe {
-            asm!(
-                "{{ .shared .align 16 .b8 array[{bytes}]; mov.u32 {address}, array; }}",
-                bytes = const ROWS * COLS * size_of::<T>(),
-                address = out(reg32) address,
-                options(nomem, nostack, preserves_flags),
-            )
-        };
-        Shared(simt_shared_pointer(address).cast())
+        Shared(declare_array::<T, ROWS, COLS>())
     }
 
     /// The first element's address, for kernels in Rust-CUDA's raw-pointer idiom.
@@ -56,14 +39,14 @@ impl<T: Element, const ROWS: usize, const COLS: usize> Shared<T, ROWS, COLS> {
 
 #[cfg(target_feature = "sm_90a")]
 impl<T: Element, const ROWS: usize, const COLS: usize> Shared<T, ROWS, COLS> {
-    /// The same array of the block of that rank in this cluster.
+    /// The corresponding array of the block of that rank in this cluster.
     #[inline(always)]
     pub fn remote(&self, rank: u32) -> Remote<T> {
         Remote::new(simt_shared_address(self.0.cast()), rank)
     }
 }
 
-/// The shared memory whose size the launch gives, made by [`dynamic_shared!`].
+/// The dynamic shared memory, whose size the launch gives, made by [`dynamic_shared!`].
 pub struct DynamicShared<T>(*mut T);
 
 impl<T: Element> DynamicShared<T> {
@@ -76,15 +59,14 @@ impl<T: Element> DynamicShared<T> {
 
 #[cfg(target_feature = "sm_90a")]
 impl<T: Element> DynamicShared<T> {
-    /// Begins to copy a box of global memory, whose first element is `(row, col)` of the `matrix`th, to the elements from
-    /// `index` on: a multiple of 128 bytes. Zeros take the place of what lies outside. The swizzle is one of the address. `row`
-    /// is a signed number: as `u32` those before the first are what `wrapping_sub` makes of them.
+    /// Begins a TMA copy of a box of global memory to the elements from `index` on, which is a multiple of 128 bytes. The box begins at
+    /// element `(row, col)` of the `matrix`th matrix. Elements outside the matrix are zeros. The swizzle depends on the address. `row` is a
+    /// signed number: rows before the first are what `wrapping_sub` gives.
     ///
-    /// The box must begin at a multiple of sixteen bytes of a row: `col` times an element's bytes is one, also where it
-    /// lies outside. The launch ends otherwise (on an H200: an illegal instruction; NVIDIA's documentation does not say
-    /// it).
+    /// The box must begin at a multiple of 16 bytes of a row, even if it is outside: `col` times the bytes of an element is a multiple of
+    /// 16. Otherwise the launch ends (on an H200 with an illegal instruction; NVIDIA's documentation does not mention it).
     ///
-    /// The copy goes on while the thread does; `done` is told of its bytes when they have come.
+    /// The copy is asynchronous. It completes its bytes at the mbarrier `done`.
     #[inline(always)]
     pub fn load_box<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &mut self,
@@ -98,12 +80,12 @@ impl<T: Element> DynamicShared<T> {
         boxes.load(to, (matrix, row, col), done);
     }
 
-    /// [`load_box`](Self::load_box) for several blocks of the cluster at once, those whose bit of `blocks` is set (bit 0 for
-    /// rank 0): the box is read once, and comes to the same place of each block's shared memory; the mbarrier of the same
-    /// place as `done` in each block is told of all its bytes. This block may be one of them or not.
+    /// [`load_box`](Self::load_box) to several blocks of the cluster at once (multicast): those whose bit of `blocks` is set, bit 0 for
+    /// rank 0. The box is read once and copied to the corresponding place in each block's shared memory. It completes its bytes at the
+    /// mbarrier that corresponds to `done` in each block. This block may be one of them or not.
     ///
-    /// Each of them must have initialised that mbarrier, have had the place read, and not have ended: a
-    /// [`cluster_pipeline!`](crate::cluster_pipeline) keeps to that.
+    /// Each block must have initialised that mbarrier, must have read the old contents of the destination, and must not have ended. A
+    /// [`cluster_pipeline!`](crate::cluster_pipeline) ensures that.
     #[inline(always)]
     pub fn load_box_multicast<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &mut self,
@@ -118,12 +100,11 @@ impl<T: Element> DynamicShared<T> {
         boxes.load_multicast(to, (matrix, row, col), done, blocks);
     }
 
-    /// Begins to copy the elements from `index` on to a box of global memory, whose first element is `(row, col)` of the
-    /// `matrix`th; both as for [`load_box`](Self::load_box). What lies outside is not written.
+    /// Begins a TMA copy of the elements from `index` on to a box of global memory that begins at element `(row, col)` of the `matrix`th
+    /// matrix; `index` and box as in [`load_box`](Self::load_box). Nothing outside the matrix is written.
     ///
-    /// What threads have written here is copied if they have put a [`fence_proxy_async`](super::fence_proxy_async) behind it,
-    /// and a barrier follows. The copy goes on while the thread does: it belongs to the next of its groups
-    /// ([`bulk`](super::bulk)).
+    /// The copy sees what threads have written here if they have executed a [`fence_proxy_async`](super::fence_proxy_async) after it, and a
+    /// barrier follows. The copy is asynchronous and belongs to the thread's next bulk group ([`bulk`](super::bulk)).
     #[inline(always)]
     pub fn store_box<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &self,
@@ -136,8 +117,7 @@ impl<T: Element> DynamicShared<T> {
         boxes.store(from, place);
     }
 
-    /// The operand of the tensor cores that lies so from element `index` on: a multiple of eight times the swizzle's
-    /// span.
+    /// The operand with layout `L` from element `index` on, which is a multiple of eight swizzle spans.
     #[inline(always)]
     pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L>
     where
@@ -147,7 +127,7 @@ impl<T: Element> DynamicShared<T> {
         Operand::new(start, index as u32 * size_of::<T>() as u32)
     }
 
-    /// The same memory of the block of that rank in this cluster.
+    /// The corresponding memory of the block of that rank in this cluster.
     #[inline(always)]
     pub fn remote(&self, rank: u32) -> Remote<T> {
         Remote::new(simt_shared_address(self.0.cast()), rank)
@@ -195,16 +175,15 @@ macro_rules! indexed {
         }
 
         impl<$($generics)*> $array {
-            /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a
-            /// multiple of sixteen.
+            /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
             #[inline(always)]
             pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
                 // SAFETY: inside the array and aligned, as the kernel promises.
                 unsafe { *(self.0.add(index) as *const Vector128) }.into_array()
             }
 
-            /// [`load128`](Self::load128) that stays where it stands: neither compiler moves it down to where its
-            /// elements are used, so that they are there by then.
+            /// [`load128`](Self::load128) that neither compiler moves down to where its elements are used, so that they have arrived by
+            /// then.
             #[inline(always)]
             pub fn load128_in_order<const N: usize>(&self, index: usize) -> [T; N] {
                 // SAFETY: inside the array and aligned, as the kernel promises.
@@ -221,7 +200,7 @@ macro_rules! indexed {
                 Vector128::from_words([a, b, c, d]).into_array()
             }
 
-            /// [`load128_in_order`](Self::load128_in_order) of eight bytes, whose address must be a multiple of eight.
+            /// [`load128_in_order`](Self::load128_in_order) for 8 bytes. Their address must be a multiple of 8.
             #[inline(always)]
             pub fn load64_in_order<const N: usize>(&self, index: usize) -> [T; N] {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
@@ -239,16 +218,14 @@ macro_rules! indexed {
                 }
             }
 
-            /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be
-            /// a multiple of sixteen.
+            /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
             #[inline(always)]
             pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 // SAFETY: as in `load128`.
                 unsafe { *(self.0.add(index) as *mut Vector128) = Vector128::from_array(values) }
             }
 
-            /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a multiple of
-            /// eight.
+            /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
             #[inline(always)]
             pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
                 const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };
@@ -258,13 +235,10 @@ macro_rules! indexed {
                 }
             }
 
-            /// Begins to copy `N` elements of global memory, from `from` of `source` on, to those from
-            /// `index` on: four, eight or sixteen bytes, whose addresses are multiples of so many. Where `valid` does not
-            /// hold nothing is read and zeros are written.
+            /// Begins an asynchronous copy of `N` elements from element `from` of `source` to element `index`: 4, 8 or 16 bytes, whose
+            /// addresses are multiples of these bytes. If not `valid`, nothing is read and zeros are written.
             ///
-            /// The copy goes on while the thread does. It has come to its end after
-            /// [`wait_group`](super::copies::wait_group), and other threads see it after a barrier that
-            /// follows.
+            /// The copy has completed after [`wait_group`](super::copies::wait_group), and other threads see it after a following barrier.
             #[inline(always)]
             pub fn copy_async<const N: usize>(
                 &mut self,
@@ -278,14 +252,14 @@ macro_rules! indexed {
                     assert!(bytes == 16 || bytes == 8 || bytes == 4, "four, eight or sixteen bytes");
                     bytes as u32
                 };
-                // Zeros fill what the source does not.
+                // Bytes beyond the source's are zeros.
                 let read = if valid { bytes } else { 0 };
                 // SAFETY: inside the array and the buffer and aligned, as the kernel promises; of a copy
                 // of no bytes the source is not read.
                 unsafe {
                     let to = simt_shared_address(self.0.add(index).cast());
                     let from = source.address(from);
-                    // Sixteen bytes go past the first-level cache, which they would not be read from.
+                    // 16-byte copies bypass L1: it would not be read from.
                     if bytes == 16 {
                         asm!(
                             "cp.async.cg.shared.global [{to}], [{from}], 16, {read};",
@@ -307,9 +281,9 @@ macro_rules! indexed {
                 }
             }
 
-            /// A fragment as the warp's tensor cores read it, 16 x 16 elements, of f32 16 x 8, in four matrices of eight rows of
-            /// sixteen bytes: each lane names the element that a row begins with, at a multiple of sixteen bytes. All lanes come
-            /// here. See [`mma`](super::mma), which has the order of the rows.
+            /// A fragment for the warp's tensor cores: 16 x 16 elements (16 x 8 of f32) in four matrices of eight rows of 16 bytes. Each
+            /// lane gives the index of the first element of a row, at a multiple of 16 bytes. All lanes call it. See [`mma`](super::mma),
+            /// for the order of the rows.
             #[inline(always)]
             pub fn load_fragment(&self, index: usize) -> Fragment<T::Factor>
             where
@@ -320,8 +294,8 @@ macro_rules! indexed {
                 Fragment::load(row)
             }
 
-            /// [`load_fragment`](Self::load_fragment) of elements of 16 bits, whose matrices are transposed on their way, or not. All
-            /// lanes choose alike.
+            /// [`load_fragment`](Self::load_fragment) for 16-bit elements, whose matrices are transposed during the load if `transposed`.
+            /// All lanes choose alike.
             #[inline(always)]
             pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T>
             where
@@ -332,8 +306,7 @@ macro_rules! indexed {
                 Fragment::load_either(row, transposed)
             }
 
-            /// Adds `value` to an element, so that no other thread's addition is lost, and gives what
-            /// the element was before.
+            /// Adds `value` to an element atomically, and gives the element's old value.
             #[inline(always)]
             pub fn atomic_add(&mut self, index: usize, value: T) -> T
             where

@@ -1,28 +1,28 @@
-//! Tiles of matrices in global memory, which the tensor memory accelerator copies: `cp.async.bulk.tensor`.
+//! Tensor maps: matrices in global memory, whose boxes TMA copies (`cp.async.bulk.tensor`).
 
 use core::{arch::asm, marker::PhantomData};
 
 use super::Mbarrier;
 use crate::Element;
 
-/// A batch of matrices in global memory, which copies take boxes of. A kernel's parameter; the entry point makes it of
+/// A batch of matrices in global memory, from which TMA copies boxes. A kernel's parameter; the entry point makes it from a
 /// [`TensorMapParam`].
 ///
-/// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
+/// A box begins at a multiple of 16 bytes of a row; TMA copies no other.
 #[derive(Clone, Copy)]
 pub struct TensorMap<T> {
     address: u64,
     elements: PhantomData<fn() -> T>,
 }
 
-/// `COUNT` [`TensorMap`]s as one parameter of a kernel, which takes one of them by a number that it computes.
+/// `COUNT` [`TensorMap`]s as one parameter of a kernel, which selects one by its index.
 #[derive(Clone, Copy)]
 pub struct TensorMaps<T, const COUNT: usize> {
     address: u64,
     elements: PhantomData<fn() -> T>,
 }
 
-/// What the driver makes of the descriptions of so many batches of matrices, as a kernel's parameter.
+/// The driver's encodings of `COUNT` tensor maps, as a kernel's parameter.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -33,14 +33,14 @@ impl<T: Element, const COUNT: usize> TensorMaps<T, COUNT> {
     pub const COUNT: usize = COUNT;
 
     /// # Safety
-    /// 1. A [`TensorMapParam`] of so many lies at the address.
+    /// 1. A [`TensorMapParam`] of that number of maps is at the address.
     #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn at(address: u64) -> Self {
         TensorMaps { address, elements: PhantomData }
     }
 
-    /// That of a number below `COUNT`, which is not looked at here: a launch on the CPU refuses others.
+    /// The map with that index, below `COUNT`. The index is not checked here; a launch on the CPU checks it.
     #[inline(always)]
     pub fn numbered(&self, number: u32) -> TensorMap<T> {
         let bytes = number * size_of::<TensorMapParam<1>>() as u32;
@@ -53,25 +53,25 @@ impl<T: Element> TensorMap<T> {
     pub const COUNT: usize = 1;
 
     /// # Safety
-    /// 1. A [`TensorMapParam`] of one lies at the address.
+    /// 1. A [`TensorMapParam`] of one map is at the address.
     #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn at(address: u64) -> Self {
         TensorMap { address, elements: PhantomData }
     }
 
-    /// Has the accelerator fetch the map, so that the first copy need not wait for it. A kernel's parameters are there before
-    /// any grid, so this may come before [`wait_for_earlier`](super::grid::wait_for_earlier). A hint.
+    /// Lets TMA fetch the map, so that the first copy need not wait for it. A kernel's parameters do not depend on earlier grids, so this
+    /// may come before [`wait_for_earlier`](super::grid::wait_for_earlier). A hint.
     #[inline(always)]
     pub fn prefetch(&self) {
-        // SAFETY: a hint; the map lies at that address.
+        // SAFETY: a hint; the map is at that address.
         unsafe {
             asm!("prefetch.tensormap [{}];", in(reg64) self.address, options(nostack, preserves_flags));
         }
     }
 
-    /// Its boxes, which the launch must have made of this shape: `ROWS x COLS` elements that lie in shared memory row by
-    /// row, swizzled over spans of `SWIZZLE` bytes (0: not at all).
+    /// Its boxes: `ROWS x COLS` elements, row-major in shared memory, swizzled over spans of `SWIZZLE` bytes (0: not swizzled). The tensor
+    /// map must have boxes of this shape.
     #[inline(always)]
     pub fn boxes<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
         &self,
@@ -99,12 +99,12 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
         TensorMap::<T> { address: self.address, elements: PhantomData }.prefetch();
     }
 
-    /// Begins to copy the box whose first element is (row, col) of a matrix to shared memory. Zeros take the place of
-    /// what lies outside. `done` is told of all the box's bytes when they have come.
+    /// Begins a TMA copy of the box at (row, col) of a matrix to shared memory. Elements outside are zeros. It completes all the box's
+    /// bytes at `done`.
     #[inline(always)]
     pub(super) fn load(&self, to: u32, (matrix, row, col): (u32, u32, u32), done: Mbarrier) {
-        // SAFETY: inside the block's shared memory and aligned, as the kernel promises; the map describes memory that
-        // is valid as long as the launch. Not `nomem`: it is no sooner than what precedes it.
+        // SAFETY: inside the block's shared memory and aligned, as the kernel promises; the map describes memory that is valid as long as
+        // the launch. Not `nomem`: it is not moved before what precedes it.
         unsafe {
             asm!(
                 "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
@@ -120,8 +120,8 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
         }
     }
 
-    /// The same to the same place of each block whose bit of `blocks` is set, by its rank, whose own mbarrier is told (PTX
-    /// ISA, "cp.async.bulk.tensor", `.multicast::cluster`).
+    /// The same copy to the corresponding place in each block whose bit of `blocks` is set, by its rank. It completes at the block's own
+    /// mbarrier (PTX ISA, "cp.async.bulk.tensor", `.multicast::cluster`).
     #[inline(always)]
     pub(super) fn load_multicast(
         &self,
@@ -148,7 +148,7 @@ impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
     }
 }
 
-/// A batch of matrices in global memory, which copies write boxes of. A kernel's parameter, like [`TensorMap`].
+/// A batch of matrices in global memory, to which TMA copies boxes. A kernel's parameter, like [`TensorMap`].
 #[derive(Clone, Copy)]
 pub struct TensorMapMut<T>(TensorMap<T>);
 
@@ -157,7 +157,7 @@ impl<T: Element> TensorMapMut<T> {
     pub const COUNT: usize = 1;
 
     /// # Safety
-    /// 1. A [`TensorMapParam`] of one lies at the address.
+    /// 1. A [`TensorMapParam`] of one map is at the address.
     #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn at(address: u64) -> Self {
@@ -183,11 +183,11 @@ pub struct BoxesMut<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usiz
 impl<T: Element, const ROWS: usize, const COLS: usize, const SWIZZLE: usize>
     BoxesMut<T, ROWS, COLS, SWIZZLE>
 {
-    /// Begins to copy from shared memory to the box whose first element is (row, col) of a matrix. What lies outside is not
-    /// written (PTX ISA, "cp.async.bulk.tensor", `.bulk_group`).
+    /// Begins a TMA copy from shared memory to the box at (row, col) of a matrix. Nothing outside is written (PTX ISA,
+    /// "cp.async.bulk.tensor", `.bulk_group`).
     #[inline(always)]
     pub(super) fn store(&self, from: u32, (matrix, row, col): (u32, u32, u32)) {
-        // SAFETY: as in `Boxes::load`. Not `nomem`: it is no sooner than what precedes it.
+        // SAFETY: as in `Boxes::load`. Not `nomem`: it is not moved before what precedes it.
         unsafe {
             asm!(
                 "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [{}, {{{}, {}, {}}}], [{}];",

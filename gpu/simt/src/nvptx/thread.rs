@@ -1,4 +1,4 @@
-//! Who a thread is, and the barrier of its block.
+//! A thread's indices, and the barrier of its block.
 
 use core::arch::{asm, nvptx};
 
@@ -40,8 +40,8 @@ index! {
     grid_dim_z = _grid_dim_z;
 }
 
-/// Waits until every thread of the block is here; what each wrote to shared or global memory before is
-/// then seen by all of them.
+/// The barrier of the block: waits until every thread of the block has arrived. What each wrote to shared or global memory before is then
+/// visible to all of them.
 #[inline(always)]
 pub fn sync_threads() {
     // SAFETY: the intrinsic, unlike `asm!`, is marked convergent, so that LLVM does not copy it into
@@ -49,7 +49,7 @@ pub fn sync_threads() {
     unsafe { nvptx::_syncthreads() }
 }
 
-/// The thread's place in its warp, 0 to 31.
+/// The thread's lane in its warp, 0 to 31.
 #[inline(always)]
 pub fn lane_id() -> u32 {
     let lane: u32;
@@ -60,7 +60,7 @@ pub fn lane_id() -> u32 {
 
 /// The warp's number in its block: threads are counted x first, then y, then z, 32 to a warp.
 ///
-/// (Not `%warpid`, which names a slot of the multiprocessor and may change.)
+/// (Not `%warpid`, which names a slot of the SM and may change.)
 #[inline(always)]
 pub fn warp_id() -> u32 {
     let linear = thread_idx_x() + block_dim_x() * (thread_idx_y() + block_dim_y() * thread_idx_z());

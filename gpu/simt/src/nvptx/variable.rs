@@ -1,4 +1,4 @@
-//! Variables of a module, in global and in constant memory: what outlives a launch.
+//! Variables that outlive a launch, in global and in constant memory.
 
 use core::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit, ops::Index};
 
@@ -11,13 +11,11 @@ unsafe extern "C" {
     safe fn simt_global_pointer(address: u64) -> *mut u8;
 }
 
-/// An array in global memory, made by [`global!`]. It is the symbol itself: the compiler puts statics of a
-/// GPU's program there.
+/// An array in global memory, made by [`global!`]. It is the symbol itself: for a GPU the compiler places statics in global memory.
 #[repr(transparent)]
 pub struct Global<T, const N: usize>(UnsafeCell<MaybeUninit<[T; N]>>);
 
-// SAFETY: its elements are only copied. That threads which share one order their accesses is the kernel's
-// duty, as for a view.
+// SAFETY: its elements are only copied. The kernel must order its threads' accesses, as for a view.
 unsafe impl<T: Element, const N: usize> Sync for Global<T, N> {}
 
 impl<T: Element, const N: usize> Global<T, N> {
@@ -47,8 +45,7 @@ impl<T: Element, const N: usize> Global<T, N> {
         unsafe { *self.at(index) = value }
     }
 
-    /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the element
-    /// was before. The order in which threads add is not fixed.
+    /// Adds `value` to an element atomically, and gives the element's old value. The order in which threads add is not fixed.
     #[inline(always)]
     pub fn atomic_add(&self, index: usize, value: T) -> T
     where
@@ -59,8 +56,8 @@ impl<T: Element, const N: usize> Global<T, N> {
     }
 }
 
-/// An array in constant memory, made by [`constant!`]. The symbol is declared in PTX, since Rust has no
-/// statics in another address space than the usual one; this gives its address there.
+/// An array in constant memory, made by [`constant!`]. The symbol is declared in PTX, because Rust has no statics in constant memory;
+/// `address` gives its address.
 pub struct Constant<T, const N: usize> {
     address: fn() -> u64,
     elements: PhantomData<fn() -> T>,

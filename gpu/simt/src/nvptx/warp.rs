@@ -1,4 +1,4 @@
-//! What the 32 lanes of a warp do together.
+//! Operations of the lanes of a warp: barriers, votes, shuffles.
 //!
 //! Every operation names the lanes that take part in a `mask`, bit i for lane i; each must come to it with
 //! the same mask, or the result is undefined. Only [`sync_warp`] orders memory.
@@ -35,25 +35,25 @@ unsafe extern "C" {
 /// The last lane that `shfl` may read, without dividing the warp into segments.
 const LAST: u32 = 31;
 
-/// Waits for the lanes of `mask`; what each wrote before is then seen by all of them.
+/// Waits for the lanes of `mask`. What each wrote before is then visible to all of them.
 #[inline(always)]
 pub fn sync_warp(mask: u32) {
     bar_warp_sync(mask);
 }
 
-/// Bit i says whether lane i's `predicate` holds; zero for lanes outside `mask`.
+/// Bit i tells whether `predicate` holds in lane i; it is 0 for lanes outside `mask`.
 #[inline(always)]
 pub fn ballot(mask: u32, predicate: bool) -> u32 {
     vote_ballot(mask, predicate)
 }
 
-/// Does `predicate` hold in every lane of `mask`?
+/// Whether `predicate` holds in every lane of `mask`.
 #[inline(always)]
 pub fn all(mask: u32, predicate: bool) -> bool {
     vote_all(mask, predicate)
 }
 
-/// Does `predicate` hold in a lane of `mask`?
+/// Whether `predicate` holds in any lane of `mask`.
 #[inline(always)]
 pub fn any(mask: u32, predicate: bool) -> bool {
     vote_any(mask, predicate)
@@ -65,25 +65,25 @@ pub fn shuffle<T: Shuffle>(mask: u32, value: T, lane: u32) -> T {
     T::from_bits(shfl_idx(mask, value.into_bits(), lane % 32, LAST))
 }
 
-/// The `value` of the lane whose number is this lane's exclusive-or `lanes`; the own where there is none.
+/// The `value` of lane `this lane ^ lanes`; the own value where there is no such lane.
 #[inline(always)]
 pub fn shuffle_xor<T: Shuffle>(mask: u32, value: T, lanes: u32) -> T {
     T::from_bits(shfl_bfly(mask, value.into_bits(), lanes, LAST))
 }
 
-/// The `value` of the lane `delta` further up; the own where there is none.
+/// The `value` of the lane `delta` above this one; the own value where there is no such lane.
 #[inline(always)]
 pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     T::from_bits(shfl_down(mask, value.into_bits(), delta, LAST))
 }
 
-/// The `value` of the lane `delta` further down; the own where there is none.
+/// The `value` of the lane `delta` below this one; the own value where there is no such lane.
 #[inline(always)]
 pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     T::from_bits(shfl_up(mask, value.into_bits(), delta, 0))
 }
 
-/// Is this the one lane of the whole warp that is elected? Hopper and later. All 32 come here.
+/// Whether this lane is the one that is elected. Hopper and later. All 32 lanes call it.
 #[cfg(target_feature = "sm_90a")]
 #[inline(always)]
 pub fn elect() -> bool {

@@ -1,12 +1,12 @@
-//! Four warps together: the tensor cores' products, and the registers that they take from one another.
+//! Warpgroups of four warps: products on tensor cores (`wgmma`), and the reallocation of registers (`setmaxnreg`).
 //!
 //! ```text
-//!   accumulators.multiply_add(a, b)   begins to add a product of a stage (64 x N, DEPTH steps of k)
-//!   commit()                          what has been begun is a group
-//!   accumulators.wait::<PENDING>()    until at most so many groups are under way: gives the sums
+//!   accumulators.multiply_add(a, b)   begins to accumulate a product (64 x N, DEPTH elements along k)
+//!   commit()                          makes a group of the products that have been begun
+//!   accumulators.wait::<PENDING>()    waits until at most PENDING groups are in flight: gives the sums
 //! ```
 //!
-//! All 128 threads of a warpgroup do this together, with the same operands.
+//! All 128 threads of a warpgroup call these together, with the same operands.
 
 use core::{arch::asm, marker::PhantomData};
 
@@ -14,19 +14,19 @@ use super::{thread, wgmma};
 use crate::Tf32;
 pub use crate::operand::{EitherMajorA, EitherMajorB, Factor, KMajor, Layout, MnMajor};
 
-/// Each thread of this warp may use `REGISTERS` registers from here on, more than before: it waits until others of
-/// the block have given them up. A multiple of 8, from 24 to 256; every warp of the warpgroup does it.
+/// Raises the registers of each thread of this warp to `REGISTERS`, and waits until other warps of the block have given them up.
+/// `REGISTERS` is a multiple of 8, from 24 to 256. Every warp of the warpgroup calls it.
 #[inline(always)]
 pub fn take_registers<const REGISTERS: u32>() {
     const { valid(REGISTERS) };
-    // SAFETY: all of the warp come here, as the kernel promises.
+    // SAFETY: all lanes of the warp call it, as the kernel promises.
     unsafe {
         asm!("setmaxnreg.inc.sync.aligned.u32 {};", const REGISTERS, options(nostack, preserves_flags))
     };
 }
 
-/// Each thread of this warp uses no more than `REGISTERS` registers from here on, fewer than before, and others of the
-/// block may have them. As in [`take_registers`].
+/// Lowers the registers of each thread of this warp to `REGISTERS`; other warps of the block may then take the rest. As in
+/// [`take_registers`].
 #[inline(always)]
 pub fn give_registers<const REGISTERS: u32>() {
     const { valid(REGISTERS) };
@@ -50,11 +50,11 @@ unsafe extern "C" {
     safe fn wgmma_wait_group(pending: u64);
 }
 
-/// An operand in shared memory, 64 rows of A or N columns of B: of [`DynamicShared::operand`](super::DynamicShared).
+/// An operand in shared memory: 64 rows of A, or N columns of B. Made by [`DynamicShared::operand`](super::DynamicShared).
 #[derive(Clone, Copy)]
 pub struct Operand<T, L> {
-    /// The lower half of its descriptor, in which alone the address is (PTX ISA, "Matrix Descriptor Format"). The upper one is the
-    /// same for all, so that from one instruction's operand to the next is one addition.
+    /// The lower half of its descriptor, which contains the address (PTX ISA, "Matrix Descriptor Format"). The upper half is the same for
+    /// all, so that one addition leads to the next instruction's operand.
     lower: u32,
     kind: PhantomData<fn() -> (T, L)>,
 }
@@ -73,8 +73,8 @@ fn descriptor<L: Layout>() -> u64 {
 }
 
 impl<T: Factor, L: Layout> Operand<T, L> {
-    /// What begins so many bytes behind a place of this block's shared memory. Bits of an address above 256 KiB say which block of
-    /// the cluster it is.
+    /// The operand that many bytes after an address in this block's shared memory. The address bits above 256 KiB tell the block of the
+    /// cluster.
     #[inline(always)]
     pub(super) fn new(start: u32, bytes: u32) -> Self {
         const { assert!(L::BYTES == size_of::<T>(), "the layout is one of such elements") };
@@ -82,7 +82,7 @@ impl<T: Factor, L: Layout> Operand<T, L> {
         Operand { lower: (address >> 4) + descriptor::<L>() as u32, kind: PhantomData }
     }
 
-    /// Of the `number`th instruction's steps of k.
+    /// The descriptor of the `number`th instruction's k-step.
     #[inline(always)]
     fn step(self, number: u32) -> u64 {
         let lower = self.lower + number * (L::shape().advance / 16);
@@ -90,12 +90,11 @@ impl<T: Factor, L: Layout> Operand<T, L> {
     }
 }
 
-/// The sums of 64 x `N` elements that a warpgroup's products are added to, a thread's part of them. `N` is 16, 32,
-/// 64, 96, 128, 192 or 256. It takes N / 2 registers.
+/// A thread's part of a warpgroup's accumulators of 64 x `N` elements. `N` is 16, 32, 64, 96, 128, 192 or 256. It takes N / 2 registers.
 ///
-/// They can be read after [`wait`](Self::wait). Products that go on while others' sums are read (`PENDING` above 0) begin
-/// and end in the same round of a loop. Else LLVM copies registers of a product that is under way, and ptxas lets one
-/// begin only after another has ended: it says so (C7514), and the build fails.
+/// They can be read after [`wait`](Self::wait). A product that is in flight while other accumulators are read (`PENDING` above 0) must
+/// begin and end in the same iteration of a loop. Otherwise LLVM copies registers of a product in flight, ptxas serialises the products
+/// with warning C7514, and the build fails.
 pub struct Accumulators<const N: usize>(Fragment<N>);
 
 impl<const N: usize> Accumulators<N> {
@@ -105,7 +104,7 @@ impl<const N: usize> Accumulators<N> {
         Accumulators(Fragment::zeroed())
     }
 
-    /// Begins to multiply A and B, whose product takes the place of what was there.
+    /// Begins the product of A and B, which overwrites the accumulators.
     #[inline(always)]
     pub fn multiply<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -115,7 +114,7 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_if(false, a, b);
     }
 
-    /// Begins to multiply A and B, and to add the product.
+    /// Begins the product of A and B, which is added to the accumulators.
     #[inline(always)]
     pub fn multiply_add<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -125,8 +124,7 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_if(true, a, b);
     }
 
-    /// Begins to multiply A and B. The product is added to what was there if that is to be `kept`, and else takes its
-    /// place.
+    /// Begins the product of A and B. It is added to the accumulators if these are `kept`, and overwrites them otherwise.
     #[inline(always)]
     pub fn multiply_add_if<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -135,7 +133,7 @@ impl<const N: usize> Accumulators<N> {
         b: Operand<T, B>,
     ) {
         const { assert!(A::DEPTH == B::DEPTH, "A and B have as many steps of k") };
-        // What was done to the accumulators before is done; and this, being convergent, stays where all threads are.
+        // Earlier writes of the accumulators are complete after it; it is convergent, so it is not moved to where some threads do not run.
         wgmma_fence();
         macro_rules! steps {
             ($($step:literal)*) => {$(
@@ -148,7 +146,7 @@ impl<const N: usize> Accumulators<N> {
         steps! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 }
     }
 
-    /// [`multiply_add`](Self::multiply_add) of one instruction's steps of k alone, the `number`th's: for an end of k that is less
+    /// [`multiply_add`](Self::multiply_add) of the `number`th instruction's k-step only: for the end of k, where there are fewer elements
     /// than the operands have.
     #[inline(always)]
     pub fn multiply_add_step<T: Factor, A: Layout, B: Layout>(
@@ -162,13 +160,11 @@ impl<const N: usize> Accumulators<N> {
         wgmma::multiply_add::<N, T, A, B>(&mut self.0.0, a.step(number), b.step(number), true);
     }
 
-    /// Begins to multiply A in registers, of `STEPS` times 8 steps of k, and that part of B which begins at the `first` times
-    /// 8th step of k; and to add the product. `a` has for each 8 steps what a thread holds of them: with g = lane / 4 and t =
-    /// lane % 4, of the 16 rows of its warp (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4) (PTX ISA, the figure of wgmma's
-    /// fragment A of tf32).
+    /// Begins the product of A in registers, with 8 `STEPS` elements along k, and the part of B from element 8 `first` along k on. It is
+    /// added to the accumulators. For each 8 elements along k, `a` has a thread's four elements: with g = lane / 4 and t = lane % 4, these
+    /// are (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4) of its warp's 16 rows (PTX ISA, the figure of wgmma's fragment A of tf32).
     ///
-    /// The registers are read while the thread goes on: for the next product there are others, until this one has been waited
-    /// for.
+    /// The registers are read asynchronously: use other ones for the next product until this one has been waited for.
     #[inline(always)]
     pub fn multiply_add_registers<B: Layout, const STEPS: usize>(
         &mut self,
@@ -177,7 +173,7 @@ impl<const N: usize> Accumulators<N> {
         first: usize,
     ) {
         const { assert!(STEPS <= 4, "a row of B has four times eight steps") };
-        // What was done to the accumulators and to A's registers before is done.
+        // Earlier writes of the accumulators and of A's registers are complete after it.
         wgmma_fence();
         macro_rules! steps {
             ($($step:literal)*) => {$(
@@ -190,8 +186,8 @@ impl<const N: usize> Accumulators<N> {
         steps! { 0 1 2 3 }
     }
 
-    /// Waits until at most the last `PENDING` groups of this warpgroup are under way, and gives the sums. Of these
-    /// accumulators none may be.
+    /// Waits until at most the last `PENDING` groups of this warpgroup are in flight, and gives the sums. No product of these accumulators
+    /// may be in flight then.
     #[inline(always)]
     pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N> {
         wait::<PENDING>();
@@ -200,20 +196,19 @@ impl<const N: usize> Accumulators<N> {
     }
 }
 
-/// The products that have been begun since the last call become a group.
+/// Makes a group of the products that have been begun since the last call.
 #[inline(always)]
 pub fn commit() {
     wgmma_commit_group();
 }
 
-/// Waits until at most the last `PENDING` groups of this warpgroup are under way: the operands of the others have been
-/// read.
+/// Waits until at most the last `PENDING` groups of this warpgroup are in flight. The operands of the others have been read then.
 #[inline(always)]
 pub fn wait<const PENDING: u64>() {
     wgmma_wait_group(const { PENDING });
 }
 
-/// A thread's elements of 64 x `N`: two beside each other in every eight columns, of two rows.
+/// A thread's elements of 64 x `N`: two neighbours in every eight columns, in each of two rows.
 pub struct Fragment<const N: usize>(pub(super) [f32; wgmma::MOST]);
 
 impl<const N: usize> Fragment<N> {
@@ -224,13 +219,13 @@ impl<const N: usize> Fragment<N> {
         Fragment([0.0; wgmma::MOST])
     }
 
-    /// Whatever numbers. For a variable that is written before it is read: what was in it is not kept until then, where the compiler
-    /// does not see that by itself (as along a way through a loop on which a flag says so).
+    /// Unspecified numbers, for a variable that is written before it is read. Its registers need not be kept until then, even where the
+    /// compiler does not see that by itself.
     #[inline(always)]
     pub fn unspecified() -> Self {
         const { wgmma::valid(N) };
         let number;
-        // SAFETY: it does nothing; all that can be in a register is a number.
+        // SAFETY: it does nothing; every bit pattern of a register is a number.
         unsafe { asm!("/* {} */", out(reg32) number, options(nomem, nostack, preserves_flags)) };
         Fragment([number; wgmma::MOST])
     }
@@ -243,7 +238,7 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Puts in place of each element what `with` makes of it.
+    /// Replaces each element by `with(element)`.
     #[inline(always)]
     pub fn map(&mut self, mut with: impl FnMut(f32) -> f32) {
         wgmma::each!(|i| if i < N / 2 {
@@ -251,17 +246,16 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Puts in place of each element what `with` makes of it and that of `other`. It is told which
-    /// 64 columns it is of.
+    /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of the element's 64 columns.
     #[inline(always)]
     pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
         wgmma::each!(|i| if i < N / 2 {
-            // Four elements are of the same eight columns.
+            // Four elements are in the same eight columns.
             self.0[i] = with(i / 32, self.0[i], other.0[i]);
         });
     }
 
-    /// Calls `act` with row and column of the first of two elements beside each other, and both, for all of this thread.
+    /// Calls `act` with the row and column of the first of two neighbouring elements, and both elements, for all elements of this thread.
     #[inline(always)]
     pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
         let (row, col) = place();
@@ -274,8 +268,8 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// [`for_each_pair`](Self::for_each_pair) of `COLS` columns, the `PART`th: what is too much at a time is done part by part.
-    /// Columns are counted from the part's first. There is nothing in a part past the last.
+    /// [`for_each_pair`](Self::for_each_pair) for the `PART`th `COLS` columns only. Columns are counted from the part's first column. A
+    /// part past the last is empty.
     #[inline(always)]
     pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
         &self,
@@ -291,8 +285,8 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Calls `act` with row and column of the first of four elements, and these, for those of the `PART`th 64 columns: in
-    /// two rows, eight apart, two elements beside each other. Columns are counted from the part's first.
+    /// Calls `act` with the row and column of the first of four elements, and the elements, for the `PART`th 64 columns. The four are two
+    /// neighbours in each of two rows, which are eight apart. Columns are counted from the part's first column.
     #[inline(always)]
     pub fn for_each_square_of<const PART: usize>(
         &self,
@@ -305,7 +299,7 @@ impl<const N: usize> Fragment<N> {
         });
     }
 
-    /// Calls `act` with row, column and value of each of this thread's elements.
+    /// Calls `act` with the row, column and value of each of this thread's elements.
     #[inline(always)]
     pub fn for_each(&self, mut act: impl FnMut(u32, u32, f32)) {
         self.for_each_pair(|row, col, [first, second]| {

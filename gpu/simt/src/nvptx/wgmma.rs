@@ -1,7 +1,6 @@
-//! The instructions `wgmma.mma_async`, whose accumulators are registers that they name.
+//! The instructions `wgmma.mma_async`, which name their accumulator registers.
 //!
-//! No loop goes over accumulators, since one that LLVM does not unroll would put them into memory: macros name each by its
-//! number.
+//! There is no loop over accumulators: one that LLVM does not unroll would put them into memory. Macros name each by its number.
 
 use core::arch::asm;
 
@@ -10,10 +9,10 @@ use crate::{
     operand::{Factor, Layout, Major, Numbers},
 };
 
-/// Accumulators of a thread at most. Those that an instruction does not have are never used, and so take no register.
+/// The most accumulators of a thread. Those that an instruction does not have are never used, and so take no register.
 pub(super) const MOST: usize = 128;
 
-/// Is there an instruction of so many columns here?
+/// Whether there is an instruction with that number of columns here.
 pub(super) const fn valid(columns: usize) {
     assert!(
         matches!(columns, 16 | 32 | 64 | 96 | 128 | 192 | 256),
@@ -21,7 +20,7 @@ pub(super) const fn valid(columns: usize) {
     );
 }
 
-/// Does something for each number of an accumulator.
+/// Repeats code for the number of each accumulator.
 macro_rules! each {
     (|$i:ident| $then:expr) => {
         $crate::device::wgmma::numbered! { $i $then;
@@ -34,7 +33,7 @@ macro_rules! each {
     };
 }
 
-/// Does something for each number of a pair of accumulators.
+/// Repeats code for the number of each pair of accumulators.
 macro_rules! each_pair {
     (|$i:ident| $then:expr) => {
         $crate::device::wgmma::numbered! { $i $then;
@@ -45,7 +44,7 @@ macro_rules! each_pair {
     };
 }
 
-/// Does something for each number of four accumulators, two of either row.
+/// Repeats code for the number of each four accumulators, two of either row.
 macro_rules! each_square {
     (|$i:ident| $then:expr) => {
         $crate::device::wgmma::numbered! { $i $then;
@@ -63,7 +62,7 @@ macro_rules! numbered {
 
 pub(super) use {each, each_pair, each_square, numbered};
 
-/// Do constants say how A and B lie?
+/// Whether constants of the kernel decide the major dimensions of A and B.
 const fn by_constants<A: Layout, B: Layout>() -> bool {
     match (A::MAJOR, B::MAJOR) {
         (Major::OfA, Major::OfB) => true,
@@ -72,19 +71,19 @@ const fn by_constants<A: Layout, B: Layout>() -> bool {
     }
 }
 
-/// How an operand lies, where no constant says it: as the instruction wants it.
+/// The major dimension of an operand, where no constant decides it, as the instruction encodes it.
 const fn major<L: Layout>() -> u32 {
     matches!(L::MAJOR, Major::Mn) as u32
 }
 
-/// The instruction, which is told so how A and B lie.
+/// The instruction with these encodings of the major dimensions of A and B.
 macro_rules! begin {
     (
         $columns:literal $ty:literal [$first:literal $($i:literal)*] ($d:ident, $a:ident, $b:ident, $kept:ident)
         $of_a:literal $of_b:literal $($majors:tt)*
     ) => {
-        // SAFETY: all threads of the warpgroup come here with the same operands, which lie inside its block's shared
-        // memory, as the kernel promises. Not `nomem`: it is no sooner than what precedes it.
+        // SAFETY: all threads of the warpgroup call it with the same operands, which are inside its block's shared memory, as the kernel
+        // promises. Not `nomem`: it is not moved before what precedes it.
         unsafe {
             asm!(
                 "{{ .reg .pred kept; setp.ne.b32 kept, {kept}, 0;",
@@ -124,13 +123,12 @@ macro_rules! instruction {
     };
 }
 
-/// Of tf32: with A in shared memory, or in registers. There are no bits for the operands' major.
+/// For tf32, with A in shared memory or in registers. There are no bits for the operands' major dimensions.
 macro_rules! tf32 {
     ($name:ident $columns:literal $register:ident $ty:ty, ($($a:ident),*) $of_a:literal [$first:literal $($i:literal)*]) => {
         #[inline(always)]
         fn $name(d: &mut [f32; MOST], [$($a),*]: $ty, b: u64, kept: bool) {
-            // SAFETY: as in `instruction`; registers of A hold what they do until the product has been waited for, as
-            // ptxas sees to.
+            // SAFETY: as in `instruction`; ptxas keeps A's registers until the product has been waited for.
             unsafe {
                 asm!(
                     "{{ .reg .pred kept; setp.ne.b32 kept, {kept}, 0;",
@@ -167,7 +165,7 @@ macro_rules! finish {
     };
 }
 
-/// Each line has the accumulators of the one before, and more.
+/// Each line has the accumulators of the previous line, and more.
 macro_rules! instructions {
     ([$($d:literal)*]) => {};
     (
@@ -211,8 +209,8 @@ instructions! {
     ]
 }
 
-/// Begins to add the product of A and B, of one instruction, to the first `N / 2`; if they are not to be `kept`, it takes
-/// their place.
+/// Begins one instruction's product of A and B in the first `N / 2` accumulators. It is added to them if they are `kept`, and overwrites
+/// them otherwise.
 #[inline(always)]
 pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
     d: &mut [f32; MOST],
@@ -253,7 +251,7 @@ pub(super) fn multiply_add<const N: usize, T: Factor, A: Layout, B: Layout>(
     }
 }
 
-/// Begins to add the product of A in registers and B, of one instruction, to the first `N / 2`.
+/// Begins to add one instruction's product of A in registers and B to the first `N / 2` accumulators.
 #[inline(always)]
 pub(super) fn multiply_add_registers<const N: usize>(d: &mut [f32; MOST], a: [Tf32; 4], b: u64) {
     let a = a.map(Tf32::to_bits);
@@ -269,7 +267,7 @@ pub(super) fn multiply_add_registers<const N: usize>(d: &mut [f32; MOST], a: [Tf
     }
 }
 
-/// Neither compiler does anything sooner than here with the first `N / 2`, which a wait before has seen written.
+/// A barrier for both compilers: nothing is done with the first `N / 2` accumulators before this. The wait before it has seen them written.
 #[inline(always)]
 pub(super) fn finish<const N: usize>(d: &mut [f32; MOST]) {
     match N {

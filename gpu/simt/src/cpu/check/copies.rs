@@ -1,19 +1,19 @@
-//! Asynchronous copies that a thread has begun.
+//! Asynchronous copies (`cp.async`) in flight.
 
 use std::{collections::VecDeque, panic::Location};
 
 use super::shared::Array;
 
-/// A copy to a shared array that is on its way. It is carried out when its thread waits for it, as late as
+/// A copy to a shared array. It is carried out when its thread waits for it, which is as late as
 /// the hardware may.
 pub(super) struct AsyncCopy {
     pub(super) array: *const Array,
     /// Bytes from the array's start.
     pub(super) offset: usize,
     pub(super) bytes: usize,
-    /// Where the first byte goes.
+    /// The address of the first byte.
     pub(super) place: *mut u8,
-    /// What was read from global memory when the copy began.
+    /// The bytes, read from global memory when the copy began.
     pub(super) data: [u8; 16],
     pub(super) begun_at: &'static Location<'static>,
 }
@@ -21,26 +21,26 @@ pub(super) struct AsyncCopy {
 /// The copies of one thread, in groups.
 #[derive(Default)]
 pub(super) struct Copies {
-    /// Each with the number of its group.
-    on_their_way: VecDeque<(u32, AsyncCopy)>,
-    /// Groups so far; a copy that begins now will be in the next.
+    /// Copies in flight, each with the number of its group.
+    in_flight: VecDeque<(u32, AsyncCopy)>,
+    /// The number of committed groups. A copy that begins now will be in the next one.
     groups: u32,
 }
 
 impl Copies {
     pub(super) fn begin(&mut self, copy: AsyncCopy) {
-        self.on_their_way.push_back((self.groups, copy));
+        self.in_flight.push_back((self.groups, copy));
     }
 
     pub(super) fn commit(&mut self) {
         self.groups += 1;
     }
 
-    /// The next copy to carry out, if only the last `pending` groups may stay on their way.
+    /// Takes the next copy to carry out, if only the last `pending` groups may stay in flight.
     pub(super) fn next_before(&mut self, pending: u32) -> Option<AsyncCopy> {
-        let (group, _) = self.on_their_way.front()?;
+        let (group, _) = self.in_flight.front()?;
         if u64::from(*group) + u64::from(pending) < u64::from(self.groups) {
-            self.on_their_way.pop_front().map(|(_, copy)| copy)
+            self.in_flight.pop_front().map(|(_, copy)| copy)
         } else {
             None
         }

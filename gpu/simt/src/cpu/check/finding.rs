@@ -1,51 +1,10 @@
-//! What a checked launch found.
+//! A finding: one thing that is wrong with a kernel, and how it is shown.
 
-use std::{borrow::Cow, collections::HashMap, fmt, panic::Location};
+use std::{borrow::Cow, fmt};
 
-use super::{
-    profile::Profile,
-    record::{Hazard, Record},
-    source,
-    trace::Trace,
-};
-use crate::Order;
+use super::{place::Place, shadow::Hazard, source};
 
-/// What a checked launch found, and in which order it ran.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Report {
-    /// The kernel's name.
-    pub kernel: &'static str,
-    /// The order of blocks, warps and lanes: with it the launch can be repeated.
-    pub order: Order,
-    /// What is wrong. Empty: nothing was found.
-    pub findings: Vec<Finding>,
-    /// What was counted, if that was asked for.
-    pub profile: Option<Profile>,
-    /// What the block did that was to be traced; `None` where none was, or the grid does not have it.
-    pub trace: Option<Trace>,
-}
-
-impl Report {
-    /// Was nothing found?
-    pub fn is_clean(&self) -> bool {
-        self.findings.is_empty()
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Report { kernel, order, findings, .. } = self;
-        match findings.len() {
-            0 => return write!(f, "{kernel}: nothing found (order: {order})"),
-            1 => write!(f, "{kernel}: 1 finding (order: {order})")?,
-            count => write!(f, "{kernel}: {count} findings (order: {order})")?,
-        }
-        findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))
-    }
-}
-
-/// One thing that is wrong, however often it happened: a pair of source lines and the memory they met in.
+/// One thing that is wrong, however often it happened. A race is identified by its two source lines and the memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -55,21 +14,21 @@ pub struct Finding {
     pub kernel: &'static str,
     /// The buffer or shared array.
     pub memory: Option<String>,
-    /// Of a shared array with rows and columns, how many columns.
+    /// The number of columns of a shared array with rows and columns.
     pub columns: Option<usize>,
     /// Where it happened.
     pub place: Option<Place>,
-    /// Where the other thread was, or is, that this one conflicts with.
+    /// The place of the other thread's conflicting access, or of its wait.
     pub other_place: Option<Place>,
-    /// What else is to be said.
+    /// Further details as text; may be empty.
     pub detail: String,
-    /// How often it was seen.
+    /// The number of times that it was seen.
     pub count: u64,
-    /// A few of these times.
+    /// A few of the times that it was seen.
     pub examples: Vec<Example>,
 }
 
-/// One time that it was seen.
+/// One time that a finding was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Example {
@@ -77,79 +36,53 @@ pub struct Example {
     pub block: [u32; 3],
     /// The thread's index along x, y, z.
     pub thread: [u32; 3],
-    /// The element of the buffer or shared array.
+    /// The index of the element in the buffer or shared array.
     pub element: Option<usize>,
-    /// The other thread's block and its index there.
+    /// The other thread: its block's index and its own.
     pub other: Option<([u32; 3], [u32; 3])>,
 }
 
-/// A place in a kernel's source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// The file, as the compiler was given it.
-    pub file: String,
-    /// Counted from 1.
-    pub line: u32,
-    /// Counted from 1.
-    pub column: u32,
-}
-
-impl Place {
-    pub(super) fn new(location: &Location) -> Self {
-        // A module tree that is compiled a second time stands below `#[path = "."]`.
-        let file = location.file().replace("/./", "/");
-        Place { file, line: location.line(), column: location.column() }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
-}
-
-/// What can be wrong.
+/// The kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// A thread read what another wrote, and nothing orders the two.
+    /// A race: a thread read what another wrote, and nothing orders the two.
     ReadAfterWrite,
-    /// A thread wrote what another had read, and nothing orders the two.
+    /// A race: a thread wrote what another had read, and nothing orders the two.
     WriteAfterRead,
-    /// Two threads wrote one element, and nothing orders them.
+    /// A race: two threads wrote one element, and nothing orders them.
     WriteAfterWrite,
-    /// A read of memory that nobody has written.
+    /// A read of memory that no thread has written.
     Uninitialised,
     /// An access outside a buffer or a shared array.
     OutOfBounds,
-    /// A 128-bit access at an address that is no multiple of sixteen, or a copy of a box that begins at none.
+    /// A 128-bit access, or a TMA copy of a box, at an address that is no multiple of 16 bytes.
     Misaligned,
-    /// A barrier that threads of the block never come to.
+    /// A barrier at which some threads of the block wait, and that others never reach.
     BarrierSkipped,
-    /// Threads of a block that wait at different barriers, or come to a named one that may still be at its round before.
+    /// Threads of a block that wait at different barriers, or arrive at a named barrier whose previous round may not have ended.
     BarrierMismatch,
-    /// Threads that wait for each other, or a warp operation whose lanes do not come together.
+    /// Threads that wait for what never comes: a deadlock, or a warp operation that some of its lanes never reach.
     Deadlock,
-    /// Tensor cores, or a tensor copy, read what a thread wrote, and no `fence_proxy_async` stands between.
+    /// Tensor cores or a TMA copy read what a thread wrote, without a `fence_proxy_async` between.
     ProxyFence,
-    /// Copies whose bytes are not those that their mbarrier was told to expect.
+    /// Copies with other bytes than their mbarrier expects.
     Transaction,
-    /// A block that may end before its shared memory is used for the last time: by another block of its cluster, or by
-    /// a copy.
+    /// A block that may end before the last use of its shared memory by another block of its cluster, or by a copy.
     EndedBlock,
-    /// A use of another block's shared memory by a thread that does not know that the block has begun.
+    /// A use of another block's shared memory without a barrier that tells that the block has begun.
     UnbegunBlock,
-    /// An access to global memory in a block of a `dependent` kernel that has not waited for the kernels before.
+    /// An access to global memory in a `dependent` kernel before the wait for earlier kernels.
     BeforeWait,
     /// A panic in the kernel.
     Panic,
-    /// A thread that needs more stack than it has.
+    /// A thread that overflows its stack.
     StackOverflow,
-    /// A thread that goes on and on without a wait.
+    /// A thread that does not end.
     Endless,
-    /// Shared arrays of another size than the kernel declares.
+    /// Shared arrays whose size differs from the kernel's declaration.
     SharedSize,
-    /// A launch that breaks what the kernel declares, or a limit.
+    /// A launch that breaks the kernel's declaration or a limit of the device.
     Launch,
     /// Elements of an input that no thread has read.
     NeverRead,
@@ -158,7 +91,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A short name, for programs.
+    /// A short name for programs, such as `read-after-write`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::ReadAfterWrite => "read-after-write",
@@ -185,7 +118,7 @@ impl Kind {
         }
     }
 
-    /// What the two threads of a race do, the later first.
+    /// The verbs for the two accesses of a race, the later access first.
     fn race(self) -> Option<(&'static str, &'static str)> {
         match self {
             Kind::ReadAfterWrite | Kind::ProxyFence => Some(("reads", "wrote")),
@@ -212,23 +145,23 @@ impl fmt::Display for Kind {
             Kind::ReadAfterWrite => "race: a read after a write",
             Kind::WriteAfterRead => "race: a write after a read",
             Kind::WriteAfterWrite => "race: a write after a write",
-            Kind::Uninitialised => "a read of memory that nobody has written",
-            Kind::OutOfBounds => "an access outside",
+            Kind::Uninitialised => "a read of memory that no thread has written",
+            Kind::OutOfBounds => "an access out of bounds",
             Kind::Misaligned => "a misaligned access",
-            Kind::BarrierSkipped => "a barrier that not all threads of the block come to",
+            Kind::BarrierSkipped => "a barrier that not all threads of the block reach",
             Kind::BarrierMismatch => "threads of a block at different barriers",
-            Kind::Deadlock => "threads that wait in vain",
+            Kind::Deadlock => "threads that wait for what never comes",
             Kind::ProxyFence => {
-                "a read by tensor cores or a copy of what no proxy fence has made seen"
+                "a read by tensor cores or TMA of what a thread wrote without a proxy fence"
             }
-            Kind::Transaction => "copies of other bytes than announced",
+            Kind::Transaction => "copies of other bytes than were announced to their mbarrier",
             Kind::EndedBlock => "a use of shared memory of a block that may have ended",
             Kind::UnbegunBlock => "a use of shared memory of a block that may not have begun",
             Kind::BeforeWait => "an access before the wait for earlier kernels",
             Kind::Panic => "a panic",
             Kind::StackOverflow => "a stack that is too small",
             Kind::Endless => "a thread that does not end",
-            Kind::SharedSize => "shared arrays of another size than declared",
+            Kind::SharedSize => "shared arrays whose size differs from the declaration",
             Kind::Launch => "a launch that the kernel or the device does not allow",
             Kind::NeverRead => "input elements that no thread read",
             Kind::NeverWritten => "output elements that no thread wrote",
@@ -237,8 +170,8 @@ impl fmt::Display for Kind {
 }
 
 impl Finding {
-    /// What `Display` shows, and below each place the text of its line, where `source` knows it. (`Display` itself reads the
-    /// line from the file, where that is at hand and as it was when the program was built.)
+    /// The same text as `Display`, with the source lines that `source` gives. (`Display` reads each line from its file, if the file exists
+    /// and is older than the program.)
     pub fn with_source<'text>(
         &self,
         source: impl Fn(&Place) -> Option<&'text str>,
@@ -304,87 +237,4 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         self.write(f, &|place| source::line(place).map(Cow::Owned))
     }
-}
-
-/// How many examples of one finding are kept.
-const EXAMPLES: usize = 3;
-/// How many findings a launch reports at most: a kernel that is wrong everywhere is wrong in few lines.
-const MOST_FINDINGS: usize = 200;
-
-/// What makes two findings one.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub(super) kind: Kind,
-    pub(super) memory: Option<MemoryId>,
-    pub(super) place: Option<&'static Location<'static>>,
-    pub(super) other_place: Option<&'static Location<'static>>,
-    /// Where a fault happened of which no more than that is known.
-    pub(super) fault_place: String,
-}
-
-/// A buffer or a shared array, by its number.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum MemoryId {
-    /// Of the launch's buffers.
-    Global(usize),
-    /// By the place of its declaration, of so many bytes an element, rows and columns.
-    Shared(&'static Location<'static>, usize, (usize, usize)),
-}
-
-/// The findings of one worker.
-#[derive(Default)]
-pub(super) struct Findings(pub(super) HashMap<Key, Group>);
-
-/// What is known of a key.
-pub(super) struct Group {
-    pub(super) count: u64,
-    pub(super) detail: String,
-    pub(super) examples: Vec<Seen>,
-}
-
-/// An example whose other thread is still a record: which block that was is known when all have ended.
-#[derive(Clone, Copy)]
-pub(super) struct Seen {
-    pub(super) block: [u32; 3],
-    pub(super) thread: [u32; 3],
-    pub(super) element: Option<usize>,
-    pub(super) other: Option<Record>,
-}
-
-impl Findings {
-    pub(super) fn add(&mut self, key: Key, seen: Seen, detail: impl FnOnce() -> String) {
-        let full = self.0.len() >= MOST_FINDINGS;
-        if let Some(group) = self.0.get_mut(&key) {
-            group.count += 1;
-            group.examples.push(seen);
-            keep_first(&mut group.examples);
-        } else if !full {
-            let group = Group { count: 1, detail: detail(), examples: vec![seen] };
-            self.0.insert(key, group);
-        }
-    }
-
-    pub(super) fn merge(&mut self, other: Findings) {
-        for (key, group) in other.0 {
-            match self.0.get_mut(&key) {
-                Some(known) => {
-                    known.count += group.count;
-                    known.examples.extend(group.examples);
-                    keep_first(&mut known.examples);
-                }
-                None => {
-                    self.0.insert(key, group);
-                }
-            }
-        }
-    }
-}
-
-/// Keeps the first by block and thread, so that it does not matter which worker ran which blocks when. What
-/// happens again and again to one thread and element is one example.
-fn keep_first(examples: &mut Vec<Seen>) {
-    let key = |seen: &Seen| (seen.block, seen.thread, seen.element);
-    examples.sort_by_key(key);
-    examples.dedup_by_key(|seen| key(seen));
-    examples.truncate(EXAMPLES);
 }

@@ -1,4 +1,4 @@
-//! The shadow of global memory: one for each buffer of a launch, used by all blocks.
+//! The shadow of global memory: one for each buffer of a launch, shared by all blocks.
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
@@ -6,10 +6,13 @@ use std::{
     sync::atomic::{AtomicU8, Ordering},
 };
 
-use super::record::{Hazard, Now, Record, Shadow};
-use crate::cpu::{fault::Stop, mode::Access};
+use super::{
+    record::Record,
+    shadow::{Hazard, Now, Shadow, granule},
+};
+use crate::cpu::{access::Access, fault::Stop};
 
-/// A buffer, before it is known whether it overlaps others.
+/// The memory of one parameter or variable. Regions that overlap are joined to a [`Buffer`].
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Region {
@@ -17,11 +20,11 @@ pub struct Region {
     pub(super) bytes: usize,
     /// Bytes of an element.
     pub(super) element: usize,
-    /// Do its elements hold values at the launch?
+    /// Whether its elements hold values at the launch.
     pub(super) written: bool,
-    /// The kernel's parameter.
+    /// The number of the kernel's parameter.
     pub(super) param: usize,
-    /// A variable's name, which is no parameter.
+    /// The variable's name, where it is no parameter.
     pub(super) variable: Option<&'static str>,
 }
 
@@ -31,29 +34,31 @@ impl Region {
     }
 }
 
-/// Memory of one or several overlapping views.
+/// The memory of one region or several overlapping ones, with its shadow.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Buffer {
     pub(super) address: usize,
     pub(super) bytes: usize,
-    /// The binary logarithm of the bytes that one shadow stands for: 4, 2 or 1.
+    /// The binary logarithm of a granule's bytes (4, 2 or 1).
     shift: u32,
-    /// The views.
+    /// Its regions.
     pub(super) regions: Vec<Region>,
     states: Zeroed<AtomicU8>,
     shadows: Zeroed<Shadow>,
 }
 
-/// The elements hold values.
+// The flags of a granule.
+
+/// It holds a value from before the launch.
 const WRITTEN_BEFORE: u8 = 1;
-/// Further readers say nothing new: nobody has written, and two blocks have read.
+/// Further reads add nothing new: no thread has written, and two blocks have read.
 const SATURATED: u8 = 2;
-/// Somebody has read.
+/// A thread has read.
 const READ: u8 = 4;
-/// Somebody has written.
+/// A thread has written.
 const WRITTEN: u8 = 8;
-/// A worker is changing the shadow.
+/// A worker is changing its shadow.
 const LOCKED: u8 = 128;
 
 /// What is wrong with an access to global memory.
@@ -63,7 +68,7 @@ pub(super) enum Wrong {
 }
 
 impl Buffer {
-    /// Joins regions that overlap.
+    /// Joins overlapping regions to buffers. Fails where there is no memory for the shadows.
     pub(super) fn join(mut regions: Vec<Region>) -> Result<Vec<Buffer>, Stop> {
         regions.retain(|region| region.bytes > 0);
         regions.sort_by_key(|region| region.address);
@@ -79,7 +84,7 @@ impl Buffer {
         }
         let buffers = groups.into_iter().map(|(end, group)| Buffer::new(group, end));
         let mut buffers = buffers.collect::<Result<Vec<_>, _>>()?;
-        // As the kernel lists them, wherever they lie.
+        // In the order of the kernel's parameters.
         buffers.sort_by_key(|buffer| buffer.regions.iter().map(|region| region.param).min());
         Ok(buffers)
     }
@@ -87,25 +92,26 @@ impl Buffer {
     fn new(regions: Vec<Region>, end: usize) -> Result<Buffer, Stop> {
         let address = regions[0].address;
         let bytes = end - address;
-        let granule = regions
+        let granule_bytes = regions
             .iter()
-            .map(|region| super::shared::granule(region.element | (region.address - address)))
+            .map(|region| granule(region.element | (region.address - address)))
             .min()
             .unwrap_or(1);
-        let granules = bytes.div_ceil(granule);
+        let granules = bytes.div_ceil(granule_bytes);
         let states = Zeroed::<AtomicU8>::new(granules)?;
         let shadows = Zeroed::<Shadow>::new(granules)?;
-        let buffer = Buffer { address, bytes, shift: granule.ilog2(), regions, states, shadows };
+        let buffer =
+            Buffer { address, bytes, shift: granule_bytes.ilog2(), regions, states, shadows };
         for region in buffer.regions.iter().filter(|region| region.written) {
-            let first = (region.address - address) / granule;
-            for number in first..first + region.bytes.div_ceil(granule) {
+            let first = (region.address - address) / granule_bytes;
+            for number in first..first + region.bytes.div_ceil(granule_bytes) {
                 buffer.states(number, number)[0].fetch_or(WRITTEN_BEFORE, Ordering::Relaxed);
             }
         }
         Ok(buffer)
     }
 
-    /// The states of the granules from `first` to `last`.
+    /// The flags of the granules from `first` to `last`.
     #[inline(always)]
     fn states(&self, first: usize, last: usize) -> &[AtomicU8] {
         assert!(first <= last && last < self.states.len);
@@ -115,7 +121,7 @@ impl Buffer {
         }
     }
 
-    /// Does a read of these bytes say nothing new?
+    /// Whether a read of these bytes adds nothing new.
     #[inline(always)]
     pub(super) fn is_saturated(&self, address: usize, bytes: usize) -> bool {
         const KNOWN: u8 = WRITTEN_BEFORE | SATURATED;
@@ -126,7 +132,7 @@ impl Buffer {
             .all(|state| state.load(Ordering::Relaxed) & (KNOWN | LOCKED) == KNOWN)
     }
 
-    /// Takes note of an access and reports what is wrong with it, with the offset in bytes.
+    /// Records an access and reports what is wrong with it, with the offset in bytes.
     pub(super) fn access(
         &self,
         now: &Now,
@@ -142,8 +148,8 @@ impl Buffer {
             // SAFETY: inside, as many as states, and only the worker that has locked the granule looks at it.
             let shadow = unsafe { &mut *self.shadows.start.as_ptr().add(number) };
             if flags & (READ | WRITTEN) == 0 {
-                // The zeros that it holds already. A page whose first access is a read faults twice, and the
-                // second time, when it gets memory of its own, the other processors must forget it.
+                // It holds these zeros already; the write makes the first access to its page no read. A page whose first access is a
+                // read faults twice, and at the second fault, when it gets memory of its own, the other processors must forget it.
                 *shadow = Shadow::NONE;
             }
             let unwritten = access != Access::Write && flags & (WRITTEN_BEFORE | WRITTEN) == 0;
@@ -167,7 +173,7 @@ impl Buffer {
         }
     }
 
-    /// The elements of a region that the launch has not read, or not written: how many and the first.
+    /// The elements of a region that the launch has not read, or not written: their number and the first of them.
     pub(super) fn untouched(&self, region: &Region, access: Access) -> Option<(usize, usize)> {
         let flag = if access == Access::Read { READ } else { WRITTEN };
         let touched = |element: usize| {
@@ -184,13 +190,13 @@ impl Buffer {
     }
 }
 
-/// Bytes of shadow memory that a checked launch takes at most for `bytes` bytes of global memory, whose
-/// elements have this size.
+/// The most bytes of shadow memory that a checked launch takes for `bytes` bytes of global memory whose
+/// elements have `element` bytes.
 pub fn shadow_bytes(bytes: usize, element: usize) -> usize {
-    bytes.div_ceil(super::shared::granule(element)).saturating_mul(size_of::<Shadow>() + 1)
+    bytes.div_ceil(granule(element)).saturating_mul(size_of::<Shadow>() + 1)
 }
 
-/// Locks a granule and gives its flags.
+/// Locks a granule, and gives its flags.
 fn lock(state: &AtomicU8) -> u8 {
     loop {
         let flags = state.load(Ordering::Relaxed) & !LOCKED;
@@ -202,8 +208,8 @@ fn lock(state: &AtomicU8) -> u8 {
     }
 }
 
-/// Memory of zeros. The system gives zeroed pages when they are first touched, so that a buffer's shadow
-/// costs no more memory than the launch uses of it.
+/// Zeroed memory. The system provides pages when they are first touched, so that a buffer's shadow
+/// takes no more memory than the launch uses of it.
 #[derive(Debug)]
 struct Zeroed<T> {
     start: NonNull<T>,
@@ -211,7 +217,7 @@ struct Zeroed<T> {
     layout: Layout,
 }
 
-// SAFETY: the memory is its own; whoever uses it answers for how.
+// SAFETY: the memory is its own; the code that uses it takes care of data races.
 unsafe impl<T> Send for Zeroed<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Zeroed<T> {}

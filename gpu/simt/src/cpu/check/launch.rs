@@ -8,22 +8,26 @@ use std::{
 };
 
 use super::{
-    Finding, Kind, Order, Report, Watched,
-    checker::Watch,
-    finding::{MemoryId, Place},
+    checked_launch::CheckedLaunch,
+    finding::{Finding, Kind},
+    findings::MemoryId,
     global::{Buffer, Region},
-    order::FIRST_ENGINE,
+    place::Place,
+    record::FIRST_ENGINE,
+    report::Report,
+    watched::Watched,
 };
 use crate::{
     Element, Kernel, LaunchConfig, Param, Params, Record,
     cpu::{
         Stop,
+        access::Access,
         device::{
             self,
             tensor::maps::{TensorMap, TensorMapMut, TensorMaps},
         },
         launch::{LIMITS, bind, run_blocks},
-        mode::Access,
+        order::Order,
         symbol::Symbol,
     },
     params::for_each_tuple,
@@ -37,34 +41,33 @@ pub struct Options<'a> {
     pub order: Order,
     /// Report elements of an `In` that no thread has read, and of an `Out` that none has written.
     pub complete: bool,
-    /// What raw pointers among the parameters point to, which a view knows by itself; the kernel's variables in
-    /// global memory; and what those point to.
+    /// The memory that the checker does not know from views: buffers of raw pointers among the parameters, the kernel's variables in
+    /// global memory, and the buffers that these point to.
     pub memory: Vec<Memory>,
-    /// Count what one block in so many does ([`Report::profile`]).
+    /// Profile one block in that number ([`Report::profile`]).
     pub profile: Option<NonZeroU32>,
-    /// Write down every access of the block of that index ([`Report::trace`]).
+    /// Trace every access of the block of that index ([`Report::trace`]).
     pub trace: Option<[u32; 3]>,
-    /// Accesses that a thread may make before it waits or ends; it is [endless](Kind::Endless) then. 2^26 where `None`, which takes
-    /// some seconds. Reads that say nothing new are not counted.
+    /// The most accesses of a thread before it waits or ends. A thread with more is [endless](Kind::Endless). `None`: 2^26, which takes
+    /// some seconds. Reads that add nothing new are not counted.
     pub most_accesses: Option<u64>,
-    /// Rounds in which the threads of a block (or cluster) go on to their next waits: barriers, votes and the like. It is
-    /// [endless](Kind::Endless) then, unless others may yet do what it asks for, or it has had fewer since one of them last did
-    /// anything. 2^24 where `None`, which takes half a minute where a block is a warp, and longer where it is more; where several
-    /// blocks never end, twice as long.
+    /// The most rounds of a block (or cluster). In a round its threads go on to their next waits: barriers, votes and so on. A block with
+    /// more is [endless](Kind::Endless), unless another block has made progress within that number of rounds, or still may. `None`: 2^24,
+    /// which takes half a minute for a block of one warp, and longer for a larger one; twice as long if several blocks do not end.
     pub most_waits: Option<u64>,
-    /// How long a thread may compute without an access or a wait, by its own clock, before it is endless. Ten seconds where `None`.
+    /// The most CPU time of a thread without an access or a wait. A thread that takes more is endless. `None`: ten seconds.
     pub patience: Option<Duration>,
-    /// How many workers at most, and no more than 28; [as many as there are cores](crate::cpu::workers) where `None`.
+    /// The most workers, 1 to 28. `None`: [one for each core](crate::cpu::workers).
     pub workers: Option<usize>,
-    /// As for a [launch that is not checked](crate::cpu::Options::resident).
+    /// As in a [fast launch](crate::cpu::Options::resident).
     pub resident: Option<u64>,
-    /// Raised by another thread, it ends the launch at the next barrier or block.
+    /// A flag that cancels the launch when it is set: the launch ends at the next barrier or block.
     pub cancel: Option<&'a AtomicBool>,
-    /// Counts the blocks that have ended, for whoever shows progress.
+    /// Counts the blocks that have ended, to show progress.
     pub done: Option<&'a AtomicU64>,
 }
 
-/// A buffer that a kernel is given as a raw pointer, or a variable.
+/// The buffer of a raw pointer, or a variable of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     address: usize,
@@ -75,14 +78,14 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// `len` elements at `base`. `written`: do they hold values at the launch? `T` is the smallest type that the
-    /// kernel accesses them as.
+    /// `len` elements at `base`. `written`: whether they hold values at the launch. `T` is the smallest type by which the kernel accesses
+    /// them.
     pub fn new<T>(base: *const T, len: usize, written: bool) -> Self {
         let element = size_of::<T>();
         Memory { address: base.addr(), bytes: len * element, element, written, variable: None }
     }
 
-    /// A variable in global memory. It holds values from the start: zeros.
+    /// A variable in global memory. It holds values from the start (zeros).
     pub fn symbol<S: Symbol>(symbol: &S) -> Self {
         let variable = Some(symbol.name());
         Memory { variable, ..Memory::new(symbol.place(), symbol.len(), true) }
@@ -96,13 +99,13 @@ impl Memory {
             the documentation of `simt::check`"
 )]
 pub trait Checkable: Param {
-    /// The memory that it views, in parts that are apart.
+    /// The memory of the view, as regions that do not overlap.
     #[doc(hidden)]
     fn regions(&self, _param: usize) -> Vec<Region> {
         Vec::new()
     }
 
-    /// Makes it a view of this launch.
+    /// Attaches the view to the launch's buffers.
     #[doc(hidden)]
     fn attach(&mut self, _buffers: &[Buffer]) {}
 }
@@ -160,7 +163,7 @@ impl<T: Element> Checkable for TensorMap<T, Watched> {
 }
 
 impl<T: Element, const COUNT: usize> Checkable for TensorMaps<T, COUNT, Watched> {
-    /// Matrices that lie in each other are one.
+    /// Overlapping matrices are one region.
     fn regions(&self, param: usize) -> Vec<Region> {
         let mut of_maps: Vec<_> = self.0.iter().flat_map(|map| map.regions(param)).collect();
         of_maps.sort_unstable_by_key(|region| region.address);
@@ -195,15 +198,15 @@ impl<T: Element> Checkable for TensorMapMut<T, Watched> {
 
 /// The parameters of a kernel that can be checked: a tuple of [`Checkable`]s.
 pub trait CheckableParams: Params {
-    /// The memory that they view.
+    /// The memory of all views.
     #[doc(hidden)]
     fn regions(&self) -> Vec<Region>;
 
-    /// The length of the `param`th, where it has one.
+    /// The number of elements of the `param`th parameter, if it is a view.
     #[doc(hidden)]
     fn elements(&self, param: usize) -> Option<usize>;
 
-    /// Makes them views of this launch.
+    /// Attaches the views to the launch's buffers.
     #[doc(hidden)]
     fn attach(&mut self, buffers: &[Buffer]);
 }
@@ -251,8 +254,8 @@ for_each_tuple!(tuples);
 ///    given as [`Options::memory`].
 /// 3. A thread of the kernel holds no two references into one `Out` or shared array, one of them mutable, and none where it waits
 ///    for threads that write there. No reference, view, tensor map or shared array outlives the thread.
-/// 4. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must run: one that waits for ever is
-///    abandoned there. So is one that does not end, that went outside too often, or whose stack is too small, wherever it is.
+/// 4. Where a thread waits, or makes an atomic operation, it holds nothing whose destructor must run: one that waits for ever is abandoned
+///    there. So is one that does not end, that makes too many accesses out of bounds, or whose stack is too small, wherever it is.
 ///
 /// Races are reported rather than forbidden; the accesses that make one are carried out one after another
 /// or, between blocks, by several cores at once, as plain accesses of the processor.
@@ -268,7 +271,7 @@ pub unsafe fn launch<P: CheckableParams>(
         Report { kernel: name, order, findings, profile, trace }
     };
     if let Err(reason) = kernel.check(config, &LIMITS, &params) {
-        return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None, None));
+        return Ok(report(vec![general_finding(Kind::Launch, name, None, reason)], None, None));
     }
 
     let slots = params.slots().first_words().collect::<Vec<_>>();
@@ -289,7 +292,7 @@ pub unsafe fn launch<P: CheckableParams>(
             "{} is a raw pointer: say in check::Options::memory what it points to",
             declared.name
         );
-        return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None, None));
+        return Ok(report(vec![general_finding(Kind::Launch, name, None, reason)], None, None));
     }
     let buffers = Buffer::join(regions)?;
     params.attach(&buffers);
@@ -305,14 +308,14 @@ pub unsafe fn launch<P: CheckableParams>(
         let reason = format!(
             "cluster = {cluster} blocks of {threads} threads: a checked launch has {most} threads at most"
         );
-        return Ok(report(vec![lone(Kind::Launch, name, None, reason)], None, None));
+        return Ok(report(vec![general_finding(Kind::Launch, name, None, reason)], None, None));
     }
     let ends = (
         options.most_accesses.unwrap_or(1 << 26),
         options.most_waits.unwrap_or(1 << 24),
         options.patience.unwrap_or(Duration::from_secs(10)),
     );
-    let watch = Watch::new(
+    let checked = CheckedLaunch::new(
         &kernel.declaration,
         &buffers,
         (config.block, cluster),
@@ -327,7 +330,7 @@ pub unsafe fn launch<P: CheckableParams>(
         done: options.done,
         ..Default::default()
     };
-    run_blocks(&kernel.declaration, config, &thread, &run_options, options.order, Some(&watch))?;
+    run_blocks(&kernel.declaration, config, &thread, &run_options, options.order, Some(&checked))?;
 
     let param_name = |param: usize| kernel.declaration.params.get(param).map_or("?", |p| p.name);
     let buffer_name = |number: usize| {
@@ -342,15 +345,15 @@ pub unsafe fn launch<P: CheckableParams>(
         MemoryId::Global(number) => format!("buffer {}", buffer_name(number)),
         MemoryId::Shared(place, element, shape) => array_name(place, element, shape),
     };
-    let trace = watch.take_trace(memory_name);
+    let trace = checked.take_trace(memory_name);
     let [x, y, _] = config.block;
     let thread_index = |linear: u32| [linear % x, linear / x % y, linear / x / y];
-    let mut findings = watch.take_findings(memory_name, thread_index);
+    let mut findings = checked.take_findings(memory_name, thread_index);
     if options.complete {
         for (number, buffer) in buffers.iter().enumerate() {
             for region in &buffer.regions {
                 if region.variable.is_some() {
-                    continue; // It outlives the launch, which need not touch all of it.
+                    continue; // It outlives the launch, which need not access all of it.
                 }
                 let output = kernel.declaration.params.get(region.param).is_some_and(|param| {
                     param.ty.starts_with("out.") || param.ty.starts_with("tensormapmut.")
@@ -364,16 +367,21 @@ pub unsafe fn launch<P: CheckableParams>(
                     let detail =
                         format!("{count} of {elements} elements; element {first} is the first");
                     let memory = Some(format!("buffer {}", buffer_name(number)));
-                    findings.push(lone(kind, name, memory, detail));
+                    findings.push(general_finding(kind, name, memory, detail));
                 }
             }
         }
     }
-    Ok(report(findings, watch.take_profile(config.blocks()), trace))
+    Ok(report(findings, checked.take_profile(config.blocks()), trace))
 }
 
-/// A finding that belongs to no thread.
-fn lone(kind: Kind, kernel: &'static str, memory: Option<String>, detail: String) -> Finding {
+/// A finding that concerns no particular thread.
+fn general_finding(
+    kind: Kind,
+    kernel: &'static str,
+    memory: Option<String>,
+    detail: String,
+) -> Finding {
     Finding {
         kind,
         kernel,
@@ -387,7 +395,7 @@ fn lone(kind: Kind, kernel: &'static str, memory: Option<String>, detail: String
     }
 }
 
-/// A shared array has no name but the place where it is declared.
+/// The name of a shared array: its shape and the place where it is declared.
 fn array_name(place: &Location, element: usize, (rows, cols): (usize, usize)) -> String {
     let shape = match cols {
         1 => format!("{rows}"),

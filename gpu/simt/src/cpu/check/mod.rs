@@ -1,25 +1,24 @@
-//! A kernel's bugs, found without a GPU: the checked launch.
+//! Checked launches: they find a kernel's bugs without a GPU.
 //!
-//! [`launch`] runs a kernel as [`cpu::launch`](crate::cpu::launch) does and watches what its threads do to
-//! memory and at barriers. What it finds, and goes on after:
+//! [`launch`] runs a kernel as [`cpu::launch`](crate::cpu::launch) does, and observes what its threads do to
+//! memory and at barriers. It reports these errors, and goes on:
 //!
-//! * **races**: two threads that access the same bytes of shared or global memory, one of them writing,
-//!   with nothing to order them. A barrier orders the threads of a block, `sync_warp` the lanes of its
-//!   mask, an mbarrier and `cluster::sync` those that wait for those that come; nothing orders the blocks of a
-//!   launch, but for a cluster's, and those that wait for a word to which others add (`Out::release_add`).
-//!   Atomic additions are no race with each other.
-//! * **reads of memory that nobody has written**, in shared memory by this block, in global memory at all
-//!   ([`Out::uninit`](crate::checked::Out)).
-//! * **accesses outside** a buffer or a shared array, and misaligned ones of 128 bits or of boxes. A read gives NaN.
-//! * **barriers** that some threads of the block skip, or that they wait at in different places.
-//! * **copies by the tensor memory accelerator** that are not waited for, or whose mbarrier expects other bytes; blocks
+//! * **races**: two threads access the same bytes of shared or global memory, one of them writes, and nothing orders the two accesses. A
+//!   barrier orders the threads of a block, `sync_warp` the lanes of its mask; an mbarrier and `cluster::sync` order the threads that wait
+//!   after those that arrive. Blocks are ordered only within a cluster, and by flags in global memory (`Out::release_add`). Atomic
+//!   additions do not race with each other.
+//! * **uninitialised reads**: of shared memory that this block has not written, of global memory
+//!   ([`Out::uninit`](crate::checked::Out)) that no thread has written.
+//! * **accesses out of bounds** of a buffer or a shared array, and misaligned 128-bit accesses and TMA copies. Such a read gives NaN.
+//! * **barriers** that some threads of the block skip, or at which threads wait in different places.
+//! * **TMA copies** for which no thread waits, or whose mbarrier expects other bytes; blocks
 //!   that may end while their shared memory is in use; waits that never end.
-//! * **warp operations** whose lanes do not come together, or that name a lane that takes no part.
-//! * a launch that breaks what the kernel declares, a panic in the kernel.
-//! * with [`Options::complete`], elements of an `In` that no thread read and of an `Out` that none wrote.
+//! * **warp operations** that some lanes never reach, or that read a lane outside the mask.
+//! * a launch that breaks the kernel's declaration, a panic in the kernel.
+//! * with [`Options::complete`], elements of an `In` that no thread read, and of an `Out` that none wrote.
 //!
-//! A kernel is compiled a second time for it, against [`checked`](crate::checked) instead of
-//! [`device`](crate::device), so the fast version holds no trace of the checks:
+//! The kernel is compiled a second time, against [`checked`](crate::checked) instead of
+//! [`device`](crate::device), so that the fast version contains no trace of the checks:
 //!
 //! ```ignore
 //! // lib.rs
@@ -37,56 +36,78 @@
 //! }
 //! ```
 //!
-//! # How
-//! Every four bytes (fewer where elements are smaller) have a shadow of 80 that remembers the last writer,
-//! two readers and two atomic additions: thread, clock and place in the source. A worker's clock ticks at every
-//! barrier and every block's start and never goes back, so nothing is cleared. Lanes of a warp have vector
-//! clocks; all threads of a cluster have, once an mbarrier is initialised, and then each reader of shared memory is
-//! remembered. Global memory's shadow is 20.25 bytes a byte of `f32` (81 of `u8`), taken from the system as it is
+//! # How it works
+//! Every granule of four bytes (fewer for smaller elements) has a shadow of 80 bytes. It records the last writer,
+//! two readers and two atomic additions: thread, clock and place in the source. A slot's clock ticks at every
+//! barrier and at every block's start and never goes back, so nothing is cleared between blocks. The lanes of a warp have vector
+//! clocks. All threads of a cluster have vector clocks once an mbarrier is initialised, and then every reader of shared memory is
+//! recorded. The shadow of global memory takes 20.25 bytes for each byte of `f32` (81 for `u8`), which the system provides as they are
 //! touched.
 //!
 //! # What it cannot find
-//! * Races that the chosen sizes and inputs do not bring about; weak memory ordering.
-//! * Accesses through raw pointers outside the kernel's own body, through `p.read()` and in macros ([`raw`]).
-//! * A reference is an access where it is made, not where it is used; `x[i] += v` through a view is a write,
+//! * Races that do not happen with the chosen sizes and inputs; weak memory ordering.
+//! * Accesses through raw pointers outside the kernel's own body, through `p.read()`, and in macros ([`raw`]).
+//! * A reference is an access where it is made, not where it is used. `x[i] += v` through a view is a write,
 //!   not a read.
-//! * A write to global memory that an asynchronous copy still reads: a copy reads where it begins. What it
-//!   brings is watched from its beginning to its wait.
-//! * An element is one thing: a race on one component of a `[f32; 4]` is one on all of it, and a write of one
+//! * A write to global memory that an asynchronous copy still reads: a copy reads where it begins. Its destination
+//!   is checked from its beginning to its wait.
+//! * An element is one unit: a race on one component of a `[f32; 4]` is a race on all of it, and a write of one
 //!   component writes all of it.
 //! * Where threads wait at mbarriers: of more than two readers of an element of global memory, two. A thread that is
-//!   eight phases behind is taken to know more than it may; a clock that has counted to 16383 tells nothing.
-//! * Of a cluster of which one thread has waited for a word, all are taken to know what that tells; whether a proxy fence stands
-//!   before the copies of what it tells of is not looked at; and of more than two blocks that have read an element, two.
-//!   (What a copy has written to global memory no word tells of: that is reported, though its thread has waited for it.)
+//!   eight phases behind is assumed to know more than it may. A clock that has reached 16383 orders everything.
+//! * If one thread of a cluster has waited for a flag, all its threads are assumed to know what the flag tells. Whether a proxy fence
+//!   stands before TMA copies of that data is not checked. Of more than two blocks that have read an element, two are recorded. (A flag
+//!   tells nothing of what a TMA copy has written to global memory: that is reported even if the copy's thread has waited for it.)
 //! * Of more than two lanes of one warp that read an element between two `sync_warp`s of parts of the warp, one.
 //!
-//! With more than one worker, of a race between blocks it depends on timing which block is seen as the first; with
+//! With more than one worker it depends on timing which block of a race between blocks is seen first. With
 //! [`Options::workers`] 1 a launch in one order always gives the same report.
+//!
+//! # Files
+//! From the lowest layer up:
+//!
+//! | files | what they are |
+//! |---|---|
+//! | `place`, `source` | places in a kernel's source, and their text |
+//! | `record`, `flags`, `clocks`, `shadow` | when one access happens before another |
+//! | `shared`, `global`, `copies` | shadow memory of shared arrays, of buffers; copies in flight |
+//! | `finding`, `findings`, `profile`, `coalescing`, `profiler`, `trace`, `report` | what a launch reports |
+//! | `checked_launch`, `checker` | the launch as its workers share it; the checker of one slot |
+//! | `watched`, `raw`, `launch` | how a kernel's accesses come here, and how a checked launch begins |
 
+mod checked_launch;
 mod checker;
+mod clocks;
+mod coalescing;
 mod copies;
 mod finding;
+mod findings;
+mod flags;
 mod global;
 mod launch;
-mod order;
+mod place;
 mod profile;
+mod profiler;
 #[doc(hidden)]
 pub mod raw;
 mod record;
+mod report;
+mod shadow;
 mod shared;
 mod source;
 mod trace;
 mod watched;
-mod words;
 
 pub use crate::cpu::order::Order;
-pub(super) use checker::{Checker, Watch};
-pub use finding::{Example, Finding, Kind, Place, Report};
+pub(super) use checked_launch::CheckedLaunch;
+pub(super) use checker::Checker;
+pub use finding::{Example, Finding, Kind};
 pub use global::{Region, shadow_bytes};
 pub use launch::{Checkable, CheckableParams, Memory, Options, launch};
+pub use place::Place;
 pub use profile::{Line, Operation, Profile};
 pub(super) use record::MOST_SLOTS;
+pub use report::Report;
 pub use shared::Array;
 pub use trace::{Step, Trace};
 pub use watched::Watched;

@@ -1,20 +1,24 @@
 //! Accesses through raw pointers: what `#[kernel]` makes of `*pointer` in the body of a kernel.
 //!
 //! A kernel in Rust-CUDA's idiom has no views. In the version of it that a checked launch runs, each
-//! dereference that stands in the kernel's own body goes through [`Probe`]; those in functions that it
-//! calls, and `read` and `write`, are not seen.
+//! dereference in the kernel's own body goes through [`Probe`]. Dereferences in functions that it
+//! calls, and `read` and `write`, are not observed.
 
 use std::{ops::Deref, panic::Location};
 
-use super::{checker::memory_of, watched::is_profiling};
+use super::{
+    findings::{MemoryId, memory_of},
+    watched::is_profiling,
+};
 use crate::cpu::{
+    access::{Access, Refused},
     block,
-    mode::{Access, Refused},
+    limits::SHARED_BYTES,
 };
 
-/// What a kernel dereferences, borrowed. A raw pointer reports the access; everything else lets it pass.
+/// A borrowed value that a kernel dereferences. For a raw pointer the access is reported; other types are let through.
 ///
-/// (Rust prefers the inherent methods, which are there for raw pointers only, to those of [`Other`].)
+/// (Rust prefers the inherent methods, which exist only for raw pointers, to those of [`Other`].)
 #[derive(Debug)]
 pub struct Probe<'a, P: ?Sized>(pub &'a P);
 
@@ -27,7 +31,7 @@ macro_rules! pointers {
                 access(*self.0 as *mut T, Access::Read, Location::caller()) as $ty
             }
 
-            /// Reports a write. May it be carried out?
+            /// Reports a write. Gives whether it may be carried out.
             #[track_caller]
             pub fn write(&self) -> bool {
                 let pointer = *self.0 as *mut T;
@@ -39,15 +43,15 @@ macro_rules! pointers {
 
 pointers! { *const T *mut T }
 
-/// What is no raw pointer: a reference, a box, a type with a `Deref` of its own.
+/// Types other than raw pointers: a reference, a box, a type with its own `Deref`.
 pub trait Other<'a> {
-    /// What it points to.
+    /// The type that it points to.
     type Target: ?Sized;
 
-    /// The place.
+    /// The reference itself.
     fn read(&self) -> &'a Self::Target;
 
-    /// Always.
+    /// Always `true`.
     fn write(&self) -> bool {
         true
     }
@@ -61,22 +65,24 @@ impl<'a, P: Deref + ?Sized> Other<'a> for Probe<'a, P> {
     }
 }
 
-/// Reports an access and gives the address to be used.
+/// Reports an access and gives the address to use.
 fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>) -> *mut T {
     let (address, bytes) = (pointer.addr(), size_of::<T>());
     let Some(checker) = block::checker() else { return pointer };
     if bytes == 0 {
         return pointer;
     }
-    // Shared memory first: a tiled kernel reads it most.
+    // Shared memory first: a tiled kernel reads it most often.
     let base = block::shared_base().addr();
-    let shared = (base..base + block::SHARED_BYTES).contains(&address);
+    let shared = (base..base + SHARED_BYTES).contains(&address);
     let array = shared.then(|| checker.array_at(address - base, bytes)).flatten();
     if let Some(array) = array {
         // SAFETY: the checker's, which keeps it as long as the launch.
         let array = unsafe { &*array };
         let offset = address - base - array.offset;
-        if access != Access::Read || !array.is_saturated(offset, bytes, checker.hot().get()) {
+        if access != Access::Read
+            || !array.is_saturated(offset, bytes, checker.saturated_clock().get())
+        {
             checker.count(place);
             checker.shared(array, (offset, bytes), access, place);
         }
@@ -96,7 +102,7 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
     if is_on_this_stack(address) {
         return pointer;
     }
-    // The nearest buffer that begins before is the one that was meant.
+    // The nearest buffer that begins before the address is the one that was probably meant.
     let nearest = (checker.buffers().iter().enumerate())
         .filter(|(_, buffer)| buffer.address <= address)
         .max_by_key(|(_, buffer)| buffer.address);
@@ -108,7 +114,7 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
     let (memory, start, len) = match (near_shared, nearest) {
         (Some((memory, offset, len)), _) => (Some(memory), offset, len),
         (None, Some((number, buffer))) => {
-            (Some(super::finding::MemoryId::Global(number)), address - buffer.address, buffer.bytes)
+            (Some(MemoryId::Global(number)), address - buffer.address, buffer.bytes)
         }
         (None, None) => (None, 0, 0),
     };
@@ -116,8 +122,8 @@ fn access<T>(pointer: *mut T, access: Access, place: &'static Location<'static>)
     checker.refuse(memory, refused, bytes, access, place).cast()
 }
 
-/// Is it a local variable of the running thread's? Stacks grow towards lower addresses, so the frames of the
-/// kernel lie between this one and the stack's end.
+/// Whether an address is on the running thread's stack. Stacks grow towards lower addresses, so the frames of the
+/// kernel are between this one and the stack's end.
 fn is_on_this_stack(address: usize) -> bool {
     let here = 0u8;
     (std::ptr::from_ref(&here).addr()..block::current().stack_end()).contains(&address)

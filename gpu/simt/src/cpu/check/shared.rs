@@ -1,30 +1,33 @@
-//! The shadow of shared memory.
+//! The shadow of shared memory: one for each array of a block.
 
 use std::cell::{Cell, RefCell};
 
-use super::record::{Hazard, Now, Record, Shadow};
-use crate::cpu::mode::{Access, ArrayDeclaration};
+use super::{
+    record::Record,
+    shadow::{Hazard, Now, Shadow, granule},
+};
+use crate::cpu::access::{Access, ArrayDeclaration};
 
-/// A shared array, or all dynamic shared memory, as a checker knows it.
+/// A shared array, or the dynamic shared memory, with its shadow.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Array {
     pub(super) declaration: ArrayDeclaration,
-    /// The block's number in its cluster.
+    /// The rank of its block in the cluster.
     pub(super) rank: u32,
     /// Bytes from the start of the block's shared memory.
     pub(super) offset: usize,
-    /// For each four bytes the clock at which further readers said nothing new.
+    /// For each four bytes the slot's clock at which they are saturated: at that clock further reads add nothing new.
     pub(super) saturated: Box<[Cell<u32>]>,
     cells: RefCell<Cells>,
 }
 
 struct Cells {
-    /// Bytes that one shadow stands for: 4, 2 or 1, so that no element shares one with another.
+    /// Bytes of a granule, which has one shadow: 4, 2 or 1, so that no two elements share one.
     granule: usize,
     shadows: Vec<Shadow>,
-    /// As many, or none, as long as two stand for all.
-    everyone: Vec<Everyone>,
+    /// For each granule the accesses of all threads; empty as long as two readers stand for all.
+    all_threads: Vec<AllThreads>,
 }
 
 impl Cells {
@@ -34,18 +37,18 @@ impl Cells {
     }
 }
 
-/// Each thread's last read and last atomic addition since the last write. Where threads wait for each other at mbarriers,
-/// one may know of all others but one, whichever that is.
+/// Each thread's last read and last atomic addition since the last write. It is needed where threads wait at mbarriers: a thread may then
+/// know of all readers but any one.
 #[derive(Clone, Default)]
-struct Everyone {
+struct AllThreads {
     reads: Vec<Record>,
     additions: Vec<Record>,
 }
 
-impl Everyone {
-    /// Takes note of an access and gives the one that it is in a race with.
+impl AllThreads {
+    /// Records an access. Gives an earlier access with which it is in a race.
     fn access(&mut self, now: &Now, access: Access, horizon: u32) -> Option<(Hazard, Record)> {
-        let Everyone { reads, additions } = self;
+        let AllThreads { reads, additions } = self;
         let race = |with: &[Record], hazard: Hazard| {
             let other = with.iter().find(|old| now.races(old, horizon));
             other.map(|old| (hazard, *old))
@@ -70,7 +73,7 @@ impl Everyone {
     }
 }
 
-/// An access takes the place of the same thread's last one.
+/// Records an access in place of the same thread's last one.
 fn note(accesses: &mut Vec<Record>, now: &Now, horizon: u32) {
     if accesses.first().is_some_and(|old| old.clock < horizon) {
         accesses.clear(); // Another block's.
@@ -93,11 +96,6 @@ pub(super) enum Wrong {
     NeverWritten,
 }
 
-/// The largest of 4, 2 and 1 that divides an element's size.
-pub(super) fn granule(element: usize) -> usize {
-    [4, 2].into_iter().find(|granule| element.is_multiple_of(*granule)).unwrap_or(1)
-}
-
 impl Array {
     pub(super) fn bytes(&self) -> usize {
         self.declaration.element * self.declaration.shape.0 * self.declaration.shape.1
@@ -114,19 +112,19 @@ impl Array {
             cells: RefCell::new(Cells {
                 granule,
                 shadows: vec![Shadow::NONE; bytes.div_ceil(granule)],
-                everyone: Vec::new(),
+                all_threads: Vec::new(),
             }),
         }
     }
 
-    /// Does a read of these bytes say nothing new in the interval of this clock?
+    /// Whether a read of these bytes adds nothing new at this clock.
     #[inline]
     pub(super) fn is_saturated(&self, offset: usize, bytes: usize, clock: u32) -> bool {
         self.saturated[offset / 4..=(offset + bytes - 1) / 4].iter().all(|word| word.get() == clock)
     }
 
-    /// Makes the shadows small enough for elements of another size (dynamic shared memory may be seen as
-    /// several types).
+    /// Makes the granules small enough for elements of another size: dynamic shared memory may be used as
+    /// several types.
     pub(super) fn refine(&self, element: usize) {
         let cells = &mut *self.cells.borrow_mut();
         let finer = granule(element);
@@ -135,19 +133,19 @@ impl Array {
             let shadows =
                 cells.shadows.iter().flat_map(|shadow| std::iter::repeat_n(*shadow, copies));
             cells.shadows = shadows.collect();
-            let everyone = cells.everyone.iter();
-            let everyone = everyone.flat_map(|all| std::iter::repeat_n(all.clone(), copies));
-            cells.everyone = everyone.collect();
+            let all_threads = cells.all_threads.iter();
+            let all_threads = all_threads.flat_map(|all| std::iter::repeat_n(all.clone(), copies));
+            cells.all_threads = all_threads.collect();
             cells.granule = finer;
         }
     }
 
-    /// The write of these bytes that was seen last is an asynchronous copy, which has only begun.
+    /// The last write of these bytes is an asynchronous copy in flight.
     pub(super) fn begin_copy(&self, bytes: (usize, usize)) {
         self.cells.borrow_mut().shadows_of(bytes).for_each(Shadow::begin_copy);
     }
 
-    /// The write of one of these bytes by a thread, in order with what is done now.
+    /// A write of one of these bytes by a thread (and no engine) that happens before the current access.
     pub(super) fn ordered_write(
         &self,
         now: &Now,
@@ -163,7 +161,7 @@ impl Array {
         self.cells.borrow_mut().shadows_of(bytes).for_each(|shadow| shadow.end_copy(now));
     }
 
-    /// The first of these bytes, with its offset, whose writer is one of which `is_wrong` says so.
+    /// The first of these bytes whose last writer `is_wrong`: its offset and that writer.
     pub(super) fn find_writer(
         &self,
         bytes: (usize, usize),
@@ -177,8 +175,8 @@ impl Array {
         Some(((number + at) * granule, shadow.writer))
     }
 
-    /// Takes note of an access to one element if nothing can be wrong with it. Almost all are such, and each
-    /// access comes through here but the saturated reads: this is what the checks cost.
+    /// Records an access to one element if nothing can be wrong with it; otherwise gives `false`. Almost all accesses are such, and every
+    /// access comes through here except saturated reads: this is most of the checker's cost.
     #[inline(always)]
     pub(super) fn ordered_access(
         &self,
@@ -201,8 +199,8 @@ impl Array {
         true
     }
 
-    /// Takes note of an access and reports what is wrong with it, at most one thing a granule, with the
-    /// offset in bytes. `across`: lanes of a warp may be in order, so two readers of one warp do not
+    /// Records an access and reports what is wrong with it: at most one thing for each granule, with the
+    /// offset in bytes. `across`: lanes of a warp may be ordered, so two readers of one warp do not
     /// stand for all.
     pub(super) fn access(
         &self,
@@ -217,7 +215,7 @@ impl Array {
         let (first, last) = (offset / cells.granule, (offset + bytes - 1) / cells.granule);
         let clock = now.record.clock;
         if now.is_general() {
-            cells.everyone.resize_with(cells.shadows.len(), Everyone::default);
+            cells.all_threads.resize_with(cells.shadows.len(), AllThreads::default);
         }
         let is_saturated = |shadow: &Shadow| {
             access == Access::Read
@@ -229,7 +227,7 @@ impl Array {
             let unwritten = access != Access::Write && !shadow.is_written(block_start);
             let mut hazard = shadow.access(now, access, block_start);
             if now.is_general() {
-                let of_all = cells.everyone[number].access(now, access, block_start);
+                let of_all = cells.all_threads[number].access(now, access, block_start);
                 hazard = hazard.or(of_all);
             }
             if let Some((hazard, other)) = hazard {

@@ -1,13 +1,13 @@
-//! The line of a kernel's source that a finding points at, read from its file.
+//! Reads the source line of a finding from its file.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
 };
 
-use super::Place;
+use super::place::Place;
 
-/// The line's text, where the file is at hand and older than the program: else the line may be another by now.
+/// The text of a line; `None` where the file does not exist, or is newer than the program and so may have changed.
 pub(super) fn line(place: &Place) -> Option<String> {
     let path = find(&env::current_dir().ok()?, Path::new(&place.file))?;
     let changed = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
@@ -16,11 +16,11 @@ pub(super) fn line(place: &Place) -> Option<String> {
     }
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().nth((place.line as usize).checked_sub(1)?)?;
-    // Shorter than it must be: another file of that name.
+    // A line that is too short is of another file of that name.
     (line.chars().count() >= place.column as usize).then(|| line.to_owned())
 }
 
-/// A file as the compiler was given it, by a path from the workspace's folder: tests run there, or in a package's folder below.
+/// Finds a file by its path from the workspace's folder, which the compiler was given. Tests run there, or in a package's folder below.
 fn find(folder: &Path, file: &Path) -> Option<PathBuf> {
     folder.ancestors().map(|folder| folder.join(file)).find(|path| path.is_file())
 }

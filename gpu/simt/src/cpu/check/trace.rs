@@ -1,33 +1,33 @@
-//! What the threads of one block do, one thing after another.
+//! The trace of a block: the accesses and multiply-adds of its threads in the order in which they ran.
 
 use std::panic::Location;
 
-use super::{Operation, Place, finding::MemoryId};
+use super::{findings::MemoryId, place::Place, profile::Operation};
 
-/// Everything that the threads of one block did. Between two barriers CUDA promises no order among threads:
-/// these stand in the order in which they were run, and only the order within one thread means something.
+/// The steps of a block's threads, in the order in which they ran. Between two barriers CUDA promises no order among threads, so only the
+/// order within one thread is meaningful.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trace {
     /// The block's index along x, y, z.
     pub block: [u32; 3],
-    /// What was done: accesses to memory, and multiply-adds.
+    /// Memory accesses and multiply-adds.
     pub steps: Vec<Step>,
-    /// Barriers that the block passed.
+    /// The number of barriers that the block passed.
     pub barriers: u32,
-    /// Steps that were left out because there were too many.
+    /// The number of steps beyond the limit, which are left out.
     pub left_out: u64,
 }
 
-/// One thing that a thread did.
+/// A memory access or a multiply-add of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Step {
     /// The thread's index along x, y, z.
     pub thread: [u32; 3],
-    /// Barriers that the block had passed.
+    /// The number of barriers that the block had passed.
     pub barriers: u32,
-    /// What it did.
+    /// The operation.
     pub operation: Operation,
     /// The buffer or shared array, named as in a [`Finding`](super::Finding); `None` for a multiply-add.
     pub memory: Option<String>,
@@ -35,27 +35,27 @@ pub struct Step {
     pub declared: Option<Place>,
     /// Columns of a shared array that has rows and columns.
     pub columns: Option<usize>,
-    /// The first element of it.
+    /// The index of the first element.
     pub element: usize,
-    /// How many elements, one after another.
+    /// The number of consecutive elements.
     pub elements: usize,
     /// The place in the source.
     pub place: Place,
 }
 
-/// A trace is for a reader; of more steps than this there is none.
+/// The most steps of a trace: it is for a human reader.
 const MOST_STEPS: usize = 1 << 20;
 
-/// A step as it is made, before memory has a name.
+/// A step while it is recorded: the memory has no name yet.
 pub(super) struct Recorded {
     pub(super) thread: [u32; 3],
     pub(super) place: &'static Location<'static>,
     pub(super) operation: Operation,
-    /// Memory, the first element, how many.
+    /// The memory, the first element, and the number of elements.
     pub(super) at: Option<(MemoryId, usize, usize)>,
 }
 
-/// Writes down what a block does.
+/// Records the trace of a block.
 pub(super) struct Tracer {
     block: [u32; 3],
     barriers: u32,

@@ -1,41 +1,43 @@
-//! The mode in which every access is watched.
+//! The mode of a checked launch: the checker observes every access.
 
 use std::{cell::Cell, panic::Location, ptr::null, sync::atomic::Ordering};
 
 use super::{
-    checker::{Checker, PROFILED_BLOCKS, memory_of},
+    checker::{Checker, PROFILED_BLOCKS},
     copies::AsyncCopy,
-    finding::MemoryId,
+    findings::{MemoryId, memory_of},
     global::Buffer,
     shared::Array,
 };
 use crate::cpu::{
+    access::{Access, Refused},
     block,
     boxes::GlobalBox,
-    cluster::{Begun, BoxCopy, Place},
-    mode::{Access, Mode, Refused, in_block, ranks},
+    cluster::{BoxCopy, Place},
+    fast::{copy_origin, in_block, ranks},
+    mode::Mode,
 };
 
-/// Every access is watched; what is wrong with it is reported, and the launch goes on.
+/// Every access is checked. Errors are reported, and the launch goes on.
 #[derive(Clone, Copy, Debug)]
 pub enum Watched {}
 
-/// A shared array's shadow, and the shortest way to a read that says nothing new.
+/// A shared array's shadow, with what the fast path of a saturated read needs.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedTag {
     array: *const Array,
     saturated: *const [Cell<u32>],
-    hot: *const Cell<u32>,
+    saturated_clock: *const Cell<u32>,
 }
 
-/// A buffer's shadow; before the launch, whether the buffer's elements hold values.
+/// A buffer's shadow, which is null before the launch; and whether the buffer's elements hold values at the launch.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalTag {
     pub(super) buffer: *const Buffer,
     pub(super) written: bool,
 }
 
-/// The checker of the running thread. Panics where the kernel was launched without.
+/// The checker of the running thread. Panics in a fast launch.
 fn checker() -> &'static Checker<'static> {
     block::checker().expect(
         "the kernel is compiled against simt::checked: launch it with simt::check::launch, and for a \
@@ -51,10 +53,10 @@ impl Mode for Watched {
     const UNWRITTEN: GlobalTag = GlobalTag { buffer: null(), written: false };
 
     unsafe fn shared_array(array: *const Array) -> SharedTag {
-        let hot = checker().hot();
+        let saturated_clock = checker().saturated_clock();
         // SAFETY: with a checker there is an array, which lives as long as the launch.
         let saturated = std::ptr::from_ref(&*unsafe { &*array }.saturated);
-        SharedTag { array, saturated, hot }
+        SharedTag { array, saturated, saturated_clock }
     }
 
     #[inline(always)]
@@ -83,11 +85,11 @@ impl Mode for Watched {
         }
         if access == Access::Read {
             // SAFETY: the checker and the array live as long as the launch.
-            let (hot, saturated) = unsafe { ((*tag.hot).get(), &*tag.saturated) };
-            // None, where another block of the cluster has a shorter array there.
+            let (clock, saturated) = unsafe { ((*tag.saturated_clock).get(), &*tag.saturated) };
+            // None where another block of the cluster has a shorter array there.
             let words = saturated.get(offset / 4..offset / 4 + bytes.div_ceil(4));
-            let say_nothing_new = |words: &[Cell<u32>]| words.iter().all(|word| word.get() == hot);
-            if (offset.is_multiple_of(4) || bytes < 4) && words.is_some_and(say_nothing_new) {
+            let are_saturated = |words: &[Cell<u32>]| words.iter().all(|word| word.get() == clock);
+            if (offset.is_multiple_of(4) || bytes < 4) && words.is_some_and(are_saturated) {
                 return;
             }
         }
@@ -100,7 +102,7 @@ impl Mode for Watched {
         match checker().buffers().iter().find(holds) {
             Some(buffer) => GlobalTag { buffer, written: true },
             None => panic!(
-                "the variable {name}, or what it points to, is not watched: name it in \
+                "the variable {name}, or the buffer that it points to, is unknown to the checker: name it in \
                  check::Options::memory"
             ),
         }
@@ -179,7 +181,7 @@ impl Mode for Watched {
             global_access(buffer, part.addr(), bytes, Access::Read, place);
         }
         let to_offset = (array.offset + offset) as u32; // below 227 KiB
-        let begun = Begun { thread: block::current(), at: place };
+        let origin = copy_origin(place);
         for rank in ranks(blocks) {
             let array = checker().array_of_block(rank, to_offset);
             let (array, offset) = array.expect("this block has one there, so each has");
@@ -187,7 +189,7 @@ impl Mode for Watched {
             let array = unsafe { &*array };
             assert_inside(array, (offset, source.extent()));
             let (to, done) = (in_block(to, rank), (rank, done));
-            let copy = BoxCopy { source, to, to_place: (rank, to_offset), done, begun };
+            let copy = BoxCopy { source, to, to_place: (rank, to_offset), done, origin };
             checker().begin_box(array, offset, copy);
         }
     }
@@ -221,7 +223,7 @@ impl Mode for Watched {
     }
 }
 
-/// Is the running thread's block being counted?
+/// Whether the running thread's block is profiled or traced.
 #[inline(always)]
 pub(super) fn is_profiling() -> bool {
     PROFILED_BLOCKS.load(Ordering::Relaxed) != 0 && block_is_profiled()
@@ -246,7 +248,7 @@ fn no_launch() {
     panic!("the view belongs to no launch: pass it as a parameter of the kernel");
 }
 
-/// Out of line: what is inlined into a kernel is only the question whether anything is to be done.
+/// Out of line: only the decision whether there is anything to do is inlined into a kernel.
 #[inline(never)]
 fn global_access(
     buffer: &Buffer,
@@ -274,7 +276,7 @@ fn shared_access(
     checker.shared(array, (offset, bytes), access, place);
 }
 
-/// Panics where it is not: the array that another block of the cluster has there may be shorter than the one that was asked for.
+/// Panics where the bytes are outside the array: another block of the cluster may have a shorter array there than this block.
 fn assert_inside(array: &Array, (offset, bytes): (usize, usize)) {
     let (len, end, rank) = (array.bytes(), offset + bytes, array.rank);
     assert!(

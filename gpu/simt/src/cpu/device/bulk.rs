@@ -1,13 +1,12 @@
-//! Groups of copies of boxes from shared to global memory, which [`DynamicShared::store_box`](super::DynamicShared) begins
-//! (PTX ISA, "Bulk async-group").
+//! Bulk groups: groups of TMA copies from shared to global memory, which [`DynamicShared::store_box`](super::DynamicShared) begins (PTX
+//! ISA, "Bulk async-group").
 //!
-//! A launch on the CPU carries a copy out where it begins, which is one of the times that the hardware may choose. A
-//! checked launch reads shared memory at some time until the thread waits for that, and writes global memory at some time
-//! after that.
+//! A fast launch on the CPU carries out a copy where it begins, as the hardware may. A checked launch reads shared memory at some time
+//! before the thread's wait for that ends, and writes global memory at some later time before the wait for that ends.
 
 use crate::cpu::block;
 
-/// The copies of boxes that this thread has begun since the last call become a group (an empty one, where there are none).
+/// Makes a group of the TMA copies to global memory that this thread has begun since the last call. The group may be empty.
 #[track_caller]
 pub fn commit_group() {
     if let Some(checker) = block::checker() {
@@ -15,8 +14,8 @@ pub fn commit_group() {
     }
 }
 
-/// Waits until of this thread's groups at most the last `PENDING` may still read shared memory: what the others have copied
-/// from may be written again, and the block may end. Other threads know of that after a barrier.
+/// Waits until at most the last `PENDING` of this thread's groups still read shared memory. The sources of the other groups may then be
+/// overwritten, and the block may end. Other threads know of that after a barrier.
 #[track_caller]
 pub fn wait_group_read<const PENDING: u32>() {
     if let Some(checker) = block::checker() {
@@ -24,8 +23,7 @@ pub fn wait_group_read<const PENDING: u32>() {
     }
 }
 
-/// Waits until of this thread's groups at most the last `PENDING` are on their way: what the others have copied is in global
-/// memory.
+/// Waits until at most the last `PENDING` of this thread's groups are in flight. What the others have copied is then in global memory.
 #[track_caller]
 pub fn wait_group<const PENDING: u32>() {
     if let Some(checker) = block::checker() {

@@ -1,68 +1,70 @@
-//! The blocks of a cluster: they run at the same time, and reach each other's shared memory.
+//! The blocks of a cluster: they run at the same time, and can access each other's shared memory.
 
 use std::panic::Location;
 
 use crate::{
     Element,
     cpu::{
+        access::Access,
         block::{self, current, current_cluster, wait_for},
         cluster::Wait,
-        mode::{Access, Fast, Mode},
+        fast::Fast,
+        mode::Mode,
     },
 };
 
 use super::memory::{is_allowed, reason, sixteen_bytes};
 
-/// The block's number in its cluster.
+/// The block's rank in its cluster.
 pub fn block_rank() -> u32 {
     block::rank()
 }
 
-/// Blocks of the cluster.
+/// The number of blocks of the cluster.
 pub fn blocks() -> u32 {
     current_cluster().blocks
 }
 
-/// The cluster's number in the grid, and how many there are, where its blocks and the grid's are along x.
+/// The cluster's number in the grid, and the number of clusters, in a grid and a cluster that extend along x only.
 pub fn numbers() -> (u32, u32) {
     (super::thread::block_idx_x() / blocks(), super::thread::grid_dim_x() / blocks())
 }
 
-/// Waits until every thread of the cluster is here; what each wrote to shared or global memory before is then seen by
-/// all of them.
+/// A barrier of the cluster: waits until every thread of the cluster has arrived. What each wrote to shared or global memory before is then
+/// visible to all of them.
 ///
 /// # Panics
-/// In a thread that has called [`arrive_relaxed`], and not waited since.
+/// If the thread has called [`arrive_relaxed`] and not waited since.
 #[track_caller]
 pub fn sync() {
     arrive_relaxed();
     wait();
 }
 
-/// Says that this thread is here, and goes on; all threads of the cluster do, and later [`wait`]. What it wrote before is not
-/// seen by others for that. It tells that a block has begun, before which nobody may reach its shared memory.
+/// Arrives at the barrier of the cluster and goes on; all threads of the cluster do so, and [`wait`] later. It makes no writes visible to
+/// others. It tells the others that this block has begun, so that they may access its shared memory.
 ///
-/// On the CPU all blocks of a cluster have begun from the start, and it is the [`wait`] that others wait for.
+/// On the CPU all blocks of a cluster begin together, and the others wait for the [`wait`].
 ///
 /// # Panics
-/// In a thread that has done so, and not waited since.
+/// If the thread has arrived and not waited since.
 #[track_caller]
 pub fn arrive_relaxed() {
     assert!(
-        current_cluster().arrives(current()),
-        "has said that it is at the cluster's barrier, and not waited there"
+        current_cluster().arrive_at_cluster(current().number),
+        "arrives at the cluster's barrier again, and has not waited there since it arrived"
     );
 }
 
-/// Waits until every thread of the cluster has said that it is here ([`arrive_relaxed`]).
+/// Waits until every thread of the cluster has arrived ([`arrive_relaxed`]).
 ///
 /// # Panics
-/// In a thread that has not.
+/// If the thread has not arrived.
 #[track_caller]
 pub fn wait() {
     assert!(
-        current_cluster().leaves(current()),
-        "waits at the cluster's barrier, and has not said that it is there"
+        current_cluster().wait_at_cluster(current().number),
+        "waits at the cluster's barrier, and has not arrived there"
     );
     wait_for(Wait::Cluster, Location::caller());
 }
@@ -70,7 +72,7 @@ pub fn wait() {
 /// Shared memory of another block of the cluster. That block must not have ended.
 pub type Remote<T> = remotes::Remote<T, Fast>;
 
-/// The type behind the name, generic in how accesses are carried out.
+/// The types behind the names, generic in the [`Mode`].
 pub(crate) mod remotes {
     use super::*;
 
@@ -81,13 +83,12 @@ pub(crate) mod remotes {
         len: usize,
         rank: u32,
         tag: M::Shared,
-        /// Of the array that the other block has there, the number of the first of these elements: that array may begin elsewhere than
-        /// this block's.
+        /// The index of the first of these elements in the other block's array, which may begin elsewhere than this block's.
         first: usize,
     }
 
     impl<T: Element, M: Mode> Remote<T, M> {
-        /// The same `len` elements of the block of that rank, which are at `base` in this block.
+        /// The `len` elements of the block of that rank that correspond to those at `base` in this block.
         #[track_caller]
         pub(crate) fn new(base: *mut T, len: usize, rank: u32) -> Self {
             let cluster = current_cluster();
@@ -104,8 +105,7 @@ pub(crate) mod remotes {
             Remote { base, len, rank, tag, first: before / size_of::<T>() }
         }
 
-        /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a multiple of
-        /// sixteen.
+        /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
         #[track_caller]
         pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
             const { sixteen_bytes::<T, N>() };
@@ -122,15 +122,14 @@ pub(crate) mod remotes {
             }
         }
 
-        /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be a multiple of
-        /// sixteen.
+        /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
         #[track_caller]
         pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
             const { sixteen_bytes::<T, N>() };
             self.store(index, values);
         }
 
-        /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a multiple of eight.
+        /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
         #[track_caller]
         pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
             const { assert!(N * size_of::<T>() == 8, "a 64-bit access moves eight bytes") };

@@ -1,20 +1,17 @@
-//! Groups of asynchronous copies from global to shared memory, which
-//! [`Shared::copy_async`](super::Shared) begins: `cp.async` of PTX.
+//! Groups of asynchronous copies from global to shared memory (`cp.async`), which [`Shared::copy_async`](super::Shared) begins.
 //!
-//! A launch on the CPU carries a copy out where it begins, which is one of the times that the hardware may
-//! choose. A checked launch carries it out as late as it may, where the thread waits for it, and reports whoever
-//! reads what has not come.
+//! A fast launch on the CPU carries out a copy where it begins, as the hardware may. A checked launch carries it out as late as possible,
+//! where the thread waits for it, and reports reads of its destination before that.
 
-use crate::cpu::mode::{Fast, Mode};
+use crate::cpu::{fast::Fast, mode::Mode};
 
-/// The copies that this thread has begun since the last call become a group (an empty one, where there are
-/// none).
+/// Makes a group of the asynchronous copies that this thread has begun since the last call. The group may be empty.
 #[inline(always)]
 pub fn commit_group() {
     Fast::commit_group();
 }
 
-/// Waits until of this thread's groups at most the last `PENDING` are on their way.
+/// Waits until at most the last `PENDING` groups of this thread's copies are in flight.
 #[inline(always)]
 pub fn wait_group<const PENDING: u32>() {
     Fast::wait_group(PENDING);

@@ -1,7 +1,6 @@
-//! Barriers in shared memory, which count arrivals of threads and bytes of copies: `mbarrier`.
+//! Mbarriers: barriers in shared memory that count arrivals of threads and bytes of copies.
 //!
-//! On the CPU an mbarrier that is used in a wrong way (before it is initialised, with more arrivals or bytes than it waits
-//! for) ends the launch with a fault; so does one that is waited for in vain.
+//! On the CPU a misuse ends the launch with a fault: a use before the initialisation, too many arrivals or bytes, a wait that never ends.
 
 use std::panic::Location;
 
@@ -12,7 +11,7 @@ use crate::cpu::{
     cluster::{Place, Wait},
 };
 
-/// `N` barriers in shared memory, made by [`mbarriers!`](crate::mbarriers).
+/// `N` mbarriers, made by [`mbarriers!`](crate::mbarriers).
 #[derive(Debug)]
 pub struct Mbarriers<const N: usize> {
     offset: u32,
@@ -20,7 +19,7 @@ pub struct Mbarriers<const N: usize> {
 }
 
 impl<const N: usize> Mbarriers<N> {
-    /// Sets them aside.
+    /// Declares them.
     #[doc(hidden)]
     #[track_caller]
     pub fn declare() -> Self {
@@ -37,7 +36,7 @@ impl<const N: usize> Mbarriers<N> {
         Mbarrier { offset: self.offset + (index * size_of::<u64>()) as u32, array: self.array }
     }
 
-    /// `M` of them, from that one on.
+    /// `M` of them, from index `first` on.
     #[track_caller]
     pub fn part<const M: usize>(&self, first: usize) -> Mbarriers<M> {
         assert!(first + M <= N, "mbarriers {first} to {}: there are {N}", first + M);
@@ -47,8 +46,8 @@ impl<const N: usize> Mbarriers<N> {
 
 /// A barrier in shared memory.
 ///
-/// It goes from phase to phase. A phase ends when as many arrivals have come as it was initialised for, and as many
-/// bytes as were announced; the next one begins at once. Phases have parities: 0, 1, 0, 1, and so on.
+/// A phase ends when the number of arrivals of its initialisation have come and the announced bytes have been copied. The next phase begins
+/// at once. Phases have parities: 0, 1, 0, 1, and so on.
 #[derive(Clone, Copy, Debug)]
 pub struct Mbarrier {
     offset: u32,
@@ -56,12 +55,12 @@ pub struct Mbarrier {
 }
 
 impl Mbarrier {
-    /// Begins phase 0, which waits for `arrivals`. One thread does it, once; it is seen by others after
-    /// [`fence_init`] and a barrier.
+    /// Initialises the mbarrier: phase 0 waits for `arrivals`. One thread does this, once. Others may use the mbarrier after [`fence_init`]
+    /// and a barrier.
     #[track_caller]
     pub fn init(self, arrivals: u32) {
         let place = self.place();
-        // Not in a closure, which would not know the caller's place.
+        // Not in a closure, which would not have the caller's location.
         if let Err(reason) = current_cluster().init(place, arrivals) {
             panic!("{reason}");
         }
@@ -70,13 +69,13 @@ impl Mbarrier {
         }
     }
 
-    /// Arrives. What this thread did before is done for whoever waits for this phase.
+    /// Arrives. A thread that waits for this phase sees what this thread did before.
     #[track_caller]
     pub fn arrive(self) {
         self.arrive_at(block::rank(), 0, Location::caller());
     }
 
-    /// Arrives at the barrier of the same place in the block of that rank in this cluster.
+    /// Arrives at the corresponding mbarrier in the block of that rank in this cluster.
     #[track_caller]
     pub fn arrive_remote(self, rank: u32) {
         let blocks = current_cluster().blocks;
@@ -84,17 +83,17 @@ impl Mbarrier {
         self.arrive_at(rank, 0, Location::caller());
     }
 
-    /// [`arrive_remote`](Self::arrive_remote) of a thread that has read what whoever waits is going to overwrite. Its writes
-    /// are not put in order: for their sake the other costs a fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for
-    /// sm_90), which a loop cannot afford.
+    /// [`arrive_remote`](Self::arrive_remote) after reads of memory that the waiting thread is going to overwrite. It does not order this
+    /// thread's writes: for these, `arrive_remote` needs a fence of the whole GPU (`MEMBAR.ALL.GPU` in the machine code for sm_90), which
+    /// is too slow in a loop.
     ///
-    /// On the CPU it is the same.
+    /// On the CPU it is `arrive_remote`.
     #[track_caller]
     pub fn arrive_remote_after_reads(self, rank: u32) {
         self.arrive_remote(rank);
     }
 
-    /// Arrives, and announces `bytes` that copies will bring in this phase.
+    /// Arrives, and announces `bytes` that copies will complete in this phase.
     #[track_caller]
     pub fn arrive_expect(self, bytes: u32) {
         self.arrive_at(block::rank(), bytes, Location::caller());
@@ -121,7 +120,7 @@ impl Mbarrier {
         }
     }
 
-    /// Waits for the end of the phase of that parity. It has ended where the other parity's is the current one.
+    /// Waits for the end of the phase of that parity. It has ended if the current phase has the other parity.
     #[track_caller]
     pub fn wait(self, parity: u32) {
         let (at, place) = (self.place(), Location::caller());
@@ -139,21 +138,21 @@ impl Mbarrier {
         }
     }
 
-    /// [`wait`](Self::wait) for a warp, all of whose lanes come here and go on together.
+    /// [`wait`](Self::wait) for a warp, all of whose lanes call it and go on together.
     #[track_caller]
     pub fn wait_warp(self, parity: u32) {
         self.wait(parity);
         warp::sync_warp(warp::ALL);
     }
 
-    /// Where it is in its cluster.
+    /// Its place in the cluster.
     pub(crate) fn place(self) -> Place {
         (block::rank(), self.offset)
     }
 }
 
-/// Makes this thread's initialisations of barriers seen by the cluster's blocks and by copies, once a barrier of the
-/// block (or cluster) follows.
+/// Makes this thread's initialisations of mbarriers visible to the cluster's blocks and to copies, after a following barrier of the block
+/// (or cluster).
 #[track_caller]
 pub fn fence_init() {
     if let Some(checker) = block::checker() {

@@ -1,25 +1,28 @@
-//! Views of global memory: an address and a length, every access bounds-checked.
+//! Views of global memory: an address and a length. Every access is bounds-checked.
 
 use std::{
     ops::{Index, IndexMut},
     panic::Location,
 };
 
+use super::flag;
 use crate::{
     Atomic, Element,
     cpu::{
-        mode::{Access, Fast, Mode, Refused},
-        polls, words,
+        access::{Access, Refused},
+        fast::Fast,
+        mode::Mode,
+        poll,
     },
 };
 
 /// Global memory that the kernel reads, indexed like a slice.
 pub type In<T> = views::In<T, Fast>;
-/// Global memory that the kernel writes (and may read), indexed like a slice. Every thread holds the same
-/// view: that they write different elements is the kernel's duty.
+/// Global memory that the kernel writes (and may read), indexed like a slice. Every thread has the same view; the kernel must make them
+/// write different elements.
 pub type Out<T> = views::Out<T, Fast>;
 
-/// Are `count` elements from `index` on inside, and may they be moved in one access?
+/// Whether `count` elements from `index` on are inside, and aligned for one access.
 #[inline(always)]
 pub(super) fn is_allowed<T>(base: *const T, len: usize, index: usize, count: usize) -> bool {
     match count {
@@ -31,12 +34,12 @@ pub(super) fn is_allowed<T>(base: *const T, len: usize, index: usize, count: usi
     }
 }
 
-/// Bytes of whose multiples so many elements must begin, to be moved in one access.
+/// The alignment in bytes of an access to that number of elements.
 fn alignment<T>(count: usize) -> usize {
     (count * size_of::<T>()).min(16)
 }
 
-/// Why an access is not allowed.
+/// Why [`is_allowed`] does not hold.
 #[inline(always)]
 pub(super) fn reason<T>(len: usize, index: usize, count: usize) -> Refused {
     match index > len || len - index < count {
@@ -45,7 +48,7 @@ pub(super) fn reason<T>(len: usize, index: usize, count: usize) -> Refused {
     }
 }
 
-/// The types behind the names, generic in how accesses are carried out.
+/// The types behind the names, generic in the [`Mode`].
 pub(crate) mod views {
     use super::*;
 
@@ -89,13 +92,13 @@ pub(crate) mod views {
                     self.len
                 }
 
-                /// Does the first element lie at a multiple of sixteen bytes?
+                /// Whether the first element is aligned to 16 bytes.
                 #[inline(always)]
                 pub fn is_aligned128(&self) -> bool {
                     self.base.addr().is_multiple_of(16)
                 }
 
-                /// Whole elements between the last multiple of so many bytes and the first element.
+                /// The misalignment of the first element to `BYTES` bytes, in whole elements.
                 #[inline(always)]
                 pub fn misalignment<const BYTES: usize>(&self) -> usize {
                     self.base.addr() % BYTES / size_of::<T>()
@@ -130,8 +133,7 @@ pub(crate) mod views {
             }
 
             impl<T: Element, M: Mode> $name<T, M> {
-                /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be
-                /// a multiple of sixteen.
+                /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
@@ -140,8 +142,7 @@ pub(crate) mod views {
                     unsafe { *self.at(index, N, Access::Read).cast() }
                 }
 
-                /// The `N` elements from `index` on, eight bytes in one access. Their address must be a
-                /// multiple of eight.
+                /// The `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load64<const N: usize>(&self, index: usize) -> [T; N] {
@@ -159,8 +160,8 @@ pub(crate) mod views {
     }
 
     impl<T: Element, M: Mode> In<T, M> {
-        /// [`load128`](Self::load128) where that is `valid`, zeros where it is not: then `index` may be any. There is no
-        /// branch around it, so that many of them are begun before one is waited for.
+        /// [`load128`](Self::load128) if `valid`, otherwise zeros; then `index` may have any value. It has no branch, so that many loads
+        /// are issued before one is waited for.
         #[inline(always)]
         #[track_caller]
         pub fn load128_if<const N: usize>(&self, index: usize, valid: bool) -> [T; N] {
@@ -186,8 +187,8 @@ pub(crate) mod views {
     }
 
     impl<T, M: Mode> Out<T, M> {
-        /// A view of memory whose elements hold no values yet, like that of a fresh device buffer: a
-        /// checked launch reports a read that comes before the first write. Otherwise it is `new`.
+        /// A view of memory whose elements hold no values yet, like a fresh device buffer: a checked launch reports a read before the first
+        /// write. Otherwise it is `new`.
         ///
         /// # Safety
         /// As for `new`: `base` points to `len` elements, of whatever value.
@@ -206,8 +207,7 @@ pub(crate) mod views {
     }
 
     impl<T: Element, M: Mode> Out<T, M> {
-        /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be a
-        /// multiple of sixteen.
+        /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
         #[inline(always)]
         #[track_caller]
         pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
@@ -216,8 +216,7 @@ pub(crate) mod views {
             unsafe { *self.at(index, N, Access::Write).cast() = values }
         }
 
-        /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a
-        /// multiple of eight.
+        /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
         #[inline(always)]
         #[track_caller]
         pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
@@ -226,9 +225,8 @@ pub(crate) mod views {
             unsafe { *self.at(index, N, Access::Write).cast() = values }
         }
 
-        /// Writes `N` elements from `index` on where that is `valid`, two, four, eight or sixteen bytes in one access. Their
-        /// address must be a multiple of as many. There is no branch around it, so reads that stand before it are not
-        /// moved into one.
+        /// Writes `N` elements from `index` on if `valid`, in one access of 2, 4, 8 or 16 bytes. Their address must be a multiple of these
+        /// bytes. It has no branch, so that earlier reads are not moved into one.
         #[inline(always)]
         #[track_caller]
         pub fn store_if<const N: usize>(&mut self, index: usize, values: [T; N], valid: bool) {
@@ -244,9 +242,8 @@ pub(crate) mod views {
             }
         }
 
-        /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the
-        /// element was before. The order in which threads add is not fixed, so a sum of floats may
-        /// differ from run to run.
+        /// Adds `value` to an element atomically, and gives the element's old value. The order in which threads add is not fixed, so a sum
+        /// of floats may differ from run to run.
         #[inline(always)]
         #[track_caller]
         pub fn atomic_add(&mut self, index: usize, value: T) -> T
@@ -255,32 +252,31 @@ pub(crate) mod views {
         {
             // SAFETY: inside the buffer, which is valid (`new`), and aligned like every element.
             let before = unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) };
-            polls::polls(Location::caller());
+            poll::count_atomic(Location::caller());
             before
         }
     }
 
     impl<M: Mode> Out<u32, M> {
-        /// Adds to a word that others [wait for](Self::wait_for_at_least), of whatever block of the launch: they then see
-        /// what this thread has written, and what it knows that others have (PTX `red.release.gpu`).
+        /// Adds to a flag for which threads of any block [wait](Self::wait_for_at_least): they then see what this thread has written, and
+        /// what it has seen of others' writes (PTX `red.release.gpu`).
         #[inline(always)]
         #[track_caller]
         pub fn release_add(&mut self, index: usize, value: u32) {
             let place = self.at(index, 1, Access::Atomic);
-            words::release_add(place, value);
+            flag::release_add(place, value);
         }
 
-        /// Waits until a word is at least so much. What those have written who [added](Self::release_add) to it, this
-        /// block's threads then see (PTX `ld.acquire.gpu`).
+        /// Waits until a flag is at least that value. This thread then sees what the threads that [added](Self::release_add) to it had
+        /// written (PTX `ld.acquire.gpu`).
         ///
-        /// The launch's other blocks may not have begun, and have no room until this one has ended: so what is waited for
-        /// must have been begun by threads that run. On the CPU a wait that nobody ends, since all that run have ended
-        /// or wait themselves, is a fault.
+        /// A block that has not begun may have no room on the GPU until this one has ended, so only blocks that have begun may be waited
+        /// for. On the CPU a wait that no block can end is a fault.
         #[inline(always)]
         #[track_caller]
-        pub fn wait_for_at_least(&self, index: usize, wanted: u32) {
+        pub fn wait_for_at_least(&self, index: usize, at_least: u32) {
             let place = self.at(index, 1, Access::Atomic);
-            words::wait_for_at_least(place, wanted, Location::caller());
+            flag::wait_for_at_least(place, at_least, Location::caller());
         }
     }
 }

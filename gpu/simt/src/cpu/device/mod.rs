@@ -1,11 +1,12 @@
-//! What a kernel uses: its thread's indices and barrier, views, shared arrays, fused multiply-add.
+//! The device library as kernels use it: thread indices and barriers, views, shared arrays, tensor cores and so on.
 //!
-//! This is the vocabulary as it stands on the CPU; for `nvptx64` the module of the same name has the same
-//! items, made of intrinsics.
+//! This is the version for the CPU. For `nvptx64` the module of the same name has the same items, made of intrinsics.
 
+mod box_shape;
 pub mod bulk;
 pub mod cluster;
 pub mod copies;
+mod flag;
 pub mod grid;
 pub mod mbarrier;
 mod memory;
@@ -29,15 +30,16 @@ pub use crate::{
     pipeline::{ClusterPipeline, Consumer, Pipeline, Producer, Scope},
     shared, shared_array,
 };
+pub use box_shape::BoxShape;
 pub use mbarrier::{Mbarrier, Mbarriers};
 pub(crate) use memory::views;
 pub use memory::{In, Out};
 #[doc(hidden)]
 pub mod __private {
-    /// `#[kernel]` reads a kernel's constants.
+    /// `#[kernel]` reads a kernel's constants by it.
     #[track_caller]
     pub fn constant(name: &str) -> u32 {
-        crate::cpu::block::constant(name)
+        crate::cpu::constant(name)
     }
 }
 pub use named_barrier::{NamedBarrier, NamedBarriers};
@@ -50,25 +52,23 @@ pub use shared::{DynamicShared, Shared};
 ///
 /// | key | meaning |
 /// |---|---|
-/// | `block = (x, y, z)` | threads of a block; a launch must use them, and the PTX says so (`.reqntid`) |
-/// | `shared = bytes` | bytes of its static shared arrays, compared with the PTX and with every run |
-/// | `barriers = n` | barriers in its code; by default the calls of `sync_threads` that the body shows |
-/// | `len(a = m * k, ..)` | elements that a buffer must have at least, checked before every launch |
-/// | `min_blocks = n` | blocks that must fit on a multiprocessor at once (`.minnctapersm`) |
+/// | `block = (x, y, z)` | threads of a block; a launch must use them (`.reqntid` in the PTX) |
+/// | `shared = bytes` | bytes of its static shared arrays, which are compared with the PTX and with every run |
+/// | `barriers = n` | barriers in its code; by default the calls of `sync_threads` in the body |
+/// | `len(a = m * k, ..)` | the least elements of a buffer, checked before every launch |
+/// | `min_blocks = n` | blocks that must fit on an SM at once (`.minnctapersm`) |
 /// | `cluster = (x, y, z)` | blocks of a cluster (`.reqnctapercluster`), Hopper and later |
-/// | `dynamic_shared = bytes` | bytes of dynamic shared memory; a launch must give so many |
-/// | `arch = 90` | the compute capability that it needs, without its dot |
-/// | `opt_level = n` | the level at which the driver's compiler optimises it, 0 to 4 |
-/// | `stack = bytes` | bytes of a thread's stack on the CPU device; 256 KiB where it says nothing |
-/// | `constants(a = 0 \| 1, ..)` | numbers, or words of instructions, that a launch sets ([`Constants`](crate::Constants)), first what they are where it does not |
-/// | `dependent` | it may begin before the kernel before it in its stream has ended, and calls [`grid::wait_for_earlier`] |
+/// | `dynamic_shared = bytes` | bytes of dynamic shared memory; a launch must give at least these |
+/// | `arch = 90` | the compute capability that it needs, without the dot |
+/// | `opt_level = n` | the optimisation level of the driver's compiler, 0 to 4 |
+/// | `stack = bytes` | bytes of a thread's stack on the CPU device; by default 256 KiB |
+/// | `constants(a = 0 \| 1, ..)` | specialisation constants ([`Constants`](crate::Constants)): numbers or words of instructions, the default first |
+/// | `dependent` | it may begin before the previous kernel of its stream has ended, and calls [`grid::wait_for_earlier`] |
 ///
-/// For `nvptx64` it makes the PTX entry point of the function's name. Elsewhere it makes a
-/// [`Kernel`](crate::Kernel) of that name, to be launched by [`cpu::launch`](crate::cpu::launch) or by a
-/// GPU's driver. That is a static, so no local variable of the module can have the kernel's name.
+/// For `nvptx64` it makes a PTX entry point with the function's name. For other targets it makes a static
+/// [`Kernel`](crate::Kernel) of that name, which [`cpu::launch`](crate::cpu::launch) or a GPU's driver launches. Because it is a static, no
+/// local variable of the module can have the kernel's name.
 pub use simt_macros::kernel;
-pub use tensor::{
-    BoxShape, Boxes, BoxesMut, TensorDescription, TensorMap, TensorMapMut, TensorMaps,
-};
+pub use tensor::{Boxes, BoxesMut, TensorDescription, TensorMap, TensorMapMut, TensorMaps};
 pub(crate) use variable::variables;
 pub use variable::{Constant, Global, GlobalPointer};

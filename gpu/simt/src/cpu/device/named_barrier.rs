@@ -8,7 +8,7 @@ use crate::cpu::{
     named_barrier::Arrival,
 };
 
-/// `COUNT` barriers for `THREADS` threads each, made by [`named_barriers!`](crate::named_barriers).
+/// `COUNT` named barriers for `THREADS` threads each, made by [`named_barriers!`](crate::named_barriers).
 #[derive(Debug)]
 pub struct NamedBarriers<const FIRST: u32, const COUNT: u32, const THREADS: u32>(());
 
@@ -22,7 +22,7 @@ impl<const FIRST: u32, const COUNT: u32, const THREADS: u32> NamedBarriers<FIRST
         }
         let place = Location::caller();
         for id in FIRST..FIRST + COUNT {
-            // Not in a closure, which would not know the caller's place.
+            // Not in a closure, which would not have the caller's location.
             if let Err(reason) =
                 current_cluster().declare_named((block::rank(), id), THREADS, place)
             {
@@ -40,24 +40,24 @@ impl<const FIRST: u32, const COUNT: u32, const THREADS: u32> NamedBarriers<FIRST
     }
 }
 
-/// A barrier for some of the block's warps, `THREADS` threads together; which ones, only their coming says.
+/// A named barrier for `THREADS` threads of the block, in whole warps: those that arrive.
 ///
-/// It goes from round to round: a round ends when so many threads have come, whole warps, and the next one begins. Who comes
-/// to it must know that the round before has ended.
+/// A round ends when that number of threads have arrived, in whole warps; then the next round begins. A thread that arrives must know that
+/// the previous round has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedBarrier<const THREADS: u32> {
     id: u32,
 }
 
 impl<const THREADS: u32> NamedBarrier<THREADS> {
-    /// Comes, and waits until all have come; what they wrote before is then seen by this thread. All lanes of the warp come
-    /// here together.
+    /// Arrives, and waits until all have arrived. What they wrote before is then visible to this thread. All lanes of the warp call it
+    /// together.
     #[track_caller]
     pub fn sync(self) {
         self.come(true, Location::caller());
     }
 
-    /// Comes, and does not wait: what this thread wrote before is seen by those who do. All lanes of the warp come here
+    /// Arrives and does not wait. What this thread wrote before is visible to the threads that wait. All lanes of the warp call it
     /// together.
     #[track_caller]
     pub fn arrive(self) {
@@ -69,10 +69,10 @@ impl<const THREADS: u32> NamedBarrier<THREADS> {
         let (at, thread): (Place, _) = ((block::rank(), self.id), block::current().number);
         let checker = block::checker();
         if let Some(checker) = checker {
-            checker.come_to_named(at, place);
+            checker.arrive_at_named(at, place);
         }
         let (cluster, arrival) = (current_cluster(), Arrival { thread, waits, place });
-        match cluster.come_to_named(at, arrival, block::lanes_of_warp()) {
+        match cluster.arrive_at_named(at, arrival, block::lanes_of_warp()) {
             Err(reason) => panic!("named barrier {}: {reason}", self.id),
             Ok(Some(come)) => {
                 if let Some(checker) = checker {

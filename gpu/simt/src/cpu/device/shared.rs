@@ -1,4 +1,4 @@
-//! Shared memory: one array for all threads of a block, every access bounds-checked.
+//! Shared memory: arrays that all threads of a block share. Every access is bounds-checked.
 
 use std::{
     ops::{Index, IndexMut},
@@ -16,22 +16,26 @@ use super::{
 use crate::{
     Atomic, Element,
     cpu::{
+        access::{Access, Refused},
         block,
-        mode::{Access, Fast, Mode, Refused},
+        fast::Fast,
+        limits::SHARED_BYTES,
+        mode::Mode,
+        poll,
     },
     operand::{Factor, Layout, Loaded},
 };
 
-/// An array in shared memory, made by [`shared!`](crate::shared). Rows lie one after another.
+/// An array in shared memory, made by [`shared!`](crate::shared). Row-major.
 pub type Shared<T, const ROWS: usize, const COLS: usize = 1> = arrays::Shared<T, ROWS, COLS, Fast>;
-/// The shared memory whose size the launch gives, made by [`dynamic_shared!`](crate::dynamic_shared).
+/// The dynamic shared memory, whose size the launch gives, made by [`dynamic_shared!`](crate::dynamic_shared).
 pub type DynamicShared<T> = arrays::DynamicShared<T, Fast>;
 
-/// The types behind the names, generic in how accesses are carried out.
+/// The types behind the names, generic in the [`Mode`].
 pub(crate) mod arrays {
     use super::*;
 
-    /// An array in shared memory. Rows lie one after another.
+    /// An array in shared memory. Row-major.
     #[derive(Debug)]
     pub struct Shared<T, const ROWS: usize, const COLS: usize, M: Mode> {
         base: *mut T,
@@ -39,7 +43,7 @@ pub(crate) mod arrays {
     }
 
     impl<T: Element, const ROWS: usize, const COLS: usize, M: Mode> Shared<T, ROWS, COLS, M> {
-        /// Sets the array aside, 16-byte aligned.
+        /// Declares the array, 16-byte aligned.
         #[doc(hidden)]
         #[inline]
         #[track_caller]
@@ -48,7 +52,7 @@ pub(crate) mod arrays {
                 let elements = ROWS.checked_mul(COLS).expect("more elements than can be counted");
                 let bytes = elements.checked_mul(size_of::<T>());
                 let bytes = bytes.expect("more bytes than can be counted");
-                assert!(bytes <= block::SHARED_BYTES, "a block has 227 KiB of shared memory");
+                assert!(bytes <= SHARED_BYTES, "a block has 227 KiB of shared memory");
             }
             let (base, array) =
                 block::declare_shared(size_of::<T>(), (ROWS, COLS), false, Location::caller());
@@ -66,14 +70,13 @@ pub(crate) mod arrays {
             ROWS * COLS
         }
 
-        /// The same array of the block of that rank in this cluster.
+        /// The corresponding array of the block of that rank in this cluster.
         #[track_caller]
         pub fn remote(&self, rank: u32) -> Remote<T, M> {
             Remote::new(self.base, ROWS * COLS, rank)
         }
 
-        /// The place of an element. A column past the row's end would be an element of the next row: on
-        /// the GPU silently so.
+        /// The address of an element. A column past the end of the row is refused; on the GPU it would be an element of the next row.
         #[inline(always)]
         #[track_caller]
         fn at_2d(&self, (row, col): (usize, usize), access: Access) -> *mut T {
@@ -89,7 +92,7 @@ pub(crate) mod arrays {
         }
     }
 
-    /// The shared memory whose size the launch gives.
+    /// The dynamic shared memory, whose size the launch gives.
     #[derive(Debug)]
     pub struct DynamicShared<T, M: Mode> {
         base: *mut T,
@@ -115,15 +118,14 @@ pub(crate) mod arrays {
             self.len
         }
 
-        /// Begins to copy a box of global memory, whose first element is `(row, col)` of the `matrix`th, to the elements
-        /// from `index` on: a multiple of 128 bytes. Zeros take the place of what lies outside. The swizzle is one of the
-        /// address. `row` is a signed number: as `u32` those before the first are what `wrapping_sub` makes of them.
+        /// Begins a TMA copy of a box of global memory to the elements from `index` on, which is a multiple of 128 bytes. The box begins at
+        /// element `(row, col)` of the `matrix`th matrix. Elements outside the matrix are zeros. The swizzle depends on the address. `row`
+        /// is a signed number: rows before the first are what `wrapping_sub` gives.
         ///
-        /// The box must begin at a multiple of sixteen bytes of a row: `col` times an element's bytes is one, also
-        /// where it lies outside. The launch ends otherwise (on an H200: an illegal instruction; NVIDIA's documentation
-        /// does not say it).
+        /// The box must begin at a multiple of 16 bytes of a row, even if it is outside: `col` times the bytes of an element is a multiple
+        /// of 16. Otherwise the launch ends (on an H200 with an illegal instruction; NVIDIA's documentation does not mention it).
         ///
-        /// The copy goes on while the thread does; `done` is told of its bytes when they have come.
+        /// The copy is asynchronous. It completes its bytes at the mbarrier `done`.
         #[track_caller]
         pub fn load_box<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize>(
             &mut self,
@@ -135,13 +137,12 @@ pub(crate) mod arrays {
             self.load_box_to(index, boxes, place, done, 1 << block::rank());
         }
 
-        /// [`load_box`](Self::load_box) for several blocks of the cluster at once, those whose bit of `blocks` is set (bit 0
-        /// for rank 0): the box is read once, and comes to the same place of each block's shared memory; the mbarrier of the
-        /// same place as `done` in each block is told of all its bytes. This block may be one of them or not.
+        /// [`load_box`](Self::load_box) to several blocks of the cluster at once (multicast): those whose bit of `blocks` is set, bit 0 for
+        /// rank 0. The box is read once and copied to the corresponding place in each block's shared memory. It completes its bytes at the
+        /// mbarrier that corresponds to `done` in each block. This block may be one of them or not.
         ///
-        /// Each of them must have initialised that mbarrier, have had the place read, and not have ended: a
-        /// [`cluster_pipeline!`](crate::cluster_pipeline) keeps to that. On the CPU the box comes to each of them at a time
-        /// of its own.
+        /// Each block must have initialised that mbarrier, must have read the old contents of the destination, and must not have ended. A
+        /// [`cluster_pipeline!`](crate::cluster_pipeline) ensures that. On the CPU the copies to the blocks complete at different times.
         #[track_caller]
         pub fn load_box_multicast<
             const BOX_ROWS: usize,
@@ -184,11 +185,11 @@ pub(crate) mod arrays {
             }
         }
 
-        /// Begins to copy the elements from `index` on to a box of global memory, whose first element is `(row, col)` of the
-        /// `matrix`th; both as for [`load_box`](Self::load_box). What lies outside is not written.
+        /// Begins a TMA copy of the elements from `index` on to a box of global memory that begins at element `(row, col)` of the
+        /// `matrix`th matrix; `index` and box as in [`load_box`](Self::load_box). Nothing outside the matrix is written.
         ///
-        /// What threads have written here is copied if they have put a [`fence_proxy_async`](crate::device::fence_proxy_async)
-        /// behind it, and a barrier follows. The copy goes on while the thread does: it belongs to the next of its groups
+        /// The copy sees what threads have written here if they have executed a [`fence_proxy_async`](crate::device::fence_proxy_async)
+        /// after it, and a barrier follows. The copy is asynchronous and belongs to the thread's next bulk group
         /// ([`bulk`](crate::device::bulk)).
         #[track_caller]
         pub fn store_box<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize>(
@@ -209,7 +210,8 @@ pub(crate) mod arrays {
             }
         }
 
-        /// May a box lie here from `index` on, and begin at that column? `access` is what the copy does here.
+        /// Whether a box may be at `index` here and begin at that column of the matrix; otherwise reports it. `access` is what the copy
+        /// does here.
         #[track_caller]
         fn is_box_allowed<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize>(
             &self,
@@ -218,7 +220,7 @@ pub(crate) mod arrays {
             col: u32,
             access: Access,
         ) -> bool {
-            // The swizzle exchanges groups of whole lines of 128 bytes.
+            // The swizzle permutes 16-byte groups within lines of 128 bytes.
             let lines = if SWIZZLE > 0 { 128 / size_of::<T>() } else { 1 };
             let count = (BOX_ROWS * BOX_COLS).next_multiple_of(lines);
             let is_aligned = (index * size_of::<T>()).is_multiple_of(128);
@@ -235,8 +237,7 @@ pub(crate) mod arrays {
             true
         }
 
-        /// The operand of the tensor cores that lies so from element `index` on: a multiple of eight times the
-        /// swizzle's span.
+        /// The operand with layout `L` from element `index` on, which is a multiple of eight swizzle spans.
         #[track_caller]
         pub fn operand<L: Layout>(&self, index: usize) -> Operand<T, L>
         where
@@ -247,7 +248,7 @@ pub(crate) mod arrays {
             Operand::new(start + index * size_of::<T>(), end)
         }
 
-        /// The same memory of the block of that rank in this cluster.
+        /// The corresponding memory of the block of that rank in this cluster.
         #[track_caller]
         pub fn remote(&self, rank: u32) -> Remote<T, M> {
             Remote::new(self.base, self.len, rank)
@@ -295,8 +296,7 @@ pub(crate) mod arrays {
                     }
                 }
 
-                /// The `N` elements from `index` on, sixteen bytes in one access. Their address must be a
-                /// multiple of sixteen.
+                /// The `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load128<const N: usize>(&self, index: usize) -> [T; N] {
@@ -305,15 +305,15 @@ pub(crate) mod arrays {
                     unsafe { *self.at(index, N, Access::Read).cast() }
                 }
 
-                /// [`load128`](Self::load128) that stays where it stands: no compiler moves it down to where its
-                /// elements are used, so that on a GPU they are there by then.
+                /// [`load128`](Self::load128) that the compiler does not move down to where its elements are used, so that on a GPU they
+                /// have arrived by then.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load128_in_order<const N: usize>(&self, index: usize) -> [T; N] {
                     self.load128(index)
                 }
 
-                /// [`load128_in_order`](Self::load128_in_order) of eight bytes, whose address must be a multiple of eight.
+                /// [`load128_in_order`](Self::load128_in_order) for 8 bytes. Their address must be a multiple of 8.
                 #[inline(always)]
                 #[track_caller]
                 pub fn load64_in_order<const N: usize>(&self, index: usize) -> [T; N] {
@@ -322,8 +322,7 @@ pub(crate) mod arrays {
                     unsafe { *self.at(index, N, Access::Read).cast() }
                 }
 
-                /// Writes `N` elements from `index` on, sixteen bytes in one access. Their address must be
-                /// a multiple of sixteen.
+                /// Writes `N` elements from `index` on, in one access of 16 bytes. Their address must be a multiple of 16.
                 #[inline(always)]
                 #[track_caller]
                 pub fn store128<const N: usize>(&mut self, index: usize, values: [T; N]) {
@@ -332,8 +331,7 @@ pub(crate) mod arrays {
                     unsafe { *self.at(index, N, Access::Write).cast() = values }
                 }
 
-                /// Writes `N` elements from `index` on, eight bytes in one access. Their address must be a multiple of
-                /// eight.
+                /// Writes `N` elements from `index` on, in one access of 8 bytes. Their address must be a multiple of 8.
                 #[inline(always)]
                 #[track_caller]
                 pub fn store64<const N: usize>(&mut self, index: usize, values: [T; N]) {
@@ -342,13 +340,11 @@ pub(crate) mod arrays {
                     unsafe { *self.at(index, N, Access::Write).cast() = values }
                 }
 
-                /// Begins to copy `N` elements of global memory, from `from` of `source` on, to those from
-                /// `index` on: four, eight or sixteen bytes, whose addresses are multiples of so many. Where `valid` does
-                /// not hold nothing is read and zeros are written.
+                /// Begins an asynchronous copy of `N` elements from element `from` of `source` to element `index`: 4, 8 or 16 bytes, whose
+                /// addresses are multiples of these bytes. If not `valid`, nothing is read and zeros are written.
                 ///
-                /// The copy goes on while the thread does. It has come to its end after
-                /// [`wait_group`](crate::device::copies::wait_group), and other threads see it after a
-                /// barrier that follows.
+                /// The copy has completed after [`wait_group`](crate::device::copies::wait_group), and other threads see it after a
+                /// following barrier.
                 #[inline(always)]
                 #[track_caller]
                 pub fn copy_async<const N: usize>(
@@ -373,9 +369,9 @@ pub(crate) mod arrays {
                     unsafe { M::copy_async(self.tag, self.base.add(index), index, values) }
                 }
 
-                /// A fragment as the warp's tensor cores read it, 16 x 16 elements, of f32 16 x 8, in four matrices of eight rows
-                /// of sixteen bytes: each lane names the element that a row begins with, at a multiple of sixteen bytes. All
-                /// lanes come here. See [`mma`](crate::device::mma), which has the order of the rows.
+                /// A fragment for the warp's tensor cores: 16 x 16 elements (16 x 8 of f32) in four matrices of eight rows of 16 bytes.
+                /// Each lane gives the index of the first element of a row, at a multiple of 16 bytes. All lanes call it. See
+                /// [`mma`](crate::device::mma), for the order of the rows.
                 #[track_caller]
                 pub fn load_fragment(&self, index: usize) -> Fragment<T::Factor>
                 where
@@ -387,8 +383,8 @@ pub(crate) mod arrays {
                     Fragment::exchange(row, false)
                 }
 
-                /// [`load_fragment`](Self::load_fragment) of elements of 16 bits, whose matrices are transposed on their way, or
-                /// not. All lanes choose alike.
+                /// [`load_fragment`](Self::load_fragment) for 16-bit elements, whose matrices are transposed during the load if
+                /// `transposed`. All lanes choose alike.
                 #[track_caller]
                 pub fn load_fragment_either(&self, index: usize, transposed: bool) -> Fragment<T>
                 where
@@ -399,8 +395,7 @@ pub(crate) mod arrays {
                     Fragment::exchange(row, transposed)
                 }
 
-                /// Adds `value` to an element, so that no other thread's addition is lost, and gives what
-                /// the element was before.
+                /// Adds `value` to an element atomically, and gives the element's old value.
                 #[inline(always)]
                 #[track_caller]
                 pub fn atomic_add(&mut self, index: usize, value: T) -> T
@@ -409,7 +404,7 @@ pub(crate) mod arrays {
                 {
                     // SAFETY: inside the array, and aligned like every element.
                     let before = unsafe { T::atomic_add(self.at(index, 1, Access::Atomic), value) };
-                    crate::cpu::polls::polls(Location::caller());
+                    poll::count_atomic(Location::caller());
                     before
                 }
             }

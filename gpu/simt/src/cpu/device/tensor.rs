@@ -1,76 +1,63 @@
-//! Tiles of matrices in global memory, which the tensor memory accelerator copies: `cp.async.bulk.tensor`.
+//! Tensor maps: matrices in global memory, whose boxes TMA copies (`cp.async.bulk.tensor`).
 
 use std::any::TypeId;
 
+use super::box_shape::BoxShape;
 use crate::{
-    Element, Map,
-    cpu::{
-        boxes::GlobalBox,
-        mode::{Fast, Mode},
-        tensor_core::swizzle::Swizzle,
-    },
+    Element,
+    argument::Map,
+    cpu::{boxes::GlobalBox, fast::Fast, mode::Mode, tensor_core::swizzle::Swizzle},
 };
 
-/// A batch of matrices in global memory, which copies take boxes of. A kernel's parameter.
+/// A batch of matrices in global memory, from which TMA copies boxes. A kernel's parameter.
 ///
-/// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
+/// A box begins at a multiple of 16 bytes of a row; TMA copies no other.
 pub type TensorMap<T> = maps::TensorMap<T, Fast>;
-/// `COUNT` [`TensorMap`]s as one parameter of a kernel, which takes one of them by a number that it computes.
+/// `COUNT` [`TensorMap`]s as one parameter of a kernel, which selects one by its index.
 pub type TensorMaps<T, const COUNT: usize> = maps::TensorMaps<T, COUNT, Fast>;
-/// The boxes of a [`TensorMap`], of `ROWS x COLS` elements that lie in shared memory row by row, swizzled over spans of
-/// `SWIZZLE` bytes (0: not at all).
+/// The boxes of a [`TensorMap`]: `ROWS x COLS` elements, row-major in shared memory, swizzled over spans of `SWIZZLE` bytes (0: not
+/// swizzled).
 pub type Boxes<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
     maps::Boxes<T, ROWS, COLS, SWIZZLE, Fast>;
 
-/// A batch of matrices in global memory, which copies write boxes of. A kernel's parameter.
+/// A batch of matrices in global memory, to which TMA copies boxes. A kernel's parameter.
 ///
-/// A box begins at a multiple of sixteen bytes of a row, or the accelerator does not copy it.
+/// A box begins at a multiple of 16 bytes of a row; TMA copies no other.
 pub type TensorMapMut<T> = maps::TensorMapMut<T, Fast>;
 /// The boxes of a [`TensorMapMut`], as [`Boxes`].
 pub type BoxesMut<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize> =
     maps::BoxesMut<T, ROWS, COLS, SWIZZLE, Fast>;
 
-/// The shape of a box.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BoxShape {
-    /// Rows, 1 to 256.
-    pub rows: usize,
-    /// Columns, 1 to 256; a row has a multiple of sixteen bytes, and a swizzled one at most a span's.
-    pub cols: usize,
-    /// Bytes of the swizzle's span, 32, 64 or 128; 0 for none.
-    pub swizzle: usize,
-}
-
-/// What a [`TensorMap`] describes, as the driver wants to know it.
+/// The description of a [`TensorMap`] for the driver's encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorDescription {
-    /// Columns, rows, matrices: innermost first.
+    /// The number of columns, rows and matrices (innermost first).
     pub extents: [u64; 3],
     /// Bytes from one row to the next, and from one matrix to the next.
     pub strides: [u64; 2],
-    /// Columns and rows of a box, and 1.
+    /// The columns and rows of a box, and 1.
     pub box_extents: [u32; 3],
     /// Bytes of an element.
     pub element: usize,
-    /// Bytes of the swizzle's span: 0, 32, 64 or 128.
+    /// Bytes of the swizzle span: 32, 64 or 128; 0 for none.
     pub swizzle: usize,
 }
 
-/// The type behind the name, generic in how accesses are carried out.
+/// The types behind the names, generic in the [`Mode`].
 pub(crate) mod maps {
     use super::*;
 
-    /// A batch of matrices in global memory, which copies take boxes of.
+    /// A batch of matrices in global memory, from which TMA copies boxes.
     #[derive(Debug)]
     pub struct TensorMap<T, M: Mode> {
         base: *const T,
-        /// Matrices, rows, columns.
+        /// The number of matrices, rows and columns.
         extents: [usize; 3],
         /// Elements from one matrix to the next, and from one row to the next.
         strides: [usize; 2],
         shape: BoxShape,
-        /// What the driver has made of it.
+        /// The driver's encoding.
         encoded: [u64; 16],
         pub(crate) tag: M::Global,
     }
@@ -84,12 +71,12 @@ pub(crate) mod maps {
     impl<T, M: Mode> Copy for TensorMap<T, M> {}
 
     impl<T: Element, M: Mode> TensorMap<T, M> {
-        /// Matrices, rows and columns at `base`, with so many elements from one matrix to the next, and from one row to
-        /// the next; in boxes of that shape.
+        /// A tensor map of the matrices at `base`. `extents` are the numbers of matrices, rows and columns; `strides` are the elements from
+        /// one matrix to the next, and from one row to the next; `shape` is the shape of a box.
         ///
         /// # Errors
-        /// What the accelerator does not take: an address or a stride that is no multiple of sixteen bytes, an extent
-        /// of 0 or above 2^31, a box that is none.
+        /// What TMA does not support: an address or a stride that is no multiple of 16 bytes, an extent of 0 or above 2^31, an invalid
+        /// shape of a box.
         ///
         /// # Safety
         /// 1. Where a kernel uses it, on the CPU in this process and else on the GPU, all of them are valid, and nobody
@@ -105,7 +92,7 @@ pub(crate) mod maps {
                 return Err(format!("address {base:p} is no multiple of sixteen bytes"));
             }
             for (name, extent) in ["matrices", "rows", "columns"].into_iter().zip(extents) {
-                // Coordinates are signed numbers of 32 bits: what lies further away counts as outside.
+                // Coordinates are signed 32-bit numbers: what is further away counts as outside.
                 if !(1..=1 << 31).contains(&(extent as u64)) {
                     return Err(format!("{extent} {name}: a tensor map has 1 to 2147483648"));
                 }
@@ -124,12 +111,12 @@ pub(crate) mod maps {
             Ok(TensorMap { base, extents, strides, shape, encoded: [0; 16], tag: M::WRITTEN })
         }
 
-        /// What the driver is to encode.
+        /// The description for the driver's encoder.
         pub fn description(&self) -> TensorDescription {
             let [matrices, rows, cols] = self.extents.map(|extent| extent as u64);
             let size = size_of::<T>() as u64;
-            // A stride that is never used may be anything, but the driver looks at it. NVIDIA's documentation wants each
-            // stride to be at least as long as what lies between, which another row or matrix would follow.
+            // A stride that is never used may have any value, but the driver checks it. NVIDIA's documentation requires each stride to be
+            // at least as long as a row or a matrix.
             let used = |stride: usize, count: u64, unused: u64| match count {
                 1 => unused,
                 _ => stride as u64 * size,
@@ -150,29 +137,29 @@ pub(crate) mod maps {
             self.base
         }
 
-        /// With what the driver has made of [`description`](Self::description), for a launch on a GPU.
+        /// The map with the driver's encoding of its [`description`](Self::description), for a launch on a GPU.
         #[must_use]
         pub fn with_encoding(self, encoded: [u64; 16]) -> Self {
             TensorMap { encoded, ..self }
         }
 
-        /// The same of other elements of as many bytes.
+        /// The same map with another element type of the same size.
         ///
         /// # Panics
-        /// Where they have not.
+        /// If the sizes differ (at compile time).
         pub fn cast<U: Element>(self) -> TensorMap<U, M> {
             const { assert!(size_of::<T>() == size_of::<U>(), "as many bytes") };
             let TensorMap { base, extents, strides, shape, encoded, tag } = self;
             TensorMap { base: base.cast(), extents, strides, shape, encoded, tag }
         }
 
-        /// The same, of elements that are known when the program runs.
+        /// The map without its element type.
         pub fn erased(self) -> Map {
             let TensorMap { base, extents, strides, shape, encoded, tag: _ } = self;
             Map { base: base.cast(), of: TypeId::of::<T>(), extents, strides, shape, encoded }
         }
 
-        /// The map that this was, if it was of such elements, or of such as `T` is taken for.
+        /// The map with elements `T`, if `map` is of these or of elements that `T` [takes](Element::takes).
         pub(crate) fn of(map: Map) -> Option<Self> {
             let Map { base, of, extents, strides, shape, encoded } = map;
             let base = base.cast();
@@ -190,17 +177,17 @@ pub(crate) mod maps {
             &self.encoded
         }
 
-        /// Elements from the first to the last.
+        /// The number of elements from the first to the last.
         pub(crate) fn len(&self) -> usize {
             let [matrices, rows, cols] = self.extents;
             (matrices - 1) * self.strides[0] + (rows - 1) * self.strides[1] + cols
         }
 
-        /// Has the accelerator fetch the map, so that the first copy need not wait for it. A kernel's parameters are there
-        /// before any grid, so this may come before [`wait_for_earlier`](crate::device::grid::wait_for_earlier). A hint.
+        /// Lets TMA fetch the map, so that the first copy need not wait for it. A kernel's parameters do not depend on earlier grids, so
+        /// this may come before [`wait_for_earlier`](crate::device::grid::wait_for_earlier). A hint.
         pub fn prefetch(&self) {}
 
-        /// Its boxes, which the launch must have made of this shape.
+        /// Its boxes. The tensor map must have boxes of this shape.
         #[track_caller]
         pub fn boxes<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
             &self,
@@ -227,13 +214,13 @@ pub(crate) mod maps {
     impl<T, const COUNT: usize, M: Mode> Copy for TensorMaps<T, COUNT, M> {}
 
     impl<T: Element, const COUNT: usize, M: Mode> TensorMaps<T, COUNT, M> {
-        /// These.
+        /// The maps as one parameter.
         pub fn new(maps: [TensorMap<T, M>; COUNT]) -> Self {
             const { assert!(COUNT > 0, "a kernel takes one map at least") };
             TensorMaps(maps)
         }
 
-        /// That of a number below `COUNT`.
+        /// The map with that index, below `COUNT`.
         #[track_caller]
         pub fn numbered(&self, number: u32) -> TensorMap<T, M> {
             self.0[number as usize]
@@ -277,7 +264,7 @@ pub(crate) mod maps {
         pub(crate) fn at(&self, (matrix, row, col): (u32, u32, u32)) -> GlobalBox {
             let TensorMap { base, extents: [matrices, rows, cols], strides, .. } = self.map;
             let inside = |first: u32, extent: usize| extent.saturating_sub(first as usize);
-            // A row is a signed number: a box may begin before the first.
+            // A row is a signed number: a box may begin before the first row.
             let before = (row as i32).min(0).unsigned_abs() as usize;
             let rows_before = before.min(ROWS);
             let rows_inside = inside(row.cast_signed().max(0) as u32, rows).min(ROWS - rows_before);
@@ -297,7 +284,7 @@ pub(crate) mod maps {
         }
     }
 
-    /// A batch of matrices in global memory, which copies write boxes of.
+    /// A batch of matrices in global memory, to which TMA copies boxes.
     #[derive(Debug)]
     pub struct TensorMapMut<T, M: Mode>(pub(crate) TensorMap<T, M>);
 
@@ -328,7 +315,7 @@ pub(crate) mod maps {
             unsafe { TensorMap::new(base, extents, strides, shape) }.map(TensorMapMut)
         }
 
-        /// The same of matrices whose elements hold no values yet.
+        /// A tensor map of matrices whose elements hold no values yet.
         ///
         /// # Errors
         /// As [`TensorMap::new`].
@@ -346,7 +333,7 @@ pub(crate) mod maps {
             Ok(TensorMapMut(TensorMap { tag: M::UNWRITTEN, ..map }))
         }
 
-        /// What the driver is to encode.
+        /// The description for the driver's encoder.
         pub fn description(&self) -> TensorDescription {
             self.0.description()
         }
@@ -356,13 +343,13 @@ pub(crate) mod maps {
             self.0.base.cast_mut()
         }
 
-        /// With what the driver has made of [`description`](Self::description), for a launch on a GPU.
+        /// The map with the driver's encoding of its [`description`](Self::description), for a launch on a GPU.
         #[must_use]
         pub fn with_encoding(self, encoded: [u64; 16]) -> Self {
             TensorMapMut(self.0.with_encoding(encoded))
         }
 
-        /// Its boxes, which the launch must have made of this shape.
+        /// Its boxes. The tensor map must have boxes of this shape.
         #[track_caller]
         pub fn boxes<const ROWS: usize, const COLS: usize, const SWIZZLE: usize>(
             &self,
@@ -388,28 +375,5 @@ pub(crate) mod maps {
     impl<T, const ROWS: usize, const COLS: usize, const SWIZZLE: usize, M: Mode> Copy
         for BoxesMut<T, ROWS, COLS, SWIZZLE, M>
     {
-    }
-
-    impl BoxShape {
-        /// May a copy take such boxes of elements of so many bytes?
-        fn check(self, element: usize) -> Result<(), String> {
-            let BoxShape { rows, cols, swizzle } = self;
-            let row = cols * element;
-            match () {
-                () if !(1..=256).contains(&rows) || !(1..=256).contains(&cols) => {
-                    Err(format!("a box of {rows} x {cols}: 1 to 256 rows and columns"))
-                }
-                () if !row.is_multiple_of(16) => {
-                    Err(format!("a box whose row has {row} bytes: a multiple of sixteen"))
-                }
-                () if !matches!(swizzle, 0 | 32 | 64 | 128) => {
-                    Err(format!("a swizzle of {swizzle} bytes: 0, 32, 64 or 128"))
-                }
-                () if swizzle > 0 && row > swizzle => Err(format!(
-                    "a box whose row has {row} bytes, swizzled over {swizzle}: at most a span"
-                )),
-                () => Ok(()),
-            }
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Who a thread is, and the barrier of its block. All of it panics outside a kernel.
+//! A thread's indices, and the barrier of its block. All functions panic outside a kernel.
 
 use std::panic::Location;
 
@@ -39,14 +39,14 @@ index! {
     grid_dim_y = block::launch_config().grid[1];
     /// Blocks of the grid along z.
     grid_dim_z = block::launch_config().grid[2];
-    /// The thread's place in its warp, 0 to 31.
+    /// The thread's lane in its warp, 0 to 31.
     lane_id = block::linear_index() % 32;
     /// The warp's number in its block: threads are counted x first, then y, then z, 32 to a warp.
     warp_id = block::linear_index() / 32;
 }
 
-/// Waits until every thread of the block is here; what each wrote to shared or global memory before is
-/// then seen by all of them.
+/// The barrier of the block: waits until every thread of the block has arrived. What each wrote to shared or global memory before is then
+/// visible to all of them.
 #[inline]
 #[track_caller]
 pub fn sync_threads() {

@@ -1,15 +1,11 @@
-//! Variables that outlive a launch, in global and in constant memory, every access bounds-checked.
+//! Variables that outlive a launch, in global and in constant memory. Every access is bounds-checked.
 
 use std::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit, ops::Index, panic::Location};
 
 use super::memory::{is_allowed, reason, views::Out};
 use crate::{
     Atomic, Element,
-    cpu::{
-        block,
-        mode::{Access, Fast, Mode},
-        polls,
-    },
+    cpu::{access::Access, block, fast::Fast, mode::Mode, poll},
 };
 
 /// An array in global memory, made by [`global!`](crate::global).
@@ -19,11 +15,11 @@ pub type Constant<T, const N: usize> = variables::Constant<T, N, Fast>;
 /// A pointer in global memory, made by [`global_pointer!`](crate::global_pointer).
 pub type GlobalPointer<T> = variables::GlobalPointer<T, Fast>;
 
-/// The types behind the names, generic in how accesses are carried out.
+/// The types behind the names, generic in the [`Mode`].
 pub(crate) mod variables {
     use super::*;
 
-    /// An array in global memory: one for all threads of all launches, until the program ends.
+    /// An array in global memory. All threads of all launches share it until the program ends.
     #[derive(Debug)]
     pub struct Global<T, const N: usize, M> {
         pub(crate) name: &'static str,
@@ -31,8 +27,8 @@ pub(crate) mod variables {
         mode: PhantomData<fn() -> M>,
     }
 
-    // SAFETY: kernels copy its elements, and that threads which share one order their accesses is the
-    // kernel's duty, as for a view. The host does between launches (`cpu::symbol`).
+    // SAFETY: kernels copy its elements, and must order their threads' accesses, as for a view. The host accesses it between launches
+    // (`cpu::symbol`).
     unsafe impl<T: Element, const N: usize, M: Mode> Sync for Global<T, N, M> {}
 
     impl<T: Element, const N: usize, M: Mode> Global<T, N, M> {
@@ -50,7 +46,7 @@ pub(crate) mod variables {
         #[inline(always)]
         #[track_caller]
         fn at(&self, index: usize, access: Access) -> *mut T {
-            block::of_a_kernel();
+            block::assert_in_kernel();
             let (base, tag) = (self.first(), M::global_at(self.first().cast(), self.name));
             if !is_allowed(base, N, index, 1) {
                 return M::refuse_global(tag, reason::<T>(N, index, 1), access);
@@ -67,8 +63,8 @@ pub(crate) mod variables {
         #[inline(always)]
         #[track_caller]
         pub fn load(&self, index: usize) -> T {
-            // SAFETY: inside the array, and every bit pattern is an element. Only a kernel comes here, whose launch answers for the order
-            // of its threads' accesses.
+            // SAFETY: inside the array, and every bit pattern is an element. Only a kernel calls this, and its launch's caller is
+            // responsible for the order of its threads' accesses.
             unsafe { *self.at(index, Access::Read) }
         }
 
@@ -80,8 +76,7 @@ pub(crate) mod variables {
             unsafe { *self.at(index, Access::Write) = value }
         }
 
-        /// Adds `value` to an element, so that no other thread's addition is lost, and gives what the
-        /// element was before. The order in which threads add is not fixed.
+        /// Adds `value` to an element atomically, and gives the element's old value. The order in which threads add is not fixed.
         #[inline(always)]
         #[track_caller]
         pub fn atomic_add(&self, index: usize, value: T) -> T
@@ -90,7 +85,7 @@ pub(crate) mod variables {
         {
             // SAFETY: inside the array, and aligned like every element.
             let before = unsafe { T::atomic_add(self.at(index, Access::Atomic), value) };
-            polls::polls(Location::caller());
+            poll::count_atomic(Location::caller());
             before
         }
     }
@@ -114,12 +109,12 @@ pub(crate) mod variables {
         #[inline(always)]
         #[track_caller]
         fn index(&self, index: usize) -> &T {
-            block::of_a_kernel();
+            block::assert_in_kernel();
             let base = self.0.first();
             let place = match is_allowed(base, N, index, 1) {
                 // SAFETY: inside, as just checked.
                 true => unsafe { base.add(index) },
-                // No kernel writes it, so there is nothing else to be watched.
+                // No kernel writes it, so there is nothing else to check.
                 false => M::refuse_global(M::WRITTEN, reason::<T>(N, index, 1), Access::Read),
             };
             // SAFETY: inside the array, which nobody writes while a kernel runs, and only a kernel comes here; every bit pattern is an
@@ -128,11 +123,11 @@ pub(crate) mod variables {
         }
     }
 
-    /// A pointer in global memory: the host lets it point to a buffer, kernels read and write what is there.
+    /// A pointer in global memory. The host lets it point to a buffer, which kernels read and write.
     #[derive(Debug)]
     pub struct GlobalPointer<T, M> {
         pub(crate) name: &'static str,
-        /// Address and elements of the buffer. On a GPU the address alone.
+        /// The buffer's address and number of elements. On a GPU it is the address alone.
         pub(crate) target: UnsafeCell<(*mut T, usize)>,
         mode: PhantomData<fn() -> M>,
     }
@@ -148,14 +143,14 @@ pub(crate) mod variables {
             GlobalPointer { name, target, mode: PhantomData }
         }
 
-        /// The buffer that it points to; one without elements, where it points nowhere.
+        /// The buffer that it points to. It has no elements if the pointer is null.
         #[inline(always)]
         #[track_caller]
         pub fn view(&self) -> Out<T, M> {
-            block::of_a_kernel();
+            block::assert_in_kernel();
             // SAFETY: nobody writes it while a kernel runs.
             let (base, len) = unsafe { *self.target.get() };
-            // SAFETY: what the host has set, for which the launch answers.
+            // SAFETY: what the host has set, for which the launch's caller is responsible.
             let mut view = unsafe { Out::new(base, len) };
             if len > 0 {
                 view.tag = M::global_at(base.cast(), self.name);

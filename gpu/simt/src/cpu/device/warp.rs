@@ -1,44 +1,47 @@
-//! What the 32 lanes of a warp do together.
+//! Operations of the lanes of a warp: barriers, votes, shuffles.
 //!
-//! Every operation names the lanes that take part in a `mask`, bit i for lane i. Each of them must come to
-//! the same operation with the same mask, and none may have ended. Only [`sync_warp`] orders memory: what a
-//! lane wrote before it is seen by the others after it. A shuffle and a vote do not.
+//! Every operation has a `mask` of the participating lanes, bit i for lane i. Each of them must reach the same operation with the same
+//! mask, and none may have ended. Only [`sync_warp`] orders memory: what a lane wrote before it is visible to the others after it. Shuffles
+//! and votes order nothing.
 //!
-//! A launch on the CPU ends with a fault where that is broken; on a GPU the result is undefined. The value of a
-//! lane that takes no part is undefined on a GPU, and NaN (all bits set) on the CPU.
+//! On the CPU a violation ends the launch with a fault; on a GPU the result is undefined. The value of a lane outside the mask is undefined
+//! on a GPU, and NaN (all bits set) on the CPU.
 
 use std::panic::Location;
 
 use crate::{
     Shuffle,
-    cpu::block::{self, WARP, WarpKind},
+    cpu::{
+        block::{self, WarpKind},
+        limits::WARP,
+    },
 };
 
 /// All 32 lanes.
 pub const ALL: u32 = u32::MAX;
 
-/// Waits for the lanes of `mask`; what each wrote before is then seen by all of them.
+/// Waits for the lanes of `mask`. What each wrote before is then visible to all of them.
 #[inline]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
     operation(WarpKind::Sync, mask, 0, Location::caller());
 }
 
-/// Bit i says whether lane i's `predicate` holds; zero for lanes outside `mask`.
+/// Bit i tells whether `predicate` holds in lane i; it is 0 for lanes outside `mask`.
 #[inline]
 #[track_caller]
 pub fn ballot(mask: u32, predicate: bool) -> u32 {
     operation(WarpKind::Ballot, mask, predicate.into(), Location::caller())
 }
 
-/// Does `predicate` hold in every lane of `mask`?
+/// Whether `predicate` holds in every lane of `mask`.
 #[inline]
 #[track_caller]
 pub fn all(mask: u32, predicate: bool) -> bool {
     operation(WarpKind::All, mask, predicate.into(), Location::caller()) != 0
 }
 
-/// Does `predicate` hold in a lane of `mask`?
+/// Whether `predicate` holds in any lane of `mask`.
 #[inline]
 #[track_caller]
 pub fn any(mask: u32, predicate: bool) -> bool {
@@ -52,7 +55,7 @@ pub fn shuffle<T: Shuffle>(mask: u32, value: T, lane: u32) -> T {
     from_lane(WarpKind::Shuffle(lane % WARP), mask, value, Location::caller())
 }
 
-/// The `value` of the lane whose number is this lane's exclusive-or `lanes`; the own where there is none.
+/// The `value` of lane `this lane ^ lanes`; the own value where there is no such lane.
 #[inline]
 #[track_caller]
 pub fn shuffle_xor<T: Shuffle>(mask: u32, value: T, lanes: u32) -> T {
@@ -62,7 +65,7 @@ pub fn shuffle_xor<T: Shuffle>(mask: u32, value: T, lanes: u32) -> T {
     from_lane(WarpKind::Relative(source), mask, value, Location::caller())
 }
 
-/// The `value` of the lane `delta` further up; the own where there is none.
+/// The `value` of the lane `delta` above this one; the own value where there is no such lane.
 #[inline]
 #[track_caller]
 pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
@@ -72,7 +75,7 @@ pub fn shuffle_down<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     from_lane(WarpKind::Relative(source), mask, value, Location::caller())
 }
 
-/// The `value` of the lane `delta` further down; the own where there is none.
+/// The `value` of the lane `delta` below this one; the own value where there is no such lane.
 #[inline]
 #[track_caller]
 pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
@@ -81,7 +84,7 @@ pub fn shuffle_up<T: Shuffle>(mask: u32, value: T, delta: u32) -> T {
     from_lane(WarpKind::Relative(source), mask, value, Location::caller())
 }
 
-/// Is this the one lane of the whole warp that is elected? Hopper and later. All 32 come here.
+/// Whether this lane is the one that is elected. Hopper and later. All 32 lanes call it.
 #[inline]
 #[track_caller]
 pub fn elect() -> bool {

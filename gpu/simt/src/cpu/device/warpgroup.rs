@@ -1,13 +1,13 @@
-//! Four warps together: the tensor cores' products, and the registers that they take from one another.
+//! Warpgroups of four warps: products on tensor cores (`wgmma`), and the reallocation of registers (`setmaxnreg`).
 //!
 //! ```text
-//!   accumulators.multiply_add(a, b)   begins to add a product of a stage (64 x N, DEPTH steps of k)
-//!   commit()                          what has been begun is a group
-//!   accumulators.wait::<PENDING>()    until at most so many groups are under way: gives the sums
+//!   accumulators.multiply_add(a, b)   begins to accumulate a product (64 x N, DEPTH elements along k)
+//!   commit()                          makes a group of the products that have been begun
+//!   accumulators.wait::<PENDING>()    waits until at most PENDING groups are in flight: gives the sums
 //! ```
 //!
-//! All 128 threads of a warpgroup do this together, with the same operands. On the CPU a sum is rounded as Hopper rounds
-//! it, as far as that is known; and while a product is under way, sums are NaN. A thread has as many registers as it wants.
+//! All 128 threads of a warpgroup call these together, with the same operands. On the CPU sums are rounded as on Hopper, as far as that is
+//! known. While a product is in flight, the accumulators read as NaN. Registers are not limited.
 
 use std::{marker::PhantomData, mem::size_of, panic::Location};
 
@@ -18,7 +18,7 @@ use crate::cpu::{
         format::Format,
         fragment::{self, THREADS},
     },
-    warpgroup::{Key, Request, Source},
+    warpgroup::{Request, Source, WarpgroupKey},
 };
 pub use crate::operand::{EitherMajorA, EitherMajorB, Factor, KMajor, Layout, MnMajor};
 use crate::{
@@ -26,15 +26,15 @@ use crate::{
     operand::{Major, Numbers, Shape},
 };
 
-/// Each thread of this warp may use `REGISTERS` registers from here on, more than before: it waits until others of
-/// the block have given them up. A multiple of 8, from 24 to 256; every warp of the warpgroup does it.
+/// Raises the registers of each thread of this warp to `REGISTERS`, and waits until other warps of the block have given them up.
+/// `REGISTERS` is a multiple of 8, from 24 to 256. Every warp of the warpgroup calls it.
 #[inline(always)]
 pub fn take_registers<const REGISTERS: u32>() {
     const { valid(REGISTERS) };
 }
 
-/// Each thread of this warp uses no more than `REGISTERS` registers from here on, fewer than before, and others of the
-/// block may have them. As in [`take_registers`].
+/// Lowers the registers of each thread of this warp to `REGISTERS`; other warps of the block may then take the rest. As in
+/// [`take_registers`].
 #[inline(always)]
 pub fn give_registers<const REGISTERS: u32>() {
     const { valid(REGISTERS) };
@@ -44,7 +44,7 @@ const fn valid(registers: u32) {
     assert!(registers.is_multiple_of(8) && registers >= 24 && registers <= 256);
 }
 
-/// An operand in shared memory, 64 rows of A or N columns of B: of [`DynamicShared::operand`](super::DynamicShared).
+/// An operand in shared memory: 64 rows of A, or N columns of B. Made by [`DynamicShared::operand`](super::DynamicShared).
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<T, L> {
     /// Bytes from the start of the block's shared memory to its first element, and to the end of its array.
@@ -54,7 +54,7 @@ pub struct Operand<T, L> {
 }
 
 impl<T: Factor, L: Layout> Operand<T, L> {
-    /// Panics where it does not begin as the swizzle wants it.
+    /// Panics where its start is not aligned as the swizzle requires.
     #[track_caller]
     pub(crate) fn new(start: usize, end: usize) -> Self {
         const { assert!(L::BYTES == size_of::<T>(), "the layout is one of such elements") };
@@ -67,11 +67,11 @@ impl<T: Factor, L: Layout> Operand<T, L> {
         Operand { start, end: end as u32, kind: PhantomData }
     }
 
-    /// So many rows of A, or columns of B.
+    /// The operand with that number of rows of A, or columns of B.
     #[track_caller]
     fn source(self, count: usize) -> Source {
         let Shape { span, offsets, advance } = L::shape();
-        // Those that lie side by side fill whole boxes of a span.
+        // MN-major rows fill whole boxes of a span.
         let boxed = match L::is_mn_major() {
             true => count.next_multiple_of(span as usize / size_of::<T>()),
             false => count,
@@ -86,7 +86,7 @@ impl<T: Factor, L: Layout> Operand<T, L> {
     }
 }
 
-/// What an operand's numbers are called here.
+/// The number format of an operand.
 pub(super) fn format<T: Factor>() -> Format {
     match T::NUMBERS {
         Numbers::Bf16 => Format::Bf16,
@@ -97,9 +97,9 @@ pub(super) fn format<T: Factor>() -> Format {
     }
 }
 
-/// The warpgroup of the thread that runs, and the thread's number there.
+/// The running thread's warpgroup, and the thread's number in it.
 #[track_caller]
-fn own() -> (Key, usize) {
+fn own() -> (WarpgroupKey, usize) {
     let linear = block::linear_index();
     let (group, threads) = (linear / THREADS as u32, block::launch_config().threads());
     assert!(
@@ -113,18 +113,17 @@ fn own() -> (Key, usize) {
     ((block::rank(), group), linear as usize % THREADS)
 }
 
-/// The sums of 64 x `N` elements that a warpgroup's products are added to, a thread's part of them. `N` is 16, 32,
-/// 64, 96, 128, 192 or 256. It takes N / 2 registers.
+/// A thread's part of a warpgroup's accumulators of 64 x `N` elements. `N` is 16, 32, 64, 96, 128, 192 or 256. It takes N / 2 registers.
 ///
-/// They can be read after [`wait`](Self::wait). Products that go on while others' sums are read (`PENDING` above 0) begin
-/// and end in the same round of a loop. Else, on a GPU, LLVM copies registers of a product that is under way, and ptxas
-/// lets one begin only after another has ended: it says so (C7514), and the build fails.
+/// They can be read after [`wait`](Self::wait). A product that is in flight while other accumulators are read (`PENDING` above 0) must
+/// begin and end in the same iteration of a loop. Otherwise, on a GPU, LLVM copies registers of a product in flight, ptxas serialises the
+/// products with warning C7514, and the build fails.
 #[derive(Debug)]
 pub struct Accumulators<const N: usize> {
     sums: Fragment<N>,
-    /// The numbers of the products that have not been added yet.
+    /// The numbers of the products that have not been accumulated yet.
     under_way: Vec<u64>,
-    /// What is to be seen meanwhile.
+    /// What can be read while a product is in flight.
     unknown: Fragment<N>,
 }
 
@@ -135,7 +134,7 @@ impl<const N: usize> Accumulators<N> {
         Accumulators { sums: Fragment::zeroed(), under_way: Vec::new(), unknown }
     }
 
-    /// Begins to multiply A and B, whose product takes the place of what was there.
+    /// Begins the product of A and B, which overwrites the accumulators.
     #[track_caller]
     pub fn multiply<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -145,7 +144,7 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_if(false, a, b);
     }
 
-    /// Begins to multiply A and B, and to add the product.
+    /// Begins the product of A and B, which is added to the accumulators.
     #[track_caller]
     pub fn multiply_add<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -155,8 +154,7 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_if(true, a, b);
     }
 
-    /// Begins to multiply A and B. The product is added to what was there if that is to be `kept`, and else takes its
-    /// place.
+    /// Begins the product of A and B. It is added to the accumulators if these are `kept`, and overwrites them otherwise.
     #[track_caller]
     pub fn multiply_add_if<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -167,7 +165,7 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_steps(kept, (0, A::DEPTH / T::STEP), a, b);
     }
 
-    /// [`multiply_add`](Self::multiply_add) of one instruction's steps of k alone, the `number`th's: for an end of k that is less
+    /// [`multiply_add`](Self::multiply_add) of the `number`th instruction's k-step only: for the end of k, where there are fewer elements
     /// than the operands have.
     #[track_caller]
     pub fn multiply_add_step<T: Factor, A: Layout, B: Layout>(
@@ -181,7 +179,7 @@ impl<const N: usize> Accumulators<N> {
         self.multiply_add_steps(true, (number as usize, 1), a, b);
     }
 
-    /// From that instruction's steps of k on, those of so many.
+    /// The products of `steps` instructions, from the `first` on.
     #[track_caller]
     fn multiply_add_steps<T: Factor, A: Layout, B: Layout>(
         &mut self,
@@ -212,10 +210,9 @@ impl<const N: usize> Accumulators<N> {
         self.begin(request, &[]);
     }
 
-    /// Begins to multiply A in registers, of `STEPS` times 8 steps of k, and that part of B which begins at the `first` times
-    /// 8th step of k; and to add the product. `a` has for each 8 steps what a thread holds of them: with g = lane / 4 and t =
-    /// lane % 4, of the 16 rows of its warp (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4) (PTX ISA, the figure of wgmma's
-    /// fragment A of tf32).
+    /// Begins the product of A in registers, with 8 `STEPS` elements along k, and the part of B from element 8 `first` along k on. It is
+    /// added to the accumulators. For each 8 elements along k, `a` has a thread's four elements: with g = lane / 4 and t = lane % 4, these
+    /// are (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4) of its warp's 16 rows (PTX ISA, the figure of wgmma's fragment A of tf32).
     #[track_caller]
     pub fn multiply_add_registers<B: Layout, const STEPS: usize>(
         &mut self,
@@ -252,14 +249,14 @@ impl<const N: usize> Accumulators<N> {
             Some(checker) => {
                 checker.begin_product(key, number, all, &request);
                 if all {
-                    cluster.send_product(key, number);
+                    cluster.defer_product(key, number);
                 }
             }
         }
     }
 
-    /// Waits until at most the last `PENDING` groups of this warpgroup are under way, and gives the sums. Of these
-    /// accumulators none may be.
+    /// Waits until at most the last `PENDING` groups of this warpgroup are in flight, and gives the sums. No product of these accumulators
+    /// may be in flight then.
     #[track_caller]
     pub fn wait<const PENDING: u64>(&mut self) -> &mut Fragment<N> {
         let ended = wait_until::<PENDING>(Location::caller());
@@ -267,7 +264,7 @@ impl<const N: usize> Accumulators<N> {
         let cluster = current_cluster();
         let sums = &mut self.sums.0[..N / 2];
         self.under_way.retain(|&number| {
-            let operands = (number < ended).then(|| cluster.add_product(key, number)).flatten();
+            let operands = (number < ended).then(|| cluster.take_operands(key, number)).flatten();
             match operands {
                 Some(operands) => operands.multiply_add(thread, sums),
                 None => return true,
@@ -283,21 +280,20 @@ impl<const N: usize> Accumulators<N> {
     }
 }
 
-/// The products that have been begun since the last call become a group.
+/// Makes a group of the products that have been begun since the last call.
 #[track_caller]
 pub fn commit() {
     let (key, thread) = own();
     current_cluster().warpgroup(key).commit(thread);
 }
 
-/// Waits until at most the last `PENDING` groups of this warpgroup are under way: the operands of the others have been
-/// read.
+/// Waits until at most the last `PENDING` groups of this warpgroup are in flight. The operands of the others have been read then.
 #[track_caller]
 pub fn wait<const PENDING: u64>() {
     wait_until::<PENDING>(Location::caller());
 }
 
-/// Gives the number below which products have been read.
+/// Waits likewise, and gives the number below which all products have been read.
 #[track_caller]
 fn wait_until<const PENDING: u64>(place: &'static Location<'static>) -> u64 {
     let (key, thread) = own();
@@ -314,10 +310,10 @@ fn wait_until<const PENDING: u64>(place: &'static Location<'static>) -> u64 {
     number
 }
 
-/// Elements of a thread at most.
+/// The most elements of a thread.
 const MOST: usize = 128;
 
-/// A thread's elements of 64 x `N`: two beside each other in every eight columns, of two rows.
+/// A thread's elements of 64 x `N`: two neighbours in every eight columns, in each of two rows.
 #[derive(Debug)]
 pub struct Fragment<const N: usize>([f32; MOST]);
 
@@ -333,7 +329,7 @@ impl<const N: usize> Fragment<N> {
         Fragment([0.0; MOST])
     }
 
-    /// Whatever numbers: here such as nobody can take for a sum.
+    /// Unspecified numbers: here NaN, which cannot be taken for a sum.
     pub fn unspecified() -> Self {
         Fragment([f32::NAN; MOST])
     }
@@ -345,23 +341,22 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// Puts in place of each element what `with` makes of it.
+    /// Replaces each element by `with(element)`.
     pub fn map(&mut self, mut with: impl FnMut(f32) -> f32) {
         for sum in self.0.iter_mut().take(N / 2) {
             *sum = with(*sum);
         }
     }
 
-    /// Puts in place of each element what `with` makes of it and that of `other`. It is told which
-    /// 64 columns it is of.
+    /// Replaces each element by `with(i, element, element of other)`, where `i` is the number of the element's 64 columns.
     pub fn update(&mut self, other: &Fragment<N>, mut with: impl FnMut(usize, f32, f32) -> f32) {
         for (i, (sum, value)) in self.0.iter_mut().zip(other.0).enumerate().take(N / 2) {
-            // Four elements are of the same eight columns.
+            // Four elements are in the same eight columns.
             *sum = with(i / 32, *sum, value);
         }
     }
 
-    /// Calls `act` with row and column of the first of two elements beside each other, and both, for all of this thread.
+    /// Calls `act` with the row and column of the first of two neighbouring elements, and both elements, for all elements of this thread.
     #[track_caller]
     pub fn for_each_pair(&self, mut act: impl FnMut(u32, u32, [f32; 2])) {
         let (_, thread) = own();
@@ -371,8 +366,8 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// [`for_each_pair`](Self::for_each_pair) of `COLS` columns, the `PART`th: what is too much at a time is done part by part.
-    /// Columns are counted from the part's first. There is nothing in a part past the last.
+    /// [`for_each_pair`](Self::for_each_pair) for the `PART`th `COLS` columns only. Columns are counted from the part's first column. A
+    /// part past the last is empty.
     #[track_caller]
     pub fn for_each_pair_of<const COLS: usize, const PART: usize>(
         &self,
@@ -385,8 +380,8 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// Calls `act` with row and column of the first of four elements, and these, for those of the `PART`th 64 columns: in
-    /// two rows, eight apart, two elements beside each other. Columns are counted from the part's first.
+    /// Calls `act` with the row and column of the first of four elements, and the elements, for the `PART`th 64 columns. The four are two
+    /// neighbours in each of two rows, which are eight apart. Columns are counted from the part's first column.
     #[track_caller]
     pub fn for_each_square_of<const PART: usize>(
         &self,
@@ -400,7 +395,7 @@ impl<const N: usize> Fragment<N> {
         }
     }
 
-    /// Calls `act` with row, column and value of each of this thread's elements.
+    /// Calls `act` with the row, column and value of each of this thread's elements.
     #[track_caller]
     pub fn for_each(&self, mut act: impl FnMut(u32, u32, f32)) {
         self.for_each_pair(|row, col, [first, second]| {

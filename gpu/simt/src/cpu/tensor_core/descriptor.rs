@@ -1,10 +1,10 @@
-//! The 64 bits that tell `wgmma` where an operand lies in shared memory.
+//! The matrix descriptor: 64 bits that describe an operand of `wgmma` in shared memory.
 
 use thiserror::Error;
 
 use super::swizzle::Swizzle;
 
-/// A matrix descriptor. What its offsets mean depends on the major order: [`layout`](super::layout).
+/// A matrix descriptor. The meaning of its offsets depends on the major dimension: [`layout`](super::layout).
 ///
 /// | bits | |
 /// |---|---|
@@ -17,7 +17,7 @@ use super::swizzle::Swizzle;
 /// A field counts 16 bytes, so a kernel that adds 2 to a descriptor moves its start by 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Where the operand starts, in bytes of shared memory.
+    /// The operand's start, in bytes of shared memory.
     pub start: u32,
     /// The leading dimension byte offset, LBO.
     pub leading: u32,

@@ -1,4 +1,4 @@
-//! The place of every element of an operand in shared memory.
+//! The address of every element of an operand in shared memory.
 //!
 //! An operand consists of core matrices: eight rows of 16 bytes. A row runs along K where the operand is K-major,
 //! else along M or N. Without a swizzle a core matrix is 128 bytes in one piece. With one, as many stand side by
@@ -17,8 +17,8 @@ use thiserror::Error;
 
 use super::{descriptor::Descriptor, format::Format, swizzle::Swizzle};
 
-/// Along what consecutive elements of an operand lie in memory. (Both B stored column by column and A stored row by
-/// row are K-major.)
+/// The dimension along which consecutive elements of an operand are contiguous. (Both B stored column by column and A stored row by row are
+/// K-major.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Major {
     /// Along K.
@@ -52,7 +52,7 @@ impl Layout {
 
     /// The address of the element that is in row `i` of A, or in column `i` of B, and `k`th along K in this step.
     ///
-    /// From a multiple of 16 bytes on, 16 bytes of elements along the major dimension lie together.
+    /// 16-byte groups of elements along the major dimension are contiguous and aligned.
     pub fn address(&self, i: u32, k: u32) -> u32 {
         let Descriptor { start, leading, stride, base_offset, swizzle } = self.descriptor;
         // The other dimension counts the rows of core matrices.

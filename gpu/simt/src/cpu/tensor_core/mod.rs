@@ -1,19 +1,19 @@
-//! What Hopper's `wgmma` computes, and where in shared memory it finds its operands. No threads, no time.
+//! What Hopper's `wgmma` computes, and the layouts of its operands in shared memory. No threads, no time.
 //!
-//! One step multiplies A (64 x K) and B (K x N) and adds to D (64 x N), with K the elements of 32 bytes. A
-//! warpgroup's 128 threads hold D in registers, each a [`fragment`]; B, and A unless it is in registers too, lie
-//! in shared memory, where a [`descriptor`] and a [`layout`] tell the [`swizzle`]d place of every element. Each is
-//! read in its [`format`](mod@format); a [`step`] multiplies, and adds as the mode says.
+//! One step multiplies A (64 x K) and B (K x N) and adds to D (64 x N), with K the elements of 32 bytes. A warpgroup's 128 threads hold D
+//! in registers, each a [`fragment`]. B is in shared memory, and so is A unless it is in registers, too. A [`descriptor`] and a [`layout`]
+//! give the [`swizzle`]d address of every element. An element is decoded by its [`format`](mod@format). A [`step`] multiplies and
+//! accumulates.
 //!
 //! # Sources
 //! * PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions": the descriptor's bits, the
 //!   canonical layouts, the fragments. Its figures are also layouts in CUTLASS, `mma_traits_sm90_gmma.hpp`.
-//! * CUDA Programming Guide, "The Swizzle Modes": where the tensor memory accelerator (TMA) puts a box.
+//! * CUDA Programming Guide, "The Swizzle Modes": where TMA puts a box.
 //! * Xie, Wang, Yang, Yang: MMA-Sim (arXiv 2511.10909, `github.com/microsoft/MMA-Sim`): how the sum is rounded,
 //!   which NVIDIA does not document.
 //!
-//! On an H200 ran, with these descriptors, places and fragments: products of K-major operands with the swizzles of
-//! 128 and of 64 bytes, and with A in registers. The rest is known from the sources alone.
+//! Products of K-major operands with the 128-byte and 64-byte swizzles, and with A in registers, ran on an H200 with these descriptors,
+//! layouts and fragments. The rest is known only from the sources.
 
 pub(super) mod descriptor;
 mod exact;

@@ -1,4 +1,4 @@
-//! B of a step, decoded, in the order in which threads want it.
+//! The operand B of a step, decoded, in the order in which threads read it.
 
 use std::array;
 

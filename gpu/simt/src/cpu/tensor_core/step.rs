@@ -1,4 +1,4 @@
-//! One step of a product, for the part of D that one thread holds.
+//! One step of a product, for one thread's part of D.
 
 use super::{
     exact,

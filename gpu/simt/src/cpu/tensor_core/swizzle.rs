@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-/// How 16-byte chunks change places, so that eight rows' chunks of one column lie in different banks.
+/// The swizzle permutes 16-byte chunks, so that the chunks of eight rows in one column are in different banks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Swizzle {
-    /// None do.
+    /// No swizzle.
     None,
     /// Within 32 bytes; the pattern repeats after 256.
     Bytes32,
@@ -16,7 +16,7 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
-    /// The one within so many bytes: 32, 64, 128, or 0 for none.
+    /// The swizzle with that span in bytes: 32, 64, 128, or 0 for none.
     pub const fn of_span(bytes: u32) -> Self {
         match bytes {
             0 => Swizzle::None,
@@ -27,7 +27,7 @@ impl Swizzle {
         }
     }
 
-    /// Bytes within which chunks change places: one row of the pattern.
+    /// The span in bytes, within which chunks are permuted: one row of the pattern.
     pub const fn width(self) -> u32 {
         match self {
             Swizzle::None => 16,
@@ -37,17 +37,17 @@ impl Swizzle {
         }
     }
 
-    /// Where the byte lies that would lie at `address` without a swizzle; applied twice, it changes nothing.
+    /// The swizzled address of the byte that would be at `address` without a swizzle. Applied twice, it changes nothing.
     ///
-    /// It is a matter of the address alone, not of where a matrix or a box begins: as many bits as number the
-    /// chunks of a row, from bit 4, are added without carry to those from bit 7.
+    /// It depends on the address only, not on where a matrix or a box begins: the bits that number the chunks of a span, from bit 4 on, are
+    /// XORed with those from bit 7 on.
     pub const fn apply(self, address: u32) -> u32 {
         let chunks = self.width() / 16 - 1;
         address ^ (address >> 3 & chunks << 4)
     }
 }
 
-/// A box that a tensor map copies, as it lies in shared memory.
+/// A box of a tensor map in shared memory.
 ///
 /// A box of more than two dimensions is one of two: all but the innermost count its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub struct TensorBox {
     swizzle: Swizzle,
 }
 
-/// What TMA does not allow of a box in shared memory.
+/// Errors of a box that TMA does not support in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BoxError {
     /// TMA writes from a multiple of 128 bytes on.

@@ -1,4 +1,4 @@
-//! All of it together: a product from shared memory.
+//! Integration test: a whole product from shared memory.
 
 use super::{
     descriptor::Descriptor,

@@ -1,18 +1,19 @@
-//! The shared arrays that the blocks of a cluster declare.
+//! The shared arrays that the blocks of a cluster declare, and their shadows.
 
 use super::Checker;
 use crate::cpu::{
+    access::ArrayDeclaration,
     block,
     check::{
-        finding::{Key, Kind, MemoryId, Seen},
+        finding::Kind,
+        findings::{Key, Seen, memory_of},
         shared::Array,
     },
     cluster,
-    mode::ArrayDeclaration,
 };
 
 impl Checker<'_> {
-    /// The shadow of an array that a thread declares.
+    /// The shadow of an array that the running thread declares.
     pub(in crate::cpu) fn shared_array(
         &self,
         offset: usize,
@@ -22,7 +23,7 @@ impl Checker<'_> {
         let rank = block::rank();
         let bytes = |d: &ArrayDeclaration| d.element * d.shape.0 * d.shape.1;
         let known = arrays.iter().position(|array| match declaration.dynamic {
-            // One shadow, whatever the elements' type: what a type does not fill is rounded up.
+            // One shadow for all element types: its size is rounded up.
             true => array.declaration.dynamic && array.rank == rank,
             false => {
                 !array.declaration.dynamic
@@ -60,7 +61,7 @@ impl Checker<'_> {
         &*arrays[known]
     }
 
-    /// Two threads declare different arrays at one place in shared memory.
+    /// Reports that two threads declare different arrays at one place in shared memory.
     fn add_two_arrays(&self, one: &Array, other: &ArrayDeclaration) {
         let key = Key {
             kind: Kind::SharedSize,
@@ -88,7 +89,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The array of a block of the cluster that holds that byte of its shared memory; null where it has declared none.
+    /// The array of a block of the cluster that holds that byte of its shared memory; null where the block has declared none there.
     pub(in crate::cpu) fn array_of(&self, (rank, offset): cluster::Place) -> *const Array {
         let offset = offset as usize;
         let holds =
@@ -96,8 +97,8 @@ impl Checker<'_> {
         self.find_array(rank, holds).unwrap_or(std::ptr::null())
     }
 
-    /// The array of a block of the cluster that is like the running thread's block's at that byte, whether it has been
-    /// declared there or not yet; and where that byte is in it, since it may begin elsewhere. None where neither block has one there.
+    /// The array of a block of the cluster that corresponds to the running thread's block's array at that byte, even if it has not been
+    /// declared there yet; and the byte's offset in it. `None` where neither block has an array there.
     pub(in crate::cpu) fn array_of_block(
         &self,
         rank: u32,
@@ -131,10 +132,4 @@ impl Checker<'_> {
         let before = arrays.iter().filter(|array| array.rank == rank && array.offset <= offset);
         before.max_by_key(|array| array.offset).map(|array| std::ptr::from_ref(&**array))
     }
-}
-
-/// What a shared array is known by.
-pub(in crate::cpu::check) fn memory_of(array: &Array) -> MemoryId {
-    let ArrayDeclaration { element, shape, place, .. } = array.declaration;
-    MemoryId::Shared(place, element, shape)
 }

@@ -1,12 +1,12 @@
-//! What a checker does about asynchronous copies of single elements: each is carried out as late as it may be.
+//! Asynchronous copies of elements (`cp.async`): each is carried out as late as possible.
 
 use std::panic::Location;
 
 use super::Checker;
 use crate::cpu::{
+    access::Access,
     block,
     check::copies::{AsyncCopy, Copies},
-    mode::Access,
 };
 
 impl Checker<'_> {
@@ -34,10 +34,10 @@ impl Checker<'_> {
         while let Some(copy) = self.with_copies(|copies| copies.next_before(pending)) {
             // SAFETY: as in `begin_copy`.
             let array = unsafe { &*copy.array };
-            let order = self.order.borrow();
-            let now = self.now(block::current(), &order, copy.begun_at);
+            let clocks = self.clocks.borrow();
+            let now = self.now(block::current(), &clocks, copy.begun_at);
             array.end_copy(&now, (copy.offset, copy.bytes));
-            // SAFETY: inside the array, as whoever began the copy has seen to.
+            // SAFETY: inside the array, as whoever began the copy has checked.
             unsafe { copy.place.copy_from_nonoverlapping(copy.data.as_ptr(), copy.bytes) };
         }
     }

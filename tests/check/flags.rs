@@ -1,4 +1,4 @@
-//! Words of global memory that blocks wait for each other at: right, and wrong in one way each.
+//! Flags in global memory, by which blocks wait for each other: correct kernels, and kernels that are wrong in one way each.
 
 use simt::{
     LaunchConfig,
@@ -9,7 +9,7 @@ use simt::{
 /// Parts of 32 elements, and blocks.
 const PARTS: usize = 12;
 const BLOCKS: usize = 4;
-/// Words: parts that have been given out, and that are done.
+/// Counters: parts that have been taken, and parts that are done.
 const WORDS: usize = 2;
 
 macro_rules! kernels {
@@ -61,7 +61,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// How a block tells that a part has been doubled, and how the last one waits for all.
+            /// How a block signals that a part has been doubled, and how the last one waits for all.
             #[derive(Clone, Copy, PartialEq, Eq)]
             enum Way {
                 Right,
@@ -246,7 +246,7 @@ fn a_chain_of_blocks_is_as_long_as_it_likes() {
     }
 }
 
-/// How many blocks run at a time is a matter of the launch and of the GPU that it stands for, not of the machine's cores.
+/// The number of resident blocks depends on the launch and on the GPU that it models, not on the machine's cores.
 #[test]
 fn blocks_that_wait_for_each_other_need_no_more_workers() {
     for workers in [Some(1), Some(2), Some(16)] {
@@ -271,7 +271,7 @@ fn blocks_that_wait_for_each_other_need_no_more_workers() {
         let mut memory = Memory::new();
         let stop = run!(device, cpu::launch, &device_kernels::meet, memory, &options);
         let stop = stop.unwrap_err().to_string();
-        assert!(stop.contains("for at least 4, which no block makes it"), "{workers:?}: {stop}");
+        assert!(stop.contains("for at least 4, which it never reaches"), "{workers:?}: {stop}");
     }
 }
 
@@ -298,12 +298,12 @@ fn what_nobody_adds_is_waited_for_in_vain() {
         let (report, _) = check!(too_many, Order::Forward, workers);
         let [finding] = &report.findings[..] else { panic!("one finding: {report}") };
         assert_eq!(finding.kind, Kind::Deadlock);
-        assert!(finding.detail.contains("for at least 13, which no block makes it"), "{report}");
+        assert!(finding.detail.contains("for at least 13, which it never reaches"), "{report}");
         let mut memory = Memory::new();
         let mut options = cpu::Options::default();
         options.workers = workers;
         let kernel = &device_kernels::too_many;
         let stop = run!(device, cpu::launch, kernel, memory, &options).unwrap_err();
-        assert!(stop.to_string().contains("which no block makes it"), "{stop}");
+        assert!(stop.to_string().contains("which it never reaches"), "{stop}");
     }
 }

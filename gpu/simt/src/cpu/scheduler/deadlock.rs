@@ -1,4 +1,4 @@
-//! Why a cluster cannot go on: who waits where, and for what that does not come.
+//! The fault of a cluster in which no thread can go on: which thread waits in vain, and where the others are.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::cpu::{
 };
 
 impl Scheduler<'_> {
-    /// A shuffle that reads a lane that takes no part in it.
+    /// The fault of a shuffle that reads a lane outside its mask.
     #[cold]
     pub(super) fn wrong_source(&self, thread: &Thread, source: u32) -> Stop {
         let mask = thread.run().warp_operation(thread).get().mask;
@@ -19,11 +19,11 @@ impl Scheduler<'_> {
         self.fault(thread, FaultKind::WarpOperation { operation, reason, location })
     }
 
-    /// No thread can go on.
+    /// The fault of a cluster in which no thread can go on.
     #[cold]
-    pub(super) fn stuck(&self) -> Stop {
+    pub(super) fn deadlock(&self) -> Stop {
         for (run, lanes) in self.warps() {
-            // Its other lanes may wait because of what one waits for.
+            // A lane that waits for something else may keep the others waiting: that lane is reported.
             if lanes.iter().any(|lane| lane.state.get() == State::Waits) {
                 continue;
             }
@@ -34,24 +34,24 @@ impl Scheduler<'_> {
                 if let Some(reason) = self.missing_partner(lanes, thread) {
                     let kind = FaultKind::WarpOperation {
                         operation: run.warp_operation(thread).get().kind.name(),
-                        reason: format!("{reason}; {}", self.who_waits_where()),
+                        reason: format!("{reason}; {}", self.where_threads_are()),
                         location: location(thread),
                     };
                     return self.fault(thread, kind);
                 }
             }
         }
-        // What others have not done says more than an mbarrier or a product, and these than the cluster's threads, which may wait
-        // because of it.
+        // A flag says more than an mbarrier or a product, and these more than a barrier of the cluster, whose threads may wait because of
+        // the others.
         let waiting = || self.slot.threads.iter().filter(|t| t.state.get() == State::Waits);
-        let wait_of = |thread: &&Thread| self.cluster.wait_of(thread).get();
-        let for_word = waiting().find(|thread| matches!(wait_of(thread), Wait::Word(..)));
+        let wait_of = |thread: &&Thread| self.cluster.wait_of(thread.number).get();
+        let for_flag = waiting().find(|thread| matches!(wait_of(thread), Wait::Flag(_)));
         let says_more = |thread: &&Thread| !matches!(wait_of(thread), Wait::Cluster);
-        let thread = for_word.or_else(|| waiting().find(says_more)).or_else(|| waiting().next());
+        let thread = for_flag.or_else(|| waiting().find(says_more)).or_else(|| waiting().next());
         let Some(thread) = thread else {
-            unreachable!("a thread waits, and neither for its block nor for its warp nor for more")
+            unreachable!("a thread waits that is neither at a barrier nor in a warp operation")
         };
-        let (operation, missing) = match self.cluster.wait_of(thread).get() {
+        let (operation, missing) = match self.cluster.wait_of(thread.number).get() {
             Wait::Mbarrier(_, parity) => {
                 ("wait for an mbarrier", format!("for the end of a phase of parity {parity}"))
             }
@@ -62,32 +62,33 @@ impl Scheduler<'_> {
                 let missing = self.cluster.missing_at_named(at);
                 ("sync of a named barrier", format!("of id {}: {missing}", at.1))
             }
-            Wait::Word(_, wanted) => {
-                ("wait for a word", format!("for at least {wanted}, which no block makes it"))
+            Wait::Flag(flag) => {
+                let at_least = flag.at_least;
+                ("wait for a flag", format!("for at least {at_least}, which it never reaches"))
             }
             Wait::Cluster => ("cluster::sync", "threads of the cluster never come".to_owned()),
         };
-        let reason = format!("{missing}; {}", self.who_waits_where());
+        let reason = format!("{missing}; {}", self.where_threads_are());
         let location = location(thread);
         self.fault(thread, FaultKind::Wait { operation, reason, location })
     }
 
-    /// Where every thread of the cluster is.
+    /// Where the threads of the cluster are, as text.
     #[cold]
-    fn who_waits_where(&self) -> String {
+    fn where_threads_are(&self) -> String {
         let mut places = BTreeMap::<String, usize>::new();
         for thread in &self.slot.threads {
             let at = |what: &str| format!("at the {what} at {}", location(thread));
             let place = match thread.state.get() {
                 State::Running => at("barrier"),
                 State::InWarp => at(thread.run().warp_operation(thread).get().kind.name()),
-                State::Waits => match self.cluster.wait_of(thread).get() {
+                State::Waits => match self.cluster.wait_of(thread.number).get() {
                     Wait::Mbarrier(place, _) => {
                         format!("{} ({})", at("wait"), self.cluster.missing(place))
                     }
                     Wait::Products(..) => at("wait for products"),
                     Wait::Named((_, id)) => at(&format!("named barrier {id}")),
-                    Wait::Word(..) => at("wait for a word"),
+                    Wait::Flag(_) => at("wait for a flag"),
                     Wait::Cluster => at("cluster::sync"),
                 },
                 State::Released => "not waiting".to_owned(),
@@ -100,7 +101,7 @@ impl Scheduler<'_> {
         format!("threads of the {all}: {}", places.collect::<Vec<_>>().join(", "))
     }
 
-    /// Why a lane's warp operation is not complete. `None` where it is.
+    /// Why a lane's warp operation cannot be completed; `None` where it can.
     pub(super) fn missing_partner(&self, lanes: &[Thread], thread: &Thread) -> Option<String> {
         let own = thread.run().warp_operation(thread).get();
         if own.mask >> thread.lane() & 1 == 0 {
@@ -110,7 +111,7 @@ impl Scheduler<'_> {
                 thread.lane()
             ));
         }
-        // Lanes that a block's last warp does not have are not waited for.
+        // A block's last warp may have fewer lanes. The missing ones are not waited for.
         lanes.iter().filter(|lane| own.mask >> lane.lane() & 1 == 1).find_map(|lane| {
             let (number, at) = (lane.lane(), || location(lane));
             let other = lane.run().warp_operation(lane).get();

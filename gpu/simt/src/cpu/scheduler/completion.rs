@@ -1,18 +1,20 @@
-//! Ends of waits: what has come of copies, warp operations, barriers and words.
+//! Ends of waits: copies that have been carried out, warp operations, barriers and flags.
 
 use super::Scheduler;
 use crate::cpu::{
-    block::{BlockRun, State, Thread, WARP, WarpKind, WarpOperation},
-    cluster::{Begun, BoxCopy, Wait},
-    fault::{FaultKind, Stop, place_name},
+    block::{BlockRun, State, Thread, WarpKind, WarpOperation},
+    cluster::{BoxCopy, CopyOrigin, Wait},
+    fault::{Fault, FaultKind, Stop, place_name},
+    limits::WARP,
 };
 
 impl Scheduler<'_> {
-    /// Lets a copy come or go, or a product read its operands, if there is one and it is its time; `must`: no thread can go on.
-    pub(super) fn land(&mut self, must: bool) -> Result<bool, Stop> {
+    /// Carries out one step of an asynchronous operation: a copy, or the operand reads of a warpgroup's product. Gives whether there was
+    /// one. The order of threads decides whether one is due; with `must` it is, because no thread can go on.
+    pub(super) fn advance_async(&mut self, must: bool) -> Result<bool, Stop> {
         let (copies, products) = (self.cluster.copies(), self.cluster.products());
         let all = copies + products + self.cluster.stores();
-        let Some(number) = self.shuffle.copy(all, must) else {
+        let Some(number) = self.order.copy(all, must) else {
             return Ok(false);
         };
         if let Some(store) = number.checked_sub(copies + products) {
@@ -20,15 +22,15 @@ impl Scheduler<'_> {
             return Ok(true);
         }
         if let Some(product) = number.checked_sub(copies) {
-            self.cluster.read_sent_product(product);
+            self.cluster.read_pending_product(product);
             return Ok(true);
         }
         let copy = self.cluster.take_copy(number);
-        let BoxCopy { source, to, done, begun, .. } = copy;
-        // SAFETY: whoever began the copy has seen to source and target.
+        let BoxCopy { source, to, done, origin, .. } = copy;
+        // SAFETY: whoever began the copy has checked source and target.
         unsafe { source.load(to) };
-        let ended = self.cluster.complete(done, source.bytes() as u32, begun);
-        let ended = ended.map_err(|reason| self.wrong_copy(begun, reason))?;
+        let ended = self.cluster.complete(done, source.bytes() as u32, origin);
+        let ended = ended.map_err(|reason| self.wrong_copy(origin, reason))?;
         if let Some(checker) = self.checker {
             checker.land_box(&copy, ended);
         }
@@ -36,17 +38,17 @@ impl Scheduler<'_> {
     }
 
     #[cold]
-    pub(super) fn wrong_copy(&self, Begun { thread, at }: Begun, reason: String) -> Stop {
-        let location = place_name(at);
-        // SAFETY: one of this worker's threads.
-        self.fault(unsafe { &*thread }, FaultKind::Copy { reason, location })
+    pub(super) fn wrong_copy(&self, origin: CopyOrigin, reason: String) -> Stop {
+        let CopyOrigin { block, thread, at } = origin;
+        let kind = FaultKind::Copy { reason, location: place_name(at) };
+        Stop::Fault(Fault { kernel: self.launch.program.name, block, thread, kind })
     }
 
-    /// Ends the waits for what has come.
+    /// Ends the waits for mbarriers, named barriers, products and flags that are over.
     pub(super) fn complete_waits(&self) -> bool {
         let mut some = false;
         for thread in &self.slot.threads {
-            if thread.state.get() == State::Waits && self.cluster.has_come(thread) {
+            if thread.state.get() == State::Waits && self.cluster.is_wait_over(thread.number) {
                 thread.state.set(State::Released);
                 some = true;
             }
@@ -54,15 +56,15 @@ impl Scheduler<'_> {
         some
     }
 
-    /// Ends the wait of a cluster's threads for each other, if all have come that have not ended.
+    /// Releases a barrier of the cluster if all threads that have not ended wait there.
     pub(super) fn complete_cluster_barrier(&self) -> bool {
         let threads = || self.slot.threads.iter();
         let waits = |thread: &Thread| {
             thread.state.get() == State::Waits
-                && matches!(self.cluster.wait_of(thread).get(), Wait::Cluster)
+                && matches!(self.cluster.wait_of(thread.number).get(), Wait::Cluster)
         };
-        let has_come = |thread: &Thread| thread.state.get() == State::Ended || waits(thread);
-        if !threads().all(has_come) || !threads().any(waits) {
+        let has_arrived = |thread: &Thread| thread.state.get() == State::Ended || waits(thread);
+        if !threads().all(has_arrived) || !threads().any(waits) {
             return false;
         }
         if let Some(checker) = self.checker {
@@ -74,13 +76,13 @@ impl Scheduler<'_> {
         true
     }
 
-    /// Ends the wait of a block's threads for each other, if all have come.
+    /// Releases a barrier of a block if all its threads that have not ended wait at one.
     pub(super) fn complete_barrier(&self, rank: usize) -> Result<bool, Stop> {
         let threads = self.runs[rank].threads();
         let state = |thread: &Thread| thread.state.get();
-        let has_come = |thread: &Thread| matches!(state(thread), State::Running | State::Ended);
+        let has_arrived = |thread: &Thread| matches!(state(thread), State::Running | State::Ended);
         let waits = |thread: &&Thread| state(thread) == State::Running;
-        if !threads.iter().all(has_come) || !threads.iter().any(|thread| waits(&thread)) {
+        if !threads.iter().all(has_arrived) || !threads.iter().any(|thread| waits(&thread)) {
             return Ok(false);
         }
         self.barrier(rank)?;
@@ -88,7 +90,7 @@ impl Scheduler<'_> {
         Ok(true)
     }
 
-    /// Ends the waits of those lanes whose partners have all come.
+    /// Completes the warp operations whose lanes have all arrived.
     #[inline(never)]
     pub(super) fn complete_warp_operations(&self) -> Result<bool, Stop> {
         let mut complete = false;

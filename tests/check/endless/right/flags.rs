@@ -1,4 +1,5 @@
-//! Words of the grid: blocks that wait for each other, or poll. Behind its results a kernel has 512 elements of y for what is on its way.
+//! Flags and polled words: blocks of the grid that wait for each other, or poll. After its results a kernel has 512 elements of y for
+//! intermediate values.
 
 use simt::checked::*;
 

@@ -1,4 +1,5 @@
-//! Threads that let others run though they do not wait, and threads that are left.
+//! Threads that poll: a thread that makes many atomic operations may wait for other threads to change the memory, so the others must run
+//! now and then. Also here: how a thread is abandoned.
 
 use std::panic::Location;
 
@@ -7,14 +8,15 @@ use super::{
     fiber::Event,
 };
 
-/// A thread lets others run because it may wait for what they do.
+/// The value of [`Thread::polls`] while the thread lets others run.
 pub(super) const POLLING: u8 = u8::MAX;
-/// Atomic operations before it does.
+
+/// Atomic operations of a thread after which it lets others run.
 const MOST_POLLS: u8 = 64;
 
-/// The running thread has made an atomic operation. After some of them others run, should it wait for what they do.
+/// Counts an atomic operation of the running thread. After [`MOST_POLLS`] of them it lets other threads run.
 #[inline(always)]
-pub(super) fn polls(place: &'static Location<'static>) {
+pub(super) fn count_atomic(place: &'static Location<'static>) {
     let thread = current();
     match thread.polls.get() {
         polls if polls < MOST_POLLS => thread.polls.set(polls + 1),
@@ -27,15 +29,15 @@ pub(super) fn polls(place: &'static Location<'static>) {
 fn let_others_run(thread: &Thread, place: &'static Location<'static>) {
     thread.polls.set(POLLING);
     thread.state.set(State::Released);
-    thread.wait(place, Event::Some);
+    thread.wait(place, Event::Wait);
     thread.state.set(State::Running);
     thread.polls.set(0);
 }
 
-/// Leaves the running thread, which is not resumed.
+/// Abandons the running thread. It is never resumed.
 #[cold]
 #[inline(never)]
-pub(super) fn leave(event: Event, place: &'static Location<'static>) -> ! {
+pub(super) fn abandon(event: Event, place: &'static Location<'static>) -> ! {
     loop {
         current().wait(place, event);
     }

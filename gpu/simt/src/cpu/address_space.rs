@@ -1,22 +1,22 @@
-//! What a process's limits leave of its address space: where that is little, fewer workers do the work.
+//! Limits on the process's address space (`ulimit -v`, `-d`): under such a limit fewer workers run.
 
 use corosensei::stack::DefaultStack;
 
-/// What a thread of the standard library takes: its stack, and one for its signals, for want of which it would panic.
+/// Bytes that a thread of the standard library takes: its stack, and a stack for signal handlers, without which it panics.
 pub(super) const THREAD_BYTES: usize = (2 << 20) + (256 << 10);
 
-/// Would the system give so many bytes more for a stack?
-pub(super) fn gives(bytes: usize) -> bool {
+/// Whether the system would give that number of bytes for stacks.
+pub(super) fn can_allocate(bytes: usize) -> bool {
     !address_space_is_limited() || DefaultStack::new(bytes).is_ok()
 }
 
-/// Would the system give what one more thread takes? One that finds nothing for its signals' stack panics before it does anything.
+/// Whether the system has memory for one more thread. A thread that gets no stack for its signal handlers panics at once.
 pub fn gives_a_thread() -> bool {
-    gives(THREAD_BYTES)
+    can_allocate(THREAD_BYTES)
 }
 
-/// Of so many workers, those for which there are so many bytes each, besides those that all of them have; one at least.
-pub(super) fn workers(wanted: usize, bytes: usize, have: usize) -> usize {
+/// The workers, of those `wanted`, for which there is memory: each needs `bytes`, and all together `have` some already. At least one.
+pub(super) fn workers_that_fit(wanted: usize, bytes: usize, have: usize) -> usize {
     if !address_space_is_limited() {
         return wanted;
     }
@@ -27,7 +27,7 @@ pub(super) fn workers(wanted: usize, bytes: usize, have: usize) -> usize {
     (2..=wanted).rev().find(is_there).unwrap_or(1)
 }
 
-/// Has somebody limited the process's address space (`ulimit -v`, `-d`)?
+/// Whether the process's address space is limited (`ulimit -v`, `-d`).
 pub fn address_space_is_limited() -> bool {
     #[cfg(unix)]
     {
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn without_limits_all_work() {
         if !address_space_is_limited() {
-            assert_eq!(workers(28, usize::MAX, 0), 28);
+            assert_eq!(workers_that_fit(28, usize::MAX, 0), 28);
             assert!(gives_a_thread());
         }
     }

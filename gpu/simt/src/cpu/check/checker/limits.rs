@@ -1,63 +1,44 @@
-//! What ends a thread that would go on and on: the number of its accesses, and of those outside.
+//! Limits that end a thread which does not end by itself: on its accesses, on its accesses out of bounds, and on its stack.
 
 use std::panic::Location;
 
 use super::{Checker, SCRATCH_BYTES};
 use crate::cpu::{
+    access::{Access, Refused},
     block,
-    check::finding::{Key, Kind, MemoryId, Seen},
-    fiber,
-    mode::{Access, Refused},
-    polls,
+    check::{
+        finding::Kind,
+        findings::{Key, MemoryId, Seen},
+    },
+    fiber::Event,
+    poll,
 };
 
-/// Accesses outside before a thread is left: what it read there may be why it goes on.
+/// The most accesses of a thread out of bounds. Then it is abandoned: what it read there may be why it does not end.
 const MOST_OUTSIDE: u32 = 1 << 16;
 
-/// Bytes of stack that the checker may need.
+/// The least stack in bytes that the checker needs.
 const LEAST_STACK: usize = 24 * 1024;
 
 impl Checker<'_> {
-    /// Rounds in which the threads of a cluster may go on to their next waits.
-    #[inline]
-    pub(in crate::cpu) fn most_rounds(&self) -> u64 {
-        self.watch.most_waits
-    }
-
-    /// A thread begins or goes on after a wait.
-    #[inline]
-    pub(in crate::cpu) fn goes_on(&self) {
-        self.beat.tick();
-        self.accesses.set(0);
-    }
-
-    /// The accesses since one last did.
-    pub(in crate::cpu) fn counted(&self) -> u64 {
-        self.accesses.get()
-    }
-
-    /// Of these, no more than so many count.
-    pub(in crate::cpu) fn discount(&self, counted: u64) {
-        self.accesses.set(self.accesses.get().min(counted));
-    }
-
-    /// The running thread makes an access, or another operation that the checker looks at. One that makes more and more without a wait is
-    /// left; and so is one with little stack, before the checker, and not the kernel, comes to its end. This stands before all that is done
-    /// about it: the watchdog, who leaves threads in the middle of what they do, does not leave one that has just been counted.
+    /// Counts an access of the running thread, or another operation that the checker observes. A thread with too many accesses without a
+    /// wait is abandoned. So is one with so little stack that the checker might overflow it, and not the kernel. The checker calls this
+    /// before all else it does about an access: the watchdog, which abandons threads anywhere, does not abandon one that has just been
+    /// counted.
     #[inline]
     pub(in crate::cpu) fn count(&self, place: &'static Location<'static>) {
-        self.beat.tick();
+        self.heartbeat.tick();
         let accesses = self.accesses.get() + 1;
         self.accesses.set(accesses);
-        if accesses > self.watch.most_accesses {
-            polls::leave(fiber::Event::Endless, place);
+        if accesses > self.launch.most_accesses {
+            poll::abandon(Event::Endless, place);
         }
         if block::current().stack_left() < LEAST_STACK {
-            polls::leave(fiber::Event::Overflow, place);
+            poll::abandon(Event::Overflow, place);
         }
     }
 
-    /// An access that is not carried out.
+    /// Reports an access that is not carried out. Gives memory to use instead; a read there gives NaN.
     pub(in crate::cpu::check) fn refuse(
         &self,
         memory: Option<MemoryId>,
@@ -66,7 +47,7 @@ impl Checker<'_> {
         access: Access,
         place: &'static Location<'static>,
     ) -> *mut u8 {
-        self.beat.tick();
+        self.heartbeat.tick();
         assert!(bytes <= SCRATCH_BYTES, "{refused}, and an element of {bytes} bytes");
         let kind = match refused {
             Refused::Misaligned { .. } | Refused::BoxColumn { .. } => Kind::Misaligned,
@@ -94,9 +75,8 @@ impl Checker<'_> {
             outside[number]
         };
         if times > MOST_OUTSIDE {
-            polls::leave(fiber::Event::Outside, place);
+            poll::abandon(Event::Outside, place);
         }
-        // A read from outside gives NaN.
         self.scratch.iter().for_each(|word| word.set(u128::MAX));
         self.scratch.as_ptr().cast_mut().cast()
     }

@@ -1,0 +1,89 @@
+//! Memory accesses of a thread: their kinds, and why one is refused.
+
+use std::panic::Location;
+
+/// What a thread does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A read.
+    Read,
+    /// A write.
+    Write,
+    /// A read and a write in one indivisible step.
+    Atomic,
+}
+
+/// Why an access is not carried out.
+#[derive(Clone, Copy, Debug)]
+pub enum Refused {
+    /// It is outside a buffer or an array.
+    Outside {
+        /// The first element.
+        index: usize,
+        /// The number of elements accessed.
+        count: usize,
+        /// The number of elements of the buffer or array.
+        len: usize,
+    },
+    /// It is outside a shared array that is indexed by row and column.
+    Outside2d {
+        /// Row and column.
+        index: (usize, usize),
+        /// The array's rows and columns.
+        shape: (usize, usize),
+    },
+    /// It is to several elements at an address that is no multiple of their bytes.
+    Misaligned {
+        /// The first element.
+        index: usize,
+        /// Bytes of all elements.
+        bytes: usize,
+    },
+    /// It is a TMA copy of a box whose first column is not aligned to 16 bytes.
+    BoxColumn {
+        /// The first column.
+        col: u32,
+        /// Bytes of an element.
+        element: usize,
+    },
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match *self {
+            Refused::Outside { index, count: 1, len } => {
+                write!(f, "index {index} is outside: there are {len} elements")
+            }
+            Refused::Outside { index, count, len } => write!(
+                f,
+                "{count} elements from index {index} on are outside: there are {len} elements"
+            ),
+            Refused::Outside2d { index, shape } => write!(
+                f,
+                "index {index:?} is outside: the shared array has {shape:?} rows and columns"
+            ),
+            Refused::Misaligned { index, bytes } => {
+                let bits = 8 * bytes;
+                write!(f, "{bits}-bit access at index {index}: not {bytes}-byte aligned")
+            }
+            Refused::BoxColumn { col, element } => write!(
+                f,
+                "a box that begins at column {col} of elements of {element} bytes: it must begin at a multiple \
+                 of sixteen bytes of the row"
+            ),
+        }
+    }
+}
+
+/// A shared array as a kernel declares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayDeclaration {
+    /// Bytes of an element.
+    pub element: usize,
+    /// Rows and columns. Dynamic shared memory has one column.
+    pub shape: (usize, usize),
+    /// Whether it is the dynamic shared memory, whose size the launch gives.
+    pub dynamic: bool,
+    /// Where the source declares it.
+    pub place: &'static Location<'static>,
+}

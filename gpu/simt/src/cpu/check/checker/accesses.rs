@@ -1,0 +1,248 @@
+//! Accesses of threads to shared and global memory.
+
+use std::{panic::Location, sync::atomic::Ordering};
+
+use super::Checker;
+use crate::cpu::{
+    access::Access,
+    block::{self, Thread},
+    check::{
+        clocks::VectorClocks,
+        finding::Kind,
+        findings::{Key, MemoryId, Seen, memory_of},
+        global::{self, Buffer},
+        profile::Operation,
+        profiler::Event,
+        record::Record,
+        shadow::Now,
+        shared::{self, Array},
+        trace::Recorded,
+    },
+};
+
+impl<'a> Checker<'a> {
+    /// A fused multiply-add of the running thread.
+    pub(in crate::cpu::check) fn fma(&self, place: &'static Location<'static>) {
+        if self.profiling.get() {
+            self.profiler.borrow_mut().fma(place);
+        }
+        self.trace(place, Operation::Fma, None);
+    }
+
+    /// Records a step of the running thread, if its block is traced.
+    fn trace(
+        &self,
+        place: &'static Location<'static>,
+        operation: Operation,
+        at: Option<(MemoryId, usize, usize)>,
+    ) {
+        if self.tracing.get()
+            && self.launch.trace == Some(block::block_index())
+            && let Some(tracer) = &mut *self.tracer.borrow_mut()
+        {
+            tracer.add(Recorded { thread: block::current().index, place, operation, at });
+        }
+    }
+
+    /// The current access of a thread.
+    pub(super) fn now<'l>(
+        &self,
+        thread: &Thread,
+        clocks: &'l VectorClocks,
+        place: &'static Location<'static>,
+    ) -> Now<'l> {
+        let times = (self.clock.get(), self.block_start.get());
+        Now::new((self.slot, thread.number), times, clocks, place)
+    }
+
+    /// An access of the running thread to a shared array, inside it: traces, profiles and checks it.
+    pub(in crate::cpu::check) fn shared(
+        &self,
+        array: &Array,
+        (offset, bytes): (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
+        if self.tracing.get() {
+            let element = array.declaration.element;
+            let at = (memory_of(array), offset / element, bytes.div_ceil(element));
+            self.trace(place, Operation::shared(access), Some(at));
+        }
+        if self.profiling.get() {
+            let address = (array.offset + offset) as u64;
+            let (operation, width) = (Operation::shared(access), bytes as u32);
+            let event = Event { place, address, operation, width };
+            self.profiler.borrow_mut().log(thread.number, event);
+            if access == Access::Read
+                && !self.clocks.borrow().is_general()
+                && array.is_saturated(offset, bytes, self.clock.get())
+            {
+                return;
+            }
+        }
+        self.check_shared(array, (offset, bytes), access, place);
+    }
+
+    /// Records and checks an access of the running thread to a shared array, inside it.
+    pub(super) fn check_shared(
+        &self,
+        array: &Array,
+        bytes: (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        let clocks = self.clocks.borrow();
+        self.check_shared_by(
+            self.now(block::current(), &clocks, place),
+            array,
+            bytes,
+            access,
+            place,
+        );
+    }
+
+    /// The same for an access `now`, which may be that of an engine.
+    pub(super) fn check_shared_by(
+        &self,
+        now: Now,
+        array: &Array,
+        (offset, bytes): (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
+        let across =
+            self.ended_blocks.get() == 0 || self.launch.lanes_ordered.load(Ordering::Relaxed);
+        let block_start = self.block_start.get();
+        if array.ordered_access(&now, (offset, bytes), access, block_start, across) {
+            return;
+        }
+        let mut last = None;
+        array.access(&now, (offset, bytes), access, block_start, across, |at, wrong| {
+            let (kind, other) = match wrong {
+                shared::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
+                shared::Wrong::NeverWritten => (Kind::Uninitialised, None),
+            };
+            // A wide access may be wrong in several granules: each kind and other place is reported once.
+            let what = Some((kind, other.and_then(|other| other.place())));
+            if last != what {
+                last = what;
+                let element = at.max(offset) / array.declaration.element;
+                self.add(
+                    kind,
+                    memory_of(array),
+                    place,
+                    thread,
+                    Some(element),
+                    other,
+                    String::new(),
+                );
+            }
+        });
+    }
+
+    /// An access of the running thread to global memory, inside a buffer: traces, profiles and checks it.
+    pub(in crate::cpu::check) fn global(
+        &self,
+        buffer: &Buffer,
+        bytes: (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        self.global_by(block::current().number, buffer, bytes, access, place);
+    }
+
+    /// The same for the thread, or engine, of that number. An engine acts for the running thread.
+    pub(super) fn global_by(
+        &self,
+        number: u32,
+        buffer: &Buffer,
+        (address, bytes): (usize, usize),
+        access: Access,
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
+        if self.launch.dependent && !self.waited_for_earlier.borrow().contains(&block::rank()) {
+            let (memory, element) = self.element(buffer, address);
+            let detail = "a `dependent` kernel must call grid::wait_for_earlier before it";
+            self.add(Kind::BeforeWait, memory, place, thread, element, None, detail.to_owned());
+        }
+        if self.tracing.get() {
+            let (memory, element) = self.element(buffer, address);
+            let size = buffer.regions.first().map_or(1, |region| region.element.max(1));
+            let at = (memory, element.unwrap_or(0), bytes.div_ceil(size));
+            self.trace(place, Operation::global(access), Some(at));
+        }
+        if self.profiling.get() {
+            let event = Event {
+                place,
+                address: (self.number_of(buffer) as u64) << 48 | (address - buffer.address) as u64,
+                operation: Operation::global(access),
+                width: bytes as u32,
+            };
+            self.profiler.borrow_mut().log(thread.number, event);
+            if access == Access::Read && buffer.is_saturated(address, bytes) {
+                return;
+            }
+        }
+        let clocks = self.clocks.borrow();
+        let times = (self.clock.get(), self.block_start.get());
+        let now = Now::new((self.slot, number), times, &clocks, place);
+        let mut last = None;
+        buffer.access(&now, (address, bytes), access, |at, wrong| {
+            let (kind, other) = match wrong {
+                global::Wrong::Race(hazard, other) => (hazard.into(), Some(other)),
+                global::Wrong::NeverWritten => (Kind::Uninitialised, None),
+            };
+            // A wide access may be wrong in several granules: each kind and other place is reported once.
+            let what = Some((kind, other.and_then(|other| other.place())));
+            if last != what {
+                last = what;
+                let at = buffer.address + at;
+                let (memory, element) = self.element(buffer, at.max(address));
+                self.add(kind, memory, place, thread, element, other, String::new());
+            }
+        });
+    }
+
+    /// A buffer's number in the launch.
+    fn number_of(&self, buffer: &Buffer) -> usize {
+        let mut buffers = self.launch.buffers.iter();
+        buffers.position(|other| std::ptr::eq(other, buffer)).unwrap_or(0)
+    }
+
+    /// The buffer's id, and the index of the element at an address.
+    fn element(&self, buffer: &Buffer, address: usize) -> (MemoryId, Option<usize>) {
+        let region = buffer
+            .regions
+            .iter()
+            .find(|region| (region.address..region.address + region.bytes).contains(&address));
+        let element = region.map(|region| (address - region.address) / region.element.max(1));
+        (MemoryId::Global(self.number_of(buffer)), element)
+    }
+
+    /// The launch's buffers.
+    pub(in crate::cpu::check) fn buffers(&self) -> &'a [Buffer] {
+        self.launch.buffers
+    }
+
+    /// Reports an error of the running thread, `thread`.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn add(
+        &self,
+        kind: Kind,
+        memory: MemoryId,
+        place: &'static Location<'static>,
+        thread: &Thread,
+        element: Option<usize>,
+        other: Option<Record>,
+        detail: String,
+    ) {
+        let other_place = other.and_then(|record| record.place());
+        let fault_place = String::new();
+        let key = Key { kind, memory: Some(memory), place: Some(place), other_place, fault_place };
+        let seen = Seen { block: block::block_index(), thread: thread.index, element, other };
+        self.findings.borrow_mut().add(key, seen, || detail);
+    }
+}

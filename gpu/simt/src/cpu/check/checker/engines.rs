@@ -1,0 +1,181 @@
+//! Engines: TMA copies of boxes, and products of warpgroups on tensor cores.
+
+use std::panic::Location;
+
+use super::{Checker, LateUse, POISON};
+use crate::cpu::{
+    access::Access,
+    block,
+    boxes::GlobalBox,
+    check::{
+        finding::Kind, findings::memory_of, global::Buffer, record::Record, shadow::Now,
+        shared::Array,
+    },
+    cluster,
+    warpgroup::{Request, WarpgroupKey},
+};
+
+impl Checker<'_> {
+    /// The running thread begins a TMA copy of a box to a shared array, from byte `offset` on.
+    pub(in crate::cpu::check) fn begin_box(
+        &self,
+        array: &Array,
+        offset: usize,
+        copy: cluster::BoxCopy,
+    ) {
+        self.use_mbarrier(copy.done, copy.origin.at);
+        self.needs_fence(copy.done, copy.origin.at);
+        for (place, bytes) in copy.source.places(copy.to.addr()) {
+            let part = (offset + place, bytes);
+            self.check_written_before(array, part, copy.origin.at);
+            self.check_shared(array, part, Access::Write, copy.origin.at);
+            array.begin_copy(part);
+            // SAFETY: inside the array, as whoever began the copy has checked. Until the copy completes, the contents are undefined.
+            unsafe { copy.to.add(place).write_bytes(POISON, bytes) };
+        }
+        block::current_cluster().begin_copy(copy);
+    }
+
+    /// Reports a TMA copy to where a thread has written, if no proxy fence stands between: a barrier alone does not order the two.
+    fn check_written_before(
+        &self,
+        array: &Array,
+        bytes: (usize, usize),
+        place: &'static Location<'static>,
+    ) {
+        let (thread, clocks) = (block::current(), self.clocks.borrow());
+        let now = self.now(thread, &clocks, place);
+        let other = array.ordered_write(&now, bytes, self.block_start.get());
+        if let Some(other) = other.filter(|other| !clocks.is_behind_fence(thread.number, other)) {
+            let (memory, element) = (memory_of(array), bytes.0 / array.declaration.element);
+            let detail = "fence_proxy_async must stand after the write, before the barrier";
+            let (kind, other) = (Kind::WriteAfterWrite, Some(other));
+            self.add(kind, memory, place, thread, Some(element), other, detail.to_owned());
+        }
+    }
+
+    /// A TMA copy has completed its bytes at its mbarrier, which has ended the phase or not.
+    pub(in crate::cpu) fn land_box(&self, copy: &cluster::BoxCopy, ends_phase: bool) {
+        let array = self.array_of(copy.to_place);
+        let mut clocks = self.clocks.borrow_mut();
+        let engine = clocks.engine(copy.done);
+        let times = (self.clock.get(), self.block_start.get());
+        let now = Now::new((self.slot, engine), times, &clocks, copy.origin.at);
+        // SAFETY: as in `init_mbarrier`.
+        if let Some(array) = unsafe { array.as_ref() } {
+            let offset = copy.to_place.1 as usize - array.offset;
+            for (place, bytes) in copy.source.places(copy.to.addr()) {
+                array.end_copy(&now, (offset + place, bytes));
+            }
+        }
+        let clock = clocks.clock(engine);
+        clocks.landed(copy.done, ends_phase);
+        let cluster::CopyOrigin { block, thread, at } = copy.origin;
+        let late_use = LateUse { clock, what: "a copy that completes", place: at, block, thread };
+        self.late_uses.borrow_mut().insert((copy.to_place.0, engine), late_use);
+    }
+
+    /// The running thread executes a proxy fence.
+    #[track_caller]
+    pub(in crate::cpu) fn fence_proxy(&self) {
+        self.count(Location::caller());
+        self.with_general_clocks(|clocks| clocks.fence_proxy(block::current().number));
+    }
+
+    /// The running thread begins a product of its warpgroup. When all threads have, the tensor cores read the operands from now
+    /// on, until the wait.
+    pub(in crate::cpu) fn begin_product(
+        &self,
+        key: WarpgroupKey,
+        product: u64,
+        all: bool,
+        request: &Request,
+    ) {
+        let read = self.with_general_clocks(|clocks| {
+            clocks.begin_product(key, product, block::current().number);
+            all.then(|| clocks.read_product(key, product))
+        });
+        let Some((engine, clock)) = read else { return };
+        for (start, bytes) in request.places() {
+            self.read_by_engine(engine, (key.0, start), bytes, request.place);
+        }
+        self.clocks.borrow_mut().end_product(key, clock);
+        block::current_cluster().warpgroup(key).set_clock(product, clock);
+    }
+
+    /// The running thread has waited for the products of its warpgroup up to the one of that clock.
+    pub(in crate::cpu) fn waited_for_products(&self, key: WarpgroupKey, clock: u16) {
+        self.clocks.borrow_mut().waited_for_products(key, clock, block::current().number);
+    }
+
+    /// The running thread begins a TMA copy from a shared array, from a byte of it on, to a box of global memory.
+    pub(in crate::cpu::check) fn begin_store(
+        &self,
+        (array, offset): (&Array, usize),
+        buffer: &Buffer,
+        (from, target): (*const u8, GlobalBox),
+        place: &'static Location<'static>,
+    ) {
+        let thread = block::current();
+        let (reader, writer, group) =
+            self.with_general_clocks(|clocks| clocks.begin_store(thread.number));
+        for (part, bytes) in target.places(from.addr()) {
+            let at = (array.rank, (array.offset + offset + part) as u32); // below 227 KiB
+            self.read_by_engine(reader, at, bytes as u32, place);
+        }
+        for part in target.parts() {
+            let bytes = target.cols_inside * target.element;
+            self.global_by(writer, buffer, (part.addr(), bytes), Access::Write, place);
+        }
+        let clock = self.clocks.borrow().clock(reader);
+        let (what, block) = ("a copy that reads", block::block_index());
+        let late_use = LateUse { clock, what, place, block, thread: thread.index };
+        self.late_uses.borrow_mut().insert((array.rank, reader), late_use);
+        self.clocks.borrow_mut().end_store(thread.number);
+        let store = cluster::BoxStore { from, target, thread: thread.number, group, data: None };
+        block::current_cluster().begin_store(store);
+    }
+
+    /// The running thread makes a bulk group of its copies to global memory.
+    #[track_caller]
+    pub(in crate::cpu) fn commit_stores(&self) {
+        self.count(Location::caller());
+        self.clocks.borrow_mut().commit_stores(block::current().number);
+    }
+
+    /// The running thread waits until all but the last `pending` of its bulk groups have read, or also have `written`.
+    #[track_caller]
+    pub(in crate::cpu) fn wait_for_stores(&self, pending: u32, written: bool) {
+        self.count(Location::caller());
+        let number = block::current().number;
+        let groups = self.clocks.borrow_mut().waited_for_stores(number, pending as usize, written);
+        block::current_cluster().end_stores(number, groups, written);
+    }
+
+    /// An engine reads shared memory for the running thread.
+    fn read_by_engine(
+        &self,
+        engine: u32,
+        at: cluster::Place,
+        bytes: u32,
+        place: &'static Location<'static>,
+    ) {
+        // SAFETY: an array lives as long as the launch.
+        let Some(array) = (unsafe { self.array_of(at).as_ref() }) else { return };
+        let bytes = (at.1 as usize - array.offset, bytes as usize);
+        let clocks = self.clocks.borrow();
+        let times = (self.clock.get(), self.block_start.get());
+        let now = Now::new((self.slot, engine), times, &clocks, place);
+        let is_unseen = |old: &Record| {
+            old.clock >= times.1 && now.is_ordered(old) && !clocks.is_behind_fence(engine, old)
+        };
+        if let Some((at, writer)) = array.find_writer(bytes, is_unseen) {
+            let element = Some(at / array.declaration.element);
+            let (memory, thread) = (memory_of(array), block::current());
+            let detail =
+                "fence_proxy_async must stand after the write, before the barrier".to_owned();
+            self.add(Kind::ProxyFence, memory, place, thread, element, Some(writer), detail);
+        }
+        self.check_shared_by(now, array, bytes, Access::Read, place);
+    }
+}

@@ -1,0 +1,249 @@
+//! Shadow memory: what is remembered of the accesses to a few bytes, and when two accesses are in a race.
+
+use std::panic::Location;
+
+use super::{clocks::VectorClocks, record::Record};
+use crate::cpu::{access::Access, limits::WARP};
+
+/// The access that is being made.
+pub(super) struct Now<'a> {
+    pub(super) record: Record,
+    /// The slot's clock at the start of this block: older accesses are another block's.
+    block_start: u32,
+    clocks: &'a VectorClocks,
+}
+
+impl<'a> Now<'a> {
+    pub(super) fn new(
+        (slot, thread): (u32, u32),
+        (clock, block_start): (u32, u32),
+        clocks: &'a VectorClocks,
+        place: &'static Location<'static>,
+    ) -> Self {
+        let record = Record::new((slot, thread), clock, clocks.clock(thread), place);
+        Now { record, block_start, clocks }
+    }
+
+    /// Whether an earlier access was made in this block (or cluster).
+    fn same_block(&self, old: &Record) -> bool {
+        old.slot() == self.record.slot() && old.clock >= self.block_start
+    }
+
+    /// Whether threads are ordered in other ways than by barriers and `sync_warp`: then two readers do not stand for all.
+    pub(super) fn is_general(&self) -> bool {
+        self.clocks.is_general()
+    }
+
+    /// Whether it is in a race with `old`, if that is not older than `horizon` and one of the two is a write.
+    pub(super) fn races(&self, old: &Record, horizon: u32) -> bool {
+        old.clock >= horizon && !self.is_ordered(old)
+    }
+
+    /// Whether `old` happens before this access in every order of the threads. A copy in flight happens before nothing, not even before
+    /// what its own thread does next. A completed copy happens before what waits at its mbarrier. Two accesses of one engine are ordered
+    /// only by a wait between them.
+    pub(super) fn is_ordered(&self, old: &Record) -> bool {
+        let thread = self.record.thread();
+        let in_cluster = self.same_block(old)
+            && !old.is_in_flight()
+            && ((old.clock < self.record.clock && !old.is_engine())
+                || (old.thread() == thread && !old.is_engine())
+                || self.clocks.knows(thread, old));
+        in_cluster || self.clocks.is_released(old)
+    }
+}
+
+/// The kinds of races, by the order in which the two accesses were seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Hazard {
+    ReadAfterWrite,
+    WriteAfterRead,
+    WriteAfterWrite,
+}
+
+/// The bytes of a granule for elements of that size: the largest of 4, 2 and 1 that divides it.
+pub(super) fn granule(element: usize) -> usize {
+    [4, 2].into_iter().find(|granule| element.is_multiple_of(*granule)).unwrap_or(1)
+}
+
+/// The shadow of one granule of memory: its last writer, and two readers and two atomic additions since. All
+/// bytes zero: no access.
+///
+/// Two readers are enough to find that there is a race, though not to name all its threads: a write that is not
+/// ordered after all readers is unordered to one of two distinct ones. (Where `sync_warp` orders some lanes of
+/// a warp and not others, a third reader of that warp may be missed. Readers of different warps and blocks are not missed,
+/// since they are kept in preference.)
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Shadow {
+    pub(super) writer: Record,
+    readers: Pair,
+    /// Kept apart from `writer`: an addition must not hide a write with which it is in a race.
+    atomics: Pair,
+}
+
+impl Shadow {
+    pub(super) const NONE: Shadow =
+        Shadow { writer: Record::NONE, readers: Pair::NONE, atomics: Pair::NONE };
+
+    /// Records an access. Gives an earlier access, not older than `horizon`, with which it is in a race.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        now: &Now,
+        access: Access,
+        horizon: u32,
+    ) -> Option<(Hazard, Record)> {
+        let races = |old: &Record| now.races(old, horizon);
+        let of = |pair: &Pair| pair.0.into_iter().find(races);
+        let writer = Some(self.writer).filter(races);
+        match access {
+            Access::Read => {
+                let hazard = writer.or_else(|| of(&self.atomics));
+                self.readers.keep(now, horizon);
+                hazard.map(|old| (Hazard::ReadAfterWrite, old))
+            }
+            Access::Atomic => {
+                let hazard = writer.map(|old| (Hazard::WriteAfterWrite, old));
+                let hazard =
+                    hazard.or_else(|| of(&self.readers).map(|old| (Hazard::WriteAfterRead, old)));
+                self.atomics.keep(now, horizon);
+                hazard
+            }
+            Access::Write => {
+                let hazard = writer.or_else(|| of(&self.atomics));
+                let hazard = hazard.map(|old| (Hazard::WriteAfterWrite, old));
+                let hazard =
+                    hazard.or_else(|| of(&self.readers).map(|old| (Hazard::WriteAfterRead, old)));
+                *self = Shadow { writer: now.record, ..Shadow::NONE };
+                hazard
+            }
+        }
+    }
+
+    /// A fast path of [`access`](Self::access) for the common case: a write, or one of the first two
+    /// reads, where barriers since the last access of the other kind order everything.
+    /// It is for shared memory, all of whose records are of one slot. `false`: it is another case,
+    /// and nothing was recorded.
+    #[inline(always)]
+    pub(super) fn ordered_access(&mut self, now: &Now, access: Access, block_start: u32) -> bool {
+        let clock = now.record.clock;
+        let [first, second] = &mut self.readers.0;
+        if self.writer.clock >= clock
+            || self.writer.is_in_flight()
+            || self.writer.is_engine()
+            || self.atomics.0[0].clock != 0
+        {
+            return false;
+        }
+        match access {
+            Access::Write
+                if first.clock < clock
+                    && second.clock < clock
+                    && !first.is_engine()
+                    && !second.is_engine() =>
+            {
+                (*first, *second) = (Record::NONE, Record::NONE);
+                self.writer = now.record;
+            }
+            Access::Read
+                if self.writer.clock >= block_start
+                    && first.clock < clock
+                    && !first.is_engine()
+                    && !now.record.is_engine() =>
+            {
+                *first = now.record;
+            }
+            Access::Read
+                if self.writer.clock >= block_start
+                    && second.clock < clock
+                    && !second.is_engine()
+                    && !now.record.is_engine()
+                    && first.thread() != now.record.thread()
+                    && now.clocks.is_empty() =>
+            {
+                *second = now.record;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The last write is an asynchronous copy in flight: until its thread has waited for it, no thread may read or write, not even that
+    /// thread.
+    pub(super) fn begin_copy(&mut self) {
+        self.writer.set_in_flight();
+    }
+
+    /// The thread has waited for its copy. Accesses while it was in flight have been reported.
+    pub(super) fn end_copy(&mut self, now: &Now) {
+        *self = Shadow { writer: now.record, ..Shadow::NONE };
+    }
+
+    /// The last write, if a thread (and no engine) made it and it happens before the current access.
+    pub(super) fn ordered_write(&self, now: &Now, horizon: u32) -> Option<Record> {
+        let by_a_thread = self.writer.clock >= horizon && !self.writer.is_engine();
+        (by_a_thread && now.is_ordered(&self.writer)).then_some(self.writer)
+    }
+
+    /// Whether there is a write or an addition that is not older than `horizon`.
+    #[inline]
+    pub(super) fn is_written(&self, horizon: u32) -> bool {
+        self.writer.clock >= horizon || self.atomics.0.iter().any(|old| old.clock >= horizon)
+    }
+
+    /// Whether further readers until the next barrier add nothing new. With `across`, the two readers must be of different warps.
+    #[inline]
+    pub(super) fn is_saturated(&self, now: &Now, across: bool) -> bool {
+        let Pair([first, second]) = &self.readers;
+        let clock = now.record.clock;
+        first.clock == clock
+            && second.clock == clock
+            && first.thread() != second.thread()
+            && (!across || first.thread() / WARP != second.thread() / WARP)
+            && self.atomics.0[0].clock == 0
+    }
+
+    /// Whether two blocks have read it and no thread has written: then further readers of global memory add nothing new.
+    #[inline]
+    pub(super) fn is_read_by_two_blocks(&self, now: &Now) -> bool {
+        let Pair([first, second]) = &self.readers;
+        !self.is_written(1)
+            && first.clock != 0
+            && second.clock != 0
+            && now.same_block(first) != now.same_block(second)
+    }
+}
+
+/// Two accesses that represent all of their kind.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Pair([Record; 2]);
+
+impl Pair {
+    const NONE: Pair = Pair([Record::NONE; 2]);
+
+    /// Keeps an access. It replaces one that happens before it, which adds no information (Flanagan and
+    /// Freund, FastTrack, 2009).
+    #[inline]
+    fn keep(&mut self, now: &Now, horizon: u32) {
+        let replaceable = |old: &Record| old.clock < horizon || now.is_ordered(old);
+        let [first, second] = &self.0;
+        if replaceable(first) {
+            self.0[0] = now.record;
+        } else if replaceable(second) || self.is_close(now) {
+            self.0[1] = now.record;
+        }
+    }
+
+    /// Whether the two are of one warp (or block), and the new one is of another.
+    fn is_close(&self, now: &Now) -> bool {
+        let [first, second] = &self.0;
+        if now.same_block(first) && now.same_block(second) {
+            let warp = |record: &Record| record.thread() / WARP;
+            warp(first) == warp(second) && warp(first) != warp(&now.record)
+        } else {
+            now.same_block(first) == now.same_block(second)
+        }
+    }
+}

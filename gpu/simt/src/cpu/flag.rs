@@ -1,0 +1,33 @@
+//! Flags in global memory: counters by which the blocks of a launch wait for each other.
+//!
+//! A block adds to a flag with release semantics (PTX `red.release.gpu`). Another waits until the flag has reached a value, and reads it
+//! with acquire semantics (`ld.acquire.gpu`).
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A value that a thread waits for a flag to reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FlagWait {
+    /// The flag's address.
+    pub(super) address: usize,
+    /// The least value that ends the wait.
+    pub(super) at_least: u32,
+}
+
+impl FlagWait {
+    /// Whether the flag has reached the value.
+    pub(super) fn is_over(&self) -> bool {
+        atomic(self.address as *mut u32).load(Ordering::Acquire) >= self.at_least
+    }
+}
+
+/// Adds to a flag and gives its new value. What this thread knows is visible to whoever waits for the flag.
+pub(super) fn release_add(flag: *mut u32, value: u32) -> u32 {
+    atomic(flag).fetch_add(value, Ordering::Release).wrapping_add(value)
+}
+
+fn atomic<'a>(flag: *mut u32) -> &'a AtomicU32 {
+    // SAFETY: an element of a view, which is valid and aligned while the launch runs. Other threads access it as a flag, too, or a
+    // checked launch reports a race.
+    unsafe { AtomicU32::from_ptr(flag) }
+}

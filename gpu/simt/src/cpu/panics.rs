@@ -1,0 +1,45 @@
+//! Panics in kernels: silent, and remembered with their message and place.
+
+use std::{any::Any, cell::RefCell, panic, sync::Once};
+
+use super::fault::{FaultKind, place_name};
+
+thread_local! {
+    /// Message and place of the panic that is unwinding a fiber of this operating-system thread.
+    static LAST: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
+}
+
+/// Installs a panic hook, once. Where `in_kernel` holds, it remembers the panic's place, which the payload does not have, and prints
+/// nothing. Other panics go to the hook that was installed before.
+pub(super) fn install_hook(in_kernel: fn() -> bool) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !in_kernel() {
+                return previous(info);
+            }
+            let message = info.payload_as_str().unwrap_or("panicked").to_owned();
+            let location = info.location().map(place_name).unwrap_or_default();
+            LAST.set(Some((message, location)));
+        }));
+    });
+}
+
+/// Remembers a caught panic's message in case the program has replaced our hook.
+pub(super) fn remember(payload: &(dyn Any + Send)) {
+    let text = payload.downcast_ref::<&str>().map(|text| text.to_string());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    LAST.with_borrow_mut(|last| {
+        if let (None, Some(text)) = (&last, text) {
+            *last = Some((text, "an unknown place".to_owned()));
+        }
+    });
+}
+
+/// The panic that was last caught on this operating-system thread.
+pub(super) fn last() -> FaultKind {
+    let (message, location) =
+        LAST.take().unwrap_or_else(|| ("panicked".to_owned(), "an unknown place".to_owned()));
+    FaultKind::Panic { message, location }
+}
