@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    budgets, build_ptx, course,
+    budgets, build_ptx, circles, course,
     environment::{cargo, clean, keep_target, target_folder},
     times::{self, Cost},
     unsafe_sites,
@@ -79,6 +79,7 @@ impl Ci<'_> {
             "lint" => {
                 self.step("budgets of files", || budgets::of_files(root))?;
                 self.step("table of unsafe code", || unsafe_sites::check(root))?;
+                self.step("circles of files", || circles::check(root))?;
                 self.cargo("fmt --all --check")?;
                 self.cargo("clippy --workspace --all-targets -- -D warnings")?;
                 // What no other part of the list is: the command as users build it, and tests that only `packaging` runs.

@@ -24,6 +24,7 @@
 //! | `download` | what is got once and kept: verified, by one process at a time, whole or not at all |
 //! | `budgets` | what may not grow: each with its measure, its limit and what to do |
 //! | `unsafe_sites` | the table of unsafe code has every site |
+//! | `circles` | which files of a crate use each other, and that they do so in one direction |
 //! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 mod budgets;
@@ -31,6 +32,7 @@ pub mod build_ptx;
 pub mod builder;
 pub mod check;
 pub mod ci;
+mod circles;
 pub mod course;
 mod cubin;
 mod debian;

@@ -1,0 +1,252 @@
+//! No circle of files: a crate's files use each other in one direction only.
+//!
+//! An **edge** goes from a file to the file that defines what a path in it names. These paths count, in a `use` or anywhere else, also
+//! in macros and in the file's own tests:
+//!
+//! * a path that begins with `crate`, `self` or `super`;
+//! * a path that begins with a child module, or with a module that the file has imported: of `use super::fiber;` and
+//!   `fiber::Event` only the second makes an edge.
+//!
+//! A path is followed through imports and re-exports to the definition. So a parent that only declares and re-exports its children
+//! (`mod.rs`) defines nothing, and no edge leads to it.
+//!
+//! These make no edge: `mod x;`; a re-export of a child's item (`pub use x::Item;`); a path with `$crate` in a macro, which is of the file
+//! that the macro is used in; and a call of a method, whose file no path names.
+//!
+//! A **circle** is a set of files each of which reaches every other one along edges.
+
+mod modules;
+mod tokens;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
+    path::Path,
+};
+
+use anyhow::{Result, ensure};
+
+use self::modules::Crate;
+use crate::environment::rust_files;
+
+/// The circles that there still are, each with all its files. The list must be exact, and it only shrinks.
+const ALLOWED: &[&[&str]] = &[
+    &["gpu/src/registry.rs", "gpu/src/registry/design.rs", "gpu/src/registry/product.rs"],
+    &["host/cuda-dyn/src/codes.rs", "host/cuda-dyn/src/library.rs"],
+    &["host/src/blocks/job.rs", "host/src/blocks/plan.rs"],
+    &["host/src/blocks/partner.rs", "host/src/blocks/pipeline.rs"],
+    &[
+        "host/src/boxes.rs",
+        "host/src/buffer.rs",
+        "host/src/buffer/written.rs",
+        "host/src/launch.rs",
+        "host/src/launch/argument.rs",
+        "host/src/launch/counters.rs",
+        "host/src/launch/halves.rs",
+        "host/src/matrix/mod.rs",
+        "host/src/matrix/view.rs",
+    ],
+    &["host/src/cli/args.rs", "host/src/cli/args/kernel.rs", "host/src/cli/args/types.rs"],
+    &[
+        "host/src/cli/bench/case.rs",
+        "host/src/cli/bench/compare.rs",
+        "host/src/cli/bench/cpu.rs",
+        "host/src/cli/bench/library.rs",
+        "host/src/cli/bench/machine.rs",
+        "host/src/cli/bench/measure.rs",
+        "host/src/cli/bench/mod.rs",
+        "host/src/cli/bench/plot/mod.rs",
+        "host/src/cli/bench/plot/ratio.rs",
+        "host/src/cli/bench/plot/roofline.rs",
+        "host/src/cli/bench/plot/speed.rs",
+        "host/src/cli/bench/record.rs",
+        "host/src/cli/bench/row.rs",
+        "host/src/cli/bench/table.rs",
+        "host/src/cli/bench/verdict.rs",
+        "host/src/cli/doctor.rs",
+        "host/src/cli/draw/axis.rs",
+        "host/src/cli/draw/numbered.rs",
+        "host/src/cli/draw/pen.rs",
+        "host/src/cli/draw/roof.rs",
+        "host/src/cli/errors.rs",
+        "host/src/cli/explain.rs",
+        "host/src/cli/kernels.rs",
+        "host/src/cli/ladder/baseline.rs",
+        "host/src/cli/ladder/chart.rs",
+        "host/src/cli/ladder/count.rs",
+        "host/src/cli/ladder/line.rs",
+        "host/src/cli/ladder/measure.rs",
+        "host/src/cli/ladder/mod.rs",
+        "host/src/cli/ladder/table.rs",
+        "host/src/cli/list.rs",
+        "host/src/cli/mod.rs",
+        "host/src/cli/plan.rs",
+        "host/src/cli/run.rs",
+        "host/src/cli/steps.rs",
+        "host/src/cli/verification.rs",
+    ],
+    &["host/src/cli/gemm/mod.rs", "host/src/cli/gemm/report.rs"],
+    &["host/src/cli/profile.rs", "host/src/cli/profile/print.rs"],
+    &["host/src/cuda/context.rs", "host/src/cuda/failure.rs", "host/src/cuda/mod.rs"],
+    &["host/src/cuda/function.rs", "host/src/cuda/module.rs"],
+    &["host/src/cuda/rows.rs", "host/src/pitched.rs"],
+    &["host/src/error.rs", "host/src/memory.rs"],
+    &[
+        "host/src/gemm/counters.rs",
+        "host/src/gemm/execute/mod.rs",
+        "host/src/gemm/mod.rs",
+        "host/src/gemm/operands.rs",
+        "host/src/gemm/plan/grid.rs",
+        "host/src/gemm/plan/mod.rs",
+        "host/src/gemm/prepared.rs",
+        "host/src/gemm/select/cache.rs",
+        "host/src/gemm/select/layout.rs",
+        "host/src/gemm/select/mod.rs",
+        "host/src/gemm/select/predict.rs",
+        "host/src/gemm/select/request.rs",
+        "host/src/gemm/select/rules.rs",
+        "host/src/gemm/slices.rs",
+        "host/src/gemm/split.rs",
+        "host/src/product.rs",
+    ],
+    &["host/src/npy/descr.rs", "host/src/npy/header.rs"],
+    &["host/src/verify/claim.rs", "host/src/verify/mod.rs"],
+    &[
+        "tests/check/endless.rs",
+        "tests/check/endless/never_end.rs",
+        "tests/check/endless/outside.rs",
+        "tests/check/endless/right.rs",
+        "tests/check/endless/right/blocks.rs",
+        "tests/check/endless/right/clusters.rs",
+        "tests/check/endless/right/flags.rs",
+        "tests/check/endless/right/mbarriers.rs",
+    ],
+    &[
+        "tests/exercises/src/attempt.rs",
+        "tests/exercises/src/list.rs",
+        "tests/exercises/src/questions.rs",
+    ],
+    &[
+        "tests/mutants/driver/src/main.rs",
+        "tests/mutants/driver/src/slices.rs",
+        "tests/mutants/driver/src/tensor.rs",
+    ],
+    &["tests/simt/tensor_cores/kernels.rs", "tests/simt/tensor_cores/mod.rs"],
+    &[
+        "xtask/src/builder.rs",
+        "xtask/src/check.rs",
+        "xtask/src/check/barriers.rs",
+        "xtask/src/files.rs",
+    ],
+    &["xtask/src/course.rs", "xtask/src/course/counts.rs", "xtask/src/course/kernels.rs"],
+    &[
+        "xtask/src/debian.rs",
+        "xtask/src/linker.rs",
+        "xtask/src/rustup.rs",
+        "xtask/src/toolchain.rs",
+    ],
+    &["xtask/src/doctor.rs", "xtask/src/doctor/finding.rs"],
+    &["xtask/src/inspect.rs", "xtask/src/inspect/report.rs"],
+    &["xtask/src/ptx.rs", "xtask/src/ptx/body.rs"],
+];
+
+/// The only circles are those of [`ALLOWED`].
+pub fn check(root: &Path) -> Result<()> {
+    let files = rust_files(root, &["*.rs"])?.into_iter().collect::<BTreeMap<_, _>>();
+    let roots = files.keys().filter(|file| is_root(file));
+    let mut found = Vec::new();
+    for file in roots {
+        found.extend(circles(&Crate::read(file, &files)?));
+    }
+    found.sort();
+    found.dedup();
+    let is_allowed = |circle: &&Circle| ALLOWED.iter().any(|allowed| circle.files == *allowed);
+    let new = found.iter().filter(|circle| !is_allowed(circle)).map(ToString::to_string);
+    let new = new.collect::<Vec<_>>();
+    ensure!(
+        new.is_empty(),
+        "files that use each other in a circle. Move what both need into a file of its own, below both. (Of a circle in ALLOWED in \
+         xtask/src/circles.rs that has become smaller, write the files there.)\n{}",
+        new.join("\n")
+    );
+    let gone = ALLOWED.iter().find(|allowed| !found.iter().any(|circle| circle.files == **allowed));
+    ensure!(
+        gone.is_none(),
+        "the circle of {} is gone: take it off ALLOWED in xtask/src/circles.rs",
+        gone.unwrap_or(&&[][..]).join(", ")
+    );
+    println!("ci: circles of files: {}, all of them known", found.len());
+    Ok(())
+}
+
+/// A crate's first file: modules are found from there.
+fn is_root(file: &str) -> bool {
+    ["lib.rs", "main.rs"].iter().any(|name| file.rsplit('/').next() == Some(name))
+}
+
+/// Files that reach each other.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Circle {
+    files: Vec<String>,
+    /// A shortest way from the first file back to it.
+    way: Vec<String>,
+}
+
+/// A shortest way, and all files.
+impl fmt::Display for Circle {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Circle { files, way } = self;
+        write!(f, "  {}\n  of {}: {files:?}", way.join("\n  -> "), files.len())
+    }
+}
+
+/// The circles of a crate.
+fn circles(krate: &Crate) -> Vec<Circle> {
+    let edges = krate.edges();
+    let reach = edges.keys().map(|&file| (file, way(&edges, file, None).0));
+    let reach = reach.collect::<BTreeMap<_, _>>();
+    let mut circles = Vec::new();
+    let mut done = BTreeSet::new();
+    for (&file, reached) in &reach {
+        if !reached.contains(file) || !done.insert(file) {
+            continue;
+        }
+        let together = |other: &&&str| reach.get(**other).is_some_and(|of| of.contains(file));
+        let files = reached.iter().filter(together).map(|&other| other.to_owned());
+        let files = files.collect::<Vec<_>>();
+        done.extend(reached.iter().filter(together));
+        let way = way(&edges, file, Some(file)).1;
+        circles.push(Circle { files, way });
+    }
+    circles
+}
+
+/// All files that are reached from one, and a shortest way to `to`.
+fn way<'a>(
+    edges: &BTreeMap<&'a str, BTreeSet<&'a str>>,
+    from: &'a str,
+    to: Option<&str>,
+) -> (BTreeSet<&'a str>, Vec<String>) {
+    let mut before = BTreeMap::<&str, &str>::new();
+    let mut next = VecDeque::from([from]);
+    while let Some(file) = next.pop_front() {
+        for &other in edges.get(file).into_iter().flatten() {
+            if !before.contains_key(other) {
+                before.insert(other, file);
+                next.push_back(other);
+            }
+        }
+    }
+    let mut way = to.map(str::to_owned).into_iter().collect::<Vec<_>>();
+    while let Some(&file) = way.last().and_then(|last| before.get(last.as_str())) {
+        way.push(file.to_owned());
+        if file == from {
+            break;
+        }
+    }
+    way.reverse();
+    (before.into_keys().collect(), way)
+}
+
+#[cfg(test)]
+mod tests;
