@@ -66,7 +66,7 @@ const MANUALS: [Manual; 7] = [
     Manual {
         name: "course",
         arguments: "[OPTIONS]",
-        about: "write figures and excerpts of docs/course.md, and the lists of kernels",
+        about: "write the generated parts of README.md and docs: excerpts, figures, lists of kernels",
         options: &[["--check", "compare with the documents instead of writing them"]],
     },
     Manual {
