@@ -24,7 +24,7 @@
 //! | `download` | what is got once and kept: verified, by one process at a time, whole or not at all |
 //! | `budgets` | what may not grow: each with its measure, its limit and what to do |
 //! | `unsafe_sites` | the table of unsafe code has every site |
-//! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`ci`], [`times`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 mod budgets;
 pub mod build_ptx;
@@ -46,6 +46,7 @@ pub mod ptx;
 pub mod ptxas;
 mod resources;
 mod rustup;
+pub mod tidy;
 pub mod times;
 mod tool;
 pub mod toolchain;

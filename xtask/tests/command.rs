@@ -282,7 +282,7 @@ fn usage_errors() {
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
             None => {
-                "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|course|times|ci [OPTIONS]\n"
+                "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|course|tidy|times|ci [OPTIONS]\n"
                     .into()
             }
         };
