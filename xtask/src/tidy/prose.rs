@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn long_paragraphs_and_sentences_are_refused() {
-        let words = |count| format!("# A\n\nIt{}.\n", " is".repeat(count - 1));
+        let words = |count: usize| format!("# A\n\nIt{}.\n", " is".repeat(count - 1));
         assert_eq!(refused(&words(40), &[]), [""; 0]);
         let expected = "a.md:3: a sentence of 41 words, and 40 are allowed: make it two (\"It is is is is is ..\")";
         assert_eq!(refused(&words(41), &[]), [expected]);

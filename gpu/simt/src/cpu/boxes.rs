@@ -112,8 +112,8 @@ impl GlobalBox {
 }
 
 /// What the accelerator makes of four f32 where the tensor map's type is tf32: the nearest, of two that are as near the even
-/// one, as an H200 did with halves of the last bit, with the greatest f32 and with subnormal numbers (docs/measurements.md,
-/// "tf32 on tensor cores"; NVIDIA's documentation says that it rounds, and not which way). What it makes of NaN was not tried.
+/// one, as an H200 did with halves of the last bit, with the greatest f32 and with subnormal numbers (docs/log/wgmma-tf32.md;
+/// NVIDIA's documentation says that it rounds, and not which way). What it makes of NaN was not tried.
 fn round_to_tf32(bytes: &mut [u8; 16]) {
     const DROPPED: u32 = 13;
     for bytes in bytes.as_chunks_mut::<4>().0 {
