@@ -267,6 +267,7 @@ fn usage_errors() {
         ),
         (&["course", "k"], "\"k\""),
         (&["course", "--write"], "--write"),
+        (&["tidy", "docs"], "\"docs\""),
         (&["mend"], "\"mend\""),
         (&[], "which task?"),
     ] {
@@ -315,6 +316,7 @@ fn help_is_of_everything_or_of_a_task() {
         ("doctor", &["--offline"]),
         ("times", &[]),
         ("course", &["--check"]),
+        ("tidy", &[]),
         ("ci", &[]),
     ] {
         for word in ["--help", "-h"] {
@@ -420,4 +422,23 @@ fn the_course_is_written_and_checked() {
     fs::write(&source, "fn other() {}\n").unwrap();
     let (code, _, stderr) = course(&["--check"]);
     assert!(code == 1 && stderr.contains("k.rs: has no function `k`"), "{stderr}");
+}
+
+#[test]
+fn what_is_to_be_tidied_is_listed() {
+    let workspace = Workspace::new("tidy");
+    let git = Command::new("git").args(["init", "--quiet"]).current_dir(&workspace.0).status();
+    assert!(git.unwrap().success());
+    fs::create_dir_all(workspace.0.join("docs")).unwrap();
+    fs::write(workspace.0.join("README.md"), "# A\n[a](docs/a.md)\n[b](#b)\n").unwrap();
+    fs::write(workspace.0.join("k.rs"), "// A step of k.\n").unwrap();
+    let (code, stdout, stderr) = finish(&mut workspace.xtask(&["tidy"]));
+    assert_eq!((code, &*stdout), (1, ""));
+    for line in [
+        "  README.md:2: the link `docs/a.md` leads to `docs/a.md`, which does not exist\n",
+        "  README.md:3: `README.md` has no heading `#b`: it has a\n",
+        "  k.rs:1: `step of k` is retired: write `k-step` (docs/glossary.md)\n",
+    ] {
+        assert!(stderr.contains(line), "{line}: {stderr}");
+    }
 }
