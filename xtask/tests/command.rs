@@ -267,7 +267,6 @@ fn usage_errors() {
         ),
         (&["course", "k"], "\"k\""),
         (&["course", "--write"], "--write"),
-        (&["tidy", "docs"], "\"docs\""),
         (&["mend"], "\"mend\""),
         (&[], "which task?"),
     ] {

@@ -334,7 +334,7 @@ mod tests {
         assert!(
             NOT_YET
                 .iter()
-                .all(|(_, words)| !words.is_empty() && words.iter().all(|word| known(word)))
+                .all(|(_, words)| !words.is_empty() && words.iter().all(known))
         );
     }
 }
