@@ -256,8 +256,8 @@ fn wgmma_boxes(is_k_major: bool, tile: usize) -> BoxShape {
     BoxShape { rows, cols, swizzle: 2 * cols }
 }
 
-/// How fast a kernel is, and how much work it needs for that (docs/measurements.md, "The choice of
-/// a kernel").
+/// How fast a kernel is, and how much work it needs for that
+/// (docs/log/selection.md).
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
     /// GFLOP/s of one SM of an H200, or of one CPU core.
