@@ -150,7 +150,7 @@ pub static DESIGNS: &[Design] = &[
     product! { mma::mma_half_f32_128x128x32; 2600.0, 0.7, 4.5; of OtherGpusAligned },
     // Not measured either (on an H200: 868 and 936). Estimated from an A100's published 156 TFLOP/s
     // in tf32, which is 1444 GFLOP/s per SM, and from the share of the MMA time that reading shared
-    // memory and rounding take (docs/measurements.md).
+    // memory and rounding take (docs/log/mma.md).
     product! { mma::mma_tf32_64x64x32; 650.0, 0.5, 4.0; of OtherGpus },
     product! { mma::mma_tf32_128x128x32; 1050.0, 0.7, 4.5; of OtherGpusAligned },
     // Fitted to 1024³ and 2048³. Larger products are slower, all of them alike, where the power

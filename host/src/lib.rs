@@ -61,8 +61,8 @@
 //!
 //! **Errors** name the argument, its value and the limit, and come before anything is launched or changed.
 //!
-//! **A crate outside this workspace** needs a line in its `Cargo.toml` where no CUDA toolkit is installed: README, "From
-//! your own program".
+//! **A crate outside this workspace** needs a line in its `Cargo.toml` where no CUDA toolkit is installed: docs/guide/gemm.md, "The
+//! manifest".
 //!
 //! # The house
 //! A [`Matrix`] lies in a [`Buffer`] on a [`Device`]; [`Gemm`] checks the operands, [chooses](gemm::choose) a kernel of

@@ -31,9 +31,9 @@ use host::{
 const NO_NAMELESS_FILES: &str = "HOST_TESTING_NO_NAMELESS_FILES";
 
 /// A recorded ladder, of which pictures are drawn without measuring.
-const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/ladder-h200.json");
+const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/ladder-h200.json");
 /// Recorded results of `bench`.
-const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/bench-h200");
+const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/bench-h200");
 
 impl Folder {
     /// A square matrix of zeros. Its file is as long as it says, and takes no room.

@@ -129,12 +129,16 @@ fn without_a_gpu_the_recorded_figures_of_one_are_shown() {
     assert!(
         stdout.starts_with("A 4096x4096 · B 4096x4096 = C 4096x4096   f32, on cuda:0: NVIDIA H200")
     );
-    assert!(stdout.contains("\nrecorded there, in docs/ladder-h200.json: this machine has no GPU"));
+    assert!(
+        stdout.contains(
+            "\nrecorded there, in docs/results/ladder-h200.json: this machine has no GPU"
+        )
+    );
     let (code, stdout, stderr) = finish(host(&["ladder", "--json"]));
     assert!(code == 0 && stderr.starts_with("note: recorded on an NVIDIA H200"), "{stderr}");
     let lines = objects(&stdout);
     assert_eq!(lines.len(), rungs().len() + 1, "and cuBLAS");
-    assert!(lines.iter().all(|line| line["recorded"] == "docs/ladder-h200.json"));
+    assert!(lines.iter().all(|line| line["recorded"] == "docs/results/ladder-h200.json"));
     // Asked for, it is measured.
     let (_, stdout, _) = finish(host(&args(&["--device", "cpu", "--json"])));
     assert!(
@@ -203,7 +207,7 @@ fn bad_arguments_are_refused_and_nothing_is_written() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     fs::write(folder.join("bad.json"), "\n{\"kernel\": 5}\n").unwrap();
     fails_from(&file("bad.json"), &["--from", "bad.json", "line 2 is not what"]);
-    let record = include_str!("../../docs/ladder-h200.json").lines().next().unwrap();
+    let record = include_str!("../../docs/results/ladder-h200.json").lines().next().unwrap();
     for (field, value, words) in [
         ("roof_gflops", serde_json::json!(0.0), "roof_gflops = 0"),
         ("gflops", serde_json::json!(1e308), "must be above 1e-12 and below 1e12"),

@@ -1,4 +1,4 @@
-//! What `docs/course.md` teaches, held against what is counted; and the text itself.
+//! `docs/course`: its claims are compared with what is counted; and the text itself.
 
 mod example_3x3;
 mod text;

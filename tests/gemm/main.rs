@@ -1,4 +1,4 @@
-//! The general product on every device, with every general kernel. docs/testing.md lists the tests, and how many cases
+//! The general product on every device, with every general kernel. docs/testing/gemm.md lists the tests, and how many cases
 //! each has.
 //!
 //! | module | what it holds the product to |
@@ -25,7 +25,7 @@
 //! | `threads` | from several threads at once |
 //! | `algebra` | what holds of products whatever the numbers |
 //! | `random` | anything at all |
-//! | `table` | docs/testing.md names every test |
+//! | `table` | docs/testing/gemm.md names every test |
 
 mod algebra;
 mod arguments;

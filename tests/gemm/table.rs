@@ -1,4 +1,4 @@
-//! docs/testing.md names every test of this program, and no other.
+//! docs/testing/gemm.md names every test of this program, and no other.
 
 use std::collections::BTreeSet;
 
@@ -62,5 +62,5 @@ fn every_test_is_in_the_table() {
             found.insert(test);
         }
     }
-    assert_eq!(found, names, "the tests that there are, and those of docs/testing.md");
+    assert_eq!(found, names, "the tests that there are, and those of docs/testing/gemm.md");
 }

@@ -13,6 +13,8 @@ mod guarded;
 pub mod kernels;
 pub mod passed;
 mod products;
+#[cfg(doctest)]
+mod quoted;
 pub mod reference;
 pub mod scratch;
 mod skip;

@@ -18,7 +18,7 @@ use crate::{scratch::workspace, skip, skip::is_set};
 /// What every check depends on: the CPU device, what all products share, the host's layer, the tests' library, versions and
 /// profiles.
 const COMMON: [&str; 15] = [
-    "docs/testing.md",
+    "docs/testing/gemm.md",
     "gpu/Cargo.toml",
     "gpu/simt",
     "gpu/src/collective",

@@ -151,7 +151,7 @@ impl PtxBuilder {
         // where cargo starts rustc: an absolute path would go into every symbol's hash.
         cargo.arg("--").arg(format!("-Clink-arg={library}"));
         // A thread's array that a loop indexes is in registers only if the loop is unrolled to its end: 8 x 16
-        // multiply-adds for 8 steps of k are far more than LLVM does unasked.
+        // multiply-adds for 8 k-steps are far more than LLVM does unasked.
         cargo.arg("-Cllvm-args=-unroll-threshold=4000");
         cargo.env("RUSTFLAGS", self.target.rustflags());
         // The same code whatever the workspace's profile is like: it is made for the host's programs.
@@ -338,7 +338,7 @@ impl Ptx {
     }
 }
 
-/// The head of a kernel, in which a parameter that is a tensor map is aligned as the accelerator wants it: Rust can
+/// The head of a kernel, in which a parameter that is a tensor map is aligned as TMA requires: Rust can
 /// say so of no parameter.
 fn align_tensor_maps(head: &str, declaration: Option<&Declaration>) -> String {
     let mut head = head.to_owned();

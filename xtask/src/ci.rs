@@ -12,13 +12,14 @@ use anyhow::{Context, Result, ensure};
 use crate::{
     budgets, build_ptx, circles, course,
     environment::{cargo, clean, keep_target, target_folder},
+    tidy,
     times::{self, Cost},
     unsafe_sites,
 };
 
 /// The parts in their order, and what each is for.
 pub const PARTS: [(&str, &str); 7] = [
-    ("lint", "formatting, clippy, links of the documentation, what may not grow"),
+    ("lint", "formatting, clippy, what may not grow, the documents and their links"),
     ("ptx", "the committed PTX is what the kernels compile to"),
     ("test", "cargo test; the course's figures, the lists of kernels"),
     ("check", "what `cargo test` leaves out: every kernel in every case"),
@@ -80,6 +81,7 @@ impl Ci<'_> {
                 self.step("budgets of files", || budgets::of_files(root))?;
                 self.step("table of unsafe code", || unsafe_sites::check(root))?;
                 self.step("circles of files", || circles::check(root))?;
+                self.step("cargo xtask tidy", || tidy::run(root))?;
                 self.cargo("fmt --all --check")?;
                 self.cargo("clippy --workspace --all-targets -- -D warnings")?;
                 // What no other part of the list is: the command as users build it, and tests that only `packaging` runs.

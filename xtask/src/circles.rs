@@ -31,7 +31,7 @@ use crate::environment::rust_files;
 
 /// The circles that there still are, each with all its files. The list must be exact, and it only shrinks.
 const ALLOWED: &[&[&str]] = &[
-    &["gpu/src/registry.rs", "gpu/src/registry/design.rs", "gpu/src/registry/product.rs"],
+    &["gpu/src/registry.rs", "gpu/src/registry/design.rs"],
     &["host/cuda-dyn/src/codes.rs", "host/cuda-dyn/src/library.rs"],
     &["host/src/blocks/job.rs", "host/src/blocks/plan.rs"],
     &["host/src/blocks/partner.rs", "host/src/blocks/pipeline.rs"],

@@ -1,18 +1,19 @@
-//! `cargo xtask course`: writes what stands between the markers of `docs/course.md`, `docs/kernels.md` and
-//! `README.md`, or checks it.
+//! `cargo xtask course`: generates the text between the markers of `README.md` and the pages in `docs`, or checks it.
 //!
-//! A marker is a comment of its own line. What follows it, up to `<!-- end -->`, is written anew:
+//! A marker is a comment on a line of its own. The text after it, up to `<!-- end -->`, is generated:
 //!
-//! | marker | what is written |
+//! | marker | generated text |
 //! |---|---|
+//! | `source: FILE` | that file, without the comment at its head |
 //! | `source: FILE fn NAME` | that function, with its comments and attributes |
-//! | `counts: KERNEL` | what `host profile` counts, line by line |
-//! | `ladder` | a row for each rung: its idea, its ratios, what it reads |
+//! | `counts: KERNEL` | the counts of `host profile`, line by line |
+//! | `ladder` | a row for each rung: its idea, its ratios, its reads |
 //! | `measured: KERNEL` | its speed on a GPU, from the file that recorded it |
-//! | `bench` | a row for each size beside cuBLAS, from the folder that recorded them |
-//! | `kernels` | every kernel: its name, tile, block, and what sets it apart |
-//! | `families` | what kernels compute, and how many compute it |
-//! | `output: PACKAGE ARGUMENTS` | what `cargo run -p PACKAGE -- ARGUMENTS` prints |
+//! | `bench: FOLDER` | a row for each size, compared with cuBLAS, from the folder that recorded them |
+//! | `kernels` | every kernel: its name, tile, block, and a sentence on it |
+//! | `families` | the operations, and the number of kernels for each |
+//! | `output: PACKAGE ARGUMENTS` | the output of `cargo run -p PACKAGE -- ARGUMENTS` |
+//! | `example: PACKAGE NAME` | the output of `cargo run -p PACKAGE --example NAME` |
 //!
 //! | module | its one idea |
 //! |---|---|
@@ -42,9 +43,6 @@ use serde_json::Value;
 use self::{counts::Counts, marker::Marker, measured::Measured};
 use crate::environment::{cargo, keep_target, say};
 
-/// The guided text, the list of kernels, and the page that leads there.
-const DOCUMENTS: [&str; 3] = ["docs/course.md", "docs/kernels.md", "README.md"];
-
 /// What is done with the text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
@@ -58,22 +56,25 @@ pub struct Options {
 /// A marker that cannot be filled, and in a check what is out of date.
 pub fn run(root: &Path, options: Options) -> Result<()> {
     let mut writer = Writer::new(root);
-    for document in DOCUMENTS {
-        let path = root.join(document);
-        let text = read(&path)?;
+    for (document, text) in documents(root)? {
         let filled = marker::fill(&text, |marker| writer.write(marker).map(Some))
-            .with_context(|| document.to_owned())?;
+            .with_context(|| document.clone())?;
         let all = filled.markers;
-        if options.check {
-            up_to_date(document, &filled.stale)?;
-            say(&format!("{document}: {all} markers, all up to date\n"))?;
-            continue;
+        match options.check {
+            _ if all == 0 => {}
+            true => {
+                up_to_date(&document, &filled.stale)?;
+                say(&format!("{document}: {all} markers, all up to date\n"))?;
+            }
+            false => {
+                let path = root.join(&document);
+                if filled.text != text {
+                    fs::write(&path, &filled.text)
+                        .with_context(|| format!("cannot write {}", path.display()))?;
+                }
+                say(&format!("{document}: {all} markers, {} written anew\n", filled.stale.len()))?;
+            }
         }
-        if filled.text != text {
-            fs::write(&path, &filled.text)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        say(&format!("{document}: {all} markers, {} written anew\n", filled.stale.len()))?;
     }
     Ok(())
 }
@@ -84,21 +85,43 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
 /// As [`run`].
 pub fn check_sources(root: &Path) -> Result<usize> {
     let mut excerpts = 0;
-    for document in DOCUMENTS {
-        let filled = marker::fill(&read(&root.join(document))?, |marker| match marker.kind {
+    for (document, text) in documents(root)? {
+        let filled = marker::fill(&text, |marker| match marker.kind {
             "source" => {
                 excerpts += 1;
                 source::excerpt(root, marker.arguments).map(Some)
             }
             _ => Ok(None),
-        })?;
-        up_to_date(document, &filled.stale)?;
+        })
+        .with_context(|| document.clone())?;
+        up_to_date(&document, &filled.stale)?;
     }
     Ok(excerpts)
 }
 
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+/// README and the pages in `docs`: each path below the root, and its text.
+pub(crate) fn documents(root: &Path) -> Result<Vec<(String, String)>> {
+    let mut names = vec!["README.md".to_owned()];
+    let mut folders = vec!["docs".to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(root.join(&folder));
+        for entry in entries.with_context(|| format!("cannot read {folder}"))? {
+            let entry = entry?;
+            let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            if entry.path().is_dir() {
+                folders.push(name);
+            } else if name.ends_with(".md") {
+                names.push(name);
+            }
+        }
+    }
+    names[1..].sort();
+    let text = |name: String| {
+        let text = fs::read_to_string(root.join(&name));
+        let text = text.with_context(|| format!("cannot read {name}"))?;
+        Ok((name, text))
+    };
+    names.into_iter().map(text).collect()
 }
 
 fn up_to_date(document: &str, stale: &[String]) -> Result<()> {
@@ -148,7 +171,14 @@ impl Writer {
                 let printed = of_package(&self.root, package, &words.collect::<Vec<_>>(), &[0, 1])?;
                 Ok(format!("```text\n{}\n```", printed.trim_end()))
             }
-            ("bench", ..) => bench::section(&self.root),
+            ("example", ..) => {
+                let (package, name) =
+                    arguments.split_once(' ').context("must be `PACKAGE NAME`")?;
+                let program = ["--package", package, "--example", name];
+                let printed = of_program(&self.root, &program, &[], &[0, 1])?;
+                Ok(format!("```text\n{}\n```", printed.trim_end()))
+            }
+            ("bench", ..) => bench::section(&self.root, arguments),
             ("counts", Some(counts), _) => counts.of(arguments),
             ("measured", _, Some(measured)) => measured.of(arguments),
             ("ladder", Some(counts), Some(measured)) => Ok(counts.ladder(measured)),
@@ -157,11 +187,15 @@ impl Writer {
     }
 }
 
-/// What a package's program prints, if it ends in one of these exit codes.
+/// The output of a package's program, if it ends in one of these exit codes.
 fn of_package(root: &Path, package: &str, arguments: &[&str], codes: &[i32]) -> Result<String> {
+    of_program(root, &["--package", package], arguments, codes)
+}
+
+fn of_program(root: &Path, program: &[&str], arguments: &[&str], codes: &[i32]) -> Result<String> {
     let mut command = Command::new(cargo());
-    keep_target(&mut command, root).args(["run", "--quiet", "--package", package, "--"]);
-    let shown = format!("cargo run -p {package} -- {}", arguments.join(" "));
+    keep_target(&mut command, root).args(["run", "--quiet"]).args(program).arg("--");
+    let shown = format!("cargo run {} -- {}", program.join(" "), arguments.join(" "));
     let output = command
         .args(arguments)
         .current_dir(root)

@@ -35,7 +35,7 @@ pub struct Declaration {
     pub shared: Option<u64>,
     /// Barriers of the block in the code (how many there are, not how often they are reached).
     pub barriers: Option<u32>,
-    /// Blocks that must fit on a multiprocessor at once. `.minnctapersm`.
+    /// Blocks that must fit on an SM at once. `.minnctapersm`.
     pub min_blocks: Option<u32>,
     /// Blocks of a cluster along x, y, z. `.reqnctapercluster`.
     pub cluster: Option<[u32; 3]>,

@@ -25,7 +25,7 @@
 //! | `budgets` | what may not grow: each with its measure, its limit and what to do |
 //! | `unsafe_sites` | the table of unsafe code has every site |
 //! | `circles` | which files of a crate use each other, and that they do so in one direction |
-//! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`ci`], [`times`] | the tasks of `cargo xtask` |
+//! | [`build_ptx`], [`inspect`], [`doctor`], [`course`], [`tidy`], [`ci`], [`times`] | the tasks of `cargo xtask` |
 
 mod budgets;
 pub mod build_ptx;
@@ -48,6 +48,7 @@ pub mod ptx;
 pub mod ptxas;
 mod resources;
 mod rustup;
+pub mod tidy;
 pub mod times;
 mod tool;
 pub mod toolchain;

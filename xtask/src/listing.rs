@@ -35,7 +35,7 @@ pub enum Kind {
 pub enum Space {
     /// The device's memory.
     Global,
-    /// A block's memory on the multiprocessor.
+    /// A block's memory on the SM.
     Shared,
     /// A thread's memory, where registers spill to.
     Local,

@@ -10,7 +10,8 @@ use std::{
 use anyhow::Result;
 use lexopt::prelude::*;
 use xtask::{
-    ToolchainAbsent, build_ptx, ci, course, doctor, inspect, run_package, times, workspace_root,
+    ToolchainAbsent, build_ptx, ci, course, doctor, inspect, run_package, tidy, times,
+    workspace_root,
 };
 
 /// What `--help` says of a task.
@@ -22,7 +23,7 @@ struct Manual {
     options: &'static [[&'static str; 2]],
 }
 
-const MANUALS: [Manual; 7] = [
+const MANUALS: [Manual; 8] = [
     Manual {
         name: "build-ptx",
         arguments: "[OPTIONS]",
@@ -66,8 +67,14 @@ const MANUALS: [Manual; 7] = [
     Manual {
         name: "course",
         arguments: "[OPTIONS]",
-        about: "write figures and excerpts of docs/course.md, and the lists of kernels",
+        about: "write the generated parts of README.md and docs: excerpts, figures, lists of kernels",
         options: &[["--check", "compare with the documents instead of writing them"]],
+    },
+    Manual {
+        name: "tidy",
+        arguments: "",
+        about: "look for links that lead nowhere, retired words and long paragraphs",
+        options: &[],
     },
     Manual {
         name: "times",
@@ -138,6 +145,7 @@ enum Task {
     /// What another program of the workspace is called with.
     Mutants(Vec<OsString>),
     Course(course::Options),
+    Tidy,
     Times,
     Ci(Vec<String>),
 }
@@ -181,6 +189,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Inspect(options) => inspect::run(&root()?, &options)?,
         Task::Doctor(options) => return Ok(doctor::run(&root()?, options).exit_code()),
         Task::Mutants(args) => return run_package(&root()?, "mutants", &args),
+        Task::Tidy => tidy::run(&root()?)?,
         Task::Times => times::run(&root()?)?,
         Task::Course(options) => course::run(&root()?, options)?,
         Task::Ci(parts) => ci::run(&root()?, &parts)?,
@@ -214,6 +223,7 @@ fn arguments(manual: &mut Option<&'static Manual>) -> Result<Task, lexopt::Error
             (Value(name), None) if name == "course" => {
                 task = Some(Task::Course(course::Options::default()));
             }
+            (Value(name), None) if name == "tidy" => task = Some(Task::Tidy),
             (Value(name), None) if name == "times" => task = Some(Task::Times),
             (Value(name), None) if name == "ci" => task = Some(Task::Ci(Vec::new())),
             (Value(part), Some(Task::Ci(parts)))

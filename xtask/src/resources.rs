@@ -1,7 +1,7 @@
 //! `gpu/ptx/resources.tsv`: what the assembler makes of each kernel, for whoever has no assembler. A kernel with constants has a row
 //! for each of its specialisations.
 //!
-//! `host profile` reads it to say how many blocks of a kernel a multiprocessor holds, without a GPU; in a commit's difference it
+//! `host profile` reads it to say how many blocks of a kernel an SM holds, without a GPU; in a commit's difference it
 //! shows what a change has made of the machine code.
 
 use anyhow::{Result, ensure};

@@ -282,7 +282,7 @@ fn usage_errors() {
         let usage = match task {
             Some(task) => format!("\nUsage: cargo xtask {task} "),
             None => {
-                "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|course|times|ci [OPTIONS]\n"
+                "\nUsage: cargo xtask build-ptx|inspect|doctor|mutants|course|tidy|times|ci [OPTIONS]\n"
                     .into()
             }
         };
@@ -315,6 +315,7 @@ fn help_is_of_everything_or_of_a_task() {
         ("doctor", &["--offline"]),
         ("times", &[]),
         ("course", &["--check"]),
+        ("tidy", &[]),
         ("ci", &[]),
     ] {
         for word in ["--help", "-h"] {
@@ -390,25 +391,23 @@ fn the_course_is_written_and_checked() {
     let (code, _, stderr) = course(&[]);
     assert!(code == 1 && stderr.contains("cannot read"), "{stderr}");
 
-    let (text, source) = (workspace.0.join("docs/course.md"), workspace.0.join("k.rs"));
-    fs::create_dir_all(workspace.0.join("docs")).unwrap();
+    let (text, source) = (workspace.0.join("docs/course/page.md"), workspace.0.join("k.rs"));
+    fs::create_dir_all(workspace.0.join("docs/course")).unwrap();
     fs::write(&text, "A\n<!-- source: k.rs fn k -->\n<!-- end -->\nB\n").unwrap();
     fs::write(&source, "/// K.\nfn k() {}\n").unwrap();
-    for document in ["docs/kernels.md", "README.md"] {
+    for document in ["docs/page.md", "README.md"] {
         fs::write(workspace.0.join(document), "No markers.\n").unwrap();
     }
     let (code, stdout, stderr) = course(&[]);
     assert_eq!((code, &*stderr), (0, ""));
-    let others =
-        ["docs/kernels.md", "README.md"].map(|of| format!("{of}: 0 markers, 0 written anew\n"));
-    assert_eq!(stdout, format!("docs/course.md: 1 markers, 1 written anew\n{}", others.concat()));
+    assert_eq!(stdout, "docs/course/page.md: 1 markers, 1 written anew\n");
     let written = fs::read_to_string(&text).unwrap();
     let expected =
         "A\n<!-- source: k.rs fn k -->\n```rust\n/// K.\nfn k() {}\n```\n<!-- end -->\nB\n";
     assert_eq!(written, expected);
     let (code, stdout, _) = course(&["--check"]);
     assert_eq!(code, 0);
-    assert!(stdout.starts_with("docs/course.md: 1 markers, all up to date\n"), "{stdout}");
+    assert_eq!(stdout, "docs/course/page.md: 1 markers, all up to date\n");
 
     // The source goes on, and the text does not.
     fs::write(&source, "/// K.\nfn k() { k() }\n").unwrap();
@@ -422,4 +421,23 @@ fn the_course_is_written_and_checked() {
     fs::write(&source, "fn other() {}\n").unwrap();
     let (code, _, stderr) = course(&["--check"]);
     assert!(code == 1 && stderr.contains("k.rs: has no function `k`"), "{stderr}");
+}
+
+#[test]
+fn what_is_to_be_tidied_is_listed() {
+    let workspace = Workspace::new("tidy");
+    let git = Command::new("git").args(["init", "--quiet"]).current_dir(&workspace.0).status();
+    assert!(git.unwrap().success());
+    fs::create_dir_all(workspace.0.join("docs")).unwrap();
+    fs::write(workspace.0.join("README.md"), "# A\n[a](docs/a)\n[b](#b)\n").unwrap();
+    fs::write(workspace.0.join("k.rs"), "// A step of k.\n").unwrap();
+    let (code, stdout, stderr) = finish(&mut workspace.xtask(&["tidy"]));
+    assert_eq!((code, &*stdout), (1, ""));
+    for line in [
+        "  README.md:2: the link `docs/a` leads to `docs/a`, which does not exist\n",
+        "  README.md:3: `README.md` has no heading `#b`: it has a\n",
+        "  k.rs:1: `step of k` is retired: write `k-step` (docs/glossary.md)\n",
+    ] {
+        assert!(stderr.contains(line), "{line}: {stderr}");
+    }
 }

@@ -1,6 +1,6 @@
 //! How fast kernels are, and which products that holds for.
 
-/// How fast a kernel is, and how much work it needs for that (docs/measurements.md, "The choice of
+/// How fast a kernel is, and how much work it needs for that (docs/log/selection.md, "The choice of
 /// a kernel").
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {

@@ -379,7 +379,7 @@ pub(super) fn duration(us: f64) -> String {
     }
 }
 
-/// 10^9 FLOP a second of a core, as the lessons' kernels come to on the CPU device (docs/measurements.md, "The CPU device").
+/// 10^9 FLOP a second of a core, as the lessons' kernels come to on the CPU device (docs/log/cpu.md).
 const LESSONS_GFLOPS: f64 = 0.5;
 
 /// Says before a measurement on the CPU device how long a single run may take, where that is more than ten seconds.

@@ -43,6 +43,7 @@
 //! have them where it suits the number of multiprocessors: on another device, in a batch or of a part of C some bits may be others, within the same bound.) Subnormal numbers are kept. The sign of a zero is what those operations make of it.
 
 mod batch;
+mod compute;
 mod counters;
 pub(crate) mod execute;
 mod operands;
@@ -59,6 +60,7 @@ use std::fmt;
 use gpu::registry::Entry;
 
 pub use batch::{Batch, BatchMut};
+pub use compute::Compute;
 pub use plan::{Launch, Plan};
 pub use prepared::PreparedMatrix;
 #[doc(hidden)]
@@ -82,50 +84,6 @@ use crate::{
     launch::Stream,
     matrix::{MatrixView, MatrixViewMut, SliceView, SliceViewMut},
 };
-
-/// How a product is computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Compute {
-    /// Products and sums in the operands' own type; of bf16 and f16 in f32.
-    #[default]
-    Native,
-    /// Factors of f32 may be rounded to tf32, with 10 bits of fraction in place of 23, to the nearest; their sums are f32's.
-    /// Hopper's tensor cores multiply these several times as fast, those of other GPUs from Ampere on as fast as they can; C's
-    /// relative error is about 3e-4. Where no such kernel is predicted to be the fastest, on the CPU device unless one is named,
-    /// and of other types, it is as [`Native`](Compute::Native).
-    Tf32,
-    /// Factors of f32 may be cut into three slices of bf16 each, which Hopper's tensor cores multiply: six products of bf16
-    /// for one of f32, and more than twice as fast as f32 on CUDA cores. C is as accurate as f32's, and more so where k is
-    /// not small: an element is within `(k / 32 + 48) 2^-24` of the exact sum, relative to the sum of the terms' absolute
-    /// values, where k fused multiply-adds have k in place of `k / 32 + 48`. NaN, infinities, overflow and subnormal numbers
-    /// come out as f32 has them: such elements are computed by fused multiply-adds.
-    ///
-    /// It takes six bytes of workspace for each element of A and B: [`SLICES_WORKSPACE_LIMIT`] where nothing else is said.
-    /// Where there is no such kernel, where another is faster, and of other types, it is as [`Native`](Compute::Native).
-    Fp32Bf16x6,
-    /// Factors of f32 may be cut into two slices of f16 each, scaled by a power of two for every 64 x 128 elements: three
-    /// products for one, and about four times as fast as f32 on CUDA cores. An element is within `(k / 32 + 58) 2^-24` of the
-    /// exact sum, as of [`Fp32Bf16x6`](Compute::Fp32Bf16x6). What scaling may have made less accurate than that is computed by
-    /// fused multiply-adds, and so are NaN, infinities and overflow; of numbers that differ by 2^17 and more within such a patch
-    /// these may be many, and slow: there the other is the better choice.
-    ///
-    /// It takes four bytes of workspace for each element of A and B: [`SLICES_WORKSPACE_LIMIT`] where nothing else is said.
-    /// Where there is no such kernel, where another is faster, and of other types, it is as [`Native`](Compute::Native).
-    Fp32F16x3,
-}
-
-impl Compute {
-    /// May factors be cut into slices?
-    pub(crate) fn is_emulated(self) -> bool {
-        matches!(self, Compute::Fp32Bf16x6 | Compute::Fp32F16x3)
-    }
-
-    /// Bytes of workspace that a kernel may take where nothing is said.
-    fn workspace_limit(self) -> u64 {
-        if self.is_emulated() { SLICES_WORKSPACE_LIMIT } else { DEFAULT_WORKSPACE_LIMIT }
-    }
-}
 
 /// What becomes of an element of C at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -307,7 +265,11 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
 
     /// Bytes of workspace that its kernel may take.
     fn most_workspace(&self) -> u64 {
-        self.workspace_limit.unwrap_or(self.compute.workspace_limit())
+        let limit = match self.compute.is_emulated() {
+            true => SLICES_WORKSPACE_LIMIT,
+            false => DEFAULT_WORKSPACE_LIMIT,
+        };
+        self.workspace_limit.unwrap_or(limit)
     }
 
     /// How many blocks split k between them, 1 to 8, of a kernel that can; others may not run then, but with 1. As many as

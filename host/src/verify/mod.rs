@@ -6,7 +6,7 @@
 //!    `gamma(n) = n u / (1 - n u)`, `u = 2^-24` and `tiny` is the smallest subnormal f32. This is the
 //!    a-priori bound for a sum of k products in any order (N. J. Higham, *Accuracy and Stability of
 //!    Numerical Algorithms*, 2nd ed., section 3.5), three roundings to spare. A sum of bf16 products by Hopper's tensor
-//!    cores, which cut off where others round, keeps to it too: docs/testing.md says why.
+//!    cores, which cut off where others round, keeps to it too: docs/design/numerics.md says why.
 //! 2. **Exact**, on integers so small that every order of summation gives the same bits. The bound grows
 //!    with k, and at k = 4096 it lets a dropped product pass; this does not.
 //!

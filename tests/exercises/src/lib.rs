@@ -1,4 +1,4 @@
-//! The exercises of `docs/course.md`: kernels to mend under the checked launch, and questions whose answers are
+//! The exercises of `docs/course`: kernels to mend under the checked launch, and questions whose answers are
 //! counted.
 //!
 //! ```console

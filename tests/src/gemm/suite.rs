@@ -172,7 +172,7 @@ impl<T: Number> Suite<T> {
         }
     }
 
-    /// So many runs were asked for in docs/testing.md, for each kernel and device, by the test of that name.
+    /// So many runs were asked for in docs/testing/gemm.md, for each kernel and device, by the test of that name.
     ///
     /// # Panics
     /// Where they were others.

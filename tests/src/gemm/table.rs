@@ -1,9 +1,10 @@
-//! docs/testing.md: which test runs how many cases. The numbers there are what the tests are held to.
+//! docs/testing/gemm.md: which test runs how many cases. The numbers there are what the tests are held to.
 
 use crate::{everything, full};
 
 /// The text.
-pub const TABLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/testing.md"));
+pub const TABLE: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/testing/gemm.md"));
 
 /// The tests of the table and their cases, in its order. Of `60 of 500` the first is the number by default, and the other
 /// that with `FULL=1`, and where a GPU is required.
@@ -32,6 +33,9 @@ pub fn counted(test: &str, count: usize) {
     let (_, wanted) = cases()
         .into_iter()
         .find(|(name, _)| *name == test)
-        .unwrap_or_else(|| panic!("docs/testing.md has no row for {test}, of {count} cases"));
-    assert_eq!(count, wanted, "{test}: so many cases were run, and so many docs/testing.md says");
+        .unwrap_or_else(|| panic!("docs/testing/gemm.md has no row for {test}, of {count} cases"));
+    assert_eq!(
+        count, wanted,
+        "{test}: so many cases were run, and so many docs/testing/gemm.md says"
+    );
 }

@@ -29,7 +29,7 @@ impl Want {
     /// any order, then the products by alpha and beta and the sums with C and the bias, one rounding to spare. All of these
     /// are of the type that it is computed in; where C is of another, an element is rounded once more.
     ///
-    /// A sum by tensor cores, which cut off where others round, keeps to it too: docs/testing.md says why.
+    /// A sum by tensor cores, which cut off where others round, keeps to it too: docs/design/numerics.md says why.
     pub fn bounded<T: Number>(case: &Case<T>) -> Self {
         Want::new(case, true)
     }

@@ -1,39 +1,37 @@
-//! What the library's product does beside cuBLAS on a GPU, out of the folder that recorded it.
+//! The library's speed compared with cuBLAS's on a GPU, from the folder that recorded it.
 
 use std::{fs, io::ErrorKind, path::Path};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// What `host bench --vs cublas --out` wrote on that GPU.
-const RECORD: &str = "docs/bench-h200";
-
-/// The sentences and the table that belong behind the marker: that nothing is recorded yet, where nothing is.
-pub fn section(root: &Path) -> Result<String> {
+/// The sentences and the table that belong after the marker, from a folder that `host bench --vs cublas --out` wrote on that
+/// GPU. Where there is no such folder, a sentence that says so.
+pub fn section(root: &Path, record: &str) -> Result<String> {
     let read = |name: &str| -> Result<Option<String>> {
-        match fs::read_to_string(root.join(RECORD).join(name)) {
+        match fs::read_to_string(root.join(record).join(name)) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("cannot read {RECORD}/{name}")),
+            Err(error) => Err(error).with_context(|| format!("cannot read {record}/{name}")),
         }
     };
     let (Some(rows), Some(machine)) = (read("results.jsonl")?, read("machine.json")?) else {
-        return Ok(format!("*Not recorded yet (`{RECORD}`).*"));
+        return Ok(format!("*Not recorded yet (`{record}`).*"));
     };
     let rows = rows.lines().zip(1..).map(|(line, number)| {
         let row = serde_json::from_str::<Value>(line);
-        row.with_context(|| format!("{RECORD}/results.jsonl, line {number}: no JSON"))
+        row.with_context(|| format!("{record}/results.jsonl, line {number}: no JSON"))
     });
     let rows = rows.collect::<Result<Vec<_>>>()?;
     let machine = serde_json::from_str(&machine)
-        .with_context(|| format!("{RECORD}/machine.json is no JSON"))?;
-    write(&rows, &machine, root.join(RECORD).join("speed.svg").exists())
+        .with_context(|| format!("{record}/machine.json is no JSON"))?;
+    write(record, &rows, &machine)
 }
 
-fn write(rows: &[Value], machine: &Value, picture: bool) -> Result<String> {
+fn write(record: &str, rows: &[Value], machine: &Value) -> Result<String> {
     // What a program gets; kernels asked for by name and the libraries' own rows are in the record.
     let own = rows.iter().filter(|row| row["role"] == "auto").collect::<Vec<_>>();
-    ensure!(!own.is_empty(), "{RECORD}/results.jsonl has no row of `auto`");
+    ensure!(!own.is_empty(), "{record}/results.jsonl has no row of `auto`");
     let number = |row: &Value, key: &str| row[key].as_f64();
     let compared = own.iter().filter(|row| row["ratio"].is_number()).count();
     let ahead = own.iter().filter(|row| number(row, "ratio_low").is_some_and(|low| low > 1.0));
@@ -56,13 +54,10 @@ fn write(rows: &[Value], machine: &Value, picture: bool) -> Result<String> {
         words(&machine["command"]),
     );
     text += &format!(
-        "Of {compared} sizes it is faster than the fastest of cuBLAS and of cublasLt's algorithms at {ahead}, slower at \
-         {behind}, and not to be told apart at {}.\n\n",
+        "Compared with the faster of cuBLAS and cublasLt at {compared} sizes: faster at {ahead}, slower at {behind}, no \
+         difference within the interval at {}.\n\n",
         compared - ahead - behind
     );
-    if picture {
-        text += &format!("![Speed against size, beside cuBLAS]({RECORD}/speed.svg)\n\n");
-    }
     text += "| size | kernel | time | TFLOP/s | error | fastest of cuBLAS | its time | TFLOP/s | error | ratio (95 %) |\n";
     text += "|---|---|--:|--:|--:|---|--:|--:|--:|--:|\n";
     for row in own {
@@ -154,18 +149,17 @@ mod tests {
         let mut named = row(4, 1.0);
         named["role"] = "named".into();
         let rows = [row(1024, 1.2), lost, row(512, 1.0), wrong, named];
-        let text = write(&rows, &machine(), true).unwrap();
+        let text = write("docs/results/x", &rows, &machine()).unwrap();
         for part in [
             "Measured 2026-11-21 on NVIDIA H200, driver 580.1, cublas 13.1.0, commit 0123456789ab:",
             "$ cargo run -p host -- bench --vs cublas\n",
-            "Of 3 sizes it is faster than the fastest of cuBLAS and of cublasLt's algorithms at 1, slower at 1, \
-             and not to be told apart at 1.",
+            "Compared with the faster of cuBLAS and cublasLt at 3 sizes: faster at 1, slower at 1, no difference within the \
+             interval at 1.",
             "| 1024 x 1024 x 1024 | `gemm_f32_128x128x8` | 2.00 ms | 40.2 | 4.0e-7 | cublasLt | 1.60 ms | 50.0 | 5.0e-7 \
              | 1.20 (1.19 to 1.21) |",
             "| 7 of 2048 x 2048 x 2048 nt | `gemm_f32_128x128x8` | 2.00 ms |",
             "| 0.80 (0.79 to 0.81) |",
             "| 9 x 9 x 9 | `gemm_f32_128x128x8` | **wrong** |",
-            "docs/bench-h200/speed.svg",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -175,12 +169,12 @@ mod tests {
         let mut lines = text.lines().filter(|line| line.starts_with('|'));
         let head = lines.next().map(fields);
         assert!(lines.all(|line| Some(fields(line)) == head), "{text}");
-        assert!(write(&[], &machine(), false).is_err());
+        assert!(write("docs/results/x", &[], &machine()).is_err());
     }
 
     #[test]
     fn without_a_record_it_says_so() {
-        let text = section(Path::new("/nowhere")).unwrap();
-        assert_eq!(text, "*Not recorded yet (`docs/bench-h200`).*");
+        let text = section(Path::new("/nowhere"), "docs/results/x").unwrap();
+        assert_eq!(text, "*Not recorded yet (`docs/results/x`).*");
     }
 }

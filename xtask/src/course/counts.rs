@@ -9,7 +9,7 @@ use super::{kernels, measured::Measured};
 
 /// m, n and k: several blocks, all of them counted, and every row begins at a sector.
 const SIZE: u64 = 256;
-/// The GPU whose multiprocessor holds the blocks: the same on every machine.
+/// The GPU whose SM holds the blocks: the same on every machine.
 const GPU: &str = "sm_90";
 
 /// What was counted of every kernel.
@@ -115,12 +115,15 @@ fn summary(profile: &Value, kernel: &Value) -> String {
     if let Some(paper) = kernel["flop_per_byte"].as_f64() {
         text += &format!(" ({} on paper)", ratio(Some(paper)));
     }
+    let blocks = match number("blocks").as_str() {
+        "1" => "1 block".to_owned(),
+        blocks => format!("{blocks} blocks"),
+    };
     text += &format!(
-        "; {} registers a thread and {} bytes of shared memory a block, so {} blocks on a multiprocessor of \
-         compute capability 9.0 ({} % of its warps), limited by {}.",
+        "; {} registers a thread and {} bytes of shared memory a block, so {blocks} on an SM of compute capability 9.0 ({} % \
+         of its warps), limited by {}.",
         number("registers"),
         number("shared_bytes"),
-        number("blocks"),
         number("percent"),
         occupancy["limited_by"].as_str().unwrap_or("what is not known"),
     );

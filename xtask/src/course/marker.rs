@@ -3,15 +3,16 @@
 use anyhow::{Context, Result, bail, ensure};
 
 /// What a marker can begin with, and whether something must follow.
-const KINDS: [(&str, bool); 8] = [
+const KINDS: [(&str, bool); 9] = [
     ("source", true),
     ("counts", true),
     ("kernels", false),
     ("families", false),
     ("ladder", false),
-    ("bench", false),
+    ("bench", true),
     ("measured", true),
     ("output", true),
+    ("example", true),
 ];
 const END: &str = "<!-- end -->";
 

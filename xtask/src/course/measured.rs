@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 /// A line a rung, as `host ladder --json` prints them on that GPU.
-const RECORD: &str = "docs/ladder-h200.json";
+const RECORD: &str = "docs/results/ladder-h200.json";
 
 /// m, n and k of the record.
 const SIZE: u64 = 4096;
@@ -118,7 +118,7 @@ mod tests {
             of("tiled16"),
             "*Measured on an H200 at 4096³: 8.12 TFLOP/s, 1.62 times `basic`, 16 % of cuBLAS.*"
         );
-        assert!(of("tiled32").contains("not in docs/ladder-h200.json yet"));
+        assert!(of("tiled32").contains("not in docs/results/ladder-h200.json yet"));
         assert!(Measured::default().of("basic").unwrap().contains("not recorded yet"));
     }
 

@@ -1,19 +1,30 @@
-//! A function's text out of a source file.
+//! A source file, or a function's text out of it.
 
 use std::{fs, path::Path};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use syn::{ImplItem, Item, spanned::Spanned};
 
-/// `FILE fn NAME`: that function, with its comments and attributes, as a block of Rust.
+/// `FILE fn NAME`: that function, with its comments and attributes, as a block of Rust. `FILE`: all of it but the comment at
+/// its head.
 pub fn excerpt(root: &Path, arguments: &str) -> Result<String> {
-    let Some((file, name)) = arguments.split_once(" fn ") else {
-        bail!("must be `FILE fn NAME`");
+    let (file, name) = match arguments.split_once(" fn ") {
+        Some((file, name)) => (file, Some(name)),
+        None => (arguments, None),
     };
     let text =
         fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}"))?;
-    let function = function(&text, name).with_context(|| file.to_owned())?;
-    Ok(format!("```rust\n{function}\n```"))
+    let excerpt = match name {
+        Some(name) => function(&text, name).with_context(|| file.to_owned())?,
+        None => body(&text),
+    };
+    Ok(format!("```rust\n{excerpt}\n```"))
+}
+
+/// A file without the comment at its head.
+fn body(text: &str) -> String {
+    let lines = text.lines().skip_while(|line| line.starts_with("//!") || line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn function(text: &str, name: &str) -> Result<String> {
@@ -39,6 +50,14 @@ fn function(text: &str, name: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_comes_without_the_comment_at_its_head() {
+        assert_eq!(
+            body("//! A file.\n//! More.\n\nuse a;\n\n// why\nfn f() {}\n"),
+            "use a;\n\n// why\nfn f() {}"
+        );
+    }
 
     #[test]
     fn a_function_comes_with_its_comments_and_attributes() {

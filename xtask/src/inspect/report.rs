@@ -100,7 +100,7 @@ impl Report<'_> {
         Some(check::declaration(self.kernel)?.block?.iter().product())
     }
 
-    /// How many of its blocks a multiprocessor holds.
+    /// How many of its blocks an SM holds.
     fn occupancy(&self) -> Option<Occupancy> {
         let usage = self.machine.usage.as_ref().map(|(_, usage)| (usage.registers, usage.shared));
         let recorded = self.machine.recorded.as_ref();
@@ -195,7 +195,7 @@ impl Report<'_> {
         let dynamic =
             if self.has_dynamic_shared() { ", without the launch's shared memory" } else { "" };
         format!(
-            "{blocks} blocks, {warps} of {most_warps} warps a multiprocessor ({:.0} %), limited by \
+            "{blocks} blocks, {warps} of {most_warps} warps an SM ({:.0} %), limited by \
              {limited_by}{dynamic}\n           blocks by {limits}",
             occupancy.percent()
         )
@@ -397,7 +397,7 @@ $LOOP:
         let options = Options { sass: true, ..Options::default() };
         let text = with_report(&options, all_tools(), |report| report.text());
         assert!(text.contains("registers  32 a thread; nothing spilled"), "{text}");
-        assert!(text.contains("8 blocks, 64 of 64 warps a multiprocessor (100 %)"), "{text}");
+        assert!(text.contains("8 blocks, 64 of 64 warps an SM (100 %)"), "{text}");
         assert!(text.contains("| ") && text.contains("  .L_x_0:\n|  "), "{text}");
         let json = with_report(&options, all_tools(), |report| report.json());
         assert_eq!(json["occupancy"]["blocks_by"]["shared_memory"], 76);

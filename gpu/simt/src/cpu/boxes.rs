@@ -113,7 +113,7 @@ impl GlobalBox {
 }
 
 /// Rounds four f32 as TMA does where the tensor map's type is tf32: to nearest, ties to even. Measured on an H200 with ties, with the
-/// greatest f32 and with subnormal numbers (docs/measurements.md, "tf32 on tensor cores"; NVIDIA's documentation says that TMA rounds,
+/// greatest f32 and with subnormal numbers (docs/log/wgmma-tf32.md; NVIDIA's documentation says that TMA rounds,
 /// and not how). NaN was not measured.
 fn round_to_tf32(bytes: &mut [u8; 16]) {
     const DROPPED: u32 = 13;

@@ -31,7 +31,7 @@
 //!   step, for all rows. So the columns of a step are visited in an order that starts and ends at
 //!   accumulators of the other bank.
 //!
-//! Measured: docs/measurements.md, "What a multiply-add costs".
+//! Measured: docs/log/tma.md, "The cost of a multiply-add".
 
 use core::marker::PhantomData;
 

@@ -35,7 +35,7 @@
 //! computes B^T A^T, or transposes a copy ([`pack`](super::pack)). Row starts are 16-byte aligned,
 //! as TMA requires; one kernel takes unaligned rows of A ([`UnalignedA`](operand::UnalignedA)).
 //!
-//! Measured, version by version: docs/measurements.md, "By tensor copies".
+//! Measured, version by version: docs/log/tma.md.
 
 pub mod fragment;
 pub mod main_loop;

@@ -100,7 +100,7 @@ fn create(flag: &str, picture: &Picture, args: &Ladder) -> Result<(NewFile, Form
 
 /// What `ladder --json` printed on an H200, and where it is kept.
 const RECORD: (&str, &str) =
-    ("docs/ladder-h200.json", include_str!("../../../../docs/ladder-h200.json"));
+    ("docs/results/ladder-h200.json", include_str!("../../../../docs/results/ladder-h200.json"));
 
 /// The figures of a GPU for a machine that has none: times of fibers would teach another order of the rungs.
 fn recorded(is_json: bool) -> Result<Vec<Line>, Failure> {

@@ -2,7 +2,7 @@
 //!
 //! A product has as many blocks as C has tiles, full ones at the edges too. The SM with the most blocks decides: with `q` blocks it takes
 //! `q` times a block's operations over the SM's speed, which it reaches only with several blocks at work. With one it has a share of it,
-//! `alone`. Both were measured for each design, on one H200 and on a CPU core (docs/measurements.md, "The choice of a kernel"). Absolute
+//! `alone`. Both were measured for each design, on one H200 and on a CPU core (docs/log/selection.md). Absolute
 //! speeds differ between GPUs; the ranking should not, at sizes that fill the device.
 //!
 //! TMA kernels add the sum over a cluster's parts, the bytes that they load and store, and the copies of operands. They were not measured
@@ -225,7 +225,7 @@ fn product_us(
 }
 
 /// Microseconds in which a block loads the boxes of one k-step from L2 while all others do. It depends on the alignment of rows. Measured
-/// for kernels that it limits (docs/measurements.md, "What a multiprocessor draws"). `each`: tiles of an SM; with whole lines and one tile
+/// for kernels that it limits (docs/log/selection.md, "L2 bandwidth"). `each`: tiles of an SM; with whole lines and one tile
 /// the kernel's measured speed contains it.
 fn load_us(product: &Product, operands: OperandPlan, given: &Request, each: f64) -> f64 {
     let ([rows, cols], variant) = (product.tile(), &product.variant);

@@ -134,7 +134,7 @@ fn on_an_h200_auto_takes_tensor_copies_where_there_is_enough_to_do() {
     assert_eq!(auto([1000, 700, 513], &cpu).0, "gemm_f32_128x128x8");
 }
 
-/// What was the fastest of all on an H200 (docs/measurements.md), or within a tenth of it.
+/// What was the fastest of all on an H200 (docs/log/selection.md), or within a tenth of it.
 #[test]
 fn on_an_h200_auto_takes_the_tiles_of_tensor_cores_that_were_the_fastest() {
     for (shape, tile, split_k) in [

@@ -1,0 +1,88 @@
+//! `cargo xtask tidy`: what a reader of the documents and of the comments would stumble over.
+//!
+//! | module | refused |
+//! |---|---|
+//! | (here) | a README over its size |
+//! | `links` | links and paths that lead nowhere |
+//! | `words` | retired words, in documents and in sources |
+//! | `prose` | paragraphs and sentences that are too long |
+//! | `page` | nothing: a document taken apart into prose, code, tables and generated text |
+//!
+//! Each refusal is a line: the file, the line, and what to write instead.
+
+mod links;
+mod page;
+mod prose;
+mod refusal;
+mod words;
+
+use std::{fs, path::Path, process::Command};
+
+use anyhow::{Context, Result, bail};
+
+use self::{page::Page, refusal::Refusal};
+use crate::{
+    course,
+    environment::{output, say},
+};
+
+/// Bytes of README at most: it is read in five minutes.
+const README_BYTES: usize = 10_240;
+
+/// Looks at everything in the workspace in `root`.
+///
+/// # Errors
+/// All refusals, a line each.
+pub fn run(root: &Path) -> Result<()> {
+    let documents = course::documents(root)?;
+    let pages = documents.iter().map(|(file, text)| Page::new(file, text)).collect::<Vec<_>>();
+    let sources = sources(root)?;
+    let mut refusals = readme(&documents);
+    refusals.extend(links::check(root, &pages, &sources));
+    refusals.extend(words::check(&pages, &sources));
+    refusals.extend(prose::check(&pages));
+    refusals.sort();
+    if refusals.is_empty() {
+        return say(&format!("tidy: {} pages, {} sources\n", pages.len(), sources.len()));
+    }
+    let lines = refusals.iter().map(|refusal| format!("  {refusal}\n")).collect::<String>();
+    bail!("{} to mend:\n{}", refusals.len(), lines.trim_end())
+}
+
+/// The sources that git knows, or that are new: each path below the root, and its text.
+fn sources(root: &Path) -> Result<Vec<(String, String)>> {
+    let mut git = Command::new("git");
+    git.current_dir(root).args(["ls-files", "--cached", "--others", "--exclude-standard"]);
+    let names = output(git.args(["*.rs", "*.toml", ".ci"])).context("the list of sources")?;
+    // Without those that were deleted, and not yet for git.
+    let text = |name: &str| Some((name.to_owned(), fs::read_to_string(root.join(name)).ok()?));
+    Ok(names.lines().filter_map(text).collect())
+}
+
+fn readme(documents: &[(String, String)]) -> Vec<Refusal> {
+    let readme =
+        documents.iter().filter(|(file, text)| file == "README.md" && text.len() > README_BYTES);
+    let refusal = |(file, text): &(String, String)| Refusal {
+        file: file.clone(),
+        line: 1,
+        what: format!(
+            "{} bytes, and {README_BYTES} are allowed: move a part to a page in docs, and link it",
+            text.len()
+        ),
+    };
+    readme.map(refusal).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_readme_has_a_size() {
+        let documents = |bytes| [("README.md".to_owned(), "x".repeat(bytes))];
+        assert_eq!(readme(&documents(README_BYTES)), []);
+        let refusals = readme(&documents(README_BYTES + 1));
+        let expected = "README.md:1: 10241 bytes, and 10240 are allowed: move a part to a page in docs, and link it";
+        assert_eq!(refusals[0].to_string(), expected);
+    }
+}
