@@ -1,4 +1,5 @@
-//! Operands that TMA copies to shared memory, box by box. The rows of a box are 128 bytes, the widest span of the swizzle.
+//! Operands that TMA copies to shared memory, box by box. The rows of a box are 128 bytes, the
+//! widest span of the swizzle.
 //!
 //! ```text
 //!   K-major     k is contiguous (A row-major, B column-major): one box of TILE rows (columns of B) by BLOCK_K steps of k
@@ -9,8 +10,9 @@
 //! * **A warp** waits for a free stage.
 //! * **One lane** issues the copies of a stage.
 //!
-//! The layout may be a constant that is set when the kernel is loaded ([`EitherMajorA`], [`EitherMajorB`]). In both layouts, 64
-//! rows of 16-bit elements (columns of B) take the same 8 KiB of a stage.
+//! The layout may be a constant that is set when the kernel is loaded ([`EitherMajorA`],
+//! [`EitherMajorB`]). In both layouts, 64 rows of 16-bit elements (columns of B) take the same 8
+//! KiB of a stage.
 
 use core::marker::PhantomData;
 
@@ -23,11 +25,12 @@ use crate::params::GemmParams;
 /// Bytes of a box's row: the widest span of the swizzle.
 pub const SPAN: usize = 128;
 
-/// Bytes of a row of an MN-major box of 16 columns: the narrowest span. In a box of 128 bytes three quarters would be zeros, which
-/// take space in the pipeline.
+/// Bytes of a row of an MN-major box of 16 columns: the narrowest span. In a box of 128 bytes three
+/// quarters would be zeros, which take space in the pipeline.
 pub const NARROW_SPAN: usize = 32;
 
-/// The span of an MN-major operand of 16-bit elements, of which a tile has `tile` rows (columns of B).
+/// The span of an MN-major operand of 16-bit elements, of which a tile has `tile` rows (columns of
+/// B).
 pub const fn mn_span(tile: usize) -> usize {
     if tile < WGMMA_M { NARROW_SPAN } else { SPAN }
 }
@@ -49,17 +52,19 @@ pub trait TmaOperand {
     /// Steps of k of a stage.
     const BLOCK_K: usize;
 
-    /// Alignment classes. The rows of a tile are of one class, and this many rows apart in the matrix.
+    /// Alignment classes. The rows of a tile are of one class, and this many rows apart in the
+    /// matrix.
     const CLASSES: usize = 1;
 
-    /// The shift of a class: steps of k that its copies start before the first one. All rows of a class have the same.
+    /// The shift of a class: steps of k that its copies start before the first one. All rows of a
+    /// class have the same.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn shift(_: &GemmParams, _class: u32) -> u32 {
         0
     }
 
-    /// Clears the first `shift` elements of 64 rows of a stage, from element `at` on. The 128 threads of a warpgroup call this, and
-    /// wait for each other at the barrier.
+    /// Clears the first `shift` elements of 64 rows of a stage, from element `at` on. The 128
+    /// threads of a warpgroup call this, and wait for each other at the barrier.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn clear_rows(
@@ -78,8 +83,9 @@ pub trait TmaOperand {
     /// Prefetches the tensor map, so that the first copy does not wait for it.
     fn prefetch(&self);
 
-    /// Issues the copies of a stage to element `at` and those after it, for each of the `BLOCKS` CTAs of the cluster. `outer` is the
-    /// first row of A (column of B) of its class, `p` the first step of k.
+    /// Issues the copies of a stage to element `at` and those after it, for each of the `BLOCKS`
+    /// CTAs of the cluster. `outer` is the first row of A (column of B) of its class, `p` the first
+    /// step of k.
     fn load<const BLOCKS: usize>(
         &self,
         tiles: &mut DynamicShared<Self::Element>,
@@ -89,7 +95,8 @@ pub trait TmaOperand {
         done: Mbarrier,
     );
 
-    /// Like [`load`](Self::load), for a tile that the CTAs of a cluster copy together: the `part`th of its `BLOCKS` parts.
+    /// Like [`load`](Self::load), for a tile that the CTAs of a cluster copy together: the `part`th
+    /// of its `BLOCKS` parts.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn load_part<const BLOCKS: usize>(
@@ -122,7 +129,8 @@ pub fn load_box<T: Factor, const ROWS: usize, const COLS: usize, const BLOCKS: u
     }
 }
 
-/// An operand of which a CTA copies `TILE` rows (columns of B) a stage, in whole boxes. A row of a box has `BOX` elements.
+/// An operand of which a CTA copies `TILE` rows (columns of B) a stage, in whole boxes. A row of a
+/// box has `BOX` elements.
 pub struct Tma<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, const BOX: usize>(
     TensorMap<T>,
     PhantomData<L>,
@@ -131,8 +139,9 @@ pub struct Tma<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, co
 /// [`Tma`] of 16-bit elements.
 pub type WholeBoxes<T, L, const TILE: usize> = Tma<T, L, TILE, BLOCK_K, WGMMA_M>;
 
-/// [`WholeBoxes`], with half boxes: half the steps of k if MN-major, else half the rows (columns of B). So tiles of several
-/// widths have the same tensor map, and each of two CTAs can copy one and a half boxes.
+/// [`WholeBoxes`], with half boxes: half the steps of k if MN-major, else half the rows (columns of
+/// B). So tiles of several widths have the same tensor map, and each of two CTAs can copy one and a
+/// half boxes.
 pub struct HalfBoxes<T: Factor, L: Layout, const TILE: usize>(TensorMap<T>, PhantomData<L>);
 
 impl<T: Factor, L: Layout, const TILE: usize, const BLOCK_K: usize, const BOX: usize>

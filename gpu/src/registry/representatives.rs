@@ -61,14 +61,15 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "tma_f32_128x128x32_nn",
         ],
     ),
-    // Unaligned rows with a C of the operands' type; 16-byte copies; f32, whose elements are as long as the narrowest copy; and
-    // with steps of k in a loop.
+    // Unaligned rows with a C of the operands' type; 16-byte copies; f32, whose elements are as
+    // long as the narrowest copy; and with steps of k in a loop.
     (
         "mma",
         &["mma_half_64x64x64", "mma_half_128x128x32", "mma_tf32_64x64x32", "mma_tf32_128x128x32"],
     ),
-    // A narrow tile; split-K, of two tiles; one CTA a tile, C of either type; two CTAs of a cluster, which multicast halves of
-    // boxes or whole ones; B MN-major and K-major; alignment classes of A, eight and sixteen; operands loaded by threads.
+    // A narrow tile; split-K, of two tiles; one CTA a tile, C of either type; two CTAs of a
+    // cluster, which multicast halves of boxes or whole ones; B MN-major and K-major; alignment
+    // classes of A, eight and sixteen; operands loaded by threads.
     (
         "wgmma",
         &[
@@ -100,7 +101,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_half_f32_64x64x64_ldg",
         ],
     ),
-    // The smallest tile of either main loop; and alignment classes of A, by one CTA and by two of a cluster.
+    // The smallest tile of either main loop; and alignment classes of A, by one CTA and by two of a
+    // cluster.
     (
         "wgmma_tf32",
         &[
