@@ -277,6 +277,12 @@ pub static DESIGNS: &[Design] = &[
         Product,
         "matrices of 16-bit elements transposed for TMA"
     ),
+    program!(kernels::reduce::reduce_f32, Product, "the sum of partial products, with C of f32"),
+    program!(
+        kernels::reduce::reduce_half,
+        Product,
+        "the sum of partial products, with C of bf16 or f16"
+    ),
     program!(
         kernels::emulated::split_bf16x3::split_bf16x3,
         Product,

@@ -36,6 +36,8 @@ pub struct Stream {
     /// What products keep in the device's memory while they are computed. Those of a stream follow one another, and so one
     /// memory does for all of them.
     workspace: Mutex<Option<Buffer<u8>>>,
+    /// The same for sums of partial products.
+    partials: Mutex<Option<Buffer<u8>>>,
     /// Words that are zero between launches.
     zeros: Mutex<Option<Buffer<u32>>>,
     counters: Counters,
@@ -68,6 +70,7 @@ impl Device {
         Ok(Stream {
             device: self.clone(),
             workspace: Mutex::default(),
+            partials: Mutex::default(),
             zeros: Mutex::default(),
             counters: Counters::default(),
             #[cfg(feature = "cuda")]
@@ -107,7 +110,28 @@ impl Stream {
         len: usize,
         launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
     ) -> Result<R> {
-        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        self.with_kept(&self.workspace, len, launch)
+    }
+
+    /// The same for sums of partial products.
+    ///
+    /// # Errors
+    /// As [`with_workspace`](Self::with_workspace).
+    pub(crate) fn with_partials<R>(
+        &self,
+        len: usize,
+        launch: impl FnOnce(&mut Buffer<f32>) -> Result<R>,
+    ) -> Result<R> {
+        self.with_kept(&self.partials, len, launch)
+    }
+
+    fn with_kept<T: Pod, R>(
+        &self,
+        kept: &Mutex<Option<Buffer<u8>>>,
+        len: usize,
+        launch: impl FnOnce(&mut Buffer<T>) -> Result<R>,
+    ) -> Result<R> {
+        let mut workspace = kept.lock().unwrap_or_else(PoisonError::into_inner);
         // What is too small goes first: it may be what leaves no room.
         let kept =
             workspace.take().map(Buffer::cast).filter(|memory: &Buffer<T>| memory.len() >= len);

@@ -78,6 +78,11 @@ impl Shape {
         self.m() * self.n()
     }
 
+    /// The same with another k.
+    pub(crate) fn with_k(self, k: u32) -> Self {
+        Shape { k, ..self }
+    }
+
     /// That of `B^T A^T = C^T`.
     pub(crate) fn transposed(self) -> Self {
         Shape { m: self.n, n: self.m, k: self.k }

@@ -7,6 +7,7 @@
 //! | `cube` | every small size with every pair of scalars and every transposition |
 //! | `shapes` | exact results at sizes chosen for where kernels go wrong |
 //! | `empty` | sizes of 0: what is done to C, and that nothing is launched |
+//! | `partials` | split-K over the grid: every layout, kernels by name |
 //! | `places` | leading dimensions, any strides, any distance from a 16-byte boundary |
 //! | `wide` | strides beyond 2^31, more rows and products than one launch has |
 //! | `scalars` | alpha and beta: what is not read, and what stays |
@@ -37,6 +38,7 @@ mod empty;
 mod epilogue;
 mod memory;
 mod overlap;
+mod partials;
 mod parts;
 mod places;
 mod random;

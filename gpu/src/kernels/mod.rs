@@ -8,6 +8,7 @@
 //!   wgmma_tf32   f32 rounded to tf32, on Hopper's tensor cores
 //!   emulated     f32 split into slices of bf16 or f16, on Hopper's tensor cores
 //!   pack         copies of operands with aligned rows, and transposes
+//!   reduce       sums of partial products: split-K over the grid
 //! ```
 //!
 //! A family has a page (`mod.rs`), one or several main loops, and a table of its kernels
@@ -26,6 +27,8 @@ pub mod gemm;
 pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pack;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod reduce;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod tma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]

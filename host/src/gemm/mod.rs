@@ -76,7 +76,7 @@ use simt::Limits;
 
 use self::{
     plan::Task,
-    select::{MOST_SPLITS, choose_kernel},
+    select::{MOST_PARTIALS, MOST_SPLITS, choose_kernel},
 };
 use crate::{
     buffer::BufferView,
@@ -128,6 +128,7 @@ pub struct Gemm<'a, T, O = T> {
     kernel: Option<Kernel>,
     workspace_limit: Option<u64>,
     split_k: Option<u32>,
+    partials: Option<u32>,
     /// Of these A or B may be one, or both.
     prepared: [Option<&'a PreparedMatrix<'a, T>>; 2],
 }
@@ -172,6 +173,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             kernel: None,
             workspace_limit: None,
             split_k: None,
+            partials: None,
             prepared: [None; 2],
         }
     }
@@ -286,6 +288,23 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
             false => {
                 let limit = format!("must be 1 to {}", MOST_SPLITS);
                 Err(Error::argument("split_k", blocks, limit))
+            }
+        }
+    }
+
+    /// Partial products, each of a range of k, that a second launch adds in order: split-K over the grid, 1 to 256. 1 is a product without
+    /// it. Where nothing is said, a small C with a long k is computed so on Hopper; the number depends on the request alone.
+    ///
+    /// It takes `4 m n` bytes of workspace for each.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another number.
+    pub fn partials(self, count: u32) -> Result<Self> {
+        match (1..=MOST_PARTIALS).contains(&count) {
+            true => Ok(Gemm { partials: Some(count), ..self }),
+            false => {
+                let limit = format!("must be 1 to {MOST_PARTIALS}");
+                Err(Error::argument("partials", count, limit))
             }
         }
     }
@@ -435,15 +454,17 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
         };
         let task = Task::new(self, launched, [shape.a_len(), shape.b_len(), shape.c_len()], bias);
         let on = (limits, target.multiprocessors);
-        let plan = Plan::new::<T, O>(kernel, choice.operands, choice.split_k, task, on)?;
+        let split = [choice.split_k, choice.partials];
+        let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;
         Ok((choice, plan))
     }
 
     /// The request with what this product says of itself.
     fn request(&self, request: &Request) -> Request {
         let plain = request.plain && self.is_plain();
-        let (Gemm { compute, split_k, .. }, workspace_limit) = (*self, self.most_workspace());
-        Request { plain, compute, workspace_limit, split_k, ..*request }
+        let (Gemm { compute, split_k, partials, .. }, workspace_limit) =
+            (*self, self.most_workspace());
+        Request { plain, compute, workspace_limit, split_k, partials, ..*request }
     }
 
     /// Is it `A B`, and nothing else?

@@ -54,6 +54,7 @@ pub(super) fn request<T: Scalar<O>, O: Output>(
         batch: *count,
         aligned: [is_aligned(a), is_aligned(b)],
         split_k: gemm.split_k,
+        partials: gemm.partials,
         compute: gemm.compute,
         plain: gemm.is_plain(),
         workspace_limit: gemm.most_workspace(),

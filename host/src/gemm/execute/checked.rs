@@ -68,7 +68,7 @@ pub(crate) fn multiply<'o, T: Scalar<O>, O: Output>(
     let (request, kernel, choice) = choose(entry, shape, by_columns)?;
     let task = Task::plain(request);
     let on = (&simt::cpu::LIMITS, 1);
-    let plan = Plan::new::<T, O>(kernel, choice.operands, choice.split_k, task, on)?;
+    let plan = Plan::new::<T, O>(kernel, choice.operands, [choice.split_k, 1], task, on)?;
     let operands = if choice.operands.swap_ab { [b, a] } else { [a, b] };
     let device = Device::cpu();
     let executor = Checked {

@@ -11,7 +11,7 @@ use simt::{Bf16, F16, LaunchConfig, Limits};
 use super::{
     Batch, BatchMut, Bias, Choice, Gemm, Output, Scalar, Target,
     operands::{self, Operands, check, check_apart, of_product},
-    plan::{Map, Memory, Multiply, Operand, Pack, Plan, Split, Step, Tail, Task},
+    plan::{Map, Memory, Multiply, Operand, Pack, Plan, Reduce, Split, Step, Tail, Task},
     prepared::Prepared,
     scalar::Kernel,
     select::{choose_cached, layout::OperandPlan},
@@ -138,7 +138,8 @@ fn plan<T: Scalar<O>, O: Output>(
     let scheme = kernel.product.variant.scheme;
     task.prepared = [a, b].map(|operand| gemm.planes_of(&operand.elements)?.rows(scheme));
     let on = (&device.limits(), device.multiprocessors());
-    let plan = Plan::new::<T, O>(kernel, choice.operands, choice.split_k, task, on)?;
+    let split = [choice.split_k, choice.partials];
+    let plan = Plan::new::<T, O>(kernel, choice.operands, split, task, on)?;
     Ok((choice, plan))
 }
 
@@ -177,10 +178,10 @@ pub(crate) fn dense_launches(
     limits: &Limits,
 ) -> Result<Vec<(usize, u32, LaunchConfig)>> {
     let (task, on) = (Task::dense(shape), (limits, 1));
-    let plan = Plan::new::<f32, f32>(kernel, OperandPlan::default(), 1, task, on)?;
+    let plan = Plan::new::<f32, f32>(kernel, OperandPlan::default(), [1; 2], task, on)?;
     let panel = |step: &Step| match step {
         Step::Multiply(step) => Some((step.first_row, step.params.m, step.config)),
-        Step::Pack(_) | Step::Split(_) => None,
+        Step::Pack(_) | Step::Split(_) | Step::Reduce(_) => None,
     };
     Ok(plan.steps.iter().filter_map(panel).collect())
 }
@@ -197,7 +198,7 @@ pub(crate) fn dense<T: Scalar<O>, O: Output>(
     c: Written<O>,
 ) -> Result<()> {
     let on = (&stream.device().limits(), stream.device().multiprocessors());
-    let plan = Plan::new::<T, O>(kernel, OperandPlan::default(), 1, Task::dense(shape), on)?;
+    let plan = Plan::new::<T, O>(kernel, OperandPlan::default(), [1; 2], Task::dense(shape), on)?;
     let no_bias = stream.device().uninit(0)?;
     let matrices = Matrices3 { operands, prepared: [None; 2], c, bias: no_bias.view(..)? };
     // SAFETY: as in `run`: A and B are borrowed, C mutably.
@@ -260,24 +261,33 @@ unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     slices: [Slices<W>; 2],
 ) -> Result<()> {
     let stream = executor.stream();
-    let mut run = |workspace: &mut Buffer<W>| {
+    let mut run = |workspace: &mut Buffer<W>, partials: &mut Buffer<f32>| {
         for step in &plan.steps {
             match step {
                 Step::Pack(step) => pack(stream, step, &matrices, workspace)?,
                 Step::Split(step) => split(stream, step, &matrices, workspace)?,
                 // SAFETY: the caller's.
                 Step::Multiply(step) => unsafe {
-                    multiply(executor, step, &mut matrices, slices, workspace)?;
+                    multiply(executor, step, &mut matrices, slices, workspace, partials)?;
                 },
+                // SAFETY: the caller's.
+                Step::Reduce(step) => unsafe { reduce(stream, step, &mut matrices, partials)? },
             }
         }
         Ok(())
     };
-    match plan.workspace {
-        0 => run(&mut stream.device().uninit(0)?),
+    let mut run = |partials: &mut Buffer<f32>| match plan.workspace {
+        0 => run(&mut stream.device().uninit(0)?, partials),
         len => stream.with_workspace(len, |workspace| {
             executor.prepare(workspace)?;
-            run(workspace)
+            run(workspace, partials)
+        }),
+    };
+    match plan.partials {
+        0 => run(&mut stream.device().uninit(0)?),
+        len => stream.with_partials(len, |partials| {
+            executor.prepare(partials)?;
+            run(partials)
         }),
     }
 }
@@ -345,27 +355,35 @@ unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     matrices: &mut Matrices3<T, O>,
     slices: [Slices<W>; 2],
     workspace: &Buffer<W>,
+    partials: &mut Buffer<f32>,
 ) -> Result<()> {
     let stream = executor.stream();
     let [of_a, of_b] = matrices.operands;
     let [a_slices, b_slices] = slices;
     let (mut a, ranges_a) = operand(&step.operands[0], of_a, a_slices, workspace)?;
     let (mut b, ranges_b) = operand(&step.operands[1], of_b, b_slices, workspace)?;
-    let (c_start, c_len) = step.c;
-    let c_len = c_len.unwrap_or(matrices.c.len().saturating_sub(c_start));
-    let mut c = matrices.c.reborrow().into_part(c_start, c_len)?;
-    let mut bias = part(matrices.bias, step.bias, None)?;
+    let no_bias = stream.device().uninit::<f32>(0)?;
+    let (mut c, mut bias): (Argument, Argument) = match step.is_partial {
+        true => {
+            let partials = Written::from(partials.view_mut(..)?);
+            (Box::new(rest(partials, step.c)?), Box::new(no_bias.view(..)?))
+        }
+        false => {
+            let bias = part(matrices.bias, step.bias, None)?;
+            (Box::new(rest(matrices.c.reborrow(), step.c)?), Box::new(bias))
+        }
+    };
     let mut params = step.params;
     let (mut m, mut n, mut k) = (params.m, params.n, params.k);
     let mut arguments: Vec<(_, &mut dyn Named)> =
-        vec![("a", &mut *a), ("b", &mut *b), ("c", &mut c)];
+        vec![("a", &mut *a), ("b", &mut *b), ("c", &mut *c)];
     if step.product.is_lesson() {
         let sizes: [(_, &mut dyn Named); 3] = [("m", &mut m), ("n", &mut n), ("k", &mut k)];
         arguments.extend(sizes);
         // SAFETY: the caller's.
         return unsafe { executor.multiply(step, &mut arguments) };
     }
-    let common: [(_, &mut dyn Named); 2] = [("problem", &mut params), ("bias", &mut bias)];
+    let common: [(_, &mut dyn Named); 2] = [("problem", &mut params), ("bias", &mut *bias)];
     arguments.extend(common);
     if let (Some(mut ranges_a), Some(mut ranges_b)) = (ranges_a, ranges_b) {
         let [a_start, b_start] = step.starts();
@@ -409,6 +427,36 @@ unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     stream.with_zeros::<{ background::COUNTERS }>(|words| {
         launch((*matrix, from, rest.view_mut(..)?, words.view_mut(..)?))
     })
+}
+
+/// Adds partial products.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+unsafe fn reduce<T: Scalar<O>, O: Output>(
+    stream: &Stream,
+    step: &Reduce,
+    matrices: &mut Matrices3<T, O>,
+    partials: &Buffer<f32>,
+) -> Result<()> {
+    let (mut params, mut count) = (step.params, step.count);
+    let (mut partials, mut bias) = (partials.view(..)?, matrices.bias);
+    let mut c = matrices.c.reborrow();
+    let arguments: &mut [(_, &mut dyn Named)] = &mut [
+        ("problem", &mut params),
+        ("count", &mut count),
+        ("partials", &mut partials),
+        ("c", &mut c),
+        ("bias", &mut bias),
+    ];
+    // SAFETY: the caller's; there are as many partial products as the plan says.
+    unsafe { stream.launch_named(step.kernel, &step.config, arguments) }
+}
+
+/// The elements of C from `start` on, or `len` of them.
+fn rest<T: Pod>(c: Written<'_, T>, (start, len): (usize, Option<usize>)) -> Result<Written<'_, T>> {
+    let len = len.unwrap_or(c.len().saturating_sub(start));
+    c.into_part(start, len)
 }
 
 /// Arguments, and some more.

@@ -16,6 +16,14 @@ pub(super) struct Panel {
     pub(super) config: LaunchConfig,
 }
 
+impl Panel {
+    /// All of a product.
+    pub(super) fn of_rows(rows: usize) -> Self {
+        let config = LaunchConfig::new([1; 3], [1; 3]);
+        Panel { first_row: 0, rows, first_product: 0, products: 1, wide: 0, config }
+    }
+}
+
 /// The panels of `count` products of that shape. `on`: the device's limits, and its SMs.
 pub(super) fn panels(
     Kernel { entry, product }: Kernel,

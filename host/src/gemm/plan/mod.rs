@@ -6,6 +6,7 @@
 //! | [`Pack`] | copies an operand into the workspace, with aligned rows, perhaps transposed |
 //! | [`Split`] | splits A and B into slices, for emulated fp32 |
 //! | [`Multiply`] | the product's kernel, for some rows of C and some products of a batch |
+//! | [`Reduce`] | adds partial products in order, and applies the epilogue: split-K over the grid |
 
 mod grid;
 mod pack;
@@ -13,8 +14,9 @@ mod pack;
 use std::ops::Range;
 
 use gpu::{
+    kernels::reduce,
     params::{COL_BIAS, GELU, GemmParams, IDENTITY, MatrixBatch, NO_BIAS, RELU, ROW_BIAS},
-    registry::{Entry, Product, Scheme},
+    registry::{Entry, Product, Scheme, Type},
 };
 use simt::{AnyKernel, Bf16, F16, LaunchConfig, Limits, device::BoxShape};
 
@@ -22,7 +24,10 @@ use self::grid::{Panel, panels};
 use super::{
     Activation, Bias, Gemm, Output, Request, Scalar,
     scalar::{self, Kernel},
-    select::layout::{OperandPlan, layouts},
+    select::{
+        layout::{OperandPlan, layouts},
+        partials::range_of,
+    },
     split,
 };
 use crate::{error::Result, product::Shape};
@@ -33,6 +38,8 @@ pub struct Plan {
     pub(super) steps: Vec<Step>,
     /// Elements of workspace: of the operands' type, or of slices. All launches that multiply share it.
     pub(super) workspace: usize,
+    /// Sums of partial products.
+    pub(super) partials: usize,
     /// The type of the workspace's elements, where they are slices.
     pub(super) scheme: Option<Scheme>,
 }
@@ -55,6 +62,9 @@ impl Plan {
                 Launch { kernel: kernel.declaration().name, config: *config }
             }
             Step::Multiply(step) => Launch { kernel: step.entry.name(), config: step.config },
+            Step::Reduce(Reduce { kernel, config, .. }) => {
+                Launch { kernel: kernel.declaration().name, config: *config }
+            }
         })
     }
 }
@@ -65,6 +75,17 @@ pub(super) enum Step {
     Pack(Pack),
     Split(Split),
     Multiply(Box<Multiply>),
+    Reduce(Reduce),
+}
+
+/// Adds partial products in order, and applies the epilogue.
+#[derive(Debug)]
+pub(super) struct Reduce {
+    pub(super) kernel: &'static dyn AnyKernel,
+    pub(super) config: LaunchConfig,
+    pub(super) params: GemmParams,
+    /// Partial products.
+    pub(super) count: u32,
 }
 
 /// Copies an operand's matrices to `to` in the workspace. Strides are from row to row, and from matrix to matrix.
@@ -103,6 +124,8 @@ pub(super) struct Multiply {
     pub(super) config: LaunchConfig,
     pub(super) params: GemmParams,
     pub(super) operands: [Operand; 2],
+    /// It writes partial products to the workspace, not to C.
+    pub(super) is_partial: bool,
     /// C's first element, and its elements: a lesson's kernel takes exactly those it writes.
     pub(super) c: (usize, Option<usize>),
     /// The bias's first element.
@@ -162,6 +185,9 @@ pub(super) struct Task {
     pub(super) request: Request,
     /// Elements from one matrix of a batch to the next.
     pub(super) steps: [usize; 3],
+    /// The first elements of A, B and C.
+    starts: [usize; 3],
+    is_partial: bool,
     /// Factors, rounded to the type of the sums.
     alpha: f64,
     beta: f64,
@@ -192,7 +218,7 @@ impl Task {
             },
         );
         let [alpha, beta] = [gemm.alpha, gemm.beta].map(T::rounded);
-        Task { request, steps, alpha, beta, bias, activation, prepared: [None; 2] }
+        Task { steps, alpha, beta, bias, activation, ..Task::plain(request) }
     }
 
     /// `C = A B` of dense row-major matrices.
@@ -205,6 +231,8 @@ impl Task {
         Task {
             request,
             steps: [0; 3],
+            starts: [0; 3],
+            is_partial: false,
             alpha: 1.0,
             beta: 0.0,
             bias: NO_BIAS,
@@ -216,13 +244,15 @@ impl Task {
     /// `C^T = B^T A^T`.
     fn swapped(self) -> Self {
         let ([a, b, c], [of_a, of_b]) = (self.steps, self.prepared);
+        let [a_start, b_start, c_start] = self.starts;
         let bias = match self.bias {
             ROW_BIAS => COL_BIAS,
             COL_BIAS => ROW_BIAS,
             none => none,
         };
         let request = self.request.swapped();
-        Task { request, steps: [b, a, c], bias, prepared: [of_b, of_a], ..self }
+        let (steps, starts) = ([b, a, c], [b_start, a_start, c_start]);
+        Task { request, steps, starts, bias, prepared: [of_b, of_a], ..self }
     }
 
     /// Whether C stays as it is.
@@ -234,55 +264,116 @@ impl Task {
 }
 
 impl Plan {
-    /// The plan of a task, computed by that kernel. `on`: the device's limits, and its SMs.
+    /// The plan of a task, computed as that choice says. `on`: the device's limits, and its SMs.
     ///
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument) where a step would be beyond the limits.
     pub(super) fn new<T: Scalar<O>, O: Output>(
         kernel: Kernel,
         operands: OperandPlan,
+        [split_k, partials]: [u32; 2],
+        mut task: Task,
+        on: (&Limits, u32),
+    ) -> Result<Self> {
+        let shape = task.request.shape;
+        let k = if task.alpha == 0.0 { 0 } else { shape.k() };
+        let mut plan = Plan::default();
+        if task.is_nothing(k) {
+            return Ok(plan);
+        }
+        if k == 0 {
+            // Nothing is multiplied. An empty matrix has no tensor map.
+            let kernel = match kernel.product.is_particular() {
+                true => scalar::general::<T, O>()?,
+                false => kernel,
+            };
+            if shape.k() == 0 {
+                task.alpha = 0.0;
+            }
+            task.request.shape = shape.with_k(0);
+            plan.multiply(kernel, operands, 1, task, on)?;
+            return Ok(plan);
+        }
+        if partials == 1 {
+            plan.multiply(kernel, operands, split_k, task, on)?;
+            return Ok(plan);
+        }
+        plan.partials(kernel, operands, partials, task, O::ELEMENT, on)?;
+        Ok(plan)
+    }
+
+    /// Adds the launches of a task, with k as its request says.
+    fn multiply(
+        &mut self,
+        kernel: Kernel,
+        operands: OperandPlan,
         split_k: u32,
         task: Task,
         on: (&Limits, u32),
-    ) -> Result<Self> {
-        let mut task = if operands.swap_ab { task.swapped() } else { task };
-        let k = if task.alpha == 0.0 { 0 } else { task.request.shape.k() };
-        if task.is_nothing(k) {
-            return Ok(Plan::default());
-        }
-        let (mut kernel, mut split_k) = (kernel, split_k);
-        if k == 0 {
-            // Nothing is multiplied. An empty matrix has no tensor map.
-            split_k = 1;
-            if task.request.shape.k() == 0 {
-                task.alpha = 0.0;
-            }
-            if kernel.product.is_particular() {
-                kernel = scalar::general::<T, O>()?;
-            }
-        }
-        let mut plan = Plan::default();
-        for panel in panels(kernel, task.request.shape, task.request.batch, split_k, on) {
-            let multiply = multiply(kernel, &task, k, &panel);
+    ) -> Result<()> {
+        let task = if operands.swap_ab { task.swapped() } else { task };
+        let Request { shape, batch, strides: [a, b, _], .. } = task.request;
+        for panel in panels(kernel, shape, batch, split_k, on) {
+            let multiply = multiply(kernel, &task, &panel);
             if !kernel.product.is_particular() {
-                plan.steps.push(Step::Multiply(Box::new(multiply)));
+                self.steps.push(Step::Multiply(Box::new(multiply)));
                 continue;
             }
-            let [a, b, _] = task.request.strides;
-            let n = task.request.shape.n();
-            let layouts = layouts(kernel.product, operands, [panel.rows, n, k], [a, b]);
-            plan.scheme = kernel.product.split.map(|_| kernel.product.variant.scheme);
-            match (kernel.product.split, kernel.product.variant.scheme) {
-                (None, _) => plan.pack(&task, &layouts, multiply, on.0)?,
+            let sizes = [panel.rows, shape.n(), shape.k()];
+            let layouts = layouts(kernel.product, operands, sizes, [a, b]);
+            let scheme = kernel.product.variant.scheme;
+            self.scheme = kernel.product.split.map(|_| scheme);
+            match (kernel.product.split, scheme) {
+                (None, _) => self.pack(&task, &layouts, multiply, on.0)?,
                 (Some(split), Scheme::F16x3) => {
-                    split::plan::<F16>(&mut plan, split, &task, &layouts, multiply)?;
+                    split::plan::<F16>(self, split, &task, &layouts, multiply)?;
                 }
                 (Some(split), _) => {
-                    split::plan::<Bf16>(&mut plan, split, &task, &layouts, multiply)?;
+                    split::plan::<Bf16>(self, split, &task, &layouts, multiply)?;
                 }
             }
         }
-        Ok(plan)
+        Ok(())
+    }
+
+    /// Adds the launches of partial products, and the one that adds them: a batch of equal ranges of k, and the range that is left.
+    fn partials(
+        &mut self,
+        kernel: Kernel,
+        operands: OperandPlan,
+        count: u32,
+        task: Task,
+        c: Type,
+        on: (&Limits, u32),
+    ) -> Result<()> {
+        let Request { shape, strides: [a, b, _], .. } = task.request;
+        let (len, range) = (shape.c_len(), range_of(shape.k(), count as usize));
+        let whole = shape.k() / range;
+        let steps = [range * a[1], range * b[0], len];
+        let request = Request { strides: [a, b, [shape.n(), 1]], ..task.request };
+        for (first, batch, k) in [(0, whole, range), (whole, 1, shape.k() - whole * range)] {
+            if k == 0 || batch == 0 {
+                continue;
+            }
+            let partial = Task {
+                starts: steps.map(|step| first * step),
+                steps,
+                is_partial: true,
+                ..Task::plain(Request { shape: shape.with_k(k as u32), batch, ..request })
+            };
+            self.multiply(kernel, operands, 1, partial, on)?;
+        }
+        let panel = Panel::of_rows(shape.m());
+        let params = params(&task, &panel);
+        let kernel: &'static dyn AnyKernel = match c {
+            Type::F32 => &reduce::reduce_f32,
+            _ => &reduce::reduce_half,
+        };
+        let grid = [shape.n().div_ceil(reduce::COLS), shape.m().min(on.0.grid[1] as usize), 1];
+        let config = LaunchConfig::new(grid.map(|blocks| blocks as u32), reduce::BLOCK);
+        self.partials = count as usize * len;
+        self.steps.push(Step::Reduce(Reduce { kernel, config, params, count }));
+        Ok(())
     }
 }
 
@@ -296,44 +387,49 @@ impl Multiply {
     }
 }
 
-/// The launch of a kernel for a panel, with its operands as they are.
-fn multiply(Kernel { entry, product }: Kernel, task: &Task, k: usize, panel: &Panel) -> Multiply {
-    let &Panel { first_row, rows, first_product, products, wide, config } = panel;
+/// The parameters of a kernel for a panel.
+fn params(task: &Task, panel: &Panel) -> GemmParams {
     let Request { shape, strides: [a, b, c], batch, .. } = task.request;
-    let [m, n] = [shape.m(), shape.n()];
-    // The stride of a side of one element may be any.
+    let [m, n, k] = [shape.m(), shape.n(), shape.k()];
+    // The stride of a side of one element may be any; an operand that is not read may have no elements.
     let words = |[rows, cols]: [usize; 2], strides: [usize; 2]| {
         let used = |size: usize, stride: usize| if size > 1 { stride as u64 } else { 0 };
-        [used(rows, strides[0]), used(cols, strides[1])]
+        if rows * cols == 0 { [0; 2] } else { [used(rows, strides[0]), used(cols, strides[1])] }
     };
-    let step = |step: usize| if batch > 1 { step as u64 } else { 0 };
-    let is_read = |strides: [u64; 2]| if k == 0 { [0; 2] } else { strides };
-    let mut batch_steps = task.steps.map(step);
-    if k == 0 {
-        (batch_steps[0], batch_steps[1]) = (0, 0);
-    }
-    let params = GemmParams {
-        m: rows as u32,
+    let [a_step, b_step, c_step] = task.steps.map(|step| if batch > 1 { step as u64 } else { 0 });
+    let is_read = |step| if k == 0 { 0 } else { step };
+    GemmParams {
+        m: panel.rows as u32,
         n: n as u32,
         k: k as u32,
-        products: products as u32,
-        wide: wide as u64,
+        products: panel.products as u32,
+        wide: panel.wide as u64,
         bias: task.bias,
         activation: task.activation,
         alpha: task.alpha,
         beta: task.beta,
-        a: is_read(words([m, k], a)),
-        b: is_read(words([k, n], b)),
+        a: words([m, k], a),
+        b: words([k, n], b),
         c: words([m, n], c),
-        batch: batch_steps,
-    };
+        batch: [is_read(a_step), is_read(b_step), c_step],
+    }
+}
+
+/// The launch of a kernel for a panel, with its operands as they are.
+fn multiply(Kernel { entry, product }: Kernel, task: &Task, panel: &Panel) -> Multiply {
+    let &Panel { first_row, rows, first_product, config, .. } = panel;
+    let Request { shape, strides: [a, b, c], .. } = task.request;
+    let (n, k) = (shape.n(), shape.k());
+    let params = params(task, panel);
     let [a_step, b_step, c_step] = task.steps;
-    // An operand that is not read may be empty, and its strides may be any.
+    let [a_start, b_start, c_start] = task.starts;
     let starts = match k {
         0 => [0; 2],
-        _ => [first_product * a_step + first_row * a[0], first_product * b_step],
+        _ => {
+            [a_start + first_product * a_step + first_row * a[0], b_start + first_product * b_step]
+        }
     };
-    let c_start = first_product * c_step + first_row * c[0];
+    let c_start = c_start + first_product * c_step + first_row * c[0];
     // A lesson's kernel declares how long its operands are.
     let lens = match (product.is_lesson(), k) {
         (true, _) => [Some(rows * k), Some(k * n)],
@@ -347,6 +443,7 @@ fn multiply(Kernel { entry, product }: Kernel, task: &Task, k: usize, panel: &Pa
         product,
         config: LaunchConfig { constants: entry.constants_of(&params), ..config },
         operands,
+        is_partial: task.is_partial,
         c: (c_start, product.is_lesson().then_some(rows * n)),
         bias: if task.bias == ROW_BIAS { first_row } else { 0 },
         first_row,

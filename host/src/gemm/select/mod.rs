@@ -9,6 +9,7 @@
 
 mod cache;
 pub(super) mod layout;
+pub(super) mod partials;
 mod predict;
 mod request;
 mod rules;
@@ -18,7 +19,9 @@ use std::{cmp::Ordering, fmt};
 use gpu::registry::Entry;
 use serde::Serialize;
 
-pub(super) use self::{cache::choose_cached, request::MOST_SPLITS};
+pub(super) use self::{
+    cache::choose_cached, partials::MOST as MOST_PARTIALS, request::MOST_SPLITS,
+};
 use self::{
     layout::{OperandPlan, operand_plan},
     predict::{predict, split_k},
@@ -63,6 +66,8 @@ pub struct Choice {
     pub workspace_bytes: u64,
     /// Blocks of a cluster that split k.
     pub split_k: u32,
+    /// Partial products, each of a range of k, that a second launch adds: split-K over the grid. 1 where the kernel writes C itself.
+    pub partials: u32,
     /// Elements of C that a kernel for emulated fp32 recomputed by fused multiply-adds, because their error bound was too large. Many of
     /// them make it slow. `None` for other kernels, and for products that were launched without waiting: there
     /// [`Stream::recomputed`](crate::Stream::recomputed) gives the stream's total.
@@ -163,14 +168,40 @@ pub(super) fn choose_kernel<T: Scalar<O>, O: Output>(
     kernel: Option<Kernel>,
 ) -> Result<(Kernel, Choice)> {
     let request = &request.as_launched();
-    let (kernel, reason) = match kernel {
-        Some(kernel) => return Ok((kernel, choice_of(kernel, request, target)?)),
-        None => fastest(T::kernels(), request, target).ok_or_else(|| {
-            let limit = format!("there is none for {} that takes such operands", T::NAME);
-            Error::argument("kernel", "auto", limit)
-        })?,
+    let none = || {
+        let limit = format!("there is none for {} that takes such operands", T::NAME);
+        Error::argument("kernel", "auto", limit)
     };
-    Ok((kernel, made(kernel, reason, request, target)))
+    // What is asked for, or allowed.
+    let (whole, in_parts) = match request.partials {
+        None => (true, kernel.is_none()),
+        Some(count) => (count == 1, count > 1),
+    };
+    if let Some(kernel) = kernel {
+        return match partials::of_kernel(kernel, request, target).filter(|_| in_parts) {
+            Some(of) => Ok((kernel, of.choice(Reason::Named))),
+            None if in_parts => Err(refused(kernel, Ineligible::Partials)),
+            None => Ok((kernel, choice_of(kernel, request, target)?)),
+        };
+    }
+    let of_whole = whole.then(|| fastest(T::kernels(), request, target)).flatten();
+    let us = of_whole.map_or(f64::INFINITY, |(kernel, _)| {
+        predict(&kernel, request, target).unwrap_or(f64::INFINITY)
+    });
+    let of_parts = in_parts.then(|| partials::fastest(T::ELEMENT, request, target)).flatten();
+    match (of_whole, of_parts.filter(|of| of.us < us || !whole)) {
+        (None, Some(of)) => Ok((of.kernel, of.choice(Reason::Only))),
+        (Some((next, _)), Some(of)) => {
+            let (predicted_us, next) = (of.us, next.entry.name());
+            Ok((of.kernel, of.choice(Reason::Fastest { predicted_us, next, next_us: us })))
+        }
+        (Some((kernel, reason)), None) => Ok((kernel, made(kernel, reason, request, target))),
+        (None, None) => Err(none()),
+    }
+}
+
+fn refused(kernel: Kernel, why: Ineligible) -> Error {
+    Error::argument("kernel", kernel.entry.name(), why.to_string())
 }
 
 /// The choice of that kernel.
@@ -180,7 +211,7 @@ pub(super) fn choose_kernel<T: Scalar<O>, O: Output>(
 pub(super) fn choice_of(kernel: Kernel, request: &Request, target: &Target) -> Result<Choice> {
     match ineligible(&kernel, request, target) {
         None => Ok(made(kernel, Reason::Named, request, target)),
-        Some(why) => Err(Error::argument("kernel", kernel.entry.name(), why.to_string())),
+        Some(why) => Err(refused(kernel, why)),
     }
 }
 
@@ -191,6 +222,7 @@ fn made(kernel: Kernel, reason: Reason, request: &Request, target: &Target) -> C
         reason,
         workspace_bytes: operands.workspace_bytes(),
         split_k: split_k(&kernel, operands, request, target),
+        partials: 1,
         recomputed: None,
         operands,
     }

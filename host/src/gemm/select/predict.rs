@@ -53,6 +53,10 @@ const BYTE_US: f64 = 1e-6 / 3.2;
 const COPY_US: f64 = 5.0;
 const COPY_BYTE_US: f64 = 1e-6;
 
+/// Microseconds of the launch that adds partial products, and of each of their bytes.
+const PARTIALS_US: f64 = 4.0;
+const PARTIAL_BYTE_US: f64 = 1e-6 / 2.0;
+
 /// For TMA kernels that were not measured: the best split of k hardly depends on it.
 const UNMEASURED: Speed = Speed { gflops: 400.0, alone: 0.87, fixed_us: 5.4, of: Products::All };
 
@@ -112,6 +116,11 @@ pub(super) fn predict(kernel: &Kernel, request: &Request, target: &Target) -> Op
     let flop = 2.0 * computed(shape.m(), rows) * computed(n, cols) * shape.k() as f64;
     let most_blocks = (blocks / f64::from(target.multiprocessors)).ceil();
     Some(speed.fixed_us + multiply_us(&speed, flop, most_blocks))
+}
+
+/// Microseconds in which `count` partial products of a C of `len` elements are added.
+pub(super) fn partials_us(count: usize, len: usize) -> f64 {
+    PARTIALS_US + (count * len) as f64 * 4.0 * PARTIAL_BYTE_US
 }
 
 /// Whether the rows or columns of A and B begin at multiples of sixteen bytes.

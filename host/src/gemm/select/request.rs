@@ -29,6 +29,8 @@ pub struct Request {
     pub aligned: [bool; 2],
     /// Blocks that split k, for kernels that can. `None`: as many as are fastest on an H200.
     pub split_k: Option<u32>,
+    /// Partial products that split k over the grid. `None`: as many as are predicted to be fastest.
+    pub partials: Option<u32>,
     /// The arithmetic.
     pub compute: Compute,
     /// Whether it is `A B` alone: `alpha = 1`, `beta = 0`, no bias, no activation.
@@ -46,6 +48,7 @@ impl Request {
             batch: 1,
             aligned: [true; 2],
             split_k: None,
+            partials: None,
             compute: Compute::default(),
             plain: true,
             workspace_limit: DEFAULT_WORKSPACE_LIMIT,

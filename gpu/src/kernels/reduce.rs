@@ -1,0 +1,108 @@
+//! Sums of partial products: the second launch of split-K over the grid.
+//!
+//! Each partial product is a C of f32, of a range of k. They are added in order of k, so every run
+//! gives the same bits, whatever ran first.
+//!
+//! * **A block** of eight warps computes 128 neighbours of a row, and goes on with the row a grid
+//!   further down.
+//! * **A warp** adds every eighth partial product. The first warp adds the eight sums, and applies
+//!   the [`epilogue`](super::collective::epilogue).
+//! * **A thread** has four neighbours.
+//!
+//! A partial product is written once and read once. It is small, and comes from L2.
+
+use super::{
+    collective::{epilogue::Epilogue, stored::Stored, vector::FOUR},
+    device::*,
+};
+use crate::params::GemmParams;
+
+/// Warps of a block.
+const WARPS: usize = 8;
+
+/// Columns of C that a block computes.
+pub const COLS: usize = 32 * FOUR;
+
+/// Threads of a block.
+pub const BLOCK: [u32; 3] = [32, WARPS as u32, 1];
+
+/// [`reduce_f32`] for a C of any type that is computed in f32.
+#[inline(always)]
+#[track_caller]
+fn reduce<O: Stored<Real = f32>>(
+    problem: &GemmParams,
+    count: u32,
+    partials: &In<f32>,
+    c: &mut Out<O>,
+    bias: &In<O>,
+    mut sums: Shared<f32, WARPS, COLS>,
+) {
+    // Nothing before this point depends on earlier launches.
+    grid::let_next_begin();
+    grid::wait_for_earlier();
+    let (m, n, count) = (problem.m as usize, problem.n as usize, count as usize);
+    let (lane, warp) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    let col = thread::block_idx_x() as usize * COLS + lane * FOUR;
+    let mut row = thread::block_idx_y() as usize;
+    while row < m {
+        let mut sum = [0.0; FOUR];
+        let mut partial = warp;
+        while partial < count {
+            let at = (partial * m + row) * n + col;
+            for i in 0..FOUR {
+                if col + i < n {
+                    sum[i] += partials[at + i];
+                }
+            }
+            partial += WARPS;
+        }
+        sums.store128(warp * COLS + lane * FOUR, sum);
+        thread::sync_threads();
+        if warp == 0 {
+            let mut all = [0.0; FOUR];
+            for warp in 0..WARPS {
+                let sum: [f32; FOUR] = sums.load128(warp * COLS + lane * FOUR);
+                for i in 0..FOUR {
+                    all[i] += sum[i];
+                }
+            }
+            Epilogue::new(problem, c, bias).finish::<false>((row, col), all);
+        }
+        // The sums have been read. Those of the next row may take their place.
+        thread::sync_threads();
+        row += thread::grid_dim_y() as usize;
+    }
+}
+
+/// Adds `count` partial products, each dense and row-major, and applies the epilogue of `problem`.
+#[kernel(block = (32, WARPS), shared = WARPS * COLS * size_of::<f32>(), barriers = 2, arch = 90, dependent)]
+pub fn reduce_f32(
+    problem: GemmParams,
+    count: u32,
+    partials: In<f32>,
+    mut c: Out<f32>,
+    bias: In<f32>,
+) {
+    let sums = shared![f32; WARPS, COLS];
+    reduce(&problem, count, &partials, &mut c, &bias, sums);
+}
+
+/// [`reduce_f32`] for a C of bf16 or f16.
+#[kernel(
+    block = (32, WARPS),
+    shared = WARPS * COLS * size_of::<f32>(),
+    barriers = 2,
+    arch = 90,
+    dependent,
+    constants(half = bf16 | f16)
+)]
+pub fn reduce_half(
+    problem: GemmParams,
+    count: u32,
+    partials: In<f32>,
+    mut c: Out<Half>,
+    bias: In<Half>,
+) {
+    let sums = shared![f32; WARPS, COLS];
+    reduce(&problem, count, &partials, &mut c, &bias, sums);
+}

@@ -1,0 +1,129 @@
+//! Split-K over the grid: partial products, and the launch that adds them.
+
+use host::{
+    Activation, Bf16, Compute, F16, Gemm, Shape,
+    gemm::{Request, Scalar, Target},
+};
+use tests::{
+    devices,
+    gemm::{Bench, Case, Data, Number, Operand, Order, Place, Side, Want, counted},
+    passed::once,
+};
+
+/// Sizes, and the numbers of partial products: a last range that is whole, that is short, and that is one step of k; one element of C;
+/// more columns than a block adds.
+const CASES: [([usize; 3], &[u32]); 5] = [
+    ([7, 5, 512], &[2, 4, 8]),
+    ([1, 1, 1000], &[2, 3, 16]),
+    ([33, 130, 321], &[3, 5, 6]),
+    ([3, 257, 129], &[2, 3]),
+    ([70, 9, 2048], &[32, 256]),
+];
+
+/// Every size, layout and epilogue, by the kernel that `auto` takes: `T` with C of its own type.
+fn every_layout<T: Number + Scalar>() -> usize {
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<T>::new(&device);
+        for ([m, n, k], partials) in CASES {
+            for layout in 0..8 {
+                let order =
+                    |bit: usize| if layout >> bit & 1 == 0 { Order::Rows } else { Order::Columns };
+                let data = Data::exact(k);
+                // Odd paddings: rows that are not 16-byte aligned, too.
+                let place = |size, bit| Place::padded(size, order(bit), layout % 3);
+                let a = Operand::draw((m, k), place((m, k), 0), data, 91);
+                let b = Operand::draw((k, n), place((k, n), 1), data, 92);
+                let case = Case::plain(a, b, place((m, n), 2));
+                let plain = layout % 2 == 0;
+                let case = match plain {
+                    true => case,
+                    false => case
+                        .scaled(2.0, -1.0, data, 93)
+                        .biased(if layout % 4 == 1 { Side::Row } else { Side::Col }, data, 94)
+                        .activated(Activation::Relu),
+                };
+                let want = Want::exact(&case);
+                for &partials in partials {
+                    let c = bench.run_as(&case, |gemm| gemm.partials(partials)).unwrap();
+                    want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{partials}: {case}"));
+                    count += 1;
+                }
+            }
+        }
+    }
+    count
+}
+
+#[test]
+fn every_layout_and_epilogue() {
+    let Some(_note) = once("gemm::partials::every_layout_and_epilogue", crate::SOURCES) else {
+        return;
+    };
+    let count = every_layout::<f32>() + every_layout::<Bf16>() + every_layout::<F16>();
+    counted("partials::every_layout_and_epilogue", count);
+}
+
+/// The kernels of tensor cores and TMA, by name, on a batch that is a range of k each.
+#[test]
+fn kernels_by_name() {
+    let Some(_note) = once("gemm::partials::kernels_by_name", crate::SOURCES) else { return };
+    let mut count = 0;
+    for device in devices() {
+        let mut bench = Bench::<f32>::new(&device);
+        for (name, compute) in [
+            ("gemm_f32_64x64x16", Compute::Native),
+            ("tma_f32_64x64x64_nn", Compute::Native),
+            ("wgmma_tf32_128x64x32_nn", Compute::Tf32),
+            ("wgmma_bf16x6_64x128x64_nn", Compute::Fp32Bf16x6),
+            ("wgmma_f16x3_64x128x64_nn", Compute::Fp32F16x3),
+        ] {
+            for ([m, n, k], partials) in CASES {
+                let case = Case::<f32>::dense([m, n, k], Data::exact(k), 95);
+                let want = Want::exact(&case);
+                for &partials in partials {
+                    let c = bench
+                        .run_as(&case, |gemm| {
+                            gemm.compute(compute).kernel(name)?.partials(partials)
+                        })
+                        .unwrap();
+                    want.check(&c)
+                        .unwrap_or_else(|wrong| panic!("{wrong}\n{name}, {partials}: {case}"));
+                    count += 1;
+                }
+            }
+        }
+    }
+    counted("partials::kernels_by_name", count);
+}
+
+/// The number depends on the request, not on the SMs of a GPU; and it is within the workspace.
+#[test]
+fn the_number_is_the_same_on_every_gpu() {
+    let mut split = 0;
+    for [m, n, k] in [[64, 64, 200_000], [10, 10, 1_000_000], [2, 115, 606_265], [512, 512, 65_536]]
+    {
+        let request = Request::dense(Shape::new(m, n, k).unwrap());
+        let of = |sms: u32, limit: u64| {
+            let gemm = Gemm::<f32>::new().workspace_limit(limit);
+            let choice = gemm.choose(&request, &Target::gpu((9, 0), sms)).unwrap();
+            assert!(choice.workspace_bytes <= limit, "{choice:?}");
+            (choice.entry.name(), choice.partials)
+        };
+        let large = 1 << 28;
+        let (name, partials) = of(132, large);
+        for sms in [78, 114, 132] {
+            let (other, count) = of(sms, large);
+            assert!(other != name || count == partials, "{name} {partials}, {other} {count}");
+        }
+        assert_eq!(of(132, 0).1, 1);
+        split += usize::from(partials > 1);
+        let of_cpu = Gemm::<f32>::new().choose(&request, &Target::cpu(2)).unwrap();
+        assert_eq!(of_cpu.partials, 1);
+    }
+    assert!(split >= 3, "{split}");
+    for wrong in [0, 257] {
+        let error = Gemm::<f32>::new().partials(wrong).unwrap_err().to_string();
+        assert_eq!(error, format!("partials = {wrong}: must be 1 to 256"));
+    }
+}
