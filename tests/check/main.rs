@@ -13,6 +13,7 @@ mod pad;
 mod pipelines;
 mod profile;
 mod raw;
+mod reduce;
 mod registry;
 mod sliced;
 mod tensor;

@@ -61,7 +61,7 @@ fn every_layout_and_epilogue() {
         return;
     };
     let count = every_layout::<f32>() + every_layout::<Bf16>() + every_layout::<F16>();
-    counted("partials::every_layout_and_epilogue", count);
+    counted("partials::every_layout_and_epilogue", count / devices().len());
 }
 
 /// The kernels of tensor cores and TMA, by name, on a batch that is a range of k each.
@@ -94,7 +94,7 @@ fn kernels_by_name() {
             }
         }
     }
-    counted("partials::kernels_by_name", count);
+    counted("partials::kernels_by_name", count / devices().len());
 }
 
 /// The number depends on the request, not on the SMs of a GPU; and it is within the workspace.
