@@ -3,8 +3,8 @@
 use std::{cmp::Ordering, io::Write};
 
 use host::{
-    Bf16, Device, Error, F16, Gemm,
-    gemm::{Candidate, Choice, Launch, Request, Scalar, Target},
+    Bf16, Device, Error, F16,
+    gemm::{Candidate, Choice, Launch, Request, Role, Scalar, Target},
     gpu::registry,
     simt,
 };
@@ -39,8 +39,12 @@ struct Plan {
     cluster: [u32; 3],
     /// Blocks that split k between them.
     split_k: u32,
+    /// Partial products that split k over the grid.
+    partials: u32,
     /// Launches that copy operands before.
     copies: Vec<CopyLine>,
+    /// Launches that add partial products behind.
+    sums: Vec<CopyLine>,
     /// Of A, B and C together.
     operand_bytes: u64,
     /// What the kernel needs besides.
@@ -50,7 +54,7 @@ struct Plan {
     candidates: Vec<CandidateLine>,
 }
 
-/// A launch that copies an operand to where the kernel can take it from.
+/// A launch that prepares an operand, or adds partial products.
 #[derive(Serialize)]
 struct CopyLine {
     kernel: &'static str,
@@ -147,15 +151,16 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
     let PlannedFor { target, name: planned_for, words: of, hint } =
         PlannedFor::of(args.on, args.device)?;
     let request = Request::dense(shape);
-    let Choice { entry, reason, workspace_bytes, split_k, .. } =
-        args.kernel.resolve::<T, O>(shape, args.types.compute(), &target)?;
-    let gemm = Gemm::<T, O>::of_types().compute(args.types.compute()).entry(entry)?;
+    let (gemm, choice) = args.kernel.resolve::<T, O>(shape, args.types.compute(), &target)?;
+    let Choice { entry, reason, workspace_bytes, split_k, partials, .. } = choice;
     let (_, plan) = gemm.plan(&request, &target, &simt::cpu::LIMITS)?;
     let launches = plan.launches().collect::<Vec<_>>();
-    // Copies come before what they are for.
+    let by = |role: Role| launches.iter().filter(move |launch| launch.role == role);
+    let (copies, sums) = (by(Role::Prepare), by(Role::Reduce));
+    let copies = copies.map(CopyLine::from).collect::<Vec<_>>();
+    let sums = sums.map(CopyLine::from).collect::<Vec<_>>();
+    let launches = by(Role::Multiply).collect::<Vec<_>>();
     let launched = launches.last().map_or(entry.name(), |launch| launch.kernel);
-    let (launches, copies): (Vec<&Launch>, Vec<&Launch>) =
-        launches.iter().partition(|launch| launch.kernel == launched);
     let first = launches.first().map(|launch| launch.config);
     let candidates = gemm.candidates(&request, &target);
     let declaration = registry::find(launched).unwrap_or(entry).declaration();
@@ -173,7 +178,9 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
         dynamic_shared_bytes: first.map_or(0, |config| config.dynamic_shared),
         cluster: first.map_or([1; 3], |config| config.cluster),
         split_k,
-        copies: copies.into_iter().map(CopyLine::from).collect(),
+        partials,
+        copies,
+        sums,
         operand_bytes: shape.bytes_of::<T, O>(),
         workspace_bytes,
         multiprocessors: target.multiprocessors,
@@ -221,6 +228,13 @@ fn plan_of<T: Scalar<O> + Value, O: Value>(
                 writeln!(out, "          of {launched}: nothing is multiplied where k is 0")?;
             }
         }
+    }
+    for CopyLine { kernel, grid, block: [x, y, z] } in &plan.sums {
+        let (blocks, count) = (blocks(*grid), plan.partials);
+        writeln!(
+            out,
+            "sums      {kernel}: {count} partial products, {blocks} blocks of {x} x {y} x {z} threads"
+        )?;
     }
     let Plan { operand_bytes, workspace_bytes, .. } = plan;
     writeln!(out, "memory    {operand_bytes} bytes for A, B and C, {workspace_bytes} besides")?;

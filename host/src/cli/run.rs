@@ -112,13 +112,13 @@ fn run_on<T: Scalar<O> + Value, O: Value>(
     device: &Device,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let choice = args.kernel.resolve::<T, O>(shape, args.types.compute(), &Target::of(device))?;
+    let (gemm, choice) =
+        args.kernel.resolve::<T, O>(shape, args.types.compute(), &Target::of(device))?;
     let entry = choice.entry;
     let on_device = shape.bytes_of::<T, O>().saturating_add(choice.workspace_bytes);
     check_memory(shape, on_device, args.verify != Verify::None, device)?;
     let (iters, warmup) = if device.is_cuda() { (20, 1) } else { (1, 0) };
     let (iters, warmup) = (args.iters.unwrap_or(iters), args.warmup.unwrap_or(warmup));
-    let gemm = Gemm::<T, O>::of_types().compute(args.types.compute()).entry(entry)?;
     let test = Test { stream: device.stream()?, entry, gemm, shape, args, steps };
 
     let mut exact = None;

@@ -61,7 +61,7 @@ use gpu::registry::Entry;
 
 pub use batch::{Batch, BatchMut};
 pub use compute::Compute;
-pub use plan::{Launch, Plan};
+pub use plan::{Launch, Plan, Role};
 pub use prepared::PreparedMatrix;
 #[doc(hidden)]
 pub use scalar::Kernel;

@@ -92,7 +92,7 @@ impl KernelOrAll {
             // Its operands will be of its types, and lie as it reads them.
             KernelOrAll::One(KernelChoice::Named(entry)) => Ok(vec![entry]),
             KernelOrAll::One(auto) => {
-                Ok(vec![auto.resolve::<f32, f32>(shape, Compute::Native, &Target::H200)?.entry])
+                Ok(vec![auto.resolve::<f32, f32>(shape, Compute::Native, &Target::H200)?.1.entry])
             }
         }
     }
@@ -122,7 +122,7 @@ impl KernelOrAll {
             );
             return Err(Error::argument("--kernel", name, limit));
         }
-        let entry = kernel.resolve::<f32, f32>(shape, Compute::Native, &Target::H200)?.entry;
+        let entry = kernel.resolve::<f32, f32>(shape, Compute::Native, &Target::H200)?.1.entry;
         if is_lesson_or_general(entry) {
             return Ok(vec![entry]);
         }

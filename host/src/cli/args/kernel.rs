@@ -140,17 +140,18 @@ impl fmt::Display for KernelChoice {
 }
 
 impl KernelChoice {
-    /// The kernel for a product of such types there, computed so, and why.
+    /// The product of such types, computed so, and the choice of its kernel there.
     pub(crate) fn resolve<T: Scalar<O>, O: Output>(
         self,
         shape: Shape,
         compute: Compute,
         target: &Target,
-    ) -> host::Result<Choice> {
+    ) -> host::Result<(GeneralProduct<'static, T, O>, Choice)> {
         let gemm = match self {
             KernelChoice::Auto => GeneralProduct::<T, O>::of_types().compute(compute),
             KernelChoice::Named(entry) => product_by(entry, compute)?,
         };
-        gemm.choose(&Request::dense(shape), target)
+        let choice = gemm.choose(&Request::dense(shape), target)?;
+        Ok((gemm, choice))
     }
 }

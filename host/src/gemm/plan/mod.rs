@@ -52,6 +52,20 @@ pub struct Launch {
     pub kernel: &'static str,
     /// Grid, block, cluster and dynamic shared memory.
     pub config: LaunchConfig,
+    /// What it is for.
+    pub role: Role,
+}
+
+/// What a launch of a plan is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// It packs, transposes or splits an operand.
+    Prepare,
+    /// It multiplies.
+    Multiply,
+    /// It adds partial products.
+    Reduce,
 }
 
 impl Plan {
@@ -59,11 +73,16 @@ impl Plan {
     pub fn launches(&self) -> impl Iterator<Item = Launch> + '_ {
         self.steps.iter().map(|step| match step {
             Step::Pack(Pack { kernel, config, .. }) | Step::Split(Split { kernel, config, .. }) => {
-                Launch { kernel: kernel.declaration().name, config: *config }
+                let (kernel, config) = (kernel.declaration().name, *config);
+                Launch { kernel, config, role: Role::Prepare }
             }
-            Step::Multiply(step) => Launch { kernel: step.entry.name(), config: step.config },
+            Step::Multiply(step) => {
+                let (kernel, config) = (step.entry.name(), step.config);
+                Launch { kernel, config, role: Role::Multiply }
+            }
             Step::Reduce(Reduce { kernel, config, .. }) => {
-                Launch { kernel: kernel.declaration().name, config: *config }
+                let (kernel, config) = (kernel.declaration().name, *config);
+                Launch { kernel, config, role: Role::Reduce }
             }
         })
     }

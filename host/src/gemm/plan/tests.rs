@@ -11,7 +11,7 @@ fn planned(name: &str, shape: [u64; 3]) -> Vec<(&'static str, [u32; 3], [u32; 3]
     let request = Request::dense(Shape::new(m, n, k).unwrap());
     let gemm = Gemm::<f32>::new().kernel(name).unwrap();
     let (_, plan) = gemm.plan(&request, &Target::H200, &simt::cpu::LIMITS).unwrap();
-    let words = |Launch { kernel, config }: Launch| {
+    let words = |Launch { kernel, config, .. }: Launch| {
         (kernel, config.grid, config.cluster, config.dynamic_shared)
     };
     plan.launches().map(words).collect()
@@ -100,7 +100,7 @@ fn every_launch_is_within_the_limits_of_a_grid() {
                 if is_one { needed == most } else { needed <= most },
                 "{needed} {most} {request:?}"
             );
-            for Launch { kernel, config } in plan.launches() {
+            for Launch { kernel, config, .. } in plan.launches() {
                 let what = format!("{kernel} {config:?}, {shape}, {batch} products, {target:?}");
                 for axis in 0..3 {
                     let (blocks, threads) = (config.grid[axis], config.block[axis]);
