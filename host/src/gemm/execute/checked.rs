@@ -8,7 +8,7 @@ use simt::{
     check::{Finding, Kind, Memory, Options, Report},
 };
 
-use super::{Executor, Matrices3, execute};
+use super::{Executor, execute, matrices::Matrices3};
 use crate::{
     buffer::{Buffer, BufferView, BufferViewMut, Pod},
     device::Device,

@@ -2,20 +2,24 @@
 //! [checks](checked) it.
 
 pub(crate) mod checked;
-
-use std::ops::Range;
+mod matrices;
+mod prepare;
 
 use gpu::{collective::background, params::MatrixBatch, registry::Scheme};
 use simt::{Bf16, F16, LaunchConfig, Limits};
 
+use self::{
+    matrices::{Matrices3, part, rest},
+    prepare::{pack, reduce, split},
+};
 use super::{
     Batch, BatchMut, Bias, Choice, Gemm, Output, Scalar, Target,
     operands::{self, Operands, check, check_apart, of_product},
-    plan::{Map, Memory, Multiply, Operand, Pack, Plan, Reduce, Split, Step, Tail, Task},
+    plan::{Map, Memory, Multiply, Operand, Plan, Step, Tail, Task},
     prepared::Prepared,
     scalar::Kernel,
     select::{choose_cached, layout::OperandPlan},
-    split::{self, Planes, Slice},
+    split::{Planes, Slice},
 };
 use crate::{
     boxes::{BoxElement, Boxes},
@@ -205,14 +209,6 @@ pub(crate) fn dense<T: Scalar<O>, O: Output>(
     unsafe { execute(&stream, &plan, matrices) }
 }
 
-/// The matrices of a product, as its plan counts them: A and B are the kernel's.
-pub(super) struct Matrices3<'a, T, O> {
-    pub(super) operands: [BufferView<'a, T>; 2],
-    pub(super) prepared: [Option<&'a Prepared>; 2],
-    pub(super) c: Written<'a, O>,
-    pub(super) bias: BufferView<'a, O>,
-}
-
 /// Runs a plan.
 ///
 /// # Safety
@@ -290,59 +286,6 @@ unsafe fn steps<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
             run(partials)
         }),
     }
-}
-
-/// Copies an operand into the workspace.
-fn pack<T: Scalar<O>, O: Output, W: Pod>(
-    stream: &Stream,
-    step: &Pack,
-    matrices: &Matrices3<T, O>,
-    workspace: &mut Buffer<W>,
-) -> Result<()> {
-    let [mut rows, mut cols] = step.size;
-    let [mut from_pitch, mut from_step] = step.strides;
-    let [mut to_pitch, mut to_step] = step.to_strides;
-    let mut from = part(matrices.operands[step.operand], step.start, None)?;
-    let mut to = Written::from(workspace.view_mut(step.to.clone())?);
-    let arguments: &mut [(_, &mut dyn Named)] = &mut [
-        ("rows", &mut rows),
-        ("cols", &mut cols),
-        ("from_pitch", &mut from_pitch),
-        ("from_step", &mut from_step),
-        ("to_pitch", &mut to_pitch),
-        ("to_step", &mut to_step),
-        ("from", &mut from),
-        ("to", &mut to),
-    ];
-    // SAFETY: it reads the operand's elements, and writes their copies, each by a thread of its own.
-    unsafe { stream.launch_named(step.kernel, &step.config, arguments) }
-}
-
-/// Splits A and B into slices in the workspace.
-fn split<T: Scalar<O>, O: Output, W: Pod>(
-    stream: &Stream,
-    step: &Split,
-    matrices: &Matrices3<T, O>,
-    workspace: &mut Buffer<W>,
-) -> Result<()> {
-    let all = Written::from(workspace.view_mut(..)?);
-    // SAFETY: four parts of it are made, which do not overlap.
-    let [[planes_a, planes_b], [ranges_a, ranges_b]] =
-        unsafe { all.twice().map(|half| half.twice()) };
-    let to = [
-        within(planes_a, &step.planes[0])?,
-        within(planes_b, &step.planes[1])?,
-        within(ranges_a, &step.ranges[0])?,
-        within(ranges_b, &step.ranges[1])?,
-    ];
-    let [a, b] = matrices.operands;
-    let operands = [part(a, step.starts[0], None)?, part(b, step.starts[1], None)?];
-    // SAFETY: it reads the operands' elements, and writes planes and ranges, each element by a thread of its own.
-    unsafe { split::launch(stream, step.kernel, &step.config, step.operands, operands, to) }
-}
-
-fn within<'a, W: Pod>(all: Written<'a, W>, part: &Range<usize>) -> Result<Written<'a, W>> {
-    all.into_part(part.start, part.len())
 }
 
 /// Launches the kernel that multiplies.
@@ -429,36 +372,6 @@ unsafe fn multiply<T: Scalar<O>, O: Output, W: BoxElement + Pod>(
     })
 }
 
-/// Adds partial products.
-///
-/// # Safety
-/// As for [`Stream::launch`].
-unsafe fn reduce<T: Scalar<O>, O: Output>(
-    stream: &Stream,
-    step: &Reduce,
-    matrices: &mut Matrices3<T, O>,
-    partials: &Buffer<f32>,
-) -> Result<()> {
-    let (mut params, mut count) = (step.params, step.count);
-    let (mut partials, mut bias) = (partials.view(..)?, matrices.bias);
-    let mut c = matrices.c.reborrow();
-    let arguments: &mut [(_, &mut dyn Named)] = &mut [
-        ("problem", &mut params),
-        ("count", &mut count),
-        ("partials", &mut partials),
-        ("c", &mut c),
-        ("bias", &mut bias),
-    ];
-    // SAFETY: the caller's; there are as many partial products as the plan says.
-    unsafe { stream.launch_named(step.kernel, &step.config, arguments) }
-}
-
-/// The elements of C from `start` on, or `len` of them.
-fn rest<T: Pod>(c: Written<'_, T>, (start, len): (usize, Option<usize>)) -> Result<Written<'_, T>> {
-    let len = len.unwrap_or(c.len().saturating_sub(start));
-    c.into_part(start, len)
-}
-
 /// Arguments, and some more.
 fn and<'s, const MORE: usize>(
     arguments: &'s mut [(&'static str, &mut dyn Named)],
@@ -511,14 +424,4 @@ fn operand<'a, T: BoxElement + Pod, W: BoxElement + Pod>(
 
 fn boxes<'a, T: BoxElement + Pod>(of: BufferView<'a, T>, map: &Map) -> Result<Boxes<'a, T>> {
     Boxes::new(part(of, map.start, None)?, map.extents, map.strides, map.shape)
-}
-
-/// `len` elements from `start` on, or all. Nothing where the view ends before: an operand that is not read may be empty.
-fn part<T: Pod>(
-    elements: BufferView<T>,
-    start: usize,
-    len: Option<usize>,
-) -> Result<BufferView<T>> {
-    let start = start.min(elements.len());
-    elements.view(start, len.unwrap_or(elements.len() - start))
 }

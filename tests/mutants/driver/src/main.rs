@@ -13,6 +13,7 @@ mod general;
 mod memory;
 mod numbers;
 mod product;
+mod reduce;
 mod slices;
 mod tensor;
 
@@ -24,10 +25,10 @@ use std::{
 };
 
 use gpu::{
-    checked::kernels::{emulated, pack},
+    checked::kernels::{emulated, pack, reduce as adds},
     registry::{self, Entry, Product, Type},
 };
-use simt::{Bf16, F16};
+use simt::{Bf16, Constants, F16};
 
 use crate::{memory::Number, product::Trial};
 
@@ -137,6 +138,11 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
             "pack_rows_u16" => slices::pads::<u16>(&pack::pack_rows_u16, false),
             "transpose_rows" => slices::pads::<f32>(&pack::transpose_rows, true),
             "transpose_rows_u16" => slices::pads::<u16>(&pack::transpose_rows_u16, true),
+            "reduce_f32" => reduce::sums::<f32>(&adds::reduce_f32, Constants::NONE),
+            "reduce_half" => {
+                let bf16 = Constants::NONE.with_word("half", "bf16");
+                reduce::sums::<Bf16>(&adds::reduce_half, bf16)
+            }
             "split_bf16x3" => slices::splits::<Bf16>(&emulated::split_bf16x3::split_bf16x3),
             "split_f16x2" => slices::splits::<F16>(&emulated::split_f16x2::split_f16x2),
             _ => return Err(format!("{kernel}: there are no cases for it")),

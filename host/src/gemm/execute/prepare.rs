@@ -1,0 +1,92 @@
+//! The launches before and after the kernel that multiplies: copies of operands, their slices, sums of partial products.
+
+use std::ops::Range;
+
+use super::matrices::{Matrices3, part};
+use crate::{
+    buffer::{Buffer, Pod, Written},
+    error::Result,
+    gemm::{
+        Output, Scalar,
+        plan::{Pack, Reduce, Split},
+        split,
+    },
+    launch::{Named, Stream},
+};
+
+/// Copies an operand into the workspace.
+pub(super) fn pack<T: Scalar<O>, O: Output, W: Pod>(
+    stream: &Stream,
+    step: &Pack,
+    matrices: &Matrices3<T, O>,
+    workspace: &mut Buffer<W>,
+) -> Result<()> {
+    let [mut rows, mut cols] = step.size;
+    let [mut from_pitch, mut from_step] = step.strides;
+    let [mut to_pitch, mut to_step] = step.to_strides;
+    let mut from = part(matrices.operands[step.operand], step.start, None)?;
+    let mut to = Written::from(workspace.view_mut(step.to.clone())?);
+    let arguments: &mut [(_, &mut dyn Named)] = &mut [
+        ("rows", &mut rows),
+        ("cols", &mut cols),
+        ("from_pitch", &mut from_pitch),
+        ("from_step", &mut from_step),
+        ("to_pitch", &mut to_pitch),
+        ("to_step", &mut to_step),
+        ("from", &mut from),
+        ("to", &mut to),
+    ];
+    // SAFETY: it reads the operand's elements, and writes their copies, each by a thread of its own.
+    unsafe { stream.launch_named(step.kernel, &step.config, arguments) }
+}
+
+/// Splits A and B into slices in the workspace.
+pub(super) fn split<T: Scalar<O>, O: Output, W: Pod>(
+    stream: &Stream,
+    step: &Split,
+    matrices: &Matrices3<T, O>,
+    workspace: &mut Buffer<W>,
+) -> Result<()> {
+    let all = Written::from(workspace.view_mut(..)?);
+    // SAFETY: four parts of it are made, which do not overlap.
+    let [[planes_a, planes_b], [ranges_a, ranges_b]] =
+        unsafe { all.twice().map(|half| half.twice()) };
+    let to = [
+        within(planes_a, &step.planes[0])?,
+        within(planes_b, &step.planes[1])?,
+        within(ranges_a, &step.ranges[0])?,
+        within(ranges_b, &step.ranges[1])?,
+    ];
+    let [a, b] = matrices.operands;
+    let operands = [part(a, step.starts[0], None)?, part(b, step.starts[1], None)?];
+    // SAFETY: it reads the operands' elements, and writes planes and ranges, each element by a thread of its own.
+    unsafe { split::launch(stream, step.kernel, &step.config, step.operands, operands, to) }
+}
+
+fn within<'a, W: Pod>(all: Written<'a, W>, part: &Range<usize>) -> Result<Written<'a, W>> {
+    all.into_part(part.start, part.len())
+}
+
+/// Adds partial products.
+///
+/// # Safety
+/// As for [`Stream::launch`].
+pub(super) unsafe fn reduce<T: Scalar<O>, O: Output>(
+    stream: &Stream,
+    step: &Reduce,
+    matrices: &mut Matrices3<T, O>,
+    partials: &Buffer<f32>,
+) -> Result<()> {
+    let (mut params, mut count) = (step.params, step.count);
+    let (mut partials, mut bias) = (partials.view(..)?, matrices.bias);
+    let mut c = matrices.c.reborrow();
+    let arguments: &mut [(_, &mut dyn Named)] = &mut [
+        ("problem", &mut params),
+        ("count", &mut count),
+        ("partials", &mut partials),
+        ("c", &mut c),
+        ("bias", &mut bias),
+    ];
+    // SAFETY: the caller's; there are as many partial products as the plan says.
+    unsafe { stream.launch_named(step.kernel, &step.config, arguments) }
+}
