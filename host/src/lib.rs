@@ -115,6 +115,7 @@ pub mod profile;
 mod progress;
 pub mod ptx;
 mod roof;
+mod shape;
 mod symbol;
 #[doc(hidden)]
 pub mod testing;
@@ -138,9 +139,9 @@ pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceView
 pub use new_file::{NewFile, NewSet, without_unfinished};
 pub use pinned::{Lines, Pinned};
 pub use pitched::{Pitched, Region};
-pub use product::Shape;
 pub use progress::{progress, work};
 pub use roof::Roof;
+pub use shape::Shape;
 pub use simt::{Bf16, F16};
 pub use symbol::{PointerSymbol, Symbol};
 pub use {gpu, occupancy, simt};

@@ -4,7 +4,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
-use crate::{error::Result, memory, product::Shape, verify::Format};
+use crate::{error::Result, memory, shape::Shape, verify::Format};
 
 /// The largest integer below which every integer is an f32: sums of products up to it are exact, in any
 /// order of summation.

@@ -26,7 +26,8 @@ use crate::{
     buffer::Buffer,
     error::{Error, Result},
     launch::Stream,
-    product::{self, Shape},
+    product,
+    shape::Shape,
 };
 
 /// A product, and what it took.

@@ -1,10 +1,9 @@
 //! A lesson's product, `C = A B`, launched on any device at any size.
 
-use std::fmt;
-
 use gpu::registry::{self, Entry, Product};
 use simt::{LaunchConfig, Limits};
 
+pub use crate::shape::Shape;
 use crate::{
     buffer::{BufferView, BufferViewMut},
     error::{Error, Result},
@@ -13,104 +12,6 @@ use crate::{
     matrix::Matrix,
     names::must_be_a_kernel_of,
 };
-
-/// Elements of a matrix at most: an exbibyte of f32. So the bytes of all three, and what verification needs
-/// beside them, can be added up in 64 bits.
-const MOST_ELEMENTS: u128 = 1 << 58;
-
-/// The three sizes of a product: A is `m x k`, B is `k x n`, C is `m x n`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    m: u32,
-    n: u32,
-    k: u32,
-}
-
-impl Shape {
-    /// Checks the sizes: each below 2^32, and each matrix small enough to be addressed.
-    ///
-    /// # Errors
-    /// [`Error::Argument`], naming the size or the matrix, its value and the limit.
-    pub fn new(m: u64, n: u64, k: u64) -> Result<Self> {
-        let size = |name: &str, value: u64| {
-            let limit = || format!("must be a whole number from 0 to {}", u32::MAX);
-            u32::try_from(value).map_err(|_| Error::argument(name, value, limit()))
-        };
-        let shape = Shape { m: size("m", m)?, n: size("n", n)?, k: size("k", k)? };
-        let limit = MOST_ELEMENTS;
-        for (matrix, rows, cols) in [("m * k", m, k), ("k * n", k, n), ("m * n", m, n)] {
-            let elements = u128::from(rows) * u128::from(cols);
-            if elements > limit {
-                let limit = format!("a matrix of f32 has at most {limit} elements");
-                return Err(Error::argument(matrix, elements, limit));
-            }
-        }
-        Ok(shape)
-    }
-
-    /// Rows of A and C.
-    pub fn m(&self) -> usize {
-        self.m as usize
-    }
-
-    /// Columns of B and C.
-    pub fn n(&self) -> usize {
-        self.n as usize
-    }
-
-    /// Columns of A and rows of B: the inner size.
-    pub fn k(&self) -> usize {
-        self.k as usize
-    }
-
-    /// Elements of A.
-    pub fn a_len(&self) -> usize {
-        self.m() * self.k()
-    }
-
-    /// Elements of B.
-    pub fn b_len(&self) -> usize {
-        self.k() * self.n()
-    }
-
-    /// Elements of C.
-    pub fn c_len(&self) -> usize {
-        self.m() * self.n()
-    }
-
-    /// The same with another k.
-    pub(crate) fn with_k(self, k: u32) -> Self {
-        Shape { k, ..self }
-    }
-
-    /// That of `B^T A^T = C^T`.
-    pub(crate) fn transposed(self) -> Self {
-        Shape { m: self.n, n: self.m, k: self.k }
-    }
-
-    /// Bytes of A, B and C of f32 together.
-    pub fn bytes(&self) -> u64 {
-        self.bytes_of::<f32, f32>()
-    }
-
-    /// Bytes of A and B of `T`, and of C of `O`, together.
-    pub fn bytes_of<T, O>(&self) -> u64 {
-        let operands = size_of::<T>() * (self.a_len() + self.b_len());
-        (operands + size_of::<O>() * self.c_len()) as u64
-    }
-
-    /// Floating-point operations of the product: a multiplication and an addition for each of m n k.
-    pub fn flop(&self) -> f64 {
-        2.0 * f64::from(self.m) * f64::from(self.n) * f64::from(self.k)
-    }
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Shape { m, n, k } = self;
-        write!(f, "A {m}x{k} · B {k}x{n} = C {m}x{n}")
-    }
-}
 
 /// The product's kernel of that name.
 ///
@@ -258,17 +159,5 @@ mod tests {
         let last = (most as usize, 1, [3, 1, 1]);
         assert_eq!(rows(most + 1), [(0, most as usize, [3, 65535, 1]), last]);
         assert!(launches(entry, Shape::new(9, 0, 5).unwrap(), &limits).unwrap().is_empty());
-    }
-
-    #[test]
-    fn sizes_over_the_limits_are_named() {
-        let message = |m, n, k| Shape::new(m, n, k).unwrap_err().to_string();
-        assert!(message(1 << 32, 1, 1).starts_with("m = 4294967296: must be"));
-        assert!(message(1, 1 << 40, 1).starts_with("n = 1099511627776: must be"));
-        assert!(message(1, 1, u64::MAX).starts_with("k = 18446744073709551615: must be"));
-        let max = u64::from(u32::MAX);
-        assert!(message(max, 1, max).starts_with("m * k = 18446744065119617025: a matrix"));
-        assert!(message(1, max, max).starts_with("k * n = 18446744065119617025: a matrix"));
-        assert!(Shape::new(max, max, 0).unwrap_err().to_string().starts_with("m * n = "));
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     error::{Error, Result},
     gemm::{Batch, BatchMut, Choice, Gemm, Output, Scalar},
     launch::Stream,
-    product::Shape,
+    shape::Shape,
 };
 
 /// A type of elements that NVIDIA's libraries are asked for products of: of f32, and of [`Bf16`]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::plan::{LAST_DEPTHS, bytes};
-use crate::{error::Error, matrix::Layout, product::Shape};
+use crate::{error::Error, matrix::Layout, shape::Shape};
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]

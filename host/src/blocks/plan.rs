@@ -20,7 +20,7 @@ use super::Job;
 use crate::{
     error::{Error, Result},
     matrix::Layout,
-    product::Shape,
+    shape::Shape,
 };
 
 /// Rows or columns of the panels that go by, at least, where there is room: a product of fewer keeps no device busy.

@@ -7,7 +7,7 @@ use crate::{
     buffer::{BufferView, Pod},
     error::{Error, Result},
     launch::Stream,
-    product::Shape,
+    shape::Shape,
 };
 
 /// Operands that fit together. C is row-major where a swap of A and B makes it so.

@@ -17,13 +17,8 @@ pub use statistics::{Interval, Summary, interval_of_median};
 
 pub use crate::progress::{Rounds, rounds};
 use crate::{
-    device::Device,
-    error::Result,
-    launch::Stream,
-    matrix::Matrix,
-    operands,
-    product::{self, Shape},
-    progress,
+    device::Device, error::Result, launch::Stream, matrix::Matrix, operands, product, progress,
+    shape::Shape,
 };
 use gpu::registry::Entry;
 

@@ -11,7 +11,7 @@ use crate::{
     error::{Error, Result},
     matrix::Layout,
     memory,
-    product::Shape,
+    shape::Shape,
 };
 
 /// A format of numbers, by what rounding to it does.

@@ -32,7 +32,7 @@ use crate::{
     blocks::Dense,
     error::{Error, Result},
     matrix::Layout,
-    product::Shape,
+    shape::Shape,
 };
 
 /// The unit roundoff of f32.

@@ -10,7 +10,7 @@ use super::{
     full::{Block, add_panels, panels, parts},
     slices, within,
 };
-use crate::{blocks::Source, error::Result, memory, product::Shape};
+use crate::{blocks::Source, error::Result, memory, shape::Shape};
 
 /// Rows and columns in whose crossings elements are compared one by one, at most.
 const LINES: usize = 64;

@@ -20,7 +20,7 @@ use crate::{
         select::choice_of,
     },
     launch::{Named, Stream},
-    product::Shape,
+    shape::Shape,
 };
 
 /// Selects the named kernel for dense matrices as an H200 would, with all the workspace that it needs. `by_columns`: A, and B, are stored

@@ -27,7 +27,7 @@ use crate::{
     error::{Error, Result},
     launch::{Named, Stream},
     matrix::{MatrixView, MatrixViewMut},
-    product::Shape,
+    shape::Shape,
 };
 
 /// Launches the kernel that multiplies.

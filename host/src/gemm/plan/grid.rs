@@ -3,7 +3,7 @@
 use gpu::kernels::emulated::two_widths::wide_tiles_across;
 use simt::{LaunchConfig, Limits};
 
-use crate::{gemm::scalar::Kernel, product::Shape};
+use crate::{gemm::scalar::Kernel, shape::Shape};
 
 /// The rows of C, and the products of a batch, that one launch computes.
 pub(super) struct Panel {

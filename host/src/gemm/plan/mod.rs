@@ -30,7 +30,7 @@ use super::{
     },
     split,
 };
-use crate::{error::Result, product::Shape};
+use crate::{error::Result, shape::Shape};
 
 /// All launches of a product, first to last.
 #[derive(Debug, Default)]

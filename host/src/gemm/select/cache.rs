@@ -57,7 +57,7 @@ pub(in crate::gemm) fn choose_cached<T: Scalar<O>, O: Output>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{gemm::scalar, product::Shape};
+    use crate::{gemm::scalar, shape::Shape};
 
     #[test]
     fn a_cached_choice_is_the_choice() {

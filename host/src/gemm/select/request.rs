@@ -2,7 +2,7 @@
 
 use crate::{
     gemm::{Compute, scalar},
-    product::Shape,
+    shape::Shape,
 };
 
 /// Bytes of workspace that a product may take unless it says otherwise, 256 MiB: room for copies of two f32 operands of
